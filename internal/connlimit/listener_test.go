@@ -13,8 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/wait"
 )
 
@@ -28,9 +27,7 @@ type fixture struct {
 func listen(t *testing.T, limits Limits) *fixture {
 	t.Helper()
 	on, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	f := &fixture{Listener: Wrap(on, limits), t: t, accepted: make(chan *Conn, 100)}
 	go func() {
 		defer close(f.accepted)
@@ -61,9 +58,7 @@ func (f *fixture) dial(from string) (net.Conn, error) {
 func (f *fixture) open(from string) (client net.Conn, server *Conn) {
 	f.t.Helper()
 	client, err := f.dial(from)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	assert.NoError(f.t, err)
 	f.t.Cleanup(func() { _ = client.Close() })
 	select {
 	case server = <-f.accepted:
@@ -77,9 +72,7 @@ func (f *fixture) open(from string) (client net.Conn, server *Conn) {
 // ended returns how a connection ended for its client, nil if it is open.
 func ended(t *testing.T, client net.Conn, within time.Duration) error {
 	t.Helper()
-	if err := client.SetReadDeadline(time.Now().Add(within)); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, client.SetReadDeadline(time.Now().Add(within)))
 	_, err := client.Read(make([]byte, 1))
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return nil
@@ -94,9 +87,7 @@ const (
 
 func (f *fixture) wantStats(want Stats) {
 	f.t.Helper()
-	if diff := cmp.Diff(want, f.Stats()); diff != "" {
-		f.t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(f.t, f.Stats(), want)
 }
 
 func stats(authenticated, unauthenticated int64, more func(*Stats)) Stats {
@@ -120,23 +111,17 @@ func TestTotal(t *testing.T) {
 	first, _ := f.open("127.0.0.1")
 	second, secondOwn := f.open("127.0.0.2")
 	f.clock.Store(int64(time.Since(f.start)))
-	if _, err := second.Write([]byte("x")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := secondOwn.Write([]byte("x")); err != nil {
-		t.Fatal(err)
-	}
+	_, err := second.Write([]byte("x"))
+	assert.NoError(t, err)
+	_, err = secondOwn.Write([]byte("x"))
+	assert.NoError(t, err)
 	third, _ := f.open("127.0.0.1")
-	if err := ended(t, first, late); !errors.Is(err, io.EOF) {
-		t.Errorf("the connection that was idle longest: %v", err)
-	}
+	assert.ErrorIs(t, ended(t, first, late), io.EOF, "the connection that was idle longest")
 	f.open("127.0.0.1")
 	for range 20 {
 		f.open("127.0.0.3")
 	}
-	if err := ended(t, third, late); !errors.Is(err, io.EOF) {
-		t.Errorf("the connection that was idle longest: %v", err)
-	}
+	assert.ErrorIs(t, ended(t, third, late), io.EOF, "the connection that was idle longest")
 	if err := ended(t, known, soon); err != nil {
 		t.Errorf("the authenticated connection: %v", err)
 	}
@@ -156,23 +141,17 @@ func TestAllAuthenticated(t *testing.T) {
 		err = ended(t, refused, late)
 		_ = refused.Close()
 	}
-	if !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("the new connection: %v, want a reset", err)
-	}
+	assert.ErrorIs(t, err, syscall.ECONNRESET, "the new connection")
 	for _, c := range []*Conn{usedOwn, idleOwn} { // 10 seconds pass.
 		c.used.Add(-int64(minIdle))
 	}
 	f.clock.Store(int64(time.Since(f.start)))
-	if _, err := used.Write([]byte("x")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := usedOwn.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = used.Write([]byte("x"))
+	assert.NoError(t, err)
+	_, err = usedOwn.Read(make([]byte, 1))
+	assert.NoError(t, err)
 	f.open("127.0.0.1")
-	if err := ended(t, idle, late); !errors.Is(err, io.EOF) {
-		t.Errorf("the idle connection: %v", err)
-	}
+	assert.ErrorIs(t, ended(t, idle, late), io.EOF, "the idle connection")
 	if err := ended(t, used, soon); err != nil {
 		t.Errorf("the used connection: %v", err)
 	}
@@ -200,9 +179,7 @@ func TestTenantShare(t *testing.T) {
 		t.Errorf("another tenant's connection: %v", err)
 	}
 	f.wantStats(stats(3, 5, func(s *Stats) { s.Closed[TotalReached] = 11 }))
-	if err := own[0].Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, own[0].Close())
 	_, c := f.open("127.0.0.1")
 	c.SetAuthenticated(1)
 	c.SetAuthenticated(1)
@@ -220,9 +197,7 @@ func TestPerAddress(t *testing.T) {
 	}
 	f.open("127.0.0.1")
 	third, thirdOwn := f.open("127.0.0.1")
-	if err := ended(t, first, late); !errors.Is(err, io.EOF) {
-		t.Errorf("the address's first connection: %v", err)
-	}
+	assert.ErrorIs(t, ended(t, first, late), io.EOF, "the address's first connection")
 	if err := ended(t, other, soon); err != nil {
 		t.Errorf("another address's connection: %v", err)
 	}
@@ -246,9 +221,7 @@ func TestIdle(t *testing.T) {
 	const length = 32 << 20 // more than the kernel takes
 	slowWritten, stalledWritten := make(chan int, 1), make(chan int, 1)
 	for own, written := range map[*Conn]chan int{slowOwn: slowWritten, stalledOwn: stalledWritten} {
-		if err := own.Conn.(*net.TCPConn).SetWriteBuffer(64 << 10); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, own.Conn.(*net.TCPConn).SetWriteBuffer(64<<10))
 		go func() {
 			n, _ := own.Write(make([]byte, length))
 			written <- n
@@ -263,9 +236,7 @@ func TestIdle(t *testing.T) {
 		}
 		read <- n
 	}()
-	if err := ended(t, silent, late); !errors.Is(err, io.EOF) {
-		t.Errorf("the silent connection: %v", err)
-	}
+	assert.ErrorIs(t, ended(t, silent, late), io.EOF, "the silent connection")
 	time.Sleep(2 * tick) // two rounds in which nothing may be closed
 	if err := ended(t, known, soon); err != nil {
 		t.Errorf("the authenticated connection: %v", err)
@@ -274,9 +245,8 @@ func TestIdle(t *testing.T) {
 	if n := <-stalledWritten; n == length {
 		t.Error("the stalled client got all")
 	}
-	if _, err := io.Copy(io.Discard, stalled); !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("the stalled client's connection: %v, want a reset", err)
-	}
+	_, err := io.Copy(io.Discard, stalled)
+	assert.ErrorIs(t, err, syscall.ECONNRESET, "the stalled client's connection")
 	if n, got := <-slowWritten, <-read; n != length || got != length {
 		t.Errorf("the slow client got %d and %d bytes of %d", n, got, length)
 	}
@@ -315,9 +285,8 @@ func TestUnsent(t *testing.T) {
 		write(knownOwn, 64<<10)
 		for range 300 {
 			write(readerOwn, 16<<10)
-			if _, err := io.CopyN(io.Discard, reader, 16<<10); err != nil {
-				t.Fatalf("%s: the client that reads: %v", name, err)
-			}
+			_, err := io.CopyN(io.Discard, reader, 16<<10)
+			assert.NoError(t, err, name, "the client that reads")
 		}
 		if _, err := io.CopyN(io.Discard, known, 64<<10); err != nil {
 			t.Errorf("%s: the client with a key: %v", name, err)
@@ -411,9 +380,7 @@ func TestAddressOf(t *testing.T) {
 		if trusted {
 			got = "trusted"
 		}
-		if got != want {
-			t.Errorf("%s counts for %s, want %s", from, got, want)
-		}
+		assert.Equal(t, got, want, from, "counts for")
 	}
 	if got, trusted := l.addressOf(conn{from: &net.UnixAddr{}}); got.IsValid() || trusted {
 		t.Errorf("a connection without an address counts for %v, trusted %v", got, trusted)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/test/assert"
 )
 
 // slowPets creates animals with calls that take a second; for a locked tenant, as long as a call may.
@@ -132,9 +132,7 @@ func TestCreatesShareCalls(t *testing.T) {
 			if i == 10 {
 				want.pet, want.err = catalog.Pet{}, errBad
 			}
-			if *o != want {
-				t.Errorf("create %d: %+v, want %+v", i, *o, want)
-			}
+			assert.Equal(t, *o, want, "create", i)
 		}
 		if len(pets.calls) != 4 || pets.last != int64(len(all)-1) {
 			t.Errorf("%d animals by %d calls: %q", pets.last, len(pets.calls), pets.calls)
@@ -169,9 +167,7 @@ func TestCreatesOnceShareCalls(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		want := []string{"0<nil>", "1<nil>", "2<nil>", "3<nil>", "4<nil>", "5<nil>", "bad"}
-		if !slices.Equal(answers, want) {
-			t.Errorf("answers %q, want %q", answers, want)
-		}
+		assert.DeepEqual(t, answers, want, "answers")
 		if plain.err != nil || len(pets.calls) != createsPerTenant+2 {
 			t.Errorf("%+v; calls: %q", plain, pets.calls)
 		}
@@ -227,9 +223,7 @@ func TestLockedTenantDelaysNoOther(t *testing.T) {
 				t.Errorf("create %d: %+v", i, o)
 			}
 		}
-		if len(pets.calls) != createsPerTenant+4 {
-			t.Errorf("calls: %q", pets.calls)
-		}
+		assert.Equal(t, len(pets.calls), createsPerTenant+4, "calls", pets.calls)
 	})
 }
 
@@ -249,9 +243,7 @@ func TestCreateWithoutATurn(t *testing.T) {
 				t.Errorf("%+v, want no turn after 7.5 s", o)
 			}
 		}
-		if len(pets.calls) != createsPerTenant {
-			t.Errorf("calls: %q", pets.calls)
-		}
+		assert.Equal(t, len(pets.calls), createsPerTenant, "calls", pets.calls)
 	})
 }
 
@@ -290,9 +282,7 @@ func TestPanicEndsABatch(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		for _, o := range all {
-			if !errors.Is(o.err, errNotCreated) {
-				t.Errorf("%+v", o)
-			}
+			assert.ErrorIs(t, o.err, errNotCreated, o)
 		}
 	})
 }

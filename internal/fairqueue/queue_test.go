@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/test/assert"
 )
 
 // bubble runs a test of a queue with a clock of its own. At its end the queue must hold nothing.
@@ -55,9 +56,8 @@ func TestOneTenant(t *testing.T) {
 			ended = append(ended, time.Since(start))
 		})
 		q.mu.Lock()
-		if q.running != 3 || q.waiting != 4 {
-			t.Errorf("%d run, %d wait; want 3 and 4", q.running, q.waiting)
-		}
+		assert.Equal(t, q.running, 3, "run")
+		assert.Equal(t, q.waiting, 4, "wait")
 		q.mu.Unlock()
 		time.Sleep(time.Minute)
 		mu.Lock()
@@ -77,12 +77,8 @@ func TestTurnsGoByTenant(t *testing.T) {
 		q.occupy(t, 2, 50, time.Second, nil)
 		time.Sleep(time.Second / 2)
 		start := time.Now()
-		if err := q.run(t.Context(), 3, func(context.Context) error { return nil }); err != nil {
-			t.Fatal(err)
-		}
-		if took := time.Since(start); took != time.Second/2 {
-			t.Errorf("it waited %v, want until the first call ended", took)
-		}
+		assert.NoError(t, q.run(t.Context(), 3, func(context.Context) error { return nil }))
+		assert.Equal(t, time.Since(start), time.Second/2, "it waited")
 		time.Sleep(time.Minute)
 	})
 }
@@ -93,13 +89,9 @@ func TestATenantLeavesSlots(t *testing.T) {
 		q.occupy(t, 1, 50, time.Second, nil)
 		start := time.Now()
 		for range 10 {
-			if err := q.run(t.Context(), 2, func(context.Context) error { return nil }); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, q.run(t.Context(), 2, func(context.Context) error { return nil }))
 		}
-		if took := time.Since(start); took != 0 {
-			t.Errorf("another tenant waited %v", took)
-		}
+		assert.Equal(t, time.Since(start), 0, "another tenant waited")
 		time.Sleep(time.Minute)
 	})
 }
@@ -117,9 +109,7 @@ func TestAWaitEnds(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := q.run(ctx, 1, called); !errors.Is(err, context.Canceled) {
-			t.Errorf("%v, want context.Canceled", err)
-		}
+		assert.ErrorIs(t, q.run(ctx, 1, called), context.Canceled)
 		time.Sleep(time.Hour)
 	})
 }
@@ -130,9 +120,7 @@ func TestTimeoutIncludesTheWait(t *testing.T) {
 		q.occupy(t, 1, 1, 600*time.Millisecond, nil)
 		err := q.run(t.Context(), 2, func(ctx context.Context) error {
 			deadline, _ := ctx.Deadline()
-			if left := time.Until(deadline); left != 400*time.Millisecond {
-				t.Errorf("%v are left for the call, want 400 ms", left)
-			}
+			assert.Equal(t, time.Until(deadline), 400*time.Millisecond, "are left for the call")
 			return nil
 		})
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 )
 
@@ -39,9 +40,7 @@ func TestEveryMethodIsQueued(t *testing.T) {
 		}
 		release()
 	}
-	if called != 12 {
-		t.Errorf("%d methods, want 12", called)
-	}
+	assert.Equal(t, called, 12, "methods")
 }
 
 // hold takes a slot of the tenant's.

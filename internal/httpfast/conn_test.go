@@ -3,7 +3,6 @@ package httpfast
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"petstore.example/internal/test/assert"
 )
 
 // serve starts a server on a listener of this package and returns its address. Nothing is left of it when the test ends.
@@ -35,17 +36,13 @@ func serve(t *testing.T, s *http.Server) (addr string, l *Listener) {
 func serveOn(t testing.TB, s *http.Server, wrap func(net.Listener) net.Listener) (addr string) {
 	t.Helper()
 	on, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	done := make(chan error)
 	l := wrap(on)
 	go func() { done <- s.Serve(l) }()
 	t.Cleanup(func() {
 		_ = s.Close()
-		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
-			t.Error(err)
-		}
+		assert.ErrorIs(t, <-done, http.ErrServerClosed)
 	})
 	return on.Addr().String()
 }
@@ -56,9 +53,7 @@ func unwrapped(l net.Listener) net.Listener { return l }
 func dial(t testing.TB, addr string) net.Conn {
 	t.Helper()
 	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -86,20 +81,14 @@ func TestConnContext(t *testing.T) {
 		c := dial(t, addr)
 		read := bufio.NewReader(c)
 		for range 3 {
-			if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-				t.Fatal(err)
-			}
+			_, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+			assert.NoError(t, err)
 			res, err := http.ReadResponse(read, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if body, err := io.ReadAll(res.Body); err != nil || string(body) != strconv.Itoa(want+1) {
-				t.Errorf("%q, %v: want %d", body, err, want+1)
-			}
+			assert.NoError(t, err)
+			body, err := io.ReadAll(res.Body)
+			assert.Result(t, string(body), err, strconv.Itoa(want+1), want+1)
 			time.Sleep(time.Millisecond) // net/http ends a request after it is answered.
 		}
 	}
-	if fast.Load() == 0 {
-		t.Error("no request was fast")
-	}
+	assert.True(t, fast.Load() != 0, "no request was fast")
 }

@@ -1,7 +1,6 @@
 package httpfast
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"petstore.example/internal/test/assert"
 )
 
 // recording notes how net/http uses a connection.
@@ -83,9 +84,8 @@ func TestNetHTTPIsAsExpected(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(l) }()
 	for range 2 {
-		if _, err := ask(client, "/"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := ask(client, "/")
+		assert.NoError(t, err)
 		// A request that comes before net/http waits for it loses its first byte to the watch for a disconnect.
 		for end := time.Now().Add(hangTimeout); !r.waits(); time.Sleep(time.Millisecond) {
 			if time.Now().After(end) {
@@ -95,9 +95,7 @@ func TestNetHTTPIsAsExpected(t *testing.T) {
 	}
 	_ = client.Close()
 	close(l.conn)
-	if err := <-done; !errors.Is(err, io.EOF) {
-		t.Error(err)
-	}
+	assert.ErrorIs(t, <-done, io.EOF)
 	for _, want := range [][]string{
 		{"new", "deadline", "read 4096", "active"},
 		{"active", "write", "idle", "deadline", "read 4096", "deadline", "active"},

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"petstore.example/internal/test/assert"
 	_ "petstore.example/internal/test/sandbox"
 )
 
@@ -41,9 +42,7 @@ func sameAsNetHTTP(t *testing.T, r *fastRequest, b []byte) bool {
 	}
 	rest := bufio.NewReader(bytes.NewReader(b))
 	want, err := http.ReadRequest(rest)
-	if err != nil {
-		t.Fatalf("%q is fast, and net/http says: %v", b, err)
-	}
+	assert.NoError(t, err, b, "is fast, and net/http says")
 	// What the server checks besides.
 	if left, err := io.ReadAll(rest); err != nil || !bytes.Equal(left, b[length:]) || want.Host == "" || want.Close {
 		t.Fatalf("%q: %v, left %q and %q, host %q, close %v", b, err, left, b[length:], want.Host, want.Close)
@@ -81,9 +80,7 @@ func TestGeneratedRequests(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d requests were fast", fast, cases)
-	if fast < cases/10 {
-		t.Errorf("only %d of %d requests were fast", fast, cases)
-	}
+	assert.True(t, fast >= cases/10, "only", fast, "of", cases, "requests were fast")
 }
 
 // headerLines are what mutated adds to a request.

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/test/assert"
 )
 
 // echo answers with what it was asked, in the many ways that handlers have.
@@ -100,9 +102,7 @@ func answers(t *testing.T, addr string, all []sent) (got []string) {
 			return append(got, "closed")
 		}
 		for _, method := range s.answers {
-			if err := c.SetReadDeadline(time.Now().Add(hangTimeout)); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, c.SetReadDeadline(time.Now().Add(hangTimeout)))
 			res, err := http.ReadResponse(r, &http.Request{Method: method})
 			if err != nil {
 				return append(got, "no answer")
@@ -159,9 +159,7 @@ func TestSameAnswers(t *testing.T) {
 		}
 	}
 	t.Logf("%d requests, of which %d were fast", all.Load(), fast.Load())
-	if fast.Load() < all.Load()/5 {
-		t.Error("too few were fast to say anything")
-	}
+	assert.True(t, fast.Load() >= all.Load()/5, "too few were fast to say anything")
 }
 
 // What a stream is made of: each request with each path.
@@ -239,9 +237,8 @@ func TestFastContext(t *testing.T) {
 	send := func(paths ...string) {
 		t.Helper()
 		for _, p := range paths {
-			if _, err := io.WriteString(c, "GET "+p+" HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-				t.Fatal(err)
-			}
+			_, err := io.WriteString(c, "GET "+p+" HTTP/1.1\r\nHost: x\r\n\r\n")
+			assert.NoError(t, err)
 		}
 	}
 	answer := func() {
@@ -263,9 +260,7 @@ func TestFastContext(t *testing.T) {
 			t.Fatalf("no request took the fast path: %T", last)
 		}
 	}
-	if err := last.Err(); !errors.Is(err, context.Canceled) {
-		t.Errorf("after the request: %v", err)
-	}
+	assert.ErrorIs(t, last.Err(), context.Canceled, "after the request")
 	<-last.Done()
 	// Twice, so that the next request comes while somebody listens, and once more, for the connection goes on.
 	send("/short", "/short")
@@ -287,9 +282,7 @@ func TestFastContext(t *testing.T) {
 	send("/wait")
 	<-seen
 	_ = c.Close()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("after the client has hung up: %v", err)
-	}
+	assert.ErrorIs(t, <-ended, context.Canceled, "after the client has hung up")
 }
 
 // TestFastShutdown: a server that stops answers the fast request under way, says that it closes, and closes.
@@ -325,18 +318,13 @@ func TestFastShutdown(t *testing.T) {
 			}
 		}()
 		<-begun
-		if err := s.Shutdown(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := idle.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-			t.Errorf("an idle connection: %v", err)
-		}
+		assert.NoError(t, s.Shutdown(t.Context()))
+		_, err := idle.Read(make([]byte, 1))
+		assert.ErrorIs(t, err, io.EOF, "an idle connection")
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		if !inTime {
-			if err := l.WaitIdle(ctx); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("drained with a request under way: %v", err)
-			}
+			assert.ErrorIs(t, l.WaitIdle(ctx), context.DeadlineExceeded, "drained with a request under way")
 			if res := <-answer; res != nil {
 				t.Errorf("got %v", res)
 			}
@@ -370,23 +358,17 @@ func TestFastPanics(t *testing.T) {
 	for _, path := range []string{"/abort", "/panic"} {
 		c := dial(t, addr)
 		get(t, c, "/")
-		if _, err := io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-			t.Errorf("%s: %v", path, err)
-		}
+		_, err := io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n")
+		assert.NoError(t, err)
+		_, err = c.Read(make([]byte, 1))
+		assert.ErrorIs(t, err, io.EOF, path)
 	}
 	c := dial(t, addr)
 	for range 3 {
 		get(t, c, "/")
 	}
-	if err := s.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.WaitIdle(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, s.Shutdown(t.Context()))
+	assert.NoError(t, l.WaitIdle(t.Context()))
 	if got := logged.String(); strings.Count(got, "panic serving") != 1 || !strings.Contains(got, ": oh\n") {
 		t.Errorf("logged %q", got)
 	}
@@ -410,9 +392,8 @@ func TestFastTimeouts(t *testing.T) {
 				get(t, c, "/")
 			}
 			start := time.Now()
-			if _, err := io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-				t.Fatal(err)
-			}
+			_, err := io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n")
+			assert.NoError(t, err)
 			if path == "/long" {
 				time.Sleep(timeout + late) // later than the server waits
 			}
@@ -438,17 +419,13 @@ func TestIdleAfterALongResponse(t *testing.T) {
 	for range 3 {
 		get(t, c, "/")
 	}
-	if _, err := io.WriteString(c, "GET /long HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.WriteString(c, "GET /long HTTP/1.1\r\nHost: x\r\n\r\n")
+	assert.NoError(t, err)
 	time.Sleep(idle + idle/2) // longer than a connection may be idle
 	res, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(io.Discard, res.Body); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
+	_, err = io.Copy(io.Discard, res.Body)
+	assert.NoError(t, err)
 	get(t, c, "/")
 }
 
@@ -462,9 +439,7 @@ const hangTimeout = time.Minute
 func get(t *testing.T, c net.Conn, path string) *http.Response {
 	t.Helper()
 	res, err := ask(c, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return res
 }
 
@@ -498,12 +473,10 @@ func BenchmarkRequest(b *testing.B) {
 			answer := make([]byte, 4096)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := c.Write(request); err != nil {
-					b.Fatal(err)
-				}
-				if _, err := c.Read(answer); err != nil {
-					b.Fatal(err)
-				}
+				_, err := c.Write(request)
+				assert.NoError(b, err)
+				_, err = c.Read(answer)
+				assert.NoError(b, err)
 			}
 		})
 	}

@@ -9,24 +9,20 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/test/assert"
 )
 
 func TestFindBinaries(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	install := func(name, version string, programs ...string) string {
 		dir := filepath.Join(root, name)
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.Mkdir(dir, 0o755))
 		for _, program := range programs {
 			script := "#!/bin/sh\necho '" + version + "'\n"
-			if err := os.WriteFile(filepath.Join(dir, program), []byte(script), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, os.WriteFile(filepath.Join(dir, program), []byte(script), 0o755))
 		}
 		return dir
 	}
@@ -35,12 +31,8 @@ func TestFindBinaries(t *testing.T) {
 	client := install("client", "psql (PostgreSQL) 16.1", "psql")
 	strange := install("strange", "something else", "postgres", "initdb")
 	links := filepath.Join(root, "links")
-	if err := os.Mkdir(links, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Join(v14, "postgres"), filepath.Join(links, "postgres")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Mkdir(links, 0o755))
+	assert.NoError(t, os.Symlink(filepath.Join(v14, "postgres"), filepath.Join(links, "postgres")))
 
 	tests := map[string]struct {
 		dirs []string

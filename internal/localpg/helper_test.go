@@ -19,6 +19,7 @@ import (
 	_ "github.com/lib/pq"
 	"go.uber.org/goleak"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/sandbox"
 )
 
@@ -74,15 +75,11 @@ func startHelper(t *testing.T, dir string, credential *syscall.Credential) *help
 	cmd.Stderr = os.Stderr
 	stdin, stdinErr := cmd.StdinPipe()
 	stdout, stdoutErr := cmd.StdoutPipe()
-	if err := errors.Join(stdinErr, stdoutErr, cmd.Start()); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, errors.Join(stdinErr, stdoutErr, cmd.Start()))
 	h := &helper{cmd: cmd, stdin: stdin}
 	t.Cleanup(func() { _ = stdin.Close(); _ = cmd.Wait() })
 	line, err := bufio.NewReader(stdout).ReadBytes('\n')
-	if err := errors.Join(err, json.Unmarshal(line, &h.report)); err != nil {
-		t.Fatalf("the other process reports %q: %v", line, err)
-	}
+	assert.NoError(t, errors.Join(err, json.Unmarshal(line, &h.report)), "the other process reports", line)
 	t.Logf("the other process: %+v", h.report)
 	return h
 }
@@ -90,16 +87,12 @@ func startHelper(t *testing.T, dir string, credential *syscall.Credential) *help
 func (h *helper) stop(t *testing.T) {
 	t.Helper()
 	_ = h.stdin.Close()
-	if err := h.cmd.Wait(); err != nil {
-		t.Fatalf("stop in the other process: %v", err)
-	}
+	assert.NoError(t, h.cmd.Wait(), "stop in the other process")
 }
 
 func (h *helper) kill(t *testing.T) {
 	t.Helper()
-	if err := h.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, h.cmd.Process.Kill())
 	_ = h.cmd.Wait()
 }
 
@@ -107,20 +100,14 @@ func (h *helper) kill(t *testing.T) {
 func copyOfThisBinary(t *testing.T) string {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	binary, err := os.ReadFile(exe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	to := filepath.Join(tempDir(t), "petstore")
 	// A process that another test starts meanwhile would inherit the open file, and what is open for writing can't be run (ETXTBSY).
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	if err := errors.Join(os.WriteFile(to, binary, 0o755), os.Chmod(to, 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, errors.Join(os.WriteFile(to, binary, 0o755), os.Chmod(to, 0o755)))
 	return to
 }
 
@@ -128,13 +115,9 @@ func copyOfThisBinary(t *testing.T) string {
 func tempDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "petstore-localpg-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Chmod(dir, 0o755))
 	return dir
 }
 
@@ -142,9 +125,7 @@ func tempDir(t *testing.T) string {
 func begin(t *testing.T, o Options) *Server {
 	t.Helper()
 	s, err := Start(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { stop(t, s) })
 	return s
 }
@@ -160,9 +141,7 @@ func stop(t *testing.T, s *Server) {
 func query(t *testing.T, url, text string) (n int) {
 	t.Helper()
 	db, err := sql.Open("postgres", url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer db.Close()
 	if err := db.QueryRowContext(t.Context(), text).Scan(&n); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		t.Fatalf("%s: %v", text, err)
@@ -173,7 +152,5 @@ func query(t *testing.T, url, text string) (n int) {
 // wantNotes counts the notes.
 func wantNotes(t *testing.T, url string, want int) {
 	t.Helper()
-	if n := query(t, url, `select count(*) from notes`); n != want {
-		t.Errorf("%d notes, want %d", n, want)
-	}
+	assert.Equal(t, query(t, url, `select count(*) from notes`), want, "notes")
 }

@@ -11,8 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/sandbox"
 )
 
@@ -22,9 +21,7 @@ const installScript = "../../tools/install.sh"
 func TestInstallScriptSearchesAllDirs(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(installScript)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, pattern := range packageDirs {
 		if !strings.Contains(string(text), `"$root"`+pattern) {
 			t.Errorf("%s does not search %s", installScript, pattern)
@@ -51,22 +48,16 @@ func installRoot(t *testing.T, commands map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
 	bin := filepath.Join(root, "bin")
-	if err := errors.Join(os.MkdirAll(bin, 0o755), os.MkdirAll(filepath.Join(root, "usr/sbin"), 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, errors.Join(os.MkdirAll(bin, 0o755), os.MkdirAll(filepath.Join(root, "usr/sbin"), 0o755)))
 	for _, name := range []string{"sh", "rm", "mkdir", "rmdir", "chmod", "flock"} {
 		path, err := exec.LookPath(name)
 		if err == nil {
 			err = os.Symlink(path, filepath.Join(bin, name))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 	}
 	for name, script := range commands {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755))
 	}
 	return root
 }
@@ -116,9 +107,7 @@ func TestInstallScript(t *testing.T) {
 				t.Errorf("error %v, want %q: %s", err, test.says, out)
 			}
 			calls, _ := os.ReadFile(filepath.Join(root, "calls"))
-			if diff := cmp.Diff(test.calls, string(calls)); diff != "" {
-				t.Errorf("calls: %s", diff)
-			}
+			assert.DeepEqual(t, string(calls), test.calls, "calls")
 			for _, left := range []string{"usr/sbin/policy-rc.d", "etc/postgresql-common"} {
 				if _, err := os.Stat(filepath.Join(root, left)); err == nil {
 					t.Errorf("%s is left", left)
@@ -133,9 +122,7 @@ func TestInstallScriptInstallsOnce(t *testing.T) {
 	root := installRoot(t, map[string]string{
 		"id": "#!/bin/sh\necho 0\n", "uname": "#!/bin/sh\necho Linux\n", "apt-get": aptGet + "sleep 0.1\n" + putRedis,
 	})
-	if err := os.Symlink("/bin/sleep", filepath.Join(root, "bin/sleep")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Symlink("/bin/sleep", filepath.Join(root, "bin/sleep")))
 	var all sync.WaitGroup
 	for range 5 {
 		all.Go(func() {
@@ -146,7 +133,5 @@ func TestInstallScriptInstallsOnce(t *testing.T) {
 	}
 	all.Wait()
 	calls, err := os.ReadFile(filepath.Join(root, "calls"))
-	if diff := cmp.Diff("apt-get install\n", string(calls)); err != nil || diff != "" {
-		t.Errorf("error %v; calls: %s", err, diff)
-	}
+	assert.Result(t, string(calls), err, "apt-get install\n")
 }

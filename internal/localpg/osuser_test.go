@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"petstore.example/internal/test/assert"
 )
 
 // asRoot reports whether the tests run as root; some cases can only happen to root.
@@ -21,9 +23,7 @@ func asRoot() bool { return os.Geteuid() == 0 }
 func nobody(t *testing.T) *syscall.Credential {
 	t.Helper()
 	u, err := user.Lookup("nobody")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	uid, _ := strconv.Atoi(u.Uid)
 	gid, _ := strconv.Atoi(u.Gid)
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
@@ -32,13 +32,9 @@ func nobody(t *testing.T) *syscall.Credential {
 func ownedDir(t *testing.T, who *syscall.Credential) string {
 	t.Helper()
 	dir := filepath.Join(tempDir(t), "home")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Mkdir(dir, 0o755))
 	if who != nil {
-		if err := os.Chown(dir, int(who.Uid), int(who.Gid)); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.Chown(dir, int(who.Uid), int(who.Gid)))
 	}
 	return dir
 }
@@ -71,9 +67,7 @@ func TestPlantedFiles(t *testing.T) {
 	link := func(name string) func(t *testing.T, dir, target string) {
 		return func(t *testing.T, dir, target string) {
 			t.Helper()
-			if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, os.Symlink(target, filepath.Join(dir, name)))
 		}
 	}
 	for name, c := range map[string]struct {
@@ -84,33 +78,24 @@ func TestPlantedFiles(t *testing.T) {
 		"lock": {link(lockName), "lock: path escapes from parent"},
 		"writable by the group": {func(t *testing.T, dir, _ string) {
 			t.Helper()
-			if err := os.Chmod(dir, 0o775); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, os.Chmod(dir, 0o775))
 		}, "is not trusted: it can be written to by other users (mode 0775): use another directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := ownedDir(t, nil)
 			target := filepath.Join(tempDir(t), "target")
-			if err := os.WriteFile(target, []byte("mine"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, os.WriteFile(target, []byte("mine"), 0o600))
 			before, err := os.Stat(target)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			c.plant(t, dir, target)
 			if _, err := Start(t.Context(), Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 			after, err := os.Stat(target)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if text, err := os.ReadFile(target); string(text) != "mine" || err != nil {
-				t.Errorf("the target holds %q, %v", text, err)
-			}
+			assert.NoError(t, err)
+			text, err := os.ReadFile(target)
+			assert.Result(t, string(text), err, "mine", "the target holds")
 			if diff := cmp.Diff(before.Sys(), after.Sys(), cmpopts.IgnoreFields(syscall.Stat_t{}, "Atim")); diff != "" {
 				t.Error("the target changed:", diff)
 			}
@@ -137,9 +122,7 @@ func TestUnreachableDirFallsBack(t *testing.T) {
 		return // the server then runs as the directory's owner
 	}
 	closed := filepath.Join(tempDir(t), "root")
-	if err := os.Mkdir(closed, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Mkdir(closed, 0o700))
 	dir := filepath.Join(closed, ".petstore")
 	fallback := (&dataDir{dir: dir}).sharedDir("/var/tmp")
 	t.Cleanup(func() { _ = os.RemoveAll(filepath.Dir(fallback)) })
@@ -154,9 +137,7 @@ func TestUnreachableDirFallsBack(t *testing.T) {
 
 	// The data is found again, whether the directory is reachable or not.
 	for _, mode := range []os.FileMode{0o700, 0o755} {
-		if err := os.Chmod(closed, mode); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.Chmod(closed, mode))
 		s := begin(t, Options{Dir: dir})
 		wantNotes(t, s.URL("postgres", "postgres"), 1)
 		stop(t, s)
@@ -167,15 +148,9 @@ func TestSharedDirOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
 	link, target := filepath.Join(dir, "link"), filepath.Join(dir, "target")
-	if err := os.Mkdir(target, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(target, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(dir, link); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Mkdir(target, 0o777))
+	assert.NoError(t, os.Chmod(target, 0o777))
+	assert.NoError(t, os.Symlink(dir, link))
 	for _, path := range []string{link, target} {
 		if err := makeShared(filepath.Join(path, "postgres")); err == nil {
 			t.Errorf("%s is accepted", path)

@@ -5,7 +5,6 @@ package localpg
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,8 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/wait"
 )
 
@@ -36,18 +34,14 @@ func TestRestartKeepsData(t *testing.T) {
 	default:
 		t.Error("Done is open after Stop")
 	}
-	if !allEnded(t, s.dir.dir) {
-		t.Error("processes are left")
-	}
+	assert.True(t, allEnded(t, s.dir.dir), "processes are left")
 	info, err := os.Stat(s.dir.socketDir)
 	if err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the socket's directory: %v, %v", info.Mode(), err)
 	}
 
 	s = begin(t, Options{Dir: dir})
-	if got := s.URL("postgres", "postgres"); got != url {
-		t.Errorf("the address changed from %s to %s", url, got)
-	}
+	assert.Equal(t, s.URL("postgres", "postgres"), url, "the address changed from")
 	wantNotes(t, url, 1)
 }
 
@@ -72,9 +66,7 @@ func TestKillOfServer(t *testing.T) {
 	dir := tempDir(t)
 	s := begin(t, Options{Dir: dir})
 	query(t, s.URL("postgres", "postgres"), oneNote)
-	if err := syscall.Kill(s.PID(), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, syscall.Kill(s.PID(), syscall.SIGKILL))
 	<-s.Done()
 	if err := s.Err(); !strings.Contains(err.Error(), "killed") {
 		t.Errorf("Err says %v", err)
@@ -99,20 +91,14 @@ func TestStalePIDFileNamesAnotherProcess(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
 	s := begin(t, Options{Dir: dir})
-	if err := syscall.Kill(s.PID(), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, syscall.Kill(s.PID(), syscall.SIGKILL))
 	<-s.Done()
 	stop(t, s)
 	file := filepath.Join(s.dir.pgdata(), "postmaster.pid")
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	_, rest, _ := strings.Cut(string(text), "\n")
-	if err := os.WriteFile(file, []byte(strconv.Itoa(os.Getpid())+"\n"+rest), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(file, []byte(strconv.Itoa(os.Getpid())+"\n"+rest), 0o600))
 	begin(t, Options{Dir: dir})
 }
 
@@ -132,9 +118,7 @@ func TestOtherVersion(t *testing.T) {
 	dir := tempDir(t)
 	s := begin(t, Options{Dir: dir})
 	stop(t, s)
-	if err := os.WriteFile(filepath.Join(s.dir.pgdata(), "PG_VERSION"), []byte("9\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(filepath.Join(s.dir.pgdata(), "PG_VERSION"), []byte("9\n"), 0o600))
 	_, err := Start(t.Context(), Options{Dir: dir})
 	want := s.dir.path + " holds data of PostgreSQL 9, but PostgreSQL "
 	if err == nil || !strings.Contains(err.Error(), want) {
@@ -148,9 +132,7 @@ func TestFailedStartSaysWhy(t *testing.T) {
 	s := begin(t, Options{Dir: dir})
 	stop(t, s)
 	conf := filepath.Join(s.dir.pgdata(), "postgresql.auto.conf")
-	if err := os.WriteFile(conf, []byte("shared_buffers = 'plenty'\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(conf, []byte("shared_buffers = 'plenty'\n"), 0o600))
 	_, err := Start(t.Context(), Options{Dir: dir})
 	if err == nil || !strings.Contains(err.Error(), `invalid value for parameter "shared_buffers"`) {
 		t.Errorf("got %v, want what the server's log says", err)
@@ -164,13 +146,10 @@ func TestInterruptedInitDB(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
 	leftover := filepath.Join(dir, "postgres", "data.new-1", "base")
-	if err := os.MkdirAll(leftover, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.MkdirAll(leftover, 0o700))
 	begin(t, Options{Dir: dir})
-	if _, err := os.Stat(leftover); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%s is left: %v", leftover, err)
-	}
+	_, err := os.Stat(leftover)
+	assert.ErrorIs(t, err, os.ErrNotExist, leftover, "is left")
 }
 
 func TestLongPath(t *testing.T) {
@@ -180,9 +159,8 @@ func TestLongPath(t *testing.T) {
 		s := begin(t, Options{Dir: dir})
 		query(t, s.URL("postgres", "postgres"), `select 1`)
 		stop(t, s)
-		if _, err := os.Stat(s.dir.socketDir); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s is left: %v", s.dir.socketDir, err)
-		}
+		_, err := os.Stat(s.dir.socketDir)
+		assert.ErrorIs(t, err, os.ErrNotExist, s.dir.socketDir, "is left")
 	}
 }
 
@@ -191,9 +169,8 @@ func TestCancelledStart(t *testing.T) {
 	dir := tempDir(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Start(ctx, Options{Dir: dir}); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
+	_, err := Start(ctx, Options{Dir: dir})
+	assert.ErrorIs(t, err, context.Canceled)
 	begin(t, Options{Dir: dir})
 }
 
@@ -210,9 +187,7 @@ func TestUsefulLines(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(test.want, usefulLines(test.log)); diff != "" {
-				t.Error(diff)
-			}
+			assert.DeepEqual(t, usefulLines(test.log), test.want)
 		})
 	}
 }
@@ -221,9 +196,7 @@ func TestUsefulLines(t *testing.T) {
 func allEnded(t *testing.T, dir string) bool {
 	t.Helper()
 	log, err := os.Open(filepath.Join(dir, logName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer log.Close()
 	return flock(log) == nil
 }

@@ -19,6 +19,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 )
 
 // removal is the first instant of 5 December 2030, from which on GET /v1/pets/{petId} is gone.
@@ -34,9 +35,7 @@ func checkAnswer(t *testing.T, r *http.Request, rec *httptest.ResponseRecorder) 
 		}
 	}
 	for _, name := range []string{"X-Request-Id", "RateLimit", "RateLimit-Policy"} {
-		if header(rec, name) == "" {
-			t.Errorf("%s: %q, want one value", name, h[name])
-		}
+		assert.True(t, header(rec, name) != "", name, h[name], "want one value")
 	}
 	if header(rec, "Access-Control-Allow-Origin") != "*" || header(rec, "Access-Control-Expose-Headers") != exposedHeaders[0] {
 		t.Errorf("a browser's page can't read the answer: %v", h)
@@ -45,9 +44,7 @@ func checkAnswer(t *testing.T, r *http.Request, rec *httptest.ResponseRecorder) 
 	if (rec.Code == 200 || rec.Code == 304) && (r.Method == "GET" || r.Method == "HEAD") {
 		cache = "private, no-cache"
 	}
-	if got := header(rec, "Cache-Control"); got != cache {
-		t.Errorf("Cache-Control: %q, want %q", got, cache)
-	}
+	assert.Equal(t, header(rec, "Cache-Control"), cache, "Cache-Control")
 	if rec.Code >= 400 {
 		return checkError(t, r, rec)
 	}
@@ -57,17 +54,13 @@ func checkAnswer(t *testing.T, r *http.Request, rec *httptest.ResponseRecorder) 
 // checkError holds what is promised of every error, and returns its code.
 func checkError(t *testing.T, r *http.Request, rec *httptest.ResponseRecorder) string {
 	t.Helper()
-	if got := header(rec, "Content-Type"); got != "application/json" {
-		t.Errorf("Content-Type: %q", got)
-	}
+	assert.Equal(t, header(rec, "Content-Type"), "application/json", "Content-Type")
 	needs := map[int]string{401: "WWW-Authenticate", 405: "Allow", 415: "Accept", 429: "Retry-After", 503: "Retry-After"}
 	if name := needs[rec.Code]; name != "" && header(rec, name) == "" {
 		t.Errorf("%d without %s", rec.Code, name)
 	}
 	if r.Method == http.MethodHead {
-		if rec.Body.Len() > 0 {
-			t.Errorf("HEAD with a body: %s", rec.Body)
-		}
+		assert.True(t, rec.Body.Len() == 0, "HEAD with a body", rec.Body)
 		return ""
 	}
 	var members map[string]any
@@ -116,9 +109,7 @@ func TestEveryAnswer(t *testing.T) {
 				if want := k.want(r); rec.Code != want {
 					t.Errorf("status %d, want %d: %s", rec.Code, want, rec.Body)
 				}
-				if got := header(rec, "X-Stability"); got != string(r.stability) {
-					t.Errorf("X-Stability %q, want %q", got, r.stability)
-				}
+				assert.Equal(t, header(rec, "X-Stability"), string(r.stability), "X-Stability")
 				deprecated := header(rec, "Deprecation") == "@1764892800" && header(rec, "Link") != "" &&
 					header(rec, "Sunset") == "Thu, 05 Dec 2030 00:00:00 GMT"
 				if deprecated != (r.deprecated != nil) {
@@ -145,9 +136,7 @@ func (w *fixture) goodRequest(t *testing.T, r route) *http.Request {
 func (w *fixture) addPet(t testing.TB, s catalog.Status) int64 {
 	t.Helper()
 	pet, err := w.pets.CreatePet(t.Context(), 1, catalog.NewPet{Name: "Rex", CategoryID: 7, Status: s})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return pet.ID
 }
 
@@ -155,9 +144,7 @@ func (w *fixture) addPet(t testing.TB, s catalog.Status) int64 {
 func (w *fixture) addOrder(t *testing.T, quantity int32) int64 {
 	t.Helper()
 	order, err := w.orders.PlaceOrder(t.Context(), 1, catalog.NewOrder{PetID: w.addPet(t, catalog.Available), Quantity: quantity})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return order.ID
 }
 

@@ -13,6 +13,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 )
 
@@ -106,9 +107,7 @@ func TestRefusalsAllocateLittle(t *testing.T) {
 			n = min(n, testing.AllocsPerRun(200, measured(t, test.request, test.quota)))
 		}
 		t.Logf("%s: %g allocations", name, n)
-		if n > most {
-			t.Errorf("%s: %g allocations, want at most %d", name, n, most)
-		}
+		assert.True(t, n <= most, name, n, "allocations, want at most", most)
 	}
 }
 

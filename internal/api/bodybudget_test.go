@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"petstore.example/internal/api/jsonbody"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/wait"
 )
 
@@ -52,9 +53,7 @@ func TestBodiesFull(t *testing.T) {
 		if status, code := post(w.key, jsonbody.MaxBytes); status != 503 || code != "unavailable" {
 			t.Errorf("chunked %v, a second body: %d %q, want 503 unavailable", chunked, status, code)
 		}
-		if w.meter.refunded != 1 {
-			t.Errorf("chunked %v: %d requests are refunded, want 1", chunked, w.meter.refunded)
-		}
+		assert.Equal(t, w.meter.refunded, 1, "chunked", chunked, "requests are refunded")
 		if status, _ := post(w.key, freeBody-1); status != 201 {
 			t.Errorf("chunked %v, a short body: %d, want 201", chunked, status)
 		}
@@ -75,9 +74,7 @@ func TestBodiesFull(t *testing.T) {
 func (w *fixture) bodyBytes(t *testing.T) float64 {
 	t.Helper()
 	families, err := w.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, f := range families {
 		if f.GetName() == "petstore_body_bytes" {
 			return f.GetMetric()[0].GetGauge().GetValue()
@@ -90,9 +87,7 @@ func (w *fixture) bodyBytes(t *testing.T) float64 {
 func TestBodyBudget(t *testing.T) {
 	t.Parallel()
 	b, err := newBodyBudget(100, 0, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, step := range []struct {
 		tenant, bytes int64
 		want          bool
@@ -106,14 +101,11 @@ func TestBodyBudget(t *testing.T) {
 		{5, 6, false}, // 95 of 100 are used
 		{5, 5, true},
 	} {
-		if got := b.reserve(step.tenant, step.bytes); got != step.want {
-			t.Errorf("%d bytes of tenant %d: %v", step.bytes, step.tenant, got)
-		}
+		assert.Equal(t, b.reserve(step.tenant, step.bytes), step.want, step.bytes, "bytes of tenant", step.tenant)
 	}
 	for tenant, bytes := range map[int64]int64{1: 25, 2: 25, 3: 25, 4: 20, 5: 5} {
 		b.release(tenant, bytes)
 	}
-	if b.used != 0 || len(b.tenants) != 0 {
-		t.Errorf("%d bytes and %d tenants are left", b.used, len(b.tenants))
-	}
+	assert.Equal(t, b.used, 0, "bytes are left")
+	assert.Equal(t, len(b.tenants), 0, "tenants are left")
 }

@@ -9,10 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 )
 
 // over sends a request over a connection with that context.
@@ -38,13 +37,9 @@ func TestConnectionIsAuthenticated(t *testing.T) {
 	for _, authorization := range []string{"", "Basic " + w.key, "Bearer x", "Bearer " + string(wrong)} {
 		w.over(c, w.request("GET", "/v1/pets", "", "Authorization", authorization))
 	}
-	if len(conn.tenants) != 0 {
-		t.Errorf("valid keys of %v, want none", conn.tenants)
-	}
+	assert.Equal(t, len(conn.tenants), 0, "valid keys of", conn.tenants)
 	w.over(c, w.request("GET", "/v1/pets", "", "Authorization", "Bearer "+w.key))
-	if diff := cmp.Diff([]int64{1}, conn.tenants); diff != "" {
-		t.Error(diff)
-	}
+	assert.DeepEqual(t, conn.tenants, []int64{1})
 }
 
 // TestKeysOverOneConnection: what a connection remembers of one request decides nothing about the next.
@@ -81,9 +76,7 @@ func TestKeysOverOneConnection(t *testing.T) {
 	}
 	r := w.request("GET", "/v1/pets", "", "Authorization", acme)
 	r.Header.Add("Authorization", acme)
-	if rec := w.over(c, r); rec.Code != 401 {
-		t.Errorf("twice: %d", rec.Code)
-	}
+	assert.Equal(t, w.over(c, r).Code, 401, "twice")
 	w.setPlan(t, plans.Pro, plans.Quota{PerMinute: 120, PerDay: 1000})
 	is("on another plan", acme, 200, "120")
 	w.directory.revoke(t, w.key)
@@ -113,9 +106,7 @@ func TestPeersOverOneConnection(t *testing.T) {
 func (d *fakeDirectory) revoke(t testing.TB, key string) {
 	t.Helper()
 	token, err := keys.ParseToken(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.callers, token.Digest())
@@ -146,9 +137,7 @@ func TestRecentCredentials(t *testing.T) {
 	for range 2 {
 		for authorization, status := range map[string]int{"Bearer " + w.key: 200, "bearer" + strings.Repeat(" ", 100) + w.key: 200, "Bearer " + w.key + " ": 401} {
 			rec := w.over(ConnContext(t.Context(), nil), w.request("GET", "/v1/pets", "", "Authorization", authorization))
-			if rec.Code != status {
-				t.Errorf("%d, want %d", rec.Code, status)
-			}
+			assert.Equal(t, rec.Code, status)
 		}
 	}
 }

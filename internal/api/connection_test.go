@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/test/assert"
 )
 
 // listen serves the fixture on a loopback port as petstore does, with that read timeout, 0 for none. The time to write is over before it.
@@ -36,13 +37,9 @@ func raw(t *testing.T, addr, request string) (lines []string, body string) {
 	var read bytes.Buffer
 	method, _, _ := strings.Cut(request, " ")
 	res, err := http.ReadResponse(bufio.NewReader(io.TeeReader(conn, &read)), &http.Request{Method: method})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	content, err := io.ReadAll(res.Body)
-	if err := errors.Join(err, res.Body.Close()); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, errors.Join(err, res.Body.Close()))
 	head, _, _ := strings.Cut(read.String(), "\r\n\r\n")
 	return strings.Split(head, "\r\n"), string(content)
 }

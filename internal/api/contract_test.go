@@ -5,8 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/contract"
 )
 
@@ -16,9 +15,7 @@ var load = sync.OnceValues(func() (*contract.Document, error) { return contract.
 func document(t testing.TB) *contract.Document {
 	t.Helper()
 	d, err := load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return d
 }
 
@@ -36,9 +33,7 @@ func TestRoutesAreTheDocuments(t *testing.T) {
 	}
 	slices.Sort(served)
 	slices.Sort(named)
-	if diff := cmp.Diff(named, served); diff != "" {
-		t.Errorf("(-document +server):\n%s", diff)
-	}
+	assert.DeepEqual(t, served, named, "-document +server")
 }
 
 // TestCodesAreTheDocuments: the document names the codes that there are.
@@ -49,7 +44,5 @@ func TestCodesAreTheDocuments(t *testing.T) {
 		defined = append(defined, c.name)
 	}
 	slices.Sort(defined)
-	if diff := cmp.Diff(document(t).Codes(), defined); diff != "" {
-		t.Errorf("(-document +server):\n%s", diff)
-	}
+	assert.DeepEqual(t, defined, document(t).Codes(), "-document +server")
 }

@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 )
 
 type callerMap map[keys.Digest]keys.Caller
@@ -38,9 +39,7 @@ func TestDiagnosisIsTheAnswer(t *testing.T) {
 	for bits := range 1 << 7 {
 		wrong := func(bit int) bool { return bits>>bit&1 == 1 }
 		token, err := keys.NewToken(keys.Live)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		tenant := plans.Tenant{ID: int64(bits + 1), Name: "acme", Plan: plans.Free, Quota: plans.Quota{PerMinute: 100, PerDay: 1000}}
 		c := keys.Caller{KeyID: fmt.Sprint("key_", bits), Environment: keys.Live, Tenant: &tenant}
 		record := diagnose.Record{Now: w.clock(), Key: keys.Key{ID: c.KeyID, Environment: keys.Live}}
@@ -74,9 +73,7 @@ func TestDiagnosisIsTheAnswer(t *testing.T) {
 		rec := w.do(w.request("GET", "/v1/pets", "", "Authorization", "Bearer "+token.Reveal()))
 		answer := struct{ Code string }{diagnose.Admitted}
 		if rec.Code != 200 {
-			if err := json.Unmarshal(rec.Body.Bytes(), &answer); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, json.Unmarshal(rec.Body.Bytes(), &answer))
 		}
 		record.Failed = w.failed.all
 		atOnce, recorded := diagnose.Caller(&c, keys.Live, &decision, w.clock()), record.Verdict()
@@ -85,7 +82,5 @@ func TestDiagnosisIsTheAnswer(t *testing.T) {
 		}
 		codes[answer.Code]++
 	}
-	if len(codes) != 5 {
-		t.Errorf("answered %v, want each of 5 codes", codes)
-	}
+	assert.Equal(t, len(codes), 5, "answered", codes)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/api/reference"
+	"petstore.example/internal/test/assert"
 )
 
 // TestPagesAreAnswers: pages need no key, and carry what every answer does.
@@ -14,9 +15,7 @@ func TestPagesAreAnswers(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	site, err := reference.New(baseURL, reference.Support{}, openAPIText)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, p := range docsRoutes(site) {
 		for _, headers := range [][]string{{"Authorization", ""}, {"Authorization", "Bearer pst_live_x"}, {"Accept-Encoding", "gzip", "Authorization", ""}} {
 			full := w.request("GET", p.path, "", headers...)

@@ -6,16 +6,14 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"petstore.example/internal/test/assert"
 )
 
 // TestCodesAreDocumented: docs/errors.md lists exactly the codes of the table, in its order.
 func TestCodesAreDocumented(t *testing.T) {
 	t.Parallel()
 	document, err := os.ReadFile("../../docs/errors.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	var documented, defined [][2]string
 	row := regexp.MustCompile("(?m)^\\| (\\d{3}) \\| `([a-z_]+)` \\| [^|]+ \\| [^|]+ \\|$")
 	for _, m := range row.FindAllStringSubmatch(string(document), -1) {
@@ -24,7 +22,5 @@ func TestCodesAreDocumented(t *testing.T) {
 	for _, c := range codes {
 		defined = append(defined, [2]string{strconv.Itoa(c.status), c.name})
 	}
-	if diff := cmp.Diff(defined, documented); diff != "" {
-		t.Error(diff)
-	}
+	assert.DeepEqual(t, documented, defined)
 }

@@ -13,6 +13,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 )
 
@@ -32,9 +33,7 @@ func TestFailedRequestsAreRecorded(t *testing.T) {
 		}
 	}
 	unknown, err := keys.NewToken(keys.Live)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	over := func(perMinute, perDay, ofKey int64) func(*fixture) { // uses one of each up
 		return func(w *fixture) {
 			w.take(t, w.acme(t, func(c *keys.Caller) {

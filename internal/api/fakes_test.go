@@ -20,6 +20,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 )
 
@@ -72,9 +73,7 @@ func newFixture(t testing.TB, change ...func(*Config)) *fixture {
 		f(&c)
 	}
 	h, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	w.Handler = h
 	if _, ok := t.(*testing.T); ok {
 		w.Handler = document(t).Handler(h, func(err error) { t.Error(err) })
@@ -158,9 +157,7 @@ type fakeDirectory struct {
 func (d *fakeDirectory) issue(t testing.TB, id string, tenant plans.Tenant) string {
 	t.Helper()
 	token, err := keys.NewToken(keys.Live)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	d.callers[token.Digest()] = &keys.Caller{KeyID: id, Environment: keys.Live, Tenant: &tenant}
 	return token.Reveal()
 }
@@ -169,9 +166,7 @@ func (d *fakeDirectory) issue(t testing.TB, id string, tenant plans.Tenant) stri
 func (d *fakeDirectory) change(t testing.TB, key string, f func(*keys.Caller)) {
 	t.Helper()
 	token, err := keys.ParseToken(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	c := *d.callers[token.Digest()]
@@ -183,9 +178,7 @@ func (d *fakeDirectory) change(t testing.TB, key string, f func(*keys.Caller)) {
 func (d *fakeDirectory) uncache(t testing.TB, key string) {
 	t.Helper()
 	token, err := keys.ParseToken(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.uncached = map[keys.Digest]bool{token.Digest(): true}

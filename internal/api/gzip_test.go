@@ -10,6 +10,7 @@ import (
 
 	"petstore.example/internal/api/pagecache"
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/test/assert"
 )
 
 func unpacked(t *testing.T, rec *httptest.ResponseRecorder) string {
@@ -18,13 +19,9 @@ func unpacked(t *testing.T, rec *httptest.ResponseRecorder) string {
 		t.Fatalf("not compressed: %v", rec.Result().Header)
 	}
 	r, err := gzip.NewReader(bytes.NewReader(rec.Body.Bytes()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	content, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return string(content)
 }
 
@@ -73,9 +70,7 @@ func TestCompressedLists(t *testing.T) {
 	}
 	reads()
 	cached.list(t, "?limit=30", "Accept-Encoding", "gzip")
-	if n := reads(); n != 0 {
-		t.Errorf("the compressed page was read from the store %d times", n)
-	}
+	assert.Equal(t, reads(), 0, "the compressed page was read from the store times")
 }
 
 // TestShortListsAreNotCompressed, and neither is anything else than lists.
@@ -102,7 +97,5 @@ func TestOneItemIsNotCompressed(t *testing.T) {
 		t.Fatalf("%d bytes, %v", rec.Body.Len(), rec.Result().Header)
 	}
 	changed := w.do(w.request("PATCH", "/v1/pets/1", `{"categoryId":2}`, "Content-Type", "application/json", "If-Match", header(rec, "ETag")))
-	if changed.Code != 200 {
-		t.Errorf("%d %s", changed.Code, changed.Body)
-	}
+	assert.Equal(t, changed.Code, 200, changed.Body)
 }

@@ -12,6 +12,7 @@ import (
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/contract"
 )
 
@@ -73,9 +74,7 @@ func (r response) comparable(t *testing.T) response {
 	t.Helper()
 	h := http.Header{}
 	for name, values := range r.Header {
-		if len(values) != 1 {
-			t.Errorf("%s: %q", name, values)
-		}
+		assert.Equal(t, len(values), 1, name, values)
 		h[http.CanonicalHeaderKey(name)] = values
 	}
 	h.Del("Date") // The server's.
@@ -118,13 +117,9 @@ func TestHeadersEverywhere(t *testing.T) {
 		}
 		m.begin <- struct{}{}
 		res, err := client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		body, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		_ = res.Body.Close()
 		<-m.end
 		got := response{res.StatusCode, res.Header, string(body)}.comparable(t)
@@ -133,9 +128,7 @@ func TestHeadersEverywhere(t *testing.T) {
 				continue
 			}
 			seen := response{got.Status, header, got.Body}.comparable(t)
-			if diff := cmp.Diff(got, seen); diff != "" {
-				t.Errorf("%s %s, %s: (-client +middleware)\n%s", r.Method, r.URL, name, diff)
-			}
+			assert.DeepEqual(t, seen, got, r.Method, r.URL, name, "-client +middleware")
 		}
 		return got
 	}

@@ -9,6 +9,7 @@ import (
 	"petstore.example/internal/freshness"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 )
 
 // stampedMemory returns a limiter in memory whose decisions carry stamps.
@@ -49,8 +50,6 @@ func TestListsAllocateLittle(t *testing.T) {
 	} {
 		n := testing.AllocsPerRun(200, test.ask)
 		t.Logf("%s: %g allocations", name, n)
-		if n > test.most {
-			t.Errorf("%s: %g allocations, want at most %g", name, n, test.most)
-		}
+		assert.True(t, n <= test.most, name, n, "allocations, want at most", test.most)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/test/assert"
 )
 
 // TestItemTags: every response with one animal or order has the same tag for the same content, and a list with it alone too.
@@ -109,9 +110,8 @@ func TestFilters(t *testing.T) {
 	w := newFixture(t)
 	for i, name := range []string{"Rex", "Mia", "Re%x", "rex", "Réx"} {
 		pet := catalog.NewPet{Name: name, CategoryID: int64(i % 2), Status: catalog.Available}
-		if _, err := w.pets.CreatePet(t.Context(), 1, pet); err != nil {
-			t.Fatal(err)
-		}
+		_, err := w.pets.CreatePet(t.Context(), 1, pet)
+		assert.NoError(t, err)
 	}
 	for query, want := range map[string]string{
 		"ids=5,1,5": "1 5", "ids=5&ids=1&ids=5": "1 5", "ids=2,4&name=R&ids=3": "3", "ids=9": "", "ids=1%2C2&categoryId=1": "2", "name=Re": "1 3", "name=Re%25": "3", "name=R%C3%A9": "5", "name=R&categoryId=0&ids=3,4": "3",
@@ -134,9 +134,7 @@ func TestFilters(t *testing.T) {
 	rec = w.do(w.request("GET", "/v1/pets?x=1&name=R&ids=5,1,3,1&limit=2&categoryId=0", ""))
 	link := `<https://api.example.com/v1/pets?cursor=0000000000000003&limit=2&categoryId=0&name=R&ids=1,3,5>; rel="next", ` +
 		`<https://api.example.com/v1/pets?limit=2&categoryId=0&name=R&ids=1,3,5>; rel="first"`
-	if header(rec, "Link") != link {
-		t.Errorf("Link %s, want %s", header(rec, "Link"), link)
-	}
+	assert.Equal(t, header(rec, "Link"), link, "Link")
 	for _, query := range []string{
 		"ids=", "ids=1,", "ids=,1", "ids=+1", "ids=01", "ids=1.0", "ids=x", "ids=9223372036854775808", "ids=1&ids=", "ids=1,2&ids=x", "ids=1%20,2",
 		"ids=" + strings.Repeat("1,", 100) + "1", strings.Repeat("ids=1&", 101), "categoryId=", "categoryId=1.0", "categoryId=%2B1", "categoryId=1,2",

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/api/jsonbody"
+	"petstore.example/internal/test/assert"
 )
 
 // TestInvalidRequests: the message names what is wrong, and nothing changes. For POST and PATCH the values are bodies, for GET they are
@@ -117,9 +118,7 @@ func refuses(t *testing.T, w *fixture, r *http.Request, status int, code, saying
 	if rec.Code != status {
 		t.Fatalf("status %d, want %d: %s", rec.Code, status, rec.Body)
 	}
-	if got := checkError(t, r, rec); got != code {
-		t.Errorf("code %s, want %s: %s", got, code, rec.Body)
-	}
+	assert.Equal(t, checkError(t, r, rec), code, "code", rec.Body)
 	if plain := strings.ReplaceAll(rec.Body.String(), `\"`, `"`); !strings.Contains(plain, saying) {
 		t.Errorf("message does not say %q: %s", saying, rec.Body)
 	}
@@ -209,7 +208,5 @@ func TestCredentials(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.name, rec.Body, code)
 		}
 	}
-	if w.meter.admitted != 3 {
-		t.Errorf("counted %d requests, want the 3 with a good key", w.meter.admitted)
-	}
+	assert.Equal(t, w.meter.admitted, 3, "counted requests")
 }

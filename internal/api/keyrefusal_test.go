@@ -11,6 +11,7 @@ import (
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 )
 
 // withSupport gives the API addresses of its operator's support.
@@ -23,9 +24,7 @@ func withSupport(c *Config) {
 func TestHolderOfAKeyLearnsTheReason(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile("../../docs/errors.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	type test struct {
 		change   func(*keys.Caller)
 		message  string

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"petstore.example/internal/test/assert"
 )
 
 // message returns that of an error.
@@ -74,9 +76,7 @@ func TestHelp(t *testing.T) {
 	for target, want := range map[string]string{
 		"/v1/nothing": help + `route_not_found>; rel="help"`, "/v1/pets?limit=0": help + `invalid_parameter>; rel="help"`,
 	} {
-		if got := header(w.do(w.request("GET", target, "")), "Link"); got != want {
-			t.Errorf("%s: Link %s, want %s", target, got, want)
-		}
+		assert.Equal(t, header(w.do(w.request("GET", target, "")), "Link"), want, target, "Link")
 	}
 	got := header(w.do(w.request("GET", "/v1/pets/999", "")), "Link")
 	if !strings.HasPrefix(got, `</animals/docs/deprecations/get-pet>; rel="deprecation"`) || !strings.HasSuffix(got, `, `+help+`pet_not_found>; rel="help"`) {
@@ -104,9 +104,7 @@ func TestEntry(t *testing.T) {
 		}
 		w.meter.admitted = 0
 		var got addresses
-		if err := json.Unmarshal(w.do(w.request("GET", target, "")).Body.Bytes(), &got); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, json.Unmarshal(w.do(w.request("GET", target, "")).Body.Bytes(), &got))
 		for _, address := range []string{got.Documentation, got.OpenAPI, got.Pets, got.Orders, got.Usage} {
 			if rec := w.do(w.request("GET", strings.TrimPrefix(address, "https://api.example.com"), "")); rec.Code != 200 {
 				t.Errorf("%s: %d", address, rec.Code)

@@ -17,6 +17,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 )
 
 // numbers are an answer's limits, by header.
@@ -42,21 +43,15 @@ func TestLimits(t *testing.T) {
 	get := func() *httptest.ResponseRecorder { return w.do(w.request("GET", "/v1/pets", "")) }
 	for i := range 3 {
 		want := fmt.Sprintf(`"minute";r=%d;t=%d, "day";r=%d;t=52692`, 2-i, wait, 3-i)
-		if got := header(get(), "RateLimit"); got != want {
-			t.Errorf("request %d: %s, want %s", i+1, got, want)
-		}
+		assert.Equal(t, header(get(), "RateLimit"), want, "request", i+1)
 	}
 	rec := get()
-	if diff := cmp.Diff(map[string]string{
+	assert.DeepEqual(t, numbers(rec), map[string]string{
 		"X-RateLimit-Limit": "3", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": fmt.Sprint(reset), "Retry-After": fmt.Sprint(wait),
 		"RateLimit": fmt.Sprintf(`"minute";r=0;t=%d, "day";r=1;t=52692`, wait), "RateLimit-Policy": policy,
-	}, numbers(rec)); diff != "" {
-		t.Error(diff)
-	}
+	})
 	minute := fmt.Sprintf(`{"code":"rate_limit_exceeded","message":"Plan free allows 3 requests per minute. Retry in %d seconds.","status":429}`+"\n", wait)
-	if rec.Body.String() != minute {
-		t.Errorf("%s, want %s", rec.Body, minute)
-	}
+	assert.Equal(t, rec.Body.String(), minute)
 
 	w.setClock(time.Unix(reset, 0))
 	if rec = get(); rec.Code != 200 || header(rec, "X-RateLimit-Limit") != "4" || header(rec, "X-RateLimit-Reset") != "1795219200" {
@@ -64,12 +59,10 @@ func TestLimits(t *testing.T) {
 	}
 	rec = get()
 	left := fmt.Sprint(1795219200 - reset)
-	if diff := cmp.Diff(map[string]string{
+	assert.DeepEqual(t, numbers(rec), map[string]string{
 		"X-RateLimit-Limit": "4", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1795219200", "Retry-After": left,
 		"RateLimit": `"minute";r=2;t=60, "day";r=0;t=` + left, "RateLimit-Policy": policy,
-	}, numbers(rec)); diff != "" {
-		t.Error(diff)
-	}
+	})
 	if want := `{"code":"daily_quota_exceeded","message":"Plan free allows 4 requests per day. Retry in ` + left + ` seconds.","status":429}` + "\n"; rec.Body.String() != want {
 		t.Errorf("%s, want %s", rec.Body, want)
 	}
@@ -147,19 +140,15 @@ func TestBan(t *testing.T) {
 	}{{2, "2", `, "key";r=0;t=901`, `, "key";q=2;w=60`}, {0, "60", "", ""}} {
 		w.acme(t, func(caller *keys.Caller) { caller.PerMinute = c.perMinute })
 		rec = w.do(w.request("GET", "/v1/pets", ""))
-		if diff := cmp.Diff(map[string]string{
+		assert.DeepEqual(t, numbers(rec), map[string]string{
 			"X-RateLimit-Limit": c.limit, "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1795167409", "Retry-After": "901",
 			"RateLimit":        `"minute";r=0;t=901, "day";r=0;t=901` + c.state,
 			"RateLimit-Policy": `"minute";q=60;w=60, "day";q=1000;w=86400` + c.policy,
-		}, numbers(rec)); diff != "" {
-			t.Error(diff)
-		}
+		})
 	}
 	const want = `{"code":"key_banned","message":"This API key is banned until 2026-11-20T09:36:49Z: it went on sending requests after 429. ` +
 		`Retry in 901 seconds.","status":429}` + "\n"
-	if rec.Body.String() != want {
-		t.Errorf("%s, want %s", rec.Body, want)
-	}
+	assert.Equal(t, rec.Body.String(), want)
 	if len(w.strikes.refused) > 0 || w.meter.admitted > 0 {
 		t.Errorf("a request during a ban was a strike %v or counted %d", w.strikes.refused, w.meter.admitted)
 	}
@@ -319,9 +308,7 @@ func TestClientAddress(t *testing.T) {
 		r.Header["X-Forwarded-For"] = c.forwarded
 		w.do(r)
 		for addr := range w.addresses.used {
-			if addr.String() != c.want {
-				t.Errorf("%s: counted for %s, want %s", c.name, addr, c.want)
-			}
+			assert.Equal(t, addr.String(), c.want, c.name, "counted for", addr)
 		}
 	}
 }
@@ -361,9 +348,7 @@ func TestUnknownInAnOutage(t *testing.T) {
 			if rec := stranger(); rec.Code != 401 || header(rec, "X-RateLimit-Remaining") != "0" {
 				t.Errorf("after an outage a stranger gets %d %v: requests during it were counted", rec.Code, numbers(rec))
 			}
-			if rec := stranger(); rec.Code != 429 {
-				t.Errorf("%d, want the bucket to be used up", rec.Code)
-			}
+			assert.Equal(t, stranger().Code, 429)
 			ask("0")
 		})
 	}

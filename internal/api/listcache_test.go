@@ -20,6 +20,7 @@ import (
 	"petstore.example/internal/freshness"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 )
 
 // fakeStamps is a limiter whose decisions carry stamps, and an Invalidator.
@@ -156,9 +157,7 @@ func TestCachedListsAreTheSame(t *testing.T) {
 		reads()
 		for _, headers := range [][]string{nil, {"If-None-Match", "*"}, {"If-None-Match", `"other"`}} {
 			want, got := plain.list(t, query, headers...), w.list(t, query, headers...)
-			if diff := cmp.Diff(withoutCounts(want), withoutCounts(got)); diff != "" {
-				t.Errorf("%s %v (-store +cache):\n%s", query, headers, diff)
-			}
+			assert.DeepEqual(t, withoutCounts(got), withoutCounts(want), query, headers, "-store +cache")
 		}
 		tag := header(w.list(t, query), "ETag")
 		if rec := w.list(t, query, "If-None-Match", `"x", W/`+tag); rec.Code != 304 || rec.Body.Len() > 0 {
@@ -167,9 +166,7 @@ func TestCachedListsAreTheSame(t *testing.T) {
 		if head := w.do(w.request("HEAD", "/v1/pets"+query, "")); head.Code != 200 || head.Body.Len() > 0 || header(head, "ETag") != tag {
 			t.Errorf("%s: HEAD %d %v", query, head.Code, head.Result().Header)
 		}
-		if n := reads(); n != 0 {
-			t.Errorf("%s: the store was read %d times", query, n)
-		}
+		assert.Equal(t, reads(), 0, query, "the store was read times")
 	}
 }
 
@@ -180,9 +177,7 @@ func TestNoCachedListWhileAnOldWriteIsUnderWay(t *testing.T) {
 	for i, want := range []int{1, 1, 0, 1, 1, 0} { // the second read is cached; the fourth and fifth are while it is
 		v.old = i == 3 || i == 4
 		w.list(t, "")
-		if n := reads(); n != want {
-			t.Errorf("list %d: the store was read %d times, want %d", i, n, want)
-		}
+		assert.Equal(t, reads(), want, "list", i, "the store was read times")
 	}
 }
 
@@ -218,17 +213,13 @@ func TestListsNotCached(t *testing.T) {
 		for range 3 {
 			w.list(t, query)
 		}
-		if n := reads(); n != want {
-			t.Errorf("%s: the store was read %d times in 3, want %d", query, n, want)
-		}
+		assert.Equal(t, reads(), want, query, "the store was read times in 3")
 	}
 	v.pending = 1
 	for range 3 {
 		w.list(t, "?limit=3")
 	}
-	if n := reads(); n != 3 {
-		t.Errorf("uncertain: the store was read %d times in 3", n)
-	}
+	assert.Equal(t, reads(), 3, "uncertain: the store was read times in 3")
 }
 
 // TestListsAreNeverStale: the next list shows each kind of change.
@@ -262,17 +253,13 @@ func TestListsAreNeverStale(t *testing.T) {
 		}
 		reads()
 		before := w.list(t, "").Body.String()
-		if reads() != 0 {
-			t.Errorf("%d: the list does not come from the cache", i)
-		}
+		assert.Equal(t, reads(), 0, i, "the list does not come from the cache")
 		rec := w.do(tt.change)
 		if diff := cmp.Diff(tt.ended, v.ended()); rec.Code != tt.status || diff != "" {
 			t.Errorf("%d: %d %s; ends of changes (-want +got):\n%s", i, rec.Code, rec.Body, diff)
 		}
 		rows, _, err := w.pets.ListPets(t.Context(), 1, catalog.Page{Limit: 20})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		now, err := jsonbody.Marshal(slices.Clip(append([]catalog.Pet{}, rows...)))
 		if got := w.list(t, "").Body.String(); err != nil || got != string(now) {
 			t.Errorf("%d: got %s, before %s, want %s", i, got, before, now)
@@ -306,25 +293,17 @@ func TestListsDuringAWrite(t *testing.T) {
 	w.list(t, "")
 	reads()
 	w.list(t, "")
-	if n := reads(); n != 0 {
-		t.Errorf("%d reads of an unchanged list", n)
-	}
+	assert.Equal(t, reads(), 0, "reads of an unchanged list")
 	// A write whose outcome is unknown.
 	w.pets.err = catalog.ErrUnavailable
-	if rec := w.create(t, "Rex"); rec.Code != 503 {
-		t.Errorf("%d, want 503", rec.Code)
-	}
+	assert.Equal(t, w.create(t, "Rex").Code, 503)
 	w.pets.err = nil
-	if diff := cmp.Diff([]bool{true, false}, v.ended()); diff != "" {
-		t.Errorf("ends of changes (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, v.ended(), []bool{true, false}, "ends of changes")
 	reads()
 	for range 3 {
 		w.list(t, "")
 	}
-	if n := reads(); n != 3 {
-		t.Errorf("%d reads for 3 lists after an abandoned write", n)
-	}
+	assert.Equal(t, reads(), 3, "reads for 3 lists after an abandoned write")
 }
 
 // TestUnannouncedWritesAreNotMade: if readers can't be told of a write, nothing changes.
@@ -369,9 +348,7 @@ func TestOutcomesOfWrites(t *testing.T) {
 			if code := checkAnswer(t, r, rec); code != test.code || header(rec, "Retry-After") != "1" && rec.Code == 503 {
 				t.Errorf("%s: %s %d %s", name, r.Method, rec.Code, rec.Body)
 			}
-			if diff := cmp.Diff([]bool{test.settled}, v.ended()); diff != "" {
-				t.Errorf("%s: ends of changes (-want +got):\n%s", name, diff)
-			}
+			assert.DeepEqual(t, v.ended(), []bool{test.settled}, name, "ends of changes")
 		}
 		if r := w.request("GET", "/v1/pets?limit=7", ""); name == "unknown" && checkAnswer(t, r, w.do(r)) != "unavailable" {
 			t.Error("a read of unknown outcome")
@@ -396,9 +373,7 @@ func TestLateWriteIsNotAcknowledged(t *testing.T) {
 	if ended := v.ended(); rec.Code != 201 || header(rec, "Idempotent-Replayed") != "true" || len(ended) != 1 || !ended[0] {
 		t.Errorf("repeated: %d %s, ends of changes %v", rec.Code, rec.Body, ended)
 	}
-	if !strings.Contains(w.logs.String(), "the server stood still") {
-		t.Errorf("log %s", w.logs)
-	}
+	assert.True(t, strings.Contains(w.logs.String(), "the server stood still"), "log", w.logs)
 }
 
 // TestAnnouncedWritesEnd: a request that writes is announced with the decision, until it ends, whether it writes or fails; no other is.
@@ -410,17 +385,13 @@ func TestAnnouncedWritesEnd(t *testing.T) {
 	w.create(t, "Rex")
 	w.create(t, "Rex", "Idempotency-Key", "a")
 	w.do(w.request("PATCH", "/v1/pets/1", `{"name":"Rufus"}`))
-	if took != 3 {
-		t.Errorf("%d writes were announced with the decision, want 3", took)
-	}
+	assert.Equal(t, took, 3, "writes were announced with the decision")
 	w.do(w.request("POST", "/v1/pets", `{"name":`))
 	w.do(w.request("PATCH", "/v1/pets/none", `{"name":"Rufus"}`))
 	w.do(w.request("POST", "/v1/store/orders", `{"petId":999}`))
 	w.list(t, "")
 	w.do(w.request("OPTIONS", "/v1/pets", ""))
-	if v.announced != 0 {
-		t.Errorf("%d are announced after their requests", v.announced)
-	}
+	assert.Equal(t, v.announced, 0, "are announced after their requests")
 }
 
 // TestPanickingWriteIsAbandoned: the outcome of a write that panicked is unknown.
@@ -431,12 +402,8 @@ func TestPanickingWriteIsAbandoned(t *testing.T) {
 	for _, r := range []*http.Request{
 		w.request("POST", "/v1/pets", rex), w.request("PATCH", "/v1/pets/1", `{"name":"Rex"}`),
 	} {
-		if rec := w.do(r); rec.Code != 500 {
-			t.Errorf("%s: %d", r.Method, rec.Code)
-		}
-		if diff := cmp.Diff([]bool{false}, v.ended()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", r.Method, diff)
-		}
+		assert.Equal(t, w.do(r).Code, 500, r.Method)
+		assert.DeepEqual(t, v.ended(), []bool{false}, r.Method)
 	}
 }
 
@@ -452,9 +419,7 @@ func TestListCacheMetrics(t *testing.T) {
 	v.pending = 1
 	w.list(t, "")
 	families, err := w.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	got := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
@@ -467,7 +432,5 @@ func TestListCacheMetrics(t *testing.T) {
 		}
 	}
 	want := map[string]float64{"hits_total": 3, "misses_total miss": 2, "misses_total stale": 1, "misses_total unversioned": 1, "shared_total": 0}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, got, want)
 }

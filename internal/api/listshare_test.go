@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/test/assert"
 )
 
 // TestListsShareARead: requests for the same page at the same time share a read and its error, and one whose client disconnects fails no
@@ -56,8 +57,6 @@ func TestListsShareARead(t *testing.T) {
 			disconnect()
 			all.Wait()
 		})
-		if n := reads(); n != tt.want {
-			t.Errorf("%s: the store was read %d times, want %d", tt.name, n, tt.want)
-		}
+		assert.Equal(t, reads(), tt.want, tt.name, "the store was read times")
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/loglimit"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/wait"
 )
 
@@ -22,9 +23,7 @@ import (
 func event(t *testing.T, w *fixture) map[string]any {
 	t.Helper()
 	var e map[string]any
-	if err := json.Unmarshal([]byte(w.logs.String()), &e); err != nil {
-		t.Fatalf("not one event: %v: %s", err, w.logs)
-	}
+	assert.NoError(t, json.Unmarshal([]byte(w.logs.String()), &e), "not one event", w.logs)
 	return e
 }
 
@@ -43,9 +42,7 @@ func TestEvent(t *testing.T) {
 		t.Error(diff)
 	}
 	families, err := w.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	counted := map[string]string{}
 	for _, f := range families {
 		if f.GetName() == "petstore_http_requests_total" {
@@ -55,9 +52,7 @@ func TestEvent(t *testing.T) {
 		}
 	}
 	labels := map[string]string{"method": "GET", "plan": "free", "route": "/v1/pets/{petId}", "status": "500"}
-	if diff := cmp.Diff(labels, counted); diff != "" {
-		t.Error(diff)
-	}
+	assert.DeepEqual(t, counted, labels)
 }
 
 func TestPanicIsLogged(t *testing.T) {
@@ -82,9 +77,7 @@ func TestRefusalsNameTheClient(t *testing.T) {
 		before := len(w.logs.String())
 		w.do(w.request("GET", "/v1/pets", "", headers...))
 		var e map[string]any
-		if err := json.Unmarshal([]byte(w.logs.String()[before:]), &e); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, json.Unmarshal([]byte(w.logs.String()[before:]), &e))
 		return e
 	}
 	const agent = "python-requests/2.31.0"
@@ -113,9 +106,7 @@ func TestUserAgent(t *testing.T) {
 		"Bearer " + strings.Repeat("a1B", 8):                 "[redacted]",
 		strings.Repeat("a1", 11) + "z":                       strings.Repeat("a1", 11) + "z",
 	} {
-		if got := userAgent(http.Header{"User-Agent": {sent}}); got != want {
-			t.Errorf("%q: %q, want %q", sent, got, want)
-		}
+		assert.Equal(t, userAgent(http.Header{"User-Agent": {sent}}), want, sent)
 	}
 	if got := userAgent(http.Header{}); got != "" {
 		t.Errorf("%q without one", got)
@@ -173,9 +164,7 @@ func read(t *testing.T, log string) logged {
 			Message, Key, Code, Route string
 			Suppressed                int
 		}
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, json.Unmarshal([]byte(line), &e))
 		kind := "stranger"
 		switch {
 		case e.Message == "requests that did not count", e.Key != "" && (e.Code != "" || e.Route == "/v1/usage"):
@@ -252,20 +241,14 @@ func sendSecret(t *testing.T, fault string, n int) bool {
 	}
 	w.do(requests[n])
 	logs := w.logs.String()
-	if lines := strings.Count(logs, "\n"); lines != 1 {
-		t.Errorf("%d events for a request", lines)
-	}
+	assert.Equal(t, strings.Count(logs, "\n"), 1, "events for a request")
 	if strings.Contains(strings.ToLower(logs), "pst_live_") || strings.Contains(logs, w.key[9:39]) {
 		t.Errorf("a key in the log: %s", logs)
 	}
 	families, err := w.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, f := range families {
-		if strings.Contains(f.String(), "pst_live_") {
-			t.Errorf("a key in the metrics: %s", f)
-		}
+		assert.True(t, !strings.Contains(f.String(), "pst_live_"), "a key in the metrics", f)
 	}
 	return true
 }

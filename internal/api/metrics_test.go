@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 )
 
@@ -18,9 +18,7 @@ import (
 func exemplars(t *testing.T, from prometheus.Gatherer) (ids []string) {
 	t.Helper()
 	families, err := from.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			for _, b := range m.GetHistogram().GetBucket() {
@@ -56,22 +54,16 @@ func TestErrorsAreCountedByReason(t *testing.T) {
 		"rate_limit_exceeded minute free": 2, "missing_api_key  none": 2, "rate_limit_exceeded " + string(limits.Address) + " none": 1,
 		"unavailable " + usage.DatabaseDown + " pro": 1, "key_banned  free": 1,
 	}
-	if diff := cmp.Diff(errors, samples(t, w.registry, "petstore_http_errors_total", "code", "reason", "plan")); diff != "" {
-		t.Errorf("errors (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, samples(t, w.registry, "petstore_http_errors_total", "code", "reason", "plan"), errors, "errors")
 	classes := map[string]float64{"2xx": 60, "4xx": 6, "5xx": 1}
-	if diff := cmp.Diff(classes, samples(t, w.registry, "petstore_http_request_duration_seconds", "class")); diff != "" {
-		t.Errorf("durations (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, samples(t, w.registry, "petstore_http_request_duration_seconds", "class"), classes, "durations")
 }
 
 // samples are the values of a metric's counters, or the counts of its histograms, by these labels.
 func samples(t *testing.T, from prometheus.Gatherer, name string, labels ...string) map[string]float64 {
 	t.Helper()
 	families, err := from.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	all := map[string]float64{}
 	for _, f := range families {
 		if f.GetName() != name {

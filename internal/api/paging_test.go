@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/test/assert"
 )
 
 var nextLink = regexp.MustCompile(`^<https://api\.example\.com(/v1/pets[^>]*)>; rel="next", <`)
@@ -43,9 +44,7 @@ func TestWalk(t *testing.T) {
 		}
 		target = next(t, header(rec, "Link"), header(rec, "X-Next-Cursor"))
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	assert.DeepEqual(t, got, want)
 }
 
 // next returns the target of the link to the next page and checks that it agrees with X-Next-Cursor.
@@ -125,17 +124,13 @@ func TestBaseURLWithPrefix(t *testing.T) {
 		{"/v1/pets", rex, "http://localhost:8080/shop/v1/pets/1"},
 		{"/v1/store/orders", `{"petId":1}`, "http://localhost:8080/shop/v1/store/orders/1"},
 	} {
-		if got := header(w.do(w.request("POST", c.target, c.body)), "Location"); got != c.location {
-			t.Errorf("Location %s, want %s", got, c.location)
-		}
+		assert.Equal(t, header(w.do(w.request("POST", c.target, c.body)), "Location"), c.location, "Location")
 	}
 	rec := w.do(w.request("GET", "/v1/pets/1", ""))
 	const want = `</shop/docs/deprecations/get-pet>; rel="deprecation"; type="text/html", ` +
 		`</shop/docs/deprecations/get-pet>; rel="sunset"; type="text/html", ` +
 		`</shop/v1/pets?status=available>; rel="successor-version"`
-	if got := header(rec, "Link"); got != want {
-		t.Errorf("Link %s, want %s", got, want)
-	}
+	assert.Equal(t, header(rec, "Link"), want, "Link")
 }
 
 func TestConfigRefused(t *testing.T) {

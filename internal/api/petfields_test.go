@@ -7,11 +7,12 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/test/assert"
 )
 
 // describedPets returns two animals that have all members which the document lets clients change, and the query parameters of their list,
@@ -19,9 +20,7 @@ import (
 func describedPets(t *testing.T) (first, second map[string]any, params map[string]string) {
 	t.Helper()
 	spec, err := openapi3.NewLoader().LoadFromData(openAPIText)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	first, second, params = map[string]any{}, map[string]any{}, map[string]string{}
 	for name, p := range spec.Components.Schemas["PetChange"].Value.Properties {
 		values := slices.Concat(p.Value.Examples, p.Value.Enum)
@@ -53,9 +52,7 @@ func describedPets(t *testing.T) (first, second map[string]any, params map[strin
 
 func petOf(t *testing.T, rec *httptest.ResponseRecorder) (pet map[string]any) {
 	t.Helper()
-	if err := json.Unmarshal(rec.Body.Bytes(), &pet); err != nil {
-		t.Fatalf("%v: %s", err, rec.Body)
-	}
+	assert.NoError(t, json.Unmarshal(rec.Body.Bytes(), &pet), rec.Body)
 	delete(pet, "id")
 	return pet
 }
@@ -63,9 +60,7 @@ func petOf(t *testing.T, rec *httptest.ResponseRecorder) (pet map[string]any) {
 func bodyOf(t *testing.T, members map[string]any) string {
 	t.Helper()
 	text, err := json.Marshal(members)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return string(text)
 }
 
@@ -74,18 +69,14 @@ func TestEachMemberIsWritten(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	want, other, _ := describedPets(t)
-	if diff := cmp.Diff(want, petOf(t, w.do(w.request("POST", "/v1/pets", bodyOf(t, want))))); diff != "" {
-		t.Errorf("POST (-sent +created):\n%s", diff)
-	}
+	assert.DeepEqual(t, petOf(t, w.do(w.request("POST", "/v1/pets", bodyOf(t, want)))), want, "POST -sent +created")
 	for name, value := range other {
 		want[name] = value
 		if diff := cmp.Diff(want, petOf(t, w.do(w.request("PATCH", "/v1/pets/1", bodyOf(t, map[string]any{name: value}))))); diff != "" {
 			t.Errorf("PATCH of %s (-want +got):\n%s", name, diff)
 		}
 	}
-	if diff := cmp.Diff(want, petOf(t, w.do(w.request("GET", "/v1/pets/1", "")))); diff != "" {
-		t.Errorf("GET (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, petOf(t, w.do(w.request("GET", "/v1/pets/1", ""))), want, "GET")
 }
 
 // TestEachFilterSelects: each query parameter of the document is known, selects, and is in the key of the page cache and in links.
@@ -110,12 +101,8 @@ func TestEachFilterSelects(t *testing.T) {
 		}
 		reads()
 		rec := w.list(t, "?"+name+"="+url.QueryEscape(value))
-		if reads() == 0 {
-			t.Errorf("%s is not in the key of the page cache", name)
-		}
-		if link := header(rec, "Link"); !strings.Contains(link, name+"="+url.QueryEscape(value)) {
-			t.Errorf("%s is not in the link %s", name, link)
-		}
+		assert.True(t, reads() != 0, name, "is not in the key of the page cache")
+		assert.Contains(t, header(rec, "Link"), name+"="+url.QueryEscape(value), name, "is not in the link")
 		var got []map[string]any
 		if err := json.Unmarshal(rec.Body.Bytes(), &got); err != nil || len(got) != 1 || got[0]["id"] != 1.0 {
 			t.Errorf("%s=%s selects %s, %v", name, value, rec.Body, err)

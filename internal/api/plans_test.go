@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 )
 
 // fakePlans sells the contract's plans, and fails as the catalogue does.
@@ -46,9 +47,7 @@ func TestPlans(t *testing.T) {
 			t.Errorf("%q again: %d %s", key, again.Code, again.Body)
 		}
 	}
-	if w.meter.admitted != 0 {
-		t.Errorf("%d requests counted", w.meter.admitted)
-	}
+	assert.Equal(t, w.meter.admitted, 0, "requests counted")
 	w.pets.err = context.DeadlineExceeded
 	if rec := w.do(w.request("GET", "/v1/plans", "")); rec.Code != http.StatusServiceUnavailable || !strings.Contains(rec.Body.String(), `"unavailable"`) {
 		t.Errorf("without the store: %d %s", rec.Code, rec.Body)
@@ -90,8 +89,6 @@ func TestPlansAreReadOnceForAll(t *testing.T) {
 		all.Wait()
 		ask(3)
 		all.Wait()
-		if store.most != 1 {
-			t.Errorf("%d reads at a time", store.most)
-		}
+		assert.Equal(t, store.most, 1, "reads at a time")
 	})
 }

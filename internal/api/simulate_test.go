@@ -14,6 +14,7 @@ import (
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 )
 
 // newDrill returns an API where acme's key is a test key. Its responses are not compared with the document, which does not name every code for
@@ -92,9 +93,7 @@ func TestSimulatedAnswersAreTheRealOnes(t *testing.T) {
 				delete(answers[i], "X-RateLimit-Remaining")
 			}
 		}
-		if !strings.Contains(bodies[1], `"`+code+`"`) {
-			t.Errorf("%s: simulated %s", code, bodies[1])
-		}
+		assert.Contains(t, bodies[1], `"`+code+`"`, code, "simulated")
 		if diff := gocmp.Diff(bodies[0], bodies[1]) + gocmp.Diff(answers[0], answers[1]); diff != "" {
 			t.Errorf("%s (-real +simulated):\n%s", code, diff)
 		}
@@ -128,18 +127,15 @@ func TestEveryCodeCanBeSimulated(t *testing.T) {
 		t.Errorf("metrics (-before +after):\n%s", diff)
 	}
 	rec := w.do(w.request("GET", "/v1/pets", ""))
-	if rec.Code != 200 || header(rec, "X-RateLimit-Remaining") != "59" {
-		t.Errorf("then the first real request: %d, %s remain", rec.Code, header(rec, "X-RateLimit-Remaining"))
-	}
+	assert.Equal(t, rec.Code, 200, "then the first real request")
+	assert.Equal(t, header(rec, "X-RateLimit-Remaining"), "59", "remain after it")
 }
 
 // scrape returns the counters of requests and errors.
 func scrape(t *testing.T, w *fixture) []string {
 	t.Helper()
 	families, err := w.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	var lines []string
 	for _, f := range families {
 		if strings.HasPrefix(f.GetName(), "petstore_http_") {
@@ -170,9 +166,7 @@ func TestRealRefusalsComeFirst(t *testing.T) {
 			t.Errorf("%s over the limit: %s after %v", what, rec.Body, time.Since(began))
 		}
 	}
-	if w.meter.refused != 3 {
-		t.Errorf("%d refusals are counted, want 3", w.meter.refused)
-	}
+	assert.Equal(t, w.meter.refused, 3, "refusals are counted")
 	w.directory.change(t, w.key, func(c *keys.Caller) { c.Ban = &keys.Ban{Reason: "test", EndsAt: at.Add(time.Hour)} })
 	if rec := w.simulate("GET", "/v1/pets", "internal_error;delay=30s"); !strings.Contains(rec.Body.String(), "key_banned") {
 		t.Errorf("banned: %s", rec.Body)
@@ -217,15 +211,11 @@ func TestSimulationInvalid(t *testing.T) {
 	}
 	r := w.request("GET", "/v1/pets", "", simulateHeader, "unavailable")
 	r.Header.Add(simulateHeader, "unavailable")
-	if rec := w.do(r); rec.Code != 400 {
-		t.Errorf("twice: %d", rec.Code)
-	}
+	assert.Equal(t, w.do(r).Code, 400, "twice")
 	if n := len(wrong) + 1; w.meter.admitted != n || len(w.failed.all) != n {
 		t.Errorf("%d counted and %d stored, want %d", w.meter.admitted, len(w.failed.all), n)
 	}
-	if rec := w.simulate("GET", "/v1/nowhere", "teapot"); rec.Code != 404 {
-		t.Errorf("a path that does not exist: %d", rec.Code)
-	}
+	assert.Equal(t, w.simulate("GET", "/v1/nowhere", "teapot").Code, 404, "a path that does not exist")
 	rec := w.simulate("GET", "/v1/pets", "unavailable", "Authorization", "Bearer "+w.other)
 	if want := "X-Petstore-Simulate works with test keys only: those that begin with pst_test_."; rec.Code != 400 || !strings.Contains(rec.Body.String(), want) {
 		t.Errorf("a live key: %d %s, want %s", rec.Code, rec.Body, want)
@@ -276,9 +266,7 @@ func TestSimulatedDelay(t *testing.T) {
 	w.directory.fail(keys.StatusError(keys.Revoked))
 	close(stopping)
 	for range maxDelaysPerTenant {
-		if code := <-ended; code != 401 {
-			t.Errorf("a key that was revoked during the delay: %d", code)
-		}
+		assert.Equal(t, <-ended, 401, "a key that was revoked during the delay")
 	}
 	if took := time.Since(began); took > maxDelay {
 		t.Errorf("neither the client's end nor the server's ended a delay: %v", took)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"petstore.example/internal/test/assert"
 )
 
 // client is one connection, on which answers are read as they come.
@@ -21,40 +23,29 @@ type client struct {
 func dial(t *testing.T, addr string) client {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))
 	return client{conn, bufio.NewReader(conn)}
 }
 
 func (c client) send(t *testing.T, text string) {
 	t.Helper()
-	if _, err := io.WriteString(c, text); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.WriteString(c, text)
+	assert.NoError(t, err)
 }
 
 // answer reads one answer, and the code of its error.
 func (c client) answer(t *testing.T) (res *http.Response, code string) {
 	t.Helper()
 	res, err := http.ReadResponse(c.answers, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	_ = res.Body.Close()
 	var e struct{ Code string }
 	if len(body) > 0 && body[0] == '{' {
-		if err := json.Unmarshal(body, &e); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, json.Unmarshal(body, &e))
 	}
 	return res, e.Code
 }

@@ -12,6 +12,7 @@ import (
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/otlptest"
 	"petstore.example/internal/tracing"
 )
@@ -80,9 +81,7 @@ func TestTraceOfRequests(t *testing.T) {
 	}
 	for id, attrs := range want {
 		attrs["petstore.request_id"] = id
-		if diff := cmp.Diff(attrs, requests[id].Attrs); diff != "" {
-			t.Errorf("%v (-want +got)\n%s", id, diff)
-		}
+		assert.DeepEqual(t, requests[id].Attrs, attrs, id)
 		if requests[id].Failed != (id == "r-4") {
 			t.Errorf("%v: failed %v", id, requests[id].Failed)
 		}
@@ -91,9 +90,7 @@ func TestTraceOfRequests(t *testing.T) {
 		t.Errorf("the client's trace is not continued: %+v", r)
 	}
 	slices.Sort(phases[clientTrace])
-	if diff := cmp.Diff([]string{"GET /v1/pets", "admit", "identify"}, phases[clientTrace]); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	assert.DeepEqual(t, phases[clientTrace], []string{"GET /v1/pets", "admit", "identify"})
 }
 
 // TestTraceIDIsLogged: that of the client's traceparent, whether or not anything is exported, and that of a trace that is.
@@ -162,7 +159,5 @@ func TestTraceparentOfUncounted(t *testing.T) {
 			exported = append(exported, s.Attrs["http.response.status_code"])
 		}
 	}
-	if diff := cmp.Diff([]any{int64(http.StatusOK), int64(http.StatusInternalServerError)}, exported); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	assert.DeepEqual(t, exported, []any{int64(http.StatusOK), int64(http.StatusInternalServerError)})
 }

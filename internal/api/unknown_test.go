@@ -7,15 +7,14 @@ import (
 	"testing"
 
 	"petstore.example/internal/keys"
+	"petstore.example/internal/test/assert"
 )
 
 // sendUnknown sends a well-formed key that nobody has.
 func (w *fixture) sendUnknown(t *testing.T, path string) *httptest.ResponseRecorder {
 	t.Helper()
 	token, err := keys.NewToken(keys.Live)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return w.do(w.request("GET", path, "", "Authorization", "Bearer "+token.Reveal()))
 }
 
@@ -34,16 +33,10 @@ func TestUnknownKeysOfAnAddressOverItsLimit(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/nowhere", "/docs/errors"} {
-		if rec := w.sendUnknown(t, path); rec.Code != 429 {
-			t.Errorf("%s: %d, want 429", path, rec.Code)
-		}
+		assert.Equal(t, w.sendUnknown(t, path).Code, 429, path)
 	}
-	if w.directory.lookUps != 3 {
-		t.Errorf("%d look-ups for a limit of 3", w.directory.lookUps)
-	}
-	if rec := w.do(w.request("GET", "/v1/pets", "")); rec.Code != 200 {
-		t.Errorf("a known caller at the same address: %d", rec.Code)
-	}
+	assert.Equal(t, w.directory.lookUps, 3, "look-ups for a limit of 3")
+	assert.Equal(t, w.do(w.request("GET", "/v1/pets", "")).Code, 200, "a known caller at the same address")
 }
 
 // TestUncachedCallerCountsForItsTenant: the address is charged for a look-up, and gets it back for a valid key.
@@ -74,7 +67,5 @@ func TestFailedLookUpCountsForTheAddress(t *testing.T) {
 			t.Errorf("request %d: %d, Retry-After %q; want %d", i, rec.Code, header(rec, "Retry-After"), want)
 		}
 	}
-	if rec := w.sendUnknown(t, "/docs/errors"); rec.Code != 429 {
-		t.Errorf("a page: %d, want 429", rec.Code)
-	}
+	assert.Equal(t, w.sendUnknown(t, "/docs/errors").Code, 429, "a page")
 }

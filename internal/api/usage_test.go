@@ -9,20 +9,18 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
-	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 )
 
 // usageExample returns one of the answers that the document shows.
 func usageExample(t *testing.T, name string) usageAnswer {
 	t.Helper()
 	inJSON, err := yaml.YAMLToJSON(openAPIText)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	var document struct {
 		Paths struct {
 			Usage struct {
@@ -36,9 +34,7 @@ func usageExample(t *testing.T, name string) usageAnswer {
 			} `json:"/usage"`
 		}
 	}
-	if err := json.Unmarshal(inJSON, &document); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, json.Unmarshal(inJSON, &document))
 	return document.Paths.Usage.Get.Responses["200"].Content["application/json"].Examples[name].Value
 }
 
@@ -54,19 +50,13 @@ func readUsage(t *testing.T, rec *httptest.ResponseRecorder) (u usageAnswer) {
 func TestTheGuideShowsTheDocumentsUsage(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/rate-limiting.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	_, shown, _ := strings.Cut(string(text), "### What you used")
 	_, shown, _ = strings.Cut(shown, "```json\n")
 	shown, _, _ = strings.Cut(shown, "```")
 	var got usageAnswer
-	if err := json.Unmarshal([]byte(shown), &got); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(usageExample(t, "usual"), got); diff != "" {
-		t.Errorf("(-document +guide):\n%s", diff)
-	}
+	assert.NoError(t, json.Unmarshal([]byte(shown), &got))
+	assert.DeepEqual(t, got, usageExample(t, "usual"), "-document +guide")
 }
 
 // acme returns the claim of acme's key, which it changes first.
@@ -136,9 +126,7 @@ func TestUsage(t *testing.T) {
 		w.take(t, c, test.own)
 		w.usage.rateWindow, w.usage.last = test.rateWindow, test.last
 		got := readUsage(t, w.do(w.request("GET", "/v1/usage", "")))
-		if diff := cmp.Diff(usageExample(t, name), got); diff != "" {
-			t.Errorf("%s (-document +answer):\n%s", name, diff)
-		}
+		assert.DeepEqual(t, got, usageExample(t, name), name, "-document +answer")
 	}
 }
 
@@ -150,7 +138,5 @@ func TestForecastOfADayThatIsOver(t *testing.T) {
 		c.Tenant = &plans.Tenant{ID: 1, Name: "acme", Plan: plans.Free, Quota: plans.Quota{PerMinute: 3, PerDay: 3}}
 	}), 3)
 	got := readUsage(t, w.do(w.request("GET", "/v1/usage", ""))).Forecast
-	if diff := cmp.Diff(usageForecast{PerHour: 0, DayRunsOutAt: new(at)}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, got, usageForecast{PerHour: 0, DayRunsOutAt: new(at)})
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 )
 
 // TestUsageReports: a report has the month, its days and corrections, and by key each key. It counts as one request, and nothing else does.
@@ -62,8 +63,6 @@ func TestUsageReports(t *testing.T) {
 	// Over the limit the report is refused, and what is free is not.
 	quota(plans.Quota{PerMinute: 2, PerDay: 9})(t, w, nil)
 	for query, want := range map[string]int{"": 200, "?x=1": 200, "?month=2026-10": 429, "?by=key": 429} {
-		if rec := w.do(w.request("GET", "/v1/usage"+query, "")); rec.Code != want {
-			t.Errorf("over the limit, %q: %d, want %d", query, rec.Code, want)
-		}
+		assert.Equal(t, w.do(w.request("GET", "/v1/usage"+query, "")).Code, want, "over the limit", query)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/api/httpfield"
+	"petstore.example/internal/test/assert"
 )
 
 func TestAcceptsGzip(t *testing.T) {
@@ -44,9 +45,7 @@ func TestAcceptsGzip(t *testing.T) {
 		{[]string{"x-gzip, gzipped"}, false},
 		{[]string{", ;,;q=1"}, false},
 	} {
-		if got := httpfield.AcceptsGzip(c.values); got != c.want {
-			t.Errorf("%q: %v, want %v", c.values, got, c.want)
-		}
+		assert.Equal(t, httpfield.AcceptsGzip(c.values), c.want, c.values)
 	}
 }
 
@@ -66,8 +65,6 @@ func TestPrefersHTML(t *testing.T) {
 		"*/*":                                             false,
 		"":                                                false,
 	} {
-		if got := httpfield.PrefersHTML([]string{accept}); got != want {
-			t.Errorf("%q: %v, want %v", accept, got, want)
-		}
+		assert.Equal(t, httpfield.PrefersHTML([]string{accept}), want, accept)
 	}
 }

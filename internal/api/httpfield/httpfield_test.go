@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/api/httpfield"
+	"petstore.example/internal/test/assert"
 )
 
 func TestNoneMatch(t *testing.T) {
@@ -45,9 +46,7 @@ func TestNoneMatch(t *testing.T) {
 		{[]string{strings.Repeat(`"x", `, 5000)}, false},
 	} {
 		for _, tag := range []string{`"a"`, httpfield.WeakETag(`"a"`)} {
-			if got := httpfield.NoneMatch(c.values, tag); got != c.want {
-				t.Errorf("%s in %q: %v, want %v", tag, c.values, got, c.want)
-			}
+			assert.Equal(t, httpfield.NoneMatch(c.values, tag), c.want, tag, "in", c.values)
 		}
 	}
 }
@@ -90,9 +89,7 @@ func TestPrefersStrict(t *testing.T) {
 		{[]string{"rubbish here, handling=strict"}, false},
 		{[]string{"\x00\xff;,=\"\\"}, false},
 	} {
-		if got := httpfield.PrefersStrict(c.values); got != c.want {
-			t.Errorf("%q: %v, want %v", c.values, got, c.want)
-		}
+		assert.Equal(t, httpfield.PrefersStrict(c.values), c.want, c.values)
 	}
 }
 
@@ -145,9 +142,7 @@ func TestParseIdempotencyKey(t *testing.T) {
 func TestCursor(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[int64]string{0: "0000000000000000", 1: "0000000000000001", 48879: "000000000000beef", math.MaxInt64: "7fffffffffffffff"} {
-		if got := httpfield.FormatCursor(id); got != want {
-			t.Errorf("cursor of %d: %s, want %s", id, got, want)
-		}
+		assert.Equal(t, httpfield.FormatCursor(id), want, "cursor of", id)
 		if back, ok := httpfield.ParseCursor(want); back != id || !ok {
 			t.Errorf("cursor %s: %d %v, want %d", want, back, ok, id)
 		}

@@ -5,6 +5,8 @@ import (
 	"compress/gzip"
 	"io"
 	"testing"
+
+	"petstore.example/internal/test/assert"
 )
 
 // TestBounds: all tenants together hold what is allowed, one of them an eighth, and no tenant evicts the pages of
@@ -13,9 +15,7 @@ func TestBounds(t *testing.T) {
 	t.Parallel()
 	const maxBytes = 1 << 20
 	c, err := New(maxBytes, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	store := func(k Key, bytes int) { c.store(k, &cachedPage{&Page{Body: make([]byte, bytes)}, 1}) }
 	for tenant := range int64(4) {
 		store(Key{Tenant: tenant}, 1000)
@@ -27,14 +27,10 @@ func TestBounds(t *testing.T) {
 		t.Errorf("one tenant, and a page of each of four, hold %d bytes", size)
 	}
 	for tenant := range int64(4) {
-		if c.Get(Key{Tenant: tenant}, 1) == nil {
-			t.Errorf("tenant %d was evicted", tenant)
-		}
+		assert.True(t, c.Get(Key{Tenant: tenant}, 1) != nil, "tenant", tenant, "was evicted")
 	}
 	store(Key{Tenant: 5}, maxBytes/tenantShare)
-	if c.Get(Key{Tenant: 5}, 1) != nil {
-		t.Error("a page is larger than one tenant's part")
-	}
+	assert.True(t, c.Get(Key{Tenant: 5}, 1) == nil, "a page is larger than one tenant's part")
 	for range 2 {
 		for i := range int64(10_000) {
 			store(Key{Tenant: 100 + i}, 1000)
@@ -54,14 +50,10 @@ func TestBounds(t *testing.T) {
 func TestStamps(t *testing.T) {
 	t.Parallel()
 	c, err := New(1<<20, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	key, old, current := Key{Tenant: 1, Limit: 20}, &Page{}, &Page{}
 	c.Put(key, 7, old)
-	if c.Get(key, 7) != nil {
-		t.Error("stored at the first request")
-	}
+	assert.True(t, c.Get(key, 7) == nil, "stored at the first request")
 	c.Put(key, 0, old)
 	c.Put(key, 7, old)
 	if c.Get(key, 7) != old || c.Get(key, 6) != nil || c.Get(key, 8) != nil || c.Get(key, 0) != nil {
@@ -72,30 +64,22 @@ func TestStamps(t *testing.T) {
 		t.Error("not replaced by the newer page")
 	}
 	for _, other := range []Key{{Tenant: 2, Limit: 20}, {Tenant: 1, Limit: 20, LimitGiven: true}, {Tenant: 1, Limit: 20, Filters: "sold"}, {Tenant: 1, Limit: 20, After: 1}} {
-		if c.Get(other, 8) != nil {
-			t.Errorf("returned for %+v", other)
-		}
+		assert.True(t, c.Get(other, 8) == nil, "returned for", other)
 	}
 	var none *Cache
 	none.Put(key, 8, current)
-	if none.Get(key, 8) != nil {
-		t.Error("no cache returned a page")
-	}
+	assert.True(t, none.Get(key, 8) == nil, "no cache returned a page")
 }
 
 // TestWithGzip: a page has a compressed form if it is worth it, which counts like the rest of it. The page without it stays as it is.
 func TestWithGzip(t *testing.T) {
 	t.Parallel()
 	short := &Page{Body: bytes.Repeat([]byte("x"), MinGzip)}
-	if short.WithGzip() != short {
-		t.Error("a short page is compressed")
-	}
+	assert.Equal(t, short.WithGzip(), short, "a short page is compressed")
 	long := &Page{Body: bytes.Repeat([]byte("x"), MinGzip+1), Tag: `"t"`}
 	both := long.WithGzip()
 	r, err := gzip.NewReader(bytes.NewReader(both.Gzip))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if content, err := io.ReadAll(r); err != nil || !bytes.Equal(content, long.Body) {
 		t.Errorf("%d bytes, %v", len(content), err)
 	}
@@ -103,7 +87,5 @@ func TestWithGzip(t *testing.T) {
 		t.Errorf("%d bytes, tag %s", len(both.Gzip), both.GzipTag)
 	}
 	was, is := (&cachedPage{long, 1}).weight(), (&cachedPage{both, 1}).weight()
-	if is-was != int64(len(both.Gzip)+len(both.GzipTag)) {
-		t.Errorf("it weighs %d, and compressed %d", was, is)
-	}
+	assert.Equal(t, is-was, int64(len(both.Gzip)+len(both.GzipTag)), "it weighs", was, "and compressed", is)
 }

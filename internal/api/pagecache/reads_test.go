@@ -9,9 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"petstore.example/internal/freshness"
+	"petstore.example/internal/test/assert"
 )
 
 // fakeReads loads pages of a cache, each in a second. A page's Tag says which of the reads it comes from: "1" is the first.
@@ -27,9 +26,7 @@ type fakeReads struct {
 func newCache(t *testing.T) *Cache {
 	t.Helper()
 	c, err := New(1<<20, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { c.pages.StopAllGoroutines() })
 	return c
 }
@@ -75,12 +72,8 @@ func (f *fakeReads) got(name, result string) {
 func (f *fakeReads) want(t *testing.T, want map[string]string) {
 	t.Helper()
 	f.all.Wait()
-	if diff := cmp.Diff(want, f.results); diff != "" {
-		t.Errorf("which read each request got (-want +got):\n%s", diff)
-	}
-	if len(f.reads.newest) != 0 {
-		t.Errorf("%d reads stay", len(f.reads.newest))
-	}
+	assert.DeepEqual(t, f.results, want, "which read each request")
+	assert.Equal(t, len(f.reads.newest), 0, "reads stay")
 }
 
 func worked() error { return nil }
@@ -98,9 +91,7 @@ func TestReadsAreShared(t *testing.T) {
 		f.read("no stamp either", 0, worked)
 		f.read("a stamp before the next read", 9, worked)
 		f.mu.Lock()
-		if f.begun != 2 {
-			t.Errorf("%d reads have begun, want 2", f.begun)
-		}
+		assert.Equal(t, f.begun, 2, "reads have begun")
 		f.mu.Unlock()
 		f.want(t, map[string]string{
 			"first": "1", "the same stamp": "1", "another stamp": "2", "the other stamp too": "2",
@@ -140,9 +131,7 @@ func TestReadsDoNotWaitLong(t *testing.T) {
 		f, began := newFakeReads(t), time.Now()
 		f.read("hangs", 0, func() error { time.Sleep(time.Hour); return nil })
 		f.read("next", 0, func() error {
-			if took := time.Since(began); took != maxWait+time.Second {
-				t.Errorf("the next read ends after %v", took)
-			}
+			assert.Equal(t, time.Since(began), maxWait+time.Second, "the next read ends after")
 			return nil
 		})
 		f.want(t, map[string]string{"hangs": "1", "next": "2"})

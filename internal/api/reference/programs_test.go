@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/html"
 
 	"petstore.example/internal/api/reference"
+	"petstore.example/internal/test/assert"
 )
 
 // TestFeed: readers of feeds get an entry for each change, the newest first, with absolute links to pages and sections that exist.
@@ -41,9 +42,7 @@ func TestFeed(t *testing.T) {
 				} `xml:"content"`
 			} `xml:"entry"`
 		}
-		if err := xml.Unmarshal(bodyOf(t, pages["/docs/changelog.atom"]), &feed); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, xml.Unmarshal(bodyOf(t, pages["/docs/changelog.atom"]), &feed))
 		page := d.root + "/docs/changelog"
 		if feed.ID != page || feed.Author == "" || feed.Title == "" || len(feed.Entries) < 2 || feed.Updated != feed.Entries[0].Updated.Format(time.RFC3339) {
 			t.Errorf("%+v", feed)
@@ -89,9 +88,7 @@ func TestDeprecationsAreAnnounced(t *testing.T) {
 			}
 		}
 	}
-	if n == 0 {
-		t.Error("there are no guides of removals")
-	}
+	assert.True(t, n != 0, "there are no guides of removals")
 }
 
 // TestSecurityText holds what RFC 9116 demands, and that the address is the one of SECURITY.md.
@@ -107,9 +104,7 @@ func TestSecurityText(t *testing.T) {
 		fields[name] = value
 	}
 	policy, err := os.ReadFile("../../../SECURITY.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	address, ok := strings.CutPrefix(fields["Contact"], "mailto:")
 	if !ok || !bytes.Contains(policy, []byte(address)) || fields["Canonical"] != "https://store.test/.well-known/security.txt" {
 		t.Errorf("%v", fields)
@@ -134,9 +129,7 @@ func TestSecurityTextNamesTheSupport(t *testing.T) {
 		{URL: "https://help.test/a", Email: "help@help.test"}: page + email,
 	} {
 		s, err := reference.New("https://store.test/v1", support, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		for _, p := range s.Pages {
 			if p.Path == "/.well-known/security.txt" && !strings.HasPrefix(string(bodyOf(t, p)), want+"Expires: ") {
 				t.Errorf("%+v: %s", support, bodyOf(t, p))
@@ -172,9 +165,7 @@ func TestLLMs(t *testing.T) {
 		for _, m := range link.FindAllStringSubmatch(overview, -1) {
 			checkMarkdownLink(t, pages, d.root, "llms.txt", "", m[1])
 		}
-		if n < 9 {
-			t.Errorf("%d guides", n)
-		}
+		assert.True(t, n >= 9, n, "guides")
 	}
 }
 
@@ -199,9 +190,7 @@ func TestSearchIndex(t *testing.T) {
 	for _, d := range deployments {
 		pages := site(t, d.baseURL)
 		var index []struct{ Path, Page, Title, Text string }
-		if err := json.Unmarshal(bodyOf(t, pages["/docs/search.json"]), &index); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, json.Unmarshal(bodyOf(t, pages["/docs/search.json"]), &index))
 		outlines, texts := map[string]outline{}, map[string]string{}
 		for _, p := range pages {
 			if strings.HasPrefix(p.ContentType, "text/html") {
@@ -234,9 +223,7 @@ func TestSearchIndex(t *testing.T) {
 			"/docs/getting-a-key#your-first-request":   "curl -i '" + d.root,
 			"/docs#tag/this-document/GET/openapi.yaml": "GET /v1/openapi.yaml Returns this document", "/docs#tag/pets/PATCH/pets/{petId}": "PATCH /v1/pets/{petId} ",
 		} {
-			if !strings.Contains(found[path], text) {
-				t.Errorf("%s: %q", path, found[path])
-			}
+			assert.Contains(t, found[path], text, path)
 		}
 	}
 }
@@ -245,9 +232,7 @@ func TestSearchIndex(t *testing.T) {
 func textOf(t *testing.T, body []byte) string {
 	t.Helper()
 	root, err := html.Parse(bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	var b strings.Builder
 	for n := range root.Descendants() {
 		if n.Type == html.TextNode {

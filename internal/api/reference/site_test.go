@@ -21,19 +21,16 @@ import (
 
 	"petstore.example/docs"
 	"petstore.example/internal/api/reference"
+	"petstore.example/internal/test/assert"
 )
 
 // site makes the pages of a deployment, by their paths.
 func site(t testing.TB, baseURL string) map[string]*reference.Page {
 	t.Helper()
 	text, err := os.ReadFile("../openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	s, err := reference.New(baseURL, reference.Support{}, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	pages := map[string]*reference.Page{}
 	for _, p := range s.Pages {
 		pages[p.Path] = p
@@ -47,9 +44,7 @@ var now = time.Date(2026, 11, 22, 23, 59, 59, 0, time.UTC)
 func bodyOf(t testing.TB, p *reference.Page) []byte {
 	t.Helper()
 	v, err := p.For(nil, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return v.Body
 }
 
@@ -68,15 +63,9 @@ func TestDocumentNamesItsServer(t *testing.T) {
 			OpenAPI string
 			Servers []struct{ URL string }
 		}
-		if err := yaml.Unmarshal(inYAML, &fromYAML); err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(inJSON, &fromJSON); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(fromYAML, fromJSON); diff != "" {
-			t.Error(diff)
-		}
+		assert.NoError(t, yaml.Unmarshal(inYAML, &fromYAML))
+		assert.NoError(t, json.Unmarshal(inJSON, &fromJSON))
+		assert.DeepEqual(t, fromJSON, fromYAML)
 		if len(fromJSON.Servers) != 1 || fromJSON.Servers[0].URL != d.root+"/v1" || fromJSON.OpenAPI != "3.1.0" {
 			t.Errorf("%+v", fromJSON)
 		}
@@ -94,23 +83,13 @@ func TestJSONIsTheSameDocument(t *testing.T) {
 	pages := site(t, "https://store.test/v1")
 	var fromYAML, fromJSON any
 	inJSON := bodyOf(t, pages["/v1/openapi.json"])
-	if err := json.Unmarshal(inJSON, &fromJSON); err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.Unmarshal(bodyOf(t, pages["/v1/openapi.yaml"]), &fromYAML); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, json.Unmarshal(inJSON, &fromJSON))
+	assert.NoError(t, yaml.Unmarshal(bodyOf(t, pages["/v1/openapi.yaml"]), &fromYAML))
 	text, err := json.Marshal(fromYAML)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	var again any
-	if err := json.Unmarshal(text, &again); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(again, fromJSON); diff != "" {
-		t.Error(diff)
-	}
+	assert.NoError(t, json.Unmarshal(text, &again))
+	assert.DeepEqual(t, fromJSON, again)
 	if !bytes.Contains(inJSON, []byte(`"x-sunset": "2030-12-05"`)) {
 		t.Error("the date of the removal is no text in JSON")
 	}
@@ -128,9 +107,7 @@ type outline struct {
 func outlineOf(t *testing.T, body []byte) (o outline) {
 	t.Helper()
 	root, err := html.Parse(bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for n := range root.Descendants() {
 		if n.Type != html.ElementNode {
 			continue
@@ -213,9 +190,7 @@ func checkLink(t *testing.T, outlines map[string]outline, pages map[string]*refe
 func TestEveryErrorHasAnAnchor(t *testing.T) {
 	t.Parallel()
 	text, err := docs.FS.ReadFile("errors.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	var codes []string
 	for _, row := range regexp.MustCompile("(?m)^\\| \\d{3} \\| `([a-z_]+)`").FindAllStringSubmatch(string(text), -1) {
 		codes = append(codes, row[1])
@@ -240,13 +215,9 @@ func TestVariants(t *testing.T) {
 			continue
 		}
 		plain, err := p.For(nil, now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		packed, err := p.For([]string{"br, GZIP;q=0.5"}, now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		if !slices.Contains(p.Header, [2]string{"Vary", "Accept-Encoding"}) || plain.Encoding != "" {
 			t.Errorf("%s: encoding %q, headers %v", name, plain.Encoding, p.Header)
 		}
@@ -257,9 +228,7 @@ func TestVariants(t *testing.T) {
 			continue
 		}
 		r, err := gzip.NewReader(bytes.NewReader(packed.Body))
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		assert.NoError(t, err, name)
 		content, err := io.ReadAll(r)
 		if err != nil || !bytes.Equal(content, plain.Body) || packed.Encoding != "gzip" || packed.ETag != "W/"+plain.ETag {
 			t.Errorf("%s: encoding %q, tags %s and %s, %v", name, packed.Encoding, packed.ETag, plain.ETag, err)
@@ -275,9 +244,7 @@ func TestScalarIsTheReleasedOne(t *testing.T) {
 	t.Parallel()
 	sum := sha256.Sum256(bodyOf(t, site(t, "https://store.test/v1")["/docs/assets/scalar.js"]))
 	text, err := os.ReadFile("../../../docs/dependencies.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if !bytes.Contains(text, []byte(hex.EncodeToString(sum[:]))) {
 		t.Errorf("docs/dependencies.md does not name %x", sum)
 	}

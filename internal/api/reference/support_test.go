@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/api/reference"
+	"petstore.example/internal/test/assert"
 )
 
 const withContact = `openapi: 3.1.0
@@ -42,9 +43,7 @@ func TestPagesNameTheSupport(t *testing.T) {
 		"a developer's": {reference.Support{IssueKey: "ctl key issue demo"}, "Ask our support for a key.", "", "<code>ctl key issue demo</code> issues keys."},
 	} {
 		s, err := reference.New("https://store.test/v1", test.support, []byte(withContact))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		want := "openapi: 3.1.0\ninfo:\n  description: " + test.description + "\n  contact:\n    name: " + cmp.Or(test.support.IssueKey, "Support") + "\n" + test.contact
 		for _, p := range s.Pages {
 			got := string(bodyOf(t, p))

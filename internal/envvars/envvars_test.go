@@ -3,10 +3,10 @@ package envvars
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
+	"petstore.example/internal/test/assert"
 	_ "petstore.example/internal/test/sandbox"
 )
 
@@ -35,9 +35,7 @@ func TestUnknown(t *testing.T) {
 		if want != "" {
 			sentence += ": did you mean " + want + "?"
 		}
-		if got := Unknown([]string{"HOME=/", variable}); !slices.Equal(got, []string{sentence}) {
-			t.Errorf("%s: %q, want %q", variable, got, sentence)
-		}
+		assert.DeepEqual(t, Unknown([]string{"HOME=/", variable}), []string{sentence}, variable)
 	}
 }
 
@@ -65,9 +63,7 @@ func TestReadSecret(t *testing.T) {
 	file := func(content string, mode os.FileMode) string {
 		path := filepath.Join(dir, "secret")
 		_ = os.Remove(path)
-		if err := os.WriteFile(path, []byte(content), mode); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(path, []byte(content), mode))
 		return path
 	}
 	for _, test := range []struct {

@@ -11,8 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
+
+	"petstore.example/internal/test/assert"
 )
 
 // buffer is an io.Writer for several goroutines.
@@ -39,9 +40,7 @@ func (b *buffer) lines(t *testing.T) (all []line) {
 	defer b.mu.Unlock()
 	for text := range strings.Lines(b.b.String()) {
 		var l line
-		if err := json.Unmarshal([]byte(text), &l); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, json.Unmarshal([]byte(text), &l))
 		all = append(all, l)
 	}
 	return all
@@ -74,9 +73,7 @@ func TestOneLineASecond(t *testing.T) {
 			// Nothing followed that could have said it.
 			{"error", "database away", "", 499},
 		}
-		if diff := cmp.Diff(want, out.lines(t)); diff != "" {
-			t.Errorf("(-want +got)\n%s", diff)
-		}
+		assert.DeepEqual(t, out.lines(t), want)
 	})
 }
 
@@ -108,9 +105,7 @@ func TestEveryLineIsCounted(t *testing.T) {
 		time.Sleep(time.Minute)
 		mu.Lock()
 		defer mu.Unlock()
-		if got := sum + int64(len(at)); got != writers*each {
-			t.Errorf("%d lines written or counted, want %d", got, writers*each)
-		}
+		assert.Equal(t, sum+int64(len(at)), writers*each, "lines written or counted")
 		for i := range at[1:] {
 			if d := at[i+1].Sub(at[i]); d < Period {
 				t.Errorf("two lines within %v", d)
@@ -127,7 +122,5 @@ func TestMessagesAreBounded(t *testing.T) {
 	for i := range 10 * maxMessages {
 		log.Error().Err(errors.New("x")).Msgf("message %d", i)
 	}
-	if n := len(out.lines(t)); n != maxMessages+1 {
-		t.Errorf("%d lines, want %d", n, maxMessages+1)
-	}
+	assert.Equal(t, len(out.lines(t)), maxMessages+1, "lines")
 }

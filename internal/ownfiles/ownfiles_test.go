@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/ownfiles"
+	"petstore.example/internal/test/assert"
 )
 
 // place makes a trusted directory with a trusted file in it.
@@ -23,9 +24,7 @@ func place(t *testing.T) (dir, file string) {
 
 func must(t *testing.T, errs ...error) {
 	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, errors.Join(errs...))
 }
 
 func read(dir string) (string, error) {
@@ -97,9 +96,8 @@ func TestNothingThere(t *testing.T) {
 	dir, file := place(t)
 	must(t, os.Remove(file))
 	for _, dir := range []string{dir, filepath.Join(dir, "other")} {
-		if _, err := read(dir); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: %v, want %v", dir, err, fs.ErrNotExist)
-		}
+		_, err := read(dir)
+		assert.ErrorIs(t, err, fs.ErrNotExist, dir)
 	}
 }
 
@@ -110,9 +108,8 @@ func TestResolve(t *testing.T) {
 	must(t, os.Symlink(dir, link))
 	want, err := filepath.EvalSymlinks(dir)
 	must(t, err)
-	if got, err := ownfiles.Resolve(link); err != nil || got != want {
-		t.Errorf("a link of this user: %q, %v, want %q", got, err, want)
-	}
+	got, err := ownfiles.Resolve(link)
+	assert.Result(t, got, err, want, "a link of this user")
 	if os.Geteuid() != 0 {
 		return // only root can give a link away
 	}

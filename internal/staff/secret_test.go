@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"petstore.example/internal/test/assert"
 )
 
 func TestSecret(t *testing.T) {
@@ -13,9 +15,7 @@ func TestSecret(t *testing.T) {
 	used := map[rune]bool{}
 	for range 500 {
 		s, err := NewSecret()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		text := s.Reveal()
 		if secretForm.FindString(text) != text || seen[text] {
 			t.Fatalf("%q does not have the form, or is not new", text)
@@ -31,9 +31,7 @@ func TestSecret(t *testing.T) {
 		}
 	}
 	// 15,000 characters of 31 and the dash: none is missing by chance.
-	if len(used) != len(alphabet)+1 {
-		t.Errorf("%d characters are used, want %d", len(used), len(alphabet)+1)
-	}
+	assert.Equal(t, len(used), len(alphabet)+1, "characters are used")
 	if strings.ContainsAny(alphabet, "01ilo") {
 		t.Error("the alphabet has characters that look alike")
 	}
@@ -46,14 +44,10 @@ func TestSecret(t *testing.T) {
 func TestVerifier(t *testing.T) {
 	t.Parallel()
 	salt, err := base64.StdEncoding.DecodeString("W22ZaJ0SNY7soEsUEjb6gQ==")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	got, err := verifier("pencil", salt)
 	const want = "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU="
-	if err != nil || got != want {
-		t.Errorf("%s, %v, want %s", got, err, want)
-	}
+	assert.Result(t, got, err, want)
 	s := Secret{"x"}
 	first, err := s.Verifier()
 	if second, _ := s.Verifier(); err != nil || first == second {

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"petstore.example/internal/test/assert"
 )
 
 // fixture is a machine with a wall clock that can be set, and a store with another.
@@ -36,17 +38,13 @@ func (f *fixture) measure(there, back time.Duration) {
 		f.elapsed += back
 		return read, nil
 	})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	assert.NoError(f.t, err)
 }
 
 // want checks how far instants are ahead of the store's clock.
 func (f *fixture) want(when string, ahead time.Duration) {
 	f.t.Helper()
-	if got := f.Now().Sub(f.store()); got != ahead {
-		f.t.Errorf("%s: instants are ahead by %v, want %v", when, got, ahead)
-	}
+	assert.Equal(f.t, f.Now().Sub(f.store()), ahead, when, "instants are ahead by")
 }
 
 const day = 25 * time.Hour
@@ -91,9 +89,7 @@ func TestARoundTripIsNoDifference(t *testing.T) {
 	f.want("a slow reply", 0)
 	f.measure(900*time.Millisecond, 0)
 	f.want("a slow request", 0)
-	if f.Ahead() != 0 {
-		t.Errorf("ahead %v", f.Ahead())
-	}
+	assert.Equal(t, f.Ahead(), 0, "ahead")
 	f.setLocal = 3 * time.Second
 	f.measure(time.Second, 0)
 	if f.Ahead() != 2*time.Second || !f.Off() {
@@ -130,9 +126,7 @@ func TestAFailedMeasurementChangesNothing(t *testing.T) {
 	f.measure(0, 0)
 	f.elapsed += time.Hour
 	away := errors.New("away")
-	if err := f.Measure(func() (time.Time, error) { return noon.Add(time.Hour), away }); !errors.Is(err, away) {
-		t.Errorf("Measure returns %v", err)
-	}
+	assert.ErrorIs(t, f.Measure(func() (time.Time, error) { return noon.Add(time.Hour), away }), away, "Measure")
 	f.want("an hour without the store", 0)
 }
 
@@ -170,9 +164,7 @@ func TestInstantsNeverGoBack(t *testing.T) {
 
 func TestInstantDoesNotAllocate(t *testing.T) {
 	c := New()
-	if n := testing.AllocsPerRun(100, func() { _ = c.Now() }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	assert.Equal(t, testing.AllocsPerRun(100, func() { _ = c.Now() }), 0, "allocations")
 }
 
 func BenchmarkInstant(b *testing.B) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/sandbox"
 )
 
@@ -151,9 +152,7 @@ func TestTheOracleKnowsNothing(t *testing.T) {
 			}
 		}
 	}
-	if seen < 2 {
-		t.Errorf("go list found %d packages of %s", seen, oracle)
-	}
+	assert.True(t, seen >= 2, "go list found", seen, "packages of", oracle)
 }
 
 func TestImportsGoDownwards(t *testing.T) {
@@ -195,9 +194,7 @@ func TestTheTableOfRoomsIsTrue(t *testing.T) {
 func rooms(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "docs", "architecture.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	found := map[string][]string{}
 	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(line, "|")
@@ -256,15 +253,11 @@ func TestRulesNamePackages(t *testing.T) {
 	}
 	for upper, lower := range below {
 		for _, name := range append(slices.Clone(lower), upper) {
-			if !exists[name] {
-				t.Errorf("the rules of imports name %s, which does not exist", name)
-			}
+			assert.True(t, exists[name], "the rules of imports name", name, "which does not exist")
 		}
 	}
 	for name := range ignorant {
-		if !exists[name] {
-			t.Errorf("the rules of libraries name %s, which does not exist", name)
-		}
+		assert.True(t, exists[name], "the rules of libraries name", name, "which does not exist")
 	}
 }
 
@@ -296,9 +289,7 @@ func packages(t *testing.T, flags ...string) []pkg {
 	var complaints bytes.Buffer
 	cmd.Stderr = &complaints
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go list: %v: %s", err, &complaints)
-	}
+	assert.NoError(t, err, "go list", &complaints)
 	var all []pkg
 	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p pkg

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"testing"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/migrations"
 )
 
@@ -12,13 +13,9 @@ import (
 func TestMigrationsAreNumbered(t *testing.T) {
 	t.Parallel()
 	all, err := fs.Glob(migrations.FS, "*.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for number := 1; number <= (len(all)+1)/2; number++ {
 		names, err := fs.Glob(migrations.FS, fmt.Sprintf("%04d_*.sql", number))
-		if err != nil || len(names) != 2 {
-			t.Errorf("migration %d has the files %q (%v), want one up and one down", number, names, err)
-		}
+		assert.Result(t, len(names), err, 2, "migration", number, "has the files", names)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"petstore.example/internal/subprocess"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/sandbox"
 )
 
@@ -41,57 +42,41 @@ func TestMain(m *testing.M) {
 func TestChildEndsWithItsKilledParent(t *testing.T) {
 	t.Parallel()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer r.Close()
 	parent := sandbox.Command(t, exe)
 	parent.Env = append(parent.Env, parentEnv+"=1")
 	parent.Stdout = w
 	stdin, stdinErr := parent.StdinPipe()
-	if err := errors.Join(stdinErr, parent.Start(), w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, errors.Join(stdinErr, parent.Start(), w.Close()))
 	defer stdin.Close()
 	output := bufio.NewReader(r)
 	if line, err := output.ReadString('\n'); line != "started\n" {
 		t.Fatalf("the parent says %q, %v", line, err)
 	}
-	if err := parent.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, parent.Process.Kill())
 	_ = parent.Wait()
 	// The child holds the other end of the pipe for as long as it lives.
-	if err := r.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := output.ReadByte(); !errors.Is(err, io.EOF) {
-		t.Errorf("the child outlives its parent: %v", err)
-	}
+	assert.NoError(t, r.SetReadDeadline(time.Now().Add(time.Minute)))
+	_, err = output.ReadByte()
+	assert.ErrorIs(t, err, io.EOF, "the child outlives its parent")
 }
 
 // start starts a shell and waits until it has printed a line.
 func start(t *testing.T, script string) *subprocess.Process {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer r.Close()
 	cmd := sandbox.Command(t, "/bin/sh", "-c", script)
 	cmd.Stdout = w
 	p, err := subprocess.Start(cmd, syscall.SIGKILL)
 	_ = w.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := bufio.NewReader(r).ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
+	_, err = bufio.NewReader(r).ReadString('\n')
+	assert.NoError(t, err)
 	return p
 }
 
@@ -119,9 +104,7 @@ func TestStop(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := start(t, test.script)
-			if err := p.Stop(test.ctx, test.grace, test.signals...); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, p.Stop(test.ctx, test.grace, test.signals...))
 			var exit *exec.ExitError
 			if err := p.Err(); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != test.want {
 				t.Errorf("ended with %v, want %v", err, test.want)
@@ -136,9 +119,7 @@ func TestStop(t *testing.T) {
 func TestStopStillRunning(t *testing.T) {
 	t.Parallel()
 	p := start(t, stubborn)
-	if err := p.Stop(t.Context(), 20*time.Millisecond, syscall.SIGINT); !errors.Is(err, subprocess.ErrStillRunning) {
-		t.Errorf("got %v, want %v", err, subprocess.ErrStillRunning)
-	}
+	assert.ErrorIs(t, p.Stop(t.Context(), 20*time.Millisecond, syscall.SIGINT), subprocess.ErrStillRunning)
 	if err := p.Stop(t.Context(), time.Minute, syscall.SIGKILL); err != nil {
 		t.Error(err)
 	}
@@ -146,7 +127,6 @@ func TestStopStillRunning(t *testing.T) {
 
 func TestStartUnknownProgram(t *testing.T) {
 	t.Parallel()
-	if _, err := subprocess.Start(sandbox.Command(t, "/nowhere/at/all"), syscall.SIGKILL); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v, want %v", err, os.ErrNotExist)
-	}
+	_, err := subprocess.Start(sandbox.Command(t, "/nowhere/at/all"), syscall.SIGKILL)
+	assert.ErrorIs(t, err, os.ErrNotExist)
 }

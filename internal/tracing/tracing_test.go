@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 	collector "go.opentelemetry.io/proto/slim/otlp/collector/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/otlptest"
 	"petstore.example/internal/test/wait"
 )
@@ -110,21 +110,15 @@ func TestTraceOfARequest(t *testing.T) {
 		{"/v1/pets", "insert pets", "SPAN_KIND_CLIENT", sql("insert pets", "23505"), true},
 		{"client", "/v1/pets", "SPAN_KIND_SERVER", map[string]any{"error.type": "unavailable"}, true},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	assert.DeepEqual(t, got, want)
 	resource := all[0].Resource
 	for name, want := range map[string]any{"service.name": "shop", "service.version": "2", "zone": "a b", "host.name": "h"} {
-		if resource[name] != want {
-			t.Errorf("%s is %v, want %v", name, resource[name], want)
-		}
+		assert.Equal(t, resource[name], want, name)
 	}
 	if h := c.Headers()[0]; h.Get("Authorization") != "Bearer s3cret" || h.Get("X-Scope") != "7" {
 		t.Errorf("headers %v", h)
 	}
-	if text := spans.text(); text != "map[exported:4]" {
-		t.Error(text)
-	}
+	assert.Equal(t, spans.text(), "map[exported:4]")
 }
 
 type stateError string
@@ -153,9 +147,8 @@ func TestWhoDecides(t *testing.T) {
 		parent := tracer.ParentOf(http.Header{test.name: {test.value}, "Tracestate": {"a=secret"}})
 		_, with := tracer.Request(t.Context(), parent, "x", time.Now())
 		_, orphan := tracer.Request(t.Context(), trace.SpanContext{}, "x", time.Now())
-		if with.IsRecording() != test.exported || orphan.IsRecording() != test.without {
-			t.Errorf("%+v: exported %v, without a parent %v", test, with.IsRecording(), orphan.IsRecording())
-		}
+		assert.Equal(t, with.IsRecording(), test.exported, test, "exported")
+		assert.Equal(t, orphan.IsRecording(), test.without, test, "without a parent")
 		if test.exported && with.SpanContext().TraceID().String() != traceA || orphan.SpanContext().TraceID().String() == traceA {
 			t.Errorf("%+v: the trace is %s, without a parent %s", test, with.SpanContext().TraceID(), orphan.SpanContext().TraceID())
 		}
@@ -210,9 +203,7 @@ type someKey struct{}
 // TestCollectorInTrouble: what a collector does not take is counted as failed. The log line has its reply, without the headers' values.
 func TestCollectorInTrouble(t *testing.T) {
 	partly, err := proto.Marshal(&collector.ExportTraceServiceResponse{PartialSuccess: &collector.ExportTracePartialSuccess{RejectedSpans: 2}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	elsewhere := otlptest.New(t)
 	for name, test := range map[string]struct {
 		answer    func(http.ResponseWriter)
@@ -273,9 +264,7 @@ func TestNothingBlocks(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if text := spans.text(); text != fmt.Sprintf("map[dropped:%d]", (waiting+more)/4*4-waiting) {
-		t.Error(text)
-	}
+	assert.Equal(t, spans.text(), fmt.Sprintf("map[dropped:%d]", (waiting+more)/4*4-waiting))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	tracer.Stop(ctx)
@@ -290,9 +279,7 @@ func TestSDKIsLogged(t *testing.T) {
 	started(t, io.Discard, endpoint, "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_CERTIFICATE", "/nowhere/ca.pem", "OTEL_TRACES_SAMPLER", "xray",
 		"OTEL_PROPAGATORS", "pigeon", "OTEL_EXPORTER_OTLP_TIMEOUT", "hunter2")
 	for _, want := range []string{"/nowhere/ca.pem", "unsupported sampler: xray", "unknown propagator", "parse duration"} {
-		if !strings.Contains(log.String(), want) {
-			t.Errorf("no %q in %s", want, log.String())
-		}
+		assert.Contains(t, log.String(), want, "no")
 	}
 }
 
@@ -314,9 +301,7 @@ func TestSummaries(t *testing.T) {
 		"transaction":                                                                                   "transaction",
 		"":                                                                                              "",
 	} {
-		if got := summarize(statement); got != want {
-			t.Errorf("%q: %q, want %q", statement, got, want)
-		}
+		assert.Equal(t, summarize(statement), want, statement)
 	}
 }
 
@@ -325,8 +310,6 @@ func TestErrorTypes(t *testing.T) {
 	for want, err := range map[string]error{
 		"timeout": context.DeadlineExceeded, "canceled": context.Canceled, "_OTHER": errors.New("secret"), "57014": stateError("57014"),
 	} {
-		if got := errorType(err); got != want {
-			t.Errorf("%v: %q, want %q", err, got, want)
-		}
+		assert.Equal(t, errorType(err), want, err)
 	}
 }

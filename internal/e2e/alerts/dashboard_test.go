@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
-	"github.com/google/go-cmp/cmp"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
 )
 
@@ -42,9 +42,7 @@ func dashboard(t *testing.T) (panels []panel) {
 			List []struct{ Name string }
 		}
 	}
-	if err := json.Unmarshal([]byte(programs.Read(t, root+"deploy/grafana/petstore.json")), &d); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, json.Unmarshal([]byte(programs.Read(t, root+"deploy/grafana/petstore.json")), &d))
 	var variables []string
 	for _, v := range d.Templating.List {
 		variables = append(variables, v.Name)
@@ -81,14 +79,11 @@ func TestDashboard(t *testing.T) {
 			t.Errorf("%s: type %q, %d targets, unit %q, source %q", p.Title, p.Type, len(p.Targets), p.FieldConfig.Defaults.Unit, p.Datasource.UID)
 		}
 		for i, target := range p.Targets {
-			if target.RefID != string(rune('A'+i)) || target.Datasource.UID != "${datasource}" {
-				t.Errorf("%s: target %d is %q of %q", p.Title, i, target.RefID, target.Datasource.UID)
-			}
+			assert.Equal(t, target.RefID, string(rune('A'+i)), p.Title, "target", i)
+			assert.Equal(t, target.Datasource.UID, "${datasource}", p.Title, "target", i, "data source")
 		}
 	}
-	if diff := cmp.Diff([]string{"Customers", "Limits", "Fleet", "Postgres", "Redis", "Billing"}, rows); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, rows, []string{"Customers", "Limits", "Fleet", "Postgres", "Redis", "Billing"}, "rows")
 }
 
 // TestDashboardIsAccepted has promtool read each expression of the dashboard, as that of a rule.
@@ -106,13 +101,9 @@ func TestDashboardIsAccepted(t *testing.T) {
 		}
 	}
 	text, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboard", "rules": all}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "rules.yml")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(path, text, 0o600))
 	if out, ok := promtool(t, ".", "", "check", "rules", path); !ok || len(all) < 40 {
 		t.Errorf("%d expressions: %s", len(all), out)
 	}
@@ -142,9 +133,7 @@ func TestExpressionsNameKnownMetrics(t *testing.T) {
 				}
 			}
 			m, ok := known[name]
-			if !ok {
-				t.Errorf("%s: no metric %s", where, found[1])
-			}
+			assert.True(t, ok, where, "no metric", found[1])
 			for _, l := range label.FindAllStringSubmatch(found[2], -1) {
 				if !slices.Contains(append(strings.Fields(m.Labels), "instance", "job"), l[1]) {
 					t.Errorf("%s: %s has no label %s", where, name, l[1])

@@ -10,6 +10,7 @@ import (
 
 	_ "github.com/lib/pq"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/wait"
@@ -122,9 +123,7 @@ func (f *deployment) doctorFinds(check string) {
 		cmd.Env = append(cmd.Env, "PETSTORE_DATABASE_URL="+f.staffURL)
 		out, _ := cmd.Output() // It fails if a check does.
 		var findings []struct{ Check, Status, Detail string }
-		if err := json.Unmarshal(out, &findings); err != nil {
-			f.t.Fatalf("doctor: %v: %s", err, out)
-		}
+		assert.NoError(f.t, json.Unmarshal(out, &findings), "doctor", out)
 		for _, found := range findings {
 			if found.Check == check && (found.Status == "warn" || found.Status == "fail") {
 				f.t.Logf("doctor: %s %s: %s", found.Status, found.Check, found.Detail)
@@ -152,13 +151,10 @@ func (f *deployment) shiftClock(by string) {
 func (f *deployment) exec(statements ...string) {
 	f.t.Helper()
 	db, err := sql.Open("postgres", f.database.URL)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	assert.NoError(f.t, err)
 	defer db.Close()
 	for _, statement := range statements {
-		if _, err := db.ExecContext(f.t.Context(), statement); err != nil {
-			f.t.Fatalf("%s: %v", statement, err)
-		}
+		_, err := db.ExecContext(f.t.Context(), statement)
+		assert.NoError(f.t, err, statement)
 	}
 }

@@ -8,8 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
 )
 
@@ -46,9 +45,7 @@ func TestMetricsAreThoseOfThePage(t *testing.T) {
 			t.Errorf("%s is not above 0", counted)
 		}
 	}
-	if diff := cmp.Diff(documentedMetrics(t), served); diff != "" {
-		t.Errorf("docs/metrics.md (-page +servers):\n%s", diff)
-	}
+	assert.DeepEqual(t, served, documentedMetrics(t), "docs/metrics.md -page +servers")
 }
 
 var sample = regexp.MustCompile(`^(petstore_\w+?)(?:_bucket|_sum|_count)?(?:\{(.*)\})? \S+$`)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/freeport"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
@@ -34,9 +35,7 @@ func shortened(t *testing.T, name string) string {
 		unit := found[len(found)-1:]
 		n := strings.LastIndexAny(found, " [") + 1
 		count, err := strconv.Atoi(found[n : len(found)-1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		return fmt.Sprintf("%s%dms", found[:n], (time.Duration(count) * units[unit] / factor).Milliseconds())
 	})
 	return strings.ReplaceAll(text, "petstore_usage_unrecorded_age_seconds > 30", shortestLag)
@@ -52,15 +51,11 @@ func newPrometheus(t *testing.T, targets ...string) *prometheus {
 	t.Helper()
 	dir := t.TempDir()
 	list, err := json.Marshal([]map[string][]string{{"targets": targets}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for name, text := range map[string]string{
 		"prometheus.yml": shortened(t, "prometheus.yml"), "alerts.yml": shortened(t, "alerts.yml"), "targets.yml": string(list),
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	p := &prometheus{t: t, addr: freeport.Address(t)}
 	process := programs.Start(t, sandbox.Command(t, "prometheus", "--config.file="+filepath.Join(dir, "prometheus.yml"),
@@ -85,13 +80,9 @@ func newPrometheus(t *testing.T, targets ...string) *prometheus {
 func (p *prometheus) ask(path string, data any) {
 	p.t.Helper()
 	res, err := http.Get("http://" + p.addr + "/api/v1/" + path)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	assert.NoError(p.t, err)
 	defer res.Body.Close()
-	if err := json.NewDecoder(res.Body).Decode(&struct{ Data any }{data}); err != nil {
-		p.t.Fatalf("%s: %v", path, err)
-	}
+	assert.NoError(p.t, json.NewDecoder(res.Body).Decode(&struct{ Data any }{data}), path)
 }
 
 // firing returns the alerts that fire, each with the number of servers, sorted: "PetstoreClockOff 2".

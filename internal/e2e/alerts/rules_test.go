@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
-	"github.com/google/go-cmp/cmp"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
 )
 
@@ -24,9 +24,7 @@ func TestRules(t *testing.T) {
 		}
 	}
 	tested, err := filepath.Abs("rules_test.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if out, ok := promtool(t, ".", "", "test", "rules", tested); !ok {
 		t.Errorf("promtool test rules: %s", out)
 	}
@@ -44,9 +42,7 @@ func rules(t *testing.T) (all []rule) {
 	var file struct {
 		Groups []struct{ Rules []rule }
 	}
-	if err := yaml.Unmarshal([]byte(programs.Read(t, root+"deploy/prometheus/alerts.yml")), &file); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, yaml.Unmarshal([]byte(programs.Read(t, root+"deploy/prometheus/alerts.yml")), &file))
 	for _, g := range file.Groups {
 		all = append(all, g.Rules...)
 	}
@@ -102,9 +98,7 @@ func TestAlertsHaveRunbooks(t *testing.T) {
 			t.Errorf("%s has no summary, or the severity %q", a.Alert, severity)
 		}
 	}
-	if diff := cmp.Diff(names, runbooks); diff != "" {
-		t.Errorf("runbooks (-alerts +runbooks, in the order of alerts.yml):\n%s", diff)
-	}
+	assert.DeepEqual(t, runbooks, names, "runbooks -alerts +runbooks, in the order of alerts.yml")
 }
 
 // doctorChecks are the names of checks in the source of doctor.
@@ -116,9 +110,7 @@ func doctorChecks(t *testing.T) (all []string) {
 	}
 	for _, path := range files {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		for _, found := range regexp.MustCompile(`Finding\{(?:check: )?"(\w+)"`).FindAllStringSubmatch(string(text), -1) {
 			all = append(all, found[1])
 		}

@@ -10,6 +10,7 @@ import (
 
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/limits"
+	"petstore.example/internal/test/assert"
 )
 
 // quota is what binds a tenant, with the name of its plan.
@@ -81,9 +82,7 @@ func (y *year) write() {
 		if i == 2 && y.cutOff {
 			continue
 		}
-		if err := s.meter.Flush(y.t.Context()); err != nil {
-			y.t.Fatal(err)
-		}
+		assert.NoError(y.t, s.meter.Flush(y.t.Context()))
 	}
 }
 
@@ -114,9 +113,7 @@ func (y *year) someoneNew(at string, q quota) {
 	y.ctl("tenant create zoo --plan " + q.plan)
 	rec := y.servers[1].get(list, y.issue("zoo"))
 	want := fmt.Sprintf(`"minute";q=%d;w=60, "day";q=%d;w=86400`, q.perMinute, q.perDay)
-	if got := headerOf(rec, "RateLimit-Policy"); got != want {
-		y.t.Errorf("zoo has %s, want %s", got, want)
-	}
+	assert.Equal(y.t, headerOf(rec, "RateLimit-Policy"), want, "zoo has")
 	y.write()
 }
 

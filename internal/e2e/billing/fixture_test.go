@@ -28,6 +28,7 @@ import (
 	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 	"petstore.example/internal/usage"
@@ -98,9 +99,7 @@ func (f *fixture) serve(id string, shared limits.Limiter) *server {
 		BaseURL: "https://api.example.com/v1", Instant: func(time.Time) time.Time { return f.clock() },
 		Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
 	})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	assert.NoError(f.t, err)
 	return s
 }
 
@@ -139,9 +138,8 @@ func (f *fixture) notifyAll() {
 // exec runs a statement as the owner of the database.
 func (f *fixture) exec(query string, args ...any) {
 	f.t.Helper()
-	if _, err := f.sql.ExecContext(f.t.Context(), query, args...); err != nil {
-		f.t.Fatal(err)
-	}
+	_, err := f.sql.ExecContext(f.t.Context(), query, args...)
+	assert.NoError(f.t, err)
 }
 
 // ctl runs petstorectl as the owner of the database and returns what it prints. It fails the test if the command fails.

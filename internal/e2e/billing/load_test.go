@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 )
 
@@ -265,9 +266,7 @@ func (l *load) mayChange(verb, args string) {
 func (l *load) unscheduleOrVoid(tenant string) {
 	l.t.Helper()
 	var coming []struct{ ID *int64 }
-	if err := json.Unmarshal([]byte(l.ctl("plan schedule --tenant "+tenant+" -o json")), &coming); err != nil {
-		l.t.Fatal(err)
-	}
+	assert.NoError(l.t, json.Unmarshal([]byte(l.ctl("plan schedule --tenant "+tenant+" -o json")), &coming))
 	for _, c := range coming {
 		if c.ID != nil && l.random.IntN(2) == 0 {
 			l.mayChange("unschedule", fmt.Sprint(*c.ID))
@@ -275,8 +274,6 @@ func (l *load) unscheduleOrVoid(tenant string) {
 		}
 	}
 	var periods []struct{ Assignment int64 }
-	if err := json.Unmarshal([]byte(l.ctl("plan history "+tenant+" -o json")), &periods); err != nil {
-		l.t.Fatal(err)
-	}
+	assert.NoError(l.t, json.Unmarshal([]byte(l.ctl("plan history "+tenant+" -o json")), &periods))
 	l.mayChange("void", fmt.Sprint(periods[l.random.IntN(len(periods))].Assignment, " --reason mistake"))
 }

@@ -1,12 +1,12 @@
 package billing_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 )
 
@@ -147,13 +147,9 @@ func (y *year) checkYear() {
 		if again := y.ctl("usage export --month " + month); again != y.exports[month] {
 			y.t.Errorf("%s changed after it was closed:\n%s", month, cmp.Diff(y.exports[month], again))
 		}
-		if out := y.ctl("usage verify --month " + month); !strings.Contains(out, month) {
-			y.t.Errorf("verify %s: %s", month, out)
-		}
+		assert.Contains(y.t, y.ctl("usage verify --month "+month), month, "verify")
 	}
-	if diff := cmp.Diff(ofTheYear, got); diff != "" {
-		y.t.Errorf("lines of the year (-story +exports):\n%s", diff)
-	}
+	assert.DeepEqual(y.t, got, ofTheYear, "lines of the year -story +exports")
 }
 
 // honest records what the servers counted.
@@ -162,8 +158,6 @@ func honest(s usage.Store) usage.Store { return s }
 func instant(t testing.TB, text string) time.Time {
 	t.Helper()
 	at, err := time.Parse("2006-01-02 15:04", text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return at
 }

@@ -4,11 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
@@ -72,9 +72,7 @@ func TestFlow(t *testing.T) {
 				env := []string{
 					"PETSTORE_URL=http://" + addr + "/v1", "PETSTORE_API_KEY=" + issue(tenant, 1_000_000), "PETSTORE_SLOW_KEY=" + issue(tenant+"-slow", 1),
 				}
-				if diff := cmp.Diff(flow, run(t, command, env)); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
+				assert.DeepEqual(t, run(t, command, env), flow)
 			})
 		}
 	}

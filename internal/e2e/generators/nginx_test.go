@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/freeport"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
@@ -59,16 +60,12 @@ func startNginx(t *testing.T, server string) *nginx {
 	if err != nil {
 		path, err = exec.LookPath("/usr/sbin/nginx") // not in the PATH of users on Debian
 	}
-	if err != nil {
-		t.Fatalf("%v: install it with tools/install.sh nginx, as make test does", err)
-	}
+	assert.NoError(t, err, "install it with tools/install.sh nginx, as make test does")
 	dir := t.TempDir()
 	n := &nginx{t: t, addr: freeport.Address(t), log: filepath.Join(dir, "access.log")}
 	config := strings.NewReplacer("ADDR", n.addr, "SERVER", server).Replace(nginxConfig)
 	file := filepath.Join(dir, "nginx.conf")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(file, []byte(config), 0o600))
 	n.Process = programs.Start(t, sandbox.Command(t, path, "-p", dir, "-c", file))
 	wait.Until(t, "nginx listens", func() bool {
 		if n.Ended() {

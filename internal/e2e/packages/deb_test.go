@@ -17,6 +17,7 @@ import (
 
 	_ "github.com/lib/pq"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
@@ -36,17 +37,13 @@ func emptyRoot(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
 	for _, dir := range []string{"info", "updates"} {
-		if err := os.MkdirAll(filepath.Join(root, "var/lib/dpkg", dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.MkdirAll(filepath.Join(root, "var/lib/dpkg", dir), 0o755))
 	}
 	write(t, filepath.Join(root, "var/lib/dpkg/status"), systemdInstalled)
 	write(t, filepath.Join(root, "var/lib/dpkg/available"), "")
 	// A process of another user passes through t.TempDir.
 	for dir := root; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
-		if err := os.Chmod(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.Chmod(dir, 0o755))
 	}
 	return root
 }
@@ -76,9 +73,7 @@ func TestServerFromDeb(t *testing.T) {
 	staff.env = []string{"PETSTORE_DATABASE_URL=" + d.url(storetest.SupportLogin), "HOME=/"}
 	staff.output("/usr/bin/petstorectl", "tenant", "create", "acme", "--plan", "pro")
 	var issued struct{ Key string }
-	if err := json.Unmarshal([]byte(staff.output("/usr/bin/petstorectl", "key", "issue", "acme", "-o", "json")), &issued); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, json.Unmarshal([]byte(staff.output("/usr/bin/petstorectl", "key", "issue", "acme", "-o", "json")), &issued))
 	get(t, "http://"+server.Addr+"/v1/pets", issued.Key)
 
 	// What an administrator has changed outlives a removal.
@@ -122,14 +117,10 @@ func get(t *testing.T, url, key string) {
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	wait.Until(t, "200 from "+url, func() bool {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		r.Header.Set("Authorization", "Bearer "+key)
 		response, err := client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		defer response.Body.Close()
 		body, err := io.ReadAll(response.Body)
 		if response.StatusCode == http.StatusServiceUnavailable {
@@ -153,9 +144,7 @@ func newDatabase(t *testing.T) *database {
 	t.Helper()
 	existing := storetest.New(t) // whose server has the logins
 	admin, err := sql.Open("postgres", existing.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	const name = "from_a_package"
 	d := &database{t: t, admin: admin}
 	d.exec("create database " + name)
@@ -164,9 +153,7 @@ func newDatabase(t *testing.T) *database {
 		_ = admin.Close()
 	})
 	d.owner, err = url.Parse(storetest.ProxyURL(t, existing.URL, relay))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	d.owner.Path = "/" + name
 	return d
 }
@@ -178,9 +165,8 @@ func (d *database) allowLogins() {
 
 func (d *database) exec(statement string) {
 	d.t.Helper()
-	if _, err := d.admin.Exec(statement); err != nil {
-		d.t.Fatal(err)
-	}
+	_, err := d.admin.Exec(statement)
+	assert.NoError(d.t, err)
 }
 
 // url returns the database's URL with a login, or with its owner's.

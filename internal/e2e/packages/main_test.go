@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
@@ -55,9 +56,7 @@ func packageFile(t *testing.T, name, format string) string {
 		t.Fatalf("%s in %s: %v, %v", pattern, dir, found, err)
 	}
 	path, err := filepath.Abs(found[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return path
 }
 
@@ -88,9 +87,7 @@ func buildPackages(t *testing.T) (dir string, err error) {
 func standIns(t *testing.T, dir string) {
 	t.Helper()
 	for _, program := range []string{"petstore", "petstorectl"} {
-		if err := os.Link(programs.Path(t, program), filepath.Join(dir, program)); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.Link(programs.Path(t, program), filepath.Join(dir, program)))
 		for _, completion := range []string{program + ".bash", program + ".fish", "_" + program + ".zsh"} {
 			write(t, filepath.Join(dir, "completions", completion), "#compdef "+program+"\nbash completion, fish completion\n")
 		}
@@ -119,18 +116,12 @@ func run(t *testing.T, program string, args ...string) string {
 	cmd := sandbox.Command(t, program, args...)
 	cmd.Env = append(cmd.Env, "LC_ALL=C", "PATH="+os.Getenv("PATH")+":/usr/sbin:/sbin")
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", cmd, err, out)
-	}
+	assert.NoError(t, err, cmd, out)
 	return string(out)
 }
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	assert.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 }

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
 )
 
@@ -88,9 +89,7 @@ func (u *unit) output(args ...string) string {
 	cmd := u.cmd(args...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		u.t.Fatalf("%q: %v\n%s%s", cmd.Args, err, &stdout, &stderr)
-	}
+	assert.NoError(u.t, cmd.Run(), cmd.Args, &stdout, &stderr)
 	return stdout.String()
 }
 
@@ -115,9 +114,7 @@ func userID(t *testing.T, root, name string) uint32 {
 func giveTo(t *testing.T, dir string, uid uint32) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, file := range append(files, dir) {
 		if err := os.Chown(file, int(uid), int(uid)); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)

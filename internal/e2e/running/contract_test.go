@@ -13,6 +13,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/contract"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/storetest"
@@ -33,9 +34,7 @@ var compressing = map[string][]string{
 func TestContractThroughProxies(t *testing.T) {
 	t.Parallel()
 	document, err := contract.LoadPublished([]byte(programs.Read(t, "../../api/openapi.yaml")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	database := storetest.New(t)
 	staff := storetest.Open(t, database.SupportURL, store.Options{MaxConns: 2})
 	f := newPair(t, programs.Path(t, "petstore"), database.APIURL, newRedis(t), "PETSTORE_DRAIN_DELAY=0s")
@@ -87,9 +86,7 @@ func (c customer) sendOnce(line, body string, headers ...string) response {
 	c.t.Helper()
 	method, path, _ := strings.Cut(line, " ")
 	req, err := http.NewRequestWithContext(c.t.Context(), method, base+path, strings.NewReader(body))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	assert.NoError(c.t, err)
 	if c.key != "" {
 		req.Header.Set("Authorization", "Bearer "+c.key)
 	}
@@ -111,9 +108,7 @@ func (c customer) readsAndWrites() string {
 	}
 	page := c.send(http.StatusOK, "GET /pets", "")
 	tag := page.Header.Get("Etag")
-	if !page.Uncompressed {
-		c.t.Errorf("a list of %d bytes came uncompressed", len(page.body))
-	}
+	assert.True(c.t, page.Uncompressed, "a list of", len(page.body), "bytes came uncompressed")
 	c.send(http.StatusNotModified, "GET /pets", "", "If-None-Match", tag)
 	c.send(http.StatusOK, "GET /pets?cursor="+page.Header.Get("X-Next-Cursor"), "")
 	id := strings.TrimPrefix(location, base+"/pets/")

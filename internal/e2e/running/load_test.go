@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"petstore.example/internal/test/assert"
 )
 
 // load is customers' requests through a proxy, until it is stopped.
@@ -116,14 +118,10 @@ func exchange(t testing.TB, client *http.Client, req *http.Request) response {
 	t.Helper()
 	for attempt := 0; ; attempt++ {
 		res, err := client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		body, err := io.ReadAll(res.Body)
 		_ = res.Body.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		// A server's own, on a busy machine; a proxy's has no request ID.
 		if attempt == 3 || res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("X-Request-Id") == "" {
 			return response{res, string(body)}
@@ -150,7 +148,5 @@ func (l *load) stop(t *testing.T) {
 	failed := maps.Clone(l.outcomes)
 	maps.DeleteFunc(failed, func(outcome string, _ int) bool { return strings.HasSuffix(outcome, " ok") })
 	t.Logf("%d requests, the slowest took %v, failed: %v", l.sent.Load(), l.slowest.Round(time.Millisecond), failed)
-	if len(failed) > 0 {
-		t.Error("requests failed")
-	}
+	assert.True(t, len(failed) == 0, "requests failed")
 }

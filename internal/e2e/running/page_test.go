@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/pgtest"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
@@ -29,9 +30,7 @@ type operator struct {
 func TestPage(t *testing.T) {
 	t.Parallel()
 	postgres, err := pgtest.Start(t.Context(), true, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { _ = postgres.Stop(context.Background()) })
 	o := &operator{T: t, page: programs.Read(t, "../../../docs/running.md"), postgres: postgres, home: t.TempDir()}
 

@@ -14,6 +14,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/storetest"
@@ -65,9 +66,7 @@ func (f *pair) start(i int) {
 // restart stops a server as an operator does, and starts it.
 func (f *pair) restart(i int) {
 	f.t.Helper()
-	if code := f.servers[i].Stop(syscall.SIGTERM); code != 0 {
-		f.t.Errorf("server %d: exit code %d", i+1, code)
-	}
+	assert.Equal(f.t, f.servers[i].Stop(syscall.SIGTERM), 0, "server", i+1, "exit code")
 	f.start(i)
 }
 

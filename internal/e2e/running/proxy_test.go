@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/certtest"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
@@ -79,17 +80,13 @@ func (k proxyKind) start(t testing.TB, f *pair, changes ...string) *proxy {
 	if err != nil {
 		path, err = exec.LookPath("/usr/sbin/" + k.program) // not in the PATH of users on Debian
 	}
-	if err != nil {
-		t.Fatalf("%v: install it with tools/install.sh %s, as make test does", err, k.program)
-	}
+	assert.NoError(t, err, "install it with tools/install.sh", k.program, "as make test does")
 	port := freePort(t)
 	p := &proxy{addr: "127.0.0.1:" + port, dir: t.TempDir()}
 	authority := certtest.New(t)
 	authority.Write(t, p.dir)
 	authority.Issue(t, filepath.Join(p.dir, "tls"), "api.example.com")
-	if err := os.Rename(filepath.Join(p.dir, "tls.pem"), filepath.Join(p.dir, "tls.crt")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Rename(filepath.Join(p.dir, "tls.pem"), filepath.Join(p.dir, "tls.crt")))
 	text := programs.Read(t, filepath.Join("../../../deploy/proxy", k.config))
 	changes = slices.Concat([]string{
 		"petstore1:8080", f.hosts[0] + ":" + f.port, "petstore2:8080", f.hosts[1] + ":" + f.port, "/etc/petstore/tls/tls", "tls",
@@ -105,9 +102,7 @@ func (k proxyKind) start(t testing.TB, f *pair, changes ...string) *proxy {
 	}
 	text = strings.ReplaceAll(text, "PORT", port)
 	config := filepath.Join(p.dir, k.config)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(config, []byte(text), 0o600))
 	cmd := sandbox.Command(t, path, k.args(config)...)
 	cmd.Dir = p.dir
 	p.Process = programs.Start(t, cmd)

@@ -12,6 +12,7 @@ import (
 
 	_ "github.com/lib/pq"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
@@ -30,16 +31,12 @@ func lastRelease(t testing.TB) release {
 	t.Helper()
 	commit := strings.TrimSpace(programs.Read(t, "testdata/last-release"))
 	archive, err := filepath.Abs("testdata/last-release.tar.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	unpack, dir := sandbox.Command(t, "tar", "-xzf", archive), t.TempDir()
 	if out, err := unpack.CombinedOutput(); err != nil {
 		t.Fatalf("unpack the last release: %v\n%s", err, out)
 	}
-	if err := programs.Build(unpack.Dir, dir, "./cmd/petstore", "./cmd/petstorectl"); err != nil {
-		t.Fatalf("commit %s: %v", commit, err)
-	}
+	assert.NoError(t, programs.Build(unpack.Dir, dir, "./cmd/petstore", "./cmd/petstorectl"), "commit", commit)
 	return release{filepath.Join(dir, "petstore"), filepath.Join(dir, "petstorectl"), commit}
 }
 
@@ -61,23 +58,18 @@ func emptyDatabase(t testing.TB) *storetest.Database {
 	t.Helper()
 	cluster := storetest.New(t).URL
 	admin, err := sql.Open("postgres", cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { _ = admin.Close() })
 	const name = "empty"
-	if _, err := admin.ExecContext(t.Context(), "create database "+name); err != nil {
-		t.Fatal(err)
-	}
+	_, err = admin.ExecContext(t.Context(), "create database "+name)
+	assert.NoError(t, err)
 	t.Cleanup(func() {
 		if _, err := admin.Exec("drop database " + name + " with (force)"); err != nil {
 			t.Error(err)
 		}
 	})
 	u, err := url.Parse(cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	u.Path = "/" + name
 	owner := u.String()
 	return &storetest.Database{URL: owner, APIURL: storetest.AsServer(t, owner), SupportURL: storetest.As(t, owner, storetest.SupportLogin),

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
@@ -60,9 +61,7 @@ func TestProxies(t *testing.T) {
 			l.await(requestsDuringRestart())
 			l.stop(t)
 			checkNoServer(t, p, f, key)
-			if strings.Contains(p.logged(t), key) {
-				t.Error("the key is in the log")
-			}
+			assert.True(t, !strings.Contains(p.logged(t), key), "the key is in the log")
 		})
 	}
 }
@@ -83,9 +82,7 @@ func TestMaxFails(t *testing.T) {
 	}
 	f.start(0)
 	f.servers[1].Stop(syscall.SIGTERM)
-	if got := send(client, key, lists, 0); !strings.Contains(got, "lost: 503") {
-		t.Errorf("%s, want a 503 of nginx: max_fails=0 is not needed", got)
-	}
+	assert.Contains(t, send(client, key, lists, 0), "lost: 503", "without a 503 of nginx max_fails=0 is not needed")
 }
 
 // checkAddresses: strangers are counted by the address from which they reach the proxy, whatever X-Forwarded-For they send.
@@ -106,9 +103,7 @@ func checkAddresses(t *testing.T, p *proxy) {
 		if !seen["5997"] {
 			t.Errorf("after 6 requests of a stranger, remaining: %v, want 5997 on a server", seen)
 		}
-		if got != "5999" {
-			t.Errorf("another stranger has %s, want 5999: what the first one forged counts, or all count for the proxy's address", got)
-		}
+		assert.Equal(t, got, "5999", "another stranger has less if what the first one forged counts, or all count for the proxy")
 		return
 	}
 	t.Error("seven requests take a minute")
@@ -160,9 +155,7 @@ func checkErrorsOfNginx(t *testing.T, p *proxy) {
 		{url: base + "/pets", body: strings.Repeat(" ", 3<<20), status: 413, want: "body_too_large"},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, tt.url, strings.NewReader(tt.body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		req.URL.Opaque = tt.opaque
 		req.Header.Set("X-Long", tt.header)
 		res := exchange(t, client, req)
@@ -184,9 +177,7 @@ func checkNoServerReady(t *testing.T, kind proxyKind, f *pair, key string) {
 		return strings.Count(p.logged(t), kind.notReady) >= len(f.servers)
 	})
 	for range 4 {
-		if got := send(client, key, lists, 0); got != "GET ok" {
-			t.Errorf("no server is ready: %s", got)
-		}
+		assert.Equal(t, send(client, key, lists, 0), "GET ok", "no server is ready")
 	}
 }
 

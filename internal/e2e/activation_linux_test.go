@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/freeport"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
@@ -59,9 +60,7 @@ func TestUpgradeWithoutAClosedPort(t *testing.T) {
 		if restart == 2 {
 			break
 		}
-		if err := syscall.Kill(serverPIDs(p)[restart], syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, syscall.Kill(serverPIDs(p)[restart], syscall.SIGTERM))
 	}
 	slowest := time.Duration(0)
 	for _, a := range stop() {
@@ -70,16 +69,10 @@ func TestUpgradeWithoutAClosedPort(t *testing.T) {
 		}
 	}
 	t.Logf("%d requests over two restarts, the slowest took %v", served.Load(), slowest.Round(time.Millisecond))
-	if err := syscall.Kill(serverPIDs(p)[2], syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if code := p.Wait(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	assert.NoError(t, syscall.Kill(serverPIDs(p)[2], syscall.SIGTERM))
+	assert.Equal(t, p.Wait(), 0, "exit code")
 	wait.Until(t, "the end of it", func() bool { return states.count("STOPPING=1\nSTATUS=stopping") > 0 })
-	if n := states.count("READY=1\nSTATUS=ready"); n != 3 {
-		t.Errorf("%d servers said that they are ready, want 3", n)
-	}
+	assert.Equal(t, states.count("READY=1\nSTATUS=ready"), 3, "servers said that they are ready")
 }
 
 // TestSocketsThatAreRefused: systemd's mistakes are named.
@@ -148,9 +141,7 @@ func listenNotify(t *testing.T) *notifications {
 	t.Helper()
 	n := &notifications{path: filepath.Join(t.TempDir(), "notify")}
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: n.path, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/pgtest"
 	"petstore.example/internal/test/programs"
 )
@@ -31,9 +30,7 @@ func checkDocumentedBackup(d *deployment, a *administration, customer *tenant, l
 	if out := a.shell(a.block("psql --quiet --file=roles.sql")); strings.Count(out, "ERROR") != 1 {
 		t.Errorf("the roles: %s", out)
 	}
-	if diff := cmp.Diff(before, content(t, restored)); diff != "" {
-		t.Errorf("restored (-before +after):\n%s", diff)
-	}
+	assert.DeepEqual(t, content(t, restored), before, "restored -before +after")
 	a.sql(restored, a.block("alter role petstore_owner password"))
 	if out := a.shell(a.block("petstore_admin@db2")); !strings.Contains(out, "petstorectl login") {
 		t.Errorf("logged in to the restored database: %s", out)

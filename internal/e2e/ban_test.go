@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/wait"
 )
 
@@ -34,9 +35,7 @@ func TestAutomaticBan(t *testing.T) {
 func (d *deployment) expect(s *server, token string, requests int, want string) {
 	d.t.Helper()
 	n := countByCode(sendConcurrently(16, requests, func(int, int) response { return d.patient.get(s, token, "/pets") }))
-	if n[want] != requests {
-		d.t.Errorf("%v, want %d × %s", n, requests, want)
-	}
+	assert.Equal(d.t, n[want], requests, n, "×", want)
 }
 
 // checkBan checks that the key has just been banned for 15 minutes on all servers.

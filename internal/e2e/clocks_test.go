@@ -13,6 +13,7 @@ import (
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
@@ -37,9 +38,7 @@ func (d *deployment) withClock(ahead time.Duration) (other *deployment, env stri
 	path := filepath.Join(d.t.TempDir(), "clock")
 	set = func(ahead time.Duration) {
 		next := path + ".next"
-		if err := errors.Join(os.WriteFile(next, fmt.Append(nil, int64(ahead/time.Second)), 0o600), os.Rename(next, path)); err != nil {
-			d.t.Fatal(err)
-		}
+		assert.NoError(d.t, errors.Join(os.WriteFile(next, fmt.Append(nil, int64(ahead/time.Second)), 0o600), os.Rename(next, path)))
 		time.Sleep(20 * time.Millisecond) // the server reads the file every 2 ms
 	}
 	set(ahead)
@@ -110,9 +109,7 @@ func (tr *clockTrial) end() faultResult {
 	}
 	tr.redis.Flush()
 	tr.nextMinute()
-	if tr.result.over > 0 {
-		tr.t.Errorf("%d admitted of %d; %+v", tr.admitted, clockPerDay, tr.result)
-	}
+	assert.True(tr.t, tr.result.over <= 0, tr.admitted, "admitted of", clockPerDay, tr.result)
 	checkServed(tr.t, tr.result.refused+tr.result.failed, clockPerDay, "%d admitted of %d, %d refused, %d failed",
 		tr.admitted, clockPerDay, tr.result.refused, tr.result.failed)
 	return tr.result
@@ -163,9 +160,7 @@ func tryClockForLong(t *testing.T) faultResult {
 	_, token, err := tr.service().Issue(t.Context(), testActor, keys.Request{
 		Tenant: tr.each.Name, Environment: keys.Live, ExpiresAt: time.Now().Add(time.Hour),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if a := tr.send(tr.wrong, token.Reveal()); a.code == "unavailable" {
 		checkServed(t, 1, clockPerDay, "a key that expires in an hour: %v", a)
 	} else if a.status != http.StatusOK {
@@ -204,9 +199,7 @@ func (tr *clockTrial) postOnce() {
 func (tr *clockTrial) checkWarnsOperators() {
 	tr.t.Helper()
 	const hours = "25h0m0s ahead of"
-	if n := tr.wrong.Logged("the clock of this server", hours); n != 1 {
-		tr.t.Errorf("%d lines of the log tell of the clock", n)
-	}
+	assert.Equal(tr.t, tr.wrong.Logged("the clock of this server", hours), 1, "lines of the log tell of the clock")
 	if ahead := tr.wrong.Metric("petstore_clock_ahead_seconds"); ahead < 89990 || ahead > 90010 {
 		tr.t.Errorf("petstore_clock_ahead_seconds is %v", ahead)
 	}
@@ -229,20 +222,15 @@ func tryClockBack(t *testing.T) (r faultResult) {
 	s, set := d.serveWithClock(0)
 	tn := d.tenant(plans.Business, nil, 10)
 	tx, err := d.sql.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.ExecContext(t.Context(), `lock table api_keys in access exclusive mode`); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
+	_, err = tx.ExecContext(t.Context(), `lock table api_keys in access exclusive mode`)
+	assert.NoError(t, err)
 	if a := d.client.get(s, tn.keys[0].token, "/pets"); a.status != http.StatusServiceUnavailable {
 		t.Fatalf("a look-up that Postgres does not answer: %v", a)
 	}
 	time.Sleep(2 * time.Second) // Now it has failed.
 	set(-time.Minute)
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, tx.Rollback())
 	time.Sleep(300 * time.Millisecond) // within which the next look-up would come by the clock before
 	for _, k := range tn.keys {
 		a := d.client.get(s, k.token, "/pets")

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
 )
@@ -16,33 +17,23 @@ func TestSecretsInFiles(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)
 	path := filepath.Join(t.TempDir(), "database_url")
-	if err := os.WriteFile(path, []byte(d.serverURL+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(path, []byte(d.serverURL+"\n"), 0o600))
 	environ := []string{"PETSTORE_DATABASE_URL=", "PETSTORE_DATABASE_URL_FILE=" + path}
 	s := d.serve(environ...)
-	if n := s.Logged(`"level":"warn"`); n != 0 {
-		t.Errorf("%d warnings, want none", n)
-	}
+	assert.Equal(t, s.Logged(`"level":"warn"`), 0, "warnings")
 	s.Stop(syscall.SIGTERM)
 
-	if err := os.Chmod(path, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Chmod(path, 0o644))
 	checkDocumented(t, "others can read a secret's file", "warns", "PETSTORE_DATABASE_URL_FILE: every user of this machine can read %s: take the right from others (chmod o-r)")
 	s = d.serve(environ...)
 	const warning = "PETSTORE_DATABASE_URL_FILE: every user of this machine can read "
-	if n := s.Logged(`"level":"warn"`, `"check":"secrets"`, warning+path); n != 1 {
-		t.Errorf("%d warnings in the log, want one", n)
-	}
+	assert.Equal(t, s.Logged(`"level":"warn"`, `"check":"secrets"`, warning+path), 1, "warnings in the log")
 	if status, body := s.Ask("/readyz?verbose"); status != 200 || !strings.Contains(string(body), warning+path) {
 		t.Errorf("/readyz?verbose: %d %s", status, body)
 	}
 	s.Stop(syscall.SIGTERM)
 
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(path, nil, 0o600))
 	checkDocumented(t, "a secret's file cannot be read or is empty", "fails", "PETSTORE_DATABASE_URL_FILE: %s is empty")
 	p := d.start(environ...)
 	if code := p.Wait(); code != 1 || !strings.Contains(p.Stderr(), "PETSTORE_DATABASE_URL_FILE: "+path+" is empty") {

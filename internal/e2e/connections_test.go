@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
 )
@@ -31,9 +32,8 @@ func TestSilentConnections(t *testing.T) {
 			}
 			stranger := dialFrom(t, from, s.Addr)
 			// One request makes the server wait longer for the next than it does for the first.
-			if _, err := io.WriteString(stranger, "GET /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-				t.Fatal(err)
-			}
+			_, err := io.WriteString(stranger, "GET /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n")
+			assert.NoError(t, err)
 			if i%64 == 0 {
 				list()
 				customer(t, s, "127.200.0.2", tn.keys[0].token)
@@ -72,9 +72,7 @@ func dialFrom(t *testing.T, from, to string) net.Conn {
 	t.Helper()
 	d := net.Dialer{Timeout: timeout, LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	c, err := d.DialContext(t.Context(), "tcp", to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }

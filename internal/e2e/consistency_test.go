@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
@@ -125,9 +126,7 @@ func (w *registerLoad) steady(redis bool) float64 {
 func (w *registerLoad) want(fromMemory float64) {
 	w.d.t.Helper()
 	w.d.t.Logf("without faults %.0f lists came from memory", fromMemory)
-	if fromMemory == 0 {
-		w.d.t.Error("no list came from the cache, so the test shows nothing")
-	}
+	assert.True(w.d.t, fromMemory != 0, "no list came from the cache, so the test shows nothing")
 	if n := w.stale.Load(); n > 0 {
 		w.d.t.Errorf("%d lists were stale, the first: %s", n, w.first)
 	}

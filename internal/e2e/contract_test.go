@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	petstore "petstore.example/client"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/contract"
 )
 
@@ -32,9 +33,7 @@ type checker struct {
 func newChecker(t testing.TB) *checker {
 	t.Helper()
 	d, err := document()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return &checker{t: t, document: d}
 }
 
@@ -72,8 +71,6 @@ func through(r http.RoundTripper) petstore.Option {
 func (d *deployment) store(s *server, token string, opts ...petstore.Option) *petstore.Client {
 	d.t.Helper()
 	c, err := petstore.New(s.URL, token, append([]petstore.Option{through(d.client.checked())}, opts...)...)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	assert.NoError(d.t, err)
 	return c
 }

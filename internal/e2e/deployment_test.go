@@ -15,6 +15,7 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/storetest"
 )
@@ -99,9 +100,7 @@ func (d *deployment) tenant(plan string, own *plans.Quota, keyCount int) *tenant
 	d.t.Helper()
 	name := fmt.Sprintf("%s-%d", plan, d.names.Add(1))
 	made, err := d.db.Tenants.Create(d.t.Context(), testActor, store.NewTenant{Name: name, Plan: plan, Own: own}, time.Time{})
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	assert.NoError(d.t, err)
 	t := &tenant{Tenant: made}
 	for range keyCount {
 		t.keys = append(t.keys, d.issue(made.Name))
@@ -112,9 +111,7 @@ func (d *deployment) tenant(plan string, own *plans.Quota, keyCount int) *tenant
 func (d *deployment) issue(tenant string) key {
 	d.t.Helper()
 	k, token, err := d.service().Issue(d.t.Context(), testActor, keys.Request{Tenant: tenant, Environment: keys.Live})
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	assert.NoError(d.t, err)
 	return key{k.ID, token.Reveal()}
 }
 
@@ -124,9 +121,8 @@ func (d *deployment) service() *keys.Service { return &keys.Service{Store: d.db.
 // limit gives a key a limit per minute of its own.
 func (d *deployment) limit(k key, perMinute int64) {
 	d.t.Helper()
-	if _, _, err := d.service().Edit(d.t.Context(), testActor, k.id, keys.Edit{PerMinute: &perMinute}); err != nil {
-		d.t.Fatal(err)
-	}
+	_, _, err := d.service().Edit(d.t.Context(), testActor, k.id, keys.Edit{PerMinute: &perMinute})
+	assert.NoError(d.t, err)
 }
 
 // tenantEnding creates a tenant a minute of which ends at that time, to the second: when it does depends on the number of the tenant.
@@ -170,9 +166,7 @@ func (d *deployment) number(query string, args ...any) int64 {
 // scan queries the database, as its owner, for one value.
 func (d *deployment) scan(dest any, query string, args ...any) {
 	d.t.Helper()
-	if err := d.sql.QueryRowContext(d.t.Context(), query, args...).Scan(dest); err != nil {
-		d.t.Fatalf("%s: %v", query, err)
-	}
+	assert.NoError(d.t, d.sql.QueryRowContext(d.t.Context(), query, args...).Scan(dest), query)
 }
 
 // insertPets inserts available animals as the database's owner and returns their ids.

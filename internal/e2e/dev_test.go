@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/wait"
@@ -68,9 +69,7 @@ func startDev(t testing.TB, dir string, uid int, args ...string) *dev {
 		return strings.Contains(d.Stdout(), "Stop with ^C")
 	})
 	d.took = time.Since(began)
-	if err := json.Unmarshal([]byte(programs.Read(t, filepath.Join(dir, "dev.json"))), &d.note); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, json.Unmarshal([]byte(programs.Read(t, filepath.Join(dir, "dev.json"))), &d.note))
 	d.URL, d.Addr, d.Admin = d.BaseURL, strings.TrimSuffix(strings.TrimPrefix(d.BaseURL, "http://"), "/v1"), strings.TrimPrefix(d.AdminURL, "http://")
 	return d
 }
@@ -79,21 +78,15 @@ func startDev(t testing.TB, dir string, uid int, args ...string) *dev {
 func openDir(t testing.TB, uid int) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "petstore-dev-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}
 	})
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Chmod(dir, 0o755))
 	if os.Geteuid() == 0 {
-		if err := os.Chown(dir, uid, uid); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.Chown(dir, uid, uid))
 	}
 	return dir
 }
@@ -166,13 +159,9 @@ func (d *dev) tryOut(t *testing.T, c *client) int64 {
 	if got := c.get(&d.server, d.APIKey, fmt.Sprintf("/pets/%d", p.ID)); got.status != 200 {
 		t.Errorf("get: %v", got)
 	}
-	if n := list.integer("X-RateLimit-Limit"); n != 300 {
-		t.Errorf("limit %d, want Pro's 300", n)
-	}
+	assert.Equal(t, list.integer("X-RateLimit-Limit"), 300, "limit")
 	for _, word := range []string{d.APIKey, "curl", d.BaseURL, "petstorectl"} {
-		if !strings.Contains(d.Stdout(), word) {
-			t.Errorf("the welcome does not hold %q", word)
-		}
+		assert.True(t, strings.Contains(d.Stdout(), word), "the welcome does not hold", word)
 	}
 	return p.ID
 }
@@ -180,16 +169,10 @@ func (d *dev) tryOut(t *testing.T, c *client) int64 {
 func (d *dev) checkNote(t *testing.T) {
 	t.Helper()
 	info, err := os.Stat(filepath.Join(d.dir, "dev.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info.Mode().Perm() != 0o600 {
-		t.Errorf("dev.json has mode %#o, want 0600", info.Mode().Perm())
-	}
+	assert.NoError(t, err)
+	assert.Equal(t, info.Mode().Perm(), 0o600, "dev.json has mode")
 	var members map[string]string
-	if err := json.Unmarshal([]byte(programs.Read(t, filepath.Join(d.dir, "dev.json"))), &members); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, json.Unmarshal([]byte(programs.Read(t, filepath.Join(d.dir, "dev.json"))), &members))
 	want := map[string]string{"base_url": d.BaseURL, "admin_url": d.AdminURL, "database_url": d.DatabaseURL, "api_key": d.APIKey, "test_api_key": d.TestAPIKey}
 	if diff := cmp.Diff(want, members); diff != "" || slices.Contains(slices.Collect(maps.Values(members)), "") {
 		t.Errorf("dev.json has the members %v, want %v", members, want)
@@ -209,9 +192,7 @@ func (d *dev) folder(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
 	own := filepath.Join(folder, ".petstore")
-	if err := errors.Join(os.Mkdir(own, 0o700), os.WriteFile(filepath.Join(own, "dev.json"), []byte(programs.Read(t, filepath.Join(d.dir, "dev.json"))), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, errors.Join(os.Mkdir(own, 0o700), os.WriteFile(filepath.Join(own, "dev.json"), []byte(programs.Read(t, filepath.Join(d.dir, "dev.json"))), 0o600)))
 	return folder
 }
 
@@ -235,9 +216,7 @@ func (d *dev) checkCommands(t *testing.T) {
 	readme := append(slices.DeleteFunc(slices.Clone(printed), func(c string) bool { return !isExport(c) }),
 		slices.DeleteFunc(commands(t, programs.Read(t, "../../README.md")), isExport)...)
 	for line := range strings.Lines(d.Stdout()) {
-		if len(line) > 120 {
-			t.Errorf("a line of the welcome has %d characters: %s", len(line), line)
-		}
+		assert.True(t, len(line) <= 120, "a line of the welcome has", len(line), "characters", line)
 	}
 	for name, c := range map[string]struct {
 		commands []string
@@ -325,9 +304,7 @@ func TestDevInPrivateDirectory(t *testing.T) {
 		return
 	}
 	outer := openDir(t, 0)
-	if err := os.Chmod(outer, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Chmod(outer, 0o700))
 	dir := filepath.Join(outer, "store")
 	first := startDev(t, dir, 0)
 	t.Cleanup(func() {
@@ -367,9 +344,7 @@ func dataDirs(p *programs.Process) (dirs []string) {
 func postgresUnder(t testing.TB, dir string) (pids []string) {
 	t.Helper()
 	links, err := filepath.Glob("/proc/[0-9]*/cwd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, link := range links {
 		// A process that has ended, zombies included, has no working directory.
 		if cwd, err := os.Readlink(link); err == nil && strings.HasPrefix(cwd, dir+"/") {

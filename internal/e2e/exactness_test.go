@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 )
 
 const callers = 64
@@ -54,15 +55,11 @@ func checkExactness(d *deployment, servers []*server, plan string, own *plans.Qu
 	dayLeft := tn.Quota.PerDay - last.windows["day"].remaining
 	d.t.Logf("%d callers, 4 keys, %d servers, %s: limit %d, admitted %d, %v; used of the day %d",
 		callers, len(servers), plan, limit, got, countByCode(responses), dayLeft)
-	if got != limit {
-		d.t.Errorf("admitted %d, want the limit %d", got, limit)
-	}
+	assert.Equal(d.t, got, limit, "admitted")
 	if refused := countByCode(responses)["429 rate_limit_exceeded"]; int64(refused) != refusals {
 		d.t.Errorf("%d denied by the limit, want %d", refused, refusals)
 	}
-	if dayLeft != limit {
-		d.t.Errorf("used of the day: %d, want the %d admitted and none of the refused", dayLeft, limit)
-	}
+	assert.Equal(d.t, dayLeft, limit, "used of the day, which counts the admitted and none of the refused")
 }
 
 // burst sends requests from all callers, to all servers, with all keys.

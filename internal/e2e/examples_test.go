@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
 )
@@ -64,16 +65,12 @@ func (e example) run(t *testing.T, file, url, token, lines string, hurry bool) s
 		cmd.Args = append(cmd.Args, e.args...)
 	}
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(cmd.Dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(filepath.Join(cmd.Dir, name), []byte(text), 0o600))
 	}
 	cmd.Args, cmd.Stdin = append(cmd.Args, file), strings.NewReader(lines)
 	cmd.Env = append(cmd.Env, "PYTHONPATH="+cmd.Dir, "PETSTORE_URL="+url, "PETSTORE_API_KEY="+token)
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", file, err, out)
-	}
+	assert.NoError(t, err, file, out)
 	return string(out)
 }
 
@@ -106,9 +103,7 @@ func TestExampleClients(t *testing.T) {
 			if n := d.number(`select count(*) from pets where tenant_id = $1`, tn.ID); added != animals || n != int64(animals) {
 				t.Errorf("%d added, and %d are there, want %d", added, n, animals)
 			}
-			if n := d.number(`select count(*) from bans`); n != 0 {
-				t.Errorf("%d bans", n)
-			}
+			assert.Equal(t, d.number(`select count(*) from bans`), 0, "bans")
 			if out := e.run(t, e.library, s.URL, d.tenant(plans.Pro, nil, 1).keys[0].token, "", false); !strings.HasPrefix(out, "added ") {
 				t.Errorf("the library by itself says %q", out)
 			}
@@ -128,9 +123,8 @@ func TestExampleClientsShareAPause(t *testing.T) {
 			t.Cleanup(server.Close)
 			added := strings.Count(e.run(t, e.program, server.URL, "key", names(500), true), "added ")
 			t.Logf("%d added, %d during the first pause, 429s by minute: %v", added, api.early, api.refused)
-			if added != 500 || api.early != 0 {
-				t.Errorf("%d added, want 500; %d requests during the first pause", added, api.early)
-			}
+			assert.Equal(t, added, 500, "added")
+			assert.Equal(t, api.early, 0, "requests during the first pause")
 			for minute, n := range api.refused {
 				if n > workers {
 					t.Errorf("%d × 429 in minute %d, want at most one for each of %d workers", n, minute, workers)

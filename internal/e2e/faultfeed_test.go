@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
@@ -63,9 +64,8 @@ func (p *listenProxy) relay(client, server net.Conn) {
 // revoke revokes a key and returns when that was acknowledged.
 func (d *deployment) revoke(k key) time.Time {
 	d.t.Helper()
-	if _, err := d.service().Revoke(d.t.Context(), testActor, k.id); err != nil {
-		d.t.Fatal(err)
-	}
+	_, err := d.service().Revoke(d.t.Context(), testActor, k.id)
+	assert.NoError(d.t, err)
 	return time.Now()
 }
 
@@ -128,9 +128,7 @@ func tryPause(lasts time.Duration) func(t *testing.T) faultResult {
 				}
 			}
 		}
-		if err := s.Signal(syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, s.Signal(syscall.SIGSTOP))
 		begin := time.Now()
 		time.Sleep(20 * time.Millisecond) // the server is frozen for some time before
 		d.revoke(unused)
@@ -148,9 +146,7 @@ func tryPause(lasts time.Duration) func(t *testing.T) faultResult {
 			})
 		}()
 		time.Sleep(max(50*time.Millisecond, lasts-time.Since(begin))) // the freeze lasts that long
-		if err := s.Signal(syscall.SIGCONT); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, s.Signal(syscall.SIGCONT))
 		went := time.Now()
 		var ofKey, ofOther []response
 		for i, a := range <-answered {
@@ -235,9 +231,7 @@ func tryWaitingCommit(withRedis bool) func(t *testing.T) faultResult {
 				r.over++
 			}
 		}
-		if r.over > 0 {
-			t.Errorf("%d lists were older than the write", r.over)
-		}
+		assert.True(t, r.over <= 0, r.over, "lists were older than the write")
 		awaitCached(d, reader, list) // The catalogue has a stamp again.
 		return r.check(t, false)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
@@ -78,9 +79,7 @@ func ofRedis(t *testing.T, addr string, args ...any) string {
 	c := redis.NewClient(&redis.Options{Addr: addr, PoolSize: 1, DisableIdentity: true, MaxRetries: -1})
 	defer c.Close()
 	said, err := c.Do(t.Context(), args...).Text()
-	if err != nil {
-		t.Fatalf("%v: %v", args, err)
-	}
+	assert.NoError(t, err, args)
 	return said
 }
 
@@ -147,9 +146,7 @@ func tryLayouts(t *testing.T) faultResult {
 			tr.petstore = program
 			by, last := tr.launch("TEST_LAYOUT=other"), tr.server(i%3)
 			tr.replace(i%3, by)
-			if code := last.Stop(syscall.SIGTERM); code != 0 {
-				t.Errorf("a server stopped with exit code %d", code)
-			}
+			assert.Equal(t, last.Stop(syscall.SIGTERM), 0, "a server stopped with exit code")
 			tr.checkMode(i)
 		}})
 	}

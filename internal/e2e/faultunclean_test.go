@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
@@ -134,8 +135,6 @@ func tryFrozenPair(t *testing.T) faultResult {
 	u.redis.Flush()
 	left = u.afterLoss(tn)
 	u.sent++
-	if lost := 1000 - u.sent - left; lost != 0 {
-		t.Errorf("%d of the day's 1,000 are lost after the server resumed, want none", lost)
-	}
+	assert.Equal(t, 1000-u.sent-left, 0, "of the day's 1,000 are lost after the server resumed")
 	return u.result
 }

@@ -14,6 +14,7 @@ import (
 
 	petstore "petstore.example/client"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 )
 
 // perMinute is the limit of the tenant, which is less than a day's.
@@ -54,9 +55,7 @@ func checkPets(t *testing.T, first, second *petstore.Client) (pets []petstore.Pe
 		var seen petstore.Response
 		made, err := first.CreatePet(ctx, in, petstore.IdempotencyKey(fmt.Sprint("rex-", i)))
 		again, failed := second.CreatePet(ctx, in, petstore.IdempotencyKey(fmt.Sprint("rex-", i)), petstore.CaptureResponse(&seen))
-		if err := errors.Join(err, failed); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, errors.Join(err, failed))
 		want := petstore.Pet{ID: made.ID, Name: in.Name, CategoryID: in.CategoryID, Status: petstore.PetAvailable}
 		if diff := cmp.Diff([]petstore.Pet{want, want}, []petstore.Pet{*made, *again}); diff != "" || !seen.Replayed || seen.Status != http.StatusCreated {
 			t.Errorf("created, and created again, %+v (-want +got):\n%s", seen, diff)
@@ -66,21 +65,15 @@ func checkPets(t *testing.T, first, second *petstore.Client) (pets []petstore.Pe
 	pets[4] = petstore.Pet{ID: pets[4].ID, Name: name, CategoryID: category, Status: status}
 	changed, err := second.UpdatePet(ctx, pets[4].ID, petstore.PetPatch{Name: &name, CategoryID: &category, Status: &status})
 	got, failed := first.GetPet(ctx, pets[4].ID) //nolint:staticcheck // It is deprecated, and served until its sunset.
-	if err := errors.Join(err, failed); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]petstore.Pet{pets[4], pets[4]}, []petstore.Pet{*changed, *got}); diff != "" {
-		t.Errorf("changed, and got (-want +got):\n%s", diff)
-	}
+	assert.NoError(t, errors.Join(err, failed))
+	assert.DeepEqual(t, []petstore.Pet{*changed, *got}, []petstore.Pet{pets[4], pets[4]}, "changed, and got")
 	for status, want := range map[petstore.PetStatus][]petstore.Pet{"": pets, petstore.PetPending: pets[4:], petstore.PetSold: nil} {
 		if diff := cmp.Diff(want, collect(t, second.Pets(ctx, petstore.ListPetsParams{Limit: 2, Status: status}))); diff != "" {
 			t.Errorf("status %q (-want +got):\n%s", status, diff)
 		}
 	}
 	page, err := first.ListPets(ctx, petstore.ListPetsParams{Limit: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	same, err := second.ListPets(ctx, petstore.ListPetsParams{Limit: 2, IfNoneMatch: page.ETag})
 	if err != nil || page.NextCursor == "" || !same.NotModified || same.Rate.Limit != perMinute || time.Until(same.Rate.Reset) > time.Minute {
 		t.Errorf("a page %+v, and the same %+v, %v", page, same, err)
@@ -92,15 +85,11 @@ func checkPets(t *testing.T, first, second *petstore.Client) (pets []petstore.Pe
 func checkOrders(t *testing.T, first, second *petstore.Client, pet int64) {
 	t.Helper()
 	placed, err := first.PlaceOrder(t.Context(), petstore.NewOrder{PetID: pet})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	approved := petstore.OrderApproved
 	changed, err := second.UpdateOrder(t.Context(), placed.ID, petstore.OrderPatch{Status: &approved})
 	got, failed := first.GetOrder(t.Context(), placed.ID)
-	if err := errors.Join(err, failed); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, errors.Join(err, failed))
 	want := petstore.Order{ID: placed.ID, PetID: pet, Quantity: 1, Status: approved, CreatedAt: placed.CreatedAt}
 	listed := collect(t, second.Orders(t.Context(), petstore.ListOrdersParams{Limit: 1, Status: approved}))
 	if diff := cmp.Diff([]petstore.Order{want, want, want}, append([]petstore.Order{*changed, *got}, listed...)); diff != "" {
@@ -112,9 +101,7 @@ func checkOrders(t *testing.T, first, second *petstore.Client, pet int64) {
 func collect[T any](t testing.TB, items iter.Seq2[T, error]) (all []T) {
 	t.Helper()
 	for item, err := range items {
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		all = append(all, item)
 	}
 	return all
@@ -170,9 +157,7 @@ func TestGoClientWaits(t *testing.T) {
 				return response{status: http.StatusCreated, err: err}
 			})
 			t.Logf("%v in %v, 429s by window: %v", countByCode(responses), time.Since(began).Round(time.Millisecond), transport.refused)
-			if diff := cmp.Diff(map[string]int{"201": len(responses)}, countByCode(responses)); diff != "" {
-				t.Errorf("responses (-want +got):\n%s", diff)
-			}
+			assert.DeepEqual(t, countByCode(responses), map[string]int{"201": len(responses)}, "responses")
 			for reset, n := range transport.refused {
 				if n > test.most {
 					t.Errorf("%d × 429 in the window that ends at %s, want at most %d", n, reset, test.most)
@@ -181,9 +166,7 @@ func TestGoClientWaits(t *testing.T) {
 			if n := d.number(`select count(*) from pets where tenant_id = $1`, tn.ID); n != int64(len(responses)) {
 				t.Errorf("%d animals, want %d", n, len(responses))
 			}
-			if n := d.number(`select count(*) from bans`); n != 0 {
-				t.Errorf("%d bans", n)
-			}
+			assert.Equal(t, d.number(`select count(*) from bans`), 0, "bans")
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/lib/pq"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 )
 
 // hugeQuota is a quota that no test reaches.
@@ -43,9 +44,7 @@ func TestKilledServer(t *testing.T) {
 				continue
 			}
 			var p pet
-			if err := json.Unmarshal(a.body, &p); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, json.Unmarshal(a.body, &p))
 			created = append(created, p.Name)
 			if a.got.Before(killed.Add(-time.Second)) {
 				early++
@@ -86,9 +85,7 @@ func TestStoppedServer(t *testing.T) {
 	if a := d.patient.get(s, tn.keys[0].token, "/pets"); a.status != 200 {
 		t.Errorf("after readiness has failed, before the drain delay is over: %v", a)
 	}
-	if code := s.Wait(); code != 0 {
-		t.Errorf("exit code %d, want 0", code)
-	}
+	assert.Equal(t, s.Wait(), 0, "exit code")
 	ended := time.Now()
 	responses := stop()
 	n := countByCode(responses)

@@ -15,6 +15,7 @@ import (
 	"github.com/lib/pq"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
@@ -123,9 +124,7 @@ func (w *lateWrites) round(lists *registerLoad, n int, disturb func(*lateWrites)
 	time.Sleep(lasts) // the disturbance
 	end()
 	wait.Until(t, "a Postgres that has done what it was sent", w.way.settled)
-	if after := w.rows(); after != before {
-		t.Errorf("round %d: a late effect:\n%s\nbefore:\n%s", n, after, before)
-	}
+	assert.DeepEqual(t, w.rows(), before, "round", n, "a late effect")
 	t.Logf("round %d: %v", n, countByCode(answers))
 	// Later the server may have other backends than those that are stopped.
 	if n == 0 && countByCode(answers)["503 outcome_unknown"]+countByCode(answers)["503 unavailable"] == 0 {
@@ -195,8 +194,6 @@ func (w *lateWrites) lockRows() (end func()) {
 			_, err = tx.Exec(`select from ` + table + ` for update`)
 		}
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	assert.NoError(w.t, err)
 	return func() { _ = tx.Rollback() }
 }

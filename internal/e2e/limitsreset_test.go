@@ -10,6 +10,7 @@ import (
 
 	"petstore.example/internal/limits/redisbackend"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/wait"
 )
 
@@ -56,9 +57,7 @@ func TestLimitsReset(t *testing.T) {
 func (d *deployment) toTomorrow(tn *tenant) {
 	d.t.Helper()
 	client, err := redisbackend.NewClient(d.redisURL, time.Minute)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	assert.NoError(d.t, err)
 	defer client.Close()
 	const move = `local state = redis.call('GET', KEYS[1])
 		local term, version, minute, _, day = struct.unpack('<ddddd', state)
@@ -71,9 +70,7 @@ func (d *deployment) toTomorrow(tn *tenant) {
 		update limit_states set minute = minute + 1500, minute_used = 60, day = day + 1, day_used = 1000 where tenant_id = %d;
 		alter table limit_states enable trigger user;
 		commit`, tn.ID))
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	assert.NoError(d.t, err)
 }
 
 func (d *deployment) awaitRedisTerm() {

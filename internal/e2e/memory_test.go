@@ -12,6 +12,7 @@ import (
 	"github.com/lib/pq"
 
 	"petstore.example/internal/keys"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
 )
 
@@ -80,13 +81,9 @@ func insertKeys(d *deployment, tenants, each int) (tokens []string) {
 	var ids, digests, last4 []string
 	for range tenants * each {
 		token, err := keys.NewToken(keys.Live)
-		if err != nil {
-			d.t.Fatal(err)
-		}
+		assert.NoError(d.t, err)
 		id, err := keys.NewID()
-		if err != nil {
-			d.t.Fatal(err)
-		}
+		assert.NoError(d.t, err)
 		digest := token.Digest()
 		tokens = append(tokens, token.Reveal())
 		ids = append(ids, id)
@@ -105,9 +102,8 @@ func insertKeys(d *deployment, tenants, each int) (tokens []string) {
 
 func (d *deployment) exec(query string, args ...any) {
 	d.t.Helper()
-	if _, err := d.sql.ExecContext(d.t.Context(), query, args...); err != nil {
-		d.t.Fatalf("%s: %v", query, err)
-	}
+	_, err := d.sql.ExecContext(d.t.Context(), query, args...)
+	assert.NoError(d.t, err, query)
 }
 
 // status returns a number of bytes of /proc/pid/status.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/oracle"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/redistest"
@@ -63,9 +64,7 @@ func newNemesis(t *testing.T, l *oracleLoad, seed uint64) *nemesis {
 	l.deployment = newDeploymentAs(t, n.postgres.URL, n.postgres.APIURL, n.postgres.SupportURL, redisURL)
 	n.moved = newSwitch(t, n.postgres.URL)
 	database, err := url.Parse(n.moved.url(t, n.postgres.APIURL))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for i := range l.servers {
 		n.toDB[i], n.toRedis[i] = &way{}, &way{}
 		database.Host = storetest.Proxy(t, "tcp", n.moved.addr, n.toDB[i].relay)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/pgtest"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
@@ -62,15 +63,11 @@ time_t time(time_t *t)
 func serverWithClock(t *testing.T) (server *storetest.PrivateServer, set func(ahead time.Duration)) {
 	t.Helper()
 	dir, remove, err := pgtest.TempDir(false) // Postgres may run as another user.
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(remove)
 	write := func(name string, text []byte, mode os.FileMode) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, text, mode); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(path, text, mode))
 		return path
 	}
 	seconds := func(ahead time.Duration) []byte {
@@ -88,9 +85,7 @@ func serverWithClock(t *testing.T) (server *storetest.PrivateServer, set func(ah
 	if err == nil {
 		err = os.Symlink(initdb, filepath.Join(dir, "initdb"))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	path := os.Getenv("PATH")
 	t.Cleanup(func() { _ = os.Setenv("PATH", path) })
 	if err := os.Setenv("PATH", dir+":"+path); err != nil { //nolint:usetesting // Its parent is parallel to nothing in the long form.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/oracle"
 	"petstore.example/internal/test/wait"
 )
@@ -65,18 +66,12 @@ func judge(t *testing.T, seed uint64, lasts time.Duration) {
 	n.rage(lasts)
 	stop()
 	l.settle()
-	if err := l.out.Err(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, l.out.Err())
 	file, err := os.Open(l.file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer file.Close()
 	all, err := oracle.Read(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	r := oracle.Check(all, oracle.Options{RefusedNeverHappens: true, ClockError: time.Second, Exceptions: notGuaranteed})
 	statuses := map[int]int{}
 	for _, q := range all.Requests {
@@ -131,9 +126,7 @@ func (l *oracleLoad) prepare() {
 	}
 	l.file = filepath.Join(dir, fmt.Sprintf("oracle-%d.jsonl", l.seed))
 	file, err := os.Create(l.file)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	assert.NoError(l.t, err)
 	l.t.Cleanup(func() { _ = file.Close() })
 	l.out = oracle.NewRecorder(file)
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
@@ -311,9 +304,7 @@ func (l *oracleLoad) read(q *oracle.Request, a response) {
 		q.Items = make([]oracle.Item, 1)
 		err = json.Unmarshal(a.body, &q.Items[0])
 	}
-	if err != nil {
-		l.t.Errorf("a body: %v: %s", err, a.body)
-	}
+	assert.True(l.t, err == nil, "a body", err, a.body)
 }
 
 // settle walks through all animals, and reads the bills.

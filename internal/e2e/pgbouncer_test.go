@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
@@ -25,13 +26,9 @@ func startPgBouncer(t testing.TB, databaseURL, mode string, settings ...string) 
 	if err != nil {
 		path, err = exec.LookPath("/usr/sbin/pgbouncer") // not in the PATH of users on Debian
 	}
-	if err != nil {
-		t.Fatalf("%v: install it with tools/install.sh pgbouncer, as make test does", err)
-	}
+	assert.NoError(t, err, "install it with tools/install.sh pgbouncer, as make test does")
 	direct, err := url.Parse(storetest.ProxyURL(t, databaseURL, passOn))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	dir, login := openDir(t, nobody), direct.User.Username()
 	users, config := filepath.Join(dir, "users"), filepath.Join(dir, "pgbouncer.ini")
 	lines := append([]string{
@@ -39,9 +36,7 @@ func startPgBouncer(t testing.TB, databaseURL, mode string, settings ...string) 
 		"[pgbouncer]", "pool_mode = " + mode, "listen_addr =", "unix_socket_dir = " + dir, "auth_type = trust", "auth_file = " + users,
 	}, settings...)
 	for name, text := range map[string]string{users: fmt.Sprintf("%q \"\"\n", login), config: strings.Join(lines, "\n") + "\n"} {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(name, []byte(text), 0o644))
 	}
 	cmd := sandbox.Command(t, path, config)
 	cmd.Dir = dir

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -116,9 +117,7 @@ func newSwitch(t *testing.T, databaseURL string) *switchProxy {
 func (p *switchProxy) to(t *testing.T, databaseURL string) {
 	t.Helper()
 	u, err := url.Parse(databaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	socket := filepath.Join(u.Query().Get("host"), ".s.PGSQL."+u.Query().Get("port"))
 	p.socket.Store(&socket)
 	p.cut()
@@ -128,9 +127,7 @@ func (p *switchProxy) to(t *testing.T, databaseURL string) {
 func (p *switchProxy) url(t *testing.T, databaseURL string) string {
 	t.Helper()
 	u, err := url.Parse(databaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	u.Host, u.RawQuery = p.addr, "sslmode=disable"
 	return u.String()
 }

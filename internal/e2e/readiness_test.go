@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
@@ -34,13 +35,10 @@ func TestReadinessUnderFlood(t *testing.T) {
 		}
 	}
 	blocking, err := d.sql.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer func() { _ = blocking.Rollback() }()
-	if _, err := blocking.ExecContext(t.Context(), `lock table pets`); err != nil {
-		t.Fatal(err)
-	}
+	_, err = blocking.ExecContext(t.Context(), `lock table pets`)
+	assert.NoError(t, err)
 	stopTenants := startLoad(4*len(tenants), func(caller, _ int) response {
 		return d.client.post(s, tenants[caller%len(tenants)].keys[0].token, "waits")
 	})

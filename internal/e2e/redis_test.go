@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
@@ -32,16 +33,12 @@ func TestRedisAway(t *testing.T) {
 			if r := s.Ready(); r.HTTP != 200 || r.Status != status {
 				t.Errorf("server %d: /readyz %+v", i, r)
 			}
-			if v := s.Metric("petstore_limits_degraded"); v != degraded {
-				t.Errorf("server %d: petstore_limits_degraded %v, want %v", i, v, degraded)
-			}
+			assert.Equal(t, s.Metric("petstore_limits_degraded"), degraded, "server", i, "petstore_limits_degraded")
 			if a := d.patient.get(s, tn.keys[0].token, "/pets"); a.status != 200 {
 				t.Errorf("server %d: %v", i, a)
 			}
 			wait.Until(t, line, func() bool { return s.Logged(line) > before[s][line] })
-			if n := s.Logged(line) - before[s][line]; n != 1 {
-				t.Errorf("server %d: %d lines say %q, want 1", i, n, line)
-			}
+			assert.Equal(t, s.Logged(line)-before[s][line], 1, "server", i, "lines say", line)
 		}
 	}
 	redis.Stop()

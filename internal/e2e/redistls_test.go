@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/wait"
 )
@@ -29,9 +30,7 @@ func TestRedisOverTLS(t *testing.T) {
 			}
 			if tt.says == "" {
 				awaitRedis(t, "up", s)
-				if n := ofRedis(t, redis.Addr, "INFO", "keyspace"); !strings.Contains(n, "db0:keys=") {
-					t.Errorf("Redis has no counters: %s", n)
-				}
+				assert.Contains(t, ofRedis(t, redis.Addr, "INFO", "keyspace"), "db0:keys=", "Redis has no counters")
 				return
 			}
 			if r := s.Ready(); r.Redis != "down" || r.HTTP != 200 {

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/storetest"
@@ -22,9 +23,7 @@ func TestSecretsStaySecret(t *testing.T) {
 	t.Parallel()
 	const postgresPassword, redisPassword = "Pa55word-of-postgres", "Pa55word-of-redis"
 	database, err := url.Parse(storetest.New(t).URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	database.User = url.UserPassword(database.User.Username(), postgresPassword) // this server accepts any password
 	redisServer := redistest.New(t)
 	d := newDeploymentOn(t, database.String(), withRedisPassword(t, redisServer, redisPassword))
@@ -122,9 +121,7 @@ func withRedisPassword(t testing.TB, s *redistest.Server, password string) strin
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: s.Addr, DisableIdentity: true})
 	defer c.Close()
-	if err := c.ConfigSet(t.Context(), "requirepass", password).Err(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, c.ConfigSet(t.Context(), "requirepass", password).Err())
 	return strings.Replace(s.URL, "redis://", "redis://:"+password+"@", 1)
 }
 
@@ -140,9 +137,7 @@ func tableText(d *deployment, name string) string {
 func commandLines(t testing.TB, pid int) string {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	var b strings.Builder
 	for _, e := range entries {
 		line, err := os.ReadFile("/proc/" + e.Name() + "/cmdline")

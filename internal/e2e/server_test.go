@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/wait"
@@ -74,8 +75,6 @@ func (s *server) isReady() bool { return s.Ready().Status == "ready" }
 // beginStop sends SIGTERM and waits until readiness fails.
 func (d *deployment) beginStop(s *server) {
 	d.t.Helper()
-	if err := s.Signal(syscall.SIGTERM); err != nil {
-		d.t.Fatal(err)
-	}
+	assert.NoError(d.t, s.Signal(syscall.SIGTERM))
 	wait.Until(d.t, "a server that stops", func() bool { return s.Ready().Status == "stopping" })
 }

@@ -8,6 +8,7 @@ import (
 
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
@@ -82,9 +83,7 @@ func (b *setBack) result(t *testing.T, narrow, wide []response) (r faultResult) 
 	}
 	t.Logf("the database was away for %v; %v after that all requests were admitted. Admitted to the limited tenant by minute: %v; others: %v",
 		b.back.Sub(b.stopped).Round(time.Millisecond), last.Sub(b.back).Round(time.Millisecond), inMinute, countByCode(wide))
-	if r.over > 0 {
-		t.Errorf("%d admitted over the limit", r.over)
-	}
+	assert.True(t, r.over <= 0, r.over, "admitted over the limit")
 	most := 10 * admitsAgain // beside other tests
 	if long() {
 		most = admitsAgain

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/pgtest"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
@@ -54,9 +55,7 @@ func (a *administration) cluster(host string) *pgtest.Server {
 func emptyCluster(t testing.TB) *pgtest.Server {
 	t.Helper()
 	server, err := pgtest.Start(t.Context(), true, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { _ = server.Stop(context.Background()) })
 	return server
 }
@@ -104,9 +103,7 @@ func (a *administration) run(cmd *exec.Cmd, server *pgtest.Server) string {
 	}
 	cmd.Env = append(cmd.Env, a.env...)
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		a.t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
-	}
+	assert.NoError(a.t, err, cmd.Args, out)
 	return string(out)
 }
 
@@ -178,9 +175,7 @@ func TestMigrationNeedsTheDatabase(t *testing.T) {
 func content(t testing.TB, server *pgtest.Server) map[string]string {
 	t.Helper()
 	db, err := sql.Open("postgres", server.URL("postgres", "petstore"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer db.Close()
 	rows, err := db.QueryContext(t.Context(), `
 		select 'rows of ' || relname, (xpath('/row/n/text()', query_to_xml(
@@ -200,24 +195,18 @@ func content(t testing.TB, server *pgtest.Server) map[string]string {
 		select 'rights on the schema', nspacl::text from pg_namespace where nspname = 'public'
 		union all
 		select 'default rights on ' || defaclobjtype::text, defaclacl::text from pg_default_acl`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer rows.Close()
 	found := map[string]string{}
 	for rows.Next() {
 		var name string
 		var value sql.NullString
-		if err := rows.Scan(&name, &value); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, rows.Scan(&name, &value))
 		rights := strings.FieldsFunc(value.String, func(r rune) bool { return strings.ContainsRune("{},", r) })
 		slices.Sort(rights) // The order of grants is no matter.
 		found[name] = strings.Join(rights, " ")
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, rows.Err())
 	return found
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 )
 
 // TestKeysOfAStagingServer: of keys that exist the response says why, an expiry that comes is announced, and a simulated delay
@@ -42,16 +43,13 @@ func TestKeysOfAStagingServer(t *testing.T) {
 		responses := bufio.NewReader(conn)
 		send := func(key, header string) {
 			t.Helper()
-			if _, err := fmt.Fprintf(conn, "GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n%s\r\n", key, header); err != nil {
-				t.Fatal(err)
-			}
+			_, err := fmt.Fprintf(conn, "GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n%s\r\n", key, header)
+			assert.NoError(t, err)
 		}
 		receive := func(status int, expires bool) {
 			t.Helper()
 			res, err := http.ReadResponse(responses, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			body, err := io.ReadAll(res.Body)
 			if err != nil || res.StatusCode != status || (res.Header["X-Key-Expires"] != nil) != expires {
 				t.Errorf("fast path %s: %s, %v, X-Key-Expires %q: %s", fastPath, res.Status, err, res.Header["X-Key-Expires"], body)
@@ -74,8 +72,6 @@ func TestKeysOfAStagingServer(t *testing.T) {
 		if code := s.Wait(); code != 0 || time.Since(began) > 20*time.Second {
 			t.Errorf("fast path %s: exit code %d, %v after it was asked", fastPath, code, time.Since(began))
 		}
-		if n := s.Logged(`"simulated":true`); n != 3 {
-			t.Errorf("fast path %s: %d lines of simulated errors, want 3", fastPath, n)
-		}
+		assert.Equal(t, s.Logged(`"simulated":true`), 3, "fast path", fastPath, "lines of simulated errors")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
@@ -145,9 +146,7 @@ func (r *faultResult) measure(t *testing.T, roomy, full []response, limit int64)
 	for _, n := range admittedIn {
 		r.over = max(r.over, n-limit)
 	}
-	if r.over > 0 {
-		t.Errorf("%d admitted over the limit", r.over)
-	}
+	assert.True(t, r.over <= 0, r.over, "admitted over the limit")
 	unserved := r.failed
 	if few := len(roomy) / 50; r.refused > few || undecided > few {
 		unserved += r.refused + undecided

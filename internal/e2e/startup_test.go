@@ -12,11 +12,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/lib/pq"
 	"github.com/lib/pq/pqerror"
 
 	"petstore.example/internal/store/migrate"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
@@ -114,9 +114,7 @@ const tooMuch = "a server needs a login in petstore_api alone; see docs/roles.md
 func (s situation) run(t *testing.T, ownerURL string) {
 	t.Helper()
 	u, err := url.Parse(ownerURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	login := "login_of_" + strings.TrimPrefix(u.Path, "/")
 	execute(t, ownerURL, "create role "+login+" login "+s.login)
 	t.Cleanup(func() { dropLogin(t, ownerURL, login) })
@@ -143,9 +141,7 @@ func (s situation) checkServe(t *testing.T, databaseURL string, text *strings.Re
 	process := programs.Start(t, sandbox.Command(t, program(t, "petstore"), "serve"), d.env()...)
 	if s.fails != "" {
 		process.FailsWith(text.Replace(s.fails))
-		if code := process.Wait(); code != 1 {
-			t.Errorf("exit %d, want 1", code)
-		}
+		assert.Equal(t, process.Wait(), 1, "exit")
 		return
 	}
 	p := programs.ServerOf(process)
@@ -159,9 +155,7 @@ func (s situation) checkServe(t *testing.T, databaseURL string, text *strings.Re
 		t.Errorf("/readyz?verbose: %d, %v: %s", status, err, body)
 	}
 	want := []string{"change_feed", "clock", "database", "login", "redis", "schema", "secrets", "term"}
-	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(verbose.Checks))); diff != "" {
-		t.Errorf("/readyz?verbose (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, slices.Sorted(maps.Keys(verbose.Checks)), want, "/readyz?verbose")
 	for check, got := range verbose.Checks {
 		if check != s.check && (got.Status != "ok" || got.Message != "") {
 			t.Errorf("%s: %+v, want ok", check, got)
@@ -169,16 +163,12 @@ func (s situation) checkServe(t *testing.T, databaseURL string, text *strings.Re
 	}
 	warnings := p.Logged(`"level":"warn"`, `"check":`)
 	if s.check == "" {
-		if warnings != 0 {
-			t.Errorf("%d warnings in the log, want none", warnings)
-		}
+		assert.Equal(t, warnings, 0, "warnings in the log")
 		return
 	}
 	got, warns := verbose.Checks[s.check], text.Replace(s.warns)
 	quoted, err := json.Marshal(got.Message)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if got.Status != "warn" || !strings.HasSuffix(got.Message, warns) || warnings != 1 || p.Logged(`"level":"warn"`, string(quoted)) != 1 {
 		t.Errorf("%s: %+v and %d warnings in the log, want one: %q", s.check, got, warnings, warns)
 	}
@@ -241,9 +231,7 @@ func TestStartupOnAFreshCluster(t *testing.T) {
 func TestStartupBehind(t *testing.T) {
 	t.Parallel()
 	database := storetest.NewServer(t) // to migrate down needs the only database with the roles
-	if err := migrate.Down(t.Context(), database.URL, 1); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, migrate.Down(t.Context(), database.URL, 1))
 	d := &deployment{t: t, serverURL: database.URL}
 	p := programs.Start(t, sandbox.Command(t, program(t, "petstore"), "serve"), d.env()...)
 	checkDocumented(t, "schema older than the server", "fails", "; run: petstorectl migrate up")
@@ -276,9 +264,7 @@ func (d *deployment) env() []string {
 
 func execute(t testing.TB, databaseURL, statements string) {
 	t.Helper()
-	if err := tryExecute(databaseURL, statements); err != nil {
-		t.Fatalf("%s: %v", statements, err)
-	}
+	assert.NoError(t, tryExecute(databaseURL, statements), statements)
 }
 
 func tryExecute(databaseURL, statements string) error {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
 )
 
@@ -14,13 +15,9 @@ func TestProgramsAreStatic(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"petstore", "petstorectl"} {
 		f, err := elf.Open(program(t, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		dynamic := slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC })
-		if dynamic != programs.UnderRace() {
-			t.Errorf("%s is linked dynamically: %v", name, dynamic)
-		}
+		assert.Equal(t, dynamic, programs.UnderRace(), name, "is linked dynamically")
 		_ = f.Close()
 	}
 }

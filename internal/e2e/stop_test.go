@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/wait"
 )
 
@@ -22,10 +23,9 @@ func TestOngoingRequestIsFinished(t *testing.T) {
 	d.patient.get(s, tn.keys[0].token, "/pets") // From now on its key is in memory.
 	conn := s.connect(t)
 	const body = `{"name":"Late","categoryId":7}`
-	if _, err := fmt.Fprintf(conn, "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
-		"Content-Length: %d\r\n\r\n%s", tn.keys[0].token, len(body), body[:10]); err != nil {
-		t.Fatal(err)
-	}
+	_, err := fmt.Fprintf(conn, "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
+		"Content-Length: %d\r\n\r\n%s", tn.keys[0].token, len(body), body[:10])
+	assert.NoError(t, err)
 	// The server has read the headers once the request is counted.
 	wait.Until(t, "a request that has begun", func() bool { return recorded(d, tn) == 2 })
 	asked := time.Now()
@@ -37,26 +37,17 @@ func TestOngoingRequestIsFinished(t *testing.T) {
 		}
 		return err != nil
 	})
-	if _, err := io.WriteString(conn, body[10:]); err != nil {
-		t.Fatal(err)
-	}
+	_, err = io.WriteString(conn, body[10:])
+	assert.NoError(t, err)
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer res.Body.Close()
-	if res.StatusCode != http.StatusCreated {
-		t.Errorf("the ongoing request: %s, want 201", res.Status)
-	}
-	if code := s.Wait(); code != 0 {
-		t.Errorf("exit code %d, want 0", code)
-	}
+	assert.Equal(t, res.StatusCode, http.StatusCreated, "the ongoing request", res.Status)
+	assert.Equal(t, s.Wait(), 0, "exit code")
 	if n := d.number(`select count(*) from pets where tenant_id = $1 and name = 'Late'`, tn.ID); n != 1 {
 		t.Errorf("%d animals, want 1", n)
 	}
-	if n := d.number(`select count(*) from servers`); n != 0 {
-		t.Errorf("%d servers are taken for alive, want none", n)
-	}
+	assert.Equal(t, d.number(`select count(*) from servers`), 0, "servers are taken for alive")
 	t.Logf("a request whose body came after SIGTERM: %s; the server ended %v after it was asked", res.Status,
 		time.Since(asked).Round(time.Millisecond))
 }
@@ -73,16 +64,13 @@ func TestOngoingListIsFinished(t *testing.T) {
 	responses := bufio.NewReader(conn)
 	send := func(limit int) {
 		t.Helper()
-		if _, err := fmt.Fprintf(conn, "GET /v1/pets?limit=%d HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", limit, tn.keys[0].token); err != nil {
-			t.Fatal(err)
-		}
+		_, err := fmt.Fprintf(conn, "GET /v1/pets?limit=%d HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", limit, tn.keys[0].token)
+		assert.NoError(t, err)
 	}
 	receive := func() *http.Response {
 		t.Helper()
 		res, err := http.ReadResponse(responses, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		if body, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusOK || string(body) != "[]\n" {
 			t.Fatalf("%s %s %v", res.Status, body, err)
 		}
@@ -93,13 +81,10 @@ func TestOngoingListIsFinished(t *testing.T) {
 		receive()
 	}
 	tx, err := d.sql.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer func() { _ = tx.Rollback() }()
-	if _, err := tx.ExecContext(t.Context(), "lock table pets in access exclusive mode"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = tx.ExecContext(t.Context(), "lock table pets in access exclusive mode")
+	assert.NoError(t, err)
 	send(100)
 	wait.Until(t, "a list that waits", func() bool {
 		return d.number(`select count(*) from pg_locks where not granted and relation = 'pets'::regclass
@@ -110,18 +95,14 @@ func TestOngoingListIsFinished(t *testing.T) {
 	if res := receive(); !res.Close {
 		t.Errorf("no Connection: close: %v", res.Header)
 	}
-	if code := s.Wait(); code != 0 {
-		t.Errorf("exit code %d, want 0", code)
-	}
+	assert.Equal(t, s.Wait(), 0, "exit code")
 }
 
 // connect opens a connection to the server.
 func (s *server) connect(t *testing.T) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", s.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 )
 
 type pet struct {
@@ -47,9 +48,7 @@ func TestTenantsNeverMeet(t *testing.T) {
 		}
 	}
 	document, err := document()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, o := range document.Operations {
 		if !o.Open && called[operation(o.ID)] == 0 {
 			t.Errorf("operation %s is not among those shown", o.ID)
@@ -95,9 +94,7 @@ func checkLists(d *deployment, s *server, me *populated, i int, called map[opera
 				d.t.Errorf("tenant %d sees %q in %s", i, p.Name, query)
 			}
 		}
-		if len(seen) != want {
-			d.t.Errorf("tenant %d sees %d animals in %s, want %d", i, len(seen), query, want)
-		}
+		assert.Equal(d.t, len(seen), want, "tenant", i, "sees animals in", query)
 	}
 	orders := listAll(d, s, me.keys[0].token, "/store/orders?limit=100")
 	called["listOrders"]++

@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/otlptest"
 )
 
@@ -61,9 +60,7 @@ func TestTracing(t *testing.T) {
 			if text := openMetrics(t, s); !strings.Contains(text, `# {trace_id="`+fast+`"}`) && !strings.Contains(text, `# {trace_id="`+first+`"}`) {
 				t.Errorf("no exemplar of %s or %s", fast, first)
 			}
-			if code := s.Stop(syscall.SIGTERM); code != 0 {
-				t.Errorf("exit code %d", code)
-			}
+			assert.Equal(t, s.Stop(syscall.SIGTERM), 0, "exit code")
 			tree := func(trace string) (lines []string) {
 				spans := collector.Of(trace)
 				for _, of := range spans {
@@ -79,9 +76,7 @@ func TestTracing(t *testing.T) {
 				return lines
 			}
 			want := []string{"GET /v1/pets > admit", "GET /v1/pets > identify", "GET /v1/pets > select pets", "the client > GET /v1/pets"}
-			if diff := cmp.Diff(want, tree(fast)); diff != "" {
-				t.Errorf("a list (-want +got)\n%s", diff)
-			}
+			assert.DeepEqual(t, tree(fast), want, "a list")
 			// The flag decides once the request is admitted, so the calls before are not in the trace.
 			for trace, contains := range map[string][]string{
 				first:   {"GET /v1/pets > identify", "the client > GET /v1/pets"},
@@ -89,9 +84,7 @@ func TestTracing(t *testing.T) {
 			} {
 				got := strings.Join(tree(trace), "\n")
 				for _, line := range contains {
-					if !strings.Contains(got, line) {
-						t.Errorf("no %q in:\n%s", line, got)
-					}
+					assert.Contains(t, got, line, "no")
 				}
 			}
 			all := collector.Spans()
@@ -110,9 +103,7 @@ func TestTracing(t *testing.T) {
 				logged[e.TraceID] = true
 			}
 			for _, trace := range []string{first, created, fast, stranger} {
-				if !logged[trace] {
-					t.Errorf("trace %s is not in the log", trace)
-				}
+				assert.True(t, logged[trace], "trace", trace, "is not in the log")
 			}
 			if strings.Contains(s.Stderr(), "hunter2") || collector.Headers()[0].Get("Api-Key") != "hunter2" {
 				t.Error("the header is in the log, or did not arrive")
@@ -125,18 +116,12 @@ func TestTracing(t *testing.T) {
 func openMetrics(t *testing.T, s *server) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Admin+"/metrics", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	req.Header.Set("Accept", "application/openmetrics-text; version=1.0.0")
 	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return string(text)
 }

@@ -3,10 +3,10 @@ package e2e_test
 import (
 	"encoding/json"
 	"net/http"
-	"strings"
 	"testing"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/wait"
 )
 
@@ -36,16 +36,12 @@ func TestWhyNamesATenant(t *testing.T) {
 			t.Logf("exit %d: %s", c.code, c.stderr)
 			return false
 		}
-		if err := json.Unmarshal([]byte(c.stdout), &got); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, json.Unmarshal([]byte(c.stdout), &got))
 		return got.Verdict == "rate_limit_exceeded"
 	})
 	// The limit is the tenant's, so both keys are refused. The one that was used comes first.
 	if len(got.Keys) != 2 || got.RefusedKeys != 2 || got.Keys[0].KeyID != tn.keys[0].id || got.Keys[1].Verdict != "rate_limit_exceeded" {
 		t.Errorf("%+v, want both keys of %s, the refused one first", got, tn.Name)
 	}
-	if c := d.ctl("why", first); !strings.Contains(c.stdout, "over plan free's 60 requests per minute") {
-		t.Errorf("why %s: %s", first, c.stdout)
-	}
+	assert.Contains(t, d.ctl("why", first).stdout, "over plan free's 60 requests per minute", "why", first)
 }

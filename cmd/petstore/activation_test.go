@@ -3,6 +3,8 @@ package main
 import (
 	"net"
 	"testing"
+
+	"petstore.example/internal/test/assert"
 )
 
 // TestIsAddr: a socket that listens more widely than the setting, or on another port, is not on its address.
@@ -20,11 +22,7 @@ func TestIsAddr(t *testing.T) {
 		{"127.0.0.1:8080", "127.0.0.1:8081", false},
 	} {
 		socket, err := net.ResolveTCPAddr("tcp", c.socket)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := isAddr(socket, c.addr); got != c.want {
-			t.Errorf("socket %s, PETSTORE_ADDR=%s: %v", c.socket, c.addr, got)
-		}
+		assert.NoError(t, err)
+		assert.Equal(t, isAddr(socket, c.addr), c.want, "socket", c.socket, "PETSTORE_ADDR=", c.addr)
 	}
 }

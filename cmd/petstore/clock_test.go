@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/cluster"
 	"petstore.example/internal/storeclock"
+	"petstore.example/internal/test/assert"
 )
 
 // setStore is a store whose clock is set.
@@ -35,17 +35,14 @@ func TestClockThatIsOff(t *testing.T) {
 	var noteErr error
 	s := &setStore{}
 	r := &clockRenewals{Store: s, clock: storeclock.New(), log: zerolog.New(&log), note: func(_ context.Context, id string, ahead time.Duration) error {
-		if id != "a" {
-			t.Errorf("noted for %q", id)
-		}
+		assert.Equal(t, id, "a", "noted for")
 		noted = append(noted, ahead.Round(time.Minute))
 		return noteErr
 	}}
 	renew := func(by time.Duration) {
 		s.by = by
-		if _, err := r.Renew(t.Context(), cluster.Heartbeat{ServerID: "a"}); !errors.Is(err, s.err) {
-			t.Errorf("Renew: %v", err)
-		}
+		_, err := r.Renew(t.Context(), cluster.Heartbeat{ServerID: "a"})
+		assert.ErrorIs(t, err, s.err, "Renew")
 	}
 	renew(0)
 	noteErr = away
@@ -65,9 +62,7 @@ func TestClockThatIsOff(t *testing.T) {
 	renew(0)
 	renew(0)
 	const day = 25 * time.Hour
-	if diff := cmp.Diff([]time.Duration{day, day, day, -5 * time.Minute, 0}, noted); diff != "" {
-		t.Errorf("noted (-want +got)\n%s", diff)
-	}
+	assert.DeepEqual(t, noted, []time.Duration{day, day, day, -5 * time.Minute, 0}, "noted")
 	text := log.String()
 	if strings.Count(text, "25h0m0s ahead of that of Postgres") != 1 || strings.Count(text, "right again") != 1 || strings.Count(text, "\n") != 2 {
 		t.Errorf("logged:\n%s", text)

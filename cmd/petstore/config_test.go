@@ -13,6 +13,7 @@ import (
 	"github.com/caarlos0/env/v11"
 
 	"petstore.example/internal/envvars"
+	"petstore.example/internal/test/assert"
 )
 
 func TestConfigNamesAllMistakesOnce(t *testing.T) {
@@ -63,17 +64,13 @@ func TestConfigOfFiles(t *testing.T) {
 	database, redis := filepath.Join(dir, "database_url"), filepath.Join(dir, "redis_url")
 	write := func(path, text string, mode os.FileMode) {
 		t.Helper()
-		if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chmod(path, mode)); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chmod(path, mode)))
 	}
 	environ := []string{"PETSTORE_DATABASE_URL_FILE=" + database, "PETSTORE_REDIS_URL_FILE=" + redis}
 	write(database, "postgres://u:hunter2@h/db\n", 0o600)
 	write(redis, "redis://:hunter2@h:6379/0", 0o604)
 	cfg, err := readConfig(environ)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if cfg.DatabaseURL != "postgres://u:hunter2@h/db" || cfg.RedisURL != "redis://:hunter2@h:6379/0" {
 		t.Errorf("the URLs are %q and %q", string(cfg.DatabaseURL), string(cfg.RedisURL))
 	}
@@ -117,12 +114,9 @@ func TestConfigIsKnown(t *testing.T) {
 func TestConfigDefaults(t *testing.T) {
 	t.Parallel()
 	cfg, err := readConfig([]string{"PETSTORE_DATABASE_URL=postgres://h/db"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if cfg.BaseURL != "http://localhost:8080/v1" || cfg.keys() != "live" {
-		t.Errorf("base URL %q, keys %q", cfg.BaseURL, cfg.keys())
-	}
+	assert.NoError(t, err)
+	assert.Equal(t, cfg.BaseURL, "http://localhost:8080/v1", "base URL")
+	assert.Equal(t, cfg.keys(), "live", "keys")
 	if text := fmt.Sprintf("%v %+v %#v", cfg, cfg, cfg); strings.Contains(text, "postgres://") {
 		t.Errorf("the configuration prints a secret: %s", text)
 	}
@@ -132,9 +126,7 @@ func TestConfigDefaults(t *testing.T) {
 func TestConfigIsDocumented(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/configuration.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	documented := map[string]string{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `(PETSTORE_[A-Z_]+)` \\| ([^|]*) \\|").FindAllStringSubmatch(string(text), -1) {
 		documented[row[1]] = strings.Trim(row[2], "`")
@@ -142,9 +134,7 @@ func TestConfigIsDocumented(t *testing.T) {
 	params := parameters(t)
 	for _, p := range params {
 		shown, ok := documented[p.Key]
-		if !ok {
-			t.Errorf("%s is not in docs/configuration.md", p.Key)
-		}
+		assert.True(t, ok, p.Key, "is not in docs/configuration.md")
 		if p.DefaultValue != "" && shown != p.DefaultValue {
 			t.Errorf("%s: the document has the default %q, want %q", p.Key, shown, p.DefaultValue)
 		}
@@ -153,17 +143,13 @@ func TestConfigIsDocumented(t *testing.T) {
 	if len(documented) > 0 {
 		t.Errorf("docs/configuration.md describes settings that there are not: %v", documented)
 	}
-	if n := len((&config{}).values()); n != len(params) {
-		t.Errorf("petstore config prints %d settings of %d", n, len(params))
-	}
+	assert.Equal(t, len((&config{}).values()), len(params), "petstore config prints")
 }
 
 func parameters(t *testing.T) []env.FieldParams {
 	t.Helper()
 	all, err := env.GetFieldParamsWithOptions(&config{}, env.Options{Prefix: envPrefix})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return all
 }
 
@@ -191,9 +177,7 @@ func TestConfigOfTracing(t *testing.T) {
 	var printed strings.Builder
 	printTracing(&printed, environ)
 	want := "OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318\nOTEL_EXPORTER_OTLP_HEADERS=" + redacted + "\n"
-	if printed.String() != want {
-		t.Errorf("printed %q, want %q", printed.String(), want)
-	}
+	assert.Equal(t, printed.String(), want, "printed")
 	if text := fmt.Sprintf("%v %+v %#v", cfg, cfg, cfg); strings.Contains(text, "hunter2") {
 		t.Errorf("the configuration prints a header: %s", text)
 	}
@@ -203,9 +187,7 @@ func TestConfigOfTracing(t *testing.T) {
 func TestTracingHeadersFromAFile(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "headers")
-	if err := os.WriteFile(file, []byte("api-key=hunter2\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(file, []byte("api-key=hunter2\n"), 0o644))
 	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318"
 	for variables, want := range map[string]string{
 		"OTEL_EXPORTER_OTLP_HEADERS_FILE=" + file:                                                                 "",

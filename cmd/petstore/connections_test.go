@@ -6,18 +6,17 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/connlimit"
+	"petstore.example/internal/test/assert"
 )
 
 func TestConnectionLimits(t *testing.T) {
@@ -39,51 +38,39 @@ func TestConnectionLimits(t *testing.T) {
 		if err == nil != (c.total > 0) {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		if got.Total != c.total || got.PerAddress != c.perAddrWant {
-			t.Errorf("%s: %d connections, %d of an address, want %d and %d", c.name, got.Total, got.PerAddress, c.total, c.perAddrWant)
-		}
+		assert.Equal(t, got.Total, c.total, c.name, "connections")
+		assert.Equal(t, got.PerAddress, c.perAddrWant, c.name, "connections of an address")
 	}
 	cfg := config{MaxConnections: 100, TrustedProxies: []string{"10.0.0.0/8", "2001:db8::1"}}
 	got, err := cfg.connectionLimits(1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	var trusted []string
 	for _, network := range got.Trusted {
 		trusted = append(trusted, network.String())
 	}
-	if diff := cmp.Diff([]string{"10.0.0.0/8", "2001:db8::1/128"}, trusted); diff != "" {
-		t.Errorf("trusted (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, trusted, []string{"10.0.0.0/8", "2001:db8::1/128"}, "trusted")
 }
 
 // TestSilentAdminConnections: they can't make the admin address unreachable.
 func TestSilentAdminConnections(t *testing.T) {
 	t.Parallel()
 	on, err := listen(t.Context(), address{addr: "127.0.0.1:0"}, address{addr: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer on.close()
 	registry := prometheus.NewPedanticRegistry()
-	if _, err := on.limitConnections(config{MaxConnections: 100}, registry); err != nil {
-		t.Fatal(err)
-	}
+	_, err = on.limitConnections(config{MaxConnections: 100}, registry)
+	assert.NoError(t, err)
 	server := newHTTPServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), zerolog.Nop())
 	defer func() { _ = server.Close() }()
 	go func() { _ = server.Serve(on.admin) }()
 	for range 5 * adminConnections {
 		silent, err := new(net.Dialer).DialContext(t.Context(), "tcp", on.admin.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		defer func() { _ = silent.Close() }()
 	}
 	client := &http.Client{Timeout: 10 * time.Second}
 	res, err := client.Get("http://" + on.admin.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	_ = res.Body.Close()
 	text := gathered(registry)
 	for _, want := range []string{
@@ -91,9 +78,7 @@ func TestSilentAdminConnections(t *testing.T) {
 		`petstore_connections_closed_total{listener="admin",reason="total"} 129`,
 		`petstore_connections_refused_total{listener="api",reason="address"} 0`,
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %s in\n%s", want, text)
-		}
+		assert.Contains(t, text, want, "no")
 	}
 }
 
@@ -122,9 +107,7 @@ func TestNoDescriptors(t *testing.T) {
 	t.Parallel()
 	for _, fastPath := range []string{"on", "off"} {
 		on, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		full := &exhausted{Listener: on}
 		full.left.Store(3)
 		limited := connlimit.Wrap(full, connlimit.Limits{Total: 10})
@@ -135,15 +118,10 @@ func TestNoDescriptors(t *testing.T) {
 			_ = server.Serve(listener)
 		}()
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", on.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
+		assert.NoError(t, conn.SetDeadline(time.Now().Add(10*time.Second)))
+		_, err = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		assert.NoError(t, err)
 		if res, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || res.StatusCode != 200 {
 			t.Errorf("fast path %s: %v", fastPath, err)
 		}

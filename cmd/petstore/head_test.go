@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"petstore.example/internal/test/assert"
 )
 
 // TestLongHeads: a head over 32 KiB is 431 whatever came before it on the connection, and one below is served.
@@ -64,9 +66,7 @@ func TestLongHeads(t *testing.T) {
 func dialAPI(t *testing.T, cfg config) net.Conn {
 	t.Helper()
 	on, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	server, listener, _ := newAPIServer(cfg, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), on, zerolog.Nop())
 	done := make(chan struct{})
 	go func() {
@@ -78,13 +78,9 @@ func dialAPI(t *testing.T, cfg config) net.Conn {
 		<-done
 	})
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", on.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, conn.SetDeadline(time.Now().Add(10*time.Second)))
 	return conn
 }
 
@@ -93,9 +89,7 @@ func ask(t *testing.T, conn net.Conn, read *bufio.Reader, request string) *http.
 	// A server that has refused the head need not read all of it.
 	_, _ = io.WriteString(conn, request)
 	res, err := http.ReadResponse(read, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	_, _ = io.Copy(io.Discard, res.Body)
 	_ = res.Body.Close()
 	return res

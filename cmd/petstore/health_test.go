@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"petstore.example/internal/test/assert"
 )
 
 // TestPingerSharesPings: callers that come together wait for one ping, and those that come soon after it use its result.
@@ -25,15 +27,11 @@ func TestPingerSharesPings(t *testing.T) {
 		var callers sync.WaitGroup
 		for range 200 {
 			callers.Go(func() {
-				if err := p.check(); !errors.Is(err, want) {
-					t.Errorf("%v, want %v", err, want)
-				}
+				assert.ErrorIs(t, p.check(), want)
 			})
 		}
 		callers.Wait()
-		if n := pings.Load(); n != wantPings {
-			t.Errorf("%d pings, want %d", n, wantPings)
-		}
+		assert.Equal(t, pings.Load(), wantPings, "pings")
 	}
 	checkTogether(nil, 1)
 	p.ended, result = p.ended.Add(-pingValidFor), errors.New("down")

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/loglimit"
+	"petstore.example/internal/test/assert"
 )
 
 // TestServerErrorsAreOneKind: what net/http has to say differs by the client's address, and is one line a second nevertheless.
@@ -21,8 +21,6 @@ func TestServerErrorsAreOneKind(t *testing.T) {
 		log.Print("http: panic serving 192.0.2.1:1111\n")
 		log.Print("http: panic serving 192.0.2.2:2222\n")
 		want := `{"level":"warn","error":"http: panic serving 192.0.2.1:1111","message":"HTTP server"}` + "\n"
-		if diff := cmp.Diff(want, out.String()); diff != "" {
-			t.Errorf("(-want +got)\n%s", diff)
-		}
+		assert.DeepEqual(t, out.String(), want)
 	})
 }

@@ -19,12 +19,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"github.com/ulule/limiter/v3"
 
 	"petstore.example/internal/api"
+	"petstore.example/internal/test/assert"
 )
 
 // TestMalformedRequest: what net/http does not take for a request gets an error in the API's form, also after other requests on the
@@ -35,14 +35,11 @@ func TestMalformedRequest(t *testing.T) {
 		sent, counted := int64(0), &countedAddress{}
 		cfg := config{HTTPFastPath: fastPath, MaxConnections: 100, BaseURL: "https://api.example.com/v1"}
 		on, err := listen(t.Context(), address{addr: "127.0.0.1:0"}, address{addr: "127.0.0.1:0"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		t.Cleanup(on.close)
 		on.api = &malformedListener{on.api, api.NewMalformed(api.Config{Addresses: counted, BaseURL: cfg.BaseURL})}
-		if _, err := on.limitConnections(cfg, prometheus.NewRegistry()); err != nil {
-			t.Fatal(err)
-		}
+		_, err = on.limitConnections(cfg, prometheus.NewRegistry())
+		assert.NoError(t, err)
 		server, listener, _ := newAPIServer(cfg, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), on.api, zerolog.Nop())
 		go func() { _ = server.Serve(listener) }()
 		t.Cleanup(func() { _ = server.Close() })
@@ -65,13 +62,9 @@ func TestMalformedRequest(t *testing.T) {
 			}
 			answered[strconv.Itoa(want)] = true
 		}
-		if diff := cmp.Diff(documentedOfNetHTTP(t), answered); diff != "" {
-			t.Errorf("(-docs/errors.md +answered):\n%s", diff)
-		}
+		assert.DeepEqual(t, answered, documentedOfNetHTTP(t), "-docs/errors.md +answered")
 		checkTLS(t, on.api.Addr())
-		if n := counted.n.Load(); n != sent+3 {
-			t.Errorf("fast path %s: %d answers counted for the address, want %d", fastPath, n, sent+3)
-		}
+		assert.Equal(t, counted.n.Load(), sent+3, "fast path", fastPath, "answers counted for the address")
 	}
 }
 
@@ -79,9 +72,7 @@ func TestMalformedRequest(t *testing.T) {
 func documentedOfNetHTTP(t *testing.T) map[string]bool {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/errors.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	documented := map[string]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^\| (\d{3}) \| [^|]+ \|$`).FindAllStringSubmatch(string(text), -1) {
 		documented[m[1]] = true
@@ -105,22 +96,17 @@ func (c *countedAddress) Take(from netip.Addr, now time.Time) limiter.Context {
 func checkMalformed(t *testing.T, at net.Addr, before, request string, want int) {
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", at.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, conn.SetDeadline(time.Now().Add(30*time.Second)))
 	read := bufio.NewReader(conn)
 	if before != "" {
 		if res := ask(t, conn, read, before); res.StatusCode != 200 {
 			t.Fatalf("before: %d", res.StatusCode)
 		}
 	}
-	if _, err := io.WriteString(conn, request); err != nil {
-		t.Fatal(err)
-	}
+	_, err = io.WriteString(conn, request)
+	assert.NoError(t, err)
 	res, err := http.ReadResponse(read, nil)
 	if err != nil {
 		t.Fatalf("%.40q: %v", request, err)
@@ -161,16 +147,11 @@ func checkTLS(t *testing.T, at net.Addr) {
 	defer cancel()
 	for _, begin := range []string{"\x16\x03\x01\x02\x00\x01", "\x16\x03\x01\n\r\n"} {
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", at.String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		deadline, _ := ctx.Deadline()
-		if err := conn.SetDeadline(deadline); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.WriteString(conn, begin); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, conn.SetDeadline(deadline))
+		_, err = io.WriteString(conn, begin)
+		assert.NoError(t, err)
 		answer, err := io.ReadAll(conn)
 		if res, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(answer)), nil); err == nil {
 			checkCommonHeaders(t, begin, res.Header)

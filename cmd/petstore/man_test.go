@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra/doc"
+
+	"petstore.example/internal/test/assert"
 )
 
 // manDir is set by make man: the program itself writes no man pages, so that it need not have the code for them.
@@ -23,18 +25,12 @@ func TestManPages(t *testing.T) {
 	root := newRootCommand()
 	root.DisableAutoGenTag = true
 	header := &doc.GenManHeader{Section: "8", Source: "petstore", Manual: "petstore manual"}
-	if err := doc.GenManTree(root, header, dir); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, doc.GenManTree(root, header, dir))
 	for _, page := range []string{"petstore.8", "petstore-serve.8", "petstore-config.8"} {
 		text, err := os.ReadFile(filepath.Join(dir, page))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		for _, want := range []string{".TH ", ".SH NAME", ".SH DESCRIPTION"} {
-			if !strings.Contains(string(text), want) {
-				t.Errorf("%s has no %s", page, want)
-			}
+			assert.True(t, strings.Contains(string(text), want), page, "has no", want)
 		}
 	}
 }

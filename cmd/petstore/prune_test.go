@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
@@ -28,20 +29,15 @@ func TestPruningRemovesWhatExpired(t *testing.T) {
 	t.Parallel()
 	database := storetest.New(t)
 	db, err := store.Open(t.Context(), database.URL, store.Options{AsAPI: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer db.Close()
 	owner, err := sql.Open("postgres", database.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer owner.Close()
 	exec := func(query string) {
 		t.Helper()
-		if _, err := owner.ExecContext(t.Context(), query); err != nil {
-			t.Fatal(err)
-		}
+		_, err := owner.ExecContext(t.Context(), query)
+		assert.NoError(t, err)
 	}
 	keep := func() {
 		t.Helper()
@@ -59,10 +55,8 @@ func TestPruningRemovesWhatExpired(t *testing.T) {
 		t.Helper()
 		left := -1
 		wait.Until(t, fmt.Sprint(want, " rows that are left"), func() bool {
-			if err := owner.QueryRowContext(t.Context(), `
-				select (select count(*) from idempotency_keys) + (select count(*) from failed_requests) + (select count(*) from limit_states)`).Scan(&left); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, owner.QueryRowContext(t.Context(), `
+				select (select count(*) from idempotency_keys) + (select count(*) from failed_requests) + (select count(*) from limit_states)`).Scan(&left))
 			return left == want
 		}, &left)
 	}
@@ -81,9 +75,7 @@ func TestPruningRemovesWhatExpired(t *testing.T) {
 	awaitLeft(10 + 8 + 5)
 	stop()
 	removed := valuesOf(t, metrics, "petstore_retention_removed_rows_total")
-	if removed["idempotency_keys"] != 2*1200 {
-		t.Errorf("removed by the metrics: %v, want 2,400 idempotency keys", removed)
-	}
+	assert.Equal(t, removed["idempotency_keys"], 2*1200, "removed by the metrics", removed)
 	success := valuesOf(t, metrics, "petstore_retention_last_success_timestamp_seconds")
 	for _, kind := range []string{"idempotency_keys", "failed_requests", "key_limits", "undo_values", "usage_partitions", "audit_partitions", "bans", "ended_keys", "hourly_usage"} {
 		if at := time.Unix(int64(success[kind]), 0); time.Since(at) > time.Minute {
@@ -96,9 +88,7 @@ func TestPruningRemovesWhatExpired(t *testing.T) {
 func valuesOf(t *testing.T, metrics *prometheus.Registry, name string) map[string]float64 {
 	t.Helper()
 	families, err := metrics.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	values := map[string]float64{}
 	for _, family := range families {
 		for _, m := range family.GetMetric() {

@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/connlimit"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/wait"
 )
 
@@ -27,9 +28,7 @@ func TestSlowReadersHoldLittleMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			sockets, err := listen(t.Context(), address{addr: "127.0.0.1:0", handedOver: on}, address{addr: "127.0.0.1:0"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			defer sockets.close()
 			holdLittle(t, sockets)
 		})
@@ -45,12 +44,9 @@ func holdLittle(t *testing.T, on *sockets) {
 	}
 	on.api = &malformedListener{on.api, nil}
 	cfg, err := readConfig([]string{"PETSTORE_DATABASE_URL=postgres://h/db"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := on.limitConnections(cfg, prometheus.NewRegistry()); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
+	_, err = on.limitConnections(cfg, prometheus.NewRegistry())
+	assert.NoError(t, err)
 	body := make([]byte, 4_300_000)
 	server, listener, _ := newAPIServer(cfg, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
@@ -101,18 +97,12 @@ func handOver(t *testing.T) net.Listener {
 	var plain net.ListenConfig
 	plain.SetMultipathTCP(false)
 	l, err := plain.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer func() { _ = l.Close() }()
 	f, err := l.(*net.TCPListener).File()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	sockets := map[string]net.Listener{}
-	if err := takeSocket(sockets, "api", f); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, takeSocket(sockets, "api", f))
 	return sockets["api"]
 }
 
@@ -123,8 +113,6 @@ func socketMemory(t *testing.T) int64 {
 	line, _, _ := strings.Cut(tcp, "\n")
 	_, pages, _ := strings.Cut(line, " mem ")
 	n, err := strconv.ParseInt(pages, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return n * int64(os.Getpagesize())
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"petstore.example/internal/test/assert"
 )
 
 // notifying is a service manager that hands on what it tells systemd.
@@ -63,41 +65,29 @@ func TestServiceManager(t *testing.T) {
 	case <-time.After(3 * readyPoll):
 	}
 	serves.Store(true)
-	if s := receive(t, states); s != "READY=1\nSTATUS=ready" {
-		t.Errorf("told %q, want ready", s)
-	}
+	assert.Equal(t, receive(t, states), "READY=1\nSTATUS=ready", "told")
 	serves.Store(false)
 	// The status of one ping may be from before.
 	receive(t, states)
-	if s := receive(t, states); s != "WATCHDOG=1\nSTATUS=unavailable (term: none)" {
-		t.Errorf("told %q, want a ping of a process that lives", s)
-	}
+	assert.Equal(t, receive(t, states), "WATCHDOG=1\nSTATUS=unavailable (term: none)", "told")
 	dead.Store(true)
 	for end := time.Now().Add(time.Minute); asked.Load() < 5 && time.Now().Before(end); {
 		select {
 		case s := <-states:
-			if asked.Load() > 0 {
-				t.Errorf("told %q of a process that is dead", s)
-			}
+			assert.True(t, asked.Load() == 0, "told", s, "of a process that is dead")
 		case <-time.After(time.Millisecond):
 		}
 	}
 	stop()
-	if s := receive(t, states); s != "STOPPING=1\nSTATUS=stopping" {
-		t.Errorf("told %q, want stopping", s)
-	}
-	if s := receive(t, states); s != "WATCHDOG=1\nSTATUS=stopping" {
-		t.Errorf("told %q, want a ping while it stops", s)
-	}
+	assert.Equal(t, receive(t, states), "STOPPING=1\nSTATUS=stopping", "told")
+	assert.Equal(t, receive(t, states), "WATCHDOG=1\nSTATUS=stopping", "told")
 }
 
 // TestAliveNeedsTheTermWatch: a loop that stands still keeps the pings away.
 func TestAliveNeedsTheTermWatch(t *testing.T) {
 	t.Parallel()
 	on, err := listen(t.Context(), address{addr: "127.0.0.1:0"}, address{addr: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer on.close()
 	h := &health{term: &termWatch{}}
 	server := newHTTPServer(adminHandler(config{}, h, nil), zerolog.Nop())

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/envvars"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/sandbox"
 )
 
@@ -22,15 +23,11 @@ func systemRoot(t *testing.T, change func(text string) string) string {
 	root := t.TempDir()
 	folder := filepath.Join(root, "etc/systemd/system")
 	for _, dir := range []string{folder, filepath.Join(folder, "petstore.service.d"), filepath.Join(root, "usr/bin")} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.MkdirAll(dir, 0o700))
 	}
 	write := func(path, text string, mode os.FileMode) {
 		t.Helper()
-		if err := os.WriteFile(path, []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(path, []byte(text), mode))
 	}
 	for _, unit := range units {
 		write(filepath.Join(folder, unit), change(read(t, filepath.Join(unitFolder, unit))), 0o600)
@@ -45,9 +42,7 @@ func systemRoot(t *testing.T, change func(text string) string) string {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return string(text)
 }
 
@@ -65,9 +60,8 @@ func TestUnits(t *testing.T) {
 		return analyze(t, append([]string{"verify", "--man=no", "--recursive-errors=no", "--root=" + systemRoot(t, change)}, units...)...)
 	}
 	unchanged := func(text string) string { return text }
-	if out, err := verify(unchanged); err != nil || out != "" {
-		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
-	}
+	out, err := verify(unchanged)
+	assert.Result(t, out, err, "", "systemd-analyze verify")
 	for right, wrong := range map[string]string{
 		"ProtectSystem=strict": "ProtectSystm=strict", "Type=notify": "Type=notifies", "petstore serve": "petstor serve",
 		"LoadCredential=redis_url": "LoadCredentials=redis_url", "FileDescriptorName=": "FileDescriptor=",
@@ -99,13 +93,9 @@ func TestUnits(t *testing.T) {
 func TestUser(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	if err := os.Mkdir(filepath.Join(root, "etc"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Mkdir(filepath.Join(root, "etc"), 0o700))
 	path, err := filepath.Abs(filepath.Join(unitFolder, "petstore.sysusers"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if out, err := sandbox.Command(t, "systemd-sysusers", "--root="+root, path).CombinedOutput(); err != nil {
 		t.Fatalf("systemd-sysusers: %v\n%s", err, out)
 	}
@@ -126,9 +116,7 @@ func TestUnitVariables(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^#([A-Z_]+=.*)$`).FindAllStringSubmatch(read(t, filepath.Join(unitFolder, "petstore.env")), -1) {
 		environ = append(environ, m[1])
 	}
-	if len(environ) < 5 {
-		t.Errorf("petstore.env has few examples: %q", environ)
-	}
+	assert.True(t, len(environ) >= 5, "petstore.env has few examples", environ)
 	if _, err := readConfig(environ); err != nil {
 		t.Errorf("petstore.env: %v", err)
 	}

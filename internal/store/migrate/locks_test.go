@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/migrations"
 )
 
@@ -12,14 +13,10 @@ import (
 func TestDropIndexComesLast(t *testing.T) {
 	t.Parallel()
 	names, err := fs.Glob(migrations.FS, "*.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, name := range names {
 		text, err := fs.ReadFile(migrations.FS, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		_, after, _ := strings.Cut("\n"+string(text), "\ndrop index")
 		if strings.Contains(after, "create index") {
 			t.Errorf("%s makes an index after it has dropped one", name)

@@ -10,10 +10,9 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"petstore.example/internal/store/migrate"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -22,9 +21,7 @@ func emptySchema(t *testing.T) (url string, db *sql.DB) {
 	t.Helper()
 	url = storetest.New(t).URL + "&search_path=fresh"
 	db, err := sql.Open("postgres", url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	run(t, db, `create schema fresh`)
 	return url, db
@@ -32,9 +29,8 @@ func emptySchema(t *testing.T) (url string, db *sql.DB) {
 
 func run(t *testing.T, db *sql.DB, query string) {
 	t.Helper()
-	if _, err := db.ExecContext(t.Context(), query); err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
+	_, err := db.ExecContext(t.Context(), query)
+	assert.NoError(t, err, query)
 }
 
 // beginGate begins a transaction that has a lock on the table gate.
@@ -42,13 +38,10 @@ func beginGate(t *testing.T, db *sql.DB, lock string) *sql.Tx {
 	t.Helper()
 	run(t, db, `create table gate (n int)`)
 	tx, err := db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { _ = tx.Rollback() })
-	if _, err := tx.ExecContext(t.Context(), lock); err != nil {
-		t.Fatal(err)
-	}
+	_, err = tx.ExecContext(t.Context(), lock)
+	assert.NoError(t, err)
 	return tx
 }
 
@@ -73,9 +66,7 @@ func newMigrator(files fstest.MapFS) migrate.Migrator {
 func wantStatus(t *testing.T, m migrate.Migrator, url string, want migrate.Status) {
 	t.Helper()
 	got, err := m.Status(t.Context(), url)
-	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("status: error %v; %s", err, diff)
-	}
+	assert.Result(t, got, err, want, "status")
 }
 
 func TestUpAndDown(t *testing.T) {
@@ -84,14 +75,10 @@ func TestUpAndDown(t *testing.T) {
 	m := newMigrator(threeSteps)
 	wantStatus(t, m, url, migrate.Status{Latest: 3, Pending: []string{"0001_a", "0002_b", "0003_c"}})
 	for range 2 { // the second time there is nothing to do
-		if err := m.Up(t.Context(), url); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, m.Up(t.Context(), url))
 		wantStatus(t, m, url, migrate.Status{Version: 3, Latest: 3})
 	}
-	if err := m.Down(t.Context(), url, 2); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, m.Down(t.Context(), url, 2))
 	wantStatus(t, m, url, migrate.Status{Version: 1, Latest: 3, Pending: []string{"0002_b", "0003_c"}})
 	for _, steps := range []int{2, 0, -1} {
 		if err := m.Down(t.Context(), url, steps); err == nil {
@@ -99,9 +86,7 @@ func TestUpAndDown(t *testing.T) {
 		}
 	}
 	wantStatus(t, m, url, migrate.Status{Version: 1, Latest: 3, Pending: []string{"0002_b", "0003_c"}})
-	if err := m.Down(t.Context(), url, 1); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, m.Down(t.Context(), url, 1))
 	wantStatus(t, m, url, migrate.Status{Latest: 3, Pending: []string{"0001_a", "0002_b", "0003_c"}})
 }
 
@@ -109,22 +94,14 @@ func TestMigrateTheRealOnesDownAndUp(t *testing.T) {
 	t.Parallel()
 	url := storetest.New(t).URL
 	full, err := migrate.GetStatus(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if full.Version != full.Latest || len(full.Pending) > 0 {
 		t.Fatalf("a test's database is at %+v", full)
 	}
-	if err := migrate.Down(t.Context(), url, int(full.Latest)); err != nil {
-		t.Fatal(err)
-	}
-	if err := migrate.Up(t.Context(), url); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, migrate.Down(t.Context(), url, int(full.Latest)))
+	assert.NoError(t, migrate.Up(t.Context(), url))
 	again, err := migrate.GetStatus(t.Context(), url)
-	if diff := cmp.Diff(full, again); err != nil || diff != "" {
-		t.Errorf("error %v; after down and up: %s", err, diff)
-	}
+	assert.Result(t, again, err, full, "after down and up")
 }
 
 func TestRefusedMigrationTakesNoEffect(t *testing.T) {
@@ -177,9 +154,7 @@ func TestMigrateFromStatesThatNeedAPerson(t *testing.T) {
 			t.Parallel()
 			url, db := emptySchema(t)
 			m := newMigrator(threeSteps)
-			if err := m.Up(t.Context(), url); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, m.Up(t.Context(), url))
 			run(t, db, test.sql)
 			up, down := m.Up(t.Context(), url), m.Down(t.Context(), url, 1)
 			if up == nil || up.Error() != test.want {
@@ -221,23 +196,15 @@ func TestMigrateWaitsOnlySoLong(t *testing.T) {
 	go func() { done <- slow.Up(t.Context(), url) }()
 	const waiting = `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
 	for n := 0; n == 0; {
-		if err := db.QueryRowContext(t.Context(), waiting).Scan(&n); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, db.QueryRowContext(t.Context(), waiting).Scan(&n))
 	}
 
 	hasty := migrate.NewMigrator(threeSteps, 50*time.Millisecond)
-	if err := hasty.Up(t.Context(), url); !errors.Is(err, migrate.ErrLocked) {
-		t.Errorf("got %v, want %v", err, migrate.ErrLocked)
-	}
+	assert.ErrorIs(t, hasty.Up(t.Context(), url), migrate.ErrLocked)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := slow.Up(ctx, url); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
-	}
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	assert.ErrorIs(t, slow.Up(ctx, url), context.DeadlineExceeded)
+	assert.NoError(t, tx.Rollback())
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
@@ -248,15 +215,11 @@ func TestMigrateIsCancelled(t *testing.T) {
 	t.Parallel()
 	url, db := emptySchema(t)
 	m := newMigrator(threeSteps)
-	if err := m.Up(t.Context(), url); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, m.Up(t.Context(), url))
 	beginGate(t, db, `lock table schema_migrations`)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if err := m.Up(ctx, url); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
-	}
+	assert.ErrorIs(t, m.Up(ctx, url), context.DeadlineExceeded)
 }
 
 // TestMigrateAgainAfterADeadlock: a session locks the tables of a migration in the other order, and Postgres ends the migration.
@@ -270,16 +233,11 @@ func TestMigrateAgainAfterADeadlock(t *testing.T) {
 	go func() { done <- m.Up(t.Context(), url) }()
 	const waiting = `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
 	for n := 0; n == 0; {
-		if err := db.QueryRowContext(t.Context(), waiting).Scan(&n); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, db.QueryRowContext(t.Context(), waiting).Scan(&n))
 	}
-	if _, err := tx.ExecContext(t.Context(), `lock table other`); err != nil {
-		t.Fatal(err)
-	}
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	_, err := tx.ExecContext(t.Context(), `lock table other`)
+	assert.NoError(t, err)
+	assert.NoError(t, tx.Rollback())
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
@@ -313,17 +271,13 @@ func TestCheck(t *testing.T) {
 	if err := migrate.Check(t.Context(), url); !errors.As(err, &never) {
 		t.Errorf("an empty schema: %v, want NeverMigratedError", err)
 	}
-	if err := migrate.Up(t.Context(), url); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, migrate.Up(t.Context(), url))
 	run(t, db, `grant usage on schema fresh to petstore_api`)
 	if err := migrate.Check(t.Context(), url); err != nil {
 		t.Errorf("a migrated schema: %v", err)
 	}
 	run(t, db, `update schema_migrations set version = version + 1000`)
-	if err := migrate.Check(t.Context(), url); !errors.Is(err, migrate.ErrNewer) {
-		t.Errorf("a newer schema: %v, want ErrNewer", err)
-	}
+	assert.ErrorIs(t, migrate.Check(t.Context(), url), migrate.ErrNewer, "a newer schema")
 	run(t, db, `update schema_migrations set version = 1`)
 	if err := migrate.Check(t.Context(), url); err == nil || !strings.HasSuffix(err.Error(), "; run: petstorectl migrate up") {
 		t.Errorf("an old schema: %v, want what to do", err)

@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/test/assert"
 	_ "petstore.example/internal/test/sandbox" // the environment of the tests
 )
 
@@ -28,9 +27,7 @@ port=many
 // TestService: the URL comes before its service, and the service before the environment.
 func TestService(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "services")
-	if err := os.WriteFile(file, []byte(serviceFile), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(file, []byte(serviceFile), 0o600))
 	prod := pgconn.Target{Login: "alice", Host: "db.prod", Database: "petstore", Port: 5432, SSLMode: "verify-full", Remote: true, PasswordFrom: "the Postgres service"}
 	changed := func(change func(*pgconn.Target)) pgconn.Target {
 		t := prod
@@ -64,9 +61,7 @@ func TestService(t *testing.T) {
 				t.Setenv(name, value)
 			}
 			got, err := pgconn.ReadTarget(c.url)
-			if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
-				t.Errorf("(-want +got):\n%s%v", diff, err)
-			}
+			assert.Result(t, got, err, c.want)
 		})
 	}
 }
@@ -75,12 +70,8 @@ func TestServiceRefused(t *testing.T) {
 	dir := t.TempDir()
 	file, open := filepath.Join(dir, "services"), filepath.Join(dir, "open")
 	for path, mode := range map[string]os.FileMode{file: 0o600, open: 0o666} {
-		if err := os.WriteFile(path, []byte(serviceFile), mode); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(path, []byte(serviceFile), mode))
+		assert.NoError(t, os.Chmod(path, mode))
 	}
 	for name, c := range map[string]struct{ file, service, want string }{
 		"no file":          {filepath.Join(dir, "none"), "prod", `the Postgres service "prod" can't be used: `},

@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/lib/pq"
 	"github.com/lib/pq/pqerror"
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -42,26 +42,21 @@ func TestAuditIsAppendOnly(t *testing.T) {
 	} {
 		o.refuses(t, statement)
 	}
-	if diff := cmp.Diff(before, o.everything(t)); diff != "" {
-		t.Errorf("the database changed:\n%s", diff)
-	}
+	assert.DeepEqual(t, o.everything(t), before, "the database changed")
 }
 
 // refuses runs statements in a transaction that is rolled back.
 func (o office) refuses(t *testing.T, statements string) {
 	t.Helper()
 	conn, err := o.owner.Connx(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer conn.Close()
 	_, err = conn.ExecContext(t.Context(), "begin; "+statements)
 	if e := pq.As(err, pqerror.ObjectNotInPrerequisiteState); e == nil || !strings.Contains(e.Message, "append-only") {
 		t.Errorf("%s: %v, want refusal", statements, err)
 	}
-	if _, err := conn.ExecContext(t.Context(), "rollback; reset session_replication_role"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = conn.ExecContext(t.Context(), "rollback; reset session_replication_role")
+	assert.NoError(t, err)
 }
 
 // TestAuditEntriesCantBeForged: what the inserter gives for the members that Postgres sets is overwritten.
@@ -170,13 +165,9 @@ func TestAuditLockEnds(t *testing.T) {
 		if err := tx.Get(&got, `show idle_in_transaction_session_timeout`); err != nil || got != want {
 			t.Errorf("with a timeout of %s: %s, %v, want %s", setting, got, err, want)
 		}
-		if err := tx.Commit(); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, tx.Commit())
 	}
-	if got := o.text(t, `show idle_in_transaction_session_timeout`); got != "0" {
-		t.Errorf("after the commit: %s", got)
-	}
+	assert.Equal(t, o.text(t, `show idle_in_transaction_session_timeout`), "0", "after the commit")
 }
 
 // TestAuditTriggersCantBeBorrowed: nobody but the owner lets the trigger number the rows of another table, which would move the head.

@@ -10,6 +10,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -18,9 +19,7 @@ func (o office) verify(t *testing.T, noted *audit.Checkpoint) (last audit.Checkp
 	t.Helper()
 	v := audit.Verifier{Noted: noted}
 	fault, err := o.Audit.Verify(t.Context(), &v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	last, _ = v.Last()
 	return last, fault
 }
@@ -42,9 +41,8 @@ func newTrail(t *testing.T) office {
 		('Zoë "z" \ 犬', 'x.y', '', '{"b": 1.50, "aa": [true, null, "\u0001\u00e4\\"], "a": {}}', '{}', E'a,b:c\n7:\t\u2028')`)
 	o.ban(t, key.ID, 1e9, noon)
 	name := "nightly"
-	if _, _, err := o.service().Edit(t.Context(), jo, key.ID, keys.Edit{Name: &name}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := o.service().Edit(t.Context(), jo, key.ID, keys.Edit{Name: &name})
+	assert.NoError(t, err)
 	o.tenant(t, "zoo", plans.Free)
 	o.tenant(t, "globex", plans.Free)
 	o.tenant(t, "umbrella", plans.Free)
@@ -62,9 +60,8 @@ func TestVerifyAnIntactTrail(t *testing.T) {
 		o.exec(t, `alter database `+o.text(t, `select current_database()`)+` set `+setting)
 	}
 	other := storetest.Open(t, o.URL, store.Options{})
-	if _, err := other.Tenants.Create(t.Context(), jo, store.NewTenant{Name: "later", Plan: plans.Free}, noon); err != nil {
-		t.Fatal(err)
-	}
+	_, err := other.Tenants.Create(t.Context(), jo, store.NewTenant{Name: "later", Plan: plans.Free}, noon)
+	assert.NoError(t, err)
 	o.wantIntact(t, 9)
 	if _, fault := o.verify(t, &last); fault != nil {
 		t.Errorf("with the checkpoint of an earlier time: %v", fault)
@@ -209,9 +206,7 @@ func TestVerifyFindsFaults(t *testing.T) {
 			o.wantIntact(t, 8)
 			// Negative numbers help to shift the others.
 			statement := "alter table audit_entries drop constraint audit_entries_number_check;" + test.statement
-			if err := storetest.ForgeAudit(t.Context(), o.URL, statement); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, storetest.ForgeAudit(t.Context(), o.URL, statement))
 			last, fault := o.verify(t, nil)
 			if fault == nil || fault.Number != test.number || fault.What != test.want {
 				t.Errorf("found %+v after %d intact entries, want entry %d: %s", fault, last.Number, test.number, test.want)
@@ -225,9 +220,7 @@ func TestVerifyFindsARewrittenTrail(t *testing.T) {
 	t.Parallel()
 	o := newTrail(t)
 	noted, _ := o.verify(t, nil)
-	if err := storetest.RewriteAudit(t.Context(), o.URL, `if e.number = 5 then e.reason := 'x'; end if`); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, storetest.RewriteAudit(t.Context(), o.URL, `if e.number = 5 then e.reason := 'x'; end if`))
 	o.wantIntact(t, 8) // The chain alone does not show it.
 	want := "entry 8 is not that of the checkpoint: it or an earlier one was written anew"
 	if _, fault := o.verify(t, &noted); fault == nil || fault.Number != 8 || fault.What != want {
@@ -253,9 +246,7 @@ func TestVerifyFindsASilentTrigger(t *testing.T) {
 		owner := connect(t, c.URL)
 		err := owner.Get(&definition, `select pg_get_triggerdef(oid) from pg_trigger where tgname = $1 and tgrelid = $2::text::regclass`,
 			name, table)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		never := strings.Replace(definition, "EXECUTE FUNCTION", "WHEN (pg_trigger_depth() > 9) EXECUTE FUNCTION", 1)
 		drop := "drop trigger " + name + " on " + table
 		for _, statement := range []string{

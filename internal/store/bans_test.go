@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/keys"
@@ -19,6 +17,7 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -28,9 +27,7 @@ func TestPlaceAutomaticBan(t *testing.T) {
 	k := db.key(t, 1)
 	notices := db.listen(t)
 	got, err := db.api.Bans.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	want := keys.Ban{
 		ID: got.ID, TenantID: k.TenantID, TenantName: k.Tenant, KeyID: k.ID, Source: keys.Automatic,
 		Reason: keys.AutomaticReason, StartsAt: got.StartsAt, EndsAt: got.StartsAt.Add(15 * time.Minute),
@@ -38,9 +35,7 @@ func TestPlaceAutomaticBan(t *testing.T) {
 	if age := time.Since(got.StartsAt); age < 0 || age > time.Minute {
 		t.Errorf("the ban began %v ago", age)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("ban (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, got, want, "ban")
 	digest := db.text(t, `select left(encode(digest, 'hex'), 32) from api_keys where id = $1`, k.ID)
 	if got, want := notices(t), "key "+digest; got != want {
 		t.Errorf("notice %q, want %q", got, want)
@@ -56,35 +51,25 @@ func TestBansAreWholeSeconds(t *testing.T) {
 	automatic, _ := o.issue(t, "acme")
 	byStaff, _ := o.issue(t, "acme")
 	placed, err := o.api.Bans.PlaceAutomaticBan(t.Context(), automatic.TenantID, automatic.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	now := placed.StartsAt.Add(400 * time.Millisecond)
 	bans := []keys.Ban{o.ban(t, byStaff.ID, 15*time.Minute, now), placed}
 	for _, b := range bans {
 		if b.StartsAt != now.Truncate(time.Second) || b.EndsAt != b.StartsAt.Add(15*time.Minute) {
 			t.Errorf("%s: from %v to %v, want 15 minutes from %v", b.Source, b.StartsAt, b.EndsAt, now)
 		}
-		if wait := limits.RetryAfter(b.EndsAt.Unix(), now); wait != 900 {
-			t.Errorf("%s: Retry-After %d, want 900", b.Source, wait)
-		}
+		assert.Equal(t, limits.RetryAfter(b.EndsAt.Unix(), now), 900, b.Source, "Retry-After")
 	}
 	listed, err := store.Collect(o.Bans.List(t.Context(), store.BanFilter{Limit: 10}, now))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	slices.SortFunc(listed, func(a, b keys.Ban) int { return strings.Compare(string(b.Source), string(a.Source)) })
-	if diff := cmp.Diff(bans, listed); diff != "" {
-		t.Errorf("listed (-placed +listed):\n%s", diff)
-	}
+	assert.DeepEqual(t, listed, bans, "listed -placed +listed")
 }
 
 func checkBanAudit(t *testing.T, db meteredDB, k meteredKey, end time.Time) {
 	t.Helper()
 	entries, err := store.Collect(db.api.Audit.List(t.Context(), store.AuditFilter{Limit: 10}))
-	if err == nil {
-		t.Errorf("the API can read the audit entries: %v", entries)
-	}
+	assert.True(t, err != nil, "the API can read the audit entries", entries)
 	type entry struct{ Actor, Action, Tenant, Subject, Reason, Key, Source, Ends string }
 	var got entry
 	var after string
@@ -92,20 +77,14 @@ func checkBanAudit(t *testing.T, db meteredDB, k meteredKey, end time.Time) {
 		select a.claimed_actor, a.action, t.name, a.subject, a.reason, a.after
 		from audit_entries a join tenants t on t.id = a.tenant_id where a.before is null`).
 		Scan(&got.Actor, &got.Action, &got.Tenant, &got.Subject, &got.Reason, &after)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	var record map[string]any
-	if err := json.Unmarshal([]byte(after), &record); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, json.Unmarshal([]byte(after), &record))
 	got.Key, got.Source, got.Ends = fmt.Sprint(record["key_id"]), fmt.Sprint(record["source"]), fmt.Sprint(record["ends_at"])
 	want := entry{
 		"petstore", "ban.place", k.Tenant, k.ID, keys.AutomaticReason, k.ID, "automatic", end.Format(time.RFC3339),
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("audit entry (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, got, want, "audit entry")
 }
 
 // TestAutomaticBansGrow: they are as long as NextBan said, and as the owner set, for `petstore dev`.
@@ -137,13 +116,9 @@ func TestAutomaticBansGrow(t *testing.T) {
 			(step.at - passed).Seconds())
 		passed = step.at
 		next, err := db.api.Bans.NextBan(t.Context(), step.key.ID, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		b, err := db.api.Bans.PlaceAutomaticBan(t.Context(), step.key.TenantID, step.key.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		if got := b.EndsAt.Sub(b.StartsAt); got != step.want || next != got || time.Since(b.StartsAt) > time.Minute {
 			t.Errorf("%s: %v from %v, and %v was said before; want %v", step.name, got, b.StartsAt, next, step.want)
 		}
@@ -152,17 +127,14 @@ func TestAutomaticBansGrow(t *testing.T) {
 		}
 	}
 	owner := storetest.Open(t, db.URL, store.Options{})
-	if err := owner.Bans.SetLengths(t.Context(), 10*time.Second, 30*time.Second, time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, owner.Bans.SetLengths(t.Context(), 10*time.Second, 30*time.Second, time.Minute))
 	for earlier, want := range []time.Duration{10 * time.Second, 30 * time.Second, time.Minute, time.Minute} {
 		key := db.key(t, 1)
 		db.exec(t, `
 			insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at)
 			select $1, $2, 'automatic', '', now(), now() + interval '1 second' from generate_series(1, $3)`, key.TenantID, key.ID, earlier)
-		if got, err := db.api.Bans.NextBan(t.Context(), key.ID, time.Now()); got != want || err != nil {
-			t.Errorf("after %d bans of petstore dev: %v, %v, want %v", earlier, got, err, want)
-		}
+		got, err := db.api.Bans.NextBan(t.Context(), key.ID, time.Now())
+		assert.Result(t, got, err, want, "after", earlier, "bans of petstore dev")
 	}
 }
 
@@ -177,15 +149,11 @@ func TestPlaceAutomaticBanDuringABan(t *testing.T) {
 				insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at) values ($1, $2, $3, 'why', $4, $5)`,
 				k.TenantID, k.ID, string(source), now, now.Add(time.Hour))
 			b, err := db.api.Bans.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			if b.Source != source || b.Reason != "why" || !b.EndsAt.Equal(now.Add(time.Hour)) {
 				t.Errorf("%+v, want the ban in force", b)
 			}
-			if got := db.text(t, `select count(*) from bans`); got != "1" {
-				t.Errorf("%s bans, want 1", got)
-			}
+			assert.Equal(t, db.text(t, `select count(*) from bans`), "1", "bans")
 			db.exec(t, `update bans set starts_at = starts_at - interval '1 hour', ends_at = clock_timestamp()`)
 			b, err = db.api.Bans.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID)
 			if err != nil || b.Source != keys.Automatic || b.Reason != keys.AutomaticReason {
@@ -222,9 +190,8 @@ func TestPlaceAutomaticBanOnNobodysKey(t *testing.T) {
 		tenantID int64
 		keyID    string
 	}{{k.TenantID, "key_zzzzzzzzzzzzzzzz"}, {other.TenantID, k.ID}} {
-		if _, err := db.api.Bans.PlaceAutomaticBan(t.Context(), c.tenantID, c.keyID); !errors.Is(err, keys.ErrKeyNotFound) {
-			t.Errorf("tenant %d, key %s: %v, want ErrKeyNotFound", c.tenantID, c.keyID, err)
-		}
+		_, err := db.api.Bans.PlaceAutomaticBan(t.Context(), c.tenantID, c.keyID)
+		assert.ErrorIs(t, err, keys.ErrKeyNotFound, "tenant", c.tenantID, "key", c.keyID)
 	}
 }
 
@@ -232,9 +199,7 @@ func TestTheRequestAfterOneRefusalTooManyMeetsTheBan(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
 	token, err := keys.NewToken(keys.Live)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	k, digest := db.key(t, 1), token.Digest()
 	db.exec(t, `update api_keys set digest = $1 where id = $2`, digest[:], k.ID)
 	directory := callers.NewDirectory(db.api.Keys, keys.Live, time.Now)
@@ -245,9 +210,7 @@ func TestTheRequestAfterOneRefusalTooManyMeetsTheBan(t *testing.T) {
 	defer strikes.Close()
 	for n := range 3002 {
 		caller, err := directory.Lookup(t.Context(), token)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		if got, want := caller.Banned(time.Now()) != nil, n == 3001; got != want {
 			t.Fatalf("after %d refusals of a plan of 300 a minute: banned %v, want %v", n, got, want)
 		}
@@ -259,9 +222,7 @@ func TestTheRequestAfterOneRefusalTooManyMeetsTheBan(t *testing.T) {
 func TestReadmeLengths(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../keys/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	var rows []struct{ Earlier, Minutes, Last int64 }
 	newDatabase(t).rows(t, &rows, `select earlier, extract(epoch from length)::bigint / 60 as minutes, max(earlier) over () as last from ban_lengths order by 1`)
 	want := "| earlier bans | minutes of the next one |\n|---|---|\n"

@@ -9,12 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 )
 
 // noted is jo, with the numbers of the entries.
@@ -76,16 +75,10 @@ func TestBatchChangesNothing(t *testing.T) {
 		"a dry run":             {dryBy, suspendAll(by, names, nothing), nil},
 		"a dry run of a change": {by, suspendAll(dryBy, names, nothing), nil},
 	} {
-		if err := o.Batch(t.Context(), test.by, test.fn); !errors.Is(err, test.want) {
-			t.Errorf("%s: %v, want %v", name, err, test.want)
-		}
-		if diff := cmp.Diff(before, o.everything(t)); diff != "" {
-			t.Errorf("%s changed the database:\n%s", name, diff)
-		}
+		assert.ErrorIs(t, o.Batch(t.Context(), test.by, test.fn), test.want, name)
+		assert.DeepEqual(t, o.everything(t), before, name, "changed the database")
 	}
-	if len(*numbers) > 0 {
-		t.Errorf("numbers of entries that were not written: %v", *numbers)
-	}
+	assert.True(t, len(*numbers) == 0, "numbers of entries that were not written", *numbers)
 }
 
 // TestBatchReadsItsChanges: a change sees those before it.
@@ -107,9 +100,7 @@ func TestBatchReadsItsChanges(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 }
 
 // TestBatchDoesNotHoldTheHead: while the changes of a batch are made, others write audit entries, and still its numbers follow each other.
@@ -188,9 +179,7 @@ func TestBatchOfAStoppedClient(t *testing.T) {
 		_, err := db.Tenants.Suspend(ctx, jo, names[0], noon)
 		return err
 	})
-	if err == nil {
-		t.Error("a client that stopped for 11 s made its changes")
-	}
+	assert.True(t, err != nil, "a client that stopped for 11 s made its changes")
 	if _, err := o.Tenants.Suspend(t.Context(), jo, names[0], noon); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}

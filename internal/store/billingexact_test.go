@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 	"petstore.example/internal/usage/closing"
 )
@@ -19,9 +20,7 @@ import (
 func (o office) bucketOf(t *testing.T, token keys.Token, at time.Time) usage.Bucket {
 	t.Helper()
 	c, err := o.api.Keys.Caller(t.Context(), token.Digest(), at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return usage.Bucket{TenantID: c.Tenant.ID, KeyID: c.KeyID, Assignment: c.Tenant.Assignment, Version: c.Tenant.Version}
 }
 
@@ -32,9 +31,7 @@ func (o office) lines(t *testing.T) (lines []closing.Line) {
 		lines = append(lines, *l)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return lines
 }
 
@@ -70,14 +67,10 @@ func TestManyChangesInAMinute(t *testing.T) {
 		}
 		want[[2]int64{b.Assignment, int64(b.Version)}] = l
 		if random.IntN(100) == 0 {
-			if err := m.Flush(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, m.Flush(t.Context()))
 		}
 	}
-	if err := m.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, m.Flush(t.Context()))
 	got, lines := map[[2]int64]line{}, o.lines(t)
 	for _, l := range lines {
 		if of := (line{l.Admitted, l.Refused}); of != (line{}) {
@@ -94,9 +87,7 @@ func TestManyChangesInAMinute(t *testing.T) {
 		t.Errorf("(-counted +billed):\n%s", diff)
 	}
 	all, err := o.Tenants.Periods(t.Context(), key.TenantID, time.Time{})
-	if err != nil || len(all) != len(lines) {
-		t.Errorf("%d periods, %d lines, %v", len(all), len(lines), err)
-	}
+	assert.Result(t, len(all), err, len(lines), "periods lines")
 	for i, p := range all[1:] {
 		if !p.From.Equal(all[i].To) {
 			t.Errorf("period %d ends at %v, and the next begins at %v", i, all[i].To, p.From)
@@ -123,9 +114,8 @@ func (o office) changeAtRandom(t *testing.T, random *rand.Rand) {
 		if random.IntN(3) == 0 {
 			plan, own = plans.Enterprise, &plans.Quota{PerMinute: 1 + random.Int64N(1000), PerDay: 1000}
 		}
-		if _, _, err := o.Tenants.AssignPlan(t.Context(), jo, "acme", plan, own, at); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := o.Tenants.AssignPlan(t.Context(), jo, "acme", plan, own, at)
+		assert.NoError(t, err)
 	}
 }
 
@@ -145,7 +135,5 @@ func TestUsageOfARemovedAssignment(t *testing.T) {
 	var got []store.UsageRow
 	db.rows(t, &got, `select sum(admitted)::bigint as admitted, sum(refused)::bigint as refused from usage_hourly
 		join tenant_plans a on a.id = assignment where a.tenant_id = $1 and usage_hourly.tenant_id = $1`, k.TenantID)
-	if diff := cmp.Diff([]store.UsageRow{{Admitted: 7, Refused: 2}}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, got, []store.UsageRow{{Admitted: 7, Refused: 2}})
 }

@@ -4,10 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 )
 
 // TestCallers: each digest of a query gets its own caller with what follows, and one of no key gets none.
@@ -19,14 +18,11 @@ func TestCallers(t *testing.T) {
 	_, first := o.issue(t, "acme")
 	_, other := o.issue(t, "zoo")
 	_, second := o.issue(t, "acme")
-	if _, _, err := o.Tenants.AssignPlan(t.Context(), jo, "acme", plans.Business, nil, time.Now().Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := o.Tenants.AssignPlan(t.Context(), jo, "acme", plans.Business, nil, time.Now().Add(time.Hour))
+	assert.NoError(t, err)
 	digests := []keys.Digest{{1}, first.Digest(), other.Digest(), {2}, second.Digest(), first.Digest(), {3}}
 	found, err := o.api.Keys.Callers(t.Context(), digests, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	var got []string
 	for i, c := range found {
 		if c.Tenant == nil {
@@ -34,9 +30,7 @@ func TestCallers(t *testing.T) {
 			continue
 		}
 		sole, err := o.api.Keys.Caller(t.Context(), digests[i], time.Now())
-		if diff := cmp.Diff(sole, c); diff != "" || err != nil {
-			t.Errorf("caller %d alone and among others (-alone +among):\n%s%v", i, diff, err)
-		}
+		assert.Result(t, c, err, sole, "caller", i, "alone and among others -alone +among")
 		text := c.Tenant.Name
 		for p := c.Tenant; p != nil; p = p.Next {
 			text += " " + p.Plan
@@ -44,7 +38,5 @@ func TestCallers(t *testing.T) {
 		got = append(got, text)
 	}
 	want := []string{"none", "acme pro business", "zoo free", "none", "acme pro business", "acme pro business", "none"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("callers (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, got, want, "callers")
 }

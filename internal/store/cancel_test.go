@@ -2,11 +2,11 @@ package store_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/test/assert"
 )
 
 // TestGivenUpIsCanceled: a call whose context ends returns context.Canceled, whatever the database did. The API does not
@@ -30,8 +30,6 @@ func TestGivenUpIsCanceled(t *testing.T) {
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(50*time.Millisecond, cancel)
-		if err := call(ctx); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v, want context.Canceled", name, err)
-		}
+		assert.ErrorIs(t, call(ctx), context.Canceled, name)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/changefeed"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
@@ -70,14 +71,10 @@ func TestChangesAreHeard(t *testing.T) {
 
 	by, now, tomorrow := audit.By{Actor: "test"}, time.Now(), time.Now().AddDate(0, 0, 1)
 	tenant, err := db.Tenants.Create(t.Context(), by, store.NewTenant{Name: "acme", Plan: plans.Free}, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	service := keys.Service{Store: db.Keys}
 	key, token, err := service.Issue(t.Context(), by, keys.Request{Tenant: "acme", Environment: keys.Live})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	d := token.Digest()
 	ofKey, ofTenant := fmt.Sprintf("key %x", d[:2]), fmt.Sprintf("tenant %d", tenant.ID)
 	h.await(t, ofTenant, ofKey)
@@ -117,9 +114,7 @@ func TestChangesAreHeard(t *testing.T) {
 		}, ofKey},
 		{"revoke", func() error { _, err := service.Revoke(t.Context(), by, key.ID); return err }, ofKey},
 	} {
-		if err := step.do(); err != nil {
-			t.Fatalf("%s: %v", step.name, err)
-		}
+		assert.NoError(t, step.do(), step.name)
 		h.await(t, step.want)
 	}
 }

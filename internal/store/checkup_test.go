@@ -4,9 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -23,9 +22,7 @@ func TestCheckup(t *testing.T) {
 			t.Errorf("%+v, %v", c, err)
 		}
 		c.Role.Support, c.Role.Billing = false, false
-		if diff := cmp.Diff(want, c.Role); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", want.Name, diff)
-		}
+		assert.DeepEqual(t, c.Role, want, want.Name)
 	}
 }
 

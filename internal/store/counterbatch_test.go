@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/counter"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/wait"
 )
 
@@ -21,12 +21,9 @@ func newBusyCounters(t *testing.T, tenants int) (g *counters, term int64, releas
 	g.exec(t, `insert into limit_states (tenant_id, scope) select id, scope from tenants, (values (''), (test_key($1, 'busy'))) s (scope) where id = $1 or scope = ''`, g.key.TenantID)
 	term = g.begin(t, "r")
 	tx, err := g.owner.BeginTxx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.ExecContext(t.Context(), `select from limit_states where tenant_id = $1 for update`, g.key.TenantID); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
+	_, err = tx.ExecContext(t.Context(), `select from limit_states where tenant_id = $1 for update`, g.key.TenantID)
+	assert.NoError(t, err)
 	var busy sync.WaitGroup
 	for range 2 {
 		busy.Go(func() {
@@ -89,12 +86,9 @@ func TestNobodyWaitsForALockedRow(t *testing.T) {
 	g, term, release := newBusyCounters(t, 3)
 	first := g.key.TenantID + 1
 	tx, err := g.owner.BeginTxx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.ExecContext(t.Context(), `select from limit_states where tenant_id = $1 for update`, first); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
+	_, err = tx.ExecContext(t.Context(), `select from limit_states where tenant_id = $1 for update`, first)
+	assert.NoError(t, err)
 	var locked, others sync.WaitGroup
 	for id := first; id < first+3; id++ {
 		waits := &others
@@ -139,7 +133,6 @@ func TestOneFailsNoOther(t *testing.T) {
 	time.Sleep(100 * time.Millisecond) // for them to come
 	release()
 	all.Wait()
-	if _, _, err := g.initialize(t, first, term-1, eleven); !errors.Is(err, counter.ErrTermOver) {
-		t.Errorf("a term that is over: %v", err)
-	}
+	_, _, err := g.initialize(t, first, term-1, eleven)
+	assert.ErrorIs(t, err, counter.ErrTermOver, "a term that is over")
 }

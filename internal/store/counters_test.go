@@ -7,13 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"petstore.example/internal/cluster"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/counter"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/usage"
 )
@@ -75,21 +74,17 @@ func TestCountersOverTerms(t *testing.T) {
 	if _, fresh, err := g.api.Counters.Initialize(t.Context(), counter.InitRequest{Claim: c, Term: term, At: now}); err != nil || fresh {
 		t.Errorf("the second to open: fresh %v, %v", fresh, err)
 	}
-	if _, err := g.api.Counters.Grant(t.Context(), counter.GrantRequest{Claim: c, Term: term, At: now, Want: 1}); !errors.Is(err, counter.ErrTermOver) {
-		t.Errorf("a grant while Redis decides: %v", err)
-	}
+	_, err = g.api.Counters.Grant(t.Context(), counter.GrantRequest{Claim: c, Term: term, At: now, Want: 1})
+	assert.ErrorIs(t, err, counter.ErrTermOver, "a grant while Redis decides")
 
 	g.record(t, "a", 2, now, 13) // what Redis counted
 	over := term
 	term = g.begin(t, "")
-	if _, _, err := g.api.Counters.Initialize(t.Context(), counter.InitRequest{Claim: c, Term: over, At: now}); !errors.Is(err, counter.ErrTermOver) {
-		t.Errorf("open a term that is over: %v", err)
-	}
+	_, _, err = g.api.Counters.Initialize(t.Context(), counter.InitRequest{Claim: c, Term: over, At: now})
+	assert.ErrorIs(t, err, counter.ErrTermOver, "open a term that is over")
 	grant, err := g.api.Counters.Grant(t.Context(), counter.GrantRequest{Claim: c, Term: term, At: now, Want: 1})
 	want := counter.Grant{Baseline: counter.Baseline{Minute: minute, MinuteUsed: 27, Day: day, DayUsed: 27, KeyUsed: 27}, Count: 7}
-	if diff := cmp.Diff(want, grant); err != nil || diff != "" {
-		t.Errorf("a grant of the key's 30: %v (-want +got)\n%s", err, diff)
-	}
+	assert.Result(t, grant, err, want, "a grant of the key's 30")
 	again, err := g.api.Counters.Grant(t.Context(), counter.GrantRequest{
 		Claim: c, Term: term, At: now, Returns: []counter.Return{{Minute: minute, Day: day, Count: 3}},
 	})
@@ -103,9 +98,7 @@ func TestCountersOverTerms(t *testing.T) {
 	if err != nil || !fresh || base.MinuteUsed != 22 || base.DayUsed != 22 || base.KeyUsed != 22 {
 		t.Errorf("in the next term: %+v, fresh %v, %v; want the 22 that are recorded", base, fresh, err)
 	}
-	if got := g.text(t, `select count(*) from limit_states`); got != "2" {
-		t.Errorf("%s rows, want 2", got)
-	}
+	assert.Equal(t, g.text(t, `select count(*) from limit_states`), "2", "rows")
 }
 
 // minuteWithin returns the present instant, at which the tenant's minute lasts for some seconds more.
@@ -133,9 +126,7 @@ func TestSilentServerInCounters(t *testing.T) {
 		t.Helper()
 		term := g.begin(t, redis)
 		base, _, err := g.api.Counters.Initialize(t.Context(), counter.InitRequest{Claim: c, Term: term, At: now})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		return base
 	}
 	in10 := now.Add(-10*time.Second + cluster.FenceTimeout)
@@ -150,9 +141,7 @@ func TestSilentServerInCounters(t *testing.T) {
 	if base := grant("other"); base.MinuteUsed != 20+15 || base.DayUsed != 20+15 {
 		t.Errorf("%+v; want the margin of a server that nobody knows any more", base)
 	}
-	if err := g.api.Usage.EndUsage(t.Context(), "killed"); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, g.api.Usage.EndUsage(t.Context(), "killed"))
 	if base := grant("r"); base.MinuteUsed != 20 || base.DayUsed != 20 {
 		t.Errorf("%+v; want the 20 that are recorded", base)
 	}
@@ -180,9 +169,7 @@ func TestGrantsOfManyServersNeverExceed(t *testing.T) {
 			}
 		}
 	})
-	if got := granted.Load(); got != limit {
-		t.Errorf("%d granted, want %d", got, limit)
-	}
+	assert.Equal(t, granted.Load(), limit, "granted")
 }
 
 // TestOneOpens: of all that open a tenant at once, one begins its count.
@@ -198,9 +185,7 @@ func TestOneOpens(t *testing.T) {
 		}
 		return err
 	})
-	if first.Load() != 1 {
-		t.Errorf("%d were the first", first.Load())
-	}
+	assert.Equal(t, first.Load(), 1, "were the first")
 }
 
 // TestGrantsAtOnce: rows are added and locked in one order, whoever comes from which side.
@@ -247,8 +232,6 @@ func TestCountersRoundTrips(t *testing.T) {
 		}, 3},
 	} {
 		term := g.begin(t, tt.redis)
-		if n := proxy.count(t, func() error { return tt.call(term) }); n != tt.want {
-			t.Errorf("%s takes %d round trips, want %d", name, n, tt.want)
-		}
+		assert.Equal(t, proxy.count(t, func() error { return tt.call(term) }), tt.want, name, "takes round trips")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	_ "github.com/lib/pq" // the driver of sqlx.Open
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -27,34 +28,27 @@ func newDatabase(t *testing.T) database {
 func connect(t testing.TB, url string) *sqlx.DB {
 	t.Helper()
 	db, err := sqlx.Open("postgres", url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
 
 func (d database) exec(t *testing.T, query string, args ...any) {
 	t.Helper()
-	if _, err := d.owner.ExecContext(t.Context(), query, args...); err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
+	_, err := d.owner.ExecContext(t.Context(), query, args...)
+	assert.NoError(t, err, query)
 }
 
 func (d database) text(t *testing.T, query string, args ...any) (s string) {
 	t.Helper()
-	if err := d.owner.GetContext(t.Context(), &s, query, args...); err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
+	assert.NoError(t, d.owner.GetContext(t.Context(), &s, query, args...), query)
 	return s
 }
 
 // rows appends the result of the query to the slice that dest points to.
 func (d database) rows(t *testing.T, dest any, query string, args ...any) {
 	t.Helper()
-	if err := d.owner.SelectContext(t.Context(), dest, query, args...); err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
+	assert.NoError(t, d.owner.SelectContext(t.Context(), dest, query, args...), query)
 }
 
 // atOnce runs n calls at the same time. So many must succeed, and the others fail with refusal.
@@ -72,7 +66,5 @@ func atOnce(t *testing.T, n, succeed int, refusal error, call func(i int) error)
 		})
 	}
 	all.Wait()
-	if got := succeeded.Load(); got != int64(succeed) {
-		t.Errorf("%d of %d calls succeeded, want %d", got, n, succeed)
-	}
+	assert.Equal(t, succeeded.Load(), int64(succeed), "of", n, "calls succeeded, want", succeed)
 }

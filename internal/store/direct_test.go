@@ -1,11 +1,11 @@
 package store_test
 
 import (
-	"errors"
 	"testing"
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -20,24 +20,16 @@ func TestPlaceOrderOverBrokenConnection(t *testing.T) {
 			return errorOf(db.Orders.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: pet.ID, Quantity: 1}))
 		}
 		// The statement is prepared.
-		if err := place(s.pet(t, s.a, catalog.Available)); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, place(s.pet(t, s.a, catalog.Available)))
 		pet, before := s.pet(t, s.a, catalog.Available), len(s.orders(t, s.a))
 		proxy.breakAt(1, how)
-		if err := place(pet); !errors.Is(err, store.ErrUnavailable) {
-			t.Errorf("%d: %v, want ErrUnavailable", how, err)
-		}
-		if status := s.petStatus(t, s.a, pet.ID); status != want {
-			t.Errorf("%d: the animal is %s, want %s", how, status, want)
-		}
+		assert.ErrorIs(t, place(pet), store.ErrUnavailable, how)
+		assert.Equal(t, s.petStatus(t, s.a, pet.ID), want, how, "the animal")
 		placed := 0
 		if want == catalog.Pending {
 			placed = 1
 		}
-		if got := len(s.orders(t, s.a)) - before; got != placed {
-			t.Errorf("%d: %d orders were placed, want %d", how, got, placed)
-		}
+		assert.Equal(t, len(s.orders(t, s.a))-before, placed, how, "orders were placed")
 	}
 }
 
@@ -55,9 +47,7 @@ func TestDirectPassesOverEndedConnections(t *testing.T) {
 		return err
 	}
 	for _, call := range []func() error{add, list, add} {
-		if err := call(); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, call())
 		s.exec(t, `select pg_terminate_backend(pid, 5000) from pg_stat_activity
 			where datname = current_database() and pid <> pg_backend_pid() and query like '%pets%'`)
 		if err := call(); err != nil {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"petstore.example/internal/test/assert"
 )
 
 // TestCatalogueCanBeDistributed: the tables that docs/scaling.md distributes by tenant have what Citus demands of such tables, except for the
@@ -34,18 +34,12 @@ func TestCatalogueCanBeDistributed(t *testing.T) {
 			  join pg_attribute b on b.attrelid = c.confrelid and b.attnum = k.to_ and b.attname = 'tenant_id')`,
 	} {
 		var found []string
-		if err := db.owner.SelectContext(t.Context(), &found, query); err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
-		if len(found) > 0 {
-			t.Errorf("%s: %v", what, found)
-		}
+		assert.NoError(t, db.owner.SelectContext(t.Context(), &found, query), what)
+		assert.True(t, len(found) == 0, what, found)
 	}
 	var dropped []string
 	err := db.owner.SelectContext(t.Context(), &dropped, `
 		select conname::text from pg_constraint where contype = 'f' and conrelid in (`+tables+`) and confrelid not in (`+tables+`)`)
 	slices.Sort(dropped)
-	if diff := cmp.Diff([]string{"idempotency_keys_tenant_id_fkey", "pets_tenant_id_fkey"}, dropped); err != nil || diff != "" {
-		t.Errorf("foreign keys to drop: %v (-want +got)\n%s", err, diff)
-	}
+	assert.Result(t, dropped, err, []string{"idempotency_keys_tenant_id_fkey", "pets_tenant_id_fkey"}, "foreign keys to drop")
 }

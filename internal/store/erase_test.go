@@ -20,6 +20,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -51,9 +52,7 @@ func newCustomers(t *testing.T) customers {
 			update api_keys set name = $2, last4 = left($2, 4) where tenant_id = $1;`))
 		name, email := word+"-inc", word+"@example.com"
 		_, _, err := c.owner.Tenants.Edit(t.Context(), ops, fmt.Sprint("#", id), store.TenantEdit{Name: &name, Email: &email, Contact: &word, Notes: &word})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 	}
 	b.deliver(t, "s1", dec, used(business, nov.Add(time.Hour), 7, 0))
 	b.close(t, oct)
@@ -88,9 +87,7 @@ func (c customers) rowsOf(t *testing.T, id int64) string {
 func (c customers) erase(t *testing.T, tenant string) store.Erasure {
 	t.Helper()
 	e, err := c.owner.TenantData.Erase(t.Context(), ops, tenant, func(int) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return e
 }
 
@@ -98,12 +95,10 @@ func (c customers) erase(t *testing.T, tenant string) store.Erasure {
 func TestErase(t *testing.T) {
 	t.Parallel()
 	c := newCustomers(t)
-	if _, err := c.owner.TenantData.Erase(t.Context(), ops, "quagga-inc", nil); !errors.Is(err, plans.ErrTenantNotSuspended) {
-		t.Errorf("a tenant in good standing: %v", err)
-	}
-	if _, err := c.owner.Tenants.Suspend(t.Context(), ops, "quagga-inc", time.Time{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := c.owner.TenantData.Erase(t.Context(), ops, "quagga-inc", nil)
+	assert.ErrorIs(t, err, plans.ErrTenantNotSuspended, "a tenant in good standing")
+	_, err = c.owner.Tenants.Suspend(t.Context(), ops, "quagga-inc", time.Time{})
+	assert.NoError(t, err)
 	before, zooBefore := c.text(t, `select database_to_xml(true, true, '')::text`), c.rowsOf(t, zoo)
 	planned, err := c.owner.TenantData.Erase(t.Context(), audit.By{Actor: "ops", DryRun: true}, "quagga-inc", nil)
 	if err != nil || c.text(t, `select database_to_xml(true, true, '')::text`) != before {
@@ -118,9 +113,7 @@ func TestErase(t *testing.T) {
 	if tables := c.holding(t, "quagga"); len(tables) > 0 {
 		t.Errorf("%v still hold it", tables)
 	}
-	if diff := cmp.Diff(zooBefore, c.rowsOf(t, zoo)); diff != "" {
-		t.Errorf("the other tenant:\n%s", diff)
-	}
+	assert.DeepEqual(t, c.rowsOf(t, zoo), zooBefore, "the other tenant")
 	if got := c.text(t, `select string_agg(u::text, ' ' order by u) from usage_counted u where tenant_id = 1`); got != billed {
 		t.Errorf("what is billed was %s, is %s", billed, got)
 	}
@@ -135,16 +128,12 @@ func TestErase(t *testing.T) {
 	}
 	planned.ErasedAt = e.ErasedAt
 	want.ErasedAt = e.ErasedAt
-	if diff := cmp.Diff(want, planned); diff != "" {
-		t.Errorf("planned (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, planned, want, "planned")
 	want.Number, want.Hash = e.Number, e.Hash
 	if diff := cmp.Diff(want, e); diff != "" || e.ErasedAt.IsZero() || len(e.Hash) != 32 {
 		t.Errorf("erased (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(e, c.erase(t, "1")); diff != "" {
-		t.Errorf("again (-before +now):\n%s", diff)
-	}
+	assert.DeepEqual(t, c.erase(t, "1"), e, "again -before +now")
 	c.checkErased(t, e)
 }
 
@@ -171,13 +160,10 @@ func (c customers) checkErased(t *testing.T, e store.Erasure) {
 			return err
 		},
 	} {
-		if err := change(); !errors.Is(err, plans.ErrTenantErased) {
-			t.Errorf("%s: %v", what, err)
-		}
+		assert.ErrorIs(t, change(), plans.ErrTenantErased, what)
 	}
-	if _, err := c.owner.Tenants.Create(t.Context(), ops, store.NewTenant{Name: "erased-9", Plan: plans.Pro}, time.Time{}); !errors.Is(err, plans.ErrTenantName) {
-		t.Errorf("a tenant of such a name: %v", err)
-	}
+	_, err := c.owner.Tenants.Create(t.Context(), ops, store.NewTenant{Name: "erased-9", Plan: plans.Pro}, time.Time{})
+	assert.ErrorIs(t, err, plans.ErrTenantName, "a tenant of such a name")
 	if v, err := c.owner.Months.Verify(t.Context(), oct); len(v.Differences) > 0 || err != nil {
 		t.Errorf("the closed month: %q, %v", v.Differences, err)
 	}
@@ -205,9 +191,8 @@ func (c customers) checkErased(t *testing.T, e store.Erasure) {
 func TestEraseKeepsWhatIsCounted(t *testing.T) {
 	t.Parallel()
 	c := newCustomers(t)
-	if _, err := c.owner.Tenants.Suspend(t.Context(), ops, "quagga-inc", time.Time{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := c.owner.Tenants.Suspend(t.Context(), ops, "quagga-inc", time.Time{})
+	assert.NoError(t, err)
 	c.erase(t, "quagga-inc")
 	const counted = `select sum(admitted) || ' ' || sum(refused) from usage_recorded where tenant_id = 1 and hour >= $1 and hour < $2`
 	odd, never := used(business, nov.Add(2*time.Hour), 100, 0), used(business, nov.Add(2*time.Hour), 100, 0)
@@ -237,9 +222,8 @@ func TestEraseGoesOn(t *testing.T) {
 	t.Parallel()
 	c := newCustomers(t)
 	c.exec(t, `insert into pets (tenant_id, name, category_id, status, created_at) select 1, 'quagga', 1, 'sold', now() from generate_series(1, $1) n`, store.EraseBatch+10)
-	if _, err := c.owner.Tenants.Suspend(t.Context(), ops, "quagga-inc", time.Time{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := c.owner.Tenants.Suspend(t.Context(), ops, "quagga-inc", time.Time{})
+	assert.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	e, err := c.owner.TenantData.Erase(ctx, ops, "quagga-inc", func(rows int) {
 		if rows == store.EraseBatch {
@@ -249,9 +233,7 @@ func TestEraseGoesOn(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || e.TenantID != acme {
 		t.Fatalf("%+v, %v", e, err)
 	}
-	if diff := cmp.Diff([]string{"pets"}, c.holding(t, "quagga")); diff != "" {
-		t.Errorf("interrupted (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, c.holding(t, "quagga"), []string{"pets"}, "interrupted")
 	if e := c.erase(t, "erased-1"); e.Removed["pets"] != store.EraseBatch+13 {
 		t.Errorf("%+v", e)
 	}
@@ -264,9 +246,8 @@ func TestEraseGoesOn(t *testing.T) {
 func TestOnlyTheOwnerErases(t *testing.T) {
 	t.Parallel()
 	c := newCustomers(t)
-	if _, err := c.owner.Tenants.Suspend(t.Context(), ops, "quagga-inc", time.Time{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := c.owner.Tenants.Suspend(t.Context(), ops, "quagga-inc", time.Time{})
+	assert.NoError(t, err)
 	for _, url := range []string{c.SupportURL, c.BillingURL, c.APIURL} {
 		db := storetest.Open(t, url, store.Options{Timeout: longTimeout})
 		if _, err := db.TenantData.Erase(t.Context(), ops, "quagga-inc", nil); !store.IsForbidden(err) {
@@ -302,9 +283,7 @@ func TestTenantTablesAreAll(t *testing.T) {
 			delete(known, c.Table)
 		}
 	}
-	if len(known) > 0 {
-		t.Errorf("not in the database: %v", known)
-	}
+	assert.True(t, len(known) == 0, "not in the database", known)
 }
 
 // TestExport: all of the tenant and nothing of others, without digests.
@@ -321,12 +300,8 @@ func TestExport(t *testing.T) {
 			files[f.Name] = &bytes.Buffer{}
 			return files[f.Name], nil
 		})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(first, e); diff != "" {
-		t.Errorf("the manifest (-first +last):\n%s", diff)
-	}
+	assert.NoError(t, err)
+	assert.DeepEqual(t, e, first, "the manifest -first +last")
 	var all strings.Builder
 	for _, f := range e.Files {
 		text := files[f.Name].String()
@@ -334,20 +309,14 @@ func TestExport(t *testing.T) {
 			t.Errorf("%+v has %d bytes and %d lines", f, len(text), strings.Count(text, "\n"))
 		}
 		for line := range strings.Lines(text) {
-			if !json.Valid([]byte(line)) {
-				t.Errorf("%s: %s", f.Name, line)
-			}
+			assert.True(t, json.Valid([]byte(line)), f.Name, line)
 		}
 		all.WriteString(text)
 	}
-	if n := strings.Count(files["pets.jsonl"].String(), "quagga"); n != pets {
-		t.Errorf("%d animals, want %d", n, pets)
-	}
+	assert.Equal(t, strings.Count(files["pets.jsonl"].String(), "quagga"), pets, "animals")
 	digest := c.text(t, `select encode(digest, 'hex') from api_keys where tenant_id = 1`)
 	for _, never := range []string{"okapi", "key_0000000000000002", digest, "digest", storetest.OwnerLogin, "sha256('x')"} {
-		if strings.Contains(all.String(), never) {
-			t.Errorf("the export has %q", never)
-		}
+		assert.True(t, !strings.Contains(all.String(), never), "the export has", never)
 	}
 	if names := slices.Sorted(maps.Keys(files)); len(names) != len(store.TenantColumns()) {
 		t.Errorf("files %v", names)

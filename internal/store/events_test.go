@@ -14,6 +14,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/usage/events"
 )
@@ -137,9 +138,7 @@ func TestEventsOfPartOfTheUsage(t *testing.T) {
 	q.Tenant = "zoo"
 	h.wantSent(t, q, "cus_zoo 11-20T12 pro 7 0 #0")
 	q.Tenant = "acmee"
-	if err := h.send(t, q, &sink{}); !errors.Is(err, plans.ErrTenantNotFound) {
-		t.Errorf("events of no tenant: %v", err)
-	}
+	assert.ErrorIs(t, h.send(t, q, &sink{}), plans.ErrTenantNotFound, "events of no tenant")
 	q = h.query
 	q.To = noon
 	h.wantSent(t, q)
@@ -168,9 +167,7 @@ func TestEventsAreRecordedWhenWritten(t *testing.T) {
 	var entry string
 	err := h.owner.Get(&entry, `select concat_ws(' ', claimed_actor, subject, after ->> 'format', after ->> 'events', after ->> 'admitted')
 		from audit_entries where action = 'usage.events'`)
-	if err != nil || entry != "bill receiver:stripe stripe 3 1117" {
-		t.Errorf("audit entry %q, %v", entry, err)
-	}
+	assert.Result(t, entry, err, "bill receiver:stripe stripe 3 1117", "audit entry")
 }
 
 // TestEventsOfTwoRuns: of two runs at once for a receiver one is refused. For two receivers both run.
@@ -188,18 +185,14 @@ func TestEventsOfTwoRuns(t *testing.T) {
 		t.Errorf("errors %v, %v and %v, want a busy receiver in the second", err, second, third)
 	}
 	other.Format = events.Lago
-	if err := h.send(t, other, &sink{}); !errors.Is(err, store.ErrReceiverFormat) {
-		t.Errorf("another format: %v", err)
-	}
+	assert.ErrorIs(t, h.send(t, other, &sink{}), store.ErrReceiverFormat, "another format")
 }
 
 // TestLateEvents: what arrives after its month was closed counts when it arrived, but within the month that has it as a correction.
 func TestLateEvents(t *testing.T) {
 	t.Parallel()
 	h := newHandOn(t)
-	if err := h.send(t, h.query, &sink{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, h.send(t, h.query, &sink{}))
 	h.owner.MustExec(`
 		insert into usage_late (month, tenant_id, hour, key_id, assignment, version, admitted, refused, server_id, arrived_at)
 		select month, 1, hour, 'key_0000000000000000', a.id, 1, admits, 0, 's', at
@@ -240,9 +233,7 @@ func TestVoidEvents(t *testing.T) {
 	october.From = november.AddDate(0, -1, 0)
 	behind, tooOld := october, sink{since: november}
 	behind.Receiver = "behind"
-	if err := errors.Join(h.send(t, october, &sink{}), h.send(t, behind, &tooOld)); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, errors.Join(h.send(t, october, &sink{}), h.send(t, behind, &tooOld)))
 	h.owner.MustExec(`update tenant_plans set voided_at = '2026-11-21 15:40Z', void_reason = 'wrong tenant' where tenant_id = 1 and plan = 'free'`)
 	fresh := h.query
 	fresh.Receiver = "fresh"
@@ -282,9 +273,7 @@ func TestVoidEventsByDay(t *testing.T) {
 		for _, e := range s.got {
 			got = append(got, fmt.Sprintf("%s %d %d %d", e.Hour.Format("01-02T15"), e.Assignment, e.Admitted, e.Refused))
 		}
-		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Errorf("to %s (-want +got):\n%s%v", receiver, diff, err)
-		}
+		assert.Result(t, got, err, want, "to", receiver)
 	}
 	all := []string{"10-02T09 1 8030 12", "10-20T10 1 10 0", "10-20T10 3 44100 0", "10-20T11 1 70 3", "10-21T20 3 5 0"}
 	send("early", oct, all...)

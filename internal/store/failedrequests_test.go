@@ -5,8 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 )
 
@@ -40,35 +39,21 @@ func TestFailedRequestsAreStoredOnce(t *testing.T) {
 	banned.Code, banned.Window, banned.Limit, banned.Reset, banned.Partial = "key_banned", "", 0, 0, false
 	batch := []usage.FailedRequest{k.refusal("a", 1), k.refusal("a", 2), banned, other.refusal("a", 4), gone.refusal("a", 5), stranger}
 	for range 2 {
-		if err := db.api.FailedRequests.WriteFailed(t.Context(), batch); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, db.api.FailedRequests.WriteFailed(t.Context(), batch))
 	}
 	got, err := db.staff.FailedRequests.OfKey(t.Context(), k.TenantID, k.ID, 100)
-	if diff := cmp.Diff([]usage.FailedRequest{banned, batch[1], batch[0]}, got); err != nil || diff != "" {
-		t.Errorf("of the key (-want +got):\n%s%v", diff, err)
-	}
-	if n := db.text(t, `select count(*) from failed_requests`); n != "5" {
-		t.Errorf("%s stored, want 5", n)
-	}
+	assert.Result(t, got, err, []usage.FailedRequest{banned, batch[1], batch[0]}, "of the key")
+	assert.Equal(t, db.text(t, `select count(*) from failed_requests`), "5", "stored")
 	got, err = db.staff.FailedRequests.OfTenant(t.Context(), k.TenantID, noon.Add(2*time.Second), 1)
-	if diff := cmp.Diff([]usage.FailedRequest{banned}, got); err != nil || diff != "" {
-		t.Errorf("of the tenant (-want +got):\n%s%v", diff, err)
-	}
+	assert.Result(t, got, err, []usage.FailedRequest{banned}, "of the tenant")
 	got, err = db.staff.FailedRequests.OfRequest(t.Context(), "stranger", 100)
-	if diff := cmp.Diff([]usage.FailedRequest{stranger}, got); err != nil || diff != "" {
-		t.Errorf("of a stranger (-want +got):\n%s%v", diff, err)
-	}
+	assert.Result(t, got, err, []usage.FailedRequest{stranger}, "of a stranger")
 
 	again := other.refusal("b", 9)
 	again.RequestID = batch[0].RequestID
-	if err := db.api.FailedRequests.WriteFailed(t.Context(), []usage.FailedRequest{again}); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, db.api.FailedRequests.WriteFailed(t.Context(), []usage.FailedRequest{again}))
 	got, err = db.staff.FailedRequests.OfRequest(t.Context(), batch[0].RequestID, 100)
-	if diff := cmp.Diff([]usage.FailedRequest{again, batch[0]}, got); err != nil || diff != "" {
-		t.Errorf("of the request (-want +got):\n%s%v", diff, err)
-	}
+	assert.Result(t, got, err, []usage.FailedRequest{again, batch[0]}, "of the request")
 }
 
 // TestFailedRequestsPerKeyAreBounded: whoever writes at the same time, of each key and hour the latest stay, and of those that were
@@ -77,13 +62,9 @@ func TestFailedRequestsPerKeyAreBounded(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
 	k, quiet := db.key(t, 1), db.key(t, 2)
-	if err := db.api.FailedRequests.WriteFailed(t.Context(), []usage.FailedRequest{quiet.refusal("a", 1_000_000)}); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, db.api.FailedRequests.WriteFailed(t.Context(), []usage.FailedRequest{quiet.refusal("a", 1_000_000)}))
 	others := []usage.FailedRequest{k.notFound("c", 0), k.notFound("c", 1)}
-	if err := db.api.FailedRequests.WriteFailed(t.Context(), others); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, db.api.FailedRequests.WriteFailed(t.Context(), others))
 	atOnce(t, 4, 4, nil, func(server int) error {
 		for round := range 20 {
 			batch := make([]usage.FailedRequest, 10)
@@ -97,23 +78,17 @@ func TestFailedRequestsPerKeyAreBounded(t *testing.T) {
 		return nil
 	})
 	latest, nextHour := k.refusal("last", 3500), k.refusal("next", 3600)
-	if err := db.api.FailedRequests.WriteFailed(t.Context(), []usage.FailedRequest{latest, nextHour}); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, db.api.FailedRequests.WriteFailed(t.Context(), []usage.FailedRequest{latest, nextHour}))
 	got, err := db.staff.FailedRequests.OfKey(t.Context(), k.TenantID, k.ID, 1000)
 	if err != nil || len(got) != 1+usage.FailedPerHour+len(others) {
 		t.Fatalf("%d stored, want %d of an hour, one of the next, and the others; %v", len(got), usage.FailedPerHour, err)
 	}
-	if diff := cmp.Diff([]usage.FailedRequest{nextHour, latest}, got[:2]); diff != "" {
-		t.Errorf("the latest (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, got[:2], []usage.FailedRequest{nextHour, latest}, "the latest")
 	// Four servers refused 48 times after the 187th second.
 	if oldest := got[usage.FailedPerHour].At; oldest.Before(noon.Add(187 * time.Second)) {
 		t.Errorf("the oldest stored is of %v", oldest)
 	}
-	if diff := cmp.Diff([]usage.FailedRequest{others[1], others[0]}, got[1+usage.FailedPerHour:]); diff != "" {
-		t.Errorf("the others (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, got[1+usage.FailedPerHour:], []usage.FailedRequest{others[1], others[0]}, "the others")
 	if n := db.text(t, `select count(*) from failed_requests`); n != fmt.Sprint(1+usage.FailedPerHour+len(others)+1) {
 		t.Errorf("%s stored in all", n)
 	}
@@ -127,14 +102,10 @@ func TestPruneFailedRequests(t *testing.T) {
 	for n := range 10 {
 		batch = append(batch, k.refusal("a", n))
 	}
-	if err := db.api.FailedRequests.WriteFailed(t.Context(), batch); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, db.api.FailedRequests.WriteFailed(t.Context(), batch))
 	for _, want := range []int{4, 3, 0} {
 		removed, err := db.api.FailedRequests.Prune(t.Context(), noon.Add(7*time.Second), 4)
-		if err != nil || removed != want {
-			t.Errorf("%d removed, want %d; %v", removed, want, err)
-		}
+		assert.Result(t, removed, err, want, "removed")
 	}
 	if n := db.text(t, `select string_agg(number::text, ' ' order by number) from failed_requests`); n != "7 8 9" {
 		t.Errorf("left: %s", n)
@@ -150,11 +121,7 @@ func TestPruneStrangers(t *testing.T) {
 		select 's', n, now() - n * interval '1 second', '', 401, '', '', '', '', 0, false, '', '', 0, 0 from generate_series(1, 10100) n`)
 	for _, want := range []int{60, 40, 0} {
 		removed, err := db.api.FailedRequests.Prune(t.Context(), noon, 60)
-		if err != nil || removed != want {
-			t.Errorf("%d removed, want %d; %v", removed, want, err)
-		}
+		assert.Result(t, removed, err, want, "removed")
 	}
-	if n := db.text(t, `select max(number) from failed_requests`); n != "10000" {
-		t.Errorf("the oldest that is left is %s", n)
-	}
+	assert.Equal(t, db.text(t, `select max(number) from failed_requests`), "10000", "the oldest that is left")
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 )
 
 // A connection keeps the plan of a statement that it prepares, until Postgres has analysed its tables again. So a plan that is made while
@@ -14,9 +15,7 @@ func TestPlansOfEmptyTables(t *testing.T) {
 	s := newShop(t)
 	for name, query := range store.KeyedQueries() {
 		plan, err := s.Pets.GenericPlan(t.Context(), query)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		assert.NoError(t, err, name)
 		text := strings.Join(plan, "\n")
 		// Of an animal that was found by its key.
 		rest := strings.Replace(text, " Filter: ((status)::text <> $5)", "", 1)

@@ -12,6 +12,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -63,19 +64,13 @@ func TestGrantsAreThoseOfThePage(t *testing.T) {
 	t.Parallel()
 	db := storetest.NewServer(t)
 	var grants []grant
-	if err := connect(t, db.URL).SelectContext(t.Context(), &grants, grantsQuery); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, connect(t, db.URL).SelectContext(t.Context(), &grants, grantsQuery))
 	page, err := os.ReadFile(rolesPage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	const head = "| object | `petstore_api` | `petstore_support` | `petstore_billing` |\n|---|---|---|---|\n"
 	table := regexp.MustCompile(regexp.QuoteMeta(head) + `(?:\|.*\n)*`)
 	if os.Getenv("UPDATE_DOCS") != "" {
-		if err := os.WriteFile(rolesPage, table.ReplaceAll(page, []byte(head+grantsTable(t, grants))), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(rolesPage, table.ReplaceAll(page, []byte(head+grantsTable(t, grants))), 0o644))
 		return
 	}
 	if diff := gocmp.Diff(string(table.Find(page)), head+grantsTable(t, grants)); diff != "" {
@@ -131,9 +126,7 @@ func TestDefinersAreSafe(t *testing.T) {
 	var unsafe []string
 	db.rows(t, &unsafe, `select proname from pg_proc where pronamespace = 'public'::regnamespace and prosecdef
 		and not coalesce(proconfig @> array['search_path=pg_catalog, public, pg_temp'], false)`)
-	if len(unsafe) > 0 {
-		t.Errorf("without a search path that ends with pg_temp: %v", unsafe)
-	}
+	assert.True(t, len(unsafe) == 0, "without a search path that ends with pg_temp", unsafe)
 	db.exec(t, `create table later (n int); create sequence numbers; create function later() returns int language sql as 'select 1'`)
 	var open []string
 	db.rows(t, &open, `
@@ -141,7 +134,5 @@ func TestDefinersAreSafe(t *testing.T) {
 		union all
 		select p.proname from pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
 		where p.proname = 'later' and a.grantee <> p.proowner`)
-	if len(open) > 0 {
-		t.Errorf("what later migrations make is open: %v", open)
-	}
+	assert.True(t, len(open) == 0, "what later migrations make is open", open)
 }

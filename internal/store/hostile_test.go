@@ -10,6 +10,7 @@ import (
 	"petstore.example/internal/cluster"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/usage"
 )
@@ -80,9 +81,7 @@ func TestHostileFailedRequest(t *testing.T) {
 		t.Errorf("at %v until %d", at, got[0].Reset)
 	}
 	for _, text := range []string{got[0].RequestID, got[0].Code, got[0].Reason, got[0].Plan, got[0].Window, got[0].Route} {
-		if len(text) > 128 {
-			t.Errorf("a text of %d bytes is stored", len(text))
-		}
+		assert.True(t, len(text) <= 128, "a text of", len(text), "bytes is stored")
 	}
 }
 
@@ -130,9 +129,7 @@ func TestNotificationsHoldNoDigest(t *testing.T) {
 	db.exec(t, `insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at) values ($1, $2, 'staff', '', now(), now() + interval '1 day')`,
 		k.TenantID, k.ID)
 	for i, of := range []string{"a new tenant", "a new key", "a ban"} {
-		if got := next(t); got != []string{"tenant 1", want, want}[i] {
-			t.Errorf("notification of %s: %q", of, got)
-		}
+		assert.Equal(t, next(t), []string{"tenant 1", want, want}[i], "notification of", of)
 	}
 }
 
@@ -152,9 +149,7 @@ func TestLoginSettings(t *testing.T) {
 		t.Errorf("recorded %v", got)
 	}
 	session, err := pgconn.Open(t.Context(), url, pgconn.Options{AsAPI: true, Timeout: longTimeout})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer session.Close()
 	var jit string
 	if err := session.Get(t.Context(), &jit, `select current_setting('jit')`); err != nil || jit != "off" {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/test/assert"
 )
 
 // request is a POST of an animal of that name, with a key.
@@ -61,9 +62,7 @@ func (s shop) wantOne(t *testing.T, tenantID int64, name string, a catalog.Answe
 	if len(found) != 1 {
 		t.Fatalf("%d animals named %s", len(found), name)
 	}
-	if diff := cmp.Diff(answerOf(found[0]), a); diff != "" {
-		t.Errorf("answer (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, a, answerOf(found[0]), "answer")
 }
 
 // A key belongs to its tenant, method and path.
@@ -101,9 +100,7 @@ func TestOnceForOrders(t *testing.T) {
 		})
 	}
 	first, err := order("k")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	again, err := order("k")
 	if diff := cmp.Diff(first.Answer, again.Answer); err != nil || !again.Replayed || diff != "" {
 		t.Errorf("again: %v, %v (-first +again):\n%s", again, err, diff)
@@ -112,9 +109,8 @@ func TestOnceForOrders(t *testing.T) {
 		t.Errorf("orders %+v, answer %s", orders, first.Body)
 	}
 	// What fails is not stored: the key is free for another attempt, even with another body.
-	if _, err := order("k2"); !errors.Is(err, catalog.ErrPetNotAvailable) {
-		t.Errorf("second order: %v, want ErrPetNotAvailable", err)
-	}
+	_, err = order("k2")
+	assert.ErrorIs(t, err, catalog.ErrPetNotAvailable, "second order")
 	if _, replayed, err := once(t.Context(), s.Idempotency, s.a.ID, adding(request("k2", "Rex"), "Max")); err != nil || replayed {
 		t.Errorf("after a failure: replayed %v, %v", replayed, err)
 	}
@@ -160,9 +156,8 @@ func TestPruneIdempotencyKeys(t *testing.T) {
 		t.Helper()
 		r := request(key, key)
 		r.At = at
-		if _, _, err := once(t.Context(), s.Idempotency, tenantID, adding(r, key)); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := once(t.Context(), s.Idempotency, tenantID, adding(r, key))
+		assert.NoError(t, err)
 	}
 	for i := range 5 {
 		keep(s.a.ID, fmt.Sprintf("a%d", i), noon)
@@ -177,20 +172,16 @@ func TestPruneIdempotencyKeys(t *testing.T) {
 		{end, 4, 4}, {end, 4, 2}, {end, 4, 0}, // all of A's and the first of B's
 		{end.Add(3 * time.Second), 100, 3},
 	} {
-		if removed, err := s.Idempotency.Prune(t.Context(), tt.now, tt.limit); err != nil || removed != tt.removed {
-			t.Errorf("at %v, limit %d: removed %d, %v, want %d", tt.now, tt.limit, removed, err, tt.removed)
-		}
+		removed, err := s.Idempotency.Prune(t.Context(), tt.now, tt.limit)
+		assert.Result(t, removed, err, tt.removed, "at", tt.now, "limit", tt.limit, "removed")
 	}
 	var left []string
 	if s.rows(t, &left, `select key from idempotency_keys`); cmp.Diff([]string{"b4"}, left) != "" {
 		t.Errorf("left: %v", left)
 	}
-	if pets := len(s.pets(t, s.a.ID)) + len(s.pets(t, s.b.ID)); pets != 10 {
-		t.Errorf("%d animals are left, want all", pets)
-	}
-	if removed, err := s.Idempotency.Prune(t.Context(), time.Now().AddDate(100, 0, 0), math.MaxInt32); err != nil || removed != 1 {
-		t.Errorf("in the end: removed %d, %v", removed, err)
-	}
+	assert.Equal(t, len(s.pets(t, s.a.ID))+len(s.pets(t, s.b.ID)), 10, "animals are left")
+	removed, err := s.Idempotency.Prune(t.Context(), time.Now().AddDate(100, 0, 0), math.MaxInt32)
+	assert.Result(t, removed, err, 1, "in the end: removed")
 }
 
 // Removing reads what has expired, by the index on it, and not the whole table. What has not expired now stays, whatever the instant.
@@ -223,8 +214,7 @@ func TestPruneManyTenants(t *testing.T) {
 	s.exec(t, `insert into idempotency_keys
 		select id, 'POST', '/v1/pets', 'k', sha256(''), 201, '', '', now(), $1 from tenants`, noon)
 	for _, want := range []int{1500, 1002, 0} {
-		if removed, err := s.Idempotency.Prune(t.Context(), noon, 1500); err != nil || removed != want {
-			t.Errorf("removed %d, %v, want %d", removed, err, want)
-		}
+		removed, err := s.Idempotency.Prune(t.Context(), noon, 1500)
+		assert.Result(t, removed, err, want, "removed")
 	}
 }

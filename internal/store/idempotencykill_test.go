@@ -8,6 +8,7 @@ import (
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -18,9 +19,8 @@ func (s shop) stalled(t *testing.T, n int) (name string, stalled bool, err error
 	proxy := newBreakingProxy(t, s.APIURL)
 	db := storetest.Open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1})
 	name = fmt.Sprint("stalled at ", n)
-	if _, _, err := once(t.Context(), db.Idempotency, s.b.ID, adding(request(name, name), name)); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err = once(t.Context(), db.Idempotency, s.b.ID, adding(request(name, name), name))
+	assert.NoError(t, err)
 	proxy.breakAt(n, stall)
 	_, _, err = once(t.Context(), db.Idempotency, s.a.ID, adding(request(name, name), name))
 	return name, proxy.broke(), err
@@ -54,9 +54,8 @@ func TestOnceWithPausedServer(t *testing.T) {
 			if !broke || !errors.Is(err, store.ErrUnavailable) {
 				t.Fatalf("broke %v, %v, want ErrUnavailable", broke, err)
 			}
-			if _, _, err := once(t.Context(), s.Idempotency, s.a.ID, adding(request(name, name), name)); !errors.Is(err, catalog.ErrIdempotencyInProgress) {
-				t.Errorf("at first: %v, want ErrIdempotencyInProgress", err)
-			}
+			_, _, err = once(t.Context(), s.Idempotency, s.a.ID, adding(request(name, name), name))
+			assert.ErrorIs(t, err, catalog.ErrIdempotencyInProgress, "at first")
 			s.wantOne(t, s.a.ID, name, s.retry(t, name))
 		})
 	}

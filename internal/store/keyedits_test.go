@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 )
 
 func limitOf(n int64) keys.Edit { return keys.Edit{PerMinute: &n} }
@@ -42,9 +42,7 @@ func TestEditKey(t *testing.T) {
 	if _, after, err := o.service().Edit(t.Context(), dry, key.ID, limitOf(7)); err != nil || after.PerMinute != 7 {
 		t.Errorf("dry run: %+v, %v", after, err)
 	}
-	if all != o.everything(t) {
-		t.Error("an edit that changes nothing left something behind")
-	}
+	assert.DeepEqual(t, o.everything(t), all, "an edit that changes nothing left something behind")
 
 	if _, after, err := o.service().Edit(t.Context(), jo, key.ID, limitOf(0)); err != nil || after.PerMinute != 0 || after.Name != name {
 		t.Errorf("without its own limit: %+v, %v", after, err)
@@ -60,9 +58,8 @@ func TestEditKeyRefuses(t *testing.T) {
 	o.tenant(t, "acme", plans.Pro)
 	key, _ := o.issue(t, "acme")
 	revoked, token := o.issue(t, "acme")
-	if _, err := o.service().Revoke(t.Context(), jo, revoked.ID); err != nil {
-		t.Fatal(err)
-	}
+	_, err := o.service().Revoke(t.Context(), jo, revoked.ID)
+	assert.NoError(t, err)
 	secret := token.Reveal()
 	for name, test := range map[string]struct {
 		id   string
@@ -74,13 +71,11 @@ func TestEditKeyRefuses(t *testing.T) {
 		"revoked":           {revoked.ID, limitOf(1), keys.ErrKeyRevoked},
 		"unknown":           {"key_0000000000000000", limitOf(1), keys.ErrKeyNotFound},
 	} {
-		if _, _, err := o.service().Edit(t.Context(), jo, test.id, test.edit); !errors.Is(err, test.want) {
-			t.Errorf("%s: %v, want %v", name, err, test.want)
-		}
+		_, _, err := o.service().Edit(t.Context(), jo, test.id, test.edit)
+		assert.ErrorIs(t, err, test.want, name)
 	}
-	if _, _, err := o.Keys.Edit(t.Context(), jo, key.ID, keys.Edit{Name: &secret}, noon); !errors.Is(err, keys.ErrTextContainsKey) {
-		t.Errorf("the store itself: %v", err)
-	}
+	_, _, err = o.Keys.Edit(t.Context(), jo, key.ID, keys.Edit{Name: &secret}, noon)
+	assert.ErrorIs(t, err, keys.ErrTextContainsKey, "the store itself")
 }
 
 func TestEditExpiry(t *testing.T) {
@@ -102,16 +97,13 @@ func TestEditExpiry(t *testing.T) {
 		{"never", time.Time{}, noon, nil},
 	} {
 		before, err := o.Keys.Get(t.Context(), key.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		want := step.expires
 		if step.want != nil {
 			want = before.ExpiresAt
 		}
-		if _, _, err := o.Keys.Edit(t.Context(), jo, key.ID, keys.Edit{ExpiresAt: &step.expires}, step.now); !errors.Is(err, step.want) {
-			t.Errorf("%s: %v, want %v", step.name, err, step.want)
-		}
+		_, _, err = o.Keys.Edit(t.Context(), jo, key.ID, keys.Edit{ExpiresAt: &step.expires}, step.now)
+		assert.ErrorIs(t, err, step.want, step.name)
 		if c, err := o.api.Keys.Caller(t.Context(), token.Digest(), noon); err != nil || !c.ExpiresAt.Equal(want) {
 			t.Errorf("%s: it expires at %v, %v, want %v", step.name, c.ExpiresAt, err, want)
 		}

@@ -12,6 +12,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 )
 
 func (o office) service() *keys.Service {
@@ -30,16 +31,12 @@ func TestIssueFindRevoke(t *testing.T) {
 	issued, token, err := service.Issue(t.Context(), jo, keys.Request{
 		Tenant: "acme", Name: "ci", Environment: keys.Test, PerMinute: 50, ExpiresAt: noon.Add(time.Hour),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	want := keys.Key{
 		ID: issued.ID, TenantID: acme.ID, TenantName: "acme", Name: "ci", Environment: keys.Test, Last4: token.Last4(),
 		PerMinute: 50, CreatedAt: noon, ExpiresAt: noon.Add(time.Hour),
 	}
-	if diff := cmp.Diff(want, issued); diff != "" {
-		t.Errorf("issued (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, issued, want, "issued")
 	if found, err := service.Identify(t.Context(), token.Reveal()); err != nil || !cmp.Equal(want, found) {
 		t.Errorf("identified %+v, %v", found, err)
 	}
@@ -50,9 +47,7 @@ func TestIssueFindRevoke(t *testing.T) {
 	entry := remembered{
 		ClaimedActor: "jo@support-3", Action: "key.issue", Tenant: "acme", Subject: issued.ID, Reason: "because", After: record,
 	}
-	if diff := cmp.Diff(entry, o.last(t)); diff != "" {
-		t.Errorf("remembered (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, o.last(t), entry, "remembered")
 	if strings.Contains(o.everything(t), token.Reveal()) {
 		t.Error("the key itself is in the database")
 	}
@@ -70,9 +65,8 @@ func TestIssueFindRevoke(t *testing.T) {
 	if c, err := o.api.Keys.Caller(t.Context(), token.Digest(), noon); err != nil || c.RevokedAt != noon.Unix() {
 		t.Errorf("the caller was revoked at %d, %v", c.RevokedAt, err)
 	}
-	if _, err := service.Revoke(t.Context(), jo, issued.ID); !errors.Is(err, keys.ErrKeyRevoked) {
-		t.Errorf("revoke again: %v", err)
-	}
+	_, err = service.Revoke(t.Context(), jo, issued.ID)
+	assert.ErrorIs(t, err, keys.ErrKeyRevoked, "revoke again")
 	if found, err := service.Identify(t.Context(), token.Reveal()); err != nil || !cmp.Equal(want, found) {
 		t.Errorf("a revoked key is %+v, %v", found, err)
 	}
@@ -83,9 +77,7 @@ func TestKeysNotFound(t *testing.T) {
 	o := newOffice(t)
 	service := o.service()
 	token, err := keys.NewToken(keys.Live)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	_, _, issueErr := service.Issue(t.Context(), jo, issueRequest("nobody"))
 	for name, test := range map[string]struct{ got, want error }{
 		"identify":           {errorOf(service.Identify(t.Context(), token.Reveal())), keys.ErrKeyNotFound},
@@ -95,9 +87,7 @@ func TestKeysNotFound(t *testing.T) {
 		"issue":              {issueErr, plans.ErrTenantNotFound},
 		"list":               {errorOf(store.Collect(o.Keys.List(t.Context(), store.KeyFilter{Tenant: "nobody", Limit: 1}, noon))), plans.ErrTenantNotFound},
 	} {
-		if !errors.Is(test.got, test.want) {
-			t.Errorf("%s: %v, want %v", name, test.got, test.want)
-		}
+		assert.ErrorIs(t, test.got, test.want, name)
 	}
 }
 
@@ -111,9 +101,7 @@ func TestAtMostTenActiveKeys(t *testing.T) {
 	expiring, _, err := service.Issue(t.Context(), jo, keys.Request{
 		Tenant: "acme", Environment: keys.Live, ExpiresAt: noon.Add(time.Minute),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	var last keys.Key
 	for range keys.MaxActive - 1 {
 		last, _ = o.issue(t, "acme")
@@ -124,9 +112,8 @@ func TestAtMostTenActiveKeys(t *testing.T) {
 	if _, _, err := service.Issue(t.Context(), jo, issueRequest("zoo")); err != nil {
 		t.Errorf("another tenant's first: %v", err)
 	}
-	if _, err := service.Revoke(t.Context(), jo, last.ID); err != nil {
-		t.Fatal(err)
-	}
+	_, err = service.Revoke(t.Context(), jo, last.ID)
+	assert.NoError(t, err)
 	if _, _, err := service.Issue(t.Context(), jo, issueRequest("acme")); err != nil {
 		t.Errorf("after one was revoked: %v", err)
 	}
@@ -134,9 +121,8 @@ func TestAtMostTenActiveKeys(t *testing.T) {
 	if _, _, err := service.Issue(t.Context(), jo, issueRequest("acme")); err != nil {
 		t.Errorf("when one expires: %v", err)
 	}
-	if n, err := o.Keys.CountActive(t.Context(), acme.ID, expiring.ExpiresAt); n != keys.MaxActive || err != nil {
-		t.Errorf("%d active, %v", n, err)
-	}
+	n, err := o.Keys.CountActive(t.Context(), acme.ID, expiring.ExpiresAt)
+	assert.Result(t, n, err, keys.MaxActive, "active")
 }
 
 func TestOfTwentyIssuedAtOnceTenAreMade(t *testing.T) {
@@ -148,9 +134,8 @@ func TestOfTwentyIssuedAtOnceTenAreMade(t *testing.T) {
 		_, _, err := service.Issue(t.Context(), jo, issueRequest("acme"))
 		return err
 	})
-	if n, err := o.Keys.CountActive(t.Context(), acme.ID, noon); n != keys.MaxActive || err != nil {
-		t.Errorf("%d active, %v", n, err)
-	}
+	n, err := o.Keys.CountActive(t.Context(), acme.ID, noon)
+	assert.Result(t, n, err, keys.MaxActive, "active")
 	if n := o.text(t, `select count(*) from audit_entries where action = 'key.issue'`); n != fmt.Sprint(keys.MaxActive) {
 		t.Errorf("%s issues remembered", n)
 	}

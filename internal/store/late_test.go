@@ -8,6 +8,7 @@ import (
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -62,9 +63,7 @@ func (s shop) customersRows(t *testing.T) (rows string) {
 	t.Helper()
 	err := s.owner.Get(&rows, `select coalesce(string_agg(r, e'\n' order by r), '') from (
 		select p::text as r from pets p union all select o::text from orders o union all select k::text from idempotency_keys k) all_rows`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return rows
 }
 
@@ -81,9 +80,7 @@ func TestLateWritesAreRefused(t *testing.T) {
 			if err := write(t.Context(), late, s.a.ID, order, pet); !errors.Is(err, catalog.ErrNotMade) || !errors.Is(err, store.ErrUnavailable) {
 				t.Errorf("%v, want ErrNotMade and ErrUnavailable", err)
 			}
-			if after := s.customersRows(t); after != before {
-				t.Errorf("it was made:\n%s\nbefore:\n%s", after, before)
-			}
+			assert.DeepEqual(t, s.customersRows(t), before, "it was made")
 			if err := write(t.Context(), s.DB, s.a.ID, order, pet); err != nil || s.customersRows(t) == before {
 				t.Errorf("in time: %v", err)
 			}
@@ -107,9 +104,8 @@ func TestWhileADumpIsRestored(t *testing.T) {
 				t.Errorf("%s: %s: %v, want ErrNotMade and ErrUnavailable", missing, name, err)
 			}
 		}
-		if _, _, err := s.Pets.ListPets(t.Context(), s.a.ID, catalog.Page{Limit: 1}); !errors.Is(err, store.ErrUnavailable) {
-			t.Errorf("%s: a list: %v", missing, err)
-		}
+		_, _, err := s.Pets.ListPets(t.Context(), s.a.ID, catalog.Page{Limit: 1})
+		assert.ErrorIs(t, err, store.ErrUnavailable, missing, "a list")
 	}
 	if _, err := staff.Pets.GetPet(t.Context(), s.a.ID, pet.ID); err == nil || errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("staff: %v", err)
@@ -128,9 +124,7 @@ func TestNoRowIsNotMade(t *testing.T) {
 			t.Errorf("%s: %v, want ErrNotMade and ErrUnavailable", name, err)
 		}
 	}
-	if after := s.customersRows(t); after != before {
-		t.Errorf("made:\n%s", after)
-	}
+	assert.DeepEqual(t, s.customersRows(t), before, "made")
 }
 
 // TestNoAnswerIsAConflict: no row of the INSERT ... ON CONFLICT that keeps an answer means that there is one already. It is not told as a write

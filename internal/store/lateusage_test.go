@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 )
 
@@ -21,12 +22,8 @@ func TestLateUsage(t *testing.T) {
 	hour := oct.AddDate(0, 0, 19).Add(10 * time.Hour)
 	b.deliver(t, "s3", nov, used(business, hour, 7, 3), used(business, hour.Add(time.Hour), 100, 0), used(business, nov, 5, 0))
 	again := usage.Batch{ServerID: "s3", Number: 1, Counts: []usage.Count{used(business, hour, 7, 3)}}
-	if err := b.api.Usage.WriteUsage(t.Context(), again); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(before, b.lines(t, oct)); diff != "" {
-		t.Errorf("the closed month changed (-before +after):\n%s", diff)
-	}
+	assert.NoError(t, b.api.Usage.WriteUsage(t.Context(), again))
+	assert.DeepEqual(t, b.lines(t, oct), before, "the closed month changed -before +after")
 	correction := func() (admitted, refused int64) {
 		for _, l := range b.lines(t, nov) {
 			if l.Corrects == "2025-10" && l.Assignment == business {
@@ -76,17 +73,13 @@ func TestLateRefunds(t *testing.T) {
 				got += l.Admitted
 			}
 		}
-		if got != step.want {
-			t.Errorf("step %d: the correction is %d, want %d", i, got, step.want)
-		}
+		assert.Equal(t, got, step.want, "step", i, "the correction")
 	}
 	b.deliver(t, "s1", hour, used(business, hour.AddDate(0, 0, -40), -1, 0))
 	if got := b.text(t, `select count(*) from usage_late where hour < now() - interval '2 days'`); got != "0" {
 		t.Errorf("%s refunds of long ago were recorded", got)
 	}
-	if got := b.text(t, `select sum(admitted) from usage_hourly`); got != "5" {
-		t.Errorf("the closed month has %s now, want 5", got)
-	}
+	assert.Equal(t, b.text(t, `select sum(admitted) from usage_hourly`), "5", "the closed month has now")
 }
 
 // TestClosingWhileUsageArrives: each request is in the closed month or in a correction, never in both and never in none.

@@ -17,6 +17,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -48,9 +49,7 @@ func checkList[T any](t *testing.T, name string, all []T, wanted func(T) bool, l
 	}
 	slices.Sort(want)
 	whole, err := store.Collect(list("", 0))
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	assert.NoError(t, err, name)
 	var ids []string
 	for _, item := range whole {
 		ids = append(ids, id(item))
@@ -64,9 +63,7 @@ func checkList[T any](t *testing.T, name string, all []T, wanted func(T) bool, l
 	var paged []string
 	for after := ""; ; {
 		page, err := store.Collect(list(after, 7))
-		if err != nil {
-			t.Fatalf("%s after %q: %v", name, after, err)
-		}
+		assert.NoError(t, err, name, "after", after)
 		for _, item := range page {
 			after = id(item)
 			paged = append(paged, after)
@@ -100,9 +97,7 @@ func TestLists(t *testing.T) {
 func collected[T any](t *testing.T, list iter.Seq2[T, error]) []T {
 	t.Helper()
 	all, err := store.Collect(list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return all
 }
 
@@ -231,9 +226,8 @@ func TestListsOfTheUnknown(t *testing.T) {
 	k, _ := o.issue(t, o.tenant(t, "acme", plans.Free).Name)
 	for _, f := range []store.KeyFilter{{Status: keys.Expired}, {Status: keys.Revoked}, {ExpiresBefore: noon}} {
 		f.After = k.ID
-		if _, err := store.Collect(o.Keys.List(t.Context(), f, noon)); !errors.Is(err, store.ErrNotInList) {
-			t.Errorf("%+v: got %v, want ErrNotInList", f, err)
-		}
+		_, err := store.Collect(o.Keys.List(t.Context(), f, noon))
+		assert.ErrorIs(t, err, store.ErrNotInList, f)
 	}
 	for want, err := range map[error]error{
 		plans.ErrPlanNotFound:   errorOf(store.Collect(o.Tenants.List(t.Context(), store.TenantFilter{Plan: "gold"}))),
@@ -242,9 +236,7 @@ func TestListsOfTheUnknown(t *testing.T) {
 		keys.ErrBanNotFound:     errorOf(store.Collect(o.Bans.List(t.Context(), store.BanFilter{After: 7}, noon))),
 		store.ErrEntryNotFound:  errorOf(store.Collect(o.Audit.List(t.Context(), store.AuditFilter{After: 7777}))),
 	} {
-		if !errors.Is(err, want) {
-			t.Errorf("got %v, want %v", err, want)
-		}
+		assert.ErrorIs(t, err, want)
 	}
 }
 
@@ -264,15 +256,11 @@ func TestListToASlowReader(t *testing.T) {
 			time.Sleep(timeout / 2) // the list is read slowly
 		}
 	}
-	if rows != 60 {
-		t.Errorf("%d tenants, want 60", rows)
-	}
+	assert.Equal(t, rows, 60, "tenants")
 	// One that is broken off leaves its connection free, and so does one whose context ends.
 	for range 4 {
 		for _, err := range db.Audit.List(t.Context(), store.AuditFilter{}) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			break
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/lib/pq"
 
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -49,9 +50,7 @@ func (db meteredDB) key(t *testing.T, n int) meteredKey {
 		insert into api_keys (id, tenant_id, environment, digest, last4, created_at)
 		select $1::text, id, 'live', sha256(convert_to($1::text, 'UTF8')), 'last', now() from tenants where name = $2
 		returning id, tenant_id`, fmt.Sprintf("key_%016d", db.keys.Add(1)), k.Tenant).Scan(&k.ID, &k.TenantID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return k
 }
 
@@ -70,9 +69,7 @@ func (db meteredDB) listen(t *testing.T) func(*testing.T) string {
 	t.Helper()
 	l := pq.NewListener(db.URL, time.Second, time.Second, nil)
 	t.Cleanup(func() { _ = l.Close() })
-	if err := l.Listen("petstore_callers"); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, l.Listen("petstore_callers"))
 	return func(t *testing.T) string {
 		t.Helper()
 		select {

@@ -8,11 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/usage"
 	"petstore.example/internal/usage/closing"
@@ -78,17 +77,13 @@ func (b *books) deliver(t *testing.T, server string, to time.Time, counts ...usa
 	t.Helper()
 	b.batches[server]++
 	batch := usage.Batch{ServerID: server, Number: b.batches[server], DeliveredTo: to, Counts: counts}
-	if err := b.api.Usage.WriteUsage(t.Context(), batch); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, b.api.Usage.WriteUsage(t.Context(), batch))
 }
 
 func (b *books) close(t *testing.T, month time.Time, without ...string) store.Month {
 	t.Helper()
 	m, err := b.billing.Months.Close(t.Context(), bill, month, without)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return m
 }
 
@@ -108,9 +103,7 @@ func (b *books) lines(t *testing.T, month time.Time) []closing.Line {
 		all = append(all, *l)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return all
 }
 
@@ -118,9 +111,7 @@ func (b *books) lines(t *testing.T, month time.Time) []closing.Line {
 func (b *books) verify(t *testing.T, month time.Time) string {
 	t.Helper()
 	v, err := b.billing.Months.Verify(t.Context(), month)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return strings.Join(v.Differences, "\n")
 }
 
@@ -149,17 +140,13 @@ func TestLinesOfAMonth(t *testing.T) {
 	first.Admitted, first.Refused = 8040, 12
 	second.Admitted, second.Suspended = 44100, 3600
 	want := []closing.Line{first, second, third}
-	if diff := cmp.Diff(want, b.lines(t, oct)); diff != "" {
-		t.Errorf("while the month is open (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, b.lines(t, oct), want, "while the month is open")
 	m := b.close(t, oct)
 	sealed := b.lines(t, oct)
 	if sealed[0].Recorded == (closing.Hash{}) || sealed[2].Recorded != closing.Sum("") {
 		t.Errorf("the hashes of what is recorded: %s, %s", sealed[0].Recorded, sealed[2].Recorded)
 	}
-	if diff := cmp.Diff(want, ignoreHashes(sealed)); diff != "" {
-		t.Errorf("sealed (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, ignoreHashes(sealed), want, "sealed")
 	if m.Sums.Tenants != 2 || m.Sums.Lines != 3 || m.Sums.Admitted != 52140 || m.Sums.Refused != 12 || m.SealedBy != storetest.BillingLogin {
 		t.Errorf("closed: %+v", m)
 	}
@@ -168,9 +155,7 @@ func TestLinesOfAMonth(t *testing.T) {
 	}
 	after := b.text(t, `select after::text from audit_entries where action = 'usage.close'`)
 	for _, part := range []string{`"sha256": "` + m.Sums.SHA256.String() + `"`, `"lines": 3`, `"month": "2025-10"`, `"admitted": 52140`, `"without": []`} {
-		if !strings.Contains(after, part) {
-			t.Errorf("the audit entry %s has no %s", after, part)
-		}
+		assert.Contains(t, after, part, "the audit entry")
 	}
 }
 
@@ -212,9 +197,8 @@ func TestClosingIsRefused(t *testing.T) {
 		if _, err := b.billing.Months.Close(t.Context(), dry, tt.month, nil); !errors.Is(err, tt.want) && !errors.Is(tt.want, store.ErrMonthClosed) {
 			t.Errorf("dry run for %v: %v, want %v", tt.month, err, tt.want)
 		}
-		if _, err := b.billing.Months.Close(t.Context(), bill, tt.month, nil); !errors.Is(err, tt.want) {
-			t.Errorf("%v: %v, want %v", tt.month, err, tt.want)
-		}
+		_, err := b.billing.Months.Close(t.Context(), bill, tt.month, nil)
+		assert.ErrorIs(t, err, tt.want, tt.month)
 	}
 	if _, err := storetest.Open(t, b.SupportURL, store.Options{}).Months.Close(t.Context(), bill, nov, nil); !store.IsForbidden(err) {
 		t.Errorf("support: %v, want that it may not", err)
@@ -236,9 +220,8 @@ func TestInterruptedClosing(t *testing.T) {
 	if m, err := b.billing.Months.Get(t.Context(), oct); err != nil || m.Sealed() {
 		t.Errorf("after the interruption: %+v, %v", m, err)
 	}
-	if _, err := b.billing.Months.Verify(t.Context(), oct); !errors.Is(err, store.ErrMonthOpen) {
-		t.Errorf("verify: %v, want ErrMonthOpen", err)
-	}
+	_, err := b.billing.Months.Verify(t.Context(), oct)
+	assert.ErrorIs(t, err, store.ErrMonthOpen, "verify")
 	if m := b.close(t, oct); m.Sums.Admitted != 52140 {
 		t.Errorf("%d sealed, want what was recorded before", m.Sums.Admitted)
 	}
@@ -250,9 +233,7 @@ func TestDelivery(t *testing.T) {
 	b := newBooks(t)
 	names := func() (got []string) {
 		list, err := b.billing.Months.Undelivered(t.Context(), nov)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		for _, d := range list {
 			got = append(got, d.ServerID)
 		}
@@ -260,17 +241,13 @@ func TestDelivery(t *testing.T) {
 	}
 	expect := func(when string, want ...string) {
 		t.Helper()
-		if diff := cmp.Diff(want, names()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", when, diff)
-		}
+		assert.DeepEqual(t, names(), want, when)
 	}
 	b.deliver(t, "unknown", time.Time{}, used(pro, oct, 1, 0))
 	b.deliver(t, "behind", nov.Add(-time.Microsecond))
 	b.deliver(t, "done", nov)
 	b.deliver(t, "ended", oct)
-	if err := b.api.Usage.EndUsage(t.Context(), "ended"); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, b.api.Usage.EndUsage(t.Context(), "ended"))
 	expect("at first", "unknown", "behind")
 	b.deliver(t, "done", oct)
 	b.deliver(t, "behind", nov)
@@ -280,9 +257,7 @@ func TestDelivery(t *testing.T) {
 		t.Error("a server has delivered the future")
 	}
 	m := b.close(t, oct, "unknown")
-	if diff := cmp.Diff([]string{"unknown"}, m.Without); diff != "" {
-		t.Errorf("left out (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, m.Without, []string{"unknown"}, "left out")
 	expect("after it was left out")
 	b.deliver(t, "unknown", time.Time{}, used(pro, oct, 1, 0))
 	expect("after it wrote again", "unknown")

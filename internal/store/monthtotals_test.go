@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 	"petstore.example/internal/usage/closing"
 	"petstore.example/internal/usage/events"
@@ -62,9 +63,7 @@ func TestTotalsConserve(t *testing.T) {
 			}
 		}
 	}
-	if taken < 2 {
-		t.Errorf("closed months take back %d lines of earlier ones", taken)
-	}
+	assert.True(t, taken >= 2, "closed months take back", taken, "lines of earlier ones")
 }
 
 func (h *history) step(t *testing.T) {
@@ -73,10 +72,8 @@ func (h *history) step(t *testing.T) {
 	switch h.random.IntN(8) {
 	case 0:
 		a := usage.Bucket{TenantID: 1 + h.random.Int64N(2)}
-		if err := h.owner.Get(&a.Assignment, `insert into tenant_plans (tenant_id, valid_from, plan) values ($1, $2, $3) returning id`,
-			a.TenantID, next.Add(time.Duration(h.random.IntN(1e6))*time.Second), []string{"free", "pro", "business"}[h.random.IntN(3)]); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, h.owner.Get(&a.Assignment, `insert into tenant_plans (tenant_id, valid_from, plan) values ($1, $2, $3) returning id`,
+			a.TenantID, next.Add(time.Duration(h.random.IntN(1e6))*time.Second), []string{"free", "pro", "business"}[h.random.IntN(3)]))
 		h.assignments = append(h.assignments, a)
 	case 1, 2:
 		h.mark(t)
@@ -148,13 +145,9 @@ func (h history) check(t *testing.T) {
 	if diff := cmp.Diff(h.sentIn, linesIn, everVoid); diff != "" {
 		t.Errorf("requests by month (-sent +lines):\n%s", diff)
 	}
-	if diff := cmp.Diff(h.delivered, delivered); diff != "" {
-		t.Errorf("requests by month and assignment (-delivered +lines):\n%s", diff)
-	}
+	assert.DeepEqual(t, delivered, h.delivered, "requests by month and assignment -delivered +lines")
 	for month, sealed := range h.closed {
-		if diff := cmp.Diff(sealed, h.lines(t, month)); diff != "" {
-			t.Errorf("%v has changed (-sealed +now):\n%s", month, diff)
-		}
+		assert.DeepEqual(t, h.lines(t, month), sealed, month, "has changed -sealed +now")
 		if d := h.verify(t, month); d != "" {
 			t.Errorf("%v: %s", month, d)
 		}
@@ -166,9 +159,7 @@ func (h history) send(t *testing.T, receiver string) []events.Event {
 	t.Helper()
 	var s sink
 	q := store.EventQuery{From: sept, To: time.Now().Add(time.Hour), Receiver: receiver, Format: events.CloudEvents}
-	if err := h.billing.Events.Send(t.Context(), bill, q, &s); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, h.billing.Events.Send(t.Context(), bill, q, &s))
 	return s.got
 }
 
@@ -178,9 +169,7 @@ func TestServersDoNotWaitForClosing(t *testing.T) {
 	b := newBooks(t)
 	b.fill(t)
 	slow, err := b.owner.BeginTxx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	slow.MustExec(`lock table usage_months in row share mode`)
 	done := make(chan error, 1)
 	go func() {
@@ -199,9 +188,7 @@ func TestServersDoNotWaitForClosing(t *testing.T) {
 		t.Errorf("closed while a batch was under way: %v", err)
 	default:
 	}
-	if err := slow.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, slow.Commit())
 	if err := <-done; err != nil {
 		t.Error(err)
 	}

@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/lib/pq"
 	"github.com/lib/pq/pqerror"
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/fairqueue"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -28,14 +28,11 @@ func TestCreatePetsOnce(t *testing.T) {
 	s.DB = s.server(t)
 	ask := func(key, name string) petOnce { return adding(request(key, name), name) }
 	stored, _, err := once(t.Context(), s.Idempotency, s.a.ID, ask("stored", "Old"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	expired := ask("expired", "Older")
 	expired.Request.At = noon.AddDate(0, 0, -1)
-	if _, _, err := once(t.Context(), s.Idempotency, s.a.ID, expired); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err = once(t.Context(), s.Idempotency, s.a.ID, expired)
+	assert.NoError(t, err)
 	s.lockScope(t, request("locked", "Kim"))
 	s.lockScope(t, request("stored", "Old")) // as a replay does that has not ended
 	type want struct {
@@ -62,17 +59,13 @@ func TestCreatePetsOnce(t *testing.T) {
 			s.wantOne(t, s.a.ID, asked[i].New.Name, o.Result.Answer)
 		}
 	}
-	if outcomes[0].Result.Location != stored.Location {
-		t.Errorf("replayed %+v, want %+v", outcomes[0], stored)
-	}
+	assert.Equal(t, outcomes[0].Result.Location, stored.Location, "replayed", outcomes[0], stored)
 	for i, o := range s.Idempotency.CreatePetsOnce(t.Context(), s.a.ID, asked[8:]) {
 		if o.Err != nil || !o.Result.Replayed || o.Result.Location != outcomes[8+i].Result.Location {
 			t.Errorf("again, request %d: %+v, want %+v", 8+i, o, outcomes[8+i])
 		}
 	}
-	if n := len(s.pets(t, s.a.ID)); n != 2+1+1+40 {
-		t.Errorf("%d animals, want 44", n)
-	}
+	assert.Equal(t, len(s.pets(t, s.a.ID)), 2+1+1+40, "animals")
 }
 
 // lockScope holds the lock of a request of tenant A until the test ends, as a server does that works on it.
@@ -110,9 +103,7 @@ func TestCreatePetsOnceWithBadOnes(t *testing.T) {
 			t.Errorf("corrected: %+v", o)
 		}
 	}
-	if n := len(s.pets(t, s.a.ID)); n != len(asked) {
-		t.Errorf("%d animals, want %d", n, len(asked))
-	}
+	assert.Equal(t, len(s.pets(t, s.a.ID)), len(asked), "animals")
 }
 
 // keyed returns that many requests, each with a key and an animal of its own.
@@ -153,9 +144,7 @@ func TestCreatePetsOnceOverBrokenConnection(t *testing.T) {
 					if errors.Is(err, catalog.ErrIdempotencyInProgress) {
 						continue // The lock ends with the connection.
 					}
-					if err != nil {
-						t.Fatal(err)
-					}
+					assert.NoError(t, err)
 					s.wantOne(t, s.a.ID, asked[i].New.Name, a)
 					break
 				}
@@ -171,9 +160,8 @@ func TestStoredAnswersAreFoundByKey(t *testing.T) {
 	s.exec(t, `vacuum analyze`)
 	db := storetest.Open(t, s.APIURL, store.Options{AsAPI: true, MaxConns: 1})
 	for i, asked := range keyed(10) {
-		if _, _, err := once(t.Context(), db.Idempotency, s.a.ID, asked); err != nil {
-			t.Fatal(i, err)
-		}
+		_, _, err := once(t.Context(), db.Idempotency, s.a.ID, asked)
+		assert.NoError(t, err, i)
 	}
 	s.exec(t, `insert into idempotency_keys
 		select $1, 'POST', '/v1/pets', n::text, sha256(''), 201, '', '', now(), now() + interval '1 hour' from generate_series(1, 20000) n`, s.a.ID)
@@ -189,9 +177,7 @@ func TestStoredAnswersAreFoundByKey(t *testing.T) {
 			t.Fatal(o.Err)
 		}
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, db.Close())
 	// A connection tells what it has read when it ends.
 	for read() < before+10 {
 		time.Sleep(10 * time.Millisecond) // between two looks
@@ -231,9 +217,7 @@ func TestCreatesOnceAtTheSameTime(t *testing.T) {
 	for n := range keys {
 		s.wantOne(t, s.a.ID, fmt.Sprint("pet ", n), answers[0][n])
 		for client := range clients {
-			if diff := cmp.Diff(answers[0][n], answers[client][n]); diff != "" {
-				t.Errorf("pet %d, client %d:\n%s", n, client, diff)
-			}
+			assert.DeepEqual(t, answers[client][n], answers[0][n], "pet", n, "client", client)
 		}
 	}
 }

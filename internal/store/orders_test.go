@@ -14,6 +14,7 @@ import (
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -26,9 +27,7 @@ func (s shop) server(t *testing.T) *store.DB {
 func (s shop) pet(t *testing.T, tenant plans.Tenant, status catalog.Status) catalog.Pet {
 	t.Helper()
 	p, err := s.Pets.CreatePet(t.Context(), tenant.ID, catalog.NewPet{Name: "Rex", CategoryID: 1, Status: status})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return p
 }
 
@@ -36,18 +35,14 @@ func (s shop) pet(t *testing.T, tenant plans.Tenant, status catalog.Status) cata
 func (s shop) order(t *testing.T, tenant plans.Tenant) catalog.Order {
 	t.Helper()
 	o, err := s.Orders.PlaceOrder(t.Context(), tenant.ID, catalog.NewOrder{PetID: s.pet(t, tenant, catalog.Available).ID, Quantity: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return o
 }
 
 func (s shop) petStatus(t *testing.T, tenant plans.Tenant, id int64) catalog.Status {
 	t.Helper()
 	p, err := s.Pets.GetPet(t.Context(), tenant.ID, id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return p.Status
 }
 
@@ -66,22 +61,14 @@ func TestPlaceOrder(t *testing.T) {
 	pet := s.pet(t, s.a, catalog.Available)
 	before := time.Now()
 	got, err := s.Orders.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: pet.ID, Quantity: catalog.MaxQuantity})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if age := got.CreatedAt.Sub(before); age < -time.Second || age > time.Minute || got.CreatedAt.Location() != time.UTC {
 		t.Errorf("created at %v, called at %v", got.CreatedAt, before)
 	}
 	want := catalog.Order{ID: got.ID, PetID: pet.ID, Quantity: catalog.MaxQuantity, Status: catalog.Placed, CreatedAt: got.CreatedAt}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("placed (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]catalog.Order{want}, s.orders(t, s.a)); diff != "" {
-		t.Errorf("list (-want +got):\n%s", diff)
-	}
-	if status := s.petStatus(t, s.a, pet.ID); status != catalog.Pending {
-		t.Errorf("the ordered animal is %s", status)
-	}
+	assert.DeepEqual(t, got, want, "placed")
+	assert.DeepEqual(t, s.orders(t, s.a), []catalog.Order{want}, "list")
+	assert.Equal(t, s.petStatus(t, s.a, pet.ID), catalog.Pending, "the ordered animal")
 }
 
 func TestOrdersThatAreRefused(t *testing.T) {
@@ -106,12 +93,8 @@ func TestOrdersThatAreRefused(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want %v", name, got, err, tt.want)
 		}
 	}
-	if diff := cmp.Diff([]catalog.Order{ordered}, s.orders(t, s.a)); diff != "" {
-		t.Errorf("list (-want +got):\n%s", diff)
-	}
-	if status := s.petStatus(t, s.b, others.ID); status != catalog.Available {
-		t.Errorf("another tenant's animal became %s", status)
-	}
+	assert.DeepEqual(t, s.orders(t, s.a), []catalog.Order{ordered}, "list")
+	assert.Equal(t, s.petStatus(t, s.b, others.ID), catalog.Available, "another tenant's animal became")
 }
 
 func TestOneOfManyOrdersWins(t *testing.T) {
@@ -144,9 +127,8 @@ func TestChangeOrderByEveryStep(t *testing.T) {
 				t.Parallel()
 				want := s.order(t, s.a)
 				for _, step := range path {
-					if _, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, want.ID, catalog.OrderPatch{Status: step}); err != nil {
-						t.Fatal(err)
-					}
+					_, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, want.ID, catalog.OrderPatch{Status: step})
+					assert.NoError(t, err)
 				}
 				wantErr := from.CheckStep(to)
 				want.Status = from
@@ -155,19 +137,13 @@ func TestChangeOrderByEveryStep(t *testing.T) {
 				}
 				got, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, want.ID, catalog.OrderPatch{Status: to})
 				if wantErr == nil {
-					if diff := cmp.Diff(want, got); err != nil || diff != "" {
-						t.Errorf("%v (-want +got):\n%s", err, diff)
-					}
+					assert.Result(t, got, err, want)
 				} else if e := (*catalog.TransitionError)(nil); !errors.As(err, &e) || e.Error() != wantErr.Error() {
 					t.Errorf("got %v, want %v", err, wantErr)
 				}
 				stored, _, err := s.Orders.ListOrders(t.Context(), s.a.ID, catalog.OrderPage{After: want.ID - 1, Limit: 1})
-				if diff := cmp.Diff([]catalog.Order{want}, stored); err != nil || diff != "" {
-					t.Errorf("in the table: %v (-want +got):\n%s", err, diff)
-				}
-				if status := s.petStatus(t, s.a, want.PetID); status != want.Status.PetStatus() {
-					t.Errorf("the animal is %s", status)
-				}
+				assert.Result(t, stored, err, []catalog.Order{want}, "in the table")
+				assert.Equal(t, s.petStatus(t, s.a, want.PetID), want.Status.PetStatus(), "the animal")
 			})
 		}
 	}
@@ -177,20 +153,15 @@ func TestCancelledAnimalCanBeOrderedAgain(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	first := s.order(t, s.a)
-	if _, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, first.ID, catalog.OrderPatch{Status: catalog.Cancelled}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, first.ID, catalog.OrderPatch{Status: catalog.Cancelled})
+	assert.NoError(t, err)
 	second, err := s.Orders.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: first.PetID, Quantity: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	// The first order has no say in the animal any more.
 	if _, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, first.ID, catalog.OrderPatch{Status: catalog.Cancelled}); err != nil {
 		t.Error(err)
 	}
-	if status := s.petStatus(t, s.a, second.PetID); status != catalog.Pending {
-		t.Errorf("the animal is %s", status)
-	}
+	assert.Equal(t, s.petStatus(t, s.a, second.PetID), catalog.Pending, "the animal")
 }
 
 func TestChangeOrderOfNobodyOrAnother(t *testing.T) {
@@ -198,13 +169,10 @@ func TestChangeOrderOfNobodyOrAnother(t *testing.T) {
 	s := newShop(t)
 	o := s.order(t, s.a)
 	for _, tt := range []struct{ tenantID, id int64 }{{s.b.ID, o.ID}, {s.a.ID, o.ID + 1}, {s.a.ID, math.MinInt64}} {
-		if _, err := s.Orders.ChangeOrder(t.Context(), tt.tenantID, tt.id, catalog.OrderPatch{Status: catalog.Approved}); !errors.Is(err, catalog.ErrOrderNotFound) {
-			t.Errorf("tenant %d, order %d: %v, want ErrOrderNotFound", tt.tenantID, tt.id, err)
-		}
+		_, err := s.Orders.ChangeOrder(t.Context(), tt.tenantID, tt.id, catalog.OrderPatch{Status: catalog.Approved})
+		assert.ErrorIs(t, err, catalog.ErrOrderNotFound, "tenant", tt.tenantID, "order", tt.id)
 	}
-	if diff := cmp.Diff([]catalog.Order{o}, s.orders(t, s.a)); diff != "" {
-		t.Errorf("list (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, s.orders(t, s.a), []catalog.Order{o}, "list")
 }
 
 func TestListOrders(t *testing.T) {
@@ -266,9 +234,7 @@ func TestOrdersAndChangesAtTheSameTime(t *testing.T) {
 		left join orders o on o.tenant_id = p.tenant_id and o.pet_id = p.id and o.status in ('placed', 'approved')
 		group by p.tenant_id, p.id, p.status) h
 		where holding > 1 or holding = 1 and status <> 'pending'`)
-	if wrong != "0" {
-		t.Errorf("%s animals are in a state that can't be", wrong)
-	}
+	assert.Equal(t, wrong, "0", "animals are in a state that can't be")
 }
 
 // disturb places or changes an order or the animal. It never sells, so that there is always something to do.
@@ -313,9 +279,8 @@ func TestPreconditions(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for _, tenant := range []int64{s.b.ID, -1} {
-		if _, err := s.Orders.GetOrder(t.Context(), tenant, order.ID); !errors.Is(err, catalog.ErrOrderNotFound) {
-			t.Errorf("tenant %d gets the order: %v", tenant, err)
-		}
+		_, err := s.Orders.GetOrder(t.Context(), tenant, order.ID)
+		assert.ErrorIs(t, err, catalog.ErrOrderNotFound, "tenant", tenant, "gets the order")
 	}
 	// Not found comes first.
 	for _, err := range []error{

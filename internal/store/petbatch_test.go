@@ -16,6 +16,7 @@ import (
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/fairqueue"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -56,9 +57,7 @@ func TestCreatePets(t *testing.T) {
 		asked := litter(n)
 		before := len(s.pets(t, s.a.ID))
 		s.wantCreated(t, s.a.ID, asked, s.Pets.CreatePets(t.Context(), s.a.ID, asked))
-		if got := len(s.pets(t, s.a.ID)) - before; got != n {
-			t.Errorf("%d animals were added, want %d", got, n)
-		}
+		assert.Equal(t, len(s.pets(t, s.a.ID))-before, n, "animals were added")
 	}
 	if pets := s.pets(t, s.b.ID); len(pets) != 0 {
 		t.Errorf("of the other tenant: %v", pets)
@@ -103,9 +102,7 @@ func TestCreatePetsOverBrokenConnection(t *testing.T) {
 				t.Errorf("%d, animal %d: %+v, want ErrUnavailable", how, i, c)
 			}
 		}
-		if got := len(s.pets(t, s.a.ID)) - before; got != want {
-			t.Errorf("%d: %d animals were added, want %d", how, got, want)
-		}
+		assert.Equal(t, len(s.pets(t, s.a.ID))-before, want, how, "animals were added")
 	}
 }
 
@@ -117,16 +114,12 @@ func TestCreatePetsIsNotLate(t *testing.T) {
 	holder.MustExec(`select from tenants where id = $1 for update`, s.a.ID)
 	start := time.Now()
 	for i, c := range s.Pets.CreatePets(t.Context(), s.a.ID, litter(10)) {
-		if !errors.Is(c.Err, store.ErrUnavailable) {
-			t.Errorf("animal %d: %+v, want ErrUnavailable", i, c)
-		}
+		assert.ErrorIs(t, c.Err, store.ErrUnavailable, "animal", i, c)
 	}
 	if took := time.Since(start); took > 5*time.Second {
 		t.Errorf("it took %v, want a second", took)
 	}
-	if err := holder.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, holder.Commit())
 	// Behind whatever waits still.
 	s.exec(t, `begin; lock table pets in access exclusive mode; commit`)
 	if pets := s.pets(t, s.a.ID); len(pets) != 0 {
@@ -172,9 +165,7 @@ func TestCreatesAtTheSameTime(t *testing.T) {
 		others.Go(func() { add(t.Context(), s.a.ID, client) })
 	}
 	others.Wait() // although the other tenant is locked
-	if err := holder.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, holder.Commit())
 	all.Wait()
 	for _, tenantID := range []int64{s.a.ID, s.b.ID} {
 		byID := func(a, b catalog.Pet) int { return int(a.ID - b.ID) }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/wait"
 )
 
@@ -34,13 +35,9 @@ func TestChangePet(t *testing.T) {
 	} {
 		tt.change(&rex)
 		got, err := s.Pets.ChangePet(t.Context(), s.a.ID, rex.ID, tt.patch)
-		if diff := cmp.Diff(rex, got); err != nil || diff != "" {
-			t.Errorf("%s: %v (-want +got):\n%s", tt.name, err, diff)
-		}
+		assert.Result(t, got, err, rex, tt.name)
 		stored, err := s.Pets.GetPet(t.Context(), s.a.ID, rex.ID)
-		if diff := cmp.Diff(rex, stored); err != nil || diff != "" {
-			t.Errorf("%s, in the table: %v (-want +got):\n%s", tt.name, err, diff)
-		}
+		assert.Result(t, stored, err, rex, tt.name, "in the table")
 	}
 }
 
@@ -66,9 +63,7 @@ func TestEachFieldIsStored(t *testing.T) {
 		t.Fatalf("created: %v (-want +got):\n%s", err, diff)
 	}
 	for _, o := range s.Pets.CreatePets(t.Context(), s.b.ID, []catalog.NewPet{first, second}) {
-		if o.Err != nil {
-			t.Error("created together:", o.Err)
-		}
+		assert.True(t, o.Err == nil, "created together", o.Err)
 	}
 	stored := func(what string) {
 		t.Helper()
@@ -127,9 +122,7 @@ func TestChangePetByEveryStep(t *testing.T) {
 					t.Errorf("got %v, want %v", err, wantErr)
 				}
 				stored, err := s.Pets.GetPet(t.Context(), s.a.ID, want.ID)
-				if diff := cmp.Diff(want, stored); err != nil || diff != "" {
-					t.Errorf("in the table: %v (-want +got):\n%s", err, diff)
-				}
+				assert.Result(t, stored, err, want, "in the table")
 			})
 		}
 	}
@@ -140,13 +133,11 @@ func TestChangePetOfNobodyOrAnother(t *testing.T) {
 	s := newShop(t)
 	pet, name := s.pet(t, s.a, catalog.Available), "stolen"
 	for _, tt := range []struct{ tenantID, id int64 }{{s.b.ID, pet.ID}, {s.a.ID, pet.ID + 1}, {s.a.ID, math.MaxInt64}} {
-		if _, err := s.Pets.ChangePet(t.Context(), tt.tenantID, tt.id, catalog.PetPatch{Name: &name}); !errors.Is(err, catalog.ErrPetNotFound) {
-			t.Errorf("tenant %d, animal %d: %v, want ErrPetNotFound", tt.tenantID, tt.id, err)
-		}
+		_, err := s.Pets.ChangePet(t.Context(), tt.tenantID, tt.id, catalog.PetPatch{Name: &name})
+		assert.ErrorIs(t, err, catalog.ErrPetNotFound, "tenant", tt.tenantID, "animal", tt.id)
 	}
-	if stored, err := s.Pets.GetPet(t.Context(), s.a.ID, pet.ID); err != nil || stored != pet {
-		t.Errorf("the animal is %+v, %v", stored, err)
-	}
+	stored, err := s.Pets.GetPet(t.Context(), s.a.ID, pet.ID)
+	assert.Result(t, stored, err, pet, "the animal")
 }
 
 // An open order blocks its animal's status. Its name and category are free, and so is all of it when the order is closed.
@@ -168,13 +159,11 @@ func TestOpenOrderBlocksItsAnimalsStatus(t *testing.T) {
 	if _, err := s.Pets.ChangePet(t.Context(), s.a.ID, o.PetID, catalog.PetPatch{Name: &name}); err != nil {
 		t.Error(err)
 	}
-	if _, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, o.ID, catalog.OrderPatch{Status: catalog.Approved}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, o.ID, catalog.OrderPatch{Status: catalog.Approved})
+	assert.NoError(t, err)
 	blocked(available)
-	if _, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, o.ID, catalog.OrderPatch{Status: catalog.Cancelled}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = s.Orders.ChangeOrder(t.Context(), s.a.ID, o.ID, catalog.OrderPatch{Status: catalog.Cancelled})
+	assert.NoError(t, err)
 	pending := catalog.Pending
 	for _, to := range []catalog.Status{pending, available, pending, sold} {
 		if _, err := s.Pets.ChangePet(t.Context(), s.a.ID, o.PetID, catalog.PetPatch{Status: &to}); err != nil {
@@ -235,16 +224,10 @@ func TestChangesSeeWhatTheyWaitedFor(t *testing.T) {
 			go func() { done <- c.second(s, pet, order) }()
 			const waits = `select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')`
 			wait.Until(t, "a change that waits for a lock", func() bool { return s.text(t, waits) == "true" })
-			if err := tx.Commit(); err != nil {
-				t.Fatal(err)
-			}
-			if err := <-done; !errors.Is(err, catalog.ErrInvalidTransition) {
-				t.Errorf("got %v, want ErrInvalidTransition", err)
-			}
+			assert.NoError(t, tx.Commit())
+			assert.ErrorIs(t, <-done, catalog.ErrInvalidTransition)
 			const statuses = `select p.status || ' ' || coalesce((select o.status from orders o where o.pet_id = p.id order by o.id desc limit 1), '') from pets p where p.id = `
-			if got := s.text(t, statuses+strconv.FormatInt(pet, 10)); got != c.want {
-				t.Errorf("the animal and its order are %q, want %q", got, c.want)
-			}
+			assert.Equal(t, s.text(t, statuses+strconv.FormatInt(pet, 10)), c.want, "the animal and its order")
 		})
 	}
 }

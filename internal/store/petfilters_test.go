@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 )
 
 // names are such that a prefix as a pattern, in another collation or cut at the wrong code point would find other animals.
@@ -51,9 +51,8 @@ func TestPetFilters(t *testing.T) {
 			tenant = s.b
 		}
 		n := catalog.NewPet{Name: names[random.IntN(len(names))], CategoryID: categories[random.IntN(4)], Status: statuses[random.IntN(3)]}
-		if _, err := s.Pets.CreatePet(t.Context(), tenant.ID, n); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.Pets.CreatePet(t.Context(), tenant.ID, n)
+		assert.NoError(t, err)
 	}
 	all := s.pets(t, s.a.ID)
 	found := 0
@@ -90,9 +89,7 @@ func TestPetFilters(t *testing.T) {
 		}
 		found += len(got)
 	}
-	if found < 1000 {
-		t.Errorf("all lists together have %d animals, so they show little", found)
-	}
+	assert.True(t, found >= 1000, "all lists together have", found, "animals, so they show little")
 }
 
 // TestCommonNames: of a prefix that very many animals have, every page takes bounded work, and all pages together have all animals.
@@ -119,9 +116,7 @@ func TestCommonNames(t *testing.T) {
 				want = append(want, pet)
 			}
 		}
-		if !slices.Equal(want, got) {
-			t.Errorf("%+v: %d animals, want %d", p, len(got), len(want))
-		}
+		assert.DeepEqual(t, want, got, p, len(got), "animals, want", len(want))
 		if p.NamePrefix == "Ann" && p.Status == "" && (pages < 4 || len(got) != 11_001) {
 			t.Errorf("%d animals called Ann on %d pages", len(got), pages)
 		}
@@ -186,18 +181,14 @@ func explain(t *testing.T, api *sqlx.DB, tenantID int64, p catalog.Page) (buffer
 	var lines []string
 	err := api.Select(&lines, "explain (analyze, buffers, costs off, timing off, summary off) execute page ("+strings.Join(args, ", ")+")")
 	api.MustExec("deallocate page")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	plan = strings.Join(lines, "\n")
 	for _, line := range lines { // The first with buffers is that of the whole plan.
 		if _, counts, ok := strings.Cut(line, "Buffers: shared "); ok {
 			for _, count := range strings.Fields(counts) {
 				if kind, number, _ := strings.Cut(count, "="); kind == "hit" || kind == "read" {
 					n, err := strconv.Atoi(number)
-					if err != nil {
-						t.Fatal(err)
-					}
+					assert.NoError(t, err)
 					buffers += n
 				}
 			}

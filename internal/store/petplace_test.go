@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/test/assert"
 )
 
 // Each animal belongs to who asked for the same, in whatever order Postgres returns the rows. One that nobody asked for has no place.
@@ -21,14 +22,10 @@ func TestPetBatch(t *testing.T) {
 		var last catalog.Pet
 		for n, from := range random.Perm(len(asked)) {
 			last = catalog.Pet{ID: int64(n + 1), NewPet: asked[from]}
-			if err := b.add(last); err != nil {
-				t.Fatalf("%+v: %v", last, err)
-			}
+			assert.NoError(t, b.add(last), last)
 		}
 		created, err := b.created()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		ids := map[int64]bool{}
 		for i, p := range created {
 			ids[p.ID] = true

@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"math"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/usage"
 )
@@ -40,9 +40,7 @@ func newShopOn(t *testing.T, database database) shop {
 	for name, tenant := range map[string]*plans.Tenant{"a": &s.a, "b": &s.b} {
 		var err error
 		*tenant, err = staff.Tenants.Create(t.Context(), audit.By{Actor: "test"}, store.NewTenant{Name: name, Plan: plans.Free}, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 	}
 	return s
 }
@@ -53,9 +51,7 @@ func (s shop) add(t *testing.T, tenant plans.Tenant, names ...string) []catalog.
 	for i, name := range names {
 		statuses := []catalog.Status{catalog.Available, catalog.Pending, catalog.Sold}
 		p, err := s.Pets.CreatePet(t.Context(), tenant.ID, catalog.NewPet{Name: name, CategoryID: math.MinInt64, Status: statuses[i%3]})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		pets = append(pets, p)
 	}
 	return pets
@@ -66,16 +62,12 @@ func TestPets(t *testing.T) {
 	s := newShop(t)
 	pets := s.add(t, s.a, "Rex", "  ünï\u2028code 🐈 ", strings.Repeat("x", 255), "'; drop table pets; --", "five")
 	other := s.add(t, s.b, "other")
-	if diff := cmp.Diff(other, s.pets(t, s.b.ID)); diff != "" {
-		t.Errorf("B's list (-want +got):\n%s", diff)
-	}
-	if _, err := s.Pets.GetPet(t.Context(), s.b.ID, pets[0].ID); !errors.Is(err, catalog.ErrPetNotFound) {
-		t.Errorf("B gets A's animal: %v, want ErrPetNotFound", err)
-	}
+	assert.DeepEqual(t, s.pets(t, s.b.ID), other, "B's list")
+	_, err := s.Pets.GetPet(t.Context(), s.b.ID, pets[0].ID)
+	assert.ErrorIs(t, err, catalog.ErrPetNotFound, "B gets A's animal")
 	for _, want := range pets {
-		if got, err := s.Pets.GetPet(t.Context(), s.a.ID, want.ID); err != nil || got != want {
-			t.Errorf("GetPet(%d) = %+v, %v, want %+v", want.ID, got, err, want)
-		}
+		got, err := s.Pets.GetPet(t.Context(), s.a.ID, want.ID)
+		assert.Result(t, got, err, want, "GetPet", want.ID)
 	}
 	for _, tt := range []struct {
 		name string
@@ -156,9 +148,7 @@ func TestUnavailable(t *testing.T) {
 				start := time.Now()
 				err := call(t.Context())
 				for _, want := range []error{store.ErrUnavailable, catalog.ErrUnavailable, keys.ErrUnavailable, usage.ErrUnavailable} {
-					if !errors.Is(err, want) {
-						t.Errorf("%s, server %s: %v, want %v", name, how, err, want)
-					}
+					assert.ErrorIs(t, err, want, name, "server", how)
 				}
 				if took := time.Since(start); took > 11*time.Second {
 					t.Errorf("%s, server %s: took %v", name, how, took)

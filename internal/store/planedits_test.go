@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -31,9 +31,7 @@ func (o office) staffAt(t *testing.T, at time.Time) *store.DB {
 func numbersOf(t *testing.T, db *store.DB, plan string) (numbers []string) {
 	t.Helper()
 	list, err := db.Plans.Versions(t.Context(), plan)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, v := range list {
 		numbers = append(numbers, fmt.Sprintf("%d/%d: %d, %d from %s: %d", v.Number, v.Generation, v.Quota.PerMinute, v.Quota.PerDay, v.From.Format(time.TimeOnly), v.Tenants))
 	}
@@ -66,9 +64,7 @@ func TestEditsAtTheSameTime(t *testing.T) {
 			t.Errorf("version %d is number %d, from %v", i+1, v.Number, v.From)
 		}
 	}
-	if len(seen) != 1+editors {
-		t.Errorf("numbers %v, want those of every editor", seen)
-	}
+	assert.Equal(t, len(seen), 1+editors, "numbers", seen)
 }
 
 func TestGenerations(t *testing.T) {
@@ -81,9 +77,7 @@ func TestGenerations(t *testing.T) {
 	edit := func(n int, e plans.VersionEdit) store.EditedPlan {
 		t.Helper()
 		done, err := o.billing(t, hour(n)).Plans.Edit(t.Context(), jo, plans.Pro, store.PlanEdit{Numbers: &e})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		return done
 	}
 	if done := edit(1, plans.VersionEdit{PerMinute: 250, KeepExisting: true}); !cmp.Equal(done.Followers, []int64{old.ID, trial.ID}) || !done.KeepExisting {
@@ -98,9 +92,7 @@ func TestGenerations(t *testing.T) {
 	}
 	staff := o.staffAt(t, hour(4))
 	want := []string{"1/1: 300, 10000 from 00:00:00: 2", "2/2: 250, 10000 from 13:00:00: 0", "3/2: 250, 9000 from 15:00:00: 1"}
-	if diff := cmp.Diff(want, numbersOf(t, staff, plans.Pro)); diff != "" {
-		t.Errorf("versions (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, numbersOf(t, staff, plans.Pro), want, "versions")
 	list, err := staff.Plans.Grandfathered(t.Context(), plans.Pro, nil)
 	if err != nil || len(list) != 2 || list[0].Tenant.Name != "old" || list[0].Temporary || list[1].Tenant.Name != "trial" || !list[1].Temporary {
 		t.Errorf("grandfathered: %+v, %v", list, err)
@@ -109,9 +101,8 @@ func TestGenerations(t *testing.T) {
 	if err != nil || len(moved) != 1 || moved[0].Name != "old" || moved[0].Version != 3 || moved[0].Quota != (plans.Quota{PerMinute: 250, PerDay: 9000}) {
 		t.Errorf("moved %+v, %v", moved, err)
 	}
-	if again, err := staff.Plans.Move(t.Context(), jo, plans.Pro, []int64{old.ID}); err != nil || len(again) != 0 {
-		t.Errorf("moved again: %+v, %v", again, err)
-	}
+	again, err := staff.Plans.Move(t.Context(), jo, plans.Pro, []int64{old.ID})
+	assert.Result(t, len(again), err, 0, "moved again")
 	// Nothing of the past changed.
 	periods, err := staff.Tenants.Periods(t.Context(), old.ID, time.Time{})
 	if err != nil || len(periods) != 2 || periods[0].Version != 1 || !periods[0].To.Equal(hour(4)) || periods[1].Version != 3 {
@@ -126,9 +117,8 @@ func TestWithdraw(t *testing.T) {
 	begins := noon.Add(plans.WithdrawMargin)
 	for _, from := range []time.Time{begins, begins.Add(1000)} {
 		edit := store.PlanEdit{Numbers: &plans.VersionEdit{PerMinute: int64(100 + from.Sub(begins)), From: from}}
-		if _, err := billing.Plans.Edit(t.Context(), jo, plans.Pro, edit); err != nil {
-			t.Fatal(err)
-		}
+		_, err := billing.Plans.Edit(t.Context(), jo, plans.Pro, edit)
+		assert.NoError(t, err)
 	}
 	for _, step := range []struct {
 		plan   string
@@ -142,9 +132,8 @@ func TestWithdraw(t *testing.T) {
 		{plans.Pro, 0, plans.ErrVersionBegun},
 		{plans.Free, 0, plans.ErrVersionFirst},
 	} {
-		if _, err := billing.Plans.Withdraw(t.Context(), jo, step.plan, step.number); !errors.Is(err, step.err) {
-			t.Errorf("%s %d: %v, want %v", step.plan, step.number, err, step.err)
-		}
+		_, err := billing.Plans.Withdraw(t.Context(), jo, step.plan, step.number)
+		assert.ErrorIs(t, err, step.err, step.plan, step.number)
 	}
 	if got := numbersOf(t, billing, plans.Pro); len(got) != 2 {
 		t.Errorf("versions %v, want 2", got)
@@ -156,19 +145,15 @@ func TestHistoryHasReasons(t *testing.T) {
 	o := newOffice(t)
 	by := func(reason string) (b audit.By) { b = jo; b.Reason = reason; return b }
 	acme, err := o.Tenants.Create(t.Context(), by("signed"), store.NewTenant{Name: "acme", Plan: plans.Pro}, noon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for n, e := range []plans.VersionEdit{{PerMinute: 250}, {PerMinute: 200, KeepExisting: true}} {
 		at := noon.Add(time.Duration(1+n) * time.Hour)
-		if _, err := o.billing(t, at).Plans.Edit(t.Context(), by(fmt.Sprint("edit ", n)), plans.Pro, store.PlanEdit{Numbers: &e}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := o.billing(t, at).Plans.Edit(t.Context(), by(fmt.Sprint("edit ", n)), plans.Pro, store.PlanEdit{Numbers: &e})
+		assert.NoError(t, err)
 	}
 	staff := o.staffAt(t, noon.Add(5*time.Hour))
-	if _, err := staff.Plans.Move(t.Context(), by("agreed"), plans.Pro, []int64{acme.ID}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = staff.Plans.Move(t.Context(), by("agreed"), plans.Pro, []int64{acme.ID})
+	assert.NoError(t, err)
 	o.exec(t, `update plans set per_minute = 220 where name = 'pro'`)
 	type period struct {
 		Version           int
@@ -179,9 +164,7 @@ func TestHistoryHasReasons(t *testing.T) {
 		o.BillingURL: {{1, "sam", "", ""}, {2, "bill", "", ""}, {3, "sam", "", ""}, {4, "postgres", "", ""}},
 	} {
 		history, err := storetest.Open(t, url, store.Options{}).Tenants.History(t.Context(), "acme")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		var got []period
 		for _, p := range history {
 			got = append(got, period{p.Version, p.CreatedBy, p.ClaimedActor, p.Reason})
@@ -190,7 +173,6 @@ func TestHistoryHasReasons(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", store.LoginOf(url), diff)
 		}
 	}
-	if _, err := o.Tenants.History(t.Context(), "nobody"); !errors.Is(err, plans.ErrTenantNotFound) {
-		t.Errorf("nobody: %v", err)
-	}
+	_, err = o.Tenants.History(t.Context(), "nobody")
+	assert.ErrorIs(t, err, plans.ErrTenantNotFound, "nobody")
 }

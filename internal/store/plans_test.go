@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -24,17 +24,14 @@ func TestPlansOnSale(t *testing.T) {
 		{Name: plans.Enterprise, Version: 1, From: begin},
 	}
 	got, err := o.Plans.List(t.Context())
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("plans (-want +got):\n%s%v", diff, err)
-	}
+	assert.Result(t, got, err, want, "plans")
 	for _, p := range want {
 		if got, err := o.Plans.Get(t.Context(), p.Name); err != nil || !cmp.Equal(p, got) {
 			t.Errorf("%s: %+v, %v", p.Name, got, err)
 		}
 	}
-	if _, err := o.Plans.Get(t.Context(), "gold"); !errors.Is(err, plans.ErrPlanNotFound) {
-		t.Errorf("gold: %v", err)
-	}
+	_, err = o.Plans.Get(t.Context(), "gold")
+	assert.ErrorIs(t, err, plans.ErrPlanNotFound, "gold")
 }
 
 // TestSoldPlans: the API's role sees the numbers in force at once, and neither plans that have not begun nor those that are retired.
@@ -46,21 +43,17 @@ func TestSoldPlans(t *testing.T) {
 		insert into price_list (name, position) values ('later', 9);
 		insert into plan_versions (plan, version, generation, valid_from, per_minute, per_day) values ('later', 1, 1, now() + interval '1 hour', 1, 1)`)
 	billing := storetest.Open(t, o.BillingURL, store.Options{})
-	if _, err := billing.Plans.Edit(t.Context(), jo, plans.Pro, store.PlanEdit{Numbers: &plans.VersionEdit{PerMinute: 400}}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := billing.Plans.Retire(t.Context(), jo, plans.Business, time.Time{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := billing.Plans.Edit(t.Context(), jo, plans.Pro, store.PlanEdit{Numbers: &plans.VersionEdit{PerMinute: 400}})
+	assert.NoError(t, err)
+	_, err = billing.Plans.Retire(t.Context(), jo, plans.Business, time.Time{})
+	assert.NoError(t, err)
 	want := []plans.Plan{
 		{Name: plans.Free, Quota: &plans.Quota{PerMinute: 60, PerDay: 1000}, Version: 1},
 		{Name: plans.Pro, Quota: &plans.Quota{PerMinute: 400, PerDay: 10_000}, Version: 2},
 		{Name: "gold", Quota: &plans.Quota{PerMinute: 500, PerDay: 50_000}, Version: 1}, {Name: plans.Enterprise, Version: 1},
 	}
 	got, err := o.api.PriceList.Sold(t.Context())
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("plans (-want +got):\n%s%v", diff, err)
-	}
+	assert.Result(t, got, err, want, "plans")
 }
 
 // planPeriod is a row of the plan history.
@@ -106,9 +99,7 @@ func TestAssignPlan(t *testing.T) {
 		{plan: plans.Pro, at: at[3], before: pro, after: pro},
 	} {
 		before, after, err := o.Tenants.AssignPlan(t.Context(), jo, "acme", step.plan, step.own, step.at)
-		if !errors.Is(err, step.err) {
-			t.Errorf("%s: error %v, want %v", step.plan, err, step.err)
-		}
+		assert.ErrorIs(t, err, step.err, step.plan, "error")
 		if diff := cmp.Diff([]plans.Tenant{step.before, step.after}, []plans.Tenant{before, after},
 			cmpopts.IgnoreFields(plans.Tenant{}, "Assignment", "Version")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.plan, diff)
@@ -120,12 +111,10 @@ func TestAssignPlan(t *testing.T) {
 	if diff := cmp.Diff(want, o.history(t, acme.ID), cmp.Comparer(time.Time.Equal)); diff != "" {
 		t.Errorf("history (-want +got):\n%s", diff)
 	}
-	if n, err := o.Plans.CountTenants(t.Context(), plans.Pro); n != 1 || err != nil {
-		t.Errorf("%d on pro, %v", n, err)
-	}
-	if _, _, err := o.Tenants.AssignPlan(t.Context(), jo, "nobody", plans.Pro, nil, noon); !errors.Is(err, plans.ErrTenantNotFound) {
-		t.Errorf("nobody: %v", err)
-	}
+	n, err := o.Plans.CountTenants(t.Context(), plans.Pro)
+	assert.Result(t, n, err, 1, "on pro")
+	_, _, err = o.Tenants.AssignPlan(t.Context(), jo, "nobody", plans.Pro, nil, noon)
+	assert.ErrorIs(t, err, plans.ErrTenantNotFound, "nobody")
 }
 
 func TestAssignPlanSeveralTimesInAnInstant(t *testing.T) {
@@ -134,9 +123,8 @@ func TestAssignPlanSeveralTimesInAnInstant(t *testing.T) {
 	acme := o.tenant(t, "acme", plans.Free)
 	staff := storetest.Open(t, o.URL, store.Options{Clock: func() time.Time { return noon }})
 	for _, plan := range []string{plans.Pro, plans.Business, plans.Free} {
-		if _, _, err := staff.Tenants.AssignPlan(t.Context(), jo, "acme", plan, nil, time.Time{}); err != nil {
-			t.Fatalf("%s: %v", plan, err)
-		}
+		_, _, err := staff.Tenants.AssignPlan(t.Context(), jo, "acme", plan, nil, time.Time{})
+		assert.NoError(t, err, plan)
 	}
 	at := func(n int) time.Time { return noon.Add(time.Duration(n) * time.Microsecond) }
 	one, two, three := at(1), at(2), at(3)

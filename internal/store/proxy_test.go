@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -61,9 +62,7 @@ func (p *breakingProxy) count(t *testing.T, call func() error) int {
 	const far = 1_000_000 // so far away that nothing is broken
 	for range 2 {
 		p.breakAt(far, cutAnswer)
-		if err := call(); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, call())
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

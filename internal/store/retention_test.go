@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 )
 
@@ -36,9 +35,7 @@ func (b *books) rollUp(t *testing.T, most int) (hours int) {
 	t.Helper()
 	for range 100 {
 		n, more, err := b.api.Retention.Prune(t.Context(), store.RetentionUsage, most)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		hours += n
 		if !more {
 			return hours
@@ -53,9 +50,7 @@ func (b *books) usageOf(t *testing.T) (all []any) {
 	t.Helper()
 	for _, by := range []store.UsageBy{store.ByTenantAndPlan, store.ByTenant, store.ByPlan, store.ByKey, store.ByDay} {
 		for row, err := range b.billing.Usage.Report(t.Context(), store.UsageQuery{From: oct, To: nov, By: by}) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			all = append(all, row)
 		}
 	}
@@ -63,9 +58,7 @@ func (b *books) usageOf(t *testing.T) (all []any) {
 		day.Busy = nil
 		all = append(all, tenant, day)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return append(all, b.lines(t, oct), b.verify(t, oct))
 }
 
@@ -81,12 +74,8 @@ func TestRollUp(t *testing.T) {
 		b.close(t, oct)
 		b.endPartition(t, nov)
 		before := b.usageOf(t)
-		if got := b.rollUp(t, most); got != 4 {
-			t.Errorf("batches of %d: %d hours were summed, want 4", most, got)
-		}
-		if diff := cmp.Diff(before, b.usageOf(t)); diff != "" {
-			t.Errorf("batches of %d (-before +after):\n%s", most, diff)
-		}
+		assert.Equal(t, b.rollUp(t, most), 4, "batches of", most, "hours were summed")
+		assert.DeepEqual(t, b.usageOf(t), before, "batches of", most, "-before +after")
 		if got := b.text(t, `select hours || ' ' || days || ' ' || admitted || ' ' || refused from usage_partitions where rolled_at is not null`); got != "4 3 52210 15" {
 			t.Errorf("batches of %d: %s", most, got)
 		}
@@ -120,9 +109,7 @@ func (b *books) wantByDay(t *testing.T) {
 		}
 	}
 	b.deliver(t, "s1", dec, used(pro, oct.Add(34*time.Hour), 1, 0))
-	if got := b.text(t, `select sum(admitted) from usage_late`); got != "1" {
-		t.Errorf("late usage of a month that is by day: %s", got)
-	}
+	assert.Equal(t, b.text(t, `select sum(admitted) from usage_late`), "1", "late usage of a month that is by day")
 }
 
 // TestRollUpIsLocked: while others read usage, the days are not put in the place of the hours, which are not read either. The month after
@@ -149,9 +136,7 @@ func TestRollUpIsLocked(t *testing.T) {
 	if got := b.text(t, `select count(run_at) from retention where kind = 'hourly_usage'`); got != "0" {
 		t.Error("the roll-up seems to have ended")
 	}
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, tx.Rollback())
 	prune(0, true, nil)
 	prune(0, false, nil)
 	if got := b.text(t, `select count(run_at) from retention where kind = 'hourly_usage'`); got != "1" {
@@ -167,13 +152,9 @@ func TestRollUpWaits(t *testing.T) {
 	b.endPartition(t, nov)
 	wantHours := func(what, waitsFor string) {
 		t.Helper()
-		if got := b.rollUp(t, 1000); got != 0 {
-			t.Errorf("%s: %d hours were summed", what, got)
-		}
+		assert.Equal(t, b.rollUp(t, 1000), 0, what, "hours were summed")
 		list, err := b.billing.Retention.List(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		for _, k := range list {
 			if k.Kind == store.RetentionUsage && (k.WaitsFor.Format("2006-01") != waitsFor || k.RunAt.IsZero()) {
 				t.Errorf("%s: %+v", what, k)
@@ -190,9 +171,7 @@ func TestRollUpWaits(t *testing.T) {
 	b.exec(t, `update retention set keep = least, begins_at = now() + interval '1 second' where kind = 'hourly_usage'`)
 	wantHours("too early", none)
 	b.exec(t, `update retention set begins_at = now()`)
-	if got := b.rollUp(t, 1000); got != 3 {
-		t.Errorf("at last: %d hours were summed, want 3", got)
-	}
+	assert.Equal(t, b.rollUp(t, 1000), 3, "at last hours were summed")
 }
 
 // TestRollUpProves: hours that are not those that were sealed stay, and so do hours of which the days have other sums.
@@ -218,9 +197,8 @@ func TestRollUpProves(t *testing.T) {
 			}
 		})
 	}
-	if _, _, err := b.api.Retention.Prune(t.Context(), store.RetentionUsage, 1000); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := b.api.Retention.Prune(t.Context(), store.RetentionUsage, 1000)
+	assert.NoError(t, err)
 	b.exec(t, `set session_replication_role = replica; update usage_hourly set admitted = admitted + 1 where assignment = 3`)
 	if _, _, err := b.api.Retention.Prune(t.Context(), store.RetentionUsage, 1000); err == nil || !strings.Contains(err.Error(), "sums") {
 		t.Errorf("hours that were changed after they were summed: %v", err)
@@ -257,15 +235,11 @@ func TestPruneKeys(t *testing.T) {
 	prune(store.RetentionKeys, 10, 0)
 	b.exec(t, `update retention set begins_at = now(), run_at = null`)
 	owner, err := store.Open(t.Context(), b.URL, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer owner.Close()
 	due, err := owner.Retention.Due(t.Context())
 	want := []store.Removed{{Kind: "audit"}, {Kind: "bans", Rows: 2}, {Kind: "ended_keys", Rows: 3}, {Kind: "failed_requests"}, {Kind: "hourly_usage"}}
-	if diff := cmp.Diff(want, due); err != nil || diff != "" {
-		t.Errorf("due: %v (-want +got)\n%s", err, diff)
-	}
+	assert.Result(t, due, err, want, "due")
 	prune(store.RetentionKeys, 1, 1)
 	prune(store.RetentionBans, 10, 2)
 	if got := b.text(t, `select count(run_at) from retention where kind = 'ended_keys'`); got != "0" {
@@ -278,9 +252,7 @@ func TestPruneKeys(t *testing.T) {
 	if got := b.text(t, `select string_agg(right(id, 2), ' ' order by id) from api_keys`); got != "01 02 12 14 15 16" {
 		t.Errorf("keys that are left: %s", got)
 	}
-	if got := b.text(t, `select removed from retention where kind = 'ended_keys'`); got != "3" {
-		t.Errorf("removed is %s", got)
-	}
+	assert.Equal(t, b.text(t, `select removed from retention where kind = 'ended_keys'`), "3", "removed")
 }
 
 // TestRetentionTakesTurns: a session that finds another one at work says so.
@@ -289,12 +261,9 @@ func TestRetentionTakesTurns(t *testing.T) {
 	b := newBooks(t)
 	tx := connect(t, b.URL).MustBegin()
 	tx.MustExec(`select retention_turn()`)
-	if _, _, err := b.api.Retention.Prune(t.Context(), store.RetentionBans, 1); !errors.Is(err, store.ErrRetentionBusy) {
-		t.Errorf("while another one works: %v", err)
-	}
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := b.api.Retention.Prune(t.Context(), store.RetentionBans, 1)
+	assert.ErrorIs(t, err, store.ErrRetentionBusy, "while another one works")
+	assert.NoError(t, tx.Rollback())
 	if _, _, err := b.api.Retention.Prune(t.Context(), store.RetentionBans, 1); err != nil {
 		t.Error(err)
 	}
@@ -304,9 +273,8 @@ func TestRetentionTakesTurns(t *testing.T) {
 func TestAddPartitions(t *testing.T) {
 	t.Parallel()
 	b := newBooks(t)
-	if made, err := b.api.Retention.AddPartitions(t.Context()); err != nil || made != 0 {
-		t.Errorf("nothing to make: %d, %v", made, err)
-	}
+	made, err := b.api.Retention.AddPartitions(t.Context())
+	assert.Result(t, made, err, 0, "nothing to make")
 	b.exec(t, `
 		do $$
 		declare
@@ -317,13 +285,10 @@ func TestAddPartitions(t *testing.T) {
 		  insert into usage_hourly (tenant_id, hour, key_id, assignment, version, admitted, refused)
 		  select 1, h, '`+acmeKey+`', 1, 1, 7, 0 from unnest(array[last.begins + interval '5 hours', '9999-12-31Z']) h;
 		end $$`)
-	if made, err := b.api.Retention.AddPartitions(t.Context()); err != nil || made != 1 {
-		t.Errorf("one is missing: %d, %v", made, err)
-	}
+	made, err = b.api.Retention.AddPartitions(t.Context())
+	assert.Result(t, made, err, 1, "one is missing")
 	if got := b.text(t, `select string_agg(extract(year from hour)::text, ' ') from usage_hourly_default`); got != "9999" {
 		t.Errorf("the default partition has the years %s", got)
 	}
-	if got := b.text(t, `select sum(admitted) from usage_hourly`); got != "14" {
-		t.Errorf("%s requests, want 14", got)
-	}
+	assert.Equal(t, b.text(t, `select sum(admitted) from usage_hourly`), "14", "requests")
 }

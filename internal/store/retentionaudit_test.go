@@ -1,12 +1,12 @@
 package store_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -15,9 +15,7 @@ func (o office) entry(t *testing.T, year string) {
 	t.Helper()
 	// The trigger writes the present instant, so the chain is computed anew.
 	o.exec(t, `insert into audit_entries (claimed_actor, action, subject) values ('jo', 'x.y', '`+year+`')`)
-	if err := storetest.RewriteAudit(t.Context(), o.URL, `if e.action = 'x.y' then e.at := (e.subject || '-06-15Z')::timestamptz; end if`); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, storetest.RewriteAudit(t.Context(), o.URL, `if e.action = 'x.y' then e.at := (e.subject || '-06-15Z')::timestamptz; end if`))
 }
 
 // agedTrail has three partitions: of 2010, of 2015, and one for new entries with one of 2020.
@@ -99,19 +97,14 @@ func TestRemoveAuditGivesWay(t *testing.T) {
 	o.exec(t, `update retention set begins_at = now(), keep = now() - '2014-01-01Z' where kind = 'audit'`)
 	owner := storetest.Open(t, o.URL, store.Options{})
 	reader, err := o.owner.Beginx()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer func() { _ = reader.Rollback() }()
 	reader.MustExec(`select from audit_entries`)
-	if _, err := owner.Retention.RemoveAudit(t.Context(), jo); !errors.Is(err, store.ErrAuditBusy) {
-		t.Errorf("with a reader: %v", err)
-	}
+	_, err = owner.Retention.RemoveAudit(t.Context(), jo)
+	assert.ErrorIs(t, err, store.ErrAuditBusy, "with a reader")
 	o.exec(t, `insert into audit_entries (claimed_actor, action, subject) values ('jo', 'x.y', 'z')`)
 	o.wantIntact(t, 5)
-	if err := reader.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, reader.Rollback())
 	if got, err := owner.Retention.RemoveAudit(t.Context(), jo); err != nil || got.Entries != 2 {
 		t.Errorf("without a reader: %+v, %v", got, err)
 	}

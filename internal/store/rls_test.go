@@ -9,6 +9,7 @@ import (
 	"github.com/lib/pq/pqerror"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/test/assert"
 )
 
 // Row-level security holds for all that tenants own, even where a filter was forgotten: without a tenant no row is seen,
@@ -17,13 +18,11 @@ func TestRowLevelSecurityOfEveryTable(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	for _, tenant := range []int64{s.a.ID, s.b.ID} {
-		if _, _, err := once(t.Context(), s.Idempotency, tenant, adding(request("k", "Rex"), "Rex")); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := once(t.Context(), s.Idempotency, tenant, adding(request("k", "Rex"), "Rex"))
+		assert.NoError(t, err)
 		pet := s.pets(t, tenant)[0]
-		if _, err := s.Orders.PlaceOrder(t.Context(), tenant, catalog.NewOrder{PetID: pet.ID, Quantity: 1}); err != nil {
-			t.Fatal(err)
-		}
+		_, err = s.Orders.PlaceOrder(t.Context(), tenant, catalog.NewOrder{PetID: pet.ID, Quantity: 1})
+		assert.NoError(t, err)
 	}
 	api := connect(t, s.APIURL)
 	api.SetMaxOpenConns(1) // so that each query meets what the last one left behind
@@ -46,9 +45,7 @@ func TestRowLevelSecurityOfEveryTable(t *testing.T) {
 		}
 		seen := func(tx *sqlx.Tx) (tenants []int64) {
 			t.Helper()
-			if err := tx.Select(&tenants, `select tenant_id from `+table); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, tx.Select(&tenants, `select tenant_id from `+table))
 			return tenants
 		}
 		for _, tenant := range []int64{s.a.ID, s.b.ID} {
@@ -65,10 +62,9 @@ func TestRowLevelSecurityOfEveryTable(t *testing.T) {
 		}
 		within(s.a.ID, func(tx *sqlx.Tx) {
 			changed := tx.MustExec(`update `+table+` set status = status where tenant_id = $1`, s.b.ID)
-			if n, err := changed.RowsAffected(); err != nil || n != 0 {
-				t.Errorf("%s: %d rows of another tenant are changed, %v", table, n, err)
-			}
-			_, err := tx.Exec(insert, s.b.ID)
+			n, err := changed.RowsAffected()
+			assert.Result(t, n, err, 0, table, "rows of another tenant are changed")
+			_, err = tx.Exec(insert, s.b.ID)
 			if pq.As(err, pqerror.InsufficientPrivilege) == nil {
 				t.Errorf("%s: a row for another tenant: %v, want refusal", table, err)
 			}
@@ -83,14 +79,10 @@ func TestTenantTablesAreAlike(t *testing.T) {
 	var open []string
 	s.rows(t, &open, `select relname from pg_class
 		where relname in ('pets', 'orders', 'idempotency_keys') and not (relrowsecurity and relforcerowsecurity)`)
-	if len(open) > 0 {
-		t.Errorf("without row-level security: %v", open)
-	}
+	assert.True(t, len(open) == 0, "without row-level security", open)
 	var otherwise []string
 	s.rows(t, &otherwise, `select i.indexrelid::regclass::text from pg_index i
 		join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
 		where i.indrelid in ('pets'::regclass, 'orders'::regclass, 'idempotency_keys'::regclass) and a.attname <> 'tenant_id'`)
-	if len(otherwise) > 0 {
-		t.Errorf("indexes that do not begin with the tenant: %v", otherwise)
-	}
+	assert.True(t, len(otherwise) == 0, "indexes that do not begin with the tenant", otherwise)
 }

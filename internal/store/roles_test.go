@@ -7,6 +7,7 @@ import (
 	"github.com/lib/pq"
 	"github.com/lib/pq/pqerror"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -221,11 +222,10 @@ func TestLimitScopesExist(t *testing.T) {
 	db := newDatabase(t)
 	populate(t, db)
 	db.exec(t, `select test_key(test_tenant('zoo', 'free'), 'other')`)
-	if _, err := connect(t, db.APIURL).ExecContext(t.Context(), `
+	_, err := connect(t, db.APIURL).ExecContext(t.Context(), `
 		insert into limit_states (tenant_id, scope)
-		values (2, ''), (1, 'x'), (1, 'key_00000000000other'), (2, 'key_00000000000other'), (1, 'key_0000000000000001')`); err != nil {
-		t.Fatal(err)
-	}
+		values (2, ''), (1, 'x'), (1, 'key_00000000000other'), (2, 'key_00000000000other'), (1, 'key_0000000000000001')`)
+	assert.NoError(t, err)
 	if got := db.text(t, `select string_agg(tenant_id || scope, ' ' order by tenant_id, scope) from limit_states`); got != "1 1key_0000000000000001 2 2key_00000000000other" {
 		t.Errorf("limits of %q", got)
 	}
@@ -251,7 +251,5 @@ func TestOthersMayNotConnect(t *testing.T) {
 	t.Parallel()
 	other := connect(t, storetest.As(t, newDatabase(t).URL, storetest.OtherLogin))
 	err := other.PingContext(t.Context())
-	if pq.As(err, pqerror.InsufficientPrivilege) == nil {
-		t.Errorf("a login without a role: %v", err)
-	}
+	assert.True(t, pq.As(err, pqerror.InsufficientPrivilege) != nil, "a login without a role", err)
 }

@@ -5,11 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 )
 
 func TestRotateKey(t *testing.T) {
@@ -19,31 +18,21 @@ func TestRotateKey(t *testing.T) {
 	before, oldToken, err := o.service().Issue(t.Context(), jo, keys.Request{
 		Tenant: "acme", Name: "ci", Environment: keys.Test, PerMinute: 50,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	all := o.everything(t)
-	if _, _, _, err := o.service().Rotate(t.Context(), dry, before.ID, keys.Rotation{GracePeriod: time.Hour}); err != nil {
-		t.Fatal(err)
-	}
-	if all != o.everything(t) {
-		t.Error("a dry run left something behind")
-	}
+	_, _, _, err = o.service().Rotate(t.Context(), dry, before.ID, keys.Rotation{GracePeriod: time.Hour})
+	assert.NoError(t, err)
+	assert.DeepEqual(t, o.everything(t), all, "a dry run left something behind")
 
 	old, issued, token, err := o.service().Rotate(t.Context(), jo, before.ID, keys.Rotation{GracePeriod: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	wantOld, wantNew := before, before
 	wantOld.ExpiresAt, wantOld.ReplacedBy = noon.Add(time.Hour), issued.ID
 	wantNew.ID, wantNew.Last4 = issued.ID, token.Last4()
-	if diff := cmp.Diff([]keys.Key{wantOld, wantNew}, []keys.Key{old, issued}); diff != "" {
-		t.Errorf("rotated (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, []keys.Key{old, issued}, []keys.Key{wantOld, wantNew}, "rotated")
 	for text, want := range map[string]keys.Key{oldToken.Reveal(): wantOld, token.Reveal(): wantNew} {
-		if found, err := o.service().Identify(t.Context(), text); err != nil || found != want {
-			t.Errorf("found %+v, want %+v; %v", found, want, err)
-		}
+		found, err := o.service().Identify(t.Context(), text)
+		assert.Result(t, found, err, want, "found")
 	}
 	entries, err := store.Collect(o.Audit.List(t.Context(), store.AuditFilter{Limit: 2}))
 	if err != nil || len(entries) != 2 || entries[0].Action != "key.issue" || entries[0].Subject != issued.ID ||
@@ -61,9 +50,8 @@ func TestRotateKey(t *testing.T) {
 	if _, _, _, err = o.service().Rotate(t.Context(), jo, old.ID, keys.Rotation{}); !errors.Is(err, keys.ErrKeyExpired) {
 		t.Errorf("an expired key: %v", err)
 	}
-	if _, err := o.service().Revoke(t.Context(), jo, old.ID); err != nil {
-		t.Fatal(err)
-	}
+	_, err = o.service().Revoke(t.Context(), jo, old.ID)
+	assert.NoError(t, err)
 	if _, _, _, err = o.service().Rotate(t.Context(), jo, old.ID, keys.Rotation{}); !errors.Is(err, keys.ErrKeyRevoked) {
 		t.Errorf("a revoked key: %v", err)
 	}
@@ -82,12 +70,9 @@ func TestRotateWithTheFullNumber(t *testing.T) {
 		key, _ = o.issue(t, "acme")
 	}
 	all := o.everything(t)
-	if _, _, _, err := o.service().Rotate(t.Context(), jo, key.ID, keys.Rotation{GracePeriod: time.Hour}); !errors.Is(err, keys.ErrTooManyKeys) {
-		t.Errorf("an eleventh: %v", err)
-	}
-	if all != o.everything(t) {
-		t.Error("a refused rotation left something behind")
-	}
+	_, _, _, err := o.service().Rotate(t.Context(), jo, key.ID, keys.Rotation{GracePeriod: time.Hour})
+	assert.ErrorIs(t, err, keys.ErrTooManyKeys, "an eleventh")
+	assert.DeepEqual(t, o.everything(t), all, "a refused rotation left something behind")
 	if _, _, _, err := o.service().Rotate(t.Context(), jo, key.ID, keys.Rotation{}); err != nil {
 		t.Error(err)
 	}
@@ -100,22 +85,16 @@ func TestRotateBannedKey(t *testing.T) {
 	o.tenant(t, "acme", plans.Pro)
 	key, _ := o.issue(t, "acme")
 	long, err := o.Bans.Place(t.Context(), jo, store.NewBan{KeyID: key.ID, Length: 2 * time.Hour, Reason: "abuse"}, noon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	old, issued, _, err := o.service().Rotate(t.Context(), jo, key.ID, keys.Rotation{GracePeriod: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	bans, err := store.Collect(o.Bans.List(t.Context(), store.BanFilter{KeyID: issued.ID, Limit: 9}, noon))
 	if err != nil || len(bans) != 1 {
 		t.Fatalf("the new key has %d bans, error %v", len(bans), err)
 	}
 	want := long
 	want.ID, want.KeyID = bans[0].ID, issued.ID
-	if diff := cmp.Diff(want, bans[0]); diff != "" {
-		t.Errorf("ban of the new key (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, bans[0], want, "ban of the new key")
 	if r := o.last(t); r.Action != "ban.place" || r.Subject != issued.ID || r.After["source"] != "staff" {
 		t.Errorf("remembered %+v", r)
 	}
@@ -124,9 +103,8 @@ func TestRotateBannedKey(t *testing.T) {
 	}
 
 	// A ban that is over is not carried.
-	if _, err := o.Bans.Lift(t.Context(), jo, issued.ID, noon); err != nil {
-		t.Fatal(err)
-	}
+	_, err = o.Bans.Lift(t.Context(), jo, issued.ID, noon)
+	assert.NoError(t, err)
 	if _, issued, _, err = o.service().Rotate(t.Context(), jo, issued.ID, keys.Rotation{}); err != nil {
 		t.Fatal(err)
 	}

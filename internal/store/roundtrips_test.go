@@ -8,6 +8,7 @@ import (
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/usage"
 )
@@ -70,8 +71,6 @@ func TestRoundTrips(t *testing.T) {
 			return nil
 		},
 	} {
-		if n := proxy.count(t, call); n != 1 {
-			t.Errorf("%s takes %d round trips, want 1", name, n)
-		}
+		assert.Equal(t, proxy.count(t, call), 1, name, "takes round trips")
 	}
 }

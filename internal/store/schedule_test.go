@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -18,9 +17,7 @@ import (
 func (o office) planned(t *testing.T, tenantID int64) (lines []string) {
 	t.Helper()
 	periods, err := o.Tenants.Periods(t.Context(), tenantID, time.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, p := range periods {
 		lines = append(lines, fmt.Sprintf("%s %s %s %d/%d", p.From.Format("02 15:04"), p.Kind, p.Plan, p.Quota.PerMinute, p.Quota.PerDay))
 	}
@@ -34,9 +31,7 @@ func (o office) assign(t *testing.T, n store.NewAssignment) store.PlanChange {
 		n.Kind = plans.Assigned
 	}
 	done, err := o.Timelines.Assign(t.Context(), jo, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return done
 }
 
@@ -62,13 +57,9 @@ func TestAssignmentsAreStoredAsDerived(t *testing.T) {
 		"20 12:00 assign pro 300/10000", "21 12:00 assign business 1000/100000", "22 12:00 boost business 5000/100000",
 		"23 12:00 end business 1000/100000", "29 12:00 end free 60/1000",
 	}
-	if diff := cmp.Diff(all, o.planned(t, acme.ID)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, o.planned(t, acme.ID), all)
 	bought := o.assign(t, store.NewAssignment{Plan: plans.Pro, From: noon.AddDate(0, 0, 4)})
-	if diff := cmp.Diff(append(all[:4:4], "24 12:00 assign pro 300/10000"), o.planned(t, acme.ID)); diff != "" {
-		t.Errorf("bought (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, o.planned(t, acme.ID), append(all[:4:4], "24 12:00 assign pro 300/10000"), "bought")
 	for _, step := range []struct {
 		id   int64
 		want []string
@@ -77,12 +68,9 @@ func TestAssignmentsAreStoredAsDerived(t *testing.T) {
 		{boost.Assignment.ID, []string{all[0], all[1], all[4]}},
 		{trial.Assignment.ID, all[:1]},
 	} {
-		if _, err := o.Timelines.Unschedule(t.Context(), jo, step.id); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(step.want, o.planned(t, acme.ID)); diff != "" {
-			t.Errorf("unscheduled %d (-want +got):\n%s", step.id, diff)
-		}
+		_, err := o.Timelines.Unschedule(t.Context(), jo, step.id)
+		assert.NoError(t, err)
+		assert.DeepEqual(t, o.planned(t, acme.ID), step.want, "unscheduled", step.id)
 	}
 }
 
@@ -95,34 +83,26 @@ func TestBoostsHaveTheNumbersOfBefore(t *testing.T) {
 	}
 	outer := o.assign(t, boost(1, 9, plans.Quota{PerMinute: 2000}))
 	removed := o.assign(t, boost(2, 3, plans.Quota{PerDay: 50_000}))
-	if _, err := o.Timelines.Unschedule(t.Context(), jo, removed.Assignment.ID); err != nil {
-		t.Fatal(err)
-	}
+	_, err := o.Timelines.Unschedule(t.Context(), jo, removed.Assignment.ID)
+	assert.NoError(t, err)
 	entries, err := store.Collect(o.Audit.List(t.Context(), store.AuditFilter{Limit: 1}))
 	if err == nil {
 		_, err = o.Undos.Do(t.Context(), jo, []int64{entries[0].Number}, noon)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	o.assign(t, boost(4, 5, plans.Quota{PerMinute: 3000}))
 	want := []string{
 		"20 12:00 assign pro 300/10000", "21 12:00 boost pro 2000/10000", "22 12:00 boost pro 2000/50000", "23 12:00 end pro 2000/10000",
 		"24 12:00 boost pro 3000/10000", "25 12:00 end pro 2000/10000", "29 12:00 end pro 300/10000",
 	}
-	if diff := cmp.Diff(want, o.planned(t, acme.ID)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if _, err := o.Timelines.Unschedule(t.Context(), jo, outer.Assignment.ID); err != nil {
-		t.Fatal(err)
-	}
+	assert.DeepEqual(t, o.planned(t, acme.ID), want)
+	_, err = o.Timelines.Unschedule(t.Context(), jo, outer.Assignment.ID)
+	assert.NoError(t, err)
 	o.assign(t, store.NewAssignment{Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 70, PerDay: 700}})
 	want = []string{
 		"22 12:00 boost enterprise 70/50000", "23 12:00 end enterprise 70/700", "24 12:00 boost enterprise 3000/700", "25 12:00 end enterprise 70/700",
 	}
-	if diff := cmp.Diff(want, o.planned(t, acme.ID)[2:]); diff != "" {
-		t.Errorf("after another plan was agreed (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, o.planned(t, acme.ID)[2:], want, "after another plan was agreed")
 }
 
 // TestTheLatestVersionWhenItBegins: a plan that is scheduled has the numbers that it has then, and what comes back those of before.
@@ -137,9 +117,7 @@ func TestTheLatestVersionWhenItBegins(t *testing.T) {
 		"20 12:00 assign pro 300/10000", "23 12:00 assign free 60/1000", "24 12:00 end pro 300/10000",
 		"25 12:00 assign pro 400/20000", "26 12:00 boost pro 400/90000", "27 12:00 end pro 400/20000",
 	}
-	if diff := cmp.Diff(want, o.planned(t, acme.ID)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, o.planned(t, acme.ID), want)
 }
 
 // TestChangesOfOneTenantAtOnce: of many that want the same instant one gets it, and there is one assignment at each instant.
@@ -175,13 +153,9 @@ func TestChangesOfOneTenantAtOnce(t *testing.T) {
 		}
 	}
 	periods, err := o.Tenants.Periods(t.Context(), acme.ID, time.Time{})
-	if err != nil || made != 1 {
-		t.Errorf("%d were made for the same instant, %v", made, err)
-	}
+	assert.Result(t, made, err, 1, "were made for the same instant")
 	for i, p := range periods[1:] {
-		if !p.From.Equal(periods[i].To) {
-			t.Errorf("a gap or an overlap: %+v", periods)
-		}
+		assert.True(t, p.From.Equal(periods[i].To), "a gap or an overlap", periods)
 	}
 	if last := periods[len(periods)-1]; last.Plan != plans.Business || !last.To.IsZero() || last.Kind != plans.End {
 		t.Errorf("at last: %+v", last)
@@ -195,18 +169,15 @@ func TestWhatHasBegunIsNotUnscheduled(t *testing.T) {
 	o.exec(t, `create or replace function past_until() returns timestamptz language sql stable as 'select now()'`)
 	acme := o.tenantNow(t)
 	soon := o.assign(t, store.NewAssignment{Plan: plans.Business, From: time.Now().Add(plans.UnscheduleMargin + 500*time.Millisecond)})
-	if _, err := o.Timelines.Assign(t.Context(), jo, store.NewAssignment{
+	_, err := o.Timelines.Assign(t.Context(), jo, store.NewAssignment{
 		Tenant: "acme", Kind: plans.Assigned, Plan: plans.Free, From: time.Now().Add(-time.Minute),
-	}); !errors.Is(err, plans.ErrInPast) {
-		t.Errorf("in the past: %v", err)
-	}
+	})
+	assert.ErrorIs(t, err, plans.ErrInPast, "in the past")
 	time.Sleep(time.Second) // until less than the margin is left
-	if _, err := o.Timelines.Unschedule(t.Context(), jo, soon.Assignment.ID); !errors.Is(err, plans.ErrAssignmentBegins) {
-		t.Errorf("within two seconds of its beginning: %v", err)
-	}
-	if _, err := o.Timelines.Unschedule(t.Context(), jo, acme.Assignment); !errors.Is(err, plans.ErrAssignmentBegun) {
-		t.Errorf("of what has begun: %v", err)
-	}
+	_, err = o.Timelines.Unschedule(t.Context(), jo, soon.Assignment.ID)
+	assert.ErrorIs(t, err, plans.ErrAssignmentBegins, "within two seconds of its beginning")
+	_, err = o.Timelines.Unschedule(t.Context(), jo, acme.Assignment)
+	assert.ErrorIs(t, err, plans.ErrAssignmentBegun, "of what has begun")
 	trial := o.assign(t, store.NewAssignment{Plan: plans.Pro, From: time.Now().Add(time.Hour), Until: at(time.Now().Add(2 * time.Hour))})
 	if _, err := o.Timelines.Unschedule(t.Context(), jo, trial.Added[1].ID); err != nil {
 		t.Errorf("the end of what comes: %v", err)
@@ -219,8 +190,6 @@ func TestWhatHasBegunIsNotUnscheduled(t *testing.T) {
 func (o office) tenantNow(t *testing.T) plans.Tenant {
 	t.Helper()
 	acme, err := o.Tenants.Create(t.Context(), jo, store.NewTenant{Name: "acme", Plan: plans.Pro}, time.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return acme
 }

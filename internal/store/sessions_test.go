@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -18,20 +19,15 @@ func TestSessionsAreTheSameForAllLogins(t *testing.T) {
 		"owner": storetest.Open(t, server.URL, store.Options{}), "server": storetest.Open(t, server.APIURL, store.Options{AsAPI: true}),
 		"support": storetest.Open(t, server.SupportURL, store.Options{}), "billing": storetest.Open(t, server.BillingURL, store.Options{}),
 	}
-	if _, err := connect(t, server.URL).Connx(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	_, err := connect(t, server.URL).Connx(t.Context())
+	assert.NoError(t, err)
 	// The sessions that prepared the server may not have ended yet, and others begin with the first query.
 	for end := time.Now().Add(longTimeout); !cmp.Equal(want, got) && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		for login, db := range logins {
 			s, err := db.Operation.Sessions(t.Context())
-			if err != nil {
-				t.Fatalf("%s: %v", login, err)
-			}
+			assert.NoError(t, err, login)
 			got[login] = s.Open
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("open sessions (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, got, want, "open sessions")
 }

@@ -9,6 +9,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -36,18 +37,14 @@ func newOffice(t *testing.T) office {
 func (o office) tenant(t *testing.T, name, plan string) plans.Tenant {
 	t.Helper()
 	tenant, err := o.Tenants.Create(t.Context(), jo, store.NewTenant{Name: name, Plan: plan}, noon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return tenant
 }
 
 func (o office) issue(t *testing.T, tenant string) (keys.Key, keys.Token) {
 	t.Helper()
 	key, token, err := o.service().Issue(t.Context(), jo, issueRequest(tenant))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return key, token
 }
 
@@ -69,9 +66,7 @@ func (o office) last(t *testing.T) remembered {
 		if len(*text) == 0 {
 			continue
 		}
-		if err := json.Unmarshal(*text, record); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, json.Unmarshal(*text, record))
 	}
 	return r
 }

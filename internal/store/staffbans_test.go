@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -10,14 +9,13 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 )
 
 func (o office) ban(t *testing.T, keyID string, length time.Duration, at time.Time) keys.Ban {
 	t.Helper()
 	ban, err := o.Bans.Place(t.Context(), jo, store.NewBan{KeyID: keyID, Length: length, Reason: "scraping"}, at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return ban
 }
 
@@ -31,9 +29,7 @@ func TestPlaceAndLiftBan(t *testing.T) {
 		ID: placed.ID, TenantID: acme.ID, TenantName: "acme", KeyID: key.ID, Source: keys.ByStaff, Reason: "scraping",
 		StartsAt: noon, EndsAt: noon.Add(time.Hour),
 	}
-	if diff := cmp.Diff(want, placed); diff != "" {
-		t.Errorf("placed (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, placed, want, "placed")
 	record := map[string]any{
 		"key_id": key.ID, "source": "staff", "redacted": []any{"reason"},
 		"starts_at": "2026-11-20T12:00:00Z", "ends_at": "2026-11-20T13:00:00Z",
@@ -41,9 +37,7 @@ func TestPlaceAndLiftBan(t *testing.T) {
 	entry := remembered{
 		ClaimedActor: "jo@support-3", Action: "ban.place", Tenant: "acme", Subject: key.ID, Reason: "because", After: record,
 	}
-	if diff := cmp.Diff(entry, o.last(t)); diff != "" {
-		t.Errorf("remembered (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, o.last(t), entry, "remembered")
 
 	// A shorter one takes its place: the earlier is lifted, and remembered as what was before.
 	minute := noon.Add(time.Minute)
@@ -55,9 +49,7 @@ func TestPlaceAndLiftBan(t *testing.T) {
 	placed.LiftedAt = minute
 	for at, want := range map[time.Time][]keys.Ban{minute: {shorter}, shorter.EndsAt: {}} {
 		got, err := store.Collect(o.Bans.List(t.Context(), store.BanFilter{KeyID: key.ID}, at))
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Errorf("in force at %v (-want +got):\n%s%v", at, diff, err)
-		}
+		assert.Result(t, got, err, want, "in force at", at)
 	}
 	if all, err := store.Collect(o.Bans.List(t.Context(), store.BanFilter{Past: true}, minute)); err != nil || !cmp.Equal([]keys.Ban{shorter, placed}, all) {
 		t.Errorf("all: %+v, %v", all, err)
@@ -65,15 +57,12 @@ func TestPlaceAndLiftBan(t *testing.T) {
 
 	shorter.LiftedAt = minute
 	lifted, err := o.Bans.Lift(t.Context(), jo, key.ID, minute)
-	if diff := cmp.Diff(shorter, lifted); diff != "" || err != nil {
-		t.Errorf("lifted (-want +got):\n%s%v", diff, err)
-	}
+	assert.Result(t, lifted, err, shorter, "lifted")
 	if got := o.last(t); got.Action != "ban.lift" || got.After["lifted_at"] != "2026-11-20T12:01:00Z" {
 		t.Errorf("remembered %+v", got)
 	}
-	if _, err := o.Bans.Lift(t.Context(), jo, key.ID, minute); !errors.Is(err, keys.ErrBanNotFound) {
-		t.Errorf("lift again: %v", err)
-	}
+	_, err = o.Bans.Lift(t.Context(), jo, key.ID, minute)
+	assert.ErrorIs(t, err, keys.ErrBanNotFound, "lift again")
 }
 
 func TestLiftBanEndsAllInForce(t *testing.T) {
@@ -91,9 +80,8 @@ func TestLiftBanEndsAllInForce(t *testing.T) {
 	if err != nil || !lifted.EndsAt.Equal(noon.Add(time.Hour)) {
 		t.Errorf("lifted %+v, %v", lifted, err)
 	}
-	if left, err := store.Collect(o.Bans.List(t.Context(), store.BanFilter{Limit: 9}, noon)); len(left) != 0 || err != nil {
-		t.Errorf("left in force: %+v, %v", left, err)
-	}
+	left, err := store.Collect(o.Bans.List(t.Context(), store.BanFilter{Limit: 9}, noon))
+	assert.Result(t, len(left), err, 0, "left in force")
 }
 
 func TestBansNotFound(t *testing.T) {
@@ -101,9 +89,8 @@ func TestBansNotFound(t *testing.T) {
 	o := newOffice(t)
 	o.tenant(t, "acme", plans.Pro)
 	key, _ := o.issue(t, "acme")
-	if _, err := o.service().Revoke(t.Context(), jo, key.ID); err != nil {
-		t.Fatal(err)
-	}
+	_, err := o.service().Revoke(t.Context(), jo, key.ID)
+	assert.NoError(t, err)
 	place := func(id string) error {
 		return errorOf(o.Bans.Place(t.Context(), jo, store.NewBan{KeyID: id, Length: time.Hour, Reason: "x"}, noon))
 	}
@@ -114,8 +101,6 @@ func TestBansNotFound(t *testing.T) {
 		"lift none":              {errorOf(o.Bans.Lift(t.Context(), jo, key.ID, noon)), keys.ErrBanNotFound},
 		"list of nobody":         {errorOf(store.Collect(o.Bans.List(t.Context(), store.BanFilter{Tenant: "x", Limit: 1}, noon))), plans.ErrTenantNotFound},
 	} {
-		if !errors.Is(test.got, test.want) {
-			t.Errorf("%s: %v, want %v", name, test.got, test.want)
-		}
+		assert.ErrorIs(t, test.got, test.want, name)
 	}
 }

@@ -5,12 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 )
 
 // staffChanges is an office with a tenant and its keys, and all that staff can change there.
@@ -63,9 +62,7 @@ func (s staffChanges) check(t *testing.T, by audit.By, ok func(error) bool) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if diff := cmp.Diff(before, s.everything(t)); diff != "" {
-		t.Errorf("the database changed:\n%s", diff)
-	}
+	assert.DeepEqual(t, s.everything(t), before, "the database changed")
 }
 
 func TestDryRunsLeaveNothing(t *testing.T) {

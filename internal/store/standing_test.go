@@ -4,9 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 )
 
 func TestUsageOfKey(t *testing.T) {
@@ -23,9 +22,7 @@ func TestUsageOfKey(t *testing.T) {
 	}
 	got, err := db.staff.Usage.OfKey(t.Context(), a.TenantID, a.ID, noon, noon.Add(2*time.Hour))
 	want := store.KeyUsage{Admitted: 3, Refused: 6, TenantAdmitted: 13, TenantRefused: 26}
-	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("(-want +got):\n%s%v", diff, err)
-	}
+	assert.Result(t, got, err, want)
 	if got, err := db.staff.Usage.OfKey(t.Context(), a.TenantID, a.ID, noon.Add(50*time.Hour), noon.Add(60*time.Hour)); err != nil || got != (store.KeyUsage{}) {
 		t.Errorf("of hours without any: %+v, %v", got, err)
 	}

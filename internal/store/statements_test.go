@@ -9,6 +9,7 @@ import (
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -20,9 +21,7 @@ func TestMigrationUnderLoad(t *testing.T) {
 	s.DB = storetest.Open(t, s.APIURL, store.Options{AsAPI: true, Timeout: longTimeout})
 	rex := s.add(t, s.a, "Rex")[0]
 	order, err := s.Orders.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: rex.ID, Quantity: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	calls := map[string]func(context.Context) error{
 		"list": func(ctx context.Context) error {
 			pets, _, err := s.Pets.ListPets(ctx, s.a.ID, catalog.Page{Limit: 20})

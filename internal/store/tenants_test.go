@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 )
 
 func TestCreateTenant(t *testing.T) {
@@ -48,9 +48,7 @@ func TestCreateTenant(t *testing.T) {
 		{new: store.NewTenant{Name: strings.Repeat("a", 64), Plan: plans.Pro}, err: plans.ErrTenantName},
 	} {
 		got, err := o.Tenants.Create(t.Context(), jo, test.new, noon)
-		if !errors.Is(err, test.err) {
-			t.Errorf("%+v: error %v, want %v", test.new, err, test.err)
-		}
+		assert.ErrorIs(t, err, test.err, test.new, "error")
 		if diff := cmp.Diff(test.want, got, cmpopts.IgnoreFields(plans.Tenant{}, "Kind", "ID", "Assignment", "Version")); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", test.new, diff)
 		}
@@ -66,9 +64,7 @@ func TestCreateTenant(t *testing.T) {
 		t.Errorf("the first two: %+v, %v", list, err)
 	}
 	names, err := o.Tenants.Names(t.Context(), "a", 10)
-	if diff := cmp.Diff([]string{"acme"}, names); diff != "" || err != nil {
-		t.Errorf("names: %s, %v", diff, err)
-	}
+	assert.Result(t, names, err, []string{"acme"}, "names")
 }
 
 func TestOneOfManyTenantsOfANameIsCreated(t *testing.T) {
@@ -83,32 +79,24 @@ func TestSuspendAndResume(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	acme := o.tenant(t, "acme", plans.Pro)
-	if _, err := o.Tenants.Resume(t.Context(), jo, "acme"); !errors.Is(err, plans.ErrTenantNotSuspended) {
-		t.Errorf("resume in good standing: %v", err)
-	}
+	_, err := o.Tenants.Resume(t.Context(), jo, "acme")
+	assert.ErrorIs(t, err, plans.ErrTenantNotSuspended, "resume in good standing")
 	suspended, err := o.Tenants.Suspend(t.Context(), jo, "acme", noon)
 	want := acme
 	want.SuspendedAt = noon
-	if diff := cmp.Diff(want, suspended); diff != "" || err != nil {
-		t.Errorf("suspended (-want +got):\n%s%v", diff, err)
-	}
+	assert.Result(t, suspended, err, want, "suspended")
 	record := map[string]any{"plan": "pro", "per_minute": 300.0, "per_day": 10000.0}
-	if diff := cmp.Diff(remembered{
+	assert.DeepEqual(t, o.last(t), remembered{
 		ClaimedActor: "jo@support-3", Action: "tenant.suspend", Tenant: "acme", Subject: audit.TenantSubject(acme.ID), Reason: "because",
 		Before: record,
 		After: map[string]any{
 			"plan": "pro", "per_minute": 300.0, "per_day": 10000.0, "suspended_at": "2026-11-20T12:00:00Z",
 		},
-	}, o.last(t)); diff != "" {
-		t.Errorf("remembered (-want +got):\n%s", diff)
-	}
-	if _, err := o.Tenants.Suspend(t.Context(), jo, "acme", noon); !errors.Is(err, plans.ErrTenantSuspended) {
-		t.Errorf("suspend again: %v", err)
-	}
+	}, "remembered")
+	_, err = o.Tenants.Suspend(t.Context(), jo, "acme", noon)
+	assert.ErrorIs(t, err, plans.ErrTenantSuspended, "suspend again")
 	resumed, err := o.Tenants.Resume(t.Context(), jo, "acme")
-	if diff := cmp.Diff(acme, resumed); diff != "" || err != nil {
-		t.Errorf("resumed (-want +got):\n%s%v", diff, err)
-	}
+	assert.Result(t, resumed, err, acme, "resumed")
 	if _, err := o.Tenants.Suspend(t.Context(), jo, "acme", time.Time{}); err != nil {
 		t.Errorf("suspend from now on: %v", err)
 	}
@@ -120,9 +108,7 @@ func TestSuspendAndResume(t *testing.T) {
 		"resume":  errorOf(o.Tenants.Resume(t.Context(), jo, "nobody")),
 		"get":     errorOf(o.Tenants.Get(t.Context(), "nobody")),
 	} {
-		if !errors.Is(change, plans.ErrTenantNotFound) {
-			t.Errorf("%s nobody: %v", name, change)
-		}
+		assert.ErrorIs(t, change, plans.ErrTenantNotFound, name, "nobody")
 	}
 }
 
@@ -136,13 +122,9 @@ func TestOneRuleForTheQuota(t *testing.T) {
 	_, token := o.issue(t, "acme")
 	o.exec(t, `insert into tenant_plans (tenant_id, plan, kind, valid_from, per_minute, per_day) values (1, 'pro', 'boost', $1::timestamptz + interval '1 microsecond', 7, 8)`, noon)
 	seen, err := o.Tenants.Get(t.Context(), "acme")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	caller, err := o.api.Keys.Caller(t.Context(), token.Digest(), december)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	want := plans.Quota{PerMinute: 7, PerDay: 8}
 	if diff := cmp.Diff([]plans.Quota{want, want}, []plans.Quota{seen.Quota, caller.Tenant.Quota}); diff != "" {
 		t.Errorf("the quota that staff see and the one that binds (-want +got):\n%s", diff)

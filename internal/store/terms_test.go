@@ -12,15 +12,14 @@ import (
 
 	"petstore.example/internal/cluster"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/wait"
 )
 
 func renew(t *testing.T, db *store.DB, hb cluster.Heartbeat) cluster.State {
 	t.Helper()
 	s, err := db.Cluster.Renew(t.Context(), hb)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return s
 }
 
@@ -66,18 +65,14 @@ func TestRenew(t *testing.T) {
 			t.Errorf("%+v (-want +got)\n%s", hb, diff)
 		}
 	}
-	if next.Number <= number {
-		t.Errorf("term %d follows %d", next.Number, number)
-	}
+	assert.True(t, next.Number > number, "term", next.Number, "follows", number)
 	want := cluster.State{Term: next, Active: true, Now: begin, Servers: []cluster.Server{
 		{ID: "a", Seen: begin, Redis: "r", Acked: next.Number, Lease: cluster.Lease}, {ID: "b", Seen: begin, Redis: "r", Lease: cluster.Lease}, gone}}
 	if diff := cmp.Diff(want, renew(t, db.api, cluster.Heartbeat{ServerID: "b", Redis: "r", Lease: cluster.Lease, Sequence: 1}), same); diff != "" {
 		t.Errorf("another joins (-want +got)\n%s", diff)
 	}
 	for range 2 {
-		if err := db.api.Cluster.Leave(t.Context(), "a"); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, db.api.Cluster.Leave(t.Context(), "a"))
 	}
 	if got := db.text(t, `select string_agg(id, ' ' order by id) from servers`); got != "b gone" {
 		t.Errorf("servers remembered: %s", got)
@@ -90,9 +85,7 @@ func TestLateHeartbeat(t *testing.T) {
 	db := newMeteredDB(t)
 	renew(t, db.api, cluster.Heartbeat{ServerID: "a", Redis: "r", Sequence: 2})
 	db.exec(t, `select renew_server('a', 'late', 0, 1000, 1)`)
-	if got := db.text(t, `select redis from servers`); got != "r" {
-		t.Errorf("redis %q", got)
-	}
+	assert.Equal(t, db.text(t, `select redis from servers`), "r", "redis")
 }
 
 // TestSignsOfLifeMayBeLost in a crash, but not one that is late or that takes a longer lease: cluster.RenewLate.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
@@ -28,22 +29,15 @@ func TestUnderWay(t *testing.T) {
 		return next, changing
 	}
 	before, changing := look(0)
-	if changing {
-		t.Error("a transaction although there is none")
-	}
+	assert.True(t, !changing, "a transaction although there is none")
 	tx, err := s.owner.BeginTxx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.Exec(`insert into tenants (name, created_at) values ('z', now())`); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
+	_, err = tx.Exec(`insert into tenants (name, created_at) values ('z', now())`)
+	assert.NoError(t, err)
 	if _, changing := look(0); changing {
 		t.Error("one that changes no catalogue")
 	}
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, tx.Rollback())
 
 	s.exec(t, `alter system set synchronous_standby_names = 'gone'`)
 	s.exec(t, `select pg_reload_conf()`)

@@ -13,12 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -238,9 +237,7 @@ func first(changes ...func(context.Context, *undoEnv, audit.By) error) func(*tes
 	return func(t *testing.T, e *undoEnv) {
 		t.Helper()
 		for _, change := range changes {
-			if err := change(t.Context(), e, jo); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, change(t.Context(), e, jo))
 		}
 	}
 }
@@ -292,9 +289,8 @@ func newUndoEnv(t *testing.T, o office, n int, billing, owner *store.DB) *undoEn
 	e := &undoEnv{office: o, billing: billing, owner: owner, tenant: fmt.Sprintf("tenant-%d", n), plan: fmt.Sprintf("own-%d", n)}
 	o.tenant(t, e.tenant, plans.Pro)
 	e.key, _ = o.issue(t, e.tenant)
-	if _, err := billing.Plans.Create(t.Context(), jo, store.NewPlan{Name: e.plan, Quota: &plans.Quota{PerMinute: 10, PerDay: 100}}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := billing.Plans.Create(t.Context(), jo, store.NewPlan{Name: e.plan, Quota: &plans.Quota{PerMinute: 10, PerDay: 100}})
+	assert.NoError(t, err)
 	return e
 }
 
@@ -337,9 +333,7 @@ func (e *undoEnv) numbersAfter(t *testing.T, fn func() error) (numbers []int64) 
 	const head = `select number::text from audit_head`
 	var from, to int64
 	_, _ = fmt.Sscan(e.text(t, head), &from)
-	if err := fn(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, fn())
 	_, _ = fmt.Sscan(e.text(t, head), &to)
 	for n := from + 1; n <= to; n++ {
 		numbers = append(numbers, n)
@@ -378,53 +372,38 @@ func TestUndo(t *testing.T) {
 			}
 			db := e.db(c)
 			all := e.all(t)
-			if _, err := db.Undos.Do(t.Context(), dry, changed, time.Now()); err != nil {
-				t.Fatalf("dry run: %v", err)
-			}
-			if all != e.all(t) {
-				t.Error("a dry run left something behind")
-			}
+			_, err := db.Undos.Do(t.Context(), dry, changed, time.Now())
+			assert.NoError(t, err, "dry run")
+			assert.DeepEqual(t, e.all(t), all, "a dry run left something behind")
 			undone := e.numbersAfter(t, func() error {
 				_, err := db.Undos.Do(t.Context(), audit.By{Actor: "jo", Reason: "wrong"}, changed, time.Now())
 				return err
 			})
-			if diff := cmp.Diff(live(before), live(e.state(t))); diff != "" {
-				t.Errorf("undone (-want +got):\n%s", diff)
-			}
+			assert.DeepEqual(t, live(e.state(t)), live(before), "undone")
 			if got, want := e.text(t, `select reason from audit_entries where number = $1`, undone[0]), fmt.Sprintf("undo of %d: wrong", changed[len(changed)-1]); got != want {
 				t.Errorf("reason %q, want %q", got, want)
 			}
 			if _, err := db.Undos.Do(t.Context(), jo, changed, time.Now()); !refusedFor(err, undone) {
 				t.Errorf("a second undo: %v", err)
 			}
-			if len(undone) != len(changed) {
-				t.Errorf("the undo of %d entries has the entries %d", len(changed), undone)
-			}
-			_, err := db.Undos.Do(t.Context(), jo, undone, time.Now())
+			assert.Equal(t, len(undone), len(changed), "entries undone", undone)
+			_, err = db.Undos.Do(t.Context(), jo, undone, time.Now())
 			if c.final != "" {
 				if !strings.Contains(fmt.Sprint(err), c.final) {
 					t.Errorf("undo of the undo: %v, want %s", err, c.final)
 				}
 				return
 			}
-			if err != nil {
-				t.Errorf("undo of the undo: %v", err)
-			}
-			if diff := cmp.Diff(after, e.state(t)); diff != "" {
-				t.Errorf("undone twice (-want +got):\n%s", diff)
-			}
+			assert.True(t, err == nil, "undo of the undo", err)
+			assert.DeepEqual(t, e.state(t), after, "undone twice")
 			if c.later == nil {
 				return
 			}
 			following := e.numbersAfter(t, func() error { return c.later(t.Context(), e, audit.By{Actor: "jo"}) })
 			all = e.all(t)
 			_, err = db.Undos.Do(t.Context(), jo, changed, time.Now())
-			if !refusedFor(err, following) {
-				t.Errorf("after the entries %d: %v", following, err)
-			}
-			if all != e.all(t) {
-				t.Error("a refused undo left something behind")
-			}
+			assert.True(t, refusedFor(err, following), "after the entries", following, err)
+			assert.DeepEqual(t, e.all(t), all, "a refused undo left something behind")
 		})
 	}
 	if _, fault := o.verify(t, nil); fault != nil {
@@ -451,9 +430,8 @@ func TestFinalActions(t *testing.T) {
 			t.Errorf("%s: %v", action, err)
 		}
 	}
-	if _, err := db.Undos.Do(t.Context(), jo, []int64{99_999}, time.Now()); !errors.Is(err, store.ErrEntryNotFound) {
-		t.Errorf("an unknown entry: %v", err)
-	}
+	_, err := db.Undos.Do(t.Context(), jo, []int64{99_999}, time.Now())
+	assert.ErrorIs(t, err, store.ErrEntryNotFound, "an unknown entry")
 }
 
 // TestUndoOfSQL: what somebody changed by SQL has an entry of a trigger, which does not say enough.
@@ -478,9 +456,7 @@ func TestUndoOfSQL(t *testing.T) {
 		if refused := (*store.UndoError)(nil); !errors.As(err, &refused) || refused.Why == "" {
 			t.Errorf("%s: %v", statement, err)
 		}
-		if all != o.everything(t) {
-			t.Errorf("%s: a refused undo left something behind", statement)
-		}
+		assert.DeepEqual(t, o.everything(t), all, statement, "a refused undo left something behind")
 	}
 }
 
@@ -496,9 +472,7 @@ func TestUndoOverALastingBoost(t *testing.T) {
 	if refused := (*store.UndoError)(nil); !errors.As(err, &refused) || refused.Why != "a boost without an end was in force before" {
 		t.Errorf("undo: %v", err)
 	}
-	if all != e.all(t) {
-		t.Error("a refused undo left something behind")
-	}
+	assert.DeepEqual(t, e.all(t), all, "a refused undo left something behind")
 }
 
 // TestEveryActionIsAnEvent: each action that the code or a trigger writes is in the table of events. Those with an undo have one here, which
@@ -528,9 +502,7 @@ func TestEveryActionIsAnEvent(t *testing.T) {
 				continue
 			}
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			for _, m := range regexp.MustCompile(pattern).FindAllSubmatch(text, -1) {
 				found[string(m[1])] = true
 			}
@@ -540,8 +512,6 @@ func TestEveryActionIsAnEvent(t *testing.T) {
 		t.Errorf("found only %v", slices.Sorted(maps.Keys(found)))
 	}
 	for action := range found {
-		if !slices.Contains(audit.Actions(), action) {
-			t.Errorf("%s is in no table", action)
-		}
+		assert.True(t, slices.Contains(audit.Actions(), action), action, "is in no table")
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 )
 
 // TestLatestIsWhole: the latest change is all of a batch, however many entries that has, and then the undo of it.
@@ -31,9 +32,7 @@ func TestLatestIsWhole(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 	}
 	batch(func(ctx context.Context, db *store.DB, name string) error {
 		_, err := db.Tenants.Create(ctx, jo, store.NewTenant{Name: name, Plan: plans.Free}, time.Time{})
@@ -54,9 +53,8 @@ func TestLatestIsWhole(t *testing.T) {
 		if err != nil || len(numbers) != n || numbers[0] != first || !slices.IsSorted(numbers) {
 			t.Fatalf("the latest change has %d entries from %v on, error %v; want %d from %d on", len(numbers), numbers[:min(1, len(numbers))], err, n, first)
 		}
-		if _, err := o.Undos.Do(t.Context(), jo, numbers, noon); err != nil {
-			t.Fatal(err)
-		}
+		_, err = o.Undos.Do(t.Context(), jo, numbers, noon)
+		assert.NoError(t, err)
 		if got := o.text(t, `select concat_ws(' ', count(suspended_at), count(billing_ref)) from tenants`); got != want {
 			t.Errorf("%s tenants are suspended or have a reference, want %s", got, want)
 		}
@@ -76,9 +74,8 @@ func TestOnlyTheLatestIsUndone(t *testing.T) {
 	o.tenant(t, "acme", plans.Pro)
 	ref, contact := "cus_1", "Jo"
 	for _, e := range []store.TenantEdit{{BillingRef: &ref}, {Contact: &contact}} {
-		if _, _, err := o.Tenants.Edit(t.Context(), jo, "acme", e); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := o.Tenants.Edit(t.Context(), jo, "acme", e)
+		assert.NoError(t, err)
 	}
 	const want = "entry 2 (tenant.edit) can't be undone: entry 3 (tenant.edit) is later, and only the latest change of a subject can be undone"
 	if _, err := o.Undos.Do(t.Context(), jo, []int64{2}, noon); !strings.Contains(fmt.Sprint(err), want) {

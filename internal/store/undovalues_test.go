@@ -7,6 +7,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 )
 
 // TestUndoValues: they are written with their entry, by nobody else and not again. They are removed after 30 days, and with their tenant.
@@ -15,9 +16,8 @@ func TestUndoValues(t *testing.T) {
 	o := newOffice(t)
 	o.tenant(t, "acme", plans.Pro)
 	email := "jo@example.com"
-	if _, _, err := o.Tenants.Edit(t.Context(), jo, "acme", store.TenantEdit{Email: &email}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := o.Tenants.Edit(t.Context(), jo, "acme", store.TenantEdit{Email: &email})
+	assert.NoError(t, err)
 	const values = `select coalesce(string_agg(concat_ws(' ', number, first_number, tenant_id, before, after), '; ' order by number), '') from undo_values`
 	if got, want := o.text(t, values), `1 1 1; 2 2 1 {"email": ""} {"email": "jo@example.com"}`; got != want {
 		t.Errorf("values %s, want %s", got, want)
@@ -33,13 +33,11 @@ func TestUndoValues(t *testing.T) {
 			t.Errorf("%s succeeded", statement)
 		}
 	}
-	if n, err := o.api.Audit.PruneUndoValues(t.Context(), time.Now().Add(time.Hour), 9); err != nil || n != 0 {
-		t.Errorf("%d new values were removed, error %v", n, err)
-	}
+	n, err := o.api.Audit.PruneUndoValues(t.Context(), time.Now().Add(time.Hour), 9)
+	assert.Result(t, n, err, 0, "new values were removed")
 	o.exec(t, `update undo_values set at = now() - interval '31 days' where number = 1`)
-	if n, err := o.api.Audit.PruneUndoValues(t.Context(), time.Now().Add(-store.UndoAge), 9); err != nil || n != 1 {
-		t.Errorf("%d old values were removed, error %v", n, err)
-	}
+	n, err = o.api.Audit.PruneUndoValues(t.Context(), time.Now().Add(-store.UndoAge), 9)
+	assert.Result(t, n, err, 1, "old values were removed")
 	o.exec(t, `begin; delete from tenant_plans; delete from tenants; commit`)
 	if got := o.text(t, values); got != "" {
 		t.Errorf("the tenant is erased, and %s is left", got)
@@ -52,9 +50,8 @@ func TestUndoOfOldEntries(t *testing.T) {
 	o := newOffice(t)
 	o.tenant(t, "acme", plans.Pro)
 	email := "jo@example.com"
-	if _, _, err := o.Tenants.Edit(t.Context(), jo, "acme", store.TenantEdit{Email: &email}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := o.Tenants.Edit(t.Context(), jo, "acme", store.TenantEdit{Email: &email})
+	assert.NoError(t, err)
 	o.exec(t, `delete from undo_values`)
 	if _, err := o.Undos.Do(t.Context(), audit.By{Actor: "jo"}, []int64{2}, noon); err == nil || err.Error() != "undo: entry 2 (tenant.edit) can't be undone: the former values are no longer kept" {
 		t.Errorf("without values: %v", err)

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -9,6 +8,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -28,28 +28,22 @@ func TestUnrevoke(t *testing.T) {
 	owner := storetest.Open(t, o.URL, store.Options{})
 	revoke := func() {
 		t.Helper()
-		if _, err := o.service().Revoke(t.Context(), jo, key.ID); err != nil {
-			t.Fatal(err)
-		}
+		_, err := o.service().Revoke(t.Context(), jo, key.ID)
+		assert.NoError(t, err)
 	}
-	if _, err := o.Keys.Unrevoke(t.Context(), jo, key.ID, noon); !errors.Is(err, keys.ErrKeyNotRevoked) {
-		t.Errorf("a key that is not revoked: %v", err)
-	}
+	_, err := o.Keys.Unrevoke(t.Context(), jo, key.ID, noon)
+	assert.ErrorIs(t, err, keys.ErrKeyNotRevoked, "a key that is not revoked")
 	for _, by := range []*store.DB{o.DB, owner} {
 		revoke()
-		if _, err := colleague.Keys.Unrevoke(t.Context(), jo, key.ID, noon); !errors.Is(err, keys.ErrRevokedByOther) {
-			t.Errorf("a colleague: %v", err)
-		}
+		_, err := colleague.Keys.Unrevoke(t.Context(), jo, key.ID, noon)
+		assert.ErrorIs(t, err, keys.ErrRevokedByOther, "a colleague")
 		all := o.everything(t)
 		if _, err := by.Keys.Unrevoke(t.Context(), dry, key.ID, noon); err != nil {
 			t.Error(err)
 		}
-		if all != o.everything(t) {
-			t.Error("a dry run left something behind")
-		}
-		if after, err := by.Keys.Unrevoke(t.Context(), jo, key.ID, noon); err != nil || after != key {
-			t.Errorf("%+v, error %v, want %+v", after, err, key)
-		}
+		assert.DeepEqual(t, o.everything(t), all, "a dry run left something behind")
+		after, err := by.Keys.Unrevoke(t.Context(), jo, key.ID, noon)
+		assert.Result(t, after, err, key)
 	}
 	if r := o.last(t); r.Action != "key.unrevoke" || r.Subject != key.ID || r.Before["revoked_at"] == nil || r.After["revoked_at"] != nil {
 		t.Errorf("remembered %+v", r)
@@ -58,9 +52,8 @@ func TestUnrevoke(t *testing.T) {
 	revoke()
 	o.exec(t, endUndoTime)
 	for _, by := range []*store.DB{o.DB, owner} {
-		if _, err := by.Keys.Unrevoke(t.Context(), jo, key.ID, noon); !errors.Is(err, keys.ErrRevocationFinal) {
-			t.Errorf("after 15 minutes: %v", err)
-		}
+		_, err := by.Keys.Unrevoke(t.Context(), jo, key.ID, noon)
+		assert.ErrorIs(t, err, keys.ErrRevocationFinal, "after 15 minutes")
 	}
 }
 
@@ -70,9 +63,8 @@ func TestUnrevokeBySQL(t *testing.T) {
 	o := newOffice(t)
 	o.tenant(t, "acme", plans.Pro)
 	key, _ := o.issue(t, "acme")
-	if _, err := o.service().Revoke(t.Context(), jo, key.ID); err != nil {
-		t.Fatal(err)
-	}
+	_, err := o.service().Revoke(t.Context(), jo, key.ID)
+	assert.NoError(t, err)
 	sam, sue := connect(t, o.SupportURL), connect(t, storetest.As(t, o.URL, storetest.ColleagueLogin))
 	if _, err := sue.ExecContext(t.Context(), `update api_keys set revoked_at = null`); err == nil {
 		t.Error("a colleague brought the key back")
@@ -103,15 +95,13 @@ func TestUnrevokeWithTheFullNumber(t *testing.T) {
 	o := newOffice(t)
 	o.tenant(t, "acme", plans.Pro)
 	key, _ := o.issue(t, "acme")
-	if _, err := o.service().Revoke(t.Context(), audit.By{Actor: "jo"}, key.ID); err != nil {
-		t.Fatal(err)
-	}
+	_, err := o.service().Revoke(t.Context(), audit.By{Actor: "jo"}, key.ID)
+	assert.NoError(t, err)
 	for range keys.MaxActive {
 		o.issue(t, "acme")
 	}
-	if _, err := o.Keys.Unrevoke(t.Context(), jo, key.ID, noon); !errors.Is(err, keys.ErrTooManyKeys) {
-		t.Errorf("an eleventh: %v", err)
-	}
+	_, err = o.Keys.Unrevoke(t.Context(), jo, key.ID, noon)
+	assert.ErrorIs(t, err, keys.ErrTooManyKeys, "an eleventh")
 }
 
 // TestUndoOfARotationKeepsTheMaximum: a key that a rotation let expire takes a place again.
@@ -123,14 +113,11 @@ func TestUndoOfARotationKeepsTheMaximum(t *testing.T) {
 	issue := func() keys.Key {
 		t.Helper()
 		k, _, err := s.Issue(t.Context(), jo, keys.Request{Tenant: "acme", Name: "ci", Environment: keys.Live})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		return k
 	}
-	if _, _, _, err := s.Rotate(t.Context(), jo, issue().ID, keys.Rotation{}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, _, err := s.Rotate(t.Context(), jo, issue().ID, keys.Rotation{})
+	assert.NoError(t, err)
 	entries, err := store.Collect(o.Audit.List(t.Context(), store.AuditFilter{Limit: 2}))
 	if err != nil || len(entries) != 2 || entries[1].Action != "key.rotate" {
 		t.Fatalf("%+v, %v", entries, err)
@@ -138,7 +125,6 @@ func TestUndoOfARotationKeepsTheMaximum(t *testing.T) {
 	for range keys.MaxActive - 1 {
 		issue()
 	}
-	if _, err := o.Undos.Do(t.Context(), jo, []int64{entries[1].Number}, time.Now()); !errors.Is(err, keys.ErrTooManyKeys) {
-		t.Errorf("an eleventh active key: %v, want %v", err, keys.ErrTooManyKeys)
-	}
+	_, err = o.Undos.Do(t.Context(), jo, []int64{entries[1].Number}, time.Now())
+	assert.ErrorIs(t, err, keys.ErrTooManyKeys, "an eleventh active key")
 }

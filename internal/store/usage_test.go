@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/usage"
 )
@@ -42,9 +42,7 @@ func count(tenantID int64, keyID string, at time.Time, admitted, refused int64) 
 func writeUsage(t *testing.T, db *store.DB, batches ...usage.Batch) {
 	t.Helper()
 	for _, b := range batches {
-		if err := db.Usage.WriteUsage(t.Context(), b); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, db.Usage.WriteUsage(t.Context(), b))
 	}
 }
 
@@ -65,9 +63,7 @@ func TestWriteUsageAdds(t *testing.T) {
 		{a.TenantID, a.ID, plans.Pro, "2026-11-20 12:00", 5, 0},
 		{b.TenantID, b.ID, plans.Pro, "2026-11-20 11:00", 1, 0},
 	}
-	if diff := cmp.Diff(want, recordedUsage(t, db)); diff != "" {
-		t.Errorf("usage (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, recordedUsage(t, db), want, "usage")
 }
 
 // TestRefundsLowerTheirHour: a request that is refunded after it was recorded is taken back, but never more than is there, nor
@@ -91,9 +87,7 @@ func TestRefundsLowerTheirHour(t *testing.T) {
 		batch := usage.Batch{ServerID: "s1", Number: int64(i + 1), Counts: []usage.Count{count(k.TenantID, k.ID, step.at, step.admitted, 0)}}
 		writeUsage(t, db.api, batch)
 		got := db.text(t, `select admitted from usage_hourly where hour = date_trunc('hour', $1::timestamptz, 'UTC')`, step.at)
-		if got != fmt.Sprint(step.want) {
-			t.Errorf("step %d: %s admitted, want %d", i, got, step.want)
-		}
+		assert.Equal(t, got, fmt.Sprint(step.want), "step", i, "admitted, want", step.want)
 	}
 }
 
@@ -140,9 +134,7 @@ func TestMeterCountsOnceWhenRepliesAreLost(t *testing.T) {
 			t.Fatalf("Flush = %v, a reply was lost: %v", err, broke)
 		}
 	}
-	if counted < 2 {
-		t.Error("no reply was lost")
-	}
+	assert.True(t, counted >= 2, "no reply was lost")
 	if got := recordedUsage(t, db); len(got) != 1 || got[0].Admitted != counted {
 		t.Errorf("recorded %+v, want %d admitted", got, counted)
 	}
@@ -168,9 +160,7 @@ func TestWriteUsageLeavesOutWhatIsNoMore(t *testing.T) {
 	})
 	// What names no assignment of the tenant is counted under what was in force.
 	want := []usageRow{{k.TenantID, k.ID, plans.Pro, "2026-11-20 11:00", 2, 0}}
-	if diff := cmp.Diff(want, recordedUsage(t, db)); diff != "" {
-		t.Errorf("usage (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, recordedUsage(t, db), want, "usage")
 	if got := db.lastUsed(t, k.ID); !got.Equal(eleven) {
 		t.Errorf("last used %v, want %v", got, eleven)
 	}
@@ -205,9 +195,7 @@ func TestWriteUsageSendsNoNotice(t *testing.T) {
 		LastUsed: []usage.KeyUse{{KeyID: k.ID, At: eleven}},
 	})
 	db.exec(t, `select pg_notify('petstore_callers', 'end')`)
-	if got := notices(t); got != "end" {
-		t.Errorf("notice %q", got)
-	}
+	assert.Equal(t, notices(t), "end", "notice")
 }
 
 func TestWriteUsageOfManyServersAtOnce(t *testing.T) {
@@ -256,12 +244,8 @@ func TestUsedToday(t *testing.T) {
 		count(c.TenantID, c.ID, eleven, 0, 9),
 	}})
 	got, err := db.api.Usage.AdmittedOn(t.Context(), limits.DayAt(eleven))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(map[int64]int64{a.TenantID: 3, b.TenantID: 7}, got); diff != "" {
-		t.Errorf("used (-want +got):\n%s", diff)
-	}
+	assert.NoError(t, err)
+	assert.DeepEqual(t, got, map[int64]int64{a.TenantID: 3, b.TenantID: 7}, "used")
 }
 
 // TestWriteUsageNotesTheLastDay: with new rows of a later day, and then only; and tenants are inactive since their last hour.
@@ -298,8 +282,6 @@ func TestWriteUsageNotesTheLastDay(t *testing.T) {
 				of++
 			}
 		}
-		if err != nil || of != want {
-			t.Errorf("inactive since %s: %d of the two, %v, want %d", since, of, err, want)
-		}
+		assert.Result(t, of, err, want, "inactive since", since, "of the two")
 	}
 }

@@ -4,10 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 )
 
@@ -55,8 +54,6 @@ func TestEachDay(t *testing.T) {
 		err := o.Usage.EachDay(t.Context(), store.DaysQuery{From: day, To: hour(72), Tenants: c.tenants, Quiet: 100}, func(id int64, d usage.RecordedDay) {
 			got = append(got, row{id, d})
 		})
-		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
-			t.Errorf("tenants %v (-want +got):\n%s%v", c.tenants, diff, err)
-		}
+		assert.Result(t, got, err, c.want, "tenants", c.tenants)
 	}
 }

@@ -4,9 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 )
 
@@ -51,9 +50,7 @@ func TestUsageMonth(t *testing.T) {
 		}},
 	} {
 		got, err := o.Usage.UsageMonth(t.Context(), test.tenant, test.now)
-		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
-			t.Errorf("%s (-want +got):\n%s%v", name, diff, err)
-		}
+		assert.Result(t, got, err, test.want, name)
 	}
 }
 
@@ -77,26 +74,20 @@ func TestMonthReport(t *testing.T) {
 		select $1::date, $2::bigint, $1::date - n * interval '20 days', $3, a.id, 1, 5, 1, 's' from generate_series(1, 3) n, tenant_plans a where a.tenant_id = $2`,
 		november, acme.TenantID, second.ID)
 	got, err := o.api.Usage.UsageReport(t.Context(), acme.TenantID, november, december)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	sums := map[string][2]int64{}
 	for _, k := range got.Keys {
 		a, r := k.Month.Sum()
 		sums[k.KeyID+k.Name] = [2]int64{a, r}
 	}
-	if diff := cmp.Diff(map[string][2]int64{acme.ID + acme.Name: {3, 30}, second.ID + second.Name: {4, 40}}, sums); diff != "" {
-		t.Errorf("by key (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, sums, map[string][2]int64{acme.ID + acme.Name: {3, 30}, second.ID + second.Name: {4, 40}}, "by key")
 	if a, r := got.Sum(); a != 7 || r != 70 || len(got.Days) != 30 || got.Days[2].Admitted != 4 {
 		t.Errorf("%d and %d on %d days, want 7 and 70 on 30: %+v", a, r, len(got.Days), got.Days)
 	}
 	want := []usage.Correction{
 		{Month: november.AddDate(0, -2, 0), Admitted: 10, Refused: 2}, {Month: november.AddDate(0, -1, 0), Admitted: 5, Refused: 1},
 	}
-	if diff := cmp.Diff(want, got.Corrections); diff != "" {
-		t.Errorf("corrections (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, got.Corrections, want, "corrections")
 	if none, err := o.api.Usage.UsageReport(t.Context(), acme.TenantID, november.AddDate(-20, 0, 0), december); err != nil || len(none.Keys) > 0 || len(none.Days) != 30 {
 		t.Errorf("a month without usage: %v, %+v", err, none)
 	}

@@ -1,15 +1,13 @@
 package store_test
 
 import (
-	"errors"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 )
 
 var (
@@ -71,13 +69,10 @@ func TestUsageReport(t *testing.T) {
 			test.query.Limit = 100
 		}
 		got, err := store.Collect(o.Usage.Report(t.Context(), test.query))
-		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
-			t.Errorf("%s (-want +got):\n%s%v", name, diff, err)
-		}
+		assert.Result(t, got, err, test.want, name)
 	}
-	if _, err := store.Collect(o.Usage.Report(t.Context(), store.UsageQuery{Tenant: "nobody"})); !errors.Is(err, plans.ErrTenantNotFound) {
-		t.Errorf("nobody: %v", err)
-	}
+	_, err := store.Collect(o.Usage.Report(t.Context(), store.UsageQuery{Tenant: "nobody"}))
+	assert.ErrorIs(t, err, plans.ErrTenantNotFound, "nobody")
 	if _, err := store.Collect(o.Usage.Report(t.Context(), store.UsageQuery{By: "week"})); err == nil {
 		t.Error("a grouping that does not exist was reported")
 	}

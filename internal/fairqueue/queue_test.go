@@ -191,14 +191,3 @@ func TestBoundsHold(t *testing.T) {
 		}
 	})
 }
-
-// BenchmarkRun is a call that does not wait.
-func BenchmarkRun(b *testing.B) {
-	q := newQueue(Options{Slots: 12, PerTenant: 8, Timeout: time.Second})
-	ctx := context.Background()
-	call := func(context.Context) error { return nil }
-	b.ReportAllocs()
-	for b.Loop() {
-		_ = q.run(ctx, 1, call)
-	}
-}

@@ -167,13 +167,6 @@ func TestInstantDoesNotAllocate(t *testing.T) {
 	assert.Equal(t, testing.AllocsPerRun(100, func() { _ = c.Now() }), 0, "allocations")
 }
 
-func BenchmarkInstant(b *testing.B) {
-	c, now := New(), time.Now()
-	for b.Loop() {
-		_ = c.Instant(now)
-	}
-}
-
 // TestEarliest: what ends at the earliest instant of a time has ended then by the store's clock, also right after that was set back and while
 // instants stand still. It is early by no more than the reply took.
 func TestEarliest(t *testing.T) {

@@ -57,8 +57,7 @@ func TestOneServerCutOff(t *testing.T) {
 // TestOneStall: a call that fails once costs nothing but time.
 func TestOneStall(t *testing.T) {
 	t.Parallel()
-	l := newTestCluster().server(t, redistest.Shared(t), quick)
-	decides(t, l)
+	l := newTestCluster().one(t, redistest.Shared(t), quick)
 	before, _ := l.member.Term()
 	once := func() error {
 		l.calls.takeFails.Store(nil)
@@ -75,8 +74,7 @@ func TestOneStall(t *testing.T) {
 func TestAnotherLayout(t *testing.T) {
 	t.Parallel()
 	server, w := redistest.New(t), newTestCluster()
-	a := w.server(t, server.URL, quick)
-	decides(t, a)
+	a := w.one(t, server.URL, quick)
 	w.layout = otherLayout
 	other := w.server(t, server.URL, quick)
 	wait.Until(t, "it tells the others", w.refused.Load)
@@ -93,8 +91,7 @@ func TestAnotherRedis(t *testing.T) {
 	server, w := redistest.New(t), newTestCluster()
 	o := quick
 	o.Wait = 1
-	a, b := w.server(t, server.URL, o), w.server(t, server.URL, o)
-	decides(t, a, b)
+	a, _ := w.two(t, server.URL, o)
 	other := w.server(t, strings.TrimSuffix(server.URL, "0")+"1", o)
 	wait.Until(t, "it says so", func() bool { return errors.Is(other.CutOff(), distributed.ErrOtherRedis) })
 	q := plans.Quota{PerMinute: 60, PerDay: 1000}

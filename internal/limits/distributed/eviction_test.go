@@ -27,8 +27,7 @@ func TestEviction(t *testing.T) {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()
 			server, w := redistest.New(t), newTestCluster()
-			a, b := w.server(t, server.URL, quick), w.server(t, server.URL, quick)
-			decides(t, a, b)
+			a, b := w.two(t, server.URL, quick)
 			admin := look(t, server.URL)
 			squeeze := squeezed(t, admin, policy)
 			const tenants = 4

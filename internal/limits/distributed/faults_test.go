@@ -105,8 +105,7 @@ func (w *testCluster) takesAll(t *testing.T, servers []*testServer, q plans.Quot
 func TestFrozenRedisHoldsUpOneRequest(t *testing.T) {
 	server := redistest.New(t)
 	q := plans.Quota{PerMinute: 1000, PerDay: 10_000}
-	l := newTestCluster().server(t, server.URL, distributed.Options{Log: zerolog.Nop(), Wait: 20 * time.Second})
-	decides(t, l)
+	l := newTestCluster().one(t, server.URL, distributed.Options{Log: zerolog.Nop(), Wait: 20 * time.Second})
 	server.Pause()
 	takes, start := l.calls.takes.Load(), time.Now()
 	first := l.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon)
@@ -124,8 +123,7 @@ func TestFrozenRedisHoldsUpOneRequest(t *testing.T) {
 func TestDegradedRequestsCallNothing(t *testing.T) {
 	t.Parallel()
 	server, w := redistest.New(t), newTestCluster()
-	l := w.server(t, server.URL, quick)
-	decides(t, l)
+	l := w.one(t, server.URL, quick)
 	q := plans.Quota{PerMinute: 10_000, PerDay: 100_000}
 	limitstest.TakeN(t, l, 1, q, limitstest.Noon, 50)
 	server.Stop()
@@ -179,10 +177,7 @@ func TestUnusedGrantsComeBack(t *testing.T) {
 // TestLateReplyAdmitsNothing: a reply of Redis that arrives after its term does not count.
 func TestLateReplyAdmitsNothing(t *testing.T) {
 	t.Parallel()
-	w := newTestCluster()
-	url := redistest.Shared(t)
-	l := w.server(t, url, patient)
-	decides(t, l)
+	l := newTestCluster().one(t, redistest.Shared(t), patient)
 	q := plans.Quota{PerMinute: 1, PerDay: 10}
 	limitstest.TakeN(t, l, 2, q, limitstest.Noon, 1) // another tenant's, so that the script is there
 	late := func() error {
@@ -204,8 +199,7 @@ func TestLateReplyAdmitsNothing(t *testing.T) {
 func TestPostgresAwayToo(t *testing.T) {
 	t.Parallel()
 	w := newTestCluster()
-	l := w.server(t, redistest.Shared(t), patient)
-	decides(t, l)
+	l := w.one(t, redistest.Shared(t), patient)
 	q := plans.Quota{PerMinute: 60, PerDay: 1000}
 	limitstest.TakeN(t, l, 1, q, limitstest.Noon, 3)
 	w.away.Store(true)
@@ -224,9 +218,8 @@ func TestPostgresAwayToo(t *testing.T) {
 // TestRefundOfAnotherTermIsNone: a refund after the request's term does nothing.
 func TestRefundOfAnotherTermIsNone(t *testing.T) {
 	t.Parallel()
-	server, w := redistest.New(t), newTestCluster()
-	l := w.server(t, server.URL, quick)
-	decides(t, l)
+	server := redistest.New(t)
+	l := newTestCluster().one(t, server.URL, quick)
 	q := plans.Quota{PerMinute: 3, PerDay: 1000}
 	byRedis := l.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon)
 	server.Stop()
@@ -237,8 +230,7 @@ func TestRefundOfAnotherTermIsNone(t *testing.T) {
 
 func TestCallsGoTogether(t *testing.T) {
 	t.Parallel()
-	l := newTestCluster().server(t, redistest.Shared(t), patient)
-	decides(t, l)
+	l := newTestCluster().one(t, redistest.Shared(t), patient)
 	limitstest.TakeN(t, l, 1, unlimited, limitstest.Noon, 1)
 	limitstest.TakeN(t, l, 2, unlimited, limitstest.Noon, 1)
 	l.calls.takes.Store(0)
@@ -281,9 +273,8 @@ func TestCallsGoTogether(t *testing.T) {
 // all of its tenants keep their limits.
 func TestClusterFailover(t *testing.T) {
 	t.Parallel()
-	cluster, w := redistest.NewCluster(t, 3), newTestCluster()
-	a, b := w.server(t, cluster.URL, quick), w.server(t, cluster.URL, quick)
-	decides(t, a, b)
+	cluster := redistest.NewCluster(t, 3)
+	a, b := newTestCluster().two(t, cluster.URL, quick)
 	const tenants = 12
 	q := plans.Quota{PerMinute: 20, PerDay: 1000}
 	var admitted [tenants + 1]int64
@@ -315,9 +306,7 @@ func TestExactOnTwoServers(t *testing.T) {
 		limit := min(q.PerMinute, q.PerDay)
 		t.Run(strconv.FormatInt(limit, 10), func(t *testing.T) {
 			t.Parallel()
-			url, w := redistest.Shared(t), newTestCluster()
-			a, b := w.server(t, url, patient), w.server(t, url, patient)
-			decides(t, a, b)
+			a, b := newTestCluster().two(t, redistest.Shared(t), patient)
 			if got := limitstest.Contest(t, []limits.Limiter{a, b}, limitstest.Claim(1, q)); got != limit {
 				t.Errorf("%d admitted, want %d", got, limit)
 			}

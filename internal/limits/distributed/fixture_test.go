@@ -302,6 +302,22 @@ func (s *spy) BeginWrite(ctx context.Context, term, tenantID int64) (version int
 	return s.Backend.BeginWrite(ctx, term, tenantID)
 }
 
+// one adds a server for which Redis decides.
+func (w *testCluster) one(t testing.TB, url string, o distributed.Options) *testServer {
+	t.Helper()
+	l := w.server(t, url, o)
+	decides(t, l)
+	return l
+}
+
+// two adds two of them.
+func (w *testCluster) two(t testing.TB, url string, o distributed.Options) (a, b *testServer) {
+	t.Helper()
+	a, b = w.server(t, url, o), w.server(t, url, o)
+	decides(t, a, b)
+	return a, b
+}
+
 // decides waits until Redis decides for all of them.
 func decides(t testing.TB, servers ...*testServer) {
 	t.Helper()

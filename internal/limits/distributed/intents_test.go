@@ -31,8 +31,7 @@ func timeless() distributed.Options {
 // follows soon.
 func TestWriteInOneTrip(t *testing.T) {
 	t.Parallel()
-	l := newTestCluster().server(t, redistest.Shared(t), timeless())
-	decides(t, l)
+	l := newTestCluster().one(t, redistest.Shared(t), timeless())
 	before := stampAt(t, l)
 	calls := func() int64 { return l.calls.takes.Load() + l.calls.others.Load() }
 	for n := range 3 {
@@ -60,8 +59,7 @@ func TestWriteInOneTrip(t *testing.T) {
 // TestWritesShareAnIntent: while one is there, further writes of the tenant need no other. The catalogue has a stamp when all have ended.
 func TestWritesShareAnIntent(t *testing.T) {
 	t.Parallel()
-	l := newTestCluster().server(t, redistest.Shared(t), timeless())
-	decides(t, l)
+	l := newTestCluster().one(t, redistest.Shared(t), timeless())
 	before := stampAt(t, l)
 	var announced []limits.Announced
 	var writes []*freshness.Write
@@ -84,8 +82,7 @@ func TestWritesShareAnIntent(t *testing.T) {
 // TestSharedAgain: an intent that is over and waits to be removed stays if another write shares it before.
 func TestSharedAgain(t *testing.T) {
 	t.Parallel()
-	l := newTestCluster().server(t, redistest.Shared(t), timeless())
-	decides(t, l)
+	l := newTestCluster().one(t, redistest.Shared(t), timeless())
 	before := stampAt(t, l)
 	for range 20 {
 		_ = beginWrite(t, l).Commit()
@@ -106,8 +103,7 @@ func TestSharedAgain(t *testing.T) {
 // TestAbandonedIntentStays: the intent of a write of unknown outcome is not removed, also if another write shares it.
 func TestAbandonedIntentStays(t *testing.T) {
 	t.Parallel()
-	l := newTestCluster().server(t, redistest.Shared(t), timeless())
-	decides(t, l)
+	l := newTestCluster().one(t, redistest.Shared(t), timeless())
 	first, second := beginWrite(t, l), beginWrite(t, l)
 	first.Abandon()
 	_ = second.Commit()
@@ -121,9 +117,7 @@ func TestAbandonedIntentStays(t *testing.T) {
 // TestRefusedWrite: what is refused announces nothing, and a request that fails before it writes ends what was announced.
 func TestRefusedWrite(t *testing.T) {
 	t.Parallel()
-	w := newTestCluster()
-	l := w.server(t, redistest.Shared(t), patient)
-	decides(t, l)
+	l := newTestCluster().one(t, redistest.Shared(t), patient)
 	q := plans.Quota{PerMinute: 1, PerDay: 10}
 	_, announced := takeWrite(t, l, q)
 	announced.Release()
@@ -138,9 +132,7 @@ func TestRefusedWrite(t *testing.T) {
 // TestIntentsEndSoon: an intent is removed without another request, and when the server stops.
 func TestIntentsEndSoon(t *testing.T) {
 	t.Parallel()
-	url, w := redistest.Shared(t), newTestCluster()
-	a, b := w.server(t, url, patient), w.server(t, url, patient)
-	decides(t, a, b)
+	a, b := newTestCluster().two(t, redistest.Shared(t), patient)
 	end := func() {
 		_, announced := takeWrite(t, a, unlimited)
 		write := beginWrite(t, a)
@@ -161,9 +153,7 @@ func TestIntentsEndSoon(t *testing.T) {
 // TestWriteOfAnOlderServer: if another server makes the call that knows nothing of writes, the write is announced by a call of its own.
 func TestWriteOfAnOlderServer(t *testing.T) {
 	t.Parallel()
-	url, w := redistest.Shared(t), newTestCluster()
-	l := w.server(t, url, patient)
-	decides(t, l)
+	l := newTestCluster().one(t, redistest.Shared(t), patient)
 	l.calls.forgetWrites.Store(true)
 	_, announced := takeWrite(t, l, unlimited)
 	if announced != nil {

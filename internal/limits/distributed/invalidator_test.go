@@ -28,9 +28,7 @@ func beginWrite(t *testing.T, i freshness.Invalidator) *freshness.Write {
 // TestStamps: a catalogue has no stamp while it is written to, and afterwards one that it never had, on every server.
 func TestStamps(t *testing.T) {
 	t.Parallel()
-	url, w := redistest.Shared(t), newTestCluster()
-	a, b := w.server(t, url, patient), w.server(t, url, patient)
-	decides(t, a, b)
+	a, b := newTestCluster().two(t, redistest.Shared(t), patient)
 	had := map[freshness.Stamp]bool{}
 	fresh := func(what string) {
 		t.Helper()
@@ -63,8 +61,7 @@ func TestLateWrite(t *testing.T) {
 	var late atomic.Int64
 	o := patient
 	o.Clock = func() time.Time { return time.Now().Add(time.Duration(late.Load())) }
-	l := newTestCluster().server(t, redistest.Shared(t), o)
-	decides(t, l)
+	l := newTestCluster().one(t, redistest.Shared(t), o)
 	for _, tt := range []struct {
 		late      time.Duration
 		announced freshness.Stamp
@@ -84,8 +81,7 @@ func TestLateWrite(t *testing.T) {
 func TestStampsOfTerms(t *testing.T) {
 	t.Parallel()
 	server, w := redistest.New(t), newTestCluster()
-	l := w.server(t, server.URL, quick)
-	decides(t, l)
+	l := w.one(t, server.URL, quick)
 	assert.True(t, stampAt(t, l) != 0, "none in the first term")
 	server.Stop()
 	write := beginWrite(t, l)

@@ -23,8 +23,7 @@ func TestRedisOfALaterTerm(t *testing.T) {
 	fingerprint, err := other.Ping(t.Context())
 	assert.NoError(t, err)
 	other.Pin(fingerprint)
-	a, b := w.server(t, server.URL, quick), w.server(t, server.URL, quick)
-	decides(t, a, b)
+	a, b := w.two(t, server.URL, quick)
 	before, _ := a.member.Term()
 
 	const tenants = 20

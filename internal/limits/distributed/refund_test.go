@@ -18,8 +18,7 @@ func TestRefundAfterTheLease(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server, w := redistest.New(t), newTestCluster()
-			l := w.server(t, server.URL, quick)
-			decides(t, l)
+			l := w.one(t, server.URL, quick)
 			if stopped {
 				server.Stop()
 			}
@@ -42,8 +41,7 @@ func TestRefundAfterTheLease(t *testing.T) {
 func TestRefundNotHeardOf(t *testing.T) {
 	t.Parallel()
 	url, w := redistest.New(t).URL, newTestCluster()
-	l, other := w.server(t, url, patient), w.server(t, url, patient)
-	decides(t, l, other)
+	l, other := w.two(t, url, patient)
 	l.calls.deaf.Store(true)
 	q := plans.Quota{PerMinute: 2, PerDay: 10}
 	c := limitstest.Claim(1, q)

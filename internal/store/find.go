@@ -198,7 +198,3 @@ func asLowerPart(word string) (any, bool) {
 func asLowerPrefix(word string) (any, bool) { return likePrefix(strings.ToLower(word)), true }
 
 func asPrefix(word string) (any, bool) { return likePrefix(word), true }
-
-func likePrefix(word string) string {
-	return strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(word) + "%"
-}

@@ -88,3 +88,7 @@ func list[Row, T any](
 
 // like returns the pattern of texts that contain the word.
 func like(word string) string { return "%" + likePrefix(word) }
+
+func likePrefix(word string) string {
+	return strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(word) + "%"
+}

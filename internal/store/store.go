@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 
 	"github.com/lib/pq"
 
@@ -111,10 +110,3 @@ func (d *DB) Notify(ctx context.Context, channel string) (err error) {
 
 // Stats returns the state of the pool of connections.
 func (d *DB) Stats() sql.DBStats { return d.pg.Stats() }
-
-// wrap adds the operation to the error of a function: defer wrap(&err, "list plans").
-func wrap(err *error, operation string) {
-	if *err != nil {
-		*err = fmt.Errorf("%s: %w", operation, *err)
-	}
-}

@@ -3,7 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
+	"fmt"
 	"iter"
 	"time"
 
@@ -89,15 +89,18 @@ func maybeInactive(ctx context.Context, q pgconn.Queryer, since time.Time) (ids 
 	return ids, err
 }
 
-// tenantIDOf returns the ID of the tenant of that name or number, or plans.ErrTenantNotFound. For the empty name, which stands for all
-// tenants, it is 0.
-func tenantIDOf(ctx context.Context, q pgconn.Queryer, name string) (id int64, err error) {
-	if name == "" {
-		return 0, nil
+// NamesOf returns the names of tenants by their numbers.
+func (d Tenants) NamesOf(ctx context.Context, ids []int64) (map[int64]string, error) {
+	var rows []struct {
+		ID   int64  `db:"id"`
+		Name string `db:"name"`
 	}
-	err = q.Get(ctx, &id, `select t.id from tenants t where `+tenantNamed, tenantArgs(name)...)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = plans.ErrTenantNotFound
+	if err := d.db.Select(ctx, &rows, `select id, name from tenants where id = any($1)`, pq.Array(ids)); err != nil {
+		return nil, fmt.Errorf("name tenants: %w", err)
 	}
-	return id, err
+	names := make(map[int64]string, len(rows))
+	for _, r := range rows {
+		names[r.ID] = r.Name
+	}
+	return names, nil
 }

@@ -89,18 +89,6 @@ func ownColumns(own *plans.Quota) (perMinute, perDay sql.NullInt64) {
 	return nullNumber(own.PerMinute), nullNumber(own.PerDay)
 }
 
-func nullNumber(n int64) sql.NullInt64 { return sql.NullInt64{Int64: n, Valid: n != 0} }
-
-// instant returns the instant, or for the zero time now.
-func instant(ctx context.Context, db *pgconn.DB, tx pgconn.Tx, at time.Time) (time.Time, error) {
-	if !at.IsZero() {
-		return at, nil
-	}
-	// Not the beginning of the transaction, which may have waited for a lock.
-	err := tx.Get(ctx, &at, `select coalesce($1::timestamptz, clock_timestamp())`, db.Now())
-	return at.UTC(), err
-}
-
 // nextInstant is instant, or the first one after it at which an assignment of the tenant may begin: none begins then, and one has before.
 func nextInstant(ctx context.Context, db *pgconn.DB, tx pgconn.Tx, tenantID int64, at time.Time) (time.Time, error) {
 	at, err := instant(ctx, db, tx, at)

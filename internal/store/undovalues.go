@@ -9,8 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"petstore.example/internal/keys"
-	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
 )
 
@@ -20,17 +18,6 @@ type hiddenMember struct{ name, before, after string }
 // changedOf returns the members that a change set or changed.
 func changedOf(members ...hiddenMember) []hiddenMember {
 	return slices.DeleteFunc(members, func(m hiddenMember) bool { return m.before == m.after })
-}
-
-func hiddenOfTenant(before, after plans.Tenant) []hiddenMember {
-	return changedOf(
-		hiddenMember{"name", before.Name, after.Name}, hiddenMember{"email", before.Email, after.Email},
-		hiddenMember{"contact", before.Contact, after.Contact}, hiddenMember{"notes", before.Notes, after.Notes},
-	)
-}
-
-func hiddenOfKey(before, after keys.Key) []hiddenMember {
-	return changedOf(hiddenMember{"name", before.Name, after.Name})
 }
 
 func names(members []hiddenMember) (list []string) {

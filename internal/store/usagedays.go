@@ -98,19 +98,3 @@ func (r tenantDay) day(date time.Time) usage.RecordedDay {
 	slices.SortFunc(day.Busy, func(a, b usage.Hour) int { return a.At.Compare(b.At) })
 	return day
 }
-
-// NamesOf returns the names of tenants by their numbers.
-func (d Tenants) NamesOf(ctx context.Context, ids []int64) (map[int64]string, error) {
-	var rows []struct {
-		ID   int64  `db:"id"`
-		Name string `db:"name"`
-	}
-	if err := d.db.Select(ctx, &rows, `select id, name from tenants where id = any($1)`, pq.Array(ids)); err != nil {
-		return nil, fmt.Errorf("name tenants: %w", err)
-	}
-	names := make(map[int64]string, len(rows))
-	for _, r := range rows {
-		names[r.ID] = r.Name
-	}
-	return names, nil
-}

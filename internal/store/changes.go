@@ -13,7 +13,6 @@ import (
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
-	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
 )
 
@@ -186,79 +185,10 @@ func jsonOrNull(v any) (sql.NullString, error) {
 	return sql.NullString{String: string(text), Valid: true}, nil
 }
 
-// The records are what an audit entry holds of a subject. An entry is never changed, so it holds nothing that may have to be
-// erased: no name and no text of a customer, and no digest or secret. Redacted names the members that the change set or
-// changed, and whose values are in the subject's own row only.
-type (
-	tenantRecord struct {
-		Plan        string     `json:"plan"`
-		PerMinute   int64      `json:"per_minute"`
-		PerDay      int64      `json:"per_day"`
-		SuspendedAt *time.Time `json:"suspended_at,omitempty"`
-		Until       *time.Time `json:"until,omitempty"`
-		Then        string     `json:"then,omitempty"`
-		BillingRef  string     `json:"billing_ref,omitempty"`
-		Redacted    []string   `json:"redacted,omitempty"`
-	}
-	keyRecord struct {
-		ID          string           `json:"id"`
-		Environment keys.Environment `json:"environment"`
-		Last4       string           `json:"last4"`
-		PerMinute   int64            `json:"per_minute,omitempty"`
-		CreatedAt   time.Time        `json:"created_at"`
-		ExpiresAt   *time.Time       `json:"expires_at,omitempty"`
-		RevokedAt   *time.Time       `json:"revoked_at,omitempty"`
-		Redacted    []string         `json:"redacted,omitempty"`
-	}
-	banRecord struct {
-		Key      string         `json:"key_id"`
-		Source   keys.BanSource `json:"source"`
-		StartsAt time.Time      `json:"starts_at"`
-		EndsAt   time.Time      `json:"ends_at"`
-		LiftedAt *time.Time     `json:"lifted_at,omitempty"`
-		Redacted []string       `json:"redacted,omitempty"`
-	}
-)
-
-// The record functions return the record of a subject after a change, in which before is the subject before it: zero for a new one.
-// The record of the subject before the change is that of no change.
-
-func recordTenant(before, after plans.Tenant) tenantRecord {
-	return tenantRecord{
-		Plan: after.Plan, PerMinute: after.Quota.PerMinute, PerDay: after.Quota.PerDay, SuspendedAt: timeOrNil(after.SuspendedAt),
-		BillingRef: after.BillingRef, Redacted: names(hiddenOfTenant(before, after)),
-	}
-}
-
-func recordKey(before, after keys.Key) keyRecord {
-	return keyRecord{
-		after.ID, after.Environment, after.Last4, after.PerMinute, after.CreatedAt.UTC(), timeOrNil(after.ExpiresAt),
-		timeOrNil(after.RevokedAt), names(hiddenOfKey(before, after)),
-	}
-}
-
-func recordBan(before, after keys.Ban) banRecord {
-	return banRecord{
-		after.KeyID, after.Source, after.StartsAt.UTC(), after.EndsAt.UTC(), timeOrNil(after.LiftedAt),
-		names(changedOf(hiddenMember{"reason", before.Reason, after.Reason})),
-	}
-}
-
 func timeOrNil(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
 	t = t.UTC()
 	return &t
-}
-
-// nullTime is the time as a column value: null for zero.
-func nullTime(t time.Time) sql.NullTime { return sql.NullTime{Time: t, Valid: !t.IsZero()} }
-
-// timeOf is the column value as a time in UTC: zero for null.
-func timeOf(t sql.NullTime) time.Time {
-	if !t.Valid {
-		return time.Time{}
-	}
-	return t.Time.UTC()
 }

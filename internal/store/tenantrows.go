@@ -1,0 +1,142 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store/pgconn"
+)
+
+// selectTenant selects tenants with what is in force for them at the instant $1, null for now. A tenant whose plan has not begun has
+// the first one.
+const selectTenant = `
+	select t.id, t.name, q.plan, q.assignment, q.version, q.kind, q.per_minute, q.per_day, t.suspended_at, t.created_at,
+	       coalesce(t.billing_ref, '') as billing_ref, coalesce(t.email, '') as email, coalesce(t.contact, '') as contact,
+	       coalesce(t.notes, '') as notes, q.valid_to,
+	       n.plan as next_plan, n.assignment as next_assignment, n.version as next_version, n.kind as next_kind,
+	       n.per_minute as next_per_minute, n.per_day as next_per_day
+	from tenants t cross join lateral (
+	  select q.* from quota_periods q
+	  where q.tenant_id = t.id and (q.valid_to is null or q.valid_to > coalesce($1::timestamptz, now()))
+	  order by q.valid_from limit 1
+	) q
+	left join lateral (select n.* from quota_periods n where n.tenant_id = t.id and n.valid_from = q.valid_to) n on true`
+
+type tenantRow struct {
+	ID          int64        `db:"id"`
+	Name        string       `db:"name"`
+	Plan        string       `db:"plan"`
+	Assignment  int64        `db:"assignment"`
+	Version     int          `db:"version"`
+	PerMinute   int64        `db:"per_minute"`
+	PerDay      int64        `db:"per_day"`
+	SuspendedAt sql.NullTime `db:"suspended_at"`
+	CreatedAt   time.Time    `db:"created_at"`
+	Kind        plans.Kind   `db:"kind"`
+	BillingRef  string       `db:"billing_ref"`
+	Email       string       `db:"email"`
+	Contact     string       `db:"contact"`
+	Notes       string       `db:"notes"`
+	Until       sql.NullTime `db:"valid_to"`
+
+	NextPlan       sql.NullString `db:"next_plan"`
+	NextAssignment sql.NullInt64  `db:"next_assignment"`
+	NextVersion    sql.NullInt64  `db:"next_version"`
+	NextKind       sql.NullString `db:"next_kind"`
+	NextPerMinute  sql.NullInt64  `db:"next_per_minute"`
+	NextPerDay     sql.NullInt64  `db:"next_per_day"`
+}
+
+func (r tenantRow) tenant() plans.Tenant {
+	t := plans.Tenant{
+		ID: r.ID, Name: r.Name, Plan: r.Plan, Assignment: r.Assignment, Version: r.Version, Kind: r.Kind,
+		Quota:       plans.Quota{PerMinute: r.PerMinute, PerDay: r.PerDay},
+		SuspendedAt: timeOf(r.SuspendedAt), CreatedAt: r.CreatedAt.UTC(), Until: timeOf(r.Until),
+		Profile: plans.Profile{BillingRef: r.BillingRef, Email: r.Email, Contact: r.Contact, Notes: r.Notes},
+	}
+	if r.NextPlan.Valid {
+		next := t
+		next.Plan, next.Assignment, next.Version, next.Kind = r.NextPlan.String, r.NextAssignment.Int64, int(r.NextVersion.Int64), plans.Kind(r.NextKind.String)
+		next.Quota, next.Until = plans.Quota{PerMinute: r.NextPerMinute.Int64, PerDay: r.NextPerDay.Int64}, time.Time{}
+		t.Next = &next
+	}
+	return t
+}
+
+const (
+	// tenantNamed is the condition for the tenant t with the name $1 or, if there is none, the number $2: see tenantArgs.
+	tenantNamed = `t.id = coalesce((select n.id from tenants n where n.name = $1), $2)`
+	// tenantNamed2 has the name as $2 and the number as $3.
+	tenantNamed2 = `t.id = coalesce((select n.id from tenants n where n.name = $2), $3)`
+)
+
+// tenantArgs returns the name, and the number that it may stand for: 2 is tenant number 2 unless a tenant has that name, #2 always is,
+// because no name has a #.
+func tenantArgs(name string) []any {
+	var number sql.NullInt64
+	if digits := strings.TrimPrefix(name, "#"); digits != "" && digits[0] >= '1' && digits[0] <= '9' {
+		n, err := strconv.ParseInt(digits, 10, 64)
+		number = sql.NullInt64{Int64: n, Valid: err == nil}
+	}
+	return []any{name, number}
+}
+
+// lockTenant returns the tenant and blocks other changes to it, to its plans and to the number of its keys, until the transaction ends.
+// Rows that refer to it can still be written. It returns plans.ErrTenantNotFound or ErrTenantErased.
+func lockTenant(ctx context.Context, tx pgconn.Tx, name string, at sql.NullTime) (plans.Tenant, error) {
+	t, err := lockAnyTenant(ctx, tx, name, at)
+	if err == nil && t.Erased() {
+		return plans.Tenant{}, plans.ErrTenantErased
+	}
+	return t, err
+}
+
+// lockAnyTenant is lockTenant for one that may be erased.
+func lockAnyTenant(ctx context.Context, tx pgconn.Tx, name string, at sql.NullTime) (plans.Tenant, error) {
+	// A statement of its own: that which waited for the lock reads other tables as they were before.
+	if _, err := tx.Exec(ctx, `select from tenants t where `+tenantNamed+` for no key update`, tenantArgs(name)...); err != nil {
+		return plans.Tenant{}, err
+	}
+	return getTenant(ctx, tx, name, at)
+}
+
+// getTenant returns the tenant with what is in force at that instant.
+func getTenant(ctx context.Context, q pgconn.Queryer, name string, at sql.NullTime) (plans.Tenant, error) {
+	var row tenantRow
+	err := q.Get(ctx, &row, selectTenant+` where `+tenantNamed2, append([]any{at}, tenantArgs(name)...)...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return plans.Tenant{}, plans.ErrTenantNotFound
+	}
+	return row.tenant(), err
+}
+
+// nameTenant returns the name of the tenant of that name or number, or plans.ErrTenantNotFound. The empty name stands for all tenants.
+func nameTenant(ctx context.Context, q pgconn.Queryer, name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	var found string
+	err := q.Get(ctx, &found, `select t.name from tenants t where `+tenantNamed, tenantArgs(name)...)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = plans.ErrTenantNotFound
+	}
+	return found, err
+}
+
+// tenantIDOf returns the ID of the tenant of that name or number, or plans.ErrTenantNotFound. For the empty name, which stands for all
+// tenants, it is 0.
+func tenantIDOf(ctx context.Context, q pgconn.Queryer, name string) (id int64, err error) {
+	if name == "" {
+		return 0, nil
+	}
+	err = q.Get(ctx, &id, `select t.id from tenants t where `+tenantNamed, tenantArgs(name)...)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = plans.ErrTenantNotFound
+	}
+	return id, err
+}

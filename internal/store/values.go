@@ -1,0 +1,40 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"petstore.example/internal/store/pgconn"
+)
+
+// wrap adds the operation to the error of a function: defer wrap(&err, "list plans").
+func wrap(err *error, operation string) {
+	if *err != nil {
+		*err = fmt.Errorf("%s: %w", operation, *err)
+	}
+}
+
+// nullTime is the time as a column value: null for zero.
+func nullTime(t time.Time) sql.NullTime { return sql.NullTime{Time: t, Valid: !t.IsZero()} }
+
+// timeOf is the column value as a time in UTC: zero for null.
+func timeOf(t sql.NullTime) time.Time {
+	if !t.Valid {
+		return time.Time{}
+	}
+	return t.Time.UTC()
+}
+
+func nullNumber(n int64) sql.NullInt64 { return sql.NullInt64{Int64: n, Valid: n != 0} }
+
+// instant returns the instant, or for the zero time now.
+func instant(ctx context.Context, db *pgconn.DB, tx pgconn.Tx, at time.Time) (time.Time, error) {
+	if !at.IsZero() {
+		return at, nil
+	}
+	// Not the beginning of the transaction, which may have waited for a lock.
+	err := tx.Get(ctx, &at, `select coalesce($1::timestamptz, clock_timestamp())`, db.Now())
+	return at.UTC(), err
+}

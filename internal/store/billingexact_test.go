@@ -86,7 +86,7 @@ func TestManyChangesInAMinute(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || len(got) < 5 {
 		t.Errorf("(-counted +billed):\n%s", diff)
 	}
-	all, err := o.Tenants.Periods(t.Context(), key.TenantID, time.Time{})
+	all, err := o.Timelines.Periods(t.Context(), key.TenantID, time.Time{})
 	assert.Result(t, len(all), err, len(lines), "periods lines")
 	for i, p := range all[1:] {
 		if !p.From.Equal(all[i].To) {

@@ -78,7 +78,7 @@ func (r periodRow) period() plans.Period {
 
 // Periods returns what was, is and will be in force for a tenant, in the order of time: all periods that end after from; the zero time
 // stands for the beginning.
-func (d Tenants) Periods(ctx context.Context, tenantID int64, from time.Time) (_ []plans.Period, err error) {
+func (d Timelines) Periods(ctx context.Context, tenantID int64, from time.Time) (_ []plans.Period, err error) {
 	defer wrap(&err, "read a tenant's periods")
 	list, err := readPeriods(ctx, d.db, tenantID, from)
 	return list, err

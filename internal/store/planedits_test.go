@@ -104,7 +104,7 @@ func TestGenerations(t *testing.T) {
 	again, err := staff.Plans.Move(t.Context(), jo, plans.Pro, []int64{old.ID})
 	assert.Result(t, len(again), err, 0, "moved again")
 	// Nothing of the past changed.
-	periods, err := staff.Tenants.Periods(t.Context(), old.ID, time.Time{})
+	periods, err := staff.Timelines.Periods(t.Context(), old.ID, time.Time{})
 	if err != nil || len(periods) != 2 || periods[0].Version != 1 || !periods[0].To.Equal(hour(4)) || periods[1].Version != 3 {
 		t.Errorf("periods %+v, %v", periods, err)
 	}
@@ -163,7 +163,7 @@ func TestHistoryHasReasons(t *testing.T) {
 		o.SupportURL: {{1, "sam", jo.Actor, "signed"}, {2, "bill", jo.Actor, "edit 0"}, {3, "sam", jo.Actor, "agreed"}, {4, "postgres", "sql", ""}},
 		o.BillingURL: {{1, "sam", "", ""}, {2, "bill", "", ""}, {3, "sam", "", ""}, {4, "postgres", "", ""}},
 	} {
-		history, err := storetest.Open(t, url, store.Options{}).Tenants.History(t.Context(), "acme")
+		history, err := storetest.Open(t, url, store.Options{}).Timelines.History(t.Context(), "acme")
 		assert.NoError(t, err)
 		var got []period
 		for _, p := range history {
@@ -173,6 +173,6 @@ func TestHistoryHasReasons(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", store.LoginOf(url), diff)
 		}
 	}
-	_, err = o.Tenants.History(t.Context(), "nobody")
+	_, err = o.Timelines.History(t.Context(), "nobody")
 	assert.ErrorIs(t, err, plans.ErrTenantNotFound, "nobody")
 }

@@ -28,8 +28,8 @@ type historyRow struct {
 }
 
 // History returns what was, is and will be in force for a tenant, in the order of time, or plans.ErrTenantNotFound.
-func (d Tenants) History(ctx context.Context, name string) ([]HistoryPeriod, error) {
-	t, err := d.Get(ctx, name)
+func (d Timelines) History(ctx context.Context, name string) ([]HistoryPeriod, error) {
+	t, err := getTenant(ctx, d.db, name, d.db.JustNow())
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (r historyReasons) of(p plans.Period, byVersion bool) madeBy {
 // reasons reads the audit entries about a tenant's assignments and about versions of plans. The entry of an assignment names it: as
 // assignment, or as id if a trigger wrote it; that of the first one is the tenant's creation. A login that may not read the trail finds
 // none.
-func (d Tenants) reasons(ctx context.Context, tenantID, first int64) (historyReasons, error) {
+func (d Timelines) reasons(ctx context.Context, tenantID, first int64) (historyReasons, error) {
 	found := historyReasons{map[int64]madeBy{}, map[versionKey]madeBy{}}
 	var rows []struct {
 		madeBy

@@ -16,7 +16,7 @@ import (
 // planned is a line of a tenant's timeline as a text.
 func (o office) planned(t *testing.T, tenantID int64) (lines []string) {
 	t.Helper()
-	periods, err := o.Tenants.Periods(t.Context(), tenantID, time.Time{})
+	periods, err := o.Timelines.Periods(t.Context(), tenantID, time.Time{})
 	assert.NoError(t, err)
 	for _, p := range periods {
 		lines = append(lines, fmt.Sprintf("%s %s %s %d/%d", p.From.Format("02 15:04"), p.Kind, p.Plan, p.Quota.PerMinute, p.Quota.PerDay))
@@ -152,7 +152,7 @@ func TestChangesOfOneTenantAtOnce(t *testing.T) {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
-	periods, err := o.Tenants.Periods(t.Context(), acme.ID, time.Time{})
+	periods, err := o.Timelines.Periods(t.Context(), acme.ID, time.Time{})
 	assert.Result(t, made, err, 1, "were made for the same instant")
 	for i, p := range periods[1:] {
 		assert.True(t, p.From.Equal(periods[i].To), "a gap or an overlap", periods)

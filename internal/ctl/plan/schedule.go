@@ -19,7 +19,7 @@ import (
 func newCmdHistory(f *cmdutil.Factory) *cobra.Command {
 	l := &cmdutil.List[store.HistoryPeriod]{Factory: f, All: true}
 	l.Rows = func(ctx context.Context, db *store.DB, _ int) (iter.Seq2[store.HistoryPeriod, error], error) {
-		periods, err := db.Tenants.History(ctx, l.Subject.Tenant)
+		periods, err := db.Timelines.History(ctx, l.Subject.Tenant)
 		return cmdutil.Items(periods), err
 	}
 	l.View = func() output.View[store.HistoryPeriod] {

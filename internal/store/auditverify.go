@@ -17,8 +17,7 @@ const auditBatch = 2000
 // meanwhile.
 func (d Audit) Verify(ctx context.Context, v *audit.Verifier) (_ *audit.Fault, err error) {
 	defer wrap(&err, "verify the audit trail")
-	fault, err := d.verify(ctx, v)
-	return fault, err
+	return d.verify(ctx, v)
 }
 
 func (d Audit) verify(ctx context.Context, v *audit.Verifier) (*audit.Fault, error) {

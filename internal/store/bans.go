@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"time"
 
 	"petstore.example/internal/keys"
@@ -49,25 +48,25 @@ func selectBans(ctx context.Context, q pgconn.Queryer, rest string, args ...any)
 
 // PlaceAutomaticBan implements strikes.BanStore. The API may place no other ban than the function does, whose clock is that of
 // Postgres.
-func (d Bans) PlaceAutomaticBan(ctx context.Context, tenantID int64, keyID string) (keys.Ban, error) {
+func (d Bans) PlaceAutomaticBan(ctx context.Context, tenantID int64, keyID string) (_ keys.Ban, err error) {
+	defer wrap(&err, "place automatic ban")
 	placed, err := pgconn.Collect(ctx, d.db, banRow.ban, `
 		select id, tenant_id, tenant_name, key_id, source, reason, starts_at, ends_at from place_automatic_ban($1, $2)`, tenantID, keyID)
 	if err == nil && len(placed) == 0 {
 		err = keys.ErrKeyNotFound
 	}
 	if err != nil {
-		return keys.Ban{}, fmt.Errorf("place automatic ban: %w", err)
+		return keys.Ban{}, err
 	}
 	return placed[0], nil
 }
 
 // NextBan implements strikes.BanStore.
-func (d Bans) NextBan(ctx context.Context, keyID string, now time.Time) (time.Duration, error) {
+func (d Bans) NextBan(ctx context.Context, keyID string, now time.Time) (_ time.Duration, err error) {
+	defer wrap(&err, "read the length of bans")
 	var seconds int64
-	if err := d.db.Get(ctx, &seconds, `select extract(epoch from next_ban_length($1, $2))::bigint`, keyID, now); err != nil {
-		return 0, fmt.Errorf("read the length of bans: %w", err)
-	}
-	return time.Duration(seconds) * time.Second, nil
+	err = d.db.Get(ctx, &seconds, `select extract(epoch from next_ban_length($1, $2))::bigint`, keyID, now)
+	return time.Duration(seconds) * time.Second, err
 }
 
 // SetLengths changes how long the first, the second and further automatic bans of a key last, in whole seconds. Only the owner of the tables may.

@@ -112,6 +112,5 @@ func (d FailedRequests) OfRequest(ctx context.Context, requestID string, limit i
 
 func (d FailedRequests) list(ctx context.Context, rest string, args ...any) (_ []usage.FailedRequest, err error) {
 	defer wrap(&err, "list failed requests")
-	list, err := pgconn.Collect(ctx, d.db, failedRow.failedRequest, selectFailed+rest, args...)
-	return list, err
+	return pgconn.Collect(ctx, d.db, failedRow.failedRequest, selectFailed+rest, args...)
 }

@@ -110,22 +110,19 @@ func countActiveKeys(ctx context.Context, q pgconn.Queryer, tenantID int64, now 
 // CountActive returns how many of the tenant's keys are neither revoked nor expired.
 func (d Keys) CountActive(ctx context.Context, tenantID int64, now time.Time) (_ int, err error) {
 	defer wrap(&err, "count keys")
-	n, err := countActiveKeys(ctx, d.db, tenantID, now)
-	return n, err
+	return countActiveKeys(ctx, d.db, tenantID, now)
 }
 
 // Get returns the key with that ID in any state, or keys.ErrKeyNotFound.
 func (d Keys) Get(ctx context.Context, id string) (_ keys.Key, err error) {
 	defer wrap(&err, "get key")
-	k, err := getKey(ctx, d.db, `k.id = $1`, id)
-	return k, err
+	return getKey(ctx, d.db, `k.id = $1`, id)
 }
 
 // Find implements keys.ServiceStore. Staff may not read digests, so a function looks for this one.
 func (d Keys) Find(ctx context.Context, digest keys.Digest) (_ keys.Key, err error) {
 	defer wrap(&err, "find key")
-	k, err := getKey(ctx, d.db, `k.id = find_key($1)`, digest[:])
-	return k, err
+	return getKey(ctx, d.db, `k.id = find_key($1)`, digest[:])
 }
 
 func getKey(ctx context.Context, q pgconn.Queryer, where string, arg any) (keys.Key, error) {

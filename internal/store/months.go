@@ -94,12 +94,11 @@ func date(month time.Time) string { return month.UTC().Format(time.DateOnly) }
 func monthName(month time.Time) string { return month.UTC().Format("2006-01") }
 
 // OpenBefore returns the first month before that one which is open and has usage or corrections; zero for none.
-func (d Months) OpenBefore(ctx context.Context, month time.Time) (time.Time, error) {
+func (d Months) OpenBefore(ctx context.Context, month time.Time) (_ time.Time, err error) {
+	defer wrap(&err, "look for open months")
 	var open sql.NullTime
-	if err := d.db.Get(ctx, &open, `select open_month_before($1)`, date(month)); err != nil {
-		return time.Time{}, fmt.Errorf("look for open months: %w", err)
-	}
-	return timeOf(open), nil
+	err = d.db.Get(ctx, &open, `select open_month_before($1)`, date(month))
+	return timeOf(open), err
 }
 
 // Delivery says up to when a server has recorded everything that it admitted.
@@ -110,16 +109,13 @@ type Delivery struct {
 }
 
 // Undelivered returns the servers that may still deliver usage from before the instant.
-func (d Months) Undelivered(ctx context.Context, before time.Time) ([]Delivery, error) {
+func (d Months) Undelivered(ctx context.Context, before time.Time) (_ []Delivery, err error) {
+	defer wrap(&err, "look for usage that is not delivered")
 	type row struct {
 		ServerID string       `db:"server_id"`
 		To       sql.NullTime `db:"delivered_to"`
 	}
-	list, err := pgconn.Collect(ctx, d.db, func(r row) Delivery { return Delivery{r.ServerID, timeOf(r.To)} }, `
+	return pgconn.Collect(ctx, d.db, func(r row) Delivery { return Delivery{r.ServerID, timeOf(r.To)} }, `
 		select server_id, delivered_to from usage_deliveries
 		where delivered_to is null or delivered_to < $1 order by delivered_to nulls first, server_id`, before)
-	if err != nil {
-		return nil, fmt.Errorf("look for usage that is not delivered: %w", err)
-	}
-	return list, nil
 }

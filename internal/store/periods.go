@@ -80,8 +80,7 @@ func (r periodRow) period() plans.Period {
 // stands for the beginning.
 func (d Timelines) Periods(ctx context.Context, tenantID int64, from time.Time) (_ []plans.Period, err error) {
 	defer wrap(&err, "read a tenant's periods")
-	list, err := readPeriods(ctx, d.db, tenantID, from)
-	return list, err
+	return readPeriods(ctx, d.db, tenantID, from)
 }
 
 func readPeriods(ctx context.Context, q pgconn.Queryer, tenantID int64, from time.Time) ([]plans.Period, error) {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"petstore.example/internal/audit"
@@ -196,6 +195,7 @@ func (d Plans) setRetired(ctx context.Context, tx pgconn.Tx, name string, at tim
 func (d Plans) changePlan(
 	ctx context.Context, by audit.By, action, name string, fn func(context.Context, pgconn.Tx, plans.Plan, plans.Version, *EditedPlan) error,
 ) (done EditedPlan, err error) {
+	defer wrap(&err, action)
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, last, err := lockPlan(ctx, d.db, tx, name)
 		if err != nil {
@@ -214,8 +214,5 @@ func (d Plans) changePlan(
 			action: action, subject: PlanSubject(name), before: recordPlan(before, last), after: recordPlan(after, newest),
 		})
 	})
-	if err != nil {
-		return EditedPlan{}, fmt.Errorf("%s: %w", action, err)
-	}
-	return done, nil
+	return done, err
 }

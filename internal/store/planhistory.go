@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -28,7 +27,8 @@ type historyRow struct {
 }
 
 // History returns what was, is and will be in force for a tenant, in the order of time, or plans.ErrTenantNotFound.
-func (d Timelines) History(ctx context.Context, name string) ([]HistoryPeriod, error) {
+func (d Timelines) History(ctx context.Context, name string) (_ []HistoryPeriod, err error) {
+	defer wrap(&err, "read a tenant's history")
 	t, err := getTenant(ctx, d.db, name, d.db.JustNow())
 	if err != nil {
 		return nil, err
@@ -43,15 +43,12 @@ func (d Timelines) History(ctx context.Context, name string) ([]HistoryPeriod, e
 		join tenant_plans a on a.tenant_id = q.tenant_id and a.id = q.assignment
 		join plan_versions v on v.plan = q.plan and v.version = q.version
 		where q.tenant_id = $1 order by q.valid_from`, t.ID)
-	if err != nil {
-		return nil, fmt.Errorf("read a tenant's history: %w", err)
-	}
-	if len(rows) == 0 {
-		return nil, nil
+	if err != nil || len(rows) == 0 {
+		return nil, err
 	}
 	reasons, err := d.reasons(ctx, t.ID, rows[0].Assignment)
 	if err != nil {
-		return nil, fmt.Errorf("read a tenant's history: %w", err)
+		return nil, err
 	}
 	history := make([]HistoryPeriod, len(rows))
 	for i, r := range rows {

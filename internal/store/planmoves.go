@@ -35,8 +35,7 @@ func (r grandfatheredRow) grandfathered() Grandfathered {
 // these numbers, nil for all.
 func (d Plans) Grandfathered(ctx context.Context, plan string, tenants []int64) (_ []Grandfathered, err error) {
 	defer wrap(&err, "list grandfathered tenants")
-	list, err := readGrandfathered(ctx, d.db, plan, tenants, d.db.JustNow())
-	return list, err
+	return readGrandfathered(ctx, d.db, plan, tenants, d.db.JustNow())
 }
 
 func readGrandfathered(ctx context.Context, q pgconn.Queryer, plan string, tenants []int64, at sql.NullTime) ([]Grandfathered, error) {

@@ -19,12 +19,11 @@ type PriceList struct{ db *pgconn.DB }
 // Sold implements api.PriceList.
 func (d PriceList) Sold(ctx context.Context) (_ []plans.Plan, err error) {
 	defer wrap(&err, "list the plans that are sold")
-	list, err := pgconn.Collect(ctx, d.db, planRow.plan, `
+	return pgconn.Collect(ctx, d.db, planRow.plan, `
 		select name, version, per_minute, per_day from plans
 		-- A plan that has not begun has no version in force.
 		where version is not null and (retires_at is null or retires_at > now())
 		order by per_day, per_minute, position`)
-	return list, err
 }
 
 type planRow struct {
@@ -67,15 +66,13 @@ const selectPlan = `
 // List returns all plans, the smallest first, and at last those without numbers.
 func (d Plans) List(ctx context.Context) (_ []plans.Plan, err error) {
 	defer wrap(&err, "list plans")
-	list, err := pgconn.Collect(ctx, d.db, planRow.plan, selectPlan+` order by v.per_day, v.per_minute, l.position`, d.db.JustNow())
-	return list, err
+	return pgconn.Collect(ctx, d.db, planRow.plan, selectPlan+` order by v.per_day, v.per_minute, l.position`, d.db.JustNow())
 }
 
 // Get returns the plan of that name, or plans.ErrPlanNotFound.
 func (d Plans) Get(ctx context.Context, name string) (_ plans.Plan, err error) {
 	defer wrap(&err, "get plan")
-	p, err := getPlan(ctx, d.db, name, d.db.JustNow())
-	return p, err
+	return getPlan(ctx, d.db, name, d.db.JustNow())
 }
 
 func getPlan(ctx context.Context, q pgconn.Queryer, name string, at sql.NullTime) (plans.Plan, error) {

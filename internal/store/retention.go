@@ -78,8 +78,7 @@ const ruleQuery = `
 // List returns all kinds.
 func (d Retention) List(ctx context.Context) (_ []RetentionRule, err error) {
 	defer wrap(&err, "list retention")
-	list, err := pgconn.Collect(ctx, d.db, ruleRow.rule, ruleQuery+` order by r.kind`)
-	return list, err
+	return pgconn.Collect(ctx, d.db, ruleRow.rule, ruleQuery+` order by r.kind`)
 }
 
 // ruleRecord is what an audit entry holds of a kind.

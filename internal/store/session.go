@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"time"
 )
 
@@ -18,21 +17,19 @@ type Session struct {
 }
 
 // Session returns what this connection is.
-func (d *DB) Session(ctx context.Context) (Session, error) {
+func (d *DB) Session(ctx context.Context) (_ Session, err error) {
+	defer wrap(&err, "read the session")
 	var row struct {
 		Login
 		Database, Version, TLS, Certificate string
 		ExpiresAt                           sql.NullTime `db:"expires_at"`
 	}
-	err := d.pg.Get(ctx, &row, `
+	err = d.pg.Get(ctx, &row, `
 		select l.*, current_database()::text as database, split_part(current_setting('server_version'), ' ', 1) as version,
 		       coalesce(s.version, '') as tls, coalesce(s.client_dn, '') as certificate, nullif(r.rolvaliduntil, 'infinity') as expires_at
 		from (`+selectLogin+`) l
 		join pg_roles r on r.rolname = l.name
 		left join pg_stat_ssl s on s.pid = pg_backend_pid()
 		where l.name = session_user`)
-	if err != nil {
-		return Session{}, fmt.Errorf("read the session: %w", err)
-	}
-	return Session{row.Login, row.Database, row.Version, row.TLS, row.Certificate, timeOf(row.ExpiresAt)}, nil
+	return Session{row.Login, row.Database, row.Version, row.TLS, row.Certificate, timeOf(row.ExpiresAt)}, err
 }

@@ -32,6 +32,7 @@ func (d Bans) Place(ctx context.Context, by audit.By, n NewBan, now time.Time) (
 }
 
 func (d Bans) place(ctx context.Context, by audit.By, ban keys.Ban, now time.Time) (placed keys.Ban, err error) {
+	defer wrap(&err, "place ban")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		key, err := lockKey(ctx, tx, ban.KeyID)
 		if err != nil {
@@ -50,10 +51,7 @@ func (d Bans) place(ctx context.Context, by audit.By, ban keys.Ban, now time.Tim
 		}
 		return writeAudit(tx, by, placedEntry(key, lifted, placed))
 	})
-	if err != nil {
-		return keys.Ban{}, fmt.Errorf("place ban: %w", err)
-	}
-	return placed, nil
+	return placed, err
 }
 
 // placedEntry is the entry of a ban that was placed, in place of those that were lifted.
@@ -84,6 +82,7 @@ func insertBan(ctx context.Context, tx pgconn.Tx, b keys.Ban) (keys.Ban, error) 
 // Lift ends the bans in force on a key at once and returns, as it is after, the one that would have ended last. It
 // returns keys.ErrKeyNotFound or ErrBanNotFound.
 func (d Bans) Lift(ctx context.Context, by audit.By, keyID string, now time.Time) (lifted keys.Ban, err error) {
+	defer wrap(&err, "lift ban")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		key, err := lockKey(ctx, tx, keyID)
 		if err != nil {
@@ -103,10 +102,7 @@ func (d Bans) Lift(ctx context.Context, by audit.By, keyID string, now time.Time
 			before: recordBan(before[0], before[0]), after: recordBan(before[0], lifted),
 		})
 	})
-	if err != nil {
-		return keys.Ban{}, fmt.Errorf("lift ban: %w", err)
-	}
-	return lifted, nil
+	return lifted, err
 }
 
 // liftBans lifts the bans in force on a locked key, and returns them as they were, the one with the latest end first.

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"petstore.example/internal/audit"
@@ -85,8 +84,7 @@ func insertTenant(ctx context.Context, tx pgconn.Tx, n NewTenant, first plans.As
 // Get returns the tenant of that name or number, or plans.ErrTenantNotFound.
 func (d Tenants) Get(ctx context.Context, name string) (_ plans.Tenant, err error) {
 	defer wrap(&err, "get tenant")
-	t, err := getTenant(ctx, d.db, name, d.db.JustNow())
-	return t, err
+	return getTenant(ctx, d.db, name, d.db.JustNow())
 }
 
 // Names returns at most limit names that begin with the prefix, in order.
@@ -112,6 +110,7 @@ func (d Tenants) Resume(ctx context.Context, by audit.By, name string) (plans.Te
 func (d Tenants) setSuspended(
 	ctx context.Context, by audit.By, action, name string, suspend bool, at time.Time,
 ) (after plans.Tenant, err error) {
+	defer wrap(&err, action)
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, err := lockTenant(ctx, tx, name, d.db.JustNow())
 		if err != nil {
@@ -139,8 +138,5 @@ func (d Tenants) setSuspended(
 			before: recordTenant(before, before), after: recordTenant(before, after),
 		})
 	})
-	if err != nil {
-		return plans.Tenant{}, fmt.Errorf("%s: %w", action, err)
-	}
-	return after, nil
+	return after, err
 }

@@ -78,6 +78,7 @@ type Undos struct{ db *pgconn.DB }
 // Do takes the changes of these entries back, the latest first, all or none: each by a new change, whose reason names the entry. No later
 // entry may have the same subject, but for those of numbers. It returns ErrEntryNotFound, or an UndoError if one can't be taken back.
 func (d Undos) Do(ctx context.Context, by audit.By, numbers []int64, now time.Time) (done []Undone, err error) {
+	defer wrap(&err, "undo")
 	var made *changes
 	var undone []audit.Entry
 	err = runChanges(ctx, d.db.LongTx, by, func(ctx context.Context, tx pgconn.Tx) (err error) {
@@ -101,7 +102,7 @@ func (d Undos) Do(ctx context.Context, by audit.By, numbers []int64, now time.Ti
 		return step.db.Undos.checkLatest(ctx, entries, numbers)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("undo: %w", err)
+		return nil, err
 	}
 	for i, p := range made.entries {
 		e := audit.Entry{Action: p.entry.action, Subject: p.entry.subject, Before: json.RawMessage(p.before.String), After: json.RawMessage(p.after.String)}
@@ -218,6 +219,7 @@ func (d Undos) checkLatest(ctx context.Context, entries []audit.Entry, numbers [
 
 // Latest returns the entries of the latest change of the session's login, or ErrEntryNotFound.
 func (d Undos) Latest(ctx context.Context) (numbers []int64, err error) {
+	defer wrap(&err, "find the latest change")
 	err = d.db.Select(ctx, &numbers, `
 		select generate_series(last.first_number, last.number) from (
 		  select u.first_number, u.number from undo_values u join role_audit_entries a on a.number = u.number
@@ -226,8 +228,5 @@ func (d Undos) Latest(ctx context.Context) (numbers []int64, err error) {
 	if err == nil && len(numbers) == 0 {
 		err = ErrEntryNotFound
 	}
-	if err != nil {
-		return nil, fmt.Errorf("find the latest change: %w", err)
-	}
-	return numbers, nil
+	return numbers, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 
 	"petstore.example/internal/audit"
@@ -15,6 +14,7 @@ import (
 // Unrevoke brings a revoked key back. It returns keys.ErrKeyNotFound, ErrKeyNotRevoked, ErrTooManyKeys, or what a trigger decides by the
 // clock of Postgres and the login: ErrRevocationFinal or ErrRevokedByOther.
 func (d Keys) Unrevoke(ctx context.Context, by audit.By, id string, now time.Time) (after keys.Key, err error) {
+	defer wrap(&err, "unrevoke key")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, err := lockKeyOfTenant(ctx, tx, id)
 		if err != nil {
@@ -37,10 +37,7 @@ func (d Keys) Unrevoke(ctx context.Context, by audit.By, id string, now time.Tim
 			before: recordKey(before, before), after: recordKey(before, after),
 		})
 	})
-	if err != nil {
-		return keys.Key{}, fmt.Errorf("unrevoke key: %w", err)
-	}
-	return after, nil
+	return after, err
 }
 
 // lockKeyOfTenant locks the key's tenant and then the key, the order of all that locks both.

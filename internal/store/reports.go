@@ -68,23 +68,12 @@ func (f Operation) Sessions(ctx context.Context) (s Sessions, err error) {
 }
 
 // Behind returns the live servers that have not recorded usage for that long, with the time of their last batch.
-func (f Operation) Behind(ctx context.Context, by time.Duration) (map[string]time.Time, error) {
-	var rows []struct {
-		ID        string
-		WrittenAt time.Time `db:"written_at"`
-	}
-	err := f.db.Select(ctx, &rows, `
-		select s.id, w.written_at from servers s join usage_deliveries w on w.server_id = s.id
+func (f Operation) Behind(ctx context.Context, by time.Duration) (_ map[string]time.Time, err error) {
+	defer wrap(&err, "read what servers recorded")
+	return pgconn.CollectMap[string, time.Time](ctx, f.db, `
+		select s.id as key, w.written_at as value from servers s join usage_deliveries w on w.server_id = s.id
 		where s.seen_at > clock_timestamp() - interval '5 seconds' and w.written_at < clock_timestamp() - $1 * interval '1 microsecond'`,
 		by.Microseconds())
-	if err != nil {
-		return nil, fmt.Errorf("read what servers recorded: %w", err)
-	}
-	behind := make(map[string]time.Time, len(rows))
-	for _, r := range rows {
-		behind[r.ID] = r.WrittenAt
-	}
-	return behind, nil
 }
 
 // FailedKind is how many requests of one reason ended in 5xx. Of many of one key only some are stored.

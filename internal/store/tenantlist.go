@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"iter"
 	"time"
 
@@ -90,17 +89,7 @@ func maybeInactive(ctx context.Context, q pgconn.Queryer, since time.Time) (ids 
 }
 
 // NamesOf returns the names of tenants by their numbers.
-func (d Tenants) NamesOf(ctx context.Context, ids []int64) (map[int64]string, error) {
-	var rows []struct {
-		ID   int64  `db:"id"`
-		Name string `db:"name"`
-	}
-	if err := d.db.Select(ctx, &rows, `select id, name from tenants where id = any($1)`, pq.Array(ids)); err != nil {
-		return nil, fmt.Errorf("name tenants: %w", err)
-	}
-	names := make(map[int64]string, len(rows))
-	for _, r := range rows {
-		names[r.ID] = r.Name
-	}
-	return names, nil
+func (d Tenants) NamesOf(ctx context.Context, ids []int64) (_ map[int64]string, err error) {
+	defer wrap(&err, "name tenants")
+	return pgconn.CollectMap[int64, string](ctx, d.db, `select id as key, name as value from tenants where id = any($1)`, pq.Array(ids))
 }

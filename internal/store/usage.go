@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/lib/pq"
@@ -54,22 +53,11 @@ func (d Usage) EndUsage(ctx context.Context, serverID string) (err error) {
 
 // AdmittedOn returns how many requests of each tenant are recorded as admitted on a UTC day, counted from 1 January 1970.
 // Tenants without any are left out.
-func (d Usage) AdmittedOn(ctx context.Context, day int64) (map[int64]int64, error) {
-	var rows []struct {
-		TenantID int64 `db:"tenant_id"`
-		Admitted int64 `db:"admitted"`
-	}
+func (d Usage) AdmittedOn(ctx context.Context, day int64) (_ map[int64]int64, err error) {
+	defer wrap(&err, "sum the day's usage")
 	from := time.Unix(0, 0).UTC().AddDate(0, 0, int(day))
-	err := d.db.Select(ctx, &rows, `
-		select tenant_id, sum(admitted)::bigint as admitted from usage_hourly
+	return pgconn.CollectMap[int64, int64](ctx, d.db, `
+		select tenant_id as key, sum(admitted)::bigint as value from usage_hourly
 		where hour >= $1 and hour < $2
 		group by tenant_id having sum(admitted) > 0`, from, from.AddDate(0, 0, 1))
-	if err != nil {
-		return nil, fmt.Errorf("sum the day's usage: %w", err)
-	}
-	used := make(map[int64]int64, len(rows))
-	for _, r := range rows {
-		used[r.TenantID] = r.Admitted
-	}
-	return used, nil
 }

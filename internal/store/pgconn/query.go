@@ -38,6 +38,22 @@ func Collect[Row, T any](ctx context.Context, q Queryer, convert func(Row) T, qu
 	return all, nil
 }
 
+// CollectMap runs a query of the columns key and value.
+func CollectMap[K comparable, V any](ctx context.Context, q Queryer, query string, args ...any) (map[K]V, error) {
+	var rows []struct {
+		Key   K
+		Value V
+	}
+	if err := q.Select(ctx, &rows, query, args...); err != nil {
+		return nil, err
+	}
+	all := make(map[K]V, len(rows))
+	for _, r := range rows {
+		all[r.Key] = r.Value
+	}
+	return all, nil
+}
+
 // Stream runs a query and calls each for every row as it arrives, so memory holds one. An error of each ends it. The time of a call bounds
 // each wait for the database; a slow reader may take any time.
 func Stream[Row any](ctx context.Context, d *DB, each func(Row) error, query string, args ...any) error {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"strings"
 	"time"
@@ -61,7 +62,7 @@ func (d Audit) List(ctx context.Context, f AuditFilter) iter.Seq2[audit.Entry, e
 			q.and(`a.tenant_id = ?`, tenantID)
 		}
 		if f.After != 0 {
-			if err := d.checkEntry(ctx, f.After); err != nil {
+			if err := checkEntry(ctx, d.db, f.After); err != nil {
 				return nil, err
 			}
 			if f.OldestFirst {
@@ -104,9 +105,12 @@ func (f AuditFilter) conditions(q *listQuery) {
 	}
 }
 
-func (d Audit) checkEntry(ctx context.Context, number int64) error {
+// ErrEntryNotFound: the audit trail has no entry with that number, or none that the login may read.
+var ErrEntryNotFound = errors.New("no such entry")
+
+func checkEntry(ctx context.Context, q pgconn.Queryer, number int64) error {
 	var found bool
-	if err := d.db.Get(ctx, &found, `select exists (select from audit_entries where number = $1)`, number); err != nil {
+	if err := q.Get(ctx, &found, `select exists (select from audit_entries where number = $1)`, number); err != nil {
 		return err
 	}
 	if !found {

@@ -2,14 +2,8 @@ package store
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
-
-	"github.com/lib/pq"
 
 	"petstore.example/internal/audit"
-	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
 )
 
@@ -27,42 +21,7 @@ func (d *DB) Batch(ctx context.Context, by audit.By, fn func(context.Context, *D
 	})
 }
 
-// Lock blocks other changes to these tenants, by name or number (#12), and to these keys, by ID, and to the tenants of the keys, until the batch ends.
-// All changes lock tenants before keys, and both in the order of their IDs, so that batches wait for each other and never for themselves.
-// Those that do not exist are left out.
+// Lock blocks other changes to tenants and keys until the batch ends, as lockAll does.
 func (d *DB) Lock(ctx context.Context, tenants, keyIDs []string) error {
-	var names []string
-	var ids []int64
-	for _, t := range tenants {
-		if digits, ok := strings.CutPrefix(t, "#"); ok {
-			id, err := strconv.ParseInt(digits, 10, 64)
-			if err != nil {
-				return plans.ErrTenantNotFound
-			}
-			ids = append(ids, id)
-			continue
-		}
-		names = append(names, t)
-	}
-	return d.lock(ctx, names, ids, keyIDs)
-}
-
-func (d *DB) lock(ctx context.Context, names []string, tenantIDs []int64, keyIDs []string) error {
-	for _, l := range []struct {
-		statement string
-		args      []any
-	}{
-		{
-			`select from tenants where id in (
-			   select id from tenants where name = any($1) union select unnest($2::bigint[]) union select tenant_id from api_keys where id = any($3)
-			 ) order by id for no key update`,
-			[]any{pq.Array(names), pq.Array(tenantIDs), pq.Array(keyIDs)},
-		},
-		{`select from api_keys where id = any($1) order by id for no key update`, []any{pq.Array(keyIDs)}},
-	} {
-		if _, err := d.pg.Exec(ctx, l.statement, l.args...); err != nil {
-			return fmt.Errorf("lock tenants and keys: %w", err)
-		}
-	}
-	return nil
+	return lockAll(ctx, d.pg, tenants, keyIDs)
 }

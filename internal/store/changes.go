@@ -91,6 +91,17 @@ func runChanges(
 // changesOf returns what change and Batch keep with their transaction.
 func changesOf(tx pgconn.Tx) *changes { return tx.Local().(*changes) }
 
+// made are the entries of the changes so far. Their numbers are known when they are written.
+func (c *changes) made() (list []audit.Entry) {
+	for _, p := range c.entries {
+		list = append(list, audit.Entry{
+			Number: p.number, Action: p.entry.action, Subject: p.entry.subject,
+			Before: json.RawMessage(p.before.String), After: json.RawMessage(p.after.String),
+		})
+	}
+	return list
+}
+
 // join takes the end of a change into the batch. One that fails, or that is a dry run, makes the whole batch so.
 func (c *changes) join(by audit.By, err error) error {
 	c.dryRun = c.dryRun || by.DryRun

@@ -46,7 +46,7 @@ func FilterPetsQuery(tenantID int64, p catalog.Page) (query string, args []strin
 }
 
 // Undoers are the actions that have an undo.
-func Undoers() []string { return slices.Collect(maps.Keys(undoers)) }
+func Undoers() []string { return slices.Collect(maps.Keys(newDB(nil).Undos.undoers)) }
 
 // TenantColumns returns the columns of each table with rows of tenants, as an export has them in SQL, and those that it omits.
 func TenantColumns() map[string][]string {

@@ -84,7 +84,7 @@ func (d Idempotency) CreatePetsOnce(
 	switch {
 	case err == nil:
 		return outcomes
-	case len(asked) == 1 || errors.Is(err, ErrUnavailable):
+	case len(asked) == 1 || errors.Is(err, pgconn.ErrUnavailable):
 		return allFailed(outcomes, err)
 	}
 	return tryEach(outcomes, func(i int) (catalog.Answered, error) { return d.CreatePetOnce(ctx, tenantID, asked[i]) })

@@ -35,7 +35,7 @@ func (d Pets) CreatePets(ctx context.Context, tenantID int64, pets []catalog.New
 func tryEach[T any](outcomes []catalog.Outcome[T], try func(i int) (T, error)) []catalog.Outcome[T] {
 	for i := range outcomes {
 		outcomes[i].Result, outcomes[i].Err = try(i)
-		if errors.Is(outcomes[i].Err, ErrUnavailable) {
+		if errors.Is(outcomes[i].Err, pgconn.ErrUnavailable) {
 			allFailed(outcomes[i:], outcomes[i].Err)
 			break
 		}
@@ -44,7 +44,9 @@ func tryEach[T any](outcomes []catalog.Outcome[T], try func(i int) (T, error)) [
 }
 
 // isRefused reports whether Postgres refused a statement because of what it says, so that it has certainly had no effect.
-func isRefused(err error) bool { return pgconn.IsServerError(err) && !errors.Is(err, ErrUnavailable) }
+func isRefused(err error) bool {
+	return pgconn.IsServerError(err) && !errors.Is(err, pgconn.ErrUnavailable)
+}
 
 func allFailed[T any](outcomes []catalog.Outcome[T], err error) []catalog.Outcome[T] {
 	for i := range outcomes {

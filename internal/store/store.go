@@ -86,7 +86,7 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 func newDB(c *pgconn.DB) *DB {
 	return &DB{
 		pg: c, Tenants: Tenants{c}, TenantData: TenantData{c}, Timelines: Timelines{c}, Plans: Plans{c}, PriceList: PriceList{c}, Keys: Keys{c}, Bans: Bans{c}, Pets: Pets{c}, Orders: Orders{c},
-		Idempotency: Idempotency{c}, Usage: Usage{c}, Events: Events{c}, Months: Months{c}, FailedRequests: FailedRequests{c}, Audit: Audit{c}, Staff: Staff{c}, Undos: Undos{c}, Limits: Limits{c}, Retention: Retention{c}, Counters: counters.New(c), Cluster: counters.NewTerms(c),
+		Idempotency: Idempotency{c}, Usage: Usage{c}, Events: Events{c}, Months: Months{c}, FailedRequests: FailedRequests{c}, Audit: Audit{c}, Staff: Staff{c}, Undos: newUndos(c, peopleUndoers, planUndoers), Limits: Limits{c}, Retention: Retention{c}, Counters: counters.New(c), Cluster: counters.NewTerms(c),
 		Transactions: Transactions{c}, Operation: Operation{c},
 	}
 }

@@ -4,9 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/lib/pq"
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
@@ -139,4 +142,40 @@ func tenantIDOf(ctx context.Context, q pgconn.Queryer, name string) (id int64, e
 		err = plans.ErrTenantNotFound
 	}
 	return id, err
+}
+
+// lockAll blocks other changes to these tenants, by name or number (#12), and to these keys, by ID, and to the tenants of the keys, until the transaction of db ends.
+// All changes lock tenants before keys, and both in the order of their IDs, so that batches wait for each other and never for themselves.
+// Those that do not exist are left out.
+func lockAll(ctx context.Context, db *pgconn.DB, tenants, keyIDs []string) error {
+	var names []string
+	var ids []int64
+	for _, t := range tenants {
+		if digits, ok := strings.CutPrefix(t, "#"); ok {
+			id, err := strconv.ParseInt(digits, 10, 64)
+			if err != nil {
+				return plans.ErrTenantNotFound
+			}
+			ids = append(ids, id)
+			continue
+		}
+		names = append(names, t)
+	}
+	for _, l := range []struct {
+		statement string
+		args      []any
+	}{
+		{
+			`select from tenants where id in (
+			   select id from tenants where name = any($1) union select unnest($2::bigint[]) union select tenant_id from api_keys where id = any($3)
+			 ) order by id for no key update`,
+			[]any{pq.Array(names), pq.Array(ids), pq.Array(keyIDs)},
+		},
+		{`select from api_keys where id = any($1) order by id for no key update`, []any{pq.Array(keyIDs)}},
+	} {
+		if _, err := db.Exec(ctx, l.statement, l.args...); err != nil {
+			return fmt.Errorf("lock tenants and keys: %w", err)
+		}
+	}
+	return nil
 }

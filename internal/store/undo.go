@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -43,37 +44,37 @@ func (e *UndoError) Error() string {
 // Unwrap returns the cause.
 func (e *UndoError) Unwrap() error { return e.Err }
 
-var (
-	// ErrEntryNotFound: the audit trail has no entry with that number, or none that the login may read.
-	ErrEntryNotFound = errors.New("no such entry")
-	// errBySQL: the entry was written by a trigger, for a change that somebody made by SQL.
-	errBySQL = &UndoError{Why: "it was made by SQL", Hint: "take it back by SQL, or make another change"}
-)
+// errBySQL: the entry was written by a trigger, for a change that somebody made by SQL.
+var errBySQL = &UndoError{Why: "it was made by SQL", Hint: "take it back by SQL, or make another change"}
 
 // errOver: what the entry changed has ended by itself.
 func errOver(format string, args ...any) error { return &UndoError{Why: fmt.Sprintf(format, args...)} }
 
-// undoStep is the undo of one entry.
+// undoStep is the undo of one entry, in the transaction of db.
 type undoStep struct {
-	db *DB
+	db *pgconn.DB
 	by audit.By
 	// now is the time by the client's clock, by which staff's changes of keys and bans happen, and instant the time by the clock of the database.
 	now, instant time.Time
 	entry        audit.Entry
 }
 
-// undoers take back the entries of the events that have an undo.
-var undoers = map[string]func(context.Context, undoStep) error{
-	"tenant.edit": undoTenantEdit, "tenant.suspend": undoSuspension, "tenant.resume": undoSuspension,
-	"plan.assign": undoAssignment, "plan.boost": undoAssignment, "plan.move": undoAssignment, "plan.unschedule": undoUnschedule,
-	"plan.void": undoVoid, "plan.unvoid": undoVoid,
-	"plan.edit": undoPlanEdit, "plan.withdraw": undoWithdrawal, "plan.retire": undoRetirement, "plan.resell": undoRetirement,
-	"key.issue": undoIssue, "key.unrevoke": undoIssue, "key.edit": undoKeyEdit, "key.rotate": undoKeyEdit, "key.revoke": undoRevocation,
-	"ban.place": undoBan, "ban.lift": undoBan,
-}
+// undoers take back the entries of events, by action. Each group of nouns has those of its events.
+type undoers map[string]func(context.Context, undoStep) error
 
 // Undos takes changes back.
-type Undos struct{ db *pgconn.DB }
+type Undos struct {
+	db *pgconn.DB
+	undoers
+}
+
+func newUndos(db *pgconn.DB, groups ...undoers) Undos {
+	d := Undos{db, undoers{}}
+	for _, g := range groups {
+		maps.Copy(d.undoers, g)
+	}
+	return d
+}
 
 // Do takes the changes of these entries back, the latest first, all or none: each by a new change, whose reason names the entry. No later
 // entry may have the same subject, but for those of numbers. It returns ErrEntryNotFound, or an UndoError if one can't be taken back.
@@ -83,31 +84,31 @@ func (d Undos) Do(ctx context.Context, by audit.By, numbers []int64, now time.Ti
 	var undone []audit.Entry
 	err = runChanges(ctx, d.db.LongTx, by, func(ctx context.Context, tx pgconn.Tx) (err error) {
 		made = changesOf(tx)
-		step := undoStep{db: newDB(d.db.In(tx)), by: by, now: now}
+		in := Undos{d.db.In(tx), d.undoers}
+		step := undoStep{db: in.db, by: by, now: now}
 		if step.instant, err = instant(ctx, d.db, tx, time.Time{}); err != nil {
 			return err
 		}
-		entries, err := step.db.Undos.undoable(ctx, numbers)
+		entries, err := in.undoable(ctx, numbers)
 		if err != nil {
 			return err
 		}
 		for _, e := range slices.Backward(entries) {
 			step.entry, step.by.Reason = e, strings.TrimSuffix(fmt.Sprintf("undo of %d: %s", e.Number, by.Reason), ": ")
-			if err := undoers[e.Action](ctx, step); err != nil {
+			if err := d.undoers[e.Action](ctx, step); err != nil {
 				return undoError(e, err)
 			}
-			undone = append(undone, slices.Repeat([]audit.Entry{e}, len(made.entries)-len(undone))...)
+			undone = append(undone, slices.Repeat([]audit.Entry{e}, len(made.made())-len(undone))...)
 		}
 		// Again, for a change that came before all was locked.
-		return step.db.Undos.checkLatest(ctx, entries, numbers)
+		return in.checkLatest(ctx, entries, numbers)
 	})
 	if err != nil {
 		return nil, err
 	}
-	for i, p := range made.entries {
-		e := audit.Entry{Action: p.entry.action, Subject: p.entry.subject, Before: json.RawMessage(p.before.String), After: json.RawMessage(p.after.String)}
-		if !by.DryRun {
-			e.Number = p.number
+	for i, e := range made.made() {
+		if by.DryRun {
+			e.Number = 0
 		}
 		done = append(done, Undone{undone[i], e})
 	}
@@ -162,7 +163,7 @@ func (d Undos) undoable(ctx context.Context, numbers []int64) ([]audit.Entry, er
 
 // missing is the error for an entry that the login does not see: ErrEntryNotFound, or that it may not read the entry.
 func (d Undos) missing(ctx context.Context, number int64) error {
-	if err := Audit(d).checkEntry(ctx, number); err != nil {
+	if err := checkEntry(ctx, d.db, number); err != nil {
 		return err
 	}
 	var action string
@@ -184,7 +185,7 @@ func (d Undos) lock(ctx context.Context, entries []audit.Entry) error {
 	if len(tenants)+len(keyIDs) == 0 {
 		return nil
 	}
-	return newDB(d.db).Lock(ctx, tenants, keyIDs)
+	return lockAll(ctx, d.db, tenants, keyIDs)
 }
 
 // checkLatest refuses an entry whose subject has a later one that is none of numbers.
@@ -229,4 +230,39 @@ func (d Undos) Latest(ctx context.Context) (numbers []int64, err error) {
 		err = ErrEntryNotFound
 	}
 	return numbers, err
+}
+
+// records reads the records of an entry before and after the change.
+func records[T any](e audit.Entry) (before, after T, err error) {
+	for record, text := range map[*T]json.RawMessage{&before: e.Before, &after: e.After} {
+		if len(text) > 0 {
+			err = errors.Join(err, json.Unmarshal(text, record))
+		}
+	}
+	return before, after, err
+}
+
+// former sets the redacted members that the change changed to their values before it.
+func (s undoStep) former(ctx context.Context, members map[string]**string) error {
+	for _, name := range s.entry.Redacted() {
+		hidden, err := readHidden(ctx, s.db, s.entry.Number)
+		if err != nil {
+			return err
+		}
+		if hidden == nil {
+			return &UndoError{Why: "the former values are no longer kept"}
+		}
+		value := hidden.Before[name]
+		*members[name] = &value
+	}
+	return nil
+}
+
+// tenant names the tenant by its number: another undo of the batch may change its name.
+func (s undoStep) tenant() string { return fmt.Sprintf("#%d", s.entry.TenantID) }
+
+// nameOfSubject is the name of a plan or of a login.
+func nameOfSubject(e audit.Entry) string {
+	_, name, _ := strings.Cut(e.Subject, ":")
+	return name
 }

@@ -18,7 +18,7 @@ func undoAssignment(ctx context.Context, s undoStep) error {
 	if made.Assignment == 0 {
 		return errBySQL
 	}
-	d, ids := s.db.Timelines, append([]int64{made.Assignment}, made.Within...)
+	d, ids := Timelines{s.db}, append([]int64{made.Assignment}, made.Within...)
 	return change(ctx, d.db, s.by, func(ctx context.Context, tx pgconn.Tx) error {
 		var done PlanChange
 		line, err := d.beginPlanChange(ctx, tx, s.tenant(), &done)
@@ -71,7 +71,7 @@ func undoUnschedule(ctx context.Context, s undoStep) error {
 	case !before.From.After(s.instant):
 		return errOver("it would have begun at %s", before.From.UTC().Format(time.RFC3339))
 	case r.Lasts != 0:
-		return s.db.Timelines.setEnd(ctx, s, r.Lasts, before.From, r.Then)
+		return Timelines{s.db}.setEnd(ctx, s, r.Lasts, before.From, r.Then)
 	}
 	n := NewAssignment{Tenant: s.tenant(), Kind: r.Kind, Plan: r.Plan, From: before.From, Then: r.Then}
 	if r.Kind == plans.Boost {
@@ -83,7 +83,7 @@ func undoUnschedule(ctx context.Context, s undoStep) error {
 	if r.Until != nil {
 		n.Until = func(time.Time) time.Time { return *r.Until }
 	}
-	_, err = s.db.Timelines.Assign(ctx, s.by, n)
+	_, err = Timelines{s.db}.Assign(ctx, s.by, n)
 	return err
 }
 
@@ -112,4 +112,16 @@ func (d Timelines) setEnd(ctx context.Context, s undoStep, id int64, until time.
 		done.Assignment = done.Added[i]
 		return writePlanAudit(tx, s.by, "plan."+string(plans.Assigned), done)
 	})
+}
+
+func undoVoid(ctx context.Context, s undoStep) error {
+	before, after, err := records[assignmentRecord](s.entry)
+	if err != nil {
+		return err
+	}
+	if after.Assignment == 0 {
+		return errBySQL
+	}
+	_, err = Timelines{s.db}.setVoid(ctx, s.by, after.Assignment, before.VoidReason)
+	return err
 }

@@ -16,14 +16,14 @@ type Checkup struct {
 }
 
 // Checkup queries the database.
-func (d *DB) Checkup(ctx context.Context) (_ Checkup, err error) {
+func (d Operate) Checkup(ctx context.Context) (_ Checkup, err error) {
 	defer wrap(&err, "check up")
 	var row struct {
 		Login
 		Version string
 		Now     time.Time
 	}
-	err = d.pg.Get(ctx, &row, `
+	err = d.db.Get(ctx, &row, `
 		select split_part(current_setting('server_version'), ' ', 1) as version, clock_timestamp() as now, l.*
 		from (`+selectLogin+`) l where l.name = current_user`)
 	return Checkup{row.Version, row.Login, row.Now}, err
@@ -45,8 +45,8 @@ func (c Catalogues) Missing() bool { return c.Ever && 10*c.Empty > 9*c.Tenants }
 const cataloguesChecked = 200
 
 // Catalogues looks for animals of the tenants that sent requests last.
-func (d *DB) Catalogues(ctx context.Context) (c Catalogues, err error) {
+func (d Operate) Catalogues(ctx context.Context) (c Catalogues, err error) {
 	defer wrap(&err, "look for animals")
-	err = d.pg.Get(ctx, &c, `select tenants, empty, ever from count_catalogues($1)`, cataloguesChecked)
+	err = d.db.Get(ctx, &c, `select tenants, empty, ever from count_catalogues($1)`, cataloguesChecked)
 	return c, err
 }

@@ -106,7 +106,7 @@ var matchers = []matcher{
 
 // Find returns what the word names, the most certain first. If the login may read tenants only, it finds
 // nothing else.
-func (d *DB) Find(ctx context.Context, word string) ([]Hit, error) {
+func (d People) Find(ctx context.Context, word string) ([]Hit, error) {
 	type subject struct {
 		kind   HitKind
 		tenant int64
@@ -123,7 +123,7 @@ func (d *DB) Find(ctx context.Context, word string) ([]Hit, error) {
 		if !ok {
 			continue
 		}
-		matches, err := m.find(ctx, d.pg, arg)
+		matches, err := m.find(ctx, d.db, arg)
 		if pgconn.IsForbidden(err) && m.kind != HitTenant {
 			continue
 		}

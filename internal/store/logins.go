@@ -74,20 +74,20 @@ const selectLogin = `
 	from pg_roles r`
 
 // ServerLogin returns the login of the connections, and the role in which they work.
-func (d *DB) ServerLogin(ctx context.Context) (login Login, role string, err error) {
+func (d Operate) ServerLogin(ctx context.Context) (login Login, role string, err error) {
 	defer wrap(&err, "read the login")
 	row := struct {
 		Login
 		Role string
 	}{}
-	err = d.pg.Get(ctx, &row, `select l.*, current_user as role from (`+selectLogin+`) l where l.name = session_user`)
+	err = d.db.Get(ctx, &row, `select l.*, current_user as role from (`+selectLogin+`) l where l.name = session_user`)
 	return row.Login, row.Role, err
 }
 
 // ServerLogins returns the logins of the servers that are connected to the database, by name.
-func (d *DB) ServerLogins(ctx context.Context) (logins []Login, err error) {
+func (d Operate) ServerLogins(ctx context.Context) (logins []Login, err error) {
 	defer wrap(&err, "list the logins of servers")
-	err = d.pg.Select(ctx, &logins, selectLogin+`
+	err = d.db.Select(ctx, &logins, selectLogin+`
 		where r.oid in (
 		  select a.usesysid from pg_stat_activity a where a.datname = current_database() and a.application_name = $1
 		)

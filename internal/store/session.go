@@ -17,14 +17,14 @@ type Session struct {
 }
 
 // Session returns what this connection is.
-func (d *DB) Session(ctx context.Context) (_ Session, err error) {
+func (d Operate) Session(ctx context.Context) (_ Session, err error) {
 	defer wrap(&err, "read the session")
 	var row struct {
 		Login
 		Database, Version, TLS, Certificate string
 		ExpiresAt                           sql.NullTime `db:"expires_at"`
 	}
-	err = d.pg.Get(ctx, &row, `
+	err = d.db.Get(ctx, &row, `
 		select l.*, current_database()::text as database, split_part(current_setting('server_version'), ' ', 1) as version,
 		       coalesce(s.version, '') as tls, coalesce(s.client_dn, '') as certificate, nullif(r.rolvaliduntil, 'infinity') as expires_at
 		from (`+selectLogin+`) l

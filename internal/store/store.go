@@ -15,30 +15,15 @@ import (
 type DB struct {
 	pg *pgconn.DB
 
-	Tenants        Tenants
-	TenantData     TenantData
-	Timelines      Timelines
-	Plans          Plans
-	PriceList      PriceList
-	Keys           Keys
-	Bans           Bans
-	Pets           Pets
-	Orders         Orders
-	Idempotency    Idempotency
-	Usage          Usage
-	Events         Events
-	Months         Months
-	FailedRequests FailedRequests
-	Audit          Audit
-	Undos          Undos
-	Staff          Staff
-	Limits         Limits
-	Retention      Retention
-	Counters       counters.Store
-	Cluster        counters.Terms
-	// Transactions are those of the whole server.
-	Transactions Transactions
-	Operation    Operation
+	People
+	Pricing
+	Catalogue
+	Billing
+	Operate
+	Audit    Audit
+	Undos    Undos
+	Counters counters.Store
+	Cluster  counters.Terms
 }
 
 // Options are the options of Open.
@@ -85,9 +70,8 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 
 func newDB(c *pgconn.DB) *DB {
 	return &DB{
-		pg: c, Tenants: Tenants{c}, TenantData: TenantData{c}, Timelines: Timelines{c}, Plans: Plans{c}, PriceList: PriceList{c}, Keys: Keys{c}, Bans: Bans{c}, Pets: Pets{c}, Orders: Orders{c},
-		Idempotency: Idempotency{c}, Usage: Usage{c}, Events: Events{c}, Months: Months{c}, FailedRequests: FailedRequests{c}, Audit: Audit{c}, Staff: Staff{c}, Undos: newUndos(c, peopleUndoers, planUndoers), Limits: Limits{c}, Retention: Retention{c}, Counters: counters.New(c), Cluster: counters.NewTerms(c),
-		Transactions: Transactions{c}, Operation: Operation{c},
+		pg: c, People: newPeople(c), Pricing: newPricing(c), Catalogue: newCatalogue(c), Billing: newBilling(c), Operate: newOperate(c),
+		Audit: Audit{c}, Undos: newUndos(c, peopleUndoers, planUndoers), Counters: counters.New(c), Cluster: counters.NewTerms(c),
 	}
 }
 

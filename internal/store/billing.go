@@ -1,0 +1,12 @@
+package store
+
+import "petstore.example/internal/store/pgconn"
+
+// Billing is what is used, and what is billed of it.
+type Billing struct {
+	Usage  Usage
+	Events Events
+	Months Months
+}
+
+func newBilling(db *pgconn.DB) Billing { return Billing{Usage{db}, Events{db}, Months{db}} }

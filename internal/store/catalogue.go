@@ -1,0 +1,16 @@
+package store
+
+import "petstore.example/internal/store/pgconn"
+
+// Catalogue is what tenants store.
+type Catalogue struct {
+	Pets        Pets
+	Orders      Orders
+	Idempotency Idempotency
+	// Transactions are those of the whole server.
+	Transactions Transactions
+}
+
+func newCatalogue(db *pgconn.DB) Catalogue {
+	return Catalogue{Pets{db}, Orders{db}, Idempotency{db}, Transactions{db}}
+}

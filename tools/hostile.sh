@@ -65,12 +65,13 @@ busy() (
 )
 
 # clocks runs the tests in a copy of Go whose time.Now is as many seconds ahead as a file says, except in bubbles of synctest: programs of tests
-# have no variables of ours. Postgres and Redis get the clock by a library: libfaketime's does not start below the allocator of Redis.
+# have no variables of ours. Postgres, psql, Redis and date get the clock by a library: libfaketime's does not start below the
+# allocator of Redis.
 clocks() (
 	status=0 ahead=/tmp/petstore-clock-ahead # It is the same in each run, so that what Go has built is built once.
 	(set -C && : >$ahead) || { echo "hostile.sh: is another one running? Then wait, else remove $ahead" >&2; exit 1; }
 	trap 'rm -f $ahead' EXIT
-	postgres=$(find "$(pg_config --bindir)" -name postgres) go=$(go env GOROOT)
+	postgres=$(find "$(pg_config --bindir)" -name postgres) go=$(go env GOROOT) date=$(command -v date)
 	mkdir "$work/go" "$work/servers" && cp -r "$go/." "$work/go" && cat >"$work/go/src/time/ahead.go" <<-'END' &&
 		package time
 
@@ -132,16 +133,16 @@ clocks() (
 			return now;
 		}
 	END
-	for program in "$postgres" "${postgres%postgres}initdb" "$(command -v redis-server)"; do
+	for program in "$postgres" "${postgres%postgres}initdb" "$(command -v redis-server)" "$(command -v psql)" "$date"; do
 		server=$work/servers/${program##*/}
 		# initdb and Postgres get no variables of ours.
 		printf '#!/bin/sh\nCLOCK_AHEAD=$(cat %s) LD_PRELOAD=%s exec %s "$@"\n' $ahead "$work/servers/clock.so" "$program" >"$server"
 		chmod 755 "$server"
 	done
 	export GOROOT="$work/go" PATH="$work/servers:$work/go/bin:$PATH"
-	for instant in "$(date -u -d '400 days' '+%F %T')" '2027-12-31 23:58' '2028-02-29 23:58'; do
+	for instant in "$($date -u -d '400 days' '+%F %T')" '2027-12-31 23:58' '2028-02-29 23:58'; do
 		echo "== clocks from $instant on"
-		printf %d $(($(date -u -d "$instant" +%s) - $(date +%s))) >$ahead
+		printf %d $(($($date -u -d "$instant" +%s) - $($date +%s))) >$ahead
 		run || status=1
 	done
 	exit $status

@@ -76,16 +76,16 @@ var budgets = map[string]int{
 	"internal/spelling":              50,
 	"internal/staff":                 250,
 	"internal/storeclock":            150,
-	"internal/store":                 11650,
+	"internal/store":                 11700,
 	"internal/structure":             50,
 	"internal/subprocess":            150,
 	"internal/test":                  5000,
 	"internal/tracing":               450,
 	"internal/usage":                 1950,
-	"internal without internal/test": 46250,
+	"internal without internal/test": 46300,
 
 	"migrations":                2250,
-	"tests of internal and cmd": 55500,
+	"tests of internal and cmd": 52950,
 	"tools":                     3150,
 }
 

@@ -42,7 +42,7 @@ var forbidden = map[string]map[string]string{
 		"remove a tenant's limits":       `delete from limit_states`,
 		"go back to an earlier window":   `update limit_states set minute = minute - 1`,
 		"go to a window of the future":   `update limit_states set minute = minute + 5, minute_used = 0`,
-		"go to a day of the future":      `update limit_states set day = day + 1, day_used = 0`,
+		"go to a day of the future":      `update limit_states set day = day + 2, day_used = 0`,
 		"go back to an earlier term":     `update limit_states set term = term - 1`,
 		"go to a term of the future":     `update limit_states set term = 4`,
 		"add used limits":                `insert into limit_states (tenant_id, scope, day_used) values (1, 'x', 1)`,

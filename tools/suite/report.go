@@ -111,7 +111,8 @@ func (h handler) Event(e testjson.TestEvent, found *testjson.Execution) error {
 		word := "ok"
 		if e.Action == testjson.ActionFail {
 			word = "FAIL"
-			printOutput(found, h.form, found.Package(e.Package).Failed)
+			others := func(c testjson.TestCase) bool { return c.Package != e.Package }
+			printOutput(found, h.form, slices.DeleteFunc(found.Failed(), others))
 		}
 		fmt.Printf("%-5s%6.1fs  %-44s %s\n", word, h.took[name].Seconds(), name, h.waiting())
 		h.printed = time.Now()

@@ -17,7 +17,6 @@ var Noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // tests are the suite, by the names that documents use.
 var tests = map[string]func(*testing.T, limits.Limiter){
-	"TakeCountsInBothWindows":               takeCountsInBothWindows,
 	"RefusedConsumesNothing":                refusedConsumesNothing,
 	"WindowEdges":                           windowEdges,
 	"PlanChangeHoldsAtOnce":                 planChangeHoldsAtOnce,
@@ -79,14 +78,6 @@ func Check(t testing.TB, what string, got, want limits.Decision) {
 	t.Helper()
 	got.Term, got.Stamp = want.Term, want.Stamp
 	assert.DeepEqual(t, got, want, what)
-}
-
-func takeCountsInBothWindows(t *testing.T, l limits.Limiter) {
-	q := plans.Quota{PerMinute: 2, PerDay: 5}
-	Check(t, "first", l.Take(t.Context(), Claim(1, q), Noon), Want(true, 1, q, Noon, 1, 1))
-	Check(t, "second", l.Take(t.Context(), Claim(1, q), Noon), Want(true, 1, q, Noon, 2, 2))
-	Check(t, "third", l.Take(t.Context(), Claim(1, q), Noon), Want(false, 1, q, Noon, 2, 2))
-	Check(t, "another tenant", l.Take(t.Context(), Claim(2, q), Noon), Want(true, 2, q, Noon, 1, 1))
 }
 
 func refusedConsumesNothing(t *testing.T, l limits.Limiter) {

@@ -30,7 +30,7 @@ type Exchange struct {
 // Check returns how the exchange violates the contract, or nil.
 func (d *Document) Check(x Exchange) error {
 	err := d.CheckAnswer(x)
-	if o := d.operation(x.Request); o != nil && x.Status < http.StatusBadRequest {
+	if o, _ := d.operation(x.Request); o != nil && x.Status < http.StatusBadRequest {
 		err = errors.Join(err, d.allows(o, x))
 	}
 	return err
@@ -53,7 +53,7 @@ func (d *Document) CheckAnswer(x Exchange) error {
 		problems = append(problems, r.checkEncoding(x, o))
 	}
 	if o != nil && !d.published {
-		problems = append(problems, o.checkStability(x.Header), o.checkSunset(x.Header))
+		problems = append(problems, o.checkLife(x.Header))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return fmt.Errorf("%s %s: status %d breaks the contract: %w", x.Request.Method, x.Request.URL.Path, x.Status, err)
@@ -64,46 +64,36 @@ func (d *Document) CheckAnswer(x Exchange) error {
 // expected returns the document's response and its operation. Both are nil for a documentation page, which the document does not
 // describe, and for the page of a browser that looks for another one.
 func (d *Document) expected(x Exchange) (*response, *Operation, error) {
-	path, ours := below(x.Request)
-	operations, _ := d.match(path)
-	method := methodOf(x.Request)
-	i := slices.IndexFunc(operations, func(o *Operation) bool { return o.Method == method })
+	_, ours := below(x.Request)
+	missingPage := x.Status == http.StatusNotFound && strings.HasPrefix(x.Header.Get("Content-Type"), "text/html")
+	o, operations := d.operation(x.Request)
 	switch {
-	case ours && i >= 0:
-		if r := operations[i].responses[x.Status]; r != nil {
-			return r, operations[i], nil
+	case o != nil:
+		if r := o.responses[x.Status]; r != nil {
+			return r, o, nil
 		}
-		return nil, nil, fmt.Errorf("%s has no status %d: %s", operations[i].ID, x.Status, x.Body)
-	case !ours && (x.Status < http.StatusBadRequest || x.Status == http.StatusMethodNotAllowed), isMissingPage(x):
+		return nil, nil, fmt.Errorf("%s has no status %d: %s", o.ID, x.Status, x.Body)
+	case !ours && (x.Status < http.StatusBadRequest || x.Status == http.StatusMethodNotAllowed || missingPage):
 		return nil, nil, nil
 	case len(operations) > 0 && x.Status == http.StatusNotFound,
 		len(operations) == 0 && x.Request.URL.Path != "*" && x.Status < http.StatusNotFound:
-		return nil, nil, fmt.Errorf("%s %s: status %d, where the document has %d operations", method, x.Request.URL.Path, x.Status, len(operations))
+		return nil, nil, fmt.Errorf("%s %s: status %d, where the document has %d operations", x.Request.Method, x.Request.URL.Path, x.Status, len(operations))
 	}
 	r := d.shared[x.Status]
 	if r == nil {
-		return nil, nil, fmt.Errorf("%s %s: status %d, which the document does not name for what is no operation", method, x.Request.URL.Path, x.Status)
+		return nil, nil, fmt.Errorf("%s %s: status %d, which the document does not name for what is no operation", x.Request.Method, x.Request.URL.Path, x.Status)
 	}
 	return r, nil, checkAllow(x, operations)
 }
 
-// isMissingPage reports whether it is the page that a browser gets outside Base where nothing is.
-func isMissingPage(x Exchange) bool {
-	_, ours := below(x.Request)
-	return !ours && x.Status == http.StatusNotFound && strings.HasPrefix(x.Header.Get("Content-Type"), "text/html")
-}
-
-// pathOf is the request's: as it was written where it has a percent-coded slash, which separates nothing.
-func pathOf(r *http.Request) string {
-	if strings.Contains(strings.ToLower(r.URL.RawPath), "%2f") {
-		return r.URL.RawPath
-	}
-	return r.URL.Path
-}
-
 // below returns the request's path below Base, and whether it is below it. Base itself is the path /, with a slash or without.
+// A path with a percent-coded slash, which separates nothing, is as it was written.
 func below(r *http.Request) (path string, ours bool) {
-	if path = pathOf(r); path == Base {
+	path = r.URL.Path
+	if strings.Contains(strings.ToLower(r.URL.RawPath), "%2f") {
+		path = r.URL.RawPath
+	}
+	if path == Base {
 		return "/", true
 	}
 	if path, ours = strings.CutPrefix(path, Base); !ours || path[0] != '/' {
@@ -112,24 +102,16 @@ func below(r *http.Request) (path string, ours bool) {
 	return path, true
 }
 
-// methodOf is the operation's: HEAD is answered as GET.
-func methodOf(r *http.Request) string {
-	if r.Method == http.MethodHead {
-		return http.MethodGet
-	}
-	return r.Method
-}
-
-// operation returns the requested operation, or nil.
-func (d *Document) operation(r *http.Request) *Operation {
-	path, ours := below(r)
-	operations, _ := d.match(path)
-	for _, o := range operations {
-		if ours && o.Method == methodOf(r) {
-			return o
+// operation returns the requested operation, or nil, and all those of its path. HEAD is answered as GET.
+func (d *Document) operation(r *http.Request) (asked *Operation, all []*Operation) {
+	path, _ := below(r)
+	all, _ = d.match(path)
+	for _, o := range all {
+		if o.Method == r.Method || o.Method == http.MethodGet && r.Method == http.MethodHead {
+			asked = o
 		}
 	}
-	return nil
+	return asked, all
 }
 
 // checkAllow compares Allow with the methods of the document.
@@ -222,7 +204,8 @@ func (r *response) checkBody(x Exchange, published bool) error {
 	if err := schema.Validate(value); err != nil {
 		return fmt.Errorf("body %.200s: %w", x.Body, err)
 	}
-	if code := codeOf(value); !published && len(r.codes) > 0 && !slices.Contains(r.codes, code) {
+	object, _ := value.(map[string]any)
+	if code, _ := object["code"].(string); !published && len(r.codes) > 0 && !slices.Contains(r.codes, code) {
 		return fmt.Errorf("no example of the response has the code %q", code)
 	}
 	if len(x.Body) >= large {
@@ -234,22 +217,11 @@ func (r *response) checkBody(x Exchange, published bool) error {
 // large bodies are remembered when they are good, in bytes.
 const large = 4 << 10
 
-func (o *Operation) checkStability(h http.Header) error {
-	if got := h.Get("X-Stability"); got != o.Stability {
-		return fmt.Errorf("header X-Stability is %q, want %q", got, o.Stability)
-	}
-	return nil
-}
-
-func codeOf(body any) string {
-	object, _ := body.(map[string]any)
-	code, _ := object["code"].(string)
-	return code
-}
-
-// checkSunset: every response of a deprecated operation says so, and no other.
-func (o *Operation) checkSunset(h http.Header) error {
+// checkLife: every response of an operation that is not stable says so, and every one of a deprecated operation, and no other.
+func (o *Operation) checkLife(h http.Header) error {
 	switch got, links := h.Get("Sunset"), h.Get("Link"); {
+	case h.Get("X-Stability") != o.Stability:
+		return fmt.Errorf("header X-Stability is %q, want %q", h.Get("X-Stability"), o.Stability)
 	case got != o.Sunset:
 		return fmt.Errorf("header Sunset is %q, want %q", got, o.Sunset)
 	case (h.Get("Deprecation") != "") != (o.Sunset != ""):

@@ -27,7 +27,7 @@ type Document struct {
 	Operations []*Operation
 
 	spec *openapi3.T
-	raw  any
+	raw  map[string]any
 	// published documents are not held to promises.yaml.
 	published bool
 	// shared are the answers to what is no operation, by status.
@@ -240,14 +240,14 @@ func matchTemplate(template, path string) (map[string]string, bool) {
 
 // compiler finds objects in the document and compiles their schemas.
 type compiler struct {
-	raw     any
+	raw     map[string]any
 	schemas *jsonschema.Compiler
 }
 
 // location is absolute: a relative one would be resolved by the folder of the test, whose name is no URL.
 const location = "https://api.example.com/openapi.json"
 
-func newCompiler(raw any) (*compiler, error) {
+func newCompiler(raw map[string]any) (*compiler, error) {
 	c := &compiler{raw: raw, schemas: jsonschema.NewCompiler()}
 	c.schemas.DefaultDraft(jsonschema.Draft2020)
 	c.schemas.AssertFormat()
@@ -293,24 +293,16 @@ func (c *compiler) response(at ...string) (*response, error) {
 // find follows references, and returns the object and its location.
 func (c *compiler) find(at []string) (map[string]any, []string, error) {
 	node := c.raw
-	for i, name := range at {
-		object, ok := node.(map[string]any)
-		if !ok {
-			return nil, nil, fmt.Errorf("%v: nothing there", at)
-		}
-		if ref, ok := object["$ref"].(string); ok {
+	for i := 0; node != nil; i++ {
+		if ref, ok := node["$ref"].(string); ok {
 			return c.find(append(strings.Split(strings.TrimPrefix(ref, "#/"), "/"), at[i:]...))
 		}
-		node = object[name]
+		if i == len(at) {
+			return node, at, nil
+		}
+		node = members(node, at[i])
 	}
-	object, ok := node.(map[string]any)
-	if !ok {
-		return nil, nil, fmt.Errorf("%v: nothing there", at)
-	}
-	if ref, ok := object["$ref"].(string); ok {
-		return c.find(strings.Split(strings.TrimPrefix(ref, "#/"), "/"))
-	}
-	return object, at, nil
+	return nil, nil, fmt.Errorf("%v: nothing there", at)
 }
 
 // schema compiles the schema at a location.
@@ -333,5 +325,3 @@ var integerFormats = []*jsonschema.Format{
 	{Name: "int32", Validate: func(v any) error { return checkInteger(v, 32) }},
 	{Name: "int64", Validate: func(v any) error { return checkInteger(v, 64) }},
 }
-
-var errOutOfRange = errors.New("out of range")

@@ -55,14 +55,13 @@ func decoded(x Exchange) ([]byte, error) {
 		return nil, fmt.Errorf("the Content-Encoding is %q", encoding)
 	}
 	r, err := gzip.NewReader(bytes.NewReader(x.Body))
+	if err == nil {
+		x.Body, err = io.ReadAll(r)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("compressed body: %w", err)
 	}
-	content, err := io.ReadAll(r)
-	if err != nil {
-		return nil, fmt.Errorf("compressed body: %w", err)
-	}
-	return content, nil
+	return x.Body, nil
 }
 
 // tagOf returns the ETag, which our server spells otherwise than Go does.

@@ -18,7 +18,7 @@ func checkInteger(v any, bits uint) error {
 	}
 	limit := new(big.Int).Lsh(big.NewInt(1), bits-1)
 	if whole := n.Num(); whole.Cmp(limit) >= 0 || whole.Cmp(new(big.Int).Neg(limit)) < 0 {
-		return fmt.Errorf("%w: it has more than %d bits", errOutOfRange, bits)
+		return fmt.Errorf("out of range: it has more than %d bits", bits)
 	}
 	return nil
 }

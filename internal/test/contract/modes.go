@@ -1,11 +1,10 @@
 package contract
 
 import (
-	"cmp"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,45 +27,11 @@ func Listen(t testing.TB, s *http.Server, mode string) *url.URL {
 	s.DisableGeneralOptionsHandler, s.ReadHeaderTimeout = true, time.Minute
 	at := &url.URL{Scheme: "http", Host: l.Addr().String()}
 	l = Modes[mode](s, l)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = s.Serve(l)
-	}()
+	var running sync.WaitGroup
+	running.Go(func() { _ = s.Serve(l) })
 	t.Cleanup(func() {
 		_ = s.Close()
-		<-done
+		running.Wait()
 	})
 	return at
-}
-
-// Remote returns a handler that passes every request on to a server in a mode, and the response back. Headers have canonical
-// names, unless they are given as the server spells them.
-func Remote(t testing.TB, s *http.Server, mode string, spelled ...string) http.Handler {
-	t.Helper()
-	spelling := map[string]string{}
-	for _, name := range spelled {
-		spelling[http.CanonicalHeaderKey(name)] = name
-	}
-	at := Listen(t, s, mode)
-	transport := &http.Transport{DisableCompression: true}
-	t.Cleanup(transport.CloseIdleConnections)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r = r.Clone(r.Context())
-		r.URL.Scheme, r.URL.Host, r.RequestURI = at.Scheme, at.Host, ""
-		res, err := transport.RoundTrip(r)
-		if err != nil {
-			t.Error(err)
-			w.WriteHeader(http.StatusBadGateway)
-			return
-		}
-		defer func() { _ = res.Body.Close() }()
-		for name, values := range res.Header {
-			w.Header()[cmp.Or(spelling[name], name)] = values
-		}
-		w.WriteHeader(res.StatusCode)
-		if _, err := io.Copy(w, res.Body); err != nil {
-			t.Error(err)
-		}
-	})
 }

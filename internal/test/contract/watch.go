@@ -2,6 +2,7 @@ package contract
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -18,7 +19,7 @@ func (d *Document) Handler(h http.Handler, report func(error)) http.Handler {
 		}
 		answer := &recorder{ResponseWriter: w}
 		h.ServeHTTP(answer, watched)
-		answer.once.Do(answer.begin)
+		answer.begin(http.StatusOK)
 		x := Exchange{Request: r, RequestBody: sent.bytes(), Status: answer.status, Header: answer.header, Body: answer.body.Bytes()}
 		if err := d.Check(x); err != nil {
 			report(err)
@@ -56,24 +57,18 @@ type recorder struct {
 	body   bytes.Buffer
 }
 
-// begin copies the headers when they are sent.
-func (r *recorder) begin() {
-	if r.status == 0 {
-		r.status = http.StatusOK
-	}
-	r.header = r.ResponseWriter.Header().Clone()
+// begin notes the status and copies the headers when they are sent.
+func (r *recorder) begin(status int) {
+	r.once.Do(func() { r.status, r.header = status, r.ResponseWriter.Header().Clone() })
 }
 
 func (r *recorder) WriteHeader(status int) {
-	r.once.Do(func() {
-		r.status = status
-		r.begin()
-	})
+	r.begin(status)
 	r.ResponseWriter.WriteHeader(status)
 }
 
 func (r *recorder) Write(p []byte) (int, error) {
-	r.once.Do(r.begin)
+	r.begin(http.StatusOK)
 	r.body.Write(p)
 	return r.ResponseWriter.Write(p)
 }
@@ -105,10 +100,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	body, err := io.ReadAll(res.Body)
-	if closing := res.Body.Close(); err == nil {
-		err = closing
-	}
-	if err != nil {
+	if err = errors.Join(err, res.Body.Close()); err != nil {
 		return nil, err
 	}
 	res.Body = io.NopCloser(bytes.NewReader(body))

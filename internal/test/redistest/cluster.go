@@ -54,22 +54,22 @@ func (c *Cluster) join(masters int) {
 	ids := make([]string, masters)
 	for i, n := range c.Nodes {
 		// Of nodes that disagree, the one with the greater number is right: so no two have the same.
-		c.do(n, "cluster", "set-config-epoch", i+1)
+		do(c.t, n, "cluster", "set-config-epoch", i+1)
 		if i < masters {
-			c.do(n, "cluster", "addslotsrange", i*slots/masters, (i+1)*slots/masters-1)
-			ids[i] = c.do(n, "cluster", "myid")
+			do(c.t, n, "cluster", "addslotsrange", i*slots/masters, (i+1)*slots/masters-1)
+			ids[i] = do(c.t, n, "cluster", "myid")
 		}
 		if i > 0 {
 			host, port, _ := net.SplitHostPort(n.Addr)
-			c.do(c.Nodes[0], "cluster", "meet", host, port, c.buses[i])
+			do(c.t, c.Nodes[0], "cluster", "meet", host, port, c.buses[i])
 		}
 	}
 	for i, n := range c.Nodes {
 		await(c.t, n, "all nodes to know each other", func() bool {
-			return strings.Count(c.do(n, "cluster", "nodes"), " connected") == len(c.Nodes)
+			return strings.Count(do(c.t, n, "cluster", "nodes"), " connected") == len(c.Nodes)
 		})
 		if i >= masters {
-			c.do(n, "cluster", "replicate", ids[i-masters])
+			do(c.t, n, "cluster", "replicate", ids[i-masters])
 		}
 	}
 	for i := range masters {
@@ -77,8 +77,8 @@ func (c *Cluster) join(masters int) {
 	}
 	for _, n := range c.Nodes {
 		await(c.t, n, "the cluster to be complete", func() bool {
-			return strings.Contains(c.do(n, "cluster", "info"), "cluster_state:ok") &&
-				strings.Count(c.do(n, "cluster", "nodes"), "slave") == masters
+			return strings.Contains(do(c.t, n, "cluster", "info"), "cluster_state:ok") &&
+				strings.Count(do(c.t, n, "cluster", "nodes"), "slave") == masters
 		})
 	}
 	c.failAfter(neverFails, "cluster-replica-no-failover", "no")
@@ -88,7 +88,7 @@ func (c *Cluster) join(masters int) {
 func (c *Cluster) failAfter(d time.Duration, settings ...any) {
 	c.t.Helper()
 	for _, n := range c.running() {
-		c.do(n, append([]any{"config", "set", "cluster-node-timeout", d.Milliseconds()}, settings...)...)
+		do(c.t, n, append([]any{"config", "set", "cluster-node-timeout", d.Milliseconds()}, settings...)...)
 	}
 }
 
@@ -104,7 +104,7 @@ func (c *Cluster) AwaitMaster(n *Server) {
 	c.failAfter(failsAfter)
 	for _, other := range c.running() {
 		await(c.t, other, "a replica to take over", func() bool {
-			return c.isMaster(other, n) && strings.Contains(c.do(other, "cluster", "info"), "cluster_state:ok")
+			return c.isMaster(other, n) && strings.Contains(do(c.t, other, "cluster", "info"), "cluster_state:ok")
 		})
 	}
 	c.failAfter(neverFails)
@@ -112,7 +112,7 @@ func (c *Cluster) AwaitMaster(n *Server) {
 
 // isMaster tells whether other takes the node for a master.
 func (c *Cluster) isMaster(other, n *Server) bool {
-	for line := range strings.Lines(c.do(other, "cluster", "nodes")) {
+	for line := range strings.Lines(do(c.t, other, "cluster", "nodes")) {
 		if strings.Contains(line, n.Addr+"@") {
 			return strings.Contains(line, "master")
 		}
@@ -124,9 +124,4 @@ func (c *Cluster) isMaster(other, n *Server) bool {
 func (c *Cluster) AwaitReplica(n *Server) {
 	c.t.Helper()
 	awaitReplica(c.t, n)
-}
-
-func (c *Cluster) do(n *Server, args ...any) string {
-	c.t.Helper()
-	return do(c.t, n, args...)
 }

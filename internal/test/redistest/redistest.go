@@ -45,9 +45,8 @@ func New(t testing.TB) *Server {
 func newServer(t testing.TB, args ...string) *Server {
 	t.Helper()
 	addr := freeport.Address(t)
-	process, err := launch(t.Context(), addr, args...)
-	assert.NoError(t, err, "test redis")
-	s := &Server{URL: "redis://" + addr + "/0", Addr: addr, t: t, args: args, process: process}
+	s := &Server{URL: "redis://" + addr + "/0", Addr: addr, t: t, args: args}
+	s.Start()
 	t.Cleanup(s.Stop)
 	return s
 }
@@ -120,21 +119,6 @@ func clientOf(addr string, db int) *redis.Client {
 
 // hangTimeout bounds a call to a server, and the wait for one to start.
 const hangTimeout = time.Minute
-
-// launchAnywhere starts a server on a port that is free. Between finding one and taking it someone else may be faster.
-func launchAnywhere(ctx context.Context) (addr string, err error) {
-	for range 5 {
-		var l net.Listener
-		if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-			return "", err
-		}
-		addr, _ = l.Addr().String(), l.Close()
-		if _, err = launch(ctx, addr); err == nil {
-			break
-		}
-	}
-	return addr, err
-}
 
 // launch starts a server and waits until it answers.
 func launch(ctx context.Context, addr string, args ...string) (*subprocess.Process, error) {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+
+	"petstore.example/internal/test/freeport"
 )
 
 // databases is how many tests of one binary can have a database of the shared server.
@@ -24,7 +26,10 @@ var shared struct {
 // of them and ends with the binary. The database is emptied when t ends.
 func Shared(t testing.TB) string {
 	t.Helper()
-	shared.once.Do(func() { shared.addr, shared.err = launchAnywhere(context.Background()) })
+	shared.once.Do(func() {
+		shared.addr = freeport.Address(t)
+		_, shared.err = launch(context.Background(), shared.addr)
+	})
 	if shared.err != nil {
 		t.Fatalf("test redis: %v", shared.err)
 	}

@@ -51,7 +51,7 @@ func newDeployment(t testing.TB, withRedis bool) *deployment {
 
 func newDeploymentOn(t testing.TB, databaseURL, redisURL string) *deployment {
 	t.Helper()
-	return newDeploymentAs(t, databaseURL, storetest.AsServer(t, databaseURL), storetest.As(t, databaseURL, storetest.SupportLogin), redisURL)
+	return newDeploymentAs(t, databaseURL, storetest.As(t, databaseURL, storetest.APILogin), storetest.As(t, databaseURL, storetest.SupportLogin), redisURL)
 }
 
 // newDeploymentAs returns a deployment on a database, with these logins.

@@ -117,7 +117,7 @@ func TestAuditLogin(t *testing.T) {
 	o := newOffice(t)
 	o.tenant(t, "acme", plans.Pro)
 	key, _ := o.issue(t, "acme")
-	server := connect(t, storetest.AsServer(t, o.URL))
+	server := connect(t, storetest.As(t, o.URL, storetest.APILogin))
 	server.SetMaxOpenConns(1)
 	server.MustExec(`set role petstore_api`)
 	server.MustExec(`select place_automatic_ban($1, $2)`, key.TenantID, key.ID)

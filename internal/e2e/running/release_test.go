@@ -72,6 +72,6 @@ func emptyDatabase(t testing.TB) *storetest.Database {
 	assert.NoError(t, err)
 	u.Path = "/" + name
 	owner := u.String()
-	return &storetest.Database{URL: owner, APIURL: storetest.AsServer(t, owner), SupportURL: storetest.As(t, owner, storetest.SupportLogin),
+	return &storetest.Database{URL: owner, APIURL: storetest.As(t, owner, storetest.APILogin), SupportURL: storetest.As(t, owner, storetest.SupportLogin),
 		BillingURL: storetest.As(t, owner, storetest.BillingLogin)}
 }

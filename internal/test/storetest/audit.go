@@ -2,8 +2,6 @@ package storetest
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 )
 
@@ -34,31 +32,19 @@ func RewriteAudit(ctx context.Context, ownerURL, set string) error {
 
 // ForgeAudit runs a statement as the owner of the audit trail who has disabled its triggers, and enables them again.
 func ForgeAudit(ctx context.Context, ownerURL, statement string) error {
-	db, err := sql.Open("postgres", ownerURL)
-	if err != nil {
-		return err
-	}
-	tx, err := db.BeginTx(ctx, nil)
-	if err == nil {
-		_, err = tx.ExecContext(ctx, `
-			alter table audit_entries disable trigger user;
-			alter table audit_head disable trigger user;
-			`+statement+`;
-			do $enable$
-			declare
-			  t record;
-			begin
-			  for t in select tgrelid::regclass as tab, tgname from pg_trigger
-			    where tgrelid in ('audit_entries'::regclass, 'audit_head'::regclass) and not tgisinternal
-			  loop
-			    execute format('alter table %s enable %s trigger %I', t.tab, case t.tgname when 'audit_append' then '' else 'always' end, t.tgname);
-			  end loop;
-			end $enable$`)
-		if err != nil {
-			_ = tx.Rollback()
-		} else {
-			err = tx.Commit()
-		}
-	}
-	return errors.Join(err, db.Close())
+	// Without arguments they are one transaction.
+	return run(ctx, ownerURL, `
+		alter table audit_entries disable trigger user;
+		alter table audit_head disable trigger user;
+		`+statement+`;
+		do $enable$
+		declare
+		  t record;
+		begin
+		  for t in select tgrelid::regclass as tab, tgname from pg_trigger
+		    where tgrelid in ('audit_entries'::regclass, 'audit_head'::regclass) and not tgisinternal
+		  loop
+		    execute format('alter table %s enable %s trigger %I', t.tab, case t.tgname when 'audit_append' then '' else 'always' end, t.tgname);
+		  end loop;
+		end $enable$`)
 }

@@ -48,7 +48,7 @@ func New(t testing.TB) *Database {
 	name, err := shared.clone(t.Context())
 	assert.NoError(t, err, "test database")
 	t.Cleanup(func() {
-		if err := shared.drop(name); err != nil {
+		if _, err := shared.admin.Exec("drop database if exists " + name + " with (force)"); err != nil {
 			t.Errorf("test database: %v", err)
 		}
 	})
@@ -57,15 +57,9 @@ func New(t testing.TB) *Database {
 
 func database(s *pgtest.Server, name string) *Database {
 	return &Database{
-		URL: s.URL("postgres", name), APIURL: s.URL(apiLogin, name),
+		URL: s.URL("postgres", name), APIURL: s.URL(APILogin, name),
 		SupportURL: s.URL(SupportLogin, name), BillingURL: s.URL(BillingLogin, name),
 	}
-}
-
-// AsServer returns the owner's URL of a database with the login of servers in the owner's place.
-func AsServer(t testing.TB, ownerURL string) string {
-	t.Helper()
-	return As(t, ownerURL, apiLogin)
 }
 
 // As returns the owner's URL of a database with another login in the owner's place.
@@ -81,18 +75,18 @@ func As(t testing.TB, ownerURL, login string) string {
 	return u.String()
 }
 
-// The logins of persons. ColleagueLogin is in petstore_support too, OtherLogin is in no role. OwnerLogin owns the tables, and is
+// The logins of servers and persons. ColleagueLogin is in petstore_support too, OtherLogin is in no role. OwnerLogin owns the tables, and is
 // no superuser.
 const (
+	APILogin       = "api_server"
 	SupportLogin   = "sam"
 	ColleagueLogin = "sue"
 	BillingLogin   = "bill"
 	OtherLogin     = "olga"
 	OwnerLogin     = "olav"
 
-	apiLogin   = "api_server"
 	makeLogins = `
-		create role ` + apiLogin + ` login password 'unused' in role petstore_api;
+		create role ` + APILogin + ` login password 'unused' in role petstore_api;
 		create role ` + SupportLogin + ` login password 'unused' in role petstore_support;
 		create role ` + ColleagueLogin + ` login password 'unused' in role petstore_support;
 		create role ` + BillingLogin + ` login password 'unused' in role petstore_billing;
@@ -118,23 +112,17 @@ func (c *cluster) clone(ctx context.Context) (string, error) {
 		return "", c.err
 	}
 	name := fmt.Sprintf("test_%d", c.count.Add(1))
-	// Copying files takes half the time of the default, which writes the whole copy to the log.
-	_, err := c.admin.ExecContext(ctx, "create database "+name+" template "+template+" strategy file_copy")
-	if err != nil {
-		return "", fmt.Errorf("clone %s: %w", template, err)
-	}
-	// Rights on the database itself are not copied.
-	_, err = c.admin.ExecContext(ctx, "revoke all on database "+name+" from public; grant connect on database "+name+
-		" to petstore_api, petstore_support, petstore_billing")
-	if err != nil {
-		return "", fmt.Errorf("clone %s: %w", template, err)
+	for _, statement := range []string{
+		// Copying files takes half the time of the default, which writes the whole copy to the log.
+		"create database " + name + " template " + template + " strategy file_copy",
+		// Rights on the database itself are not copied.
+		"revoke all on database " + name + " from public; grant connect on database " + name + " to petstore_api, petstore_support, petstore_billing",
+	} {
+		if _, err := c.admin.ExecContext(ctx, statement); err != nil {
+			return "", fmt.Errorf("clone %s: %w", template, err)
+		}
 	}
 	return name, nil
-}
-
-func (c *cluster) drop(name string) error {
-	_, err := c.admin.Exec("drop database if exists " + name + " with (force)")
-	return err
 }
 
 // start uses no test's context: the server outlives the test that comes first.
@@ -149,20 +137,14 @@ func (c *cluster) start() error {
 		return err
 	}
 	c.admin.SetMaxOpenConns(4)
-	return c.makeTemplate(ctx)
-}
-
-func (c *cluster) makeTemplate(ctx context.Context) error {
 	if _, err := c.admin.ExecContext(ctx, "create database "+template); err != nil {
 		return err
 	}
-	if err := migrate.Up(ctx, c.server.URL("postgres", template)); err != nil {
+	url := server.URL("postgres", template)
+	if err := errors.Join(migrate.Up(ctx, url), run(ctx, url, helpers+makeLogins)); err != nil {
 		return err
 	}
-	if err := run(ctx, c.server.URL("postgres", template), helpers); err != nil {
-		return err
-	}
-	_, err := c.admin.ExecContext(ctx, makeLogins+"; alter database "+template+" allow_connections false")
+	_, err = c.admin.ExecContext(ctx, "alter database "+template+" allow_connections false")
 	return err
 }
 

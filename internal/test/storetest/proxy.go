@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"cmp"
+	"context"
 	"net"
 	"net/url"
 	"path/filepath"
@@ -22,20 +24,30 @@ func ProxyTo(t testing.TB, dial func() (net.Conn, error), relay func(client, ser
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	assert.NoError(t, err)
-	p := &proxy{}
-	p.running.Go(func() {
+	var running sync.WaitGroup
+	ending, end := context.WithCancel(context.Background())
+	running.Go(func() {
 		for {
 			client, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			p.running.Go(func() { p.serve(client, dial, relay) })
+			context.AfterFunc(ending, func() { _ = client.Close() })
+			running.Go(func() {
+				server, err := dial()
+				if err != nil {
+					_ = client.Close()
+					return
+				}
+				context.AfterFunc(ending, func() { _ = server.Close() })
+				relay(client, server)
+			})
 		}
 	})
 	t.Cleanup(func() {
 		_ = listener.Close()
-		p.close()
-		p.running.Wait()
+		end()
+		running.Wait()
 	})
 	return listener.Addr().String()
 }
@@ -46,52 +58,10 @@ func ProxyURL(t testing.TB, databaseURL string, relay func(client, server net.Co
 	u, err := url.Parse(databaseURL)
 	assert.NoError(t, err)
 	query := u.Query()
-	port := query.Get("port")
-	if port == "" {
-		port = "5432"
-	}
-	u.Host = Proxy(t, "unix", filepath.Join(query.Get("host"), ".s.PGSQL."+port), relay)
+	u.Host = Proxy(t, "unix", filepath.Join(query.Get("host"), ".s.PGSQL."+cmp.Or(query.Get("port"), "5432")), relay)
 	query.Del("host")
 	query.Del("port")
 	query.Set("sslmode", "disable")
 	u.RawQuery = query.Encode()
 	return u.String()
-}
-
-type proxy struct {
-	running sync.WaitGroup
-
-	mu     sync.Mutex
-	conns  []net.Conn
-	closed bool
-}
-
-func (p *proxy) serve(client net.Conn, dial func() (net.Conn, error), relay func(client, server net.Conn)) {
-	server, err := dial()
-	if err != nil {
-		_ = client.Close()
-		return
-	}
-	if !p.add(client, server) {
-		_, _ = client.Close(), server.Close()
-		return
-	}
-	relay(client, server)
-}
-
-// add returns false when the test has ended.
-func (p *proxy) add(conns ...net.Conn) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.conns = append(p.conns, conns...)
-	return !p.closed
-}
-
-func (p *proxy) close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = true
-	for _, c := range p.conns {
-		_ = c.Close()
-	}
 }

@@ -6,12 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/certtest"
 	"petstore.example/internal/test/freeport"
-	"petstore.example/internal/test/wait"
 )
 
 // TLSServer is a PrivateServer that also listens on 127.0.0.1, with TLS and passwords, as in production. It logs every statement.
@@ -48,8 +46,9 @@ func NewTLSServer(t testing.TB) *TLSServer {
 	} {
 		err = errors.Join(err, s.exec(t.Context(), "alter system set "+setting))
 	}
-	assert.NoError(t, errors.Join(err, s.exec(t.Context(), "select pg_reload_conf()")), "test server")
-	waitForTLS(t, s.Port)
+	assert.NoError(t, err, "test server")
+	s.Stop()
+	s.Start()
 	return s
 }
 
@@ -59,23 +58,4 @@ func (s *TLSServer) Log() string {
 	text, err := os.ReadFile(s.server.LogFile())
 	assert.NoError(s.t, err, "test server")
 	return string(text)
-}
-
-// waitForTLS waits until the server has read its configuration again: it answers S to a request for TLS.
-func waitForTLS(t testing.TB, port string) {
-	t.Helper()
-	var err error
-	wait.Until(t, "a server with TLS", func() bool {
-		var conn net.Conn
-		if conn, err = net.DialTimeout("tcp", "127.0.0.1:"+port, time.Second); err != nil {
-			return false
-		}
-		defer conn.Close()
-		reply := make([]byte, 1)
-		_ = conn.SetDeadline(time.Now().Add(time.Second))
-		if _, err = conn.Write([]byte{0, 0, 0, 8, 4, 210, 22, 47}); err == nil {
-			_, err = conn.Read(reply)
-		}
-		return reply[0] == 'S'
-	}, &err)
 }

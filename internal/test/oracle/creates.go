@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -73,15 +74,11 @@ func (j *judge) checkWalk(attempts map[string][]Request, created map[int64]Reque
 		if len(tries) == 0 {
 			continue
 		}
-		happened := false
-		for _, q := range tries {
-			happened = happened || !j.refused(q)
-		}
 		first, last := tries[0], tries[len(tries)-1]
 		if n > 1 {
 			j.broken(Creates, first.Start, last.End, "%q was created once, and is there %d times", name, n)
 		}
-		if !happened {
+		if !slices.ContainsFunc(tries, func(q Request) bool { return !j.refused(q) }) {
 			j.broken(Creates, first.Start, last.End, "%q was refused with %d, and is there", name, last.Status)
 		}
 	}
@@ -115,10 +112,5 @@ func (j *judge) checkShown(q Request, attempts map[string][]Request, created map
 
 // setBack reports whether what happened then may have been lost, because the database was set back.
 func (j *judge) setBack(from, to time.Time) bool {
-	for _, f := range j.faults {
-		if !f.SetBack.IsZero() && f.SetBack.Before(to) && f.End.After(from) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(j.faults, func(f Fault) bool { return !f.SetBack.IsZero() && f.SetBack.Before(to) && f.End.After(from) })
 }

@@ -131,13 +131,9 @@ func explain(history []porcupine.Operation, info porcupine.LinearizationInfo) (f
 			longest = order
 		}
 	}
-	placed := map[int]bool{}
-	for _, id := range longest {
-		placed[id] = true
-	}
 	var left []access
 	for id, op := range history {
-		if !placed[id] {
+		if !slices.Contains(longest, id) {
 			left = append(left, op.Input.(access))
 		}
 	}

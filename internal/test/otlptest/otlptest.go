@@ -4,14 +4,12 @@ package otlptest
 import (
 	"compress/gzip"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/hex"
-	"encoding/pem"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -22,6 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/certtest"
 )
 
 // Span is a span that arrived. Numbers among the attributes are int64.
@@ -54,34 +53,31 @@ func New(t testing.TB) *Collector {
 // NewEncrypted starts a collector that demands a certificate of its clients, and returns the variables of OpenTelemetry with which they reach
 // it.
 func NewEncrypted(t testing.TB) (c *Collector, variables []string) {
+	dir, authority := t.TempDir(), certtest.New(t)
+	authority.Write(t, dir)
+	authority.Issue(t, filepath.Join(dir, "collector"), "127.0.0.1")
+	authority.Issue(t, filepath.Join(dir, "client"), "petstore")
+	own, err := tls.LoadX509KeyPair(filepath.Join(dir, "collector.pem"), filepath.Join(dir, "collector.key"))
+	assert.NoError(t, err)
 	c = &Collector{}
-	s := c.serve(t, func(s *httptest.Server) {
-		s.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert, MinVersion: tls.VersionTLS12}
+	c.serve(t, func(s *httptest.Server) {
+		s.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert, Certificates: []tls.Certificate{own}, MinVersion: tls.VersionTLS12}
 		s.StartTLS()
 	})
-	key, err := x509.MarshalPKCS8PrivateKey(s.TLS.Certificates[0].PrivateKey)
-	assert.NoError(t, err)
-	write := func(name, kind string, text []byte) (path string) {
-		path = filepath.Join(t.TempDir(), name)
-		assert.NoError(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: text}), 0o600))
-		return path
-	}
-	certificate := write("certificate.pem", "CERTIFICATE", s.Certificate().Raw)
 	const prefix = "OTEL_EXPORTER_OTLP_"
 	return c, []string{
-		prefix + "ENDPOINT=" + c.URL, prefix + "CERTIFICATE=" + certificate, prefix + "CLIENT_CERTIFICATE=" + certificate,
-		prefix + "CLIENT_KEY=" + write("key.pem", "PRIVATE KEY", key),
+		prefix + "ENDPOINT=" + c.URL, prefix + "CERTIFICATE=" + filepath.Join(dir, "ca.pem"),
+		prefix + "CLIENT_CERTIFICATE=" + filepath.Join(dir, "client.pem"), prefix + "CLIENT_KEY=" + filepath.Join(dir, "client.key"),
 	}
 }
 
-func (c *Collector) serve(t testing.TB, start func(*httptest.Server)) *httptest.Server {
+func (c *Collector) serve(t testing.TB, start func(*httptest.Server)) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/traces", c.take)
 	s := httptest.NewUnstartedServer(mux)
 	start(s)
 	t.Cleanup(s.Close)
 	c.URL = s.URL
-	return s
 }
 
 // Answer has f answer requests until it returns false, for that one as usual. It is called with the number of the call from 1.
@@ -155,22 +151,17 @@ func attrs(all []*common.KeyValue) map[string]any {
 func (c *Collector) Spans() []Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return append([]Span(nil), c.spans...)
+	return slices.Clone(c.spans)
 }
 
 // Headers returns the headers of all requests.
 func (c *Collector) Headers() []http.Header {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return append([]http.Header(nil), c.headers...)
+	return slices.Clone(c.headers)
 }
 
 // Of returns the spans of a trace.
-func (c *Collector) Of(trace string) (all []Span) {
-	for _, s := range c.Spans() {
-		if s.Trace == trace {
-			all = append(all, s)
-		}
-	}
-	return all
+func (c *Collector) Of(trace string) []Span {
+	return slices.DeleteFunc(c.Spans(), func(s Span) bool { return s.Trace != trace })
 }

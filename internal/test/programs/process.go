@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -62,9 +63,7 @@ func create(t testing.TB, path string) *os.File {
 
 // end stops the program if it still runs, and checks its log.
 func (p *Process) end() {
-	select {
-	case <-p.Done():
-	default:
+	if !p.Ended() {
 		_ = p.Process.Stop(context.Background(), wait.Limit, syscall.SIGTERM, syscall.SIGKILL)
 	}
 	output := p.Stderr()
@@ -110,7 +109,7 @@ func (p *Process) Wait() int {
 		p.t.Fatalf("process %d has not ended within %v", p.PID(), wait.Limit)
 	}
 	err := p.Err()
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return exit.ExitCode()
 	}
 	if err != nil {
@@ -148,11 +147,7 @@ func (p *Process) Stderr() string { return Read(p.t, p.err) }
 func (p *Process) Logged(words ...string) int {
 	n := 0
 	for line := range strings.Lines(p.Stderr()) {
-		all := true
-		for _, w := range words {
-			all = all && strings.Contains(line, w)
-		}
-		if all {
+		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) }) {
 			n++
 		}
 	}

@@ -41,7 +41,7 @@ test: ## run all tests with the race detector, on PostgreSQL and Redis servers t
 
 flakes: ## run copies of the tests beside each other and beside busy loops, and print how many passed (PACKAGES=./internal/keys COUNT=20)
 	@$(PREPARE)
-	@bin/suite flakes $(COUNT) $(PACKAGES)
+	@tools/flakes.sh "$(COUNT)" $(or $(PACKAGES),./...)
 
 check: cross ## check formatting and module files; run go vet and the linters; build petstorectl for all systems; lint the OpenAPI document and compare it with the released one; make clients of it; send generated requests; check deploy/
 	@tools/install.sh postgres npm python3 python3-venv curl

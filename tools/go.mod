@@ -5,6 +5,7 @@ go 1.26.0
 tool (
 	github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	github.com/stripe/stripe-mock
+	golang.org/x/tools/cmd/stress
 )
 
 require (

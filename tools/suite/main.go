@@ -4,18 +4,15 @@
 //
 //	suite [PACKAGE …]          run the tests
 //	suite needs [PACKAGE …]    print the programs that the packages' tests start
-//	suite flakes N [PACKAGE …] run N copies of each package beside each other and beside busy loops, and print how many passed
 //
 // Without packages, or with ./..., it means all but those that make check runs, and the tests of HTTP once more without the fast path.
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 )
@@ -29,28 +26,17 @@ func main() {
 }
 
 func run(args []string) error {
-	verb := ""
-	if len(args) > 0 && (args[0] == "needs" || args[0] == "flakes") {
-		verb, args = args[0], args[1:]
-	}
-	copies := 0
-	if verb == "flakes" {
-		n, err := strconv.Atoi(strings.Join(args[:min(1, len(args))], ""))
-		if err != nil || n < 1 {
-			return errors.New("suite flakes: want a number of copies, such as 20")
-		}
-		copies, args = n, args[1:]
+	asksForNeeds := len(args) > 0 && args[0] == "needs"
+	if asksForNeeds {
+		args = args[1:]
 	}
 	packages, err := list(args)
 	if err != nil {
 		return err
 	}
-	switch verb {
-	case "needs":
+	if asksForNeeds {
 		fmt.Println(strings.Join(needs(packages), " "))
 		return nil
-	case "flakes":
-		return flakes(packages, copies)
 	}
 	return runTests(packages, whole(args))
 }

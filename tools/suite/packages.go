@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -84,13 +85,8 @@ func list(patterns []string) ([]pkg, error) {
 	if len(found) == 0 {
 		return nil, fmt.Errorf("no tests in %s", strings.Join(patterns, " "))
 	}
-	rank := func(p pkg) int {
-		if i := slices.Index(slow, p.name); i >= 0 {
-			return i
-		}
-		return len(slow)
-	}
-	slices.SortStableFunc(found, func(a, b pkg) int { return rank(a) - rank(b) })
+	rank := func(p pkg) uint { return uint(slices.Index(slow, p.name)) } // the others, at -1, are last
+	slices.SortStableFunc(found, func(a, b pkg) int { return cmp.Compare(rank(a), rank(b)) })
 	return found, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"gotest.tools/gotestsum/testjson"
 )
 
@@ -40,21 +41,19 @@ func report(lanes ...[]*step) error {
 	p := &progress{begin: time.Now(), running: map[string]time.Time{}, took: map[string]time.Duration{}, printed: time.Now()}
 	done := make(chan struct{})
 	go p.tick(done)
-	errs := make([]error, len(lanes))
-	var all sync.WaitGroup
-	for i, lane := range lanes {
-		all.Go(func() {
+	var all errgroup.Group
+	for _, lane := range lanes {
+		all.Go(func() (err error) {
 			for _, s := range lane {
-				if err := s.run(p); err != nil {
-					errs[i] = err
-				}
+				err = cmp.Or(err, s.run(p))
 			}
+			return err
 		})
 	}
-	all.Wait()
+	err := all.Wait()
 	close(done)
 	p.printTotals(slices.Concat(lanes...))
-	return cmp.Or(errs...)
+	return err
 }
 
 func (s *step) run(p *progress) error {
@@ -125,16 +124,11 @@ func (p *progress) waiting() string {
 	if len(p.running) == 0 {
 		return ""
 	}
-	var texts []string
-	for name, since := range p.running {
-		texts = append(texts, fmt.Sprintf("%s %.0fs", name, time.Since(since).Seconds()))
+	names := slices.SortedFunc(maps.Keys(p.running), func(a, b string) int { return p.running[a].Compare(p.running[b]) })
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s %.0fs", name, time.Since(p.running[name]).Seconds())
 	}
-	slices.SortFunc(texts, func(a, b string) int { return cmp.Compare(p.age(b), p.age(a)) })
-	return "waiting for " + strings.Join(texts, ", ")
-}
-
-func (p *progress) age(text string) time.Duration {
-	return time.Since(p.running[text[:strings.LastIndex(text, " ")]])
+	return "waiting for " + strings.Join(names, ", ")
 }
 
 // tick says what runs when no package has ended for a while.

@@ -1,0 +1,22 @@
+#!/bin/sh
+# Runs copies of each package's tests, twice as many beside each other as there are processors, and as many busy loops beside them:
+# flakes.sh COUNT PACKAGE …. What a copy that failed has printed is in bin/flakes.
+set -eu
+case ${1-} in '' | 0 | *[!0-9]*) echo 'want a number of copies, such as COUNT=20' >&2 && exit 2 ;; esac
+count=$1 beside=$((2 * $(getconf _NPROCESSORS_ONLN))) logs=$PWD/bin/flakes failed=0
+shift
+stress=$(go tool -modfile=tools/go.mod -n stress)
+rm -rf "$logs" && mkdir -p "$logs"
+loops=
+trap 'kill $loops' EXIT
+for _ in $(seq "$beside"); do
+	while :; do :; done &
+	loops="$loops $!"
+done
+for package in $(go list -tags nomsgpack -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' "$@"); do
+	go test -c -race -tags nomsgpack -trimpath -vet off -o "$logs/suite.test" "$package"
+	echo "$package"
+	(cd "$package" && "$stress" -p "$beside" -count "$count" -timeout 20m -o "$logs/$(basename "$package")-" "$logs/suite.test" -test.parallel=4) || failed=1
+done
+rm -f "$logs/suite.test"
+exit $failed

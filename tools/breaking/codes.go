@@ -11,22 +11,16 @@ import (
 // lostCodes returns the error codes that a response of an operation had and has no longer. They are open lists, in x-extensible-enum, whose
 // values oasdiff does not compare in responses.
 func lostCodes(released, document *openapi3.T) (findings []string) {
-	for path, item := range released.Paths.Map() {
-		for method, operation := range item.Operations() {
-			now := document.Paths.Value(path)
-			if now == nil || now.GetOperation(method) == nil {
-				continue // oasdiff says so.
-			}
-			for status, response := range operation.Responses.Map() {
-				has := codes(now.GetOperation(method).Responses.Value(status))
-				for _, code := range codes(response) {
-					if !slices.Contains(has, code) {
-						findings = append(findings, fmt.Sprintf("%s %s: status %s lost the code %s [code-removed]", method, path, status, code))
-					}
+	eachOperation(released, document, func(name string, was, is *openapi3.Operation) {
+		for status, response := range was.Responses.Map() {
+			has := codes(is.Responses.Value(status))
+			for _, code := range codes(response) {
+				if !slices.Contains(has, code) {
+					findings = append(findings, fmt.Sprintf("%s: status %s lost the code %s [code-removed]", name, status, code))
 				}
 			}
 		}
-	}
+	})
 	slices.Sort(findings)
 	return findings
 }
@@ -39,10 +33,9 @@ func codes(response *openapi3.ResponseRef) []string {
 	}
 	for _, media := range response.Value.Content {
 		for _, example := range media.Examples {
-			if value, ok := example.Value.Value.(map[string]any); ok {
-				if code, ok := value["code"].(string); ok {
-					found[code] = true
-				}
+			value, _ := example.Value.Value.(map[string]any)
+			if code, ok := value["code"].(string); ok {
+				found[code] = true
 			}
 		}
 	}

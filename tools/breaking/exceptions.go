@@ -3,8 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"regexp"
+	"slices"
 
 	"github.com/oasdiff/yaml"
 )
@@ -20,14 +20,6 @@ type exception struct {
 	Reason string `json:"reason"`
 
 	matches *regexp.Regexp
-}
-
-func readExceptions(file string) ([]exception, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	return parseExceptions(file, text)
 }
 
 func parseExceptions(file string, text []byte) ([]exception, error) {
@@ -53,20 +45,13 @@ func parseExceptions(file string, text []byte) ([]exception, error) {
 
 // allow returns the findings that no exception matches, and the exceptions that match no finding.
 func allow(findings []string, exceptions []exception) (refused []string, unused []exception) {
-	used := make([]bool, len(exceptions))
 	for _, f := range findings {
-		allowed := false
-		for i, e := range exceptions {
-			if e.matches.MatchString(f) {
-				used[i], allowed = true, true
-			}
-		}
-		if !allowed {
+		if !slices.ContainsFunc(exceptions, func(e exception) bool { return e.matches.MatchString(f) }) {
 			refused = append(refused, f)
 		}
 	}
-	for i, e := range exceptions {
-		if !used[i] {
+	for _, e := range exceptions {
+		if !slices.ContainsFunc(findings, e.matches.MatchString) {
 			unused = append(unused, e)
 		}
 	}

@@ -46,11 +46,9 @@ func main() {
 		os.Exit(2)
 	}
 	released, err := last(os.Args[1])
-	var exceptions []exception
-	if err == nil {
-		exceptions, err = readExceptions(filepath.Join(os.Args[1], exceptionsFile))
-	}
-	if err == nil {
+	text, missing := os.ReadFile(filepath.Join(os.Args[1], exceptionsFile))
+	exceptions, unparsed := parseExceptions(exceptionsFile, text)
+	if err = errors.Join(err, missing, unparsed); err == nil {
 		err = compare(released, os.Args[2], exceptions)
 	}
 	if err != nil {
@@ -115,26 +113,25 @@ func compare(released, document string, exceptions []exception) error {
 	return fmt.Errorf("%s breaks the promises of docs/versioning.md to those who use %s:\n  %s", document, released, strings.Join(refused, "\n  "))
 }
 
-// nearer returns the operations whose removal comes sooner than was announced. oasdiff lets it pass as long as the notice is
-// kept.
-func nearer(released, document *openapi3.T) (findings []string) {
+// eachOperation calls do with what each operation was and is. oasdiff finds those that are gone.
+func eachOperation(released, document *openapi3.T, do func(name string, was, is *openapi3.Operation)) {
 	for path, item := range released.Paths.Map() {
-		for method, operation := range item.Operations() {
-			was, announced := sunset(operation)
-			now := document.Paths.Value(path)
-			if !announced || now == nil || now.GetOperation(method) == nil {
-				continue
-			}
-			if is, ok := sunset(now.GetOperation(method)); !ok || is < was {
-				findings = append(findings, fmt.Sprintf("%s %s: x-sunset was %s and is now %q [sunset-nearer]", method, path, was, is))
+		for method, was := range item.Operations() {
+			if now := document.Paths.Value(path); now != nil && now.GetOperation(method) != nil {
+				do(method+" "+path, was, now.GetOperation(method))
 			}
 		}
 	}
-	return findings
 }
 
-// sunset is a date as RFC 3339 writes it, so that dates compare as text.
-func sunset(o *openapi3.Operation) (string, bool) {
-	date, ok := o.Extensions["x-sunset"].(string)
-	return date, ok
+// nearer returns the operations whose removal comes sooner than was announced. oasdiff lets it pass as long as the notice is
+// kept. Dates compare as text, as RFC 3339 writes them.
+func nearer(released, document *openapi3.T) (findings []string) {
+	eachOperation(released, document, func(name string, was, is *openapi3.Operation) {
+		before, _ := was.Extensions["x-sunset"].(string)
+		if now, _ := is.Extensions["x-sunset"].(string); now < before {
+			findings = append(findings, fmt.Sprintf("%s: x-sunset was %s and is now %q [sunset-nearer]", name, before, now))
+		}
+	})
+	return findings
 }

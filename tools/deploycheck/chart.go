@@ -40,9 +40,7 @@ func checkChart(deploy, docs string, values map[string]any) []string {
 	}
 	var all objects
 	for _, d := range documents {
-		object, found := decode(d)
-		f = append(f, found...)
-		if object != nil {
+		if object := f.decode(d); object != nil {
 			f.checkHook(object)
 			all = append(all, object)
 		}

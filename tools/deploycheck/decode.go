@@ -44,31 +44,27 @@ func newOperator() runtime.Decoder {
 }
 
 // decode reads an object and checks it as the API server does. It returns nil for one that can't be read.
-func decode(document []byte) (runtime.Object, findings) {
-	var f findings
-	object, _, err := operator.Decode(document, nil, nil)
+func (f *findings) decode(document []byte) runtime.Object {
+	object, kind, err := operator.Decode(document, nil, nil)
 	if err == nil {
-		return object, nil
+		return object
 	}
-	if !runtime.IsNotRegisteredError(err) {
-		f.add("%v", err)
-		return nil, f
+	if runtime.IsNotRegisteredError(err) {
+		object, kind, err = kubernetes.Decode(document, nil, nil)
 	}
-	object, kind, err := kubernetes.Decode(document, nil, nil)
+	var internal runtime.Object
+	if err == nil {
+		legacyscheme.Scheme.Default(object)
+		internal, err = legacyscheme.Scheme.UnsafeConvertToVersion(object.DeepCopyObject(), runtime.InternalGroupVersioner)
+	}
 	if err != nil {
 		f.add("%v", err)
-		return nil, f
-	}
-	legacyscheme.Scheme.Default(object)
-	internal, err := legacyscheme.Scheme.UnsafeConvertToVersion(object.DeepCopyObject(), runtime.InternalGroupVersioner)
-	if err != nil {
-		f.add("%v", err)
-		return nil, f
+		return nil
 	}
 	for _, e := range validate(internal) {
 		f.add("%s: %v", kind.Kind, e)
 	}
-	return object, f
+	return object
 }
 
 // validate is what the API server checks of an object that it can read.

@@ -2,9 +2,11 @@ package deploycheck
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -28,21 +30,20 @@ const maxExposure = "20"
 func checkSystemd(ctx context.Context, deploy, work string) []string {
 	var f findings
 	dir := filepath.Join(work, "etc", "systemd", "system")
-	units, err := copyFiles(filepath.Join(deploy, "systemd"), dir, ".service", ".socket")
-	if err != nil {
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(deploy, "systemd"))); err != nil {
 		return []string{err.Error()}
 	}
+	services, _ := fs.Glob(os.DirFS(dir), "*.service")
+	sockets, _ := fs.Glob(os.DirFS(dir), "*.socket")
 	for _, p := range programs {
 		if err := writeFile(filepath.Join(work, "usr", "bin", p.name), "#!/bin/sh\n"); err != nil {
 			return []string{err.Error()}
 		}
 	}
 	// Without --recursive-errors a key that systemd does not know is only a warning.
-	f.run(ctx, work, "systemd-analyze", append([]string{"verify", "--man=no", "--recursive-errors=no", "--root=" + work}, units...)...)
-	for _, u := range units {
-		if strings.HasSuffix(u, ".service") {
-			f.run(ctx, work, "systemd-analyze", "security", "--offline=yes", "--threshold="+maxExposure, "--root="+work, u)
-		}
+	f.run(ctx, work, "systemd-analyze", slices.Concat([]string{"verify", "--man=no", "--recursive-errors=no", "--root=" + work}, services, sockets)...)
+	for _, s := range services {
+		f.run(ctx, work, "systemd-analyze", "security", "--offline=yes", "--threshold="+maxExposure, "--root="+work, s)
 	}
 	return f
 }
@@ -72,30 +73,6 @@ func checkPrometheus(ctx context.Context, deploy string) []string {
 	var f findings
 	f.run(ctx, filepath.Join(deploy, "prometheus"), "promtool", "check", "config", "--lint-fatal", "prometheus.yml")
 	return f
-}
-
-// copyFiles copies the files of a directory that have one of the extensions, and returns their names.
-func copyFiles(from, to string, extensions ...string) (names []string, err error) {
-	entries, err := os.ReadDir(from)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range entries {
-		for _, x := range extensions {
-			if filepath.Ext(e.Name()) != x {
-				continue
-			}
-			text, err := os.ReadFile(filepath.Join(from, e.Name()))
-			if err != nil {
-				return nil, err
-			}
-			if err := writeFile(filepath.Join(to, e.Name()), string(text)); err != nil {
-				return nil, err
-			}
-			names = append(names, e.Name())
-		}
-	}
-	return names, nil
 }
 
 // writeFile writes a program or a configuration.

@@ -3,11 +3,8 @@ package main
 import (
 	"fmt"
 	"os"
-	"regexp"
 	"strings"
 )
-
-var notesHeading = regexp.MustCompile(`(?m)^## .*$`)
 
 // printNotes prints the section of a version in CHANGELOG.md.
 func printNotes(version string) error {
@@ -25,16 +22,12 @@ func printNotes(version string) error {
 
 // notesOf returns the section whose heading begins with the version, without the heading.
 func notesOf(changelog, version string) (string, error) {
-	at := notesHeading.FindAllStringIndex(changelog, -1)
-	for i, section := range at {
-		if fields := strings.Fields(changelog[section[0]:section[1]]); len(fields) < 2 || fields[1] != version {
+	for _, section := range strings.Split("\n"+changelog, "\n## ")[1:] {
+		heading, notes, _ := strings.Cut(section, "\n")
+		if fields := strings.Fields(heading); len(fields) == 0 || fields[0] != version {
 			continue
 		}
-		end := len(changelog)
-		if i+1 < len(at) {
-			end = at[i+1][0]
-		}
-		if notes := strings.TrimSpace(changelog[section[1]:end]); notes != "" {
+		if notes = strings.TrimSpace(notes); notes != "" {
 			return notes, nil
 		}
 		return "", fmt.Errorf("CHANGELOG.md says nothing about %s", version)

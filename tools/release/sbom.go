@@ -26,7 +26,7 @@ func writeSBOM(binary, file string) error {
 	if err != nil {
 		return err
 	}
-	digest, err := fileDigest(binary)
+	program, err := os.ReadFile(binary)
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func writeSBOM(binary, file string) error {
 	if err != nil {
 		return err
 	}
-	bom, err := newSBOM(info, digest, filepath.Dir(strings.TrimSpace(string(root))))
+	bom, err := newSBOM(info, fmt.Sprintf("%x", sha256.Sum256(program)), filepath.Dir(strings.TrimSpace(string(root))))
 	if err != nil {
 		return err
 	}
@@ -174,17 +174,4 @@ func moduleDirs(modules []*debug.Module) (map[string]string, error) {
 		}
 		dirs[m.Path+"@"+m.Version] = m.Dir
 	}
-}
-
-func fileDigest(file string) (string, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
 }

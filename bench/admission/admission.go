@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
 	"petstore.example/bench/limitcluster"
@@ -90,7 +91,8 @@ type setting struct {
 }
 
 // Measure measures admission in memory, and with Redis for one caller and for 16 concurrent ones.
-func Measure(ctx context.Context, redisURL string) (all []report.Admission, err error) {
+// The database has a tenant.
+func Measure(ctx context.Context, databaseURL, redisURL string) (all []report.Admission, err error) {
 	var l limits.Limiter = limits.NewMemory()
 	for i, s := range []setting{
 		{"memory", 50 * time.Microsecond, 1, 200_000},
@@ -98,11 +100,15 @@ func Measure(ctx context.Context, redisURL string) (all []report.Admission, err 
 		{"Redis, 16 concurrent callers", time.Millisecond, 16, 5_000},
 	} {
 		if i == 1 { // Until now nothing else allocates.
-			var leave func()
-			if l, leave, err = limitcluster.New(redisURL).Join(ctx); err != nil {
+			var server *limitcluster.Server
+			if server, err = (&limitcluster.Deployment{DatabaseURL: databaseURL, RedisURL: redisURL, Log: zerolog.Nop()}).Join(ctx, "bench"); err != nil {
 				return nil, err
 			}
-			defer leave()
+			defer func() { err = errors.Join(err, server.TearDown(ctx)) }()
+			for t, ok := server.Member.Term(); ctx.Err() == nil && (!ok || t.Redis == ""); t, ok = server.Member.Term() {
+				time.Sleep(time.Millisecond)
+			}
+			l = server
 		}
 		a, err := measure(ctx, l, s)
 		if err != nil {

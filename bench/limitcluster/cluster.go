@@ -1,5 +1,4 @@
-// Package limitcluster runs limiters over Redis in one process: a Cluster without Postgres, whose members always agree on their Redis, with
-// counters that begin at 0; and a Deployment with a database, as in petstore serve.
+// Package limitcluster runs the limiters of several servers in one process, with a database and a Redis as in petstore serve.
 package limitcluster
 
 import (
@@ -14,44 +13,11 @@ import (
 	"petstore.example/bench/servers"
 	"petstore.example/internal/cluster"
 	"petstore.example/internal/keys"
-	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/distributed"
 	"petstore.example/internal/limits/redisbackend"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/changefeed"
-	"petstore.example/internal/test/limitstest"
 )
-
-// redisTimeout is long, so that a busy machine does not count as a lost Redis.
-const redisTimeout = 5 * time.Second
-
-// Cluster is a set of servers that share a Redis.
-type Cluster struct {
-	url      string
-	counters limitstest.CounterStore
-}
-
-// New returns a cluster without servers. The Redis database must be empty.
-func New(url string) *Cluster {
-	return &Cluster{url: url, counters: limitstest.CounterStore{Term: limitstest.RedisTerm}}
-}
-
-// Join adds a server and returns its limiter. leave closes it.
-func (c *Cluster) Join(ctx context.Context) (l limits.Limiter, leave func(), err error) {
-	client, err := redisbackend.NewClient(c.url, redisTimeout)
-	if err != nil {
-		return nil, nil, err
-	}
-	m := &limitstest.RedisMember{}
-	shared := distributed.New(redisbackend.New(client), distributed.Options{Cluster: m, Counters: &c.counters, Timeout: redisTimeout})
-	shared.Start()
-	leave = func() { shared.Close(); _ = client.Close() }
-	if _, err := m.Await(ctx); err != nil {
-		leave()
-		return nil, nil, err
-	}
-	return shared, leave, nil
-}
 
 // Deployment is a database and a Redis that servers share. Its servers have limiters, members of the cluster, change feeds and
 // connections of their own, as in petstore serve, but are in one process and serve no HTTP.
@@ -111,21 +77,21 @@ func (d *Deployment) addLimiter(ctx context.Context, s *Server) error {
 	if err != nil {
 		return err
 	}
-	client, err := redisbackend.NewClient(d.RedisURL, deploymentTimeout)
+	client, err := redisbackend.NewClient(d.RedisURL, redisTimeout)
 	if err != nil {
 		return err
 	}
 	s.Cleanup(func(context.Context) error { return client.Close() })
 	s.Limiter = distributed.New(redisbackend.New(client), distributed.Options{
-		Cluster: s.Member, Counters: db.Counters, Log: d.Log, Timeout: deploymentTimeout,
+		Cluster: s.Member, Counters: db.Counters, Log: d.Log, Timeout: redisTimeout,
 	})
 	s.Start()
 	s.Cleanup(func(context.Context) error { s.Close(); return nil })
 	return nil
 }
 
-// deploymentTimeout is longer than a server's, because this machine is busier than a server's would be.
-const deploymentTimeout = time.Second
+// redisTimeout is long, so that a busy machine does not count as a lost Redis.
+const redisTimeout = 5 * time.Second
 
 // noCallers is the directory of a server that looks up no callers.
 type noCallers struct{}

@@ -12,10 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
-	"petstore.example/bench/limitcluster"
 	"petstore.example/bench/must"
-	"petstore.example/internal/limits"
-	"petstore.example/internal/plans"
 )
 
 const (
@@ -31,16 +28,18 @@ const (
 func clusters(ctx context.Context, e *env) *table {
 	t := &table{
 		title: "Servers that share a Redis",
-		about: fmt.Sprintf("Limiters as in the servers, in one process with one Redis, deciding continuously for %d tenants during %v: with %d callers at every server, and "+
+		about: fmt.Sprintf("Limiters and cluster members as in the servers, in one process with one Redis and one Postgres, deciding continuously for %d tenants during %v: with %d callers at every server, and "+
 			"with %d callers spread over all servers. *Scripts* are script calls in Redis; *Redis µs* is its CPU time. There is less than one script per request because "+
 			"requests that arrive during a call are sent together in the next one, those of one tenant as one. With spread callers fewer requests coincide.", clusterTenants, clusterTime, clusterCallers, callersTogether),
 		head: []string{"servers", "requests/s", "scripts per request", "Redis µs per request", "spread: requests/s", "scripts per request", "Redis µs per request"},
 	}
-	url := e.redis(ctx)
 	var each, spread []float64
 	for _, n := range e.upTo(1, 2, 4, 8, 16) {
 		cells := []string{strconv.Itoa(n)}
-		full, together := decide(ctx, url, n, clusterCallers*n), decide(ctx, url, n, callersTogether)
+		f := &serverCluster{env: e, servers: n, tenants: clusterTenants}
+		f.start(ctx)
+		full, together := f.decide(ctx, clusterCallers*n), f.decide(ctx, callersTogether)
+		must.Do(e.TearDown(ctx))
 		for _, w := range []work{full, together} {
 			cells = append(cells, withCommas(int64(w.rate)), significant(w.scripts), significant(w.micros))
 		}
@@ -55,37 +54,27 @@ func clusters(ctx context.Context, e *env) *table {
 // work is what Redis did: rate is in requests per second, the rest per request.
 type work struct{ rate, scripts, micros float64 }
 
-// decide measures n servers with so many callers that call continuously.
-func decide(ctx context.Context, url string, n, callers int) work {
-	client := redis.NewClient(must.Get(redis.ParseURL(url)))
+// decide measures so many callers that call continuously.
+func (f *serverCluster) decide(ctx context.Context, callers int) work {
+	client := redis.NewClient(must.Get(redis.ParseURL(f.redisURL)))
 	defer client.Close()
-	must.Do(client.FlushAll(ctx).Err())
-	cluster := limitcluster.New(url)
-	members := make([]limits.Limiter, n)
-	for i := range members {
-		l, leave, err := cluster.Join(ctx)
-		must.Do(err)
-		defer leave()
-		members[i] = l
-	}
-	must.Get(takeContinuously(ctx, members, callers, clusterTime/3)) // initializes the tenants and connects
+	must.Get(f.takeContinuously(ctx, callers, clusterTime/3)) // initializes the tenants and connects
 	before := redisWork(ctx, client)
-	requests := must.Get(takeContinuously(ctx, members, callers, clusterTime))
+	requests := must.Get(f.takeContinuously(ctx, callers, clusterTime))
 	after := redisWork(ctx, client)
 	return work{requests / clusterTime.Seconds(), (after.scripts - before.scripts) / requests, (after.micros - before.micros) / requests}
 }
 
 // takeContinuously returns how many requests were admitted.
-func takeContinuously(ctx context.Context, members []limits.Limiter, callers int, d time.Duration) (float64, error) {
+func (f *serverCluster) takeContinuously(ctx context.Context, callers int, d time.Duration) (float64, error) {
 	end := time.Now().Add(d)
 	var admitted atomic.Int64
 	all, ctx := errgroup.WithContext(ctx)
 	for i := range callers {
 		all.Go(func() error {
-			l, n := members[i%len(members)], int64(0)
+			l, n := f.all[i%len(f.all)], int64(0)
 			for now := time.Now(); now.Before(end); now = time.Now() {
-				claim := limits.Claim{TenantID: (int64(i)+n)%clusterTenants + 1, Quota: plans.Quota{PerMinute: 1e12, PerDay: 1e15}}
-				if d := l.Take(ctx, claim, now); !d.Admitted {
+				if d := l.Take(ctx, unlimited((int64(i)+n)%clusterTenants+1), now); !d.Admitted {
 					return fmt.Errorf("a request was refused: %+v", d)
 				}
 				n++

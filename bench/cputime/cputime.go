@@ -3,20 +3,13 @@ package cputime
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
-// tick is the unit of /proc/PID/stat and /proc/stat: USER_HZ, which is 100 on every architecture.
+// tick is the unit of /proc/PID/stat: USER_HZ, which is 100 on every architecture.
 const tick = 10 * time.Millisecond
-
-type process struct {
-	pid, parent int
-	// used includes the time of children that were waited for, so that the sum of a tree never decreases.
-	used time.Duration
-}
 
 // OfTree returns the time used so far by the process and its descendants, including those that have ended and were waited for.
 // Use it for differences: it has an error of up to 10 ms per process.
@@ -30,29 +23,25 @@ func OfTree(root int) (time.Duration, error) {
 
 // OfTrees returns the time of OfTree for each process.
 func OfTrees(roots ...int) ([]time.Duration, error) {
-	files, err := filepath.Glob("/proc/[0-9]*/stat")
+	all, err := procfs.AllProcs()
 	if err != nil {
 		return nil, err
 	}
-	all, children := map[int]process{}, map[int][]int{}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			continue // it has ended
+	ofProcess, children := map[int]time.Duration{}, map[int][]int{}
+	for _, p := range all {
+		if s, err := p.Stat(); err == nil { // Otherwise it has ended.
+			// With the time of children that were waited for, so that the sum of a tree never decreases.
+			ofProcess[p.PID] = time.Duration(int(s.UTime+s.STime)+s.CUTime+s.CSTime) * tick
+			children[s.PPID] = append(children[s.PPID], p.PID)
 		}
-		p, err := parse(string(text))
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", file, err)
-		}
-		all[p.pid], children[p.parent] = p, append(children[p.parent], p.pid)
 	}
 	used := make([]time.Duration, len(roots))
 	for i, root := range roots {
-		if _, ok := all[root]; !ok {
+		if _, ok := ofProcess[root]; !ok {
 			return nil, fmt.Errorf("read CPU time: process %d is not in /proc, which only Linux has", root)
 		}
 		for queue := []int{root}; len(queue) > 0; queue = queue[1:] {
-			used[i] += all[queue[0]].used
+			used[i] += ofProcess[queue[0]]
 			queue = append(queue, children[queue[0]]...)
 		}
 	}
@@ -61,27 +50,11 @@ func OfTrees(roots ...int) ([]time.Duration, error) {
 
 // OfMachine returns the time used by all processes together, and by other virtual machines on the same host (steal).
 func OfMachine() (time.Duration, error) {
-	text, err := os.ReadFile("/proc/stat")
+	fs, err := procfs.NewDefaultFS()
 	if err != nil {
 		return 0, fmt.Errorf("read CPU time: %w", err)
 	}
-	var user, nice, system, idle, wait, irq, softirq, steal time.Duration // guest and guest_nice are in user and nice already
-	if _, err := fmt.Sscanf(string(text), "cpu %d %d %d %d %d %d %d %d", &user, &nice, &system, &idle, &wait, &irq, &softirq, &steal); err != nil {
-		return 0, fmt.Errorf("read /proc/stat: %w", err)
-	}
-	return (user + nice + system + irq + softirq + steal) * tick, nil
-}
-
-// parse parses /proc/PID/stat, see proc(5). The command name in parentheses may contain parentheses.
-func parse(text string) (p process, err error) {
-	var state string
-	var other int64
-	var user, system, childrenUser, childrenSystem time.Duration
-	if _, err := fmt.Sscanf(text, "%d (", &p.pid); err != nil {
-		return p, err
-	}
-	_, err = fmt.Sscan(text[strings.LastIndexByte(text, ')')+1:], &state, &p.parent, &other, &other, &other, &other, &other, &other, &other, &other, &other,
-		&user, &system, &childrenUser, &childrenSystem)
-	p.used = (user + system + childrenUser + childrenSystem) * tick
-	return p, err
+	stat, err := fs.Stat()
+	t := stat.CPUTotal // The time of guests is in User and Nice already.
+	return time.Duration((t.User + t.Nice + t.System + t.IRQ + t.SoftIRQ + t.Steal) * float64(time.Second)), err
 }

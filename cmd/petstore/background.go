@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/rs/zerolog"
 )
@@ -10,16 +11,15 @@ import (
 // background runs work in a goroutine. stop cancels its context and waits for it to return.
 func background(log zerolog.Logger, what string, work func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	var running sync.WaitGroup
+	running.Go(func() {
 		if err := work(ctx); err != nil && !errors.Is(err, context.Canceled) {
 			log.Error().Err(err).Msg(what)
 		}
-	}()
+	})
 	return func() {
 		cancel()
-		<-done
+		running.Wait()
 	}
 }
 

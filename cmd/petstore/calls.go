@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"runtime"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"petstore.example/internal/buildinfo"
 	"petstore.example/internal/store"
 )
 
@@ -17,7 +20,7 @@ const (
 	clusterPool  = "cluster"
 )
 
-// registry is the registry of this server's metrics, with those of calls to Postgres and Redis.
+// registry is the registry of this server's metrics, with those of the Go runtime, of the process, and of calls to Postgres and Redis.
 type registry struct {
 	*prometheus.Registry
 	postgres, redis *prometheus.HistogramVec
@@ -26,7 +29,7 @@ type registry struct {
 
 func newMetrics() *registry {
 	m := &registry{
-		Registry: newRegistry(),
+		Registry: prometheus.NewRegistry(),
 		postgres: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "petstore_database_call_duration_seconds",
 			Help:    "Duration of calls to Postgres in seconds, the wait for a connection included, by pool and result.",
@@ -39,7 +42,9 @@ func newMetrics() *registry {
 		}, []string{"result"}),
 		pools: &poolMetrics{},
 	}
-	m.MustRegister(m.postgres, m.redis, m.pools)
+	m.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), m.postgres, m.redis, m.pools)
+	values{m}.gauge("petstore_build_info", "The version and revision of this program, and the Go that built it. Always 1.",
+		prometheus.Labels{"version": versionText(), "revision": buildinfo.Read("").Commit, "go_version": runtime.Version()}, func() float64 { return 1 })
 	return m
 }
 
@@ -53,27 +58,21 @@ func (m *registry) open(ctx context.Context, url, pool string, o store.Options) 
 	return db, err
 }
 
-// observeRedis is for redisbackend.Client.
-func (m *registry) observeRedis() func(time.Duration, error) {
-	return observing(m.redis, func(error) bool { return true })
-}
-
 // observing returns a function that observes the duration of a call by its result: ok, canceled, unavailable, or failed for other errors.
 func observing(durations prometheus.ObserverVec, isUnavailable func(error) bool) func(time.Duration, error) {
 	of := func(result string) prometheus.Observer { return durations.With(prometheus.Labels{"result": result}) }
 	ok, canceled, unavailable, failed := of("ok"), of("canceled"), of("unavailable"), of("failed")
 	return func(took time.Duration, err error) {
-		o := ok
-		switch {
+		switch seconds := took.Seconds(); {
 		case err == nil:
+			ok.Observe(seconds)
 		case errors.Is(err, context.Canceled):
-			o = canceled
+			canceled.Observe(seconds)
 		case isUnavailable(err):
-			o = unavailable
+			unavailable.Observe(seconds)
 		default:
-			o = failed
+			failed.Observe(seconds)
 		}
-		o.Observe(took.Seconds())
 	}
 }
 

@@ -72,14 +72,9 @@ func readConfig(environ []string) (config, error) {
 	// Set the defaults first: a setting that cannot be parsed then has its default, and is reported only once. The map is not nil,
 	// or the library would read the process's environment.
 	_ = env.ParseWithOptions(&cfg, env.Options{Prefix: envPrefix, Environment: map[string]string{}})
-	err := env.ParseWithOptions(&cfg, env.Options{Prefix: envPrefix, Environment: variables})
-	var parse env.AggregateError
-	if errors.As(err, &parse) {
-		for _, e := range parse.Errors {
-			found.addUnparsed(e)
-		}
-	} else if err != nil {
-		found.add("%v", err)
+	mistakes, _ := errors.AsType[env.AggregateError](env.ParseWithOptions(&cfg, env.Options{Prefix: envPrefix, Environment: variables}))
+	for _, e := range mistakes.Errors {
+		found.addUnparsed(e)
 	}
 	cfg.addrSet = variables[envPrefix+"ADDR"] != ""
 	cfg.readSecrets(&found, variables)
@@ -118,32 +113,25 @@ func (c *config) check(p *problems) {
 			p.add("PETSTORE_TRUSTED_PROXIES contains %q: want addresses or ranges such as 10.0.0.0/8, separated by commas", proxy)
 		}
 	}
-	if c.AddressLimit < 1 {
-		p.add("PETSTORE_ADDRESS_LIMIT is %d: want at least 1 request per minute", c.AddressLimit)
-	}
-	if c.MaxConnections < minConnections {
-		p.add("PETSTORE_MAX_CONNECTIONS is %d: want at least %d", c.MaxConnections, minConnections)
-	}
-	if c.MaxConnectionsPerAddress < 0 {
-		p.add("PETSTORE_MAX_CONNECTIONS_PER_ADDRESS is %d: want a number, or 0 for a quarter of all connections", c.MaxConnectionsPerAddress)
-	}
-	if c.ListCacheBytes < 0 {
-		p.add("PETSTORE_LIST_CACHE_BYTES is %d: want a number of bytes, or 0 for no cache", c.ListCacheBytes)
-	}
-	if c.BodyBytes < api.MinBodyBytes {
-		p.add("PETSTORE_BODY_BYTES is %d: want at least %d bytes", c.BodyBytes, api.MinBodyBytes)
-	}
-	if c.UnsentBytes < minUnsentBytes {
-		p.add("PETSTORE_UNSENT_BYTES is %d: want at least %d bytes", c.UnsentBytes, minUnsentBytes)
-	}
-	if c.RedisTimeout < time.Millisecond {
-		p.add("PETSTORE_REDIS_TIMEOUT is %v: want a duration such as 100ms", c.RedisTimeout)
-	}
-	if c.DrainDelay < 0 {
-		p.add("PETSTORE_DRAIN_DELAY is %v: want 0s or more", c.DrainDelay)
-	}
-	if c.StopTimeout <= 0 {
-		p.add("PETSTORE_STOP_TIMEOUT is %v: want more than 0s", c.StopTimeout)
+	for _, s := range []struct {
+		name   string
+		value  any
+		unfit  bool
+		wanted string
+	}{
+		{"ADDRESS_LIMIT", c.AddressLimit, c.AddressLimit < 1, "at least 1 request per minute"},
+		{"MAX_CONNECTIONS", c.MaxConnections, c.MaxConnections < minConnections, fmt.Sprintf("at least %d", minConnections)},
+		{"MAX_CONNECTIONS_PER_ADDRESS", c.MaxConnectionsPerAddress, c.MaxConnectionsPerAddress < 0, "a number, or 0 for a quarter of all connections"},
+		{"LIST_CACHE_BYTES", c.ListCacheBytes, c.ListCacheBytes < 0, "a number of bytes, or 0 for no cache"},
+		{"BODY_BYTES", c.BodyBytes, c.BodyBytes < api.MinBodyBytes, fmt.Sprintf("at least %d bytes", api.MinBodyBytes)},
+		{"UNSENT_BYTES", c.UnsentBytes, c.UnsentBytes < minUnsentBytes, fmt.Sprintf("at least %d bytes", minUnsentBytes)},
+		{"REDIS_TIMEOUT", c.RedisTimeout, c.RedisTimeout < time.Millisecond, "a duration such as 100ms"},
+		{"DRAIN_DELAY", c.DrainDelay, c.DrainDelay < 0, "0s or more"},
+		{"STOP_TIMEOUT", c.StopTimeout, c.StopTimeout <= 0, "more than 0s"},
+	} {
+		if s.unfit {
+			p.add("%s%s is %v: want %s", envPrefix, s.name, s.value, s.wanted)
+		}
 	}
 }
 
@@ -184,8 +172,8 @@ func (p *problems) err() error {
 
 // addUnparsed reports a value that cannot be parsed, without the names of Go's types.
 func (p *problems) addUnparsed(err error) {
-	var parse env.ParseError
-	if !errors.As(err, &parse) {
+	parse, ok := errors.AsType[env.ParseError](err)
+	if !ok {
 		p.add("%s", strings.TrimPrefix(err.Error(), "env: "))
 		return
 	}

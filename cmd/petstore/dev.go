@@ -100,7 +100,10 @@ func runDev(ctx context.Context, o *devOptions) error {
 	}
 	cfg.dev, cfg.issueKey = true, "bin/petstorectl key issue "+sampleTenant
 	err = run(ctx, cfg, sockets, newLogger(cfg, o.Log), func() { welcome(o, note, tenant, staffPrefix(o, dir)) })
-	return errors.Join(err, endedEarly(ctx))
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) { // no signal
+		err = errors.Join(err, cause)
+	}
+	return err
 }
 
 // openDevDatabase returns the URL of PETSTORE_DATABASE_URL, or starts a private server and returns its URL. The returned context
@@ -163,11 +166,3 @@ func createDir(dir string) error {
 }
 
 const devDatabase = "petstore"
-
-// endedEarly returns why ctx ended, or nil if it was a signal.
-func endedEarly(ctx context.Context) error {
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
-		return cause
-	}
-	return nil
-}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
@@ -23,9 +22,7 @@ type directory struct {
 	stopListening func()
 }
 
-func openDirectory(
-	ctx context.Context, cfg config, m *registry, cluster *member, log zerolog.Logger,
-) (*directory, error) {
+func openDirectory(ctx context.Context, cfg config, m *registry, cluster *member, log zerolog.Logger) (*directory, error) {
 	db, err := m.open(ctx, string(cfg.DatabaseURL), lookupsPool, patiently(log, store.Options{AsAPI: true, MaxConns: lookupConns, Trace: cfg.traceQueries()}))
 	if err != nil {
 		return nil, err
@@ -37,7 +34,11 @@ func openDirectory(
 	d.stopListening = background(log, "listen for changes", func(ctx context.Context) error {
 		return changefeed.Listen(ctx, string(cfg.DatabaseURL), d, cluster.Wake, log)
 	})
-	d.register(m)
+	v := values{m}
+	v.gauge("petstore_directory_callers", "Callers held in memory.", nil, func() float64 { return float64(d.Len()) })
+	const queries, help = "petstore_directory_queries_total", "Look-ups of callers that had been in memory (known), and of other keys (unknown)."
+	v.counter(queries, help, prometheus.Labels{"caller": "known"}, d.LookedUp.Known.Load)
+	v.counter(queries, help, prometheus.Labels{"caller": "unknown"}, d.LookedUp.Unknown.Load)
 	return d, nil
 }
 
@@ -45,19 +46,4 @@ func openDirectory(
 func (d *directory) Close() error {
 	d.stopListening()
 	return d.db.Close()
-}
-
-func (d *directory) register(r prometheus.Registerer) {
-	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "petstore_directory_callers", Help: "Callers held in memory.",
-	}, func() float64 { return float64(d.Len()) }))
-	count := func(caller string, queries *atomic.Int64) {
-		r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name:        "petstore_directory_queries_total",
-			Help:        "Look-ups of callers that had been in memory (known), and of other keys (unknown).",
-			ConstLabels: prometheus.Labels{"caller": caller},
-		}, func() float64 { return float64(queries.Load()) }))
-	}
-	count("known", &d.LookedUp.Known)
-	count("unknown", &d.LookedUp.Unknown)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -136,7 +137,7 @@ func (h *health) verbose(r readiness) verbose {
 		v.Checks["redis"] = checkResult{"warn", "limits are enforced without Redis: half of the servers or more cannot reach it"}
 	}
 	if r.Redis == "cut_off" {
-		v.Checks["redis"] = checkResult{"fail", "only this server can't count in Redis: requests are refused; " + h.limiter.cutOff()}
+		v.Checks["redis"] = checkResult{"fail", fmt.Sprintf("only this server can't count in Redis: requests are refused; %s: %v", h.limiter.setBy, h.limiter.redis.CutOff())}
 	}
 	if r.ChangeFeed == "down" {
 		v.Checks["change_feed"] = checkResult{"warn", "this server is not notified of changes to keys, tenants, plans and bans"}

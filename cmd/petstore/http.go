@@ -92,7 +92,9 @@ func serveHTTP(
 	log.Info().Dur("drain_delay", cfg.DrainDelay).Msg("stopping")
 	time.Sleep(cfg.DrainDelay)
 	_ = listener.Close() // Only its own sockets: what systemd handed over stays open.
-	logClosed(log, <-failed)
+	if err := <-failed; !errors.Is(err, net.ErrClosed) && !errors.Is(err, http.ErrServerClosed) {
+		log.Warn().Err(err).Msg("serve")
+	}
 	apiServer.SetKeepAlivesEnabled(false)
 	time.Sleep(firstRequests)
 	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.StopTimeout)
@@ -102,13 +104,6 @@ func serveHTTP(
 		return errors.Join(fmt.Errorf("requests in flight did not finish within %v: %w", cfg.StopTimeout, err), apiServer.Close())
 	}
 	return nil
-}
-
-// logClosed logs why a server ended that was to end because its listener was closed.
-func logClosed(log zerolog.Logger, err error) {
-	if !errors.Is(err, net.ErrClosed) && !errors.Is(err, http.ErrServerClosed) {
-		log.Warn().Err(err).Msg("serve")
-	}
 }
 
 // newAPIServer returns the API's server and the listener for it to serve, with the fast path unless it is turned off. waitIdle waits for

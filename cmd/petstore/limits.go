@@ -31,9 +31,7 @@ type rateLimiter struct {
 	stopWatching []func()
 }
 
-func openLimiter(
-	ctx context.Context, cfg config, m *registry, db *store.DB, cluster *member, log zerolog.Logger,
-) (*rateLimiter, error) {
+func openLimiter(ctx context.Context, cfg config, m *registry, db *store.DB, cluster *member, log zerolog.Logger) (*rateLimiter, error) {
 	if cfg.RedisURL == "" {
 		stamps := freshness.NewMemory(cluster.sole)
 		memory, err := seededMemory(ctx, string(cfg.DatabaseURL), stamps, cluster.clock.Now())
@@ -48,7 +46,7 @@ func openLimiter(
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", setBy(redisVariable, cfg.RedisURLFile), err)
 	}
-	client.Observe(m.observeRedis())
+	client.Observe(observing(m.redis, func(error) bool { return true }))
 	shared := distributed.New(redisbackend.New(client), distributed.Options{
 		Cluster: cluster, Counters: db.Counters, Log: log, Timeout: cfg.RedisTimeout, Instant: cluster.clock.Now,
 	})
@@ -89,27 +87,15 @@ func seededMemory(ctx context.Context, databaseURL string, stamps *freshness.Mem
 // state returns none if no Redis is configured, up if Redis decides over limits, cut_off if it does and only this server can't reach it,
 // and otherwise down.
 func (l *rateLimiter) state() string {
-	if l.redis == nil {
+	switch {
+	case l.redis == nil:
 		return "none"
-	}
-	if l.redis.Degraded() {
+	case l.redis.Degraded():
 		return "down"
-	}
-	if l.redis.CutOff() != nil {
+	case l.redis.CutOff() != nil:
 		return "cut_off"
 	}
 	return "up"
-}
-
-// cutOff says why this server can't decide while others count in Redis, and where its URL of Redis is from; "" if it can.
-func (l *rateLimiter) cutOff() string {
-	if l.redis == nil {
-		return ""
-	}
-	if err := l.redis.CutOff(); err != nil {
-		return l.setBy + ": " + err.Error()
-	}
-	return ""
 }
 
 // join joins the cluster. It returns an error if other servers count in Redis, and this one is configured wrongly: for another Redis, or with a

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -149,13 +150,9 @@ func (p pruning) each(ctx context.Context, all []expiring) error {
 // pruneUntil repeats prune until there is no more, or the time is over. It rests after each batch for as long as that took,
 // so that it leaves Postgres to others at least half of the time.
 func (e expiring) pruneUntil(ctx context.Context, before time.Time) (removed int, err error) {
-	limit := e.limit
-	if limit == 0 {
-		limit = pruneBatch
-	}
 	for end := time.Now().Add(pruneSlice); ; {
 		begin := time.Now()
-		n, more, err := e.prune(ctx, before, limit)
+		n, more, err := e.prune(ctx, before, cmp.Or(e.limit, pruneBatch))
 		removed += n
 		if err != nil || !more || time.Now().After(end) {
 			return removed, err

@@ -38,16 +38,10 @@ type reporter struct {
 // newReporter returns a reporter of the server with that listener, and registers the metrics of bans.
 func newReporter(h *health, api *connlimit.Listener, m prometheus.Registerer) *reporter {
 	r := &reporter{operation: h.operation, health: h, api: api, number: math.MaxInt64}
-	count := func(change, by string, n *atomic.Int64) {
-		m.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name:        "petstore_ban_changes_total",
-			Help:        "Bans that were placed and lifted in the whole fleet since the start of this server, by change and origin.",
-			ConstLabels: prometheus.Labels{"change": change, "by": by},
-		}, func() float64 { return float64(n.Load()) }))
-	}
-	count("placed", "server", &r.byServer)
-	count("placed", "staff", &r.byStaff)
-	count("lifted", "staff", &r.lifted)
+	const changes, help = "petstore_ban_changes_total", "Bans that were placed and lifted in the whole fleet since the start of this server, by change and origin."
+	values{m}.counter(changes, help, prometheus.Labels{"change": "placed", "by": "server"}, r.byServer.Load)
+	values{m}.counter(changes, help, prometheus.Labels{"change": "placed", "by": "staff"}, r.byStaff.Load)
+	values{m}.counter(changes, help, prometheus.Labels{"change": "lifted", "by": "staff"}, r.lifted.Load)
 	return r
 }
 

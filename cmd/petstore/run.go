@@ -13,6 +13,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/keys/strikes"
 	"petstore.example/internal/limits"
+	"petstore.example/internal/loglimit"
 	"petstore.example/internal/storeclock"
 )
 
@@ -20,7 +21,8 @@ import (
 // started when it accepts requests.
 func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, started func()) error {
 	serverID := xid.New().String()
-	requests, log := serverLogs(log, serverID)
+	requests := log.With().Str("server", serverID).Logger()
+	log = loglimit.Log(requests) // The API limits its own lines.
 	served := zerolog.Nop()
 	defer func() { served.Info().Msg("stopped") }()
 	defer background(log, "trim memory", trimMemory)()

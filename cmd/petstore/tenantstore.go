@@ -23,8 +23,7 @@ func newTenantStore(db *store.DB, r prometheus.Registerer) *fairqueue.Store {
 		fairqueue.Stores{Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage},
 		fairqueue.Options{Slots: tenantSlots, PerTenant: slotsPerTenant, Timeout: callTimeout},
 	)
-	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "petstore_tenant_calls_waiting", Help: "Number of requests that wait for their turn to use a connection to Postgres.",
-	}, func() float64 { return float64(s.Waiting()) }))
+	values{r}.gauge("petstore_tenant_calls_waiting", "Number of requests that wait for their turn to use a connection to Postgres.", nil,
+		func() float64 { return float64(s.Waiting()) })
 	return s
 }

@@ -13,8 +13,7 @@ type usageError string
 func (e usageError) Error() string { return string(e) }
 
 func exitCode(err error) int {
-	var usage usageError
-	if errors.As(err, &usage) {
+	if _, ok := errors.AsType[usageError](err); ok {
 		return 2
 	}
 	return 1

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 
 	"petstore.example/internal/api/httpfield"
@@ -9,7 +10,44 @@ import (
 	"petstore.example/internal/catalog"
 )
 
-// writeItem responds 200 with an animal or an order and its ETag, or 304 if the client has it.
+// showItem responds with the item whose ID is that parameter of the path; none is the code if there is none.
+func showItem[T any](x *exchange, param string, none *errorCode, get func(ctx context.Context, tenantID, id int64) (T, error)) error {
+	id, err := x.itemID(param, none)
+	if err != nil {
+		return err
+	}
+	item, err := get(x.Request.Context(), x.caller.Tenant.ID, id)
+	if err != nil {
+		return err
+	}
+	return x.writeItem(&item)
+}
+
+// changeItem changes the item whose ID is that parameter of the path, as decode reads from the body, and responds with it.
+func changeItem[T, C any](
+	a *api, x *exchange, param string, none *errorCode,
+	decode func(data []byte, strict bool) (C, error), change func(ctx context.Context, tenantID, id int64, c C) (T, error),
+) error {
+	data, strict, err := readBody(a.bodies, x)
+	if err != nil {
+		return err
+	}
+	asked, err := decode(data, strict)
+	if err != nil {
+		return err
+	}
+	return showItem(x, param, none, func(ctx context.Context, tenantID, id int64) (T, error) { return change(ctx, tenantID, id, asked) })
+}
+
+func (x *exchange) itemID(param string, none *errorCode) (int64, error) {
+	id, ok := parseID(x.Param(param))
+	if !ok {
+		return 0, none.withMessage(param + " must be a 64-bit integer.")
+	}
+	return id, nil
+}
+
+// writeItem responds 200 with an animal, an order or a list that is one, and its ETag, or 304 if the client has it.
 func (x *exchange) writeItem(v any) error {
 	b, err := jsonbody.Encode(v)
 	if err != nil {

@@ -29,15 +29,7 @@ func listOrders(a *api, x *exchange) error {
 
 // getOrder is GET /v1/store/orders/{orderId}, beta.
 func getOrder(a *api, x *exchange) error {
-	id, err := x.orderID()
-	if err != nil {
-		return err
-	}
-	order, err := a.Orders.GetOrder(x.Request.Context(), x.caller.Tenant.ID, id)
-	if err != nil {
-		return err
-	}
-	return x.writeItem(&order)
+	return showItem(x, "orderId", codeOrderNotFound, a.Orders.GetOrder)
 }
 
 // placeOrder is POST /v1/store/orders, experimental.
@@ -50,30 +42,8 @@ func placeOrder(a *api, x *exchange) error {
 
 // changeOrder is PATCH /v1/store/orders/{orderId}, experimental.
 func changeOrder(a *api, x *exchange) error {
-	data, strict, err := readBody(a.bodies, x)
-	if err != nil {
-		return err
-	}
-	status, err := decodeOrderStatus(data, strict)
-	if err != nil {
-		return err
-	}
-	id, err := x.orderID()
-	if err != nil {
-		return err
-	}
-	change := catalog.OrderPatch{Status: status, Precondition: ifMatch[catalog.Order](x)}
-	order, err := a.Orders.ChangeOrder(x.Request.Context(), x.caller.Tenant.ID, id, change)
-	if err != nil {
-		return err
-	}
-	return x.writeItem(&order)
-}
-
-func (x *exchange) orderID() (int64, error) {
-	id, ok := parseID(x.Param("orderId"))
-	if !ok {
-		return 0, codeOrderNotFound.withMessage("orderId must be a 64-bit integer.")
-	}
-	return id, nil
+	return changeItem(a, x, "orderId", codeOrderNotFound, func(data []byte, strict bool) (catalog.OrderPatch, error) {
+		status, err := decodeOrderStatus(data, strict)
+		return catalog.OrderPatch{Status: status, Precondition: ifMatch[catalog.Order](x)}, err
+	}, a.Orders.ChangeOrder)
 }

@@ -77,45 +77,16 @@ func createPet(a *api, x *exchange) error {
 
 // getPet is GET /v1/pets/{petId}, deprecated.
 func getPet(a *api, x *exchange) error {
-	id, err := x.petID()
-	if err != nil {
-		return err
-	}
-	pet, err := a.Pets.GetPet(x.Request.Context(), x.caller.Tenant.ID, id)
-	if err != nil {
-		return err
-	}
-	return x.writeItem(&pet)
+	return showItem(x, "petId", codePetNotFound, a.Pets.GetPet)
 }
 
 // changePet is PATCH /v1/pets/{petId}, beta.
 func changePet(a *api, x *exchange) error {
-	data, strict, err := readBody(a.bodies, x)
-	if err != nil {
-		return err
-	}
-	change, err := readPet(data, strict)
-	if err != nil {
-		return err
-	}
-	change.Precondition = ifMatch[catalog.Pet](x)
-	id, err := x.petID()
-	if err != nil {
-		return err
-	}
-	pet, err := a.Pets.ChangePet(x.Request.Context(), x.caller.Tenant.ID, id, change)
-	if err != nil {
-		return err
-	}
-	return x.writeItem(&pet)
-}
-
-func (x *exchange) petID() (int64, error) {
-	id, ok := parseID(x.Param("petId"))
-	if !ok {
-		return 0, codePetNotFound.withMessage("petId must be a 64-bit integer.")
-	}
-	return id, nil
+	return changeItem(a, x, "petId", codePetNotFound, func(data []byte, strict bool) (catalog.PetPatch, error) {
+		change, err := readPet(data, strict)
+		change.Precondition = ifMatch[catalog.Pet](x)
+		return change, err
+	}, a.Pets.ChangePet)
 }
 
 // itemURL is the address of one row of a list.

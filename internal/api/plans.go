@@ -3,12 +3,9 @@ package api
 import (
 	"context"
 	"errors"
-	"net/http"
 	"sync"
 	"time"
 
-	"petstore.example/internal/api/httpfield"
-	"petstore.example/internal/api/jsonbody"
 	"petstore.example/internal/plans"
 )
 
@@ -39,18 +36,7 @@ func listPlans(a *api, x *exchange) error {
 			list[i].RequestsPerMinute, list[i].RequestsPerDay = &p.Quota.PerMinute, &p.Quota.PerDay
 		}
 	}
-	body, err := jsonbody.Marshal(list)
-	if err != nil {
-		return err
-	}
-	tag := httpfield.ETag(body)
-	x.set("ETag", tag)
-	if httpfield.NoneMatch(x.Request.Header["If-None-Match"], tag) {
-		x.write(http.StatusNotModified, nil)
-		return nil
-	}
-	x.write(http.StatusOK, body)
-	return nil
+	return x.writeItem(list)
 }
 
 // readTimeout bounds a read of the price list and the wait for it.

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"net/netip"
 	"time"
 
@@ -139,32 +138,4 @@ type api struct {
 	credentials *recentCredentials
 	// petsURL and ordersURL are the lists, absolute.
 	petsURL, ordersURL string
-}
-
-func (c Config) check() error {
-	switch {
-	case c.Directory == nil:
-		return errors.New("no directory of callers")
-	case c.Limiter == nil:
-		return errors.New("no limiter")
-	case c.Addresses == nil:
-		return errors.New("no address buckets")
-	case c.Strikes == nil:
-		return errors.New("no strikes")
-	case c.Meter == nil:
-		return errors.New("no meter")
-	case c.Pets == nil:
-		return errors.New("no catalogue")
-	case c.Orders == nil:
-		return errors.New("no orders")
-	case c.Usage == nil:
-		return errors.New("no recorded usage")
-	case c.Plans == nil:
-		return errors.New("no price list")
-	case c.Requests == nil:
-		return errors.New("no store of requests")
-	case c.BodyBytes < MinBodyBytes:
-		return errors.New("no memory for bodies")
-	}
-	return c.Support.check()
 }

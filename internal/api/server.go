@@ -17,7 +17,7 @@ import (
 // New returns the API as a handler for an http.Server. Set the server's DisableGeneralOptionsHandler, so that OPTIONS * is handled
 // here too. The error names what is wrong with the configuration.
 func New(c Config) (http.Handler, error) {
-	if err := c.check(); err != nil {
+	if err := c.Support.check(); err != nil {
 		return nil, fmt.Errorf("configure api: %w", err)
 	}
 	base, err := parseBaseURL(c.BaseURL)

@@ -23,20 +23,29 @@ const MinBodyBytes = tenantShares << 20
 // errBodiesFull is for the operator.
 var errBodiesFull = errors.New("the memory for request bodies, or the tenant's share of it, is used up (PETSTORE_BODY_BYTES)")
 
-// bodyBudget bounds the memory of bodies in flight, in all and of each tenant. It is safe for concurrent use.
-type bodyBudget struct {
-	total int64
-	// window is bodyWindow, except in tests.
-	window time.Duration
+// shares bound what requests hold, in all and of each tenant. They are safe for concurrent use.
+type shares struct {
+	total, perTenant int64
 
 	mu      sync.Mutex
 	used    int64
 	tenants map[int64]int64
 }
 
+func newShares(total, perTenant int64) *shares {
+	return &shares{total: total, perTenant: perTenant, tenants: map[int64]int64{}}
+}
+
+// bodyBudget bounds the memory of bodies in flight, in bytes. It is safe for concurrent use.
+type bodyBudget struct {
+	*shares
+	// window is bodyWindow, except in tests.
+	window time.Duration
+}
+
 // newBodyBudget fails if metrics, which may be nil, has the budget's metric already.
 func newBodyBudget(total int64, window time.Duration, metrics prometheus.Registerer) (*bodyBudget, error) {
-	b := &bodyBudget{total: total, window: cmp.Or(window, bodyWindow), tenants: map[int64]int64{}}
+	b := &bodyBudget{newShares(total, total/tenantShares), cmp.Or(window, bodyWindow)}
 	if metrics == nil {
 		return b, nil
 	}
@@ -49,31 +58,31 @@ func newBodyBudget(total int64, window time.Duration, metrics prometheus.Registe
 	}, b.reserved)))
 }
 
-func (b *bodyBudget) reserved() float64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return float64(b.used)
+func (s *shares) reserved() float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return float64(s.used)
 }
 
-// reserve takes n bytes for a tenant. It returns false if they would exceed the budget or the tenant's share.
-func (b *bodyBudget) reserve(tenantID, n int64) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.used+n > b.total || b.tenants[tenantID]+n > b.total/tenantShares {
+// reserve takes n for a tenant. It returns false if that would exceed the total or the tenant's share.
+func (s *shares) reserve(tenantID, n int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.used+n > s.total || s.tenants[tenantID]+n > s.perTenant {
 		return false
 	}
-	b.used += n
-	b.tenants[tenantID] += n
+	s.used += n
+	s.tenants[tenantID] += n
 	return true
 }
 
-// release gives n bytes back.
-func (b *bodyBudget) release(tenantID, n int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.used -= n
-	if b.tenants[tenantID] -= n; b.tenants[tenantID] == 0 {
-		delete(b.tenants, tenantID)
+// release gives n back.
+func (s *shares) release(tenantID, n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used -= n
+	if s.tenants[tenantID] -= n; s.tenants[tenantID] == 0 {
+		delete(s.tenants, tenantID)
 	}
 }
 

@@ -119,9 +119,10 @@ type api struct {
 	// soldPlans reads Plans.
 	soldPlans *sharedRead
 	bodies    *bodyBudget
+	// delays are the requests that wait for a simulated delay.
+	delays *shares
 	// strangerLog is for requests without a valid key, uncountedLog for those with one that count in no window.
 	strangerLog, uncountedLog zerolog.Logger
-	delays                    delays
 	// trouble limits the lines of requests that failed on our side.
 	trouble *loglimit.Limiter[trouble]
 	// pageCache is nil if lists are not cached.

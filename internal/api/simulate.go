@@ -16,6 +16,14 @@ import (
 // that their programs wait and try again. It works with test keys only, so that no request of production fails for it.
 const simulateHeader = "X-Petstore-Simulate"
 
+// maxDelay is the longest simulated delay. maxDelays is how many requests may wait for theirs at the same time, and maxDelaysPerTenant
+// how many of one tenant: each holds a connection.
+const (
+	maxDelay           = 30 * time.Second
+	maxDelays          = 256
+	maxDelaysPerTenant = 16
+)
+
 // simulation is what a request asks for: nil and 0 for nothing.
 type simulation struct {
 	code  *errorCode
@@ -42,12 +50,17 @@ func (a *api) simulate(x *exchange) (invalid *Error) {
 		return nil
 	}
 	tenant := x.caller.Tenant.ID
-	if !a.delays.begin(tenant) {
+	if !a.delays.reserve(tenant, 1) {
 		x.simulated, x.delaysFull = codeUnavailable, true
 		return nil
 	}
-	waitFor(x.Request.Context(), a.Stopping, s.delay)
-	a.delays.end(tenant)
+	// Of a request with a body net/http learns only after the body is read that the client has disconnected, so its delay then goes on.
+	select {
+	case <-time.After(s.delay):
+	case <-x.Request.Context().Done():
+	case <-a.Stopping:
+	}
+	a.delays.release(tenant, 1)
 	// It is decided by what holds now.
 	x.started = time.Now()
 	x.now = x.started

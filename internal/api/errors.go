@@ -21,13 +21,18 @@ type errorCode struct {
 	// message is for errors without a message of their own, and body is the response with it.
 	message string
 	body    []byte
-	// number is the place in the table.
+	// number is the place in codes.
 	number int
 }
 
+// codes lists the table in its order, that of docs/errors.md.
+var codes []*errorCode
+
+// newCode adds a code to the table.
 func newCode(status int, name, message string) *errorCode {
-	c := &errorCode{status: status, name: name, message: message}
+	c := &errorCode{status: status, name: name, message: message, number: len(codes)}
 	c.body = errorBody(c, message)
+	codes = append(codes, c)
 	return c
 }
 
@@ -69,25 +74,6 @@ var (
 	// codeOutcomeUnknown is for writes alone. Any other 503 says that nothing was changed, and nothing will be.
 	codeOutcomeUnknown = newCode(http.StatusServiceUnavailable, "outcome_unknown", "The request may have taken effect, or may still. It was not counted. A POST can be repeated safely with the same Idempotency-Key; read the item before you repeat a PATCH.")
 )
-
-// codes lists the table in the order of docs/errors.md.
-var codes = numbered([]*errorCode{
-	codeMalformedRequest, codeInvalidJSON, codeMissingBody, codeValidationFailed, codeInvalidParameter, codeInvalidCursor, codeIdempotencyKeyInvalid,
-	codeMissingAPIKey, codeInvalidAPIKey,
-	codePetNotFound, codeOrderNotFound, codeRouteNotFound, codeMethodNotAllowed,
-	codePetNotAvailable, codeInvalidTransition, codeIdempotencyInProgress,
-	codeEndpointRemoved, codePreconditionFailed,
-	codeBodyTooLarge, codeURITooLong, codeUnsupportedMediaType, codeIdempotencyKeyReused,
-	codeRateLimitExceeded, codeDailyQuotaExceeded, codeKeyBanned,
-	codeInternalError, codeUnavailable, codeOutcomeUnknown,
-})
-
-func numbered(codes []*errorCode) []*errorCode {
-	for i, c := range codes {
-		c.number = i
-	}
-	return codes
-}
 
 // Error is an error response. The message is for the customer. The cause is for the operator, and is only logged.
 type Error struct {

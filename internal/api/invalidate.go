@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/freshness"
@@ -32,24 +33,15 @@ func (c *Config) invalidateOnWrite() {
 func (s *invalidatingStore) write(ctx context.Context, tenantID int64, change func(context.Context) error) (outcome error) {
 	ctx, cancel := context.WithTimeout(ctx, freshness.MaxWrite)
 	defer cancel()
-	write, err := s.beginWrite(ctx, tenantID)
-	if err != nil {
-		return err
+	write, err := s.invalidator.BeginWrite(ctx, tenantID)
+	if err != nil { // Readers can't be told of the write: then nothing may change.
+		return codeUnavailable.withCause(err).retryAfter(1)
 	}
 	outcome = errUnknown
 	// Also when change panics.
 	defer func() { outcome = endWrite(write, outcome) }()
 	outcome = change(ctx)
 	return outcome
-}
-
-// beginWrite returns a 503 if readers can't be told of the write: then nothing may change.
-func (s *invalidatingStore) beginWrite(ctx context.Context, tenantID int64) (*freshness.Write, error) {
-	write, err := s.invalidator.BeginWrite(ctx, tenantID)
-	if err != nil {
-		return nil, codeUnavailable.withCause(err).retryAfter(1)
-	}
-	return write, nil
 }
 
 // endWrite returns the outcome, a 503 of its own code if it is not known, or if the change was made so late that readers may not know of it: then nobody is told that it was.
@@ -73,19 +65,11 @@ var errUnknown = errors.New("the outcome of the write is unknown")
 // are found before the commit, and nothing of this request is in it. After a broken connection or a timeout nobody knows, unless the store says
 // that it was not made.
 func isCertain(outcome error) bool {
-	if outcome == nil {
-		return true
-	}
-	for _, known := range []error{
+	return outcome == nil || slices.ContainsFunc([]error{
 		catalog.ErrPetNotFound, catalog.ErrOrderNotFound, catalog.ErrPetNotAvailable, catalog.ErrInvalidTransition,
 		catalog.ErrPreconditionFailed, catalog.ErrNotMade,
 		catalog.ErrIdempotencyInProgress, catalog.ErrIdempotencyKeyReused,
-	} {
-		if errors.Is(outcome, known) {
-			return true
-		}
-	}
-	return false
+	}, func(known error) bool { return errors.Is(outcome, known) })
 }
 
 // written is write for a change with a result.

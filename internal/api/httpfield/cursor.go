@@ -3,6 +3,7 @@ package httpfield
 import (
 	"math"
 	"strconv"
+	"strings"
 )
 
 // cursorLength is the length of a cursor: the ID after which a page begins, in lowercase hexadecimal digits. Every string of
@@ -21,14 +22,9 @@ func FormatCursor(id int64) string {
 
 // ParseCursor returns the ID after which the page begins. Positions past the last possible ID are the end of the list.
 func ParseCursor(s string) (after int64, ok bool) {
-	if len(s) != cursorLength {
+	n, err := strconv.ParseUint(s, 16, 64)
+	if err != nil || len(s) != cursorLength || s != strings.ToLower(s) {
 		return 0, false
 	}
-	for i := range len(s) {
-		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return 0, false
-		}
-	}
-	n, err := strconv.ParseUint(s, 16, 64)
-	return int64(min(n, math.MaxInt64)), err == nil
+	return int64(min(n, math.MaxInt64)), true
 }

@@ -2,6 +2,7 @@ package reference
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -93,24 +94,22 @@ func (p *Page) For(acceptEncoding []string, now time.Time) (Variant, error) {
 func pack(body []byte) ([]byte, error) {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err == nil {
+		_, err = w.Write(body)
+		err = errors.Join(err, w.Close())
+	}
 	if err != nil {
-		return nil, fmt.Errorf("pack page: %w", err)
-	}
-	if _, err := w.Write(body); err != nil {
-		return nil, fmt.Errorf("pack page: %w", err)
-	}
-	if err := w.Close(); err != nil {
 		return nil, fmt.Errorf("pack page: %w", err)
 	}
 	return b.Bytes(), nil
 }
 
 func unpack(compressed []byte) ([]byte, error) {
+	var body []byte
 	r, err := gzip.NewReader(bytes.NewReader(compressed))
-	if err != nil {
-		return nil, fmt.Errorf("unpack page: %w", err)
+	if err == nil {
+		body, err = io.ReadAll(r)
 	}
-	body, err := io.ReadAll(r)
 	if err != nil {
 		return nil, fmt.Errorf("unpack page: %w", err)
 	}

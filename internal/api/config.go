@@ -16,6 +16,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/loglimit"
+	"petstore.example/internal/plans"
 	"petstore.example/internal/tracing"
 	"petstore.example/internal/usage"
 )
@@ -116,8 +117,8 @@ type api struct {
 	Config
 	metrics *metrics
 	months  *usage.Months
-	// soldPlans reads Plans.
-	soldPlans *sharedRead
+	// soldPlans are the reads of Plans.
+	soldPlans *pagecache.Reads[struct{}, []plans.Plan]
 	bodies    *bodyBudget
 	// delays are the requests that wait for a simulated delay.
 	delays *shares

@@ -2,10 +2,9 @@ package api
 
 import (
 	"context"
-	"errors"
-	"sync"
 	"time"
 
+	"petstore.example/internal/freshness"
 	"petstore.example/internal/plans"
 )
 
@@ -25,7 +24,7 @@ type soldPlan struct {
 
 // listPlans is GET /v1/plans, beta. It needs no key and is not counted.
 func listPlans(a *api, x *exchange) error {
-	sold, err := a.soldPlans.read(x.Request.Context())
+	sold, err := a.readPlans(x.Request.Context())
 	if err != nil {
 		return err
 	}
@@ -42,51 +41,11 @@ func listPlans(a *api, x *exchange) error {
 // readTimeout bounds a read of the price list and the wait for it.
 const readTimeout = time.Second
 
-// sharedRead reads the price list for all requests that wait for the same read. Each gets a read that began after it asked, so it is current. Only
-// one read is under way: requests are free, and must not become a load. It is safe for concurrent use.
-type sharedRead struct {
-	list PriceList
-	// reading has room for one, the read that is under way.
-	reading chan struct{}
-
-	mu sync.Mutex
-	// next is the read that has not begun, nil for none.
-	next *planRead
-}
-
-type planRead struct {
-	// done is closed when it has ended, with the plans or the error.
-	done chan struct{}
-	sold []plans.Plan
-	err  error
-}
-
-func (s *sharedRead) read(ctx context.Context) ([]plans.Plan, error) {
-	s.mu.Lock()
-	r := s.next
-	leads := r == nil
-	if leads {
-		// The error is for those who share a read that panics.
-		r = &planRead{done: make(chan struct{}), err: errors.New("the read of the price list ended without a result")}
-		s.next = r
-	}
-	s.mu.Unlock()
-	if leads {
-		s.lead(ctx, r)
-	}
-	<-r.done
-	return r.sold, r.err
-}
-
-// lead makes the read. Others wait for it, so it goes on if the client disconnects. It waits no longer than the read before it may take.
-func (s *sharedRead) lead(ctx context.Context, r *planRead) {
+// readPlans reads the price list for all requests that wait for the same read. Each gets a read that began after it asked, so it is current. Only
+// one read is under way: requests are free, and must not become a load.
+func (a *api) readPlans(ctx context.Context) ([]plans.Plan, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
-	defer close(r.done)
-	s.reading <- struct{}{}
-	defer func() { <-s.reading }()
-	s.mu.Lock()
-	s.next = nil
-	s.mu.Unlock()
-	r.sold, r.err = s.list.Sold(ctx)
+	sold, _, err := a.soldPlans.Do(struct{}{}, 0, func(freshness.Stamp) ([]plans.Plan, error) { return a.Plans.Sold(ctx) })
+	return sold, err
 }

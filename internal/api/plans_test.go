@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"petstore.example/internal/api/pagecache"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/test/assert"
 )
@@ -72,11 +73,11 @@ func TestPlansAreReadOnceForAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &slowPlans{}
-		shared := &sharedRead{list: store, reading: make(chan struct{}, 1)}
+		a := &api{Config: Config{Plans: store}, soldPlans: &pagecache.Reads[struct{}, []plans.Plan]{Wait: readTimeout}}
 		var all sync.WaitGroup
 		ask := func(want int) {
 			all.Go(func() {
-				if got, err := shared.read(t.Context()); err != nil || got[0].Version != want {
+				if got, err := a.readPlans(t.Context()); err != nil || got[0].Version != want {
 					t.Errorf("read %v, %v, want %d", got, err, want)
 				}
 			})

@@ -11,6 +11,7 @@ import (
 
 	"petstore.example/internal/api/pagecache"
 	"petstore.example/internal/api/reference"
+	"petstore.example/internal/plans"
 	"petstore.example/internal/usage"
 )
 
@@ -48,7 +49,7 @@ func New(c Config) (http.Handler, error) {
 		return nil, fmt.Errorf("configure api: trusted proxies: %w", err)
 	}
 	a := &api{
-		Config: c, metrics: m, months: usage.NewMonths(c.Usage), soldPlans: &sharedRead{list: c.Plans, reading: make(chan struct{}, 1)}, bodies: bodies, pageCache: cache, prefix: strings.TrimSuffix(base.Path, "/v1"),
+		Config: c, metrics: m, months: usage.NewMonths(c.Usage), soldPlans: &pagecache.Reads[struct{}, []plans.Plan]{Wait: readTimeout}, bodies: bodies, pageCache: cache, prefix: strings.TrimSuffix(base.Path, "/v1"),
 		root:        strings.TrimSuffix(c.BaseURL, "/v1"),
 		strangerLog: sampled(c.Log, "requests without a valid key"), uncountedLog: sampled(c.Log, "requests that did not count"),
 		trouble: newTrouble(c.Log), refusals: newKeyRefusals(c.Support), credentials: newRecentCredentials(),

@@ -76,7 +76,7 @@ type Cache struct {
 	seed      maphash.Seed
 
 	// reads are those under way.
-	reads reads
+	reads Reads[Key, *Page]
 
 	hits, unversioned, stale, miss, shared prometheus.Counter
 }
@@ -86,7 +86,7 @@ type Clock = otter.Clock
 
 // New returns a cache of at most maxBytes, and registers its metrics unless r is nil. clock is nil for that of the machine.
 func New(maxBytes int64, clock Clock, r prometheus.Registerer) (*Cache, error) {
-	c := &Cache{maxPerTenant: maxBytes / tenantShare, held: map[int64]int64{}, seed: maphash.MakeSeed(), reads: reads{newest: map[Key]*read{}}}
+	c := &Cache{maxPerTenant: maxBytes / tenantShare, held: map[int64]int64{}, seed: maphash.MakeSeed(), reads: Reads[Key, *Page]{Wait: maxWait}}
 	c.pages = otter.Must(&otter.Options[Key, *cachedPage]{
 		MaximumWeight:    uint64(maxBytes),
 		Weigher:          func(_ Key, p *cachedPage) uint32 { return uint32(p.weight()) },

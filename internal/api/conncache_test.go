@@ -84,24 +84,6 @@ func TestKeysOverOneConnection(t *testing.T) {
 	is("another's still", zoo, 200, "300")
 }
 
-// TestPeersOverOneConnection: who calls without a key is counted by its own address.
-func TestPeersOverOneConnection(t *testing.T) {
-	t.Parallel()
-	w, c := newFixture(t), ConnContext(t.Context(), nil)
-	for _, remote := range []string{"192.0.2.1:1", "192.0.2.1:1", "[2001:db8::1]:1", "192.0.2.1:2", "nonsense", "192.0.2.1:1", "192.0.2.1:1"} {
-		r := w.request("GET", "/v1/pets", "", "Authorization", "")
-		r.RemoteAddr = remote
-		w.over(c, r)
-	}
-	got := map[string]int64{}
-	for addr, n := range w.addresses.used {
-		got[addr.String()] = n
-	}
-	if len(got) != 3 || got["192.0.2.1"] != 5 || got["2001:db8::1"] != 1 || got["invalid IP"] != 1 {
-		t.Errorf("counted %v", got)
-	}
-}
-
 // revoke makes a key nobody's.
 func (d *fakeDirectory) revoke(t testing.TB, key string) {
 	t.Helper()

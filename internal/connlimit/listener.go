@@ -2,6 +2,7 @@ package connlimit
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"net"
 	"net/netip"
@@ -73,29 +74,30 @@ type Listener struct {
 	refused map[Reason]int64
 	closed  map[Reason]int64
 
-	stop sync.Once
-	done chan struct{}
+	// stop ends run.
+	stop context.CancelFunc
 }
 
 // Wrap returns a listener that bounds the connections of another. It must be closed.
 func Wrap(l net.Listener, limits Limits) *Listener {
+	running, stop := context.WithCancel(context.Background())
 	w := &Listener{
-		Listener: l, limits: limits, start: time.Now(),
-		all: queue{by: byTotal}, addresses: map[netip.Prefix]*queue{}, tenants: map[int64]int{}, done: make(chan struct{}),
+		Listener: l, limits: limits, start: time.Now(), stop: stop,
+		all: queue{by: byTotal}, addresses: map[netip.Prefix]*queue{}, tenants: map[int64]int{},
 		refused: map[Reason]int64{TotalReached: 0, AddressReached: 0},
 		closed:  map[Reason]int64{TotalReached: 0, AddressReached: 0, Idle: 0, Unsent: 0},
 	}
-	go w.run()
+	go w.run(running)
 	return w
 }
 
 // run looks for idle connections until the listener is closed.
-func (l *Listener) run() {
+func (l *Listener) run(ctx context.Context) {
 	t := time.NewTicker(tick)
 	defer t.Stop()
 	for {
 		select {
-		case <-l.done:
+		case <-ctx.Done():
 			return
 		case <-t.C:
 			l.clock.Store(int64(time.Since(l.start)))
@@ -106,7 +108,7 @@ func (l *Listener) run() {
 
 // Close implements net.Listener. Connections stay open.
 func (l *Listener) Close() error {
-	l.stop.Do(func() { close(l.done) })
+	l.stop()
 	return l.Listener.Close()
 }
 
@@ -167,11 +169,7 @@ func (l *Listener) closeIdle() {
 		return
 	}
 	latest := l.clock.Load() - int64(l.limits.IdleTimeout)
-	for {
-		c := l.removeIdle(latest)
-		if c == nil {
-			return
-		}
+	for c := l.removeIdle(latest); c != nil; c = l.removeIdle(latest) {
 		c.drop()
 	}
 }
@@ -226,14 +224,11 @@ func (l *Listener) resetUnsent(q *queue, bound int64) {
 		}
 	}
 	slices.SortFunc(holders, func(a, b holder) int { return cmp.Compare(b.bytes, a.bytes) })
-	for _, h := range holders {
-		if sum <= bound*3/4 {
-			break
-		}
-		l.remove(h.Conn)
+	for i := 0; sum > bound*3/4; i++ {
+		l.remove(holders[i].Conn)
 		l.closed[Unsent]++
-		h.reset()
-		sum -= h.bytes
+		holders[i].reset()
+		sum -= holders[i].bytes
 	}
 	q.unsent.Store(sum)
 }
@@ -311,10 +306,6 @@ func (l *Listener) addressOf(c net.Conn) (network netip.Prefix, trusted bool) {
 	if l.limits.PerAddress == 0 {
 		return netip.Prefix{}, false
 	}
-	bits := 64
-	if addr.Is4() {
-		bits = 32
-	}
-	network, _ = addr.Prefix(bits) // It fails for a number of bits that the address has not.
+	network, _ = addr.Prefix(min(64, addr.BitLen())) // It has as many bits.
 	return network, false
 }

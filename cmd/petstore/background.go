@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/rs/zerolog"
 )
@@ -21,6 +22,25 @@ func background(log zerolog.Logger, what string, work func(context.Context) erro
 		cancel()
 		running.Wait()
 	}
+}
+
+// atTicks calls do now, and at each tick until ctx ends.
+func atTicks(ctx context.Context, ticks <-chan time.Time, do func()) error {
+	for {
+		do()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticks:
+		}
+	}
+}
+
+// every calls do now, and then each d until ctx ends.
+func every(ctx context.Context, d time.Duration, do func()) error {
+	ticker := time.NewTicker(d)
+	defer ticker.Stop()
+	return atTicks(ctx, ticker.C, do)
 }
 
 func logError(log zerolog.Logger, what string, do func() error) {

@@ -79,12 +79,7 @@ var (
 )
 
 // Describe implements prometheus.Collector.
-func (m connectionMetrics) Describe(to chan<- *prometheus.Desc) {
-	to <- connectionsOpen
-	to <- connectionsMost
-	to <- connectionsRefused
-	to <- connectionsClosed
-}
+func (m connectionMetrics) Describe(to chan<- *prometheus.Desc) { prometheus.DescribeByCollect(m, to) }
 
 // Collect implements prometheus.Collector.
 func (m connectionMetrics) Collect(to chan<- prometheus.Metric) {

@@ -25,25 +25,18 @@ const (
 // heap, and the runtime alone keeps that for minutes. Under load trimMemory returns nothing. Unless GOGC is set, it also sets the
 // percentage by which the heap may grow: more for a small heap, less for a large one such as a directory of 100,000 callers.
 func trimMemory(ctx context.Context) error {
-	tick := time.NewTicker(trimEvery)
-	defer tick.Stop()
 	before := readMemory()
 	if os.Getenv("GOGC") == "" {
 		new(pacer).start(ctx)
 	}
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			now := readMemory()
-			if now.collections-before.collections <= 1 && now.heap > now.live+trimFrom {
-				debug.FreeOSMemory()
-				now = readMemory()
-			}
-			before = now
+	return every(ctx, trimEvery, func() {
+		now := readMemory()
+		if now.collections-before.collections <= 1 && now.heap > now.live+trimFrom {
+			debug.FreeOSMemory()
+			now = readMemory()
 		}
-	}
+		before = now
+	})
 }
 
 // pacer sets the GC percentage after each collection.

@@ -50,43 +50,22 @@ type expiring struct {
 // pruning removes what is old.
 type pruning struct {
 	all []expiring
-	// open returns the kinds that need a connection of their own, because their statements take longer, and closes it; nil for none.
-	open    func(context.Context) ([]expiring, func() error, error)
+	// url is of the database, for the kinds that need a connection of their own, because their statements take longer; "" for none of them.
+	url     string
 	metrics *retentionMetrics
 	log     zerolog.Logger
 }
 
 // startPruning removes what is old every minute until stop is called.
 func startPruning(db *store.DB, url string, metrics prometheus.Registerer, log zerolog.Logger) (stop func()) {
-	tick := time.NewTicker(pruneEvery)
-	p := pruning{all: allExpiring(db), metrics: newRetentionMetrics(metrics), log: log, open: func(ctx context.Context) ([]expiring, func() error, error) {
-		long, err := store.Open(ctx, url, store.Options{AsAPI: true, MaxConns: 1, Timeout: retentionTimeout})
-		if err != nil {
-			return nil, nil, err
-		}
-		return allRetained(long), long.Close, nil
-	}}
-	end := background(log, "delete expired rows", p.every(tick.C))
-	return func() {
-		end()
-		tick.Stop()
-	}
+	p := pruning{all: allExpiring(db), url: url, metrics: newRetentionMetrics(metrics), log: log}
+	return background(log, "delete expired rows", func(ctx context.Context) error { return every(ctx, pruneEvery, func() { p.prune(ctx) }) })
 }
 
-// every returns a function that prunes now and at every tick until its context ends. After an error it tries again at the next
-// tick, since expired rows only take disk space.
-func (p pruning) every(tick <-chan time.Time) func(context.Context) error {
-	return func(ctx context.Context) error {
-		for {
-			if err := p.run(ctx); err != nil && ctx.Err() == nil {
-				p.log.Warn().Err(err).Msg("delete expired rows")
-			}
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-tick:
-			}
-		}
+// prune logs an error. The next one tries again: expired rows only take disk space.
+func (p pruning) prune(ctx context.Context) {
+	if err := p.run(ctx); err != nil && ctx.Err() == nil {
+		p.log.Warn().Err(err).Msg("delete expired rows")
 	}
 }
 
@@ -124,14 +103,14 @@ func allRetained(db *store.DB) []expiring {
 
 func (p pruning) run(ctx context.Context) error {
 	err := p.each(ctx, p.all)
-	if p.open == nil || ctx.Err() != nil {
+	if p.url == "" || ctx.Err() != nil {
 		return err
 	}
-	retained, end, openErr := p.open(ctx)
+	long, openErr := store.Open(ctx, p.url, store.Options{AsAPI: true, MaxConns: 1, Timeout: retentionTimeout})
 	if openErr != nil {
 		return errors.Join(err, openErr)
 	}
-	return errors.Join(err, p.each(ctx, retained), end())
+	return errors.Join(err, p.each(ctx, allRetained(long)), long.Close())
 }
 
 func (p pruning) each(ctx context.Context, all []expiring) error {

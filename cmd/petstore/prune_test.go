@@ -68,7 +68,7 @@ func TestPruningRemovesWhatExpired(t *testing.T) {
 	tick := make(chan time.Time)
 	metrics := prometheus.NewRegistry()
 	p := pruning{all: append(allExpiring(db), allRetained(db)...), metrics: newRetentionMetrics(metrics), log: zerolog.Nop()}
-	stop := background(zerolog.Nop(), "prune", p.every(tick))
+	stop := background(zerolog.Nop(), "prune", func(ctx context.Context) error { return atTicks(ctx, tick, func() { p.prune(ctx) }) })
 	awaitLeft(10 + 8 + 5)
 	keep()
 	tick <- time.Time{}
@@ -106,7 +106,7 @@ func TestPruningGoesOnAfterAnError(t *testing.T) {
 	results, tick := make(chan error), make(chan time.Time)
 	broken := expiring{prune: func(context.Context, time.Time, int) (int, bool, error) { return 0, false, <-results }}
 	p := pruning{all: []expiring{broken}, metrics: newRetentionMetrics(prometheus.NewRegistry()), log: zerolog.New(&logged)}
-	stop := background(zerolog.Nop(), "prune", p.every(tick))
+	stop := background(zerolog.Nop(), "prune", func(ctx context.Context) error { return atTicks(ctx, tick, func() { p.prune(ctx) }) })
 	results <- errors.New("database down")
 	tick <- time.Time{}
 	results <- nil

@@ -47,17 +47,10 @@ func newReporter(h *health, api *connlimit.Listener, m prometheus.Registerer) *r
 
 // run looks until ctx ends. What fails is repeated: staff hear of an outage of Postgres elsewhere.
 func (r *reporter) run(ctx context.Context) error {
-	ticker := time.NewTicker(reportEvery)
-	defer ticker.Stop()
-	for {
+	return every(ctx, reportEvery, func() {
 		r.report(ctx)
 		r.countBans(ctx)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-	}
+	})
 }
 
 // report tells what has changed, and again after a while.

@@ -30,15 +30,8 @@ type termWatch struct {
 // run looks until ctx ends, and logs when the term is lost and when there is one again. Time counts by the monotonic clock, and a process
 // that was frozen has not lost its term for that.
 func (w *termWatch) run(ctx context.Context) error {
-	ticker := time.NewTicker(watchEvery)
-	defer ticker.Stop()
 	missing := 0
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
+	return every(ctx, watchEvery, func() {
 		missing++
 		if w.decides() {
 			missing = 0
@@ -50,5 +43,5 @@ func (w *termWatch) run(ctx context.Context) error {
 		} else if was && !lost {
 			w.log.Info().Msg("limits: a term is in force again")
 		}
-	}
+	})
 }

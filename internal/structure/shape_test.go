@@ -48,17 +48,17 @@ func TestFilesAndFunctionsAreShort(t *testing.T) {
 // budgets are the most lines of each room, tests aside. A commit that deletes lowers its row; one that raises a row says why.
 // A folder counts with what is below it.
 var budgets = map[string]int{
-	"bench":                          5700,
+	"bench":                          5600,
 	"client":                         1550,
-	"cmd":                            3450,
+	"cmd":                            3350,
 	"deploy":                         50,
 	"docs":                           50,
-	"internal/api":                   6300,
+	"internal/api":                   6150,
 	"internal/audit":                 400,
 	"internal/buildinfo":             50,
 	"internal/catalog":               450,
 	"internal/cluster":               800,
-	"internal/connlimit":             600,
+	"internal/connlimit":             550,
 	"internal/ctl":                   13500,
 	"internal/devfile":               100,
 	"internal/diagnose":              200,
@@ -79,14 +79,14 @@ var budgets = map[string]int{
 	"internal/store":                 11700,
 	"internal/structure":             50,
 	"internal/subprocess":            150,
-	"internal/test":                  5000,
+	"internal/test":                  4700,
 	"internal/tracing":               450,
 	"internal/usage":                 1950,
-	"internal without internal/test": 46300,
+	"internal without internal/test": 46100,
 
 	"migrations":                2250,
-	"tests of internal and cmd": 52950,
-	"tools":                     3150,
+	"tests of internal and cmd": 52900,
+	"tools":                     2950,
 }
 
 func TestRoomsKeepTheirBudgets(t *testing.T) {

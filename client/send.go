@@ -122,6 +122,9 @@ func (c *Client) scrub(err error) error {
 
 // sleep waits for d, and returns the context's error if that ends first.
 func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -26,7 +26,7 @@ func TestWrongRedis(t *testing.T) {
 		refused:   "WRONGPASS",
 		other.URL: "another Redis than the other servers",
 	} {
-		wrong := d.start("PETSTORE_REDIS_URL=" + url)
+		wrong := d.start(patientRedis, "PETSTORE_REDIS_URL="+url)
 		code, said := wrong.Wait(), wrong.Stderr()
 		if code == 0 || !strings.Contains(said, "PETSTORE_REDIS_URL: other servers count limits in Redis, and this one can't: ") || !strings.Contains(said, want) {
 			t.Errorf("%s: exit %d: %s", url, code, said)

@@ -16,6 +16,9 @@ import (
 // Audit reads the audit trail. Each change writes its entry in its own transaction.
 type Audit struct{ db *pgconn.DB }
 
+// newAudit returns that of a database.
+func newAudit(db *pgconn.DB) Audit { return Audit{db} }
+
 // AuditFilter selects audit entries: those for which all of its members hold that are set.
 type AuditFilter struct {
 	// Tenant is a tenant's name.
@@ -36,6 +39,7 @@ type AuditFilter struct {
 	OldestFirst bool
 }
 
+// auditColumns are what an entry a has; selectAudit selects entries.
 const (
 	// Values that only a forger can have stored must not stop a reader: they become others, which do not have the entry's hash.
 	auditColumns = `a.number, case when a.at between '0001-01-01Z' and '9999-12-31Z' then a.at else '0001-01-01Z' end as at,
@@ -108,6 +112,7 @@ func (f AuditFilter) conditions(q *listQuery) {
 // ErrEntryNotFound: the audit trail has no entry with that number, or none that the login may read.
 var ErrEntryNotFound = errors.New("no such entry")
 
+// checkEntry returns ErrEntryNotFound if there is no entry of that number.
 func checkEntry(ctx context.Context, q pgconn.Queryer, number int64) error {
 	var found bool
 	if err := q.Get(ctx, &found, `select exists (select from audit_entries where number = $1)`, number); err != nil {
@@ -119,6 +124,7 @@ func checkEntry(ctx context.Context, q pgconn.Queryer, number int64) error {
 	return nil
 }
 
+// auditRow is a row of auditColumns and the tenant's name.
 type auditRow struct {
 	Number       int64     `db:"number"`
 	At           time.Time `db:"at"`
@@ -136,6 +142,7 @@ type auditRow struct {
 	Hash         []byte    `db:"hash"`
 }
 
+// entry is the row as an entry.
 func (r auditRow) entry() audit.Entry {
 	return audit.Entry{
 		Number: r.Number, At: r.At.UTC(), Login: r.Login, Address: r.Address, ClaimedActor: r.ClaimedActor, Action: r.Action,

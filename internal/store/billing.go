@@ -9,4 +9,5 @@ type Billing struct {
 	Months Months
 }
 
+// newBilling returns that of a database.
 func newBilling(db *pgconn.DB) Billing { return Billing{Usage{db}, Events{db}, Months{db}} }

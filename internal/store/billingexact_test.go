@@ -114,7 +114,7 @@ func (o office) changeAtRandom(t *testing.T, random *rand.Rand) {
 		if random.IntN(3) == 0 {
 			plan, own = plans.Enterprise, &plans.Quota{PerMinute: 1 + random.Int64N(1000), PerDay: 1000}
 		}
-		_, _, err := o.Tenants.AssignPlan(t.Context(), jo, "acme", plan, own, at)
+		_, _, err := assignPlan(t.Context(), o.DB, jo, "acme", plan, own, at)
 		assert.NoError(t, err)
 	}
 }

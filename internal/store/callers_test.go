@@ -18,7 +18,7 @@ func TestCallers(t *testing.T) {
 	_, first := o.issue(t, "acme")
 	_, other := o.issue(t, "zoo")
 	_, second := o.issue(t, "acme")
-	_, _, err := o.Tenants.AssignPlan(t.Context(), jo, "acme", plans.Business, nil, time.Now().Add(time.Hour))
+	_, _, err := assignPlan(t.Context(), o.DB, jo, "acme", plans.Business, nil, time.Now().Add(time.Hour))
 	assert.NoError(t, err)
 	digests := []keys.Digest{{1}, first.Digest(), other.Digest(), {2}, second.Digest(), first.Digest(), {3}}
 	found, err := o.api.Keys.Callers(t.Context(), digests, time.Now())

@@ -11,6 +11,7 @@ type Catalogue struct {
 	Transactions Transactions
 }
 
+// newCatalogue returns that of a database.
 func newCatalogue(db *pgconn.DB) Catalogue {
 	return Catalogue{Pets{db}, Orders{db}, Idempotency{db}, Transactions{db}}
 }

@@ -102,7 +102,7 @@ func TestChangesAreHeard(t *testing.T) {
 			return err
 		}, ofKey},
 		{"assign", func() error {
-			_, _, err := db.Tenants.AssignPlan(t.Context(), by, "acme-europe", plans.Pro, nil, time.Time{})
+			_, _, err := assignPlan(t.Context(), db, by, "acme-europe", plans.Pro, nil, time.Time{})
 			return err
 		}, ofTenant},
 		{"ban", func() error { _, err := db.Bans.PlaceAutomaticBan(t.Context(), tenant.ID, key.ID); return err }, ofKey},

@@ -196,6 +196,7 @@ func jsonOrNull(v any) (sql.NullString, error) {
 	return sql.NullString{String: string(text), Valid: true}, nil
 }
 
+// timeOrNil is the time as a member of a record, nil for zero.
 func timeOrNil(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil

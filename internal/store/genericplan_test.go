@@ -6,15 +6,16 @@ import (
 
 	"petstore.example/internal/store"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/storetest"
 )
 
 // A connection keeps the plan of a statement that it prepares, until Postgres has analysed its tables again. So a plan that is made while
 // they are empty must be good when they are large: every condition on a row is one on the index, so nothing is read in vain.
 func TestPlansOfEmptyTables(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	db := storetest.Open(t, storetest.New(t).URL, store.Options{AsAPI: true})
 	for name, query := range store.KeyedQueries() {
-		plan, err := s.Pets.GenericPlan(t.Context(), query)
+		plan, err := db.Pets.GenericPlan(t.Context(), query)
 		assert.NoError(t, err, name)
 		text := strings.Join(plan, "\n")
 		// Of an animal that was found by its key.

@@ -10,18 +10,6 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// Collect returns the items of a list, for one that is known to be short.
-func Collect[T any](list iter.Seq2[T, error]) ([]T, error) {
-	items := []T{}
-	for item, err := range list {
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, item)
-	}
-	return items, nil
-}
-
 // listQuery is a query of a list with its conditions. What a filter leaves out is no part of the query, so Postgres plans each
 // combination for itself.
 type listQuery struct {
@@ -31,6 +19,7 @@ type listQuery struct {
 	word string
 }
 
+// newListQuery begins a query with what it selects, and the arguments of that.
 func newListQuery(selectRows string, args ...any) *listQuery {
 	q := &listQuery{args: args, word: " where "}
 	q.text.WriteString(selectRows)
@@ -89,6 +78,7 @@ func list[Row, T any](
 // like returns the pattern of texts that contain the word.
 func like(word string) string { return "%" + likePrefix(word) }
 
+// likePrefix returns the pattern of texts that begin with the word.
 func likePrefix(word string) string {
 	return strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(word) + "%"
 }

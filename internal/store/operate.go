@@ -14,6 +14,7 @@ type Operate struct {
 	Operation      Operation
 }
 
+// newOperate returns that of a database.
 func newOperate(db *pgconn.DB) Operate {
 	return Operate{db, Staff{db}, FailedRequests{db}, Limits{db}, Retention{db}, TenantData{db}, Operation{db}}
 }

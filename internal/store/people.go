@@ -11,4 +11,5 @@ type People struct {
 	Bans    Bans
 }
 
+// newPeople returns those of a database.
 func newPeople(db *pgconn.DB) People { return People{db, Tenants{db}, Keys{db}, Bans{db}} }

@@ -75,6 +75,7 @@ func (d Plans) Get(ctx context.Context, name string) (_ plans.Plan, err error) {
 	return getPlan(ctx, d.db, name, d.db.JustNow())
 }
 
+// getPlan returns the plan with what is in force at that instant, or plans.ErrPlanNotFound.
 func getPlan(ctx context.Context, q pgconn.Queryer, name string, at sql.NullTime) (plans.Plan, error) {
 	var row planRow
 	err := q.Get(ctx, &row, selectPlan+` where l.name = $2`, at, name)

@@ -9,4 +9,5 @@ type Pricing struct {
 	Timelines Timelines
 }
 
+// newPricing returns that of a database.
 func newPricing(db *pgconn.DB) Pricing { return Pricing{Plans{db}, PriceList{db}, Timelines{db}} }

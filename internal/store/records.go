@@ -44,6 +44,7 @@ type (
 // The record functions return the record of a subject after a change, in which before is the subject before it: zero for a new one.
 // The record of the subject before the change is that of no change.
 
+// recordTenant returns the record of a tenant.
 func recordTenant(before, after plans.Tenant) tenantRecord {
 	return tenantRecord{
 		Plan: after.Plan, PerMinute: after.Quota.PerMinute, PerDay: after.Quota.PerDay, SuspendedAt: timeOrNil(after.SuspendedAt),
@@ -61,17 +62,17 @@ func recordKey(before, after keys.Key) keyRecord {
 func recordBan(before, after keys.Ban) banRecord {
 	return banRecord{
 		after.KeyID, after.Source, after.StartsAt.UTC(), after.EndsAt.UTC(), timeOrNil(after.LiftedAt),
-		names(changedOf(hiddenMember{"reason", before.Reason, after.Reason})),
+		names(changedOf(hiddenMember{Name: "reason", Before: before.Reason, After: after.Reason})),
 	}
 }
 
 func hiddenOfTenant(before, after plans.Tenant) []hiddenMember {
 	return changedOf(
-		hiddenMember{"name", before.Name, after.Name}, hiddenMember{"email", before.Email, after.Email},
-		hiddenMember{"contact", before.Contact, after.Contact}, hiddenMember{"notes", before.Notes, after.Notes},
+		hiddenMember{Name: "name", Before: before.Name, After: after.Name}, hiddenMember{Name: "email", Before: before.Email, After: after.Email},
+		hiddenMember{Name: "contact", Before: before.Contact, After: after.Contact}, hiddenMember{Name: "notes", Before: before.Notes, After: after.Notes},
 	)
 }
 
 func hiddenOfKey(before, after keys.Key) []hiddenMember {
-	return changedOf(hiddenMember{"name", before.Name, after.Name})
+	return changedOf(hiddenMember{Name: "name", Before: before.Name, After: after.Name})
 }

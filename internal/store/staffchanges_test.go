@@ -34,7 +34,7 @@ func newStaffChanges(t *testing.T) staffChanges {
 		},
 		"tenant.suspend": func(by audit.By) error { return errorOf(o.Tenants.Suspend(t.Context(), by, "acme", noon)) },
 		"plan.assign": func(by audit.By) error {
-			_, after, err := o.Tenants.AssignPlan(t.Context(), by, "acme", plans.Pro, nil, noon.Add(time.Hour))
+			_, after, err := assignPlan(t.Context(), o.DB, by, "acme", plans.Pro, nil, noon.Add(time.Hour))
 			if err == nil && after.Plan != plans.Pro {
 				t.Errorf("assigned plan %s", after.Plan)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"iter"
 
 	"github.com/lib/pq"
 
@@ -71,7 +72,7 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 func newDB(c *pgconn.DB) *DB {
 	return &DB{
 		pg: c, People: newPeople(c), Pricing: newPricing(c), Catalogue: newCatalogue(c), Billing: newBilling(c), Operate: newOperate(c),
-		Audit: Audit{c}, Undos: newUndos(c, peopleUndoers, planUndoers), Counters: counters.New(c), Cluster: counters.NewTerms(c),
+		Audit: newAudit(c), Undos: newUndos(c, peopleUndoers, planUndoers), Counters: counters.New(c), Cluster: counters.NewTerms(c),
 	}
 }
 
@@ -94,3 +95,15 @@ func (d *DB) Notify(ctx context.Context, channel string) (err error) {
 
 // Stats returns the state of the pool of connections.
 func (d *DB) Stats() sql.DBStats { return d.pg.Stats() }
+
+// Collect returns the items of a list, for one that is known to be short.
+func Collect[T any](list iter.Seq2[T, error]) ([]T, error) {
+	items := []T{}
+	for item, err := range list {
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, item)
+	}
+	return items, nil
+}

@@ -30,6 +30,7 @@ const selectTenant = `
 	) q
 	left join lateral (select n.* from quota_periods n where n.tenant_id = t.id and n.valid_from = q.valid_to) n on true`
 
+// tenantRow is a row of selectTenant.
 type tenantRow struct {
 	ID          int64        `db:"id"`
 	Name        string       `db:"name"`
@@ -55,6 +56,7 @@ type tenantRow struct {
 	NextPerDay     sql.NullInt64  `db:"next_per_day"`
 }
 
+// tenant is the row as a tenant.
 func (r tenantRow) tenant() plans.Tenant {
 	t := plans.Tenant{
 		ID: r.ID, Name: r.Name, Plan: r.Plan, Assignment: r.Assignment, Version: r.Version, Kind: r.Kind,
@@ -71,6 +73,7 @@ func (r tenantRow) tenant() plans.Tenant {
 	return t
 }
 
+// The conditions for a tenant by name or number.
 const (
 	// tenantNamed is the condition for the tenant t with the name $1 or, if there is none, the number $2: see tenantArgs.
 	tenantNamed = `t.id = coalesce((select n.id from tenants n where n.name = $1), $2)`

@@ -68,6 +68,7 @@ type Undos struct {
 	undoers
 }
 
+// newUndos returns those of a database, by the undoers of all groups.
 func newUndos(db *pgconn.DB, groups ...undoers) Undos {
 	d := Undos{db, undoers{}}
 	for _, g := range groups {

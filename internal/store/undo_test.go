@@ -484,8 +484,8 @@ func TestEveryActionIsAnEvent(t *testing.T) {
 		tried[c.action] = true
 	}
 	for _, event := range audit.Events {
-		if has := slices.Contains(store.Undoers(), event.Action); has != (event.Undo != "") || has != tried[event.Action] {
-			t.Errorf("%s: undo %q, has one: %t, tried: %t", event.Action, event.Undo, has, tried[event.Action])
+		if (event.Undo != "") != tried[event.Action] {
+			t.Errorf("%s: undo %q, tried: %t", event.Action, event.Undo, tried[event.Action])
 		}
 	}
 	found := map[string]bool{}

@@ -12,16 +12,17 @@ import (
 )
 
 // hiddenMember is a member that a record leaves out, because it may have to be erased.
-type hiddenMember struct{ name, before, after string }
+type hiddenMember struct{ Name, Before, After string }
 
-// changedOf returns the members that a change set or changed.
+// changedOf leaves the members that a change set or changed.
 func changedOf(members ...hiddenMember) []hiddenMember {
-	return slices.DeleteFunc(members, func(m hiddenMember) bool { return m.before == m.after })
+	return slices.DeleteFunc(members, func(m hiddenMember) bool { return m.Before == m.After })
 }
 
+// names returns the names of members.
 func names(members []hiddenMember) (list []string) {
 	for _, m := range members {
-		list = append(list, m.name)
+		list = append(list, m.Name)
 	}
 	return list
 }
@@ -33,7 +34,7 @@ func hiddenObjects(members []hiddenMember) (before, after sql.NullString, err er
 	}
 	was, is := map[string]string{}, map[string]string{}
 	for _, m := range members {
-		was[m.name], is[m.name] = m.before, m.after
+		was[m.Name], is[m.Name] = m.Before, m.After
 	}
 	before, beforeErr := jsonOrNull(was)
 	after, afterErr := jsonOrNull(is)

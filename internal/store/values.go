@@ -27,6 +27,7 @@ func timeOf(t sql.NullTime) time.Time {
 	return t.Time.UTC()
 }
 
+// nullNumber is the number as a column value: null for zero.
 func nullNumber(n int64) sql.NullInt64 { return sql.NullInt64{Int64: n, Valid: n != 0} }
 
 // instant returns the instant, or for the zero time now.

@@ -3,33 +3,13 @@ package store
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/lib/pq"
 
-	"petstore.example/internal/audit"
 	"petstore.example/internal/catalog"
-	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
 )
-
-// AssignPlan assigns a plan for good, at any instant, and returns the tenant before and after it.
-func (d Tenants) AssignPlan(
-	ctx context.Context, by audit.By, tenant, plan string, own *plans.Quota, at time.Time,
-) (before, after plans.Tenant, err error) {
-	done, err := Timelines(d).Assign(ctx, by, NewAssignment{Tenant: tenant, Kind: plans.Assigned, Plan: plan, Own: own, From: at})
-	if err != nil {
-		return before, after, err
-	}
-	after = done.Tenant
-	if before = after; !done.Unchanged {
-		before.Plan, before.Quota, before.Assignment = done.Was.Plan, done.Was.Quota, done.Was.Assignment
-	}
-	return before, after, nil
-}
 
 // FilterPetsQuery returns the query of a list by other filters than status alone, and its arguments written as in SQL.
 func FilterPetsQuery(tenantID int64, p catalog.Page) (query string, args []string) {
@@ -44,21 +24,6 @@ func FilterPetsQuery(tenantID int64, p catalog.Page) (query string, args []strin
 	}
 	return query, args
 }
-
-// Undoers are the actions that have an undo.
-func Undoers() []string { return slices.Collect(maps.Keys(newDB(nil).Undos.undoers)) }
-
-// TenantColumns returns the columns of each table with rows of tenants, as an export has them in SQL, and those that it omits.
-func TenantColumns() map[string][]string {
-	tables := map[string][]string{}
-	for _, t := range tenantTables {
-		tables[t.name] = slices.Concat(t.columns, t.omitted)
-	}
-	return tables
-}
-
-// EraseBatch is how many rows are removed in one transaction.
-const EraseBatch = eraseBatch
 
 // KeyedQueries are the statements that find rows by keys.
 func KeyedQueries() map[string]string {

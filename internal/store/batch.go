@@ -22,6 +22,6 @@ func (d *DB) Batch(ctx context.Context, by audit.By, fn func(context.Context, *D
 }
 
 // Lock blocks other changes to tenants and keys until the batch ends, as lockAll does.
-func (d *DB) Lock(ctx context.Context, tenants, keyIDs []string) error {
-	return lockAll(ctx, d.pg, tenants, keyIDs)
+func (d *DB) Lock(ctx context.Context, names, keyIDs []string) error {
+	return lockAll(ctx, d.pg, names, keyIDs)
 }

@@ -147,7 +147,8 @@ func tenantIDOf(ctx context.Context, q pgconn.Queryer, name string) (id int64, e
 	return id, err
 }
 
-// lockAll blocks other changes to these tenants, by name or number (#12), and to these keys, by ID, and to the tenants of the keys, until the transaction of db ends.
+// lockAll blocks other changes to these tenants, by name or number (#12), and to these keys, by ID, and to the tenants of the keys, until the
+// transaction of db ends.
 // All changes lock tenants before keys, and both in the order of their IDs, so that batches wait for each other and never for themselves.
 // Those that do not exist are left out.
 func lockAll(ctx context.Context, db *pgconn.DB, tenants, keyIDs []string) error {

@@ -173,20 +173,20 @@ func (d Undos) missing(ctx context.Context, number int64) error {
 
 // lock blocks other changes to the tenants and the keys that the entries are about, and so to assignments. What changes a plan locks it.
 func (d Undos) lock(ctx context.Context, entries []audit.Entry) error {
-	var keyIDs, tenants []string
+	var keyIDs, numbers []string
 	for _, e := range entries {
 		switch {
 		case strings.HasPrefix(e.Subject, "key_"):
 			keyIDs = append(keyIDs, e.Subject)
 		// Billing marks assignments as void and may not lock tenants: setVoid locks the assignment.
 		case e.TenantID != 0 && !strings.HasSuffix(e.Action, "void"):
-			tenants = append(tenants, fmt.Sprintf("#%d", e.TenantID))
+			numbers = append(numbers, fmt.Sprintf("#%d", e.TenantID))
 		}
 	}
-	if len(tenants)+len(keyIDs) == 0 {
+	if len(numbers)+len(keyIDs) == 0 {
 		return nil
 	}
-	return lockAll(ctx, d.db, tenants, keyIDs)
+	return lockAll(ctx, d.db, numbers, keyIDs)
 }
 
 // checkLatest refuses an entry whose subject has a later one that is none of numbers.

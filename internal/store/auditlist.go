@@ -56,23 +56,23 @@ const (
 // Entries are sorted by time, which lets every filter use an index. Time order equals number order unless the clock of the database was set
 // back.
 func (d Audit) List(ctx context.Context, f AuditFilter) iter.Seq2[audit.Entry, error] {
-	return list(ctx, d.db, "list audit entries", auditRow.entry, func() (*listQuery, error) {
+	return pgconn.ListOf(ctx, d.db, "list audit entries", auditRow.entry, func() (*pgconn.ListQuery, error) {
 		tenantID, err := tenantIDOf(ctx, d.db, f.Tenant)
 		if err != nil {
 			return nil, err
 		}
-		q := newListQuery(selectAudit)
+		q := pgconn.NewListQuery(selectAudit)
 		if tenantID != 0 {
-			q.and(`a.tenant_id = ?`, tenantID)
+			q.And(`a.tenant_id = ?`, tenantID)
 		}
 		if f.After != 0 {
 			if err := checkEntry(ctx, d.db, f.After); err != nil {
 				return nil, err
 			}
 			if f.OldestFirst {
-				q.and(`a.number > ?`, f.After)
+				q.And(`a.number > ?`, f.After)
 			} else {
-				q.and(`(a.at, a.number) < ((select at from audit_entries where number = ?), ?)`, f.After, f.After)
+				q.And(`(a.at, a.number) < ((select at from audit_entries where number = ?), ?)`, f.After, f.After)
 			}
 		}
 		f.conditions(q)
@@ -80,32 +80,32 @@ func (d Audit) List(ctx context.Context, f AuditFilter) iter.Seq2[audit.Entry, e
 		if f.OldestFirst {
 			order = `a.number`
 		}
-		q.end(order, f.Limit)
+		q.End(order, f.Limit)
 		return q, nil
 	})
 }
 
-func (f AuditFilter) conditions(q *listQuery) {
+func (f AuditFilter) conditions(q *pgconn.ListQuery) {
 	if len(f.Subjects) > 0 {
-		q.and(`a.subject = any(?)`, pq.Array(f.Subjects))
+		q.And(`a.subject = any(?)`, pq.Array(f.Subjects))
 	}
 	if f.Login != "" {
-		q.and(`a.login = ?`, f.Login)
+		q.And(`a.login = ?`, f.Login)
 	}
 	if f.Actor != "" {
-		q.and(`a.claimed_actor = ?`, f.Actor)
+		q.And(`a.claimed_actor = ?`, f.Actor)
 	}
 	switch {
 	case strings.Contains(f.Action, "."):
-		q.and(`a.action = ?`, f.Action)
+		q.And(`a.action = ?`, f.Action)
 	case f.Action != "":
-		q.and(`a.action like ?`, likePrefix(f.Action+"."))
+		q.And(`a.action like ?`, pgconn.LikePrefix(f.Action+"."))
 	}
 	if !f.Since.IsZero() {
-		q.and(`a.at >= ?`, f.Since)
+		q.And(`a.at >= ?`, f.Since)
 	}
 	if !f.Until.IsZero() {
-		q.and(`a.at < ?`, f.Until)
+		q.And(`a.at < ?`, f.Until)
 	}
 }
 

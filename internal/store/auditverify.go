@@ -16,7 +16,7 @@ const auditBatch = 2000
 // Verify reads the whole trail through the verifier, in batches. It returns the first fault, nil for an intact trail, which may grow
 // meanwhile.
 func (d Audit) Verify(ctx context.Context, v *audit.Verifier) (_ *audit.Fault, err error) {
-	defer wrap(&err, "verify the audit trail")
+	defer pgconn.Wrap(&err, "verify the audit trail")
 	return d.verify(ctx, v)
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"petstore.example/internal/keys"
+	"petstore.example/internal/store/pgconn"
 )
 
 // BanFilter selects bans: those for which all of its members hold that are set.
@@ -26,26 +27,26 @@ type BanFilter struct {
 // List returns bans in force at the instant, or all, the newest first. It returns plans.ErrTenantNotFound, or keys.ErrBanNotFound if
 // there is no ban After.
 func (d Bans) List(ctx context.Context, f BanFilter, now time.Time) iter.Seq2[keys.Ban, error] {
-	return list(ctx, d.db, "list bans", banRow.ban, func() (*listQuery, error) {
+	return pgconn.ListOf(ctx, d.db, "list bans", banRow.ban, func() (*pgconn.ListQuery, error) {
 		tenantID, err := tenantIDOf(ctx, d.db, f.Tenant)
 		if err != nil {
 			return nil, err
 		}
-		q := newListQuery(selectBan)
+		q := pgconn.NewListQuery(selectBan)
 		if !f.Past {
-			q.and(`b.lifted_at is null and b.ends_at > ?`, now)
+			q.And(`b.lifted_at is null and b.ends_at > ?`, now)
 		}
 		if tenantID != 0 {
-			q.and(`b.tenant_id = ?`, tenantID)
+			q.And(`b.tenant_id = ?`, tenantID)
 		}
 		if f.KeyID != "" {
-			q.and(`b.key_id = ?`, f.KeyID)
+			q.And(`b.key_id = ?`, f.KeyID)
 		}
 		if f.Source != "" {
-			q.and(`b.source = ?`, string(f.Source))
+			q.And(`b.source = ?`, string(f.Source))
 		}
 		if !f.Since.IsZero() {
-			q.and(`b.starts_at >= ?`, f.Since)
+			q.And(`b.starts_at >= ?`, f.Since)
 		}
 		if f.After != 0 {
 			last, err := selectBans(ctx, d.db, ` where b.id = $1`, f.After)
@@ -55,9 +56,9 @@ func (d Bans) List(ctx context.Context, f BanFilter, now time.Time) iter.Seq2[ke
 			if len(last) == 0 {
 				return nil, keys.ErrBanNotFound
 			}
-			q.and(`(b.starts_at, b.id) < (?, ?)`, last[0].StartsAt, f.After)
+			q.And(`(b.starts_at, b.id) < (?, ?)`, last[0].StartsAt, f.After)
 		}
-		q.end(`b.starts_at desc, b.id desc`, f.Limit)
+		q.End(`b.starts_at desc, b.id desc`, f.Limit)
 		return q, nil
 	})
 }

@@ -38,7 +38,7 @@ type banRow struct {
 func (r banRow) ban() keys.Ban {
 	return keys.Ban{
 		ID: r.ID, TenantID: r.TenantID, TenantName: r.TenantName, KeyID: r.KeyID, Source: keys.BanSource(r.Source),
-		Reason: r.Reason, StartsAt: r.StartsAt.UTC(), EndsAt: r.EndsAt.UTC(), LiftedAt: timeOf(r.LiftedAt),
+		Reason: r.Reason, StartsAt: r.StartsAt.UTC(), EndsAt: r.EndsAt.UTC(), LiftedAt: pgconn.TimeOf(r.LiftedAt),
 	}
 }
 
@@ -49,7 +49,7 @@ func selectBans(ctx context.Context, q pgconn.Queryer, rest string, args ...any)
 // PlaceAutomaticBan implements strikes.BanStore. The API may place no other ban than the function does, whose clock is that of
 // Postgres.
 func (d Bans) PlaceAutomaticBan(ctx context.Context, tenantID int64, keyID string) (_ keys.Ban, err error) {
-	defer wrap(&err, "place automatic ban")
+	defer pgconn.Wrap(&err, "place automatic ban")
 	placed, err := pgconn.Collect(ctx, d.db, banRow.ban, `
 		select id, tenant_id, tenant_name, key_id, source, reason, starts_at, ends_at from place_automatic_ban($1, $2)`, tenantID, keyID)
 	if err == nil && len(placed) == 0 {
@@ -63,7 +63,7 @@ func (d Bans) PlaceAutomaticBan(ctx context.Context, tenantID int64, keyID strin
 
 // NextBan implements strikes.BanStore.
 func (d Bans) NextBan(ctx context.Context, keyID string, now time.Time) (_ time.Duration, err error) {
-	defer wrap(&err, "read the length of bans")
+	defer pgconn.Wrap(&err, "read the length of bans")
 	var seconds int64
 	err = d.db.Get(ctx, &seconds, `select extract(epoch from next_ban_length($1, $2))::bigint`, keyID, now)
 	return time.Duration(seconds) * time.Second, err
@@ -71,7 +71,7 @@ func (d Bans) NextBan(ctx context.Context, keyID string, now time.Time) (_ time.
 
 // SetLengths changes how long the first, the second and further automatic bans of a key last, in whole seconds. Only the owner of the tables may.
 func (d Bans) SetLengths(ctx context.Context, first, second, further time.Duration) (err error) {
-	defer wrap(&err, "set the lengths of bans")
+	defer pgconn.Wrap(&err, "set the lengths of bans")
 	_, err = d.db.Exec(ctx, `
 		update ban_lengths set length = (array[$1, $2, $3]::float8[])[earlier + 1] * interval '1 second' where earlier < 3`,
 		first.Seconds(), second.Seconds(), further.Seconds())

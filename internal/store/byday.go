@@ -33,5 +33,5 @@ func hoursSince(ctx context.Context, q pgconn.Queryer, from time.Time) error {
 func byDayUntil(ctx context.Context, q pgconn.Queryer) (time.Time, error) {
 	var until sql.NullTime
 	err := q.Get(ctx, &until, `select by_day_until()`)
-	return timeOf(until), err
+	return pgconn.TimeOf(until), err
 }

@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/store/pgconn"
 )
 
 var _ callers.Store = Keys{}
@@ -88,7 +89,7 @@ func (r callerRow) tenant(next *plans.Tenant) *plans.Tenant {
 	return &plans.Tenant{
 		ID: r.TenantID, Name: r.Tenant, Plan: r.Plan, Assignment: r.Assignment, Version: r.Version,
 		Quota:       plans.Quota{PerMinute: r.PerMinute, PerDay: r.PerDay},
-		SuspendedAt: r.SuspendedAt.Time, CreatedAt: r.CreatedAt, Until: timeOf(r.ValidTo), Next: next,
+		SuspendedAt: r.SuspendedAt.Time, CreatedAt: r.CreatedAt, Until: pgconn.TimeOf(r.ValidTo), Next: next,
 	}
 }
 

@@ -150,7 +150,7 @@ func (c *changes) writeEntries(ctx context.Context, tx pgconn.Tx) error {
 	var before, after, hiddenBefore, hiddenAfter []sql.NullString
 	for _, p := range c.entries {
 		actors, actions, reasons = append(actors, p.by.Actor), append(actions, p.entry.action), append(reasons, p.by.Reason)
-		tenants, subjects = append(tenants, nullNumber(p.entry.tenantID)), append(subjects, p.entry.subject)
+		tenants, subjects = append(tenants, pgconn.NullNumber(p.entry.tenantID)), append(subjects, p.entry.subject)
 		before, after = append(before, p.before), append(after, p.after)
 		was, is, err := hiddenObjects(p.entry.hidden)
 		if err != nil {

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"time"
+
+	"petstore.example/internal/store/pgconn"
 )
 
 // Checkup is what petstorectl doctor asks the database.
@@ -17,7 +19,7 @@ type Checkup struct {
 
 // Checkup queries the database.
 func (d Operate) Checkup(ctx context.Context) (_ Checkup, err error) {
-	defer wrap(&err, "check up")
+	defer pgconn.Wrap(&err, "check up")
 	var row struct {
 		Login
 		Version string
@@ -46,7 +48,7 @@ const cataloguesChecked = 200
 
 // Catalogues looks for animals of the tenants that sent requests last.
 func (d Operate) Catalogues(ctx context.Context) (c Catalogues, err error) {
-	defer wrap(&err, "look for animals")
+	defer pgconn.Wrap(&err, "look for animals")
 	err = d.db.Get(ctx, &c, `select tenants, empty, ever from count_catalogues($1)`, cataloguesChecked)
 	return c, err
 }

@@ -50,7 +50,7 @@ type eraseRecord struct {
 // Only the owner of the tables may. It returns plans.ErrTenantNotFound or ErrTenantNotSuspended. An Erasure with an error must be
 // continued. A dry run returns what would be removed, and a Number only if the tenant was erased before.
 func (d TenantData) Erase(ctx context.Context, by audit.By, name string, removing func(rows int)) (e Erasure, err error) {
-	defer wrap(&err, "erase tenant")
+	defer pgconn.Wrap(&err, "erase tenant")
 	err = runChanges(ctx, d.db.LongTx, by, func(ctx context.Context, tx pgconn.Tx) error {
 		t, err := lockAnyTenant(ctx, tx, name, d.db.JustNow())
 		if err != nil {
@@ -86,7 +86,7 @@ func (e *Erasure) begin(ctx context.Context, db *pgconn.DB, tx pgconn.Tx, by aud
 	if _, err := tx.Exec(ctx, `select from usage_months where sealed_at is null for share`); err != nil {
 		return err
 	}
-	if e.ErasedAt, err = instant(ctx, db, tx, time.Time{}); err != nil {
+	if e.ErasedAt, err = pgconn.Instant(ctx, db, tx, time.Time{}); err != nil {
 		return err
 	}
 	if err := e.count(ctx, tx); err != nil {

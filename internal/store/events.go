@@ -55,7 +55,7 @@ const eventPage = 2000
 //
 // It returns plans.ErrTenantNotFound, ErrReceiverBusy, ErrReceiverFormat or a ByDayError, and the errors of the sink as they are.
 func (d Events) Send(ctx context.Context, by audit.By, q EventQuery, sink EventSink) (err error) {
-	defer wrap(&err, "hand on usage")
+	defer pgconn.Wrap(&err, "hand on usage")
 	err = runChanges(ctx, d.db.LongTx, by, func(ctx context.Context, tx pgconn.Tx) error {
 		r, err := newEventRun(ctx, tx, q)
 		if err != nil {
@@ -186,7 +186,7 @@ func (r *eventRun) nextHour(ctx context.Context, hour time.Time) (time.Time, err
 		  (select min(s.counted_at) from sent_events s
 		   where s.receiver = $3 and s.counted_at >= $1 and s.counted_at < $2 and s.counted_at <> s.hour))`,
 		hour, r.query.To, r.query.Receiver)
-	return timeOf(next), err
+	return pgconn.TimeOf(next), err
 }
 
 type eventRow struct {
@@ -262,7 +262,7 @@ func (r *eventRun) page(ctx context.Context, at time.Time, last events.Event) ([
 }
 
 func (r *eventRun) record(ctx context.Context, sent []events.Event) (err error) {
-	defer wrap(&err, "record sent events")
+	defer pgconn.Wrap(&err, "record sent events")
 	n := len(sent)
 	if n == 0 || r.query.Receiver == "" {
 		return nil

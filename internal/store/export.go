@@ -40,7 +40,7 @@ const exportPage = 1000
 func (d TenantData) Export(
 	ctx context.Context, tenant string, begin func(TenantExport) error, open func(ExportFile) (io.Writer, error),
 ) (e TenantExport, err error) {
-	defer wrap(&err, "export tenant")
+	defer pgconn.Wrap(&err, "export tenant")
 	err = d.db.LongTx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
 		if e, err = beginExport(ctx, tx, tenant); err != nil {
 			return err

@@ -18,7 +18,7 @@ var _ usage.FailedStore = FailedRequests{}
 
 // WriteFailed implements usage.FailedStore.
 func (d FailedRequests) WriteFailed(ctx context.Context, failed []usage.FailedRequest) (err error) {
-	defer wrap(&err, "store failed requests")
+	defer pgconn.Wrap(&err, "store failed requests")
 	n := len(failed)
 	tenants, numbers, micros, tooks := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
 	statuses, limits, resets, suppressed := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
@@ -42,7 +42,7 @@ func (d FailedRequests) WriteFailed(ctx context.Context, failed []usage.FailedRe
 // Prune removes at most limit failed requests from before the instant, or of strangers beyond their latest 10,000, and returns how many.
 // Others of the last day stay.
 func (d FailedRequests) Prune(ctx context.Context, before time.Time, limit int) (removed int, err error) {
-	defer wrap(&err, "remove old failed requests")
+	defer pgconn.Wrap(&err, "remove old failed requests")
 	err = d.db.Get(ctx, &removed, `select prune_failed_requests($1, $2)`, before, limit)
 	return removed, err
 }
@@ -111,6 +111,6 @@ func (d FailedRequests) OfRequest(ctx context.Context, requestID string, limit i
 }
 
 func (d FailedRequests) list(ctx context.Context, rest string, args ...any) (_ []usage.FailedRequest, err error) {
-	defer wrap(&err, "list failed requests")
+	defer pgconn.Wrap(&err, "list failed requests")
 	return pgconn.Collect(ctx, d.db, failedRow.failedRequest, selectFailed+rest, args...)
 }

@@ -182,19 +182,19 @@ func asName(word string) (any, bool) { return name(word), true }
 
 func name(word string) string { return strings.Join(strings.Fields(strings.ToLower(word)), "-") }
 
-func asNamePrefix(word string) (any, bool) { return likePrefix(name(word)), true }
+func asNamePrefix(word string) (any, bool) { return pgconn.LikePrefix(name(word)), true }
 
 // minPart is the least length of a part of a text: the indexes have parts of three characters.
 const minPart = 3
 
 func asNamePart(word string) (any, bool) {
-	return "%" + likePrefix(name(word)), len(name(word)) >= minPart
+	return "%" + pgconn.LikePrefix(name(word)), len(name(word)) >= minPart
 }
 
 func asLowerPart(word string) (any, bool) {
-	return "%" + likePrefix(strings.ToLower(word)), len(word) >= minPart
+	return "%" + pgconn.LikePrefix(strings.ToLower(word)), len(word) >= minPart
 }
 
-func asLowerPrefix(word string) (any, bool) { return likePrefix(strings.ToLower(word)), true }
+func asLowerPrefix(word string) (any, bool) { return pgconn.LikePrefix(strings.ToLower(word)), true }
 
-func asPrefix(word string) (any, bool) { return likePrefix(word), true }
+func asPrefix(word string) (any, bool) { return pgconn.LikePrefix(word), true }

@@ -19,7 +19,7 @@ func (d Keys) edit(
 	ctx context.Context, by audit.By, id string, e keys.Edit, now time.Time,
 	checkExpiry func(ctx context.Context, tx pgconn.Tx, before, after keys.Key, now time.Time) error,
 ) (before, after keys.Key, err error) {
-	defer wrap(&err, "edit key")
+	defer pgconn.Wrap(&err, "edit key")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		if before, err = lockKey(ctx, tx, id); err != nil {
 			return err
@@ -44,7 +44,7 @@ func (d Keys) edit(
 // updateKey stores the key's name, limit and expiry, and writes the entry of the change.
 func updateKey(ctx context.Context, tx pgconn.Tx, by audit.By, before, after keys.Key) error {
 	_, err := tx.Exec(ctx, `update api_keys set name = $2, per_minute = nullif($3, 0), expires_at = $4 where id = $1`,
-		after.ID, after.Name, after.PerMinute, nullTime(after.ExpiresAt))
+		after.ID, after.Name, after.PerMinute, pgconn.NullTime(after.ExpiresAt))
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"petstore.example/internal/keys"
+	"petstore.example/internal/store/pgconn"
 )
 
 // KeyFilter selects keys: those for which all of its members hold that are set.
@@ -38,14 +39,14 @@ const (
 // List returns keys by tenant, the newest first; those that expire soon, the soonest first; and expired or revoked ones, the latest first.
 // It returns plans.ErrTenantNotFound, keys.ErrKeyNotFound if there is no key After, or ErrNotInList if that key has no place in the order.
 func (d Keys) List(ctx context.Context, f KeyFilter, now time.Time) iter.Seq2[keys.Key, error] {
-	return list(ctx, d.db, "list keys", keyRow.key, func() (*listQuery, error) {
+	return pgconn.ListOf(ctx, d.db, "list keys", keyRow.key, func() (*pgconn.ListQuery, error) {
 		tenantID, err := tenantIDOf(ctx, d.db, f.Tenant)
 		if err != nil {
 			return nil, err
 		}
-		q := newListQuery(selectKey)
+		q := pgconn.NewListQuery(selectKey)
 		if tenantID != 0 {
-			q.and(`k.tenant_id = ?`, tenantID)
+			q.And(`k.tenant_id = ?`, tenantID)
 		}
 		f.conditions(q, now)
 		var last keys.Key
@@ -77,57 +78,57 @@ func (f KeyFilter) orders(k keys.Key) bool {
 }
 
 // order begins the list after the last key, unless its ID is empty. An index has the keys of each order.
-func (f KeyFilter) order(q *listQuery, last keys.Key) {
+func (f KeyFilter) order(q *pgconn.ListQuery, last keys.Key) {
 	var order string
 	switch {
 	case !f.ExpiresBefore.IsZero():
 		order = `k.expires_at, k.id`
 		if last.ID != "" {
-			q.and(`(k.expires_at, k.id) > (?, ?)`, nullTime(last.ExpiresAt), last.ID)
+			q.And(`(k.expires_at, k.id) > (?, ?)`, pgconn.NullTime(last.ExpiresAt), last.ID)
 		}
 	case f.Status == keys.Expired:
 		order = `k.expires_at desc, k.id desc`
 		if last.ID != "" {
-			q.and(`(k.expires_at, k.id) < (?, ?)`, nullTime(last.ExpiresAt), last.ID)
+			q.And(`(k.expires_at, k.id) < (?, ?)`, pgconn.NullTime(last.ExpiresAt), last.ID)
 		}
 	case f.Status == keys.Revoked:
 		order = `k.revoked_at desc, k.id desc`
 		if last.ID != "" {
-			q.and(`(k.revoked_at, k.id) < (?, ?)`, nullTime(last.RevokedAt), last.ID)
+			q.And(`(k.revoked_at, k.id) < (?, ?)`, pgconn.NullTime(last.RevokedAt), last.ID)
 		}
 	default:
 		order = `t.name, k.created_at desc, k.id`
 		if last.ID != "" {
-			q.and(`t.name >= ?`, last.TenantName)
-			q.and(`t.name > ? or k.created_at < ? or k.created_at = ? and k.id > ?`,
+			q.And(`t.name >= ?`, last.TenantName)
+			q.And(`t.name > ? or k.created_at < ? or k.created_at = ? and k.id > ?`,
 				last.TenantName, last.CreatedAt, last.CreatedAt, last.ID)
 		}
 	}
-	q.end(order, f.Limit)
+	q.End(order, f.Limit)
 }
 
-func (f KeyFilter) conditions(q *listQuery, now time.Time) {
+func (f KeyFilter) conditions(q *pgconn.ListQuery, now time.Time) {
 	switch f.Status {
 	case keys.Active:
-		q.and(keyIsValid+` and (b.ends_at is null or b.ends_at <= ?)`, now, now)
+		q.And(keyIsValid+` and (b.ends_at is null or b.ends_at <= ?)`, now, now)
 	case keys.Banned:
-		q.and(keyIsValid+` and k.id in (select key_id from bans where lifted_at is null and ends_at > ?)`, now, now)
+		q.And(keyIsValid+` and k.id in (select key_id from bans where lifted_at is null and ends_at > ?)`, now, now)
 	case keys.Expired:
-		q.and(keyIsExpired, now)
+		q.And(keyIsExpired, now)
 	case keys.Revoked:
-		q.and(`k.revoked_at is not null`)
+		q.And(`k.revoked_at is not null`)
 	}
 	if !f.ExpiresBefore.IsZero() {
-		q.and(`k.revoked_at is null and k.expires_at > ? and k.expires_at < ?`, now, f.ExpiresBefore)
+		q.And(`k.revoked_at is null and k.expires_at > ? and k.expires_at < ?`, now, f.ExpiresBefore)
 	}
 	if !f.UnusedSince.IsZero() {
 		// No index has the last use, because servers write it all the time.
-		q.and(`k.created_at < ? and (k.last_used_at is null or k.last_used_at < ?)`, f.UnusedSince, f.UnusedSince)
+		q.And(`k.created_at < ? and (k.last_used_at is null or k.last_used_at < ?)`, f.UnusedSince, f.UnusedSince)
 	}
 	if f.Last4 != "" {
-		q.and(`k.last4 = ?`, f.Last4)
+		q.And(`k.last4 = ?`, f.Last4)
 	}
 	if f.Search != "" {
-		q.and(`k.name ilike ?`, like(f.Search))
+		q.And(`k.name ilike ?`, pgconn.Like(f.Search))
 	}
 }

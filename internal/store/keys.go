@@ -55,15 +55,15 @@ func (r keyRow) key() keys.Key {
 	return keys.Key{
 		ID: r.ID, TenantID: r.TenantID, TenantName: r.TenantName, Name: r.Name,
 		Environment: keys.Environment(r.Environment), Last4: r.Last4, PerMinute: r.PerMinute, CreatedAt: r.CreatedAt.UTC(),
-		ExpiresAt: timeOf(r.ExpiresAt), RevokedAt: timeOf(r.RevokedAt), LastUsedAt: timeOf(r.LastUsedAt),
-		Ban:        keys.Ban{Source: keys.BanSource(r.BanSource.String), Reason: r.BanReason.String, EndsAt: timeOf(r.BanEndsAt)},
+		ExpiresAt: pgconn.TimeOf(r.ExpiresAt), RevokedAt: pgconn.TimeOf(r.RevokedAt), LastUsedAt: pgconn.TimeOf(r.LastUsedAt),
+		Ban:        keys.Ban{Source: keys.BanSource(r.BanSource.String), Reason: r.BanReason.String, EndsAt: pgconn.TimeOf(r.BanEndsAt)},
 		ReplacedBy: r.ReplacedBy.String,
 	}
 }
 
 // Create implements keys.ServiceStore.
 func (d Keys) Create(ctx context.Context, by audit.By, k keys.Key, digest keys.Digest) (created keys.Key, err error) {
-	defer wrap(&err, "create key")
+	defer pgconn.Wrap(&err, "create key")
 	if err := keys.CheckText(k.Name); err != nil {
 		return keys.Key{}, fmt.Errorf("name: %w", err)
 	}
@@ -92,7 +92,7 @@ func insertKey(ctx context.Context, tx pgconn.Tx, k keys.Key, digest keys.Digest
 	_, err := tx.Exec(ctx, `
 		insert into api_keys (id, tenant_id, name, environment, digest, last4, per_minute, created_at, expires_at)
 		values ($1, $2, $3, $4, $5, $6, nullif($7, 0), $8, $9)`,
-		k.ID, k.TenantID, k.Name, string(k.Environment), digest[:], k.Last4, k.PerMinute, k.CreatedAt, nullTime(k.ExpiresAt))
+		k.ID, k.TenantID, k.Name, string(k.Environment), digest[:], k.Last4, k.PerMinute, k.CreatedAt, pgconn.NullTime(k.ExpiresAt))
 	if err != nil {
 		return keys.Key{}, err
 	}
@@ -109,19 +109,19 @@ func countActiveKeys(ctx context.Context, q pgconn.Queryer, tenantID int64, now 
 
 // CountActive returns how many of the tenant's keys are neither revoked nor expired.
 func (d Keys) CountActive(ctx context.Context, tenantID int64, now time.Time) (_ int, err error) {
-	defer wrap(&err, "count keys")
+	defer pgconn.Wrap(&err, "count keys")
 	return countActiveKeys(ctx, d.db, tenantID, now)
 }
 
 // Get returns the key with that ID in any state, or keys.ErrKeyNotFound.
 func (d Keys) Get(ctx context.Context, id string) (_ keys.Key, err error) {
-	defer wrap(&err, "get key")
+	defer pgconn.Wrap(&err, "get key")
 	return getKey(ctx, d.db, `k.id = $1`, id)
 }
 
 // Find implements keys.ServiceStore. Staff may not read digests, so a function looks for this one.
 func (d Keys) Find(ctx context.Context, digest keys.Digest) (_ keys.Key, err error) {
-	defer wrap(&err, "find key")
+	defer pgconn.Wrap(&err, "find key")
 	return getKey(ctx, d.db, `k.id = find_key($1)`, digest[:])
 }
 
@@ -141,7 +141,7 @@ func lockKey(ctx context.Context, tx pgconn.Tx, id string) (keys.Key, error) {
 
 // IDs returns at most limit ids that begin with the prefix, in order.
 func (d Keys) IDs(ctx context.Context, prefix string, limit int) (_ []string, err error) {
-	defer wrap(&err, "list key ids")
+	defer pgconn.Wrap(&err, "list key ids")
 	var ids []string
 	err = d.db.Select(ctx, &ids, `
 		select id from api_keys where starts_with(id, $1) order by id limit $2`, prefix, limit)
@@ -150,7 +150,7 @@ func (d Keys) IDs(ctx context.Context, prefix string, limit int) (_ []string, er
 
 // Revoke implements keys.ServiceStore.
 func (d Keys) Revoke(ctx context.Context, by audit.By, id string, now time.Time) (after keys.Key, err error) {
-	defer wrap(&err, "revoke key")
+	defer pgconn.Wrap(&err, "revoke key")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, err := lockKey(ctx, tx, id)
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 // Summary returns at most limit keys of a tenant, and how many it has: first the key with that ID, then those that are banned, then those
 // that are active, and of these the ones used last.
 func (d Keys) Summary(ctx context.Context, tenantID int64, first string, limit int, now time.Time) (list []keys.Key, total int, err error) {
-	defer wrap(&err, "summarize keys")
+	defer pgconn.Wrap(&err, "summarize keys")
 	type row struct {
 		keyRow
 		Total int `db:"total"`

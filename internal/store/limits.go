@@ -29,7 +29,7 @@ type resetRecord struct {
 // Reset begins a term in which the tenant's windows are the present ones of Postgres's clock, as counters.Reset does. Only the owner of the
 // tables may. It returns plans.ErrTenantNotFound.
 func (d Limits) Reset(ctx context.Context, by audit.By, tenant string) (done LimitsReset, err error) {
-	defer wrap(&err, "reset limits")
+	defer pgconn.Wrap(&err, "reset limits")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		t, err := lockTenant(ctx, tx, tenant, sql.NullTime{})
 		if err != nil {

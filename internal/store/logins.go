@@ -75,7 +75,7 @@ const selectLogin = `
 
 // ServerLogin returns the login of the connections, and the role in which they work.
 func (d Operate) ServerLogin(ctx context.Context) (login Login, role string, err error) {
-	defer wrap(&err, "read the login")
+	defer pgconn.Wrap(&err, "read the login")
 	row := struct {
 		Login
 		Role string
@@ -86,7 +86,7 @@ func (d Operate) ServerLogin(ctx context.Context) (login Login, role string, err
 
 // ServerLogins returns the logins of the servers that are connected to the database, by name.
 func (d Operate) ServerLogins(ctx context.Context) (logins []Login, err error) {
-	defer wrap(&err, "list the logins of servers")
+	defer pgconn.Wrap(&err, "list the logins of servers")
 	err = d.db.Select(ctx, &logins, selectLogin+`
 		where r.oid in (
 		  select a.usesysid from pg_stat_activity a where a.datname = current_database() and a.application_name = $1

@@ -81,7 +81,7 @@ type lineRow struct {
 func (r lineRow) line(month string) closing.Line {
 	l := closing.Line{
 		Month: month, TenantID: r.TenantID, Tenant: r.Tenant, Plan: r.Plan, PerMinute: r.PerMinute, PerDay: r.PerDay,
-		From: timeOf(r.From), To: timeOf(r.To), Admitted: r.Admitted, Refused: r.Refused, Assignment: r.Assignment, Version: r.Version,
+		From: pgconn.TimeOf(r.From), To: pgconn.TimeOf(r.To), Admitted: r.Admitted, Refused: r.Refused, Assignment: r.Assignment, Version: r.Version,
 		Kind: r.Kind, Suspended: r.Suspended, Corrects: r.Corrects.String, Void: r.Void,
 	}
 	copy(l.Recorded[:], r.Recorded)

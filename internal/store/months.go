@@ -62,7 +62,7 @@ func (r monthRow) month() Month {
 	m := Month{
 		Month: r.Month.UTC(), Without: r.Without, Format: r.Format.String,
 		Sums:     closing.Sums{Tenants: r.Tenants.Int64, Lines: r.Lines.Int64, Admitted: r.Admitted.Int64, Refused: r.Refused.Int64},
-		SealedAt: timeOf(r.SealedAt), SealedBy: r.SealedBy.String,
+		SealedAt: pgconn.TimeOf(r.SealedAt), SealedBy: r.SealedBy.String,
 	}
 	copy(m.Sums.SHA256[:], r.SHA256)
 	return m
@@ -95,10 +95,10 @@ func monthName(month time.Time) string { return month.UTC().Format("2006-01") }
 
 // OpenBefore returns the first month before that one which is open and has usage or corrections; zero for none.
 func (d Months) OpenBefore(ctx context.Context, month time.Time) (_ time.Time, err error) {
-	defer wrap(&err, "look for open months")
+	defer pgconn.Wrap(&err, "look for open months")
 	var open sql.NullTime
 	err = d.db.Get(ctx, &open, `select open_month_before($1)`, date(month))
-	return timeOf(open), err
+	return pgconn.TimeOf(open), err
 }
 
 // Delivery says up to when a server has recorded everything that it admitted.
@@ -110,12 +110,12 @@ type Delivery struct {
 
 // Undelivered returns the servers that may still deliver usage from before the instant.
 func (d Months) Undelivered(ctx context.Context, before time.Time) (_ []Delivery, err error) {
-	defer wrap(&err, "look for usage that is not delivered")
+	defer pgconn.Wrap(&err, "look for usage that is not delivered")
 	type row struct {
 		ServerID string       `db:"server_id"`
 		To       sql.NullTime `db:"delivered_to"`
 	}
-	return pgconn.Collect(ctx, d.db, func(r row) Delivery { return Delivery{r.ServerID, timeOf(r.To)} }, `
+	return pgconn.Collect(ctx, d.db, func(r row) Delivery { return Delivery{r.ServerID, pgconn.TimeOf(r.To)} }, `
 		select server_id, delivered_to from usage_deliveries
 		where delivered_to is null or delivered_to < $1 order by delivered_to nulls first, server_id`, before)
 }

@@ -89,7 +89,7 @@ func (d Orders) PlaceOrder(ctx context.Context, tenantID int64, o catalog.NewOrd
 
 // ChangeOrder implements catalog.OrderStore.
 func (d Orders) ChangeOrder(ctx context.Context, tenantID, id int64, c catalog.OrderPatch) (order catalog.Order, err error) {
-	defer wrap(&err, "change order")
+	defer pgconn.Wrap(&err, "change order")
 	err = pgconn.WriteTx(ctx, d.db, func(ctx context.Context, tx pgconn.Tx) error {
 		order, err = changeOrder(ctx, tx, tenantID, id, c)
 		return err

@@ -33,8 +33,8 @@ func (r assignmentRow) assignment() plans.Assignment {
 	a := plans.Assignment{
 		ID: r.ID, Plan: r.Plan, Generation: int(r.Generation.Int64), Kind: r.Kind, Ends: r.Ends.Int64,
 		Named: plans.Quota{PerMinute: r.NamedPerMinute, PerDay: r.NamedPerDay},
-		From:  r.From.UTC(), Until: timeOf(r.Until), Then: r.Then.String, To: timeOf(r.To), CreatedAt: r.CreatedAt.UTC(), CreatedBy: r.CreatedBy,
-		VoidedAt: timeOf(r.VoidedAt), VoidReason: r.VoidReason.String,
+		From:  r.From.UTC(), Until: pgconn.TimeOf(r.Until), Then: r.Then.String, To: pgconn.TimeOf(r.To), CreatedAt: r.CreatedAt.UTC(), CreatedBy: r.CreatedBy,
+		VoidedAt: pgconn.TimeOf(r.VoidedAt), VoidReason: r.VoidReason.String,
 	}
 	if r.PerMinute.Valid || r.PerDay.Valid {
 		a.Own = &plans.Quota{PerMinute: r.PerMinute.Int64, PerDay: r.PerDay.Int64}
@@ -71,15 +71,15 @@ type periodRow struct {
 func (r periodRow) period() plans.Period {
 	return plans.Period{
 		Assignment: r.Assignment, Version: r.Version, Generation: r.Generation, Plan: r.Plan, Kind: r.Kind, Ends: r.Ends.Int64,
-		Quota: plans.Quota{PerMinute: r.PerMinute, PerDay: r.PerDay}, From: r.From.UTC(), To: timeOf(r.To),
-		AssignedFrom: r.AssignedFrom.UTC(), AssignedTo: timeOf(r.AssignedTo), VoidedAt: timeOf(r.VoidedAt), VoidReason: r.VoidReason.String,
+		Quota: plans.Quota{PerMinute: r.PerMinute, PerDay: r.PerDay}, From: r.From.UTC(), To: pgconn.TimeOf(r.To),
+		AssignedFrom: r.AssignedFrom.UTC(), AssignedTo: pgconn.TimeOf(r.AssignedTo), VoidedAt: pgconn.TimeOf(r.VoidedAt), VoidReason: r.VoidReason.String,
 	}
 }
 
 // Periods returns what was, is and will be in force for a tenant, in the order of time: all periods that end after from; the zero time
 // stands for the beginning.
 func (d Timelines) Periods(ctx context.Context, tenantID int64, from time.Time) (_ []plans.Period, err error) {
-	defer wrap(&err, "read a tenant's periods")
+	defer pgconn.Wrap(&err, "read a tenant's periods")
 	return readPeriods(ctx, d.db, tenantID, from)
 }
 

@@ -57,7 +57,7 @@ func allFailed[T any](outcomes []catalog.Outcome[T], err error) []catalog.Outcom
 
 // createPets creates all of the animals or, with an error, perhaps none. They are in the order in which they were asked for.
 func (d Pets) createPets(ctx context.Context, tenantID int64, asked []catalog.NewPet) (_ []catalog.Pet, err error) {
-	defer wrap(&err, "create pets")
+	defer pgconn.Wrap(&err, "create pets")
 	columns, err := arraysOf(asked)
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (d Pets) createPets(ctx context.Context, tenantID int64, asked []catalog.Ne
 
 // createPetsIn is createPets within a transaction.
 func createPetsIn(ctx context.Context, tx pgconn.Tx, tenantID int64, asked []catalog.NewPet) (_ []catalog.Pet, err error) {
-	defer wrap(&err, "create pets")
+	defer pgconn.Wrap(&err, "create pets")
 	columns, err := arraysOf(asked)
 	if err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ returning id, ` + petNames
 
 // ChangePet implements catalog.Store.
 func (d Pets) ChangePet(ctx context.Context, tenantID, id int64, c catalog.PetPatch) (pet catalog.Pet, err error) {
-	defer wrap(&err, "change pet")
+	defer pgconn.Wrap(&err, "change pet")
 	if c.Precondition == nil && c.Status == nil {
 		pet, err = d.describePet(ctx, tenantID, id, c)
 	} else {

@@ -168,7 +168,7 @@ func (d Pets) GetPet(ctx context.Context, tenantID, id int64) (catalog.Pet, erro
 
 // CreatePet implements catalog.Store. Its statement is sent at most once.
 func (d Pets) CreatePet(ctx context.Context, tenantID int64, p catalog.NewPet) (_ catalog.Pet, err error) {
-	defer wrap(&err, "create pet")
+	defer pgconn.Wrap(&err, "create pet")
 	pet := catalog.Pet{NewPet: p}
 	err = pgconn.Write(ctx, d.db, func(row []driver.Value) error {
 		pet.ID = row[0].(int64)

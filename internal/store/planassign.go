@@ -53,7 +53,7 @@ func (c PlanChange) At(at time.Time) *plans.Period { return periodAt(c.Periods, 
 // Assign makes an assignment or a boost. It returns plans.ErrTenantNotFound, ErrPlanNotFound, ErrPlanRetired, ErrQuotaRequired,
 // ErrQuotaFixed, ErrThenQuota, ErrQuota, ErrInPast, ErrNoTime, ErrAssignmentBegins or a plans.ConflictError.
 func (d Timelines) Assign(ctx context.Context, by audit.By, n NewAssignment) (done PlanChange, err error) {
-	defer wrap(&err, "assign plan")
+	defer pgconn.Wrap(&err, "assign plan")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		line, err := d.beginPlanChange(ctx, tx, n.Tenant, &done)
 		if err != nil {
@@ -122,7 +122,7 @@ func (d Timelines) beginPlanChange(ctx context.Context, tx pgconn.Tx, tenant str
 	if c.Tenant, err = lockTenant(ctx, tx, tenant, d.db.Now()); err != nil {
 		return line, err
 	}
-	if c.Now, err = instant(ctx, d.db, tx, time.Time{}); err != nil {
+	if c.Now, err = pgconn.Instant(ctx, d.db, tx, time.Time{}); err != nil {
 		return line, err
 	}
 	return timelineOf(ctx, tx, c.Tenant.ID)
@@ -138,7 +138,7 @@ func (d Timelines) store(ctx context.Context, tx pgconn.Tx, c *PlanChange) (err 
 
 // readPlanChange reads what the change made of the tenant.
 func (d Timelines) readPlanChange(ctx context.Context, tx pgconn.Tx, c *PlanChange) (err error) {
-	if c.Tenant, err = getTenant(ctx, tx, c.Tenant.Name, nullTime(c.Now)); err != nil {
+	if c.Tenant, err = getTenant(ctx, tx, c.Tenant.Name, pgconn.NullTime(c.Now)); err != nil {
 		return err
 	}
 	c.Periods, err = readPeriods(ctx, tx, c.Tenant.ID, c.Now.Add(-time.Microsecond))

@@ -33,7 +33,7 @@ type NewPlan struct {
 // Create adds a plan with its first version. It returns plans.ErrPlanName, ErrPlanExists, ErrVersionPast, or what is wrong with the
 // numbers.
 func (d Plans) Create(ctx context.Context, by audit.By, n NewPlan) (done EditedPlan, err error) {
-	defer wrap(&err, "create plan")
+	defer pgconn.Wrap(&err, "create plan")
 	err = plans.CheckPlanName(n.Name)
 	if err == nil && n.Quota != nil {
 		err = n.Quota.Validate()
@@ -42,7 +42,7 @@ func (d Plans) Create(ctx context.Context, by audit.By, n NewPlan) (done EditedP
 		return EditedPlan{}, err
 	}
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
-		now, err := instant(ctx, d.db, tx, time.Time{})
+		now, err := pgconn.Instant(ctx, d.db, tx, time.Time{})
 		if err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (d Plans) Edit(ctx context.Context, by audit.By, name string, edit PlanEdit
 
 // addVersion adds the version of an edit, if its numbers differ from those of the last one.
 func (d Plans) addVersion(ctx context.Context, tx pgconn.Tx, edit plans.VersionEdit, last plans.Version, done *EditedPlan) error {
-	now, err := instant(ctx, d.db, tx, time.Time{})
+	now, err := pgconn.Instant(ctx, d.db, tx, time.Time{})
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (d Plans) addVersion(ctx context.Context, tx pgconn.Tx, edit plans.VersionE
 // plans.ErrPlanNotFound, ErrVersionNotFound, ErrVersionNotLast, ErrVersionFirst, ErrVersionBegun or ErrVersionFollowed.
 func (d Plans) Withdraw(ctx context.Context, by audit.By, name string, number int) (EditedPlan, error) {
 	return d.changePlan(ctx, by, "plan.withdraw", name, func(ctx context.Context, tx pgconn.Tx, _ plans.Plan, last plans.Version, done *EditedPlan) error {
-		now, err := instant(ctx, d.db, tx, time.Time{})
+		now, err := pgconn.Instant(ctx, d.db, tx, time.Time{})
 		if err != nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func (d Plans) Withdraw(ctx context.Context, by audit.By, name string, number in
 // plan is retired already, or ErrVersionPast.
 func (d Plans) Retire(ctx context.Context, by audit.By, name string, at time.Time) (EditedPlan, error) {
 	return d.changePlan(ctx, by, "plan.retire", name, func(ctx context.Context, tx pgconn.Tx, p plans.Plan, _ plans.Version, done *EditedPlan) error {
-		now, err := instant(ctx, d.db, tx, time.Time{})
+		now, err := pgconn.Instant(ctx, d.db, tx, time.Time{})
 		if err != nil {
 			return err
 		}
@@ -187,7 +187,7 @@ func (d Plans) Resell(ctx context.Context, by audit.By, name string) (EditedPlan
 
 func (d Plans) setRetired(ctx context.Context, tx pgconn.Tx, name string, at time.Time, done *EditedPlan) error {
 	done.Changed = true
-	_, err := tx.Exec(ctx, `update price_list set retires_at = $2 where name = $1`, name, nullTime(at))
+	_, err := tx.Exec(ctx, `update price_list set retires_at = $2 where name = $1`, name, pgconn.NullTime(at))
 	return err
 }
 
@@ -195,7 +195,7 @@ func (d Plans) setRetired(ctx context.Context, tx pgconn.Tx, name string, at tim
 func (d Plans) changePlan(
 	ctx context.Context, by audit.By, action, name string, fn func(context.Context, pgconn.Tx, plans.Plan, plans.Version, *EditedPlan) error,
 ) (done EditedPlan, err error) {
-	defer wrap(&err, action)
+	defer pgconn.Wrap(&err, action)
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, last, err := lockPlan(ctx, d.db, tx, name)
 		if err != nil {

@@ -28,7 +28,7 @@ type historyRow struct {
 
 // History returns what was, is and will be in force for a tenant, in the order of time, or plans.ErrTenantNotFound.
 func (d Timelines) History(ctx context.Context, name string) (_ []HistoryPeriod, err error) {
-	defer wrap(&err, "read a tenant's history")
+	defer pgconn.Wrap(&err, "read a tenant's history")
 	t, err := getTenant(ctx, d.db, name, d.db.JustNow())
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func (r grandfatheredRow) grandfathered() Grandfathered {
 // Grandfathered returns the tenants on a plan that follow an earlier generation than the latest, by name; tenants restricts them to
 // these numbers, nil for all.
 func (d Plans) Grandfathered(ctx context.Context, plan string, tenants []int64) (_ []Grandfathered, err error) {
-	defer wrap(&err, "list grandfathered tenants")
+	defer pgconn.Wrap(&err, "list grandfathered tenants")
 	return readGrandfathered(ctx, d.db, plan, tenants, d.db.JustNow())
 }
 
@@ -57,17 +57,17 @@ func readGrandfathered(ctx context.Context, q pgconn.Queryer, plan string, tenan
 // them as they are then. Tenants for which that is so already, or whose plan ends by itself, are left out. All are moved, or none; there
 // may be MaxMoved of them. It returns plans.ErrPlanNotFound or ErrPlanRetired.
 func (d Plans) Move(ctx context.Context, by audit.By, plan string, tenants []int64) (moved []plans.Tenant, err error) {
-	defer wrap(&err, "move tenants")
+	defer pgconn.Wrap(&err, "move tenants")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		moved = nil
 		if _, err := tx.Exec(ctx, `select from tenants where id = any($1) order by id for no key update`, pq.Array(tenants)); err != nil {
 			return err
 		}
-		now, err := instant(ctx, d.db, tx, time.Time{})
+		now, err := pgconn.Instant(ctx, d.db, tx, time.Time{})
 		if err != nil {
 			return err
 		}
-		found, err := readGrandfathered(ctx, tx, plan, tenants, nullTime(now.Add(time.Millisecond)))
+		found, err := readGrandfathered(ctx, tx, plan, tenants, pgconn.NullTime(now.Add(time.Millisecond)))
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (d Plans) moveTenant(ctx context.Context, tx pgconn.Tx, t plans.Tenant, now
 	if _, err := applyChange(ctx, tx, t.ID, c); err != nil {
 		return plans.Tenant{}, err
 	}
-	return getTenant(ctx, tx, t.Name, nullTime(at))
+	return getTenant(ctx, tx, t.Name, pgconn.NullTime(at))
 }
 
 // moveRecord is what an audit entry holds of a tenant that is moved.

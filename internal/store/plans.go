@@ -18,7 +18,7 @@ type PriceList struct{ db *pgconn.DB }
 
 // Sold implements api.PriceList.
 func (d PriceList) Sold(ctx context.Context) (_ []plans.Plan, err error) {
-	defer wrap(&err, "list the plans that are sold")
+	defer pgconn.Wrap(&err, "list the plans that are sold")
 	return pgconn.Collect(ctx, d.db, planRow.plan, `
 		select name, version, per_minute, per_day from plans
 		-- A plan that has not begun has no version in force.
@@ -40,7 +40,7 @@ type planRow struct {
 func (r planRow) plan() plans.Plan {
 	return plans.Plan{
 		Name: r.Name, Quota: quotaOf(r.PerMinute, r.PerDay), Version: r.Version, From: r.From.UTC(),
-		Title: r.Title, Price: r.Price, RetiresAt: timeOf(r.RetiresAt),
+		Title: r.Title, Price: r.Price, RetiresAt: pgconn.TimeOf(r.RetiresAt),
 	}
 }
 
@@ -65,13 +65,13 @@ const selectPlan = `
 
 // List returns all plans, the smallest first, and at last those without numbers.
 func (d Plans) List(ctx context.Context) (_ []plans.Plan, err error) {
-	defer wrap(&err, "list plans")
+	defer pgconn.Wrap(&err, "list plans")
 	return pgconn.Collect(ctx, d.db, planRow.plan, selectPlan+` order by v.per_day, v.per_minute, l.position`, d.db.JustNow())
 }
 
 // Get returns the plan of that name, or plans.ErrPlanNotFound.
 func (d Plans) Get(ctx context.Context, name string) (_ plans.Plan, err error) {
-	defer wrap(&err, "get plan")
+	defer pgconn.Wrap(&err, "get plan")
 	return getPlan(ctx, d.db, name, d.db.JustNow())
 }
 
@@ -88,7 +88,7 @@ func getPlan(ctx context.Context, q pgconn.Queryer, name string, at sql.NullTime
 // checkQuota checks whether the plan can be assigned at that instant, with the tenant's own numbers. It returns plans.ErrPlanNotFound,
 // ErrPlanNotBegun, ErrPlanRetired, or what plans.Plan.Resolve does.
 func checkQuota(ctx context.Context, tx pgconn.Tx, plan string, own *plans.Quota, at time.Time) error {
-	p, err := getPlan(ctx, tx, plan, nullTime(at))
+	p, err := getPlan(ctx, tx, plan, pgconn.NullTime(at))
 	switch {
 	case err != nil:
 		return err
@@ -103,7 +103,7 @@ func checkQuota(ctx context.Context, tx pgconn.Tx, plan string, own *plans.Quota
 
 // CountTenants returns how many tenants are on the plan.
 func (d Plans) CountTenants(ctx context.Context, plan string) (_ int64, err error) {
-	defer wrap(&err, "count tenants")
+	defer pgconn.Wrap(&err, "count tenants")
 	var n int64
 	err = d.db.Get(ctx, &n, `
 		select count(*)

@@ -25,14 +25,14 @@ type versionRow struct {
 
 func (r versionRow) version() plans.Version {
 	return plans.Version{
-		Plan: r.Plan, Number: r.Number, Generation: r.Generation, Quota: quotaOf(r.PerMinute, r.PerDay), From: r.From.UTC(), To: timeOf(r.To),
+		Plan: r.Plan, Number: r.Number, Generation: r.Generation, Quota: quotaOf(r.PerMinute, r.PerDay), From: r.From.UTC(), To: pgconn.TimeOf(r.To),
 		CreatedAt: r.CreatedAt.UTC(), CreatedBy: r.CreatedBy, Tenants: r.Tenants,
 	}
 }
 
 // Versions returns the versions of a plan in order, with the numbers of tenants that they bind now, or plans.ErrPlanNotFound.
 func (d Plans) Versions(ctx context.Context, plan string) (_ []plans.Version, err error) {
-	defer wrap(&err, "list versions")
+	defer pgconn.Wrap(&err, "list versions")
 	list, err := pgconn.Collect(ctx, d.db, versionRow.version, `
 		select v.plan, v.version, v.generation, v.per_minute, v.per_day, v.valid_from,
 		       lead(v.valid_from) over (partition by v.generation order by v.version) as valid_to,

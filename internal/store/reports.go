@@ -15,7 +15,7 @@ type Operation struct{ db *pgconn.DB }
 
 // SetReports notes what a server finds wrong with itself, by the names of its checks, for staff to see.
 func (f Operation) SetReports(ctx context.Context, serverID string, reports []string) (err error) {
-	defer wrap(&err, "report")
+	defer pgconn.Wrap(&err, "report")
 	_, err = f.db.Exec(ctx, `update servers set reports = $2 where id = $1`, serverID, pq.StringArray(append([]string{}, reports...)))
 	return err
 }
@@ -48,7 +48,7 @@ type BanChanges struct {
 
 // CountBans counts the changes of bans after an entry of the audit trail.
 func (f Operation) CountBans(ctx context.Context, after int64) (c BanChanges, err error) {
-	defer wrap(&err, "count bans")
+	defer pgconn.Wrap(&err, "count bans")
 	err = f.db.Get(ctx, &c, `select number, by_server, by_staff, lifted from count_bans($1)`, after)
 	return c, err
 }
@@ -59,7 +59,7 @@ type Sessions struct{ Open, Most int64 }
 // Sessions counts the connections of all clients to all databases of the server. Postgres hides backend_type from logins that do not see
 // others' sessions, but not the database and the login, which together only clients have, and the workers of a parallel query.
 func (f Operation) Sessions(ctx context.Context) (s Sessions, err error) {
-	defer wrap(&err, "count sessions")
+	defer pgconn.Wrap(&err, "count sessions")
 	err = f.db.Get(ctx, &s, `
 		select count(*) as open,
 		       current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint as most
@@ -69,7 +69,7 @@ func (f Operation) Sessions(ctx context.Context) (s Sessions, err error) {
 
 // Behind returns the live servers that have not recorded usage for that long, with the time of their last batch.
 func (f Operation) Behind(ctx context.Context, by time.Duration) (_ map[string]time.Time, err error) {
-	defer wrap(&err, "read what servers recorded")
+	defer pgconn.Wrap(&err, "read what servers recorded")
 	return pgconn.CollectMap[string, time.Time](ctx, f.db, `
 		select s.id as key, w.written_at as value from servers s join usage_deliveries w on w.server_id = s.id
 		where s.seen_at > clock_timestamp() - interval '5 seconds' and w.written_at < clock_timestamp() - $1 * interval '1 microsecond'`,
@@ -85,7 +85,7 @@ type FailedKind struct {
 
 // FailedSince counts the stored requests that ended in 5xx within that time, the most frequent first.
 func (f Operation) FailedSince(ctx context.Context, ago time.Duration) (kinds []FailedKind, err error) {
-	defer wrap(&err, "count failed requests")
+	defer pgconn.Wrap(&err, "count failed requests")
 	err = f.db.Select(ctx, &kinds, `
 		select status, code, reason, sum(1 + suppressed)::bigint as requests from failed_requests
 		where status between 500 and 599 and at > now() - $1 * interval '1 microsecond'

@@ -62,7 +62,7 @@ type ruleRow struct {
 func (r ruleRow) rule() RetentionRule {
 	return RetentionRule{
 		Kind: r.Kind, Keep: time.Duration(r.Keep) * time.Second, Least: time.Duration(r.Least) * time.Second, BeginsAt: r.BeginsAt.UTC(),
-		RunAt: timeOf(r.RunAt), Removed: r.Removed, WaitsFor: timeOf(r.WaitsFor),
+		RunAt: pgconn.TimeOf(r.RunAt), Removed: r.Removed, WaitsFor: pgconn.TimeOf(r.WaitsFor),
 	}
 }
 
@@ -77,7 +77,7 @@ const ruleQuery = `
 
 // List returns all kinds.
 func (d Retention) List(ctx context.Context) (_ []RetentionRule, err error) {
-	defer wrap(&err, "list retention")
+	defer pgconn.Wrap(&err, "list retention")
 	return pgconn.Collect(ctx, d.db, ruleRow.rule, ruleQuery+` order by r.kind`)
 }
 
@@ -88,7 +88,7 @@ type ruleRecord struct {
 
 // Set changes how long a kind is kept. Only the owner of the tables may. It returns ErrNoRetention or ErrRetentionTooShort.
 func (d Retention) Set(ctx context.Context, by audit.By, kind string, keep time.Duration) (after RetentionRule, err error) {
-	defer wrap(&err, "set retention")
+	defer pgconn.Wrap(&err, "set retention")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		var before ruleRow
 		err := tx.Get(ctx, &before, ruleQuery+` where r.kind = $1 for update of r`, kind)
@@ -151,7 +151,7 @@ func (d Retention) Prune(ctx context.Context, kind string, most int) (removed in
 
 // AddPartitions makes the partitions of months to come, and returns how many.
 func (d Retention) AddPartitions(ctx context.Context) (made int, err error) {
-	defer wrap(&err, "make partitions of usage")
+	defer pgconn.Wrap(&err, "make partitions of usage")
 	err = d.db.Get(ctx, &made, `select add_usage_partitions()`)
 	return made, err
 }
@@ -164,7 +164,7 @@ type Removed struct {
 
 // Due counts what Prune would remove now, bans before keys. Only the owner of the tables may.
 func (d Retention) Due(ctx context.Context) (due []Removed, err error) {
-	defer wrap(&err, "count what is old")
+	defer pgconn.Wrap(&err, "count what is old")
 	err = d.db.Select(ctx, &due, `
 		select 'audit' as kind, coalesce(sum(p.last - p.first + 1), 0)::bigint as rows
 		from audit_partitions p join audit_entries e on e.number = p.last where e.at < retention_before('audit')

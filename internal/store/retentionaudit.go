@@ -18,7 +18,7 @@ var ErrAuditBusy = errors.New("others read or write them, such as audit list or 
 
 // CutAudit begins a partition of the audit trail in a new year, and reports whether it did.
 func (d Retention) CutAudit(ctx context.Context) (cut bool, err error) {
-	defer wrap(&err, "cut the audit trail")
+	defer pgconn.Wrap(&err, "cut the audit trail")
 	err = d.db.Get(ctx, &cut, `select cut_audit_trail()`)
 	return cut, err
 }
@@ -45,7 +45,7 @@ type removedAuditRecord struct {
 // The trail goes on from the last entry that was removed: a new entry says which that is. It returns ErrAuditBusy while somebody reads the
 // trail for longer than a moment.
 func (d Retention) RemoveAudit(ctx context.Context, by audit.By) (done RemovedAudit, err error) {
-	defer wrap(&err, "remove old entries of the audit trail")
+	defer pgconn.Wrap(&err, "remove old entries of the audit trail")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		done = RemovedAudit{}
 		var ends []time.Time

@@ -13,7 +13,7 @@ import (
 func (d Keys) Rotate(
 	ctx context.Context, by audit.By, id string, now, until time.Time, next keys.Replacement,
 ) (old, issued keys.Key, err error) {
-	defer wrap(&err, "rotate key")
+	defer pgconn.Wrap(&err, "rotate key")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, err := lockForRotation(ctx, tx, id, now)
 		if err != nil {

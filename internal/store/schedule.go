@@ -34,7 +34,7 @@ type comingRow struct {
 }
 
 func (r comingRow) coming() Coming {
-	return Coming{Tenant: r.Tenant, tenantID: r.TenantID, Period: r.period(), Until: timeOf(r.Until)}
+	return Coming{Tenant: r.Tenant, tenantID: r.TenantID, Period: r.period(), Until: pgconn.TimeOf(r.Until)}
 }
 
 const selectComing = `
@@ -48,25 +48,25 @@ const selectComing = `
 // for "", the assignments of all tenants. They begin after the assignment with that ID, unless it is 0. It returns
 // plans.ErrTenantNotFound, or ErrAssignmentNotFound.
 func (d Timelines) Schedule(ctx context.Context, tenant string, after int64, limit int) iter.Seq2[Coming, error] {
-	return list(ctx, d.db, "list scheduled changes", comingRow.coming, func() (*listQuery, error) {
+	return pgconn.ListOf(ctx, d.db, "list scheduled changes", comingRow.coming, func() (*pgconn.ListQuery, error) {
 		tenantID, err := tenantIDOf(ctx, d.db, tenant)
 		if err != nil {
 			return nil, err
 		}
-		q := newListQuery(selectComing)
+		q := pgconn.NewListQuery(selectComing)
 		if tenantID == 0 {
-			q.and(`q.assigned_from > coalesce(?::timestamptz, now()) and q.valid_from = q.assigned_from`, d.db.JustNow())
+			q.And(`q.assigned_from > coalesce(?::timestamptz, now()) and q.valid_from = q.assigned_from`, d.db.JustNow())
 		} else {
-			q.and(`q.tenant_id = ? and q.valid_from > coalesce(?::timestamptz, now())`, tenantID, d.db.JustNow())
+			q.And(`q.tenant_id = ? and q.valid_from > coalesce(?::timestamptz, now())`, tenantID, d.db.JustNow())
 		}
 		if after != 0 {
 			last, err := readAssignment(ctx, d.db, after)
 			if err != nil {
 				return nil, err
 			}
-			q.and(`(q.valid_from, t.name) > (?, ?)`, last.AssignedFrom, last.Tenant)
+			q.And(`(q.valid_from, t.name) > (?, ?)`, last.AssignedFrom, last.Tenant)
 		}
-		q.end(`q.valid_from, t.name`, limit)
+		q.End(`q.valid_from, t.name`, limit)
 		return q, nil
 	})
 }
@@ -74,7 +74,7 @@ func (d Timelines) Schedule(ctx context.Context, tenant string, after int64, lim
 // Unschedule removes an assignment that has not begun. If it is the end of a temporary assignment, that assignment lasts. It returns
 // plans.ErrAssignmentNotFound, ErrAssignmentBegun or ErrAssignmentBegins.
 func (d Timelines) Unschedule(ctx context.Context, by audit.By, id int64) (done PlanChange, err error) {
-	defer wrap(&err, "unschedule")
+	defer pgconn.Wrap(&err, "unschedule")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		tenant, err := tenantOfAssignment(ctx, tx, id)
 		if err != nil {
@@ -107,7 +107,7 @@ func (d Timelines) Unschedule(ctx context.Context, by audit.By, id int64) (done 
 
 // TenantsOf returns the names of the tenants that have these assignments. Unknown IDs are skipped.
 func (d Timelines) TenantsOf(ctx context.Context, ids []string) (names []string, err error) {
-	defer wrap(&err, "find the tenants of assignments")
+	defer pgconn.Wrap(&err, "find the tenants of assignments")
 	err = d.db.Select(ctx, &names, `
 		select distinct t.name from tenant_plans a join tenants t on t.id = a.tenant_id where a.id = any($1::bigint[])`, pq.Array(ids))
 	return names, err
@@ -132,13 +132,13 @@ func (d Timelines) Void(ctx context.Context, by audit.By, id int64, undo bool) (
 
 // setVoid marks an assignment as void for a reason, or removes the mark if there is none.
 func (d Timelines) setVoid(ctx context.Context, by audit.By, id int64, reason string) (done Coming, err error) {
-	defer wrap(&err, "void an assignment")
+	defer pgconn.Wrap(&err, "void an assignment")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, err := readAssignment(ctx, tx, id)
 		if err != nil {
 			return err
 		}
-		now, err := instant(ctx, d.db, tx, time.Time{})
+		now, err := pgconn.Instant(ctx, d.db, tx, time.Time{})
 		if err != nil {
 			return err
 		}
@@ -146,7 +146,7 @@ func (d Timelines) setVoid(ctx context.Context, by audit.By, id int64, reason st
 		if before.AssignedFrom.After(now.Add(time.Millisecond)) {
 			return plans.ErrAssignmentNotBegun
 		}
-		at, action, refused := nullTime(now), "plan.void", plans.ErrAssignmentVoid
+		at, action, refused := pgconn.NullTime(now), "plan.void", plans.ErrAssignmentVoid
 		if reason == "" {
 			at, action, refused = sql.NullTime{}, "plan.unvoid", plans.ErrAssignmentNotVoid
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"time"
+
+	"petstore.example/internal/store/pgconn"
 )
 
 // Session is what a connection is, as Postgres sees it.
@@ -18,7 +20,7 @@ type Session struct {
 
 // Session returns what this connection is.
 func (d Operate) Session(ctx context.Context) (_ Session, err error) {
-	defer wrap(&err, "read the session")
+	defer pgconn.Wrap(&err, "read the session")
 	var row struct {
 		Login
 		Database, Version, TLS, Certificate string
@@ -31,5 +33,5 @@ func (d Operate) Session(ctx context.Context) (_ Session, err error) {
 		join pg_roles r on r.rolname = l.name
 		left join pg_stat_ssl s on s.pid = pg_backend_pid()
 		where l.name = session_user`)
-	return Session{row.Login, row.Database, row.Version, row.TLS, row.Certificate, timeOf(row.ExpiresAt)}, err
+	return Session{row.Login, row.Database, row.Version, row.TLS, row.Certificate, pgconn.TimeOf(row.ExpiresAt)}, err
 }

@@ -26,7 +26,7 @@ type NewLogin struct {
 
 // Add makes a login in a role. It returns staff.ErrName, staff.ErrExists or a staff.LacksRightError.
 func (s Staff) Add(ctx context.Context, by audit.By, n NewLogin) (added staff.Login, err error) {
-	defer wrap(&err, "add login "+n.Name)
+	defer pgconn.Wrap(&err, "add login "+n.Name)
 	if err := staff.CheckName(n.Name); err != nil {
 		return added, err
 	}
@@ -59,7 +59,7 @@ func (s Staff) Add(ctx context.Context, by audit.By, n NewLogin) (added staff.Lo
 // Rotate gives a login another secret. Its sessions go on: see EndSessions. It returns staff.ErrNotFound, a staff.PrivilegedError or a
 // staff.LacksRightError.
 func (s Staff) Rotate(ctx context.Context, by audit.By, name, verifier string, expiresAt time.Time) (after staff.Login, err error) {
-	defer wrap(&err, "rotate the secret of login "+name)
+	defer pgconn.Wrap(&err, "rotate the secret of login "+name)
 	err = change(ctx, s.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, err := getManaged(ctx, tx, name)
 		if err != nil {
@@ -83,7 +83,7 @@ func (s Staff) Rotate(ctx context.Context, by audit.By, name, verifier string, e
 // Remove removes a login, and returns it as it was. Its sessions go on: see EndSessions. It returns staff.ErrNotFound, staff.ErrOwnLogin,
 // a staff.OwnsError, a staff.PrivilegedError or a staff.LacksRightError.
 func (s Staff) Remove(ctx context.Context, by audit.By, name string) (removed staff.Login, err error) {
-	defer wrap(&err, "remove login "+name)
+	defer pgconn.Wrap(&err, "remove login "+name)
 	err = change(ctx, s.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, err := getManaged(ctx, tx, name)
 		if err != nil {
@@ -106,7 +106,7 @@ func (s Staff) Remove(ctx context.Context, by audit.By, name string) (removed st
 
 // List returns the logins of persons by name, with their last changes.
 func (s Staff) List(ctx context.Context) (list []staff.Login, err error) {
-	defer wrap(&err, "list logins")
+	defer pgconn.Wrap(&err, "list logins")
 	return pgconn.Collect(ctx, s.db, staffRow.login, `
 		select s.*, e.at as last_change_at
 		from (`+selectStaff+`) s
@@ -120,7 +120,7 @@ func (s Staff) List(ctx context.Context) (list []staff.Login, err error) {
 
 // WithPrefix returns at most limit logins whose names begin with the prefix, by name and without their last changes.
 func (s Staff) WithPrefix(ctx context.Context, prefix string, limit int) (list []staff.Login, err error) {
-	defer wrap(&err, "list logins")
+	defer pgconn.Wrap(&err, "list logins")
 	return pgconn.Collect(ctx, s.db, staffRow.login, `
 		select * from (`+selectStaff+`) s where starts_with(s.name, $1) order by s.name limit $2`, prefix, limit)
 }
@@ -159,7 +159,7 @@ const selectStaff = `
 	  select from pg_roles g where g.rolname in ('petstore_support', 'petstore_billing') and pg_has_role(r.oid, g.oid, 'member'))`
 
 func (r staffRow) login() staff.Login {
-	l := staff.Login{OID: r.OID, Name: r.Name, ExpiresAt: timeOf(r.ExpiresAt), Sessions: r.Sessions, LastChangeAt: timeOf(r.LastChangeAt)}
+	l := staff.Login{OID: r.OID, Name: r.Name, ExpiresAt: pgconn.TimeOf(r.ExpiresAt), Sessions: r.Sessions, LastChangeAt: pgconn.TimeOf(r.LastChangeAt)}
 	if r.Support {
 		l.Roles = append(l.Roles, staff.Support)
 	}
@@ -241,7 +241,7 @@ func checkOwnsNothing(ctx context.Context, tx pgconn.Tx, row staffRow) error {
 
 // EndSessions ends the sessions of a login, which may be removed, and waits up to 5 s for each. It returns how many it ended.
 func (s Staff) EndSessions(ctx context.Context, l staff.Login) (ended int64, err error) {
-	defer wrap(&err, "end the sessions of login "+l.Name)
+	defer pgconn.Wrap(&err, "end the sessions of login "+l.Name)
 	err = s.db.Get(ctx, &ended, `
 		select count(*) filter (where pg_terminate_backend(pid, 5000)) from pg_stat_activity
 		where usesysid = $1::bigint::oid and pid <> pg_backend_pid()`, l.OID)

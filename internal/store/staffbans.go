@@ -32,7 +32,7 @@ func (d Bans) Place(ctx context.Context, by audit.By, n NewBan, now time.Time) (
 }
 
 func (d Bans) place(ctx context.Context, by audit.By, ban keys.Ban, now time.Time) (placed keys.Ban, err error) {
-	defer wrap(&err, "place ban")
+	defer pgconn.Wrap(&err, "place ban")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		key, err := lockKey(ctx, tx, ban.KeyID)
 		if err != nil {
@@ -82,7 +82,7 @@ func insertBan(ctx context.Context, tx pgconn.Tx, b keys.Ban) (keys.Ban, error) 
 // Lift ends the bans in force on a key at once and returns, as it is after, the one that would have ended last. It
 // returns keys.ErrKeyNotFound or ErrBanNotFound.
 func (d Bans) Lift(ctx context.Context, by audit.By, keyID string, now time.Time) (lifted keys.Ban, err error) {
-	defer wrap(&err, "lift ban")
+	defer pgconn.Wrap(&err, "lift ban")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		key, err := lockKey(ctx, tx, keyID)
 		if err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"petstore.example/internal/store/pgconn"
 )
 
 // KeyUsage is what was admitted and refused of one key, and of all keys of its tenant.
@@ -16,7 +18,7 @@ type KeyUsage struct {
 
 // OfKey sums the recorded usage from from up to, but not including, to, both whole hours. Servers record within about a second.
 func (d Usage) OfKey(ctx context.Context, tenantID int64, keyID string, from, to time.Time) (_ KeyUsage, err error) {
-	defer wrap(&err, "sum a key's usage")
+	defer pgconn.Wrap(&err, "sum a key's usage")
 	var u KeyUsage
 	err = d.db.Get(ctx, &u, `
 		select coalesce(sum(admitted) filter (where key_id = $2), 0)::bigint as admitted,

@@ -87,7 +87,7 @@ func (d *DB) Ping(ctx context.Context) error { return d.pg.Ping(ctx) }
 
 // Notify sends an empty notification to the channel.
 func (d *DB) Notify(ctx context.Context, channel string) (err error) {
-	defer wrap(&err, "notify")
+	defer pgconn.Wrap(&err, "notify")
 	// The semicolon keeps the statement from being prepared, which fails where clients share a session.
 	_, err = d.pg.Exec(ctx, `notify `+pq.QuoteIdentifier(channel)+`;`)
 	return err

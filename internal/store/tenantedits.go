@@ -17,7 +17,7 @@ type TenantEdit struct{ Name, BillingRef, Email, Contact, Notes *string }
 // for a name that another tenant has, or what plans.Profile.Check and keys.CheckText do. What changes nothing is not audited, and before
 // and after have the same values.
 func (d Tenants) Edit(ctx context.Context, by audit.By, name string, e TenantEdit) (before, after plans.Tenant, err error) {
-	defer wrap(&err, "edit tenant")
+	defer pgconn.Wrap(&err, "edit tenant")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		if before, err = lockTenant(ctx, tx, name, d.db.JustNow()); err != nil {
 			return err

@@ -34,27 +34,27 @@ type TenantFilter struct {
 
 // List returns tenants in order of name.
 func (d Tenants) List(ctx context.Context, f TenantFilter) iter.Seq2[plans.Tenant, error] {
-	return list(ctx, d.db, "list tenants", tenantRow.tenant, func() (*listQuery, error) {
-		q := newListQuery(selectTenant, d.db.JustNow())
+	return pgconn.ListOf(ctx, d.db, "list tenants", tenantRow.tenant, func() (*pgconn.ListQuery, error) {
+		q := pgconn.NewListQuery(selectTenant, d.db.JustNow())
 		if f.After != "" {
-			q.and(`t.name > ?`, f.After)
+			q.And(`t.name > ?`, f.After)
 		}
 		if f.Plan != "" {
 			if _, err := getPlan(ctx, d.db, f.Plan, sql.NullTime{}); err != nil {
 				return nil, err
 			}
 			// The first condition finds few tenants by an index, the second is the exact one.
-			q.and(`t.id in (select a.tenant_id from tenant_plans a where a.plan = ?) and q.plan = ?`, f.Plan, f.Plan)
+			q.And(`t.id in (select a.tenant_id from tenant_plans a where a.plan = ?) and q.plan = ?`, f.Plan, f.Plan)
 		}
 		if f.Suspended != nil {
-			q.and(`(t.suspended_at is not null) = ? and t.erased_at is null`, *f.Suspended)
+			q.And(`(t.suspended_at is not null) = ? and t.erased_at is null`, *f.Suspended)
 		}
 		if f.Erased {
-			q.and(`t.suspended_at is not null and t.erased_at is not null`) // The first condition has an index.
+			q.And(`t.suspended_at is not null and t.erased_at is not null`) // The first condition has an index.
 		}
 		if f.Search != "" {
-			word := like(f.Search)
-			q.and(`t.name like lower(?) or lower(t.email) like lower(?) or lower(t.billing_ref) like lower(?)`, word, word, word)
+			word := pgconn.Like(f.Search)
+			q.And(`t.name like lower(?) or lower(t.email) like lower(?) or lower(t.billing_ref) like lower(?)`, word, word, word)
 		}
 		if !f.InactiveSince.IsZero() {
 			ids, err := maybeInactive(ctx, d.db, f.InactiveSince)
@@ -62,16 +62,16 @@ func (d Tenants) List(ctx context.Context, f TenantFilter) iter.Seq2[plans.Tenan
 				return nil, err
 			}
 			if len(ids) <= fewInactive {
-				q.and(`t.id = any(?)`, pq.Array(ids))
+				q.And(`t.id = any(?)`, pq.Array(ids))
 			}
 			// "offset 0" makes Postgres look up each tenant, in place of all usage since then.
-			q.and(`t.created_at < ? and not exists (select from usage_in_time u where u.tenant_id = t.id and u.hour >= ? offset 0)`,
+			q.And(`t.created_at < ? and not exists (select from usage_in_time u where u.tenant_id = t.id and u.hour >= ? offset 0)`,
 				f.InactiveSince, f.InactiveSince)
 		}
 		if f.WithoutBillingRef {
-			q.and(`t.billing_ref is null and t.erased_at is null`)
+			q.And(`t.billing_ref is null and t.erased_at is null`)
 		}
-		q.end(`t.name`, f.Limit)
+		q.End(`t.name`, f.Limit)
 		return q, nil
 	})
 }
@@ -90,6 +90,6 @@ func maybeInactive(ctx context.Context, q pgconn.Queryer, since time.Time) (ids 
 
 // NamesOf returns the names of tenants by their numbers.
 func (d Tenants) NamesOf(ctx context.Context, ids []int64) (_ map[int64]string, err error) {
-	defer wrap(&err, "name tenants")
+	defer pgconn.Wrap(&err, "name tenants")
 	return pgconn.CollectMap[int64, string](ctx, d.db, `select id as key, name as value from tenants where id = any($1)`, pq.Array(ids))
 }

@@ -61,7 +61,7 @@ func (r tenantRow) tenant() plans.Tenant {
 	t := plans.Tenant{
 		ID: r.ID, Name: r.Name, Plan: r.Plan, Assignment: r.Assignment, Version: r.Version, Kind: r.Kind,
 		Quota:       plans.Quota{PerMinute: r.PerMinute, PerDay: r.PerDay},
-		SuspendedAt: timeOf(r.SuspendedAt), CreatedAt: r.CreatedAt.UTC(), Until: timeOf(r.Until),
+		SuspendedAt: pgconn.TimeOf(r.SuspendedAt), CreatedAt: r.CreatedAt.UTC(), Until: pgconn.TimeOf(r.Until),
 		Profile: plans.Profile{BillingRef: r.BillingRef, Email: r.Email, Contact: r.Contact, Notes: r.Notes},
 	}
 	if r.NextPlan.Valid {

@@ -28,7 +28,7 @@ type NewTenant struct {
 // ErrTenantExists, ErrPlanNotFound, ErrPlanRetired, ErrQuotaRequired, ErrQuotaFixed, ErrThenQuota or ErrNoTime, or what is wrong with the
 // numbers or the profile.
 func (d Tenants) Create(ctx context.Context, by audit.By, n NewTenant, at time.Time) (_ plans.Tenant, err error) {
-	defer wrap(&err, "create tenant")
+	defer pgconn.Wrap(&err, "create tenant")
 	if err := plans.CheckTenantName(n.Name); err != nil {
 		return plans.Tenant{}, err
 	}
@@ -37,7 +37,7 @@ func (d Tenants) Create(ctx context.Context, by audit.By, n NewTenant, at time.T
 	}
 	var created plans.Tenant
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) (err error) {
-		if at, err = instant(ctx, d.db, tx, at); err != nil {
+		if at, err = pgconn.Instant(ctx, d.db, tx, at); err != nil {
 			return err
 		}
 		first := plans.Assignment{Kind: plans.Assigned, Plan: n.Plan, Own: n.Own, From: at, Then: n.Then}
@@ -78,18 +78,18 @@ func insertTenant(ctx context.Context, tx pgconn.Tx, n NewTenant, first plans.As
 	if _, err := applyChange(ctx, tx, id, c); err != nil {
 		return plans.Tenant{}, err
 	}
-	return getTenant(ctx, tx, n.Name, nullTime(first.From))
+	return getTenant(ctx, tx, n.Name, pgconn.NullTime(first.From))
 }
 
 // Get returns the tenant of that name or number, or plans.ErrTenantNotFound.
 func (d Tenants) Get(ctx context.Context, name string) (_ plans.Tenant, err error) {
-	defer wrap(&err, "get tenant")
+	defer pgconn.Wrap(&err, "get tenant")
 	return getTenant(ctx, d.db, name, d.db.JustNow())
 }
 
 // Names returns at most limit names that begin with the prefix, in order.
 func (d Tenants) Names(ctx context.Context, prefix string, limit int) (_ []string, err error) {
-	defer wrap(&err, "list tenant names")
+	defer pgconn.Wrap(&err, "list tenant names")
 	var names []string
 	err = d.db.Select(ctx, &names, `
 		select name from tenants where starts_with(name, $1) and erased_at is null order by name limit $2`, prefix, limit)
@@ -110,7 +110,7 @@ func (d Tenants) Resume(ctx context.Context, by audit.By, name string) (plans.Te
 func (d Tenants) setSuspended(
 	ctx context.Context, by audit.By, action, name string, suspend bool, at time.Time,
 ) (after plans.Tenant, err error) {
-	defer wrap(&err, action)
+	defer pgconn.Wrap(&err, action)
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, err := lockTenant(ctx, tx, name, d.db.JustNow())
 		if err != nil {
@@ -123,11 +123,11 @@ func (d Tenants) setSuspended(
 			return plans.ErrTenantNotSuspended
 		case suspend:
 			// The store's clock: a suspension ends by it, and counts in the month that it says.
-			if at, err = instant(ctx, d.db, tx, at); err != nil {
+			if at, err = pgconn.Instant(ctx, d.db, tx, at); err != nil {
 				return err
 			}
 		}
-		if _, err = tx.Exec(ctx, `update tenants set suspended_at = $2 where id = $1`, before.ID, nullTime(at)); err != nil {
+		if _, err = tx.Exec(ctx, `update tenants set suspended_at = $2 where id = $1`, before.ID, pgconn.NullTime(at)); err != nil {
 			return err
 		}
 		if after, err = getTenant(ctx, tx, name, d.db.JustNow()); err != nil {

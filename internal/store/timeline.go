@@ -48,7 +48,7 @@ func applyChange(ctx context.Context, tx pgconn.Tx, tenantID int64, c plans.Chan
 	}
 	if a := c.Lasts; a != nil {
 		_, err := tx.Exec(ctx, `update tenant_plans set until = $3, then_plan = nullif($4, '') where tenant_id = $1 and id = $2`,
-			tenantID, a.ID, nullTime(a.Until), a.Then)
+			tenantID, a.ID, pgconn.NullTime(a.Until), a.Then)
 		if err != nil {
 			return c, err
 		}
@@ -77,7 +77,7 @@ func insertAssignment(ctx context.Context, tx pgconn.Tx, tenantID int64, a plans
 		insert into tenant_plans (tenant_id, valid_from, plan, per_minute, per_day, generation, kind, ends, until, then_plan, named_per_minute, named_per_day)
 		values ($1, $2, $3, $4, $5, nullif($6::integer, 0), $7, nullif($8::bigint, 0), $9, nullif($10, ''), nullif($11::bigint, 0), nullif($12::bigint, 0))
 		returning id`,
-		tenantID, a.From, a.Plan, perMinute, perDay, a.Generation, a.Kind, a.Ends, nullTime(a.Until), a.Then, a.Named.PerMinute, a.Named.PerDay)
+		tenantID, a.From, a.Plan, perMinute, perDay, a.Generation, a.Kind, a.Ends, pgconn.NullTime(a.Until), a.Then, a.Named.PerMinute, a.Named.PerDay)
 	return id, err
 }
 
@@ -86,12 +86,12 @@ func ownColumns(own *plans.Quota) (perMinute, perDay sql.NullInt64) {
 	if own == nil {
 		return perMinute, perDay
 	}
-	return nullNumber(own.PerMinute), nullNumber(own.PerDay)
+	return pgconn.NullNumber(own.PerMinute), pgconn.NullNumber(own.PerDay)
 }
 
 // nextInstant is instant, or the first one after it at which an assignment of the tenant may begin: none begins then, and one has before.
 func nextInstant(ctx context.Context, db *pgconn.DB, tx pgconn.Tx, tenantID int64, at time.Time) (time.Time, error) {
-	at, err := instant(ctx, db, tx, at)
+	at, err := pgconn.Instant(ctx, db, tx, at)
 	if err != nil {
 		return at, err
 	}

@@ -21,7 +21,7 @@ from (select age('3'::xid)::bigint & 4294967295 as next) n,
 
 // UnderWay implements freshness.Transactions.
 func (d Transactions) UnderWay(ctx context.Context, since int64) (next int64, changing bool, err error) {
-	defer wrap(&err, "transactions under way")
+	defer pgconn.Wrap(&err, "transactions under way")
 	var seen struct {
 		Next     int64
 		Changing bool

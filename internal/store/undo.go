@@ -80,14 +80,14 @@ func newUndos(db *pgconn.DB, groups ...undoers) Undos {
 // Do takes the changes of these entries back, the latest first, all or none: each by a new change, whose reason names the entry. No later
 // entry may have the same subject, but for those of numbers. It returns ErrEntryNotFound, or an UndoError if one can't be taken back.
 func (d Undos) Do(ctx context.Context, by audit.By, numbers []int64, now time.Time) (done []Undone, err error) {
-	defer wrap(&err, "undo")
+	defer pgconn.Wrap(&err, "undo")
 	var made *changes
 	var undone []audit.Entry
 	err = runChanges(ctx, d.db.LongTx, by, func(ctx context.Context, tx pgconn.Tx) (err error) {
 		made = changesOf(tx)
 		in := Undos{d.db.In(tx), d.undoers}
 		step := undoStep{db: in.db, by: by, now: now}
-		if step.instant, err = instant(ctx, d.db, tx, time.Time{}); err != nil {
+		if step.instant, err = pgconn.Instant(ctx, d.db, tx, time.Time{}); err != nil {
 			return err
 		}
 		entries, err := in.undoable(ctx, numbers)
@@ -221,7 +221,7 @@ func (d Undos) checkLatest(ctx context.Context, entries []audit.Entry, numbers [
 
 // Latest returns the entries of the latest change of the session's login, or ErrEntryNotFound.
 func (d Undos) Latest(ctx context.Context) (numbers []int64, err error) {
-	defer wrap(&err, "find the latest change")
+	defer pgconn.Wrap(&err, "find the latest change")
 	err = d.db.Select(ctx, &numbers, `
 		select generate_series(last.first_number, last.number) from (
 		  select u.first_number, u.number from undo_values u join role_audit_entries a on a.number = u.number

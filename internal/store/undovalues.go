@@ -63,7 +63,7 @@ func readHidden(ctx context.Context, q pgconn.Queryer, number int64) (*HiddenVal
 
 // PruneUndoValues removes at most limit rows of undo values from before that time, and returns how many.
 func (d Audit) PruneUndoValues(ctx context.Context, before time.Time, limit int) (removed int, err error) {
-	defer wrap(&err, "prune undo values")
+	defer pgconn.Wrap(&err, "prune undo values")
 	err = d.db.Get(ctx, &removed, `select prune_undo_values($1, $2)`, before, limit)
 	return removed, err
 }

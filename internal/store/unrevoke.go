@@ -14,7 +14,7 @@ import (
 // Unrevoke brings a revoked key back. It returns keys.ErrKeyNotFound, ErrKeyNotRevoked, ErrTooManyKeys, or what a trigger decides by the
 // clock of Postgres and the login: ErrRevocationFinal or ErrRevokedByOther.
 func (d Keys) Unrevoke(ctx context.Context, by audit.By, id string, now time.Time) (after keys.Key, err error) {
-	defer wrap(&err, "unrevoke key")
+	defer pgconn.Wrap(&err, "unrevoke key")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, err := lockKeyOfTenant(ctx, tx, id)
 		if err != nil {

@@ -18,7 +18,7 @@ var _ usage.Store = Usage{}
 // WriteUsage implements usage.Store. The API may only add to what is recorded, as the function does it. When a reply is lost,
 // the batch's number shows that it was added.
 func (d Usage) WriteUsage(ctx context.Context, b usage.Batch) (err error) {
-	defer wrap(&err, "record usage")
+	defer pgconn.Wrap(&err, "record usage")
 	n := len(b.Counts)
 	tenants, hours := make([]int64, n), make([]int64, n)
 	keyIDs, assignments, versions := make([]string, n), make([]int64, n), make([]int64, n)
@@ -46,7 +46,7 @@ func (d Usage) WriteUsage(ctx context.Context, b usage.Batch) (err error) {
 
 // EndUsage implements usage.Store.
 func (d Usage) EndUsage(ctx context.Context, serverID string) (err error) {
-	defer wrap(&err, "end usage")
+	defer pgconn.Wrap(&err, "end usage")
 	_, err = d.db.Exec(ctx, `select end_usage($1)`, serverID)
 	return err
 }
@@ -54,7 +54,7 @@ func (d Usage) EndUsage(ctx context.Context, serverID string) (err error) {
 // AdmittedOn returns how many requests of each tenant are recorded as admitted on a UTC day, counted from 1 January 1970.
 // Tenants without any are left out.
 func (d Usage) AdmittedOn(ctx context.Context, day int64) (_ map[int64]int64, err error) {
-	defer wrap(&err, "sum the day's usage")
+	defer pgconn.Wrap(&err, "sum the day's usage")
 	from := time.Unix(0, 0).UTC().AddDate(0, 0, int(day))
 	return pgconn.CollectMap[int64, int64](ctx, d.db, `
 		select tenant_id as key, sum(admitted)::bigint as value from usage_hourly

@@ -26,6 +26,6 @@ func (d Usage) TenantsSince(ctx context.Context, names []string, since time.Time
 }
 
 func (d Usage) sums(ctx context.Context, query string, names []string, since time.Time) (_ map[string]int64, err error) {
-	defer wrap(&err, "sum recent usage")
+	defer pgconn.Wrap(&err, "sum recent usage")
 	return pgconn.CollectMap[string, int64](ctx, d.db, query, pq.Array(names), since)
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"iter"
 	"time"
+
+	"petstore.example/internal/store/pgconn"
 )
 
 // UsageBy says what each row of a usage report stands for.
@@ -57,7 +59,7 @@ var usageColumns = map[UsageBy]struct{ columns, groupBy, orderBy string }{
 // Report sums recorded usage, or returns plans.ErrTenantNotFound. Servers record what they admitted and refused
 // within about a second.
 func (d Usage) Report(ctx context.Context, q UsageQuery) iter.Seq2[UsageRow, error] {
-	return list(ctx, d.db, "report usage", UsageRow.inUTC, func() (*listQuery, error) {
+	return pgconn.ListOf(ctx, d.db, "report usage", UsageRow.inUTC, func() (*pgconn.ListQuery, error) {
 		group, ok := usageColumns[q.By]
 		if !ok {
 			return nil, errors.New("no such grouping")
@@ -76,18 +78,18 @@ func (d Usage) Report(ctx context.Context, q UsageQuery) iter.Seq2[UsageRow, err
 				return nil, err
 			}
 		}
-		query := newListQuery(`
+		query := pgconn.NewListQuery(`
 			select ` + group.columns + `, sum(u.admitted)::bigint as admitted, sum(u.refused)::bigint as refused
 			from usage_in_time u
 			join tenants t on t.id = u.tenant_id
 			join tenant_plans a on a.tenant_id = u.tenant_id and a.id = u.assignment
 			join price_list p on p.name = a.plan`)
-		query.and(`u.hour >= ? and u.hour < ?`, q.From, q.To)
+		query.And(`u.hour >= ? and u.hour < ?`, q.From, q.To)
 		if tenantID != 0 {
-			query.and(`u.tenant_id = ?`, tenantID)
+			query.And(`u.tenant_id = ?`, tenantID)
 		}
-		query.add(` group by ` + group.groupBy)
-		query.end(group.orderBy, q.Limit)
+		query.Add(` group by ` + group.groupBy)
+		query.End(group.orderBy, q.Limit)
 		return query, nil
 	})
 }

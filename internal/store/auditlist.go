@@ -11,6 +11,7 @@ import (
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/tenants"
 )
 
 // Audit reads the audit trail. Each change writes its entry in its own transaction.
@@ -57,7 +58,7 @@ const (
 // back.
 func (d Audit) List(ctx context.Context, f AuditFilter) iter.Seq2[audit.Entry, error] {
 	return pgconn.ListOf(ctx, d.db, "list audit entries", auditRow.entry, func() (*pgconn.ListQuery, error) {
-		tenantID, err := tenantIDOf(ctx, d.db, f.Tenant)
+		tenantID, err := tenants.IDOf(ctx, d.db, f.Tenant)
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/tenants"
 )
 
 // BanFilter selects bans: those for which all of its members hold that are set.
@@ -28,7 +29,7 @@ type BanFilter struct {
 // there is no ban After.
 func (d Bans) List(ctx context.Context, f BanFilter, now time.Time) iter.Seq2[keys.Ban, error] {
 	return pgconn.ListOf(ctx, d.db, "list bans", banRow.ban, func() (*pgconn.ListQuery, error) {
-		tenantID, err := tenantIDOf(ctx, d.db, f.Tenant)
+		tenantID, err := tenants.IDOf(ctx, d.db, f.Tenant)
 		if err != nil {
 			return nil, err
 		}

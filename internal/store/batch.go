@@ -5,6 +5,7 @@ import (
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/tenants"
 )
 
 // MaxBatch is the most changes that a batch should make: while their audit entries are written, automatic bans wait.
@@ -21,7 +22,7 @@ func (d *DB) Batch(ctx context.Context, by audit.By, fn func(context.Context, *D
 	})
 }
 
-// Lock blocks other changes to tenants and keys until the batch ends, as lockAll does.
+// Lock blocks other changes to tenants and keys until the batch ends, as LockAll does.
 func (d *DB) Lock(ctx context.Context, names, keyIDs []string) error {
-	return lockAll(ctx, d.pg, names, keyIDs)
+	return tenants.LockAll(ctx, d.pg, names, keyIDs)
 }

@@ -9,6 +9,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/tenants"
 )
 
 // Erasure is what was done to erase a tenant.
@@ -52,7 +53,7 @@ type eraseRecord struct {
 func (d TenantData) Erase(ctx context.Context, by audit.By, name string, removing func(rows int)) (e Erasure, err error) {
 	defer pgconn.Wrap(&err, "erase tenant")
 	err = runChanges(ctx, d.db.LongTx, by, func(ctx context.Context, tx pgconn.Tx) error {
-		t, err := lockAnyTenant(ctx, tx, name, d.db.JustNow())
+		t, err := tenants.LockAny(ctx, tx, name, d.db.JustNow())
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/tenants"
 	"petstore.example/internal/usage/events"
 )
 
@@ -112,7 +113,7 @@ func newEventRun(ctx context.Context, tx pgconn.Tx, q EventQuery) (*eventRun, er
 		return nil, err
 	}
 	if q.Tenant != "" {
-		err := tx.Get(ctx, &r.tenantID, `select t.id from tenants t where `+tenantNamed, tenantArgs(q.Tenant)...)
+		err := tx.Get(ctx, &r.tenantID, `select t.id from tenants t where `+tenants.Named, tenants.Args(q.Tenant)...)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil, plans.ErrTenantNotFound
 		}

@@ -10,6 +10,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/tenants"
 )
 
 // TenantExport is what an export of a tenant has.
@@ -67,7 +68,7 @@ func beginExport(ctx context.Context, tx pgconn.Tx, tenant string) (TenantExport
 	if _, err := tx.Exec(ctx, `set transaction isolation level repeatable read, read only`); err != nil {
 		return TenantExport{}, err
 	}
-	t, err := getTenant(ctx, tx, tenant, sql.NullTime{})
+	t, err := tenants.Get(ctx, tx, tenant, sql.NullTime{})
 	if err == nil && t.Erased() {
 		err = plans.ErrTenantErased
 	}

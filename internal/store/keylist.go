@@ -8,6 +8,7 @@ import (
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/tenants"
 )
 
 // KeyFilter selects keys: those for which all of its members hold that are set.
@@ -40,7 +41,7 @@ const (
 // It returns plans.ErrTenantNotFound, keys.ErrKeyNotFound if there is no key After, or ErrNotInList if that key has no place in the order.
 func (d Keys) List(ctx context.Context, f KeyFilter, now time.Time) iter.Seq2[keys.Key, error] {
 	return pgconn.ListOf(ctx, d.db, "list keys", keyRow.key, func() (*pgconn.ListQuery, error) {
-		tenantID, err := tenantIDOf(ctx, d.db, f.Tenant)
+		tenantID, err := tenants.IDOf(ctx, d.db, f.Tenant)
 		if err != nil {
 			return nil, err
 		}

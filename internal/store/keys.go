@@ -10,6 +10,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/tenants"
 )
 
 // Keys stores API keys. Of a key it knows only the digest.
@@ -69,7 +70,7 @@ func (d Keys) Create(ctx context.Context, by audit.By, k keys.Key, digest keys.D
 	}
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		// The lock lets one issue at a time count the tenant's keys.
-		tenant, err := lockTenant(ctx, tx, k.TenantName, sql.NullTime{})
+		tenant, err := tenants.Lock(ctx, tx, k.TenantName, sql.NullTime{})
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/store/counters"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/tenants"
 )
 
 // Limits stores what tenants have used of their limits.
@@ -31,7 +32,7 @@ type resetRecord struct {
 func (d Limits) Reset(ctx context.Context, by audit.By, tenant string) (done LimitsReset, err error) {
 	defer pgconn.Wrap(&err, "reset limits")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
-		t, err := lockTenant(ctx, tx, tenant, sql.NullTime{})
+		t, err := tenants.Lock(ctx, tx, tenant, sql.NullTime{})
 		if err != nil {
 			return err
 		}

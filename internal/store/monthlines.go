@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/tenants"
 	"petstore.example/internal/usage/closing"
 )
 
@@ -20,7 +21,7 @@ type LineQuery struct {
 // Lines calls each with every line and the hash of its canonical form, in the order of the tenants' numbers: what was sealed if the month is, and
 // otherwise what is recorded so far. Memory holds one. It returns plans.ErrTenantNotFound if there is no such tenant.
 func (d Months) Lines(ctx context.Context, q LineQuery, sealed bool, each func(l *closing.Line, sum closing.Hash) error) error {
-	tenant, err := nameTenant(ctx, d.db, q.Tenant)
+	tenant, err := tenants.NameOf(ctx, d.db, q.Tenant)
 	q.Tenant = tenant
 	switch {
 	case err != nil:

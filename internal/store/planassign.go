@@ -10,6 +10,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/tenants"
 )
 
 // Timelines changes the assignments of tenants, and lists what is to come.
@@ -119,7 +120,7 @@ func (d Timelines) assignment(ctx context.Context, tx pgconn.Tx, n NewAssignment
 // beginPlanChange locks a tenant and returns its timeline.
 func (d Timelines) beginPlanChange(ctx context.Context, tx pgconn.Tx, tenant string, c *PlanChange) (line plans.Timeline, err error) {
 	*c = PlanChange{}
-	if c.Tenant, err = lockTenant(ctx, tx, tenant, d.db.Now()); err != nil {
+	if c.Tenant, err = tenants.Lock(ctx, tx, tenant, d.db.Now()); err != nil {
 		return line, err
 	}
 	if c.Now, err = pgconn.Instant(ctx, d.db, tx, time.Time{}); err != nil {
@@ -138,7 +139,7 @@ func (d Timelines) store(ctx context.Context, tx pgconn.Tx, c *PlanChange) (err 
 
 // readPlanChange reads what the change made of the tenant.
 func (d Timelines) readPlanChange(ctx context.Context, tx pgconn.Tx, c *PlanChange) (err error) {
-	if c.Tenant, err = getTenant(ctx, tx, c.Tenant.Name, pgconn.NullTime(c.Now)); err != nil {
+	if c.Tenant, err = tenants.Get(ctx, tx, c.Tenant.Name, pgconn.NullTime(c.Now)); err != nil {
 		return err
 	}
 	c.Periods, err = readPeriods(ctx, tx, c.Tenant.ID, c.Now.Add(-time.Microsecond))

@@ -7,6 +7,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/tenants"
 )
 
 // HistoryPeriod is a period of a tenant, with who made what begins it: the assignment, or the version of the plan.
@@ -29,7 +30,7 @@ type historyRow struct {
 // History returns what was, is and will be in force for a tenant, in the order of time, or plans.ErrTenantNotFound.
 func (d Timelines) History(ctx context.Context, name string) (_ []HistoryPeriod, err error) {
 	defer pgconn.Wrap(&err, "read a tenant's history")
-	t, err := getTenant(ctx, d.db, name, d.db.JustNow())
+	t, err := tenants.Get(ctx, d.db, name, d.db.JustNow())
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/tenants"
 )
 
 // Grandfathered is a tenant that follows an earlier generation of its plan than the latest.
@@ -23,12 +24,12 @@ type Grandfathered struct {
 const MaxMoved = 100
 
 type grandfatheredRow struct {
-	tenantRow
+	tenants.Row
 	Temporary bool `db:"temporary"`
 }
 
 func (r grandfatheredRow) grandfathered() Grandfathered {
-	return Grandfathered{r.tenant(), r.Temporary}
+	return Grandfathered{r.Tenant(), r.Temporary}
 }
 
 // Grandfathered returns the tenants on a plan that follow an earlier generation than the latest, by name; tenants restricts them to
@@ -115,7 +116,7 @@ func (d Plans) moveTenant(ctx context.Context, tx pgconn.Tx, t plans.Tenant, now
 	if _, err := applyChange(ctx, tx, t.ID, c); err != nil {
 		return plans.Tenant{}, err
 	}
-	return getTenant(ctx, tx, t.Name, pgconn.NullTime(at))
+	return tenants.Get(ctx, tx, t.Name, pgconn.NullTime(at))
 }
 
 // moveRecord is what an audit entry holds of a tenant that is moved.

@@ -12,6 +12,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/tenants"
 )
 
 // Coming is a change of a tenant's plan or of its numbers that is known beforehand: what is in force from then on.
@@ -49,7 +50,7 @@ const selectComing = `
 // plans.ErrTenantNotFound, or ErrAssignmentNotFound.
 func (d Timelines) Schedule(ctx context.Context, tenant string, after int64, limit int) iter.Seq2[Coming, error] {
 	return pgconn.ListOf(ctx, d.db, "list scheduled changes", comingRow.coming, func() (*pgconn.ListQuery, error) {
-		tenantID, err := tenantIDOf(ctx, d.db, tenant)
+		tenantID, err := tenants.IDOf(ctx, d.db, tenant)
 		if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/tenants"
 )
 
 // TenantEdit is a change of a tenant's name and profile. What is nil stays; "" removes, but not the name.
@@ -19,7 +20,7 @@ type TenantEdit struct{ Name, BillingRef, Email, Contact, Notes *string }
 func (d Tenants) Edit(ctx context.Context, by audit.By, name string, e TenantEdit) (before, after plans.Tenant, err error) {
 	defer pgconn.Wrap(&err, "edit tenant")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
-		if before, err = lockTenant(ctx, tx, name, d.db.JustNow()); err != nil {
+		if before, err = tenants.Lock(ctx, tx, name, d.db.JustNow()); err != nil {
 			return err
 		}
 		after = e.apply(before)

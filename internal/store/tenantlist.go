@@ -10,6 +10,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/tenants"
 )
 
 // TenantFilter selects tenants: those for which all of its members hold that are set.
@@ -34,8 +35,8 @@ type TenantFilter struct {
 
 // List returns tenants in order of name.
 func (d Tenants) List(ctx context.Context, f TenantFilter) iter.Seq2[plans.Tenant, error] {
-	return pgconn.ListOf(ctx, d.db, "list tenants", tenantRow.tenant, func() (*pgconn.ListQuery, error) {
-		q := pgconn.NewListQuery(selectTenant, d.db.JustNow())
+	return pgconn.ListOf(ctx, d.db, "list tenants", tenants.Row.Tenant, func() (*pgconn.ListQuery, error) {
+		q := pgconn.NewListQuery(tenants.Select, d.db.JustNow())
 		if f.After != "" {
 			q.And(`t.name > ?`, f.After)
 		}

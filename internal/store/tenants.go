@@ -7,6 +7,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/tenants"
 )
 
 // Tenants stores tenants and the history of their plans.
@@ -78,13 +79,13 @@ func insertTenant(ctx context.Context, tx pgconn.Tx, n NewTenant, first plans.As
 	if _, err := applyChange(ctx, tx, id, c); err != nil {
 		return plans.Tenant{}, err
 	}
-	return getTenant(ctx, tx, n.Name, pgconn.NullTime(first.From))
+	return tenants.Get(ctx, tx, n.Name, pgconn.NullTime(first.From))
 }
 
 // Get returns the tenant of that name or number, or plans.ErrTenantNotFound.
 func (d Tenants) Get(ctx context.Context, name string) (_ plans.Tenant, err error) {
 	defer pgconn.Wrap(&err, "get tenant")
-	return getTenant(ctx, d.db, name, d.db.JustNow())
+	return tenants.Get(ctx, d.db, name, d.db.JustNow())
 }
 
 // Names returns at most limit names that begin with the prefix, in order.
@@ -112,7 +113,7 @@ func (d Tenants) setSuspended(
 ) (after plans.Tenant, err error) {
 	defer pgconn.Wrap(&err, action)
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
-		before, err := lockTenant(ctx, tx, name, d.db.JustNow())
+		before, err := tenants.Lock(ctx, tx, name, d.db.JustNow())
 		if err != nil {
 			return err
 		}
@@ -130,7 +131,7 @@ func (d Tenants) setSuspended(
 		if _, err = tx.Exec(ctx, `update tenants set suspended_at = $2 where id = $1`, before.ID, pgconn.NullTime(at)); err != nil {
 			return err
 		}
-		if after, err = getTenant(ctx, tx, name, d.db.JustNow()); err != nil {
+		if after, err = tenants.Get(ctx, tx, name, d.db.JustNow()); err != nil {
 			return err
 		}
 		return writeAudit(tx, by, auditEntry{

@@ -15,6 +15,7 @@ import (
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/tenants"
 )
 
 // UndoAge is for how long an entry can be taken back.
@@ -186,7 +187,7 @@ func (d Undos) lock(ctx context.Context, entries []audit.Entry) error {
 	if len(numbers)+len(keyIDs) == 0 {
 		return nil
 	}
-	return lockAll(ctx, d.db, numbers, keyIDs)
+	return tenants.LockAll(ctx, d.db, numbers, keyIDs)
 }
 
 // checkLatest refuses an entry whose subject has a later one that is none of numbers.

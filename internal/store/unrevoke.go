@@ -9,6 +9,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/tenants"
 )
 
 // Unrevoke brings a revoked key back. It returns keys.ErrKeyNotFound, ErrKeyNotRevoked, ErrTooManyKeys, or what a trigger decides by the
@@ -46,7 +47,7 @@ func lockKeyOfTenant(ctx context.Context, tx pgconn.Tx, id string) (keys.Key, er
 	if err != nil {
 		return keys.Key{}, err
 	}
-	if _, err := lockTenant(ctx, tx, k.TenantName, sql.NullTime{}); err != nil {
+	if _, err := tenants.Lock(ctx, tx, k.TenantName, sql.NullTime{}); err != nil {
 		return keys.Key{}, err
 	}
 	return lockKey(ctx, tx, id)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/tenants"
 )
 
 // UsageBy says what each row of a usage report stands for.
@@ -69,7 +70,7 @@ func (d Usage) Report(ctx context.Context, q UsageQuery) iter.Seq2[UsageRow, err
 				return nil, err
 			}
 		}
-		tenantID, err := tenantIDOf(ctx, d.db, q.Tenant)
+		tenantID, err := tenants.IDOf(ctx, d.db, q.Tenant)
 		if err != nil {
 			return nil, err
 		}

@@ -66,8 +66,9 @@ var below = map[string][]string{
 
 	"internal/api":   {"internal/freshness", "internal/limits", "internal/loglimit", "internal/tracing", "internal/api/reference", "internal/api/jsonbody", "internal/api/httpfield", "internal/api/pagecache", "internal/keys", "internal/plans", "internal/catalog", "internal/usage", "internal/spelling"},
 	"internal/keys":  {"internal/plans", "internal/audit"},
-	"internal/store": {"internal/keys", "internal/keys/callers", "internal/keys/strikes", "internal/plans", "internal/catalog", "internal/usage", "internal/usage/closing", "internal/usage/events", "internal/audit", "internal/staff", "internal/store/counters", "internal/store/pgconn"},
+	"internal/store": {"internal/keys", "internal/keys/callers", "internal/keys/strikes", "internal/plans", "internal/catalog", "internal/usage", "internal/usage/closing", "internal/usage/events", "internal/audit", "internal/staff", "internal/store/counters", "internal/store/pgconn", "internal/store/tenants"},
 
+	"internal/store/tenants":    {"internal/plans", "internal/store/pgconn"},
 	"internal/store/changefeed": {"internal/keys", "internal/store/counters", "internal/store/pgconn"},
 	"internal/store/counters":   {"internal/limits", "internal/limits/counter", "internal/cluster", "internal/store/pgconn"},
 	"internal/store/migrate":    {"internal/store/pgconn", "migrations"},

@@ -1,4 +1,4 @@
-package store
+package tenants
 
 import (
 	"context"
@@ -15,9 +15,9 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// selectTenant selects tenants with what is in force for them at the instant $1, null for now. A tenant whose plan has not begun has
+// Select selects tenants with what is in force for them at the instant $1, null for now. A tenant whose plan has not begun has
 // the first one.
-const selectTenant = `
+const Select = `
 	select t.id, t.name, q.plan, q.assignment, q.version, q.kind, q.per_minute, q.per_day, t.suspended_at, t.created_at,
 	       coalesce(t.billing_ref, '') as billing_ref, coalesce(t.email, '') as email, coalesce(t.contact, '') as contact,
 	       coalesce(t.notes, '') as notes, q.valid_to,
@@ -30,8 +30,8 @@ const selectTenant = `
 	) q
 	left join lateral (select n.* from quota_periods n where n.tenant_id = t.id and n.valid_from = q.valid_to) n on true`
 
-// tenantRow is a row of selectTenant.
-type tenantRow struct {
+// Row is a row of Select.
+type Row struct {
 	ID          int64        `db:"id"`
 	Name        string       `db:"name"`
 	Plan        string       `db:"plan"`
@@ -56,8 +56,8 @@ type tenantRow struct {
 	NextPerDay     sql.NullInt64  `db:"next_per_day"`
 }
 
-// tenant is the row as a tenant.
-func (r tenantRow) tenant() plans.Tenant {
+// Tenant is the row as a tenant.
+func (r Row) Tenant() plans.Tenant {
 	t := plans.Tenant{
 		ID: r.ID, Name: r.Name, Plan: r.Plan, Assignment: r.Assignment, Version: r.Version, Kind: r.Kind,
 		Quota:       plans.Quota{PerMinute: r.PerMinute, PerDay: r.PerDay},
@@ -75,15 +75,15 @@ func (r tenantRow) tenant() plans.Tenant {
 
 // The conditions for a tenant by name or number.
 const (
-	// tenantNamed is the condition for the tenant t with the name $1 or, if there is none, the number $2: see tenantArgs.
-	tenantNamed = `t.id = coalesce((select n.id from tenants n where n.name = $1), $2)`
-	// tenantNamed2 has the name as $2 and the number as $3.
-	tenantNamed2 = `t.id = coalesce((select n.id from tenants n where n.name = $2), $3)`
+	// Named is the condition for the tenant t with the name $1 or, if there is none, the number $2: see Args.
+	Named = `t.id = coalesce((select n.id from tenants n where n.name = $1), $2)`
+	// named2 has the name as $2 and the number as $3.
+	named2 = `t.id = coalesce((select n.id from tenants n where n.name = $2), $3)`
 )
 
-// tenantArgs returns the name, and the number that it may stand for: 2 is tenant number 2 unless a tenant has that name, #2 always is,
+// Args returns the name, and the number that it may stand for: 2 is tenant number 2 unless a tenant has that name, #2 always is,
 // because no name has a #.
-func tenantArgs(name string) []any {
+func Args(name string) []any {
 	var number sql.NullInt64
 	if digits := strings.TrimPrefix(name, "#"); digits != "" && digits[0] >= '1' && digits[0] <= '9' {
 		n, err := strconv.ParseInt(digits, 10, 64)
@@ -92,66 +92,66 @@ func tenantArgs(name string) []any {
 	return []any{name, number}
 }
 
-// lockTenant returns the tenant and blocks other changes to it, to its plans and to the number of its keys, until the transaction ends.
+// Lock returns the tenant and blocks other changes to it, to its plans and to the number of its keys, until the transaction ends.
 // Rows that refer to it can still be written. It returns plans.ErrTenantNotFound or ErrTenantErased.
-func lockTenant(ctx context.Context, tx pgconn.Tx, name string, at sql.NullTime) (plans.Tenant, error) {
-	t, err := lockAnyTenant(ctx, tx, name, at)
+func Lock(ctx context.Context, tx pgconn.Tx, name string, at sql.NullTime) (plans.Tenant, error) {
+	t, err := LockAny(ctx, tx, name, at)
 	if err == nil && t.Erased() {
 		return plans.Tenant{}, plans.ErrTenantErased
 	}
 	return t, err
 }
 
-// lockAnyTenant is lockTenant for one that may be erased.
-func lockAnyTenant(ctx context.Context, tx pgconn.Tx, name string, at sql.NullTime) (plans.Tenant, error) {
+// LockAny is Lock for one that may be erased.
+func LockAny(ctx context.Context, tx pgconn.Tx, name string, at sql.NullTime) (plans.Tenant, error) {
 	// A statement of its own: that which waited for the lock reads other tables as they were before.
-	if _, err := tx.Exec(ctx, `select from tenants t where `+tenantNamed+` for no key update`, tenantArgs(name)...); err != nil {
+	if _, err := tx.Exec(ctx, `select from tenants t where `+Named+` for no key update`, Args(name)...); err != nil {
 		return plans.Tenant{}, err
 	}
-	return getTenant(ctx, tx, name, at)
+	return Get(ctx, tx, name, at)
 }
 
-// getTenant returns the tenant with what is in force at that instant.
-func getTenant(ctx context.Context, q pgconn.Queryer, name string, at sql.NullTime) (plans.Tenant, error) {
-	var row tenantRow
-	err := q.Get(ctx, &row, selectTenant+` where `+tenantNamed2, append([]any{at}, tenantArgs(name)...)...)
+// Get returns the tenant with what is in force at that instant.
+func Get(ctx context.Context, q pgconn.Queryer, name string, at sql.NullTime) (plans.Tenant, error) {
+	var row Row
+	err := q.Get(ctx, &row, Select+` where `+named2, append([]any{at}, Args(name)...)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return plans.Tenant{}, plans.ErrTenantNotFound
 	}
-	return row.tenant(), err
+	return row.Tenant(), err
 }
 
-// nameTenant returns the name of the tenant of that name or number, or plans.ErrTenantNotFound. The empty name stands for all tenants.
-func nameTenant(ctx context.Context, q pgconn.Queryer, name string) (string, error) {
+// NameOf returns the name of the tenant of that name or number, or plans.ErrTenantNotFound. The empty name stands for all tenants.
+func NameOf(ctx context.Context, q pgconn.Queryer, name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}
 	var found string
-	err := q.Get(ctx, &found, `select t.name from tenants t where `+tenantNamed, tenantArgs(name)...)
+	err := q.Get(ctx, &found, `select t.name from tenants t where `+Named, Args(name)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = plans.ErrTenantNotFound
 	}
 	return found, err
 }
 
-// tenantIDOf returns the ID of the tenant of that name or number, or plans.ErrTenantNotFound. For the empty name, which stands for all
+// IDOf returns the ID of the tenant of that name or number, or plans.ErrTenantNotFound. For the empty name, which stands for all
 // tenants, it is 0.
-func tenantIDOf(ctx context.Context, q pgconn.Queryer, name string) (id int64, err error) {
+func IDOf(ctx context.Context, q pgconn.Queryer, name string) (id int64, err error) {
 	if name == "" {
 		return 0, nil
 	}
-	err = q.Get(ctx, &id, `select t.id from tenants t where `+tenantNamed, tenantArgs(name)...)
+	err = q.Get(ctx, &id, `select t.id from tenants t where `+Named, Args(name)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = plans.ErrTenantNotFound
 	}
 	return id, err
 }
 
-// lockAll blocks other changes to these tenants, by name or number (#12), and to these keys, by ID, and to the tenants of the keys, until the
+// LockAll blocks other changes to these tenants, by name or number (#12), and to these keys, by ID, and to the tenants of the keys, until the
 // transaction of db ends.
 // All changes lock tenants before keys, and both in the order of their IDs, so that batches wait for each other and never for themselves.
 // Those that do not exist are left out.
-func lockAll(ctx context.Context, db *pgconn.DB, tenants, keyIDs []string) error {
+func LockAll(ctx context.Context, db *pgconn.DB, tenants, keyIDs []string) error {
 	var names []string
 	var ids []int64
 	for _, t := range tenants {

@@ -21,6 +21,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
@@ -64,7 +65,7 @@ func newRightsEnv(t *testing.T) *rightsEnv {
 	assert.NoError(t, err)
 	_, err = db.Bans.Place(t.Context(), by, store.NewBan{KeyID: e.banned, Length: time.Hour, Reason: "test"}, time.Now())
 	assert.NoError(t, err)
-	for entry, err := range db.Audit.List(t.Context(), store.AuditFilter{Limit: 1}) {
+	for entry, err := range db.Audit.List(t.Context(), trail.Filter{Limit: 1}) {
 		assert.NoError(t, err)
 		e.undoable = entry.Number
 	}

@@ -12,6 +12,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
@@ -69,7 +70,7 @@ func TestAuditEntriesCantBeForged(t *testing.T) {
 		insert into audit_entries (number, at, login, address, claimed_actor, action, tenant_id, subject, prev, hash)
 		values (77, '2020-01-01Z', 'somebody', '192.0.2.1', 'jo', 'key.revoke', 1, 'key_x', sha256('x'), sha256('y')),
 		       (1, 'infinity', '', null, 'jo', 'key.revoke', null, 'key_x', sha256('x'), null)`)
-	entries, err := store.Collect(o.Audit.List(t.Context(), store.AuditFilter{Limit: 10}))
+	entries, err := store.Collect(o.Audit.List(t.Context(), trail.Filter{Limit: 10}))
 	if err != nil || len(entries) != 3 {
 		t.Fatalf("%d entries, %v", len(entries), err)
 	}
@@ -121,7 +122,7 @@ func TestAuditLogin(t *testing.T) {
 	server.SetMaxOpenConns(1)
 	server.MustExec(`set role petstore_api`)
 	server.MustExec(`select place_automatic_ban($1, $2)`, key.TenantID, key.ID)
-	entries, err := store.Collect(o.Audit.List(t.Context(), store.AuditFilter{Limit: 1}))
+	entries, err := store.Collect(o.Audit.List(t.Context(), trail.Filter{Limit: 1}))
 	if err != nil || len(entries) != 1 || entries[0].Login != "api_server" || entries[0].ClaimedActor != "petstore" {
 		t.Errorf("entries %+v, %v", entries, err)
 	}

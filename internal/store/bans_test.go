@@ -17,6 +17,7 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
@@ -68,7 +69,7 @@ func TestBansAreWholeSeconds(t *testing.T) {
 
 func checkBanAudit(t *testing.T, db meteredDB, k meteredKey, end time.Time) {
 	t.Helper()
-	entries, err := store.Collect(db.api.Audit.List(t.Context(), store.AuditFilter{Limit: 10}))
+	entries, err := store.Collect(db.api.Audit.List(t.Context(), trail.Filter{Limit: 10}))
 	assert.True(t, err != nil, "the API can read the audit entries", entries)
 	type entry struct{ Actor, Action, Tenant, Subject, Reason, Key, Source, Ends string }
 	var got entry

@@ -6,6 +6,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/store/tenants"
+	"petstore.example/internal/store/trail"
 )
 
 // MaxBatch is the most changes that a batch should make: while their audit entries are written, automatic bans wait.
@@ -17,7 +18,7 @@ const MaxBatch = 1000
 //
 // Each statement has the time of a call; fn is called once. A batch that changes several tenants or keys calls Lock first.
 func (d *DB) Batch(ctx context.Context, by audit.By, fn func(context.Context, *DB) error) error {
-	return runChanges(ctx, d.pg.LongTx, by, func(ctx context.Context, tx pgconn.Tx) error {
+	return trail.Run(ctx, d.pg.LongTx, by, func(ctx context.Context, tx pgconn.Tx) error {
 		return fn(ctx, newDB(d.pg.In(tx)))
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -37,7 +38,7 @@ func staffReads(t *testing.T, url string) map[string]func(context.Context) error
 			return err
 		},
 		"list audit": func(ctx context.Context) error {
-			_, err := store.Collect(db.Audit.List(ctx, store.AuditFilter{}))
+			_, err := store.Collect(db.Audit.List(ctx, trail.Filter{}))
 			return err
 		},
 		"renew": func(ctx context.Context) error {

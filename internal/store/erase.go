@@ -10,6 +10,7 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/store/tenants"
+	"petstore.example/internal/store/trail"
 )
 
 // Erasure is what was done to erase a tenant.
@@ -52,7 +53,7 @@ type eraseRecord struct {
 // continued. A dry run returns what would be removed, and a Number only if the tenant was erased before.
 func (d TenantData) Erase(ctx context.Context, by audit.By, name string, removing func(rows int)) (e Erasure, err error) {
 	defer pgconn.Wrap(&err, "erase tenant")
-	err = runChanges(ctx, d.db.LongTx, by, func(ctx context.Context, tx pgconn.Tx) error {
+	err = trail.Run(ctx, d.db.LongTx, by, func(ctx context.Context, tx pgconn.Tx) error {
 		t, err := tenants.LockAny(ctx, tx, name, d.db.JustNow())
 		if err != nil {
 			return err
@@ -111,9 +112,9 @@ func (e *Erasure) begin(ctx context.Context, db *pgconn.DB, tx pgconn.Tx, by aud
 		return err
 	}
 	e.Lines = int64(lines)
-	return writeAudit(tx, by, auditEntry{
-		action: "tenant.erase", tenantID: t.ID, subject: audit.TenantSubject(t.ID), before: recordTenant(t, t),
-		after: eraseRecord{e.ErasedAt, e.Removed, e.Stay, e.Lines, []string{"name", "email", "contact", "notes"}},
+	return trail.Write(tx, by, trail.Entry{
+		Action: "tenant.erase", TenantID: t.ID, Subject: audit.TenantSubject(t.ID), Before: recordTenant(t, t),
+		After: eraseRecord{e.ErasedAt, e.Removed, e.Stay, e.Lines, []string{"name", "email", "contact", "notes"}},
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/store/tenants"
+	"petstore.example/internal/store/trail"
 	"petstore.example/internal/usage/events"
 )
 
@@ -57,7 +58,7 @@ const eventPage = 2000
 // It returns plans.ErrTenantNotFound, ErrReceiverBusy, ErrReceiverFormat or a ByDayError, and the errors of the sink as they are.
 func (d Events) Send(ctx context.Context, by audit.By, q EventQuery, sink EventSink) (err error) {
 	defer pgconn.Wrap(&err, "hand on usage")
-	err = runChanges(ctx, d.db.LongTx, by, func(ctx context.Context, tx pgconn.Tx) error {
+	err = trail.Run(ctx, d.db.LongTx, by, func(ctx context.Context, tx pgconn.Tx) error {
 		r, err := newEventRun(ctx, tx, q)
 		if err != nil {
 			return err
@@ -69,9 +70,9 @@ func (d Events) Send(ctx context.Context, by audit.By, q EventQuery, sink EventS
 			return err
 		}
 		if q.Receiver == "" || r.sent.Events == 0 {
-			return errDryRun
+			return trail.ErrDryRun
 		}
-		return writeAudit(tx, by, auditEntry{action: "usage.events", subject: "receiver:" + q.Receiver, after: r.sent})
+		return trail.Write(tx, by, trail.Entry{Action: "usage.events", Subject: "receiver:" + q.Receiver, After: r.sent})
 	})
 	return err
 }
@@ -92,7 +93,7 @@ type eventRun struct {
 	tx     pgconn.Tx
 	query  EventQuery
 	source uuid.UUID
-	// tenantID is 0 for all tenants.
+	// TenantID is 0 for all tenants.
 	tenantID int64
 	// begins is the first hour that is the receiver's; zero if there is none.
 	begins time.Time

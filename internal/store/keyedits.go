@@ -8,6 +8,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/trail"
 )
 
 // Edit implements keys.ServiceStore.
@@ -20,7 +21,7 @@ func (d Keys) edit(
 	checkExpiry func(ctx context.Context, tx pgconn.Tx, before, after keys.Key, now time.Time) error,
 ) (before, after keys.Key, err error) {
 	defer pgconn.Wrap(&err, "edit key")
-	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		if before, err = lockKey(ctx, tx, id); err != nil {
 			return err
 		}
@@ -48,9 +49,9 @@ func updateKey(ctx context.Context, tx pgconn.Tx, by audit.By, before, after key
 	if err != nil {
 		return err
 	}
-	return writeAudit(tx, by, auditEntry{
-		action: "key.edit", tenantID: before.TenantID, subject: after.ID,
-		before: recordKey(before, before), after: recordKey(before, after), hidden: hiddenOfKey(before, after),
+	return trail.Write(tx, by, trail.Entry{
+		Action: "key.edit", TenantID: before.TenantID, Subject: after.ID,
+		Before: recordKey(before, before), After: recordKey(before, after), Hidden: hiddenOfKey(before, after),
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/store/tenants"
+	"petstore.example/internal/store/trail"
 )
 
 // Keys stores API keys. Of a key it knows only the digest.
@@ -68,7 +69,7 @@ func (d Keys) Create(ctx context.Context, by audit.By, k keys.Key, digest keys.D
 	if err := keys.CheckText(k.Name); err != nil {
 		return keys.Key{}, fmt.Errorf("name: %w", err)
 	}
-	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		// The lock lets one issue at a time count the tenant's keys.
 		tenant, err := tenants.Lock(ctx, tx, k.TenantName, sql.NullTime{})
 		if err != nil {
@@ -78,8 +79,8 @@ func (d Keys) Create(ctx context.Context, by audit.By, k keys.Key, digest keys.D
 		if created, err = insertKey(ctx, tx, k, digest); err != nil {
 			return err
 		}
-		return writeAudit(tx, by, auditEntry{
-			action: "key.issue", tenantID: tenant.ID, subject: k.ID, after: recordKey(keys.Key{}, created),
+		return trail.Write(tx, by, trail.Entry{
+			Action: "key.issue", TenantID: tenant.ID, Subject: k.ID, After: recordKey(keys.Key{}, created),
 		})
 	})
 	return created, err
@@ -152,7 +153,7 @@ func (d Keys) IDs(ctx context.Context, prefix string, limit int) (_ []string, er
 // Revoke implements keys.ServiceStore.
 func (d Keys) Revoke(ctx context.Context, by audit.By, id string, now time.Time) (after keys.Key, err error) {
 	defer pgconn.Wrap(&err, "revoke key")
-	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, err := lockKey(ctx, tx, id)
 		if err != nil {
 			return err
@@ -166,9 +167,9 @@ func (d Keys) Revoke(ctx context.Context, by audit.By, id string, now time.Time)
 		if after, err = getKey(ctx, tx, `k.id = $1`, id); err != nil {
 			return err
 		}
-		return writeAudit(tx, by, auditEntry{
-			action: "key.revoke", tenantID: before.TenantID, subject: id,
-			before: recordKey(before, before), after: recordKey(before, after),
+		return trail.Write(tx, by, trail.Entry{
+			Action: "key.revoke", TenantID: before.TenantID, Subject: id,
+			Before: recordKey(before, before), After: recordKey(before, after),
 		})
 	})
 	return after, err

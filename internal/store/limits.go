@@ -8,6 +8,7 @@ import (
 	"petstore.example/internal/store/counters"
 	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/store/tenants"
+	"petstore.example/internal/store/trail"
 )
 
 // Limits stores what tenants have used of their limits.
@@ -31,7 +32,7 @@ type resetRecord struct {
 // tables may. It returns plans.ErrTenantNotFound.
 func (d Limits) Reset(ctx context.Context, by audit.By, tenant string) (done LimitsReset, err error) {
 	defer pgconn.Wrap(&err, "reset limits")
-	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		t, err := tenants.Lock(ctx, tx, tenant, sql.NullTime{})
 		if err != nil {
 			return err
@@ -41,8 +42,8 @@ func (d Limits) Reset(ctx context.Context, by audit.By, tenant string) (done Lim
 			return err
 		}
 		done = LimitsReset{Tenant: t.Name, DayUsed: dayUsed, InMemory: inMemory}
-		return writeAudit(tx, by, auditEntry{
-			action: "limits.reset", tenantID: t.ID, subject: audit.TenantSubject(t.ID), after: resetRecord{dayUsed},
+		return trail.Write(tx, by, trail.Entry{
+			Action: "limits.reset", TenantID: t.ID, Subject: audit.TenantSubject(t.ID), After: resetRecord{dayUsed},
 		})
 	})
 	return done, err

@@ -17,6 +17,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
@@ -194,21 +195,21 @@ func checkBanLists(t *testing.T, db *store.DB, now time.Time) {
 
 func checkAuditLists(t *testing.T, db *store.DB) {
 	t.Helper()
-	all := collected(t, db.Audit.List(t.Context(), store.AuditFilter{}))
+	all := collected(t, db.Audit.List(t.Context(), trail.Filter{}))
 	from, to := all[150].At, all[50].At
 	between := func(e audit.Entry) bool { return !e.At.Before(from) && e.At.Before(to) }
 	for name, test := range map[string]struct {
-		filter store.AuditFilter
+		filter trail.Filter
 		wanted func(audit.Entry) bool
 	}{
-		"all entries":    {store.AuditFilter{Login: all[0].Login}, func(audit.Entry) bool { return true }},
-		"of a tenant":    {store.AuditFilter{Tenant: "7"}, func(e audit.Entry) bool { return e.TenantID == 7 }},
-		"of subjects":    {store.AuditFilter{Subjects: []string{"tenant:7", "tenant:8"}}, func(e audit.Entry) bool { return e.TenantID == 7 || e.TenantID == 8 }},
-		"by ann":         {store.AuditFilter{Actor: "ann"}, func(e audit.Entry) bool { return e.ClaimedActor == "ann" }},
-		"of an action":   {store.AuditFilter{Action: "plan.void"}, func(e audit.Entry) bool { return e.Action == "plan.void" }},
-		"of a noun":      {store.AuditFilter{Action: "plan"}, func(e audit.Entry) bool { return strings.HasPrefix(e.Action, "plan.") }},
-		"between":        {store.AuditFilter{Since: from, Until: to}, between},
-		"by ann between": {store.AuditFilter{Actor: "ann", Since: from, Until: to}, func(e audit.Entry) bool { return e.ClaimedActor == "ann" && between(e) }},
+		"all entries":    {trail.Filter{Login: all[0].Login}, func(audit.Entry) bool { return true }},
+		"of a tenant":    {trail.Filter{Tenant: "7"}, func(e audit.Entry) bool { return e.TenantID == 7 }},
+		"of subjects":    {trail.Filter{Subjects: []string{"tenant:7", "tenant:8"}}, func(e audit.Entry) bool { return e.TenantID == 7 || e.TenantID == 8 }},
+		"by ann":         {trail.Filter{Actor: "ann"}, func(e audit.Entry) bool { return e.ClaimedActor == "ann" }},
+		"of an action":   {trail.Filter{Action: "plan.void"}, func(e audit.Entry) bool { return e.Action == "plan.void" }},
+		"of a noun":      {trail.Filter{Action: "plan"}, func(e audit.Entry) bool { return strings.HasPrefix(e.Action, "plan.") }},
+		"between":        {trail.Filter{Since: from, Until: to}, between},
+		"by ann between": {trail.Filter{Actor: "ann", Since: from, Until: to}, func(e audit.Entry) bool { return e.ClaimedActor == "ann" && between(e) }},
 	} {
 		checkList(t, name, all, test.wanted, func(after string, limit int) iter.Seq2[audit.Entry, error] {
 			f := test.filter
@@ -231,10 +232,10 @@ func TestListsOfTheUnknown(t *testing.T) {
 	}
 	for want, err := range map[error]error{
 		plans.ErrPlanNotFound:   errorOf(store.Collect(o.Tenants.List(t.Context(), store.TenantFilter{Plan: "gold"}))),
-		plans.ErrTenantNotFound: errorOf(store.Collect(o.Audit.List(t.Context(), store.AuditFilter{Tenant: "nobody"}))),
+		plans.ErrTenantNotFound: errorOf(store.Collect(o.Audit.List(t.Context(), trail.Filter{Tenant: "nobody"}))),
 		keys.ErrKeyNotFound:     errorOf(store.Collect(o.Keys.List(t.Context(), store.KeyFilter{After: "key_x"}, noon))),
 		keys.ErrBanNotFound:     errorOf(store.Collect(o.Bans.List(t.Context(), store.BanFilter{After: 7}, noon))),
-		store.ErrEntryNotFound:  errorOf(store.Collect(o.Audit.List(t.Context(), store.AuditFilter{After: 7777}))),
+		trail.ErrEntryNotFound:  errorOf(store.Collect(o.Audit.List(t.Context(), trail.Filter{After: 7777}))),
 	} {
 		assert.ErrorIs(t, err, want)
 	}
@@ -259,14 +260,14 @@ func TestListToASlowReader(t *testing.T) {
 	assert.Equal(t, rows, 60, "tenants")
 	// One that is broken off leaves its connection free, and so does one whose context ends.
 	for range 4 {
-		for _, err := range db.Audit.List(t.Context(), store.AuditFilter{}) {
+		for _, err := range db.Audit.List(t.Context(), trail.Filter{}) {
 			assert.NoError(t, err)
 			break
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var failed error
-	for _, err := range db.Audit.List(ctx, store.AuditFilter{}) {
+	for _, err := range db.Audit.List(ctx, trail.Filter{}) {
 		cancel()
 		failed = err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/trail"
 	"petstore.example/internal/usage/closing"
 )
 
@@ -43,7 +44,7 @@ func (d Months) close(ctx context.Context, by audit.By, month time.Time, without
 		return Month{Month: month, Without: without, Format: closing.Format, Sums: sums}, err
 	}
 	var sealed Month
-	err := change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+	err := trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		m, err := getMonth(ctx, tx, month, `for update`)
 		if err != nil {
 			return err
@@ -60,7 +61,7 @@ func (d Months) close(ctx context.Context, by audit.By, month time.Time, without
 // begin closes the month to changes. In a dry run it only tries whether that is allowed.
 func (d Months) begin(ctx context.Context, by audit.By, month time.Time, without []string) error {
 	for tries := beginTries; ; tries-- {
-		err := change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+		err := trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 			if _, err := tx.Exec(ctx, beginTimeout); err != nil {
 				return err
 			}
@@ -129,7 +130,7 @@ func (d Months) seal(ctx context.Context, tx pgconn.Tx, by audit.By, month time.
 	if err != nil {
 		return Month{}, err
 	}
-	return m, writeAudit(tx, by, auditEntry{action: "usage.close", subject: "month:" + monthName(month), after: recordMonth(m)})
+	return m, trail.Write(tx, by, trail.Entry{Action: "usage.close", Subject: "month:" + monthName(month), After: recordMonth(m)})
 }
 
 // sealLines computes the lines of a month, and hands their forms to write in batches, with how many came before.

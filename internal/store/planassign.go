@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/store/tenants"
+	"petstore.example/internal/store/trail"
 )
 
 // Timelines changes the assignments of tenants, and lists what is to come.
@@ -55,7 +56,7 @@ func (c PlanChange) At(at time.Time) *plans.Period { return periodAt(c.Periods, 
 // ErrQuotaFixed, ErrThenQuota, ErrQuota, ErrInPast, ErrNoTime, ErrAssignmentBegins or a plans.ConflictError.
 func (d Timelines) Assign(ctx context.Context, by audit.By, n NewAssignment) (done PlanChange, err error) {
 	defer pgconn.Wrap(&err, "assign plan")
-	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		line, err := d.beginPlanChange(ctx, tx, n.Tenant, &done)
 		if err != nil {
 			return err
@@ -210,7 +211,7 @@ type removedRecord struct {
 
 // recordRemoved returns the record of an assignment that was removed from the timeline.
 func recordRemoved(a plans.Assignment, line plans.Timeline) *removedRecord {
-	r := &removedRecord{Kind: a.Kind, Plan: a.Plan, Until: timeOrNil(a.Until), Then: a.Then, Lasts: a.Ends}
+	r := &removedRecord{Kind: a.Kind, Plan: a.Plan, Until: trail.TimeOrNil(a.Until), Then: a.Then, Lasts: a.Ends}
 	if a.Named != (plans.Quota{}) {
 		r.PerMinute, r.PerDay = a.Named.PerMinute, a.Named.PerDay
 	} else if a.Own != nil {
@@ -224,24 +225,24 @@ func recordRemoved(a plans.Assignment, line plans.Timeline) *removedRecord {
 
 // writePlanAudit writes the entry of a change: what is in force from the beginning of the assignment on, before and after it.
 func writePlanAudit(tx pgconn.Tx, by audit.By, action string, c PlanChange) error {
-	e := auditEntry{action: action, tenantID: c.Tenant.ID, subject: audit.TenantSubject(c.Tenant.ID)}
+	e := trail.Entry{Action: action, TenantID: c.Tenant.ID, Subject: audit.TenantSubject(c.Tenant.ID)}
 	a := c.Assignment
 	if c.Was != nil {
 		before := recordPeriod(*c.Was)
 		before.Removed = c.removed
-		e.before = before
+		e.Before = before
 	}
 	if p := c.At(a.From); p != nil {
 		after := recordPeriod(*p)
-		after.From, after.Until, after.Then, after.Within = a.From, timeOrNil(a.Until), a.Then, c.within
-		e.after = after
+		after.From, after.Until, after.Then, after.Within = a.From, trail.TimeOrNil(a.Until), a.Then, c.within
+		e.After = after
 	}
-	return writeAudit(tx, by, e)
+	return trail.Write(tx, by, e)
 }
 
 func recordPeriod(p plans.Period) assignmentRecord {
 	return assignmentRecord{
 		Assignment: p.Assignment, Plan: p.Plan, PerMinute: p.Quota.PerMinute, PerDay: p.Quota.PerDay, From: p.From.UTC(),
-		VoidedAt: timeOrNil(p.VoidedAt), VoidReason: p.VoidReason,
+		VoidedAt: trail.TimeOrNil(p.VoidedAt), VoidReason: p.VoidReason,
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/trail"
 )
 
 // EditedPlan is a plan after a change of the price list.
@@ -41,7 +42,7 @@ func (d Plans) Create(ctx context.Context, by audit.By, n NewPlan) (done EditedP
 	if err != nil {
 		return EditedPlan{}, err
 	}
-	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		now, err := pgconn.Instant(ctx, d.db, tx, time.Time{})
 		if err != nil {
 			return err
@@ -67,7 +68,7 @@ func (d Plans) Create(ctx context.Context, by audit.By, n NewPlan) (done EditedP
 			return err
 		}
 		done = EditedPlan{Plan: plan, Changed: true, Version: &version}
-		return writeAudit(tx, by, auditEntry{action: "plan.create", subject: PlanSubject(n.Name), after: recordPlan(plan, version)})
+		return trail.Write(tx, by, trail.Entry{Action: "plan.create", Subject: PlanSubject(n.Name), After: recordPlan(plan, version)})
 	})
 	return done, err
 }
@@ -196,7 +197,7 @@ func (d Plans) changePlan(
 	ctx context.Context, by audit.By, action, name string, fn func(context.Context, pgconn.Tx, plans.Plan, plans.Version, *EditedPlan) error,
 ) (done EditedPlan, err error) {
 	defer pgconn.Wrap(&err, action)
-	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, last, err := lockPlan(ctx, d.db, tx, name)
 		if err != nil {
 			return err
@@ -210,8 +211,8 @@ func (d Plans) changePlan(
 			return err
 		}
 		done.Plan = after
-		return writeAudit(tx, by, auditEntry{
-			action: action, subject: PlanSubject(name), before: recordPlan(before, last), after: recordPlan(after, newest),
+		return trail.Write(tx, by, trail.Entry{
+			Action: action, Subject: PlanSubject(name), Before: recordPlan(before, last), After: recordPlan(after, newest),
 		})
 	})
 	return done, err

@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/store/tenants"
+	"petstore.example/internal/store/trail"
 )
 
 // Grandfathered is a tenant that follows an earlier generation of its plan than the latest.
@@ -59,7 +60,7 @@ func readGrandfathered(ctx context.Context, q pgconn.Queryer, plan string, tenan
 // may be MaxMoved of them. It returns plans.ErrPlanNotFound or ErrPlanRetired.
 func (d Plans) Move(ctx context.Context, by audit.By, plan string, tenants []int64) (moved []plans.Tenant, err error) {
 	defer pgconn.Wrap(&err, "move tenants")
-	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		moved = nil
 		if _, err := tx.Exec(ctx, `select from tenants where id = any($1) order by id for no key update`, pq.Array(tenants)); err != nil {
 			return err
@@ -84,8 +85,8 @@ func (d Plans) Move(ctx context.Context, by audit.By, plan string, tenants []int
 			before, moved = append(before, g.Tenant), append(moved, after)
 		}
 		for i, after := range moved {
-			err := writeAudit(tx, by, auditEntry{
-				action: "plan.move", tenantID: after.ID, subject: audit.TenantSubject(after.ID), before: recordMove(before[i]), after: recordMove(after),
+			err := trail.Write(tx, by, trail.Entry{
+				Action: "plan.move", TenantID: after.ID, Subject: audit.TenantSubject(after.ID), Before: recordMove(before[i]), After: recordMove(after),
 			})
 			if err != nil {
 				return err

@@ -8,6 +8,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/trail"
 )
 
 type versionRow struct {
@@ -93,7 +94,7 @@ type planRecord struct {
 
 func recordPlan(p plans.Plan, v plans.Version) planRecord {
 	r := planRecord{
-		Title: p.Title, Price: p.Price, RetiresAt: timeOrNil(p.RetiresAt), Version: v.Number, Generation: v.Generation, From: v.From.UTC(),
+		Title: p.Title, Price: p.Price, RetiresAt: trail.TimeOrNil(p.RetiresAt), Version: v.Number, Generation: v.Generation, From: v.From.UTC(),
 	}
 	if v.Quota != nil {
 		r.PerMinute, r.PerDay = v.Quota.PerMinute, v.Quota.PerDay

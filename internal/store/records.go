@@ -5,6 +5,7 @@ import (
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/store/trail"
 )
 
 // The records are what an audit entry holds of a subject. An entry is never changed, so it holds nothing that may have to be
@@ -47,32 +48,32 @@ type (
 // recordTenant returns the record of a tenant.
 func recordTenant(before, after plans.Tenant) tenantRecord {
 	return tenantRecord{
-		Plan: after.Plan, PerMinute: after.Quota.PerMinute, PerDay: after.Quota.PerDay, SuspendedAt: timeOrNil(after.SuspendedAt),
-		BillingRef: after.BillingRef, Redacted: names(hiddenOfTenant(before, after)),
+		Plan: after.Plan, PerMinute: after.Quota.PerMinute, PerDay: after.Quota.PerDay, SuspendedAt: trail.TimeOrNil(after.SuspendedAt),
+		BillingRef: after.BillingRef, Redacted: trail.Names(hiddenOfTenant(before, after)),
 	}
 }
 
 func recordKey(before, after keys.Key) keyRecord {
 	return keyRecord{
-		after.ID, after.Environment, after.Last4, after.PerMinute, after.CreatedAt.UTC(), timeOrNil(after.ExpiresAt),
-		timeOrNil(after.RevokedAt), names(hiddenOfKey(before, after)),
+		after.ID, after.Environment, after.Last4, after.PerMinute, after.CreatedAt.UTC(), trail.TimeOrNil(after.ExpiresAt),
+		trail.TimeOrNil(after.RevokedAt), trail.Names(hiddenOfKey(before, after)),
 	}
 }
 
 func recordBan(before, after keys.Ban) banRecord {
 	return banRecord{
-		after.KeyID, after.Source, after.StartsAt.UTC(), after.EndsAt.UTC(), timeOrNil(after.LiftedAt),
-		names(changedOf(hiddenMember{Name: "reason", Before: before.Reason, After: after.Reason})),
+		after.KeyID, after.Source, after.StartsAt.UTC(), after.EndsAt.UTC(), trail.TimeOrNil(after.LiftedAt),
+		trail.Names(trail.ChangedOf(trail.Member{Name: "reason", Before: before.Reason, After: after.Reason})),
 	}
 }
 
-func hiddenOfTenant(before, after plans.Tenant) []hiddenMember {
-	return changedOf(
-		hiddenMember{Name: "name", Before: before.Name, After: after.Name}, hiddenMember{Name: "email", Before: before.Email, After: after.Email},
-		hiddenMember{Name: "contact", Before: before.Contact, After: after.Contact}, hiddenMember{Name: "notes", Before: before.Notes, After: after.Notes},
+func hiddenOfTenant(before, after plans.Tenant) []trail.Member {
+	return trail.ChangedOf(
+		trail.Member{Name: "name", Before: before.Name, After: after.Name}, trail.Member{Name: "email", Before: before.Email, After: after.Email},
+		trail.Member{Name: "contact", Before: before.Contact, After: after.Contact}, trail.Member{Name: "notes", Before: before.Notes, After: after.Notes},
 	)
 }
 
-func hiddenOfKey(before, after keys.Key) []hiddenMember {
-	return changedOf(hiddenMember{Name: "name", Before: before.Name, After: after.Name})
+func hiddenOfKey(before, after keys.Key) []trail.Member {
+	return trail.ChangedOf(trail.Member{Name: "name", Before: before.Name, After: after.Name})
 }

@@ -9,6 +9,7 @@ import (
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/trail"
 )
 
 // Retention has how long each kind of rows is kept, and deletes expired rows.
@@ -89,7 +90,7 @@ type ruleRecord struct {
 // Set changes how long a kind is kept. Only the owner of the tables may. It returns ErrNoRetention or ErrRetentionTooShort.
 func (d Retention) Set(ctx context.Context, by audit.By, kind string, keep time.Duration) (after RetentionRule, err error) {
 	defer pgconn.Wrap(&err, "set retention")
-	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		var before ruleRow
 		err := tx.Get(ctx, &before, ruleQuery+` where r.kind = $1 for update of r`, kind)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -110,8 +111,8 @@ func (d Retention) Set(ctx context.Context, by audit.By, kind string, keep time.
 		if was == after.Keep {
 			return nil
 		}
-		return writeAudit(tx, by, auditEntry{
-			action: "retention.set", subject: "retention:" + kind, before: ruleRecord{was.String()}, after: ruleRecord{after.Keep.String()},
+		return trail.Write(tx, by, trail.Entry{
+			Action: "retention.set", Subject: "retention:" + kind, Before: ruleRecord{was.String()}, After: ruleRecord{after.Keep.String()},
 		})
 	})
 	return after, err

@@ -11,6 +11,7 @@ import (
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/trail"
 )
 
 // ErrAuditBusy: others read or write the audit trail for longer than a moment, so nothing of it can be removed.
@@ -46,7 +47,7 @@ type removedAuditRecord struct {
 // trail for longer than a moment.
 func (d Retention) RemoveAudit(ctx context.Context, by audit.By) (done RemovedAudit, err error) {
 	defer pgconn.Wrap(&err, "remove old entries of the audit trail")
-	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		done = RemovedAudit{}
 		var ends []time.Time
 		err := tx.Select(ctx, &ends, `
@@ -62,12 +63,12 @@ func (d Retention) RemoveAudit(ctx context.Context, by audit.By) (done RemovedAu
 		if err != nil || done.Entries == 0 {
 			return err
 		}
-		begin, err := beginningOf(ctx, tx)
+		begin, err := trail.BeginningOf(ctx, tx)
 		if err != nil {
 			return err
 		}
 		done.Begin, done.At = begin, ends[len(ends)-1].UTC()
-		return writeAudit(tx, by, auditEntry{action: audit.ActionRemove, subject: "audit", after: removedAuditRecord{
+		return trail.Write(tx, by, trail.Entry{Action: audit.ActionRemove, Subject: "audit", After: removedAuditRecord{
 			audit.Removed{Number: begin.Number, Hash: hex.EncodeToString(begin.Hash[:])}, done.Entries, done.At,
 		}})
 	})

@@ -7,6 +7,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/trail"
 )
 
 // Rotate implements keys.ServiceStore.
@@ -14,7 +15,7 @@ func (d Keys) Rotate(
 	ctx context.Context, by audit.By, id string, now, until time.Time, next keys.Replacement,
 ) (old, issued keys.Key, err error) {
 	defer pgconn.Wrap(&err, "rotate key")
-	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, err := lockForRotation(ctx, tx, id, now)
 		if err != nil {
 			return err
@@ -78,9 +79,9 @@ func carryBan(ctx context.Context, tx pgconn.Tx, old, issued keys.Key, now time.
 
 // auditRotation writes an entry about the old key, which names the new one, one about the new key, and one about its ban, if it has one.
 func auditRotation(tx pgconn.Tx, by audit.By, before, old, issued keys.Key, carried *keys.Ban) error {
-	err := writeAudit(tx, by, auditEntry{
-		action: "key.rotate", tenantID: old.TenantID, subject: old.ID, before: recordKey(before, before),
-		after: struct {
+	err := trail.Write(tx, by, trail.Entry{
+		Action: "key.rotate", TenantID: old.TenantID, Subject: old.ID, Before: recordKey(before, before),
+		After: struct {
 			keyRecord
 			ReplacedBy string `json:"replaced_by"`
 		}{recordKey(before, old), issued.ID},
@@ -88,13 +89,13 @@ func auditRotation(tx pgconn.Tx, by audit.By, before, old, issued keys.Key, carr
 	if err != nil {
 		return err
 	}
-	err = writeAudit(tx, by, auditEntry{
-		action: "key.issue", tenantID: issued.TenantID, subject: issued.ID, after: recordKey(keys.Key{}, issued),
+	err = trail.Write(tx, by, trail.Entry{
+		Action: "key.issue", TenantID: issued.TenantID, Subject: issued.ID, After: recordKey(keys.Key{}, issued),
 	})
 	if err != nil || carried == nil {
 		return err
 	}
-	return writeAudit(tx, by, auditEntry{
-		action: "ban.place", tenantID: issued.TenantID, subject: issued.ID, after: recordBan(keys.Ban{}, *carried),
+	return trail.Write(tx, by, trail.Entry{
+		Action: "ban.place", TenantID: issued.TenantID, Subject: issued.ID, After: recordBan(keys.Ban{}, *carried),
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
 )
 
@@ -34,7 +35,7 @@ func TestRotateKey(t *testing.T) {
 		found, err := o.service().Identify(t.Context(), text)
 		assert.Result(t, found, err, want, "found")
 	}
-	entries, err := store.Collect(o.Audit.List(t.Context(), store.AuditFilter{Limit: 2}))
+	entries, err := store.Collect(o.Audit.List(t.Context(), trail.Filter{Limit: 2}))
 	if err != nil || len(entries) != 2 || entries[0].Action != "key.issue" || entries[0].Subject != issued.ID ||
 		entries[1].Action != "key.rotate" || entries[1].Subject != old.ID || entries[1].Reason != jo.Reason {
 		t.Errorf("remembered %+v, %v", entries, err)

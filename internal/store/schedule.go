@@ -13,6 +13,7 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/store/tenants"
+	"petstore.example/internal/store/trail"
 )
 
 // Coming is a change of a tenant's plan or of its numbers that is known beforehand: what is in force from then on.
@@ -76,7 +77,7 @@ func (d Timelines) Schedule(ctx context.Context, tenant string, after int64, lim
 // plans.ErrAssignmentNotFound, ErrAssignmentBegun or ErrAssignmentBegins.
 func (d Timelines) Unschedule(ctx context.Context, by audit.By, id int64) (done PlanChange, err error) {
 	defer pgconn.Wrap(&err, "unschedule")
-	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		tenant, err := tenantOfAssignment(ctx, tx, id)
 		if err != nil {
 			return err
@@ -134,7 +135,7 @@ func (d Timelines) Void(ctx context.Context, by audit.By, id int64, undo bool) (
 // setVoid marks an assignment as void for a reason, or removes the mark if there is none.
 func (d Timelines) setVoid(ctx context.Context, by audit.By, id int64, reason string) (done Coming, err error) {
 	defer pgconn.Wrap(&err, "void an assignment")
-	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, err := readAssignment(ctx, tx, id)
 		if err != nil {
 			return err
@@ -162,9 +163,9 @@ func (d Timelines) setVoid(ctx context.Context, by audit.By, id int64, reason st
 		if done, err = readAssignment(ctx, tx, id); err != nil {
 			return err
 		}
-		return writeAudit(tx, by, auditEntry{
-			action: action, tenantID: done.tenantID, subject: audit.TenantSubject(done.tenantID),
-			before: recordPeriod(before.Period), after: recordPeriod(done.Period),
+		return trail.Write(tx, by, trail.Entry{
+			Action: action, TenantID: done.tenantID, Subject: audit.TenantSubject(done.tenantID),
+			Before: recordPeriod(before.Period), After: recordPeriod(done.Period),
 		})
 	})
 	return done, err

@@ -9,6 +9,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
@@ -85,7 +86,7 @@ func TestBoostsHaveTheNumbersOfBefore(t *testing.T) {
 	removed := o.assign(t, boost(2, 3, plans.Quota{PerDay: 50_000}))
 	_, err := o.Timelines.Unschedule(t.Context(), jo, removed.Assignment.ID)
 	assert.NoError(t, err)
-	entries, err := store.Collect(o.Audit.List(t.Context(), store.AuditFilter{Limit: 1}))
+	entries, err := store.Collect(o.Audit.List(t.Context(), trail.Filter{Limit: 1}))
 	if err == nil {
 		_, err = o.Undos.Do(t.Context(), jo, []int64{entries[0].Number}, noon)
 	}

@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/staff"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/trail"
 )
 
 // Staff manages the logins of persons. Postgres itself decides who may: a login that may make roles.
@@ -30,7 +31,7 @@ func (s Staff) Add(ctx context.Context, by audit.By, n NewLogin) (added staff.Lo
 	if err := staff.CheckName(n.Name); err != nil {
 		return added, err
 	}
-	err = change(ctx, s.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+	err = trail.Change(ctx, s.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		if err := checkMayManage(ctx, tx, n.Role.Group()); err != nil {
 			return err
 		}
@@ -51,7 +52,7 @@ func (s Staff) Add(ctx context.Context, by audit.By, n NewLogin) (added staff.Lo
 			return err
 		}
 		added = row.login()
-		return writeAudit(tx, by, auditEntry{action: "staff.add", subject: staff.Subject(n.Name), after: recordLogin(added, true)})
+		return trail.Write(tx, by, trail.Entry{Action: "staff.add", Subject: staff.Subject(n.Name), After: recordLogin(added, true)})
 	})
 	return added, err
 }
@@ -60,7 +61,7 @@ func (s Staff) Add(ctx context.Context, by audit.By, n NewLogin) (added staff.Lo
 // staff.LacksRightError.
 func (s Staff) Rotate(ctx context.Context, by audit.By, name, verifier string, expiresAt time.Time) (after staff.Login, err error) {
 	defer pgconn.Wrap(&err, "rotate the secret of login "+name)
-	err = change(ctx, s.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+	err = trail.Change(ctx, s.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, err := getManaged(ctx, tx, name)
 		if err != nil {
 			return err
@@ -73,8 +74,8 @@ func (s Staff) Rotate(ctx context.Context, by audit.By, name, verifier string, e
 			return err
 		}
 		after = row.login()
-		return writeAudit(tx, by, auditEntry{
-			action: "staff.rotate", subject: staff.Subject(name), before: recordLogin(before.login(), false), after: recordLogin(after, true),
+		return trail.Write(tx, by, trail.Entry{
+			Action: "staff.rotate", Subject: staff.Subject(name), Before: recordLogin(before.login(), false), After: recordLogin(after, true),
 		})
 	})
 	return after, err
@@ -84,7 +85,7 @@ func (s Staff) Rotate(ctx context.Context, by audit.By, name, verifier string, e
 // a staff.OwnsError, a staff.PrivilegedError or a staff.LacksRightError.
 func (s Staff) Remove(ctx context.Context, by audit.By, name string) (removed staff.Login, err error) {
 	defer pgconn.Wrap(&err, "remove login "+name)
-	err = change(ctx, s.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+	err = trail.Change(ctx, s.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, err := getManaged(ctx, tx, name)
 		if err != nil {
 			return err
@@ -99,7 +100,7 @@ func (s Staff) Remove(ctx context.Context, by audit.By, name string) (removed st
 			return err
 		}
 		removed = before.login()
-		return writeAudit(tx, by, auditEntry{action: "staff.remove", subject: staff.Subject(name), before: recordLogin(removed, false)})
+		return trail.Write(tx, by, trail.Entry{Action: "staff.remove", Subject: staff.Subject(name), Before: recordLogin(removed, false)})
 	})
 	return removed, err
 }
@@ -261,7 +262,7 @@ type loginRecord struct {
 }
 
 func recordLogin(l staff.Login, newSecret bool) loginRecord {
-	r := loginRecord{Roles: l.RoleNames(), ExpiresAt: timeOrNil(l.ExpiresAt)}
+	r := loginRecord{Roles: l.RoleNames(), ExpiresAt: trail.TimeOrNil(l.ExpiresAt)}
 	if newSecret {
 		r.Redacted = []string{"secret"}
 	}

@@ -9,6 +9,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
@@ -56,7 +57,7 @@ type remembered struct {
 
 func (o office) last(t *testing.T) remembered {
 	t.Helper()
-	entries, err := store.Collect(o.Audit.List(t.Context(), store.AuditFilter{Limit: 1}))
+	entries, err := store.Collect(o.Audit.List(t.Context(), trail.Filter{Limit: 1}))
 	if err != nil || len(entries) != 1 {
 		t.Fatalf("%d audit entries, error %v", len(entries), err)
 	}

@@ -8,6 +8,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/trail"
 )
 
 // NewBan is a ban that staff want to place.
@@ -33,7 +34,7 @@ func (d Bans) Place(ctx context.Context, by audit.By, n NewBan, now time.Time) (
 
 func (d Bans) place(ctx context.Context, by audit.By, ban keys.Ban, now time.Time) (placed keys.Ban, err error) {
 	defer pgconn.Wrap(&err, "place ban")
-	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		key, err := lockKey(ctx, tx, ban.KeyID)
 		if err != nil {
 			return err
@@ -49,16 +50,16 @@ func (d Bans) place(ctx context.Context, by audit.By, ban keys.Ban, now time.Tim
 		if placed, err = insertBan(ctx, tx, ban); err != nil {
 			return err
 		}
-		return writeAudit(tx, by, placedEntry(key, lifted, placed))
+		return trail.Write(tx, by, placedEntry(key, lifted, placed))
 	})
 	return placed, err
 }
 
 // placedEntry is the entry of a ban that was placed, in place of those that were lifted.
-func placedEntry(key keys.Key, lifted []keys.Ban, placed keys.Ban) auditEntry {
-	entry := auditEntry{action: "ban.place", tenantID: key.TenantID, subject: key.ID, after: recordBan(keys.Ban{}, placed)}
+func placedEntry(key keys.Key, lifted []keys.Ban, placed keys.Ban) trail.Entry {
+	entry := trail.Entry{Action: "ban.place", TenantID: key.TenantID, Subject: key.ID, After: recordBan(keys.Ban{}, placed)}
 	if len(lifted) > 0 {
-		entry.before, entry.after = recordBan(lifted[0], lifted[0]), recordBan(lifted[0], placed)
+		entry.Before, entry.After = recordBan(lifted[0], lifted[0]), recordBan(lifted[0], placed)
 	}
 	return entry
 }
@@ -83,7 +84,7 @@ func insertBan(ctx context.Context, tx pgconn.Tx, b keys.Ban) (keys.Ban, error) 
 // returns keys.ErrKeyNotFound or ErrBanNotFound.
 func (d Bans) Lift(ctx context.Context, by audit.By, keyID string, now time.Time) (lifted keys.Ban, err error) {
 	defer pgconn.Wrap(&err, "lift ban")
-	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		key, err := lockKey(ctx, tx, keyID)
 		if err != nil {
 			return err
@@ -97,9 +98,9 @@ func (d Bans) Lift(ctx context.Context, by audit.By, keyID string, now time.Time
 		}
 		lifted = before[0]
 		lifted.LiftedAt = now.UTC()
-		return writeAudit(tx, by, auditEntry{
-			action: "ban.lift", tenantID: key.TenantID, subject: keyID,
-			before: recordBan(before[0], before[0]), after: recordBan(before[0], lifted),
+		return trail.Write(tx, by, trail.Entry{
+			Action: "ban.lift", TenantID: key.TenantID, Subject: keyID,
+			Before: recordBan(before[0], before[0]), After: recordBan(before[0], lifted),
 		})
 	})
 	return lifted, err

@@ -10,6 +10,7 @@ import (
 
 	"petstore.example/internal/store/counters"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/trail"
 )
 
 // DB is the database, by what it keeps. It is safe for concurrent use.
@@ -21,7 +22,7 @@ type DB struct {
 	Catalogue
 	Billing
 	Operate
-	Audit    Audit
+	Audit    trail.Audit
 	Undos    Undos
 	Counters counters.Store
 	Cluster  counters.Terms
@@ -72,7 +73,7 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 func newDB(c *pgconn.DB) *DB {
 	return &DB{
 		pg: c, People: newPeople(c), Pricing: newPricing(c), Catalogue: newCatalogue(c), Billing: newBilling(c), Operate: newOperate(c),
-		Audit: newAudit(c), Undos: newUndos(c, peopleUndoers, planUndoers), Counters: counters.New(c), Cluster: counters.NewTerms(c),
+		Audit: trail.New(c), Undos: newUndos(c, peopleUndoers, planUndoers), Counters: counters.New(c), Cluster: counters.NewTerms(c),
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/store/tenants"
+	"petstore.example/internal/store/trail"
 )
 
 // TenantEdit is a change of a tenant's name and profile. What is nil stays; "" removes, but not the name.
@@ -19,7 +20,7 @@ type TenantEdit struct{ Name, BillingRef, Email, Contact, Notes *string }
 // and after have the same values.
 func (d Tenants) Edit(ctx context.Context, by audit.By, name string, e TenantEdit) (before, after plans.Tenant, err error) {
 	defer pgconn.Wrap(&err, "edit tenant")
-	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		if before, err = tenants.Lock(ctx, tx, name, d.db.JustNow()); err != nil {
 			return err
 		}
@@ -36,9 +37,9 @@ func (d Tenants) Edit(ctx context.Context, by audit.By, name string, e TenantEdi
 		if err := updateTenant(ctx, tx, after); err != nil {
 			return err
 		}
-		return writeAudit(tx, by, auditEntry{
-			action: "tenant.edit", tenantID: before.ID, subject: audit.TenantSubject(before.ID),
-			before: recordTenant(before, before), after: recordTenant(before, after), hidden: hiddenOfTenant(before, after),
+		return trail.Write(tx, by, trail.Entry{
+			Action: "tenant.edit", TenantID: before.ID, Subject: audit.TenantSubject(before.ID),
+			Before: recordTenant(before, before), After: recordTenant(before, after), Hidden: hiddenOfTenant(before, after),
 		})
 	})
 	return before, after, err

@@ -8,6 +8,7 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/store/tenants"
+	"petstore.example/internal/store/trail"
 )
 
 // Tenants stores tenants and the history of their plans.
@@ -37,7 +38,7 @@ func (d Tenants) Create(ctx context.Context, by audit.By, n NewTenant, at time.T
 		return plans.Tenant{}, err
 	}
 	var created plans.Tenant
-	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) (err error) {
+	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) (err error) {
 		if at, err = pgconn.Instant(ctx, d.db, tx, at); err != nil {
 			return err
 		}
@@ -52,9 +53,9 @@ func (d Tenants) Create(ctx context.Context, by audit.By, n NewTenant, at time.T
 			return err
 		}
 		after := recordTenant(plans.Tenant{}, created)
-		after.Until, after.Then = timeOrNil(first.Until), first.Then
-		return writeAudit(tx, by, auditEntry{
-			action: "tenant.create", tenantID: created.ID, subject: audit.TenantSubject(created.ID), after: after,
+		after.Until, after.Then = trail.TimeOrNil(first.Until), first.Then
+		return trail.Write(tx, by, trail.Entry{
+			Action: "tenant.create", TenantID: created.ID, Subject: audit.TenantSubject(created.ID), After: after,
 		})
 	})
 	return created, err
@@ -112,7 +113,7 @@ func (d Tenants) setSuspended(
 	ctx context.Context, by audit.By, action, name string, suspend bool, at time.Time,
 ) (after plans.Tenant, err error) {
 	defer pgconn.Wrap(&err, action)
-	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, err := tenants.Lock(ctx, tx, name, d.db.JustNow())
 		if err != nil {
 			return err
@@ -134,9 +135,9 @@ func (d Tenants) setSuspended(
 		if after, err = tenants.Get(ctx, tx, name, d.db.JustNow()); err != nil {
 			return err
 		}
-		return writeAudit(tx, by, auditEntry{
-			action: action, tenantID: before.ID, subject: audit.TenantSubject(before.ID),
-			before: recordTenant(before, before), after: recordTenant(before, after),
+		return trail.Write(tx, by, trail.Entry{
+			Action: action, TenantID: before.ID, Subject: audit.TenantSubject(before.ID),
+			Before: recordTenant(before, before), After: recordTenant(before, after),
 		})
 	})
 	return after, err

@@ -16,6 +16,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/store/tenants"
+	"petstore.example/internal/store/trail"
 )
 
 // UndoAge is for how long an entry can be taken back.
@@ -82,10 +83,10 @@ func newUndos(db *pgconn.DB, groups ...undoers) Undos {
 // entry may have the same subject, but for those of numbers. It returns ErrEntryNotFound, or an UndoError if one can't be taken back.
 func (d Undos) Do(ctx context.Context, by audit.By, numbers []int64, now time.Time) (done []Undone, err error) {
 	defer pgconn.Wrap(&err, "undo")
-	var made *changes
+	var made *trail.Changes
 	var undone []audit.Entry
-	err = runChanges(ctx, d.db.LongTx, by, func(ctx context.Context, tx pgconn.Tx) (err error) {
-		made = changesOf(tx)
+	err = trail.Run(ctx, d.db.LongTx, by, func(ctx context.Context, tx pgconn.Tx) (err error) {
+		made = trail.Of(tx)
 		in := Undos{d.db.In(tx), d.undoers}
 		step := undoStep{db: in.db, by: by, now: now}
 		if step.instant, err = pgconn.Instant(ctx, d.db, tx, time.Time{}); err != nil {
@@ -100,7 +101,7 @@ func (d Undos) Do(ctx context.Context, by audit.By, numbers []int64, now time.Ti
 			if err := d.undoers[e.Action](ctx, step); err != nil {
 				return undoError(e, err)
 			}
-			undone = append(undone, slices.Repeat([]audit.Entry{e}, len(made.made())-len(undone))...)
+			undone = append(undone, slices.Repeat([]audit.Entry{e}, len(made.Made())-len(undone))...)
 		}
 		// Again, for a change that came before all was locked.
 		return in.checkLatest(ctx, entries, numbers)
@@ -108,7 +109,7 @@ func (d Undos) Do(ctx context.Context, by audit.By, numbers []int64, now time.Ti
 	if err != nil {
 		return nil, err
 	}
-	for i, e := range made.made() {
+	for i, e := range made.Made() {
 		if by.DryRun {
 			e.Number = 0
 		}
@@ -127,12 +128,12 @@ func undoError(e audit.Entry, err error) error {
 // undoable returns the entries in the order of their numbers, with what they are about locked, if all of them can be taken back.
 func (d Undos) undoable(ctx context.Context, numbers []int64) ([]audit.Entry, error) {
 	type row struct {
-		auditRow
+		trail.Row
 		Old bool `db:"old"`
 	}
 	var rows []row
 	err := d.db.Select(ctx, &rows, `
-		select `+auditColumns+`, coalesce(t.name, '') as tenant_name, a.at < now() - interval '30 days' as old
+		select `+trail.Columns+`, coalesce(t.name, '') as tenant_name, a.at < now() - interval '30 days' as old
 		from role_audit_entries a left join tenants t on t.id = a.tenant_id and t.erased_at is null
 		where a.number = any($1) order by a.number`, pq.Array(numbers))
 	if err != nil {
@@ -140,7 +141,7 @@ func (d Undos) undoable(ctx context.Context, numbers []int64) ([]audit.Entry, er
 	}
 	entries := make([]audit.Entry, len(rows))
 	for i, r := range rows {
-		e := r.entry()
+		e := r.Entry()
 		entries[i] = e
 		event := audit.FindEvent(e.Action)
 		switch {
@@ -165,7 +166,7 @@ func (d Undos) undoable(ctx context.Context, numbers []int64) ([]audit.Entry, er
 
 // missing is the error for an entry that the login does not see: ErrEntryNotFound, or that it may not read the entry.
 func (d Undos) missing(ctx context.Context, number int64) error {
-	if err := checkEntry(ctx, d.db, number); err != nil {
+	if err := trail.CheckEntry(ctx, d.db, number); err != nil {
 		return err
 	}
 	var action string
@@ -229,7 +230,7 @@ func (d Undos) Latest(ctx context.Context) (numbers []int64, err error) {
 		  where a.login = session_user::text collate "default" and a.at >= now() - interval '30 days'
 		  order by u.number desc limit 1) last`)
 	if err == nil && len(numbers) == 0 {
-		err = ErrEntryNotFound
+		err = trail.ErrEntryNotFound
 	}
 	return numbers, err
 }
@@ -247,7 +248,7 @@ func records[T any](e audit.Entry) (before, after T, err error) {
 // former sets the redacted members that the change changed to their values before it.
 func (s undoStep) former(ctx context.Context, members map[string]**string) error {
 	for _, name := range s.entry.Redacted() {
-		hidden, err := readHidden(ctx, s.db, s.entry.Number)
+		hidden, err := trail.ReadHidden(ctx, s.db, s.entry.Number)
 		if err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
@@ -431,7 +432,7 @@ func TestFinalActions(t *testing.T) {
 		}
 	}
 	_, err := db.Undos.Do(t.Context(), jo, []int64{99_999}, time.Now())
-	assert.ErrorIs(t, err, store.ErrEntryNotFound, "an unknown entry")
+	assert.ErrorIs(t, err, trail.ErrEntryNotFound, "an unknown entry")
 }
 
 // TestUndoOfSQL: what somebody changed by SQL has an entry of a trigger, which does not say enough.

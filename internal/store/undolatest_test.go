@@ -11,6 +11,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
 )
 
@@ -61,7 +62,7 @@ func TestLatestIsWhole(t *testing.T) {
 	}
 	// What is older than 30 days is passed over.
 	o.exec(t, `alter table audit_entries disable trigger user; update audit_entries set at = at - interval '31 days'; alter table audit_entries enable trigger user`)
-	if numbers, err := o.Undos.Latest(t.Context()); !errors.Is(err, store.ErrEntryNotFound) {
+	if numbers, err := o.Undos.Latest(t.Context()); !errors.Is(err, trail.ErrEntryNotFound) {
 		t.Errorf("after 31 days: %v, error %v", numbers, err)
 	}
 }

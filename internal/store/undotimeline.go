@@ -7,6 +7,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/trail"
 )
 
 // undoAssignment makes the timeline from now on what it would be without what the change assigned, as plans.Timeline.TakeBack does.
@@ -19,7 +20,7 @@ func undoAssignment(ctx context.Context, s undoStep) error {
 		return errBySQL
 	}
 	d, ids := Timelines{s.db}, append([]int64{made.Assignment}, made.Within...)
-	return change(ctx, d.db, s.by, func(ctx context.Context, tx pgconn.Tx) error {
+	return trail.Change(ctx, d.db, s.by, func(ctx context.Context, tx pgconn.Tx) error {
 		var done PlanChange
 		line, err := d.beginPlanChange(ctx, tx, s.tenant(), &done)
 		if err != nil {
@@ -89,7 +90,7 @@ func undoUnschedule(ctx context.Context, s undoStep) error {
 
 // setEnd lets an assignment end by itself again, as plans.Timeline.SetEnd does.
 func (d Timelines) setEnd(ctx context.Context, s undoStep, id int64, until time.Time, then string) error {
-	return change(ctx, d.db, s.by, func(ctx context.Context, tx pgconn.Tx) error {
+	return trail.Change(ctx, d.db, s.by, func(ctx context.Context, tx pgconn.Tx) error {
 		var done PlanChange
 		line, err := d.beginPlanChange(ctx, tx, s.tenant(), &done)
 		if err != nil {

@@ -10,13 +10,14 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/store/tenants"
+	"petstore.example/internal/store/trail"
 )
 
 // Unrevoke brings a revoked key back. It returns keys.ErrKeyNotFound, ErrKeyNotRevoked, ErrTooManyKeys, or what a trigger decides by the
 // clock of Postgres and the login: ErrRevocationFinal or ErrRevokedByOther.
 func (d Keys) Unrevoke(ctx context.Context, by audit.By, id string, now time.Time) (after keys.Key, err error) {
 	defer pgconn.Wrap(&err, "unrevoke key")
-	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, err := lockKeyOfTenant(ctx, tx, id)
 		if err != nil {
 			return err
@@ -33,9 +34,9 @@ func (d Keys) Unrevoke(ctx context.Context, by audit.By, id string, now time.Tim
 		if after, err = getKey(ctx, tx, `k.id = $1`, id); err != nil {
 			return err
 		}
-		return writeAudit(tx, by, auditEntry{
-			action: "key.unrevoke", tenantID: before.TenantID, subject: id,
-			before: recordKey(before, before), after: recordKey(before, after),
+		return trail.Write(tx, by, trail.Entry{
+			Action: "key.unrevoke", TenantID: before.TenantID, Subject: id,
+			Before: recordKey(before, before), After: recordKey(before, after),
 		})
 	})
 	return after, err

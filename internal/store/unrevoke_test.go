@@ -8,6 +8,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
@@ -118,7 +119,7 @@ func TestUndoOfARotationKeepsTheMaximum(t *testing.T) {
 	}
 	_, _, _, err := s.Rotate(t.Context(), jo, issue().ID, keys.Rotation{})
 	assert.NoError(t, err)
-	entries, err := store.Collect(o.Audit.List(t.Context(), store.AuditFilter{Limit: 2}))
+	entries, err := store.Collect(o.Audit.List(t.Context(), trail.Filter{Limit: 2}))
 	if err != nil || len(entries) != 2 || entries[1].Action != "key.rotate" {
 		t.Fatalf("%+v, %v", entries, err)
 	}

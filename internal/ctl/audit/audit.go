@@ -14,7 +14,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
-	"petstore.example/internal/store"
+	"petstore.example/internal/store/trail"
 )
 
 // NewCmd returns the command audit.
@@ -131,7 +131,7 @@ func runShow(ctx context.Context, f *cmdutil.Factory, text string) error {
 		return err
 	}
 	e, hidden, err := db.Audit.Get(ctx, number)
-	if errors.Is(err, store.ErrEntryNotFound) {
+	if errors.Is(err, trail.ErrEntryNotFound) {
 		return notFound(number, "see: petstorectl audit list")
 	}
 	if err != nil {
@@ -154,7 +154,7 @@ func runShow(ctx context.Context, f *cmdutil.Factory, text string) error {
 }
 
 // compare returns the members before and after the change.
-func compare(e audit.Entry, hidden *store.HiddenValues) (all []member) {
+func compare(e audit.Entry, hidden *trail.HiddenValues) (all []member) {
 	before, after := cmdutil.AuditMembers(e.Before), cmdutil.AuditMembers(e.After)
 	names := maps.Clone(before)
 	maps.Copy(names, after)

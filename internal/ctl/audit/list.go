@@ -13,10 +13,11 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/trail"
 )
 
 // filterFlags adds the flags that select changes.
-func filterFlags(cmd *cobra.Command, f *cmdutil.Factory, a *store.AuditFilter, subject *string) {
+func filterFlags(cmd *cobra.Command, f *cmdutil.Factory, a *trail.Filter, subject *string) {
 	cmdutil.TenantFlag(cmd, f, &a.Tenant)
 	cmdutil.PastFlag(cmd, f, &a.Since, "since", "only changes made at `WHEN` or later, such as 7d")
 	cmdutil.PastFlag(cmd, f, &a.Until, "until", "only changes made before `WHEN`")
@@ -26,7 +27,7 @@ func filterFlags(cmd *cobra.Command, f *cmdutil.Factory, a *store.AuditFilter, s
 	textFlag(cmd, subject, "subject", "only changes to this `SUBJECT`: a key's ID, tenant:12")
 }
 
-func checkFilter(f *cmdutil.Factory, a *store.AuditFilter, subject string) error {
+func checkFilter(f *cmdutil.Factory, a *trail.Filter, subject string) error {
 	if subject != "" {
 		a.Subjects = []string{subject}
 	}
@@ -45,7 +46,7 @@ func textFlag(cmd *cobra.Command, value *string, name, usage string, completions
 
 func newCmdList(f *cmdutil.Factory) *cobra.Command {
 	var (
-		filter  store.AuditFilter
+		filter  trail.Filter
 		subject string
 	)
 	l := &cmdutil.List[audit.Entry]{
@@ -65,7 +66,7 @@ func newCmdList(f *cmdutil.Factory) *cobra.Command {
 		return View
 	}
 	l.Explain = func(ctx context.Context, err error) error {
-		if errors.Is(err, store.ErrEntryNotFound) {
+		if errors.Is(err, trail.ErrEntryNotFound) {
 			return notFound(filter.After, "begin again without --after")
 		}
 		return f.Explain(ctx, err, cmdutil.Subject{Tenant: filter.Tenant})

@@ -18,6 +18,7 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/trail"
 )
 
 // View shows what an undo changed: the entry that it took back, and its own.
@@ -175,9 +176,9 @@ func question(ctx context.Context, f *cmdutil.Factory, db *store.DB, undone []st
 func explain(cmd *cobra.Command, f *cmdutil.Factory, err error, named bool) error {
 	refused := (*store.UndoError)(nil)
 	switch {
-	case errors.Is(err, store.ErrEntryNotFound) && !named:
+	case errors.Is(err, trail.ErrEntryNotFound) && !named:
 		return &cmdutil.Error{Code: cmdutil.ExitNotFound, Message: "your login changed nothing within 30 days", Hint: "see: petstorectl audit list"}
-	case errors.Is(err, store.ErrEntryNotFound):
+	case errors.Is(err, trail.ErrEntryNotFound):
 		return &cmdutil.Error{Code: cmdutil.ExitNotFound, Message: strings.TrimPrefix(err.Error(), "undo: "), Hint: "see: petstorectl audit list"}
 	case !errors.As(err, &refused):
 		return err

@@ -10,6 +10,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/trail"
 	"petstore.example/internal/usage"
 )
 
@@ -62,7 +63,7 @@ func loadKey(ctx context.Context, db *store.DB, k keys.Key, now time.Time) (d *d
 	if d.TenantRefusal, err = db.FailedRequests.LatestRefusal(ctx, k.TenantID); err != nil {
 		return nil, err
 	}
-	d.changes, err = store.Collect(db.Audit.List(ctx, store.AuditFilter{
+	d.changes, err = store.Collect(db.Audit.List(ctx, trail.Filter{
 		Tenant: k.TenantName, Subjects: []string{k.ID, audit.TenantSubject(k.TenantID)}, Limit: cmdutil.MaxLimit,
 	}))
 	if err != nil {
@@ -141,7 +142,7 @@ func loadTenant(ctx context.Context, db *store.DB, t plans.Tenant, now time.Time
 	if d.failed, err = db.FailedRequests.OfTenant(ctx, t.ID, now.Add(-day), cmdutil.MaxLimit); err != nil {
 		return nil, err
 	}
-	if d.changes, err = store.Collect(db.Audit.List(ctx, store.AuditFilter{Tenant: t.Name, Limit: cmdutil.MaxLimit})); err != nil {
+	if d.changes, err = store.Collect(db.Audit.List(ctx, trail.Filter{Tenant: t.Name, Limit: cmdutil.MaxLimit})); err != nil {
 		return nil, err
 	}
 	bans, err := store.Collect(db.Bans.List(ctx, store.BanFilter{Tenant: t.Name, Past: true, Limit: cmdutil.MaxLimit}, now))

@@ -1,4 +1,4 @@
-package store
+package trail
 
 import (
 	"context"
@@ -17,11 +17,11 @@ import (
 // Audit reads the audit trail. Each change writes its entry in its own transaction.
 type Audit struct{ db *pgconn.DB }
 
-// newAudit returns that of a database.
-func newAudit(db *pgconn.DB) Audit { return Audit{db} }
+// New returns that of a database.
+func New(db *pgconn.DB) Audit { return Audit{db} }
 
-// AuditFilter selects audit entries: those for which all of its members hold that are set.
-type AuditFilter struct {
+// Filter selects audit entries: those for which all of its members hold that are set.
+type Filter struct {
 	// Tenant is a tenant's name.
 	Tenant string
 	// Subjects are the subjects of entries: one of them.
@@ -40,15 +40,15 @@ type AuditFilter struct {
 	OldestFirst bool
 }
 
-// auditColumns are what an entry a has; selectAudit selects entries.
+// Columns are what an entry a has; selectEntries selects entries.
 const (
 	// Values that only a forger can have stored must not stop a reader: they become others, which do not have the entry's hash.
-	auditColumns = `a.number, case when a.at between '0001-01-01Z' and '9999-12-31Z' then a.at else '0001-01-01Z' end as at,
+	Columns = `a.number, case when a.at between '0001-01-01Z' and '9999-12-31Z' then a.at else '0001-01-01Z' end as at,
 		coalesce(a.login, '') as login, coalesce(a.address, '') as address, coalesce(a.claimed_actor, '') as claimed_actor,
 		coalesce(a.action, '') as action, coalesce(a.tenant_id, 0) as tenant_id, coalesce(a.subject, '') as subject,
 		a.before, a.after, coalesce(a.reason, '') as reason, a.prev, a.hash`
-	selectAudit = `
-		select ` + auditColumns + `, coalesce(t.name, '') as tenant_name
+	selectEntries = `
+		select ` + Columns + `, coalesce(t.name, '') as tenant_name
 		from audit_entries a left join tenants t on t.id = a.tenant_id and t.erased_at is null`
 )
 
@@ -56,18 +56,18 @@ const (
 //
 // Entries are sorted by time, which lets every filter use an index. Time order equals number order unless the clock of the database was set
 // back.
-func (d Audit) List(ctx context.Context, f AuditFilter) iter.Seq2[audit.Entry, error] {
-	return pgconn.ListOf(ctx, d.db, "list audit entries", auditRow.entry, func() (*pgconn.ListQuery, error) {
+func (d Audit) List(ctx context.Context, f Filter) iter.Seq2[audit.Entry, error] {
+	return pgconn.ListOf(ctx, d.db, "list audit entries", Row.Entry, func() (*pgconn.ListQuery, error) {
 		tenantID, err := tenants.IDOf(ctx, d.db, f.Tenant)
 		if err != nil {
 			return nil, err
 		}
-		q := pgconn.NewListQuery(selectAudit)
+		q := pgconn.NewListQuery(selectEntries)
 		if tenantID != 0 {
 			q.And(`a.tenant_id = ?`, tenantID)
 		}
 		if f.After != 0 {
-			if err := checkEntry(ctx, d.db, f.After); err != nil {
+			if err := CheckEntry(ctx, d.db, f.After); err != nil {
 				return nil, err
 			}
 			if f.OldestFirst {
@@ -86,7 +86,7 @@ func (d Audit) List(ctx context.Context, f AuditFilter) iter.Seq2[audit.Entry, e
 	})
 }
 
-func (f AuditFilter) conditions(q *pgconn.ListQuery) {
+func (f Filter) conditions(q *pgconn.ListQuery) {
 	if len(f.Subjects) > 0 {
 		q.And(`a.subject = any(?)`, pq.Array(f.Subjects))
 	}
@@ -113,8 +113,8 @@ func (f AuditFilter) conditions(q *pgconn.ListQuery) {
 // ErrEntryNotFound: the audit trail has no entry with that number, or none that the login may read.
 var ErrEntryNotFound = errors.New("no such entry")
 
-// checkEntry returns ErrEntryNotFound if there is no entry of that number.
-func checkEntry(ctx context.Context, q pgconn.Queryer, number int64) error {
+// CheckEntry returns ErrEntryNotFound if there is no entry of that number.
+func CheckEntry(ctx context.Context, q pgconn.Queryer, number int64) error {
 	var found bool
 	if err := q.Get(ctx, &found, `select exists (select from audit_entries where number = $1)`, number); err != nil {
 		return err
@@ -125,8 +125,8 @@ func checkEntry(ctx context.Context, q pgconn.Queryer, number int64) error {
 	return nil
 }
 
-// auditRow is a row of auditColumns and the tenant's name.
-type auditRow struct {
+// Row is a row of Columns and the tenant's name.
+type Row struct {
 	Number       int64     `db:"number"`
 	At           time.Time `db:"at"`
 	Login        string    `db:"login"`
@@ -143,8 +143,8 @@ type auditRow struct {
 	Hash         []byte    `db:"hash"`
 }
 
-// entry is the row as an entry.
-func (r auditRow) entry() audit.Entry {
+// Entry is the row as an entry.
+func (r Row) Entry() audit.Entry {
 	return audit.Entry{
 		Number: r.Number, At: r.At.UTC(), Login: r.Login, Address: r.Address, ClaimedActor: r.ClaimedActor, Action: r.Action,
 		TenantID: r.TenantID, TenantName: r.TenantName, Subject: r.Subject, Before: r.Before, After: r.After, Reason: r.Reason,

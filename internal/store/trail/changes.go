@@ -1,4 +1,4 @@
-package store
+package trail
 
 import (
 	"cmp"
@@ -16,11 +16,11 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// errDryRun rolls back a dry run.
-var errDryRun = errors.New("dry run")
+// ErrDryRun rolls back a dry run.
+var ErrDryRun = errors.New("dry run")
 
-// changes is what the changes of one transaction have left to do at its end.
-type changes struct {
+// Changes is what the changes of one transaction have left to do at its end.
+type Changes struct {
 	entries []pendingEntry
 	dryRun  bool
 	// failed is the first error of a change within a batch.
@@ -30,19 +30,19 @@ type changes struct {
 // pendingEntry is an audit entry before it is written.
 type pendingEntry struct {
 	by            audit.By
-	entry         auditEntry
+	entry         Entry
 	before, after sql.NullString
 	// number is known when it is written.
 	number int64
 }
 
-// change runs fn in a transaction, which is rolled back when fn fails or by.DryRun is set. The audit entries of fn are written at its
+// Change runs fn in a transaction, which is rolled back when fn fails or by.DryRun is set. The audit entries of fn are written at its
 // end. Within a batch it runs fn as a part of that.
-func change(ctx context.Context, db *pgconn.DB, by audit.By, fn func(context.Context, pgconn.Tx) error) error {
+func Change(ctx context.Context, db *pgconn.DB, by audit.By, fn func(context.Context, pgconn.Tx) error) error {
 	if db.InTx() {
-		return db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error { return changesOf(tx).join(by, fn(ctx, tx)) })
+		return db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error { return Of(tx).join(by, fn(ctx, tx)) })
 	}
-	return runChanges(ctx, db.Tx, by, fn)
+	return Run(ctx, db.Tx, by, fn)
 }
 
 // beginChanges says that changes write audit entries, so triggers need not; and that a client which stops in the middle, as a laptop that
@@ -52,14 +52,14 @@ const beginChanges = `
 	       case when current_setting('idle_in_transaction_session_timeout') = '0'
 	            then set_config('idle_in_transaction_session_timeout', '10s', true) end`
 
-// runChanges runs fn in a transaction that begin makes.
-func runChanges(
+// Run runs fn in a transaction that begin makes.
+func Run(
 	ctx context.Context, begin func(context.Context, func(context.Context, pgconn.Tx) error) error, by audit.By,
 	fn func(context.Context, pgconn.Tx) error,
 ) error {
-	var c *changes
+	var c *Changes
 	err := begin(ctx, func(ctx context.Context, tx pgconn.Tx) error {
-		c = &changes{dryRun: by.DryRun}
+		c = &Changes{dryRun: by.DryRun}
 		if _, err := tx.Exec(ctx, beginChanges); err != nil {
 			return err
 		}
@@ -70,32 +70,32 @@ func runChanges(
 			return err
 		}
 		if c.dryRun {
-			return errDryRun
+			return ErrDryRun
 		}
 		return nil
 	})
 	switch {
-	case errors.Is(err, errDryRun):
+	case errors.Is(err, ErrDryRun):
 		return nil
 	case err != nil:
 		return err
 	}
 	for _, p := range c.entries {
-		if p.by.Undoable != nil && audit.FindEvent(p.entry.action).Undo != "" {
+		if p.by.Undoable != nil && audit.FindEvent(p.entry.Action).Undo != "" {
 			*p.by.Undoable = append(*p.by.Undoable, p.number)
 		}
 	}
 	return nil
 }
 
-// changesOf returns what change and Batch keep with their transaction.
-func changesOf(tx pgconn.Tx) *changes { return tx.Local().(*changes) }
+// Of returns what change and Batch keep with their transaction.
+func Of(tx pgconn.Tx) *Changes { return tx.Local().(*Changes) }
 
-// made are the entries of the changes so far. Their numbers are known when they are written.
-func (c *changes) made() (list []audit.Entry) {
+// Made are the entries of the changes so far. Their numbers are known when they are written.
+func (c *Changes) Made() (list []audit.Entry) {
 	for _, p := range c.entries {
 		list = append(list, audit.Entry{
-			Number: p.number, Action: p.entry.action, Subject: p.entry.subject,
+			Number: p.number, Action: p.entry.Action, Subject: p.entry.Subject,
 			Before: json.RawMessage(p.before.String), After: json.RawMessage(p.after.String),
 		})
 	}
@@ -103,37 +103,37 @@ func (c *changes) made() (list []audit.Entry) {
 }
 
 // join takes the end of a change into the batch. One that fails, or that is a dry run, makes the whole batch so.
-func (c *changes) join(by audit.By, err error) error {
+func (c *Changes) join(by audit.By, err error) error {
 	c.dryRun = c.dryRun || by.DryRun
 	c.failed = cmp.Or(c.failed, err)
 	return err
 }
 
-// auditEntry is one change. before and after are marshaled to JSON; nil for none.
-type auditEntry struct {
-	action        string
-	tenantID      int64
-	subject       string
-	before, after any
+// Entry is one change. before and after are marshaled to JSON; nil for none.
+type Entry struct {
+	Action        string
+	TenantID      int64
+	Subject       string
+	Before, After any
 	// hidden are the members that the records leave out, for an undo.
-	hidden []hiddenMember
+	Hidden []Member
 }
 
-// writeAudit makes the entry one of those that the transaction of change or Batch writes at its end. It returns
+// Write makes the entry one of those that the transaction of change or Batch writes at its end. It returns
 // keys.ErrTextContainsKey for a reason or an actor that holds a key.
-func writeAudit(tx pgconn.Tx, by audit.By, e auditEntry) error {
+func Write(tx pgconn.Tx, by audit.By, e Entry) error {
 	if err := errors.Join(keys.CheckText(by.Actor), keys.CheckText(by.Reason)); err != nil {
 		return fmt.Errorf("write audit entry: %w", err)
 	}
-	before, err := jsonOrNull(e.before)
+	before, err := jsonOrNull(e.Before)
 	if err != nil {
 		return err
 	}
-	after, err := jsonOrNull(e.after)
+	after, err := jsonOrNull(e.After)
 	if err != nil {
 		return err
 	}
-	c := changesOf(tx)
+	c := Of(tx)
 	c.entries = append(c.entries, pendingEntry{by: by, entry: e, before: before, after: after})
 	return nil
 }
@@ -141,7 +141,7 @@ func writeAudit(tx pgconn.Tx, by audit.By, e auditEntry) error {
 // writeEntries writes the entries, as the last thing that the transaction does: all that write an entry wait for each other until they
 // commit. It is one statement, so that they do not wait for its client, and so the numbers follow each other. A trigger gives each entry
 // its number, the instant, the login, the address and the hash. What an undo needs is written with them.
-func (c *changes) writeEntries(ctx context.Context, tx pgconn.Tx) error {
+func (c *Changes) writeEntries(ctx context.Context, tx pgconn.Tx) error {
 	if len(c.entries) == 0 {
 		return nil
 	}
@@ -149,10 +149,10 @@ func (c *changes) writeEntries(ctx context.Context, tx pgconn.Tx) error {
 	var tenants []sql.NullInt64
 	var before, after, hiddenBefore, hiddenAfter []sql.NullString
 	for _, p := range c.entries {
-		actors, actions, reasons = append(actors, p.by.Actor), append(actions, p.entry.action), append(reasons, p.by.Reason)
-		tenants, subjects = append(tenants, pgconn.NullNumber(p.entry.tenantID)), append(subjects, p.entry.subject)
+		actors, actions, reasons = append(actors, p.by.Actor), append(actions, p.entry.Action), append(reasons, p.by.Reason)
+		tenants, subjects = append(tenants, pgconn.NullNumber(p.entry.TenantID)), append(subjects, p.entry.Subject)
 		before, after = append(before, p.before), append(after, p.after)
-		was, is, err := hiddenObjects(p.entry.hidden)
+		was, is, err := hiddenObjects(p.entry.Hidden)
 		if err != nil {
 			return err
 		}
@@ -196,8 +196,8 @@ func jsonOrNull(v any) (sql.NullString, error) {
 	return sql.NullString{String: string(text), Valid: true}, nil
 }
 
-// timeOrNil is the time as a member of a record, nil for zero.
-func timeOrNil(t time.Time) *time.Time {
+// TimeOrNil is the time as a member of a record, nil for zero.
+func TimeOrNil(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}

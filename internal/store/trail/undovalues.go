@@ -1,4 +1,4 @@
-package store
+package trail
 
 import (
 	"context"
@@ -11,16 +11,16 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// hiddenMember is a member that a record leaves out, because it may have to be erased.
-type hiddenMember struct{ Name, Before, After string }
+// Member is a member that a record leaves out, because it may have to be erased.
+type Member struct{ Name, Before, After string }
 
-// changedOf leaves the members that a change set or changed.
-func changedOf(members ...hiddenMember) []hiddenMember {
-	return slices.DeleteFunc(members, func(m hiddenMember) bool { return m.Before == m.After })
+// ChangedOf leaves the members that a change set or changed.
+func ChangedOf(members ...Member) []Member {
+	return slices.DeleteFunc(members, func(m Member) bool { return m.Before == m.After })
 }
 
-// names returns the names of members.
-func names(members []hiddenMember) (list []string) {
+// Names returns the names of members.
+func Names(members []Member) (list []string) {
 	for _, m := range members {
 		list = append(list, m.Name)
 	}
@@ -28,7 +28,7 @@ func names(members []hiddenMember) (list []string) {
 }
 
 // hiddenObjects returns the members before and after the change as JSON objects, null for none.
-func hiddenObjects(members []hiddenMember) (before, after sql.NullString, err error) {
+func hiddenObjects(members []Member) (before, after sql.NullString, err error) {
 	if len(members) == 0 {
 		return before, after, nil
 	}
@@ -44,8 +44,8 @@ func hiddenObjects(members []hiddenMember) (before, after sql.NullString, err er
 // HiddenValues are the redacted members of an entry, as they were before and after the change.
 type HiddenValues struct{ Before, After map[string]string }
 
-// readHidden returns the redacted members of an entry, nil if they are not kept.
-func readHidden(ctx context.Context, q pgconn.Queryer, number int64) (*HiddenValues, error) {
+// ReadHidden returns the redacted members of an entry, nil if they are not kept.
+func ReadHidden(ctx context.Context, q pgconn.Queryer, number int64) (*HiddenValues, error) {
 	var row struct {
 		Before []byte `db:"before"`
 		After  []byte `db:"after"`

@@ -1,4 +1,4 @@
-package store
+package trail
 
 import (
 	"context"
@@ -21,7 +21,7 @@ func (d Audit) Verify(ctx context.Context, v *audit.Verifier) (_ *audit.Fault, e
 }
 
 func (d Audit) verify(ctx context.Context, v *audit.Verifier) (*audit.Fault, error) {
-	begin, err := beginningOf(ctx, d.db)
+	begin, err := BeginningOf(ctx, d.db)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (d Audit) verify(ctx context.Context, v *audit.Verifier) (*audit.Fault, err
 
 // verifyEntries reads batches until there is no further entry.
 func (d Audit) verifyEntries(ctx context.Context, v *audit.Verifier) (*audit.Fault, error) {
-	var rows []auditRow
+	var rows []Row
 	for {
 		rows = rows[:0]
 		after := int64(math.MinInt64) // An inserted entry may have any number.
@@ -54,13 +54,13 @@ func (d Audit) verifyEntries(ctx context.Context, v *audit.Verifier) (*audit.Fau
 			after = last.Number
 		}
 		err := d.db.Select(ctx, &rows, `
-			select `+auditColumns+`, '' as tenant_name from audit_entries a
+			select `+Columns+`, '' as tenant_name from audit_entries a
 			where a.number > $1 order by a.number limit $2`, after, auditBatch)
 		if err != nil || len(rows) == 0 {
 			return nil, err
 		}
 		for _, row := range rows {
-			e := row.entry()
+			e := row.Entry()
 			if fault := v.Add(&e); fault != nil {
 				return fault, nil
 			}
@@ -68,8 +68,8 @@ func (d Audit) verifyEntries(ctx context.Context, v *audit.Verifier) (*audit.Fau
 	}
 }
 
-// beginningOf returns the last entry that was removed because it was old, zero if none was.
-func beginningOf(ctx context.Context, q pgconn.Queryer) (audit.Checkpoint, error) {
+// BeginningOf returns the last entry that was removed because it was old, zero if none was.
+func BeginningOf(ctx context.Context, q pgconn.Queryer) (audit.Checkpoint, error) {
 	var row struct {
 		Number int64
 		Hash   []byte

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/undo"
 )
 
 const (
@@ -75,7 +76,7 @@ func allExpiring(db *store.DB) []expiring {
 		{kind: "idempotency_keys", prune: batches(db.Idempotency.Prune)},
 		{kind: store.RetentionFailed, prune: batches(db.FailedRequests.Prune)},
 		{kind: "key_limits", prune: batches(db.Counters.Prune), age: keyLimitAge},
-		{kind: "undo_values", prune: batches(db.Audit.PruneUndoValues), age: store.UndoAge},
+		{kind: "undo_values", prune: batches(db.Audit.PruneUndoValues), age: undo.MaxAge},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/store/counters"
 	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/store/trail"
+	"petstore.example/internal/store/undo"
 )
 
 // DB is the database, by what it keeps. It is safe for concurrent use.
@@ -23,7 +24,7 @@ type DB struct {
 	Billing
 	Operate
 	Audit    trail.Audit
-	Undos    Undos
+	Undos    undo.Undos
 	Counters counters.Store
 	Cluster  counters.Terms
 }
@@ -73,7 +74,7 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 func newDB(c *pgconn.DB) *DB {
 	return &DB{
 		pg: c, People: newPeople(c), Pricing: newPricing(c), Catalogue: newCatalogue(c), Billing: newBilling(c), Operate: newOperate(c),
-		Audit: trail.New(c), Undos: newUndos(c, peopleUndoers, planUndoers), Counters: counters.New(c), Cluster: counters.NewTerms(c),
+		Audit: trail.New(c), Undos: undo.New(c, peopleUndoers, planUndoers), Counters: counters.New(c), Cluster: counters.NewTerms(c),
 	}
 }
 

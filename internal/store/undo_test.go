@@ -18,6 +18,7 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/trail"
+	"petstore.example/internal/store/undo"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
@@ -344,7 +345,7 @@ func (e *undoEnv) numbersAfter(t *testing.T, fn func() error) (numbers []int64) 
 
 // refusedFor reports whether an undo is refused because of one of these later entries.
 func refusedFor(err error, later []int64) bool {
-	refused := (*store.UndoError)(nil)
+	refused := (*undo.Error)(nil)
 	return errors.As(err, &refused) && slices.ContainsFunc(later, func(n int64) bool {
 		return strings.HasPrefix(refused.Why, fmt.Sprintf("entry %d (", n))
 	})
@@ -426,7 +427,7 @@ func TestFinalActions(t *testing.T) {
 		var number int64
 		_, _ = fmt.Sscan(o.text(t, `select max(number)::text from audit_entries`), &number)
 		_, err := db.Undos.Do(t.Context(), jo, []int64{number}, time.Now())
-		refused := (*store.UndoError)(nil)
+		refused := (*undo.Error)(nil)
 		if !errors.As(err, &refused) || refused.Why == "" || strings.Contains(refused.Hint, "%!") {
 			t.Errorf("%s: %v", action, err)
 		}
@@ -454,7 +455,7 @@ func TestUndoOfSQL(t *testing.T) {
 		_, _ = fmt.Sscan(o.text(t, `select max(number)::text from audit_entries`), &number)
 		all := o.everything(t)
 		_, err := db.Undos.Do(t.Context(), jo, []int64{number}, time.Now())
-		if refused := (*store.UndoError)(nil); !errors.As(err, &refused) || refused.Why == "" {
+		if refused := (*undo.Error)(nil); !errors.As(err, &refused) || refused.Why == "" {
 			t.Errorf("%s: %v", statement, err)
 		}
 		assert.DeepEqual(t, o.everything(t), all, statement, "a refused undo left something behind")
@@ -470,7 +471,7 @@ func TestUndoOverALastingBoost(t *testing.T) {
 	changed := e.numbersAfter(t, func() error { return assign(store.NewAssignment{Plan: plans.Business})(t.Context(), e, jo) })
 	all := e.all(t)
 	_, err := o.Undos.Do(t.Context(), jo, changed, time.Now())
-	if refused := (*store.UndoError)(nil); !errors.As(err, &refused) || refused.Why != "a boost without an end was in force before" {
+	if refused := (*undo.Error)(nil); !errors.As(err, &refused) || refused.Why != "a boost without an end was in force before" {
 		t.Errorf("undo: %v", err)
 	}
 	assert.DeepEqual(t, e.all(t), all, "a refused undo left something behind")

@@ -8,21 +8,22 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/store/trail"
+	"petstore.example/internal/store/undo"
 )
 
 // undoAssignment makes the timeline from now on what it would be without what the change assigned, as plans.Timeline.TakeBack does.
-func undoAssignment(ctx context.Context, s undoStep) error {
-	_, made, err := records[assignmentRecord](s.entry)
+func undoAssignment(ctx context.Context, s undo.Step) error {
+	_, made, err := undo.Records[assignmentRecord](s.Entry)
 	if err != nil {
 		return err
 	}
 	if made.Assignment == 0 {
-		return errBySQL
+		return undo.ErrBySQL
 	}
-	d, ids := Timelines{s.db}, append([]int64{made.Assignment}, made.Within...)
-	return trail.Change(ctx, d.db, s.by, func(ctx context.Context, tx pgconn.Tx) error {
+	d, ids := Timelines{s.DB}, append([]int64{made.Assignment}, made.Within...)
+	return trail.Change(ctx, d.db, s.By, func(ctx context.Context, tx pgconn.Tx) error {
 		var done PlanChange
-		line, err := d.beginPlanChange(ctx, tx, s.tenant(), &done)
+		line, err := d.beginPlanChange(ctx, tx, s.Tenant(), &done)
 		if err != nil {
 			return err
 		}
@@ -30,7 +31,7 @@ func undoAssignment(ctx context.Context, s undoStep) error {
 			return err
 		}
 		if slices.ContainsFunc(line.Coming(done.Now), func(a plans.Assignment) bool { return a.ID == ids[0] }) {
-			_, err := d.Unschedule(ctx, s.by, ids[0])
+			_, err := d.Unschedule(ctx, s.By, ids[0])
 			return err
 		}
 		if done.Change, err = line.TakeBack(ids, done.Now); err != nil {
@@ -47,34 +48,34 @@ func undoAssignment(ctx context.Context, s undoStep) error {
 		}
 		done.within = done.within[:len(done.within)-1]
 		done.Was = done.At(done.Now.Add(-time.Microsecond))
-		return writePlanAudit(tx, s.by, "plan."+string(plans.Assigned), done)
+		return writePlanAudit(tx, s.By, "plan."+string(plans.Assigned), done)
 	})
 }
 
 // lastingBoostError translates what a trigger refuses: an assignment with the numbers of a boost whose end was removed.
 func lastingBoostError(err error) error {
 	if pgconn.IsConstraint(err, "tenant_plans_numbers") {
-		return &UndoError{Why: "a boost without an end was in force before", Hint: "assign the plan, and boost the tenant again: petstorectl plan boost --help"}
+		return &undo.Error{Why: "a boost without an end was in force before", Hint: "assign the plan, and boost the tenant again: petstorectl plan boost --help"}
 	}
 	return err
 }
 
 // undoUnschedule schedules again what was removed.
-func undoUnschedule(ctx context.Context, s undoStep) error {
-	before, _, err := records[assignmentRecord](s.entry)
+func undoUnschedule(ctx context.Context, s undo.Step) error {
+	before, _, err := undo.Records[assignmentRecord](s.Entry)
 	if err != nil {
 		return err
 	}
 	r := before.Removed
 	switch {
 	case r == nil:
-		return errBySQL
-	case !before.From.After(s.instant):
-		return errOver("it would have begun at %s", before.From.UTC().Format(time.RFC3339))
+		return undo.ErrBySQL
+	case !before.From.After(s.Instant):
+		return undo.Over("it would have begun at %s", before.From.UTC().Format(time.RFC3339))
 	case r.Lasts != 0:
-		return Timelines{s.db}.setEnd(ctx, s, r.Lasts, before.From, r.Then)
+		return Timelines{s.DB}.setEnd(ctx, s, r.Lasts, before.From, r.Then)
 	}
-	n := NewAssignment{Tenant: s.tenant(), Kind: r.Kind, Plan: r.Plan, From: before.From, Then: r.Then}
+	n := NewAssignment{Tenant: s.Tenant(), Kind: r.Kind, Plan: r.Plan, From: before.From, Then: r.Then}
 	if r.Kind == plans.Boost {
 		n.Plan = ""
 	}
@@ -84,15 +85,15 @@ func undoUnschedule(ctx context.Context, s undoStep) error {
 	if r.Until != nil {
 		n.Until = func(time.Time) time.Time { return *r.Until }
 	}
-	_, err = Timelines{s.db}.Assign(ctx, s.by, n)
+	_, err = Timelines{s.DB}.Assign(ctx, s.By, n)
 	return err
 }
 
 // setEnd lets an assignment end by itself again, as plans.Timeline.SetEnd does.
-func (d Timelines) setEnd(ctx context.Context, s undoStep, id int64, until time.Time, then string) error {
-	return trail.Change(ctx, d.db, s.by, func(ctx context.Context, tx pgconn.Tx) error {
+func (d Timelines) setEnd(ctx context.Context, s undo.Step, id int64, until time.Time, then string) error {
+	return trail.Change(ctx, d.db, s.By, func(ctx context.Context, tx pgconn.Tx) error {
 		var done PlanChange
-		line, err := d.beginPlanChange(ctx, tx, s.tenant(), &done)
+		line, err := d.beginPlanChange(ctx, tx, s.Tenant(), &done)
 		if err != nil {
 			return err
 		}
@@ -111,18 +112,18 @@ func (d Timelines) setEnd(ctx context.Context, s undoStep, id int64, until time.
 			return plans.ErrNothingToUndo
 		}
 		done.Assignment = done.Added[i]
-		return writePlanAudit(tx, s.by, "plan."+string(plans.Assigned), done)
+		return writePlanAudit(tx, s.By, "plan."+string(plans.Assigned), done)
 	})
 }
 
-func undoVoid(ctx context.Context, s undoStep) error {
-	before, after, err := records[assignmentRecord](s.entry)
+func undoVoid(ctx context.Context, s undo.Step) error {
+	before, after, err := undo.Records[assignmentRecord](s.Entry)
 	if err != nil {
 		return err
 	}
 	if after.Assignment == 0 {
-		return errBySQL
+		return undo.ErrBySQL
 	}
-	_, err = Timelines{s.db}.setVoid(ctx, s.by, after.Assignment, before.VoidReason)
+	_, err = Timelines{s.DB}.setVoid(ctx, s.By, after.Assignment, before.VoidReason)
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/undo"
 	"petstore.example/internal/test/assert"
 )
 
@@ -36,7 +37,7 @@ func TestUndoValues(t *testing.T) {
 	n, err := o.api.Audit.PruneUndoValues(t.Context(), time.Now().Add(time.Hour), 9)
 	assert.Result(t, n, err, 0, "new values were removed")
 	o.exec(t, `update undo_values set at = now() - interval '31 days' where number = 1`)
-	n, err = o.api.Audit.PruneUndoValues(t.Context(), time.Now().Add(-store.UndoAge), 9)
+	n, err = o.api.Audit.PruneUndoValues(t.Context(), time.Now().Add(-undo.MaxAge), 9)
 	assert.Result(t, n, err, 1, "old values were removed")
 	o.exec(t, `begin; delete from tenant_plans; delete from tenants; commit`)
 	if got := o.text(t, values); got != "" {

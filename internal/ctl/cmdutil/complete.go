@@ -16,6 +16,7 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/trail"
+	"petstore.example/internal/store/undo"
 )
 
 const (
@@ -53,7 +54,7 @@ func KeyIDs(f *Factory) Lister {
 // ChangeNumbers lists the numbers of the latest changes that can be taken back, with what they changed and who made them.
 func ChangeNumbers(f *Factory) Lister {
 	return listFrom(f, func(ctx context.Context, db *store.DB, _ string, limit int) ([]string, error) {
-		list, err := store.Collect(db.Audit.List(ctx, trail.Filter{Since: f.Now().Add(-store.UndoAge), Limit: limit}))
+		list, err := store.Collect(db.Audit.List(ctx, trail.Filter{Since: f.Now().Add(-undo.MaxAge), Limit: limit}))
 		list = slices.DeleteFunc(list, func(e audit.Entry) bool { return audit.FindEvent(e.Action).Undo == "" })
 		return described(list, func(e audit.Entry) (string, []string) {
 			return strconv.FormatInt(e.Number, 10), []string{e.Action, cmp.Or(e.TenantName, e.Subject), e.Login}

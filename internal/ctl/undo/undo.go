@@ -19,18 +19,19 @@ import (
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/trail"
+	"petstore.example/internal/store/undo"
 )
 
 // View shows what an undo changed: the entry that it took back, and its own.
-var View = output.View[store.Undone]{
-	{Name: "undoes", Value: func(u store.Undone) any { return u.Entry.Number }, InList: true},
-	{Name: "number", Value: func(u store.Undone) any { return output.NumberOrNil(u.By.Number) }, InList: true},
-	{Name: "action", Value: func(u store.Undone) any { return u.By.Action }, InList: true},
-	{Name: "tenant_id", Value: func(u store.Undone) any { return output.NumberOrNil(u.Entry.TenantID) }},
-	{Name: "tenant", Value: func(u store.Undone) any { return u.Entry.TenantName }, InList: true},
-	{Name: "subject", Value: func(u store.Undone) any { return u.By.Subject }, InList: true, MinWidth: output.IDWidth},
-	{Name: "before", Value: func(u store.Undone) any { return u.By.Before }},
-	{Name: "after", Value: func(u store.Undone) any { return u.By.After }},
+var View = output.View[undo.Undone]{
+	{Name: "undoes", Value: func(u undo.Undone) any { return u.Entry.Number }, InList: true},
+	{Name: "number", Value: func(u undo.Undone) any { return output.NumberOrNil(u.By.Number) }, InList: true},
+	{Name: "action", Value: func(u undo.Undone) any { return u.By.Action }, InList: true},
+	{Name: "tenant_id", Value: func(u undo.Undone) any { return output.NumberOrNil(u.Entry.TenantID) }},
+	{Name: "tenant", Value: func(u undo.Undone) any { return u.Entry.TenantName }, InList: true},
+	{Name: "subject", Value: func(u undo.Undone) any { return u.By.Subject }, InList: true, MinWidth: output.IDWidth},
+	{Name: "before", Value: func(u undo.Undone) any { return u.By.Before }},
+	{Name: "after", Value: func(u undo.Undone) any { return u.By.After }},
 }
 
 // NewCmd returns the command undo.
@@ -40,16 +41,16 @@ func NewCmd(f *cmdutil.Factory) *cobra.Command {
 		numbers []int64
 		named   bool
 	)
-	c := &cmdutil.Change[[]store.Undone]{Factory: f}
+	c := &cmdutil.Change[[]undo.Undone]{Factory: f}
 	c.Check = func(cmd *cobra.Command) (err error) {
 		numbers, err = parseNumbers(cmd.Flags().Args())
 		named = len(numbers) > 0
 		return err
 	}
-	c.Question = func(ctx context.Context, db *store.DB, undone []store.Undone) (cmdutil.Question, error) {
+	c.Question = func(ctx context.Context, db *store.DB, undone []undo.Undone) (cmdutil.Question, error) {
 		return question(ctx, f, db, undone, named)
 	}
-	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (_ []store.Undone, err error) {
+	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (_ []undo.Undone, err error) {
 		if len(numbers) == 0 { // What is asked about is what is done.
 			if numbers, err = db.Undos.Latest(ctx); err != nil {
 				return nil, err
@@ -57,15 +58,15 @@ func NewCmd(f *cmdutil.Factory) *cobra.Command {
 		}
 		return db.Undos.Do(ctx, by, numbers, f.Now())
 	}
-	c.Notice = func(undone []store.Undone) string {
+	c.Notice = func(undone []undo.Undone) string {
 		say := "undone "
 		if f.DryRun {
 			say = "would have undone "
 		}
-		lines := cmdutil.Facts(undone, func(u store.Undone) string { return say + sentence(f, u) })
+		lines := cmdutil.Facts(undone, func(u undo.Undone) string { return say + sentence(f, u) })
 		return strings.TrimPrefix(strings.Join(lines, "\n"), "would have ") // The first has it already.
 	}
-	c.Print = func(_ context.Context, _ *store.DB, undone []store.Undone) error {
+	c.Print = func(_ context.Context, _ *store.DB, undone []undo.Undone) error {
 		if len(numbers) == 1 && len(undone) == 1 {
 			return cmdutil.PrintChanged(f, View, undone[0])
 		}
@@ -132,7 +133,7 @@ func parseNumbers(args []string) (numbers []int64, err error) {
 }
 
 // sentence says what is so after the undo.
-func sentence(f *cmdutil.Factory, u store.Undone) string {
+func sentence(f *cmdutil.Factory, u undo.Undone) string {
 	subject := strings.Replace(u.By.Subject, ":", " ", 1)
 	switch {
 	case u.Entry.Subject == audit.TenantSubject(u.Entry.TenantID):
@@ -145,7 +146,7 @@ func sentence(f *cmdutil.Factory, u store.Undone) string {
 }
 
 // question shows what is to be done, unless it is one harmless change that was named.
-func question(ctx context.Context, f *cmdutil.Factory, db *store.DB, undone []store.Undone, named bool) (q cmdutil.Question, err error) {
+func question(ctx context.Context, f *cmdutil.Factory, db *store.DB, undone []undo.Undone, named bool) (q cmdutil.Question, err error) {
 	var harmed []string // tenants of which requests will be refused
 	for _, u := range undone {
 		if audit.FindEvent(u.By.Action).Refuses {
@@ -163,7 +164,7 @@ func question(ctx context.Context, f *cmdutil.Factory, db *store.DB, undone []st
 	if len(undone) > 1 {
 		q.Text = fmt.Sprintf("Make these %d changes?", len(undone))
 	}
-	q.Facts = cmdutil.Facts(undone, func(u store.Undone) string {
+	q.Facts = cmdutil.Facts(undone, func(u undo.Undone) string {
 		if !audit.FindEvent(u.By.Action).Refuses {
 			return sentence(f, u)
 		}
@@ -174,7 +175,7 @@ func question(ctx context.Context, f *cmdutil.Factory, db *store.DB, undone []st
 
 // explain returns the error of an entry that is not taken back.
 func explain(cmd *cobra.Command, f *cmdutil.Factory, err error, named bool) error {
-	refused := (*store.UndoError)(nil)
+	refused := (*undo.Error)(nil)
 	switch {
 	case errors.Is(err, trail.ErrEntryNotFound) && !named:
 		return &cmdutil.Error{Code: cmdutil.ExitNotFound, Message: "your login changed nothing within 30 days", Hint: "see: petstorectl audit list"}

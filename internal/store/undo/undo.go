@@ -1,4 +1,4 @@
-package store
+package undo
 
 import (
 	"cmp"
@@ -19,14 +19,14 @@ import (
 	"petstore.example/internal/store/trail"
 )
 
-// UndoAge is for how long an entry can be taken back.
-const UndoAge = 30 * 24 * time.Hour
+// MaxAge is for how long an entry can be taken back.
+const MaxAge = 30 * 24 * time.Hour
 
 // Undone is a change that was taken back, and the entry of the change that did it: without a number after a dry run.
 type Undone struct{ Entry, By audit.Entry }
 
-// UndoError says why a change can't be taken back.
-type UndoError struct {
+// Error says why a change can't be taken back.
+type Error struct {
 	Entry audit.Entry
 	// Err is why, nil if Why says it.
 	Err error
@@ -35,7 +35,7 @@ type UndoError struct {
 }
 
 // Error implements error.
-func (e *UndoError) Error() string {
+func (e *Error) Error() string {
 	why := e.Why
 	if e.Err != nil {
 		why = e.Err.Error()
@@ -44,37 +44,37 @@ func (e *UndoError) Error() string {
 }
 
 // Unwrap returns the cause.
-func (e *UndoError) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error { return e.Err }
 
-// errBySQL: the entry was written by a trigger, for a change that somebody made by SQL.
-var errBySQL = &UndoError{Why: "it was made by SQL", Hint: "take it back by SQL, or make another change"}
+// ErrBySQL: the entry was written by a trigger, for a change that somebody made by SQL.
+var ErrBySQL = &Error{Why: "it was made by SQL", Hint: "take it back by SQL, or make another change"}
 
-// errOver: what the entry changed has ended by itself.
-func errOver(format string, args ...any) error { return &UndoError{Why: fmt.Sprintf(format, args...)} }
+// Over: what the entry changed has ended by itself.
+func Over(format string, args ...any) error { return &Error{Why: fmt.Sprintf(format, args...)} }
 
-// undoStep is the undo of one entry, in the transaction of db.
-type undoStep struct {
-	db *pgconn.DB
-	by audit.By
+// Step is the undo of one entry, in the transaction of db.
+type Step struct {
+	DB *pgconn.DB
+	By audit.By
 	// now is the time by the client's clock, by which staff's changes of keys and bans happen, and instant the time by the clock of the database.
-	now, instant time.Time
-	entry        audit.Entry
+	Now, Instant time.Time
+	Entry        audit.Entry
 }
 
-// undoers take back the entries of events, by action. Each group of nouns has those of its events.
-type undoers map[string]func(context.Context, undoStep) error
+// Undoers take back the entries of events, by action. Each group of nouns has those of its events.
+type Undoers map[string]func(context.Context, Step) error
 
 // Undos takes changes back.
 type Undos struct {
 	db *pgconn.DB
-	undoers
+	Undoers
 }
 
-// newUndos returns those of a database, by the undoers of all groups.
-func newUndos(db *pgconn.DB, groups ...undoers) Undos {
-	d := Undos{db, undoers{}}
+// New returns those of a database, by the undoers of all groups.
+func New(db *pgconn.DB, groups ...Undoers) Undos {
+	d := Undos{db, Undoers{}}
 	for _, g := range groups {
-		maps.Copy(d.undoers, g)
+		maps.Copy(d.Undoers, g)
 	}
 	return d
 }
@@ -87,9 +87,9 @@ func (d Undos) Do(ctx context.Context, by audit.By, numbers []int64, now time.Ti
 	var undone []audit.Entry
 	err = trail.Run(ctx, d.db.LongTx, by, func(ctx context.Context, tx pgconn.Tx) (err error) {
 		made = trail.Of(tx)
-		in := Undos{d.db.In(tx), d.undoers}
-		step := undoStep{db: in.db, by: by, now: now}
-		if step.instant, err = pgconn.Instant(ctx, d.db, tx, time.Time{}); err != nil {
+		in := Undos{d.db.In(tx), d.Undoers}
+		step := Step{DB: in.db, By: by, Now: now}
+		if step.Instant, err = pgconn.Instant(ctx, d.db, tx, time.Time{}); err != nil {
 			return err
 		}
 		entries, err := in.undoable(ctx, numbers)
@@ -97,9 +97,9 @@ func (d Undos) Do(ctx context.Context, by audit.By, numbers []int64, now time.Ti
 			return err
 		}
 		for _, e := range slices.Backward(entries) {
-			step.entry, step.by.Reason = e, strings.TrimSuffix(fmt.Sprintf("undo of %d: %s", e.Number, by.Reason), ": ")
-			if err := d.undoers[e.Action](ctx, step); err != nil {
-				return undoError(e, err)
+			step.Entry, step.By.Reason = e, strings.TrimSuffix(fmt.Sprintf("undo of %d: %s", e.Number, by.Reason), ": ")
+			if err := d.Undoers[e.Action](ctx, step); err != nil {
+				return refusal(e, err)
 			}
 			undone = append(undone, slices.Repeat([]audit.Entry{e}, len(made.Made())-len(undone))...)
 		}
@@ -118,11 +118,11 @@ func (d Undos) Do(ctx context.Context, by audit.By, numbers []int64, now time.Ti
 	return done, nil
 }
 
-func undoError(e audit.Entry, err error) error {
-	if own := (*UndoError)(nil); errors.As(err, &own) {
-		return &UndoError{Entry: e, Why: own.Why, Hint: own.Hint}
+func refusal(e audit.Entry, err error) error {
+	if own := (*Error)(nil); errors.As(err, &own) {
+		return &Error{Entry: e, Why: own.Why, Hint: own.Hint}
 	}
-	return &UndoError{Entry: e, Err: err}
+	return &Error{Entry: e, Err: err}
 }
 
 // undoable returns the entries in the order of their numbers, with what they are about locked, if all of them can be taken back.
@@ -146,11 +146,11 @@ func (d Undos) undoable(ctx context.Context, numbers []int64) ([]audit.Entry, er
 		event := audit.FindEvent(e.Action)
 		switch {
 		case event.Undo == "":
-			return nil, &UndoError{Entry: e, Why: event.Final, Hint: strings.ReplaceAll(event.Hint, "{name}", cmp.Or(e.TenantName, nameOfSubject(e)))}
+			return nil, &Error{Entry: e, Why: event.Final, Hint: strings.ReplaceAll(event.Hint, "{name}", cmp.Or(e.TenantName, NameOf(e)))}
 		case r.Old:
-			return nil, &UndoError{Entry: e, Why: fmt.Sprintf("it is older than %d days", UndoAge/(24*time.Hour))}
+			return nil, &Error{Entry: e, Why: fmt.Sprintf("it is older than %d days", MaxAge/(24*time.Hour))}
 		case e.TenantName == "" && e.TenantID != 0:
-			return nil, &UndoError{Entry: e, Why: "the tenant was erased"}
+			return nil, &Error{Entry: e, Why: "the tenant was erased"}
 		}
 	}
 	for _, n := range numbers {
@@ -211,7 +211,7 @@ func (d Undos) checkLatest(ctx context.Context, entries []audit.Entry, numbers [
 	for _, e := range entries {
 		for _, l := range later {
 			if l.Subject == e.Subject && l.Number > e.Number {
-				return &UndoError{
+				return &Error{
 					Entry: e, Why: fmt.Sprintf("entry %d (%s) is later, and only the latest change of a subject can be undone", l.Number, l.Action),
 					Hint: fmt.Sprintf("see it: petstorectl audit show %d", l.Number),
 				}
@@ -235,8 +235,8 @@ func (d Undos) Latest(ctx context.Context) (numbers []int64, err error) {
 	return numbers, err
 }
 
-// records reads the records of an entry before and after the change.
-func records[T any](e audit.Entry) (before, after T, err error) {
+// Records reads the records of an entry before and after the change.
+func Records[T any](e audit.Entry) (before, after T, err error) {
 	for record, text := range map[*T]json.RawMessage{&before: e.Before, &after: e.After} {
 		if len(text) > 0 {
 			err = errors.Join(err, json.Unmarshal(text, record))
@@ -245,15 +245,15 @@ func records[T any](e audit.Entry) (before, after T, err error) {
 	return before, after, err
 }
 
-// former sets the redacted members that the change changed to their values before it.
-func (s undoStep) former(ctx context.Context, members map[string]**string) error {
-	for _, name := range s.entry.Redacted() {
-		hidden, err := trail.ReadHidden(ctx, s.db, s.entry.Number)
+// Former sets the redacted members that the change changed to their values before it.
+func (s Step) Former(ctx context.Context, members map[string]**string) error {
+	for _, name := range s.Entry.Redacted() {
+		hidden, err := trail.ReadHidden(ctx, s.DB, s.Entry.Number)
 		if err != nil {
 			return err
 		}
 		if hidden == nil {
-			return &UndoError{Why: "the former values are no longer kept"}
+			return &Error{Why: "the former values are no longer kept"}
 		}
 		value := hidden.Before[name]
 		*members[name] = &value
@@ -261,11 +261,11 @@ func (s undoStep) former(ctx context.Context, members map[string]**string) error
 	return nil
 }
 
-// tenant names the tenant by its number: another undo of the batch may change its name.
-func (s undoStep) tenant() string { return fmt.Sprintf("#%d", s.entry.TenantID) }
+// Tenant names the tenant by its number: another undo of the batch may change its name.
+func (s Step) Tenant() string { return fmt.Sprintf("#%d", s.Entry.TenantID) }
 
-// nameOfSubject is the name of a plan or of a login.
-func nameOfSubject(e audit.Entry) string {
+// NameOf is the name of a plan or of a login.
+func NameOf(e audit.Entry) string {
 	_, name, _ := strings.Cut(e.Subject, ":")
 	return name
 }

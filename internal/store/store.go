@@ -8,6 +8,7 @@ import (
 
 	"github.com/lib/pq"
 
+	"petstore.example/internal/store/catalogue"
 	"petstore.example/internal/store/counters"
 	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/store/trail"
@@ -20,7 +21,7 @@ type DB struct {
 
 	People
 	Pricing
-	Catalogue
+	catalogue.Catalogue
 	Billing
 	Operate
 	Audit    trail.Audit
@@ -73,7 +74,7 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 
 func newDB(c *pgconn.DB) *DB {
 	return &DB{
-		pg: c, People: newPeople(c), Pricing: newPricing(c), Catalogue: newCatalogue(c), Billing: newBilling(c), Operate: newOperate(c),
+		pg: c, People: newPeople(c), Pricing: newPricing(c), Catalogue: catalogue.New(c), Billing: newBilling(c), Operate: newOperate(c),
 		Audit: trail.New(c), Undos: undo.New(c, peopleUndoers, planUndoers), Counters: counters.New(c), Cluster: counters.NewTerms(c),
 	}
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"strings"
 
+	"petstore.example/internal/store/catalogue"
 	"petstore.example/internal/store/pgconn"
 )
 
@@ -50,7 +51,7 @@ var tenantTables = []tenantTable{
 		"method", "path", "key", "status", "location", "convert_from(body, 'UTF8') as body", "created_at", "expires_at",
 	}, omitted: []string{"tenant_id", "fingerprint"}, order: "created_at, key", erasing: goesSlowly},
 	{name: "orders", columns: []string{"id", "pet_id", "quantity", "status", "created_at"}, omitted: []string{"tenant_id"}, order: "id", erasing: goesSlowly},
-	{name: "pets", columns: strings.Split("id, "+petNames+", created_at", ", "), omitted: []string{"tenant_id"}, order: "id", erasing: goesSlowly},
+	{name: "pets", columns: strings.Split("id, "+catalogue.PetNames+", created_at", ", "), omitted: []string{"tenant_id"}, order: "id", erasing: goesSlowly},
 
 	{name: "tenant_plans", columns: []string{
 		"id", "valid_from", "until", "plan", "then_plan", "kind", "ends", "per_minute", "per_day", "named_per_minute", "named_per_day", "generation", "created_at", "voided_at", "void_reason",

@@ -63,11 +63,12 @@ var below = map[string][]string{
 
 	"internal/api":   {"internal/freshness", "internal/limits", "internal/loglimit", "internal/tracing", "internal/api/reference", "internal/api/jsonbody", "internal/api/httpfield", "internal/api/pagecache", "internal/keys", "internal/plans", "internal/catalog", "internal/usage", "internal/spelling"},
 	"internal/keys":  {"internal/plans", "internal/audit"},
-	"internal/store": {"internal/keys", "internal/keys/callers", "internal/keys/strikes", "internal/plans", "internal/catalog", "internal/usage", "internal/usage/closing", "internal/usage/events", "internal/audit", "internal/staff", "internal/store/counters", "internal/store/pgconn", "internal/store/tenants", "internal/store/trail", "internal/store/undo"},
+	"internal/store": {"internal/keys", "internal/keys/callers", "internal/keys/strikes", "internal/plans", "internal/usage", "internal/usage/closing", "internal/usage/events", "internal/audit", "internal/staff", "internal/store/catalogue", "internal/store/counters", "internal/store/pgconn", "internal/store/tenants", "internal/store/trail", "internal/store/undo"},
 
 	"internal/store/tenants":    {"internal/plans", "internal/store/pgconn"},
 	"internal/store/trail":      {"internal/audit", "internal/keys", "internal/store/pgconn", "internal/store/tenants"},
 	"internal/store/undo":       {"internal/audit", "internal/store/pgconn", "internal/store/tenants", "internal/store/trail"},
+	"internal/store/catalogue":  {"internal/catalog", "internal/store/pgconn"},
 	"internal/store/changefeed": {"internal/keys", "internal/store/counters", "internal/store/pgconn"},
 	"internal/store/counters":   {"internal/limits", "internal/limits/counter", "internal/cluster", "internal/store/pgconn"},
 	"internal/store/migrate":    {"internal/store/pgconn", "migrations"},

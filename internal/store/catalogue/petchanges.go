@@ -1,4 +1,4 @@
-package store
+package catalogue
 
 import (
 	"context"
@@ -27,7 +27,7 @@ where tenant_id = $1 and id = $2 and (select set_config('petstore.deadline', ` +
 	describePetQuery = forTenant + `
 update pets set ` + petList("{c} = coalesce(${n}, {c})", 3) + `
 where ` + forTenantSet + ` and tenant_id = $1 and id = $2 and (select set_config('petstore.deadline', ` + deadlineOf(3) + `, true)) is not null
-returning id, ` + petNames
+returning id, ` + PetNames
 )
 
 // ChangePet implements catalog.Store.

@@ -1,4 +1,4 @@
-package store
+package catalogue
 
 import (
 	"context"
@@ -77,8 +77,8 @@ func anys(values []driver.Value) []any {
 }
 
 var (
-	petNames  = petList("{c}", 0)
-	selectPet = "select id, " + petNames + " from pets"
+	PetNames  = petList("{c}", 0)
+	selectPet = "select id, " + PetNames + " from pets"
 	// deadlineOf returns the number of the argument after those of the columns, from first on.
 	deadlineOf = func(first int) string { return "$" + strconv.Itoa(first+len(petColumns)) }
 
@@ -95,7 +95,7 @@ where ` + tenantSet + ` and tenant_id = $1 and id = $2`
 
 	// createPetQuery sets the tenant in the value of the column: row-level security checks the finished row. So it does with the deadline.
 	createPetQuery = `
-insert into pets (tenant_id, ` + petNames + `, created_at)
+insert into pets (tenant_id, ` + PetNames + `, created_at)
 values (set_config('petstore.tenant_id', $1::bigint::text, true)::bigint, ` + petList("${n}", 2) + `,
         case when set_config('petstore.deadline', ` + deadlineOf(2) + `, true) is not null then now() end)
 returning id`
@@ -103,11 +103,11 @@ returning id`
 	// createPetsQuery sets the tenant once, for the column of the first row, and the deadline with the last one: the commit is checked once.
 	// The order of the rows that it returns is not defined.
 	createPetsQuery = `
-insert into pets (tenant_id, ` + petNames + `, created_at)
-select (select set_config('petstore.tenant_id', $1::bigint::text, true))::bigint, ` + petNames + `,
+insert into pets (tenant_id, ` + PetNames + `, created_at)
+select (select set_config('petstore.tenant_id', $1::bigint::text, true))::bigint, ` + PetNames + `,
        case when place < cardinality($2::text[]) or set_config('petstore.deadline', ` + deadlineOf(2) + `, true) is not null then now() end
-from unnest(` + petList("${n}::{t}[]", 2) + `) with ordinality as asked (` + petNames + `, place)
-returning id, ` + petNames
+from unnest(` + petList("${n}::{t}[]", 2) + `) with ordinality as asked (` + PetNames + `, place)
+returning id, ` + PetNames
 )
 
 // ListPets implements catalog.Store.

@@ -1,4 +1,4 @@
-package store
+package catalogue
 
 import "petstore.example/internal/store/pgconn"
 
@@ -11,7 +11,7 @@ type Catalogue struct {
 	Transactions Transactions
 }
 
-// newCatalogue returns that of a database.
-func newCatalogue(db *pgconn.DB) Catalogue {
+// New returns that of a database.
+func New(db *pgconn.DB) Catalogue {
 	return Catalogue{Pets{db}, Orders{db}, Idempotency{db}, Transactions{db}}
 }

@@ -1,4 +1,4 @@
-package store
+package catalogue
 
 import (
 	"context"
@@ -55,7 +55,7 @@ func (f *petFilters) inOrder(limit string) string {
 	for _, status := range []catalog.Status{catalog.Available, catalog.Pending, catalog.Sold} {
 		each = append(each, "("+selectPet+" "+f.where()+" and status = '"+string(status)+"' order by id limit "+limit+")")
 	}
-	return "select id, " + petNames + " from (" + strings.Join(each, " union all ") + ") p order by id limit " + limit
+	return "select id, " + PetNames + " from (" + strings.Join(each, " union all ") + ") p order by id limit " + limit
 }
 
 // nameRange is the condition that a name begins with the prefix. Another form of it would not use the index, because row-level security

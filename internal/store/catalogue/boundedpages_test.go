@@ -1,4 +1,4 @@
-package store_test
+package catalogue_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	_ "github.com/lib/pq" // the driver of sqlx.Open
 
 	"petstore.example/internal/catalog"
-	"petstore.example/internal/store"
+	"petstore.example/internal/store/catalogue"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -69,7 +69,7 @@ func TestBoundedPages(t *testing.T) {
 // explain returns how many buffers Postgres reads for a page, and its plan.
 func explain(t *testing.T, api *sqlx.DB, p catalog.Page) (buffers int, plan string) {
 	t.Helper()
-	query, args := store.FilterPetsQuery(1, p)
+	query, args := catalogue.FilterPetsQuery(1, p)
 	api.MustExec("prepare page as " + query)
 	var lines []string
 	err := api.Select(&lines, "explain (analyze, buffers, costs off, timing off, summary off) execute page ("+strings.Join(args, ", ")+")")

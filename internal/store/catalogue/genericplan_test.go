@@ -1,10 +1,11 @@
-package store_test
+package catalogue_test
 
 import (
 	"strings"
 	"testing"
 
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/catalogue"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
@@ -14,7 +15,7 @@ import (
 func TestPlansOfEmptyTables(t *testing.T) {
 	t.Parallel()
 	db := storetest.Open(t, storetest.New(t).URL, store.Options{AsAPI: true})
-	for name, query := range store.KeyedQueries() {
+	for name, query := range catalogue.KeyedQueries() {
 		plan, err := db.Pets.GenericPlan(t.Context(), query)
 		assert.NoError(t, err, name)
 		text := strings.Join(plan, "\n")

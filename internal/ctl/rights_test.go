@@ -21,6 +21,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/pricing"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/sandbox"
@@ -53,7 +54,7 @@ func newRightsEnv(t *testing.T) *rightsEnv {
 	for plan, edit := range map[string]plans.VersionEdit{
 		plans.Pro: {PerMinute: 250, KeepExisting: true}, plans.Business: {PerMinute: 900, From: time.Now().AddDate(0, 0, 1)},
 	} {
-		_, err := db.Plans.Edit(t.Context(), by, plan, store.PlanEdit{Numbers: &edit})
+		_, err := db.Plans.Edit(t.Context(), by, plan, pricing.PlanEdit{Numbers: &edit})
 		assert.NoError(t, err)
 	}
 	list, err := store.Collect(db.Keys.List(t.Context(), store.KeyFilter{Limit: 2}, time.Now()))
@@ -69,7 +70,7 @@ func newRightsEnv(t *testing.T) *rightsEnv {
 		assert.NoError(t, err)
 		e.undoable = entry.Number
 	}
-	done, err := db.Timelines.Assign(t.Context(), by, store.NewAssignment{
+	done, err := db.Timelines.Assign(t.Context(), by, pricing.NewAssignment{
 		Tenant: "acme", Kind: plans.Assigned, Plan: plans.Free, From: time.Now().AddDate(0, 1, 0),
 	})
 	assert.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/pricing"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
@@ -46,7 +47,7 @@ func TestEditsAtTheSameTime(t *testing.T) {
 	var group sync.WaitGroup
 	for n := range editors {
 		group.Go(func() {
-			edit := store.PlanEdit{Numbers: &plans.VersionEdit{PerMinute: 100 + int64(n)}}
+			edit := pricing.PlanEdit{Numbers: &plans.VersionEdit{PerMinute: 100 + int64(n)}}
 			if _, err := billing.Plans.Edit(t.Context(), jo, plans.Pro, edit); err != nil {
 				t.Error(err)
 			}
@@ -74,9 +75,9 @@ func TestGenerations(t *testing.T) {
 	trial := o.tenant(t, "trial", plans.Pro)
 	o.exec(t, `insert into tenant_plans (tenant_id, plan, valid_from, kind, ends) values ($1, 'free', $2, 'end', $3)`, trial.ID, noon.AddDate(0, 1, 0), trial.Assignment)
 	hour := func(n int) time.Time { return noon.Add(time.Duration(n) * time.Hour) }
-	edit := func(n int, e plans.VersionEdit) store.EditedPlan {
+	edit := func(n int, e plans.VersionEdit) pricing.EditedPlan {
 		t.Helper()
-		done, err := o.billing(t, hour(n)).Plans.Edit(t.Context(), jo, plans.Pro, store.PlanEdit{Numbers: &e})
+		done, err := o.billing(t, hour(n)).Plans.Edit(t.Context(), jo, plans.Pro, pricing.PlanEdit{Numbers: &e})
 		assert.NoError(t, err)
 		return done
 	}
@@ -116,7 +117,7 @@ func TestWithdraw(t *testing.T) {
 	billing := o.billing(t, noon)
 	begins := noon.Add(plans.WithdrawMargin)
 	for _, from := range []time.Time{begins, begins.Add(1000)} {
-		edit := store.PlanEdit{Numbers: &plans.VersionEdit{PerMinute: int64(100 + from.Sub(begins)), From: from}}
+		edit := pricing.PlanEdit{Numbers: &plans.VersionEdit{PerMinute: int64(100 + from.Sub(begins)), From: from}}
 		_, err := billing.Plans.Edit(t.Context(), jo, plans.Pro, edit)
 		assert.NoError(t, err)
 	}
@@ -148,7 +149,7 @@ func TestHistoryHasReasons(t *testing.T) {
 	assert.NoError(t, err)
 	for n, e := range []plans.VersionEdit{{PerMinute: 250}, {PerMinute: 200, KeepExisting: true}} {
 		at := noon.Add(time.Duration(1+n) * time.Hour)
-		_, err := o.billing(t, at).Plans.Edit(t.Context(), by(fmt.Sprint("edit ", n)), plans.Pro, store.PlanEdit{Numbers: &e})
+		_, err := o.billing(t, at).Plans.Edit(t.Context(), by(fmt.Sprint("edit ", n)), plans.Pro, pricing.PlanEdit{Numbers: &e})
 		assert.NoError(t, err)
 	}
 	staff := o.staffAt(t, noon.Add(5*time.Hour))

@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/pricing"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
@@ -45,7 +46,7 @@ func TestSoldPlans(t *testing.T) {
 		insert into price_list (name, position) values ('later', 9);
 		insert into plan_versions (plan, version, generation, valid_from, per_minute, per_day) values ('later', 1, 1, now() + interval '1 hour', 1, 1)`)
 	billing := storetest.Open(t, o.BillingURL, store.Options{})
-	_, err := billing.Plans.Edit(t.Context(), jo, plans.Pro, store.PlanEdit{Numbers: &plans.VersionEdit{PerMinute: 400}})
+	_, err := billing.Plans.Edit(t.Context(), jo, plans.Pro, pricing.PlanEdit{Numbers: &plans.VersionEdit{PerMinute: 400}})
 	assert.NoError(t, err)
 	_, err = billing.Plans.Retire(t.Context(), jo, plans.Business, time.Time{})
 	assert.NoError(t, err)
@@ -80,7 +81,7 @@ func (o office) history(t *testing.T, tenantID int64) []planPeriod {
 func assignPlan(
 	ctx context.Context, db *store.DB, by audit.By, tenant, plan string, own *plans.Quota, at time.Time,
 ) (before, after plans.Tenant, err error) {
-	done, err := db.Timelines.Assign(ctx, by, store.NewAssignment{Tenant: tenant, Kind: plans.Assigned, Plan: plan, Own: own, From: at})
+	done, err := db.Timelines.Assign(ctx, by, pricing.NewAssignment{Tenant: tenant, Kind: plans.Assigned, Plan: plan, Own: own, From: at})
 	if err != nil {
 		return before, after, err
 	}

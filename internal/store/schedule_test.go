@@ -9,6 +9,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/pricing"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
@@ -25,7 +26,7 @@ func (o office) planned(t *testing.T, tenantID int64) (lines []string) {
 	return lines
 }
 
-func (o office) assign(t *testing.T, n store.NewAssignment) store.PlanChange {
+func (o office) assign(t *testing.T, n pricing.NewAssignment) pricing.PlanChange {
 	t.Helper()
 	n.Tenant = "acme"
 	if n.Kind == "" {
@@ -52,14 +53,14 @@ func atNoon(t *testing.T) (office, plans.Tenant) {
 func TestAssignmentsAreStoredAsDerived(t *testing.T) {
 	t.Parallel()
 	o, acme := atNoon(t)
-	trial := o.assign(t, store.NewAssignment{Plan: plans.Business, From: noon.AddDate(0, 0, 1), Until: at(noon.AddDate(0, 0, 9)), Then: plans.Free})
-	boost := o.assign(t, store.NewAssignment{Kind: plans.Boost, Own: &plans.Quota{PerMinute: 5000}, From: noon.AddDate(0, 0, 2), Until: at(noon.AddDate(0, 0, 3))})
+	trial := o.assign(t, pricing.NewAssignment{Plan: plans.Business, From: noon.AddDate(0, 0, 1), Until: at(noon.AddDate(0, 0, 9)), Then: plans.Free})
+	boost := o.assign(t, pricing.NewAssignment{Kind: plans.Boost, Own: &plans.Quota{PerMinute: 5000}, From: noon.AddDate(0, 0, 2), Until: at(noon.AddDate(0, 0, 3))})
 	all := []string{
 		"20 12:00 assign pro 300/10000", "21 12:00 assign business 1000/100000", "22 12:00 boost business 5000/100000",
 		"23 12:00 end business 1000/100000", "29 12:00 end free 60/1000",
 	}
 	assert.DeepEqual(t, o.planned(t, acme.ID), all)
-	bought := o.assign(t, store.NewAssignment{Plan: plans.Pro, From: noon.AddDate(0, 0, 4)})
+	bought := o.assign(t, pricing.NewAssignment{Plan: plans.Pro, From: noon.AddDate(0, 0, 4)})
 	assert.DeepEqual(t, o.planned(t, acme.ID), append(all[:4:4], "24 12:00 assign pro 300/10000"), "bought")
 	for _, step := range []struct {
 		id   int64
@@ -79,8 +80,8 @@ func TestAssignmentsAreStoredAsDerived(t *testing.T) {
 func TestBoostsHaveTheNumbersOfBefore(t *testing.T) {
 	t.Parallel()
 	o, acme := atNoon(t)
-	boost := func(from, until int, q plans.Quota) store.NewAssignment {
-		return store.NewAssignment{Kind: plans.Boost, Own: &q, From: noon.AddDate(0, 0, from), Until: at(noon.AddDate(0, 0, until))}
+	boost := func(from, until int, q plans.Quota) pricing.NewAssignment {
+		return pricing.NewAssignment{Kind: plans.Boost, Own: &q, From: noon.AddDate(0, 0, from), Until: at(noon.AddDate(0, 0, until))}
 	}
 	outer := o.assign(t, boost(1, 9, plans.Quota{PerMinute: 2000}))
 	removed := o.assign(t, boost(2, 3, plans.Quota{PerDay: 50_000}))
@@ -99,7 +100,7 @@ func TestBoostsHaveTheNumbersOfBefore(t *testing.T) {
 	assert.DeepEqual(t, o.planned(t, acme.ID), want)
 	_, err = o.Timelines.Unschedule(t.Context(), jo, outer.Assignment.ID)
 	assert.NoError(t, err)
-	o.assign(t, store.NewAssignment{Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 70, PerDay: 700}})
+	o.assign(t, pricing.NewAssignment{Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 70, PerDay: 700}})
 	want = []string{
 		"22 12:00 boost enterprise 70/50000", "23 12:00 end enterprise 70/700", "24 12:00 boost enterprise 3000/700", "25 12:00 end enterprise 70/700",
 	}
@@ -111,9 +112,9 @@ func TestTheLatestVersionWhenItBegins(t *testing.T) {
 	t.Parallel()
 	o, acme := atNoon(t)
 	o.exec(t, `insert into plan_versions (plan, version, generation, valid_from, per_minute, per_day) values ('pro', 2, 2, $1, 400, 20000)`, noon.AddDate(0, 0, 2))
-	o.assign(t, store.NewAssignment{Plan: plans.Free, From: noon.AddDate(0, 0, 3), Until: at(noon.AddDate(0, 0, 4))})
-	o.assign(t, store.NewAssignment{Plan: plans.Pro, From: noon.AddDate(0, 0, 5)})
-	o.assign(t, store.NewAssignment{Kind: plans.Boost, Own: &plans.Quota{PerDay: 90000}, From: noon.AddDate(0, 0, 6), Until: at(noon.AddDate(0, 0, 7))})
+	o.assign(t, pricing.NewAssignment{Plan: plans.Free, From: noon.AddDate(0, 0, 3), Until: at(noon.AddDate(0, 0, 4))})
+	o.assign(t, pricing.NewAssignment{Plan: plans.Pro, From: noon.AddDate(0, 0, 5)})
+	o.assign(t, pricing.NewAssignment{Kind: plans.Boost, Own: &plans.Quota{PerDay: 90000}, From: noon.AddDate(0, 0, 6), Until: at(noon.AddDate(0, 0, 7))})
 	want := []string{
 		"20 12:00 assign pro 300/10000", "23 12:00 assign free 60/1000", "24 12:00 end pro 300/10000",
 		"25 12:00 assign pro 400/20000", "26 12:00 boost pro 400/90000", "27 12:00 end pro 400/20000",
@@ -132,13 +133,13 @@ func TestChangesOfOneTenantAtOnce(t *testing.T) {
 		all.Go(func() {
 			switch i % 3 {
 			case 0:
-				_, errs[i] = o.Timelines.Assign(t.Context(), jo, store.NewAssignment{Tenant: "acme", Kind: plans.Assigned, Plan: plans.Business, From: december})
+				_, errs[i] = o.Timelines.Assign(t.Context(), jo, pricing.NewAssignment{Tenant: "acme", Kind: plans.Assigned, Plan: plans.Business, From: december})
 			case 1:
-				_, errs[i] = o.Timelines.Assign(t.Context(), jo, store.NewAssignment{
+				_, errs[i] = o.Timelines.Assign(t.Context(), jo, pricing.NewAssignment{
 					Tenant: "acme", Kind: plans.Boost, Own: &plans.Quota{PerMinute: 500}, From: december.AddDate(0, 0, i), Until: at(december.AddDate(0, 0, i+3)),
 				})
 			default:
-				_, errs[i] = o.Timelines.Assign(t.Context(), jo, store.NewAssignment{Tenant: "acme", Kind: plans.Assigned, Plan: []string{plans.Free, plans.Pro}[i%2]})
+				_, errs[i] = o.Timelines.Assign(t.Context(), jo, pricing.NewAssignment{Tenant: "acme", Kind: plans.Assigned, Plan: []string{plans.Free, plans.Pro}[i%2]})
 			}
 		})
 	}
@@ -169,8 +170,8 @@ func TestWhatHasBegunIsNotUnscheduled(t *testing.T) {
 	o := newOffice(t)
 	o.exec(t, `create or replace function past_until() returns timestamptz language sql stable as 'select now()'`)
 	acme := o.tenantNow(t)
-	soon := o.assign(t, store.NewAssignment{Plan: plans.Business, From: time.Now().Add(plans.UnscheduleMargin + 500*time.Millisecond)})
-	_, err := o.Timelines.Assign(t.Context(), jo, store.NewAssignment{
+	soon := o.assign(t, pricing.NewAssignment{Plan: plans.Business, From: time.Now().Add(plans.UnscheduleMargin + 500*time.Millisecond)})
+	_, err := o.Timelines.Assign(t.Context(), jo, pricing.NewAssignment{
 		Tenant: "acme", Kind: plans.Assigned, Plan: plans.Free, From: time.Now().Add(-time.Minute),
 	})
 	assert.ErrorIs(t, err, plans.ErrInPast, "in the past")
@@ -179,7 +180,7 @@ func TestWhatHasBegunIsNotUnscheduled(t *testing.T) {
 	assert.ErrorIs(t, err, plans.ErrAssignmentBegins, "within two seconds of its beginning")
 	_, err = o.Timelines.Unschedule(t.Context(), jo, acme.Assignment)
 	assert.ErrorIs(t, err, plans.ErrAssignmentBegun, "of what has begun")
-	trial := o.assign(t, store.NewAssignment{Plan: plans.Pro, From: time.Now().Add(time.Hour), Until: at(time.Now().Add(2 * time.Hour))})
+	trial := o.assign(t, pricing.NewAssignment{Plan: plans.Pro, From: time.Now().Add(time.Hour), Until: at(time.Now().Add(2 * time.Hour))})
 	if _, err := o.Timelines.Unschedule(t.Context(), jo, trial.Added[1].ID); err != nil {
 		t.Errorf("the end of what comes: %v", err)
 	}

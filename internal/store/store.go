@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/store/catalogue"
 	"petstore.example/internal/store/counters"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/pricing"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/store/undo"
 )
@@ -20,7 +21,7 @@ type DB struct {
 	pg *pgconn.DB
 
 	People
-	Pricing
+	pricing.Pricing
 	catalogue.Catalogue
 	Billing
 	Operate
@@ -74,8 +75,8 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 
 func newDB(c *pgconn.DB) *DB {
 	return &DB{
-		pg: c, People: newPeople(c), Pricing: newPricing(c), Catalogue: catalogue.New(c), Billing: newBilling(c), Operate: newOperate(c),
-		Audit: trail.New(c), Undos: undo.New(c, peopleUndoers, planUndoers), Counters: counters.New(c), Cluster: counters.NewTerms(c),
+		pg: c, People: newPeople(c), Pricing: pricing.New(c), Catalogue: catalogue.New(c), Billing: newBilling(c), Operate: newOperate(c),
+		Audit: trail.New(c), Undos: undo.New(c, peopleUndoers, pricing.Undoers), Counters: counters.New(c), Cluster: counters.NewTerms(c),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/pricing"
 	"petstore.example/internal/store/tenants"
 )
 
@@ -41,7 +42,7 @@ func (d Tenants) List(ctx context.Context, f TenantFilter) iter.Seq2[plans.Tenan
 			q.And(`t.name > ?`, f.After)
 		}
 		if f.Plan != "" {
-			if _, err := getPlan(ctx, d.db, f.Plan, sql.NullTime{}); err != nil {
+			if _, err := pricing.GetPlan(ctx, d.db, f.Plan, sql.NullTime{}); err != nil {
 				return nil, err
 			}
 			// The first condition finds few tenants by an index, the second is the exact one.

@@ -7,6 +7,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/pricing"
 	"petstore.example/internal/store/tenants"
 	"petstore.example/internal/store/trail"
 )
@@ -46,7 +47,7 @@ func (d Tenants) Create(ctx context.Context, by audit.By, n NewTenant, at time.T
 		if n.Until != nil {
 			first.Until = n.Until(at)
 		}
-		if err := checkPlans(ctx, tx, first, ""); err != nil {
+		if err := pricing.CheckPlans(ctx, tx, first, ""); err != nil {
 			return err
 		}
 		if created, err = insertTenant(ctx, tx, n, first); err != nil {
@@ -77,7 +78,7 @@ func insertTenant(ctx context.Context, tx pgconn.Tx, n NewTenant, first plans.As
 	if err != nil {
 		return plans.Tenant{}, err
 	}
-	if _, err := applyChange(ctx, tx, id, c); err != nil {
+	if _, err := pricing.ApplyChange(ctx, tx, id, c); err != nil {
 		return plans.Tenant{}, err
 	}
 	return tenants.Get(ctx, tx, n.Name, pgconn.NullTime(first.From))

@@ -17,6 +17,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/pricing"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/store/undo"
 	"petstore.example/internal/test/assert"
@@ -143,7 +144,7 @@ func issueKey(ctx context.Context, e *undoEnv, by audit.By) (err error) {
 	return err
 }
 
-func assign(n store.NewAssignment) func(context.Context, *undoEnv, audit.By) error {
+func assign(n pricing.NewAssignment) func(context.Context, *undoEnv, audit.By) error {
 	return func(ctx context.Context, e *undoEnv, by audit.By) error {
 		n.Tenant = e.tenant
 		if n.Plan == ownPlan {
@@ -158,8 +159,8 @@ func assign(n store.NewAssignment) func(context.Context, *undoEnv, audit.By) err
 	}
 }
 
-func boostFor(length time.Duration) store.NewAssignment {
-	return store.NewAssignment{
+func boostFor(length time.Duration) pricing.NewAssignment {
+	return pricing.NewAssignment{
 		Kind: plans.Boost, Own: &plans.Quota{PerMinute: 5000, PerDay: 50_000}, Until: func(from time.Time) time.Time { return from.Add(length) },
 	}
 }
@@ -196,7 +197,7 @@ func voidAssignment(undo bool) func(context.Context, *undoEnv, audit.By) error {
 
 func editPlan(edit plans.VersionEdit) func(context.Context, *undoEnv, audit.By) error {
 	return func(ctx context.Context, e *undoEnv, by audit.By) error {
-		_, err := e.billing.Plans.Edit(ctx, by, e.plan, store.PlanEdit{Numbers: &edit})
+		_, err := e.billing.Plans.Edit(ctx, by, e.plan, pricing.PlanEdit{Numbers: &edit})
 		return err
 	}
 }
@@ -204,7 +205,7 @@ func editPlan(edit plans.VersionEdit) func(context.Context, *undoEnv, audit.By) 
 func editPrice(price string) func(context.Context, *undoEnv, audit.By) error {
 	return func(ctx context.Context, e *undoEnv, by audit.By) error {
 		title := "title of " + price
-		_, err := e.billing.Plans.Edit(ctx, by, e.plan, store.PlanEdit{Price: &price, Title: &title})
+		_, err := e.billing.Plans.Edit(ctx, by, e.plan, pricing.PlanEdit{Price: &price, Title: &title})
 		return err
 	}
 }
@@ -263,17 +264,17 @@ var undoCases = []undoCase{
 	{action: "ban.place", name: "in place of another", before: first(placeBan(3 * time.Hour)), change: placeBan(time.Hour), later: liftBan},
 	{action: "ban.place", name: "by a server", change: automaticBan, later: liftBan},
 	{action: "ban.lift", before: first(placeBan(time.Hour)), change: liftBan, later: automaticBan},
-	{action: "plan.assign", change: assign(store.NewAssignment{Plan: plans.Business}), later: assign(store.NewAssignment{Plan: plans.Free})},
-	{action: "plan.assign", name: "over a boost", before: first(assign(boostFor(time.Hour))), change: assign(store.NewAssignment{Plan: plans.Business}), later: assign(boostFor(2 * time.Hour))},
-	{action: "plan.assign", name: "of own numbers", change: assign(store.NewAssignment{Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 7, PerDay: 70}}), later: assign(store.NewAssignment{Plan: plans.Free})},
-	{action: "plan.assign", name: "from own numbers", before: first(assign(store.NewAssignment{Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 7, PerDay: 70}})), change: assign(store.NewAssignment{Plan: plans.Pro})},
-	{action: "plan.assign", name: "that has not begun", change: assign(store.NewAssignment{Plan: plans.Business, From: inDays(5)}), later: assign(store.NewAssignment{Plan: plans.Free, From: inDays(6)})},
-	{action: "plan.assign", name: "from a retired plan", before: first(assign(store.NewAssignment{Plan: ownPlan}), retire(time.Time{})), change: assign(store.NewAssignment{Plan: plans.Business})},
-	{action: "plan.boost", change: assign(boostFor(time.Hour)), later: assign(store.NewAssignment{Plan: plans.Free})},
-	{action: "plan.unschedule", before: first(assign(store.NewAssignment{Plan: plans.Business, From: inDays(5)})), change: unschedule, later: assign(boostFor(time.Hour))},
-	{action: "plan.unschedule", name: "of own numbers", before: first(assign(store.NewAssignment{Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 7, PerDay: 70}, From: inDays(5)})), change: unschedule},
-	{action: "plan.unschedule", name: "of an end", before: first(assign(boostFor(time.Hour))), change: unscheduleEnd, later: assign(store.NewAssignment{Plan: plans.Free})},
-	{action: "plan.move", before: first(assign(store.NewAssignment{Plan: ownPlan}), editPlan(plans.VersionEdit{PerMinute: 20, KeepExisting: true})), change: move, later: assign(store.NewAssignment{Plan: plans.Free})},
+	{action: "plan.assign", change: assign(pricing.NewAssignment{Plan: plans.Business}), later: assign(pricing.NewAssignment{Plan: plans.Free})},
+	{action: "plan.assign", name: "over a boost", before: first(assign(boostFor(time.Hour))), change: assign(pricing.NewAssignment{Plan: plans.Business}), later: assign(boostFor(2 * time.Hour))},
+	{action: "plan.assign", name: "of own numbers", change: assign(pricing.NewAssignment{Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 7, PerDay: 70}}), later: assign(pricing.NewAssignment{Plan: plans.Free})},
+	{action: "plan.assign", name: "from own numbers", before: first(assign(pricing.NewAssignment{Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 7, PerDay: 70}})), change: assign(pricing.NewAssignment{Plan: plans.Pro})},
+	{action: "plan.assign", name: "that has not begun", change: assign(pricing.NewAssignment{Plan: plans.Business, From: inDays(5)}), later: assign(pricing.NewAssignment{Plan: plans.Free, From: inDays(6)})},
+	{action: "plan.assign", name: "from a retired plan", before: first(assign(pricing.NewAssignment{Plan: ownPlan}), retire(time.Time{})), change: assign(pricing.NewAssignment{Plan: plans.Business})},
+	{action: "plan.boost", change: assign(boostFor(time.Hour)), later: assign(pricing.NewAssignment{Plan: plans.Free})},
+	{action: "plan.unschedule", before: first(assign(pricing.NewAssignment{Plan: plans.Business, From: inDays(5)})), change: unschedule, later: assign(boostFor(time.Hour))},
+	{action: "plan.unschedule", name: "of own numbers", before: first(assign(pricing.NewAssignment{Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 7, PerDay: 70}, From: inDays(5)})), change: unschedule},
+	{action: "plan.unschedule", name: "of an end", before: first(assign(boostFor(time.Hour))), change: unscheduleEnd, later: assign(pricing.NewAssignment{Plan: plans.Free})},
+	{action: "plan.move", before: first(assign(pricing.NewAssignment{Plan: ownPlan}), editPlan(plans.VersionEdit{PerMinute: 20, KeepExisting: true})), change: move, later: assign(pricing.NewAssignment{Plan: plans.Free})},
 	{action: "plan.void", inBilling: true, change: voidAssignment(false), later: voidAssignment(true)},
 	{action: "plan.unvoid", inBilling: true, before: first(voidAssignment(false)), change: voidAssignment(true), later: voidAssignment(false)},
 	{action: "plan.edit", inBilling: true, change: editPlan(plans.VersionEdit{PerMinute: 20}), later: editPlan(plans.VersionEdit{PerMinute: 30})},
@@ -291,7 +292,7 @@ func newUndoEnv(t *testing.T, o office, n int, billing, owner *store.DB) *undoEn
 	e := &undoEnv{office: o, billing: billing, owner: owner, tenant: fmt.Sprintf("tenant-%d", n), plan: fmt.Sprintf("own-%d", n)}
 	o.tenant(t, e.tenant, plans.Pro)
 	e.key, _ = o.issue(t, e.tenant)
-	_, err := billing.Plans.Create(t.Context(), jo, store.NewPlan{Name: e.plan, Quota: &plans.Quota{PerMinute: 10, PerDay: 100}})
+	_, err := billing.Plans.Create(t.Context(), jo, pricing.NewPlan{Name: e.plan, Quota: &plans.Quota{PerMinute: 10, PerDay: 100}})
 	assert.NoError(t, err)
 	return e
 }
@@ -468,7 +469,7 @@ func TestUndoOverALastingBoost(t *testing.T) {
 	o := newOffice(t)
 	e := newUndoEnv(t, o, 1, storetest.Open(t, o.BillingURL, store.Options{}), nil)
 	first(assign(boostFor(time.Hour)), unscheduleEnd)(t, e)
-	changed := e.numbersAfter(t, func() error { return assign(store.NewAssignment{Plan: plans.Business})(t.Context(), e, jo) })
+	changed := e.numbersAfter(t, func() error { return assign(pricing.NewAssignment{Plan: plans.Business})(t.Context(), e, jo) })
 	all := e.all(t)
 	_, err := o.Undos.Do(t.Context(), jo, changed, time.Now())
 	if refused := (*undo.Error)(nil); !errors.As(err, &refused) || refused.Why != "a boost without an end was in force before" {

@@ -49,11 +49,11 @@ var below = map[string][]string{
 	"internal/ctl/limits":    {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/audit"},
 	"internal/ctl/ban":       {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/keys", "internal/audit"},
 	"internal/ctl/audit":     {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/store/trail", "internal/audit"},
-	"internal/ctl/undo":      {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/store/trail", "internal/store/undo", "internal/audit"},
+	"internal/ctl/undo":      {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/store/pricing", "internal/store/trail", "internal/store/undo", "internal/audit"},
 	"internal/ctl/usage":     {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/audit", "internal/usage/closing", "internal/usage/events"},
 	"internal/ctl/doctor":    {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/store/migrate", "internal/cluster"},
 	"internal/ctl/migrate":   {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store/migrate"},
-	"internal/ctl/plan":      {"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/store", "internal/plans", "internal/usage", "internal/audit"},
+	"internal/ctl/plan":      {"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/store", "internal/store/pricing", "internal/plans", "internal/usage", "internal/audit"},
 	"internal/ctl/tail":      {"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/key", "internal/store", "internal/usage"},
 	"internal/ctl/why":       {"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/ctl/key", "internal/ctl/ban", "internal/ctl/audit", "internal/store", "internal/store/trail", "internal/diagnose", "internal/keys", "internal/limits", "internal/plans", "internal/usage", "internal/audit", "docs"},
 
@@ -63,12 +63,13 @@ var below = map[string][]string{
 
 	"internal/api":   {"internal/freshness", "internal/limits", "internal/loglimit", "internal/tracing", "internal/api/reference", "internal/api/jsonbody", "internal/api/httpfield", "internal/api/pagecache", "internal/keys", "internal/plans", "internal/catalog", "internal/usage", "internal/spelling"},
 	"internal/keys":  {"internal/plans", "internal/audit"},
-	"internal/store": {"internal/keys", "internal/keys/callers", "internal/keys/strikes", "internal/plans", "internal/usage", "internal/usage/closing", "internal/usage/events", "internal/audit", "internal/staff", "internal/store/catalogue", "internal/store/counters", "internal/store/pgconn", "internal/store/tenants", "internal/store/trail", "internal/store/undo"},
+	"internal/store": {"internal/keys", "internal/keys/callers", "internal/keys/strikes", "internal/plans", "internal/usage", "internal/usage/closing", "internal/usage/events", "internal/audit", "internal/staff", "internal/store/catalogue", "internal/store/counters", "internal/store/pgconn", "internal/store/pricing", "internal/store/tenants", "internal/store/trail", "internal/store/undo"},
 
 	"internal/store/tenants":    {"internal/plans", "internal/store/pgconn"},
 	"internal/store/trail":      {"internal/audit", "internal/keys", "internal/store/pgconn", "internal/store/tenants"},
 	"internal/store/undo":       {"internal/audit", "internal/store/pgconn", "internal/store/tenants", "internal/store/trail"},
 	"internal/store/catalogue":  {"internal/catalog", "internal/store/pgconn"},
+	"internal/store/pricing":    {"internal/audit", "internal/plans", "internal/store/pgconn", "internal/store/tenants", "internal/store/trail", "internal/store/undo"},
 	"internal/store/changefeed": {"internal/keys", "internal/store/counters", "internal/store/pgconn"},
 	"internal/store/counters":   {"internal/limits", "internal/limits/counter", "internal/cluster", "internal/store/pgconn"},
 	"internal/store/migrate":    {"internal/store/pgconn", "migrations"},

@@ -16,6 +16,7 @@ import (
 	"petstore.example/internal/ctl/tenant"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/pricing"
 )
 
 func newCmdAssign(f *cmdutil.Factory) *cobra.Command {
@@ -34,8 +35,8 @@ func newCmdAssign(f *cmdutil.Factory) *cobra.Command {
 		}
 		return end.Check()
 	}
-	b.Do = func(ctx context.Context, db *store.DB, by audit.By, tenant string) (store.PlanChange, error) {
-		return db.Timelines.Assign(ctx, by, store.NewAssignment{
+	b.Do = func(ctx context.Context, db *store.DB, by audit.By, tenant string) (pricing.PlanChange, error) {
+		return db.Timelines.Assign(ctx, by, pricing.NewAssignment{
 			Tenant: tenant, Kind: plans.Assigned, Plan: plan, Own: own, From: beginning(f, from), Until: end.Until(), Then: end.Then,
 		})
 	}
@@ -90,14 +91,14 @@ func swapped(ctx context.Context, f *cmdutil.Factory, tenant, plan string) bool 
 }
 
 // batch is a change of the assignments of tenants.
-func batch(f *cmdutil.Factory, doing string) *cmdutil.Batch[store.PlanChange] {
-	return &cmdutil.Batch[store.PlanChange]{
+func batch(f *cmdutil.Factory, doing string) *cmdutil.Batch[pricing.PlanChange] {
+	return &cmdutil.Batch[pricing.PlanChange]{
 		Factory: f, Item: cmdutil.TenantArg(f, nil), Noun: "tenants", Doing: doing, Find: cmdutil.FindTenant, Lock: cmdutil.LockTenants,
 		Explain: func(ctx context.Context, err error, tenant string) error {
 			return explain(ctx, f, err, cmdutil.Subject{Tenant: tenant})
 		},
-		Notice: func(c store.PlanChange) cmdutil.Notice { return notice(c, f.DryRun) },
-		View:   func(time.Time) output.View[store.PlanChange] { return output.Map(ScheduleView, changed) },
+		Notice: func(c pricing.PlanChange) cmdutil.Notice { return notice(c, f.DryRun) },
+		View:   func(time.Time) output.View[pricing.PlanChange] { return output.Map(ScheduleView, changed) },
 	}
 }
 
@@ -117,8 +118,8 @@ func newCmdBoost(f *cmdutil.Factory) *cobra.Command {
 		return nil
 	}
 	b.Question = lowers
-	b.Do = func(ctx context.Context, db *store.DB, by audit.By, tenant string) (store.PlanChange, error) {
-		return db.Timelines.Assign(ctx, by, store.NewAssignment{
+	b.Do = func(ctx context.Context, db *store.DB, by audit.By, tenant string) (pricing.PlanChange, error) {
+		return db.Timelines.Assign(ctx, by, pricing.NewAssignment{
 			Tenant: tenant, Kind: plans.Boost, Own: &quota.Quota, From: beginning(f, from), Until: until.Until(),
 		})
 	}
@@ -142,7 +143,7 @@ A boost to less than before asks for confirmation; scripts need --yes.
 }
 
 // lowers asks about boosts that give a tenant less than it has.
-func lowers(_ context.Context, _ *store.DB, _ []string, done []store.PlanChange) (q cmdutil.Question, _ error) {
+func lowers(_ context.Context, _ *store.DB, _ []string, done []pricing.PlanChange) (q cmdutil.Question, _ error) {
 	var lowered []string
 	for _, c := range done {
 		if c.Was == nil {
@@ -167,7 +168,7 @@ func beginning(f *cmdutil.Factory, from cmdutil.When) time.Time {
 }
 
 // notice says what a change of a tenant's assignments did.
-func notice(c store.PlanChange, dryRun bool) cmdutil.Notice {
+func notice(c pricing.PlanChange, dryRun bool) cmdutil.Notice {
 	item := "tenant " + c.Tenant.Name
 	if c.Unchanged {
 		return cmdutil.Notice{Text: unchanged(c), Item: item, Unchanged: true}
@@ -180,15 +181,15 @@ func notice(c store.PlanChange, dryRun bool) cmdutil.Notice {
 }
 
 // changed is the assignment that was made, as it is or will be in force.
-func changed(c store.PlanChange) store.Coming {
+func changed(c pricing.PlanChange) pricing.Coming {
 	at := c.Now
 	if c.Assignment.From.After(at) {
 		at = c.Assignment.From
 	}
-	return store.Coming{Tenant: c.Tenant.Name, Period: *c.At(at), Until: c.Assignment.Until}
+	return pricing.Coming{Tenant: c.Tenant.Name, Period: *c.At(at), Until: c.Assignment.Until}
 }
 
-func unchanged(c store.PlanChange) string {
+func unchanged(c pricing.PlanChange) string {
 	if a := c.Assignment; a.From.After(c.Now) {
 		return fmt.Sprintf("tenant %s is on plan %s from %s already, %s",
 			c.Tenant.Name, a.Plan, output.Text(a.From), tenant.QuotaText(c.At(a.From).Quota))
@@ -197,7 +198,7 @@ func unchanged(c store.PlanChange) string {
 }
 
 // assigned says what begins when, and what follows.
-func assigned(c store.PlanChange) string {
+func assigned(c pricing.PlanChange) string {
 	a, is, was := c.Assignment, c.At(c.Assignment.From), c.Was
 	later := a.From.After(c.Now)
 	var text string
@@ -229,7 +230,7 @@ func periodText(p *plans.Period) string { return p.Plan + ": " + tenant.QuotaTex
 const maxFollowing = 3
 
 // consequences are what no longer comes because of the change, comes otherwise, or comes again.
-func consequences(c store.PlanChange) (lines []string) {
+func consequences(c pricing.PlanChange) (lines []string) {
 	for _, r := range c.Removed {
 		if again := c.At(r.From); again.AssignedFrom.Equal(r.From) && again.Assignment != c.Assignment.ID {
 			lines = append(lines, fmt.Sprintf("what is scheduled at %s becomes plan %s (%d in place of %d)", output.Text(r.From), periodText(again), again.Assignment, r.ID))
@@ -247,7 +248,7 @@ func consequences(c store.PlanChange) (lines []string) {
 }
 
 // following names the assignments that end a new one that lasts, and how to remove it.
-func following(c store.PlanChange) (lines []string) {
+func following(c pricing.PlanChange) (lines []string) {
 	a := c.Assignment
 	for _, p := range c.Periods {
 		if !a.Temporary() && p.From.After(a.From) && p.From.Equal(p.AssignedFrom) && p.Kind == plans.Assigned && len(lines) < maxFollowing {

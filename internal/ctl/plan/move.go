@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/ctl/tenant"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/pricing"
 )
 
 func newCmdMove(f *cmdutil.Factory) *cobra.Command {
@@ -104,7 +105,7 @@ func toMove(ctx context.Context, f *cmdutil.Factory, db *store.DB, plan string, 
 
 func move(ctx context.Context, f *cmdutil.Factory, db *store.DB, by audit.By, plan string, ids []int64) (all []plans.Tenant, err error) {
 	for len(ids) > 0 {
-		n := min(len(ids), store.MaxMoved)
+		n := min(len(ids), pricing.MaxMoved)
 		moved, err := db.Plans.Move(ctx, by, plan, ids[:n])
 		if err != nil {
 			if len(all) > 0 {

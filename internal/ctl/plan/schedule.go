@@ -14,15 +14,16 @@ import (
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/pricing"
 )
 
 func newCmdHistory(f *cmdutil.Factory) *cobra.Command {
-	l := &cmdutil.List[store.HistoryPeriod]{Factory: f, All: true}
-	l.Rows = func(ctx context.Context, db *store.DB, _ int) (iter.Seq2[store.HistoryPeriod, error], error) {
+	l := &cmdutil.List[pricing.HistoryPeriod]{Factory: f, All: true}
+	l.Rows = func(ctx context.Context, db *store.DB, _ int) (iter.Seq2[pricing.HistoryPeriod, error], error) {
 		periods, err := db.Timelines.History(ctx, l.Subject.Tenant)
 		return cmdutil.Items(periods), err
 	}
-	l.View = func() output.View[store.HistoryPeriod] {
+	l.View = func() output.View[pricing.HistoryPeriod] {
 		if f.Printer().Format == "table" {
 			return tableOfHistory(HistoryView)
 		}
@@ -43,30 +44,30 @@ are in the audit trail: they are empty for logins that may not read it.`,
 }
 
 // HistoryView shows a period.
-var HistoryView = output.View[store.HistoryPeriod]{
-	{Name: "from", Value: func(p store.HistoryPeriod) any { return p.From }, InList: true},
-	{Name: "to", Value: func(p store.HistoryPeriod) any { return p.To }, InList: true},
-	{Name: "plan", Value: func(p store.HistoryPeriod) any { return p.Plan }, InList: true},
-	{Name: "version", Heading: "V", Value: func(p store.HistoryPeriod) any { return int64(p.Version) }, InList: true},
-	{Name: "kind", Value: func(p store.HistoryPeriod) any { return string(p.Kind) }},
-	{Name: "per_minute", Value: func(p store.HistoryPeriod) any { return p.Quota.PerMinute }, InList: true},
-	{Name: "per_day", Value: func(p store.HistoryPeriod) any { return p.Quota.PerDay }, InList: true},
-	{Name: "assignment", Value: func(p store.HistoryPeriod) any { return p.Assignment }},
-	{Name: "made_at", Value: func(p store.HistoryPeriod) any { return p.CreatedAt }},
-	{Name: "login", Value: func(p store.HistoryPeriod) any { return p.CreatedBy }},
-	{Name: "claimed_actor", Value: func(p store.HistoryPeriod) any { return p.ClaimedActor }},
-	{Name: "reason", Value: func(p store.HistoryPeriod) any { return p.Reason }, InList: true, MinWidth: output.TextWidth},
-	{Name: "voided_at", Value: func(p store.HistoryPeriod) any { return p.VoidedAt }},
-	{Name: "void_reason", Value: func(p store.HistoryPeriod) any { return p.VoidReason }},
+var HistoryView = output.View[pricing.HistoryPeriod]{
+	{Name: "from", Value: func(p pricing.HistoryPeriod) any { return p.From }, InList: true},
+	{Name: "to", Value: func(p pricing.HistoryPeriod) any { return p.To }, InList: true},
+	{Name: "plan", Value: func(p pricing.HistoryPeriod) any { return p.Plan }, InList: true},
+	{Name: "version", Heading: "V", Value: func(p pricing.HistoryPeriod) any { return int64(p.Version) }, InList: true},
+	{Name: "kind", Value: func(p pricing.HistoryPeriod) any { return string(p.Kind) }},
+	{Name: "per_minute", Value: func(p pricing.HistoryPeriod) any { return p.Quota.PerMinute }, InList: true},
+	{Name: "per_day", Value: func(p pricing.HistoryPeriod) any { return p.Quota.PerDay }, InList: true},
+	{Name: "assignment", Value: func(p pricing.HistoryPeriod) any { return p.Assignment }},
+	{Name: "made_at", Value: func(p pricing.HistoryPeriod) any { return p.CreatedAt }},
+	{Name: "login", Value: func(p pricing.HistoryPeriod) any { return p.CreatedBy }},
+	{Name: "claimed_actor", Value: func(p pricing.HistoryPeriod) any { return p.ClaimedActor }},
+	{Name: "reason", Value: func(p pricing.HistoryPeriod) any { return p.Reason }, InList: true, MinWidth: output.TextWidth},
+	{Name: "voided_at", Value: func(p pricing.HistoryPeriod) any { return p.VoidedAt }},
+	{Name: "void_reason", Value: func(p pricing.HistoryPeriod) any { return p.VoidReason }},
 }
 
 // tableOfHistory has the assignments, which plan void takes, in place of the ends: a period ends when the next one begins. A void
 // assignment shows why in place of its reason.
-func tableOfHistory(v output.View[store.HistoryPeriod]) output.View[store.HistoryPeriod] {
+func tableOfHistory(v output.View[pricing.HistoryPeriod]) output.View[pricing.HistoryPeriod] {
 	v = v.FormatTimes(minuteLayout).Show("assignment").Hide("to")
 	for i, c := range v {
 		if c.Name == "reason" {
-			v[i].Value = func(p store.HistoryPeriod) any {
+			v[i].Value = func(p pricing.HistoryPeriod) any {
 				if !p.VoidedAt.IsZero() {
 					return "void: " + p.VoidReason
 				}
@@ -79,12 +80,12 @@ func tableOfHistory(v output.View[store.HistoryPeriod]) output.View[store.Histor
 
 func newCmdSchedule(f *cmdutil.Factory) *cobra.Command {
 	var after int64
-	l := &cmdutil.List[store.Coming]{Factory: f, After: cursor, Empty: "no changes of plans are scheduled", NoMatch: "no changes of plans are scheduled"}
-	l.Rows = func(ctx context.Context, db *store.DB, limit int) (iter.Seq2[store.Coming, error], error) {
+	l := &cmdutil.List[pricing.Coming]{Factory: f, After: cursor, Empty: "no changes of plans are scheduled", NoMatch: "no changes of plans are scheduled"}
+	l.Rows = func(ctx context.Context, db *store.DB, limit int) (iter.Seq2[pricing.Coming, error], error) {
 		l.Subject.Assignment = strconv.FormatInt(after, 10)
 		return db.Timelines.Schedule(ctx, l.Subject.Tenant, after, limit), nil
 	}
-	l.View = func() output.View[store.Coming] {
+	l.View = func() output.View[pricing.Coming] {
 		if f.Printer().Format == "table" {
 			return ScheduleView.FormatTimes(minuteLayout) // People compare these times with contracts: they are not relative to now.
 		}
@@ -105,18 +106,18 @@ version of a plan are then left out.`,
 }
 
 // ScheduleView shows what is in force from an instant on: an assignment with its ID, or a version of the plan.
-var ScheduleView = output.View[store.Coming]{
-	{Name: "id", Heading: "ASSIGNMENT", Value: func(c store.Coming) any { return assignmentID(c) }, InList: true},
-	{Name: "tenant", Value: func(c store.Coming) any { return c.Tenant }, InList: true, MinWidth: output.TextWidth},
-	{Name: "at", Value: func(c store.Coming) any { return c.From }, InList: true},
-	{Name: "kind", Value: func(c store.Coming) any { return kind(c) }, InList: true, MinWidth: output.TextWidth},
-	{Name: "plan", Value: func(c store.Coming) any { return c.Plan }, InList: true, MinWidth: output.TextWidth},
-	{Name: "per_minute", Heading: "PER MIN", Value: func(c store.Coming) any { return c.Quota.PerMinute }, InList: true},
-	{Name: "per_day", Value: func(c store.Coming) any { return c.Quota.PerDay }, InList: true},
-	{Name: "until", Value: func(c store.Coming) any { return c.Until }},
+var ScheduleView = output.View[pricing.Coming]{
+	{Name: "id", Heading: "ASSIGNMENT", Value: func(c pricing.Coming) any { return assignmentID(c) }, InList: true},
+	{Name: "tenant", Value: func(c pricing.Coming) any { return c.Tenant }, InList: true, MinWidth: output.TextWidth},
+	{Name: "at", Value: func(c pricing.Coming) any { return c.From }, InList: true},
+	{Name: "kind", Value: func(c pricing.Coming) any { return kind(c) }, InList: true, MinWidth: output.TextWidth},
+	{Name: "plan", Value: func(c pricing.Coming) any { return c.Plan }, InList: true, MinWidth: output.TextWidth},
+	{Name: "per_minute", Heading: "PER MIN", Value: func(c pricing.Coming) any { return c.Quota.PerMinute }, InList: true},
+	{Name: "per_day", Value: func(c pricing.Coming) any { return c.Quota.PerDay }, InList: true},
+	{Name: "until", Value: func(c pricing.Coming) any { return c.Until }},
 }
 
-func assignmentID(c store.Coming) *int64 {
+func assignmentID(c pricing.Coming) *int64 {
 	if c.Version() {
 		return nil
 	}
@@ -124,7 +125,7 @@ func assignmentID(c store.Coming) *int64 {
 }
 
 // kind is the assignment's, or version.
-func kind(c store.Coming) string {
+func kind(c pricing.Coming) string {
 	if c.Version() {
 		return "version"
 	}
@@ -132,7 +133,7 @@ func kind(c store.Coming) string {
 }
 
 // cursor is the value of --after: a version has none.
-func cursor(c store.Coming) string {
+func cursor(c pricing.Coming) string {
 	if c.Version() {
 		return ""
 	}
@@ -143,9 +144,9 @@ func cursor(c store.Coming) string {
 const minuteLayout = "2006-01-02 15:04Z"
 
 func newCmdUnschedule(f *cmdutil.Factory) *cobra.Command {
-	b := &cmdutil.Batch[store.PlanChange]{
+	b := &cmdutil.Batch[pricing.PlanChange]{
 		Factory: f, Item: assignmentArg(nil), Noun: "changes", Doing: "removing changes", Lock: lockAssignments,
-		Do: func(ctx context.Context, db *store.DB, by audit.By, text string) (done store.PlanChange, err error) {
+		Do: func(ctx context.Context, db *store.DB, by audit.By, text string) (done pricing.PlanChange, err error) {
 			id, err := strconv.ParseInt(text, 10, 64)
 			if err != nil {
 				return done, err
@@ -155,13 +156,13 @@ func newCmdUnschedule(f *cmdutil.Factory) *cobra.Command {
 		Explain: func(ctx context.Context, err error, id string) error {
 			return explain(ctx, f, err, cmdutil.Subject{Assignment: id})
 		},
-		Notice: func(c store.PlanChange) cmdutil.Notice {
+		Notice: func(c pricing.PlanChange) cmdutil.Notice {
 			return cmdutil.Notice{Text: unscheduled(c), More: consequences(c)}
 		},
 		Question: endless,
-		View: func(time.Time) output.View[store.PlanChange] {
-			return output.Map(ScheduleView, func(c store.PlanChange) store.Coming {
-				return store.Coming{Tenant: c.Tenant.Name, Period: *c.Was, Until: c.Assignment.Until}
+		View: func(time.Time) output.View[pricing.PlanChange] {
+			return output.Map(ScheduleView, func(c pricing.PlanChange) pricing.Coming {
+				return pricing.Coming{Tenant: c.Tenant.Name, Period: *c.Was, Until: c.Assignment.Until}
 			})
 		},
 	}
@@ -203,7 +204,7 @@ func lockAssignments(ctx context.Context, db *store.DB, ids []string) error {
 }
 
 // endless asks about ends: what would have ended lasts without them.
-func endless(_ context.Context, _ *store.DB, _ []string, done []store.PlanChange) (q cmdutil.Question, _ error) {
+func endless(_ context.Context, _ *store.DB, _ []string, done []pricing.PlanChange) (q cmdutil.Question, _ error) {
 	var lasting []string
 	for _, c := range done {
 		if c.Lasts != nil {
@@ -216,7 +217,7 @@ func endless(_ context.Context, _ *store.DB, _ []string, done []store.PlanChange
 }
 
 // lasts says what a tenant stays on, and until when.
-func lasts(c store.PlanChange) string {
+func lasts(c pricing.PlanChange) string {
 	text := fmt.Sprintf("tenant %s stays on plan %s", c.Tenant.Name, periodText(c.At(c.Assignment.From)))
 	if c.Lasts != nil && c.Lasts.Temporary() {
 		text += " until " + output.Text(c.Lasts.Until)
@@ -225,7 +226,7 @@ func lasts(c store.PlanChange) string {
 }
 
 // unscheduled says what was removed, and what is in force instead.
-func unscheduled(c store.PlanChange) string {
+func unscheduled(c pricing.PlanChange) string {
 	a, at := c.Assignment, output.Text(c.Assignment.From)
 	switch {
 	case c.Lasts != nil:
@@ -238,15 +239,15 @@ func unscheduled(c store.PlanChange) string {
 
 func newCmdVoid(f *cmdutil.Factory) *cobra.Command {
 	var undo bool
-	c := &cmdutil.Change[store.Coming]{Factory: f, View: VoidView, Requires: []string{"reason"}}
-	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (done store.Coming, err error) {
+	c := &cmdutil.Change[pricing.Coming]{Factory: f, View: VoidView, Requires: []string{"reason"}}
+	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (done pricing.Coming, err error) {
 		id, err := strconv.ParseInt(c.Subject.Assignment, 10, 64)
 		if err != nil {
 			return done, err
 		}
 		return db.Timelines.Void(ctx, by, id, undo)
 	}
-	c.Notice = func(c store.Coming) string {
+	c.Notice = func(c pricing.Coming) string {
 		assignment := fmt.Sprintf("assignment %d of tenant %s: plan %s from %s", c.Assignment, c.Tenant, c.Plan, output.Text(c.From))
 		if undo {
 			return "removed the mark void of " + assignment
@@ -271,6 +272,6 @@ plan history lists the IDs, in the column ASSIGNMENT.`,
 
 // VoidView shows an assignment and its mark.
 var VoidView = append(ScheduleView[:len(ScheduleView):len(ScheduleView)],
-	output.Column[store.Coming]{Name: "voided_at", Value: func(c store.Coming) any { return c.VoidedAt }},
-	output.Column[store.Coming]{Name: "void_reason", Value: func(c store.Coming) any { return c.VoidReason }},
+	output.Column[pricing.Coming]{Name: "voided_at", Value: func(c pricing.Coming) any { return c.VoidedAt }},
+	output.Column[pricing.Coming]{Name: "void_reason", Value: func(c pricing.Coming) any { return c.VoidReason }},
 )

@@ -12,6 +12,7 @@ import (
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/pricing"
 	"petstore.example/internal/usage"
 )
 
@@ -197,7 +198,7 @@ var ImpactView = append(
 )
 
 // printImpact replays the last days' usage of the tenants that move, and prints the change with what it would do.
-func printImpact(ctx context.Context, f *cmdutil.Factory, db *store.DB, done store.EditedPlan) error {
+func printImpact(ctx context.Context, f *cmdutil.Factory, db *store.DB, done pricing.EditedPlan) error {
 	i := impact{plan: done.Plan, version: *done.Version, replay: usage.NewTenantsReplay(0, 0)}
 	today := f.Now().Truncate(24 * time.Hour)
 	i.period = cmdutil.Period{From: today.AddDate(0, 0, -impactDays), To: today.AddDate(0, 0, 1)}

@@ -16,24 +16,25 @@ import (
 	"petstore.example/internal/ctl/tenant"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/pricing"
 )
 
 func newCmdCreate(f *cmdutil.Factory) *cobra.Command {
 	var (
-		plan    store.NewPlan
+		plan    pricing.NewPlan
 		from    cmdutil.When
 		numbers cmdutil.QuotaFlags
 	)
-	c := &cmdutil.Change[store.EditedPlan]{Factory: f, View: output.Map(View, planOf)}
+	c := &cmdutil.Change[pricing.EditedPlan]{Factory: f, View: output.Map(View, planOf)}
 	c.Check = func(*cobra.Command) (err error) {
 		plan.Name, plan.From = c.Subject.Plan, beginning(f, from)
 		plan.Quota, err = numbers.Both()
 		return err
 	}
-	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (store.EditedPlan, error) {
+	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (pricing.EditedPlan, error) {
 		return db.Plans.Create(ctx, by, plan)
 	}
-	c.Notice = func(c store.EditedPlan) string {
+	c.Notice = func(c pricing.EditedPlan) string {
 		text := "its quota is agreed with each tenant"
 		if c.Version.Quota != nil {
 			text = tenant.QuotaText(*c.Version.Quota)
@@ -63,7 +64,7 @@ enterprise plan.
 // maxText is the most characters of a title or a price.
 const maxText = 100
 
-func planOf(c store.EditedPlan) plans.Plan { return c.Plan }
+func planOf(c pricing.EditedPlan) plans.Plan { return c.Plan }
 
 // fromText names the instant from which a change holds, unless that is now.
 func fromText(w cmdutil.When, at time.Time) string {
@@ -75,9 +76,9 @@ func fromText(w cmdutil.When, at time.Time) string {
 
 func newCmdEdit(f *cmdutil.Factory) *cobra.Command {
 	e := &editFlags{}
-	c := &cmdutil.Change[store.EditedPlan]{Factory: f, View: output.Map(View, planOf)}
+	c := &cmdutil.Change[pricing.EditedPlan]{Factory: f, View: output.Map(View, planOf)}
 	c.Check = func(cmd *cobra.Command) error { return e.take(cmd, f) }
-	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (store.EditedPlan, error) {
+	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (pricing.EditedPlan, error) {
 		return db.Plans.Edit(ctx, by, c.Subject.Plan, e.edit)
 	}
 	c.Explain = func(ctx context.Context, err error) error {
@@ -88,7 +89,7 @@ func newCmdEdit(f *cmdutil.Factory) *cobra.Command {
 	}
 	c.Unchanged = unchangedPlan
 	c.Notice = e.notice
-	c.Print = func(ctx context.Context, db *store.DB, done store.EditedPlan) error {
+	c.Print = func(ctx context.Context, db *store.DB, done pricing.EditedPlan) error {
 		if f.DryRun && done.Changed && done.Version != nil {
 			return printImpact(ctx, f, db, done)
 		}
@@ -123,7 +124,7 @@ A version that has not begun is removed by "plan withdraw".
 	return cmd
 }
 
-func unchangedPlan(c store.EditedPlan) bool { return !c.Changed }
+func unchangedPlan(c pricing.EditedPlan) bool { return !c.Changed }
 
 // editFlags are the flags that say what to edit.
 type editFlags struct {
@@ -131,7 +132,7 @@ type editFlags struct {
 	numbers      cmdutil.QuotaFlags
 	from         cmdutil.When
 	keepExisting bool
-	edit         store.PlanEdit
+	edit         pricing.PlanEdit
 }
 
 func (e *editFlags) take(cmd *cobra.Command, f *cmdutil.Factory) error {
@@ -153,14 +154,14 @@ func (e *editFlags) take(cmd *cobra.Command, f *cmdutil.Factory) error {
 		return cmdutil.UsageErrorf("--from requires --per-minute or --per-day: title and price change at once")
 	case e.keepExisting:
 		return cmdutil.UsageErrorf("--keep-existing requires --per-minute or --per-day")
-	case e.edit == store.PlanEdit{}:
+	case e.edit == pricing.PlanEdit{}:
 		return cmdutil.UsageErrorf("nothing to edit: use --per-minute, --per-day, --title or --price").WithHint("see: " + cmd.CommandPath() + " --help")
 	}
 	return nil
 }
 
 // notice is what was done in words.
-func (e *editFlags) notice(c store.EditedPlan) string {
+func (e *editFlags) notice(c pricing.EditedPlan) string {
 	if !c.Changed {
 		return "plan " + c.Plan.Name + " is so already"
 	}
@@ -204,17 +205,17 @@ func newCmdWithdraw(f *cmdutil.Factory) *cobra.Command {
 		number  string
 		version int
 	)
-	c := &cmdutil.Change[store.EditedPlan]{Factory: f, View: output.Map(View, planOf)}
+	c := &cmdutil.Change[pricing.EditedPlan]{Factory: f, View: output.Map(View, planOf)}
 	c.Check = func(*cobra.Command) (err error) {
 		if version, err = strconv.Atoi(number); number != "" && (err != nil || version < 1) {
 			return cmdutil.UsageErrorf("%.20q is not the number of a version such as 3", number).WithHint("see: petstorectl plan show " + c.Subject.Plan)
 		}
 		return nil
 	}
-	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (store.EditedPlan, error) {
+	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (pricing.EditedPlan, error) {
 		return db.Plans.Withdraw(ctx, by, c.Subject.Plan, version)
 	}
-	c.Notice = func(c store.EditedPlan) string {
+	c.Notice = func(c pricing.EditedPlan) string {
 		return fmt.Sprintf("canceled version %d of plan %s, which was to begin at %s", c.Version.Number, c.Plan.Name, output.Text(c.Version.From))
 	}
 	return cmdutil.ForBilling(c.Command(&cobra.Command{
@@ -232,7 +233,7 @@ use "plan retire --cancel".`,
 
 // retired is a plan that was retired or is sold again, and its number of tenants.
 type retired struct {
-	store.EditedPlan
+	pricing.EditedPlan
 	tenants int64
 }
 

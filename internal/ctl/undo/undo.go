@@ -18,6 +18,7 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/pricing"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/store/undo"
 )
@@ -185,7 +186,7 @@ func explain(cmd *cobra.Command, f *cmdutil.Factory, err error, named bool) erro
 		return err
 	}
 	e := refused.Entry
-	plan, ofPlan := strings.CutPrefix(e.Subject, store.PlanSubject(""))
+	plan, ofPlan := strings.CutPrefix(e.Subject, pricing.PlanSubject(""))
 	if store.IsForbidden(err) {
 		if ofPlan || strings.HasSuffix(e.Action, "void") {
 			cmdutil.ForBilling(cmd)

@@ -1,4 +1,4 @@
-package store
+package pricing
 
 import (
 	"context"
@@ -66,7 +66,7 @@ func (d Timelines) Assign(ctx context.Context, by audit.By, n NewAssignment) (do
 			return err
 		}
 		before, _ := line.At(a.From)
-		refused := checkPlans(ctx, tx, a, before.Plan)
+		refused := CheckPlans(ctx, tx, a, before.Plan)
 		if refused != nil && !errors.Is(refused, plans.ErrPlanRetired) {
 			return refused
 		}
@@ -132,7 +132,7 @@ func (d Timelines) beginPlanChange(ctx context.Context, tx pgconn.Tx, tenant str
 
 // store stores the change, and reads what it made of the tenant.
 func (d Timelines) store(ctx context.Context, tx pgconn.Tx, c *PlanChange) (err error) {
-	if c.Change, err = applyChange(ctx, tx, c.Tenant.ID, c.Change); err != nil {
+	if c.Change, err = ApplyChange(ctx, tx, c.Tenant.ID, c.Change); err != nil {
 		return err
 	}
 	return d.readPlanChange(ctx, tx, c)
@@ -158,8 +158,8 @@ func inForceAlready(a plans.Assignment, line plans.Timeline, c plans.Change) boo
 		a.Plan == last.Plan && plans.SameQuota(a.Own, last.Own) && generation == line.Generation(a.Plan, a.From)
 }
 
-// checkPlans checks that the plans are sold when they begin, and with these numbers. A tenant may come back to the plan of before.
-func checkPlans(ctx context.Context, tx pgconn.Tx, a plans.Assignment, before string) error {
+// CheckPlans checks that the plans are sold when they begin, and with these numbers. A tenant may come back to the plan of before.
+func CheckPlans(ctx context.Context, tx pgconn.Tx, a plans.Assignment, before string) error {
 	if a.Kind != plans.Boost {
 		if err := checkQuota(ctx, tx, a.Plan, a.Own, a.From); err != nil {
 			return err

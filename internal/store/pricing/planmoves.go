@@ -1,4 +1,4 @@
-package store
+package pricing
 
 import (
 	"context"
@@ -114,7 +114,7 @@ func (d Plans) moveTenant(ctx context.Context, tx pgconn.Tx, t plans.Tenant, now
 	if err != nil {
 		return plans.Tenant{}, err
 	}
-	if _, err := applyChange(ctx, tx, t.ID, c); err != nil {
+	if _, err := ApplyChange(ctx, tx, t.ID, c); err != nil {
 		return plans.Tenant{}, err
 	}
 	return tenants.Get(ctx, tx, t.Name, pgconn.NullTime(at))

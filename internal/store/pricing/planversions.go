@@ -1,4 +1,4 @@
-package store
+package pricing
 
 import (
 	"context"
@@ -57,7 +57,7 @@ func lockPlan(ctx context.Context, db *pgconn.DB, tx pgconn.Tx, name string) (pl
 	if _, err := tx.Exec(ctx, `select from price_list where name = $1 for no key update`, name); err != nil {
 		return plans.Plan{}, plans.Version{}, err
 	}
-	plan, err := getPlan(ctx, tx, name, db.JustNow())
+	plan, err := GetPlan(ctx, tx, name, db.JustNow())
 	if err != nil {
 		return plans.Plan{}, plans.Version{}, err
 	}

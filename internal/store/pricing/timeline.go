@@ -1,4 +1,4 @@
-package store
+package pricing
 
 import (
 	"context"
@@ -38,8 +38,8 @@ func generations(ctx context.Context, q pgconn.Queryer) (func(plan string, at ti
 	}, err
 }
 
-// applyChange stores a change of the timeline of a tenant, which must be locked. It returns the change with the IDs of what is new.
-func applyChange(ctx context.Context, tx pgconn.Tx, tenantID int64, c plans.Change) (plans.Change, error) {
+// ApplyChange stores a change of the timeline of a tenant, which must be locked. It returns the change with the IDs of what is new.
+func ApplyChange(ctx context.Context, tx pgconn.Tx, tenantID int64, c plans.Change) (plans.Change, error) {
 	for _, a := range c.Removed {
 		// An end goes with what it ends.
 		if _, err := tx.Exec(ctx, `delete from tenant_plans where tenant_id = $1 and id = $2`, tenantID, a.ID); err != nil {

@@ -1,4 +1,4 @@
-package store
+package pricing
 
 import "petstore.example/internal/store/pgconn"
 
@@ -9,5 +9,5 @@ type Pricing struct {
 	Timelines Timelines
 }
 
-// newPricing returns that of a database.
-func newPricing(db *pgconn.DB) Pricing { return Pricing{Plans{db}, PriceList{db}, Timelines{db}} }
+// New returns that of a database.
+func New(db *pgconn.DB) Pricing { return Pricing{Plans{db}, PriceList{db}, Timelines{db}} }

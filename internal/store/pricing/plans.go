@@ -1,4 +1,4 @@
-package store
+package pricing
 
 import (
 	"context"
@@ -72,11 +72,11 @@ func (d Plans) List(ctx context.Context) (_ []plans.Plan, err error) {
 // Get returns the plan of that name, or plans.ErrPlanNotFound.
 func (d Plans) Get(ctx context.Context, name string) (_ plans.Plan, err error) {
 	defer pgconn.Wrap(&err, "get plan")
-	return getPlan(ctx, d.db, name, d.db.JustNow())
+	return GetPlan(ctx, d.db, name, d.db.JustNow())
 }
 
-// getPlan returns the plan with what is in force at that instant, or plans.ErrPlanNotFound.
-func getPlan(ctx context.Context, q pgconn.Queryer, name string, at sql.NullTime) (plans.Plan, error) {
+// GetPlan returns the plan with what is in force at that instant, or plans.ErrPlanNotFound.
+func GetPlan(ctx context.Context, q pgconn.Queryer, name string, at sql.NullTime) (plans.Plan, error) {
 	var row planRow
 	err := q.Get(ctx, &row, selectPlan+` where l.name = $2`, at, name)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -88,7 +88,7 @@ func getPlan(ctx context.Context, q pgconn.Queryer, name string, at sql.NullTime
 // checkQuota checks whether the plan can be assigned at that instant, with the tenant's own numbers. It returns plans.ErrPlanNotFound,
 // ErrPlanNotBegun, ErrPlanRetired, or what plans.Plan.Resolve does.
 func checkQuota(ctx context.Context, tx pgconn.Tx, plan string, own *plans.Quota, at time.Time) error {
-	p, err := getPlan(ctx, tx, plan, pgconn.NullTime(at))
+	p, err := GetPlan(ctx, tx, plan, pgconn.NullTime(at))
 	switch {
 	case err != nil:
 		return err

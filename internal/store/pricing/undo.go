@@ -1,4 +1,4 @@
-package store
+package pricing
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"petstore.example/internal/store/undo"
 )
 
-// planUndoers take back changes of plans and of tenants' timelines.
-var planUndoers = undo.Undoers{
+// Undoers take back changes of plans and of tenants' timelines.
+var Undoers = undo.Undoers{
 	"plan.assign": undoAssignment, "plan.boost": undoAssignment, "plan.move": undoAssignment, "plan.unschedule": undoUnschedule,
 	"plan.void": undoVoid, "plan.unvoid": undoVoid,
 	"plan.edit": undoPlanEdit, "plan.withdraw": undoWithdrawal, "plan.retire": undoRetirement, "plan.resell": undoRetirement,

@@ -14,6 +14,7 @@ import (
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 )
 
 const (
@@ -77,12 +78,12 @@ func animals(ctx context.Context, e *env) *table {
 	return t
 }
 
-// newCatalogue makes a tenant with n animals in a database of its own.
+// New makes a tenant with n animals in a database of its own.
 func newCatalogue(ctx context.Context, e *env, n int) *sample {
 	url := e.database(ctx, "animals", n)
 	staff := must.Get(store.Open(ctx, url, store.Options{MaxConns: 1}))
 	defer staff.Close()
-	tenant := must.Get(staff.Tenants.Create(ctx, by, store.NewTenant{Name: "large", Plan: plans.Free}, time.Time{})).ID
+	tenant := must.Get(staff.Tenants.Create(ctx, by, people.NewTenant{Name: "large", Plan: plans.Free}, time.Time{})).ID
 	must.Do(servers.Exec(ctx, url,
 		// This skips the foreign-key check for every row; there is only one tenant.
 		"set session_replication_role = replica",

@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 )
 
 const (
@@ -58,7 +59,7 @@ func Fill(ctx context.Context, url string) (s *Sample, err error) {
 	for name, t := range byName {
 		addTenant(ctx, db, t, name)
 	}
-	ban := store.NewBan{KeyID: s.Banned.keyID, Length: 24 * time.Hour, Reason: keys.AutomaticReason}
+	ban := people.NewBan{KeyID: s.Banned.keyID, Length: 24 * time.Hour, Reason: keys.AutomaticReason}
 	must.Get(db.Bans.Place(ctx, by, ban, time.Now()))
 	must.Do(Exec(ctx, url, fmt.Sprintf(`
 		insert into pets (tenant_id, id, name, category_id, status, created_at) overriding system value
@@ -86,7 +87,7 @@ func addTenant(ctx context.Context, db *store.DB, t *Tenant, name string) {
 	if name == "full" {
 		quota.PerMinute = 1
 	}
-	made := must.Get(db.Tenants.Create(ctx, by, store.NewTenant{Name: name, Plan: plans.Enterprise, Own: &quota}, time.Time{}))
+	made := must.Get(db.Tenants.Create(ctx, by, people.NewTenant{Name: name, Plan: plans.Enterprise, Own: &quota}, time.Time{}))
 	service := &keys.Service{Store: db.Keys}
 	key, token, err := service.Issue(ctx, by, keys.Request{Tenant: name, Name: "bench", Environment: keys.Live})
 	must.Do(err)

@@ -12,6 +12,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 )
 
 const (
@@ -39,7 +40,7 @@ func createSample(ctx context.Context, databaseURL, dir string, note *devfile.Fi
 	by := audit.By{Actor: "petstore dev", Reason: "sample data"}
 	tenant, err = db.Tenants.Get(ctx, sampleTenant)
 	if errors.Is(err, plans.ErrTenantNotFound) {
-		tenant, err = db.Tenants.Create(ctx, by, store.NewTenant{Name: sampleTenant, Plan: plans.Pro}, time.Time{})
+		tenant, err = db.Tenants.Create(ctx, by, people.NewTenant{Name: sampleTenant, Plan: plans.Pro}, time.Time{})
 	}
 	if err != nil {
 		return tenant, err
@@ -67,7 +68,7 @@ func createSample(ctx context.Context, databaseURL, dir string, note *devfile.Fi
 
 // replaceKey issues a sample key and revokes the earlier ones, whose plaintext is lost.
 func replaceKey(ctx context.Context, db *store.DB, service *keys.Service, by audit.By, e keys.Environment) (string, error) {
-	issued, err := store.Collect(db.Keys.List(ctx, store.KeyFilter{Tenant: sampleTenant}, time.Now()))
+	issued, err := store.Collect(db.Keys.List(ctx, people.KeyFilter{Tenant: sampleTenant}, time.Now()))
 	if err != nil {
 		return "", err
 	}

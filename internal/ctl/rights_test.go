@@ -21,6 +21,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/pricing"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
@@ -46,8 +47,8 @@ func newRightsEnv(t *testing.T) *rightsEnv {
 	e := &rightsEnv{Database: storetest.New(t)}
 	db := storetest.Open(t, e.URL, store.Options{})
 	by := audit.By{Actor: "test"}
-	e.token = storetest.IssueKey(t, db, store.NewTenant{Name: "acme", Plan: plans.Pro})
-	storetest.IssueKey(t, db, store.NewTenant{Name: "suspended", Plan: plans.Pro})
+	e.token = storetest.IssueKey(t, db, people.NewTenant{Name: "acme", Plan: plans.Pro})
+	storetest.IssueKey(t, db, people.NewTenant{Name: "suspended", Plan: plans.Pro})
 	_, err := db.Tenants.Suspend(t.Context(), by, "suspended", time.Now())
 	assert.NoError(t, err)
 	// A tenant that can be moved, and a version that can be withdrawn.
@@ -57,14 +58,14 @@ func newRightsEnv(t *testing.T) *rightsEnv {
 		_, err := db.Plans.Edit(t.Context(), by, plan, pricing.PlanEdit{Numbers: &edit})
 		assert.NoError(t, err)
 	}
-	list, err := store.Collect(db.Keys.List(t.Context(), store.KeyFilter{Limit: 2}, time.Now()))
+	list, err := store.Collect(db.Keys.List(t.Context(), people.KeyFilter{Limit: 2}, time.Now()))
 	assert.NoError(t, err)
 	e.key, e.banned = list[0].ID, list[1].ID
 	// A closed month in which acme was on a plan.
 	execSQL(t, e.URL, `insert into tenant_plans (tenant_id, valid_from, plan) select id, '2020-01-01Z', 'pro' from tenants where name = 'acme'`)
 	_, err = db.Months.Close(t.Context(), by, time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), nil)
 	assert.NoError(t, err)
-	_, err = db.Bans.Place(t.Context(), by, store.NewBan{KeyID: e.banned, Length: time.Hour, Reason: "test"}, time.Now())
+	_, err = db.Bans.Place(t.Context(), by, people.NewBan{KeyID: e.banned, Length: time.Hour, Reason: "test"}, time.Now())
 	assert.NoError(t, err)
 	for entry, err := range db.Audit.List(t.Context(), trail.Filter{Limit: 1}) {
 		assert.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/storetest"
@@ -99,7 +100,7 @@ var testActor = audit.By{Actor: "e2e", Reason: "test"}
 func (d *deployment) tenant(plan string, own *plans.Quota, keyCount int) *tenant {
 	d.t.Helper()
 	name := fmt.Sprintf("%s-%d", plan, d.names.Add(1))
-	made, err := d.db.Tenants.Create(d.t.Context(), testActor, store.NewTenant{Name: name, Plan: plan, Own: own}, time.Time{})
+	made, err := d.db.Tenants.Create(d.t.Context(), testActor, people.NewTenant{Name: name, Plan: plan, Own: own}, time.Time{})
 	assert.NoError(d.t, err)
 	t := &tenant{Tenant: made}
 	for range keyCount {

@@ -12,6 +12,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
@@ -138,7 +139,7 @@ func TestAuditWritersAtOnce(t *testing.T) {
 	const writers, changes = 8, 10
 	atOnce(t, writers, writers, nil, func(w int) error {
 		for i := range changes {
-			n := store.NewTenant{Name: fmt.Sprintf("tenant-%d-%d", w, i), Plan: plans.Free}
+			n := people.NewTenant{Name: fmt.Sprintf("tenant-%d-%d", w, i), Plan: plans.Free}
 			if _, err := o.Tenants.Create(t.Context(), dry, n, noon); err != nil {
 				return err
 			}

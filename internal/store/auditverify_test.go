@@ -10,6 +10,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
@@ -60,7 +61,7 @@ func TestVerifyAnIntactTrail(t *testing.T) {
 		o.exec(t, `alter database `+o.text(t, `select current_database()`)+` set `+setting)
 	}
 	other := storetest.Open(t, o.URL, store.Options{})
-	_, err := other.Tenants.Create(t.Context(), jo, store.NewTenant{Name: "later", Plan: plans.Free}, noon)
+	_, err := other.Tenants.Create(t.Context(), jo, people.NewTenant{Name: "later", Plan: plans.Free}, noon)
 	assert.NoError(t, err)
 	o.wantIntact(t, 9)
 	if _, fault := o.verify(t, &last); fault != nil {

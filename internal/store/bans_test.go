@@ -17,6 +17,7 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
@@ -61,7 +62,7 @@ func TestBansAreWholeSeconds(t *testing.T) {
 		}
 		assert.Equal(t, limits.RetryAfter(b.EndsAt.Unix(), now), 900, b.Source, "Retry-After")
 	}
-	listed, err := store.Collect(o.Bans.List(t.Context(), store.BanFilter{Limit: 10}, now))
+	listed, err := store.Collect(o.Bans.List(t.Context(), people.BanFilter{Limit: 10}, now))
 	assert.NoError(t, err)
 	slices.SortFunc(listed, func(a, b keys.Ban) int { return strings.Compare(string(b.Source), string(a.Source)) })
 	assert.DeepEqual(t, listed, bans, "listed -placed +listed")

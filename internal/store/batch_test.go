@@ -13,6 +13,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 	"petstore.example/internal/test/assert"
 )
 
@@ -113,7 +114,7 @@ func TestBatchDoesNotHoldTheHead(t *testing.T) {
 	err := o.Batch(t.Context(), by, suspendAll(by, names, func() {
 		ctx, cancel := context.WithTimeout(t.Context(), longTimeout)
 		defer cancel()
-		n := store.NewTenant{Name: fmt.Sprintf("other-%d", len(*others)), Plan: plans.Free}
+		n := people.NewTenant{Name: fmt.Sprintf("other-%d", len(*others)), Plan: plans.Free}
 		if _, err := o.Tenants.Create(ctx, jo, n, noon); err != nil {
 			t.Error(err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/store/tenants"
 	"petstore.example/internal/store/trail"
@@ -113,7 +114,7 @@ func (e *Erasure) begin(ctx context.Context, db *pgconn.DB, tx pgconn.Tx, by aud
 	}
 	e.Lines = int64(lines)
 	return trail.Write(tx, by, trail.Entry{
-		Action: "tenant.erase", TenantID: t.ID, Subject: audit.TenantSubject(t.ID), Before: recordTenant(t, t),
+		Action: "tenant.erase", TenantID: t.ID, Subject: audit.TenantSubject(t.ID), Before: people.RecordTenant(t, t),
 		After: eraseRecord{e.ErasedAt, e.Removed, e.Stay, e.Lines, []string{"name", "email", "contact", "notes"}},
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
@@ -50,7 +51,7 @@ func newCustomers(t *testing.T) customers {
 			insert into limit_states (tenant_id, scope) values ($1, '');
 			update api_keys set name = $2, last4 = left($2, 4) where tenant_id = $1;`))
 		name, email := word+"-inc", word+"@example.com"
-		_, _, err := c.owner.Tenants.Edit(t.Context(), ops, fmt.Sprint("#", id), store.TenantEdit{Name: &name, Email: &email, Contact: &word, Notes: &word})
+		_, _, err := c.owner.Tenants.Edit(t.Context(), ops, fmt.Sprint("#", id), people.TenantEdit{Name: &name, Email: &email, Contact: &word, Notes: &word})
 		assert.NoError(t, err)
 	}
 	b.deliver(t, "s1", dec, used(business, nov.Add(time.Hour), 7, 0))
@@ -147,7 +148,7 @@ func (c customers) checkErased(t *testing.T, e store.Erasure) {
 	for what, change := range map[string]func() error{
 		"resume": func() error { _, err := c.owner.Tenants.Resume(t.Context(), ops, name); return err },
 		"edit": func() error {
-			_, _, err := c.owner.Tenants.Edit(t.Context(), ops, name, store.TenantEdit{Notes: &name})
+			_, _, err := c.owner.Tenants.Edit(t.Context(), ops, name, people.TenantEdit{Notes: &name})
 			return err
 		},
 		"issue": func() error {
@@ -161,7 +162,7 @@ func (c customers) checkErased(t *testing.T, e store.Erasure) {
 	} {
 		assert.ErrorIs(t, change(), plans.ErrTenantErased, what)
 	}
-	_, err := c.owner.Tenants.Create(t.Context(), ops, store.NewTenant{Name: "erased-9", Plan: plans.Pro}, time.Time{})
+	_, err := c.owner.Tenants.Create(t.Context(), ops, people.NewTenant{Name: "erased-9", Plan: plans.Pro}, time.Time{})
 	assert.ErrorIs(t, err, plans.ErrTenantName, "a tenant of such a name")
 	if v, err := c.owner.Months.Verify(t.Context(), oct); len(v.Differences) > 0 || err != nil {
 		t.Errorf("the closed month: %q, %v", v.Differences, err)

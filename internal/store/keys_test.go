@@ -12,6 +12,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 	"petstore.example/internal/test/assert"
 )
 
@@ -85,7 +86,7 @@ func TestKeysNotFound(t *testing.T) {
 		"revoke":             {errorOf(service.Revoke(t.Context(), jo, "key_0000000000000000")), keys.ErrKeyNotFound},
 		"get":                {errorOf(o.Keys.Get(t.Context(), "key_0000000000000000")), keys.ErrKeyNotFound},
 		"issue":              {issueErr, plans.ErrTenantNotFound},
-		"list":               {errorOf(store.Collect(o.Keys.List(t.Context(), store.KeyFilter{Tenant: "nobody", Limit: 1}, noon))), plans.ErrTenantNotFound},
+		"list":               {errorOf(store.Collect(o.Keys.List(t.Context(), people.KeyFilter{Tenant: "nobody", Limit: 1}, noon))), plans.ErrTenantNotFound},
 	} {
 		assert.ErrorIs(t, test.got, test.want, name)
 	}

@@ -17,6 +17,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
@@ -104,21 +105,21 @@ func collected[T any](t *testing.T, list iter.Seq2[T, error]) []T {
 
 func checkTenantLists(t *testing.T, db *store.DB) {
 	t.Helper()
-	all := collected(t, db.Tenants.List(t.Context(), store.TenantFilter{}))
+	all := collected(t, db.Tenants.List(t.Context(), people.TenantFilter{}))
 	suspended, active := true, false
 	for name, test := range map[string]struct {
-		filter store.TenantFilter
+		filter people.TenantFilter
 		wanted func(plans.Tenant) bool
 	}{
-		"all tenants":       {store.TenantFilter{}, func(plans.Tenant) bool { return true }},
-		"tenants on pro":    {store.TenantFilter{Plan: "pro"}, func(x plans.Tenant) bool { return x.Plan == "pro" }},
-		"suspended":         {store.TenantFilter{Suspended: &suspended}, func(x plans.Tenant) bool { return !x.SuspendedAt.IsZero() }},
-		"active":            {store.TenantFilter{Suspended: &active}, func(x plans.Tenant) bool { return x.SuspendedAt.IsZero() }},
-		"names":             {store.TenantFilter{Search: "X-y"}, func(x plans.Tenant) bool { return strings.Contains(x.Name, "x-y") }},
-		"addresses":         {store.TenantFilter{Search: "ops@1"}, func(x plans.Tenant) bool { return strings.HasPrefix(x.Email, "Ops@1") }},
-		"references":        {store.TenantFilter{Search: "CUS_1"}, func(x plans.Tenant) bool { return strings.HasPrefix(x.BillingRef, "cus_1") }},
-		"no references":     {store.TenantFilter{WithoutBillingRef: true}, func(x plans.Tenant) bool { return x.BillingRef == "" }},
-		"suspended without": {store.TenantFilter{Suspended: &suspended, WithoutBillingRef: true}, func(x plans.Tenant) bool { return !x.SuspendedAt.IsZero() && x.BillingRef == "" }},
+		"all tenants":       {people.TenantFilter{}, func(plans.Tenant) bool { return true }},
+		"tenants on pro":    {people.TenantFilter{Plan: "pro"}, func(x plans.Tenant) bool { return x.Plan == "pro" }},
+		"suspended":         {people.TenantFilter{Suspended: &suspended}, func(x plans.Tenant) bool { return !x.SuspendedAt.IsZero() }},
+		"active":            {people.TenantFilter{Suspended: &active}, func(x plans.Tenant) bool { return x.SuspendedAt.IsZero() }},
+		"names":             {people.TenantFilter{Search: "X-y"}, func(x plans.Tenant) bool { return strings.Contains(x.Name, "x-y") }},
+		"addresses":         {people.TenantFilter{Search: "ops@1"}, func(x plans.Tenant) bool { return strings.HasPrefix(x.Email, "Ops@1") }},
+		"references":        {people.TenantFilter{Search: "CUS_1"}, func(x plans.Tenant) bool { return strings.HasPrefix(x.BillingRef, "cus_1") }},
+		"no references":     {people.TenantFilter{WithoutBillingRef: true}, func(x plans.Tenant) bool { return x.BillingRef == "" }},
+		"suspended without": {people.TenantFilter{Suspended: &suspended, WithoutBillingRef: true}, func(x plans.Tenant) bool { return !x.SuspendedAt.IsZero() && x.BillingRef == "" }},
 	} {
 		checkList(t, name, all, test.wanted, func(after string, limit int) iter.Seq2[plans.Tenant, error] {
 			f := test.filter
@@ -130,26 +131,26 @@ func checkTenantLists(t *testing.T, db *store.DB) {
 
 func checkKeyLists(t *testing.T, db *store.DB, now time.Time) {
 	t.Helper()
-	all := collected(t, db.Keys.List(t.Context(), store.KeyFilter{}, now))
+	all := collected(t, db.Keys.List(t.Context(), people.KeyFilter{}, now))
 	soon, unusedSince := now.Add(48*time.Hour), time.Date(2025, 11, 5, 0, 0, 0, 0, time.UTC)
 	expiring := func(k keys.Key) bool {
 		return k.Valid(now) && !k.ExpiresAt.IsZero() && k.ExpiresAt.Before(soon)
 	}
 	for name, test := range map[string]struct {
-		filter store.KeyFilter
+		filter people.KeyFilter
 		wanted func(keys.Key) bool
 	}{
-		"all keys":         {store.KeyFilter{}, func(keys.Key) bool { return true }},
-		"keys of a tenant": {store.KeyFilter{Tenant: all[0].TenantName}, func(k keys.Key) bool { return k.TenantID == all[0].TenantID }},
-		"active keys":      {store.KeyFilter{Status: keys.Active}, func(k keys.Key) bool { return k.Status(now) == keys.Active }},
-		"banned keys":      {store.KeyFilter{Status: keys.Banned}, func(k keys.Key) bool { return k.Status(now) == keys.Banned }},
-		"expired":          {store.KeyFilter{Status: keys.Expired}, func(k keys.Key) bool { return k.Status(now) == keys.Expired }},
-		"revoked":          {store.KeyFilter{Status: keys.Revoked}, func(k keys.Key) bool { return k.Status(now) == keys.Revoked }},
-		"expiring":         {store.KeyFilter{ExpiresBefore: soon}, expiring},
-		"unused":           {store.KeyFilter{UnusedSince: unusedSince}, func(k keys.Key) bool { return k.LastUsedAt.Before(unusedSince) }},
-		"last4":            {store.KeyFilter{Last4: "xx17"}, func(k keys.Key) bool { return k.Last4 == "xx17" }},
-		"by name":          {store.KeyFilter{Search: "E 100%"}, func(k keys.Key) bool { return strings.HasSuffix(k.Name, "100%") }},
-		"revoked by name": {store.KeyFilter{Status: keys.Revoked, Search: "A_B"}, func(k keys.Key) bool {
+		"all keys":         {people.KeyFilter{}, func(keys.Key) bool { return true }},
+		"keys of a tenant": {people.KeyFilter{Tenant: all[0].TenantName}, func(k keys.Key) bool { return k.TenantID == all[0].TenantID }},
+		"active keys":      {people.KeyFilter{Status: keys.Active}, func(k keys.Key) bool { return k.Status(now) == keys.Active }},
+		"banned keys":      {people.KeyFilter{Status: keys.Banned}, func(k keys.Key) bool { return k.Status(now) == keys.Banned }},
+		"expired":          {people.KeyFilter{Status: keys.Expired}, func(k keys.Key) bool { return k.Status(now) == keys.Expired }},
+		"revoked":          {people.KeyFilter{Status: keys.Revoked}, func(k keys.Key) bool { return k.Status(now) == keys.Revoked }},
+		"expiring":         {people.KeyFilter{ExpiresBefore: soon}, expiring},
+		"unused":           {people.KeyFilter{UnusedSince: unusedSince}, func(k keys.Key) bool { return k.LastUsedAt.Before(unusedSince) }},
+		"last4":            {people.KeyFilter{Last4: "xx17"}, func(k keys.Key) bool { return k.Last4 == "xx17" }},
+		"by name":          {people.KeyFilter{Search: "E 100%"}, func(k keys.Key) bool { return strings.HasSuffix(k.Name, "100%") }},
+		"revoked by name": {people.KeyFilter{Status: keys.Revoked, Search: "A_B"}, func(k keys.Key) bool {
 			return k.Status(now) == keys.Revoked && k.Name == "a_b"
 		}},
 	} {
@@ -171,18 +172,18 @@ func checkKeyLists(t *testing.T, db *store.DB, now time.Time) {
 
 func checkBanLists(t *testing.T, db *store.DB, now time.Time) {
 	t.Helper()
-	all := collected(t, db.Bans.List(t.Context(), store.BanFilter{Past: true}, now))
+	all := collected(t, db.Bans.List(t.Context(), people.BanFilter{Past: true}, now))
 	since := now.Add(-3 * time.Hour)
 	for name, test := range map[string]struct {
-		filter store.BanFilter
+		filter people.BanFilter
 		wanted func(keys.Ban) bool
 	}{
-		"all bans":         {store.BanFilter{Past: true}, func(keys.Ban) bool { return true }},
-		"bans in force":    {store.BanFilter{}, func(b keys.Ban) bool { return b.InForce(now) }},
-		"bans of a tenant": {store.BanFilter{Past: true, Tenant: all[0].TenantName}, func(b keys.Ban) bool { return b.TenantID == all[0].TenantID }},
-		"bans of a key":    {store.BanFilter{Past: true, KeyID: all[0].KeyID}, func(b keys.Ban) bool { return b.KeyID == all[0].KeyID }},
-		"bans by staff":    {store.BanFilter{Past: true, Source: keys.ByStaff}, func(b keys.Ban) bool { return b.Source == keys.ByStaff }},
-		"bans since":       {store.BanFilter{Past: true, Since: since}, func(b keys.Ban) bool { return !b.StartsAt.Before(since) }},
+		"all bans":         {people.BanFilter{Past: true}, func(keys.Ban) bool { return true }},
+		"bans in force":    {people.BanFilter{}, func(b keys.Ban) bool { return b.InForce(now) }},
+		"bans of a tenant": {people.BanFilter{Past: true, Tenant: all[0].TenantName}, func(b keys.Ban) bool { return b.TenantID == all[0].TenantID }},
+		"bans of a key":    {people.BanFilter{Past: true, KeyID: all[0].KeyID}, func(b keys.Ban) bool { return b.KeyID == all[0].KeyID }},
+		"bans by staff":    {people.BanFilter{Past: true, Source: keys.ByStaff}, func(b keys.Ban) bool { return b.Source == keys.ByStaff }},
+		"bans since":       {people.BanFilter{Past: true, Since: since}, func(b keys.Ban) bool { return !b.StartsAt.Before(since) }},
 	} {
 		checkList(t, name, all, test.wanted, func(after string, limit int) iter.Seq2[keys.Ban, error] {
 			f := test.filter
@@ -225,16 +226,16 @@ func TestListsOfTheUnknown(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	k, _ := o.issue(t, o.tenant(t, "acme", plans.Free).Name)
-	for _, f := range []store.KeyFilter{{Status: keys.Expired}, {Status: keys.Revoked}, {ExpiresBefore: noon}} {
+	for _, f := range []people.KeyFilter{{Status: keys.Expired}, {Status: keys.Revoked}, {ExpiresBefore: noon}} {
 		f.After = k.ID
 		_, err := store.Collect(o.Keys.List(t.Context(), f, noon))
-		assert.ErrorIs(t, err, store.ErrNotInList, f)
+		assert.ErrorIs(t, err, people.ErrNotInList, f)
 	}
 	for want, err := range map[error]error{
-		plans.ErrPlanNotFound:   errorOf(store.Collect(o.Tenants.List(t.Context(), store.TenantFilter{Plan: "gold"}))),
+		plans.ErrPlanNotFound:   errorOf(store.Collect(o.Tenants.List(t.Context(), people.TenantFilter{Plan: "gold"}))),
 		plans.ErrTenantNotFound: errorOf(store.Collect(o.Audit.List(t.Context(), trail.Filter{Tenant: "nobody"}))),
-		keys.ErrKeyNotFound:     errorOf(store.Collect(o.Keys.List(t.Context(), store.KeyFilter{After: "key_x"}, noon))),
-		keys.ErrBanNotFound:     errorOf(store.Collect(o.Bans.List(t.Context(), store.BanFilter{After: 7}, noon))),
+		keys.ErrKeyNotFound:     errorOf(store.Collect(o.Keys.List(t.Context(), people.KeyFilter{After: "key_x"}, noon))),
+		keys.ErrBanNotFound:     errorOf(store.Collect(o.Bans.List(t.Context(), people.BanFilter{After: 7}, noon))),
 		trail.ErrEntryNotFound:  errorOf(store.Collect(o.Audit.List(t.Context(), trail.Filter{After: 7777}))),
 	} {
 		assert.ErrorIs(t, err, want)
@@ -249,7 +250,7 @@ func TestListToASlowReader(t *testing.T) {
 	const timeout = 500 * time.Millisecond
 	db := storetest.Open(t, database.URL, store.Options{Timeout: timeout, MaxConns: 2})
 	rows, began := 0, time.Now()
-	for _, err := range db.Tenants.List(t.Context(), store.TenantFilter{}) {
+	for _, err := range db.Tenants.List(t.Context(), people.TenantFilter{}) {
 		if err != nil {
 			t.Fatalf("after %v: %v", time.Since(began), err)
 		}

@@ -16,6 +16,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/usage"
@@ -39,7 +40,7 @@ func newShopOn(t *testing.T, database database) shop {
 	s := shop{DB: storetest.Open(t, database.URL, store.Options{AsAPI: true}), database: database}
 	for name, tenant := range map[string]*plans.Tenant{"a": &s.a, "b": &s.b} {
 		var err error
-		*tenant, err = staff.Tenants.Create(t.Context(), audit.By{Actor: "test"}, store.NewTenant{Name: name, Plan: plans.Free}, time.Now())
+		*tenant, err = staff.Tenants.Create(t.Context(), audit.By{Actor: "test"}, people.NewTenant{Name: name, Plan: plans.Free}, time.Now())
 		assert.NoError(t, err)
 	}
 	return s

@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/pricing"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
@@ -84,7 +85,7 @@ func TestGenerations(t *testing.T) {
 	if done := edit(1, plans.VersionEdit{PerMinute: 250, KeepExisting: true}); !cmp.Equal(done.Followers, []int64{old.ID, trial.ID}) || !done.KeepExisting {
 		t.Errorf("followers %v, %v keep", done.Followers, done.KeepExisting)
 	}
-	fresh, err := o.Tenants.Create(t.Context(), jo, store.NewTenant{Name: "fresh", Plan: plans.Pro}, hour(2))
+	fresh, err := o.Tenants.Create(t.Context(), jo, people.NewTenant{Name: "fresh", Plan: plans.Pro}, hour(2))
 	if err != nil || fresh.Quota.PerMinute != 250 {
 		t.Fatalf("%+v, %v", fresh, err)
 	}
@@ -145,7 +146,7 @@ func TestHistoryHasReasons(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	by := func(reason string) (b audit.By) { b = jo; b.Reason = reason; return b }
-	acme, err := o.Tenants.Create(t.Context(), by("signed"), store.NewTenant{Name: "acme", Plan: plans.Pro}, noon)
+	acme, err := o.Tenants.Create(t.Context(), by("signed"), people.NewTenant{Name: "acme", Plan: plans.Pro}, noon)
 	assert.NoError(t, err)
 	for n, e := range []plans.VersionEdit{{PerMinute: 250}, {PerMinute: 200, KeepExisting: true}} {
 		at := noon.Add(time.Duration(1+n) * time.Hour)

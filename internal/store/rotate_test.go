@@ -8,6 +8,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
 )
@@ -85,11 +86,11 @@ func TestRotateBannedKey(t *testing.T) {
 	o := newOffice(t)
 	o.tenant(t, "acme", plans.Pro)
 	key, _ := o.issue(t, "acme")
-	long, err := o.Bans.Place(t.Context(), jo, store.NewBan{KeyID: key.ID, Length: 2 * time.Hour, Reason: "abuse"}, noon)
+	long, err := o.Bans.Place(t.Context(), jo, people.NewBan{KeyID: key.ID, Length: 2 * time.Hour, Reason: "abuse"}, noon)
 	assert.NoError(t, err)
 	old, issued, _, err := o.service().Rotate(t.Context(), jo, key.ID, keys.Rotation{GracePeriod: time.Hour})
 	assert.NoError(t, err)
-	bans, err := store.Collect(o.Bans.List(t.Context(), store.BanFilter{KeyID: issued.ID, Limit: 9}, noon))
+	bans, err := store.Collect(o.Bans.List(t.Context(), people.BanFilter{KeyID: issued.ID, Limit: 9}, noon))
 	if err != nil || len(bans) != 1 {
 		t.Fatalf("the new key has %d bans, error %v", len(bans), err)
 	}
@@ -99,7 +100,7 @@ func TestRotateBannedKey(t *testing.T) {
 	if r := o.last(t); r.Action != "ban.place" || r.Subject != issued.ID || r.After["source"] != "staff" {
 		t.Errorf("remembered %+v", r)
 	}
-	if bans, err := store.Collect(o.Bans.List(t.Context(), store.BanFilter{KeyID: old.ID, Limit: 9}, noon)); err != nil || len(bans) != 1 {
+	if bans, err := store.Collect(o.Bans.List(t.Context(), people.BanFilter{KeyID: old.ID, Limit: 9}, noon)); err != nil || len(bans) != 1 {
 		t.Errorf("the old key has %d bans, error %v", len(bans), err)
 	}
 
@@ -109,7 +110,7 @@ func TestRotateBannedKey(t *testing.T) {
 	if _, issued, _, err = o.service().Rotate(t.Context(), jo, issued.ID, keys.Rotation{}); err != nil {
 		t.Fatal(err)
 	}
-	if bans, err := store.Collect(o.Bans.List(t.Context(), store.BanFilter{KeyID: issued.ID, Past: true, Limit: 9}, noon)); err != nil || len(bans) != 0 {
+	if bans, err := store.Collect(o.Bans.List(t.Context(), people.BanFilter{KeyID: issued.ID, Past: true, Limit: 9}, noon)); err != nil || len(bans) != 0 {
 		t.Errorf("a ban that was lifted is carried over: %+v, error %v", bans, err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/pricing"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
@@ -191,7 +192,7 @@ func TestWhatHasBegunIsNotUnscheduled(t *testing.T) {
 
 func (o office) tenantNow(t *testing.T) plans.Tenant {
 	t.Helper()
-	acme, err := o.Tenants.Create(t.Context(), jo, store.NewTenant{Name: "acme", Plan: plans.Pro}, time.Time{})
+	acme, err := o.Tenants.Create(t.Context(), jo, people.NewTenant{Name: "acme", Plan: plans.Pro}, time.Time{})
 	assert.NoError(t, err)
 	return acme
 }

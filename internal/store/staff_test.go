@@ -9,6 +9,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
@@ -37,7 +38,7 @@ func newOffice(t *testing.T) office {
 
 func (o office) tenant(t *testing.T, name, plan string) plans.Tenant {
 	t.Helper()
-	tenant, err := o.Tenants.Create(t.Context(), jo, store.NewTenant{Name: name, Plan: plan}, noon)
+	tenant, err := o.Tenants.Create(t.Context(), jo, people.NewTenant{Name: name, Plan: plan}, noon)
 	assert.NoError(t, err)
 	return tenant
 }

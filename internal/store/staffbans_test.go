@@ -9,12 +9,13 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 	"petstore.example/internal/test/assert"
 )
 
 func (o office) ban(t *testing.T, keyID string, length time.Duration, at time.Time) keys.Ban {
 	t.Helper()
-	ban, err := o.Bans.Place(t.Context(), jo, store.NewBan{KeyID: keyID, Length: length, Reason: "scraping"}, at)
+	ban, err := o.Bans.Place(t.Context(), jo, people.NewBan{KeyID: keyID, Length: length, Reason: "scraping"}, at)
 	assert.NoError(t, err)
 	return ban
 }
@@ -48,10 +49,10 @@ func TestPlaceAndLiftBan(t *testing.T) {
 	}
 	placed.LiftedAt = minute
 	for at, want := range map[time.Time][]keys.Ban{minute: {shorter}, shorter.EndsAt: {}} {
-		got, err := store.Collect(o.Bans.List(t.Context(), store.BanFilter{KeyID: key.ID}, at))
+		got, err := store.Collect(o.Bans.List(t.Context(), people.BanFilter{KeyID: key.ID}, at))
 		assert.Result(t, got, err, want, "in force at", at)
 	}
-	if all, err := store.Collect(o.Bans.List(t.Context(), store.BanFilter{Past: true}, minute)); err != nil || !cmp.Equal([]keys.Ban{shorter, placed}, all) {
+	if all, err := store.Collect(o.Bans.List(t.Context(), people.BanFilter{Past: true}, minute)); err != nil || !cmp.Equal([]keys.Ban{shorter, placed}, all) {
 		t.Errorf("all: %+v, %v", all, err)
 	}
 
@@ -80,7 +81,7 @@ func TestLiftBanEndsAllInForce(t *testing.T) {
 	if err != nil || !lifted.EndsAt.Equal(noon.Add(time.Hour)) {
 		t.Errorf("lifted %+v, %v", lifted, err)
 	}
-	left, err := store.Collect(o.Bans.List(t.Context(), store.BanFilter{Limit: 9}, noon))
+	left, err := store.Collect(o.Bans.List(t.Context(), people.BanFilter{Limit: 9}, noon))
 	assert.Result(t, len(left), err, 0, "left in force")
 }
 
@@ -92,14 +93,14 @@ func TestBansNotFound(t *testing.T) {
 	_, err := o.service().Revoke(t.Context(), jo, key.ID)
 	assert.NoError(t, err)
 	place := func(id string) error {
-		return errorOf(o.Bans.Place(t.Context(), jo, store.NewBan{KeyID: id, Length: time.Hour, Reason: "x"}, noon))
+		return errorOf(o.Bans.Place(t.Context(), jo, people.NewBan{KeyID: id, Length: time.Hour, Reason: "x"}, noon))
 	}
 	for name, test := range map[string]struct{ got, want error }{
 		"place on no key":        {place("key_x"), keys.ErrKeyNotFound},
 		"place on a revoked key": {place(key.ID), keys.ErrKeyRevoked},
 		"lift from no key":       {errorOf(o.Bans.Lift(t.Context(), jo, "key_x", noon)), keys.ErrKeyNotFound},
 		"lift none":              {errorOf(o.Bans.Lift(t.Context(), jo, key.ID, noon)), keys.ErrBanNotFound},
-		"list of nobody":         {errorOf(store.Collect(o.Bans.List(t.Context(), store.BanFilter{Tenant: "x", Limit: 1}, noon))), plans.ErrTenantNotFound},
+		"list of nobody":         {errorOf(store.Collect(o.Bans.List(t.Context(), people.BanFilter{Tenant: "x", Limit: 1}, noon))), plans.ErrTenantNotFound},
 	} {
 		assert.ErrorIs(t, test.got, test.want, name)
 	}

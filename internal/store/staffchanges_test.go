@@ -8,7 +8,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
-	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 	"petstore.example/internal/test/assert"
 )
 
@@ -30,7 +30,7 @@ func newStaffChanges(t *testing.T) staffChanges {
 	o.ban(t, s.banned.ID, time.Hour, noon)
 	s.changes = map[string]func(audit.By) error{
 		"tenant.create": func(by audit.By) error {
-			return errorOf(o.Tenants.Create(t.Context(), by, store.NewTenant{Name: "globex", Plan: plans.Free}, noon))
+			return errorOf(o.Tenants.Create(t.Context(), by, people.NewTenant{Name: "globex", Plan: plans.Free}, noon))
 		},
 		"tenant.suspend": func(by audit.By) error { return errorOf(o.Tenants.Suspend(t.Context(), by, "acme", noon)) },
 		"plan.assign": func(by audit.By) error {
@@ -46,7 +46,7 @@ func newStaffChanges(t *testing.T) staffChanges {
 		},
 		"key.revoke": func(by audit.By) error { return errorOf(o.Keys.Revoke(t.Context(), by, s.key.ID, noon)) },
 		"ban.place": func(by audit.By) error {
-			return errorOf(o.Bans.Place(t.Context(), by, store.NewBan{KeyID: s.key.ID, Length: time.Hour, Reason: "x"}, noon))
+			return errorOf(o.Bans.Place(t.Context(), by, people.NewBan{KeyID: s.key.ID, Length: time.Hour, Reason: "x"}, noon))
 		},
 		"ban.lift": func(by audit.By) error { return errorOf(o.Bans.Lift(t.Context(), by, s.banned.ID, noon)) },
 	}
@@ -91,7 +91,7 @@ func TestTextsWithKeysAreRefused(t *testing.T) {
 		return errorOf(s.Keys.Revoke(t.Context(), audit.By{Actor: secret}, s.key.ID, noon))
 	}
 	s.changes["ban.place"] = func(audit.By) error {
-		return errorOf(s.Bans.Place(t.Context(), jo, store.NewBan{KeyID: s.key.ID, Length: time.Hour, Reason: secret}, noon))
+		return errorOf(s.Bans.Place(t.Context(), jo, people.NewBan{KeyID: s.key.ID, Length: time.Hour, Reason: secret}, noon))
 	}
 	s.check(t, audit.By{Actor: "jo", Reason: secret}, func(err error) bool { return errors.Is(err, keys.ErrTextContainsKey) })
 

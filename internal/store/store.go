@@ -10,6 +10,7 @@ import (
 
 	"petstore.example/internal/store/catalogue"
 	"petstore.example/internal/store/counters"
+	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/store/pricing"
 	"petstore.example/internal/store/trail"
@@ -20,7 +21,7 @@ import (
 type DB struct {
 	pg *pgconn.DB
 
-	People
+	people.People
 	pricing.Pricing
 	catalogue.Catalogue
 	Billing
@@ -75,8 +76,8 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 
 func newDB(c *pgconn.DB) *DB {
 	return &DB{
-		pg: c, People: newPeople(c), Pricing: pricing.New(c), Catalogue: catalogue.New(c), Billing: newBilling(c), Operate: newOperate(c),
-		Audit: trail.New(c), Undos: undo.New(c, peopleUndoers, pricing.Undoers), Counters: counters.New(c), Cluster: counters.NewTerms(c),
+		pg: c, People: people.New(c), Pricing: pricing.New(c), Catalogue: catalogue.New(c), Billing: newBilling(c), Operate: newOperate(c),
+		Audit: trail.New(c), Undos: undo.New(c, people.Undoers, pricing.Undoers), Counters: counters.New(c), Cluster: counters.NewTerms(c),
 	}
 }
 

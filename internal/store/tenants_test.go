@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 	"petstore.example/internal/test/assert"
 )
 
@@ -19,33 +20,33 @@ func TestCreateTenant(t *testing.T) {
 	o := newOffice(t)
 	own := &plans.Quota{PerMinute: 12345, PerDay: 5_000_000}
 	for _, test := range []struct {
-		new  store.NewTenant
+		new  people.NewTenant
 		want plans.Tenant
 		err  error
 	}{
 		{
-			new:  store.NewTenant{Name: "acme", Plan: plans.Pro},
+			new:  people.NewTenant{Name: "acme", Plan: plans.Pro},
 			want: plans.Tenant{Name: "acme", Plan: plans.Pro, Quota: plans.Quota{PerMinute: 300, PerDay: 10_000}, CreatedAt: noon},
 		},
 		{
-			new:  store.NewTenant{Name: "umbrella", Plan: plans.Enterprise, Own: own},
+			new:  people.NewTenant{Name: "umbrella", Plan: plans.Enterprise, Own: own},
 			want: plans.Tenant{Name: "umbrella", Plan: plans.Enterprise, Quota: *own, CreatedAt: noon},
 		},
 		{
-			new:  store.NewTenant{Name: "0" + strings.Repeat("-", 62), Plan: plans.Free},
+			new:  people.NewTenant{Name: "0" + strings.Repeat("-", 62), Plan: plans.Free},
 			want: plans.Tenant{Name: "0" + strings.Repeat("-", 62), Plan: plans.Free, Quota: plans.Quota{PerMinute: 60, PerDay: 1000}, CreatedAt: noon},
 		},
-		{new: store.NewTenant{Name: "acme", Plan: plans.Free}, err: plans.ErrTenantExists},
-		{new: store.NewTenant{Name: "x", Plan: "gold"}, err: plans.ErrPlanNotFound},
-		{new: store.NewTenant{Name: "x", Plan: plans.Enterprise}, err: plans.ErrQuotaRequired},
-		{new: store.NewTenant{Name: "x", Plan: plans.Pro, Own: own}, err: plans.ErrQuotaFixed},
-		{new: store.NewTenant{Name: "two words", Plan: plans.Pro}, err: plans.ErrTenantName},
-		{new: store.NewTenant{Name: "Acme", Plan: plans.Pro}, err: plans.ErrTenantName},
-		{new: store.NewTenant{Name: "acme\n", Plan: plans.Pro}, err: plans.ErrTenantName},
-		{new: store.NewTenant{Name: "-", Plan: plans.Pro}, err: plans.ErrTenantName},
-		{new: store.NewTenant{Name: "", Plan: plans.Pro}, err: plans.ErrTenantName},
-		{new: store.NewTenant{Name: "a\x00", Plan: plans.Pro}, err: plans.ErrTenantName},
-		{new: store.NewTenant{Name: strings.Repeat("a", 64), Plan: plans.Pro}, err: plans.ErrTenantName},
+		{new: people.NewTenant{Name: "acme", Plan: plans.Free}, err: plans.ErrTenantExists},
+		{new: people.NewTenant{Name: "x", Plan: "gold"}, err: plans.ErrPlanNotFound},
+		{new: people.NewTenant{Name: "x", Plan: plans.Enterprise}, err: plans.ErrQuotaRequired},
+		{new: people.NewTenant{Name: "x", Plan: plans.Pro, Own: own}, err: plans.ErrQuotaFixed},
+		{new: people.NewTenant{Name: "two words", Plan: plans.Pro}, err: plans.ErrTenantName},
+		{new: people.NewTenant{Name: "Acme", Plan: plans.Pro}, err: plans.ErrTenantName},
+		{new: people.NewTenant{Name: "acme\n", Plan: plans.Pro}, err: plans.ErrTenantName},
+		{new: people.NewTenant{Name: "-", Plan: plans.Pro}, err: plans.ErrTenantName},
+		{new: people.NewTenant{Name: "", Plan: plans.Pro}, err: plans.ErrTenantName},
+		{new: people.NewTenant{Name: "a\x00", Plan: plans.Pro}, err: plans.ErrTenantName},
+		{new: people.NewTenant{Name: strings.Repeat("a", 64), Plan: plans.Pro}, err: plans.ErrTenantName},
 	} {
 		got, err := o.Tenants.Create(t.Context(), jo, test.new, noon)
 		assert.ErrorIs(t, err, test.err, test.new, "error")
@@ -59,7 +60,7 @@ func TestCreateTenant(t *testing.T) {
 			t.Errorf("read back %+v, %v", read, err)
 		}
 	}
-	list, err := store.Collect(o.Tenants.List(t.Context(), store.TenantFilter{Limit: 2}))
+	list, err := store.Collect(o.Tenants.List(t.Context(), people.TenantFilter{Limit: 2}))
 	if err != nil || len(list) != 2 || list[1].Name != "acme" {
 		t.Errorf("the first two: %+v, %v", list, err)
 	}
@@ -71,7 +72,7 @@ func TestOneOfManyTenantsOfANameIsCreated(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	atOnce(t, 8, 1, plans.ErrTenantExists, func(int) error {
-		return errorOf(o.Tenants.Create(t.Context(), jo, store.NewTenant{Name: "acme", Plan: plans.Free}, noon))
+		return errorOf(o.Tenants.Create(t.Context(), jo, people.NewTenant{Name: "acme", Plan: plans.Free}, noon))
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/pricing"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/store/undo"
@@ -75,7 +76,7 @@ func resume(ctx context.Context, e *undoEnv, by audit.By) error {
 
 func editTenant(ref, email string) func(context.Context, *undoEnv, audit.By) error {
 	return func(ctx context.Context, e *undoEnv, by audit.By) error {
-		_, _, err := e.Tenants.Edit(ctx, by, e.tenant, store.TenantEdit{BillingRef: &ref, Email: &email})
+		_, _, err := e.Tenants.Edit(ctx, by, e.tenant, people.TenantEdit{BillingRef: &ref, Email: &email})
 		return err
 	}
 }
@@ -84,7 +85,7 @@ func editTenant(ref, email string) func(context.Context, *undoEnv, audit.By) err
 func editProfile(end, contact, notes string) func(context.Context, *undoEnv, audit.By) error {
 	return func(ctx context.Context, e *undoEnv, by audit.By) error {
 		name := e.tenant + end
-		_, _, err := e.Tenants.Edit(ctx, by, fmt.Sprintf("#%d", e.key.TenantID), store.TenantEdit{Name: &name, Contact: &contact, Notes: &notes})
+		_, _, err := e.Tenants.Edit(ctx, by, fmt.Sprintf("#%d", e.key.TenantID), people.TenantEdit{Name: &name, Contact: &contact, Notes: &notes})
 		return err
 	}
 }
@@ -124,7 +125,7 @@ func rotate(grace time.Duration) func(context.Context, *undoEnv, audit.By) error
 
 func placeBan(length time.Duration) func(context.Context, *undoEnv, audit.By) error {
 	return func(ctx context.Context, e *undoEnv, by audit.By) error {
-		_, err := e.Bans.Place(ctx, by, store.NewBan{KeyID: e.key.ID, Length: length, Reason: "abuse of " + length.String()}, time.Now())
+		_, err := e.Bans.Place(ctx, by, people.NewBan{KeyID: e.key.ID, Length: length, Reason: "abuse of " + length.String()}, time.Now())
 		return err
 	}
 }

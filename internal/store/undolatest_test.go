@@ -11,6 +11,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
 )
@@ -36,12 +37,12 @@ func TestLatestIsWhole(t *testing.T) {
 		assert.NoError(t, err)
 	}
 	batch(func(ctx context.Context, db *store.DB, name string) error {
-		_, err := db.Tenants.Create(ctx, jo, store.NewTenant{Name: name, Plan: plans.Free}, time.Time{})
+		_, err := db.Tenants.Create(ctx, jo, people.NewTenant{Name: name, Plan: plans.Free}, time.Time{})
 		return err
 	})
 	batch(func(ctx context.Context, db *store.DB, name string) error {
 		ref := "ref-of-" + name
-		_, _, err := db.Tenants.Edit(ctx, jo, name, store.TenantEdit{BillingRef: &ref})
+		_, _, err := db.Tenants.Edit(ctx, jo, name, people.TenantEdit{BillingRef: &ref})
 		return err
 	})
 	batch(func(ctx context.Context, db *store.DB, name string) error {
@@ -74,7 +75,7 @@ func TestOnlyTheLatestIsUndone(t *testing.T) {
 	o := newOffice(t)
 	o.tenant(t, "acme", plans.Pro)
 	ref, contact := "cus_1", "Jo"
-	for _, e := range []store.TenantEdit{{BillingRef: &ref}, {Contact: &contact}} {
+	for _, e := range []people.TenantEdit{{BillingRef: &ref}, {Contact: &contact}} {
 		_, _, err := o.Tenants.Edit(t.Context(), jo, "acme", e)
 		assert.NoError(t, err)
 	}

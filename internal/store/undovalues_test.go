@@ -6,7 +6,7 @@ import (
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
-	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/undo"
 	"petstore.example/internal/test/assert"
 )
@@ -17,7 +17,7 @@ func TestUndoValues(t *testing.T) {
 	o := newOffice(t)
 	o.tenant(t, "acme", plans.Pro)
 	email := "jo@example.com"
-	_, _, err := o.Tenants.Edit(t.Context(), jo, "acme", store.TenantEdit{Email: &email})
+	_, _, err := o.Tenants.Edit(t.Context(), jo, "acme", people.TenantEdit{Email: &email})
 	assert.NoError(t, err)
 	const values = `select coalesce(string_agg(concat_ws(' ', number, first_number, tenant_id, before, after), '; ' order by number), '') from undo_values`
 	if got, want := o.text(t, values), `1 1 1; 2 2 1 {"email": ""} {"email": "jo@example.com"}`; got != want {
@@ -51,7 +51,7 @@ func TestUndoOfOldEntries(t *testing.T) {
 	o := newOffice(t)
 	o.tenant(t, "acme", plans.Pro)
 	email := "jo@example.com"
-	_, _, err := o.Tenants.Edit(t.Context(), jo, "acme", store.TenantEdit{Email: &email})
+	_, _, err := o.Tenants.Edit(t.Context(), jo, "acme", people.TenantEdit{Email: &email})
 	assert.NoError(t, err)
 	o.exec(t, `delete from undo_values`)
 	if _, err := o.Undos.Do(t.Context(), audit.By{Actor: "jo"}, []int64{2}, noon); err == nil || err.Error() != "undo: entry 2 (tenant.edit) can't be undone: the former values are no longer kept" {

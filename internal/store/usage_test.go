@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/usage"
@@ -275,7 +276,7 @@ func TestWriteUsageNotesTheLastDay(t *testing.T) {
 		t.Errorf("rows were written by %s transactions", got)
 	}
 	for since, want := range map[time.Time]int{eleven.Truncate(time.Hour).Add(time.Hour): 0, eleven.Add(time.Hour): 1, eleven.Add(13 * time.Hour): 2} {
-		list, err := store.Collect(db.staff.Tenants.List(t.Context(), store.TenantFilter{InactiveSince: since}))
+		list, err := store.Collect(db.staff.Tenants.List(t.Context(), people.TenantFilter{InactiveSince: since}))
 		of := 0
 		for _, tenant := range list {
 			if tenant.ID == a.TenantID || tenant.ID == b.TenantID {

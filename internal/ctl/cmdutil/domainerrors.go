@@ -12,6 +12,7 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/migrate"
+	"petstore.example/internal/store/people"
 )
 
 // domainError is what an error of another package means here. Without a message the error speaks for itself.
@@ -32,7 +33,7 @@ var domainErrors = []domainError{
 	{plans.ErrTenantNotFound, ExitNotFound, `no tenant "{tenant}"`, "see: petstorectl tenant list"},
 	{plans.ErrPlanNotFound, ExitNotFound, `no plan "{plan}"`, "see: petstorectl plan list"},
 	{keys.ErrKeyNotFound, ExitNotFound, `no key "{key}"`, "see: petstorectl key list"},
-	{store.ErrNotInList, ExitRefused, "key {key} is no longer in this list", "begin again without --after"},
+	{people.ErrNotInList, ExitRefused, "key {key} is no longer in this list", "begin again without --after"},
 	{keys.ErrBanNotFound, ExitNotFound, "key {key} is not banned", "see: petstorectl ban list --past"},
 	{plans.ErrTenantExists, ExitRefused, `tenant "{tenant}" already exists`, "see: petstorectl tenant show {tenant}"},
 	{plans.ErrTenantSuspended, ExitRefused, "tenant {tenant} is already suspended", "see: petstorectl tenant show {tenant}"},

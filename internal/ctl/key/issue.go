@@ -13,6 +13,7 @@ import (
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 )
 
 func newCmdIssue(f *cmdutil.Factory) *cobra.Command {
@@ -226,7 +227,7 @@ func sayOld(ctx context.Context, f *cmdutil.Factory, db *store.DB, old keys.Key)
 	} else {
 		f.Messagef("the old key %s refused from now on", is)
 	}
-	bans, err := store.Collect(db.Bans.List(ctx, store.BanFilter{KeyID: old.ID, Limit: 1}, f.Now()))
+	bans, err := store.Collect(db.Bans.List(ctx, people.BanFilter{KeyID: old.ID, Limit: 1}, f.Now()))
 	if err == nil && len(bans) > 0 {
 		f.Messagef("the new key %s banned until %s, as the old one is", is, output.Text(bans[0].EndsAt))
 	}

@@ -14,6 +14,7 @@ import (
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 )
 
 // NewCmd returns the command key.
@@ -83,7 +84,7 @@ func subject(id string) cmdutil.Subject { return cmdutil.Subject{Key: id} }
 // ValidKeys returns the AllOf of a Batch that changes the keys of a tenant that are valid, banned ones too.
 func ValidKeys(f *cmdutil.Factory) func(context.Context, *store.DB, string) ([]string, error) {
 	return func(ctx context.Context, db *store.DB, tenant string) (ids []string, err error) {
-		for k, err := range db.Keys.List(ctx, store.KeyFilter{Tenant: tenant}, f.Now()) {
+		for k, err := range db.Keys.List(ctx, people.KeyFilter{Tenant: tenant}, f.Now()) {
 			if err != nil {
 				return nil, err
 			}

@@ -13,11 +13,12 @@ import (
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 )
 
 func newCmdList(f *cmdutil.Factory) *cobra.Command {
 	var (
-		filter  store.KeyFilter
+		filter  people.KeyFilter
 		expires cmdutil.When
 		table   []keys.Key
 	)

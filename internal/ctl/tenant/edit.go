@@ -14,13 +14,14 @@ import (
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 )
 
 func newCmdCreate(f *cmdutil.Factory) *cobra.Command {
 	var (
 		quota  cmdutil.QuotaFlags
 		end    cmdutil.EndFlags
-		tenant store.NewTenant
+		tenant people.NewTenant
 	)
 	c := &cmdutil.Change[plans.Tenant]{Factory: f, View: View, Requires: []string{"plan"}}
 	c.Check = func(cmd *cobra.Command) (err error) {
@@ -73,7 +74,7 @@ func newCmdEdit(f *cmdutil.Factory) *cobra.Command {
 	var (
 		name    string
 		profile plans.Profile
-		edit    store.TenantEdit
+		edit    people.TenantEdit
 	)
 	c := &cmdutil.Change[edited]{Factory: f, View: output.Map(View, func(e edited) plans.Tenant { return e.after })}
 	c.Check = func(cmd *cobra.Command) error {
@@ -88,7 +89,7 @@ func newCmdEdit(f *cmdutil.Factory) *cobra.Command {
 				set()
 			}
 		}
-		if edit == (store.TenantEdit{}) {
+		if edit == (people.TenantEdit{}) {
 			return cmdutil.UsageErrorf("nothing to change: give --name, --billing-ref, --email, --contact or --notes").
 				WithHint("see: " + cmd.CommandPath() + " --help")
 		}

@@ -16,6 +16,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 )
 
 // NewCmd returns the command tenant.
@@ -74,7 +75,7 @@ func QuotaText(q plans.Quota) string {
 
 func newCmdList(f *cmdutil.Factory) *cobra.Command {
 	var (
-		filter store.TenantFilter
+		filter people.TenantFilter
 		status string
 	)
 	l := &cmdutil.List[plans.Tenant]{
@@ -117,7 +118,7 @@ func newCmdShow(f *cmdutil.Factory) *cobra.Command {
 		}
 		valid, err := db.Keys.CountActive(ctx, d.ID, f.Now())
 		if err == nil {
-			d.banned, err = store.Collect(db.Keys.List(ctx, store.KeyFilter{Tenant: d.Name, Status: keys.Banned}, f.Now()))
+			d.banned, err = store.Collect(db.Keys.List(ctx, people.KeyFilter{Tenant: d.Name, Status: keys.Banned}, f.Now()))
 			d.activeKeys = int64(valid - len(d.banned))
 		}
 		if store.IsForbidden(err) {

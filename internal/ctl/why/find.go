@@ -11,17 +11,18 @@ import (
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 )
 
 // HitView shows something that the word names.
-var HitView = output.View[store.Hit]{
-	{Name: "kind", Value: func(h store.Hit) any { return string(h.Kind) }, InList: true},
-	{Name: "by", Value: func(h store.Hit) any { return h.By }, InList: true},
-	{Name: "match", Value: func(h store.Hit) any { return h.Match }, InList: true, MinWidth: output.TextWidth},
-	{Name: "tenant", Value: func(h store.Hit) any { return h.Tenant }, InList: true, MinWidth: output.TextWidth},
-	{Name: "tenant_id", Value: func(h store.Hit) any { return output.NumberOrNil(h.TenantID) }},
-	{Name: "key_id", Value: func(h store.Hit) any { return h.KeyID }, InList: true},
-	{Name: "number", Value: func(h store.Hit) any { return output.NumberOrNil(h.Number) }},
+var HitView = output.View[people.Hit]{
+	{Name: "kind", Value: func(h people.Hit) any { return string(h.Kind) }, InList: true},
+	{Name: "by", Value: func(h people.Hit) any { return h.By }, InList: true},
+	{Name: "match", Value: func(h people.Hit) any { return h.Match }, InList: true, MinWidth: output.TextWidth},
+	{Name: "tenant", Value: func(h people.Hit) any { return h.Tenant }, InList: true, MinWidth: output.TextWidth},
+	{Name: "tenant_id", Value: func(h people.Hit) any { return output.NumberOrNil(h.TenantID) }},
+	{Name: "key_id", Value: func(h people.Hit) any { return h.KeyID }, InList: true},
+	{Name: "number", Value: func(h people.Hit) any { return output.NumberOrNil(h.Number) }},
 }
 
 const (
@@ -31,14 +32,14 @@ const (
 	maxText = 64 << 10
 	maxEnds = 5
 	// listed is the most matches that are listed.
-	listed = store.MaxHits - 1
+	listed = people.MaxHits - 1
 )
 
 // find returns what the word names, the most certain first.
-func (o *options) find(ctx context.Context, db *store.DB) ([]store.Hit, error) {
+func (o *options) find(ctx context.Context, db *store.DB) ([]people.Hit, error) {
 	if o.word == fromStdin {
 		k, err := o.identify(ctx, db)
-		return []store.Hit{{Kind: store.HitKey, By: "id", Match: k.ID, TenantID: k.TenantID, Tenant: k.TenantName, KeyID: k.ID}}, err
+		return []people.Hit{{Kind: people.HitKey, By: "id", Match: k.ID, TenantID: k.TenantID, Tenant: k.TenantName, KeyID: k.ID}}, err
 	}
 	// A key is often shown as …x7Qd.
 	word := strings.TrimLeft(strings.TrimSpace(o.word), "….*")
@@ -89,13 +90,13 @@ func (o *options) identify(ctx context.Context, db *store.DB) (k keys.Key, err e
 
 // certain reports whether the first match is meant: nothing else matches as well, or it has the word as its name, number or ID. All requests with
 // an ID are one match.
-func certain(hits []store.Hit) bool {
+func certain(hits []people.Hit) bool {
 	first := hits[0]
 	named := first.Certainty == 0 && (first.By == "name" || first.By == "number" || first.By == "id")
 	return named || len(hits) == 1 || hits[1].Certainty > first.Certainty
 }
 
-func (o *options) printHits(hits []store.Hit) error {
+func (o *options) printHits(hits []people.Hit) error {
 	if len(hits) > listed && !o.Printer().Whole() {
 		o.Messagef("more than %d match, and the first are shown; give more of the name, or use the filters of: petstorectl tenant list, petstorectl key list", listed)
 	}
@@ -103,21 +104,21 @@ func (o *options) printHits(hits []store.Hit) error {
 }
 
 // sayFound says what was found, unless the word is its name or ID, and that more matches.
-func (o *options) sayFound(hits []store.Hit) {
+func (o *options) sayFound(hits []people.Hit) {
 	h := hits[0]
 	of := " of tenant " + h.Tenant
 	switch {
-	case h.Kind == store.HitEntry:
+	case h.Kind == people.HitEntry:
 		o.Messagef("entry %s: petstorectl audit show %s", h.Match, h.Match)
-	case h.Kind == store.HitBan:
+	case h.Kind == people.HitBan:
 		o.Messagef("ban %s is of key %s", h.Match, h.KeyID)
 	case h.By != "id" && h.By != "number" && h.Match != h.Tenant:
-		if h.Kind == store.HitKey {
+		if h.Kind == people.HitKey {
 			of = " of key " + h.KeyID + of
 		}
 		o.Messagef("%s is the %s%s", h.Match, strings.ReplaceAll(h.By, "_", " "), of)
 	}
-	others := slices.DeleteFunc(slices.Clone(hits[1:]), func(other store.Hit) bool { return other.Kind == h.Kind && other.Match == h.Match })
+	others := slices.DeleteFunc(slices.Clone(hits[1:]), func(other people.Hit) bool { return other.Kind == h.Kind && other.Match == h.Match })
 	if len(others) > 0 {
 		o.Messagef("%d less certain: petstorectl why %s --list", len(others), o.word)
 	}

@@ -10,6 +10,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/usage"
 )
@@ -54,7 +55,7 @@ func loadKey(ctx context.Context, db *store.DB, k keys.Key, now time.Time) (d *d
 			return nil, err
 		}
 	}
-	if d.Bans, err = store.Collect(db.Bans.List(ctx, store.BanFilter{KeyID: k.ID, Past: true, Limit: cmdutil.MaxLimit}, now)); err != nil {
+	if d.Bans, err = store.Collect(db.Bans.List(ctx, people.BanFilter{KeyID: k.ID, Past: true, Limit: cmdutil.MaxLimit}, now)); err != nil {
 		return nil, err
 	}
 	if d.Failed, err = db.FailedRequests.OfKey(ctx, k.TenantID, k.ID, cmdutil.MaxLimit); err != nil {
@@ -132,7 +133,7 @@ func loadTenant(ctx context.Context, db *store.DB, t plans.Tenant, now time.Time
 		}
 	}
 	d.sum(usages[today(now)], usages[lastDay(now)])
-	list, err := store.Collect(db.Keys.List(ctx, store.KeyFilter{Tenant: t.Name, Limit: cmdutil.MaxLimit}, now))
+	list, err := store.Collect(db.Keys.List(ctx, people.KeyFilter{Tenant: t.Name, Limit: cmdutil.MaxLimit}, now))
 	if d.hidden = store.IsForbidden(err); d.hidden {
 		return d, nil
 	}
@@ -145,7 +146,7 @@ func loadTenant(ctx context.Context, db *store.DB, t plans.Tenant, now time.Time
 	if d.changes, err = store.Collect(db.Audit.List(ctx, trail.Filter{Tenant: t.Name, Limit: cmdutil.MaxLimit})); err != nil {
 		return nil, err
 	}
-	bans, err := store.Collect(db.Bans.List(ctx, store.BanFilter{Tenant: t.Name, Past: true, Limit: cmdutil.MaxLimit}, now))
+	bans, err := store.Collect(db.Bans.List(ctx, people.BanFilter{Tenant: t.Name, Past: true, Limit: cmdutil.MaxLimit}, now))
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 )
 
 type options struct {
@@ -73,12 +74,12 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	hit := hits[0]
-	if o.list || !certain(hits) || hit.Tenant == "" && hit.Kind != store.HitRequest {
+	if o.list || !certain(hits) || hit.Tenant == "" && hit.Kind != people.HitRequest {
 		return o.printHits(hits)
 	}
 	o.sayFound(hits)
 	switch {
-	case hit.Kind == store.HitRequest:
+	case hit.Kind == people.HitRequest:
 		return o.explainRequest(ctx, db, hit.Match)
 	case hit.KeyID != "":
 		k, err := db.Keys.Get(ctx, hit.KeyID)

@@ -13,6 +13,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/contract"
 	"petstore.example/internal/test/programs"
@@ -44,10 +45,10 @@ func TestContractThroughProxies(t *testing.T) {
 				client := kind.start(t, f, changes...).client(t, "127.0.0.1")
 				client.Transport = document.Transport(client.Transport, func(err error) { t.Error(err) })
 				tenant := kind.program + "-" + name
-				c := customer{t, client, storetest.IssueKey(t, staff, store.NewTenant{Name: tenant, Plan: plans.Business})}
+				c := customer{t, client, storetest.IssueKey(t, staff, people.NewTenant{Name: tenant, Plan: plans.Business})}
 				t.Logf("the tag of a compressed list: %s", c.readsAndWrites())
 				c.meetsErrors()
-				c.key = storetest.IssueKey(t, staff, store.NewTenant{Name: tenant + "-small", Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 1, PerDay: 10}})
+				c.key = storetest.IssueKey(t, staff, people.NewTenant{Name: tenant + "-small", Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 1, PerDay: 10}})
 				c.send(http.StatusOK, "GET /pets", "")
 				for range 4 { // a response may be 503, or the tenant's minute may have ended after the first
 					if res := c.sendOnce("GET /pets", ""); res.StatusCode == http.StatusTooManyRequests {

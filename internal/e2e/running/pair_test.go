@@ -14,6 +14,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/redistest"
@@ -89,7 +90,7 @@ func newCustomer(t testing.TB, database *storetest.Database) string {
 	t.Helper()
 	staff := storetest.Open(t, database.SupportURL, store.Options{MaxConns: 2})
 	own := &plans.Quota{PerMinute: 10_000_000, PerDay: 1_000_000_000}
-	return storetest.IssueKey(t, staff, store.NewTenant{Name: "acme", Plan: plans.Enterprise, Own: own})
+	return storetest.IssueKey(t, staff, people.NewTenant{Name: "acme", Plan: plans.Enterprise, Own: own})
 }
 
 // newRedis starts a Redis and returns its URL.

@@ -21,6 +21,7 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 	"petstore.example/internal/test/contract"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
@@ -103,7 +104,7 @@ func install(t *testing.T) {
 func serve(t *testing.T) (url, key string) {
 	t.Helper()
 	database := storetest.New(t)
-	key = storetest.IssueKey(t, storetest.Open(t, database.URL, store.Options{}), store.NewTenant{Name: "acme", Plan: plans.Pro})
+	key = storetest.IssueKey(t, storetest.Open(t, database.URL, store.Options{}), people.NewTenant{Name: "acme", Plan: plans.Pro})
 	db := storetest.Open(t, database.APIURL, store.Options{AsAPI: true})
 	for i, name := range []string{"Rex the first", "Mia", "Luna", "Otto"} {
 		if _, err := db.Pets.CreatePet(t.Context(), 1, catalog.NewPet{Name: name, CategoryID: int64(i), Status: catalog.Available}); err != nil {

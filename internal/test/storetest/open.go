@@ -7,6 +7,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/wait"
 )
@@ -22,7 +23,7 @@ func Open(t testing.TB, url string, o store.Options) *store.DB {
 }
 
 // IssueKey creates the tenant and returns a live key of it.
-func IssueKey(t testing.TB, staff *store.DB, tenant store.NewTenant) string {
+func IssueKey(t testing.TB, staff *store.DB, tenant people.NewTenant) string {
 	t.Helper()
 	by := audit.By{Actor: "test"}
 	_, err := staff.Tenants.Create(t.Context(), by, tenant, time.Time{})

@@ -1,4 +1,4 @@
-package store
+package people
 
 import (
 	"context"
@@ -53,7 +53,7 @@ func (d Tenants) Create(ctx context.Context, by audit.By, n NewTenant, at time.T
 		if created, err = insertTenant(ctx, tx, n, first); err != nil {
 			return err
 		}
-		after := recordTenant(plans.Tenant{}, created)
+		after := RecordTenant(plans.Tenant{}, created)
 		after.Until, after.Then = trail.TimeOrNil(first.Until), first.Then
 		return trail.Write(tx, by, trail.Entry{
 			Action: "tenant.create", TenantID: created.ID, Subject: audit.TenantSubject(created.ID), After: after,
@@ -138,7 +138,7 @@ func (d Tenants) setSuspended(
 		}
 		return trail.Write(tx, by, trail.Entry{
 			Action: action, TenantID: before.ID, Subject: audit.TenantSubject(before.ID),
-			Before: recordTenant(before, before), After: recordTenant(before, after),
+			Before: RecordTenant(before, before), After: RecordTenant(before, after),
 		})
 	})
 	return after, err

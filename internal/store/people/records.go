@@ -1,4 +1,4 @@
-package store
+package people
 
 import (
 	"time"
@@ -45,8 +45,8 @@ type (
 // The record functions return the record of a subject after a change, in which before is the subject before it: zero for a new one.
 // The record of the subject before the change is that of no change.
 
-// recordTenant returns the record of a tenant.
-func recordTenant(before, after plans.Tenant) tenantRecord {
+// RecordTenant returns the record of a tenant.
+func RecordTenant(before, after plans.Tenant) tenantRecord {
 	return tenantRecord{
 		Plan: after.Plan, PerMinute: after.Quota.PerMinute, PerDay: after.Quota.PerDay, SuspendedAt: trail.TimeOrNil(after.SuspendedAt),
 		BillingRef: after.BillingRef, Redacted: trail.Names(hiddenOfTenant(before, after)),

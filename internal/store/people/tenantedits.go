@@ -1,4 +1,4 @@
-package store
+package people
 
 import (
 	"context"
@@ -39,7 +39,7 @@ func (d Tenants) Edit(ctx context.Context, by audit.By, name string, e TenantEdi
 		}
 		return trail.Write(tx, by, trail.Entry{
 			Action: "tenant.edit", TenantID: before.ID, Subject: audit.TenantSubject(before.ID),
-			Before: recordTenant(before, before), After: recordTenant(before, after), Hidden: hiddenOfTenant(before, after),
+			Before: RecordTenant(before, before), After: RecordTenant(before, after), Hidden: hiddenOfTenant(before, after),
 		})
 	})
 	return before, after, err

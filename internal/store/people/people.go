@@ -1,4 +1,4 @@
-package store
+package people
 
 import "petstore.example/internal/store/pgconn"
 
@@ -11,5 +11,5 @@ type People struct {
 	Bans    Bans
 }
 
-// newPeople returns those of a database.
-func newPeople(db *pgconn.DB) People { return People{db, Tenants{db}, Keys{db}, Bans{db}} }
+// New returns those of a database.
+func New(db *pgconn.DB) People { return People{db, Tenants{db}, Keys{db}, Bans{db}} }

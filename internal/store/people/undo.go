@@ -1,4 +1,4 @@
-package store
+package people
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"petstore.example/internal/store/undo"
 )
 
-// peopleUndoers take back changes of tenants, keys and bans.
-var peopleUndoers = undo.Undoers{
+// Undoers take back changes of tenants, keys and bans.
+var Undoers = undo.Undoers{
 	"tenant.edit": undoTenantEdit, "tenant.suspend": undoSuspension, "tenant.resume": undoSuspension,
 	"key.issue": undoIssue, "key.unrevoke": undoIssue, "key.edit": undoKeyEdit, "key.rotate": undoKeyEdit, "key.revoke": undoRevocation,
 	"ban.place": undoBan, "ban.lift": undoBan,

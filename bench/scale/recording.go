@@ -12,6 +12,7 @@ import (
 
 	"petstore.example/bench/must"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/billing"
 	"petstore.example/internal/usage"
 )
 
@@ -103,7 +104,7 @@ func count(m *usage.Meter, ids []string, from, to int) {
 
 // countingStore counts what is written.
 type countingStore struct {
-	store.Usage
+	billing.Usage
 	batches, rows atomic.Int64
 }
 

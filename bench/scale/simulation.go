@@ -9,6 +9,7 @@ import (
 	"petstore.example/bench/servers"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/billing"
 	"petstore.example/internal/usage"
 )
 
@@ -58,7 +59,7 @@ func simulate(ctx context.Context, db *store.DB, q plans.Quota) (took time.Durat
 	for range simulationRounds {
 		start := time.Now()
 		replay := usage.NewTenantsReplay(q.PerMinute, q.PerDay)
-		query := store.DaysQuery{From: simulationEnd.AddDate(0, 0, -simulatedDays), To: simulationEnd, Quiet: usage.QuietHour(q.PerMinute)}
+		query := billing.DaysQuery{From: simulationEnd.AddDate(0, 0, -simulatedDays), To: simulationEnd, Quiet: usage.QuietHour(q.PerMinute)}
 		must.Do(db.Usage.EachDay(ctx, query, replay.Add))
 		affected = len(replay.Affected())
 		all = append(all, time.Since(start))

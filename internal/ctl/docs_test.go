@@ -29,7 +29,7 @@ import (
 	"petstore.example/internal/ctl/undo"
 	"petstore.example/internal/ctl/usage"
 	"petstore.example/internal/ctl/why"
-	"petstore.example/internal/store"
+	"petstore.example/internal/store/billing"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
@@ -104,7 +104,7 @@ func TestDocListsTheMembers(t *testing.T) {
 		"`staff add`, `rotate`":                               staff.IssuedView.Names(),
 		"`login`, `whoami`":                                   login.WhoamiView.Names(),
 		"`doctor`":                                            doctor.View.Names(),
-		"`usage show`":                                        usage.View(store.ByTenantAndPlan, "").Names(),
+		"`usage show`":                                        usage.View(billing.ByTenantAndPlan, "").Names(),
 	} {
 		members := "`" + strings.Join(names, "` `") + "`"
 		row := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(command) + ` \|.*` + regexp.QuoteMeta(members))

@@ -21,6 +21,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/billing"
 	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/pricing"
 	"petstore.example/internal/store/trail"
@@ -293,13 +294,13 @@ func TestWhatBillingSeesOfKeys(t *testing.T) {
 	defer plain.Close()
 	_, err = plain.ExecContext(t.Context(), `select test_usage($1, now(), $2, 'pro', 3, 1)`, tenant.ID, e.key)
 	assert.NoError(t, err)
-	for url, want := range map[string]store.UsageRow{
+	for url, want := range map[string]billing.UsageRow{
 		e.SupportURL: {Tenant: "acme", KeyID: e.key, KeyName: name, Admitted: 3, Refused: 1},
 		e.BillingURL: {Tenant: "acme", KeyID: e.key, Admitted: 3, Refused: 1},
 	} {
-		query := store.UsageQuery{From: time.Unix(0, 0), To: time.Now().Add(time.Hour), By: store.ByKey, Limit: 9}
+		query := billing.UsageQuery{From: time.Unix(0, 0), To: time.Now().Add(time.Hour), By: billing.ByKey, Limit: 9}
 		got, err := store.Collect(storetest.Open(t, url, store.Options{}).Usage.Report(t.Context(), query))
-		if diff := cmp.Diff([]store.UsageRow{want}, got); err != nil || diff != "" {
+		if diff := cmp.Diff([]billing.UsageRow{want}, got); err != nil || diff != "" {
 			t.Errorf("%s: usage by key (-want +got):\n%s%v", store.LoginOf(url), diff, err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
-	"petstore.example/internal/store"
+	"petstore.example/internal/store/billing"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 	"petstore.example/internal/usage/closing"
@@ -27,7 +27,7 @@ func (o office) bucketOf(t *testing.T, token keys.Token, at time.Time) usage.Buc
 // lines returns those of November.
 func (o office) lines(t *testing.T) (lines []closing.Line) {
 	t.Helper()
-	err := o.Months.Lines(t.Context(), store.LineQuery{Month: november}, false, func(l *closing.Line, _ closing.Hash) error {
+	err := o.Months.Lines(t.Context(), billing.LineQuery{Month: november}, false, func(l *closing.Line, _ closing.Hash) error {
 		lines = append(lines, *l)
 		return nil
 	})
@@ -132,8 +132,8 @@ func TestUsageOfARemovedAssignment(t *testing.T) {
 	writeUsage(t, db.api,
 		usage.Batch{ServerID: "s", Number: 1, Counts: []usage.Count{gone, count(k.TenantID, k.ID, time.Now(), 3, 0)}},
 		usage.Batch{ServerID: "s", Number: 2, Counts: []usage.Count{refund}})
-	var got []store.UsageRow
+	var got []billing.UsageRow
 	db.rows(t, &got, `select sum(admitted)::bigint as admitted, sum(refused)::bigint as refused from usage_hourly
 		join tenant_plans a on a.id = assignment where a.tenant_id = $1 and usage_hourly.tenant_id = $1`, k.TenantID)
-	assert.DeepEqual(t, got, []store.UsageRow{{Admitted: 7, Refused: 2}})
+	assert.DeepEqual(t, got, []billing.UsageRow{{Admitted: 7, Refused: 2}})
 }

@@ -14,6 +14,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/billing"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/usage/events"
@@ -24,7 +25,7 @@ type handOn struct {
 	*store.DB
 
 	owner *sqlx.DB
-	query store.EventQuery
+	query billing.EventQuery
 }
 
 // newHandOn has usage of one hour: of two tenants, one of them under two assignments and two keys.
@@ -33,7 +34,7 @@ func newHandOn(t *testing.T) *handOn {
 	db := newDatabase(t)
 	h := &handOn{
 		DB: storetest.Open(t, db.BillingURL, store.Options{}), owner: sqlx.MustConnect("postgres", db.URL),
-		query: store.EventQuery{From: november, To: december, Receiver: "stripe", Format: events.Stripe},
+		query: billing.EventQuery{From: november, To: december, Receiver: "stripe", Format: events.Stripe},
 	}
 	t.Cleanup(func() { _ = h.owner.Close() })
 	h.owner.MustExec(`
@@ -80,12 +81,12 @@ func (s *sink) counts() (list []string) {
 	return list
 }
 
-func (h *handOn) send(t *testing.T, q store.EventQuery, s *sink) error {
+func (h *handOn) send(t *testing.T, q billing.EventQuery, s *sink) error {
 	t.Helper()
 	return h.Events.Send(t.Context(), audit.By{Actor: "bill"}, q, s)
 }
 
-func (h *handOn) wantSent(t *testing.T, q store.EventQuery, want ...string) {
+func (h *handOn) wantSent(t *testing.T, q billing.EventQuery, want ...string) {
 	t.Helper()
 	var s sink
 	err := h.send(t, q, &s)
@@ -181,11 +182,11 @@ func TestEventsOfTwoRuns(t *testing.T) {
 		second = h.send(t, h.query, &sink{})
 		third = h.send(t, other, &sink{})
 	})}
-	if err := h.send(t, h.query, &first); err != nil || !errors.Is(second, store.ErrReceiverBusy) || third != nil {
+	if err := h.send(t, h.query, &first); err != nil || !errors.Is(second, billing.ErrReceiverBusy) || third != nil {
 		t.Errorf("errors %v, %v and %v, want a busy receiver in the second", err, second, third)
 	}
 	other.Format = events.Lago
-	assert.ErrorIs(t, h.send(t, other, &sink{}), store.ErrReceiverFormat, "another format")
+	assert.ErrorIs(t, h.send(t, other, &sink{}), billing.ErrReceiverFormat, "another format")
 }
 
 // TestLateEvents: what arrives after its month was closed counts when it arrived, but within the month that has it as a correction.
@@ -267,7 +268,7 @@ func TestVoidEventsByDay(t *testing.T) {
 	send := func(receiver string, from time.Time, want ...string) {
 		t.Helper()
 		var s sink
-		q := store.EventQuery{From: from, To: time.Now().Truncate(time.Hour).Add(2 * time.Hour), Receiver: receiver, Format: events.CloudEvents}
+		q := billing.EventQuery{From: from, To: time.Now().Truncate(time.Hour).Add(2 * time.Hour), Receiver: receiver, Format: events.CloudEvents}
 		err := b.billing.Events.Send(t.Context(), bill, q, &s)
 		var got []string
 		for _, e := range s.got {

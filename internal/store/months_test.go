@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/billing"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/usage"
@@ -80,7 +81,7 @@ func (b *books) deliver(t *testing.T, server string, to time.Time, counts ...usa
 	assert.NoError(t, b.api.Usage.WriteUsage(t.Context(), batch))
 }
 
-func (b *books) close(t *testing.T, month time.Time, without ...string) store.Month {
+func (b *books) close(t *testing.T, month time.Time, without ...string) billing.Month {
 	t.Helper()
 	m, err := b.billing.Months.Close(t.Context(), bill, month, without)
 	assert.NoError(t, err)
@@ -91,11 +92,11 @@ func (b *books) close(t *testing.T, month time.Time, without ...string) store.Mo
 func (b *books) lines(t *testing.T, month time.Time) []closing.Line {
 	t.Helper()
 	m, err := b.billing.Months.Get(t.Context(), month)
-	if err != nil && !errors.Is(err, store.ErrMonthOpen) {
+	if err != nil && !errors.Is(err, billing.ErrMonthOpen) {
 		t.Fatal(err)
 	}
 	var all []closing.Line
-	err = b.billing.Months.Lines(t.Context(), store.LineQuery{Month: month}, m.Sealed(), func(l *closing.Line, sum closing.Hash) error {
+	err = b.billing.Months.Lines(t.Context(), billing.LineQuery{Month: month}, m.Sealed(), func(l *closing.Line, sum closing.Hash) error {
 		again, err := l.Form()
 		if err == nil && closing.Sum(again) != sum {
 			err = fmt.Errorf("%s has the hash %s", again, sum)
@@ -191,10 +192,10 @@ func TestClosingIsRefused(t *testing.T) {
 	for _, tt := range []struct {
 		month time.Time
 		want  error
-	}{{future, store.ErrMonthNotEnded}, {oct, store.ErrEarlierMonthOpen}, {sept, nil}, {sept, store.ErrMonthClosed}, {oct, nil}, {sept.AddDate(0, -1, 0), store.ErrLaterMonthClosed}} {
+	}{{future, billing.ErrMonthNotEnded}, {oct, billing.ErrEarlierMonthOpen}, {sept, nil}, {sept, billing.ErrMonthClosed}, {oct, nil}, {sept.AddDate(0, -1, 0), billing.ErrLaterMonthClosed}} {
 		dry := bill
 		dry.DryRun = true
-		if _, err := b.billing.Months.Close(t.Context(), dry, tt.month, nil); !errors.Is(err, tt.want) && !errors.Is(tt.want, store.ErrMonthClosed) {
+		if _, err := b.billing.Months.Close(t.Context(), dry, tt.month, nil); !errors.Is(err, tt.want) && !errors.Is(tt.want, billing.ErrMonthClosed) {
 			t.Errorf("dry run for %v: %v, want %v", tt.month, err, tt.want)
 		}
 		_, err := b.billing.Months.Close(t.Context(), bill, tt.month, nil)
@@ -221,7 +222,7 @@ func TestInterruptedClosing(t *testing.T) {
 		t.Errorf("after the interruption: %+v, %v", m, err)
 	}
 	_, err := b.billing.Months.Verify(t.Context(), oct)
-	assert.ErrorIs(t, err, store.ErrMonthOpen, "verify")
+	assert.ErrorIs(t, err, billing.ErrMonthOpen, "verify")
 	if m := b.close(t, oct); m.Sums.Admitted != 52140 {
 		t.Errorf("%d sealed, want what was recorded before", m.Sums.Admitted)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"petstore.example/internal/store"
+	"petstore.example/internal/store/billing"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 	"petstore.example/internal/usage/closing"
@@ -158,7 +158,7 @@ func (h history) check(t *testing.T) {
 func (h history) send(t *testing.T, receiver string) []events.Event {
 	t.Helper()
 	var s sink
-	q := store.EventQuery{From: sept, To: time.Now().Add(time.Hour), Receiver: receiver, Format: events.CloudEvents}
+	q := billing.EventQuery{From: sept, To: time.Now().Add(time.Hour), Receiver: receiver, Format: events.CloudEvents}
 	assert.NoError(t, h.billing.Events.Send(t.Context(), bill, q, &s))
 	return s.got
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/billing"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 )
@@ -48,13 +49,13 @@ func (b *books) rollUp(t *testing.T, most int) (hours int) {
 // usageOf is everything that reports show of October, without what only hours have.
 func (b *books) usageOf(t *testing.T) (all []any) {
 	t.Helper()
-	for _, by := range []store.UsageBy{store.ByTenantAndPlan, store.ByTenant, store.ByPlan, store.ByKey, store.ByDay} {
-		for row, err := range b.billing.Usage.Report(t.Context(), store.UsageQuery{From: oct, To: nov, By: by}) {
+	for _, by := range []billing.UsageBy{billing.ByTenantAndPlan, billing.ByTenant, billing.ByPlan, billing.ByKey, billing.ByDay} {
+		for row, err := range b.billing.Usage.Report(t.Context(), billing.UsageQuery{From: oct, To: nov, By: by}) {
 			assert.NoError(t, err)
 			all = append(all, row)
 		}
 	}
-	err := b.billing.Usage.EachDay(t.Context(), store.DaysQuery{From: oct, To: nov}, func(tenant int64, day usage.RecordedDay) {
+	err := b.billing.Usage.EachDay(t.Context(), billing.DaysQuery{From: oct, To: nov}, func(tenant int64, day usage.RecordedDay) {
 		day.Busy = nil
 		all = append(all, tenant, day)
 	})
@@ -93,13 +94,13 @@ func TestRollUp(t *testing.T) {
 // wantByDay: what needs the hours of October says that there are none, and days are not changed.
 func (b *books) wantByDay(t *testing.T) {
 	t.Helper()
-	var byDay store.ByDayError
-	for _, err := range b.billing.Usage.Report(t.Context(), store.UsageQuery{From: oct, To: nov, By: store.ByHour}) {
+	var byDay billing.ByDayError
+	for _, err := range b.billing.Usage.Report(t.Context(), billing.UsageQuery{From: oct, To: nov, By: billing.ByHour}) {
 		if !errors.As(err, &byDay) || !byDay.Until.Equal(nov) {
 			t.Errorf("a report by hour: %v", err)
 		}
 	}
-	if err := b.billing.Events.Send(t.Context(), bill, store.EventQuery{From: oct, To: dec}, nil); !errors.As(err, &byDay) {
+	if err := b.billing.Events.Send(t.Context(), bill, billing.EventQuery{From: oct, To: dec}, nil); !errors.As(err, &byDay) {
 		t.Errorf("events: %v", err)
 	}
 	for _, statement := range []string{`update usage_daily set admitted = 1`, `delete from usage_daily`, `truncate usage_daily`,

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"petstore.example/internal/store"
+	"petstore.example/internal/store/billing"
 	"petstore.example/internal/test/assert"
 )
 
@@ -21,9 +21,9 @@ func TestUsageOfKey(t *testing.T) {
 			row.key.TenantID, noon.Add(time.Duration(row.hours)*time.Hour), row.key.ID, row.admitted)
 	}
 	got, err := db.staff.Usage.OfKey(t.Context(), a.TenantID, a.ID, noon, noon.Add(2*time.Hour))
-	want := store.KeyUsage{Admitted: 3, Refused: 6, TenantAdmitted: 13, TenantRefused: 26}
+	want := billing.KeyUsage{Admitted: 3, Refused: 6, TenantAdmitted: 13, TenantRefused: 26}
 	assert.Result(t, got, err, want)
-	if got, err := db.staff.Usage.OfKey(t.Context(), a.TenantID, a.ID, noon.Add(50*time.Hour), noon.Add(60*time.Hour)); err != nil || got != (store.KeyUsage{}) {
+	if got, err := db.staff.Usage.OfKey(t.Context(), a.TenantID, a.ID, noon.Add(50*time.Hour), noon.Add(60*time.Hour)); err != nil || got != (billing.KeyUsage{}) {
 		t.Errorf("of hours without any: %+v, %v", got, err)
 	}
 }

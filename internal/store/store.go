@@ -8,6 +8,7 @@ import (
 
 	"github.com/lib/pq"
 
+	"petstore.example/internal/store/billing"
 	"petstore.example/internal/store/catalogue"
 	"petstore.example/internal/store/counters"
 	"petstore.example/internal/store/people"
@@ -24,7 +25,7 @@ type DB struct {
 	people.People
 	pricing.Pricing
 	catalogue.Catalogue
-	Billing
+	billing.Billing
 	Operate
 	Audit    trail.Audit
 	Undos    undo.Undos
@@ -76,7 +77,7 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 
 func newDB(c *pgconn.DB) *DB {
 	return &DB{
-		pg: c, People: people.New(c), Pricing: pricing.New(c), Catalogue: catalogue.New(c), Billing: newBilling(c), Operate: newOperate(c),
+		pg: c, People: people.New(c), Pricing: pricing.New(c), Catalogue: catalogue.New(c), Billing: billing.New(c), Operate: newOperate(c),
 		Audit: trail.New(c), Undos: undo.New(c, people.Undoers, pricing.Undoers), Counters: counters.New(c), Cluster: counters.NewTerms(c),
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"petstore.example/internal/plans"
-	"petstore.example/internal/store"
+	"petstore.example/internal/store/billing"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 )
@@ -51,7 +51,7 @@ func TestEachDay(t *testing.T) {
 		{nil, want}, {[]int64{acme.ID}, want[:2]}, {[]int64{}, nil},
 	} {
 		var got []row
-		err := o.Usage.EachDay(t.Context(), store.DaysQuery{From: day, To: hour(72), Tenants: c.tenants, Quiet: 100}, func(id int64, d usage.RecordedDay) {
+		err := o.Usage.EachDay(t.Context(), billing.DaysQuery{From: day, To: hour(72), Tenants: c.tenants, Quiet: 100}, func(id int64, d usage.RecordedDay) {
 			got = append(got, row{id, d})
 		})
 		assert.Result(t, got, err, c.want, "tenants", c.tenants)

@@ -7,6 +7,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/billing"
 	"petstore.example/internal/test/assert"
 )
 
@@ -36,31 +37,31 @@ func TestUsageReport(t *testing.T) {
 	o.used(t, acme, plans.Pro, december, 2000, 2000)
 	o.used(t, zoo, plans.Business, lastHour, 8, 0)
 	for name, test := range map[string]struct {
-		query store.UsageQuery
-		want  []store.UsageRow
+		query billing.UsageQuery
+		want  []billing.UsageRow
 	}{
-		"by tenant and plan": {store.UsageQuery{}, []store.UsageRow{
+		"by tenant and plan": {billing.UsageQuery{}, []billing.UsageRow{
 			{Tenant: "acme", Plan: "free", Admitted: 1, Refused: 10}, {Tenant: "acme", Plan: "pro", Admitted: 6, Refused: 60},
 			{Tenant: "zoo", Plan: "business", Admitted: 8},
 		}},
-		"by tenant": {store.UsageQuery{By: store.ByTenant}, []store.UsageRow{
+		"by tenant": {billing.UsageQuery{By: billing.ByTenant}, []billing.UsageRow{
 			{Tenant: "acme", Admitted: 7, Refused: 70}, {Tenant: "zoo", Admitted: 8},
 		}},
-		"by plan": {store.UsageQuery{By: store.ByPlan}, []store.UsageRow{
+		"by plan": {billing.UsageQuery{By: billing.ByPlan}, []billing.UsageRow{
 			{Plan: "free", Admitted: 1, Refused: 10}, {Plan: "pro", Admitted: 6, Refused: 60}, {Plan: "business", Admitted: 8},
 		}},
-		"by key": {store.UsageQuery{By: store.ByKey}, []store.UsageRow{
+		"by key": {billing.UsageQuery{By: billing.ByKey}, []billing.UsageRow{
 			{Tenant: "acme", KeyID: acme.ID, Admitted: 7, Refused: 70}, {Tenant: "zoo", KeyID: zoo.ID, Admitted: 8},
 		}},
-		"by day": {store.UsageQuery{By: store.ByDay}, []store.UsageRow{
+		"by day": {billing.UsageQuery{By: billing.ByDay}, []billing.UsageRow{
 			{At: november, Admitted: 3, Refused: 30}, {At: december.AddDate(0, 0, -1), Admitted: 12, Refused: 40},
 		}},
-		"by hour": {store.UsageQuery{By: store.ByHour, Tenant: "acme"}, []store.UsageRow{
+		"by hour": {billing.UsageQuery{By: billing.ByHour, Tenant: "acme"}, []billing.UsageRow{
 			{At: november, Admitted: 1, Refused: 10}, {At: november.Add(23 * time.Hour), Admitted: 2, Refused: 20},
 			{At: lastHour, Admitted: 4, Refused: 40},
 		}},
-		"limited": {store.UsageQuery{By: store.ByTenant, Limit: 1}, []store.UsageRow{{Tenant: "acme", Admitted: 7, Refused: 70}}},
-		"one tenant's": {store.UsageQuery{Tenant: "zoo"}, []store.UsageRow{
+		"limited": {billing.UsageQuery{By: billing.ByTenant, Limit: 1}, []billing.UsageRow{{Tenant: "acme", Admitted: 7, Refused: 70}}},
+		"one tenant's": {billing.UsageQuery{Tenant: "zoo"}, []billing.UsageRow{
 			{Tenant: "zoo", Plan: "business", Admitted: 8},
 		}},
 	} {
@@ -71,9 +72,9 @@ func TestUsageReport(t *testing.T) {
 		got, err := store.Collect(o.Usage.Report(t.Context(), test.query))
 		assert.Result(t, got, err, test.want, name)
 	}
-	_, err := store.Collect(o.Usage.Report(t.Context(), store.UsageQuery{Tenant: "nobody"}))
+	_, err := store.Collect(o.Usage.Report(t.Context(), billing.UsageQuery{Tenant: "nobody"}))
 	assert.ErrorIs(t, err, plans.ErrTenantNotFound, "nobody")
-	if _, err := store.Collect(o.Usage.Report(t.Context(), store.UsageQuery{By: "week"})); err == nil {
+	if _, err := store.Collect(o.Usage.Report(t.Context(), billing.UsageQuery{By: "week"})); err == nil {
 		t.Error("a grouping that does not exist was reported")
 	}
 }

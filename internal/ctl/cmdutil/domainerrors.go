@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/billing"
 	"petstore.example/internal/store/migrate"
 	"petstore.example/internal/store/people"
 )
@@ -98,7 +99,7 @@ func (f *Factory) Explain(ctx context.Context, err error, s Subject) error {
 	if scheduled := (plans.VersionScheduledError{}); errors.As(err, &scheduled) {
 		return scheduledError(scheduled.Scheduled)
 	}
-	if byDay := (store.ByDayError{}); errors.As(err, &byDay) {
+	if byDay := (billing.ByDayError{}); errors.As(err, &byDay) {
 		return &Error{Code: ExitRefused, Message: byDay.Error() + ": its hours are summed into days", Hint: "begin at that day or later"}
 	}
 	d := findDomainError(err)

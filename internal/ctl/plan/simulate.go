@@ -12,6 +12,7 @@ import (
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/billing"
 	"petstore.example/internal/store/pricing"
 	"petstore.example/internal/usage"
 )
@@ -41,7 +42,7 @@ func newCmdSimulate(f *cmdutil.Factory) *cobra.Command {
 		if err != nil {
 			return nil, err
 		}
-		rows, err := store.Collect(db.Usage.Report(ctx, store.UsageQuery{Tenant: l.Subject.Tenant, From: days.From, To: days.To, By: store.ByHour}))
+		rows, err := store.Collect(db.Usage.Report(ctx, billing.UsageQuery{Tenant: l.Subject.Tenant, From: days.From, To: days.To, By: billing.ByHour}))
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +81,7 @@ var ReplayView = output.View[usage.ReplayedDay]{
 	{Name: "by_minute_at_least", Heading: "BY MINUTE", Value: func(d usage.ReplayedDay) any { return d.ByMinute }, InList: true},
 }
 
-func hoursOf(rows []store.UsageRow) []usage.Hour {
+func hoursOf(rows []billing.UsageRow) []usage.Hour {
 	hours := make([]usage.Hour, len(rows))
 	for i, r := range rows {
 		// Requests of an earlier hour may have been refunded.
@@ -206,7 +207,7 @@ func printImpact(ctx context.Context, f *cmdutil.Factory, db *store.DB, done pri
 		i.moving = int64(len(done.Followers))
 		q := *i.version.Quota
 		i.replay = usage.NewTenantsReplay(q.PerMinute, q.PerDay)
-		days := store.DaysQuery{From: i.period.From, To: i.period.To, Tenants: done.Followers, Quiet: usage.QuietHour(q.PerMinute)}
+		days := billing.DaysQuery{From: i.period.From, To: i.period.To, Tenants: done.Followers, Quiet: usage.QuietHour(q.PerMinute)}
 		err := db.Usage.EachDay(ctx, days, i.replay.Add)
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 
 	"petstore.example/internal/ctl/key"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/billing"
 	"petstore.example/internal/usage"
 )
 
@@ -39,7 +40,7 @@ type follower struct {
 	seen map[failedID]time.Time
 	// since is the hour from which usage is summed, sums what it was; nil before it was read.
 	since time.Time
-	sums  map[string]store.KeyUsage
+	sums  map[string]billing.KeyUsage
 	// labels are the names of keys.
 	labels map[string]string
 }

@@ -14,6 +14,7 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/billing"
 	"petstore.example/internal/usage/closing"
 )
 
@@ -64,17 +65,17 @@ func parseWait(text string) (time.Duration, error) {
 }
 
 // MonthView shows a closed month.
-var MonthView = output.View[store.Month]{
-	{Name: "month", Value: func(m store.Month) any { return m.Month.Format("2006-01") }, InList: true},
-	{Name: "tenants", Value: func(m store.Month) any { return m.Sums.Tenants }, InList: true},
-	{Name: "lines", Value: func(m store.Month) any { return m.Sums.Lines }, InList: true},
-	{Name: "admitted", Value: func(m store.Month) any { return m.Sums.Admitted }, InList: true},
-	{Name: "refused", Value: func(m store.Month) any { return m.Sums.Refused }, InList: true},
-	{Name: "sha256", Value: func(m store.Month) any { return m.Sums.SHA256.String() }, InList: true},
-	{Name: "format", Value: func(m store.Month) any { return m.Format }, InList: true},
-	{Name: "without", Value: func(m store.Month) any { return m.Without }, InList: true},
-	{Name: "closed_at", Value: func(m store.Month) any { return m.SealedAt }, InList: true},
-	{Name: "closed_by", Value: func(m store.Month) any { return m.SealedBy }, InList: true},
+var MonthView = output.View[billing.Month]{
+	{Name: "month", Value: func(m billing.Month) any { return m.Month.Format("2006-01") }, InList: true},
+	{Name: "tenants", Value: func(m billing.Month) any { return m.Sums.Tenants }, InList: true},
+	{Name: "lines", Value: func(m billing.Month) any { return m.Sums.Lines }, InList: true},
+	{Name: "admitted", Value: func(m billing.Month) any { return m.Sums.Admitted }, InList: true},
+	{Name: "refused", Value: func(m billing.Month) any { return m.Sums.Refused }, InList: true},
+	{Name: "sha256", Value: func(m billing.Month) any { return m.Sums.SHA256.String() }, InList: true},
+	{Name: "format", Value: func(m billing.Month) any { return m.Format }, InList: true},
+	{Name: "without", Value: func(m billing.Month) any { return m.Without }, InList: true},
+	{Name: "closed_at", Value: func(m billing.Month) any { return m.SealedAt }, InList: true},
+	{Name: "closed_by", Value: func(m billing.Month) any { return m.SealedBy }, InList: true},
 }
 
 func runClose(ctx context.Context, o *closeOptions) error {
@@ -93,19 +94,19 @@ func runClose(ctx context.Context, o *closeOptions) error {
 	case err == nil:
 		o.Messagef("closing %s was interrupted: its lines are sealed now", o.month.Month())
 		o.without = month.Without
-	case errors.Is(err, store.ErrMonthOpen):
+	case errors.Is(err, billing.ErrMonthOpen):
 		if err := o.await(ctx, db); err != nil {
 			return err
 		}
 	default:
 		return err
 	}
-	return cmdutil.Change[store.Month]{
-		Do: func(ctx context.Context, db *store.DB, by audit.By) (store.Month, error) {
+	return cmdutil.Change[billing.Month]{
+		Do: func(ctx context.Context, db *store.DB, by audit.By) (billing.Month, error) {
 			m, err := db.Months.Close(ctx, by, o.month.From, o.without)
 			return m, o.explain(ctx, db, err)
 		},
-		Notice: func(m store.Month) string {
+		Notice: func(m billing.Month) string {
 			n := output.Thousands
 			return fmt.Sprintf("closed %s: %s of %s, %s admitted and %s refused\nSHA-256 %s", o.month.Month(),
 				output.Count(m.Sums.Lines, "line"), output.Count(m.Sums.Tenants, "tenant"), n(m.Sums.Admitted), n(m.Sums.Refused), m.Sums.SHA256)
@@ -122,28 +123,28 @@ func (o *closeOptions) notEnded() error {
 	return refusedf("it can be closed from "+closing.Time(o.month.To)+" on", "%s has not ended", o.month.Month())
 }
 
-func (o *closeOptions) closed(m store.Month) error {
+func (o *closeOptions) closed(m billing.Month) error {
 	return refusedf("see: petstorectl usage verify --month "+o.month.Month(), "%s was closed at %s by %s", o.month.Month(), closing.Time(m.SealedAt), m.SealedBy)
 }
 
 // explain says what to do about a month that can't be closed.
 func (o *closeOptions) explain(ctx context.Context, db *store.DB, err error) error {
 	switch {
-	case errors.Is(err, store.ErrMonthNotEnded):
+	case errors.Is(err, billing.ErrMonthNotEnded):
 		return refusedf("check this machine's clock: petstorectl doctor", "%s has not ended by the clock of the database", o.month.Month())
-	case errors.Is(err, store.ErrMonthClosed):
+	case errors.Is(err, billing.ErrMonthClosed):
 		m, getErr := db.Months.Get(ctx, o.month.From)
 		if getErr != nil {
 			return getErr
 		}
 		return o.closed(m)
-	case errors.Is(err, store.ErrEarlierMonthOpen):
+	case errors.Is(err, billing.ErrEarlierMonthOpen):
 		open, openErr := db.Months.OpenBefore(ctx, o.month.From)
 		if openErr != nil {
 			return openErr
 		}
 		return o.earlier(open)
-	case errors.Is(err, store.ErrLaterMonthClosed):
+	case errors.Is(err, billing.ErrLaterMonthClosed):
 		return refusedf("what is recorded of it is a correction in a later month: petstorectl usage export", "%s can't be closed: a later month is closed", o.month.Month())
 	}
 	return err
@@ -190,17 +191,17 @@ func (o *closeOptions) await(ctx context.Context, db *store.DB) error {
 }
 
 // missing is the list without the servers that are not waited for. It refuses a name that is not on the list.
-func (o *closeOptions) missing(list []store.Delivery) ([]store.Delivery, error) {
+func (o *closeOptions) missing(list []billing.Delivery) ([]billing.Delivery, error) {
 	for _, id := range o.without {
-		if !slices.ContainsFunc(list, func(d store.Delivery) bool { return d.ServerID == id }) {
+		if !slices.ContainsFunc(list, func(d billing.Delivery) bool { return d.ServerID == id }) {
 			return nil, refusedf("omit --without "+id, "no server %.80q has still to deliver usage of %s", id, o.month.Month())
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(list), func(d store.Delivery) bool { return slices.Contains(o.without, d.ServerID) }), nil
+	return slices.DeleteFunc(slices.Clone(list), func(d billing.Delivery) bool { return slices.Contains(o.without, d.ServerID) }), nil
 }
 
 // servers says who has delivered what.
-func servers(list []store.Delivery) string {
+func servers(list []billing.Delivery) string {
 	texts := make([]string, len(list))
 	for i, d := range list {
 		texts[i] = "server " + d.ServerID + " has delivered nothing yet"
@@ -211,7 +212,7 @@ func servers(list []store.Delivery) string {
 	return strings.Join(texts, ", ")
 }
 
-func (o *closeOptions) undelivered(missing []store.Delivery) error {
+func (o *closeOptions) undelivered(missing []billing.Delivery) error {
 	args := ""
 	for _, d := range missing {
 		args += " --without " + d.ServerID

@@ -13,6 +13,7 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/billing"
 	"petstore.example/internal/usage/closing"
 	"petstore.example/internal/usage/events"
 )
@@ -114,13 +115,13 @@ func runEvents(ctx context.Context, o *eventsOptions) error {
 		to = complete
 	}
 	sink := &eventSink{Writer: events.NewWriter(o.Out, o.format), format: o.format, now: o.Now()}
-	err = db.Events.Send(ctx, actor, store.EventQuery{
+	err = db.Events.Send(ctx, actor, billing.EventQuery{
 		From: o.period.From, To: to, Tenant: o.tenant, Receiver: o.receiver, Format: o.format,
 	}, sink)
 	switch {
-	case errors.Is(err, store.ErrReceiverBusy):
+	case errors.Is(err, billing.ErrReceiverBusy):
 		return &cmdutil.Error{Code: cmdutil.ExitRefused, Message: "another run is handing on to " + o.receiver, Hint: "nothing was written; try again when it has ended"}
-	case errors.Is(err, store.ErrReceiverFormat):
+	case errors.Is(err, billing.ErrReceiverFormat):
 		return &cmdutil.Error{Code: cmdutil.ExitRefused, Message: err.Error(), Hint: "give another name to --mark-sent"}
 	case err != nil:
 		return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.tenant})
@@ -139,7 +140,7 @@ func (o *eventsOptions) completeUntil(ctx context.Context, db *store.DB) (time.T
 	if err != nil {
 		return time.Time{}, err
 	}
-	list = slices.DeleteFunc(list, func(d store.Delivery) bool { return slices.Contains(o.without, d.ServerID) })
+	list = slices.DeleteFunc(list, func(d billing.Delivery) bool { return slices.Contains(o.without, d.ServerID) })
 	if len(list) == 0 {
 		return complete, nil
 	}

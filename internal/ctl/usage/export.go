@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/billing"
 	"petstore.example/internal/usage/closing"
 )
 
@@ -18,7 +19,7 @@ type exportOptions struct {
 	*cmdutil.Factory
 
 	month cmdutil.Period
-	query store.LineQuery
+	query billing.LineQuery
 }
 
 func newCmdExport(f *cmdutil.Factory) *cobra.Command {
@@ -122,7 +123,7 @@ func runExport(ctx context.Context, o *exportOptions) error {
 	}
 	o.query.Month = o.month.From
 	month, err := db.Months.Get(ctx, o.month.From)
-	if err != nil && !errors.Is(err, store.ErrMonthOpen) {
+	if err != nil && !errors.Is(err, billing.ErrMonthOpen) {
 		return err
 	}
 	o.announce(month)
@@ -137,7 +138,7 @@ func runExport(ctx context.Context, o *exportOptions) error {
 }
 
 // announce says what the numbers are worth.
-func (o *exportOptions) announce(month store.Month) {
+func (o *exportOptions) announce(month billing.Month) {
 	switch {
 	case month.Sealed():
 		o.Messagef("%s was closed at %s: SHA-256 %s", o.month.Month(), closing.Time(month.SealedAt), month.Sums.SHA256)
@@ -148,7 +149,7 @@ func (o *exportOptions) announce(month store.Month) {
 	}
 }
 
-func (o *exportOptions) print(ctx context.Context, db *store.DB, month store.Month) (closing.Sums, error) {
+func (o *exportOptions) print(ctx context.Context, db *store.DB, month billing.Month) (closing.Sums, error) {
 	total := closing.NewTotal()
 	v, p := LineView.FormatTimes(time.RFC3339Nano), o.Printer()
 	switch {

@@ -9,19 +9,20 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/billing"
 )
 
 func newCmdShow(f *cmdutil.Factory) *cobra.Command {
 	var (
 		month    cmdutil.Period
-		grouping store.UsageBy
+		grouping billing.UsageBy
 	)
-	l := &cmdutil.List[store.UsageRow]{Factory: f, TableRows: 1000} // enough for the hours of a month
-	l.Rows = func(ctx context.Context, db *store.DB, limit int) (iter.Seq2[store.UsageRow, error], error) {
+	l := &cmdutil.List[billing.UsageRow]{Factory: f, TableRows: 1000} // enough for the hours of a month
+	l.Rows = func(ctx context.Context, db *store.DB, limit int) (iter.Seq2[billing.UsageRow, error], error) {
 		l.Empty = "no requests recorded in " + month.Month()
-		return db.Usage.Report(ctx, store.UsageQuery{Tenant: l.Subject.Tenant, From: month.From, To: month.To, By: grouping, Limit: limit}), nil
+		return db.Usage.Report(ctx, billing.UsageQuery{Tenant: l.Subject.Tenant, From: month.From, To: month.To, By: grouping, Limit: limit}), nil
 	}
-	l.View = func() output.View[store.UsageRow] { return View(grouping, month.Month()) }
+	l.View = func() output.View[billing.UsageRow] { return View(grouping, month.Month()) }
 	cmd := l.Command(&cobra.Command{
 		Use:   "show",
 		Short: "Show the requests of a month",
@@ -34,6 +35,6 @@ plan of its time: a tenant that changed plans has a row for each plan.`,
 	cmdutil.TenantFlag(cmd, f, &l.Subject.Tenant)
 	cmdutil.MonthFlag(cmd, f, &month)
 	cmdutil.EnumFlag(cmd, &grouping, "by", "", "`GROUP` the rows by tenant, plan, key, day or hour",
-		store.ByTenant, store.ByPlan, store.ByKey, store.ByDay, store.ByHour)
+		billing.ByTenant, billing.ByPlan, billing.ByKey, billing.ByDay, billing.ByHour)
 	return cmdutil.SetColumns(cmd, nil) // They depend on --by.
 }

@@ -8,7 +8,7 @@ import (
 
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
-	"petstore.example/internal/store"
+	"petstore.example/internal/store/billing"
 )
 
 // NewCmd returns the command usage.
@@ -17,8 +17,8 @@ func NewCmd(f *cmdutil.Factory) *cobra.Command {
 }
 
 // View shows a row of a report: the columns of its grouping and the two sums.
-func View(grouping store.UsageBy, month string) output.View[store.UsageRow] {
-	type row = store.UsageRow
+func View(grouping billing.UsageBy, month string) output.View[billing.UsageRow] {
+	type row = billing.UsageRow
 	columns := map[string]output.Column[row]{
 		"month":    {Value: func(row) any { return month }},
 		"tenant":   {Value: func(r row) any { return r.Tenant }, InList: true, MinWidth: output.TextWidth},
@@ -30,13 +30,13 @@ func View(grouping store.UsageBy, month string) output.View[store.UsageRow] {
 		"admitted": {Value: func(r row) any { return r.Admitted }, InList: true},
 		"refused":  {Value: func(r row) any { return r.Refused }, InList: true},
 	}
-	names := map[store.UsageBy][]string{
-		store.ByTenantAndPlan: {"month", "tenant", "plan"},
-		store.ByTenant:        {"month", "tenant"},
-		store.ByPlan:          {"month", "plan"},
-		store.ByKey:           {"month", "tenant", "key_id", "key_name"},
-		store.ByDay:           {"day"},
-		store.ByHour:          {"hour"},
+	names := map[billing.UsageBy][]string{
+		billing.ByTenantAndPlan: {"month", "tenant", "plan"},
+		billing.ByTenant:        {"month", "tenant"},
+		billing.ByPlan:          {"month", "plan"},
+		billing.ByKey:           {"month", "tenant", "key_id", "key_name"},
+		billing.ByDay:           {"day"},
+		billing.ByHour:          {"hour"},
 	}[grouping]
 	var v output.View[row]
 	for _, name := range append(names, "admitted", "refused") {

@@ -9,7 +9,7 @@ import (
 
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
-	"petstore.example/internal/store"
+	"petstore.example/internal/store/billing"
 )
 
 func newCmdVerify(f *cmdutil.Factory) *cobra.Command {
@@ -30,7 +30,7 @@ does not change the exit code.`,
 	}), &month), VerifyView.Names())
 }
 
-func stateOf(v store.Verification) string {
+func stateOf(v billing.Verification) string {
 	if len(v.Differences) > 0 {
 		return "altered"
 	}
@@ -38,10 +38,10 @@ func stateOf(v store.Verification) string {
 }
 
 // VerifyView shows the result of usage verify.
-var VerifyView = append(output.View[store.Verification]{
-	{Name: "state", Value: func(v store.Verification) any { return stateOf(v) }},
-	{Name: "differences", Value: func(v store.Verification) any { return v.Differences }},
-}, output.Map(MonthView, func(v store.Verification) store.Month { return v.Month })...)
+var VerifyView = append(output.View[billing.Verification]{
+	{Name: "state", Value: func(v billing.Verification) any { return stateOf(v) }},
+	{Name: "differences", Value: func(v billing.Verification) any { return v.Differences }},
+}, output.Map(MonthView, func(v billing.Verification) billing.Month { return v.Month })...)
 
 // openMonth is the error for a month that must be closed.
 func openMonth(month cmdutil.Period) error {
@@ -55,7 +55,7 @@ func runVerify(ctx context.Context, f *cmdutil.Factory, month cmdutil.Period) er
 		return err
 	}
 	v, err := db.Months.Verify(ctx, month.From)
-	if errors.Is(err, store.ErrMonthOpen) {
+	if errors.Is(err, billing.ErrMonthOpen) {
 		return openMonth(month)
 	}
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/billing"
 	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/usage"
@@ -22,7 +23,7 @@ type diagnosis struct {
 	// nextBan is how long the next automatic ban would last, if the key is banned.
 	nextBan time.Duration
 	// today is the UTC day so far, lastDay at least the last 24 hours in whole hours.
-	today, lastDay store.KeyUsage
+	today, lastDay billing.KeyUsage
 	// changes are the latest, the newest first. Among the keys of a tenant, the changes of that are apart: they are the same for all.
 	changes, tenantChanges []audit.Entry
 	// seen is set if somebody has seen the whole key.
@@ -50,7 +51,7 @@ func loadKey(ctx context.Context, db *store.DB, k keys.Key, now time.Time) (d *d
 	if d.Tenant, err = db.Tenants.Get(ctx, k.TenantName); err != nil {
 		return nil, err
 	}
-	for of, u := range map[span]*store.KeyUsage{today(now): &d.today, lastDay(now): &d.lastDay} {
+	for of, u := range map[span]*billing.KeyUsage{today(now): &d.today, lastDay(now): &d.lastDay} {
 		if *u, err = db.Usage.OfKey(ctx, k.TenantID, k.ID, of.from, of.to); err != nil {
 			return nil, err
 		}
@@ -126,7 +127,7 @@ const day = 24 * time.Hour
 
 func loadTenant(ctx context.Context, db *store.DB, t plans.Tenant, now time.Time) (d *tenantDiagnosis, err error) {
 	d = &tenantDiagnosis{now: now, tenant: t}
-	usages := map[span]map[string]store.KeyUsage{today(now): nil, lastDay(now): nil}
+	usages := map[span]map[string]billing.KeyUsage{today(now): nil, lastDay(now): nil}
 	for of := range usages {
 		if usages[of], err = db.Usage.OfKeys(ctx, t.ID, of.from, of.to); err != nil {
 			return nil, err
@@ -176,7 +177,7 @@ func loadTenant(ctx context.Context, db *store.DB, t plans.Tenant, now time.Time
 	return d, nil
 }
 
-func (d *tenantDiagnosis) sum(today, lastDay map[string]store.KeyUsage) {
+func (d *tenantDiagnosis) sum(today, lastDay map[string]billing.KeyUsage) {
 	for _, u := range today {
 		d.today += u.Admitted
 	}

@@ -1,4 +1,4 @@
-package store
+package billing
 
 import "petstore.example/internal/store/pgconn"
 
@@ -9,5 +9,5 @@ type Billing struct {
 	Months Months
 }
 
-// newBilling returns that of a database.
-func newBilling(db *pgconn.DB) Billing { return Billing{Usage{db}, Events{db}, Months{db}} }
+// New returns that of a database.
+func New(db *pgconn.DB) Billing { return Billing{Usage{db}, Events{db}, Months{db}} }

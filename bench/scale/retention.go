@@ -11,6 +11,7 @@ import (
 	"petstore.example/bench/servers"
 	"petstore.example/internal/audit"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/operate"
 	"petstore.example/internal/usage"
 )
 
@@ -97,7 +98,7 @@ func (r *rolled) sum(ctx context.Context, url string) (err error) {
 	}()
 	for begin := time.Now(); ; {
 		start := time.Now()
-		n, more, err := db.Retention.Prune(ctx, store.RetentionUsage, rolledBatch)
+		n, more, err := db.Retention.Prune(ctx, operate.RetentionUsage, rolledBatch)
 		if err != nil || !more {
 			return err
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/keys/callers"
-	"petstore.example/internal/store"
+	"petstore.example/internal/store/operate"
 	"petstore.example/internal/storeclock"
 )
 
@@ -25,7 +25,7 @@ const (
 
 // health reports whether this server should receive requests, and what it cannot reach.
 type health struct {
-	operation store.Operation
+	operation operate.Operation
 	member    *member
 	database  pinger
 	directory *callers.Directory
@@ -40,7 +40,7 @@ type health struct {
 
 // newHealth returns a health that pings through the member's connections: those of requests may all be in use. It registers its metrics.
 func newHealth(
-	operation store.Operation, m *member, directory *callers.Directory, limiter *rateLimiter, found warnings, r prometheus.Registerer, log zerolog.Logger,
+	operation operate.Operation, m *member, directory *callers.Directory, limiter *rateLimiter, found warnings, r prometheus.Registerer, log zerolog.Logger,
 ) *health {
 	h := &health{operation: operation, member: m, database: pinger{ping: m.db.Ping}, directory: directory, limiter: limiter,
 		term: &termWatch{decides: limiter.decides, log: log}, clock: m.clock, found: found}

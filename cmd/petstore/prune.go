@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/operate"
 	"petstore.example/internal/store/undo"
 )
 
@@ -74,7 +75,7 @@ func (p pruning) prune(ctx context.Context) {
 func allExpiring(db *store.DB) []expiring {
 	return []expiring{
 		{kind: "idempotency_keys", prune: batches(db.Idempotency.Prune)},
-		{kind: store.RetentionFailed, prune: batches(db.FailedRequests.Prune)},
+		{kind: operate.RetentionFailed, prune: batches(db.FailedRequests.Prune)},
 		{kind: "key_limits", prune: batches(db.Counters.Prune), age: keyLimitAge},
 		{kind: "undo_values", prune: batches(db.Audit.PruneUndoValues), age: undo.MaxAge},
 	}
@@ -96,9 +97,9 @@ func allRetained(db *store.DB) []expiring {
 			_, err := db.Retention.CutAudit(ctx)
 			return 0, false, err
 		}},
-		{kind: store.RetentionBans, prune: retained(store.RetentionBans)},
-		{kind: store.RetentionKeys, prune: retained(store.RetentionKeys)},
-		{kind: store.RetentionUsage, prune: retained(store.RetentionUsage), limit: rollUpBatch},
+		{kind: operate.RetentionBans, prune: retained(operate.RetentionBans)},
+		{kind: operate.RetentionKeys, prune: retained(operate.RetentionKeys)},
+		{kind: operate.RetentionUsage, prune: retained(operate.RetentionUsage), limit: rollUpBatch},
 	}
 }
 
@@ -120,7 +121,7 @@ func (p pruning) each(ctx context.Context, all []expiring) error {
 		begin := time.Now()
 		removed, err := e.pruneUntil(ctx, begin.Add(-e.age))
 		p.metrics.observe(e.kind, removed, time.Since(begin), err)
-		if !errors.Is(err, store.ErrRetentionBusy) && !errors.Is(err, store.ErrRetentionLocked) {
+		if !errors.Is(err, operate.ErrRetentionBusy) && !errors.Is(err, operate.ErrRetentionLocked) {
 			errs = append(errs, err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"petstore.example/internal/connlimit"
-	"petstore.example/internal/store"
+	"petstore.example/internal/store/operate"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 
 // reporter tells staff what this server finds wrong with itself (petstorectl doctor), and reads what is counted for the whole fleet.
 type reporter struct {
-	operation store.Operation
+	operation operate.Operation
 	health    *health
 	api       *connlimit.Listener
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/operate"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
@@ -13,7 +14,7 @@ func TestCheckup(t *testing.T) {
 	t.Parallel()
 	database := storetest.New(t)
 	owner, api := storetest.Open(t, database.URL, store.Options{}), storetest.Open(t, database.APIURL, store.Options{AsAPI: true})
-	for db, want := range map[*store.DB]store.Login{
+	for db, want := range map[*store.DB]operate.Login{
 		owner: {Name: "postgres", Superuser: true, BypassRLS: true, Owner: true, API: true},
 		api:   {Name: "petstore_api", API: true},
 	} {

@@ -1,5 +1,6 @@
-// Package store keeps the platform's data in Postgres. It holds all SQL, one type and one file for each noun, and implements
-// the small interfaces that the domain packages declare.
+// Package store keeps the platform's data in Postgres. Its packages hold all SQL, one type and one file for each noun, and implement
+// the small interfaces that the domain packages declare. DB is all of them. Imports go downwards: pgconn, tenants, trail, undo, pricing, people;
+// catalogue and billing beside these, and operate above them.
 //
 // It turns the driver's errors into domain errors where a rule of the domain was broken. An error that is ErrUnavailable,
 // and the domain packages' errors of that name, means that trying again later helps. Other errors are wrapped as they are.

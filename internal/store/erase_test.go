@@ -19,6 +19,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/operate"
 	"petstore.example/internal/store/people"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
@@ -84,7 +85,7 @@ func (c customers) rowsOf(t *testing.T, id int64) string {
 		  and exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'tenant_id')`, id)
 }
 
-func (c customers) erase(t *testing.T, tenant string) store.Erasure {
+func (c customers) erase(t *testing.T, tenant string) operate.Erasure {
 	t.Helper()
 	e, err := c.owner.TenantData.Erase(t.Context(), ops, tenant, func(int) {})
 	assert.NoError(t, err)
@@ -117,7 +118,7 @@ func TestErase(t *testing.T) {
 	if got := c.text(t, `select string_agg(u::text, ' ' order by u) from usage_counted u where tenant_id = 1`); got != billed {
 		t.Errorf("what is billed was %s, is %s", billed, got)
 	}
-	want := store.Erasure{
+	want := operate.Erasure{
 		TenantID: acme, Name: "erased-1", Lines: 2,
 		Removed: map[string]int64{
 			"api_keys": 1, "bans": 1, "failed_requests": 1, "idempotency_keys": 1, "limit_states": 1, "orders": 3, "pets": 3, "undo_values": 2,
@@ -138,7 +139,7 @@ func TestErase(t *testing.T) {
 }
 
 // checkErased: the tenant takes no change, and the audit trail and the closed month are intact.
-func (c customers) checkErased(t *testing.T, e store.Erasure) {
+func (c customers) checkErased(t *testing.T, e operate.Erasure) {
 	t.Helper()
 	if fault, err := c.owner.Audit.Verify(t.Context(), &audit.Verifier{}); fault != nil || err != nil {
 		t.Errorf("the audit trail: %v, %v", fault, err)
@@ -252,10 +253,10 @@ func TestOnlyTheOwnerErases(t *testing.T) {
 	for _, url := range []string{c.SupportURL, c.BillingURL, c.APIURL} {
 		db := storetest.Open(t, url, store.Options{Timeout: longTimeout})
 		if _, err := db.TenantData.Erase(t.Context(), ops, "quagga-inc", nil); !store.IsForbidden(err) {
-			t.Errorf("%s: %v", store.LoginOf(url), err)
+			t.Errorf("%s: %v", operate.LoginOf(url), err)
 		}
 		if err := attempt(t, connect(t, url), "reset role", `update tenants set erased_at = now()`); !store.IsForbidden(err) {
-			t.Errorf("%s sets it: %v", store.LoginOf(url), err)
+			t.Errorf("%s sets it: %v", operate.LoginOf(url), err)
 		}
 	}
 }
@@ -267,10 +268,10 @@ func TestExport(t *testing.T) {
 	const pets = 2500 // several pages
 	c.exec(t, `insert into pets (tenant_id, name, category_id, status, created_at) select 1, 'quagga "' || n, 1, 'sold', now() from generate_series(1, $1) n`, pets-3)
 	files := map[string]*bytes.Buffer{}
-	var first store.TenantExport
+	var first operate.TenantExport
 	e, err := c.owner.TenantData.Export(t.Context(), "quagga-inc",
-		func(e store.TenantExport) error { first = e; return nil },
-		func(f store.ExportFile) (io.Writer, error) {
+		func(e operate.TenantExport) error { first = e; return nil },
+		func(f operate.ExportFile) (io.Writer, error) {
 			files[f.Name] = &bytes.Buffer{}
 			return files[f.Name], nil
 		})

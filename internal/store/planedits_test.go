@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/operate"
 	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/pricing"
 	"petstore.example/internal/test/assert"
@@ -172,7 +173,7 @@ func TestHistoryHasReasons(t *testing.T) {
 			got = append(got, period{p.Version, p.CreatedBy, p.ClaimedActor, p.Reason})
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", store.LoginOf(url), diff)
+			t.Errorf("%s (-want +got):\n%s", operate.LoginOf(url), diff)
 		}
 	}
 	_, err = o.Timelines.History(t.Context(), "nobody")

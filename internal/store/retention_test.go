@@ -8,6 +8,7 @@ import (
 
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/billing"
+	"petstore.example/internal/store/operate"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 )
@@ -35,7 +36,7 @@ func (db database) endPartition(t *testing.T, at time.Time) {
 func (b *books) rollUp(t *testing.T, most int) (hours int) {
 	t.Helper()
 	for range 100 {
-		n, more, err := b.api.Retention.Prune(t.Context(), store.RetentionUsage, most)
+		n, more, err := b.api.Retention.Prune(t.Context(), operate.RetentionUsage, most)
 		assert.NoError(t, err)
 		hours += n
 		if !more {
@@ -123,7 +124,7 @@ func TestRollUpIsLocked(t *testing.T) {
 	b.endPartition(t, nov)
 	prune := func(wantHours int, wantMore bool, want error) {
 		t.Helper()
-		hours, more, err := b.api.Retention.Prune(t.Context(), store.RetentionUsage, 1000)
+		hours, more, err := b.api.Retention.Prune(t.Context(), operate.RetentionUsage, 1000)
 		if hours != wantHours || more != wantMore || !errors.Is(err, want) {
 			t.Errorf("%d hours, more %v, %v; want %d, %v, %v", hours, more, err, wantHours, wantMore, want)
 		}
@@ -132,7 +133,7 @@ func TestRollUpIsLocked(t *testing.T) {
 	tx := connect(t, b.URL).MustBegin()
 	tx.MustExec(`select count(*) from usage_hourly`)
 	b.exec(t, `set session_replication_role = replica; update usage_hourly set admitted = admitted + 1 where assignment = 3`)
-	prune(0, false, store.ErrRetentionLocked)
+	prune(0, false, operate.ErrRetentionLocked)
 	b.exec(t, `set session_replication_role = replica; update usage_hourly set admitted = admitted - 1 where assignment = 3`)
 	if got := b.text(t, `select count(run_at) from retention where kind = 'hourly_usage'`); got != "0" {
 		t.Error("the roll-up seems to have ended")
@@ -157,7 +158,7 @@ func TestRollUpWaits(t *testing.T) {
 		list, err := b.billing.Retention.List(t.Context())
 		assert.NoError(t, err)
 		for _, k := range list {
-			if k.Kind == store.RetentionUsage && (k.WaitsFor.Format("2006-01") != waitsFor || k.RunAt.IsZero()) {
+			if k.Kind == operate.RetentionUsage && (k.WaitsFor.Format("2006-01") != waitsFor || k.RunAt.IsZero()) {
 				t.Errorf("%s: %+v", what, k)
 			}
 		}
@@ -190,7 +191,7 @@ func TestRollUpProves(t *testing.T) {
 		"a sealed line": `update usage_lines set form = replace(form, '44100', '44101')`,
 	} {
 		b.tampered(t, what, statement, func(t *testing.T) {
-			if n, _, err := b.api.Retention.Prune(t.Context(), store.RetentionUsage, 1000); err == nil || !strings.Contains(err.Error(), "sealed") {
+			if n, _, err := b.api.Retention.Prune(t.Context(), operate.RetentionUsage, 1000); err == nil || !strings.Contains(err.Error(), "sealed") {
 				t.Errorf("%d, %v", n, err)
 			}
 			if got := b.text(t, `select count(*) from usage_partitions where begun_at is not null`); got != "0" {
@@ -198,10 +199,10 @@ func TestRollUpProves(t *testing.T) {
 			}
 		})
 	}
-	_, _, err := b.api.Retention.Prune(t.Context(), store.RetentionUsage, 1000)
+	_, _, err := b.api.Retention.Prune(t.Context(), operate.RetentionUsage, 1000)
 	assert.NoError(t, err)
 	b.exec(t, `set session_replication_role = replica; update usage_hourly set admitted = admitted + 1 where assignment = 3`)
-	if _, _, err := b.api.Retention.Prune(t.Context(), store.RetentionUsage, 1000); err == nil || !strings.Contains(err.Error(), "sums") {
+	if _, _, err := b.api.Retention.Prune(t.Context(), operate.RetentionUsage, 1000); err == nil || !strings.Contains(err.Error(), "sums") {
 		t.Errorf("hours that were changed after they were summed: %v", err)
 	}
 	b.exec(t, `set session_replication_role = replica; update usage_hourly set admitted = admitted - 1 where assignment = 3`)
@@ -232,21 +233,21 @@ func TestPruneKeys(t *testing.T) {
 			t.Errorf("%s: %d, %v, want %d", kind, got, err, want)
 		}
 	}
-	prune(store.RetentionBans, 10, 0)
-	prune(store.RetentionKeys, 10, 0)
+	prune(operate.RetentionBans, 10, 0)
+	prune(operate.RetentionKeys, 10, 0)
 	b.exec(t, `update retention set begins_at = now(), run_at = null`)
 	owner, err := store.Open(t.Context(), b.URL, store.Options{})
 	assert.NoError(t, err)
 	defer owner.Close()
 	due, err := owner.Retention.Due(t.Context())
-	want := []store.Removed{{Kind: "audit"}, {Kind: "bans", Rows: 2}, {Kind: "ended_keys", Rows: 3}, {Kind: "failed_requests"}, {Kind: "hourly_usage"}}
+	want := []operate.Removed{{Kind: "audit"}, {Kind: "bans", Rows: 2}, {Kind: "ended_keys", Rows: 3}, {Kind: "failed_requests"}, {Kind: "hourly_usage"}}
 	assert.Result(t, due, err, want, "due")
-	prune(store.RetentionKeys, 1, 1)
-	prune(store.RetentionBans, 10, 2)
+	prune(operate.RetentionKeys, 1, 1)
+	prune(operate.RetentionBans, 10, 2)
 	if got := b.text(t, `select count(run_at) from retention where kind = 'ended_keys'`); got != "0" {
 		t.Error("there are more keys, but all seem to be removed")
 	}
-	prune(store.RetentionKeys, 10, 2)
+	prune(operate.RetentionKeys, 10, 2)
 	if got := b.text(t, `select count(run_at) from retention where kind = 'ended_keys'`); got != "1" {
 		t.Error("all keys are removed, but there seem to be more")
 	}
@@ -262,10 +263,10 @@ func TestRetentionTakesTurns(t *testing.T) {
 	b := newBooks(t)
 	tx := connect(t, b.URL).MustBegin()
 	tx.MustExec(`select retention_turn()`)
-	_, _, err := b.api.Retention.Prune(t.Context(), store.RetentionBans, 1)
-	assert.ErrorIs(t, err, store.ErrRetentionBusy, "while another one works")
+	_, _, err := b.api.Retention.Prune(t.Context(), operate.RetentionBans, 1)
+	assert.ErrorIs(t, err, operate.ErrRetentionBusy, "while another one works")
 	assert.NoError(t, tx.Rollback())
-	if _, _, err := b.api.Retention.Prune(t.Context(), store.RetentionBans, 1); err != nil {
+	if _, _, err := b.api.Retention.Prune(t.Context(), operate.RetentionBans, 1); err != nil {
 		t.Error(err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/operate"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
@@ -101,7 +102,7 @@ func TestRemoveAuditGivesWay(t *testing.T) {
 	defer func() { _ = reader.Rollback() }()
 	reader.MustExec(`select from audit_entries`)
 	_, err = owner.Retention.RemoveAudit(t.Context(), jo)
-	assert.ErrorIs(t, err, store.ErrAuditBusy, "with a reader")
+	assert.ErrorIs(t, err, operate.ErrAuditBusy, "with a reader")
 	o.exec(t, `insert into audit_entries (claimed_actor, action, subject) values ('jo', 'x.y', 'z')`)
 	o.wantIntact(t, 5)
 	assert.NoError(t, reader.Rollback())

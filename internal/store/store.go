@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/store/billing"
 	"petstore.example/internal/store/catalogue"
 	"petstore.example/internal/store/counters"
+	"petstore.example/internal/store/operate"
 	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/store/pricing"
@@ -26,7 +27,7 @@ type DB struct {
 	pricing.Pricing
 	catalogue.Catalogue
 	billing.Billing
-	Operate
+	operate.Operate
 	Audit    trail.Audit
 	Undos    undo.Undos
 	Counters counters.Store
@@ -77,7 +78,7 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 
 func newDB(c *pgconn.DB) *DB {
 	return &DB{
-		pg: c, People: people.New(c), Pricing: pricing.New(c), Catalogue: catalogue.New(c), Billing: billing.New(c), Operate: newOperate(c),
+		pg: c, People: people.New(c), Pricing: pricing.New(c), Catalogue: catalogue.New(c), Billing: billing.New(c), Operate: operate.New(c),
 		Audit: trail.New(c), Undos: undo.New(c, people.Undoers, pricing.Undoers), Counters: counters.New(c), Cluster: counters.NewTerms(c),
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/billing"
 	"petstore.example/internal/store/migrate"
+	"petstore.example/internal/store/operate"
 	"petstore.example/internal/store/people"
 )
 
@@ -28,7 +29,7 @@ type domainError struct {
 var domainErrors = []domainError{
 	{err: context.Canceled, code: ExitInterrupted},
 	{err: store.ErrUnavailable, code: ExitDatabase},
-	{err: store.ErrAuditBusy, code: ExitRefused},
+	{err: operate.ErrAuditBusy, code: ExitRefused},
 	{err: migrate.ErrLocked, code: ExitDatabase},
 	{err: migrate.ErrNewer, code: ExitDatabase},
 	{plans.ErrTenantNotFound, ExitNotFound, `no tenant "{tenant}"`, "see: petstorectl tenant list"},

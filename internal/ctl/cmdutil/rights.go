@@ -12,6 +12,7 @@ import (
 
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/migrate"
+	"petstore.example/internal/store/operate"
 )
 
 // roleAnnotation is the annotation of a command whose role is not petstore_support.
@@ -25,7 +26,7 @@ const (
 
 // ForBilling marks a command that petstore_billing may run and petstore_support may not: ExplainRights names whom to ask.
 func ForBilling(cmd *cobra.Command) *cobra.Command {
-	return annotate(cmd, roleAnnotation, store.BillingRole)
+	return annotate(cmd, roleAnnotation, operate.BillingRole)
 }
 
 // ForOwner marks a command that only the owner of the tables may run.
@@ -62,7 +63,7 @@ func (f *Factory) ExplainRights(ctx context.Context, cmd *cobra.Command, err err
 	if len(roles) == 0 && !isMigration {
 		return NoRoleError(login)
 	}
-	role := cmp.Or(cmd.Annotations[roleAnnotation], store.SupportRole)
+	role := cmp.Or(cmd.Annotations[roleAnnotation], operate.SupportRole)
 	ask := "somebody in " + role
 	if role == administrators {
 		ask = "an administrator"
@@ -75,7 +76,7 @@ func (f *Factory) ExplainRights(ctx context.Context, cmd *cobra.Command, err err
 // NoRoleError is the error of a login that may do nothing.
 func NoRoleError(login string) error {
 	return &Error{Code: ExitRefused, Message: fmt.Sprintf(
-		"your login %s is in none of the roles %s and %s: ask an administrator for one", login, store.SupportRole, store.BillingRole)}
+		"your login %s is in none of the roles %s and %s: ask an administrator for one", login, operate.SupportRole, operate.BillingRole)}
 }
 
 // rolesOf returns the login and its roles. A login that the database does not let in has none.

@@ -13,6 +13,7 @@ import (
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/migrate"
+	"petstore.example/internal/store/operate"
 )
 
 const (
@@ -33,7 +34,7 @@ func check(ctx context.Context, f *cmdutil.Factory) ([]Finding, error) {
 			return nil, err
 		}
 		if store.IsForbidden(err) { // A login without a role may not connect.
-			return []Finding{checkRole(store.Login{Name: source.Target.Login}, source)}, nil
+			return []Finding{checkRole(operate.Login{Name: source.Target.Login}, source)}, nil
 		}
 		return []Finding{unreachable(source, err)}, nil
 	}
@@ -56,7 +57,7 @@ func check(ctx context.Context, f *cmdutil.Factory) ([]Finding, error) {
 }
 
 // checkCatalogues warns if the database was restored without its animals, which row-level security hides from a dump by the owner.
-func checkCatalogues(ctx context.Context, db *store.DB, role store.Login) Finding {
+func checkCatalogues(ctx context.Context, db *store.DB, role operate.Login) Finding {
 	c, err := db.Catalogues(ctx)
 	if f := cannot("catalogue", "see whether tenants have animals", role, err); f != nil {
 		return *f
@@ -72,7 +73,7 @@ func checkCatalogues(ctx context.Context, db *store.DB, role store.Login) Findin
 	return Finding{"catalogue", statusOK, fmt.Sprintf(text, "animals found", c.Tenants-c.Empty), ""}
 }
 
-func checkCluster(ctx context.Context, db *store.DB, c store.Checkup) []Finding {
+func checkCluster(ctx context.Context, db *store.DB, c operate.Checkup) []Finding {
 	state, err := db.Cluster.State(ctx)
 	if f := cannot("servers", "see the servers", c.Role, err); f != nil {
 		return []Finding{*f}
@@ -87,7 +88,7 @@ func checkCluster(ctx context.Context, db *store.DB, c store.Checkup) []Finding 
 }
 
 // skipped is the finding of a check for which the role has no right.
-func skipped(check string, role store.Login, task string) Finding {
+func skipped(check string, role operate.Login, task string) Finding {
 	return Finding{check, statusSkip, "role " + role.Name + " may not " + task, ""}
 }
 
@@ -99,7 +100,7 @@ func unreachable(source cmdutil.DatabaseSource, err error) Finding {
 	return Finding{"database", statusFail, err.Error(), advice}
 }
 
-func checkSchema(ctx context.Context, source cmdutil.DatabaseSource, role store.Login) Finding {
+func checkSchema(ctx context.Context, source cmdutil.DatabaseSource, role operate.Login) Finding {
 	status, err := migrate.GetStatus(ctx, source.URL)
 	f := Finding{check: "schema", status: statusFail}
 	switch {

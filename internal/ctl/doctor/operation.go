@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/operate"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 )
 
 // checkOperation checks what the alerts of deploy/prometheus are about, as far as the database knows of it.
-func checkOperation(ctx context.Context, db *store.DB, c store.Checkup) []Finding {
+func checkOperation(ctx context.Context, db *store.DB, c operate.Checkup) []Finding {
 	return []Finding{
 		checkReports(ctx, db, c.Role), checkUsage(ctx, db, c), checkErrors(ctx, db, c.Role), checkSessions(ctx, db, c.Role),
 		checkRetention(ctx, db, c),
@@ -33,7 +34,7 @@ func checkOperation(ctx context.Context, db *store.DB, c store.Checkup) []Findin
 }
 
 // cannot is the finding of a check whose query failed; nil if it did not.
-func cannot(check, task string, role store.Login, err error) *Finding {
+func cannot(check, task string, role operate.Login, err error) *Finding {
 	switch {
 	case err == nil:
 		return nil
@@ -66,7 +67,7 @@ var reported = map[string]string{
 	"secrets":     "has secrets that others can read",
 }
 
-func checkReports(ctx context.Context, db *store.DB, role store.Login) Finding {
+func checkReports(ctx context.Context, db *store.DB, role operate.Login) Finding {
 	reports, err := db.Operation.Reports(ctx)
 	if f := cannot("reports", "see what servers report", role, err); f != nil {
 		return *f
@@ -87,7 +88,7 @@ func checkReports(ctx context.Context, db *store.DB, role store.Login) Finding {
 	return Finding{"reports", statusWarn, strings.Join(all, "; "), "see docs/running.md#runbooks, and /readyz?verbose of the server"}
 }
 
-func checkUsage(ctx context.Context, db *store.DB, c store.Checkup) Finding {
+func checkUsage(ctx context.Context, db *store.DB, c operate.Checkup) Finding {
 	behind, err := db.Operation.Behind(ctx, usageBehind)
 	if f := cannot("usage", "see what servers recorded", c.Role, err); f != nil {
 		return *f
@@ -110,7 +111,7 @@ func checkUsage(ctx context.Context, db *store.DB, c store.Checkup) Finding {
 		"look for \"can't record usage\" in the log of the server; do not end it before: what is not recorded is lost"}
 }
 
-func checkErrors(ctx context.Context, db *store.DB, role store.Login) Finding {
+func checkErrors(ctx context.Context, db *store.DB, role operate.Login) Finding {
 	kinds, err := db.Operation.FailedSince(ctx, failedWithin)
 	if f := cannot("errors", "see failed requests", role, err); f != nil {
 		return *f
@@ -130,7 +131,7 @@ func checkErrors(ctx context.Context, db *store.DB, role store.Login) Finding {
 		"run: petstorectl tail; docs/running.md#runbooks says what the reasons mean"}
 }
 
-func checkSessions(ctx context.Context, db *store.DB, role store.Login) Finding {
+func checkSessions(ctx context.Context, db *store.DB, role operate.Login) Finding {
 	s, err := db.Operation.Sessions(ctx)
 	if f := cannot("sessions", "count sessions", role, err); f != nil {
 		return *f
@@ -143,7 +144,7 @@ func checkSessions(ctx context.Context, db *store.DB, role store.Login) Finding 
 }
 
 // checkRetention names what is older than it is kept, and not removed by any server. Only people remove entries of the audit trail.
-func checkRetention(ctx context.Context, db *store.DB, c store.Checkup) Finding {
+func checkRetention(ctx context.Context, db *store.DB, c operate.Checkup) Finding {
 	rules, err := db.Retention.List(ctx)
 	if f := cannot("retention", "see what was removed", c.Role, err); f != nil {
 		return *f
@@ -154,7 +155,7 @@ func checkRetention(ctx context.Context, db *store.DB, c store.Checkup) Finding 
 		if last.IsZero() {
 			last, when = r.BeginsAt, "never"
 		}
-		if r.Kind != store.RetentionAudit && c.Now.Sub(last) > retentionBehind {
+		if r.Kind != operate.RetentionAudit && c.Now.Sub(last) > retentionBehind {
 			all = append(all, r.Kind+" ("+when+")")
 		}
 	}
@@ -166,7 +167,7 @@ func checkRetention(ctx context.Context, db *store.DB, c store.Checkup) Finding 
 }
 
 // checkRole says what the role may do with petstorectl.
-func checkRole(role store.Login, source cmdutil.DatabaseSource) Finding {
+func checkRole(role operate.Login, source cmdutil.DatabaseSource) Finding {
 	f := Finding{check: "role", status: statusOK}
 	switch {
 	case role.Superuser && source.Dev != nil:
@@ -195,7 +196,7 @@ func checkRole(role store.Login, source cmdutil.DatabaseSource) Finding {
 // checkLogins shows whether the servers may do more in the database than they need.
 func checkLogins(ctx context.Context, db *store.DB) Finding {
 	logins, err := db.ServerLogins(ctx)
-	if f := cannot("logins", "", store.Login{}, err); f != nil {
+	if f := cannot("logins", "", operate.Login{}, err); f != nil {
 		return *f
 	}
 	var names, excess []string

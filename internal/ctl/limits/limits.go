@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/operate"
 )
 
 // NewCmd returns the command limits.
@@ -19,20 +20,20 @@ func NewCmd(f *cmdutil.Factory) *cobra.Command {
 }
 
 // View shows a reset.
-var View = output.View[store.LimitsReset]{
-	{Name: "tenant", Value: func(r store.LimitsReset) any { return r.Tenant }},
-	{Name: "day_used", Value: func(r store.LimitsReset) any { return r.DayUsed }},
+var View = output.View[operate.LimitsReset]{
+	{Name: "tenant", Value: func(r operate.LimitsReset) any { return r.Tenant }},
+	{Name: "day_used", Value: func(r operate.LimitsReset) any { return r.DayUsed }},
 }
 
 func newCmdReset(f *cmdutil.Factory) *cobra.Command {
-	c := &cmdutil.Change[store.LimitsReset]{Factory: f, View: View}
-	c.Question = func(_ context.Context, _ *store.DB, r store.LimitsReset) (cmdutil.Question, error) {
+	c := &cmdutil.Change[operate.LimitsReset]{Factory: f, View: View}
+	c.Question = func(_ context.Context, _ *store.DB, r operate.LimitsReset) (cmdutil.Question, error) {
 		return cmdutil.Question{Text: fmt.Sprintf("Reset the limits of tenant %s to its recorded usage?", r.Tenant)}, nil
 	}
-	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (store.LimitsReset, error) {
+	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (operate.LimitsReset, error) {
 		return db.Limits.Reset(ctx, by, c.Subject.Tenant)
 	}
-	c.Notice = func(r store.LimitsReset) string {
+	c.Notice = func(r operate.LimitsReset) string {
 		if r.InMemory {
 			return fmt.Sprintf("reset the limits of tenant %s in the database; the only server counts in its memory: restart it", r.Tenant)
 		}

@@ -19,6 +19,7 @@ import (
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/ctl/profiles"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/operate"
 )
 
 // NewCmdLogin returns the command login.
@@ -125,7 +126,7 @@ func run(ctx context.Context, f *cmdutil.Factory, url string, insecure bool) err
 }
 
 // given says what a login used for which no secret was asked.
-func given(s store.Session, target store.Target) string {
+func given(s operate.Session, target store.Target) string {
 	switch {
 	case s.Certificate != "":
 		return "you logged in with the client certificate " + output.Clean(s.Certificate)
@@ -172,7 +173,7 @@ func prepare(f *cmdutil.Factory, text string) (source cmdutil.DatabaseSource, er
 }
 
 // connect returns what the connection is, and the secret if one had to be asked for.
-func connect(ctx context.Context, f *cmdutil.Factory, source cmdutil.DatabaseSource) (s store.Session, secret string, err error) {
+func connect(ctx context.Context, f *cmdutil.Factory, source cmdutil.DatabaseSource) (s operate.Session, secret string, err error) {
 	s, err = readSession(ctx, f, source)
 	if store.IsPasswordRefused(err) {
 		if secret, err = f.AskSecret(ctx, "secret of "+source.Target.Login, f.ReadLine); err != nil {
@@ -189,10 +190,10 @@ func connect(ctx context.Context, f *cmdutil.Factory, source cmdutil.DatabaseSou
 	return s, secret, err
 }
 
-func readSession(ctx context.Context, f *cmdutil.Factory, source cmdutil.DatabaseSource) (store.Session, error) {
+func readSession(ctx context.Context, f *cmdutil.Factory, source cmdutil.DatabaseSource) (operate.Session, error) {
 	db, err := cmdutil.Open(ctx, f, source)
 	if err != nil {
-		return store.Session{}, err
+		return operate.Session{}, err
 	}
 	defer func() { _ = db.Close() }()
 	return db.Session(ctx)
@@ -252,7 +253,7 @@ func complete(text string) (url.Values, error) {
 }
 
 // rolesOf names what a login is a member of. A superuser is a member of everything.
-func rolesOf(s store.Session) []string {
+func rolesOf(s operate.Session) []string {
 	if s.Superuser {
 		return []string{"superuser"}
 	}

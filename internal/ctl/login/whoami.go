@@ -8,11 +8,12 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/operate"
 )
 
 // Identity is the login and the database that commands connect with.
 type Identity struct {
-	store.Session
+	operate.Session
 	source cmdutil.DatabaseSource
 }
 

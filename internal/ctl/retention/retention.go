@@ -17,6 +17,7 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/operate"
 )
 
 // NewCmd returns the command retention.
@@ -25,20 +26,20 @@ func NewCmd(f *cmdutil.Factory) *cobra.Command {
 }
 
 // View shows how long a kind is kept.
-var View = output.View[store.RetentionRule]{
-	{Name: "kind", InList: true, Value: func(r store.RetentionRule) any { return r.Kind }},
-	{Name: "keep", InList: true, Value: func(r store.RetentionRule) any { return length(r.Keep) }},
-	{Name: "least", InList: true, Value: func(r store.RetentionRule) any { return length(r.Least) }},
-	{Name: "begins_at", InList: true, Value: func(r store.RetentionRule) any { return r.BeginsAt }},
-	{Name: "last_run_at", InList: true, Value: func(r store.RetentionRule) any { return r.RunAt }},
-	{Name: "removed", InList: true, Value: func(r store.RetentionRule) any { return r.Removed }},
-	{Name: "waits_for", InList: true, Value: func(r store.RetentionRule) any { return waitsFor(r) }},
+var View = output.View[operate.RetentionRule]{
+	{Name: "kind", InList: true, Value: func(r operate.RetentionRule) any { return r.Kind }},
+	{Name: "keep", InList: true, Value: func(r operate.RetentionRule) any { return length(r.Keep) }},
+	{Name: "least", InList: true, Value: func(r operate.RetentionRule) any { return length(r.Least) }},
+	{Name: "begins_at", InList: true, Value: func(r operate.RetentionRule) any { return r.BeginsAt }},
+	{Name: "last_run_at", InList: true, Value: func(r operate.RetentionRule) any { return r.RunAt }},
+	{Name: "removed", InList: true, Value: func(r operate.RetentionRule) any { return r.Removed }},
+	{Name: "waits_for", InList: true, Value: func(r operate.RetentionRule) any { return waitsFor(r) }},
 }
 
 // RemovedView shows what was removed.
-var RemovedView = output.View[store.Removed]{
-	{Name: "kind", InList: true, Value: func(r store.Removed) any { return r.Kind }},
-	{Name: "rows", InList: true, Value: func(r store.Removed) any { return r.Rows }},
+var RemovedView = output.View[operate.Removed]{
+	{Name: "kind", InList: true, Value: func(r operate.Removed) any { return r.Kind }},
+	{Name: "rows", InList: true, Value: func(r operate.Removed) any { return r.Rows }},
 }
 
 // length is a length of time as the flags take it.
@@ -53,7 +54,7 @@ func length(d time.Duration) string {
 	return d.String()
 }
 
-func waitsFor(r store.RetentionRule) string {
+func waitsFor(r operate.RetentionRule) string {
 	if r.WaitsFor.IsZero() {
 		return ""
 	}
@@ -61,17 +62,17 @@ func waitsFor(r store.RetentionRule) string {
 }
 
 // kinds are those whose time can be set.
-var kinds = []string{store.RetentionAudit, store.RetentionBans, store.RetentionKeys, store.RetentionFailed, store.RetentionUsage}
+var kinds = []string{operate.RetentionAudit, operate.RetentionBans, operate.RetentionKeys, operate.RetentionFailed, operate.RetentionUsage}
 
 func explain(err error, kind string) error {
 	switch {
-	case errors.Is(err, store.ErrNoRetention):
+	case errors.Is(err, operate.ErrNoRetention):
 		return &cmdutil.Error{Code: cmdutil.ExitNotFound, Message: "there is no kind " + kind, Hint: "the kinds are " + strings.Join(kinds, ", ")}
-	case errors.Is(err, store.ErrRetentionTooShort):
+	case errors.Is(err, operate.ErrRetentionTooShort):
 		return &cmdutil.Error{Code: cmdutil.ExitUsage, Message: kind + " can't be kept that short", Hint: "see the column least of petstorectl retention list"}
-	case errors.Is(err, store.ErrRetentionBusy):
+	case errors.Is(err, operate.ErrRetentionBusy):
 		return &cmdutil.Error{Code: cmdutil.ExitRefused, Message: "a server is deleting expired rows at the moment", Hint: "try again later"}
-	case errors.Is(err, store.ErrRetentionLocked):
+	case errors.Is(err, operate.ErrRetentionLocked):
 		return &cmdutil.Error{
 			Code: cmdutil.ExitRefused, Message: "hours are summed, but stay: other sessions read usage, such as pg_dump",
 			Hint: "try again when they have ended; servers try every minute",
@@ -81,9 +82,9 @@ func explain(err error, kind string) error {
 }
 
 func newCmdList(f *cmdutil.Factory) *cobra.Command {
-	return (&cmdutil.List[store.RetentionRule]{
-		Factory: f, All: true, View: func() output.View[store.RetentionRule] { return View },
-		Rows: func(ctx context.Context, db *store.DB, _ int) (iter.Seq2[store.RetentionRule, error], error) {
+	return (&cmdutil.List[operate.RetentionRule]{
+		Factory: f, All: true, View: func() output.View[operate.RetentionRule] { return View },
+		Rows: func(ctx context.Context, db *store.DB, _ int) (iter.Seq2[operate.RetentionRule, error], error) {
 			rules, err := db.Retention.List(ctx)
 			return cmdutil.Items(rules), err
 		},
@@ -106,24 +107,24 @@ func newCmdSet(f *cmdutil.Factory) *cobra.Command {
 		kind, text string
 		keep       time.Duration
 	)
-	c := &cmdutil.Change[store.RetentionRule]{Factory: f, View: View}
+	c := &cmdutil.Change[operate.RetentionRule]{Factory: f, View: View}
 	c.Check = func(*cobra.Command) (err error) {
 		if keep, err = cmdutil.ParseDuration(text); err != nil {
 			return cmdutil.UsageErrorf("%v", err)
 		}
 		if !slices.Contains(kinds, kind) {
-			err = explain(store.ErrNoRetention, kind)
+			err = explain(operate.ErrNoRetention, kind)
 		}
 		return err
 	}
-	c.Question = func(context.Context, *store.DB, store.RetentionRule) (cmdutil.Question, error) {
+	c.Question = func(context.Context, *store.DB, operate.RetentionRule) (cmdutil.Question, error) {
 		return cmdutil.Question{Text: fmt.Sprintf("Keep %s for %s, and delete older rows?", kind, length(keep))}, nil
 	}
-	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (store.RetentionRule, error) {
+	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (operate.RetentionRule, error) {
 		return db.Retention.Set(ctx, by, kind, keep)
 	}
 	c.Explain = func(_ context.Context, err error) error { return explain(err, kind) }
-	c.Notice = func(r store.RetentionRule) string { return fmt.Sprintf("%s is kept for %s", r.Kind, length(r.Keep)) }
+	c.Notice = func(r operate.RetentionRule) string { return fmt.Sprintf("%s is kept for %s", r.Kind, length(r.Keep)) }
 	return c.Command(&cobra.Command{
 		Use:   "set KIND LENGTH",
 		Short: "Set how long a kind of rows is kept",
@@ -199,7 +200,7 @@ func runRun(ctx context.Context, f *cmdutil.Factory, withAudit bool) error {
 		if due[i].Rows, err = remove(ctx, f, db, by, due[i].Kind); err == nil {
 			continue
 		}
-		if slices.ContainsFunc(due[:i+1], func(r store.Removed) bool { return r.Rows > 0 }) {
+		if slices.ContainsFunc(due[:i+1], func(r operate.Removed) bool { return r.Rows > 0 }) {
 			f.Messagef("removed %s", sum(due[:i+1]))
 		}
 		return explain(err, due[i].Kind)
@@ -223,7 +224,7 @@ func sayWaits(ctx context.Context, f *cmdutil.Factory, db *store.DB) error {
 }
 
 // sum is what is removed, in words.
-func sum(list []store.Removed) string {
+func sum(list []operate.Removed) string {
 	var parts []string
 	for _, r := range list {
 		parts = append(parts, output.Text(r.Rows)+" of "+r.Kind)
@@ -233,7 +234,7 @@ func sum(list []store.Removed) string {
 
 // remove removes what is old of a kind, in batches.
 func remove(ctx context.Context, f *cmdutil.Factory, db *store.DB, by audit.By, kind string) (rows int64, err error) {
-	if kind == store.RetentionAudit {
+	if kind == operate.RetentionAudit {
 		done, err := db.Retention.RemoveAudit(ctx, by)
 		if err == nil && done.Entries > 0 {
 			f.Changedf("the audit trail begins after %s", done.Begin)
@@ -244,7 +245,7 @@ func remove(ctx context.Context, f *cmdutil.Factory, db *store.DB, by audit.By, 
 		n, more, err := db.Retention.Prune(ctx, kind, batch)
 		rows += int64(n)
 		switch {
-		case (errors.Is(err, store.ErrRetentionBusy) || errors.Is(err, store.ErrRetentionLocked)) && time.Now().Before(until):
+		case (errors.Is(err, operate.ErrRetentionBusy) || errors.Is(err, operate.ErrRetentionLocked)) && time.Now().Before(until):
 			select {
 			case <-ctx.Done():
 				return rows, ctx.Err()

@@ -16,6 +16,7 @@ import (
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/staff"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/operate"
 )
 
 // NewCmd returns the command staff.
@@ -56,7 +57,7 @@ var IssuedView = output.View[Issued]{
 }
 
 func newCmdAdd(f *cmdutil.Factory) *cobra.Command {
-	n := store.NewLogin{}
+	n := operate.NewLogin{}
 	c := &cmdutil.Change[Issued]{Factory: f, Requires: []string{"role"}, View: IssuedView, Print: printIssued(f)}
 	c.Do = issue(&n.Verifier, func(ctx context.Context, db *store.DB, by audit.By) (staff.Login, error) {
 		return db.Staff.Add(ctx, by, n)

@@ -20,6 +20,7 @@ import (
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/operate"
 )
 
 func newCmdErase(f *cmdutil.Factory) *cobra.Command {
@@ -50,15 +51,15 @@ may run it.`,
 }
 
 // ErasureView shows a receipt.
-var ErasureView = output.View[store.Erasure]{
-	{Name: "tenant_id", Value: func(e store.Erasure) any { return e.TenantID }},
-	{Name: "tenant", Value: func(e store.Erasure) any { return e.Name }},
-	{Name: "erased_at", Value: func(e store.Erasure) any { return e.ErasedAt }},
-	{Name: "removed", Value: func(e store.Erasure) any { return counts(e.Removed) }},
-	{Name: "stay", Value: func(e store.Erasure) any { return counts(e.Stay) }},
-	{Name: "redacted_lines", Value: func(e store.Erasure) any { return e.Lines }},
-	{Name: "audit_number", Value: func(e store.Erasure) any { return output.NumberOrNil(e.Number) }},
-	{Name: "audit_hash", Value: func(e store.Erasure) any { return hex.EncodeToString(e.Hash) }},
+var ErasureView = output.View[operate.Erasure]{
+	{Name: "tenant_id", Value: func(e operate.Erasure) any { return e.TenantID }},
+	{Name: "tenant", Value: func(e operate.Erasure) any { return e.Name }},
+	{Name: "erased_at", Value: func(e operate.Erasure) any { return e.ErasedAt }},
+	{Name: "removed", Value: func(e operate.Erasure) any { return counts(e.Removed) }},
+	{Name: "stay", Value: func(e operate.Erasure) any { return counts(e.Stay) }},
+	{Name: "redacted_lines", Value: func(e operate.Erasure) any { return e.Lines }},
+	{Name: "audit_number", Value: func(e operate.Erasure) any { return output.NumberOrNil(e.Number) }},
+	{Name: "audit_hash", Value: func(e operate.Erasure) any { return hex.EncodeToString(e.Hash) }},
 }
 
 // counts are numbers of rows by table, as JSON.
@@ -113,7 +114,7 @@ func runErase(ctx context.Context, f *cmdutil.Factory, name string) error {
 func numbered(t plans.Tenant) string { return fmt.Sprint("#", t.ID) }
 
 // question shows what would be removed. There is no way back, so the name is typed, also where the tenant was given by its number.
-func question(t plans.Tenant, e store.Erasure) (q cmdutil.Question) {
+func question(t plans.Tenant, e operate.Erasure) (q cmdutil.Question) {
 	for _, table := range slices.Sorted(maps.Keys(e.Removed)) {
 		q.Facts = append(q.Facts, fmt.Sprintf("%s: %s", table, output.Count(e.Removed[table], "row")))
 	}
@@ -122,7 +123,7 @@ func question(t plans.Tenant, e store.Erasure) (q cmdutil.Question) {
 	return q
 }
 
-func erase(ctx context.Context, f *cmdutil.Factory, db *store.DB, by audit.By, t plans.Tenant, planned store.Erasure) (store.Erasure, error) {
+func erase(ctx context.Context, f *cmdutil.Factory, db *store.DB, by audit.By, t plans.Tenant, planned operate.Erasure) (operate.Erasure, error) {
 	add, end := f.Progress("removing rows", int(planned.Rows()))
 	defer end()
 	e, err := db.TenantData.Erase(ctx, by, numbered(t), func(rows int) {
@@ -215,24 +216,24 @@ func runExport(ctx context.Context, f *cmdutil.Factory, name, path string) (err 
 type archive struct {
 	*tar.Writer
 
-	export store.TenantExport
+	export operate.TenantExport
 }
 
 // begin writes the manifest.
-func (a *archive) begin(e store.TenantExport) error {
+func (a *archive) begin(e operate.TenantExport) error {
 	a.export = e
 	text, err := json.MarshalIndent(e, "", "  ")
 	if err != nil {
 		return err
 	}
-	w, err := a.open(store.ExportFile{Name: "manifest.json", Size: int64(len(text)) + 1})
+	w, err := a.open(operate.ExportFile{Name: "manifest.json", Size: int64(len(text)) + 1})
 	if err == nil {
 		_, err = w.Write(append(text, '\n'))
 	}
 	return err
 }
 
-func (a *archive) open(f store.ExportFile) (io.Writer, error) {
+func (a *archive) open(f operate.ExportFile) (io.Writer, error) {
 	return a, a.WriteHeader(&tar.Header{
 		Name: a.export.Tenant + "/" + f.Name, Size: f.Size, Mode: 0o600, ModTime: a.export.At.Truncate(time.Second), Typeflag: tar.TypeReg,
 	})

@@ -1,4 +1,4 @@
-package store
+package operate
 
 import "petstore.example/internal/store/pgconn"
 
@@ -14,7 +14,7 @@ type Operate struct {
 	Operation      Operation
 }
 
-// newOperate returns that of a database.
-func newOperate(db *pgconn.DB) Operate {
+// New returns that of a database.
+func New(db *pgconn.DB) Operate {
 	return Operate{db, Staff{db}, FailedRequests{db}, Limits{db}, Retention{db}, TenantData{db}, Operation{db}}
 }

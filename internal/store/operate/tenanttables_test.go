@@ -1,4 +1,4 @@
-package store_test
+package operate_test
 
 import (
 	"regexp"
@@ -8,7 +8,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	_ "github.com/lib/pq" // the driver of sqlx.Open
 
-	"petstore.example/internal/store"
+	"petstore.example/internal/store/operate"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -28,7 +28,7 @@ func TestTenantTablesAreAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := store.TenantColumns()
+	known := operate.TenantColumns()
 	for _, c := range columns {
 		at := slices.IndexFunc(known[c.Table], func(k string) bool { return regexp.MustCompile(`^(\w+\()?` + c.Column + `\b`).MatchString(k) })
 		if at < 0 {

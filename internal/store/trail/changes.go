@@ -88,7 +88,7 @@ func Run(
 	return nil
 }
 
-// Of returns what change and Batch keep with their transaction.
+// Of returns what Run keeps with its transaction.
 func Of(tx pgconn.Tx) *Changes { return tx.Local().(*Changes) }
 
 // Made are the entries of the changes so far. Their numbers are known when they are written.
@@ -109,17 +109,17 @@ func (c *Changes) join(by audit.By, err error) error {
 	return err
 }
 
-// Entry is one change. before and after are marshaled to JSON; nil for none.
+// Entry is one change. Before and After are marshaled to JSON; nil for none.
 type Entry struct {
 	Action        string
 	TenantID      int64
 	Subject       string
 	Before, After any
-	// hidden are the members that the records leave out, for an undo.
+	// Hidden are the members that the records leave out, for an undo.
 	Hidden []Member
 }
 
-// Write makes the entry one of those that the transaction of change or Batch writes at its end. It returns
+// Write makes the entry one of those that the transaction of Change or Run writes at its end. It returns
 // keys.ErrTextContainsKey for a reason or an actor that holds a key.
 func Write(tx pgconn.Tx, by audit.By, e Entry) error {
 	if err := errors.Join(keys.CheckText(by.Actor), keys.CheckText(by.Reason)); err != nil {

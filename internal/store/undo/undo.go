@@ -49,14 +49,14 @@ func (e *Error) Unwrap() error { return e.Err }
 // ErrBySQL: the entry was written by a trigger, for a change that somebody made by SQL.
 var ErrBySQL = &Error{Why: "it was made by SQL", Hint: "take it back by SQL, or make another change"}
 
-// Over: what the entry changed has ended by itself.
+// Over is the error for an entry whose change has ended by itself.
 func Over(format string, args ...any) error { return &Error{Why: fmt.Sprintf(format, args...)} }
 
-// Step is the undo of one entry, in the transaction of db.
+// Step is the undo of one entry, in the transaction of DB.
 type Step struct {
 	DB *pgconn.DB
 	By audit.By
-	// now is the time by the client's clock, by which staff's changes of keys and bans happen, and instant the time by the clock of the database.
+	// Now is the time by the client's clock, by which staff's changes of keys and bans happen, and Instant the time by the clock of the database.
 	Now, Instant time.Time
 	Entry        audit.Entry
 }
@@ -80,7 +80,7 @@ func New(db *pgconn.DB, groups ...Undoers) Undos {
 }
 
 // Do takes the changes of these entries back, the latest first, all or none: each by a new change, whose reason names the entry. No later
-// entry may have the same subject, but for those of numbers. It returns ErrEntryNotFound, or an UndoError if one can't be taken back.
+// entry may have the same subject, but for those of numbers. It returns trail.ErrEntryNotFound, or an Error if one can't be taken back.
 func (d Undos) Do(ctx context.Context, by audit.By, numbers []int64, now time.Time) (done []Undone, err error) {
 	defer pgconn.Wrap(&err, "undo")
 	var made *trail.Changes

@@ -95,3 +95,10 @@ func (d Tenants) NamesOf(ctx context.Context, ids []int64) (_ map[int64]string, 
 	defer pgconn.Wrap(&err, "name tenants")
 	return pgconn.CollectMap[int64, string](ctx, d.db, `select id as key, name as value from tenants where id = any($1)`, pq.Array(ids))
 }
+
+// WithPrefix returns at most limit tenants whose names begin with the prefix, in the order of their names.
+func (d Tenants) WithPrefix(ctx context.Context, prefix string, limit int) (_ []plans.Tenant, err error) {
+	defer pgconn.Wrap(&err, "list tenants by prefix")
+	return pgconn.Collect(ctx, d.db, tenants.Row.Tenant,
+		tenants.Select+` where starts_with(t.name, $2) and t.erased_at is null order by t.name limit $3`, d.db.JustNow(), prefix, limit)
+}

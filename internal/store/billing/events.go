@@ -11,7 +11,6 @@ import (
 	"github.com/lib/pq"
 
 	"petstore.example/internal/audit"
-	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/store/tenants"
 	"petstore.example/internal/store/trail"
@@ -102,7 +101,8 @@ type eventRun struct {
 
 func newEventRun(ctx context.Context, tx pgconn.Tx, q EventQuery) (*eventRun, error) {
 	r := &eventRun{tx: tx, query: q}
-	if err := hoursSince(ctx, tx, q.From); err != nil {
+	err := hoursSince(ctx, tx, q.From)
+	if err != nil {
 		return nil, err
 	}
 	// A plan that was made while sent_events was small must not read it whole when it has grown. The sink may take any time, and no change
@@ -113,14 +113,8 @@ func newEventRun(ctx context.Context, tx pgconn.Tx, q EventQuery) (*eventRun, er
 	if err := tx.Get(ctx, &r.source, `select id from event_source`); err != nil {
 		return nil, err
 	}
-	if q.Tenant != "" {
-		err := tx.Get(ctx, &r.tenantID, `select t.id from tenants t where `+tenants.Named, tenants.Args(q.Tenant)...)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil, plans.ErrTenantNotFound
-		}
-		if err != nil {
-			return nil, err
-		}
+	if r.tenantID, err = tenants.IDOf(ctx, tx, q.Tenant); err != nil {
+		return nil, err
 	}
 	r.sent = sentRecord{Format: q.Format, From: q.From, To: q.To, TenantID: r.tenantID}
 	if q.Receiver == "" {
@@ -128,7 +122,7 @@ func newEventRun(ctx context.Context, tx pgconn.Tx, q EventQuery) (*eventRun, er
 	}
 	// Each statement sees what was committed before it, so what an earlier holder of the lock has recorded.
 	var locked bool
-	err := tx.Get(ctx, &locked, `select pg_try_advisory_xact_lock(hashtextextended('petstore receiver ' || $1, 0))`, q.Receiver)
+	err = tx.Get(ctx, &locked, `select pg_try_advisory_xact_lock(hashtextextended('petstore receiver ' || $1, 0))`, q.Receiver)
 	if err != nil {
 		return nil, err
 	}

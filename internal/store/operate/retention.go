@@ -96,10 +96,7 @@ func (d Retention) Set(ctx context.Context, by audit.By, kind string, keep time.
 	defer pgconn.Wrap(&err, "set retention")
 	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		var before ruleRow
-		err := tx.Get(ctx, &before, ruleQuery+` where r.kind = $1 for update of r`, kind)
-		if errors.Is(err, sql.ErrNoRows) {
-			return ErrNoRetention
-		}
+		err := pgconn.GetOr(ctx, tx, &before, ErrNoRetention, ruleQuery+` where r.kind = $1 for update of r`, kind)
 		if err != nil {
 			return err
 		}

@@ -171,10 +171,7 @@ func (r staffRow) login() staff.Login {
 }
 
 func getStaff(ctx context.Context, q pgconn.Queryer, name string) (row staffRow, err error) {
-	err = q.Get(ctx, &row, `select * from (`+selectStaff+`) s where s.name = $1`, name)
-	if errors.Is(err, sql.ErrNoRows) {
-		return staffRow{}, staff.ErrNotFound
-	}
+	err = pgconn.GetOr(ctx, q, &row, staff.ErrNotFound, `select * from (`+selectStaff+`) s where s.name = $1`, name)
 	return row, err
 }
 

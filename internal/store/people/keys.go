@@ -3,7 +3,6 @@ package people
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -129,11 +128,10 @@ func (d Keys) Find(ctx context.Context, digest keys.Digest) (_ keys.Key, err err
 
 func getKey(ctx context.Context, q pgconn.Queryer, where string, arg any) (keys.Key, error) {
 	var row keyRow
-	err := q.Get(ctx, &row, selectKey+` where `+where, arg)
-	if errors.Is(err, sql.ErrNoRows) {
-		return keys.Key{}, keys.ErrKeyNotFound
+	if err := pgconn.GetOr(ctx, q, &row, keys.ErrKeyNotFound, selectKey+` where `+where, arg); err != nil {
+		return keys.Key{}, err
 	}
-	return row.key(), err
+	return row.key(), nil
 }
 
 // lockKey returns the key and blocks other changes to it and to its bans until the transaction ends.

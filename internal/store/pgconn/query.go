@@ -2,6 +2,7 @@ package pgconn
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"iter"
@@ -36,6 +37,15 @@ func Collect[Row, T any](ctx context.Context, q Queryer, convert func(Row) T, qu
 		all[i] = convert(r)
 	}
 	return all, nil
+}
+
+// GetOr is Get, with that error if there is no row.
+func GetOr(ctx context.Context, q Queryer, dest any, absent error, query string, args ...any) error {
+	err := q.Get(ctx, dest, query, args...)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = absent
+	}
+	return err
 }
 
 // CollectMap runs a query of the columns key and value.

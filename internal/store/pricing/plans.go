@@ -79,11 +79,10 @@ func (d Plans) Get(ctx context.Context, name string) (_ plans.Plan, err error) {
 // GetPlan returns the plan with what is in force at that instant, or plans.ErrPlanNotFound.
 func GetPlan(ctx context.Context, q pgconn.Queryer, name string, at sql.NullTime) (plans.Plan, error) {
 	var row planRow
-	err := q.Get(ctx, &row, selectPlan+` where l.name = $2`, at, name)
-	if errors.Is(err, sql.ErrNoRows) {
-		return plans.Plan{}, plans.ErrPlanNotFound
+	if err := pgconn.GetOr(ctx, q, &row, plans.ErrPlanNotFound, selectPlan+` where l.name = $2`, at, name); err != nil {
+		return plans.Plan{}, err
 	}
-	return row.plan(), err
+	return row.plan(), nil
 }
 
 // checkQuota checks whether the plan can be assigned at that instant, with the tenant's own numbers. It returns plans.ErrPlanNotFound,

@@ -3,7 +3,6 @@ package pricing
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"iter"
 	"time"
 
@@ -116,10 +115,8 @@ func (d Timelines) TenantsOf(ctx context.Context, ids []string) (names []string,
 }
 
 func tenantOfAssignment(ctx context.Context, q pgconn.Queryer, id int64) (name string, err error) {
-	err = q.Get(ctx, &name, `select t.name from tenant_plans a join tenants t on t.id = a.tenant_id where a.id = $1`, id)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = plans.ErrAssignmentNotFound
-	}
+	err = pgconn.GetOr(ctx, q, &name, plans.ErrAssignmentNotFound,
+		`select t.name from tenant_plans a join tenants t on t.id = a.tenant_id where a.id = $1`, id)
 	return name, err
 }
 
@@ -175,10 +172,7 @@ func (d Timelines) setVoid(ctx context.Context, by audit.By, id int64, reason st
 func readAssignment(ctx context.Context, tx pgconn.Queryer, id int64) (Coming, error) {
 	var tenantID int64
 	// A statement of its own: the view reads the rows of one tenant if its number is an argument.
-	err := tx.Get(ctx, &tenantID, `select tenant_id from tenant_plans where id = $1`, id)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = plans.ErrAssignmentNotFound
-	}
+	err := pgconn.GetOr(ctx, tx, &tenantID, plans.ErrAssignmentNotFound, `select tenant_id from tenant_plans where id = $1`, id)
 	if err != nil {
 		return Coming{}, err
 	}

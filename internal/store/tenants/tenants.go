@@ -3,7 +3,6 @@ package tenants
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -75,15 +74,15 @@ func (r Row) Tenant() plans.Tenant {
 
 // The conditions for a tenant by name or number.
 const (
-	// Named is the condition for the tenant t with the name $1 or, if there is none, the number $2: see Args.
-	Named = `t.id = coalesce((select n.id from tenants n where n.name = $1), $2)`
+	// named is the condition for the tenant t with the name $1 or, if there is none, the number $2: see args.
+	named = `t.id = coalesce((select n.id from tenants n where n.name = $1), $2)`
 	// named2 has the name as $2 and the number as $3.
 	named2 = `t.id = coalesce((select n.id from tenants n where n.name = $2), $3)`
 )
 
-// Args returns the name, and the number that it may stand for: 2 is tenant number 2 unless a tenant has that name, #2 always is,
+// args returns the name, and the number that it may stand for: 2 is tenant number 2 unless a tenant has that name, #2 always is,
 // because no name has a #.
-func Args(name string) []any {
+func args(name string) []any {
 	var number sql.NullInt64
 	if digits := strings.TrimPrefix(name, "#"); digits != "" && digits[0] >= '1' && digits[0] <= '9' {
 		n, err := strconv.ParseInt(digits, 10, 64)
@@ -105,7 +104,7 @@ func Lock(ctx context.Context, tx pgconn.Tx, name string, at sql.NullTime) (plan
 // LockAny is Lock for one that may be erased.
 func LockAny(ctx context.Context, tx pgconn.Tx, name string, at sql.NullTime) (plans.Tenant, error) {
 	// A statement of its own: that which waited for the lock reads other tables as they were before.
-	if _, err := tx.Exec(ctx, `select from tenants t where `+Named+` for no key update`, Args(name)...); err != nil {
+	if _, err := tx.Exec(ctx, `select from tenants t where `+named+` for no key update`, args(name)...); err != nil {
 		return plans.Tenant{}, err
 	}
 	return Get(ctx, tx, name, at)
@@ -114,22 +113,16 @@ func LockAny(ctx context.Context, tx pgconn.Tx, name string, at sql.NullTime) (p
 // Get returns the tenant with what is in force at that instant.
 func Get(ctx context.Context, q pgconn.Queryer, name string, at sql.NullTime) (plans.Tenant, error) {
 	var row Row
-	err := q.Get(ctx, &row, Select+` where `+named2, append([]any{at}, Args(name)...)...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return plans.Tenant{}, plans.ErrTenantNotFound
+	if err := pgconn.GetOr(ctx, q, &row, plans.ErrTenantNotFound, Select+` where `+named2, append([]any{at}, args(name)...)...); err != nil {
+		return plans.Tenant{}, err
 	}
-	return row.Tenant(), err
+	return row.Tenant(), nil
 }
 
 // NameOf returns the name of the tenant of that name or number, or plans.ErrTenantNotFound. The empty name stands for all tenants.
-func NameOf(ctx context.Context, q pgconn.Queryer, name string) (string, error) {
-	if name == "" {
-		return "", nil
-	}
-	var found string
-	err := q.Get(ctx, &found, `select t.name from tenants t where `+Named, Args(name)...)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = plans.ErrTenantNotFound
+func NameOf(ctx context.Context, q pgconn.Queryer, name string) (found string, err error) {
+	if name != "" {
+		err = pgconn.GetOr(ctx, q, &found, plans.ErrTenantNotFound, `select t.name from tenants t where `+named, args(name)...)
 	}
 	return found, err
 }
@@ -137,12 +130,8 @@ func NameOf(ctx context.Context, q pgconn.Queryer, name string) (string, error) 
 // IDOf returns the ID of the tenant of that name or number, or plans.ErrTenantNotFound. For the empty name, which stands for all
 // tenants, it is 0.
 func IDOf(ctx context.Context, q pgconn.Queryer, name string) (id int64, err error) {
-	if name == "" {
-		return 0, nil
-	}
-	err = q.Get(ctx, &id, `select t.id from tenants t where `+Named, Args(name)...)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = plans.ErrTenantNotFound
+	if name != "" {
+		err = pgconn.GetOr(ctx, q, &id, plans.ErrTenantNotFound, `select t.id from tenants t where `+named, args(name)...)
 	}
 	return id, err
 }

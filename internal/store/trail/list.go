@@ -2,7 +2,6 @@ package trail
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"iter"
@@ -165,10 +164,7 @@ func hashOf(b []byte) (h audit.Hash) {
 // Get returns an entry, with its redacted members if they are still kept, or ErrEntryNotFound.
 func (d Audit) Get(ctx context.Context, number int64) (audit.Entry, *HiddenValues, error) {
 	var row Row
-	err := d.db.Get(ctx, &row, selectEntries+` where a.number = $1`, number)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = ErrEntryNotFound
-	}
+	err := pgconn.GetOr(ctx, d.db, &row, ErrEntryNotFound, selectEntries+` where a.number = $1`, number)
 	if err != nil {
 		return audit.Entry{}, nil, fmt.Errorf("read entry %d: %w", number, err)
 	}

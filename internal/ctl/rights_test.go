@@ -22,7 +22,6 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/billing"
-	"petstore.example/internal/store/operate"
 	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/pricing"
 	"petstore.example/internal/store/trail"
@@ -233,7 +232,7 @@ func (e *rightsEnv) try(t *testing.T, url, name string, args []string) string {
 	case code == cmdutil.ExitOK, name == "doctor" && code == cmdutil.ExitFailed: // A check found something, as no server is alive.
 		return " yes |"
 	case code != cmdutil.ExitRefused:
-		t.Errorf("%s as %s: exit %d: %s", name, operate.LoginOf(url), code, stderr)
+		t.Errorf("%s as %s: exit %d: %s", name, storetest.LoginOf(t, url), code, stderr)
 		return ""
 	}
 	checkRefusal(t, name, stderr)
@@ -302,7 +301,7 @@ func TestWhatBillingSeesOfKeys(t *testing.T) {
 		query := billing.UsageQuery{From: time.Unix(0, 0), To: time.Now().Add(time.Hour), By: billing.ByKey, Limit: 9}
 		got, err := store.Collect(storetest.Open(t, url, store.Options{}).Usage.Report(t.Context(), query))
 		if diff := cmp.Diff([]billing.UsageRow{want}, got); err != nil || diff != "" {
-			t.Errorf("%s: usage by key (-want +got):\n%s%v", operate.LoginOf(url), diff, err)
+			t.Errorf("%s: usage by key (-want +got):\n%s%v", storetest.LoginOf(t, url), diff, err)
 		}
 	}
 	if code, stderr := e.run(t, e.BillingURL, []string{"tenant", "show", "acme", "-o", "json"}); code != cmdutil.ExitOK {

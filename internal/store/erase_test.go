@@ -253,10 +253,10 @@ func TestOnlyTheOwnerErases(t *testing.T) {
 	for _, url := range []string{c.SupportURL, c.BillingURL, c.APIURL} {
 		db := storetest.Open(t, url, store.Options{Timeout: longTimeout})
 		if _, err := db.TenantData.Erase(t.Context(), ops, "quagga-inc", nil); !store.IsForbidden(err) {
-			t.Errorf("%s: %v", operate.LoginOf(url), err)
+			t.Errorf("%s: %v", storetest.LoginOf(t, url), err)
 		}
 		if err := attempt(t, connect(t, url), "reset role", `update tenants set erased_at = now()`); !store.IsForbidden(err) {
-			t.Errorf("%s sets it: %v", operate.LoginOf(url), err)
+			t.Errorf("%s sets it: %v", storetest.LoginOf(t, url), err)
 		}
 	}
 }

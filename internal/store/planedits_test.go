@@ -11,7 +11,6 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/operate"
 	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/pricing"
 	"petstore.example/internal/test/assert"
@@ -173,7 +172,7 @@ func TestHistoryHasReasons(t *testing.T) {
 			got = append(got, period{p.Version, p.CreatedBy, p.ClaimedActor, p.Reason})
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", operate.LoginOf(url), diff)
+			t.Errorf("%s (-want +got):\n%s", storetest.LoginOf(t, url), diff)
 		}
 	}
 	_, err = o.Timelines.History(t.Context(), "nobody")

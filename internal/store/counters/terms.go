@@ -179,8 +179,8 @@ func saveCluster(ctx context.Context, tx pgconn.Tx, before, next cluster.State, 
 		return nil
 	}
 	n := next.Term
-	_, err := tx.Exec(ctx, saveTermQuery, n.Number, next.Active, n.Redis, n.Sole, nullTime(n.SilentUntil), n.Servers, n.First, n.SetBack,
-		nullTime(next.NotBefore), next.Origin)
+	_, err := tx.Exec(ctx, saveTermQuery, n.Number, next.Active, n.Redis, n.Sole, pgconn.NullTime(n.SilentUntil), n.Servers, n.First, n.SetBack,
+		pgconn.NullTime(next.NotBefore), next.Origin)
 	if err != nil {
 		return fmt.Errorf("save term: %w", err)
 	}
@@ -234,10 +234,10 @@ func (r *clusterRow) state() cluster.State {
 	s := cluster.State{
 		Term: cluster.Term{
 			Number: r.Number.Int64, First: r.First.Bool, Redis: r.Redis.String, Sole: r.Sole.String,
-			SilentUntil: instant(r.SilentUntil), Servers: int(r.Servers.Int64), SetBack: r.SetBack.Int64,
+			SilentUntil: pgconn.TimeOf(r.SilentUntil), Servers: int(r.Servers.Int64), SetBack: r.SetBack.Int64,
 		},
-		Active: r.Active.Bool, NotBefore: instant(r.NotBefore),
-		Database: r.Database.String, Origin: r.Origin.String, Now: instant(r.Now),
+		Active: r.Active.Bool, NotBefore: pgconn.TimeOf(r.NotBefore),
+		Database: r.Database.String, Origin: r.Origin.String, Now: pgconn.TimeOf(r.Now),
 	}
 	if len(r.IDs) > 0 {
 		s.Servers = make([]cluster.Server, len(r.IDs))
@@ -261,16 +261,6 @@ func server(id string, seen int64, redis string, acked, lease int64) cluster.Ser
 		ID: id, Seen: time.UnixMicro(seen).UTC(), Redis: redis, Acked: acked, Lease: time.Duration(lease) * time.Millisecond,
 	}
 }
-
-// instant returns the zero Time for null.
-func instant(t sql.NullTime) time.Time {
-	if !t.Valid {
-		return time.Time{}
-	}
-	return t.Time.UTC()
-}
-
-func nullTime(t time.Time) sql.NullTime { return sql.NullTime{Time: t, Valid: !t.IsZero()} }
 
 // serverRows are rows of servers, column by column, and when each was last seen when it was read, null for one that was not there.
 type serverRows struct {

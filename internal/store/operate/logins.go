@@ -40,9 +40,6 @@ func (l Login) Roles() (roles []string) {
 	return roles
 }
 
-// LoginOf returns the user that a database URL names, "" if it names none.
-func LoginOf(url string) string { return pgconn.LoginOf(url) }
-
 // Excess returns what the login may do beyond what a server needs, or "".
 func (l Login) Excess() string {
 	if l.Superuser {

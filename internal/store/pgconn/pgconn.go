@@ -189,15 +189,6 @@ func apiSettings(timeout time.Duration) string {
 		APIRole, timeout.Milliseconds(), apiIdleTimeout.Milliseconds())
 }
 
-// LoginOf returns the user that a URL names, "" if it names none.
-func LoginOf(url string) string {
-	cfg, err := ReadConfig(url)
-	if err != nil {
-		return ""
-	}
-	return cfg.User
-}
-
 // CheckURL reports whether Open can read the URL. The error never holds a password.
 func CheckURL(url string) error {
 	_, err := ReadConfig(url)

@@ -62,6 +62,14 @@ func database(s *pgtest.Server, name string) *Database {
 	}
 }
 
+// LoginOf returns the login of a URL.
+func LoginOf(t testing.TB, rawURL string) string {
+	t.Helper()
+	u, err := url.Parse(rawURL)
+	assert.NoError(t, err)
+	return u.User.Username()
+}
+
 // As returns the owner's URL of a database with another login in the owner's place.
 func As(t testing.TB, ownerURL, login string) string {
 	t.Helper()

@@ -2,15 +2,19 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/keys"
 	"petstore.example/internal/store"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
+	"petstore.example/internal/usage"
 )
 
 // TestMigrationUnderLoad: a migration changes what prepared statements return while many calls use them. Each is prepared
@@ -64,5 +68,67 @@ func TestMigrationUnderLoad(t *testing.T) {
 			}
 		}
 		all.Wait()
+	}
+}
+
+// Operations that customers repeat take one round trip once their statement is prepared: setting the tenant for row-level
+// security is part of it.
+func TestRoundTrips(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	pet := s.add(t, s.a, "Rex")[0]
+	proxy := newBreakingProxy(t, s.APIURL)
+	db := storetest.Open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1})
+	number := int64(0)
+	for name, call := range map[string]func() error{
+		"list": func() error {
+			_, _, err := db.Pets.ListPets(t.Context(), s.a.ID, catalog.Page{Limit: 20})
+			return err
+		},
+		"list by status": func() error {
+			_, _, err := db.Pets.ListPets(t.Context(), s.a.ID, catalog.Page{Limit: 20, Status: catalog.Sold})
+			return err
+		},
+		"month": func() error { _, err := db.Usage.UsageMonth(t.Context(), s.a.ID, time.Now()); return err },
+		"get":   func() error { _, err := db.Pets.GetPet(t.Context(), s.a.ID, pet.ID); return err },
+		"add": func() error {
+			_, err := db.Pets.CreatePet(t.Context(), s.a.ID, catalog.NewPet{Name: "Luna", Status: catalog.Sold})
+			return err
+		},
+		"add several": func() error { return db.Pets.CreatePets(t.Context(), s.a.ID, litter(64))[0].Err },
+		"change": func() error {
+			_, err := db.Pets.ChangePet(t.Context(), s.a.ID, pet.ID, catalog.PetPatch{Name: &pet.Name})
+			return err
+		},
+		"order": func() error {
+			_, err := db.Orders.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: pet.ID, Quantity: 1})
+			if errors.Is(err, catalog.ErrPetNotAvailable) { // The statement is the same.
+				return nil
+			}
+			return err
+		},
+		// What takes one function call, whose rights the API does not have.
+		"caller": func() error {
+			if _, err := db.Keys.Caller(t.Context(), keys.Digest{}, time.Now()); !errors.Is(err, keys.ErrKeyNotFound) {
+				return err
+			}
+			return nil
+		},
+		"usage": func() error {
+			number++
+			return db.Usage.WriteUsage(t.Context(), usage.Batch{
+				ServerID: "s1", Number: number, Counts: []usage.Count{count(s.a.ID, "key_0000000000000000", time.Now(), 1, 1)},
+				LastUsed: []usage.KeyUse{{KeyID: "key_0000000000000000", At: time.Now()}},
+			})
+		},
+		"failed requests": func() error { return db.FailedRequests.WriteFailed(t.Context(), []usage.FailedRequest{{}}) },
+		"automatic ban": func() error {
+			if _, err := db.Bans.PlaceAutomaticBan(t.Context(), s.a.ID, "key_0000000000000000"); !errors.Is(err, keys.ErrKeyNotFound) {
+				return err
+			}
+			return nil
+		},
+	} {
+		assert.Equal(t, proxy.count(t, call), 1, name, "takes round trips")
 	}
 }

@@ -8,9 +8,11 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/billing"
 	"petstore.example/internal/store/people"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
@@ -284,5 +286,225 @@ func TestWriteUsageNotesTheLastDay(t *testing.T) {
 			}
 		}
 		assert.Result(t, of, err, want, "inactive since", since, "of the two")
+	}
+}
+
+func TestUsageOfKey(t *testing.T) {
+	t.Parallel()
+	db := newMeteredDB(t)
+	a, b, other := db.key(t, 1), db.key(t, 1), db.key(t, 2)
+	for _, row := range []struct {
+		key      meteredKey
+		hours    int
+		admitted int64
+	}{{a, -1, 1000}, {a, 0, 1}, {a, 1, 2}, {b, 0, 10}, {other, 0, 100}, {a, 2, 4000}} {
+		db.exec(t, `select test_usage($1, $2, $3, 'pro', $4::bigint, $4::bigint * 2)`,
+			row.key.TenantID, noon.Add(time.Duration(row.hours)*time.Hour), row.key.ID, row.admitted)
+	}
+	got, err := db.staff.Usage.OfKey(t.Context(), a.TenantID, a.ID, noon, noon.Add(2*time.Hour))
+	want := billing.KeyUsage{Admitted: 3, Refused: 6, TenantAdmitted: 13, TenantRefused: 26}
+	assert.Result(t, got, err, want)
+	if got, err := db.staff.Usage.OfKey(t.Context(), a.TenantID, a.ID, noon.Add(50*time.Hour), noon.Add(60*time.Hour)); err != nil || got != (billing.KeyUsage{}) {
+		t.Errorf("of hours without any: %+v, %v", got, err)
+	}
+}
+
+// recordHours records usage of a key of the tenant, as servers would.
+func (o office) recordHours(t *testing.T, tenant plans.Tenant, key string, counts map[time.Time][2]int64) {
+	t.Helper()
+	for hour, n := range counts {
+		o.exec(t, `select test_usage($1, $2, $3, $4, $5, $6)`, tenant.ID, hour, key, tenant.Plan, n[0], n[1])
+	}
+}
+
+func TestEachDay(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	acme, zoo := o.tenant(t, "acme", plans.Pro), o.tenant(t, "zoo", plans.Free)
+	first, _ := o.issue(t, "acme")
+	second, _ := o.issue(t, "acme")
+	other, _ := o.issue(t, "zoo")
+	day := time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC)
+	hour := func(n int) time.Time { return day.Add(time.Duration(n) * time.Hour) }
+	o.recordHours(t, acme, first.ID, map[time.Time][2]int64{
+		hour(-1): {9, 9}, hour(0): {100, 0}, hour(7): {60, 1}, hour(24 + 23): {50, 0}, hour(24 + 5): {101, 0}, hour(72): {9, 9},
+	})
+	o.recordHours(t, acme, second.ID, map[time.Time][2]int64{hour(7): {40, 2}, hour(24 + 23): {51, 4}})
+	o.recordHours(t, zoo, other.ID, map[time.Time][2]int64{hour(48): {7, 0}})
+	type row struct {
+		Tenant int64
+		Day    usage.RecordedDay
+	}
+	want := []row{
+		{acme.ID, usage.RecordedDay{Date: day, Requests: 203, Refused: 3, Busy: []usage.Hour{{At: hour(7), Requests: 103}}}},
+		{acme.ID, usage.RecordedDay{
+			Date: hour(24), Requests: 206, Refused: 4,
+			Busy: []usage.Hour{{At: hour(24 + 5), Requests: 101}, {At: hour(24 + 23), Requests: 105}},
+		}},
+		{zoo.ID, usage.RecordedDay{Date: hour(48), Requests: 7}},
+	}
+	for _, c := range []struct {
+		tenants []int64
+		want    []row
+	}{
+		{nil, want}, {[]int64{acme.ID}, want[:2]}, {[]int64{}, nil},
+	} {
+		var got []row
+		err := o.Usage.EachDay(t.Context(), billing.DaysQuery{From: day, To: hour(72), Tenants: c.tenants, Quiet: 100}, func(id int64, d usage.RecordedDay) {
+			got = append(got, row{id, d})
+		})
+		assert.Result(t, got, err, c.want, "tenants", c.tenants)
+	}
+}
+
+func TestUsageMonth(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.tenant(t, "acme", plans.Pro)
+	o.tenant(t, "zoo", plans.Business)
+	acme, _ := o.issue(t, "acme")
+	second, _ := o.issue(t, "acme")
+	zoo, _ := o.issue(t, "zoo")
+	o.used(t, acme, plans.Free, november.Add(-2*time.Hour), 1000, 1000)
+	o.used(t, acme, plans.Free, november.Add(-time.Hour), 100, 1000)
+	o.used(t, acme, plans.Free, november, 1, 10)
+	o.used(t, acme, plans.Pro, november, 2, 20)
+	o.used(t, second, plans.Pro, november.Add(23*time.Hour), 4, 40)
+	o.used(t, second, plans.Pro, november.Add(49*time.Hour), 8, 80)
+	o.used(t, second, plans.Pro, november.Add(50*time.Hour), 16, 160)
+	o.used(t, zoo, plans.Business, november.Add(50*time.Hour), 1<<40, 1)
+	day := func(n int, admitted, refused int64) usage.Day {
+		return usage.Day{Date: november.AddDate(0, 0, n-1), Admitted: admitted, Refused: refused}
+	}
+	for name, test := range map[string]struct {
+		tenant int64
+		now    time.Time
+		want   usage.Month
+	}{
+		"in its middle": {acme.TenantID, november.Add(51*time.Hour - 1), usage.Month{
+			Days: []usage.Day{day(1, 7, 70), day(2, 0, 0), day(3, 24, 240)}, RateWindow: 24,
+		}},
+		"an hour later": {acme.TenantID, november.Add(51 * time.Hour), usage.Month{
+			Days: []usage.Day{day(1, 7, 70), day(2, 0, 0), day(3, 24, 240)}, RateWindow: 16,
+		}},
+		"its first hour: what is recent began before it": {acme.TenantID, november, usage.Month{
+			Days: []usage.Day{day(1, 7, 70)}, RateWindow: 100 + 7 + 8 + 16,
+		}},
+		"another tenant's": {zoo.TenantID, november.Add(51 * time.Hour), usage.Month{
+			Days: []usage.Day{day(1, 0, 0), day(2, 0, 0), day(3, 1<<40, 1)}, RateWindow: 1 << 40,
+		}},
+		"nothing yet": {zoo.TenantID, december, usage.Month{
+			Days: []usage.Day{{Date: december}},
+		}},
+	} {
+		got, err := o.Usage.UsageMonth(t.Context(), test.tenant, test.now)
+		assert.Result(t, got, err, test.want, name)
+	}
+}
+
+// TestMonthReport: what a month is billed for, by day and key, with the corrections of earlier months. Keys of others are not in it.
+func TestMonthReport(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.tenant(t, "acme", plans.Pro)
+	o.tenant(t, "zoo", plans.Business)
+	acme, _ := o.issue(t, "acme")
+	second, _ := o.issue(t, "acme")
+	zoo, _ := o.issue(t, "zoo")
+	o.used(t, acme, plans.Pro, november.Add(-time.Hour), 100, 1000)
+	o.used(t, acme, plans.Pro, november, 1, 10)
+	o.used(t, acme, plans.Pro, november.Add(23*time.Hour), 2, 20)
+	o.used(t, second, plans.Pro, november.Add(49*time.Hour), 4, 40)
+	o.used(t, second, plans.Pro, december, 8, 80)
+	o.used(t, zoo, plans.Business, november, 1<<40, 1)
+	connect(t, o.URL).MustExec(`
+		insert into usage_late (month, tenant_id, hour, key_id, assignment, version, admitted, refused, server_id)
+		select $1::date, $2::bigint, $1::date - n * interval '20 days', $3, a.id, 1, 5, 1, 's' from generate_series(1, 3) n, tenant_plans a where a.tenant_id = $2`,
+		november, acme.TenantID, second.ID)
+	got, err := o.api.Usage.UsageReport(t.Context(), acme.TenantID, november, december)
+	assert.NoError(t, err)
+	sums := map[string][2]int64{}
+	for _, k := range got.Keys {
+		a, r := k.Month.Sum()
+		sums[k.KeyID+k.Name] = [2]int64{a, r}
+	}
+	assert.DeepEqual(t, sums, map[string][2]int64{acme.ID + acme.Name: {3, 30}, second.ID + second.Name: {4, 40}}, "by key")
+	if a, r := got.Sum(); a != 7 || r != 70 || len(got.Days) != 30 || got.Days[2].Admitted != 4 {
+		t.Errorf("%d and %d on %d days, want 7 and 70 on 30: %+v", a, r, len(got.Days), got.Days)
+	}
+	want := []usage.Correction{
+		{Month: november.AddDate(0, -2, 0), Admitted: 10, Refused: 2}, {Month: november.AddDate(0, -1, 0), Admitted: 5, Refused: 1},
+	}
+	assert.DeepEqual(t, got.Corrections, want, "corrections")
+	if none, err := o.api.Usage.UsageReport(t.Context(), acme.TenantID, november.AddDate(-20, 0, 0), december); err != nil || len(none.Keys) > 0 || len(none.Days) != 30 {
+		t.Errorf("a month without usage: %v, %+v", err, none)
+	}
+}
+
+var (
+	november = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+	december = november.AddDate(0, 1, 0)
+)
+
+func (o office) used(t *testing.T, k keys.Key, plan string, hour time.Time, admitted, refused int64) {
+	t.Helper()
+	o.exec(t, `select test_usage($1, $2, $3, $4, $5, $6)`,
+		k.TenantID, hour, k.ID, plan, admitted, refused)
+}
+
+func TestUsageReport(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.tenant(t, "acme", plans.Pro)
+	o.tenant(t, "zoo", plans.Business)
+	acme, _ := o.issue(t, "acme")
+	zoo, _ := o.issue(t, "zoo")
+	lastHour := december.Add(-time.Hour)
+	o.used(t, acme, plans.Free, november.Add(-time.Hour), 1000, 1000)
+	o.used(t, acme, plans.Free, november, 1, 10)
+	o.used(t, acme, plans.Pro, november.Add(23*time.Hour), 2, 20)
+	o.used(t, acme, plans.Pro, lastHour, 4, 40)
+	o.used(t, acme, plans.Pro, december, 2000, 2000)
+	o.used(t, zoo, plans.Business, lastHour, 8, 0)
+	for name, test := range map[string]struct {
+		query billing.UsageQuery
+		want  []billing.UsageRow
+	}{
+		"by tenant and plan": {billing.UsageQuery{}, []billing.UsageRow{
+			{Tenant: "acme", Plan: "free", Admitted: 1, Refused: 10}, {Tenant: "acme", Plan: "pro", Admitted: 6, Refused: 60},
+			{Tenant: "zoo", Plan: "business", Admitted: 8},
+		}},
+		"by tenant": {billing.UsageQuery{By: billing.ByTenant}, []billing.UsageRow{
+			{Tenant: "acme", Admitted: 7, Refused: 70}, {Tenant: "zoo", Admitted: 8},
+		}},
+		"by plan": {billing.UsageQuery{By: billing.ByPlan}, []billing.UsageRow{
+			{Plan: "free", Admitted: 1, Refused: 10}, {Plan: "pro", Admitted: 6, Refused: 60}, {Plan: "business", Admitted: 8},
+		}},
+		"by key": {billing.UsageQuery{By: billing.ByKey}, []billing.UsageRow{
+			{Tenant: "acme", KeyID: acme.ID, Admitted: 7, Refused: 70}, {Tenant: "zoo", KeyID: zoo.ID, Admitted: 8},
+		}},
+		"by day": {billing.UsageQuery{By: billing.ByDay}, []billing.UsageRow{
+			{At: november, Admitted: 3, Refused: 30}, {At: december.AddDate(0, 0, -1), Admitted: 12, Refused: 40},
+		}},
+		"by hour": {billing.UsageQuery{By: billing.ByHour, Tenant: "acme"}, []billing.UsageRow{
+			{At: november, Admitted: 1, Refused: 10}, {At: november.Add(23 * time.Hour), Admitted: 2, Refused: 20},
+			{At: lastHour, Admitted: 4, Refused: 40},
+		}},
+		"limited": {billing.UsageQuery{By: billing.ByTenant, Limit: 1}, []billing.UsageRow{{Tenant: "acme", Admitted: 7, Refused: 70}}},
+		"one tenant's": {billing.UsageQuery{Tenant: "zoo"}, []billing.UsageRow{
+			{Tenant: "zoo", Plan: "business", Admitted: 8},
+		}},
+	} {
+		test.query.From, test.query.To = november, december
+		if test.query.Limit == 0 {
+			test.query.Limit = 100
+		}
+		got, err := store.Collect(o.Usage.Report(t.Context(), test.query))
+		assert.Result(t, got, err, test.want, name)
+	}
+	_, err := store.Collect(o.Usage.Report(t.Context(), billing.UsageQuery{Tenant: "nobody"}))
+	assert.ErrorIs(t, err, plans.ErrTenantNotFound, "nobody")
+	if _, err := store.Collect(o.Usage.Report(t.Context(), billing.UsageQuery{By: "week"})); err == nil {
+		t.Error("a grouping that does not exist was reported")
 	}
 }

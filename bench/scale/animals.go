@@ -78,7 +78,7 @@ func animals(ctx context.Context, e *env) *table {
 	return t
 }
 
-// New makes a tenant with n animals in a database of its own.
+// newCatalogue makes a tenant with n animals in a database of its own.
 func newCatalogue(ctx context.Context, e *env, n int) *sample {
 	url := e.database(ctx, "animals", n)
 	staff := must.Get(store.Open(ctx, url, store.Options{MaxConns: 1}))

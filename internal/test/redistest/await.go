@@ -1,13 +1,14 @@
 package redistest
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"petstore.example/internal/test/wait"
 )
 
 const (
@@ -23,15 +24,7 @@ const (
 // await returns when it holds on a server.
 func await(t testing.TB, on *Server, what string, holds func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), agreeLimit)
-	defer cancel()
-	for !holds() {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("test redis: wait for %s: %v\n%s", what, ctx.Err(), describe(t, on))
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+	wait.Within(t, agreeLimit, what, holds, func() string { return describe(t, on) })
 }
 
 // describe returns what a server says about itself and the others. To most commands, most servers say only that they do not know them.

@@ -1,10 +1,8 @@
 package redistest
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -21,6 +19,7 @@ import (
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/freeport"
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/wait"
 )
 
 // Server is a Redis server of one test's own on a port of the loopback address, which stays the same over every Stop and Start.
@@ -59,9 +58,7 @@ func (s *Server) Start() {
 	if s.process != nil {
 		return
 	}
-	process, err := launch(context.Background(), s.Addr, s.args...)
-	assert.NoError(s.t, err, "test redis")
-	s.process = process
+	s.process = launch(s.t, s.Addr, s.args...)
 }
 
 // Stop ends the server at once and closes its connections; what was in it is lost. It does nothing when the server is not running.
@@ -117,37 +114,37 @@ func clientOf(addr string, db int) *redis.Client {
 	})
 }
 
-// hangTimeout bounds a call to a server, and the wait for one to start.
+// hangTimeout bounds a call to a server, and its stop.
 const hangTimeout = time.Minute
 
-// launch starts a server and waits until it answers.
-func launch(ctx context.Context, addr string, args ...string) (*subprocess.Process, error) {
+// launch starts a server and waits until it answers. Somebody else's on the same port would answer too, but then ours ends.
+func launch(t testing.TB, addr string, args ...string) *subprocess.Process {
+	t.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
-		return nil, fmt.Errorf("%w: install it with tools/install.sh redis-server, as make test does", err)
+		t.Fatalf("%v: install it with tools/install.sh redis-server, as make test does", err)
 	}
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return nil, err
-	}
+	host, port, _ := net.SplitHostPort(addr)
 	cmd := sandbox.CommandIn(os.TempDir(), path, commandLine(host, port, args)...)
-	log, err := os.CreateTemp("", "petstore-redis-")
-	if err != nil {
-		return nil, err
-	}
+	log, err := os.Create(filepath.Join(t.TempDir(), "redis.log"))
+	assert.NoError(t, err)
 	defer log.Close()
-	defer os.Remove(log.Name())
 	cmd.Stdout, cmd.Stderr = log, log
 	process, err := subprocess.Start(cmd, syscall.SIGKILL)
-	if err != nil {
-		return nil, err
+	assert.NoError(t, err)
+	said := func() string {
+		text, _ := os.ReadFile(log.Name())
+		return string(text)
 	}
-	if err := answers(ctx, process, addr); err != nil {
-		_ = process.Stop(ctx, hangTimeout, syscall.SIGKILL)
-		said, _ := os.ReadFile(log.Name())
-		return nil, fmt.Errorf("start redis-server: %w: %s", err, bytes.TrimSpace(said))
-	}
-	return process, nil
+	wait.Until(t, "redis-server to answer", func() bool {
+		select {
+		case <-process.Done():
+			t.Fatalf("redis-server ended: %v: %s", process.Err(), said())
+		default:
+		}
+		return isServer(t.Context(), addr, process.PID())
+	}, said)
+	return process
 }
 
 // commandLine is that of a server with these arguments, or of a sentinel if they begin with its file.
@@ -158,24 +155,6 @@ func commandLine(host, port string, args []string) []string {
 	}
 	at = append(at, "--save", "", "--appendonly", "no", "--databases", databases, "--dir", os.TempDir())
 	return append(at, args...)
-}
-
-// answers waits until the server does. Somebody else's on the same port would answer too, but then ours ends.
-func answers(ctx context.Context, process *subprocess.Process, addr string) error {
-	ctx, cancel := context.WithTimeout(ctx, hangTimeout)
-	defer cancel()
-	for {
-		if isServer(ctx, addr, process.PID()) {
-			return nil
-		}
-		select {
-		case <-process.Done():
-			return fmt.Errorf("it ended: %w", process.Err())
-		case <-ctx.Done():
-			return fmt.Errorf("wait for an answer: %w", ctx.Err())
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
 }
 
 // isServer asks the server who it is, once there is one: the client would log, and try on behind our back, if there were none.

@@ -14,11 +14,8 @@ import (
 const databases = "4096"
 
 var shared struct {
-	once sync.Once
-	addr string
-	err  error
-
 	mu   sync.Mutex
+	addr string // "" before the first test
 	next int
 }
 
@@ -26,26 +23,24 @@ var shared struct {
 // of them and ends with the binary. The database is emptied when t ends.
 func Shared(t testing.TB) string {
 	t.Helper()
-	shared.once.Do(func() {
-		shared.addr = freeport.Address(t)
-		_, shared.err = launch(context.Background(), shared.addr)
-	})
-	if shared.err != nil {
-		t.Fatalf("test redis: %v", shared.err)
-	}
 	shared.mu.Lock()
-	db := shared.next
+	defer shared.mu.Unlock()
+	if shared.addr == "" {
+		addr := freeport.Address(t)
+		launch(t, addr)
+		shared.addr = addr
+	}
+	addr, db := shared.addr, shared.next
 	shared.next++
-	shared.mu.Unlock()
 	if most, _ := strconv.Atoi(databases); db >= most {
 		t.Fatalf("test redis: more than %s tests want a database", databases)
 	}
 	t.Cleanup(func() {
-		client := clientOf(shared.addr, db)
+		client := clientOf(addr, db)
 		defer client.Close()
 		if err := client.FlushDB(context.Background()).Err(); err != nil {
 			t.Errorf("test redis: %v", err)
 		}
 	})
-	return fmt.Sprintf("redis://%s/%d", shared.addr, db)
+	return fmt.Sprintf("redis://%s/%d", addr, db)
 }

@@ -17,10 +17,16 @@ const Limit = time.Minute
 // without arguments: the failure prints their last state.
 func Until(t testing.TB, what string, condition func() bool, state ...any) {
 	t.Helper()
+	Within(t, Limit, what, condition, state...)
+}
+
+// Within is Until with another limit.
+func Within(t testing.TB, limit time.Duration, what string, condition func() bool, state ...any) {
+	t.Helper()
 	const first, later = 5 * time.Millisecond, 20 * time.Millisecond
-	for begun, end := time.Now(), time.Now().Add(Limit); !condition(); time.Sleep(min(later, max(first, time.Since(begun)/10))) {
+	for begun, end := time.Now(), time.Now().Add(limit); !condition(); time.Sleep(min(later, max(first, time.Since(begun)/10))) {
 		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s%s", Limit, what, describe(state))
+			t.Fatalf("not within %v: %s%s", limit, what, describe(state))
 		}
 	}
 }

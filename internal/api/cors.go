@@ -1,7 +1,5 @@
 package api
 
-import "net/http"
-
 // CORS headers (https://fetch.spec.whatwg.org/#http-cors-protocol). Pages of any origin may call the API and read all its headers.
 // That is safe because a page must set Authorization itself; there are no cookies that it could misuse.
 var (
@@ -17,15 +15,3 @@ var (
 	// preflightAge is how long a browser may cache the response to a preflight, in seconds: Chromium's maximum.
 	preflightAge = []string{"7200"}
 )
-
-// isPreflight reports whether an OPTIONS request is a CORS preflight.
-func isPreflight(h http.Header) bool {
-	return len(h["Origin"]) > 0 && len(h["Access-Control-Request-Method"]) > 0
-}
-
-// allowPreflight allows all methods of the path.
-func allowPreflight(h http.Header, methods []string) {
-	h["Access-Control-Allow-Methods"] = methods
-	h["Access-Control-Allow-Headers"] = requestHeaders
-	h["Access-Control-Max-Age"] = preflightAge
-}

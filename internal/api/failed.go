@@ -40,18 +40,13 @@ func (a *api) keepFailed(x *exchange, status int, elapsed time.Duration) {
 		f.TenantID, f.KeyID, f.Plan = c.Tenant.ID, c.KeyID, c.Tenant.Plan
 	}
 	if overLimit {
-		x.setLimit(&f)
+		w := x.refusedBy()
+		f.Window, f.Limit, f.Reset = string(w.name), w.quota, x.limits.reset
+		if x.caller != nil && x.failed.code != codeKeyBanned {
+			f.Reset, f.Partial = w.reset, x.decision.Partial
+		}
 	}
 	a.FailedRequests.Add(f)
-}
-
-// setLimit sets what refused a request with 429.
-func (x *exchange) setLimit(f *usage.FailedRequest) {
-	w := x.refusedBy()
-	f.Window, f.Limit, f.Reset = string(w.name), w.quota, x.limits.reset
-	if x.caller != nil && x.failed.code != codeKeyBanned {
-		f.Reset, f.Partial = w.reset, x.decision.Partial
-	}
 }
 
 // refusedBy returns the window that refused the request with 429, the zero windowStatus if a ban did.

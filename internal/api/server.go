@@ -26,20 +26,11 @@ func New(c Config) (http.Handler, error) {
 		return nil, fmt.Errorf("configure api: base URL: %w", err)
 	}
 	c.invalidateOnWrite()
-	m, err := newMetrics(c.Metrics)
-	if err != nil {
-		return nil, fmt.Errorf("configure api: metrics: %w", err)
-	}
-	cache, err := c.newPageCache()
-	if err != nil {
-		return nil, fmt.Errorf("configure api: metrics: %w", err)
-	}
-	bodies, err := newBodyBudget(c.BodyBytes, c.bodyWindow, c.Metrics)
-	if err != nil {
-		return nil, fmt.Errorf("configure api: metrics: %w", err)
-	}
-	site, err := reference.New(c.BaseURL, reference.Support(c.Support), openAPIText)
-	if err != nil {
+	m, noMetrics := newMetrics(c.Metrics)
+	cache, noCache := c.newPageCache()
+	bodies, noBodies := newBodyBudget(c.BodyBytes, c.bodyWindow, c.Metrics)
+	site, noSite := reference.New(c.BaseURL, reference.Support(c.Support), openAPIText)
+	if err := errors.Join(noMetrics, noCache, noBodies, noSite); err != nil {
 		return nil, fmt.Errorf("configure api: %w", err)
 	}
 	gin.SetMode(gin.ReleaseMode)

@@ -10,9 +10,12 @@ const maxIdempotencyKey = 255
 func ParseIdempotencyKey(value string) (key string, ok bool) {
 	key = strings.Trim(value, " \t")
 	if strings.HasPrefix(key, `"`) {
-		if key, ok = parseString(key); !ok {
+		text, rest, ok := cutQuoted(key)
+		// A string of structured fields escapes nothing but quotes and backslashes.
+		if !ok || rest != "" || escape.Replace(text) != key[1:len(key)-1] {
 			return "", false
 		}
+		key = text
 	}
 	if len(key) == 0 || len(key) > maxIdempotencyKey {
 		return "", false
@@ -27,9 +30,3 @@ func ParseIdempotencyKey(value string) (key string, ok bool) {
 
 // escape writes the text of a string of structured fields.
 var escape = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
-
-// parseString reads a string of structured fields, without parameters. It escapes nothing but quotes and backslashes.
-func parseString(s string) (string, bool) {
-	text, rest, ok := cutQuoted(s)
-	return text, ok && rest == "" && escape.Replace(text) == s[1:len(s)-1]
-}

@@ -92,10 +92,9 @@ func TestConfigOfFiles(t *testing.T) {
 func TestConfigUnknownVariable(t *testing.T) {
 	t.Parallel()
 	environ := []string{"PETSTORE_DATABASE_URL=postgres://h/db", "PETSTORE_PROFILE=production", "PETSTORE_SERVICE_HOST=10.0.0.1", "PETSTORE_PORT=tcp://10.0.0.1:80"}
-	if _, err := readConfig(environ); err != nil {
-		t.Error(err)
-	}
-	_, err := readConfig(append(environ, "PETSTORE_DRAIN_DELEY=5s"))
+	_, err := readConfig(environ)
+	assert.Equal(t, err, nil)
+	_, err = readConfig(append(environ, "PETSTORE_DRAIN_DELEY=5s"))
 	if want := "PETSTORE_DRAIN_DELEY is no variable of petstore: did you mean PETSTORE_DRAIN_DELAY?"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
 	}

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"testing"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/wait"
 )
 
@@ -22,9 +23,7 @@ func TestTrimMemory(t *testing.T) {
 	go func() { done <- trimMemory(ctx) }()
 	wait.Until(t, "half of the memory back", func() bool { return readMemory().heap <= before.heap/2 }, readMemory)
 	stop()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	assert.Equal(t, <-done, nil)
 }
 
 // A small heap may grow to 32 MB before it is collected, a large one by a third.

@@ -94,17 +94,13 @@ func TestAliveNeedsTheTermWatch(t *testing.T) {
 	defer server.Close()
 	go func() { _ = server.Serve(on.admin) }()
 	alive := h.alive(on.admin.Addr().String())
-	if err := alive(t.Context()); err != nil {
-		t.Errorf("%v at first", err)
-	}
+	assert.Equal(t, alive(t.Context()), nil, "at first")
 	time.Sleep(standstill + 100*time.Millisecond) // the server stands still for longer than the watchdog allows
 	if err := alive(t.Context()); err == nil {
 		t.Error("alive although the term watch stands still")
 	}
 	h.term.turns.Add(1)
-	if err := alive(t.Context()); err != nil {
-		t.Errorf("%v after a turn", err)
-	}
+	assert.Equal(t, alive(t.Context()), nil, "after a turn")
 	_ = server.Close()
 	h.term.turns.Add(1)
 	if err := alive(t.Context()); err == nil {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"petstore.example/internal/test/assert"
 )
 
 // TestTermWatch: a server without a term says so once when that has lasted longer than a fence, and once when it is over.
@@ -26,9 +28,8 @@ func TestTermWatch(t *testing.T) {
 			t.Helper()
 			time.Sleep(d)
 			synctest.Wait()
-			if w.lost.Load() != want || lines.Load() != logged {
-				t.Errorf("lost %v, want %v; %d lines in the log, want %d", w.lost.Load(), want, lines.Load(), logged)
-			}
+			assert.Equal(t, w.lost.Load(), want, "lost")
+			assert.Equal(t, lines.Load(), logged)
 		}
 		decides.Store(true)
 		after(time.Minute, false, 0)
@@ -39,8 +40,6 @@ func TestTermWatch(t *testing.T) {
 		decides.Store(true)
 		after(2*watchEvery, false, 2)
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		assert.Equal(t, <-ended, nil)
 	})
 }

@@ -13,9 +13,7 @@ import (
 func message(t *testing.T, body []byte) string {
 	t.Helper()
 	var e struct{ Message string }
-	if err := json.Unmarshal(body, &e); err != nil {
-		t.Errorf("%s: %v", body, err)
-	}
+	assert.Equal(t, json.Unmarshal(body, &e), nil, body)
 	return e.Message
 }
 

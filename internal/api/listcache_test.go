@@ -192,9 +192,7 @@ func TestWritesEndBeforeTheirIntent(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	assert.Equal(t, err, nil)
 }
 
 func withoutCounts(rec *httptest.ResponseRecorder) map[string]any {
@@ -278,9 +276,7 @@ func TestListsDuringAWrite(t *testing.T) {
 	// A write begins between the decision and the reading of the rows, and takes effect after it.
 	change := sync.OnceFunc(func() {
 		write, err := v.BeginWrite(t.Context(), 1)
-		if err != nil {
-			t.Error(err)
-		}
+		assert.Equal(t, err, nil)
 		_ = write.Commit()
 		w.pets.before = count
 	})

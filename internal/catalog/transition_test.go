@@ -64,9 +64,7 @@ func TestOrderStepsMoveTheAnimalByItsRules(t *testing.T) {
 			if from.CheckStep(to) != nil {
 				continue
 			}
-			if err := from.PetStatus().CheckStep(to.PetStatus()); err != nil {
-				t.Errorf("%s → %s: the animal's %v", from, to, err)
-			}
+			assert.Equal(t, from.PetStatus().CheckStep(to.PetStatus()), nil, from, "→", to, "the animal's")
 		}
 	}
 	want := map[catalog.OrderStatus]catalog.Status{

@@ -250,9 +250,7 @@ func TestRun(t *testing.T) {
 			go func() { done <- m.Run(ctx) }()
 			stops = append(stops, func() {
 				stop()
-				if err := <-done; err != nil {
-					t.Error(err)
-				}
+				assert.Equal(t, <-done, nil)
 			})
 			defer stop()
 		}

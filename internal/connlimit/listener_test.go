@@ -122,9 +122,7 @@ func TestTotal(t *testing.T) {
 		f.open("127.0.0.3")
 	}
 	assert.ErrorIs(t, ended(t, third, late), io.EOF, "the connection that was idle longest")
-	if err := ended(t, known, soon); err != nil {
-		t.Errorf("the authenticated connection: %v", err)
-	}
+	assert.Equal(t, ended(t, known, soon), nil, "the authenticated connection")
 	f.wantStats(stats(1, 2, func(s *Stats) { s.Closed[TotalReached] = 22 }))
 }
 
@@ -152,9 +150,7 @@ func TestAllAuthenticated(t *testing.T) {
 	assert.NoError(t, err)
 	f.open("127.0.0.1")
 	assert.ErrorIs(t, ended(t, idle, late), io.EOF, "the idle connection")
-	if err := ended(t, used, soon); err != nil {
-		t.Errorf("the used connection: %v", err)
-	}
+	assert.Equal(t, ended(t, used, soon), nil, "the used connection")
 	f.wantStats(stats(1, 1, func(s *Stats) { s.Refused[TotalReached], s.Closed[TotalReached] = 1, 1 }))
 }
 
@@ -175,9 +171,7 @@ func TestTenantShare(t *testing.T) {
 		_, c := f.open("127.0.0.1")
 		c.SetAuthenticated(1)
 	}
-	if err := ended(t, other, soon); err != nil {
-		t.Errorf("another tenant's connection: %v", err)
-	}
+	assert.Equal(t, ended(t, other, soon), nil, "another tenant's connection")
 	f.wantStats(stats(3, 5, func(s *Stats) { s.Closed[TotalReached] = 11 }))
 	assert.NoError(t, own[0].Close())
 	_, c := f.open("127.0.0.1")
@@ -198,15 +192,11 @@ func TestPerAddress(t *testing.T) {
 	f.open("127.0.0.1")
 	third, thirdOwn := f.open("127.0.0.1")
 	assert.ErrorIs(t, ended(t, first, late), io.EOF, "the address's first connection")
-	if err := ended(t, other, soon); err != nil {
-		t.Errorf("another address's connection: %v", err)
-	}
+	assert.Equal(t, ended(t, other, soon), nil, "another address's connection")
 	f.wantStats(stats(5, 3, func(s *Stats) { s.Closed[AddressReached] = 1 }))
 	thirdOwn.SetAuthenticated(1)
 	f.open("127.0.0.1")
-	if err := ended(t, third, soon); err != nil {
-		t.Errorf("the address's authenticated connection: %v", err)
-	}
+	assert.Equal(t, ended(t, third, soon), nil, "the address's authenticated connection")
 }
 
 // TestIdle: an unauthenticated connection may be idle only so long. A client that reads slowly gets all of its response, one that stops is reset.
@@ -238,9 +228,7 @@ func TestIdle(t *testing.T) {
 	}()
 	assert.ErrorIs(t, ended(t, silent, late), io.EOF, "the silent connection")
 	time.Sleep(2 * tick) // two rounds in which nothing may be closed
-	if err := ended(t, known, soon); err != nil {
-		t.Errorf("the authenticated connection: %v", err)
-	}
+	assert.Equal(t, ended(t, known, soon), nil, "the authenticated connection")
 	f.wantStats(stats(1, 1, func(s *Stats) { s.Closed[Idle] = 2 }))
 	if n := <-stalledWritten; n == length {
 		t.Error("the stalled client got all")
@@ -288,9 +276,8 @@ func TestUnsent(t *testing.T) {
 			_, err := io.CopyN(io.Discard, reader, 16<<10)
 			assert.NoError(t, err, name, "the client that reads")
 		}
-		if _, err := io.CopyN(io.Discard, known, 64<<10); err != nil {
-			t.Errorf("%s: the client with a key: %v", name, err)
-		}
+		_, err := io.CopyN(io.Discard, known, 64<<10)
+		assert.Equal(t, err, nil, name, "the client with a key")
 		wait.Until(t, name+": little is unread", func() bool {
 			var sum int64
 			f.mu.Lock()

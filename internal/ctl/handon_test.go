@@ -138,9 +138,7 @@ func TestStripeMock(t *testing.T) {
 	t.Parallel()
 	mock := startStripeMock(t)
 	const event = "event_name=petstore_requests&identifier=1&payload%5Bstripe_customer_id%5D=cus_1&payload%5Bvalue%5D=-25&timestamp=1795165200"
-	if err := postToMock(mock, []byte(event)); err != nil {
-		t.Error(err)
-	}
+	assert.Equal(t, postToMock(mock, []byte(event)), nil)
 	for _, broken := range []string{
 		strings.Replace(event, "event_name", "name", 1), strings.Replace(event, "timestamp=", "timestamp=x", 1), strings.Replace(event, "payload", "load", 2),
 	} {

@@ -70,9 +70,7 @@ func TestEnvironmentIsDocumented(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	assert.Equal(t, err, nil)
 }
 
 // TestVariablesAreKnown: every variable that the topic names is known, and every known one is the server's, of the topic or of docs/clients.md.

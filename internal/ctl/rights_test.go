@@ -154,9 +154,7 @@ func (e *rightsEnv) run(t *testing.T, url string, args []string) (code int, stde
 		home := t.TempDir()
 		cmd.Env = append(cmd.Env, "HOME="+home, "PETSTORE_DATABASE_URL="+url, "GORACE=atexit_sleep_ms=0")
 		stored := "[stored]\n# petstorectl login; its secret expires: never\nhost=localhost\n"
-		if err := os.WriteFile(filepath.Join(home, ".pg_service.conf"), []byte(stored), 0o600); err != nil {
-			t.Error(err)
-		}
+		assert.Equal(t, os.WriteFile(filepath.Join(home, ".pg_service.conf"), []byte(stored), 0o600), nil)
 		cmd.Stderr = &messages
 		_ = cmd.Run()
 		return cmd.ProcessState.ExitCode(), messages.String()

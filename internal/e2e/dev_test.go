@@ -80,9 +80,7 @@ func openDir(t testing.TB, uid int) string {
 	dir, err := os.MkdirTemp("/tmp", "petstore-dev-")
 	assert.NoError(t, err)
 	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
+		assert.Equal(t, os.RemoveAll(dir), nil)
 	})
 	assert.NoError(t, os.Chmod(dir, 0o755))
 	if os.Geteuid() == 0 {
@@ -309,9 +307,7 @@ func TestDevInPrivateDirectory(t *testing.T) {
 	first := startDev(t, dir, 0)
 	t.Cleanup(func() {
 		for _, data := range dataDirs(first.Process) {
-			if err := os.RemoveAll(filepath.Dir(data)); err != nil {
-				t.Error(err)
-			}
+			assert.Equal(t, os.RemoveAll(filepath.Dir(data)), nil)
 		}
 	})
 	c := newPatientClient(t)

@@ -97,8 +97,6 @@ func serverWithClock(t *testing.T) (server *storetest.PrivateServer, set func(ah
 			_, err = file.WriteAt(seconds(ahead), 0)
 			_ = file.Close()
 		}
-		if err != nil {
-			t.Error(err)
-		}
+		assert.Equal(t, err, nil)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
@@ -52,17 +53,11 @@ func TestPasswordOfRedisChanges(t *testing.T) {
 	t.Cleanup(func() { c.Close() })
 	acl := func(rule string) {
 		t.Helper()
-		if err := c.Do(t.Context(), "ACL", "SETUSER", "default", rule).Err(); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, c.Do(t.Context(), "ACL", "SETUSER", "default", rule).Err())
 	}
 	with := func(password string) string { return "PETSTORE_REDIS_URL=redis://:" + password + "@" + own.Addr + "/0" }
-	if err := c.Do(t.Context(), "ACL", "SETUSER", "admin", "on", "nopass", "allcommands", "allkeys", "allchannels").Err(); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Do(t.Context(), "AUTH", "admin", "").Err(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, c.Do(t.Context(), "ACL", "SETUSER", "admin", "on", "nopass", "allcommands", "allkeys", "allchannels").Err())
+	assert.NoError(t, c.Do(t.Context(), "AUTH", "admin", "").Err())
 	acl("resetpass")
 	acl(">first")
 	d := newDeploymentOn(t, storetest.New(t).URL, own.URL)
@@ -88,9 +83,7 @@ func TestPasswordOfRedisChanges(t *testing.T) {
 
 	acl("resetpass")
 	acl(">third")
-	if err := c.Do(t.Context(), "CLIENT", "KILL", "USER", "default").Err(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, c.Do(t.Context(), "CLIENT", "KILL", "USER", "default").Err())
 	inRedis("down")
 	key := d.tenant(plans.Enterprise, hugeQuota, 1).keys[0].token
 	for _, s := range servers {

@@ -123,9 +123,7 @@ func TestTimeoutIncludesTheWait(t *testing.T) {
 			assert.Equal(t, time.Until(deadline), 400*time.Millisecond, "are left for the call")
 			return nil
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		assert.Equal(t, err, nil)
 	})
 }
 

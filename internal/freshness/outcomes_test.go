@@ -22,9 +22,7 @@ func outcomesOf(t *testing.T, test func(t *testing.T, m *Memory, o *Outcomes)) {
 		go func() { done <- o.Run(ctx) }()
 		test(t, m, o)
 		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		assert.Equal(t, <-done, nil)
 	})
 }
 

@@ -65,9 +65,7 @@ func watchOf(t *testing.T, test func(t *testing.T, w *Watch, f *fakeTransactions
 		assert.True(t, w.Clear(), "not clear although nothing is under way")
 		test(t, w, f)
 		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		assert.Equal(t, <-done, nil)
 	})
 }
 

@@ -53,9 +53,7 @@ func TestLargeBodyIsNotCopied(t *testing.T) {
 		if err != nil || !bytes.Equal(got, body) || res.Header.Get("Content-Type") != "text/plain; charset=utf-8" || res.Close {
 			t.Errorf("%d bytes, %v, %v", len(got), res.Header, err)
 		}
-		if err := <-written; err != nil {
-			t.Error(err)
-		}
+		assert.Equal(t, <-written, nil)
 		received <- struct{}{}
 		get(t, c, "/")
 	}

@@ -265,17 +265,13 @@ func TestFastContext(t *testing.T) {
 	// Twice, so that the next request comes while somebody listens, and once more, for the connection goes on.
 	send("/short", "/short")
 	for range 2 {
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		assert.Equal(t, <-ended, nil)
 		answer()
 	}
 	send("/short")
 	time.Sleep(20 * time.Millisecond) // the connection is idle for a moment
 	send("/keep")
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	assert.Equal(t, <-ended, nil)
 	answer()
 	<-seen
 	answer()
@@ -332,9 +328,7 @@ func TestFastShutdown(t *testing.T) {
 			continue
 		}
 		time.AfterFunc(50*time.Millisecond, func() { close(release) })
-		if err := l.WaitIdle(t.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.Equal(t, l.WaitIdle(t.Context()), nil)
 		if res := <-answer; res == nil || res.StatusCode != http.StatusOK {
 			t.Errorf("got %v", res)
 		}

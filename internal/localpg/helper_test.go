@@ -132,9 +132,7 @@ func begin(t *testing.T, o Options) *Server {
 
 func stop(t *testing.T, s *Server) {
 	t.Helper()
-	if err := s.Stop(context.Background()); err != nil {
-		t.Error(err)
-	}
+	assert.Equal(t, s.Stop(context.Background()), nil)
 }
 
 // query returns the one number of a query's one row, 0 where there is none.

@@ -115,12 +115,10 @@ func TestBatchDoesNotHoldTheHead(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), longTimeout)
 		defer cancel()
 		n := people.NewTenant{Name: fmt.Sprintf("other-%d", len(*others)), Plan: plans.Free}
-		if _, err := o.Tenants.Create(ctx, jo, n, noon); err != nil {
-			t.Error(err)
-		}
-		if _, err := o.Tenants.Suspend(ctx, other, n.Name, noon); err != nil {
-			t.Error(err)
-		}
+		_, err := o.Tenants.Create(ctx, jo, n, noon)
+		assert.Equal(t, err, nil)
+		_, err = o.Tenants.Suspend(ctx, other, n.Name, noon)
+		assert.Equal(t, err, nil)
 	}))
 	if err != nil || numbers.String() != "16-20" || others.String() != "7,9,11,13,15" {
 		t.Errorf("the batch wrote %s and others %s, %v", numbers, others, err)
@@ -181,7 +179,6 @@ func TestBatchOfAStoppedClient(t *testing.T) {
 		return err
 	})
 	assert.True(t, err != nil, "a client that stopped for 11 s made its changes")
-	if _, err := o.Tenants.Suspend(t.Context(), jo, names[0], noon); err != nil {
-		t.Errorf("afterwards: %v", err)
-	}
+	_, err = o.Tenants.Suspend(t.Context(), jo, names[0], noon)
+	assert.Equal(t, err, nil, "afterwards")
 }

@@ -27,16 +27,13 @@ func newBusyCounters(t *testing.T, tenants int) (g *counters, term int64, releas
 	var busy sync.WaitGroup
 	for range 2 {
 		busy.Go(func() {
-			if _, _, err := g.initialize(t, g.key.TenantID, term, eleven); err != nil {
-				t.Error(err)
-			}
+			_, _, err := g.initialize(t, g.key.TenantID, term, eleven)
+			assert.Equal(t, err, nil)
 		})
 	}
 	eventuallyText(t, g.database, "2", `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%limit_states%'`)
 	return g, term, func() {
-		if err := tx.Rollback(); err != nil {
-			t.Error(err)
-		}
+		assert.Equal(t, tx.Rollback(), nil)
 		busy.Wait()
 	}
 }
@@ -107,9 +104,7 @@ func TestNobodyWaitsForALockedRow(t *testing.T) {
 	if got := g.text(t, `select term from limit_states where tenant_id = $1`, first); got != "0" {
 		t.Errorf("the locked row was changed")
 	}
-	if err := tx.Rollback(); err != nil {
-		t.Error(err)
-	}
+	assert.Equal(t, tx.Rollback(), nil)
 	locked.Wait()
 }
 

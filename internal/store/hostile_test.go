@@ -142,9 +142,8 @@ func TestLoginSettings(t *testing.T) {
 	url := db.APIURL + "&default_transaction_read_only=on&row_security=off&lock_timeout=1&default_transaction_isolation=serializable&jit=on"
 	api := storetest.Open(t, url, store.Options{AsAPI: true, Timeout: longTimeout})
 	writeUsage(t, api, usage.Batch{ServerID: "s", Number: 1, Counts: []usage.Count{count(k.TenantID, k.ID, eleven, 1, 0)}})
-	if _, err := api.Idempotency.Prune(t.Context(), time.Now(), 10); err != nil {
-		t.Error(err)
-	}
+	_, err := api.Idempotency.Prune(t.Context(), time.Now(), 10)
+	assert.Equal(t, err, nil)
 	if got := recordedUsage(t, db); len(got) != 1 {
 		t.Errorf("recorded %v", got)
 	}

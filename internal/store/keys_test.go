@@ -110,18 +110,15 @@ func TestAtMostTenActiveKeys(t *testing.T) {
 	if _, _, err := service.Issue(t.Context(), jo, issueRequest("acme")); !errors.Is(err, keys.ErrTooManyKeys) {
 		t.Fatalf("the eleventh: %v", err)
 	}
-	if _, _, err := service.Issue(t.Context(), jo, issueRequest("zoo")); err != nil {
-		t.Errorf("another tenant's first: %v", err)
-	}
+	_, _, err = service.Issue(t.Context(), jo, issueRequest("zoo"))
+	assert.Equal(t, err, nil, "another tenant's first")
 	_, err = service.Revoke(t.Context(), jo, last.ID)
 	assert.NoError(t, err)
-	if _, _, err := service.Issue(t.Context(), jo, issueRequest("acme")); err != nil {
-		t.Errorf("after one was revoked: %v", err)
-	}
+	_, _, err = service.Issue(t.Context(), jo, issueRequest("acme"))
+	assert.Equal(t, err, nil, "after one was revoked")
 	service.Clock = func() time.Time { return expiring.ExpiresAt }
-	if _, _, err := service.Issue(t.Context(), jo, issueRequest("acme")); err != nil {
-		t.Errorf("when one expires: %v", err)
-	}
+	_, _, err = service.Issue(t.Context(), jo, issueRequest("acme"))
+	assert.Equal(t, err, nil, "when one expires")
 	n, err := o.Keys.CountActive(t.Context(), acme.ID, expiring.ExpiresAt)
 	assert.Result(t, n, err, keys.MaxActive, "active")
 }

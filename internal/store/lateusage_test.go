@@ -96,9 +96,7 @@ func TestClosingWhileUsageArrives(t *testing.T) {
 				err := b.api.Usage.WriteUsage(t.Context(), usage.Batch{
 					ServerID: fmt.Sprint("s", s), Number: int64(n + 1), DeliveredTo: nov, Counts: []usage.Count{used(pro, hour, 1, 1)},
 				})
-				if err != nil {
-					t.Error(err)
-				}
+				assert.Equal(t, err, nil)
 				if n == 5 {
 					begun <- struct{}{}
 				}

@@ -156,19 +156,17 @@ func TestOpenOrderBlocksItsAnimalsStatus(t *testing.T) {
 	}
 	blocked(available)
 	blocked(sold)
-	if _, err := s.Pets.ChangePet(t.Context(), s.a.ID, o.PetID, catalog.PetPatch{Name: &name}); err != nil {
-		t.Error(err)
-	}
-	_, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, o.ID, catalog.OrderPatch{Status: catalog.Approved})
+	_, err := s.Pets.ChangePet(t.Context(), s.a.ID, o.PetID, catalog.PetPatch{Name: &name})
+	assert.Equal(t, err, nil)
+	_, err = s.Orders.ChangeOrder(t.Context(), s.a.ID, o.ID, catalog.OrderPatch{Status: catalog.Approved})
 	assert.NoError(t, err)
 	blocked(available)
 	_, err = s.Orders.ChangeOrder(t.Context(), s.a.ID, o.ID, catalog.OrderPatch{Status: catalog.Cancelled})
 	assert.NoError(t, err)
 	pending := catalog.Pending
 	for _, to := range []catalog.Status{pending, available, pending, sold} {
-		if _, err := s.Pets.ChangePet(t.Context(), s.a.ID, o.PetID, catalog.PetPatch{Status: &to}); err != nil {
-			t.Errorf("free, to %s: %v", to, err)
-		}
+		_, err := s.Pets.ChangePet(t.Context(), s.a.ID, o.PetID, catalog.PetPatch{Status: &to})
+		assert.Equal(t, err, nil, "free, to", to)
 	}
 }
 

@@ -164,7 +164,5 @@ func TestUnavailable(t *testing.T) {
 	server.Stop()
 	away("stopped")
 	server.Start()
-	if err := calls["list"](t.Context()); err != nil {
-		t.Errorf("list after the server came back: %v", err)
-	}
+	assert.Equal(t, calls["list"](t.Context()), nil, "list after the server came back")
 }

@@ -49,9 +49,8 @@ func TestEditsAtTheSameTime(t *testing.T) {
 	for n := range editors {
 		group.Go(func() {
 			edit := pricing.PlanEdit{Numbers: &plans.VersionEdit{PerMinute: 100 + int64(n)}}
-			if _, err := billing.Plans.Edit(t.Context(), jo, plans.Pro, edit); err != nil {
-				t.Error(err)
-			}
+			_, err := billing.Plans.Edit(t.Context(), jo, plans.Pro, edit)
+			assert.Equal(t, err, nil)
 		})
 	}
 	group.Wait()

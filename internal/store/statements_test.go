@@ -61,9 +61,7 @@ func TestMigrationUnderLoad(t *testing.T) {
 		for name, call := range calls {
 			for range 16 {
 				all.Go(func() {
-					if err := call(t.Context()); err != nil {
-						t.Errorf("%s after migration %d: %v", name, i, err)
-					}
+					assert.Equal(t, call(t.Context()), nil, name, "after migration", i)
 				})
 			}
 		}

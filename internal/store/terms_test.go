@@ -162,9 +162,7 @@ func runFor(t *testing.T, work func(context.Context) error) {
 	go func() { done <- work(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		assert.Equal(t, <-done, nil)
 	})
 }
 

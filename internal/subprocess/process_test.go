@@ -109,9 +109,7 @@ func TestStop(t *testing.T) {
 			if err := p.Err(); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != test.want {
 				t.Errorf("ended with %v, want %v", err, test.want)
 			}
-			if err := p.Stop(test.ctx, test.grace, syscall.SIGKILL); err != nil {
-				t.Errorf("second stop: %v", err)
-			}
+			assert.Equal(t, p.Stop(test.ctx, test.grace, syscall.SIGKILL), nil, "second stop")
 		})
 	}
 }
@@ -120,9 +118,7 @@ func TestStopStillRunning(t *testing.T) {
 	t.Parallel()
 	p := start(t, stubborn)
 	assert.ErrorIs(t, p.Stop(t.Context(), 20*time.Millisecond, syscall.SIGINT), subprocess.ErrStillRunning)
-	if err := p.Stop(t.Context(), time.Minute, syscall.SIGKILL); err != nil {
-		t.Error(err)
-	}
+	assert.Equal(t, p.Stop(t.Context(), time.Minute, syscall.SIGKILL), nil)
 }
 
 func TestStartUnknownProgram(t *testing.T) {

@@ -179,7 +179,5 @@ func TestMonthsShareAQuery(t *testing.T) {
 	}
 	close(l.block)
 	wg.Wait()
-	if err := <-first; err != nil {
-		t.Errorf("the first, which was cancelled: %v", err)
-	}
+	assert.Equal(t, <-first, nil, "the first, which was cancelled")
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"petstore.example/internal/test/assert"
 )
 
 var testNow = time.Date(2026, 11, 20, 10, 30, 0, 0, time.UTC)
@@ -44,9 +46,8 @@ func TestParseDuration(t *testing.T) {
 		"90d": 90 * day, "2w": 2 * week, "1h30m": 90 * time.Minute, "1w2d12h": 9*day + 12*time.Hour, "30s": 30 * time.Second, "10 minutes": 10 * time.Minute,
 		"36500d": maxDuration, "1 day 2 hours": 26 * time.Hour,
 	} {
-		if got, err := ParseDuration(text); err != nil || got != want {
-			t.Errorf("%q: %v, %v, want %v", text, got, err, want)
-		}
+		got, err := ParseDuration(text)
+		assert.Result(t, got, err, want, text)
 	}
 	for text, want := range map[string]string{
 		"": "not a length of time such as 30m", "d": "not a length", "90": "not a length", "1.5d": "not a length", "-1d": "not a length", "+1d": "not a length",
@@ -84,9 +85,7 @@ func TestMonthFlag(t *testing.T) {
 		cmd := &cobra.Command{}
 		MonthFlag(cmd, f, &month)
 		if text != "" {
-			if err := cmd.Flags().Set("month", text); err != nil {
-				t.Error(err)
-			}
+			assert.Equal(t, cmd.Flags().Set("month", text), nil)
 		}
 		if month.From.Format("2006-01") != want || !month.To.Equal(month.From.AddDate(0, 1, 0)) || month.From.Day() != 1 {
 			t.Errorf("%q: %v", text, month)

@@ -29,9 +29,7 @@ func TestUpToDate(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	assert.Equal(t, err, nil)
 }
 
 // TestManPages: every page is one that man can render.

@@ -156,9 +156,7 @@ func TestFit(t *testing.T) {
 		10: "key_9Xb2LmQ0tR7sVw1Z  a n…  a r…",
 	} {
 		var out strings.Builder
-		if err := Table(Printer{Out: &out, TTY: true, Width: width}, view, []item{one}); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, Table(Printer{Out: &out, TTY: true, Width: width}, view, []item{one}))
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		if got := lines[len(lines)-1]; got != want || utf8.RuneCountInString(got) > max(width, 32) {
 			t.Errorf("%d columns: %q, want %q", width, got, want)

@@ -75,9 +75,7 @@ func checkFiles(t *testing.T, root string) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	assert.Equal(t, err, nil)
 }
 
 // TestRPM: rpm installs the package into an empty root, with the same files as dpkg.

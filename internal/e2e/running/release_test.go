@@ -64,9 +64,8 @@ func emptyDatabase(t testing.TB) *storetest.Database {
 	_, err = admin.ExecContext(t.Context(), "create database "+name)
 	assert.NoError(t, err)
 	t.Cleanup(func() {
-		if _, err := admin.Exec("drop database " + name + " with (force)"); err != nil {
-			t.Error(err)
-		}
+		_, err := admin.Exec("drop database " + name + " with (force)")
+		assert.Equal(t, err, nil)
 	})
 	u, err := url.Parse(cluster)
 	assert.NoError(t, err)

@@ -146,9 +146,7 @@ func TestProofEndsALookUp(t *testing.T) {
 		f.hold(make(chan struct{}))
 		slow := f.start(t)
 		f.FeedProven(time.Now())
-		if err := <-slow; err != nil {
-			t.Error(err)
-		}
+		assert.Equal(t, <-slow, nil)
 		time.Sleep(loadTimeout)
 	})
 }

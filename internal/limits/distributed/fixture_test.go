@@ -208,9 +208,7 @@ func (w *testCluster) server(t testing.TB, url string, o distributed.Options) *t
 		s.Close()
 		leave()
 		running.Wait()
-		if err := client.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.Equal(t, client.Close(), nil)
 	})
 	t.Cleanup(s.stop)
 	_, err = s.member.Await(t.Context())

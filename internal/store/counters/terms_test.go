@@ -31,10 +31,9 @@ func TestPausedRenewalBlocksNobody(t *testing.T) {
 	terms := counters.NewTerms(open(pgconn.Options{AsAPI: true, Timeout: 30 * time.Second}))
 	begin := time.Now()
 	_ = paused.Tx(t.Context(), func(ctx context.Context, tx pgconn.Tx) error {
-		if _, err := tx.Exec(ctx, counters.LockClusterQuery, true); err != nil {
-			t.Error(err)
-		}
-		_, err := terms.Renew(ctx, cluster.Heartbeat{ServerID: "b"})
+		_, err := tx.Exec(ctx, counters.LockClusterQuery, true)
+		assert.Equal(t, err, nil)
+		_, err = terms.Renew(ctx, cluster.Heartbeat{ServerID: "b"})
 		if took := time.Since(begin); err != nil || took > 10*time.Second {
 			t.Errorf("blocked for %v: %v", took, err)
 		}

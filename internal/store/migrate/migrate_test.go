@@ -124,9 +124,7 @@ func TestRefusedMigrationTakesNoEffect(t *testing.T) {
 	}
 	wantStatus(t, m, url, migrate.Status{Version: 1, Latest: 2, Pending: []string{"0002_b"}})
 
-	if err := newMigrator(threeSteps).Up(t.Context(), url); err != nil {
-		t.Errorf("once mended: %v", err)
-	}
+	assert.Equal(t, newMigrator(threeSteps).Up(t.Context(), url), nil, "once mended")
 }
 
 func TestMigrateFromStatesThatNeedAPerson(t *testing.T) {
@@ -178,9 +176,7 @@ func TestMigrateInSeveralProcesses(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			if err := m.Up(t.Context(), url); err != nil {
-				t.Error(err)
-			}
+			assert.Equal(t, m.Up(t.Context(), url), nil)
 		})
 	}
 	all.Wait()
@@ -205,9 +201,7 @@ func TestMigrateWaitsOnlySoLong(t *testing.T) {
 	defer cancel()
 	assert.ErrorIs(t, slow.Up(ctx, url), context.DeadlineExceeded)
 	assert.NoError(t, tx.Rollback())
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	assert.Equal(t, <-done, nil)
 }
 
 // TestMigrateIsCancelled: the context ends while Postgres is at a statement, which it then cancels.
@@ -238,9 +232,7 @@ func TestMigrateAgainAfterADeadlock(t *testing.T) {
 	_, err := tx.ExecContext(t.Context(), `lock table other`)
 	assert.NoError(t, err)
 	assert.NoError(t, tx.Rollback())
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	assert.Equal(t, <-done, nil)
 	wantStatus(t, m, url, migrate.Status{Version: 1, Latest: 1})
 }
 
@@ -273,9 +265,7 @@ func TestCheck(t *testing.T) {
 	}
 	assert.NoError(t, migrate.Up(t.Context(), url))
 	run(t, db, `grant usage on schema fresh to petstore_api`)
-	if err := migrate.Check(t.Context(), url); err != nil {
-		t.Errorf("a migrated schema: %v", err)
-	}
+	assert.Equal(t, migrate.Check(t.Context(), url), nil, "a migrated schema")
 	run(t, db, `update schema_migrations set version = version + 1000`)
 	assert.ErrorIs(t, migrate.Check(t.Context(), url), migrate.ErrNewer, "a newer schema")
 	run(t, db, `update schema_migrations set version = 1`)

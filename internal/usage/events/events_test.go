@@ -163,9 +163,7 @@ func TestCloudEventsSDK(t *testing.T) {
 	}
 	for i, e := range read {
 		want := examples[i%len(examples)]
-		if err := e.Validate(); err != nil {
-			t.Errorf("event %d: %v", i, err)
-		}
+		assert.Equal(t, e.Validate(), nil, "event", i)
 		var data struct {
 			Tenant            string
 			Hour              time.Time
@@ -197,9 +195,7 @@ func TestSchemas(t *testing.T) {
 			t.Errorf("%s: %d lines of %d events, want 3", format, len(lines)-1, len(many))
 		}
 		for _, line := range lines[:len(lines)-1] {
-			if err := validate(schema, line); err != nil {
-				t.Errorf("%s: %v", format, err)
-			}
+			assert.Equal(t, validate(schema, line), nil, format)
 		}
 		// A check that accepts anything would be no check.
 		for _, member := range []string{`"type"`, `"subject"`, `"transaction_id"`, `"external_subscription_id"`, `"code"`} {

@@ -148,9 +148,7 @@ func TestTheModelIsLikeRedis(t *testing.T) {
 	client, err := redisbackend.NewClient(redistest.Shared(t), time.Minute)
 	assert.NoError(t, err)
 	t.Cleanup(func() {
-		if err := client.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.Equal(t, client.Close(), nil)
 	})
 	scripts := redisbackend.New(client)
 	fingerprint, err := scripts.Ping(t.Context())

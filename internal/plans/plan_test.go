@@ -2,7 +2,11 @@ package plans
 
 import (
 	"errors"
+	"strings"
 	"testing"
+	"time"
+
+	"petstore.example/internal/test/assert"
 )
 
 func TestResolve(t *testing.T) {
@@ -34,5 +38,46 @@ func TestValidate(t *testing.T) {
 		if err := q.Validate(); (err == nil) != valid {
 			t.Errorf("%+v: %v", q, err)
 		}
+	}
+}
+
+func TestChecksOfTenants(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("é", maxContact)
+	for profile, want := range map[Profile]error{
+		{}: nil, {"cus_N4a1", "jo@a.example", "Jo", "asks"}: nil,
+		{BillingRef: "_x"}: ErrBillingRef, {BillingRef: "x" + strings.Repeat("1", 99)}: nil, {BillingRef: strings.Repeat("1", 101)}: ErrBillingRef,
+		{Email: "a.example"}: ErrEmail, {Email: strings.Repeat("j", maxEmail-2) + "@a"}: nil, {Email: strings.Repeat("j", maxEmail-1) + "@a"}: ErrEmail,
+		{Contact: long}: nil, {Contact: long + "é"}: ErrContact,
+		{Notes: strings.Repeat(long, maxNotes/maxContact)}: nil, {Notes: strings.Repeat(long, maxNotes/maxContact) + "é"}: ErrNotes,
+	} {
+		assert.ErrorIs(t, profile.Check(), want, profile)
+	}
+	for name, want := range map[string]error{
+		"acme": nil, "0-a": nil, "": ErrTenantName, "-acme": ErrTenantName, "Acme": ErrTenantName, ErasedName(7): ErrTenantName,
+	} {
+		assert.ErrorIs(t, CheckTenantName(name), want, name)
+	}
+}
+
+func TestTenant(t *testing.T) {
+	t.Parallel()
+	until := testDay(3)
+	end := Tenant{ID: 7, Until: until}
+	for at, want := range map[time.Time]bool{until.Add(-1): false, until: true, until.Add(1): true} {
+		assert.Equal(t, end.Ended(at), want, "ends", until, "at", at)
+	}
+	assert.Equal(t, (&Tenant{}).Ended(until), false, "without an end")
+	assert.Equal(t, (&Tenant{ID: 7, Name: "erased-7"}).Erased(), true, "erased")
+	assert.Equal(t, (&Tenant{ID: 8, Name: "erased-7"}).Erased(), false, "another's name")
+	one, followed, other := Tenant{ID: 7}, Tenant{ID: 7, Next: &end}, Tenant{ID: 7, Next: &Tenant{ID: 8}}
+	for _, c := range []struct {
+		a, b *Tenant
+		want bool
+	}{
+		{nil, nil, true}, {&one, nil, false}, {&one, &Tenant{ID: 7}, true}, {&one, &end, false},
+		{&followed, &one, false}, {&followed, &Tenant{ID: 7, Next: &Tenant{ID: 7, Until: until}}, true}, {&followed, &other, false},
+	} {
+		assert.Equal(t, c.a.Equal(c.b), c.want, c.a, "and", c.b)
 	}
 }

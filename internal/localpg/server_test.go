@@ -113,32 +113,25 @@ func TestDirInUse(t *testing.T) {
 	}
 }
 
-func TestOtherVersion(t *testing.T) {
-	t.Parallel()
-	dir := tempDir(t)
-	s := begin(t, Options{Dir: dir})
-	stop(t, s)
-	assert.NoError(t, os.WriteFile(filepath.Join(s.dir.pgdata(), "PG_VERSION"), []byte("9\n"), 0o600))
-	_, err := Start(t.Context(), Options{Dir: dir})
-	want := s.dir.path + " holds data of PostgreSQL 9, but PostgreSQL "
-	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want %v", err, want)
-	}
-}
-
+// TestFailedStartSaysWhy: in one line, that the data are of another version, or what the server's log says.
 func TestFailedStartSaysWhy(t *testing.T) {
 	t.Parallel()
-	dir := tempDir(t)
-	s := begin(t, Options{Dir: dir})
-	stop(t, s)
-	conf := filepath.Join(s.dir.pgdata(), "postgresql.auto.conf")
-	assert.NoError(t, os.WriteFile(conf, []byte("shared_buffers = 'plenty'\n"), 0o600))
-	_, err := Start(t.Context(), Options{Dir: dir})
-	if err == nil || !strings.Contains(err.Error(), `invalid value for parameter "shared_buffers"`) {
-		t.Errorf("got %v, want what the server's log says", err)
-	}
-	if err != nil && strings.Contains(err.Error(), "\n") {
-		t.Errorf("more than one line: %v", err)
+	for file, c := range map[string]struct{ holds, says string }{
+		"PG_VERSION":           {"9\n", "DIR holds data of PostgreSQL 9, but PostgreSQL "},
+		"postgresql.auto.conf": {"shared_buffers = 'plenty'\n", `invalid value for parameter "shared_buffers"`},
+	} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			dir := tempDir(t)
+			s := begin(t, Options{Dir: dir})
+			stop(t, s)
+			assert.NoError(t, os.WriteFile(filepath.Join(s.dir.pgdata(), file), []byte(c.holds), 0o600))
+			_, err := Start(t.Context(), Options{Dir: dir})
+			want := strings.ReplaceAll(c.says, "DIR", s.dir.path)
+			if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, want one line with %s", err, want)
+			}
+		})
 	}
 }
 

@@ -48,6 +48,12 @@ func (d database) text(t *testing.T, query string, args ...any) (s string) {
 	return s
 }
 
+// want checks what text returns.
+func (d database) want(t *testing.T, want, query string, args ...any) {
+	t.Helper()
+	assert.Equal(t, d.text(t, query, args...), want, query)
+}
+
 // rows appends the result of the query to the slice that dest points to.
 func (d database) rows(t *testing.T, dest any, query string, args ...any) {
 	t.Helper()

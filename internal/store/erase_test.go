@@ -115,9 +115,7 @@ func TestErase(t *testing.T) {
 		t.Errorf("%v still hold it", tables)
 	}
 	assert.DeepEqual(t, c.rowsOf(t, zoo), zooBefore, "the other tenant")
-	if got := c.text(t, `select string_agg(u::text, ' ' order by u) from usage_counted u where tenant_id = 1`); got != billed {
-		t.Errorf("what is billed was %s, is %s", billed, got)
-	}
+	c.want(t, billed, `select string_agg(u::text, ' ' order by u) from usage_counted u where tenant_id = 1`)
 	want := operate.Erasure{
 		TenantID: acme, Name: "erased-1", Lines: 2,
 		Removed: map[string]int64{

@@ -259,9 +259,7 @@ func TestDelivery(t *testing.T) {
 	b.deliver(t, "behind", nov)
 	expect("later; nothing goes back", "unknown")
 	b.deliver(t, "liar", time.Now().AddDate(1, 0, 0))
-	if got := b.text(t, `select delivered_to <= now() from usage_writers where server_id = 'liar'`); got != "true" {
-		t.Error("a server has delivered the future")
-	}
+	b.want(t, "true", `select delivered_to <= now() from usage_writers where server_id = 'liar'`)
 	m := b.close(t, oct, "unknown")
 	assert.DeepEqual(t, m.Without, []string{"unknown"}, "left out")
 	expect("after it was left out")
@@ -272,9 +270,7 @@ func TestDelivery(t *testing.T) {
 	b.exec(t, `update usage_writers set written_at = '2025-11-01Z' where server_id = 'behind'`)
 	b.batches["done"] = 4999
 	b.deliver(t, "done", nov)
-	if got := b.text(t, `select string_agg(server_id, ' ' order by server_id) from usage_writers`); got != "behind done liar" {
-		t.Errorf("remembered: %s", got)
-	}
+	b.want(t, "behind done liar", `select string_agg(server_id, ' ' order by server_id) from usage_writers`)
 }
 
 // TestClosedMonthsAreProtected: not even the owner changes them without disabling triggers.

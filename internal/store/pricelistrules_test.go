@@ -68,7 +68,5 @@ func TestChangesBySQLAreAudited(t *testing.T) {
 			t.Errorf("%s: %s, want %s", change.statement, got, change.want)
 		}
 	}
-	if got := db.text(t, `select string_agg(version || ':' || per_minute, ' ' order by version) from plan_versions where plan = 'pro'`); got != "1:300 2:400" {
-		t.Errorf("versions of pro: %s", got)
-	}
+	db.want(t, "1:300 2:400", `select string_agg(version || ':' || per_minute, ' ' order by version) from plan_versions where plan = 'pro'`)
 }

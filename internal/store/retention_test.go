@@ -137,15 +137,11 @@ func TestRollUpIsLocked(t *testing.T) {
 	b.exec(t, `set session_replication_role = replica; update usage_hourly set admitted = admitted + 1 where assignment = 3`)
 	prune(0, false, operate.ErrRetentionLocked)
 	b.exec(t, `set session_replication_role = replica; update usage_hourly set admitted = admitted - 1 where assignment = 3`)
-	if got := b.text(t, `select count(run_at) from retention where kind = 'hourly_usage'`); got != "0" {
-		t.Error("the roll-up seems to have ended")
-	}
+	b.want(t, "0", `select count(run_at) from retention where kind = 'hourly_usage'`)
 	assert.NoError(t, tx.Rollback())
 	prune(0, true, nil)
 	prune(0, false, nil)
-	if got := b.text(t, `select count(run_at) from retention where kind = 'hourly_usage'`); got != "1" {
-		t.Error("the roll-up did not end")
-	}
+	b.want(t, "1", `select count(run_at) from retention where kind = 'hourly_usage'`)
 }
 
 // TestRollUpWaits: for the month to be closed, for the hours to be old enough, and for the migration to be some days ago.
@@ -196,9 +192,7 @@ func TestRollUpProves(t *testing.T) {
 			if n, _, err := b.api.Retention.Prune(t.Context(), operate.RetentionUsage, 1000); err == nil || !strings.Contains(err.Error(), "sealed") {
 				t.Errorf("%d, %v", n, err)
 			}
-			if got := b.text(t, `select count(*) from usage_partitions where begun_at is not null`); got != "0" {
-				t.Error("the roll-up began")
-			}
+			b.want(t, "0", `select count(*) from usage_partitions where begun_at is not null`)
 		})
 	}
 	_, _, err := b.api.Retention.Prune(t.Context(), operate.RetentionUsage, 1000)
@@ -246,16 +240,10 @@ func TestPruneKeys(t *testing.T) {
 	assert.Result(t, due, err, want, "due")
 	prune(operate.RetentionKeys, 1, 1)
 	prune(operate.RetentionBans, 10, 2)
-	if got := b.text(t, `select count(run_at) from retention where kind = 'ended_keys'`); got != "0" {
-		t.Error("there are more keys, but all seem to be removed")
-	}
+	b.want(t, "0", `select count(run_at) from retention where kind = 'ended_keys'`)
 	prune(operate.RetentionKeys, 10, 2)
-	if got := b.text(t, `select count(run_at) from retention where kind = 'ended_keys'`); got != "1" {
-		t.Error("all keys are removed, but there seem to be more")
-	}
-	if got := b.text(t, `select string_agg(right(id, 2), ' ' order by id) from api_keys`); got != "01 02 12 14 15 16" {
-		t.Errorf("keys that are left: %s", got)
-	}
+	b.want(t, "1", `select count(run_at) from retention where kind = 'ended_keys'`)
+	b.want(t, "01 02 12 14 15 16", `select string_agg(right(id, 2), ' ' order by id) from api_keys`)
 	assert.Equal(t, b.text(t, `select removed from retention where kind = 'ended_keys'`), "3", "removed")
 }
 
@@ -292,9 +280,7 @@ func TestAddPartitions(t *testing.T) {
 		end $$`)
 	made, err = b.api.Retention.AddPartitions(t.Context())
 	assert.Result(t, made, err, 1, "one is missing")
-	if got := b.text(t, `select string_agg(extract(year from hour)::text, ' ') from usage_hourly_default`); got != "9999" {
-		t.Errorf("the default partition has the years %s", got)
-	}
+	b.want(t, "9999", `select string_agg(extract(year from hour)::text, ' ') from usage_hourly_default`)
 	assert.Equal(t, b.text(t, `select sum(admitted) from usage_hourly`), "14", "requests")
 }
 

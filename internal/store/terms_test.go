@@ -74,9 +74,7 @@ func TestRenew(t *testing.T) {
 	for range 2 {
 		assert.NoError(t, db.api.Cluster.Leave(t.Context(), "a"))
 	}
-	if got := db.text(t, `select string_agg(id, ' ' order by id) from servers`); got != "b gone" {
-		t.Errorf("servers remembered: %s", got)
-	}
+	db.want(t, "b gone", `select string_agg(id, ' ' order by id) from servers`)
 }
 
 // TestLateHeartbeat: one that arrives after a later one has no effect.

@@ -209,6 +209,42 @@ func TestUnschedule(t *testing.T) {
 	}
 }
 
+// TestUnscheduleAnEndOfATrial: without its end a temporary assignment ends with the one around it, if that has not been ended. The end of the
+// first one is restored as that of any other.
+func TestUnscheduleAnEndOfATrial(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		made []Assignment
+		end  float64
+		want string
+	}{
+		"after a boost within it":  {[]Assignment{boost(4, 5, 900), boost(6, 8, 900)}, 8, "0 pro; 4 pro.1 900/0 boost; 5 pro.1 end; 6 pro.1 900/0 boost; 9 free end"},
+		"ended by what was bought": {[]Assignment{lasting(5, Business), boost(6, 8, 900)}, 8, "0 pro; 5 business; 6 business.1 900/0 boost"},
+		"its own":                  {nil, 9, "0 pro"},
+	} {
+		change, err := Begin(until(0, 9, Pro, Free))
+		assert.NoError(t, err)
+		next := int64(0)
+		line := change.stored(&next)
+		line.Generation = generationOn
+		for _, a := range c.made {
+			change, err = line.Assign(a, testDay(1))
+			assert.NoError(t, err)
+			line = change.stored(&next)
+		}
+		before := show(line)
+		end := slices.IndexFunc(line.Assignments, func(a Assignment) bool { return a.From.Equal(testDay(c.end)) })
+		change, err = line.Unschedule(line.Assignments[end].ID, testDay(1))
+		assert.NoError(t, err, name)
+		assert.Equal(t, show(change.After), c.want, name)
+		if name == "its own" {
+			change, err = change.stored(&next).SetEnd(line.Assignments[0].ID, testDay(9), Free, testDay(1))
+			assert.NoError(t, err, name)
+			assert.Equal(t, show(change.After), before, name, "restored")
+		}
+	}
+}
+
 // TestUnscheduleBringsEndsBack: what was bought during a trial is given up before it begins, and the trial ends as was said.
 func TestUnscheduleBringsEndsBack(t *testing.T) {
 	t.Parallel()

@@ -34,6 +34,7 @@ func TestTimelineProperties(t *testing.T) {
 			after := change.stored(&next)
 			checkTimeline(t, after, named)
 			checkBegun(t, line, after, now)
+			checkChange(t, line, change)
 			checkUnschedule(t, line, change, after, now, next)
 			if t.Failed() {
 				t.Fatalf("seed %d: at %v\n%s\n%s", seed, now.Sub(testDay(0)), show(line), show(after))
@@ -156,6 +157,21 @@ func checkBegun(t *testing.T, before, after Timeline, now time.Time) {
 		if !sameInForce(a, after.Assignments[i]) || a.ID != after.Assignments[i].ID {
 			t.Errorf("what has begun was changed: %s", cmp.Diff(a, after.Assignments[i]))
 		}
+	}
+}
+
+// checkChange: what is added has no ID yet, what is removed is in the timeline no longer, and no end comes back under another ID.
+func checkChange(t *testing.T, before Timeline, c Change) {
+	t.Helper()
+	in := func(all []Assignment, id int64, a Assignment) bool {
+		return slices.ContainsFunc(all, func(b Assignment) bool { return id == b.ID && sameInForce(a, b) })
+	}
+	for _, a := range c.After.Assignments {
+		assert.Equal(t, in(c.Added, a.ID, a), a.ID <= 0, "added", a)
+	}
+	for _, b := range before.Assignments {
+		assert.Equal(t, in(c.Removed, b.ID, b), !in(c.After.Assignments, b.ID, b), "removed", b)
+		assert.True(t, b.Kind != End || !in(c.Added, 0, b), "removed and added", b)
 	}
 }
 

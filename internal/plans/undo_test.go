@@ -94,6 +94,9 @@ func TestTakeBackProperties(t *testing.T) {
 			done++
 			checkBegun(t, with, after, now.Add(-1))
 			sameFrom(t, "undone", line, after, now.Add(stacked))
+			for i, a := range after.Coming(testDay(0)) {
+				assert.True(t, a.From.After(after.Assignments[i].From), "two begin at", a.From)
+			}
 			again, _, err := takenBack(t, after, stack, now.Add(time.Second), &next)
 			assert.True(t, err == nil, "undo of the undo", err)
 			sameFrom(t, "undone twice", with, again, now.Add(time.Second).Add(stacked))
@@ -104,6 +107,37 @@ func TestTakeBackProperties(t *testing.T) {
 	}
 	if done < 200 || over < 30 {
 		t.Errorf("%d were undone, %d were over", done, over)
+	}
+}
+
+// TestTakeBack: what would be in force is assigned by its plan as it is sold now or was, and a boost stays one.
+func TestTakeBack(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		made []Assignment
+		want string
+	}{
+		"a boost around it": {
+			[]Assignment{boost(5, 20, 900), boost(6, 8, 3000)},
+			"0 free; 5 free.1 900/0 boost; 6 free.1 3000/0 boost; 7 free; 7.000000000011574 free.1 900/0 boost; 20 free.1 end",
+		},
+		"of a generation": {[]Assignment{lasting(12, Pro), lasting(22, Business)}, "0 free; 12 pro; 22 business; 23 pro.1"},
+		"a trial around it": {
+			[]Assignment{until(5, 20, Pro, Free), lasting(6, Business)},
+			"0 free; 5 pro; 6 business; 7 free; 7.000000000011574 pro; 20 free.1 end",
+		},
+	} {
+		line, next := newTimeline(Free), int64(1)
+		for _, a := range c.made {
+			change, err := line.Assign(a, a.From)
+			assert.NoError(t, err)
+			line = change.stored(&next)
+		}
+		last := c.made[len(c.made)-1].From
+		made, _ := line.At(last)
+		after, _, err := takenBack(t, line, []int64{made.ID}, last.Add(24*time.Hour), &next)
+		assert.NoError(t, err)
+		assert.Equal(t, show(after), c.want, name)
 	}
 }
 

@@ -106,9 +106,8 @@ func TestEveryAnswer(t *testing.T) {
 					met.Store(code, true)
 				}
 				checkReadable(t, rec.Result().Header)
-				if want := k.want(r); rec.Code != want {
-					t.Errorf("status %d, want %d: %s", rec.Code, want, rec.Body)
-				}
+				want := k.want(r)
+				assert.Equal(t, rec.Code, want, "status", rec.Body)
 				assert.Equal(t, header(rec, "X-Stability"), string(r.stability), "X-Stability")
 				deprecated := header(rec, "Deprecation") == "@1764892800" && header(rec, "Link") != "" &&
 					header(rec, "Sunset") == "Thu, 05 Dec 2030 00:00:00 GMT"

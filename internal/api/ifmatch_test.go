@@ -95,9 +95,8 @@ func TestIfMatch(t *testing.T) {
 	before := header(w.do(w.request("GET", "/v1/pets/1", "")), "ETag")
 	w.do(w.request("PATCH", "/v1/pets/1", `{"categoryId":8}`))
 	for _, body := range []string{`{"name":"Lost"}`, `{"status":"sold"}`, `{}`} {
-		if rec := w.do(w.request("PATCH", "/v1/pets/1", body, "If-Match", before)); rec.Code != 412 {
-			t.Errorf("%s: %d %s", body, rec.Code, rec.Body)
-		}
+		rec := w.do(w.request("PATCH", "/v1/pets/1", body, "If-Match", before))
+		assert.Equal(t, rec.Code, 412, body, rec.Body)
 	}
 	if pet := w.pets.find(1, 1); pet.Name != "Max" || pet.CategoryID != 8 || pet.Status != catalog.Pending {
 		t.Errorf("changed to %+v", pet)

@@ -119,9 +119,8 @@ func refuses(t *testing.T, w *fixture, r *http.Request, status int, code, saying
 		t.Fatalf("status %d, want %d: %s", rec.Code, status, rec.Body)
 	}
 	assert.Equal(t, checkError(t, r, rec), code, "code", rec.Body)
-	if plain := strings.ReplaceAll(rec.Body.String(), `\"`, `"`); !strings.Contains(plain, saying) {
-		t.Errorf("message does not say %q: %s", saying, rec.Body)
-	}
+	plain := strings.ReplaceAll(rec.Body.String(), `\"`, `"`)
+	assert.True(t, strings.Contains(plain, saying), "message does not say", saying, rec.Body)
 	if rec.Body.Len() > 500 {
 		t.Errorf("a message of %d bytes", rec.Body.Len())
 	}

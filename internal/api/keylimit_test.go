@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 )
 
 // keyed is acme's key with a limit of its own, and its tenant's second key without one.
@@ -86,9 +87,8 @@ func TestFailedRequestsAreOptional(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(c *Config) { c.FailedRequests = nil })
 	ban(t, w, nil)
-	if rec := w.do(w.request("GET", "/v1/pets", "")); rec.Code != 429 {
-		t.Errorf("%d %s", rec.Code, rec.Body)
-	}
+	rec := w.do(w.request("GET", "/v1/pets", ""))
+	assert.Equal(t, rec.Code, 429, rec.Body)
 }
 
 // TestMessagesOf429 holds what they say of one and of many, and that what staff wrote is quoted as JSON wants it.
@@ -113,12 +113,10 @@ func TestMessagesOf429(t *testing.T) {
 		{addressOverLimit(6000, 7), "Without a valid API key an address may send 6000 requests per minute. Retry in 7 seconds.", 7},
 		{banned(&keys.Ban{Reason: `it said "no" <3`}, at.Unix(), 60, ""), `This API key is banned until 2026-11-20T09:21:48Z: it said "no" <3. Retry in 60 seconds.`, 60},
 	} {
-		if test.got.message != test.message || test.got.retrySeconds != test.retry {
-			t.Errorf("%q, %d, want %q, %d", test.got.message, test.got.retrySeconds, test.message, test.retry)
-		}
+		assert.Equal(t, test.got.message, test.message)
+		assert.Equal(t, test.got.retrySeconds, test.retry)
 	}
 	got := string(errorBody(codeKeyBanned, `it said "no" <3`))
-	if want := fmt.Sprintln(`{"code":"key_banned","message":"it said \"no\" <3","status":429}`); got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
+	want := fmt.Sprintln(`{"code":"key_banned","message":"it said \"no\" <3","status":429}`)
+	assert.Equal(t, got, want)
 }

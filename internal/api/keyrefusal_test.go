@@ -77,9 +77,8 @@ func TestHolderOfAKeyLearnsTheReason(t *testing.T) {
 func TestKeysOfStaging(t *testing.T) {
 	t.Parallel()
 	got := newKeyRefusals(Support{}).notValid(&keys.Caller{Environment: keys.Live}, keys.StatusError(keys.OtherEnvironment)).message
-	if want := "This API key (pst_live_) is for production, and this is staging. Send a key that begins with pst_test_, or send the request to production."; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	want := "This API key (pst_live_) is for production, and this is staging. Send a key that begins with pst_test_, or send the request to production."
+	assert.Equal(t, got, want)
 }
 
 // TestStrangersLearnNoReason: whatever is wrong with a key that was never issued, the answer is one and the same.

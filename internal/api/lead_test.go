@@ -174,9 +174,8 @@ func TestUnknownParameters(t *testing.T) {
 	if got := header(rec, "X-Ignored-Parameters"); rec.Code != 200 || strings.Count(got, ", ") != maxIgnored-1 || len(got) > maxIgnored*(maxShown+5) {
 		t.Errorf("%d names, %d bytes", strings.Count(got, ", ")+1, len(got))
 	}
-	if pet := w.pets.pets[1][0]; pet.ID != id {
-		t.Error(pet)
-	}
+	pet := w.pets.pets[1][0]
+	assert.Equal(t, pet.ID, id, pet)
 	// The body's own errors come first, as ever.
 	if rec := w.do(w.request("POST", "/v1/pets?dry_run=1", "", "Prefer", "handling=strict")); !strings.Contains(rec.Body.String(), "missing_body") {
 		t.Errorf("%s", rec.Body)

@@ -63,9 +63,8 @@ func TestLimits(t *testing.T) {
 		"X-RateLimit-Limit": "4", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1795219200", "Retry-After": left,
 		"RateLimit": `"minute";r=2;t=60, "day";r=0;t=` + left, "RateLimit-Policy": policy,
 	})
-	if want := `{"code":"daily_quota_exceeded","message":"Plan free allows 4 requests per day. Retry in ` + left + ` seconds.","status":429}` + "\n"; rec.Body.String() != want {
-		t.Errorf("%s, want %s", rec.Body, want)
-	}
+	want := `{"code":"daily_quota_exceeded","message":"Plan free allows 4 requests per day. Retry in ` + left + ` seconds.","status":429}` + "\n"
+	assert.Equal(t, rec.Body.String(), want, rec.Body)
 	if diff := cmp.Diff([]string{"key_acme", "key_acme"}, w.strikes.refused); diff != "" || w.meter.admitted != 4 || w.meter.refused != 2 {
 		t.Errorf("strikes %s, admitted %d, refused %d", diff, w.meter.admitted, w.meter.refused)
 	}
@@ -194,9 +193,8 @@ func TestWhatCounts(t *testing.T) {
 			t.Errorf("%s %s: %d, counted %d, %v; want %d, %d, %s", c.method, c.target, rec.Code, w.meter.admitted, numbers(rec), c.status, c.counts, c.limit)
 		}
 		after := header(w.do(w.request("GET", "/v1/pets", "")), "X-RateLimit-Remaining")
-		if want := fmt.Sprint(59 - c.counts); after != want {
-			t.Errorf("after %s %s: %s remain, want %s", c.method, c.target, after, want)
-		}
+		want := fmt.Sprint(59 - c.counts)
+		assert.Equal(t, after, want, "after", c.method, c.target, "remain")
 	}
 }
 

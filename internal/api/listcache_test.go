@@ -283,9 +283,8 @@ func TestListsDuringAWrite(t *testing.T) {
 	w.pets.before = func() { count(); change() }
 	w.list(t, "")
 	w.addPet(t, catalog.Available)
-	if got := w.list(t, "").Body.String(); strings.Count(got, `"id"`) != 2 {
-		t.Errorf("stale: %s", got)
-	}
+	got := w.list(t, "").Body.String()
+	assert.Equal(t, strings.Count(got, `"id"`), 2, "stale", got)
 	w.list(t, "")
 	reads()
 	w.list(t, "")

@@ -108,9 +108,7 @@ func TestUserAgent(t *testing.T) {
 	} {
 		assert.Equal(t, userAgent(http.Header{"User-Agent": {sent}}), want, sent)
 	}
-	if got := userAgent(http.Header{}); got != "" {
-		t.Errorf("%q without one", got)
-	}
+	assert.Equal(t, userAgent(http.Header{}), "", "without one")
 }
 
 // TestLogIsSampled: of many requests without a valid key some are logged, and how many more there were. The same holds for those with

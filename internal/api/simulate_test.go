@@ -168,9 +168,8 @@ func TestRealRefusalsComeFirst(t *testing.T) {
 	}
 	assert.Equal(t, w.meter.refused, 3, "refusals are counted")
 	w.directory.change(t, w.key, func(c *keys.Caller) { c.Ban = &keys.Ban{Reason: "test", EndsAt: at.Add(time.Hour)} })
-	if rec := w.simulate("GET", "/v1/pets", "internal_error;delay=30s"); !strings.Contains(rec.Body.String(), "key_banned") {
-		t.Errorf("banned: %s", rec.Body)
-	}
+	rec := w.simulate("GET", "/v1/pets", "internal_error;delay=30s")
+	assert.True(t, strings.Contains(rec.Body.String(), "key_banned"), "banned", rec.Body)
 }
 
 // TestSimulatedWhileUndecided: while nobody knows the limits, no window is shown as used up, and nobody waits.

@@ -97,9 +97,8 @@ func TestTraceOfRequests(t *testing.T) {
 func TestTraceIDIsLogged(t *testing.T) {
 	off := newFixture(t)
 	off.do(off.request("GET", "/v1/pets", "", "Traceparent", sampledBy))
-	if e := event(t, off); e["trace_id"] != clientTrace {
-		t.Errorf("with the client's: %v", e)
-	}
+	e := event(t, off)
+	assert.Equal(t, e["trace_id"], clientTrace, "with the client's", e)
 	off = newFixture(t)
 	off.do(off.request("GET", "/v1/pets", "", "Traceparent", off.key))
 	if e := event(t, off); e["trace_id"] != nil {
@@ -125,9 +124,8 @@ func TestTraceparentOfStrangers(t *testing.T) {
 	w.directory.fail(keys.StatusError(keys.Revoked))
 	w.do(r)
 	w.directory.fail(nil)
-	if ids := exemplars(t, w.registry); len(ids) != 0 {
-		t.Errorf("exemplars %v", ids)
-	}
+	ids := exemplars(t, w.registry)
+	assert.Equal(t, len(ids), 0, "exemplars", ids)
 	w.do(w.request("GET", "/v1/pets", "", "Traceparent", sampledBy))
 	if spans := stop(); len(spans) != 3 || spans[2].Attrs["http.response.status_code"] != int64(http.StatusOK) {
 		t.Errorf("%d spans: %+v", len(spans), spans)
@@ -140,9 +138,8 @@ func TestTraceparentOfUncounted(t *testing.T) {
 	w, stop := traced(t, "parentbased_always_off")
 	send := func(target string, want int) {
 		t.Helper()
-		if rec := w.do(w.request("GET", target, "", "Traceparent", sampledBy)); rec.Code != want {
-			t.Errorf("%s: %d %s, want %d", target, rec.Code, rec.Body, want)
-		}
+		rec := w.do(w.request("GET", target, "", "Traceparent", sampledBy))
+		assert.Equal(t, rec.Code, want, target, rec.Body)
 	}
 	send("/v1/usage", http.StatusOK)
 	w.setPlan(t, "free", plans.Quota{PerMinute: 1, PerDay: 10})

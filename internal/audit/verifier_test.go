@@ -119,9 +119,8 @@ func TestVerifierIsContent(t *testing.T) {
 	} {
 		l := newTrail()
 		change(l)
-		if f := l.fault(); f != nil {
-			t.Errorf("%s: %v", name, f)
-		}
+		f := l.fault()
+		assert.True(t, f == nil, name, f)
 		last, _ := l.Last()
 		assert.Equal(t, last, *l.head, name)
 	}

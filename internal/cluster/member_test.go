@@ -218,9 +218,8 @@ func TestOnEndFailsForLong(t *testing.T) {
 	if took := f.now.Sub(lost); took > 2*cluster.FenceTimeout+2*cluster.RenewEvery {
 		t.Errorf("the next term began after %v", took)
 	}
-	if until := f.store.state.Term.SilentUntil; until.Before(lost) {
-		t.Errorf("silent until %v, want after %v", until, lost)
-	}
+	until := f.store.state.Term.SilentUntil
+	assert.True(t, !until.Before(lost), "silent until", until, "want after", lost)
 	if _, ok := a.Term(); ok {
 		t.Error("a acts by a term although it has not ended the last one")
 	}
@@ -343,9 +342,8 @@ func TestSetBackLeavesOutNumbers(t *testing.T) {
 		assert.NoError(t, b.Renew(t.Context()))
 		assert.NoError(t, f.Renew(t.Context()))
 	}
-	if got := f.store.state.Term; got.SetBack <= lost {
-		t.Errorf("%+v; term %d was lost", got, lost)
-	}
+	got := f.store.state.Term
+	assert.True(t, got.SetBack > lost, got, "term", lost, "was lost")
 }
 
 // TestSetBackTwice: the store is set back twice within a second. A server that has not heard of the first time makes a term of the number that

@@ -106,9 +106,7 @@ func TestInterleavedStepsFindMistakes(t *testing.T) {
 			t.Parallel()
 			found := ""
 			for seed := uint64(1); seed <= 8; seed++ {
-				if v := tt.run(t, seed, noMistake); v != "" {
-					t.Errorf("seed %d, without a mistake: %s", seed, v)
-				}
+				assert.Equal(t, tt.run(t, seed, noMistake), "", "seed", seed, "without a mistake")
 				if v := tt.run(t, seed, m); v != "" {
 					found = v
 				}

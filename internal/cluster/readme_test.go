@@ -22,8 +22,7 @@ func TestReadmeHasTheConstants(t *testing.T) {
 		"CutOffAfter": cluster.CutOffAfter, "MemberTTL": cluster.MemberTTL, "ListedFor": cluster.ListedFor,
 		"SetBackWait": cluster.SetBackWait,
 	} {
-		if want := fmt.Sprintf("| `%s` | %v |", name, value); !strings.Contains(string(text), want) {
-			t.Errorf("README.md has no row %q", want)
-		}
+		want := fmt.Sprintf("| `%s` | %v |", name, value)
+		assert.True(t, strings.Contains(string(text), want), "README.md has no row", want)
 	}
 }

@@ -51,9 +51,8 @@ func TestKnown(t *testing.T) {
 	for _, name := range Names() {
 		environ = append(environ, name+"=x")
 	}
-	if got := Unknown(environ); len(got) > 0 {
-		t.Errorf("refused: %q", got)
-	}
+	got := Unknown(environ)
+	assert.True(t, len(got) == 0, "refused", got)
 }
 
 func TestReadSecret(t *testing.T) {

@@ -118,9 +118,8 @@ func TestCreatesShareCalls(t *testing.T) {
 				name = "bad"
 			}
 			all = append(all, create(t.Context(), 1, name))
-			if want := max(0, i-1); s.Waiting() != want {
-				t.Errorf("after %d creates %d wait, want %d", i+1, s.Waiting(), want)
-			}
+			want := max(0, i-1)
+			assert.Equal(t, s.Waiting(), want, "after", i+1, "creates wait")
 		}
 		time.Sleep(5 * time.Second)
 		synctest.Wait()

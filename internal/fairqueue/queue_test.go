@@ -63,9 +63,8 @@ func TestOneTenant(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		for i, at := range ended {
-			if want := time.Duration(1+i/3) * time.Second; at != want {
-				t.Errorf("call %d ended after %v, want %v", i, at, want)
-			}
+			want := time.Duration(1+i/3) * time.Second
+			assert.Equal(t, at, want, "call", i, "ended after")
 		}
 	})
 }

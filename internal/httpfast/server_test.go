@@ -296,9 +296,8 @@ func TestFastShutdown(t *testing.T) {
 		slow, idle := dial(t, addr), dial(t, addr)
 		for _, c := range []net.Conn{slow, idle} {
 			for range 2 {
-				if got := get(t, c, "/"); got.Close {
-					t.Error("closed early")
-				}
+				got := get(t, c, "/")
+				assert.True(t, !got.Close, "closed early")
 			}
 		}
 		answer := make(chan *http.Response)
@@ -321,9 +320,8 @@ func TestFastShutdown(t *testing.T) {
 		defer cancel()
 		if !inTime {
 			assert.ErrorIs(t, l.WaitIdle(ctx), context.DeadlineExceeded, "drained with a request under way")
-			if res := <-answer; res != nil {
-				t.Errorf("got %v", res)
-			}
+			res := <-answer
+			assert.True(t, res == nil, res)
 			close(release)
 			continue
 		}

@@ -30,9 +30,8 @@ func TestAddresses(t *testing.T) {
 		now := limitstest.Noon.Add(time.Duration(i) * 19 * time.Second)
 		assert.DeepEqual(t, a.Take(addr, now), want, "request", i)
 	}
-	if last := limitstest.Noon.Add(time.Minute - 1); !a.Take(addr, last).Reached {
-		t.Error("not refused one tick before the reset")
-	}
+	last := limitstest.Noon.Add(time.Minute - 1)
+	assert.True(t, a.Take(addr, last).Reached, "not refused one tick before the reset")
 	want := limiter.Context{Limit: 2, Remaining: 1, Reset: reset + 60}
 	assert.DeepEqual(t, a.Take(addr, limitstest.Noon.Add(time.Minute)), want, "at the reset")
 }
@@ -116,9 +115,8 @@ func TestReturnUndoesATake(t *testing.T) {
 		}
 		a.Return(addr, limitstest.Noon)
 	}
-	if c := a.Peek(addr, limitstest.Noon); c.Remaining != 2 {
-		t.Errorf("%+v, want 2 to remain", c)
-	}
+	c := a.Peek(addr, limitstest.Noon)
+	assert.Equal(t, c.Remaining, 2, c)
 }
 
 // TestAddressesAreBounded: beyond a number of addresses in a minute, new ones share a counter and known ones keep theirs.
@@ -141,9 +139,8 @@ func TestAddressesAreBounded(t *testing.T) {
 			t.Errorf("address %d beyond (-want +got):\n%s", i, diff)
 		}
 	}
-	if c := a.Peek(network(limits.MaxAddresses+9), limitstest.Noon); c.Remaining != 0 {
-		t.Errorf("another address beyond: %+v, want nothing to remain", c)
-	}
+	c := a.Peek(network(limits.MaxAddresses+9), limitstest.Noon)
+	assert.Equal(t, c.Remaining, 0, "another address beyond", c)
 	if c := a.Take(network(7), limitstest.Noon); c.Remaining != 0 || c.Reached {
 		t.Errorf("an address from before: %+v, want its own second request", c)
 	}

@@ -111,9 +111,8 @@ func TestDirOfAnotherUser(t *testing.T) {
 	dir := tempDir(t)
 	stop(t, begin(t, Options{Dir: dir}))
 	h := startHelper(t, dir, nobody(t))
-	if want := dir + " belongs to root: start as that user, or use another directory"; !strings.HasSuffix(h.Error, want) {
-		t.Errorf("got %q, want %q", h.Error, want)
-	}
+	want := dir + " belongs to root: start as that user, or use another directory"
+	assert.True(t, strings.HasSuffix(h.Error, want), h.Error, "want", want)
 }
 
 func TestUnreachableDirFallsBack(t *testing.T) {
@@ -152,8 +151,7 @@ func TestSharedDirOfAnotherUser(t *testing.T) {
 	assert.NoError(t, os.Chmod(target, 0o777))
 	assert.NoError(t, os.Symlink(dir, link))
 	for _, path := range []string{link, target} {
-		if err := makeShared(filepath.Join(path, "postgres")); err == nil {
-			t.Errorf("%s is accepted", path)
-		}
+		err := makeShared(filepath.Join(path, "postgres"))
+		assert.True(t, err != nil, path, "is accepted")
 	}
 }

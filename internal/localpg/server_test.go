@@ -68,9 +68,8 @@ func TestKillOfServer(t *testing.T) {
 	query(t, s.URL("postgres", "postgres"), oneNote)
 	assert.NoError(t, syscall.Kill(s.PID(), syscall.SIGKILL))
 	<-s.Done()
-	if err := s.Err(); !strings.Contains(err.Error(), "killed") {
-		t.Errorf("Err says %v", err)
-	}
+	err := s.Err()
+	assert.True(t, strings.Contains(err.Error(), "killed"), "Err says", err)
 	stop(t, s)
 	s = begin(t, Options{Dir: dir}) // its orphans are still ending
 	wantNotes(t, s.URL("postgres", "postgres"), 1)

@@ -107,9 +107,8 @@ func TestEveryLineIsCounted(t *testing.T) {
 		defer mu.Unlock()
 		assert.Equal(t, sum+int64(len(at)), writers*each, "lines written or counted")
 		for i := range at[1:] {
-			if d := at[i+1].Sub(at[i]); d < Period {
-				t.Errorf("two lines within %v", d)
-			}
+			d := at[i+1].Sub(at[i])
+			assert.True(t, d >= Period, "two lines within", d)
 		}
 	})
 }

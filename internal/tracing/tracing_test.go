@@ -152,9 +152,7 @@ func TestWhoDecides(t *testing.T) {
 		if test.exported && with.SpanContext().TraceID().String() != traceA || orphan.SpanContext().TraceID().String() == traceA {
 			t.Errorf("%+v: the trace is %s, without a parent %s", test, with.SpanContext().TraceID(), orphan.SpanContext().TraceID())
 		}
-		if state := with.SpanContext().TraceState().String(); state != "" {
-			t.Errorf("the client's tracestate is kept: %s", state)
-		}
+		assert.Equal(t, with.SpanContext().TraceState().String(), "", "the client's tracestate is kept")
 	}
 }
 
@@ -173,9 +171,8 @@ func TestShare(t *testing.T) {
 	}
 	none, _ := started(t, io.Discard, "OTEL_TRACES_SAMPLER_ARG", "0")
 	ctx, at := t.Context(), time.Now()
-	if n := testing.AllocsPerRun(100, func() { none.Request(ctx, trace.SpanContext{}, "x", at) }); n > 0 {
-		t.Errorf("%v allocations", n)
-	}
+	n := testing.AllocsPerRun(100, func() { none.Request(ctx, trace.SpanContext{}, "x", at) })
+	assert.True(t, n <= 0, n, "allocations")
 }
 
 // TestOff: without an endpoint nothing is traced, nothing need be checked for nil, and nothing is allocated.

@@ -23,9 +23,8 @@ func TestDelivered(t *testing.T) {
 	s.fail = func(int, bool) error { return usage.ErrUnavailable }
 	now = now.Add(time.Minute)
 	m.Admitted(usage.Bucket{TenantID: 1}, now, 0, usage.Unlimited)
-	if err := m.Flush(t.Context()); err == nil {
-		t.Error("the store failed, and Flush did not")
-	}
+	err := m.Flush(t.Context())
+	assert.True(t, err != nil, "the store failed, and Flush did not")
 	s.fail = nil
 	now = now.Add(time.Minute)
 	m.Admitted(usage.Bucket{TenantID: 1}, now, 0, usage.Unlimited)
@@ -53,9 +52,8 @@ func TestIdleServersDeliver(t *testing.T) {
 			synctest.Wait()
 			last := s.tried[len(s.tried)-1].DeliveredTo
 			behind := time.Since(last)
-			if most := map[bool]time.Duration{true: 16 * time.Second, false: 71 * time.Second}[announce]; behind > most {
-				t.Errorf("announce %v: %v behind, want at most %v", announce, behind, most)
-			}
+			most := map[bool]time.Duration{true: 16 * time.Second, false: 71 * time.Second}[announce]
+			assert.True(t, behind <= most, "announce", announce, behind, "behind, want at most", most)
 			if first := s.tried[0].DeliveredTo; !first.Equal(began) {
 				t.Errorf("at its start a server has delivered up to %v, want %v", first, began)
 			}

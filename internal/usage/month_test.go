@@ -28,9 +28,8 @@ func TestNewMonth(t *testing.T) {
 	} {
 		m := usage.NewMonth(test.now)
 		for i, d := range m.Days {
-			if want := test.first.AddDate(0, 0, i); d.Date != want {
-				t.Errorf("%s: day %d is %v, want %v", name, i, d.Date, want)
-			}
+			want := test.first.AddDate(0, 0, i)
+			assert.Equal(t, d.Date, want, name, "day", i)
 		}
 		assert.Equal(t, m.Days[len(m.Days)-1].Date, test.last, name, "it ends with")
 	}

@@ -36,9 +36,8 @@ func TestBounds(t *testing.T) {
 			store(Key{Tenant: 100 + i}, 1000)
 		}
 		c.pages.CleanUp()
-		if size := c.size(); size > maxBytes {
-			t.Errorf("ten thousand tenants hold %d bytes of %d", size, maxBytes)
-		}
+		size := c.size()
+		assert.True(t, size <= maxBytes, "ten thousand tenants hold", size, "bytes of", maxBytes)
 	}
 	c.pages.InvalidateAll()
 	if size := c.size(); size != 0 || len(c.held) != 0 {

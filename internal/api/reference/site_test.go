@@ -255,9 +255,8 @@ func TestGuidesAreTheFolders(t *testing.T) {
 	t.Parallel()
 	pages := site(t, "https://store.test/v1")
 	for _, file := range []string{"clients.md", "deprecations/get-pet.md", "getting-a-key.md", "idempotency.md", "pagination.md", "versioning.md"} {
-		if name := "/docs/" + strings.TrimSuffix(file, path.Ext(file)); pages[name] == nil {
-			t.Errorf("no page %s", name)
-		}
+		name := "/docs/" + strings.TrimSuffix(file, path.Ext(file))
+		assert.True(t, pages[name] != nil, "no page", name)
 	}
 	if body := bodyOf(t, pages["/docs/limits"]); bytes.Contains(body, []byte("maxmemory")) {
 		t.Error("the page on limits tells how to run the API")

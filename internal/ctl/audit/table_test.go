@@ -37,9 +37,8 @@ func TestTableFits(t *testing.T) {
 				}
 				assert.NoError(t, output.Table(p, v, entries))
 				for line := range strings.Lines(out.String()) {
-					if n := text.StringWidthWithoutEscSequences(strings.TrimSuffix(line, "\n")); n > width {
-						t.Errorf("%d columns in a terminal of %d: %s", n, width, line)
-					}
+					n := text.StringWidthWithoutEscSequences(strings.TrimSuffix(line, "\n"))
+					assert.True(t, n <= width, n, "columns in a terminal of", width, line)
 				}
 				assert.Contains(t, out.String(), "key_9Xb2LmQ0tR7sVw1Z", "the ID is cut")
 				assert.Contains(t, out.String(), "per_minute 6", "what changed is cut to nothing")

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"petstore.example/internal/test/assert"
 )
 
 func TestProgress(t *testing.T) {
@@ -43,10 +45,7 @@ func TestProgressOfABlockedTerminal(t *testing.T) {
 		read <- string(text)
 	}()
 	end()
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if got := <-read; !strings.HasSuffix(got, "\r\x1b[K") {
-		t.Errorf("ends with %q", got)
-	}
+	assert.NoError(t, out.Close())
+	got := <-read
+	assert.True(t, strings.HasSuffix(got, "\r\x1b[K"), "ends with", got)
 }

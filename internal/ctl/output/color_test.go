@@ -53,9 +53,8 @@ func TestColors(t *testing.T) {
 	assert.Equal(t, list(t, p, v, items), want)
 	for _, format := range []string{"", "json", "jsonl", "csv"} {
 		p.Format = format
-		if got := list(t, p, v, items); strings.Contains(got, "\x1b") {
-			t.Errorf("%q: %q", format, got)
-		}
+		got := list(t, p, v, items)
+		assert.True(t, !strings.Contains(got, "\x1b"), format, got)
 	}
 }
 

@@ -122,9 +122,8 @@ func TestFilterOnATerminal(t *testing.T) {
 	var out strings.Builder
 	p := Printer{Out: &out, Format: "json", TTY: true, Filter: mustFilter(t, `{count}, .name, (.name | [.] | @tsv)`)}
 	assert.NoError(t, Item(p, namedView, named{"a\x1b[2J\nb", 1}))
-	if want := "{\n  \"count\": 1\n}\na[2J\nb\na[2J\\nb\n"; out.String() != want {
-		t.Errorf("%q, want %q", out.String(), want)
-	}
+	want := "{\n  \"count\": 1\n}\na[2J\nb\na[2J\\nb\n"
+	assert.Equal(t, out.String(), want)
 }
 
 func stream[T any](t *testing.T, p Printer, v View[T], items []T) {

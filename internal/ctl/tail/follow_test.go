@@ -17,9 +17,8 @@ func TestOutageIsSaidOnce(t *testing.T) {
 	f := &follower{say: func(string, ...any) { said++ }}
 	down := fmt.Errorf("list: %w", store.ErrUnavailable)
 	for i, err := range []error{nil, down, down, nil, down} {
-		if got := f.outage(err, false); got != nil {
-			t.Errorf("poll %d: %v", i, got)
-		}
+		got := f.outage(err, false)
+		assert.True(t, got == nil, "poll", i, got)
 	}
 	assert.Equal(t, said, 2, "said times")
 	if !errors.Is(f.outage(down, true), store.ErrUnavailable) || !errors.Is(f.outage(context.Canceled, false), context.Canceled) {

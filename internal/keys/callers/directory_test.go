@@ -192,9 +192,8 @@ func TestLookupQueriesOnce(t *testing.T) {
 func TestLookupOfAnotherEnvironment(t *testing.T) {
 	f := newFixture(t)
 	f.set(func(c *keys.Caller) { c.Environment = keys.Test })
-	if c := f.want(t, keys.StatusError(keys.OtherEnvironment)); c == nil {
-		t.Error("no caller for a key that exists")
-	}
+	c := f.want(t, keys.StatusError(keys.OtherEnvironment))
+	assert.True(t, c != nil, "no caller for a key that exists")
 	unknown := newToken(t, keys.Test)
 	for range 2 {
 		f.wantOf(t, unknown, keys.ErrOtherEnvironment)

@@ -117,9 +117,8 @@ func TestWhoLeavesEndsNobodysLookup(t *testing.T) {
 		synctest.Wait()
 		close(held)
 		for range tokens {
-			if r := <-results; r.err != nil {
-				t.Errorf("key %d: %v", r.i, r.err)
-			}
+			r := <-results
+			assert.True(t, r.err == nil, "key", r.i, r.err)
 		}
 	})
 }

@@ -68,9 +68,8 @@ func TestWritesShareAnIntent(t *testing.T) {
 		_, a := takeWrite(t, l, unlimited)
 		announced, writes = append(announced, a), append(writes, beginWrite(t, l))
 	}
-	if made := l.calls.others.Load() - others; made > 0 {
-		t.Errorf("%d calls beside Take", made)
-	}
+	made := l.calls.others.Load() - others
+	assert.True(t, made <= 0, made, "calls beside Take")
 	for i := range writes {
 		assert.Equal(t, stampAt(t, l), 0, "stamp when", i, "of", len(writes), "writes have ended")
 		announced[i].Release()
@@ -142,9 +141,8 @@ func TestIntentsEndSoon(t *testing.T) {
 	end()
 	began := time.Now()
 	wait.Until(t, "a stamp on the other server", func() bool { return stampAt(t, b) != 0 })
-	if took := time.Since(began); took > freshness.WriteIntentTTL/2 {
-		t.Errorf("it took %v", took)
-	}
+	took := time.Since(began)
+	assert.True(t, took <= freshness.WriteIntentTTL/2, "it took", took)
 	end()
 	a.stop()
 	assert.True(t, stampAt(t, b) != 0, "the intent of a server that stopped is there")

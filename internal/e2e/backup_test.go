@@ -27,9 +27,8 @@ func checkDocumentedBackup(d *deployment, a *administration, customer *tenant, l
 	a.shell(a.block("audit-at-the-end"))
 
 	restored := a.cluster("db2")
-	if out := a.shell(a.block("psql --quiet --file=roles.sql")); strings.Count(out, "ERROR") != 1 {
-		t.Errorf("the roles: %s", out)
-	}
+	out := a.shell(a.block("psql --quiet --file=roles.sql"))
+	assert.Equal(t, strings.Count(out, "ERROR"), 1, "the roles", out)
 	assert.DeepEqual(t, content(t, restored), before, "restored -before +after")
 	a.sql(restored, a.block("alter role petstore_owner password"))
 	if out := a.shell(a.block("petstore_admin@db2")); !strings.Contains(out, "petstorectl login") {
@@ -70,9 +69,8 @@ func checkErasure(d *deployment, s *server, n *tenant, backupURL string) {
 	if c.code != 0 || !strings.Contains(c.stdout, `"pets": 3`) {
 		t.Errorf("an erasure: exit %d, %s%s", c.code, c.stdout, c.stderr)
 	}
-	if r := d.patient.get(s, n.keys[0].token, "/pets"); r.status != 401 {
-		t.Errorf("a key of a tenant that was erased: %v", r)
-	}
+	r := d.patient.get(s, n.keys[0].token, "/pets")
+	assert.Equal(t, r.status, 401, "a key of a tenant that was erased", r)
 }
 
 // checkWrongDump: the owner's dump fails, and the one that docs/running.md warns of ends without an error.

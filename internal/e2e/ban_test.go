@@ -141,9 +141,8 @@ func TestWorkersThatWaitAreNotBanned(t *testing.T) {
 			for _, g := range groups {
 				t.Logf("%s, %d workers, %s: %d admitted, %d refused, %d others", g.name, g.workers, g.manner, g.counts[0].Load(), g.counts[1].Load(), g.counts[2].Load())
 			}
-			if banned := d.number(`select count(*) from bans`); banned > 0 {
-				t.Errorf("%d of %d keys are banned", banned, len(groups))
-			}
+			banned := d.number(`select count(*) from bans`)
+			assert.True(t, banned <= 0, banned, "of", len(groups), "keys are banned")
 		})
 	}
 }

@@ -38,14 +38,12 @@ func TestSilentConnections(t *testing.T) {
 				list()
 				customer(t, s, "127.200.0.2", tn.keys[0].token)
 				customer(t, s, "127.0.0.1", tn.keys[0].token)
-				if r := s.Ready(); r.HTTP != http.StatusOK {
-					t.Errorf("after %d connections /readyz is %+v", i, r)
-				}
+				r := s.Ready()
+				assert.Equal(t, r.HTTP, http.StatusOK, "after", i, "connections /readyz is", r)
 			}
 		}
-		if n := s.Metric(`petstore_connections_closed_total{listener="api",reason="total"}`); n < 100 {
-			t.Errorf("%v connections were closed in favour of new ones", n)
-		}
+		n := s.Metric(`petstore_connections_closed_total{listener="api",reason="total"}`)
+		assert.True(t, n >= 100, n, "connections were closed in favour of new ones")
 	}
 }
 

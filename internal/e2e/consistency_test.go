@@ -127,9 +127,8 @@ func (w *registerLoad) want(fromMemory float64) {
 	w.d.t.Helper()
 	w.d.t.Logf("without faults %.0f lists came from memory", fromMemory)
 	assert.True(w.d.t, fromMemory != 0, "no list came from the cache, so the test shows nothing")
-	if n := w.stale.Load(); n > 0 {
-		w.d.t.Errorf("%d lists were stale, the first: %s", n, w.first)
-	}
+	n := w.stale.Load()
+	assert.True(w.d.t, n <= 0, n, "lists were stale, the first", w.first)
 	if w.writes.Load() == 0 || w.reads.Load() == 0 {
 		w.d.t.Error("nothing was written or read")
 	}

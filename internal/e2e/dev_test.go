@@ -105,9 +105,8 @@ func TestDev(t *testing.T) {
 				first.checkCommands(t)
 				first.checkBan(t, c)
 			}
-			if n := len(postgresUnder(t, dir)); n < 4 {
-				t.Errorf("only %d processes of Postgres found", n)
-			}
+			n := len(postgresUnder(t, dir))
+			assert.True(t, n >= 4, "only", n, "processes of Postgres found")
 			if code := first.Stop(syscall.SIGINT); code != 0 {
 				t.Errorf("exit code %d after ^C, want 0: %s", code, first.Stderr())
 			}
@@ -154,9 +153,8 @@ func (d *dev) tryOut(t *testing.T, c *client) int64 {
 	if err := json.Unmarshal(added.body, &p); err != nil || list.status != 200 || added.status != 201 {
 		t.Fatalf("list: %v; add: %v", list, added)
 	}
-	if got := c.get(&d.server, d.APIKey, fmt.Sprintf("/pets/%d", p.ID)); got.status != 200 {
-		t.Errorf("get: %v", got)
-	}
+	got := c.get(&d.server, d.APIKey, fmt.Sprintf("/pets/%d", p.ID))
+	assert.Equal(t, got.status, 200, "get", got)
 	assert.Equal(t, list.integer("X-RateLimit-Limit"), 300, "limit")
 	for _, word := range []string{d.APIKey, "curl", d.BaseURL, "petstorectl"} {
 		assert.True(t, strings.Contains(d.Stdout(), word), "the welcome does not hold", word)
@@ -234,9 +232,8 @@ func (d *dev) checkCommands(t *testing.T) {
 			t.Errorf("the commands of the %s: %d responses of %d are good, %d commands of %d are for staff, %v\n%s\n%s", name, good, c.want, ctl, c.ctl, err, text, out)
 		}
 	}
-	if c := runCtl(&deployment{t: t}, d.folder(t), nil, "plan", "assign", "demo", "pro", "--yes"); c.code != 0 {
-		t.Errorf("back to Pro: exit %d: %s", c.code, c.stderr)
-	}
+	c := runCtl(&deployment{t: t}, d.folder(t), nil, "plan", "assign", "demo", "pro", "--yes")
+	assert.Equal(t, c.code, 0, "back to Pro: exit", c.stderr)
 	for path, want := range map[string]string{"/v1/openapi.yaml": "    name: bin/petstorectl key issue demo\n", "/docs/getting-a-key.md": "`bin/petstorectl key issue demo` issues keys"} {
 		page, err := sandbox.Command(t, "curl", "-s", strings.TrimSuffix(d.BaseURL, "/v1")+path).Output()
 		if err != nil || !strings.Contains(string(page), want) {
@@ -318,9 +315,8 @@ func TestDevInPrivateDirectory(t *testing.T) {
 	}
 	first.Stop(syscall.SIGINT)
 	second := startDev(t, dir, 0)
-	if a := c.get(&second.server, first.APIKey, fmt.Sprintf("/pets/%d", id)); a.status != 200 {
-		t.Errorf("the animal of the first start: %v", a)
-	}
+	a := c.get(&second.server, first.APIKey, fmt.Sprintf("/pets/%d", id))
+	assert.Equal(t, a.status, 200, "the animal of the first start", a)
 	second.Stop(syscall.SIGINT)
 }
 

@@ -56,9 +56,8 @@ func checkExactness(d *deployment, servers []*server, plan string, own *plans.Qu
 	d.t.Logf("%d callers, 4 keys, %d servers, %s: limit %d, admitted %d, %v; used of the day %d",
 		callers, len(servers), plan, limit, got, countByCode(responses), dayLeft)
 	assert.Equal(d.t, got, limit, "admitted")
-	if refused := countByCode(responses)["429 rate_limit_exceeded"]; int64(refused) != refusals {
-		d.t.Errorf("%d denied by the limit, want %d", refused, refusals)
-	}
+	refused := countByCode(responses)["429 rate_limit_exceeded"]
+	assert.Equal(d.t, int64(refused), refusals, refused, "denied by the limit")
 	assert.Equal(d.t, dayLeft, limit, "used of the day, which counts the admitted and none of the refused")
 }
 

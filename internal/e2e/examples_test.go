@@ -104,9 +104,8 @@ func TestExampleClients(t *testing.T) {
 				t.Errorf("%d added, and %d are there, want %d", added, n, animals)
 			}
 			assert.Equal(t, d.number(`select count(*) from bans`), 0, "bans")
-			if out := e.run(t, e.library, s.URL, d.tenant(plans.Pro, nil, 1).keys[0].token, "", false); !strings.HasPrefix(out, "added ") {
-				t.Errorf("the library by itself says %q", out)
-			}
+			out := e.run(t, e.library, s.URL, d.tenant(plans.Pro, nil, 1).keys[0].token, "", false)
+			assert.True(t, strings.HasPrefix(out, "added "), "the library by itself says", out)
 		})
 	}
 }

@@ -115,9 +115,8 @@ func TestStoppedServer(t *testing.T) {
 	next := d.serve()
 	left := d.patient.get(next, tn.keys[0].token, "/pets").windows["day"].remaining
 	t.Logf("started again with limits in memory: %d of the day's %d left", left, tn.Quota.PerDay)
-	if want := tn.Quota.PerDay - recorded - 1; left != want {
-		t.Errorf("%d of the day are left, want %d", left, want)
-	}
+	want := tn.Quota.PerDay - recorded - 1
+	assert.Equal(t, left, want, "of the day are left")
 }
 
 // recorded returns how many admitted requests of the tenant are recorded for billing.

@@ -34,9 +34,8 @@ func TestRedisAway(t *testing.T) {
 				t.Errorf("server %d: /readyz %+v", i, r)
 			}
 			assert.Equal(t, s.Metric("petstore_limits_degraded"), degraded, "server", i, "petstore_limits_degraded")
-			if a := d.patient.get(s, tn.keys[0].token, "/pets"); a.status != 200 {
-				t.Errorf("server %d: %v", i, a)
-			}
+			a := d.patient.get(s, tn.keys[0].token, "/pets")
+			assert.Equal(t, a.status, 200, "server", i, a)
 			wait.Until(t, line, func() bool { return s.Logged(line) > before[s][line] })
 			assert.Equal(t, s.Logged(line)-before[s][line], 1, "server", i, "lines say", line)
 		}

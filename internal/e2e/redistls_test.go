@@ -25,9 +25,8 @@ func TestRedisOverTLS(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := d.in(t).launch("PETSTORE_REDIS_URL="+tt.url, "PETSTORE_REDIS_TIMEOUT=2s", "SSL_CERT_FILE="+tt.ca)
 			tn := d.tenant(plans.Free, nil, 1)
-			if a := d.patient.get(s, tn.keys[0].token, "/pets"); a.status != 200 {
-				t.Errorf("%v, want 200", a)
-			}
+			a := d.patient.get(s, tn.keys[0].token, "/pets")
+			assert.Equal(t, a.status, 200, a)
 			if tt.says == "" {
 				awaitRedis(t, "up", s)
 				assert.Contains(t, ofRedis(t, redis.Addr, "INFO", "keyspace"), "db0:keys=", "Redis has no counters")

@@ -136,9 +136,8 @@ func TestDocumentedSetup(t *testing.T) {
 	list := d.patient.get(s, customer.keys[0].token, "/pets")
 	s.Stop(syscall.SIGTERM) // The database changes no more.
 	bob := []string{"PETSTORE_DATABASE_URL=" + a.url(a.server, "bob")}
-	if c := runCtl(d, "", bob, "usage", "export"); c.code != 0 {
-		t.Errorf("bob exports usage: exit %d: %s", c.code, c.stderr)
-	}
+	c := runCtl(d, "", bob, "usage", "export")
+	assert.Equal(t, c.code, 0, "bob exports usage: exit", c.stderr)
 	if c := runCtl(d, "", bob, "key", "issue", "acme"); c.code != 4 || !strings.Contains(a.page, c.stderr) {
 		t.Errorf("bob issues a key: exit %d: %s", c.code, c.stderr)
 	}
@@ -216,14 +215,12 @@ func checkWorkingServer(d *deployment, s *server) {
 	n := addPopulated(d, s, 1) // animals, an order, and idempotency keys
 	token := n.keys[0].token
 	for _, path := range []string{"/pets/1", "/pets?status=sold", "/store/orders", "/usage"} {
-		if a := d.patient.get(s, token, path); a.status != 200 {
-			t.Errorf("GET %s: %v", path, a)
-		}
+		a := d.patient.get(s, token, path)
+		assert.Equal(t, a.status, 200, "GET", path, a)
 	}
 	for path, body := range map[string]string{"/pets/2": `{"status":"pending"}`, "/store/orders/1": `{"status":"approved"}`} {
-		if a := d.patient.do(t.Context(), "PATCH", s.URL+path, token, body); a.status != 200 {
-			t.Errorf("PATCH %s: %v", path, a)
-		}
+		a := d.patient.do(t.Context(), "PATCH", s.URL+path, token, body)
+		assert.Equal(t, a.status, 200, "PATCH", path, a)
 	}
 	flooding := d.freshTenant(plans.Free, nil, 1)
 	d.expect(s, flooding.keys[0].token, int(flooding.Quota.PerMinute), "200")
@@ -240,7 +237,6 @@ func checkWorkingServer(d *deployment, s *server) {
 	}
 	d.ctl("tenant", "suspend", n.Name, "--yes", "--reason", "test")
 	wait.Until(t, "the change takes effect", func() bool { return d.client.get(s, token, "/pets").status == 401 })
-	if ready := s.Ready(); ready.Status != "ready" {
-		t.Errorf("readiness %+v", ready)
-	}
+	ready := s.Ready()
+	assert.Equal(t, ready.Status, "ready", "readiness", ready)
 }

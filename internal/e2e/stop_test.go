@@ -92,9 +92,8 @@ func TestOngoingListIsFinished(t *testing.T) {
 	})
 	d.beginStop(s)
 	time.AfterFunc(300*time.Millisecond, func() { _ = tx.Rollback() })
-	if res := receive(); !res.Close {
-		t.Errorf("no Connection: close: %v", res.Header)
-	}
+	res := receive()
+	assert.True(t, res.Close, "no Connection: close", res.Header)
 	assert.Equal(t, s.Wait(), 0, "exit code")
 }
 

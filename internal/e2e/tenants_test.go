@@ -146,9 +146,8 @@ func checkOtherTenant(d *deployment, s *server, me, other *populated, called map
 			d.t.Errorf("%s %s of another tenant: %v, want 404 %s", c.method, c.path, a, c.code)
 		}
 	}
-	if a := d.patient.get(s, token, fmt.Sprintf("/pets/%d", me.pets[1])); a.status != 200 {
-		d.t.Errorf("its own animal: %v", a)
-	}
+	a := d.patient.get(s, token, fmt.Sprintf("/pets/%d", me.pets[1]))
+	assert.Equal(d.t, a.status, 200, "its own animal", a)
 	after := d.patient.get(s, other.keys[0].token, pet)
 	if after.status != 200 || string(after.body) != string(before.body) {
 		d.t.Errorf("another tenant's animal was %s and is %s", before.body, after.body)

@@ -54,9 +54,8 @@ func TestTracing(t *testing.T) {
 			created := send(http.MethodPost, "/pets", `{"name":"Rex","categoryId":7}`, key)
 			fast := send(http.MethodGet, "/pets?limit=3", "", key)
 			stranger := send(http.MethodGet, "/pets", "", "")
-			if a := d.patient.get(s, key, "/pets"); a.status != 200 {
-				t.Errorf("without a traceparent: %v", a)
-			}
+			a := d.patient.get(s, key, "/pets")
+			assert.Equal(t, a.status, 200, "without a traceparent", a)
 			if text := openMetrics(t, s); !strings.Contains(text, `# {trace_id="`+fast+`"}`) && !strings.Contains(text, `# {trace_id="`+first+`"}`) {
 				t.Errorf("no exemplar of %s or %s", fast, first)
 			}

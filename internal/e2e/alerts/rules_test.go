@@ -91,9 +91,8 @@ func TestAlertsHaveRunbooks(t *testing.T) {
 	}
 	for _, a := range alerts(t) {
 		names = append(names, a.Alert)
-		if want := "docs/running.md#" + strings.ToLower(a.Alert); a.Annotations["runbook"] != want {
-			t.Errorf("%s: runbook %q, want %q", a.Alert, a.Annotations["runbook"], want)
-		}
+		want := "docs/running.md#" + strings.ToLower(a.Alert)
+		assert.Equal(t, a.Annotations["runbook"], want, a.Alert, "runbook")
 		if severity := a.Labels["severity"]; a.Annotations["summary"] == "" || severity != "critical" && severity != "warning" {
 			t.Errorf("%s has no summary, or the severity %q", a.Alert, severity)
 		}

@@ -127,9 +127,8 @@ func (y *year) suspended(from, to string) {
 	for _, at := range []time.Time{instant(y.t, from), instant(y.t, to).Add(-time.Microsecond)} {
 		y.set(at)
 		for _, s := range y.servers {
-			if rec := s.get(list, y.key); rec.Code != 401 {
-				y.t.Errorf("%v: a suspended tenant got %d %s", at, rec.Code, rec.Body)
-			}
+			rec := s.get(list, y.key)
+			assert.Equal(y.t, rec.Code, 401, at, "a suspended tenant", rec.Body)
 		}
 	}
 	y.set(instant(y.t, to))

@@ -90,9 +90,8 @@ func TestPetstorectlFromDeb(t *testing.T) {
 	t.Parallel()
 	root := emptyRoot(t)
 	dpkg(t, root, "--install", packageFile(t, "petstorectl", "deb"))
-	if out := run(t, filepath.Join(root, "usr/bin/petstorectl"), "version"); !strings.HasPrefix(out, "petstorectl ") {
-		t.Errorf("petstorectl version prints %q", out)
-	}
+	out := run(t, filepath.Join(root, "usr/bin/petstorectl"), "version")
+	assert.True(t, strings.HasPrefix(out, "petstorectl "), "petstorectl version prints", out)
 	dpkg(t, root, "--auto-deconfigure", "--force-remove-reinstreq", "-B", "--install", packageFile(t, "petstore", "deb"))
 	if out := run(t, "dpkg-query", "--admindir="+filepath.Join(root, "var/lib/dpkg"), "--show", "--showformat=${Package} ${db:Status-Abbrev}\n"); !strings.Contains(out, "petstore ii") || strings.Contains(out, "petstorectl ii") {
 		t.Errorf("petstore did not take the place of petstorectl:\n%s", out)

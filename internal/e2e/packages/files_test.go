@@ -87,9 +87,8 @@ func TestRPM(t *testing.T) {
 	// Scripts would run in the new root, where there is no shell, and systemd is not installed.
 	run(t, "rpm", "--root="+root, "--dbpath=/var/lib/rpm", "--install", "--nodeps", "--noscripts", file)
 	checkFiles(t, root)
-	if configs := run(t, "rpm", "--query", "--configfiles", "--package", file); strings.TrimSpace(configs) != "/etc/petstore/petstore.env" {
-		t.Errorf("configuration files are %q", configs)
-	}
+	configs := run(t, "rpm", "--query", "--configfiles", "--package", file)
+	assert.Equal(t, strings.TrimSpace(configs), "/etc/petstore/petstore.env", "configuration files are", configs)
 	if out := run(t, filepath.Join(root, "usr/bin/petstore"), "version"); !strings.HasPrefix(out, "petstore ") {
 		t.Errorf("petstore version prints %q", out)
 	}

@@ -53,7 +53,7 @@ var budgets = map[string]int{
 	"cmd":                            3350,
 	"deploy":                         50,
 	"docs":                           50,
-	"internal/api":                   6150,
+	"internal/api":                   6100,
 	"internal/audit":                 400,
 	"internal/buildinfo":             50,
 	"internal/catalog":               450,
@@ -76,16 +76,16 @@ var budgets = map[string]int{
 	"internal/spelling":              50,
 	"internal/staff":                 250,
 	"internal/storeclock":            150,
-	"internal/store":                 11700,
+	"internal/store":                 11600,
 	"internal/structure":             50,
 	"internal/subprocess":            150,
 	"internal/test":                  4700,
 	"internal/tracing":               450,
 	"internal/usage":                 1950,
-	"internal without internal/test": 46100,
+	"internal without internal/test": 46000,
 
 	"migrations":                2250,
-	"tests of internal and cmd": 52900,
+	"tests of internal and cmd": 52950,
 	"tools":                     2950,
 }
 

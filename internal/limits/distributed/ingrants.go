@@ -63,7 +63,10 @@ func (m *inGrants) spend(t *cluster.Term, c *limits.Claim, minute, day int64, no
 		st.denial = denial{}
 	}
 	if u, ok := p.spend(minute, day, count); ok {
-		return a.decision(t.Number, st, c, p.base, u, count), nil, nil, nil
+		if d = a.decision(t.Number, st, c, p.base, u, count); d.Admitted || count == 0 {
+			return d, nil, nil, nil
+		}
+		p.left += count // given back of a higher limit than this one
 	}
 	if p.call != nil {
 		p.waiting++
@@ -206,13 +209,15 @@ func (p *grantPool) spend(minute, day, count int64) (u limits.Used, ok bool) {
 	return u, true
 }
 
-// refund puts one request back.
+// refund puts one request back. One of an earlier minute goes back with what is left, so that the next call says what is used of the day.
 func (p *grantPool) refund(minute, day int64) {
 	if p.base.Minute == minute && p.base.Day == day && p.call == nil {
 		p.left = min(p.left+1, p.base.MinuteUsed, p.base.DayUsed)
 		return
 	}
 	p.giveBack(minute, day, 1)
+	p.giveBack(p.base.Minute, p.base.Day, p.left)
+	p.left = 0
 }
 
 func (p *grantPool) giveBack(minute, day, count int64) {

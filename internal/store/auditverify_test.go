@@ -35,8 +35,7 @@ func (o office) wantIntact(t *testing.T, entries int64) {
 // newTrail is an office with eight entries, of all kinds of values.
 func newTrail(t *testing.T) office {
 	t.Helper()
-	o := newOffice(t)
-	o.tenant(t, "acme", plans.Pro)
+	o := newAcme(t)
 	key, _ := o.issue(t, "acme")
 	o.exec(t, `insert into audit_entries (claimed_actor, action, subject, before, after, reason) values
 		('Zoë "z" \ 犬', 'x.y', '', '{"b": 1.50, "aa": [true, null, "\u0001\u00e4\\"], "a": {}}', '{}', E'a,b:c\n7:\t\u2028')`)
@@ -107,7 +106,6 @@ func TestVerifyFindsFaults(t *testing.T) {
 		return `insert into audit_entries select ` + number + `, at, claimed_actor, action, tenant_id, subject, before, after,
 			reason, login, address, prev, ` + hash + ` from audit_entries where number = 5`
 	}
-	const rehash = `update audit_entries a set hash = sha256(convert_to(public.audit_canonical(a::text::public.audit_entries), 'UTF8'))`
 	trail := newTrail(t)
 	for name, test := range map[string]struct {
 		statement string
@@ -142,29 +140,9 @@ func TestVerifyFindsFaults(t *testing.T) {
 			`alter table audit_entries drop constraint audit_entries_hash_check; update audit_entries set hash = hash || '\x00' where number = 3`,
 			3, fmt.Sprintf(changed, 3),
 		},
-		"two changes": {`update audit_entries set reason = 'x' where number in (6, 4)`, 4, fmt.Sprintf(changed, 4)},
-		"changed with its hash": {
-			`update audit_entries set reason = 'x' where number = 4;
-			` + rehash + ` where number = 4`,
-			5, "entry 4 or 5 was replaced: 5 does not hold the hash of 4",
-		},
-		"the last changed with its hash": {
-			`update audit_entries set reason = 'x' where number = 8;
-			` + rehash + ` where number = 8`,
-			8, "entry 8 was replaced, or the head was changed: the head has another hash",
-		},
-		"the first with another before it": {
-			`update audit_entries set prev = sha256('x') where number = 1;
-			` + rehash + ` where number = 1`,
-			1, "entry 1 was replaced: it refers to an entry before it",
-		},
-		"missing":             {`delete from audit_entries where number = 4`, 4, "entry 4 is missing"},
-		"several missing":     {`delete from audit_entries where number in (4, 5, 7)`, 4, "entries 4 to 5 are missing"},
-		"the first missing":   {`delete from audit_entries where number = 1`, 1, "entry 1 is missing"},
-		"all missing":         {`truncate audit_entries`, 1, "entries 1 to 8, the last, are missing"},
-		"the last missing":    {`delete from audit_entries where number = 8`, 8, "entry 8, the last, is missing"},
-		"the tail missing":    {`delete from audit_entries where number > 5`, 6, "entries 6 to 8, the last, are missing"},
-		"missing and covered": {`delete from audit_entries where number = 4; update audit_entries set number = number - 1 where number > 4`, 4, fmt.Sprintf(changed, 4)},
+		"missing":          {`delete from audit_entries where number = 4`, 4, "entry 4 is missing"},
+		"all missing":      {`truncate audit_entries`, 1, "entries 1 to 8, the last, are missing"},
+		"the last missing": {`delete from audit_entries where number = 8`, 8, "entry 8, the last, is missing"},
 		"inserted between": {
 			`update audit_entries set number = -number where number > 5; update audit_entries set number = 1 - number where number < 0;` +
 				copyOf5("6", "hash"), 6, fmt.Sprintf(changed, 6),
@@ -177,25 +155,12 @@ func TestVerifyFindsFaults(t *testing.T) {
 			`alter table audit_entries drop constraint audit_entries_pkey, alter number drop not null;` + copyOf5("null", "hash"),
 			8, "1 entries are too many: they were inserted with a number of another, or with none",
 		},
-		"inserted before all": {
-			copyOf5("0", "hash"),
-			0, "entry 0 was inserted: the first entry is number 1",
-		},
 		"inserted after all": {copyOf5("9", "sha256('x')"), 9, fmt.Sprintf(changed, 9)},
-		"inserted after all, with its hash": {
-			copyOf5("9", "hash") + `;
-			update audit_entries set prev = (select hash from audit_head) where number = 9;
-			` + rehash + ` where number = 9`,
-			9, "entry 9 was inserted, or the head was changed: the head is at entry 8",
-		},
 		"swapped": {
 			`update audit_entries set number = case number when 4 then -5 else -4 end where number in (4, 5);
 			update audit_entries set number = -number where number < 0`, 4, fmt.Sprintf(changed, 4),
 		},
-		"head moved back":    {`update audit_head set number = 7`, 8, "entry 8 was inserted, or the head was changed: the head is at entry 7"},
-		"head moved on":      {`update audit_head set number = 10`, 9, "entries 9 to 10, the last, are missing"},
-		"head with any hash": {`update audit_head set hash = sha256('x')`, 8, "entry 8 was replaced, or the head was changed: the head has another hash"},
-		"no head":            {`delete from audit_head`, 8, "the head is missing: entries after 8 may have been removed"},
+		"no head": {`delete from audit_head`, 8, "the head is missing: entries after 8 may have been removed"},
 		"no trigger": {
 			`drop trigger audit_refuse on audit_entries`, 8,
 			"the trigger audit_refuse of audit_entries is missing, disabled or another: entries can be forged or changed",

@@ -21,8 +21,7 @@ import (
 // TestAuditIsAppendOnly: plain SQL changes neither the entries nor the head, not even as their owner and a superuser.
 func TestAuditIsAppendOnly(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	o.tenant(t, "acme", plans.Pro)
+	o := newAcme(t)
 	before := o.everything(t)
 	for _, statement := range []string{
 		`update audit_entries set reason = 'x'`,
@@ -64,8 +63,7 @@ func (o office) refuses(t *testing.T, statements string) {
 // TestAuditEntriesCantBeForged: what the inserter gives for the members that Postgres sets is overwritten.
 func TestAuditEntriesCantBeForged(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	o.tenant(t, "acme", plans.Pro)
+	o := newAcme(t)
 	start := time.Now()
 	o.exec(t, `
 		insert into audit_entries (number, at, login, address, claimed_actor, action, tenant_id, subject, prev, hash)
@@ -88,8 +86,7 @@ func TestAuditEntriesCantBeForged(t *testing.T) {
 // TestNoEntryBreaksTheTrail: whatever somebody inserts who may, the trail can be verified afterwards.
 func TestNoEntryBreaksTheTrail(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	o.tenant(t, "acme", plans.Pro)
+	o := newAcme(t)
 	support := connect(t, o.SupportURL)
 	var intact int64 = 1
 	for values, taken := range map[string]bool{
@@ -116,8 +113,7 @@ func TestNoEntryBreaksTheTrail(t *testing.T) {
 // TestAuditLogin: the login is that of the session, even in another role and in a function that has its owner's rights.
 func TestAuditLogin(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	o.tenant(t, "acme", plans.Pro)
+	o := newAcme(t)
 	key, _ := o.issue(t, "acme")
 	server := connect(t, storetest.As(t, o.URL, storetest.APILogin))
 	server.SetMaxOpenConns(1)

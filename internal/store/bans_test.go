@@ -49,8 +49,7 @@ func TestPlaceAutomaticBan(t *testing.T) {
 // TestBansAreWholeSeconds: what a customer reads in HTTP, which knows whole seconds, is what the staff's list says.
 func TestBansAreWholeSeconds(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	o.tenant(t, "acme", plans.Pro)
+	o := newAcme(t)
 	automatic, _ := o.issue(t, "acme")
 	byStaff, _ := o.issue(t, "acme")
 	placed, err := o.api.Bans.PlaceAutomaticBan(t.Context(), automatic.TenantID, automatic.ID)
@@ -177,9 +176,8 @@ func TestPlaceAutomaticBanOnManyServersAtOnce(t *testing.T) {
 		ids[i] = b.ID
 		return err
 	})
-	if one := slices.Compact(ids); len(one) != 1 {
-		t.Errorf("bans %v, want one", one)
-	}
+	one := slices.Compact(ids)
+	assert.Equal(t, len(one), 1, "bans", one)
 	db.want(t, "1 1", `select (select count(*) from bans) || ' ' || (select count(*) from audit_entries)`)
 }
 
@@ -313,8 +311,7 @@ func TestLiftBanEndsAllInForce(t *testing.T) {
 
 func TestBansNotFound(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	o.tenant(t, "acme", plans.Pro)
+	o := newAcme(t)
 	key, _ := o.issue(t, "acme")
 	_, err := o.service().Revoke(t.Context(), jo, key.ID)
 	assert.NoError(t, err)

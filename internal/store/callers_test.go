@@ -12,8 +12,7 @@ import (
 // TestCallers: each digest of a query gets its own caller with what follows, and one of no key gets none.
 func TestCallers(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	o.tenant(t, "acme", plans.Pro)
+	o := newAcme(t)
 	o.tenant(t, "zoo", plans.Free)
 	_, first := o.issue(t, "acme")
 	_, other := o.issue(t, "zoo")

@@ -111,9 +111,8 @@ func TestErase(t *testing.T) {
 	billed := c.text(t, `select string_agg(u::text, ' ' order by u) from usage_counted u where tenant_id = 1`)
 
 	e := c.erase(t, "quagga-inc")
-	if tables := c.holding(t, "quagga"); len(tables) > 0 {
-		t.Errorf("%v still hold it", tables)
-	}
+	tables := c.holding(t, "quagga")
+	assert.True(t, len(tables) == 0, tables, "still hold it")
 	assert.DeepEqual(t, c.rowsOf(t, zoo), zooBefore, "the other tenant")
 	c.want(t, billed, `select string_agg(u::text, ' ' order by u) from usage_counted u where tenant_id = 1`)
 	want := operate.Erasure{
@@ -237,9 +236,8 @@ func TestEraseGoesOn(t *testing.T) {
 	if e := c.erase(t, "erased-1"); e.Removed["pets"] != batch+13 {
 		t.Errorf("%+v", e)
 	}
-	if tables := c.holding(t, "quagga"); len(tables) > 0 {
-		t.Errorf("%v still hold it", tables)
-	}
+	tables := c.holding(t, "quagga")
+	assert.True(t, len(tables) == 0, tables, "still hold it")
 }
 
 // TestOnlyTheOwnerErases: nobody else can, also not with SQL.
@@ -291,9 +289,8 @@ func TestExport(t *testing.T) {
 	for _, never := range []string{"okapi", "key_0000000000000002", digest, "digest", storetest.OwnerLogin, "sha256('x')"} {
 		assert.True(t, !strings.Contains(all.String(), never), "the export has", never)
 	}
-	if names := slices.Sorted(maps.Keys(files)); len(names) != len(e.Files) {
-		t.Errorf("files %v", names)
-	}
+	names := slices.Sorted(maps.Keys(files))
+	assert.Equal(t, len(names), len(e.Files), "files", names)
 	if _, err := storetest.Open(t, c.SupportURL, store.Options{}).TenantData.Export(t.Context(), "quagga-inc", nil, nil); !store.IsForbidden(err) {
 		t.Errorf("as support: %v", err)
 	}

@@ -260,8 +260,7 @@ func TestVoidEvents(t *testing.T) {
 // taken back gets that by day, and one that begins after it gets nothing.
 func TestVoidEventsByDay(t *testing.T) {
 	t.Parallel()
-	b := newBooks(t)
-	b.fill(t)
+	b := newFilledBooks(t)
 	b.deliver(t, "s1", nov, used(pro, oct.AddDate(0, 0, 19).Add(11*time.Hour), 70, 3))
 	b.close(t, oct)
 	b.deliver(t, "s1", dec, used(business, oct.Add(500*time.Hour), 5, 0))

@@ -85,9 +85,8 @@ func TestFailedRequestsPerKeyAreBounded(t *testing.T) {
 	}
 	assert.DeepEqual(t, got[:2], []usage.FailedRequest{nextHour, latest}, "the latest")
 	// Four servers refused 48 times after the 187th second.
-	if oldest := got[usage.FailedPerHour].At; oldest.Before(noon.Add(187 * time.Second)) {
-		t.Errorf("the oldest stored is of %v", oldest)
-	}
+	oldest := got[usage.FailedPerHour].At
+	assert.True(t, !oldest.Before(noon.Add(187*time.Second)), "the oldest stored is of", oldest)
 	assert.DeepEqual(t, got[1+usage.FailedPerHour:], []usage.FailedRequest{others[1], others[0]}, "the others")
 	if n := db.text(t, `select count(*) from failed_requests`); n != fmt.Sprint(1+usage.FailedPerHour+len(others)+1) {
 		t.Errorf("%s stored in all", n)

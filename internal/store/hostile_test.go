@@ -46,8 +46,7 @@ func TestHostileUsage(t *testing.T) {
 // TestHostileLateUsage: no count of a closed month, and no instant of a delivery, keeps months from being exported or servers from recording.
 func TestHostileLateUsage(t *testing.T) {
 	t.Parallel()
-	b := newBooks(t)
-	b.fill(t)
+	b := newFilledBooks(t)
 	b.close(t, oct)
 	conn := connect(t, b.APIURL)
 	hour := fmt.Sprintf(`{%d,%[1]d}`, oct.Unix())
@@ -107,9 +106,8 @@ func TestInfiniteTimes(t *testing.T) {
 	} {
 		login := connect(t, url)
 		for _, statement := range statements {
-			if err := attempt(t, login, `select 1`, statement); err == nil {
-				t.Errorf("taken: %s", statement)
-			}
+			err := attempt(t, login, `select 1`, statement)
+			assert.True(t, err != nil, "taken", statement)
 		}
 	}
 	renew(t, storetest.Open(t, db.APIURL, store.Options{AsAPI: true, Timeout: longTimeout}), cluster.Heartbeat{ServerID: "a"})
@@ -142,9 +140,8 @@ func TestLoginSettings(t *testing.T) {
 	writeUsage(t, api, usage.Batch{ServerID: "s", Number: 1, Counts: []usage.Count{count(k.TenantID, k.ID, eleven, 1, 0)}})
 	_, err := api.Idempotency.Prune(t.Context(), time.Now(), 10)
 	assert.Equal(t, err, nil)
-	if got := recordedUsage(t, db); len(got) != 1 {
-		t.Errorf("recorded %v", got)
-	}
+	got := recordedUsage(t, db)
+	assert.Equal(t, len(got), 1, "recorded", got)
 	session, err := pgconn.Open(t.Context(), url, pgconn.Options{AsAPI: true, Timeout: longTimeout})
 	assert.NoError(t, err)
 	defer session.Close()

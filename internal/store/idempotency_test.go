@@ -146,9 +146,8 @@ func TestOnceExpires(t *testing.T) {
 			t.Errorf("%s: replayed %v, %v, want %v, %v", tt.name, replayed, err, tt.replayed, tt.err)
 		}
 	}
-	if pets := s.pets(t, s.a.ID); len(pets) != 2 {
-		t.Errorf("%+v", pets)
-	}
+	pets := s.pets(t, s.a.ID)
+	assert.Equal(t, len(pets), 2, pets)
 }
 
 func TestPruneIdempotencyKeys(t *testing.T) {

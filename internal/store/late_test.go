@@ -137,9 +137,8 @@ func TestNoAnswerIsAConflict(t *testing.T) {
 	if err == nil || errors.Is(err, store.ErrUnavailable) || !errors.Is(err, catalog.ErrNotMade) {
 		t.Errorf("%v, want one that is not ErrUnavailable", err)
 	}
-	if pets := s.pets(t, s.a.ID); len(pets) != 0 {
-		t.Errorf("made without its answer: %v", pets)
-	}
+	pets := s.pets(t, s.a.ID)
+	assert.Equal(t, len(pets), 0, "made without its answer", pets)
 }
 
 // swallow lets no INSERT make a row of the table.

@@ -15,8 +15,7 @@ import (
 // TestLateUsage: what arrives after the month was closed is a correction in the next, refunds too, and a repeated batch is none.
 func TestLateUsage(t *testing.T) {
 	t.Parallel()
-	b := newBooks(t)
-	b.fill(t)
+	b := newFilledBooks(t)
 	b.close(t, oct)
 	before := b.lines(t, oct)
 	hour := oct.AddDate(0, 0, 19).Add(10 * time.Hour)
@@ -37,9 +36,7 @@ func TestLateUsage(t *testing.T) {
 	}
 	b.close(t, nov)
 	for _, m := range []time.Time{oct, nov} {
-		if d := b.verify(t, m); d != "" {
-			t.Errorf("%v: %s", m, d)
-		}
+		assert.Equal(t, b.verify(t, m), "", m)
 	}
 	if a, r := correction(); a != 107 || r != 3 {
 		t.Errorf("sealed correction of %d and %d, want 107 and 3", a, r)
@@ -113,7 +110,5 @@ func TestClosingWhileUsageArrives(t *testing.T) {
 	if m.Sums.Admitted+late != servers*batches || m.Sums.Admitted == 0 {
 		t.Errorf("%d sealed and %d late, want %d in all", m.Sums.Admitted, late, servers*batches)
 	}
-	if d := b.verify(t, oct); d != "" {
-		t.Error(d)
-	}
+	assert.Equal(t, b.verify(t, oct), "")
 }

@@ -71,6 +71,13 @@ func (b *books) fill(t *testing.T) {
 	b.deliver(t, "s2", nov.Add(time.Minute), used(business, oct.AddDate(0, 0, 19).Add(10*time.Hour), 44100, 0))
 }
 
+func newFilledBooks(t *testing.T) *books {
+	t.Helper()
+	b := newBooks(t)
+	b.fill(t)
+	return b
+}
+
 func used(assignment int64, hour time.Time, admitted, refused int64) usage.Count {
 	return usage.Count{
 		Bucket:   usage.Bucket{TenantID: acme, KeyID: acmeKey, Assignment: assignment, Version: 1, Hour: hour.Unix()},
@@ -131,8 +138,7 @@ func ignoreHashes(lines []closing.Line) []closing.Line {
 
 func TestLinesOfAMonth(t *testing.T) {
 	t.Parallel()
-	b := newBooks(t)
-	b.fill(t)
+	b := newFilledBooks(t)
 	move := oct.AddDate(0, 0, 19).Add(10*time.Hour + 30*time.Minute)
 	line := func(tenant int64, name, plan string, assignment int64, q plans.Quota, from, to time.Time) closing.Line {
 		return closing.Line{
@@ -156,9 +162,7 @@ func TestLinesOfAMonth(t *testing.T) {
 	if m.Sums.Tenants != 2 || m.Sums.Lines != 3 || m.Sums.Admitted != 52140 || m.Sums.Refused != 12 || m.SealedBy != storetest.BillingLogin {
 		t.Errorf("closed: %+v", m)
 	}
-	if d := b.verify(t, oct); d != "" {
-		t.Error(d)
-	}
+	assert.Equal(t, b.verify(t, oct), "")
 	after := b.text(t, `select after::text from audit_entries where action = 'usage.close'`)
 	for _, part := range []string{`"sha256": "` + m.Sums.SHA256.String() + `"`, `"lines": 3`, `"month": "2025-10"`, `"admitted": 52140`, `"without": []`} {
 		assert.Contains(t, after, part, "the audit entry")
@@ -190,8 +194,7 @@ func TestRecordedHash(t *testing.T) {
 // TestClosingIsRefused: of a month that has not ended, that is closed, before which one is open, or after which one is closed.
 func TestClosingIsRefused(t *testing.T) {
 	t.Parallel()
-	b := newBooks(t)
-	b.fill(t)
+	b := newFilledBooks(t)
 	b.deliver(t, "s1", nov, used(pro, sept.Add(time.Hour), 1, 0))
 	future := time.Now().UTC().AddDate(0, 0, 1-time.Now().UTC().Day()).Truncate(24 * time.Hour)
 	for _, tt := range []struct {
@@ -214,8 +217,7 @@ func TestClosingIsRefused(t *testing.T) {
 // TestInterruptedClosing: after the first step usage is late, and a later call seals the month.
 func TestInterruptedClosing(t *testing.T) {
 	t.Parallel()
-	b := newBooks(t)
-	b.fill(t)
+	b := newFilledBooks(t)
 	b.exec(t, `select begin_closing('2025-10-01', '{}')`)
 	b.deliver(t, "s1", nov, used(pro, oct, 9, 0))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -228,9 +230,8 @@ func TestInterruptedClosing(t *testing.T) {
 	}
 	_, err := b.billing.Months.Verify(t.Context(), oct)
 	assert.ErrorIs(t, err, billing.ErrMonthOpen, "verify")
-	if m := b.close(t, oct); m.Sums.Admitted != 52140 {
-		t.Errorf("%d sealed, want what was recorded before", m.Sums.Admitted)
-	}
+	m := b.close(t, oct)
+	assert.Equal(t, m.Sums.Admitted, 52140, "sealed")
 }
 
 // TestDelivery: which servers a month waits for.
@@ -276,8 +277,7 @@ func TestDelivery(t *testing.T) {
 // TestClosedMonthsAreProtected: not even the owner changes them without disabling triggers.
 func TestClosedMonthsAreProtected(t *testing.T) {
 	t.Parallel()
-	b := newBooks(t)
-	b.fill(t)
+	b := newFilledBooks(t)
 	b.close(t, oct)
 	b.deliver(t, "s1", nov, used(pro, oct, 9, 0), used(business, nov, 1, 0))
 	for _, statement := range []string{
@@ -302,9 +302,7 @@ func TestClosedMonthsAreProtected(t *testing.T) {
 		}
 	}
 	b.exec(t, `update usage_hourly set admitted = 2 where hour >= '2025-11-01Z'`)
-	if d := b.verify(t, oct); d != "" {
-		t.Error(d)
-	}
+	assert.Equal(t, b.verify(t, oct), "")
 }
 
 // history is of random changes: what three servers delivered, by the month of the requests and the assignment, of assignments of two tenants.
@@ -439,9 +437,7 @@ func (h history) check(t *testing.T) {
 	assert.DeepEqual(t, delivered, h.delivered, "requests by month and assignment -delivered +lines")
 	for month, sealed := range h.closed {
 		assert.DeepEqual(t, h.lines(t, month), sealed, month, "has changed -sealed +now")
-		if d := h.verify(t, month); d != "" {
-			t.Errorf("%v: %s", month, d)
-		}
+		assert.Equal(t, h.verify(t, month), "", month)
 	}
 }
 
@@ -457,8 +453,7 @@ func (h history) send(t *testing.T, receiver string) []events.Event {
 // TestServersDoNotWaitForClosing: while a batch keeps a month from being closed, other batches are recorded within the time of a call.
 func TestServersDoNotWaitForClosing(t *testing.T) {
 	t.Parallel()
-	b := newBooks(t)
-	b.fill(t)
+	b := newFilledBooks(t)
 	slow, err := b.owner.BeginTxx(t.Context(), nil)
 	assert.NoError(t, err)
 	slow.MustExec(`lock table usage_months in row share mode`)
@@ -470,9 +465,8 @@ func TestServersDoNotWaitForClosing(t *testing.T) {
 	for n := range 5 {
 		began := time.Now()
 		b.deliver(t, "s2", nov, used(business, nov, 1, 0))
-		if took := time.Since(began); took > 5*time.Second {
-			t.Errorf("batch %d took %v", n, took)
-		}
+		took := time.Since(began)
+		assert.True(t, took <= 5*time.Second, "batch", n, "took", took)
 	}
 	select {
 	case err := <-done:
@@ -480,7 +474,5 @@ func TestServersDoNotWaitForClosing(t *testing.T) {
 	default:
 	}
 	assert.NoError(t, slow.Commit())
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	assert.Equal(t, <-done, nil)
 }

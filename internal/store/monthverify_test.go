@@ -13,8 +13,7 @@ func TestVerifyFinds(t *testing.T) {
 	t.Parallel()
 	const acme, zoo = "tenant 1 (acme): 2 lines, 52140 admitted and 12 refused are sealed; ", "tenant 2 (zoo): 1 lines, 0 admitted and 0 refused are sealed; "
 	const same = "2 lines, 52140 admitted and 12 refused are recorded; "
-	b := newBooks(t)
-	b.fill(t)
+	b := newFilledBooks(t)
 	b.close(t, oct)
 	for _, tt := range []struct{ name, statement, want string }{
 		{"a count", `update usage_hourly set admitted = admitted - 1 where admitted = 8030`, acme + "2 lines, 52139 admitted and 12 refused are recorded; line 1 differs in admitted, recorded_sha256"},
@@ -79,8 +78,7 @@ func (b *books) tampered(t *testing.T, name, statement string, fn func(*testing.
 // TestFalseEntries: an audit entry that somebody adds by SQL neither makes a closed month differ nor hides that it does. It is named with its login.
 func TestFalseEntries(t *testing.T) {
 	t.Parallel()
-	b := newBooks(t)
-	b.fill(t)
+	b := newFilledBooks(t)
 	add := func(url string) {
 		t.Helper()
 		if _, err := connect(t, url).ExecContext(t.Context(), `insert into audit_entries (claimed_actor, action, subject, after) values ('bill', 'usage.close', 'month:2025-10', '{"month": "2025-10", "lines": "x"}')`); err != nil {
@@ -108,8 +106,7 @@ func TestFalseEntries(t *testing.T) {
 // TestVerifyNamesTenants names some, however many differ, and counts the others.
 func TestVerifyNamesTenants(t *testing.T) {
 	t.Parallel()
-	b := newBooks(t)
-	b.fill(t)
+	b := newFilledBooks(t)
 	b.close(t, oct)
 	b.exec(t, `insert into tenants (name, created_at) select 'new-' || n, '2025-10-02Z' from generate_series(1, 23) n`)
 	b.exec(t, `insert into tenant_plans (tenant_id, valid_from, plan) select id, '2025-10-02Z', 'free' from tenants where id > 2`)

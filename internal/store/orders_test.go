@@ -105,9 +105,8 @@ func TestOneOfManyOrdersWins(t *testing.T) {
 	atOnce(t, 100, 1, catalog.ErrPetNotAvailable, func(i int) error {
 		return errorOf(servers[i%2].Orders.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: pet.ID, Quantity: 1}))
 	})
-	if orders := s.orders(t, s.a); len(orders) != 1 {
-		t.Errorf("the list: %+v", orders)
-	}
+	orders := s.orders(t, s.a)
+	assert.Equal(t, len(orders), 1, "the list", orders)
 }
 
 // pathTo is how an order that was placed comes to a status.

@@ -61,9 +61,8 @@ func TestCreatePets(t *testing.T) {
 		s.wantCreated(t, s.a.ID, asked, s.Pets.CreatePets(t.Context(), s.a.ID, asked))
 		assert.Equal(t, len(s.pets(t, s.a.ID))-before, n, "animals were added")
 	}
-	if pets := s.pets(t, s.b.ID); len(pets) != 0 {
-		t.Errorf("of the other tenant: %v", pets)
-	}
+	pets := s.pets(t, s.b.ID)
+	assert.Equal(t, len(pets), 0, "of the other tenant", pets)
 }
 
 // An animal that Postgres refuses keeps no other from being created, and none is created twice.
@@ -78,9 +77,8 @@ func TestCreatePetsWithABadOne(t *testing.T) {
 	}
 	asked, created = slices.Delete(asked, 7, 8), slices.Delete(created, 7, 8)
 	s.wantCreated(t, s.a.ID, asked, created)
-	if pets := s.pets(t, s.a.ID); len(pets) != len(asked) {
-		t.Errorf("%d animals, want %d", len(pets), len(asked))
-	}
+	pets := s.pets(t, s.a.ID)
+	assert.Equal(t, len(pets), len(asked), "animals")
 	for i, c := range s.Pets.CreatePets(t.Context(), 1<<40, litter(3)) {
 		if pq.As(c.Err, pqerror.ForeignKeyViolation) == nil {
 			t.Errorf("animal %d of no tenant: %+v, want a violation", i, c)
@@ -118,9 +116,8 @@ func TestCreatePetsIsNotLate(t *testing.T) {
 	for i, c := range s.Pets.CreatePets(t.Context(), s.a.ID, litter(10)) {
 		assert.ErrorIs(t, c.Err, store.ErrUnavailable, "animal", i, c)
 	}
-	if took := time.Since(start); took > 5*time.Second {
-		t.Errorf("it took %v, want a second", took)
-	}
+	took := time.Since(start)
+	assert.True(t, took <= 5*time.Second, "it took", took, "want a second")
 	assert.NoError(t, holder.Commit())
 	// Behind whatever waits still.
 	s.exec(t, `begin; lock table pets in access exclusive mode; commit`)
@@ -339,9 +336,8 @@ func TestStoredAnswersAreFoundByKey(t *testing.T) {
 	for read() < before+10 {
 		time.Sleep(10 * time.Millisecond) // between two looks
 	}
-	if rows := read() - before; rows > 1000 {
-		t.Errorf("for 50 keys %d rows of 20,000 were read", rows)
-	}
+	rows := read() - before
+	assert.True(t, rows <= 1000, "for 50 keys", rows, "rows of 20,000 were read")
 }
 
 // Many clients that all try again until they are answered, by two servers: each key makes one animal, whatever shares a transaction.
@@ -362,9 +358,7 @@ func TestCreatesOnceAtTheSameTime(t *testing.T) {
 					if answers[client][n] = a; errors.Is(err, catalog.ErrIdempotencyInProgress) {
 						continue
 					}
-					if err != nil {
-						t.Error(err)
-					}
+					assert.Equal(t, err, nil)
 					break
 				}
 			}

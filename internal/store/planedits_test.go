@@ -136,9 +136,8 @@ func TestWithdraw(t *testing.T) {
 		_, err := billing.Plans.Withdraw(t.Context(), jo, step.plan, step.number)
 		assert.ErrorIs(t, err, step.err, step.plan, step.number)
 	}
-	if got := numbersOf(t, billing, plans.Pro); len(got) != 2 {
-		t.Errorf("versions %v, want 2", got)
-	}
+	got := numbersOf(t, billing, plans.Pro)
+	assert.Equal(t, len(got), 2, "versions", got)
 }
 
 func TestHistoryHasReasons(t *testing.T) {

@@ -103,9 +103,8 @@ func (b *books) wantByDay(t *testing.T) {
 			t.Errorf("a report by hour: %v", err)
 		}
 	}
-	if err := b.billing.Events.Send(t.Context(), bill, billing.EventQuery{From: oct, To: dec}, nil); !errors.As(err, &byDay) {
-		t.Errorf("events: %v", err)
-	}
+	err := b.billing.Events.Send(t.Context(), bill, billing.EventQuery{From: oct, To: dec}, nil)
+	assert.True(t, errors.As(err, &byDay), "events", err)
 	for _, statement := range []string{`update usage_daily set admitted = 1`, `delete from usage_daily`, `truncate usage_daily`,
 		`insert into usage_daily select * from usage_daily`} {
 		if err := attempt(t, b.owner, `reset role`, statement); err == nil || !strings.Contains(err.Error(), "never changed") {
@@ -120,8 +119,7 @@ func (b *books) wantByDay(t *testing.T) {
 // follows at once.
 func TestRollUpIsLocked(t *testing.T) {
 	t.Parallel()
-	b := newBooks(t)
-	b.fill(t)
+	b := newFilledBooks(t)
 	b.close(t, oct)
 	b.endPartition(t, nov)
 	prune := func(wantHours int, wantMore bool, want error) {
@@ -147,8 +145,7 @@ func TestRollUpIsLocked(t *testing.T) {
 // TestRollUpWaits: for the month to be closed, for the hours to be old enough, and for the migration to be some days ago.
 func TestRollUpWaits(t *testing.T) {
 	t.Parallel()
-	b := newBooks(t)
-	b.fill(t)
+	b := newFilledBooks(t)
 	b.endPartition(t, nov)
 	wantHours := func(what, waitsFor string) {
 		t.Helper()
@@ -177,8 +174,7 @@ func TestRollUpWaits(t *testing.T) {
 // TestRollUpProves: hours that are not those that were sealed stay, and so do hours of which the days have other sums.
 func TestRollUpProves(t *testing.T) {
 	t.Parallel()
-	b := newBooks(t)
-	b.fill(t)
+	b := newFilledBooks(t)
 	b.close(t, oct)
 	b.endPartition(t, nov)
 	for what, statement := range map[string]string{
@@ -210,8 +206,7 @@ func TestRollUpProves(t *testing.T) {
 // TestPruneKeys: bans and keys are removed when they ended long enough ago, and usage keeps the ID of the key.
 func TestPruneKeys(t *testing.T) {
 	t.Parallel()
-	b := newBooks(t)
-	b.fill(t)
+	b := newFilledBooks(t)
 	b.exec(t, `
 		insert into api_keys (id, tenant_id, environment, digest, last4, created_at, expires_at, revoked_at)
 		select 'key_000000000000001' || n, 1, 'live', sha256((10 + n)::text::bytea), '0001', '2020-01-01Z', expires, revoked

@@ -55,9 +55,8 @@ func TestRowLevelSecurityOfEveryTable(t *testing.T) {
 				}
 			})
 			within(nil, func(tx *sqlx.Tx) {
-				if got := seen(tx); len(got) != 0 {
-					t.Errorf("%s: without a tenant the rows of %v are seen", table, got)
-				}
+				got := seen(tx)
+				assert.Equal(t, len(got), 0, table, "without a tenant the rows of", got, "are seen")
 			})
 		}
 		within(s.a.ID, func(tx *sqlx.Tx) {

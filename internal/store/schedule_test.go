@@ -184,9 +184,8 @@ func TestWhatHasBegunIsNotUnscheduled(t *testing.T) {
 	trial := o.assign(t, pricing.NewAssignment{Plan: plans.Pro, From: time.Now().Add(time.Hour), Until: at(time.Now().Add(2 * time.Hour))})
 	_, err = o.Timelines.Unschedule(t.Context(), jo, trial.Added[1].ID)
 	assert.Equal(t, err, nil, "the end of what comes")
-	if got := o.planned(t, acme.ID); len(got) != 3 {
-		t.Errorf("%q", got)
-	}
+	got := o.planned(t, acme.ID)
+	assert.Equal(t, len(got), 3, got)
 }
 
 func (o office) tenantNow(t *testing.T) plans.Tenant {

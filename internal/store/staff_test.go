@@ -37,6 +37,14 @@ func newOffice(t *testing.T) office {
 	return office{storetest.Open(t, db.SupportURL, store.Options{}), db, api}
 }
 
+// newAcme is an office with the tenant acme on pro.
+func newAcme(t *testing.T) office {
+	t.Helper()
+	o := newOffice(t)
+	o.tenant(t, "acme", plans.Pro)
+	return o
+}
+
 func (o office) tenant(t *testing.T, name, plan string) plans.Tenant {
 	t.Helper()
 	tenant, err := o.Tenants.Create(t.Context(), jo, people.NewTenant{Name: name, Plan: plan}, noon)
@@ -126,9 +134,8 @@ func (s staffChanges) check(t *testing.T, by audit.By, ok func(error) bool) {
 	t.Helper()
 	before := s.everything(t)
 	for name, change := range s.changes {
-		if err := change(by); !ok(err) {
-			t.Errorf("%s: %v", name, err)
-		}
+		err := change(by)
+		assert.True(t, ok(err), name, err)
 	}
 	assert.DeepEqual(t, s.everything(t), before, "the database changed")
 }
@@ -165,10 +172,8 @@ func TestTextsWithKeysAreRefused(t *testing.T) {
 
 	s.exec(t, `update api_keys set name = $1`, secret)
 	s.exec(t, `update bans set reason = $1`, secret)
-	if _, err := s.Bans.Lift(t.Context(), jo, s.banned.ID, noon); err != nil {
-		t.Errorf("lift a ban whose reason has a key: %v", err)
-	}
-	if _, err := s.Keys.Revoke(t.Context(), jo, s.key.ID, noon); err != nil {
-		t.Errorf("revoke a key whose name has a key: %v", err)
-	}
+	_, err := s.Bans.Lift(t.Context(), jo, s.banned.ID, noon)
+	assert.Equal(t, err, nil, "lift a ban whose reason has a key")
+	_, err = s.Keys.Revoke(t.Context(), jo, s.key.ID, noon)
+	assert.Equal(t, err, nil, "revoke a key whose name has a key")
 }

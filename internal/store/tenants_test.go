@@ -115,8 +115,7 @@ func errorOf[T any](_ T, err error) error { return err }
 // TestOneRuleForTheQuota: staff see what binds a tenant, also where an assignment to a plan with numbers has its own.
 func TestOneRuleForTheQuota(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	o.tenant(t, "acme", plans.Pro)
+	o := newAcme(t)
 	_, token := o.issue(t, "acme")
 	o.exec(t, `insert into tenant_plans (tenant_id, plan, kind, valid_from, per_minute, per_day) values (1, 'pro', 'boost', $1::timestamptz + interval '1 microsecond', 7, 8)`, noon)
 	seen, err := o.Tenants.Get(t.Context(), "acme")

@@ -525,8 +525,7 @@ func TestEveryActionIsAnEvent(t *testing.T) {
 // TestUndoValues: they are written with their entry, by nobody else and not again. They are removed after 30 days, and with their tenant.
 func TestUndoValues(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	o.tenant(t, "acme", plans.Pro)
+	o := newAcme(t)
 	email := "jo@example.com"
 	_, _, err := o.Tenants.Edit(t.Context(), jo, "acme", people.TenantEdit{Email: &email})
 	assert.NoError(t, err)
@@ -551,16 +550,13 @@ func TestUndoValues(t *testing.T) {
 	n, err = o.api.Audit.PruneUndoValues(t.Context(), time.Now().Add(-undo.MaxAge), 9)
 	assert.Result(t, n, err, 1, "old values were removed")
 	o.exec(t, `begin; delete from tenant_plans; delete from tenants; commit`)
-	if got := o.text(t, values); got != "" {
-		t.Errorf("the tenant is erased, and %s is left", got)
-	}
+	assert.Equal(t, o.text(t, values), "", "the tenant is erased, and is left")
 }
 
 // TestUndoOfOldEntries: neither an entry of more than 30 days nor one whose values were removed is taken back.
 func TestUndoOfOldEntries(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	o.tenant(t, "acme", plans.Pro)
+	o := newAcme(t)
 	email := "jo@example.com"
 	_, _, err := o.Tenants.Edit(t.Context(), jo, "acme", people.TenantEdit{Email: &email})
 	assert.NoError(t, err)
@@ -615,9 +611,7 @@ func TestLatestIsWhole(t *testing.T) {
 		}
 		_, err = o.Undos.Do(t.Context(), jo, numbers, noon)
 		assert.NoError(t, err)
-		if got := o.text(t, `select concat_ws(' ', count(suspended_at), count(billing_ref)) from tenants`); got != want {
-			t.Errorf("%s tenants are suspended or have a reference, want %s", got, want)
-		}
+		o.want(t, want, `select concat_ws(' ', count(suspended_at), count(billing_ref)) from tenants`)
 	}
 	// What is older than 30 days is passed over.
 	o.exec(t, `alter table audit_entries disable trigger user; update audit_entries set at = at - interval '31 days'; alter table audit_entries enable trigger user`)
@@ -630,8 +624,7 @@ func TestLatestIsWhole(t *testing.T) {
 // taken back together.
 func TestOnlyTheLatestIsUndone(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	o.tenant(t, "acme", plans.Pro)
+	o := newAcme(t)
 	ref, contact := "cus_1", "Jo"
 	for _, e := range []people.TenantEdit{{BillingRef: &ref}, {Contact: &contact}} {
 		_, _, err := o.Tenants.Edit(t.Context(), jo, "acme", e)
@@ -641,10 +634,7 @@ func TestOnlyTheLatestIsUndone(t *testing.T) {
 	if _, err := o.Undos.Do(t.Context(), jo, []int64{2}, noon); !strings.Contains(fmt.Sprint(err), want) {
 		t.Errorf("undo of 2: %v", err)
 	}
-	if _, err := o.Undos.Do(t.Context(), jo, []int64{2, 3}, noon); err != nil {
-		t.Errorf("undo of both: %v", err)
-	}
-	if got := o.text(t, `select concat(billing_ref, contact) from tenants`); got != "" {
-		t.Errorf("%s is left", got)
-	}
+	_, err := o.Undos.Do(t.Context(), jo, []int64{2, 3}, noon)
+	assert.Equal(t, err, nil, "undo of both")
+	o.want(t, "", `select concat(billing_ref, contact) from tenants`)
 }

@@ -164,9 +164,8 @@ func TestWriteUsageLeavesOutWhatIsNoMore(t *testing.T) {
 	// What names no assignment of the tenant is counted under what was in force.
 	want := []usageRow{{k.TenantID, k.ID, plans.Pro, "2026-11-20 11:00", 2, 0}}
 	assert.DeepEqual(t, recordedUsage(t, db), want, "usage")
-	if got := db.lastUsed(t, k.ID); !got.Equal(eleven) {
-		t.Errorf("last used %v, want %v", got, eleven)
-	}
+	got := db.lastUsed(t, k.ID)
+	assert.True(t, got.Equal(eleven), "last used", got, "want", eleven)
 }
 
 func TestWriteUsageSetsLastUsedForward(t *testing.T) {
@@ -228,9 +227,8 @@ func TestWriteUsageOfManyServersAtOnce(t *testing.T) {
 	for _, r := range recordedUsage(t, db) {
 		sum += r.Admitted
 	}
-	if want := int64(servers * batches * keys); sum != want {
-		t.Errorf("recorded %d, want %d", sum, want)
-	}
+	want := int64(servers * batches * keys)
+	assert.Equal(t, sum, want, "recorded")
 }
 
 func TestUsedToday(t *testing.T) {
@@ -357,8 +355,7 @@ func TestEachDay(t *testing.T) {
 
 func TestUsageMonth(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	o.tenant(t, "acme", plans.Pro)
+	o := newAcme(t)
 	o.tenant(t, "zoo", plans.Business)
 	acme, _ := o.issue(t, "acme")
 	second, _ := o.issue(t, "acme")
@@ -403,8 +400,7 @@ func TestUsageMonth(t *testing.T) {
 // TestMonthReport: what a month is billed for, by day and key, with the corrections of earlier months. Keys of others are not in it.
 func TestMonthReport(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	o.tenant(t, "acme", plans.Pro)
+	o := newAcme(t)
 	o.tenant(t, "zoo", plans.Business)
 	acme, _ := o.issue(t, "acme")
 	second, _ := o.issue(t, "acme")
@@ -452,8 +448,7 @@ func (o office) used(t *testing.T, k keys.Key, plan string, hour time.Time, admi
 
 func TestUsageReport(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	o.tenant(t, "acme", plans.Pro)
+	o := newAcme(t)
 	o.tenant(t, "zoo", plans.Business)
 	acme, _ := o.issue(t, "acme")
 	zoo, _ := o.issue(t, "zoo")

@@ -11,6 +11,7 @@ import (
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/store/catalogue"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -74,18 +75,14 @@ func explain(t *testing.T, api *sqlx.DB, p catalog.Page) (buffers int, plan stri
 	var lines []string
 	err := api.Select(&lines, "explain (analyze, buffers, costs off, timing off, summary off) execute page ("+strings.Join(args, ", ")+")")
 	api.MustExec("deallocate page")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	plan = strings.Join(lines, "\n")
 	for _, line := range lines { // The first with buffers is that of the whole plan.
 		if _, counts, ok := strings.Cut(line, "Buffers: shared "); ok {
 			for _, count := range strings.Fields(counts) {
 				if kind, number, _ := strings.Cut(count, "="); kind == "hit" || kind == "read" {
 					n, err := strconv.Atoi(number)
-					if err != nil {
-						t.Fatal(err)
-					}
+					assert.NoError(t, err)
 					buffers += n
 				}
 			}

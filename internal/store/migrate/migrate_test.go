@@ -81,9 +81,8 @@ func TestUpAndDown(t *testing.T) {
 	assert.NoError(t, m.Down(t.Context(), url, 2))
 	wantStatus(t, m, url, migrate.Status{Version: 1, Latest: 3, Pending: []string{"0002_b", "0003_c"}})
 	for _, steps := range []int{2, 0, -1} {
-		if err := m.Down(t.Context(), url, steps); err == nil {
-			t.Errorf("down %d is not refused", steps)
-		}
+		err := m.Down(t.Context(), url, steps)
+		assert.True(t, err != nil, "down", steps, "is not refused")
 	}
 	wantStatus(t, m, url, migrate.Status{Version: 1, Latest: 3, Pending: []string{"0002_b", "0003_c"}})
 	assert.NoError(t, m.Down(t.Context(), url, 1))
@@ -260,9 +259,8 @@ func TestCheck(t *testing.T) {
 	t.Parallel()
 	url, db := emptySchema(t)
 	var never pgconn.NeverMigratedError
-	if err := migrate.Check(t.Context(), url); !errors.As(err, &never) {
-		t.Errorf("an empty schema: %v, want NeverMigratedError", err)
-	}
+	err := migrate.Check(t.Context(), url)
+	assert.True(t, errors.As(err, &never), "an empty schema", err, "want NeverMigratedError")
 	assert.NoError(t, migrate.Up(t.Context(), url))
 	run(t, db, `grant usage on schema fresh to petstore_api`)
 	assert.Equal(t, migrate.Check(t.Context(), url), nil, "a migrated schema")

@@ -9,6 +9,7 @@ import (
 	_ "github.com/lib/pq" // the driver of sqlx.Open
 
 	"petstore.example/internal/store/operate"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -25,9 +26,7 @@ func TestTenantTablesAreAll(t *testing.T) {
 		where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
 		  and (c.relname = 'tenants' or exists (select from pg_attribute t where t.attrelid = c.oid and t.attname = 'tenant_id' and not t.attisdropped))
 		order by 1, 2`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	known := operate.TenantColumns()
 	for _, c := range columns {
 		at := slices.IndexFunc(known[c.Table], func(k string) bool { return regexp.MustCompile(`^(\w+\()?` + c.Column + `\b`).MatchString(k) })
@@ -40,7 +39,5 @@ func TestTenantTablesAreAll(t *testing.T) {
 			delete(known, c.Table)
 		}
 	}
-	if len(known) > 0 {
-		t.Errorf("not in the database: %v", known)
-	}
+	assert.True(t, len(known) == 0, "not in the database", known)
 }

@@ -146,7 +146,11 @@ func (b *batch) release() {
 	if b.refs.Add(-1) > 0 {
 		return
 	}
+	b.empty()
+	batchPool.Put(b)
+}
+
+func (b *batch) empty() {
 	clear(b.requests)
 	b.requests, b.last, b.complete, b.term = b.requests[:0], [buckets]int32{}, nil, 0
-	batchPool.Put(b)
 }

@@ -46,7 +46,7 @@ func TestJoin(t *testing.T) {
 		b.release()
 	}
 	assert.Equal(t, len(b.requests), 7, "the batch is reused before everybody has read a reply")
-	b.release()
+	b.empty() // as the last release does, which hands it to other tests
 	if len(b.requests) != 0 || b.last != [buckets]int32{} {
 		t.Error("a batch begins with the requests of another")
 	}

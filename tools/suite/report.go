@@ -31,6 +31,7 @@ type progress struct {
 	running map[string]time.Time
 	took    map[string]time.Duration
 	printed time.Time
+	racing  map[string]bool // packages whose report of a race is being printed
 }
 
 // errFailed: what failed is printed already.
@@ -38,7 +39,7 @@ var errFailed = errors.New("FAIL")
 
 // report runs the lanes beside each other, and the steps of each one after the other.
 func report(lanes ...[]*step) error {
-	p := &progress{begin: time.Now(), running: map[string]time.Time{}, took: map[string]time.Duration{}, printed: time.Now()}
+	p := &progress{begin: time.Now(), running: map[string]time.Time{}, took: map[string]time.Duration{}, printed: time.Now(), racing: map[string]bool{}}
 	done := make(chan struct{})
 	go p.tick(done)
 	var all errgroup.Group
@@ -95,6 +96,7 @@ func (h handler) Err(text string) error {
 }
 
 func (h handler) Event(e testjson.TestEvent, found *testjson.Execution) error {
+	h.printRace(e)
 	if !e.PackageEvent() || e.Package == "" {
 		return nil
 	}
@@ -117,6 +119,17 @@ func (h handler) Event(e testjson.TestEvent, found *testjson.Execution) error {
 		h.printed = time.Now()
 	}
 	return nil
+}
+
+// printRace prints what the race detector found at once: go test gives it to a test that happens to run.
+func (h handler) printRace(e testjson.TestEvent) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	begins, ends := strings.HasPrefix(e.Output, "WARNING: DATA RACE"), strings.HasPrefix(e.Output, "======")
+	if begins || h.racing[e.Package] {
+		fmt.Print(e.Output)
+		h.racing[e.Package] = !ends
+	}
 }
 
 // waiting names what runs, the oldest first.

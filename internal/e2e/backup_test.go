@@ -8,14 +8,12 @@ import (
 
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/pgtest"
-	"petstore.example/internal/test/programs"
 )
 
 // checkDocumentedBackup follows docs/running.md word for word: it dumps the database of d, in which nothing is written any more, and restores
 // it on another cluster. list is what the tenant had.
 func checkDocumentedBackup(d *deployment, a *administration, customer *tenant, list response) {
 	t := d.t
-	a.page = programs.Read(t, "../../docs/running.md")
 	a.sql(a.server, "revoke connect on database postgres, template1 from public") // as pg_hba.conf of the page
 	a.shell(a.block("pg_dump --role"))
 	before := content(t, a.server)

@@ -24,10 +24,11 @@ import (
 // documentedPassword takes the place of … in the documents.
 const documentedPassword = "Pa55word"
 
-// administration runs the commands of docs/roles.md on a cluster that has nothing yet. Only names of hosts and passwords are others.
+// administration runs the commands of docs/running.md and docs/roles.md on a cluster that has nothing yet. Only names of hosts and passwords
+// are others.
 type administration struct {
 	t      testing.TB
-	page   string
+	page   string // both pages
 	server *pgtest.Server
 	dir    string // where shell commands run
 	// env is added to the environment of shell commands.
@@ -38,7 +39,7 @@ type administration struct {
 
 func newAdministration(t testing.TB) *administration {
 	t.Helper()
-	a := &administration{t: t, page: programs.Read(t, "../../docs/roles.md"), dir: t.TempDir(), hosts: map[string]string{}}
+	a := &administration{t: t, page: programs.Read(t, "../../docs/running.md") + programs.Read(t, "../../docs/roles.md"), dir: t.TempDir(), hosts: map[string]string{}}
 	a.server = a.cluster("db")
 	return a
 }
@@ -68,7 +69,7 @@ func (a *administration) block(text string) string {
 			return block[1]
 		}
 	}
-	a.t.Fatalf("docs/roles.md has no block with %q", text)
+	a.t.Fatalf("the pages have no block with %q", text)
 	return ""
 }
 
@@ -112,16 +113,16 @@ func (a *administration) url(server *pgtest.Server, login string) string {
 	return strings.Replace(server.URL(login, "petstore"), login+"@", login+":"+documentedPassword+"@", 1)
 }
 
-// TestDocumentedSetup follows docs/roles.md word for word: roles, database, migrations, logins. Then a server and persons use what they
+// TestDocumentedSetup follows docs/roles.md, and docs/running.md before it, word for word: roles, database, migrations, logins. Then a server and persons use what they
 // need, and a backup is restored on another cluster as docs/running.md says.
 func TestDocumentedSetup(t *testing.T) {
 	t.Parallel()
 	a := newAdministration(t)
 	a.sql(a.server, a.block("create role petstore_billing nologin"))
 	a.shell(a.block("petstorectl migrate up"))
-	a.sql(a.server, a.block("create role api_server"))
-	a.shell(a.block("staff add alice"))
-	_, asAlice, _ := strings.Cut(a.block("postgres://alice@"), "\n") // without the installation
+	a.sql(a.server, a.block("grant connect on database petstore"))
+	a.shell(a.block("export PETSTORE_PROFILE"))
+	_, asAlice, _ := strings.Cut(a.block("make build"), "\n") // without the installation
 	a.shell(asAlice)
 
 	d := newDeploymentAs(t, a.url(a.server, "petstore_owner"), a.url(a.server, "api_server"), a.url(a.server, "alice"), "")
@@ -149,9 +150,9 @@ func TestDocumentedSetup(t *testing.T) {
 func TestDocumentedSetupWithCreateRole(t *testing.T) {
 	t.Parallel()
 	a := newAdministration(t)
-	a.sql(a.server, a.block("login createrole"))
+	a.sql(a.server, a.block("petstore_owner login createrole"))
 	a.shell(a.block("petstorectl migrate up"))
-	a.sql(a.server, a.block("create role api_server"))
+	a.sql(a.server, "create role api_server login in role petstore_api")
 }
 
 // TestMigrationNeedsTheDatabase: an owner to whom the database does not belong reads what to do.

@@ -223,10 +223,12 @@ func (d *dataDir) readPIDFile() (pid int, status string) {
 // process id now belongs to another process, which PostgreSQL would take for a running server.
 func (d *dataDir) endOrphans(ctx context.Context, log *os.File) error {
 	pid, _ := d.readPIDFile()
+	works, noProc := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)) // Another process may have the number by now.
+	data, _ := filepath.EvalSymlinks(d.pgdata())
 	err := flock(log)
 	for _, signal := range []syscall.Signal{syscall.SIGQUIT, syscall.SIGKILL} {
 		if err != nil {
-			if pid > 0 && d.isPostmaster(pid) {
+			if pid > 0 && (noProc != nil || works == data) {
 				_ = syscall.Kill(pid, signal) // an error means that only its children are left, which end by themselves
 			}
 			err = waitFor(ctx, 15*time.Second, func() bool { return flock(log) == nil })
@@ -239,14 +241,6 @@ func (d *dataDir) endOrphans(ctx context.Context, log *os.File) error {
 		return nil // PostgreSQL handles the file of a process that is gone
 	}
 	return errors.Join(os.RemoveAll(filepath.Join(d.pgdata(), "postmaster.pid")), os.RemoveAll(filepath.Join(d.socketDir, socketName+".lock")))
-}
-
-// isPostmaster reports whether the process works in the data directory: another one may have the number of a server that was killed. Where
-// there is no /proc, the file is believed, as pg_ctl does.
-func (d *dataDir) isPostmaster(pid int) bool {
-	works, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
-	data, _ := filepath.EvalSymlinks(d.pgdata())
-	return err != nil || works == data
 }
 
 // waitFor polls the condition until it holds, ctx ends or the timeout has passed.

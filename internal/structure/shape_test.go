@@ -69,7 +69,7 @@ var budgets = map[string]int{
 	"internal/httpfast":              950,
 	"internal/keys":                  1850,
 	"internal/limits":                3900,
-	"internal/localpg":               650,
+	"internal/localpg":               700,
 	"internal/loglimit":              150,
 	"internal/ownfiles":              250,
 	"internal/plans":                 850,

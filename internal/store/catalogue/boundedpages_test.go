@@ -24,6 +24,7 @@ func TestBoundedPages(t *testing.T) {
 	owner, api := sqlx.MustOpen("postgres", db.URL), sqlx.MustOpen("postgres", db.APIURL)
 	defer func() { _ = errors.Join(owner.Close(), api.Close()) }()
 	owner.MustExec(`select test_tenant('acme', 'pro')`)
+	owner.MustExec("alter table pets set (fillfactor = 10)") // so that whoever reads the whole table reads more than maxBuffers
 	// Animals called Ann are at the end and all of category 2. Animals called Cleo are few enough to be found by name.
 	owner.MustExec(`
 		insert into pets (tenant_id, name, category_id, status, created_at)

@@ -219,7 +219,7 @@ func TestCommandsOfRoles(t *testing.T) {
 		assert.NoError(t, os.WriteFile(rolesFile, table.ReplaceAll(page, []byte(want)), 0o644))
 		return
 	}
-	assert.DeepEqual(t, want, string(table.Find(page)), rolesFile, "-page +commands")
+	assert.DeepEqual(t, want, string(table.Find(page)), rolesFile, "-page +commands; UPDATE_DOCS=1 writes it")
 }
 
 // try runs a command and returns its cell of the table.

@@ -74,7 +74,7 @@ func TestGrantsAreThoseOfThePage(t *testing.T) {
 		return
 	}
 	if diff := gocmp.Diff(string(table.Find(page)), head+grantsTable(t, grants)); diff != "" {
-		t.Errorf("%s (-page +database):\n%s", rolesPage, diff)
+		t.Errorf("%s (-page +database; UPDATE_DOCS=1 writes it):\n%s", rolesPage, diff)
 	}
 }
 

@@ -78,7 +78,7 @@ func (d Bans) NextBan(ctx context.Context, keyID string, now time.Time) (_ time.
 func (d Bans) SetLengths(ctx context.Context, first, second, further time.Duration) (err error) {
 	defer pgconn.Wrap(&err, "set the lengths of bans")
 	_, err = d.db.Exec(ctx, `
-		update ban_lengths set length = (array[$1, $2, $3]::float8[])[earlier + 1] * interval '1 second' where earlier < 3`,
+		update ban_lengths set length = (array[$1, $2, $3]::float8[])[least(earlier + 1, 3)] * interval '1 second'`,
 		first.Seconds(), second.Seconds(), further.Seconds())
 	return err
 }

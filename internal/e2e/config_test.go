@@ -20,7 +20,7 @@ func TestSecretsInFiles(t *testing.T) {
 	assert.NoError(t, os.WriteFile(path, []byte(d.serverURL+"\n"), 0o600))
 	environ := []string{"PETSTORE_DATABASE_URL=", "PETSTORE_DATABASE_URL_FILE=" + path}
 	s := d.serve(environ...)
-	assert.Equal(t, s.Logged(`"level":"warn"`), 0, "warnings")
+	assert.Equal(t, s.Logged(`"level":"warn"`, `"check":"secrets"`), 0, "warnings")
 	s.Stop(syscall.SIGTERM)
 
 	assert.NoError(t, os.Chmod(path, 0o644))

@@ -97,9 +97,8 @@ func (f *fixture) renewTwice(t *testing.T) {
 func TestLeaseExpires(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
-	if _, ok := f.Term(); ok || f.Valid(0) {
-		t.Error("a term is in force before the first renewal")
-	}
+	_, ok := f.Term()
+	assert.True(t, !ok && !f.Valid(0), "a term is in force before the first renewal")
 	f.renewTwice(t)
 	term, ok := f.Term()
 	if diff := cmp.Diff(cluster.Term{Number: first, First: true, Sole: "a", Servers: 1}, term); !ok || diff != "" {

@@ -35,9 +35,7 @@ func TestMemoryStamps(t *testing.T) {
 	fresh := func(what string) {
 		t.Helper()
 		s := f.Stamp(1)
-		if s == 0 || had[s] || s != f.Stamp(1) {
-			t.Errorf("%s: stamp %d, then %d; it had %v", what, s, f.Stamp(1), had)
-		}
+		assert.True(t, s != 0 && !had[s] && s == f.Stamp(1), what, "stamp", s, "then", f.Stamp(1), "it had", had)
 		had[s] = true
 	}
 	none := func(what string) {
@@ -77,9 +75,7 @@ func TestMemoryStampsOfTerms(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
 	first := f.Stamp(1)
-	if first == 0 {
-		t.Fatal("none while it is the only server")
-	}
+	assert.True(t, first != 0, "none while it is the only server")
 	f.term = 0
 	assert.Equal(t, f.Stamp(1), 0, "stamp while it is not")
 	f.term = 3

@@ -64,9 +64,7 @@ func TestLateAndNotAnnounced(t *testing.T) {
 			end(t, w)
 			time.Sleep(time.Minute)
 			stale := m.Stamp(1)
-			if stale == 0 {
-				t.Fatalf("%s: the write is announced", name)
-			}
+			assert.True(t, stale != 0, name, "the write is announced")
 			d.down.Store(false)
 			time.Sleep(3 * announceEvery)
 			if s := m.Stamp(1); s == 0 || s == stale || len(o.all()) != 0 {

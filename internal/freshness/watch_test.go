@@ -79,9 +79,7 @@ func TestOldWrite(t *testing.T) {
 			for range 100 {
 				end := f.begin()
 				time.Sleep(watchEvery - time.Millisecond)
-				if !w.Clear() {
-					t.Fatal("not clear for the sake of a short transaction")
-				}
+				assert.True(t, w.Clear(), "not clear for the sake of a short transaction")
 				end()
 				if time.Since(intentEnds) > 0 {
 					break
@@ -92,9 +90,7 @@ func TestOldWrite(t *testing.T) {
 			end := f.begin()
 			time.Sleep(time.Until(announced.Add(WriteIntentTTL * 9 / 10)))
 			for range 100 {
-				if w.Clear() {
-					t.Fatalf("clear %v after the write was announced", time.Since(announced))
-				}
+				assert.True(t, !w.Clear(), "clear", time.Since(announced), "after the write was announced")
 				time.Sleep(watchEvery / 3)
 			}
 			end()
@@ -118,9 +114,7 @@ func TestWatchWithoutTheStore(t *testing.T) {
 		f.set(false)
 		for range 100 {
 			time.Sleep(watchEvery / 3)
-			if w.Clear() {
-				t.Fatal("clear although a transaction has been under way for a minute")
-			}
+			assert.True(t, !w.Clear(), "clear although a transaction has been under way for a minute")
 		}
 		end()
 		time.Sleep(watchEvery)

@@ -110,9 +110,7 @@ func TestReturnUndoesATake(t *testing.T) {
 	a := limits.NewAddresses(2)
 	addr := netip.MustParseAddr("192.0.2.1")
 	for range 100 {
-		if c := a.Take(addr, limitstest.Noon); c.Remaining != 1 {
-			t.Fatalf("%+v, want 1 to remain", c)
-		}
+		assert.Equal(t, a.Take(addr, limitstest.Noon).Remaining, 1, "remain")
 		a.Return(addr, limitstest.Noon)
 	}
 	c := a.Peek(addr, limitstest.Noon)

@@ -28,9 +28,7 @@ func readExample(t *testing.T) example {
 	text, err := os.ReadFile(docsFile)
 	assert.NoError(t, err)
 	_, text2, ok := strings.Cut(string(text), "### Example\n")
-	if !ok {
-		t.Fatal("the document has no example")
-	}
+	assert.True(t, ok, "the document has no example")
 	number := func(pattern string) int64 {
 		m := regexp.MustCompile(pattern).FindStringSubmatch(text2)
 		if m == nil {

@@ -47,7 +47,5 @@ func TestJoin(t *testing.T) {
 	}
 	assert.Equal(t, len(b.requests), 7, "the batch is reused before everybody has read a reply")
 	b.empty() // as the last release does, which hands it to other tests
-	if len(b.requests) != 0 || b.last != [buckets]int32{} {
-		t.Error("a batch begins with the requests of another")
-	}
+	assert.True(t, len(b.requests) == 0 && b.last == [buckets]int32{}, "a batch begins with the requests of another")
 }

@@ -29,9 +29,7 @@ func TestOneServerCutOff(t *testing.T) {
 		return d.Admitted && !d.Undecided && d.Term == before.Number
 	}
 	for i, s := range servers {
-		if !take(s) {
-			t.Fatalf("server %d does not decide", i+1)
-		}
+		assert.True(t, take(s), "server", i+1, "does not decide")
 	}
 	cut := servers[2]
 	gone := func() error { return errGone }
@@ -42,16 +40,12 @@ func TestOneServerCutOff(t *testing.T) {
 		t.Errorf("%+v, degraded %v: want undecided", d, cut.Degraded())
 	}
 	for i, s := range servers[:2] {
-		if !take(s) || s.CutOff() != nil || s.Degraded() {
-			t.Errorf("server %d notices it", i+1)
-		}
+		assert.True(t, take(s) && s.CutOff() == nil && !s.Degraded(), "server", i+1, "notices it")
 	}
 	cut.calls.takeFails.Store(nil)
 	cut.calls.cutOff.Store(false)
 	wait.Until(t, "it decides again", cut.Decides)
-	if !take(cut) || cut.CutOff() != nil {
-		t.Errorf("it does not go on in term %d", before.Number)
-	}
+	assert.True(t, take(cut) && cut.CutOff() == nil, "it does not go on in term", before.Number)
 }
 
 // TestOneStall: a call that fails once costs nothing but time.
@@ -65,9 +59,7 @@ func TestOneStall(t *testing.T) {
 	}
 	l.calls.takeFails.Store(&once)
 	d := l.Take(t.Context(), limitstest.Claim(1, plans.Quota{PerMinute: 60, PerDay: 1000}), limitstest.Noon)
-	if !d.Admitted || d.Term != before.Number || l.CutOff() != nil {
-		t.Errorf("%+v, cut off: %v", d, l.CutOff())
-	}
+	assert.True(t, d.Admitted && d.Term == before.Number && l.CutOff() == nil, "decided", d, "cut off:", l.CutOff())
 }
 
 // TestAnotherLayout: a server that counts by another layout does not take that for another Redis, before Postgres decides and then.

@@ -72,9 +72,7 @@ func TestLosingRedis(t *testing.T) {
 			admitted := limitstest.TakeN(t, a, 1, q, limitstest.Noon, 20)
 
 			fault.lose(server, admin)
-			if !w.takesAll(t, []*testServer{b, a}, q, 25, &admitted) {
-				t.Errorf("%d admitted, want 45 by then", admitted)
-			}
+			assert.True(t, w.takesAll(t, []*testServer{b, a}, q, 25, &admitted), admitted, "admitted, want 45 by then")
 			fault.restore(server, admin)
 			decides(t, a, b)
 			w.takesAll(t, []*testServer{a, b}, q, 40, &admitted)
@@ -84,9 +82,7 @@ func TestLosingRedis(t *testing.T) {
 			if lost, back := log.with("warn"), log.with("info"); name != "flushed" && (lost != 2 || back != 2) {
 				t.Errorf("the log has %d lines of losing Redis and %d of its return, want two each", lost, back)
 			}
-			if a.Degraded() || b.Degraded() {
-				t.Error("a limiter says that it is degraded")
-			}
+			assert.True(t, !a.Degraded() && !b.Degraded(), "a limiter says that it is degraded")
 		})
 	}
 }
@@ -132,12 +128,8 @@ func TestDegradedRequestsCallNothing(t *testing.T) {
 	d := l.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon)
 	assert.Equal(t, limitstest.TakeN(t, l, 1, q, limitstest.Noon, 2000), 2000, "of 2000 admitted without Redis")
 	l.Refund(t.Context(), limitstest.Claim(1, q), d)
-	if got := l.calls.takes.Load() + l.calls.others.Load() - trips; got != 0 {
-		t.Errorf("2002 calls without Redis made %d calls to it", got)
-	}
-	if n := w.grants.Load(); n > 5 {
-		t.Errorf("2002 requests took %d grants from Postgres, want one for some thousand", n)
-	}
+	assert.Equal(t, l.calls.takes.Load()+l.calls.others.Load(), trips, "calls to Redis after 2002 requests without it")
+	assert.True(t, w.grants.Load() <= 5, "2002 requests took", w.grants.Load(), "grants from Postgres, want one for some thousand")
 }
 
 func TestStartWithoutRedis(t *testing.T) {
@@ -147,9 +139,7 @@ func TestStartWithoutRedis(t *testing.T) {
 	a, b := w.server(t, server.URL, quick), w.server(t, server.URL, quick)
 	wait.Until(t, "both are of the cluster", func() bool { term, ok := a.member.Term(); return ok && term.Servers == 2 })
 	q := plans.Quota{PerMinute: 60, PerDay: 1000}
-	if !a.Degraded() || !b.Degraded() {
-		t.Error("they do not know that Redis is away")
-	}
+	assert.True(t, a.Degraded() && b.Degraded(), "they do not know that Redis is away")
 	assert.Equal(t, limitstest.Contest(t, []limits.Limiter{a, b}, limitstest.Claim(1, q)), 60, "admitted")
 	server.Start()
 	decides(t, a, b)
@@ -188,12 +178,8 @@ func TestLateReplyAdmitsNothing(t *testing.T) {
 	}
 	l.calls.takeFails.Store(&late)
 	d := l.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon)
-	if !d.Admitted || d.Term < 2 {
-		t.Errorf("%+v: want admitted in the second term", d)
-	}
-	if l.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon).Admitted {
-		t.Error("the late answer had admitted too")
-	}
+	assert.True(t, d.Admitted && d.Term >= 2, "want admitted in the second term:", d)
+	assert.True(t, !l.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon).Admitted, "the late answer had admitted too")
 }
 
 func TestPostgresAwayToo(t *testing.T) {
@@ -264,9 +250,7 @@ func TestCallsGoTogether(t *testing.T) {
 	}
 	assert.Equal(t, l.calls.takes.Load(), 2, "64 calls took round trips")
 	assert.Equal(t, l.calls.requests.Load(), 3, "64 calls of two tenants made requests")
-	if len(distinct) < 32 {
-		t.Errorf("%d different numbers remain after 64 requests of two tenants", len(distinct))
-	}
+	assert.True(t, len(distinct) >= 32, len(distinct), "different numbers remain after 64 requests of two tenants")
 }
 
 // TestClusterFailover: a replica that takes over may miss what its master counted last. The servers notice that it is another, and
@@ -312,9 +296,7 @@ func TestExactOnTwoServers(t *testing.T) {
 			}
 			now := limitstest.Noon
 			limitstest.Check(t, "then", b.Take(t.Context(), limitstest.Claim(1, q), now), limitstest.Want(false, 1, q, now, limit, limit))
-			if a.Degraded() || b.Degraded() {
-				t.Error("a limiter lost Redis: this test has shown nothing")
-			}
+			assert.True(t, !a.Degraded() && !b.Degraded(), "a limiter lost Redis: this test has shown nothing")
 		})
 	}
 }

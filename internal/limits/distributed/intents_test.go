@@ -46,9 +46,7 @@ func TestWriteInOneTrip(t *testing.T) {
 		assert.Equal(t, stampAt(t, l), 0, "stamp during the write")
 		_ = w.Commit()
 		s := stampAt(t, l)
-		if s != before+freshness.Stamp(1+n) {
-			t.Errorf("stamp %d after write %d, and it was %d before the first", s, n+1, before)
-		}
+		assert.Equal(t, s, before+freshness.Stamp(1+n), "the stamp after write", n+1)
 		// The removal made no call of its own, unless the machine was slow.
 		if made := calls() - called; made != 4 && made != 5 {
 			t.Errorf("%d calls to Redis, want that of the write and of 3 lists", made)
@@ -86,15 +84,11 @@ func TestSharedAgain(t *testing.T) {
 	for range 20 {
 		_ = beginWrite(t, l).Commit()
 		second := beginWrite(t, l)
-		if s := stampAt(t, l); s != 0 {
-			t.Fatalf("stamp %d during a write that shares an intent", s)
-		}
+		assert.Equal(t, stampAt(t, l), 0, "the stamp during a write that shares an intent")
 		_ = second.Commit()
 		s := freshness.Stamp(0)
 		wait.Until(t, "a stamp after the write", func() bool { s = stampAt(t, l); return s != 0 })
-		if s <= before {
-			t.Fatalf("stamp %d after the write, %d before", s, before)
-		}
+		assert.True(t, s > before, "stamp", s, "after the write,", before, "before")
 		before = s
 	}
 }
@@ -154,9 +148,7 @@ func TestWriteOfAnOlderServer(t *testing.T) {
 	l := newTestCluster().one(t, redistest.Shared(t), patient)
 	l.calls.forgetWrites.Store(true)
 	_, announced := takeWrite(t, l, unlimited)
-	if announced != nil {
-		t.Fatal("announced although the call left no intent")
-	}
+	assert.True(t, announced == nil, "announced although the call left no intent")
 	write := beginWrite(t, l)
 	assert.Equal(t, stampAt(t, l), 0, "stamp during a write")
 	_ = write.Commit()

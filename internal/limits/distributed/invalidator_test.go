@@ -43,9 +43,7 @@ func TestStamps(t *testing.T) {
 	assert.Equal(t, stampAt(t, b), 0, "a stamp during a write")
 	_ = first.Commit()
 	_ = first.Commit() // does nothing
-	if stampAt(t, a) != 0 || stampAt(t, b) != 0 {
-		t.Error("a stamp during the other write")
-	}
+	assert.True(t, stampAt(t, a) == 0 && stampAt(t, b) == 0, "a stamp during the other write")
 	_ = second.Commit()
 	fresh("after two writes")
 	_ = beginWrite(t, a).Commit()
@@ -71,9 +69,7 @@ func TestLateWrite(t *testing.T) {
 		_ = write.Commit()
 		after := freshness.Stamp(0)
 		wait.Until(t, "there is a stamp", func() bool { after = stampAt(t, l); return after != 0 })
-		if after-before != tt.announced {
-			t.Errorf("a write that took %v: stamp %d after %d, want %d more", tt.late, after, before, tt.announced)
-		}
+		assert.Equal(t, after-before, tt.announced, "a write that took", tt.late, "makes the stamp larger by")
 	}
 }
 

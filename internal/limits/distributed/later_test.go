@@ -43,7 +43,5 @@ func TestRedisOfALaterTerm(t *testing.T) {
 	decides(t, a, b)
 	term, _ := a.member.Term()
 	t.Logf("from term %d to %d", before.Number, term.Number)
-	if term.Number <= later || term.Number != term.SetBack {
-		t.Errorf("%+v, want one change of terms, to after those that Redis knows", term)
-	}
+	assert.True(t, term.Number > later && term.Number == term.SetBack, term, "want one change of terms, to after those that Redis knows")
 }

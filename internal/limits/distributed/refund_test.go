@@ -23,9 +23,7 @@ func TestRefundAfterTheLease(t *testing.T) {
 				server.Stop()
 			}
 			d := l.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon)
-			if !d.Admitted || d.Undecided {
-				t.Fatalf("before: %+v", d)
-			}
+			assert.True(t, d.Admitted && !d.Undecided, "before:", d)
 			w.away.Store(true)
 			wait.Until(t, "the lease has run out", l.member.StoreUnreachable)
 			l.Refund(t.Context(), limitstest.Claim(1, q), d)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/limits"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/limitstest"
 	"petstore.example/internal/test/redistest"
 )
@@ -12,9 +13,7 @@ func TestOverRedis(t *testing.T) {
 	limitstest.Run(t, func(t testing.TB) limits.Limiter {
 		l := newTestCluster().one(t, redistest.Shared(t), patient)
 		t.Cleanup(func() {
-			if l.Degraded() {
-				t.Error("the limiter lost Redis: this test has shown nothing of it")
-			}
+			assert.True(t, !l.Degraded(), "the limiter lost Redis: this test has shown nothing of it")
 		})
 		return l
 	})

@@ -3,6 +3,8 @@ package redisbackend
 import (
 	"strings"
 	"testing"
+
+	"petstore.example/internal/test/assert"
 )
 
 // slot is the part of a Redis Cluster that holds a key, as the cluster specification has it: CRC16 (XMODEM) of what
@@ -29,16 +31,12 @@ func slot(key string) uint16 {
 
 func TestTenantsAreSpreadOverSlots(t *testing.T) {
 	t.Parallel()
-	if got := slot("123456789"); got != 0x31C3 {
-		t.Fatalf("slot(123456789) = %#x, the specification has 0x31c3", got)
-	}
+	assert.Equal(t, slot("123456789"), 0x31C3, "the slot that the specification has of 123456789")
 	slots := map[uint16]bool{}
 	for tenantID := range int64(2000) {
 		slots[slot(tenantKey(tenantID))] = true
 	}
-	if len(slots) < 1700 {
-		t.Errorf("2000 tenants fill %d slots: they are not spread", len(slots))
-	}
+	assert.True(t, len(slots) >= 1700, "2000 tenants are not spread: they fill slots", len(slots))
 }
 
 func TestOldVersions(t *testing.T) {
@@ -46,8 +44,6 @@ func TestOldVersions(t *testing.T) {
 	for version, want := range map[string]bool{
 		"5.0.6": true, "6.0.16": true, "6.2.0": false, "6.10.1": false, "7.0.15": false, "10.0.0": false, "": false, "unknown": false,
 	} {
-		if got := older(version); got != want {
-			t.Errorf("older(%q) = %v, want %v", version, got, want)
-		}
+		assert.Equal(t, older(version), want, version, "is older:")
 	}
 }

@@ -183,12 +183,8 @@ func TestTheModelIsLikeRedis(t *testing.T) {
 	}
 	t.Logf("statuses: %v, of a later term: %d, write intents left by Take: %d", statuses, later, intents)
 	assert.True(t, intents >= 50, intents, "write intents: too few to have reported anything")
-	if later < 50 {
-		t.Errorf("%d calls found a later term: too few to have reported anything", later)
-	}
+	assert.True(t, later >= 50, later, "calls found a later term: too few to have reported anything")
 	for _, s := range []distributed.Status{distributed.Counted, distributed.Uninitialized, distributed.KeyUninitialized} {
-		if statuses[s] < 50 {
-			t.Errorf("%d answers of status %d: too few to have reported anything", statuses[s], s)
-		}
+		assert.True(t, statuses[s] >= 50, statuses[s], "answers of status", s, ": too few to have reported anything")
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// CreatePets creates several animals with one statement, which is sent at most once. If Postgres refuses it, none of the animals was
-// created, and each is tried alone. After any other error the outcome is the same for all, and may be unknown.
+// CreatePets creates several animals with one statement, which is sent at most once. If Postgres refuses it, none of the animals was created, and
+// each is tried alone. After any other error the outcome is the same for all, and may be unknown.
 func (d Pets) CreatePets(ctx context.Context, tenantID int64, pets []catalog.NewPet) []catalog.Outcome[catalog.Pet] {
 	outcomes := make([]catalog.Outcome[catalog.Pet], len(pets))
 	if len(pets) > 1 {
@@ -103,8 +103,8 @@ func newPetBatch(asked []catalog.NewPet) *petBatch {
 	return &petBatch{asked: asked, pets: make([]catalog.Pet, len(asked))}
 }
 
-// add takes an animal that the statement returned. Any place where the same was asked for is right. It looks from the last one on, where the
-// animal is if the rows come in order.
+// add takes an animal that the statement returned. Any place where the same was asked for is right. It looks from the last one on, where the animal
+// is if the rows come in order.
 func (b *petBatch) add(pet catalog.Pet) error {
 	for n := range b.asked {
 		if i := (b.returned + n) % len(b.asked); b.asked[i] == pet.NewPet && b.pets[i].ID == 0 {
@@ -130,15 +130,25 @@ func (b *petBatch) created() ([]catalog.Pet, error) {
 // arraysOf returns the columns of the animals.
 func arraysOf(pets []catalog.NewPet) (arrays []driver.Value, err error) {
 	for _, c := range petColumns {
-		column := make([]any, len(pets))
-		for i := range pets {
-			column[i] = c.value(&pets[i])
+		var column driver.Valuer
+		if c.kind == "text" {
+			column = pq.StringArray(valuesOf[string](c, pets))
+		} else {
+			column = pq.Int64Array(valuesOf[int64](c, pets))
 		}
-		array, err := pq.GenericArray{A: column}.Value()
+		array, err := column.Value()
 		if err != nil {
 			return nil, err
 		}
 		arrays = append(arrays, array)
 	}
 	return arrays, nil
+}
+
+func valuesOf[T any](c petColumn, pets []catalog.NewPet) []T {
+	all := make([]T, len(pets))
+	for i := range pets {
+		all[i] = c.value(&pets[i]).(T)
+	}
+	return all
 }

@@ -8,8 +8,8 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// petHeldQuery is a statement of its own, after the lock. A statement that began before the lock would not see an order that was placed while
-// it waited.
+// petHeldQuery is a statement of its own, after the lock. A statement that began before the lock would not see an order that was placed while it
+// waited.
 const petHeldQuery = `
 select exists (select from orders where tenant_id = $1 and pet_id = $2 and status in ('placed', 'approved')) as held`
 
@@ -47,7 +47,7 @@ func (d Pets) describePet(ctx context.Context, tenantID, id int64, c catalog.Pet
 	err := pgconn.Write(ctx, d.db, func(row []driver.Value) error {
 		pet, found = petOf(row), true
 		return nil
-	}, describePetQuery, petArgs(func(column petColumn) any { return column.changed(&c) }, tenantID, id)...)
+	}, describePetQuery, petArgs(func(column petColumn) driver.Value { return column.changed(&c) }, tenantID, id)...)
 	if err == nil && !found {
 		err = catalog.ErrPetNotFound
 	}
@@ -73,7 +73,7 @@ func (d Pets) changePet(ctx context.Context, tenantID, id int64, c catalog.PetPa
 				return err
 			}
 		}
-		args := petArgs(func(c petColumn) any { return c.value(&pet.NewPet) }, tenantID, id)
+		args := petArgs(func(c petColumn) driver.Value { return c.value(&pet.NewPet) }, tenantID, id)
 		_, err = tx.Exec(ctx, updatePetQuery, anys(append(args, tx.Deadline()))...)
 		return err
 	})

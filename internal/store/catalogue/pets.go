@@ -16,30 +16,37 @@ type Pets struct{ db *pgconn.DB }
 
 var _ catalog.Store = Pets{}
 
-// forTenant sets the tenant ($1) for row-level security within the statement itself: it takes no round trip of its own, and
-// does not stay on the connection. Each query reads it by forTenantSet, so that Postgres can't skip it.
+// forTenant sets the tenant ($1) for row-level security within the statement itself: it takes no round trip of its own, and does not stay on the
+// connection. Each query reads it by forTenantSet, so that Postgres can't skip it.
 const (
 	forTenant    = `with t as materialized (select set_config('petstore.tenant_id', $1::bigint::text, true) as id)`
 	forTenantSet = `(select id from t) is not null`
 )
 
-// tenantSet sets the tenant in a statement that only reads. Postgres evaluates it once, before it looks for the first row. It
-// takes 5 µs less than forTenant.
+// tenantSet sets the tenant in a statement that only reads. Postgres evaluates it once, before it looks for the first row. It takes 5 µs less than
+// forTenant.
 const tenantSet = `(select set_config('petstore.tenant_id', $1::bigint::text, true)) is not null`
 
 // petColumn is a column of an animal that clients write.
 type petColumn struct {
 	name, kind string // its type in Postgres
-	// value is that of a new animal, changed that of a change: a nil pointer if it stays.
-	value   func(*catalog.NewPet) any
-	changed func(*catalog.PetPatch) any
+	// value is that of a new animal, a string or an int64; changed that of a change, nil if it stays.
+	value   func(*catalog.NewPet) driver.Value
+	changed func(*catalog.PetPatch) driver.Value
 }
 
 // petColumns are what all statements have of an animal besides its ID; petOf scans them in this order. An export of a tenant has them too.
 var petColumns = []petColumn{
-	{"name", "text", func(p *catalog.NewPet) any { return p.Name }, func(c *catalog.PetPatch) any { return c.Name }},
-	{"category_id", "bigint", func(p *catalog.NewPet) any { return p.CategoryID }, func(c *catalog.PetPatch) any { return c.CategoryID }},
-	{"status", "text", func(p *catalog.NewPet) any { return p.Status }, func(c *catalog.PetPatch) any { return c.Status }},
+	{"name", "text", func(p *catalog.NewPet) driver.Value { return p.Name }, func(c *catalog.PetPatch) driver.Value { return valueOf(c.Name) }},
+	{"category_id", "bigint", func(p *catalog.NewPet) driver.Value { return p.CategoryID }, func(c *catalog.PetPatch) driver.Value { return valueOf(c.CategoryID) }},
+	{"status", "text", func(p *catalog.NewPet) driver.Value { return string(p.Status) }, func(c *catalog.PetPatch) driver.Value { return valueOf((*string)(c.Status)) }},
+}
+
+func valueOf[T string | int64](p *T) driver.Value {
+	if p == nil {
+		return nil
+	}
+	return *p
 }
 
 // petOf scans by hand: with reflection the whole call takes half as long again.
@@ -59,10 +66,9 @@ func petList(form string, first int) string {
 }
 
 // petArgs are the arguments of a statement, and then those that value returns of each column.
-func petArgs(value func(petColumn) any, args ...driver.Value) []driver.Value {
+func petArgs(value func(petColumn) driver.Value, args ...driver.Value) []driver.Value {
 	for _, c := range petColumns {
-		v, _ := driver.DefaultParameterConverter.ConvertValue(value(c)) // It fails for no text, no number and no pointer to one.
-		args = append(args, v)
+		args = append(args, value(c))
 	}
 	return args
 }
@@ -173,7 +179,7 @@ func (d Pets) CreatePet(ctx context.Context, tenantID int64, p catalog.NewPet) (
 	err = pgconn.Write(ctx, d.db, func(row []driver.Value) error {
 		pet.ID = row[0].(int64)
 		return nil
-	}, createPetQuery, petArgs(func(c petColumn) any { return c.value(&p) }, tenantID)...)
+	}, createPetQuery, petArgs(func(c petColumn) driver.Value { return c.value(&p) }, tenantID)...)
 	if err == nil && pet.ID == 0 {
 		err = pgconn.ErrNoRow
 	}

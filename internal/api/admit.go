@@ -25,10 +25,9 @@ var (
 // recordTimeout bounds the wait of a request that must be recorded before it is admitted.
 const recordTimeout = time.Second
 
-// admit decides whether the request is served: for a caller by its ban and then by all windows at once, for anybody else by the
-// address's bucket. OPTIONS is neither counted nor refused, because a browser sends it before its page may read even a 429. An
-// unmetered route shows the caller's windows, counts in none and is refused by none. admit returns nil, the 429, or a 503 if
-// nobody can decide.
+// admit decides whether the request is served: for a caller by its ban and then by all windows at once, for anybody else by the address's bucket.
+// OPTIONS is neither counted nor refused, because a browser sends it before its page may read even a 429. An unmetered route shows the caller's
+// windows, counts in none and is refused by none. admit returns nil, the 429, or a 503 if nobody can decide.
 func (a *api) admit(x *exchange) error {
 	switch {
 	case x.simulated != nil:
@@ -87,8 +86,8 @@ func (a *api) take(x *exchange) error {
 	return codeUnavailable.withCause(errUndecided).retryAfter(1)
 }
 
-// decide counts the request. One that will probably write to a catalogue is announced with the decision: then the write itself waits for no
-// call to Redis.
+// decide counts the request. One that will probably write to a catalogue is announced with the decision: then the write itself waits for no call to
+// Redis.
 func (a *api) decide(x *exchange) (d limits.Decision) {
 	if a.announcer == nil || !x.route.writes {
 		return a.Limiter.Take(x.Request.Context(), claim(x.caller), x.now)
@@ -106,8 +105,8 @@ func (x *exchange) releaseWrite() {
 	}
 }
 
-// meter notes the request as usage. If several servers share the limits, it first has the request recorded when too many of the
-// tenant's are not: that many are unknown if this server ends silently.
+// meter notes the request as usage. If several servers share the limits, it first has the request recorded when too many of the tenant's are not:
+// that many are unknown if this server ends silently.
 func (a *api) meter(x *exchange) error {
 	c, most := x.caller, usage.Unlimited
 	if x.decision.Term != 0 {
@@ -133,8 +132,8 @@ func bucket(c *keys.Caller) usage.Bucket {
 	return usage.Bucket{TenantID: c.Tenant.ID, KeyID: c.KeyID, Assignment: c.Tenant.Assignment, Version: c.Tenant.Version}
 }
 
-// countedAt returns the instant at which the request counts: its own, or the beginning of the day in which it was counted, if that had
-// begun by the clock of another server.
+// countedAt returns the instant at which the request counts: its own, or the beginning of the day in which it was counted, if that had begun by the
+// clock of another server.
 func (x *exchange) countedAt() time.Time {
 	if begins := limits.DayReset(x.decision.Day.Number - 1); x.now.Unix() < begins {
 		return time.Unix(begins, 0)
@@ -220,8 +219,8 @@ func peer(remote string) netip.Addr {
 // maxForwarded is how many items of X-Forwarded-For are read. The last ones are the proxies'; the others are as the client wrote them.
 const maxForwarded = 32
 
-// withoutPorts removes the ports from X-Forwarded-For: some proxies write 192.0.2.1:1234 or [2001:db8::1]:1234, which Gin
-// takes for no address. It keeps the last maxForwarded items: reading 30,000 would take milliseconds.
+// withoutPorts removes the ports from X-Forwarded-For: some proxies write 192.0.2.1:1234 or [2001:db8::1]:1234, which Gin takes for no address. It
+// keeps the last maxForwarded items: reading 30,000 would take milliseconds.
 func withoutPorts(h http.Header) {
 	text := strings.Join(h["X-Forwarded-For"], ",")
 	from := len(text)

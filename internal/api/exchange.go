@@ -71,8 +71,8 @@ func (x *exchange) isRead() bool {
 	return x.Request.Method == http.MethodGet || x.Request.Method == http.MethodHead
 }
 
-// owner returns who the request is of for the log and for support: also the owner of a key that exists and is not valid. It is nil if
-// there is no such key.
+// owner returns who the request is of for the log and for support: also the owner of a key that exists and is not valid. It is nil if there is no
+// such key.
 func (x *exchange) owner() *keys.Caller {
 	if x.caller == nil {
 		return x.keyOf
@@ -88,8 +88,7 @@ func (x *exchange) plan() string {
 	return x.caller.Tenant.Plan
 }
 
-// gaveUp reports whether the request failed because its client disconnected. A failure of the server counts as one even if the
-// client is gone.
+// gaveUp reports whether the request failed because its client disconnected. A failure of the server counts as one even if the client is gone.
 func (x *exchange) gaveUp() bool {
 	return x.failed != nil && errors.Is(x.failed, context.Canceled) && errors.Is(x.Request.Context().Err(), context.Canceled)
 }

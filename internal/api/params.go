@@ -43,8 +43,8 @@ type parameter struct {
 	times int
 }
 
-// parseListRequest reads the query of a list, which has the known parameters, and whose statuses are those that parse accepts; statuses lists
-// them for the message. The error names all invalid parameters.
+// parseListRequest reads the query of a list, which has the known parameters, and whose statuses are those that parse accepts; statuses lists them
+// for the message. The error names all invalid parameters.
 func parseListRequest[S ~string](x *exchange, known []string, parse func(string) (S, bool), statuses string) (r listRequest[S], err error) {
 	if r.listQuery, err = parseListQuery(x.Request.URL.RawQuery, known); err != nil {
 		return r, err
@@ -81,8 +81,7 @@ func parseListRequest[S ~string](x *exchange, known []string, parse func(string)
 	return r, nil
 }
 
-// parseListQuery reads a query (application/x-www-form-urlencoded) as url.ParseQuery does, but makes no map for known
-// parameters.
+// parseListQuery reads a query (application/x-www-form-urlencoded) as url.ParseQuery does, but makes no map for known parameters.
 func parseListQuery(raw string, known []string) (q listQuery, err error) {
 	for raw != "" {
 		var pair string
@@ -159,8 +158,8 @@ func parseLimit(s string) (int, bool) {
 	return n, err == nil && 1 <= n && n <= maxLimit && '1' <= s[0] && s[0] <= '9'
 }
 
-// appendLinks appends the list's links (RFC 8288): the next page, unless its cursor is empty, and the first. They keep the other known
-// parameters. The query must be valid.
+// appendLinks appends the list's links (RFC 8288): the next page, unless its cursor is empty, and the first. They keep the other known parameters.
+// The query must be valid.
 func (q *listQuery) appendLinks(b []byte, list, next string) []byte {
 	if next != "" {
 		b = append(q.appendTarget(b, list, next), `; rel="next", `...)

@@ -9,8 +9,7 @@ import (
 	"petstore.example/internal/limits"
 )
 
-// shareUsedUp is what a refusal says while the servers can't share their counters. The tenant may have kept to its plan, so it is no
-// strike.
+// shareUsedUp is what a refusal says while the servers can't share their counters. The tenant may have kept to its plan, so it is no strike.
 const shareUsedUp = " Rate limiting is temporarily degraded: this server's share of your limit is used up."
 
 // overLimit returns the refusal by a window of the caller's. degraded is that sentence, or empty if all servers counted together.

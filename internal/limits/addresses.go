@@ -11,19 +11,17 @@ import (
 	"github.com/ulule/limiter/v3/drivers/store/memory"
 )
 
-// maxAddresses is how many addresses have a counter of their own in one minute: some 10 MB. Counters of up to three minutes
-// are held.
+// maxAddresses is how many addresses have a counter of their own in one minute: some 10 MB. Counters of up to three minutes are held.
 const maxAddresses = 50_000
 
 // others stands for the addresses that came when there were as many as that.
 const others = "*"
 
-// Addresses limits callers without a valid key by their address: an IPv4 address, or the /64 network of an IPv6 address, which is
-// what one subscriber has. It counts in this process, refused requests too.
+// Addresses limits callers without a valid key by their address: an IPv4 address, or the /64 network of an IPv6 address, which is what one subscriber
+// has. It counts in this process, refused requests too.
 //
-// Callers from very many networks must not fill the memory: after 50,000 of them in a minute, all further ones share one counter
-// until the minute ends. At worst they get 429 instead of 401, and so does a customer among them whose key the server does not
-// know yet.
+// Callers from very many networks must not fill the memory: after 50,000 of them in a minute, all further ones share one counter until the minute
+// ends. At worst they get 429 instead of 401, and so does a customer among them whose key the server does not know yet.
 type Addresses struct {
 	store limiter.Store
 	limit int64
@@ -33,8 +31,8 @@ type Addresses struct {
 	minute, came int64
 }
 
-// NewAddresses returns a limiter of that many requests a minute for each address. Counters of minutes that are over
-// are dropped every minute, by a goroutine that ends when the Addresses is garbage.
+// NewAddresses returns a limiter of that many requests a minute for each address. Counters of minutes that are over are dropped every minute, by a
+// goroutine that ends when the Addresses is garbage.
 func NewAddresses(perMinute int64) *Addresses {
 	return &Addresses{
 		store: memory.NewStoreWithOptions(limiter.StoreOptions{Prefix: "a", CleanUpInterval: time.Minute}),
@@ -42,9 +40,8 @@ func NewAddresses(perMinute int64) *Addresses {
 	}
 }
 
-// Take counts one request from that address in the clock's minute at now. Reached is true when the request is over the
-// limit and to be refused. An IPv4 address in IPv6 form counts as the IPv4 address; callers whose address is not known
-// (the zero Addr) share one counter.
+// Take counts one request from that address in the clock's minute at now. Reached is true when the request is over the limit and to be refused. An
+// IPv4 address in IPv6 form counts as the IPv4 address; callers whose address is not known (the zero Addr) share one counter.
 func (a *Addresses) Take(addr netip.Addr, now time.Time) limiter.Context {
 	minute := floorDiv(now.Unix(), minuteSeconds)
 	c := a.query(a.store.Get, a.key(addr, minute), minute)

@@ -1,12 +1,11 @@
 // Package pagecache keeps finished pages of lists, so that a response needs no rows.
 //
-// A page is stored under the stamp of a decision that was made before its rows were read, and returned only to a request whose
-// decision has the same stamp: so nothing changed in between (package freshness). With stamp 0 the cache is not used.
+// A page is stored under the stamp of a decision that was made before its rows were read, and returned only to a request whose decision has the same
+// stamp: so nothing changed in between (package freshness). With stamp 0 the cache is not used.
 //
 // A page keeps its compressed form once a client has asked for it. Requests for the same page at the same time share a read (Read).
 //
-// The cache is bounded, and so is each tenant's part of it. A page is stored when it is requested for the second time. It is
-// safe for concurrent use.
+// The cache is bounded, and so is each tenant's part of it. A page is stored when it is requested for the second time. It is safe for concurrent use.
 package pagecache
 
 import (
@@ -119,8 +118,8 @@ func (c *Cache) Get(key Key, stamp freshness.Stamp) *Page {
 	return nil
 }
 
-// Put stores a page that was read after a decision with the stamp. It ignores pages that are requested for the first time, and
-// those that too many other requests came in between.
+// Put stores a page that was read after a decision with the stamp. It ignores pages that are requested for the first time, and those that too many
+// other requests came in between.
 func (c *Cache) Put(key Key, stamp freshness.Stamp, p *Page) {
 	if c == nil || stamp == 0 {
 		return

@@ -23,8 +23,7 @@ const (
 	maxAdvance = 256
 )
 
-// entry is a cached caller or, without a tenant, a digest of no key. What a look-up reads comes first, to be
-// in few lines of the processor's cache.
+// entry is a cached caller or, without a tenant, a digest of no key. What a look-up reads comes first, to be in few lines of the processor's cache.
 type entry struct {
 	digest keys.Digest
 	// version is that of the feed before the entry was loaded, or a later one at which it was still good.
@@ -50,8 +49,8 @@ type nextCaller struct {
 // errOutlived: the last change that the entry knows of has come, and another one after it.
 var errOutlived = errors.New("the cached state of the caller has expired")
 
-// active returns the caller at that time, with a keys.StatusError if the key is not good then. It returns errOutlived if the caller is
-// to be looked up again.
+// active returns the caller at that time, with a keys.StatusError if the key is not good then. It returns errOutlived if the caller is to be looked
+// up again.
 func (e *entry) active(env keys.Environment, now time.Time) (*keys.Caller, error) {
 	if status := e.Status(env, now); status != keys.Active {
 		return &e.Caller, keys.StatusError(status)
@@ -76,13 +75,11 @@ func (e *entry) follow() {
 	}
 }
 
-// clockCache is a hash table of entries by digest with CLOCK eviction: a full one evicts entries that were
-// not used since the clock last passed them. So a flood of keys that come once does not evict those that come
-// again.
+// clockCache is a hash table of entries by digest with CLOCK eviction: a full one evicts entries that were not used since the clock last passed them.
+// So a flood of keys that come once does not evict those that come again.
 //
-// It is made for a million entries, where a look-up waits for memory: get reads one line for the bucket and
-// then the entry. Maps for any key type read three lines and more (ADR 4). get takes no lock, and finds what
-// was put before it.
+// It is made for a million entries, where a look-up waits for memory: get reads one line for the bucket and then the entry. Maps for any key type
+// read three lines and more (ADR 4). get takes no lock, and finds what was put before it.
 type clockCache struct {
 	capacity int
 	shards   [shardCount]atomic.Pointer[shard]
@@ -93,8 +90,8 @@ type clockCache struct {
 	hand struct{ shard, bucket int }
 }
 
-// shard has a power of two of buckets. A digest is random, so its bits are the hash: the first byte is the
-// shard, the second the tag, the next eight the bucket.
+// shard has a power of two of buckets. A digest is random, so its bits are the hash: the first byte is the shard, the second the tag, the next eight
+// the bucket.
 type shard struct {
 	buckets []bucket
 	count   int // under clockCache.mu
@@ -189,8 +186,7 @@ func (c *clockCache) put(e *entry) {
 	c.count.Add(1)
 }
 
-// grown returns a copy of the shard with twice the buckets. A concurrent get still finds everything in the
-// old one.
+// grown returns a copy of the shard with twice the buckets. A concurrent get still finds everything in the old one.
 func (s *shard) grown() *shard {
 	larger := &shard{buckets: make([]bucket, 2*len(s.buckets))}
 	for i := range s.buckets {
@@ -252,8 +248,7 @@ func (b *bucket) unlinkEmpty() {
 	}
 }
 
-// evict advances the clock to a bucket with unused entries and removes those. After maxAdvance buckets it
-// removes used ones too.
+// evict advances the clock to a bucket with unused entries and removes those. After maxAdvance buckets it removes used ones too.
 func (c *clockCache) evict() {
 	for advanced := 0; ; advanced++ {
 		s, home := c.advance()

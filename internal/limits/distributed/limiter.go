@@ -19,13 +19,12 @@ type mode interface {
 
 // Limiter decides for any number of servers of one cluster, and exactly.
 //
-// In a term in which Redis decides, a decision is one script and one round trip. Calls that come while another is under way go together
-// with the next. A refusal is repeated without asking until the window ends, the quota changes or somebody gives a request back.
+// In a term in which Redis decides, a decision is one script and one round trip. Calls that come while another is under way go together with the
+// next. A refusal is repeated without asking until the window ends, the quota changes or somebody gives a request back.
 //
-// When half of the servers lose Redis, the cluster changes to a term in which Postgres decides. Every server first records what it has
-// admitted. From then on each takes small grants of what remains from Postgres, and decides over them without asking. Requests that come
-// between two terms, while Postgres does not answer, or while this server alone has lost Redis, wait for Options.Wait; then they are
-// Undecided.
+// When half of the servers lose Redis, the cluster changes to a term in which Postgres decides. Every server first records what it has admitted. From
+// then on each takes small grants of what remains from Postgres, and decides over them without asking. Requests that come between two terms, while
+// Postgres does not answer, or while this server alone has lost Redis, wait for Options.Wait; then they are Undecided.
 type Limiter struct {
 	options Options
 	backend Backend
@@ -74,16 +73,15 @@ func (l *Limiter) Start() {
 	l.running.Go(func() { l.redis.removeAlways(ctx) })
 }
 
-// Close ends what runs beside requests, and removes the write intents that are over. The member must leave the cluster before or after it.
-// Close the connection to Redis after it.
+// Close ends what runs beside requests, and removes the write intents that are over. The member must leave the cluster before or after it. Close the
+// connection to Redis after it.
 func (l *Limiter) Close() {
 	l.closing()
 	l.running.Wait()
 	l.backend.Pin("")
 }
 
-// Take implements limits.Limiter. An ended context does not stop it: whether a request counts must not depend on whether its caller is
-// still there.
+// Take implements limits.Limiter. An ended context does not stop it: whether a request counts must not depend on whether its caller is still there.
 func (l *Limiter) Take(ctx context.Context, c limits.Claim, now time.Time) limits.Decision {
 	return decide(ctx, l, &c, now, 1, nil)
 }
@@ -126,8 +124,7 @@ func decide(ctx context.Context, l *Limiter, c *limits.Claim, now time.Time, cou
 	}
 }
 
-// doubtful reports whether a denial may be wrong: a server ended silently in its window, and requests that it might have admitted count as
-// used.
+// doubtful reports whether a denial may be wrong: a server ended silently in its window, and requests that it might have admitted count as used.
 func doubtful(t *cluster.Term, d *limits.Decision) bool {
 	if d.Admitted || t.SilentUntil.IsZero() || t.Number != d.Term {
 		return false
@@ -144,8 +141,8 @@ func (l *Limiter) mode(redis string) mode {
 	return l.grants
 }
 
-// undecided decides a request for which no term is in force. What this server knows to be full is refused. Otherwise nobody knows whether
-// others are admitting what remains.
+// undecided decides a request for which no term is in force. What this server knows to be full is refused. Otherwise nobody knows whether others are
+// admitting what remains.
 func undecided(l *Limiter, c *limits.Claim, now time.Time, count int64) limits.Decision {
 	minute, day := limits.MinuteAt(c.TenantID, now), limits.DayAt(now)
 	d := limits.Decide(c, minute, day, l.seen.known(c, minute, day), count)
@@ -156,9 +153,8 @@ func undecided(l *Limiter, c *limits.Claim, now time.Time, count int64) limits.D
 // InForce implements limits.Limiter. A request of a term that is over may be missing in what was recorded at its end.
 func (l *Limiter) InForce(d *limits.Decision) bool { return l.options.Cluster.Valid(d.Term) }
 
-// Refund implements limits.Limiter. It needs no lease: a request may end after it, as when Postgres hangs. What is counted in Redis and what
-// is left of a grant belong to a term. What was decided in a term that is over is not given back: nobody knows any more in which count
-// it is.
+// Refund implements limits.Limiter. It needs no lease: a request may end after it, as when Postgres hangs. What is counted in Redis and what is left
+// of a grant belong to a term. What was decided in a term that is over is not given back: nobody knows any more in which count it is.
 func (l *Limiter) Refund(ctx context.Context, c limits.Claim, d limits.Decision) {
 	t := l.reach.latest()
 	if !d.Admitted || t == nil || t.Number != d.Term {
@@ -173,8 +169,8 @@ func (l *Limiter) Refund(ctx context.Context, c limits.Claim, d limits.Decision)
 // Degraded reports whether Postgres decides.
 func (l *Limiter) Degraded() bool { return l.reach.isDegraded() }
 
-// CutOff returns why this server can't decide in a term in which Redis does, nil if it can or Postgres does. It is ErrOtherRedis, or the last
-// error of a call.
+// CutOff returns why this server can't decide in a term in which Redis does, nil if it can or Postgres does. It is ErrOtherRedis, or the last error
+// of a call.
 func (l *Limiter) CutOff() error { return l.reach.cutOff() }
 
 // Decides reports whether a term is in force in which this server can decide.
@@ -223,8 +219,8 @@ func (w *termWait) term(ctx context.Context, so *waited) (cluster.Term, error) {
 	return t, nil
 }
 
-// await waits for a term that this server can decide in. One in which it lost Redis ends in a moment, and one that could not decide is
-// tried again after a pause.
+// await waits for a term that this server can decide in. One in which it lost Redis ends in a moment, and one that could not decide is tried again
+// after a pause.
 func (w *termWait) await(ctx context.Context, so *waited) (cluster.Term, error) {
 	if so.until.IsZero() {
 		so.until = w.options.Clock().Add(w.options.Wait)

@@ -51,8 +51,7 @@ func selectBans(ctx context.Context, q pgconn.Queryer, rest string, args ...any)
 	return pgconn.Collect(ctx, q, banRow.ban, selectBan+rest, args...)
 }
 
-// PlaceAutomaticBan implements strikes.BanStore. The API may place no other ban than the function does, whose clock is that of
-// Postgres.
+// PlaceAutomaticBan implements strikes.BanStore. The API may place no other ban than the function does, whose clock is that of Postgres.
 func (d Bans) PlaceAutomaticBan(ctx context.Context, tenantID int64, keyID string) (_ keys.Ban, err error) {
 	defer pgconn.Wrap(&err, "place automatic ban")
 	placed, err := pgconn.Collect(ctx, d.db, banRow.ban, `
@@ -92,9 +91,8 @@ type NewBan struct {
 	Reason string
 }
 
-// Place bans a key from now on. It takes the place of bans in force, which are lifted, so that staff can shorten a
-// ban as well as lengthen it. It returns keys.ErrKeyNotFound, ErrKeyRevoked for a key that is refused for ever, or
-// ErrTextContainsKey.
+// Place bans a key from now on. It takes the place of bans in force, which are lifted, so that staff can shorten a ban as well as lengthen it. It
+// returns keys.ErrKeyNotFound, ErrKeyRevoked for a key that is refused for ever, or ErrTextContainsKey.
 func (d Bans) Place(ctx context.Context, by audit.By, n NewBan, now time.Time) (placed keys.Ban, err error) {
 	if err := keys.CheckText(n.Reason); err != nil {
 		return keys.Ban{}, fmt.Errorf("place ban: reason: %w", err)
@@ -152,8 +150,8 @@ func insertBan(ctx context.Context, tx pgconn.Tx, b keys.Ban) (keys.Ban, error) 
 	return bans[0], nil
 }
 
-// Lift ends the bans in force on a key at once and returns, as it is after, the one that would have ended last. It
-// returns keys.ErrKeyNotFound or ErrBanNotFound.
+// Lift ends the bans in force on a key at once and returns, as it is after, the one that would have ended last. It returns keys.ErrKeyNotFound or
+// ErrBanNotFound.
 func (d Bans) Lift(ctx context.Context, by audit.By, keyID string, now time.Time) (lifted keys.Ban, err error) {
 	defer pgconn.Wrap(&err, "lift ban")
 	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
@@ -208,8 +206,8 @@ type BanFilter struct {
 	Limit int
 }
 
-// List returns bans in force at the instant, or all, the newest first. It returns plans.ErrTenantNotFound, or keys.ErrBanNotFound if
-// there is no ban After.
+// List returns bans in force at the instant, or all, the newest first. It returns plans.ErrTenantNotFound, or keys.ErrBanNotFound if there is no ban
+// After.
 func (d Bans) List(ctx context.Context, f BanFilter, now time.Time) iter.Seq2[keys.Ban, error] {
 	return pgconn.ListOf(ctx, d.db, "list bans", banRow.ban, func() (*pgconn.ListQuery, error) {
 		tenantID, err := tenants.IDOf(ctx, d.db, f.Tenant)

@@ -14,8 +14,7 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// Select selects tenants with what is in force for them at the instant $1, null for now. A tenant whose plan has not begun has
-// the first one.
+// Select selects tenants with what is in force for them at the instant $1, null for now. A tenant whose plan has not begun has the first one.
 const Select = `
 	select t.id, t.name, q.plan, q.assignment, q.version, q.kind, q.per_minute, q.per_day, t.suspended_at, t.created_at,
 	       coalesce(t.billing_ref, '') as billing_ref, coalesce(t.email, '') as email, coalesce(t.contact, '') as contact,
@@ -80,8 +79,8 @@ const (
 	named2 = `t.id = coalesce((select n.id from tenants n where n.name = $2), $3)`
 )
 
-// args returns the name, and the number that it may stand for: 2 is tenant number 2 unless a tenant has that name, #2 always is,
-// because no name has a #.
+// args returns the name, and the number that it may stand for: 2 is tenant number 2 unless a tenant has that name, #2 always is, because no name has
+// a #.
 func args(name string) []any {
 	var number sql.NullInt64
 	if digits := strings.TrimPrefix(name, "#"); digits != "" && digits[0] >= '1' && digits[0] <= '9' {
@@ -91,8 +90,8 @@ func args(name string) []any {
 	return []any{name, number}
 }
 
-// Lock returns the tenant and blocks other changes to it, to its plans and to the number of its keys, until the transaction ends.
-// Rows that refer to it can still be written. It returns plans.ErrTenantNotFound or ErrTenantErased.
+// Lock returns the tenant and blocks other changes to it, to its plans and to the number of its keys, until the transaction ends. Rows that refer to
+// it can still be written. It returns plans.ErrTenantNotFound or ErrTenantErased.
 func Lock(ctx context.Context, tx pgconn.Tx, name string, at sql.NullTime) (plans.Tenant, error) {
 	t, err := LockAny(ctx, tx, name, at)
 	if err == nil && t.Erased() {
@@ -127,8 +126,7 @@ func NameOf(ctx context.Context, q pgconn.Queryer, name string) (found string, e
 	return found, err
 }
 
-// IDOf returns the ID of the tenant of that name or number, or plans.ErrTenantNotFound. For the empty name, which stands for all
-// tenants, it is 0.
+// IDOf returns the ID of the tenant of that name or number, or plans.ErrTenantNotFound. For the empty name, which stands for all tenants, it is 0.
 func IDOf(ctx context.Context, q pgconn.Queryer, name string) (id int64, err error) {
 	if name != "" {
 		err = pgconn.GetOr(ctx, q, &id, plans.ErrTenantNotFound, `select t.id from tenants t where `+named, args(name)...)
@@ -137,9 +135,8 @@ func IDOf(ctx context.Context, q pgconn.Queryer, name string) (id int64, err err
 }
 
 // LockAll blocks other changes to these tenants, by name or number (#12), and to these keys, by ID, and to the tenants of the keys, until the
-// transaction of db ends.
-// All changes lock tenants before keys, and both in the order of their IDs, so that batches wait for each other and never for themselves.
-// Those that do not exist are left out.
+// transaction of db ends. All changes lock tenants before keys, and both in the order of their IDs, so that batches wait for each other and never for
+// themselves. Those that do not exist are left out.
 func LockAll(ctx context.Context, db *pgconn.DB, tenants, keyIDs []string) error {
 	var names []string
 	var ids []int64

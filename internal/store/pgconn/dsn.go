@@ -34,7 +34,7 @@ func ResolveURL(text string) (string, error) {
 	if strings.HasPrefix(text, "postgres://") || strings.HasPrefix(text, "postgresql://") {
 		var err error
 		//nolint:staticcheck // Open takes a URL too, but a URL can't say that it has no service.
-		if dsn, err = pq.ParseURL(text); err != nil {
+		if dsn, err = pq.ParseURL(splitHosts(text)); err != nil {
 			return "", errUnreadable
 		}
 	}
@@ -60,6 +60,27 @@ func ResolveURL(text string) (string, error) {
 		return "", err
 	}
 	return settings + dsn + noService, nil
+}
+
+// splitHosts makes parameters of the hosts of a URL with several, because the driver takes postgres://a:1,b:2/ for hosts with the names a:1 and b:2.
+func splitHosts(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || !strings.Contains(u.Host, ",") {
+		return text
+	}
+	var hosts, ports []string
+	for address := range strings.SplitSeq(u.Host, ",") {
+		host, port, err := net.SplitHostPort(address)
+		if err != nil {
+			host, port = address, "5432"
+		}
+		hosts, ports = append(hosts, host), append(ports, port)
+	}
+	query := u.Query()
+	query.Set("host", strings.Join(hosts, ","))
+	query.Set("port", strings.Join(ports, ","))
+	u.Host, u.RawQuery = "", query.Encode()
+	return u.String()
 }
 
 var errUnreadable = errors.New("the database URL can't be read: want postgres://user:password@host:5432/name?sslmode=…")
@@ -97,12 +118,16 @@ func readService(name string) (string, error) {
 	}
 	var settings strings.Builder
 	for key, value := range service.Settings {
-		fmt.Fprintf(&settings, "%s='%s' ", key, strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value))
+		fmt.Fprintf(&settings, "%s=%s ", key, quoteSetting(value))
 	}
 	if _, err := pq.NewConfig(settings.String() + noService); err != nil {
 		return "", serviceError(name, fmt.Errorf("%s has a setting of it that can't be read", path))
 	}
 	return settings.String(), nil
+}
+
+func quoteSetting(value string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value) + "'"
 }
 
 func serviceError(name string, err error) error {

@@ -53,6 +53,7 @@ func TestService(t *testing.T) {
 		"a password of the environment": {"postgres://u@h/d", map[string]string{"PGPASSWORD": "p"}, pgconn.Target{Login: "u", Host: "h", Database: "d", Port: 5432, Remote: true, PasswordFrom: "PGPASSWORD"}},
 		"this machine":                  {"postgres://u@127.0.0.2/d", nil, pgconn.Target{Login: "u", Host: "127.0.0.2", Database: "d", Port: 5432}},
 		"one of several is remote":      {"postgres://u@localhost,db2/d", nil, pgconn.Target{Login: "u", Host: "localhost", Database: "d", Port: 5432, Remote: true}},
+		"each with its port":            {"postgres://u@127.0.0.1:1,db3:2/d", nil, pgconn.Target{Login: "u", Host: "127.0.0.1", Database: "d", Port: 1, Remote: true}},
 		"a socket":                      {"postgres://u@/d?host=/tmp", nil, pgconn.Target{Login: "u", Host: "/tmp", Database: "d", Port: 5432, SSLMode: "disable"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -59,7 +59,7 @@ func (d *Deployment) Join(ctx context.Context, id string) (s *Server, err error)
 	running, leave := context.WithCancel(context.WithoutCancel(ctx))
 	var all sync.WaitGroup
 	all.Go(func() { _ = s.Member.Run(running) })
-	all.Go(func() { _ = changefeed.Listen(running, d.DatabaseURL, noCallers{}, s.Member.Wake, d.Log) })
+	all.Go(func() { changefeed.Listen(running, renew.CurrentURL, noCallers{}, s.Member.Wake, d.Log) })
 	s.Cleanup(func(context.Context) error { leave(); all.Wait(); return nil })
 	return s, nil
 }

@@ -32,7 +32,8 @@ func openDirectory(ctx context.Context, cfg config, m *registry, cluster *member
 	// send no notifications.
 	cluster.OnRegain(d.AllChanged)
 	d.stopListening = background(log, "listen for changes", func(ctx context.Context) error {
-		return changefeed.Listen(ctx, string(cfg.DatabaseURL), d, cluster.Wake, log)
+		changefeed.Listen(ctx, db.CurrentURL, d, cluster.Wake, log)
+		return nil
 	})
 	v := values{m}
 	v.gauge("petstore_directory_callers", "Callers held in memory.", nil, func() float64 { return float64(d.Len()) })

@@ -73,7 +73,7 @@ func checkPatiently(ctx context.Context, cfg config, clock *storeclock.Clock, se
 
 func checkDatabase(ctx context.Context, db *store.DB, cfg config, serverID string, found warnings) error {
 	// First, because prepared statements fail in puzzling ways if clients share sessions.
-	if err := changefeed.Check(ctx, string(cfg.DatabaseURL), "petstore_start_"+serverID, db.Notify); err != nil {
+	if err := changefeed.Check(ctx, db.CurrentURL(), "petstore_start_"+serverID, db.Notify); err != nil {
 		return err
 	}
 	login, role, err := db.ServerLogin(ctx)

@@ -59,7 +59,10 @@ func (h *heard) await(t *testing.T, want ...string) {
 func listen(t *testing.T, url string, wake func()) *heard {
 	t.Helper()
 	h := &heard{}
-	runFor(t, func(ctx context.Context) error { return changefeed.Listen(ctx, url, h, wake, zerolog.Nop()) })
+	runFor(t, func(ctx context.Context) error {
+		changefeed.Listen(ctx, func() string { return url }, h, wake, zerolog.Nop())
+		return nil
+	})
 	return h
 }
 

@@ -66,7 +66,7 @@ var budgets = map[string]int{
 	"internal/envvars":               200,
 	"internal/fairqueue":             500,
 	"internal/freshness":             400,
-	"internal/httpfast":              950,
+	"internal/httpfast":              900,
 	"internal/keys":                  1850,
 	"internal/limits":                3900,
 	"internal/localpg":               700,
@@ -76,16 +76,16 @@ var budgets = map[string]int{
 	"internal/spelling":              50,
 	"internal/staff":                 250,
 	"internal/storeclock":            150,
-	"internal/store":                 11600,
+	"internal/store":                 11900,
 	"internal/structure":             50,
 	"internal/subprocess":            150,
 	"internal/test":                  4700,
 	"internal/tracing":               450,
 	"internal/usage":                 1950,
-	"internal without internal/test": 46000,
+	"internal without internal/test": 46300,
 
 	"migrations":                2250,
-	"tests of internal and cmd": 52700,
+	"tests of internal and cmd": 52850,
 	"tools":                     2950,
 }
 

@@ -20,7 +20,6 @@ import (
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store/counters"
-	"petstore.example/internal/store/pgconn"
 )
 
 const (
@@ -51,14 +50,10 @@ type Receiver interface {
 
 // Listen passes every change of a key, tenant, plan or ban to callers until ctx ends, and calls terms, which must return
 // quickly, when the servers' term may have changed. It needs a direct connection: through a
-// pooler that shares connections no notification arrives. It returns an error when the URL can't be read. When the database
-// is down, it waits.
-func Listen(ctx context.Context, url string, callers Receiver, terms func(), log zerolog.Logger) error {
-	dsn, err := pgconn.ResolveURL(url)
-	if err != nil {
-		return fmt.Errorf("listen for changes: %w", err)
-	}
-	l := &listener{url: dsn + " connect_timeout=" + connectSeconds, to: callers, terms: terms, log: log}
+// pooler that shares connections no notification arrives. url is asked for the connection string again and again: another one takes the place of the
+// connection. When the database is down, it waits.
+func Listen(ctx context.Context, url func() string, callers Receiver, terms func(), log zerolog.Logger) {
+	l := &listener{url: url, to: callers, terms: terms, log: log}
 	for pause := minReconnect; ctx.Err() == nil; pause = min(2*pause, maxReconnect) {
 		if l.listen(ctx) {
 			pause = minReconnect
@@ -68,11 +63,10 @@ func Listen(ctx context.Context, url string, callers Receiver, terms func(), log
 		case <-time.After(pause):
 		}
 	}
-	return nil
 }
 
 type listener struct {
-	url   string
+	url   func() string
 	to    Receiver
 	terms func()
 	log   zerolog.Logger
@@ -83,11 +77,12 @@ type listener struct {
 // listen listens by one connection until it is lost or ctx ends. It reports whether it listened.
 func (l *listener) listen(ctx context.Context) (listened bool) {
 	notices := make(chan *pq.Notification, 256)
-	conn, err := pq.NewListenerConn(l.url, notices)
+	url := l.url()
+	conn, err := pq.NewListenerConn(url+" connect_timeout="+connectSeconds, notices)
 	if err != nil {
 		return false
 	}
-	c := &connection{listener: l, conn: conn, notices: notices, asks: make(chan struct{}), replies: make(chan error, 1)}
+	c := &connection{listener: l, url: url, conn: conn, notices: notices, asks: make(chan struct{}), replies: make(chan error, 1)}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -149,6 +144,7 @@ func (l *listener) notified(n *pq.Notification) {
 // connection is one that listens. run passes on what arrives; send waits for replies beside it.
 type connection struct {
 	*listener
+	url     string
 	conn    *pq.ListenerConn
 	notices chan *pq.Notification
 	// asks has send ping once. replies has the result of each ping and, before, that of beginning to listen.
@@ -213,6 +209,9 @@ func (c *connection) run(ctx context.Context) (listened bool) {
 		case <-wanted:
 			ask()
 		case <-next.C:
+			if c.url != c.listener.url() {
+				return listened
+			}
 			if !waits {
 				ask()
 			}

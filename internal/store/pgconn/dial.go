@@ -3,7 +3,9 @@ package pgconn
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"net"
+	"os"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -63,6 +65,8 @@ type deadlineConn struct {
 	raw   syscall.RawConn
 	read  time.Duration
 	brief atomic.Bool // the last message written is answered at once
+	// hung is called when nothing arrived in time, unless it is nil.
+	hung func()
 }
 
 func (c *deadlineConn) Read(p []byte) (int, error) {
@@ -73,7 +77,11 @@ func (c *deadlineConn) Read(p []byte) (int, error) {
 	if err := c.SetReadDeadline(time.Now().Add(limit)); err != nil {
 		return 0, err
 	}
-	return c.Conn.Read(p)
+	n, err := c.Conn.Read(p)
+	if c.hung != nil && errors.Is(err, os.ErrDeadlineExceeded) {
+		c.hung()
+	}
+	return n, err
 }
 
 func (c *deadlineConn) Write(p []byte) (int, error) {

@@ -82,6 +82,9 @@ type DB struct {
 	// api is Options.AsAPI, earliest Options.Earliest.
 	api      bool
 	earliest func(time.Time) time.Time
+	// url is the connection string, hosts nil if it has one.
+	url   string
+	hosts *hosts
 	// within is nil, or the transaction of which all statements are part.
 	within *Tx
 }
@@ -128,7 +131,13 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	}
 }
 
+var errBadURL = errors.New("the database URL can't be used: check sslmode and the paths of the certificates")
+
 func newDB(url string, o Options) (*DB, error) {
+	url, err := ResolveURL(url)
+	if err != nil {
+		return nil, err
+	}
 	cfg, err := ReadConfig(url)
 	if err != nil {
 		return nil, err
@@ -142,10 +151,17 @@ func newDB(url string, o Options) (*DB, error) {
 	}
 	postgres, err := pq.NewConnectorConfig(cfg)
 	if err != nil {
-		return nil, errors.New("the database URL can't be used: check sslmode and the paths of the certificates")
+		return nil, errBadURL
 	}
-	postgres.Dialer(Dialer{ReadTimeout: timeout + readSlack})
+	dialer := Dialer{ReadTimeout: timeout + readSlack}
+	postgres.Dialer(dialer)
 	c := &connector{Connector: postgres, database: databaseOf(cfg), login: cfg.User}
+	if c.hosts, err = newHosts(cfg, dialer); err != nil {
+		return nil, errBadURL
+	}
+	if c.hosts != nil {
+		c.hosts.open = c.open
+	}
 	if o.AsAPI {
 		c.settings = apiSettings(timeout)
 		if o.LocalCommit {
@@ -160,7 +176,20 @@ func newDB(url string, o Options) (*DB, error) {
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
 	pool.SetConnMaxLifetime(maxLifetime)
-	return &DB{pool: sqlx.NewDb(pool, "postgres"), timeout: timeout, clock: o.Clock, observe: o.Observe, tracer: o.Trace, api: o.AsAPI, earliest: o.Earliest}, nil
+	return &DB{
+		pool: sqlx.NewDb(pool, "postgres"), timeout: timeout, clock: o.Clock, observe: o.Observe, tracer: o.Trace, api: o.AsAPI, earliest: o.Earliest,
+		url: url, hosts: c.hosts,
+	}, nil
+}
+
+// CurrentURL returns the connection string of Open, with the host that was used last if it has several.
+func (d *DB) CurrentURL() string {
+	if d.hosts != nil {
+		if one, _ := d.hosts.current(); one != nil {
+			return d.url + one.setting
+		}
+	}
+	return d.url
 }
 
 // apiSettings returns the statements that begin a session of the API. They are not parameters of the connection, which a pooler would

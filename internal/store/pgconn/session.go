@@ -16,6 +16,8 @@ import (
 // connector makes sessions.
 type connector struct {
 	*pq.Connector
+	// hosts is nil if the URL has one.
+	hosts           *hosts
 	database, login string
 	// settings are statements that begin each session of the API; "" for other sessions.
 	settings string
@@ -25,23 +27,60 @@ type connector struct {
 
 // Connect implements driver.Connector.
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
-	s := &session{generation: &c.generation, stmts: map[string]preparedStmt{}}
-	conn, err := c.Connector.Connect(context.WithValue(ctx, socketKey{}, &s.socket))
+	if c.hosts != nil {
+		return orNil(c.hosts.connect(ctx))
+	}
+	return orNil(c.open(ctx, &host{Connector: c.Connector}))
+}
+
+// orNil keeps a nil *session from being a driver.Conn.
+func orNil(s *session, err error) (driver.Conn, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// open opens a session on one host.
+func (c *connector) open(ctx context.Context, on *host) (*session, error) {
+	s := &session{generation: &c.generation, stmts: map[string]preparedStmt{}, host: on, left: on.left.Load()}
+	conn, err := on.Connect(context.WithValue(ctx, socketKey{}, &s.socket))
 	if err != nil {
 		return nil, c.explain(err)
 	}
 	s.driverConn = conn.(driverConn)
-	if c.settings == "" {
-		return s, nil
-	}
-	if _, err := s.driverConn.ExecContext(ctx, c.settings, nil); err != nil {
+	if err := c.begin(ctx, s); err != nil {
 		_ = s.Close()
-		if pq.As(err, pqerror.InvalidParameterValue) != nil { // no such role
-			return nil, NeverMigratedError{c.database}
-		}
-		return nil, c.explain(err)
+		return nil, err
 	}
 	return s, nil
+}
+
+// begin has a session begin as settings want it.
+func (c *connector) begin(ctx context.Context, s *session) error {
+	if c.settings != "" {
+		if _, err := s.driverConn.ExecContext(ctx, c.settings, nil); err != nil {
+			if pq.As(err, pqerror.InvalidParameterValue) != nil { // no such role
+				return NeverMigratedError{c.database}
+			}
+			return c.explain(err)
+		}
+	}
+	if c.hosts == nil {
+		return nil
+	}
+	s.socket.hung = s.host.hung
+	rows, err := s.driverConn.QueryContext(ctx, timelineQuery, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }()
+	value := make([]driver.Value, 1)
+	if err := rows.Next(value); err != nil {
+		return err
+	}
+	s.timeline, _ = value[0].(int64)
+	return nil
 }
 
 // explain says what to do if the login may not connect as the API, or not at all.
@@ -58,6 +97,17 @@ type session struct {
 	socket     *deadlineConn
 	generation *atomic.Int64
 	stmts      map[string]preparedStmt
+	host       *host
+	// left is host.left when the session began, timeline that of the host then.
+	left, timeline int64
+}
+
+// ResetSession implements driver.SessionResetter.
+func (s *session) ResetSession(ctx context.Context) error {
+	if s.left != s.host.left.Load() {
+		return driver.ErrBadConn
+	}
+	return s.driverConn.ResetSession(ctx)
 }
 
 // driverConn is what lib/pq's connection is to database/sql.

@@ -1,0 +1,171 @@
+package pgconn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lib/pq"
+)
+
+// laggard is how long a host that takes writes waits for the answers of the others: one that was promoted since may be among them.
+const laggard = 250 * time.Millisecond
+
+// hosts are those of a URL with several that wants one that takes writes. lib/pq tries one after another, so one that hangs holds up each new
+// connection, and a former primary that comes back is taken for the primary. Here all are tried at once, and the one that was promoted last is
+// used until it fails.
+type hosts struct {
+	open func(context.Context, *host) (*session, error)
+	all  []*host
+
+	mu     sync.Mutex
+	chosen *host
+	lost   bool // chosen hung
+	// timeline is the latest that was seen: each promotion begins one.
+	timeline int64
+}
+
+type host struct {
+	*pq.Connector
+	of   *hosts
+	name string
+	// setting is the host as part of a connection string.
+	setting string
+	// left counts how often it hung, or another one was chosen. Sessions from before are not used again.
+	left atomic.Int64
+}
+
+// newHosts returns nil if the URL has one host, or wants another kind than one that takes writes.
+func newHosts(cfg pq.Config, dialer Dialer) (*hosts, error) {
+	attrs := cfg.TargetSessionAttrs
+	if len(cfg.Multi) == 0 || attrs != pq.TargetSessionAttrsReadWrite && attrs != pq.TargetSessionAttrsPrimary {
+		return nil, nil
+	}
+	h := &hosts{}
+	first := pq.ConfigMultihost{Host: cfg.Host, Hostaddr: cfg.Hostaddr, Port: cfg.Port}
+	for _, m := range append([]pq.ConfigMultihost{first}, cfg.Multi...) {
+		one := cfg.Clone()
+		one.Host, one.Hostaddr, one.Port, one.Multi = m.Host, m.Hostaddr, m.Port, nil
+		connector, err := pq.NewConnectorConfig(one)
+		if err != nil {
+			return nil, err
+		}
+		connector.Dialer(dialer)
+		setting := fmt.Sprintf(" host=%s port=%d", quoteSetting(m.Host), m.Port)
+		if m.Hostaddr.IsValid() {
+			setting += " hostaddr=" + m.Hostaddr.String()
+		}
+		h.all = append(h.all, &host{Connector: connector, of: h, name: net.JoinHostPort(m.Host, strconv.Itoa(int(m.Port))), setting: setting})
+	}
+	return h, nil
+}
+
+// current returns the host that was chosen last, nil if none was, and whether it hung since.
+func (h *hosts) current() (chosen *host, lost bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.chosen, h.lost
+}
+
+// hung has the next connection look for the host that takes writes.
+func (o *host) hung() {
+	o.left.Add(1)
+	o.of.mu.Lock()
+	defer o.of.mu.Unlock()
+	o.of.lost = o.of.lost || o.of.chosen == o
+}
+
+// choose has the next connections go to the host of that session. It refuses one that was promoted earlier than another that was seen.
+func (h *hosts) choose(s *session) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s.timeline < h.timeline {
+		return unavailableError{fmt.Errorf("%s takes writes, but another host was promoted later: make it a standby", s.host.name)}
+	}
+	if h.chosen != nil && h.chosen != s.host {
+		h.chosen.left.Add(1)
+	}
+	h.chosen, h.lost, h.timeline = s.host, false, s.timeline
+	return nil
+}
+
+func (h *hosts) connect(ctx context.Context) (*session, error) {
+	if one, lost := h.current(); one != nil && !lost {
+		s, err := h.open(ctx, one)
+		if err == nil {
+			if err = h.choose(s); err == nil {
+				return s, nil
+			}
+			_ = s.Close()
+		}
+	}
+	return h.race(ctx)
+}
+
+type opened struct {
+	*session
+	err error
+}
+
+// race opens a session on each host, and returns that of the host that was promoted last.
+func (h *hosts) race(ctx context.Context) (*session, error) {
+	sessions := make(chan opened, len(h.all))
+	for _, one := range h.all {
+		go func() {
+			s, err := h.open(ctx, one)
+			sessions <- opened{s, err}
+		}()
+	}
+	var (
+		best *session
+		errs []error
+		late <-chan time.Time
+	)
+	under := len(h.all)
+	for waits := true; waits && under > 0; {
+		select {
+		case got := <-sessions:
+			under--
+			switch {
+			case got.err != nil:
+				errs = append(errs, got.err)
+			case best == nil || got.timeline > best.timeline:
+				best, got.session = got.session, best
+				late = time.After(laggard)
+			}
+			got.close()
+		case <-late:
+			waits = false
+		case <-ctx.Done():
+			errs, waits = append(errs, ctx.Err()), false
+		}
+	}
+	go func() {
+		for range under {
+			(<-sessions).close()
+		}
+	}()
+	if best == nil {
+		return nil, unavailableError{errors.Join(errs...)}
+	}
+	if err := h.choose(best); err != nil {
+		_ = best.Close()
+		return nil, err
+	}
+	return best, nil
+}
+
+func (o opened) close() {
+	if o.session != nil {
+		_ = o.session.Close()
+	}
+}
+
+// timelineQuery returns 0 on a standby.
+const timelineQuery = `select case when pg_is_in_recovery() then 0
+	else ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint end`

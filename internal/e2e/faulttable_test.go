@@ -46,7 +46,7 @@ func checkServed(t testing.TB, unserved, all int, format string, args ...any) {
 }
 
 // operatorFaults are the rows of docs/faults.md.
-var operatorFaults = slices.Concat(setBackFaults, refundFaults, clockFaults, feedFaults(), commitFaults, stallFaults, redisFaults, uncleanFaults)
+var operatorFaults = slices.Concat(setBackFaults, failoverFaults, refundFaults, clockFaults, feedFaults(), commitFaults, stallFaults, redisFaults, uncleanFaults)
 
 // faultsAtOnce is how many faults are under way at the same time, each in a deployment of its own: most of their time is schedule. More
 // would keep servers from processors for so long that requests fail for that.

@@ -35,6 +35,7 @@ type nemesis struct {
 	rnd       *rand.Rand
 	postgres  *storetest.PrivateServer
 	moved     *switchProxy
+	second    *switchProxy         // the second host of the URL; nil if it has one
 	redis     *redistest.Server    // nil with sentinels
 	sentinels *redistest.Sentinels // nil with one Redis
 	toDB      [3]*way
@@ -65,9 +66,16 @@ func newNemesis(t *testing.T, l *oracleLoad, seed uint64) *nemesis {
 	n.moved = newSwitch(t, n.postgres.URL)
 	database, err := url.Parse(n.moved.url(t, n.postgres.APIURL))
 	assert.NoError(t, err)
+	if long() && seed%8 == 6 {
+		n.second = newSwitch(t, n.postgres.URL)
+		database.RawQuery += "&target_session_attrs=read-write"
+	}
 	for i := range l.servers {
 		n.toDB[i], n.toRedis[i] = &way{}, &way{}
 		database.Host = storetest.Proxy(t, "tcp", n.moved.addr, n.toDB[i].relay)
+		if n.second != nil {
+			database.Host += "," + storetest.Proxy(t, "tcp", n.second.addr, n.toDB[i].relay)
+		}
 		env := []string{"PETSTORE_DATABASE_URL=" + database.String()}
 		if n.redis != nil {
 			env = append(env, "PETSTORE_REDIS_URL=redis://"+storetest.Proxy(t, "tcp", n.redis.Addr, n.toRedis[i].relay)+"/0")
@@ -107,6 +115,9 @@ func (n *nemesis) prepareSetBack(seed uint64) {
 	case !long():
 	case seed%4 == 2:
 		standby := n.postgres.Standby()
+		if n.second != nil {
+			n.second.to(n.t, standby.URL)
+		}
 		n.setBack = func() oracle.Fault {
 			wait.Until(n.t, "a standby that follows", func() bool { return n.number(`select count(*) from pg_stat_replication where state = 'streaming'`) > 0 })
 			lost := time.Now().Add(-time.Second) // it may be as much behind already
@@ -114,7 +125,12 @@ func (n *nemesis) prepareSetBack(seed uint64) {
 			time.Sleep(2 * time.Second) // the standby is that far behind
 			n.postgres.Kill()
 			standby.Promote()
-			n.moved.to(n.t, standby.URL)
+			if n.second == nil {
+				n.moved.to(n.t, standby.URL)
+			} else {
+				time.Sleep(noticed) // it comes back when the other one is in use
+				n.postgres.Start()  // as a primary that nobody should use
+			}
 			n.postgres = standby
 			return oracle.Fault{What: "Postgres's standby promoted", SetBack: lost}
 		}
@@ -189,11 +205,12 @@ func (n *nemesis) ofRedis(i int, short time.Duration) []evil {
 
 // ofPostgres returns the faults of Postgres.
 func (n *nemesis) ofPostgres(short time.Duration) []evil {
-	on := []string{"Postgres"}
+	on, end := []string{"Postgres"}, nothing
 	all := []evil{
 		{"Postgres restarted", on, short, n.postgres.Stop, n.postgres.Start},
 		{"Postgres killed", on, short, n.postgres.Kill, n.postgres.Start},
 		{"Postgres frozen", on, short, n.postgres.Pause, n.postgres.Resume},
+		{"Postgres slow", on, 5 * short, func() { end = n.postgres.Slow(5 * time.Millisecond) }, func() { end() }},
 	}
 	if n.setStore != nil {
 		ahead := time.Duration(n.rnd.IntN(121)-60) * time.Second

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"petstore.example/internal/store/migrate"
 	"petstore.example/internal/test/assert"
@@ -123,6 +124,26 @@ func (p *PrivateServer) Pause() {
 
 // Resume continues a paused server.
 func (p *PrivateServer) Resume() { p.signal(syscall.SIGCONT) }
+
+// Slow has the server work for so much of each 100 ms, until end is called.
+func (p *PrivateServer) Slow(works time.Duration) (end func()) {
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(works):
+			}
+			stops := time.Now()
+			p.Pause()
+			time.Sleep(100*time.Millisecond - works - time.Since(stops)/2) // It works while it is being stopped.
+			p.Resume()
+		}
+	}()
+	return sync.OnceFunc(func() { close(stop); <-stopped })
+}
 
 // signal signals the postmaster's children, and then it.
 func (p *PrivateServer) signal(sig syscall.Signal) {

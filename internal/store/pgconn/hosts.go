@@ -162,7 +162,7 @@ func (h *hosts) race(ctx context.Context) (*session, error) {
 
 func (o opened) close() {
 	if o.session != nil {
-		_ = o.session.Close()
+		_ = o.Close()
 	}
 }
 

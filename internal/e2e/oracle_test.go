@@ -84,6 +84,13 @@ func judge(t *testing.T, seed uint64, lasts time.Duration) {
 	}
 	if n := statuses[http.StatusInternalServerError]; n > 0 {
 		t.Errorf("seed %d: %d responses are 500", seed, n)
+		for i := range l.servers {
+			for line := range strings.Lines(l.servers[i].Load().Stderr()) {
+				if strings.Contains(line, `"status":500`) {
+					t.Log(strings.TrimSpace(line))
+				}
+			}
+		}
 	}
 	for _, f := range all.Faults {
 		if t.Failed() || testing.Verbose() {

@@ -58,9 +58,9 @@ func (h *heard) await(t *testing.T, want ...string) {
 
 func listen(t *testing.T, url string, wake func()) *heard {
 	t.Helper()
-	h := &heard{}
+	h, db := &heard{}, storetest.Open(t, url, store.Options{})
 	runFor(t, func(ctx context.Context) error {
-		changefeed.Listen(ctx, func() string { return url }, h, wake, zerolog.Nop())
+		changefeed.Listen(ctx, db.CurrentURL, h, wake, zerolog.Nop())
 		return nil
 	})
 	return h

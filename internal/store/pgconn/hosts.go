@@ -94,17 +94,21 @@ func (h *hosts) choose(s *session) error {
 	return nil
 }
 
+// connect opens a session on the host in use, or else on the one that race finds.
 func (h *hosts) connect(ctx context.Context) (*session, error) {
-	if one, lost := h.current(); one != nil && !lost {
-		s, err := h.open(ctx, one)
-		if err == nil {
-			if err = h.choose(s); err == nil {
-				return s, nil
-			}
-			_ = s.Close()
-		}
+	one, lost := h.current()
+	if one == nil || lost {
+		return h.race(ctx)
 	}
-	return h.race(ctx)
+	s, err := h.open(ctx, one)
+	if err != nil {
+		return h.race(ctx)
+	}
+	if err := h.choose(s); err != nil { // another host was chosen meanwhile
+		_ = s.Close()
+		return h.race(ctx)
+	}
+	return s, nil
 }
 
 type opened struct {

@@ -138,9 +138,9 @@ func newDB(url string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := ReadConfig(url)
+	cfg, err := pq.NewConfig(url)
 	if err != nil {
-		return nil, err
+		return nil, errUnreadable
 	}
 	timeout := StaffTimeout
 	if o.AsAPI {

@@ -56,7 +56,7 @@ func (c *connector) open(ctx context.Context, on *host) (*session, error) {
 	return s, nil
 }
 
-// begin has a session begin as settings want it.
+// begin has a session begin as settings want it, and notes the timeline of one of several hosts.
 func (c *connector) begin(ctx context.Context, s *session) error {
 	if c.settings != "" {
 		if _, err := s.driverConn.ExecContext(ctx, c.settings, nil); err != nil {

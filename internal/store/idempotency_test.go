@@ -220,8 +220,8 @@ func TestPruneManyTenants(t *testing.T) {
 	}
 }
 
-// stalled is one request over a connection on which nothing passes from the n-th round trip on. A request of another key goes first, so that
-// every round trip left is the request's own.
+// stalled is one request over a connection on which nothing passes from the n-th round trip on. A request of another key goes first, so that every
+// round trip left is the request's own.
 func (s shop) stalled(t *testing.T, n int) (name string, stalled bool, err error) {
 	t.Helper()
 	proxy := newBreakingProxy(t, s.APIURL)

@@ -134,8 +134,8 @@ func (s shop) sharing(t *testing.T) *fairqueue.Store {
 		fairqueue.Options{Slots: 14, PerTenant: 10, Timeout: longTimeout})
 }
 
-// Many creates at the same time, by two servers and of two tenants, of which one is locked for a time: each that succeeds gets an animal of its
-// own, with the name that it asked for, and there are no others.
+// Many creates at the same time, by two servers and of two tenants, of which one is locked for a time: each that succeeds gets an animal of its own,
+// with the name that it asked for, and there are no others.
 func TestCreatesAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

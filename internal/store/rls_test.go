@@ -12,8 +12,8 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// Row-level security holds for all that tenants own, even where a filter was forgotten: without a tenant no row is seen,
-// and with one no other's is seen, changed or added.
+// Row-level security holds for all that tenants own, even where a filter was forgotten: without a tenant no row is seen, and with one no other's is
+// seen, changed or added.
 func TestRowLevelSecurityOfEveryTable(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -17,8 +17,7 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// TestMigrationUnderLoad: a migration changes what prepared statements return while many calls use them. Each is prepared
-// again, and no call fails.
+// TestMigrationUnderLoad: a migration changes what prepared statements return while many calls use them. Each is prepared again, and no call fails.
 func TestMigrationUnderLoad(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -69,8 +68,7 @@ func TestMigrationUnderLoad(t *testing.T) {
 	}
 }
 
-// Operations that customers repeat take one round trip once their statement is prepared: setting the tenant for row-level
-// security is part of it.
+// Operations that customers repeat take one round trip once their statement is prepared: setting the tenant for row-level security is part of it.
 func TestRoundTrips(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

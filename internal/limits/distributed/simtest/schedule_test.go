@@ -93,8 +93,7 @@ func simQuota(random *rand.Rand) plans.Quota {
 	return q
 }
 
-// simKeyLimit is none for half of the keys. It stays or is another, but never none again: what a key used meanwhile would
-// not be counted.
+// simKeyLimit is none for half of the keys. It stays or is another, but never none again: what a key used meanwhile would not be counted.
 func simKeyLimit(random *rand.Rand) int64 { return max(0, random.Int64N(12)-5) }
 
 // run does some steps, ends all faults, and then checks that the limits are exact.
@@ -343,8 +342,8 @@ func (s *simulation) held(c *limits.Claim) simHeld {
 	return simHeld{h.simCounts, used, begun}
 }
 
-// unchanged checks that Redis is as it was before a request that was refused, or was only looked at, unless that was the first of the
-// tenant or of the key in the term.
+// unchanged checks that Redis is as it was before a request that was refused, or was only looked at, unless that was the first of the tenant or of
+// the key in the term.
 func (s *simulation) unchanged(c *limits.Claim, before simHeld) {
 	after := s.held(c)
 	began := before.tenant.term != after.tenant.term || before.begun != after.begun
@@ -353,8 +352,7 @@ func (s *simulation) unchanged(c *limits.Claim, before simHeld) {
 	}
 }
 
-// wait tries Retry-After: a tick before its end the request is refused, at its end it passes. It checks nothing if a fault happens
-// meanwhile.
+// wait tries Retry-After: a tick before its end the request is refused, at its end it passes. It checks nothing if a fault happens meanwhile.
 func (s *simulation) wait(c limits.Claim, d limits.Decision) {
 	if s.depth > 0 || !s.settled() || len(s.faults)+len(s.armed) > 0 {
 		return

@@ -32,8 +32,8 @@ const (
 	simAwait = 250 * time.Millisecond
 )
 
-// simulation is a cluster of servers over one Postgres and one Redis, on a clock of its own, in one goroutine. While a
-// server waits for an answer the others go on: that is done inside of the call.
+// simulation is a cluster of servers over one Postgres and one Redis, on a clock of its own, in one goroutine. While a server waits for an answer the
+// others go on: that is done inside of the call.
 type simulation struct {
 	random *rand.Rand
 	// aside is for writes to catalogues, of which limits know nothing.
@@ -414,8 +414,8 @@ func (s *simulation) settled() bool {
 	return len(s.nodes) > 0
 }
 
-// flushUnnoticed reports whether a tenant was initialized in this term and is not in Redis, by a flush or because who initialized it went no
-// further. The next request that calls Redis finds out.
+// flushUnnoticed reports whether a tenant was initialized in this term and is not in Redis, by a flush or because who initialized it went no further.
+// The next request that calls Redis finds out.
 func (s *simulation) flushUnnoticed() bool {
 	number := s.postgres.state.Term.Number
 	for _, t := range s.tenants {

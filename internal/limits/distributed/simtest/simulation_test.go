@@ -59,8 +59,8 @@ func (s *simulation) tracef(format string, args ...any) {
 	}
 }
 
-// TestSimulation runs the limiter of every server of a cluster, the agreement on terms, and the rules of the durable counters against each
-// other, on a simulated clock, through schedules of load and faults. Every promise is checked at every decision.
+// TestSimulation runs the limiter of every server of a cluster, the agreement on terms, and the rules of the durable counters against each other, on
+// a simulated clock, through schedules of load and faults. Every promise is checked at every decision.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
 	seed := limitstest.Seeded(t)

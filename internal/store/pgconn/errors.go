@@ -127,7 +127,7 @@ func IsNotMigrated(err error) bool {
 // isBeingRestored reports whether a statement of the API lacks what each of them needs: a dump that is restored brings back tables, rights
 // and indexes one by one.
 func isBeingRestored(err error) bool {
-	return IsNotMigrated(err) || IsForbidden(err) || pq.As(err, pqerror.InvalidColumnReference) != nil
+	return IsNotMigrated(err) || IsForbidden(err) || pq.As(err, pqerror.InvalidColumnReference, pqerror.InternalError) != nil
 }
 
 // IsForbidden reports whether the login lacks a right that the statement, or the connection itself, needs.

@@ -373,5 +373,8 @@ func runIn(ctx context.Context, work func(context.Context) error) error {
 	return translateIn(ctx, err)
 }
 
-// isOutOfDate reports whether a migration has changed what a prepared statement returns.
-func isOutOfDate(err error) bool { return pq.As(err, pqerror.FeatureNotSupported) != nil }
+// isOutOfDate reports whether a prepared statement does not fit any more: a migration has changed what it returns, or a restore has made the
+// types of its parameters anew, and Postgres calls it an internal error that theirs are gone.
+func isOutOfDate(err error) bool {
+	return pq.As(err, pqerror.FeatureNotSupported, pqerror.InternalError) != nil
+}

@@ -39,7 +39,9 @@ type simCount struct {
 	used int64 // admitted less refunded
 	// taken is what Redis counted and Postgres granted, also for requests that were not admitted: because a reply was lost, for example.
 	taken int64
-	limit int64 // in force at the last decision
+	// refunded is how many were given back since Postgres was last set back.
+	refunded int64
+	limit    int64 // in force at the last decision
 	// exact is true when a request was refused by this very window while nothing was or had been wrong in it: then as many were
 	// admitted as the limit.
 	exact bool
@@ -66,8 +68,8 @@ func (c *simCount) allow(limit int64) {
 	c.limit = limit
 }
 
-// simOracle knows what every server admitted, and reports broken promises. It sees every decision that leaves a server, in the order in
-// which they leave.
+// simOracle knows what every server admitted, and reports broken promises. It sees every decision that leaves a server, in the order in which they
+// leave.
 type simOracle struct {
 	counts map[simWindow]*simCount
 	// reported is the last answer of each server in each window.
@@ -272,8 +274,7 @@ func (o *simOracle) remaining(a *simReply, is simWindow, count *simCount, w *lim
 	o.reported[at] = simReported{remaining: w.Remaining, loosened: count.loosened, term: a.term}
 }
 
-// place checks which window it is, and when it ends. After a disturbance, or by another server's clock that is ahead, it may be
-// the next one.
+// place checks which window it is, and when it ends. After a disturbance, or by another server's clock that is ahead, it may be the next one.
 func (o *simOracle) place(a *simReply, is simWindow, w *limits.Window) {
 	number, reset := limits.DayAt(a.at), limits.DayReset(w.Number)
 	if w.Name != limits.Day {
@@ -298,7 +299,8 @@ func (o *simOracle) place(a *simReply, is simWindow, w *limits.Window) {
 func (o *simOracle) refunded(c *limits.Claim, d *limits.Decision) {
 	windows, n := d.Windows()
 	for _, w := range windows[:n] {
-		o.count(o.of(c, w)).used--
+		count := o.count(o.of(c, w))
+		count.used, count.refunded = count.used-1, count.refunded+1
 	}
 	o.givenBack(c, d)
 }

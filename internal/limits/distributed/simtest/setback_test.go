@@ -38,6 +38,9 @@ func (s *simulation) setBack(to *simSaved) {
 		s.totals.checked++
 	}
 	s.oracle.disturbed = s.now
+	for _, c := range s.oracle.counts { // It may count again what was given back.
+		c.taken, c.refunded = c.taken+c.refunded, 0
+	}
 	s.tracef("Postgres is set back to %v: %+v", to.at.Format("15:04:05.000"), p.state)
 }
 

@@ -371,9 +371,9 @@ func (s *simulation) wait(c limits.Claim, d limits.Decision) {
 	if early.Undecided || early.Partial {
 		return // Nobody knows what a silent server admitted.
 	}
-	// By a clock that is ahead the next minute may have begun.
+	// By a clock that is ahead, or while others were served, the next minute may have begun.
 	held := s.redis.data.tenants[c.TenantID]
-	begun := held.minute > limits.MinuteAt(c.TenantID, n.clock()) || held.day > limits.DayAt(n.clock())
+	begun := held.minute > limits.MinuteAt(c.TenantID, n.clock()) || held.day > limits.DayAt(n.clock()) || !s.now.Before(end)
 	if !s.oracle.disturbed.Before(began) {
 		return
 	}

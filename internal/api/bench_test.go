@@ -89,8 +89,7 @@ type noStrikes struct{ fakeStrikes }
 
 func (*noStrikes) Refused(context.Context, *keys.Caller, int64, time.Time) {}
 
-// TestRefusalsAllocateLittle: a flood of refused requests is cheap. It does not run in parallel, because other tests' allocations would
-// count.
+// TestRefusalsAllocateLittle: a flood of refused requests is cheap. It does not run in parallel, because other tests' allocations would count.
 func TestRefusalsAllocateLittle(t *testing.T) {
 	const most = 14 // 12 without the race detector, which makes pools lose some of what they hold.
 	for name, test := range map[string]struct {
@@ -143,8 +142,7 @@ func stampedMemory() (*limits.Memory, *freshness.Memory) {
 	return limits.NewMemory(limits.WithStamps(stamps)), stamps
 }
 
-// hot is a request over a page cache, over a connection that takes a head: all but net/http, the directory and the
-// meter is as in a server.
+// hot is a request over a page cache, over a connection that takes a head: all but net/http, the directory and the meter is as in a server.
 func hot(tb testing.TB, of func(testing.TB, *fixture) *http.Request, q plans.Quota, headers ...string) (ask func()) {
 	limiter, stamps := stampedMemory()
 	ask, r := measuredRequest(tb, of, q, func(c *Config) {

@@ -24,9 +24,8 @@ func (m callerMap) Callers(_ context.Context, digests []keys.Digest, _ time.Time
 	return found, nil
 }
 
-// TestDiagnosisIsTheAnswer compares the API's error codes with the verdicts of package diagnose, for every
-// combination of what can be wrong with a caller: on what the API knows, and on what is recorded of the same
-// key.
+// TestDiagnosisIsTheAnswer compares the API's error codes with the verdicts of package diagnose, for every combination of what can be wrong with a
+// caller: on what the API knows, and on what is recorded of the same key.
 func TestDiagnosisIsTheAnswer(t *testing.T) {
 	t.Parallel()
 	known := callerMap{}

@@ -132,8 +132,7 @@ func TestTraceparentOfStrangers(t *testing.T) {
 	}
 }
 
-// TestTraceparentOfUncounted: a valid key has a request exported only if it was counted, which its quota bounds, also if it then failed on
-// our side.
+// TestTraceparentOfUncounted: a valid key has a request exported only if it was counted, which its quota bounds, also if it then failed on our side.
 func TestTraceparentOfUncounted(t *testing.T) {
 	w, stop := traced(t, "parentbased_always_off")
 	send := func(target string, want int) {

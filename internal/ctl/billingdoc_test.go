@@ -12,8 +12,7 @@ import (
 	"petstore.example/internal/test/storetest"
 )
 
-// TestMonthOfBilling runs the month of docs/billing.md day by day on one database, with the logins of a person in support and of one in
-// billing.
+// TestMonthOfBilling runs the month of docs/billing.md day by day on one database, with the logins of a person in support and of one in billing.
 func TestMonthOfBilling(t *testing.T) {
 	t.Parallel()
 	database := storetest.New(t)

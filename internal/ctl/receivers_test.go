@@ -30,8 +30,7 @@ import (
 	"petstore.example/internal/usage/events"
 )
 
-// receiver is a stand-in for a billing system, with the rules that its documentation states. take returns the events of a body, or why
-// it refuses it.
+// receiver is a stand-in for a billing system, with the rules that its documentation states. take returns the events of a body, or why it refuses it.
 type receiver struct {
 	contentType string
 	take        func(body []byte) ([]received, error)

@@ -17,9 +17,8 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// registers are animals whose names count their writes. Each has one writer. A list that is requested after a write was acknowledged, or
-// after another list showed it, must show that write or a later one. This is Herlihy and Wing's linearizability for single-writer
-// registers.
+// registers are animals whose names count their writes. Each has one writer. A list that is requested after a write was acknowledged, or after
+// another list showed it, must show that write or a later one. This is Herlihy and Wing's linearizability for single-writer registers.
 type registers struct {
 	ids     []int64
 	started []atomic.Int64 // the last write that was sent
@@ -93,8 +92,8 @@ type registerLoad struct {
 	env     []string
 }
 
-// write updates an animal until ctx ends. The outcome of a write without a response is unknown, so the next write waits until the
-// previous one has surely ended.
+// write updates an animal until ctx ends. The outcome of a write without a response is unknown, so the next write waits until the previous one has
+// surely ended.
 func (w *registerLoad) write(ctx context.Context, i int, rnd *rand.Rand) {
 	for n := w.started[i].Load() + 1; ctx.Err() == nil; n++ {
 		w.started[i].Store(n)

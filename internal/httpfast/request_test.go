@@ -90,8 +90,7 @@ var headerLines = []string{
 	"Content-Length: 0\r\n", "Connection: keep-alive\r\n", "Connection: upgrade\r\n", "Keep-Alive: 5\r\n", "Host: y\r\n", "X: \xc3\xa4\r\n", "X : y\r\n", "X: a\r\n b\r\n",
 }
 
-// mutated returns a seed with lines added behind its first, and at most three bytes changed, added or removed.
-// Half of all begin as one that is fast.
+// mutated returns a seed with lines added behind its first, and at most three bytes changed, added or removed. Half of all begin as one that is fast.
 func mutated(random *rand.Rand) []byte {
 	const bytesOfHTTP = "GEThost/?&=%#:;,. \t\r\n\"[]\x00\x7f\x80HTTP/1.1-_~019"
 	seeds, lines := requestSeeds(), headerLines

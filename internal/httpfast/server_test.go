@@ -131,8 +131,7 @@ func answers(t *testing.T, addr string, all []sent) (got []string) {
 	return got
 }
 
-// TestSameAnswers: a connection with any requests on it, one by one or several at once, written in any pieces, is answered as it is by
-// net/http.
+// TestSameAnswers: a connection with any requests on it, one by one or several at once, written in any pieces, is answered as it is by net/http.
 func TestSameAnswers(t *testing.T) {
 	t.Parallel()
 	var all, fast atomic.Int64

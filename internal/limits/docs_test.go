@@ -109,8 +109,7 @@ func TestDocumentedExample(t *testing.T) {
 	}
 }
 
-// TestDocumentedTestsExist finds every test that the document names as holding a promise. Those of the suite are named
-// limitstest.Name.
+// TestDocumentedTestsExist finds every test that the document names as holding a promise. Those of the suite are named limitstest.Name.
 func TestDocumentedTestsExist(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(docsFile)

@@ -184,8 +184,7 @@ func (c customers) checkErased(t *testing.T, e operate.Erasure) {
 	}
 }
 
-// TestEraseKeepsWhatIsCounted: what servers counted before, and record after, is billed: in the open month, and as a correction of a closed
-// one.
+// TestEraseKeepsWhatIsCounted: what servers counted before, and record after, is billed: in the open month, and as a correction of a closed one.
 func TestEraseKeepsWhatIsCounted(t *testing.T) {
 	t.Parallel()
 	c := newCustomers(t)

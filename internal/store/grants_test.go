@@ -18,8 +18,8 @@ import (
 
 const rolesPage = "../../docs/roles.md"
 
-// grantsQuery lists every right in the database that somebody other than the owner has, PUBLIC among them. A right on some columns
-// of a table names them, or the columns that it leaves out if those are fewer.
+// grantsQuery lists every right in the database that somebody other than the owner has, PUBLIC among them. A right on some columns of a table names
+// them, or the columns that it leaves out if those are fewer.
 const grantsQuery = `
 with granted as (
   select 'table' as kind, c.relname::text as object, a.grantee, a.privilege_type as privilege, null::text as columns
@@ -58,8 +58,7 @@ group by 1, 2, 3`
 
 type grant struct{ Kind, Object, Role, Rights string }
 
-// TestGrantsAreThoseOfThePage compares every right that the database grants with the table of docs/roles.md. With UPDATE_DOCS it writes
-// the table.
+// TestGrantsAreThoseOfThePage compares every right that the database grants with the table of docs/roles.md. With UPDATE_DOCS it writes the table.
 func TestGrantsAreThoseOfThePage(t *testing.T) {
 	t.Parallel()
 	db := storetest.NewServer(t)
@@ -118,8 +117,8 @@ func grantsTable(t *testing.T, grants []grant) string {
 	return b.String()
 }
 
-// TestDefinersAreSafe: a function that runs with its owner's rights finds tables where the owner put them, and a role may run it only if
-// it was granted.
+// TestDefinersAreSafe: a function that runs with its owner's rights finds tables where the owner put them, and a role may run it only if it was
+// granted.
 func TestDefinersAreSafe(t *testing.T) {
 	t.Parallel()
 	db := newDatabase(t)

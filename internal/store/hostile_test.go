@@ -129,8 +129,7 @@ func TestNotificationsHoldNoDigest(t *testing.T) {
 	}
 }
 
-// TestLoginSettings: a login may change its own settings for later sessions, and so for all servers that share it. The API does not
-// depend on those.
+// TestLoginSettings: a login may change its own settings for later sessions, and so for all servers that share it. The API does not depend on those.
 func TestLoginSettings(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)

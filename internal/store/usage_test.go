@@ -69,8 +69,7 @@ func TestWriteUsageAdds(t *testing.T) {
 	assert.DeepEqual(t, recordedUsage(t, db), want, "usage")
 }
 
-// TestRefundsLowerTheirHour: a request that is refunded after it was recorded is taken back, but never more than is there, nor
-// after a day.
+// TestRefundsLowerTheirHour: a request that is refunded after it was recorded is taken back, but never more than is there, nor after a day.
 func TestRefundsLowerTheirHour(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)

@@ -31,8 +31,7 @@ type pkg struct {
 
 func (p pkg) name() string { return strings.TrimPrefix(p.ImportPath, module) }
 
-// below says which of our packages each of ours may import: a package that is not named here may import none.
-// "*" stands for all.
+// below says which of our packages each of ours may import: a package that is not named here may import none. "*" stands for all.
 var below = map[string][]string{
 	"cmd/petstore":    {"*"},
 	"cmd/petstorectl": {"internal/ctl", "internal/ctl/cmdutil"},
@@ -96,8 +95,8 @@ var below = map[string][]string{
 	"internal/localpg": {"internal/subprocess", "internal/ownfiles"},
 }
 
-// knows says which of our packages may import a library; "internal/ctl/..." stands for all of a folder. A library that is
-// not named here is free for all.
+// knows says which of our packages may import a library; "internal/ctl/..." stands for all of a folder. A library that is not named here is free for
+// all.
 var knows = map[string][]string{
 	"database/sql":                         {"internal/store/..."},
 	"github.com/lib/pq":                    {"internal/store/..."},

@@ -21,8 +21,7 @@ import (
 	"petstore.example/internal/test/sandbox"
 )
 
-// parentEnv names the environment variable that makes the test binary a parent: it starts a child, prints "started", and waits to
-// be killed.
+// parentEnv names the environment variable that makes the test binary a parent: it starts a child, prints "started", and waits to be killed.
 const parentEnv = "SUBPROCESS_TEST_PARENT"
 
 func TestMain(m *testing.M) {

@@ -9,8 +9,7 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// TestBounds: all tenants together hold what is allowed, one of them an eighth, and no tenant evicts the pages of
-// others. In the end nothing is held.
+// TestBounds: all tenants together hold what is allowed, one of them an eighth, and no tenant evicts the pages of others. In the end nothing is held.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	const maxBytes = 1 << 20

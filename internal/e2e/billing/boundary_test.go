@@ -46,8 +46,8 @@ type year struct {
 
 const acme = 1
 
-// crosses passes an instant from which on another quota is in force, because it was scheduled, or because of commands at that instant. next
-// is what is then known to come.
+// crosses passes an instant from which on another quota is in force, because it was scheduled, or because of commands at that instant. next is what
+// is then known to come.
 func (y *year) crosses(at string, to quota, next *change, commands ...string) {
 	y.t.Helper()
 	begins := instant(y.t, at)
@@ -138,8 +138,7 @@ func (y *year) suspended(from, to string) {
 	y.each()
 }
 
-// closes closes a month some minutes after it has ended. At first that is refused, because no server has said since that it has delivered
-// all of it.
+// closes closes a month some minutes after it has ended. At first that is refused, because no server has said since that it has delivered all of it.
 func (y *year) closes(month, options string) {
 	y.t.Helper()
 	y.set(y.clock().Truncate(time.Hour).Add(5 * time.Minute))

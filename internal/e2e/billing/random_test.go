@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// TestRandomTimelines: whatever changes follow each other, and whatever arrives late, the lines of all months sum to what the client
-// counted under each assignment and version, to the request. Each tenant's lines follow each other without gaps, and usage verify finds
-// nothing.
+// TestRandomTimelines: whatever changes follow each other, and whatever arrives late, the lines of all months sum to what the client counted under
+// each assignment and version, to the request. Each tenant's lines follow each other without gaps, and usage verify finds nothing.
 func TestRandomTimelines(t *testing.T) {
 	t.Parallel()
 	runs := 1
@@ -107,8 +106,8 @@ func (l *load) differences() (found []string) {
 // noticeTime is how long after a change a server may not have heard of it.
 const noticeTime = 300 * time.Millisecond
 
-// on returns where a request may belong: to the periods in force then, or at most noticeTime before, that have the numbers which the
-// response showed. It is nearly always one.
+// on returns where a request may belong: to the periods in force then, or at most noticeTime before, that have the numbers which the response showed.
+// It is nearly always one.
 func (r response) on(books map[billed]*book) (all []billed) {
 	for k, b := range books {
 		if k.tenant == r.tenant && b.q == r.q && !b.from.After(r.at) && b.to.After(r.at.Add(-noticeTime)) {

@@ -58,10 +58,9 @@ var (
 	}
 )
 
-// TestAYearOfOneTenant tells the year of acme. At each boundary every server responds by the quota of before until the last microsecond,
-// and by the next one from the instant on, in all headers and in GET /v1/usage, which names what comes. Each month is closed, its lines
-// are what the load counted, and at the end of the year it exports the same bytes as on the day when it was closed. See doc.go for what
-// is real in it.
+// TestAYearOfOneTenant tells the year of acme. At each boundary every server responds by the quota of before until the last microsecond, and by the
+// next one from the instant on, in all headers and in GET /v1/usage, which names what comes. Each month is closed, its lines are what the load
+// counted, and at the end of the year it exports the same bytes as on the day when it was closed. See doc.go for what is real in it.
 func TestAYearOfOneTenant(t *testing.T) {
 	t.Parallel()
 	y := &year{fixture: newFixture(t, instant(t, "2025-01-01 09:00"), honest), used: map[int64]int64{}, exports: map[string]string{}}

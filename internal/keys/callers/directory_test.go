@@ -187,8 +187,8 @@ func TestLookupQueriesOnce(t *testing.T) {
 	}
 }
 
-// TestLookupOfAnotherEnvironment: a key of another environment that is in the store has a caller, who is told. Of any other, its text says that
-// it is never good, also while the store is down.
+// TestLookupOfAnotherEnvironment: a key of another environment that is in the store has a caller, who is told. Of any other, its text says that it is
+// never good, also while the store is down.
 func TestLookupOfAnotherEnvironment(t *testing.T) {
 	f := newFixture(t)
 	f.set(func(c *keys.Caller) { c.Environment = keys.Test })
@@ -271,8 +271,7 @@ func TestChangesAreSeen(t *testing.T) {
 	}
 }
 
-// A query under way at a change may have read what was before it: its result is not cached, and look-ups
-// after the change do not share it.
+// A query under way at a change may have read what was before it: its result is not cached, and look-ups after the change do not share it.
 func TestChangeDuringLookup(t *testing.T) {
 	for name, notify := range notices {
 		t.Run(name, func(t *testing.T) {
@@ -319,8 +318,7 @@ func TestOldResultIsNeverGood(t *testing.T) {
 	}
 }
 
-// Notices about others, at the same time, do not hide a change of the caller's own: it is seen as soon as it
-// was told.
+// Notices about others, at the same time, do not hide a change of the caller's own: it is seen as soon as it was told.
 func TestNoStaleCallerAmongChanges(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -42,8 +42,7 @@ type foundAt struct {
 	err error
 }
 
-// TestLookupsShareQueries: while some queries are under way, the look-ups that come share the next, and each gets its own caller, of after
-// it asked.
+// TestLookupsShareQueries: while some queries are under way, the look-ups that come share the next, and each gets its own caller, of after it asked.
 func TestLookupsShareQueries(t *testing.T) {
 	const n = MaxQueries + maxBatch + 7
 	bubble(t, func(t *testing.T, f fixture) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -28,12 +29,13 @@ func TestPlaceAutomaticBan(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
 	k := db.key(t, 1)
+	length := db.banLengths(t)
 	notices := db.listen(t)
 	got, err := db.api.Bans.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID)
 	assert.NoError(t, err)
 	want := keys.Ban{
 		ID: got.ID, TenantID: k.TenantID, TenantName: k.Tenant, KeyID: k.ID, Source: keys.Automatic,
-		Reason: keys.AutomaticReason, StartsAt: got.StartsAt, EndsAt: got.StartsAt.Add(15 * time.Minute),
+		Reason: keys.AutomaticReason, StartsAt: got.StartsAt, EndsAt: got.StartsAt.Add(length[0]),
 	}
 	if age := time.Since(got.StartsAt); age < 0 || age > time.Minute {
 		t.Errorf("the ban began %v ago", age)
@@ -94,6 +96,8 @@ func TestAutomaticBansGrow(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
 	k, other := db.key(t, 1), db.key(t, 1)
+	length := db.banLengths(t)
+	first := length[0] + time.Minute
 	var passed time.Duration
 	for _, step := range []struct {
 		name string
@@ -103,15 +107,15 @@ func TestAutomaticBansGrow(t *testing.T) {
 		lift bool
 		want time.Duration
 	}{
-		{"first", k, 0, false, 15 * time.Minute},
-		{"second", k, 16 * time.Minute, false, time.Hour},
-		{"another key's first", other, 17 * time.Minute, true, 15 * time.Minute},
-		{"another key's, after one that was lifted", other, 18 * time.Minute, false, 15 * time.Minute},
-		{"third", k, 24 * time.Hour, false, 24 * time.Hour},
-		{"fourth", k, 3 * 24 * time.Hour, false, 24 * time.Hour},
-		{"two within seven days", k, 7*24*time.Hour + 17*time.Minute, false, 24 * time.Hour},
-		{"one within seven days", k, 14*24*time.Hour + 16*time.Minute, false, time.Hour},
-		{"none within seven days", k, 21*24*time.Hour + 17*time.Minute, false, 15 * time.Minute},
+		{"first", k, 0, false, length[0]},
+		{"second", k, first, false, length[1]},
+		{"another key's first", other, first + time.Minute, true, length[0]},
+		{"another key's, after one that was lifted", other, first + 2*time.Minute, false, length[0]},
+		{"third", k, 24 * time.Hour, false, length[2]},
+		{"fourth", k, 3 * 24 * time.Hour, false, length[2]},
+		{"two within seven days", k, 7*24*time.Hour + first + time.Minute, false, length[2]},
+		{"one within seven days", k, 14*24*time.Hour + first, false, length[1]},
+		{"none within seven days", k, 21*24*time.Hour + first + time.Minute, false, length[0]},
 	} {
 		// Time passes by making the bans older.
 		db.exec(t, `update bans set starts_at = starts_at - $1 * interval '1 second', ends_at = ends_at - $1 * interval '1 second'`,
@@ -217,23 +221,33 @@ func TestTheRequestAfterOneRefusalTooManyMeetsTheBan(t *testing.T) {
 	}
 }
 
-// TestReadmeLengths: the page on the ban rule has the rows of ban_lengths.
-func TestReadmeLengths(t *testing.T) {
+// banLengths returns how long an automatic ban lasts after 0, 1, 2 and more earlier ones.
+func (d database) banLengths(t *testing.T) (lengths []time.Duration) {
+	t.Helper()
+	d.rows(t, &lengths, `select 1000000000 * extract(epoch from length)::bigint from ban_lengths order by earlier`)
+	return lengths
+}
+
+// TestDocumentedLengths: the pages on bans have the rows of ban_lengths.
+func TestDocumentedLengths(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../keys/README.md")
-	assert.NoError(t, err)
-	var rows []struct{ Earlier, Minutes, Last int64 }
-	newDatabase(t).rows(t, &rows, `select earlier, extract(epoch from length)::bigint / 60 as minutes, max(earlier) over () as last from ban_lengths order by 1`)
-	want := "| earlier bans | minutes of the next one |\n|---|---|\n"
-	for _, r := range rows {
-		more := ""
-		if r.Earlier == r.Last {
+	lengths := newDatabase(t).banLengths(t)
+	table, sentence := "| earlier bans | minutes of the next one |\n|---|---|\n", "The first ban lasts"
+	for earlier, length := range lengths {
+		more, words := "", fmt.Sprintf("%.0f minutes", length.Minutes())
+		if earlier == len(lengths)-1 {
 			more = " or more"
 		}
-		want += fmt.Sprintf("| %d%s | %d |\n", r.Earlier, more, r.Minutes)
+		if length >= time.Hour {
+			words = fmt.Sprintf("%.0f hours?", length.Hours())
+		}
+		table += fmt.Sprintf("| %d%s | %.0f |\n", earlier, more, length.Minutes())
+		sentence += ".*? " + words
 	}
-	if !strings.Contains(string(text), want+"\n") {
-		t.Errorf("internal/keys/README.md does not have the table\n%s", want)
+	for page, want := range map[string]string{"../keys/README.md": regexp.QuoteMeta(table + "\n"), "../../docs/rate-limiting.md": "(?ms)^" + sentence + `\.`} {
+		text, err := os.ReadFile(page)
+		assert.NoError(t, err)
+		assert.True(t, regexp.MustCompile(want).Match(text), page, "does not have", want)
 	}
 }
 

@@ -479,7 +479,7 @@ func TestUndoOverALastingBoost(t *testing.T) {
 	assert.DeepEqual(t, e.all(t), all, "a refused undo left something behind")
 }
 
-// TestEveryActionIsAnEvent: each action that the code or a trigger writes is in the table of events. Those with an undo have one here, which
+// TestEveryActionIsAnEvent: the actions that the code or a trigger writes are those in the table of events. Those with an undo have one here, which
 // undoCases try.
 func TestEveryActionIsAnEvent(t *testing.T) {
 	t.Parallel()
@@ -493,7 +493,7 @@ func TestEveryActionIsAnEvent(t *testing.T) {
 		}
 	}
 	const actionPattern = `"((?:tenant|key|plan|ban|limits|usage|staff|retention|audit)\.[a-z]+)"`
-	found := map[string]bool{}
+	found := map[string]bool{audit.ActionRemove: true, "plan." + string(plans.Boost): true} // these are not written out
 	for glob, pattern := range map[string]string{
 		"*.go":                      actionPattern,
 		"*/*.go":                    actionPattern,
@@ -514,12 +514,7 @@ func TestEveryActionIsAnEvent(t *testing.T) {
 			}
 		}
 	}
-	if len(found) < 20 {
-		t.Errorf("found only %v", slices.Sorted(maps.Keys(found)))
-	}
-	for action := range found {
-		assert.True(t, slices.Contains(audit.Actions(), action), action, "is in no table")
-	}
+	assert.DeepEqual(t, slices.Sorted(maps.Keys(found)), slices.Sorted(slices.Values(audit.Actions())), "what is written, what is in the table")
 }
 
 // TestUndoValues: they are written with their entry, by nobody else and not again. They are removed after 30 days, and with their tenant.

@@ -2,6 +2,7 @@ package distributed_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -15,16 +16,17 @@ import (
 // hookedStore lets a test act while a grant is under way.
 type hookedStore struct {
 	*testCluster
-	grant func()
+	grant func() error
 }
 
 func (s *hookedStore) Grant(ctx context.Context, r counter.GrantRequest) (counter.Grant, error) {
-	s.grant()
+	if err := s.grant(); err != nil {
+		return counter.Grant{}, err
+	}
 	return s.testCluster.Grant(ctx, r)
 }
 
-// TestGrantsWhileThePlanChanges: a request of the old quota is answered with its own grant, also when requests of the
-// new one come while that is under way.
+// TestGrantsWhileThePlanChanges: a request of the old quota is answered with its own grant, also when requests of the new one come meanwhile.
 func TestGrantsWhileThePlanChanges(t *testing.T) {
 	t.Parallel()
 	for name, perMinute := range map[string]int64{"upgrade": 90, "downgrade": 30} {
@@ -37,11 +39,12 @@ func TestGrantsWhileThePlanChanges(t *testing.T) {
 			calls := 0
 			var l *testServer
 			o := patient
-			o.Counters = &hookedStore{w, func() {
+			o.Counters = &hookedStore{w, func() error {
 				// A request of the other quota comes now.
 				if calls++; calls <= 3 && !l.WaitsForGrant(next, limitstest.Noon) {
 					t.Error("it does not wait for the grant under way")
 				}
+				return nil
 			}}
 			l = w.server(t, noRedis, o)
 			if d := l.Take(t.Context(), old, limitstest.Noon); !d.Admitted || d.Minute.Limit != 60 || d.Minute.Remaining != 59 {
@@ -57,4 +60,22 @@ func TestGrantsWhileThePlanChanges(t *testing.T) {
 			assert.Equal(t, admitted, perMinute, "were admitted")
 		})
 	}
+}
+
+// TestRefundAfterADowngrade: what is refunded of a higher limit admits no request of the lower one, when no grant was made under that yet.
+func TestRefundAfterADowngrade(t *testing.T) {
+	t.Parallel()
+	w := newTestCluster()
+	old := limits.Claim{TenantID: 1, Quota: plans.Quota{PerMinute: 12, PerDay: 1000}}
+	next := limits.Claim{TenantID: 1, Quota: plans.Quota{PerMinute: 6, PerDay: 1000}}
+	o, away := patient, error(nil)
+	o.Counters = &hookedStore{w, func() error { return away }}
+	l := w.server(t, noRedis, o)
+	d := l.Take(t.Context(), old, limitstest.Noon)
+	assert.Equal(t, limitstest.TakeN(t, w.server(t, noRedis, patient), 1, old.Quota, limitstest.Noon, 7), 7)
+	away = errors.New("postgres is away")
+	assert.True(t, l.Take(t.Context(), next, limitstest.Noon).Undecided)
+	away = nil
+	l.Refund(t.Context(), old, d)
+	assert.True(t, !l.Take(t.Context(), next, limitstest.Noon).Admitted, "7 of 6 are used, and another one was admitted")
 }

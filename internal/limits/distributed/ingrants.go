@@ -157,7 +157,7 @@ func (m *inGrants) refund(_ context.Context, _ cluster.Term, c limits.Claim, d l
 	st.denial = denial{}
 	a.reported.restore(&d)
 	st.reported.restore(&d.Key)
-	st.pool.refund(d.Minute.Number, d.Day.Number)
+	st.pool.refund(&c, d.Minute.Number, d.Day.Number)
 }
 
 // grantPool is what this server may still admit of one kind of claims in a term in which Postgres decides.
@@ -209,9 +209,10 @@ func (p *grantPool) spend(minute, day, count int64) (u limits.Used, ok bool) {
 	return u, true
 }
 
-// refund puts one request back. One of an earlier minute goes back with what is left, so that the next call says what is used of the day.
-func (p *grantPool) refund(minute, day int64) {
-	if p.base.Minute == minute && p.base.Day == day && p.call == nil {
+// refund puts one request of the claim back. One of an earlier minute, or of other limits, goes back with what is left, so that the next call says
+// what is used.
+func (p *grantPool) refund(c *limits.Claim, minute, day int64) {
+	if p.base.Minute == minute && p.base.Day == day && p.call == nil && p.isFor(p.term, c) {
 		p.left = min(p.left+1, p.base.MinuteUsed, p.base.DayUsed)
 		return
 	}

@@ -224,8 +224,6 @@ type spy struct {
 	takeFails atomic.Pointer[func() error]
 	// cutOff makes all other calls fail.
 	cutOff atomic.Bool
-	// forgetWrites has takes leave no write intents.
-	forgetWrites atomic.Bool
 	// deaf has it hear of no refunds.
 	deaf atomic.Bool
 	// layout takes the place of the program's; "" for that.
@@ -264,11 +262,6 @@ func (s *spy) Ping(ctx context.Context) (string, error) {
 func (s *spy) Take(term int64, over []distributed.WriteIntent, requests []distributed.Request) error {
 	s.takes.Add(1)
 	s.requests.Add(int64(len(requests)))
-	if s.forgetWrites.Load() {
-		for i := range requests {
-			requests[i].Writes = 0
-		}
-	}
 	err := s.Backend.Take(term, over, requests)
 	if fails := s.takeFails.Load(); err == nil && fails != nil {
 		err = (*fails)()

@@ -141,16 +141,3 @@ func TestIntentsEndSoon(t *testing.T) {
 	a.stop()
 	assert.True(t, stampAt(t, b) != 0, "the intent of a server that stopped is there")
 }
-
-// TestWriteOfAnOlderServer: if another server makes the call that knows nothing of writes, the write is announced by a call of its own.
-func TestWriteOfAnOlderServer(t *testing.T) {
-	t.Parallel()
-	l := newTestCluster().one(t, redistest.Shared(t), patient)
-	l.calls.forgetWrites.Store(true)
-	_, announced := takeWrite(t, l, unlimited)
-	assert.True(t, announced == nil, "announced although the call left no intent")
-	write := beginWrite(t, l)
-	assert.Equal(t, stampAt(t, l), 0, "stamp during a write")
-	_ = write.Commit()
-	wait.Until(t, "a stamp after the write", func() bool { return stampAt(t, l) != 0 })
-}

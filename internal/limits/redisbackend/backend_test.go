@@ -81,6 +81,19 @@ func TestTakeWithoutMGET(t *testing.T) {
 	}
 }
 
+// TestInitKeyInALaterMinute: a Redis that was kept may have counted in a later minute, by a clock that is ahead, than the server that initializes
+// the key thinks. Without its count the server would ask for ever.
+func TestInitKeyInALaterMinute(t *testing.T) {
+	t.Parallel()
+	c := backendAt(t, redistest.New(t).URL)
+	assert.NoError(t, c.InitTenant(t.Context(), 1, 1, counter.Baseline{Minute: 30}, false))
+	assert.NoError(t, c.InitTenant(t.Context(), 2, 1, counter.Baseline{Minute: 29, LatestMinute: 30}, false))
+	assert.NoError(t, c.InitKey(t.Context(), 2, 1, "key_1", 29, 5))
+	requests := []distributed.Request{{Claim: limits.Claim{TenantID: 1, KeyID: "key_1", Quota: unlimited, KeyPerMinute: 10}, Minute: 29, Count: 1}}
+	assert.NoError(t, c.Take(2, nil, requests))
+	assert.True(t, requests[0].Status == distributed.Counted && requests[0].InMinute == 30 && requests[0].Used.Key == 0, requests[0].Reply)
+}
+
 // backendAt returns a Backend that is pinned to the Redis of that URL.
 func backendAt(t testing.TB, url string) *redisbackend.Backend {
 	t.Helper()

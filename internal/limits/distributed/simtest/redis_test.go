@@ -202,8 +202,11 @@ func (r *simRedis) initTenant(term, tenantID int64, b counter.Baseline, changing
 // initKey is initkey.lua.
 func (r *simRedis) initKey(term, tenantID int64, keyID string, minute, used int64) {
 	h, ok := r.data.tenants[tenantID]
-	if !ok || h.term != term || h.minute != minute {
+	if !ok || h.term != term || h.minute < minute {
 		return
+	}
+	if h.minute > minute {
+		used = 0
 	}
 	if _, begun := h.key(keyID); !begun {
 		for _, k := range h.keys {

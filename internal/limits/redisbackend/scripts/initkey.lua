@@ -4,13 +4,15 @@
 -- KEYS[1]  the tenant's state, as take.lua has it
 -- ARGV[1]  three doubles: term, minute, used in it; then the key's name in 16 bytes
 --
--- It does nothing in another minute: in one after the tenant was initialized every key begins at 0.
+-- It does nothing in an earlier minute. In a later one, which this Redis has counted by a clock that is ahead, nothing is recorded, and the key
+-- begins at 0.
 local t, m, used = struct.unpack('<ddd', ARGV[1])
 local name = string.sub(ARGV[1], 25)
 local state = redis.call('GET', KEYS[1])
 if not state then return 0 end
 local term, version, minute, minuteUsed, day, dayUsed, initialized, intents = struct.unpack('<dddddddd', state)
-if term ~= t or minute ~= m then return 0 end
+if term ~= t or minute < m then return 0 end
+if minute > m then used = 0 end
 for at = 65 + 16 * intents, #state, 24 do
   if string.sub(state, at, at + 15) == name then
     local own = struct.unpack('<d', state, at + 16)

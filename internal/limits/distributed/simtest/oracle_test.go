@@ -290,7 +290,7 @@ func (o *simOracle) place(a *simReply, is simWindow, w *limits.Window) {
 	if w.Number < number || w.Number > number+1 {
 		o.violate("%v is reported at %v, in number %d", is, a.at, number)
 	}
-	if o.clean(is) && w.Number != number && !a.at.Add(2*simSkew).After(is.begins()) {
+	if o.clean(is) && w.Number != number && !a.left.Add(2*simSkew).After(is.begins()) {
 		o.violate("%v is reported at %v, too early", is, a.at)
 	}
 }

@@ -20,9 +20,9 @@ type simCatalogue struct {
 	committed int64
 	// known is the newest state that anybody was shown, or that has a write that was acknowledged.
 	known int64
-	// late is the last state whose write was committed when its intent may have been over, because its server was frozen. Until that write, or
-	// a later one, is acknowledged, or announced again, lists without it may follow lists with it.
-	late int64
+	// late are the states whose writes were committed when their intents may have been over, because their server was frozen. Until such a write,
+	// or a later one, is acknowledged, or announced again, lists without it may follow lists with it.
+	late []int64
 	// pages are the lists that are cached, by their stamps. All servers share them: a stamp is the same everywhere.
 	pages map[freshness.Stamp]int64
 }
@@ -69,8 +69,8 @@ func (s *simulation) list(n *simNode, tenantID int64, stamp freshness.Stamp, kno
 		s.oracle.stale = true
 		s.oracle.violate("%s serves a list of tenant %d by stamp %d in state %d, and %d was known", n.id, tenantID, stamp, state, known)
 	}
-	if c.late > c.known {
-		state = min(state, c.late-1)
+	if i := slices.IndexFunc(c.late, func(late int64) bool { return late > c.known }); i >= 0 {
+		state = min(state, c.late[i]-1)
 	}
 	c.known = max(c.known, state)
 }
@@ -157,7 +157,7 @@ func (s *simulation) writeStep(w *simWrite) (last bool) {
 		w.state = c.committed
 		s.tracef("%s commits a write of tenant %d: state %d", n.id, w.tenantID, w.state)
 		if s.now.Sub(w.began) >= simLate {
-			c.late = w.state
+			c.late = append(c.late, w.state)
 		}
 		return false
 	}

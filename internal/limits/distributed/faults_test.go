@@ -55,7 +55,7 @@ var redisFaults = map[string]fault{
 	},
 }
 
-// TestLosingRedis: however Redis is lost, two servers together admit what remained, of which only one knew, and when it is back, what is left of grants.
+// TestLosingRedis: however Redis is lost, two servers together admit what remained, of which only one knew. When it is back, unused grants are too.
 func TestLosingRedis(t *testing.T) {
 	t.Parallel()
 	q := plans.Quota{PerMinute: 60, PerDay: 1000}

@@ -81,8 +81,8 @@ func TestTakeWithoutMGET(t *testing.T) {
 	}
 }
 
-// TestInitKeyInALaterMinute: a Redis that was kept may have counted in a later minute, by a clock that is ahead, than the server that initializes
-// the key thinks. Without its count the server would ask for ever.
+// TestInitKeyInALaterMinute: in a Redis that was kept, a clock that is ahead may have begun a minute in which the server that initializes a key is
+// not yet. Without the key's count that server would ask again without end.
 func TestInitKeyInALaterMinute(t *testing.T) {
 	t.Parallel()
 	c := backendAt(t, redistest.New(t).URL)

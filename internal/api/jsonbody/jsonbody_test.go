@@ -119,6 +119,8 @@ func TestReasons(t *testing.T) {
 		`{1:2}`:                          "expected a name in double quotes, found '1' (line 1, column 2).",
 		`{,}`:                            "a comma must not come before } (line 1, column 2).",
 		`{]`:                             "expected a name in double quotes, found ']' (line 1, column 2).",
+		`{faX:1}`:                        "expected a name in double quotes, found 'f' (line 1, column 2).",
+		`falsy`:                          "expected an object, which begins with {, found 'f' (line 1, column 1).",
 		`}`:                              "expected an object, which begins with {, found '}' (line 1, column 1).",
 		`name=Rex`:                       "expected an object, which begins with {, found 'n' (line 1, column 1).",
 		"\ufeff{}":                       "expected an object, which begins with {, found a byte order mark (line 1, column 1).",

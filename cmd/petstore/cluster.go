@@ -60,11 +60,11 @@ func (m *member) Close() error {
 	return m.db.Close()
 }
 
-// sole returns the number of the term in force, 1 for the first ever, and whether this server is the only live one in it.
-func (m *member) sole() (term int64, sole bool) {
-	t, ok := m.Term()
+// sole returns the number of the term in force, 1 for the first ever, since when, and whether this server is the only live one in it.
+func (m *member) sole() (term int64, since time.Time, sole bool) {
+	t, since, ok := m.TermSince()
 	if t.First {
 		t.Number = 1
 	}
-	return t.Number, ok && t.Sole == m.ID()
+	return t.Number, since, ok && t.Sole == m.ID()
 }

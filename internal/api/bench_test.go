@@ -138,7 +138,7 @@ func BenchmarkRequest(b *testing.B) {
 
 // stampedMemory returns a limiter in memory whose decisions carry stamps.
 func stampedMemory() (*limits.Memory, *freshness.Memory) {
-	stamps := freshness.NewMemory(func() (int64, bool) { return 1, true })
+	stamps := freshness.NewMemory(func() (int64, time.Time, bool) { return 1, time.Time{}, true })
 	return limits.NewMemory(limits.WithStamps(stamps)), stamps
 }
 

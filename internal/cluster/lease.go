@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// lease is a term and the time until which this server may act by it without another renewal.
+// lease is a term, when this server began to act by it, and until when it may without another renewal.
 type lease struct {
-	term  Term
-	until time.Time
+	term         Term
+	since, until time.Time
 }
 
 // leaseView answers whether this server may act now. Renewals write it; requests read it without a lock.
@@ -30,11 +30,17 @@ type leaseView struct {
 
 // Term returns the term in force. It returns false between two terms and when the lease has expired.
 func (v *leaseView) Term() (Term, bool) {
+	t, _, ok := v.TermSince()
+	return t, ok
+}
+
+// TermSince is Term, and when this server began to act by it.
+func (v *leaseView) TermSince() (t Term, since time.Time, ok bool) {
 	l := v.current.Load()
 	if l == nil || !v.clock().Before(l.until) {
-		return Term{}, false
+		return Term{}, time.Time{}, false
 	}
-	return l.term, true
+	return l.term, l.since, true
 }
 
 // Valid reports whether the term with that number is in force now. Check it again after each wait, before using the
@@ -85,7 +91,11 @@ func (v *leaseView) OnRegain(f func()) {
 
 func (v *leaseView) grant(t Term, until time.Time) {
 	v.regain(until)
-	v.current.Store(&lease{term: t, until: until})
+	since := v.clock()
+	if l := v.current.Load(); l != nil && l.term.Number == t.Number {
+		since = l.since
+	}
+	v.current.Store(&lease{term: t, since: since, until: until})
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	close(v.granted)
@@ -95,7 +105,7 @@ func (v *leaseView) grant(t Term, until time.Time) {
 // shorten ends the lease at that time if it ends later.
 func (v *leaseView) shorten(until time.Time) {
 	if l := v.current.Load(); l != nil && l.until.After(until) {
-		v.current.Store(&lease{term: l.term, until: until})
+		v.current.Store(&lease{term: l.term, since: l.since, until: until})
 	}
 }
 

@@ -104,6 +104,7 @@ func TestLeaseExpires(t *testing.T) {
 	if diff := cmp.Diff(cluster.Term{Number: first, First: true, Sole: "a", Servers: 1}, term); !ok || diff != "" {
 		t.Errorf("in force %v (-want +got)\n%s", ok, diff)
 	}
+	began := f.now
 	f.now = f.now.Add(cluster.Lease - 1)
 	assert.True(t, f.Valid(first), "the lease expired early")
 	f.now = f.now.Add(1)
@@ -112,6 +113,9 @@ func TestLeaseExpires(t *testing.T) {
 	}
 	if err := f.Renew(t.Context()); err != nil || !f.Valid(first) {
 		t.Errorf("after a renewal of the same term: %v, valid %v", err, f.Valid(first))
+	}
+	if _, since, ok := f.TermSince(); !ok || !since.Equal(began) {
+		t.Errorf("it acts by that term since %v, want since %v", since, began)
 	}
 }
 

@@ -3,7 +3,6 @@ package freshness
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -15,19 +14,12 @@ const forgetEvery = 24 * time.Hour
 
 // Memory gives stamps in one process, while that process is the only one that writes.
 type Memory struct {
-	sole   func() (term int64, sole bool)
-	since  atomic.Pointer[soleSince]
+	sole   func() (term int64, since time.Time, sole bool)
 	now    func() time.Time
 	shards [shards]shard
 }
 
 var _ Invalidator = (*Memory)(nil)
-
-// soleSince is when this process first found itself to be the only one in a term.
-type soleSince struct {
-	term int64
-	at   time.Time
-}
 
 type shard struct {
 	mu sync.Mutex
@@ -45,10 +37,10 @@ type state struct {
 	intent time.Time
 }
 
-// NewMemory returns a Memory. sole reports whether this process is the only server, and the number of the term since which it
-// is, 1 for the first ever: between two terms another server may have written, and its last write may still be under way. It is
-// called for every request.
-func NewMemory(sole func() (term int64, sole bool)) *Memory {
+// NewMemory returns a Memory. sole reports whether this process is the only server, the number of the term in which it
+// is, 1 for the first ever, and since when: between two terms another server may have written, and its last write may still be under way. It
+// is called for every request.
+func NewMemory(sole func() (term int64, since time.Time, sole bool)) *Memory {
 	return &Memory{sole: sole, now: time.Now}
 }
 
@@ -74,16 +66,8 @@ func (m *Memory) Stamp(tenantID int64) Stamp {
 // soleTerm returns the term in which this process is the only server, 0 if it is not or if writes of others may still be under
 // way. Before the first term there were no others.
 func (m *Memory) soleTerm() int64 {
-	term, sole := m.sole()
-	if !sole {
-		return 0
-	}
-	since := m.since.Load()
-	if since == nil || since.term != term {
-		since = &soleSince{term: term, at: m.now()}
-		m.since.Store(since)
-	}
-	if term > 1 && m.now().Sub(since.at) <= WriteIntentTTL {
+	term, since, sole := m.sole()
+	if !sole || term > 1 && m.now().Sub(since) <= WriteIntentTTL {
 		return 0
 	}
 	return term

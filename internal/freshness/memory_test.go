@@ -10,13 +10,13 @@ import (
 // fixture is a Memory on a clock of its own.
 type fixture struct {
 	*Memory
-	term int64
-	at   time.Time
+	term      int64
+	since, at time.Time
 }
 
 func newFixture() *fixture {
 	f := &fixture{term: 1, at: time.Unix(1e9, 0)}
-	f.Memory = NewMemory(func() (int64, bool) { return f.term, f.term != 0 })
+	f.Memory = NewMemory(func() (int64, time.Time, bool) { return f.term, f.since, f.term != 0 })
 	f.now = func() time.Time { return f.at }
 	return f
 }
@@ -78,10 +78,12 @@ func TestMemoryStampsOfTerms(t *testing.T) {
 	assert.True(t, first != 0, "none while it is the only server")
 	f.term = 0
 	assert.Equal(t, f.Stamp(1), 0, "stamp while it is not")
-	f.term = 3
-	assert.Equal(t, f.Stamp(1), 0, "stamp right after it became the only one again")
-	f.at = f.at.Add(WriteIntentTTL + 1)
+	f.term, f.since = 3, f.at
+	f.at = f.at.Add(WriteIntentTTL)
+	assert.Equal(t, f.Stamp(1), 0, "stamp while writes of others may be under way")
+	f.term, f.since = 5, f.at.Add(-1)
+	f.at = f.since.Add(WriteIntentTTL + 1)
 	if s := f.Stamp(1); s == 0 || s == first {
-		t.Errorf("stamp %d after that, want another than %d", s, first)
+		t.Errorf("the first stamp, long after it became the only one again, is %d, want another than %d", s, first)
 	}
 }

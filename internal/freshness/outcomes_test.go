@@ -15,7 +15,7 @@ import (
 func outcomesOf(t *testing.T, test func(t *testing.T, m *Memory, o *Outcomes)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		m := NewMemory(func() (int64, bool) { return 1, true })
+		m := NewMemory(func() (int64, time.Time, bool) { return 1, time.Time{}, true })
 		o := NewOutcomes(m)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)

@@ -51,6 +51,9 @@ type Key struct {
 	Last4 string
 	// PerMinute is the key's own limit, besides the tenant's quota; 0 for none.
 	PerMinute int64
+	Scope     Scope
+	// Allowed are the addresses from which the key may be used; "" for any.
+	Allowed   Ranges
 	CreatedAt time.Time
 	// ExpiresAt, RevokedAt and LastUsedAt are zero for never. LastUsedAt is accurate to a minute.
 	ExpiresAt  time.Time
@@ -123,7 +126,9 @@ type Caller struct {
 	RevokedAt int64
 	// PerMinute is the key's own limit, 0 for none.
 	PerMinute int64
-	Tenant    *plans.Tenant
+	// Access is what the key may do, and from where; nil for all, from anywhere.
+	Access *Access
+	Tenant *plans.Tenant
 	// Ban is the ban that was in force when the caller was loaded, the one that ends last; nil for none.
 	Ban *Ban
 }

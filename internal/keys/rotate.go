@@ -31,7 +31,7 @@ type Rotation struct {
 // Replacement makes the key, and its digest, that replaces old. The store has locked old.
 type Replacement func(old Key) (Key, Digest, error)
 
-// Rotate issues a key with the tenant, name, environment and own limit of another key and lets that one
+// Rotate issues a key with the tenant, name, environment, own limit, scope and addresses of another key and lets that one
 // expire. It returns both keys as they are afterwards. It returns ErrGracePeriod, ErrExpiryPast, or an error
 // of ServiceStore.Rotate.
 func (s *Service) Rotate(ctx context.Context, by audit.By, id string, r Rotation) (old, issued Key, token Token, err error) {
@@ -70,6 +70,6 @@ func (k Key) replacement(token Token, now time.Time) (Key, error) {
 	id, err := NewID()
 	return Key{
 		ID: id, TenantID: k.TenantID, TenantName: k.TenantName, Name: k.Name, Environment: k.Environment,
-		Last4: token.Last4(), PerMinute: k.PerMinute, CreatedAt: now, ExpiresAt: k.ExpiresAt,
+		Last4: token.Last4(), PerMinute: k.PerMinute, Scope: k.Scope, Allowed: k.Allowed, CreatedAt: now, ExpiresAt: k.ExpiresAt,
 	}, err
 }

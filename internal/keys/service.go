@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,6 +61,10 @@ type Request struct {
 	Environment Environment
 	// PerMinute is the key's own limit, besides the tenant's quota; 0 for none.
 	PerMinute int64
+	// Scope is "" for ScopeWrite.
+	Scope Scope
+	// Allowed are the addresses from which the key may be used; "" for any.
+	Allowed Ranges
 	// ExpiresAt is zero for never.
 	ExpiresAt time.Time
 }
@@ -69,12 +74,15 @@ type Edit struct {
 	Name *string
 	// PerMinute is the key's own limit; 0 removes it.
 	PerMinute *int64
+	Scope     *Scope
+	// Allowed are the addresses from which the key may be used; "" for any.
+	Allowed *Ranges
 	// ExpiresAt is when the key expires: in the future, or zero for never. A key that has expired stays so.
 	ExpiresAt *time.Time
 }
 
 // Issue makes a key. The Token it returns is the only place where the plaintext ever exists. It returns
-// ErrKeyName, ErrPerMinute, ErrExpiryPast, an error of CheckText, or one of ServiceStore.Create.
+// ErrKeyName, ErrPerMinute, ErrScope, ErrExpiryPast, an error of CheckText, or one of ServiceStore.Create.
 func (s *Service) Issue(ctx context.Context, by audit.By, r Request) (Key, Token, error) {
 	now := s.now()
 	if err := r.check(now); err != nil {
@@ -90,7 +98,7 @@ func (s *Service) Issue(ctx context.Context, by audit.By, r Request) (Key, Token
 	}
 	key, err := s.Store.Create(ctx, by, Key{
 		ID: id, TenantName: r.Tenant, Name: r.Name, Environment: r.Environment, Last4: token.Last4(),
-		PerMinute: r.PerMinute, CreatedAt: now, ExpiresAt: r.ExpiresAt,
+		PerMinute: r.PerMinute, Scope: cmp.Or(r.Scope, ScopeWrite), Allowed: r.Allowed, CreatedAt: now, ExpiresAt: r.ExpiresAt,
 	}, token.Digest())
 	if err != nil {
 		return Key{}, Token{}, fmt.Errorf("issue key: %w", err)
@@ -112,8 +120,8 @@ func (s *Service) Identify(ctx context.Context, text string) (Key, error) {
 	return key, nil
 }
 
-// Edit changes a key's name, its own limit or its expiry and returns the key before and after. It returns ErrKeyName,
-// ErrPerMinute, an error of CheckText, or one of ServiceStore.Edit.
+// Edit changes a key's name, its own limit, its scope, its addresses or its expiry and returns the key before and after. It returns
+// ErrKeyName, ErrPerMinute, ErrScope, an error of CheckText, or one of ServiceStore.Edit.
 func (s *Service) Edit(ctx context.Context, by audit.By, id string, e Edit) (before, after Key, err error) {
 	if err = e.check(); err == nil {
 		before, after, err = s.Store.Edit(ctx, by, id, e, s.now())
@@ -147,7 +155,7 @@ func (r Request) check(now time.Time) error {
 	if !r.ExpiresAt.IsZero() && !r.ExpiresAt.After(now) {
 		return ErrExpiryPast
 	}
-	return errors.Join(checkName(r.Name), checkPerMinute(r.PerMinute))
+	return errors.Join(checkName(r.Name), checkPerMinute(r.PerMinute), checkScope(r.Scope))
 }
 
 func (e Edit) check() (err error) {
@@ -156,6 +164,9 @@ func (e Edit) check() (err error) {
 	}
 	if e.PerMinute != nil {
 		err = errors.Join(err, checkPerMinute(*e.PerMinute))
+	}
+	if e.Scope != nil {
+		err = errors.Join(err, checkScope(*e.Scope))
 	}
 	return err
 }
@@ -166,6 +177,14 @@ func checkName(name string) error {
 	}
 	if err := CheckText(name); err != nil {
 		return fmt.Errorf("name: %w", err)
+	}
+	return nil
+}
+
+// checkScope takes "" for that of a key that is issued without one.
+func checkScope(s Scope) error {
+	if s != "" && s != ScopeRead && s != ScopeWrite {
+		return ErrScope
 	}
 	return nil
 }

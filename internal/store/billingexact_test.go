@@ -16,7 +16,7 @@ import (
 	"petstore.example/internal/usage/closing"
 )
 
-// bucketOf is where requests of the key count at that instant: what find_caller says then.
+// bucketOf is where requests of the key count at that instant: what caller_of_key says then.
 func (o office) bucketOf(t *testing.T, token keys.Token, at time.Time) usage.Bucket {
 	t.Helper()
 	c, err := o.api.Keys.Caller(t.Context(), token.Digest(), at)

@@ -319,3 +319,43 @@ func TestUndoOfARotationKeepsTheMaximum(t *testing.T) {
 	_, err = o.Undos.Do(t.Context(), jo, []int64{entries[1].Number}, time.Now())
 	assert.ErrorIs(t, err, keys.ErrTooManyKeys, "an eleventh active key")
 }
+
+// TestKeyAccess: what a key may do, and from where, is that of its caller; a rotation carries it, and an undo restores it. A server of the last
+// release, which knows neither, does not find the key.
+func TestKeyAccess(t *testing.T) {
+	t.Parallel()
+	o := newAcme(t)
+	read, ranges, write, anywhere := keys.ScopeRead, keys.Ranges("203.0.113.0/24,2001:db8::1"), keys.ScopeWrite, keys.Ranges("")
+	key, token, err := o.service().Issue(t.Context(), jo, keys.Request{Tenant: "acme", Environment: keys.Live, Scope: read, Allowed: ranges})
+	assert.NoError(t, err)
+	expect := func(what string, token keys.Token, scope keys.Scope, allowed keys.Ranges) {
+		t.Helper()
+		want, err := keys.NewAccess(scope, allowed)
+		assert.NoError(t, err)
+		caller, err := o.api.Keys.Caller(t.Context(), token.Digest(), noon)
+		if err != nil || fmt.Sprint(caller.Access) != fmt.Sprint(want) {
+			t.Errorf("%s: the caller has %v, %v, want %v", what, caller.Access, err, want)
+		}
+		var found bool
+		digest := token.Digest()
+		err = o.owner.GetContext(t.Context(), &found, `select exists (select from find_caller($1, $2))`, digest[:], noon)
+		assert.Result(t, found, err, want == nil, what, "found by a server of the last release")
+	}
+	expect("issued", token, read, ranges)
+	assert.Equal(t, string(key.Scope)+" "+string(key.Allowed), "read "+string(ranges))
+
+	old, issued, next, err := o.service().Rotate(t.Context(), jo, key.ID, keys.Rotation{GracePeriod: time.Hour})
+	assert.NoError(t, err)
+	expect("rotated", next, read, ranges)
+	assert.Equal(t, old.Allowed, ranges, "addresses of the old key")
+
+	_, after, err := o.service().Edit(t.Context(), jo, issued.ID, keys.Edit{Scope: &write, Allowed: &anywhere})
+	assert.Result(t, string(after.Scope)+string(after.Allowed), err, "write", "edited")
+	expect("edited", next, write, anywhere)
+	entry := o.last(t)
+	assert.Equal(t, fmt.Sprint(entry.Before["scope"], entry.Before["allowed_addresses"], entry.After["scope"]), fmt.Sprint(read, ranges, "<nil>"))
+
+	bad := keys.Scope("admin")
+	_, _, err = o.service().Edit(t.Context(), jo, issued.ID, keys.Edit{Scope: &bad})
+	assert.ErrorIs(t, err, keys.ErrScope)
+}

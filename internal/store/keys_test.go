@@ -35,7 +35,7 @@ func TestIssueFindRevoke(t *testing.T) {
 	assert.NoError(t, err)
 	want := keys.Key{
 		ID: issued.ID, TenantID: acme.ID, TenantName: "acme", Name: "ci", Environment: keys.Test, Last4: token.Last4(),
-		PerMinute: 50, CreatedAt: noon, ExpiresAt: noon.Add(time.Hour),
+		PerMinute: 50, Scope: keys.ScopeWrite, CreatedAt: noon, ExpiresAt: noon.Add(time.Hour),
 	}
 	assert.DeepEqual(t, issued, want, "issued")
 	if found, err := service.Identify(t.Context(), token.Reveal()); err != nil || !cmp.Equal(want, found) {

@@ -98,7 +98,7 @@ var forbidden = map[string]map[string]string{
 		"forge a failed request":       `insert into failed_requests default values`,
 		"make a temporary table":       `create temporary table plans (n int)`,
 		"migrate":                      `update schema_migrations set version = 1`,
-		"look up a caller":             `select find_caller(sha256(''), now())`,
+		"look up a caller":             `select caller_of_key(sha256(''), now())`,
 		"become the API":               `set role petstore_api`,
 		"place a ban of the platform":  `select place_automatic_ban(1, 'k')`,
 		"remove failed requests":       `select prune_failed_requests(now(), 1)`,

@@ -98,6 +98,13 @@ func editKey(name string, perMinute int64) func(context.Context, *undoEnv, audit
 }
 
 // editExpiry changes the key's name, and its expiry to one that long from now.
+func editAccess(scope keys.Scope, allowed keys.Ranges) func(context.Context, *undoEnv, audit.By) error {
+	return func(ctx context.Context, e *undoEnv, by audit.By) error {
+		_, _, err := e.service().Edit(ctx, by, e.key.ID, keys.Edit{Scope: &scope, Allowed: &allowed})
+		return err
+	}
+}
+
 func editExpiry(name string, in time.Duration) func(context.Context, *undoEnv, audit.By) error {
 	return func(ctx context.Context, e *undoEnv, by audit.By) error {
 		at := time.Now().Add(in)
@@ -257,6 +264,8 @@ var undoCases = []undoCase{
 	{action: "key.edit", name: "back", before: first(editKey("nightly", 50)), change: editKey("", 0), later: editKey("", 70)},
 	{action: "key.issue", name: "by a rotation", change: rotate(time.Hour), later: rotate(0)},
 	{action: "key.issue", name: "by a rotation without a grace period", change: rotate(0), final: "would end at once"},
+	{action: "key.edit", name: "of scope and addresses", before: first(editAccess(keys.ScopeRead, "192.0.2.0/24")), change: editAccess(keys.ScopeWrite, ""), later: editAccess(keys.ScopeWrite, "::1")},
+	{action: "key.edit", name: "to a scope and addresses", change: editAccess(keys.ScopeRead, "192.0.2.0/24,::1"), later: editAccess(keys.ScopeRead, "")},
 	{action: "key.edit", name: "of name and expiry", change: editExpiry("nightly", time.Hour), later: editExpiry("nightly", 2*time.Hour)},
 	{action: "ban.place", name: "carried by a rotation", before: first(placeBan(2 * time.Hour)), change: rotate(time.Hour)},
 	{action: "key.revoke", change: revoke, later: unrevoke},
@@ -304,7 +313,7 @@ func (e *undoEnv) state(t *testing.T) string {
 	return e.text(t, `
 		select concat_ws(E'\n',
 		  (select concat_ws(' ', name, billing_ref, email, suspended_at is not null) from tenants where id = $1),
-		  (select string_agg(concat_ws(' ', id, name, per_minute, revoked_at is not null, expires_at), E'\n' order by id) from api_keys where tenant_id = $1),
+		  (select string_agg(concat_ws(' ', id, name, per_minute, revoked_at is not null, expires_at, nullif(scope, 'write'), nullif(allowed, '{}')), E'\n' order by id) from api_keys where tenant_id = $1),
 		  (select string_agg(concat_ws(' ', key_id, source, reason, ends_at), E'\n' order by key_id, ends_at)
 		   from bans where tenant_id = $1 and lifted_at is null and ends_at > $3),
 		  (select string_agg(concat_ws(' ', plan, generation, per_minute, per_day, case when valid_from > now() then valid_from end, voided_at is not null, void_reason), E'\n' order by valid_from)

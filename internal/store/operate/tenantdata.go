@@ -45,7 +45,7 @@ var tenantTables = []tenantTable{
 	{name: "bans", columns: []string{"id", "key_id", "source", "reason", "starts_at", "ends_at", "lifted_at"}, omitted: []string{"tenant_id"}, order: "id", erasing: goes},
 	{name: "limit_states", columns: []string{"scope", "minute", "minute_used", "day", "day_used"}, omitted: []string{"tenant_id", "term"}, order: "scope", erasing: goes},
 	{name: "api_keys", columns: []string{
-		"id", "name", "environment", "last4", "created_at", "expires_at", "revoked_at", "revocation_final_at", "last_used_at", "per_minute",
+		"id", "name", "environment", "last4", "created_at", "expires_at", "revoked_at", "revocation_final_at", "last_used_at", "per_minute", "scope", "allowed",
 	}, omitted: []string{"tenant_id", "digest", "revoked_by"}, order: "created_at, id", erasing: goes},
 	{name: "idempotency_keys", columns: []string{
 		"method", "path", "key", "status", "location", "convert_from(body, 'UTF8') as body", "created_at", "expires_at",

@@ -18,11 +18,11 @@ var _ callers.Store = Keys{}
 
 // callersQuery calls the function because the API may not read digests.
 const callersQuery = `
-select d.place, id, environment, expires_at, revoked_at, key_per_minute, tenant_id, tenant, suspended_at, created_at,
+select d.place, id, environment, expires_at, revoked_at, key_per_minute, scope, allowed, tenant_id, tenant, suspended_at, created_at,
        assignment, version, plan, per_minute, per_day, valid_to,
        ban_id, ban_source, ban_reason, ban_starts_at, ban_ends_at
 from unnest($1::bytea[]) with ordinality d (digest, place)
-cross join lateral find_caller(d.digest, $2) c
+cross join lateral caller_of_key(d.digest, $2) c
 order by d.place, c.valid_from`
 
 type callerRow struct {
@@ -32,6 +32,8 @@ type callerRow struct {
 	ExpiresAt   sql.NullTime     `db:"expires_at"`
 	RevokedAt   sql.NullTime     `db:"revoked_at"`
 	OwnLimit    int64            `db:"key_per_minute"`
+	Scope       keys.Scope       `db:"scope"`
+	Allowed     keys.Ranges      `db:"allowed"`
 	TenantID    int64            `db:"tenant_id"`
 	Tenant      string           `db:"tenant"`
 	SuspendedAt sql.NullTime     `db:"suspended_at"`
@@ -77,8 +79,11 @@ func (d Keys) Callers(ctx context.Context, digests []keys.Digest, now time.Time)
 	for i := len(rows) - 1; i >= 0; i-- {
 		tenant = rows[i].tenant(tenant)
 		if first := i == 0 || rows[i-1].Place != rows[i].Place; first {
-			found[rows[i].Place-1] = rows[i].caller(tenant)
-			tenant = nil
+			c, err := rows[i].caller(tenant)
+			if err != nil {
+				return nil, fmt.Errorf("look up callers: key %s: %w", c.KeyID, err)
+			}
+			found[rows[i].Place-1], tenant = c, nil
 		}
 	}
 	return found, nil
@@ -93,8 +98,8 @@ func (r callerRow) tenant(next *plans.Tenant) *plans.Tenant {
 	}
 }
 
-func (r callerRow) caller(t *plans.Tenant) keys.Caller {
-	c := keys.Caller{
+func (r callerRow) caller(t *plans.Tenant) (c keys.Caller, err error) {
+	c = keys.Caller{
 		KeyID:       r.ID,
 		Environment: r.Environment,
 		ExpiresAt:   r.ExpiresAt.Time,
@@ -111,5 +116,6 @@ func (r callerRow) caller(t *plans.Tenant) keys.Caller {
 			StartsAt: r.BanStartsAt.Time, EndsAt: r.BanEndsAt.Time,
 		}
 	}
-	return c
+	c.Access, err = keys.NewAccess(r.Scope, r.Allowed)
+	return c, err
 }

@@ -45,10 +45,12 @@ func (d Keys) edit(
 	return before, after, err
 }
 
-// updateKey stores the key's name, limit and expiry, and writes the entry of the change.
+// updateKey stores what an edit may change, and writes the entry of the change.
 func updateKey(ctx context.Context, tx pgconn.Tx, by audit.By, before, after keys.Key) error {
-	_, err := tx.Exec(ctx, `update api_keys set name = $2, per_minute = nullif($3, 0), expires_at = $4 where id = $1`,
-		after.ID, after.Name, after.PerMinute, pgconn.NullTime(after.ExpiresAt))
+	_, err := tx.Exec(ctx, `
+		update api_keys set name = $2, per_minute = nullif($3, 0), expires_at = $4, scope = $5, allowed = string_to_array($6, ',')::cidr[]
+		where id = $1`,
+		after.ID, after.Name, after.PerMinute, pgconn.NullTime(after.ExpiresAt), string(after.Scope), string(after.Allowed))
 	if err != nil {
 		return err
 	}
@@ -65,6 +67,12 @@ func edited(k keys.Key, e keys.Edit) keys.Key {
 	}
 	if e.PerMinute != nil {
 		k.PerMinute = *e.PerMinute
+	}
+	if e.Scope != nil {
+		k.Scope = *e.Scope
+	}
+	if e.Allowed != nil {
+		k.Allowed = *e.Allowed
 	}
 	if e.ExpiresAt != nil {
 		k.ExpiresAt = e.ExpiresAt.UTC().Truncate(time.Microsecond)

@@ -17,6 +17,7 @@ type KeyFilter struct {
 	Tenant string
 	// Status is keys.Active, Banned, Expired or Revoked.
 	Status keys.Status
+	Scope  keys.Scope
 	// ExpiresBefore selects keys that expire before then, and neither have nor were revoked.
 	ExpiresBefore time.Time
 	// UnusedSince selects keys that exist since then, and were not used since.
@@ -118,6 +119,9 @@ func (f KeyFilter) conditions(q *pgconn.ListQuery, now time.Time) {
 		q.And(keyIsExpired, now)
 	case keys.Revoked:
 		q.And(`k.revoked_at is not null`)
+	}
+	if f.Scope != "" {
+		q.And(`k.scope = ?`, string(f.Scope))
 	}
 	if !f.ExpiresBefore.IsZero() {
 		q.And(`k.revoked_at is null and k.expires_at > ? and k.expires_at < ?`, now, f.ExpiresBefore)

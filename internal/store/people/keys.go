@@ -21,6 +21,7 @@ var _ keys.ServiceStore = Keys{}
 const (
 	keyColumns = `
 	k.id, k.tenant_id, t.name as tenant_name, k.name, k.environment, k.last4, coalesce(k.per_minute, 0) as per_minute,
+	k.scope, array_to_string(k.allowed, ',') as allowed,
 	k.created_at, k.expires_at, k.revoked_at, k.last_used_at, b.ends_at as ban_ends_at, b.source as ban_source, b.reason as ban_reason,
 	(
 	  select r.id from audit_entries a join api_keys r on r.id = a.after ->> 'replaced_by' and r.revoked_at is null
@@ -41,6 +42,8 @@ type keyRow struct {
 	Environment string       `db:"environment"`
 	Last4       string       `db:"last4"`
 	PerMinute   int64        `db:"per_minute"`
+	Scope       keys.Scope   `db:"scope"`
+	Allowed     string       `db:"allowed"`
 	CreatedAt   time.Time    `db:"created_at"`
 	ExpiresAt   sql.NullTime `db:"expires_at"`
 	RevokedAt   sql.NullTime `db:"revoked_at"`
@@ -53,9 +56,11 @@ type keyRow struct {
 }
 
 func (r keyRow) key() keys.Key {
+	allowed, _ := keys.ParseRanges(keys.Ranges(r.Allowed).List()) // The column has no others.
 	return keys.Key{
 		ID: r.ID, TenantID: r.TenantID, TenantName: r.TenantName, Name: r.Name,
-		Environment: keys.Environment(r.Environment), Last4: r.Last4, PerMinute: r.PerMinute, CreatedAt: r.CreatedAt.UTC(),
+		Environment: keys.Environment(r.Environment), Last4: r.Last4, PerMinute: r.PerMinute,
+		Scope: r.Scope, Allowed: allowed, CreatedAt: r.CreatedAt.UTC(),
 		ExpiresAt: pgconn.TimeOf(r.ExpiresAt), RevokedAt: pgconn.TimeOf(r.RevokedAt), LastUsedAt: pgconn.TimeOf(r.LastUsedAt),
 		Ban:        keys.Ban{Source: keys.BanSource(r.BanSource.String), Reason: r.BanReason.String, EndsAt: pgconn.TimeOf(r.BanEndsAt)},
 		ReplacedBy: r.ReplacedBy.String,
@@ -91,9 +96,10 @@ func insertKey(ctx context.Context, tx pgconn.Tx, k keys.Key, digest keys.Digest
 		return keys.Key{}, err
 	}
 	_, err := tx.Exec(ctx, `
-		insert into api_keys (id, tenant_id, name, environment, digest, last4, per_minute, created_at, expires_at)
-		values ($1, $2, $3, $4, $5, $6, nullif($7, 0), $8, $9)`,
-		k.ID, k.TenantID, k.Name, string(k.Environment), digest[:], k.Last4, k.PerMinute, k.CreatedAt, pgconn.NullTime(k.ExpiresAt))
+		insert into api_keys (id, tenant_id, name, environment, digest, last4, per_minute, scope, allowed, created_at, expires_at)
+		values ($1, $2, $3, $4, $5, $6, nullif($7, 0), $8, string_to_array($9, ',')::cidr[], $10, $11)`,
+		k.ID, k.TenantID, k.Name, string(k.Environment), digest[:], k.Last4, k.PerMinute, string(k.Scope), string(k.Allowed), k.CreatedAt,
+		pgconn.NullTime(k.ExpiresAt))
 	if err != nil {
 		return keys.Key{}, err
 	}

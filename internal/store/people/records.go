@@ -27,10 +27,13 @@ type (
 		Environment keys.Environment `json:"environment"`
 		Last4       string           `json:"last4"`
 		PerMinute   int64            `json:"per_minute,omitempty"`
-		CreatedAt   time.Time        `json:"created_at"`
-		ExpiresAt   *time.Time       `json:"expires_at,omitempty"`
-		RevokedAt   *time.Time       `json:"revoked_at,omitempty"`
-		Redacted    []string         `json:"redacted,omitempty"`
+		// Scope is left out of a key that may write, and Allowed of one that may be used from anywhere.
+		Scope     keys.Scope  `json:"scope,omitempty"`
+		Allowed   keys.Ranges `json:"allowed_addresses,omitempty"`
+		CreatedAt time.Time   `json:"created_at"`
+		ExpiresAt *time.Time  `json:"expires_at,omitempty"`
+		RevokedAt *time.Time  `json:"revoked_at,omitempty"`
+		Redacted  []string    `json:"redacted,omitempty"`
 	}
 	banRecord struct {
 		Key      string         `json:"key_id"`
@@ -54,8 +57,12 @@ func RecordTenant(before, after plans.Tenant) tenantRecord {
 }
 
 func recordKey(before, after keys.Key) keyRecord {
+	scope := after.Scope
+	if scope == keys.ScopeWrite {
+		scope = ""
+	}
 	return keyRecord{
-		after.ID, after.Environment, after.Last4, after.PerMinute, after.CreatedAt.UTC(), trail.TimeOrNil(after.ExpiresAt),
+		after.ID, after.Environment, after.Last4, after.PerMinute, scope, after.Allowed, after.CreatedAt.UTC(), trail.TimeOrNil(after.ExpiresAt),
 		trail.TimeOrNil(after.RevokedAt), trail.Names(hiddenOfKey(before, after)),
 	}
 }

@@ -1,6 +1,7 @@
 package people
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +57,7 @@ func undoRevocation(ctx context.Context, s undo.Step) error {
 	return err
 }
 
-// undoKeyEdit restores the name, the limit and the expiry: of key.edit, and of key.rotate, which set the expiry of the old key. The new key
+// undoKeyEdit restores the name, the limit, the scope, the addresses and the expiry: of key.edit, and of key.rotate, which set the expiry of the old key. The new key
 // of a rotation is another entry, that of its issue.
 func undoKeyEdit(ctx context.Context, s undo.Step) error {
 	before, after, err := undo.Records[keyRecord](s.Entry)
@@ -66,6 +67,12 @@ func undoKeyEdit(ctx context.Context, s undo.Step) error {
 	var e keys.Edit
 	if before.PerMinute != after.PerMinute {
 		e.PerMinute = &before.PerMinute
+	}
+	if before.Scope != after.Scope {
+		e.Scope = new(cmp.Or(before.Scope, keys.ScopeWrite))
+	}
+	if before.Allowed != after.Allowed {
+		e.Allowed = &before.Allowed
 	}
 	if err := s.Former(ctx, map[string]**string{"name": &e.Name}); err != nil {
 		return err

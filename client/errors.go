@@ -29,6 +29,9 @@ const (
 	CodeMissingAPIKey Code = "missing_api_key" // 401: the request has no key
 	CodeInvalidAPIKey Code = "invalid_api_key" // 401: malformed, unknown, revoked, expired, or for another deployment
 
+	CodeAddressNotAllowed Code = "address_not_allowed" // 403: the key may not be used from this address
+	CodeInsufficientScope Code = "insufficient_scope"  // 403: the key may read only
+
 	CodePetNotFound      Code = "pet_not_found"      // 404: no animal with this ID in your catalogue
 	CodeOrderNotFound    Code = "order_not_found"    // 404: no order with this ID in your account
 	CodeRouteNotFound    Code = "route_not_found"    // 404: the path does not exist; check the base URL

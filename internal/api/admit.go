@@ -200,14 +200,14 @@ func (a *api) admitAddress(x *exchange) error {
 	return addressOverLimit(b.Limit, limits.RetryAfter(b.Reset, x.now))
 }
 
-// address returns the client's address, the zero Addr if it is not known.
+// address returns the client's address, unmapped and without a zone; the zero Addr if it is not known.
 func (c *Config) address(x *exchange) netip.Addr {
 	if len(c.TrustedProxies) == 0 || len(x.Request.Header["X-Forwarded-For"]) == 0 {
 		return peer(x.Request.RemoteAddr)
 	}
 	withoutPorts(x.Request.Header)
 	addr, _ := netip.ParseAddr(x.ClientIP()) // zero with the error
-	return addr
+	return addr.Unmap().WithZone("")
 }
 
 // peer returns the address of an address with a port, the zero Addr if it is none.

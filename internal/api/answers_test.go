@@ -225,6 +225,10 @@ func authorization(values ...string) func(*testing.T, *fixture, *http.Request) {
 	return func(_ *testing.T, _ *fixture, r *http.Request) { r.Header["Authorization"] = values }
 }
 
+func narrowed(scope keys.Scope, ranges keys.Ranges) func(*testing.T, *fixture, *http.Request) {
+	return func(t *testing.T, w *fixture, _ *http.Request) { w.narrow(t, scope, ranges) }
+}
+
 // quota gives acme another quota, and uses it up.
 func quota(q plans.Quota) func(*testing.T, *fixture, *http.Request) {
 	return func(t *testing.T, w *fixture, _ *http.Request) {
@@ -247,6 +251,9 @@ var kinds = []kind{
 	{name: "no key", make: authorization(), operation: 401},
 	{name: "another scheme", make: authorization("Basic YTpi"), operation: 401},
 	{name: "a broken key", make: authorization("Bearer pst_live_x"), operation: 401},
+	{name: "another address than the key's", make: narrowed(keys.ScopeWrite, "198.51.100.1"), operation: 403},
+	{name: "a key that may only read", make: narrowed(keys.ScopeRead, "192.0.2.1"), concerns: bodies, status: 403},
+	{name: "a key that may write from here", make: narrowed(keys.ScopeWrite, "192.0.2.0/24")},
 	{name: "two keys", make: func(_ *testing.T, w *fixture, r *http.Request) { r.Header.Add("Authorization", "Bearer "+w.other) }, operation: 401},
 	{name: "a revoked key", make: func(_ *testing.T, w *fixture, _ *http.Request) { w.directory.fail(keys.ErrInvalidKey) }, operation: 401},
 	{name: "over the minute", make: quota(plans.Quota{PerMinute: 2, PerDay: 9}), operation: 429, public: 429, concerns: unmetered, status: 200},

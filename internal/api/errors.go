@@ -49,6 +49,10 @@ var (
 	codeMissingAPIKey = newCode(http.StatusUnauthorized, "missing_api_key", "The request has no API key. Send the header Authorization: Bearer <API key>.")
 	codeInvalidAPIKey = newCode(http.StatusUnauthorized, "invalid_api_key", "The API key is malformed, unknown or no longer valid.")
 
+	// codeAddressNotAllowed is part of finding out who calls, as a 401 is: it counts for the address, and not for the tenant.
+	codeAddressNotAllowed = newCode(http.StatusForbidden, "address_not_allowed", "This API key can't be used from this address.")
+	codeInsufficientScope = newCode(http.StatusForbidden, "insufficient_scope", "This API key has the scope read, and this operation needs the scope write.")
+
 	codePetNotFound           = newCode(http.StatusNotFound, "pet_not_found", "No animal with this ID exists in your catalogue.")
 	codeOrderNotFound         = newCode(http.StatusNotFound, "order_not_found", "No order with this ID exists in your account.")
 	codeRouteNotFound         = newCode(http.StatusNotFound, "route_not_found", "There is no such path.")

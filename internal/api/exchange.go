@@ -113,6 +113,8 @@ type route struct {
 	help  [][]string
 	// ignoresQuery is true for an operation without query parameters. One that has some looks for unknown ones itself.
 	ignoresQuery bool
+	// scope is what a key must have. Public routes and those of pages need none.
+	scope keys.Scope
 	// public routes need no key.
 	public bool
 	// unmetered routes count in no window of the caller, and no window refuses them.

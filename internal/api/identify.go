@@ -24,6 +24,8 @@ func (a *api) identify(x *exchange) {
 		caller, err = a.lookUp(x, token)
 	}
 	switch {
+	case err == nil && caller.Access != nil && !caller.Access.From(a.address(x)):
+		x.refusal, x.keyOf = a.refusals.elsewhere(a.address(x)), caller
 	case err == nil:
 		x.caller = caller
 		x.cache.setAuthenticated(caller.Tenant.ID)

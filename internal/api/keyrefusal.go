@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"net/netip"
 	"time"
 
 	"petstore.example/internal/keys"
@@ -12,6 +13,7 @@ import (
 const (
 	challenge        = `Bearer realm="petstore"`
 	challengeInvalid = challenge + `, error="invalid_token"`
+	challengeScope   = challenge + `, error="insufficient_scope", scope="write"`
 	challengeSeveral = challengeInvalid + `, error_description="The request has two Authorization headers"`
 )
 
@@ -62,6 +64,17 @@ func refusalBy(c *errorCode, about, reason string) *Error {
 	e := &Error{code: c, message: c.message + about, reason: reason}
 	e.body = errorBody(c, e.message)
 	return e
+}
+
+// elsewhere returns the refusal of a key that may not be used from the address. It does not say from where it may be: who sends it may have
+// stolen it.
+func (r *keyRefusals) elsewhere(from netip.Addr) *Error {
+	seen := "an address that is not known"
+	if from.IsValid() {
+		seen = from.String()
+	}
+	return codeAddressNotAllowed.withMessage("This API key can't be used from " + seen + ". Send the request from one of its addresses, or ask " +
+		r.support.String() + " to allow this one.")
 }
 
 // notValid returns the refusal of a key that is not valid, whose caller is nil if there is no such key. Its reason is the status by which

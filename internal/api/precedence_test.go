@@ -60,8 +60,11 @@ func TestPrecedence(t *testing.T) {
 		{func() {
 			r.Header.Set("Authorization", "Bearer "+w.key)
 			w.setPlan(t, plans.Free, plans.Quota{PerMinute: 100, PerDay: 100})
-		}, "endpoint_removed"},
-		{target("POST", "/v1/pets"), "body_too_large"},
+			w.narrow(t, keys.ScopeRead, "198.51.100.1")
+		}, "address_not_allowed"},
+		{func() { w.narrow(t, keys.ScopeRead, "192.0.2.1") }, "endpoint_removed"},
+		{target("POST", "/v1/pets"), "insufficient_scope"},
+		{func() { w.narrow(t, keys.ScopeWrite, "192.0.2.1") }, "body_too_large"},
 		{body(""), "missing_body"},
 		{body("{"), "unsupported_media_type"},
 		{func() { r.Header.Set("Content-Type", "application/json"); body("{")() }, "idempotency_key_invalid"},

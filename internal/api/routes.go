@@ -6,19 +6,21 @@ import (
 	"strings"
 
 	"github.com/gin-gonic/gin"
+
+	"petstore.example/internal/keys"
 )
 
 // routes is the contract. Every GET also has HEAD, and every path OPTIONS.
 var routes = []route{
-	{method: http.MethodGet, path: "/v1/pets", handle: listPets},
-	{method: http.MethodPost, path: "/v1/pets", handle: createPet, writes: true, ignoresQuery: true},
-	{method: http.MethodGet, path: "/v1/pets/{petId}", handle: getPet, deprecated: getPetRemoval, ignoresQuery: true},
-	{method: http.MethodPatch, path: "/v1/pets/{petId}", handle: changePet, writes: true, stability: beta, ignoresQuery: true},
-	{method: http.MethodGet, path: "/v1/store/orders", handle: listOrders, stability: beta},
-	{method: http.MethodPost, path: "/v1/store/orders", handle: placeOrder, writes: true, stability: experimental, ignoresQuery: true},
-	{method: http.MethodGet, path: "/v1/store/orders/{orderId}", handle: getOrder, stability: beta, ignoresQuery: true},
-	{method: http.MethodPatch, path: "/v1/store/orders/{orderId}", handle: changeOrder, writes: true, stability: experimental, ignoresQuery: true},
-	{method: http.MethodGet, path: "/v1/usage", handle: getUsage, stability: beta, unmetered: true, counts: asksForReport},
+	{method: http.MethodGet, path: "/v1/pets", handle: listPets, scope: keys.ScopeRead},
+	{method: http.MethodPost, path: "/v1/pets", handle: createPet, writes: true, ignoresQuery: true, scope: keys.ScopeWrite},
+	{method: http.MethodGet, path: "/v1/pets/{petId}", handle: getPet, deprecated: getPetRemoval, ignoresQuery: true, scope: keys.ScopeRead},
+	{method: http.MethodPatch, path: "/v1/pets/{petId}", handle: changePet, writes: true, stability: beta, ignoresQuery: true, scope: keys.ScopeWrite},
+	{method: http.MethodGet, path: "/v1/store/orders", handle: listOrders, stability: beta, scope: keys.ScopeRead},
+	{method: http.MethodPost, path: "/v1/store/orders", handle: placeOrder, writes: true, stability: experimental, ignoresQuery: true, scope: keys.ScopeWrite},
+	{method: http.MethodGet, path: "/v1/store/orders/{orderId}", handle: getOrder, stability: beta, ignoresQuery: true, scope: keys.ScopeRead},
+	{method: http.MethodPatch, path: "/v1/store/orders/{orderId}", handle: changeOrder, writes: true, stability: experimental, ignoresQuery: true, scope: keys.ScopeWrite},
+	{method: http.MethodGet, path: "/v1/usage", handle: getUsage, stability: beta, unmetered: true, counts: asksForReport, scope: keys.ScopeRead},
 	{method: http.MethodGet, path: "/v1/plans", handle: listPlans, stability: beta, public: true, unmetered: true, ignoresQuery: true},
 }
 

@@ -73,8 +73,11 @@ func (a *api) answer(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if x.refusal != nil && (!x.route.public || x.refusal.code.status != http.StatusUnauthorized) {
+	if x.refusal != nil && (!x.route.public || x.refusal.code.status != http.StatusUnauthorized && x.refusal.code != codeAddressNotAllowed) {
 		return x.refusal
+	}
+	if x.caller != nil && !x.caller.Access.May(x.route.scope) {
+		return codeInsufficientScope.err()
 	}
 	if x.route.deprecated.over(x.now) {
 		return x.route.deprecated.gone()
@@ -150,6 +153,8 @@ func (a *api) fail(x *exchange, err error) {
 		x.set("WWW-Authenticate", challenge)
 	case codeInvalidAPIKey:
 		x.set("WWW-Authenticate", cmp.Or(e.challenge, challengeInvalid))
+	case codeInsufficientScope:
+		x.set("WWW-Authenticate", challengeScope)
 	}
 	if e.retrySeconds > 0 {
 		x.set("Retry-After", strconv.FormatInt(e.retrySeconds, 10))

@@ -29,6 +29,8 @@ func lists(d *deployments, s *servers.Sample) []row {
 		{"bare_gin", d.bare, "", goal(0, 0), fixed("list_memory", listPath), "bare Gin, `gin.New()` in release mode, one route: the list as fixed bytes."},
 		{"list_memory", m, "bare_gin", goal(1, 16), list(s.One),
 			"`GET /v1/pets?limit=20` with a key and a plan's two limits, `petstore serve` without Redis."},
+		{"list_ranged", m, "list_memory", goal(.97, 0), list(s.Ranged),
+			"the same as `list_memory`, with a key for reading from 20 ranges of addresses, 19 of them IPv6."},
 		{"list_memory_net_http", d.memoryNetHTTP, "bare_gin", goal(.75, 0), list(s.One), "the same with `PETSTORE_HTTP_FAST_PATH=off`."},
 		{"list_memory_traces", d.memoryTraces, "list_memory", goal(.90, 0), list(s.One),
 			"the same as `list_memory`, with one trace in a hundred exported ([tracing.md](tracing.md))."},
@@ -43,7 +45,6 @@ func lists(d *deployments, s *servers.Sample) []row {
 		{"list_redis_256", r, "list_redis", goal(.95, 0), list(s.Many[:256]...), "the same as `list_redis`, with 256 tenants in turn."},
 		{"bare_httpfast", d.bareFast, "bare_gin", goal(0, 0), fixed("list_memory", listPath),
 			"bare Gin on `internal/httpfast`, as petstore is: the list as fixed bytes."},
-		{"bare_json", d.bare, "bare_gin", goal(0, 0), fixed("list_memory", servers.JSONPath), "bare Gin: the list written by `c.JSON` for each request."},
 		{"stock", d.stock, "bare_gin", goal(0, 0), like("list_memory", listPath, "X-RateLimit-Remaining"),
 			"a build from well-known parts: a `SELECT` of the key, two calls of ulule/limiter in Redis, the rows by sqlx."},
 	}

@@ -24,8 +24,6 @@ type Fixed struct {
 // BareOptions configure a bare server.
 type BareOptions struct {
 	Responses []Fixed
-	// Animals is the response at JSONPath, written by c.JSON for each request.
-	Animals []catalog.Pet
 	// Found is the response after a look-up of the request's key in Database.
 	Found Fixed
 	// POST CreatePath and OrderPath, and PATCH ChangePath, write to Database, for Tenant.
@@ -35,14 +33,13 @@ type BareOptions struct {
 
 // Paths of a bare server.
 const (
-	JSONPath   = "/v1/json"
 	CreatePath = "/v1/pets"
 	ChangePath = "/v1/pets/:id"
 	OrderPath  = "/v1/store/orders"
 	FoundPath  = "/v1/found"
 )
 
-// bareHandler is a lower bound for any server with Gin: it writes fixed bytes, JSON, or the result of one statement.
+// bareHandler is a lower bound for any server with Gin: it writes fixed bytes, or the result of one statement.
 func bareHandler(config []byte) http.Handler {
 	var o BareOptions
 	must.Do(json.Unmarshal(config, &o))
@@ -51,7 +48,6 @@ func bareHandler(config []byte) http.Handler {
 	for _, f := range o.Responses {
 		engine.GET(f.Path, f.write)
 	}
-	engine.GET(JSONPath, func(c *gin.Context) { c.JSON(http.StatusOK, o.Animals) })
 	engine.POST(CreatePath, w.create)
 	engine.PATCH(ChangePath, w.change)
 	engine.POST(OrderPath, w.order)

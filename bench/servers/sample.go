@@ -36,9 +36,9 @@ type Tenant struct {
 
 // Sample is the tenants of one database. All have the same animals with the same IDs.
 type Sample struct {
-	// One is for reads and Writer for writes. Full has used up its limit per minute, and the key of Banned is banned for a day.
-	One, Writer, Full, Banned Tenant
-	Many                      []Tenant
+	// One is for reads and Writer for writes. Ranged has a key for reading, from 20 ranges of addresses. Full has used up its limit per minute, and the key of Banned is banned for a day.
+	One, Writer, Ranged, Full, Banned Tenant
+	Many                              []Tenant
 	// ManyKeys are further keys of Many, each tenant's in turn.
 	ManyKeys []string
 }
@@ -52,7 +52,7 @@ func Fill(ctx context.Context, url string) (s *Sample, err error) {
 	db := must.Get(store.Open(ctx, url, store.Options{MaxConns: 1}))
 	defer db.Close()
 	s = &Sample{Many: make([]Tenant, ManyTenants)}
-	byName := map[string]*Tenant{"one": &s.One, "writer": &s.Writer, "full": &s.Full, "banned": &s.Banned}
+	byName := map[string]*Tenant{"one": &s.One, "writer": &s.Writer, "ranged": &s.Ranged, "full": &s.Full, "banned": &s.Banned}
 	for i := range s.Many {
 		byName[fmt.Sprintf("many-%03d", i)] = &s.Many[i]
 	}
@@ -89,7 +89,15 @@ func addTenant(ctx context.Context, db *store.DB, t *Tenant, name string) {
 	}
 	made := must.Get(db.Tenants.Create(ctx, by, people.NewTenant{Name: name, Plan: plans.Enterprise, Own: &quota}, time.Time{}))
 	service := &keys.Service{Store: db.Keys}
-	key, token, err := service.Issue(ctx, by, keys.Request{Tenant: name, Name: "bench", Environment: keys.Live})
+	request := keys.Request{Tenant: name, Name: "bench", Environment: keys.Live}
+	if name == "ranged" {
+		ranges := []string{"127.0.0.1"}
+		for i := range keys.MaxRanges - 1 {
+			ranges = append(ranges, fmt.Sprintf("2001:db8:%d::/48", i))
+		}
+		request.Scope, request.Allowed = keys.ScopeRead, must.Get(keys.ParseRanges(ranges))
+	}
+	key, token, err := service.Issue(ctx, by, request)
 	must.Do(err)
 	*t = Tenant{ID: made.ID, Key: token.Reveal(), keyID: key.ID}
 }

@@ -49,6 +49,8 @@ var changes = []change{
 	{"plan assign TENANT business", limitedTo(roomyLimit)},
 	{fmt.Sprint("plan edit business --per-minute ", 2*roomyLimit), limitedTo(2 * roomyLimit)},
 	{fmt.Sprint("plan edit business --per-minute ", roomyLimit), limitedTo(roomyLimit)},
+	{"key edit KEY --allow 192.0.2.1", refusedAs("address_not_allowed")},
+	{"key edit KEY --no-allow", served},
 	{"key revoke KEY --yes", refusedAs("invalid_api_key")},
 	{"undo --yes", served},
 }

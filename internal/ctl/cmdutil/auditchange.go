@@ -47,7 +47,7 @@ func begun(e audit.Entry, after map[string]string) (parts []string) {
 	if plan := after["plan"]; plan != "" {
 		return []string{plan}
 	}
-	for _, name := range []string{"per_minute", "per_day", "expires_at"} {
+	for _, name := range []string{"per_minute", "per_day", "scope", "allowed_addresses", "expires_at"} {
 		if after[name] != "" {
 			parts = append(parts, shortMember(name)+" "+value(e, after[name]))
 		}
@@ -57,7 +57,7 @@ func begun(e audit.Entry, after map[string]string) (parts []string) {
 
 // auditMembers are the members whose differences are shown, the most important first. The others follow from them or interest nobody.
 var auditMembers = []string{
-	"plan", "per_minute", "per_day", "title", "price", "version", "retires_at", "expires_at", "revoked_at", "billing_ref", "suspended_at",
+	"plan", "per_minute", "per_day", "scope", "allowed_addresses", "title", "price", "version", "retires_at", "expires_at", "revoked_at", "billing_ref", "suspended_at",
 	"minute_used", "day_used", "roles",
 }
 

@@ -77,6 +77,7 @@ var domainErrors = []domainError{
 	{err: plans.ErrNotes, code: ExitUsage},
 	{keys.ErrKeyName, ExitUsage, "invalid key name", "a name has at most 100 characters"},
 	{err: keys.ErrPerMinute, code: ExitUsage},
+	{err: keys.ErrScope, code: ExitUsage},
 	{keys.ErrExpiryPast, ExitUsage, "--expires is in the past", "give a time in the future"},
 	{err: keys.ErrTextContainsKey, code: ExitUsage},
 	{err: keys.ErrTextCharacter, code: ExitUsage},

@@ -1,6 +1,7 @@
 package key
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -41,9 +42,10 @@ func newCmdEdit(f *cmdutil.Factory) *cobra.Command {
 	b.Notice = func(e edited) cmdutil.Notice { return e.notice() }
 	cmd := b.Command(&cobra.Command{
 		Use:   "edit {KEY-ID... | --all-of TENANT | --stdin}",
-		Short: "Change a key's name, own limit or expiry",
-		Long: `Change a key's name, its own limit or its expiry. The change takes effect on
-every server within 400 ms. A value whose flag is not given stays as it is.
+		Short: "Change a key's name, own limit, scope, addresses or expiry",
+		Long: `Change a key's name, its own limit, its scope, the addresses from which it may
+be used, or its expiry. The change takes effect on every server within 400 ms. A
+value whose flag is not given stays as it is; --allow replaces all addresses.
 
 A key that has expired stays expired: issue another one.
 
@@ -53,11 +55,14 @@ limited to 50 of the 300 requests per minute. It does not raise the quota.
 ` + cmdutil.ItemsHelp + "\n\n" + cmdutil.WhenHelp,
 		Example: `  petstorectl key edit key_9Xb2LmQ0tR7sVw1Z --per-minute 50
   petstorectl key edit key_9Xb2LmQ0tR7sVw1Z --no-per-minute --name "nightly import"
-  petstorectl key edit key_9Xb2LmQ0tR7sVw1Z --expires 90d --reason "order 18"`,
+  petstorectl key edit key_9Xb2LmQ0tR7sVw1Z --expires 90d --reason "order 18"
+  petstorectl key edit key_9Xb2LmQ0tR7sVw1Z --scope read --allow 203.0.113.7,2001:db8::/32`,
 	})
 	cmdutil.StringFlag(cmd, &flags.name, "name", "what the key is for: `TEXT`, empty to remove it")
 	limitFlag(cmd, &flags.perMinute)
 	cmd.Flags().BoolVar(&flags.noLimit, "no-per-minute", false, "remove the key's own limit")
+	accessFlags(cmd, &flags.scope, &flags.allowed)
+	cmd.Flags().BoolVar(&flags.anywhere, "no-allow", false, "let the key be used from any address")
 	cmdutil.ExpiresFlag(cmd, f, &flags.expires, "`WHEN` it expires: 90d, 2027-01-01")
 	cmd.Flags().BoolVar(&flags.noExpiry, "no-expires", false, "let the key never expire")
 	return cmd
@@ -70,6 +75,9 @@ type editFlags struct {
 	noLimit   bool
 	expires   *time.Time
 	noExpiry  bool
+	scope     keys.Scope
+	allowed   keys.Ranges
+	anywhere  bool
 }
 
 func (f editFlags) edit(cmd *cobra.Command) (e keys.Edit, err error) {
@@ -81,6 +89,16 @@ func (f editFlags) edit(cmd *cobra.Command) (e keys.Edit, err error) {
 		e.PerMinute = &f.perMinute
 	case f.noLimit:
 		e.PerMinute = new(int64)
+	}
+	allow := cmd.Flags().Changed("allow")
+	if allow && f.anywhere {
+		return e, cmdutil.UsageErrorf("--allow and --no-allow can't be used together")
+	}
+	if allow || f.anywhere {
+		e.Allowed = &f.allowed
+	}
+	if f.scope != "" {
+		e.Scope = &f.scope
 	}
 	switch {
 	case f.expires != nil && f.noExpiry:
@@ -94,7 +112,7 @@ func (f editFlags) edit(cmd *cobra.Command) (e keys.Edit, err error) {
 		e.Name = &f.name
 	}
 	if e == (keys.Edit{}) {
-		err = cmdutil.UsageErrorf("nothing to change: give --name, --per-minute, --no-per-minute, --expires or --no-expires").
+		err = cmdutil.UsageErrorf("nothing to change: give --name, --per-minute, --scope, --allow, --expires or one of the --no- flags").
 			WithHint("see: " + cmd.CommandPath() + " --help")
 	}
 	return e, err
@@ -132,6 +150,9 @@ func differences(before, after keys.Key) string {
 	if before.PerMinute != after.PerMinute {
 		changes = append(changes, LimitText(after))
 	}
+	if before.Scope != after.Scope || before.Allowed != after.Allowed {
+		changes = append(changes, cmp.Or(AccessText(after), "may do all, from any address"))
+	}
 	switch {
 	case before.ExpiresAt.Equal(after.ExpiresAt):
 	case after.ExpiresAt.IsZero():
@@ -140,6 +161,26 @@ func differences(before, after keys.Key) string {
 		changes = append(changes, "expires at "+output.Text(after.ExpiresAt))
 	}
 	return strings.Join(changes, ", ")
+}
+
+// accessFlags adds --scope and --allow.
+func accessFlags(cmd *cobra.Command, scope *keys.Scope, allowed *keys.Ranges) {
+	cmdutil.EnumFlag(cmd, scope, "scope", "", "`SCOPE`: read, for GET and HEAD, or write", keys.ScopeRead, keys.ScopeWrite)
+	cmdutil.ParsedFlag(cmd, allowed, "allow", "", "`ADDRESSES` from which the key may be used, at most 20,\nsuch as 203.0.113.7,2001:db8::/32", func(text string) (keys.Ranges, error) {
+		return keys.ParseRanges(append(allowed.List(), strings.Split(text, ",")...))
+	})
+}
+
+// AccessText says in words what a key may do and from where, "" for all from anywhere.
+func AccessText(k keys.Key) string {
+	var parts []string
+	if k.Scope != keys.ScopeWrite {
+		parts = append(parts, "may only "+string(k.Scope))
+	}
+	if k.Allowed != "" {
+		parts = append(parts, "may be used from "+strings.Join(k.Allowed.List(), ", "))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // limitFlag adds --per-minute.

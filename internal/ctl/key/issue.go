@@ -41,12 +41,7 @@ func newCmdIssue(f *cmdutil.Factory) *cobra.Command {
 	}
 	c.Print = func(ctx context.Context, _ *store.DB, i Issued) error {
 		f.Messagef("%s", EnvironmentText(i.Environment))
-		if i.PerMinute > 0 {
-			f.Messagef("the key is limited to %s", LimitText(i.Key))
-		}
-		if text := limitWarning(ctx, f, i.Key); text != "" {
-			f.Messagef("%s", text)
-		}
+		sayNarrowed(ctx, f, i.Key)
 		return printIssued(f, IssuedView, i)
 	}
 	cmd := c.Command(&cobra.Command{
@@ -56,19 +51,37 @@ func newCmdIssue(f *cmdutil.Factory) *cobra.Command {
 		Long: `Issue a key to a tenant and print it. It can't be shown again: only its digest
 is stored.
 
+With --scope read the key is for GET and HEAD, and with --allow for requests
+from these addresses: a key that leaks from a script can then do little.
+
 A tenant may have 10 active keys. Without --environment, the key is for the kind
 of deployment set by PETSTORE_ENVIRONMENT or .petstore/dev.json, else live.
 
 ` + cmdutil.WhenHelp,
 		Example: `  petstorectl key issue acme --name ci --expires 90d
   petstorectl key issue acme --name import --per-minute 50
+  petstorectl key issue acme --name dashboard --scope read --allow 203.0.113.0/24
   petstorectl key issue acme -o json | jq -r .key`,
 	}, cmdutil.TenantArg(f, &c.Subject.Tenant))
 	cmdutil.StringFlag(cmd, &request.Name, "name", "what the key is for: `TEXT` of at most 100 characters")
 	cmdutil.ExpiresFlag(cmd, f, &expires, "`WHEN` it expires: 90d, 2027-01-01 (default: never)")
 	cmdutil.EnumFlag(cmd, &request.Environment, "environment", "", "`KIND` of deployment: live or test", keys.Live, keys.Test)
 	limitFlag(cmd, &request.PerMinute)
+	accessFlags(cmd, &request.Scope, &request.Allowed)
 	return cmd
+}
+
+// sayNarrowed says what narrows a new key, and what of it has no effect.
+func sayNarrowed(ctx context.Context, f *cmdutil.Factory, k keys.Key) {
+	if k.PerMinute > 0 {
+		f.Messagef("the key is limited to %s", LimitText(k))
+	}
+	if text := AccessText(k); text != "" {
+		f.Messagef("the key %s", text)
+	}
+	if text := limitWarning(ctx, f, k); text != "" {
+		f.Messagef("%s", text)
+	}
 }
 
 // EnvironmentText says where a key works. Nothing else shows it until a request is refused.
@@ -106,6 +119,8 @@ var IssuedView = output.View[Issued]{
 	{Name: "environment", Value: func(i Issued) any { return string(i.Environment) }},
 	{Name: "expires_at", Value: func(i Issued) any { return i.ExpiresAt }},
 	{Name: "per_minute", Value: func(i Issued) any { return output.NumberOrNil(i.PerMinute) }},
+	{Name: "scope", Value: func(i Issued) any { return string(i.Scope) }},
+	{Name: "allowed_addresses", Value: func(i Issued) any { return i.Allowed.List() }},
 }
 
 // RotatedView shows a new key and the one that it replaces as JSON.
@@ -187,8 +202,9 @@ func newRotateTexts() *cobra.Command {
 	return &cobra.Command{
 		Use:   "rotate KEY-ID",
 		Short: "Replace a key with a new one and print it once",
-		Long: `Replace a key with a new one of the same name, environment, own limit and
-expiry, and print it. It can't be shown again: only its digest is stored.
+		Long: `Replace a key with a new one of the same name, environment, own limit, scope,
+addresses and expiry, and print it. It can't be shown again: only its digest is
+stored.
 
 The old key stays valid for a grace period of 24 hours; --grace-period sets
 another one, from 0 to 7 days. A key that leaked must stop at once: with

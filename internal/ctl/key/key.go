@@ -41,6 +41,8 @@ func View(now time.Time) output.View[keys.Key] {
 		{Name: "revoked_at", Value: func(k keys.Key) any { return k.RevokedAt }},
 		{Name: "last_used_at", Heading: "LAST USED", Value: func(k keys.Key) any { return k.LastUsedAt }, InList: true, Spare: 2},
 		{Name: "per_minute", Heading: "PER MIN", Value: func(k keys.Key) any { return output.NumberOrNil(k.PerMinute) }, Spare: 3},
+		{Name: "scope", Value: func(k keys.Key) any { return string(k.Scope) }, Spare: 3},
+		{Name: "allowed_addresses", Heading: "FROM", Value: func(k keys.Key) any { return k.Allowed.List() }, MinWidth: output.TextWidth},
 		{Name: "ban_reason", Value: func(k keys.Key) any { return inForce(k, now).Reason }},
 	}
 }

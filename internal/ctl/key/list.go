@@ -24,7 +24,7 @@ func newCmdList(f *cmdutil.Factory) *cobra.Command {
 	)
 	l := &cmdutil.List[keys.Key]{
 		Factory: f, Empty: "no keys yet: petstorectl key issue TENANT", NoMatch: "no key matches",
-		Filters: []string{"status", "expires-within", "unused", "last4", "search"},
+		Filters: []string{"status", "scope", "expires-within", "unused", "last4", "search"},
 		After:   func(k keys.Key) string { return k.ID },
 	}
 	l.Check = func() error { return cmdutil.CheckKeyID(l.Subject.Key) }
@@ -61,6 +61,7 @@ last.
 	})
 	cmdutil.TenantFlag(cmd, f, &l.Subject.Tenant)
 	cmdutil.EnumFlag(cmd, &filter.Status, "status", "", "only one `STATUS`: active, banned, expired or\nrevoked", keys.Active, keys.Banned, keys.Expired, keys.Revoked)
+	cmdutil.EnumFlag(cmd, &filter.Scope, "scope", "", "only one `SCOPE`: read or write", keys.ScopeRead, keys.ScopeWrite)
 	cmdutil.LengthFlag(cmd, &expires, "expires-within", "only those that expire within `LENGTH`")
 	cmdutil.PastFlag(cmd, f, &filter.UnusedSince, "unused", "only those not used since `WHEN`, such as 90d")
 	cmdutil.ParsedFlag(cmd, &filter.Last4, "last4", "", "only those that end with these 4 `CHARACTERS`", parseLast4)
@@ -79,10 +80,12 @@ func parseLast4(text string) (string, error) {
 // tableOf shows what differs among the keys.
 func tableOf(v output.View[keys.Key], list []keys.Key, now time.Time) output.View[keys.Key] {
 	for column, has := range map[string]func(keys.Key) bool{
-		"per_minute":   func(k keys.Key) bool { return k.PerMinute > 0 },
-		"expires_at":   func(k keys.Key) bool { return !k.ExpiresAt.IsZero() && k.RevokedAt.IsZero() },
-		"banned_until": func(k keys.Key) bool { return k.Status(now) == keys.Banned },
-		"replaced_by":  func(k keys.Key) bool { return k.Valid(now) && k.ReplacedBy != "" },
+		"per_minute":        func(k keys.Key) bool { return k.PerMinute > 0 },
+		"scope":             func(k keys.Key) bool { return k.Scope != keys.ScopeWrite },
+		"allowed_addresses": func(k keys.Key) bool { return k.Allowed != "" },
+		"expires_at":        func(k keys.Key) bool { return !k.ExpiresAt.IsZero() && k.RevokedAt.IsZero() },
+		"banned_until":      func(k keys.Key) bool { return k.Status(now) == keys.Banned },
+		"replaced_by":       func(k keys.Key) bool { return k.Valid(now) && k.ReplacedBy != "" },
 	} {
 		if slices.ContainsFunc(list, has) {
 			v = v.Show(column)

@@ -114,7 +114,11 @@ func (d *diagnosis) admittedText() (explanation string, help []string) {
 	if len(d.Failed) > 0 {
 		help = append(help, "the last failed request was answered "+failedText(d.Failed[0], d.Bans)+": petstorectl why "+d.Failed[0].RequestID)
 	}
-	return "Requests are admitted, according to what is recorded.", help
+	explanation = "Requests are admitted, according to what is recorded."
+	if text := key.AccessText(d.Key); text != "" {
+		explanation += " The key " + text + ": anything else is refused with 403."
+	}
+	return explanation, help
 }
 
 // moreHelp says how the tenant gets more of a window: the smallest plan that has more, and a boost for the rest of a day.

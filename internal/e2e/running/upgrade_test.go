@@ -163,8 +163,27 @@ func (u *upgrade) staff(when string, a, b release) {
 	both("a ban", func(r response) bool { return r.StatusCode == http.StatusTooManyRequests })
 	u.change(b, "ban", "lift", issued.ID)
 	both("a lifted ban", func(r response) bool { return r.StatusCode == http.StatusOK })
+	if a == u.now || b == u.now {
+		u.narrowed(when, issued.ID, key)
+	}
 	u.change(a, "key", "revoke", issued.ID)
 	both("a revoked key", func(r response) bool { return r.StatusCode == http.StatusUnauthorized })
+}
+
+// narrowed: a server of the last release does not find a key that may only read, since it would let the key write.
+func (u *upgrade) narrowed(when, id, key string) {
+	u.Helper()
+	posted := func(scope string, holds func(status int) bool) {
+		u.Helper()
+		u.change(u.now, "key", "edit", id, "--scope", scope)
+		for i := range u.servers {
+			wait.Until(u, fmt.Sprintf("%s: scope %s on server %d", when, scope, i+1), func() bool {
+				return holds(u.ask(i, key, http.MethodPost, "/pets", "{}").StatusCode)
+			})
+		}
+	}
+	posted("read", func(status int) bool { return status == http.StatusForbidden || status == http.StatusUnauthorized })
+	posted("write", func(status int) bool { return status == http.StatusBadRequest })
 }
 
 // change has a member of staff make a change. Of the last release's commands only "key revoke" asks whether to, of this one's all.

@@ -102,7 +102,8 @@ reference: ## rewrite what is made of the commands of petstorectl: docs/referenc
 # It writes the pages of the server that are made of docs/ and the OpenAPI document.
 DOCSITE = $(GO) -C tools/docsite build -o ../../bin/docsite . && bin/docsite
 
-generate: reference ## rewrite all that is generated: reference, and the documentation pages that the server embeds
+generate: reference ## rewrite all that is generated: reference, the documentation pages that the server embeds, and the chart's copy of the alerts
+	@cp deploy/prometheus/alerts.yml deploy/helm/petstore/files/petstore.rules.yaml
 	@$(DOCSITE) internal/api/reference/site
 
 man: ## write the man pages of both programs to bin/man (man -M bin/man petstorectl-key-issue)

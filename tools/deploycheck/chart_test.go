@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -86,6 +87,18 @@ func TestChartOfThePage(t *testing.T) {
 		t.Fatal("docs/containers.md has no values")
 	}
 	fine(t, checkChart(deploy, docs, parseValues(t, text)))
+}
+
+// TestChartRules: the chart has the alerts of deploy/prometheus. Helm follows no link without a warning.
+func TestChartRules(t *testing.T) {
+	t.Parallel()
+	copied := filepath.Join(chartDir(deploy), "files", "petstore.rules.yaml")
+	if info, err := os.Lstat(copied); err != nil || !info.Mode().IsRegular() {
+		t.Fatalf("%s is no file: %v", copied, err)
+	}
+	if !bytes.Equal(readFile(t, copied), readFile(t, filepath.Join(deploy, "prometheus", "alerts.yml"))) {
+		t.Errorf("%s is not deploy/prometheus/alerts.yml: make generate", copied)
+	}
 }
 
 // TestChartVersion: the chart has the number of the release that CHANGELOG.md begins with.

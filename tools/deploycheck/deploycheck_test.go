@@ -1,17 +1,11 @@
 package deploycheck
 
 import (
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
-
-func TestMain(m *testing.M) {
-	slog.SetLogLoggerLevel(slog.LevelError) // Helm says which links it follows
-	os.Exit(m.Run())
-}
 
 // root is the repository, seen from here.
 const root = "../.."

@@ -1,26 +1,24 @@
 package deploycheck
 
 import (
-	"bufio"
-	"bytes"
-	"errors"
-	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/common/util"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/lint"
 	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/engine"
+	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
 // chartDir is the chart in deploy.
@@ -40,7 +38,7 @@ func checkChart(deploy, docs string, values map[string]any) []string {
 	}
 	var all objects
 	for _, d := range documents {
-		if object := f.decode(d); object != nil {
+		if object := f.decode([]byte(d)); object != nil {
 			f.checkHook(object)
 			all = append(all, object)
 		}
@@ -52,14 +50,20 @@ func checkChart(deploy, docs string, values map[string]any) []string {
 	return f
 }
 
-// render returns the documents that helm install would send.
-func render(dir string, values map[string]any) (documents [][]byte, err error) {
-	chart, err := loader.LoadDir(dir)
+// load reads the chart, and what its templates get of the values.
+func load(dir string, values map[string]any) (*chart.Chart, common.Values, error) {
+	loaded, err := loader.LoadDir(dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	release := common.ReleaseOptions{Name: "store", Namespace: "petstore", Revision: 1, IsInstall: true}
-	all, err := util.ToRenderValues(chart, values, release, nil)
+	all, err := util.ToRenderValues(loaded, values, release, nil)
+	return loaded, all, err
+}
+
+// render returns the documents that helm install would send.
+func render(dir string, values map[string]any) (documents []string, err error) {
+	chart, all, err := load(dir, values)
 	if err != nil {
 		return nil, err
 	}
@@ -68,20 +72,8 @@ func render(dir string, values map[string]any) (documents [][]byte, err error) {
 		return nil, err
 	}
 	for name, text := range files {
-		if filepath.Ext(name) != ".yaml" {
-			continue
-		}
-		for r := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text))); ; {
-			document, err := r.Read()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				return nil, err
-			}
-			if len(bytes.TrimSpace(document)) > 0 {
-				documents = append(documents, document)
-			}
+		if filepath.Ext(name) == ".yaml" {
+			documents = slices.AppendSeq(documents, maps.Values(releaseutil.SplitManifests(text)))
 		}
 	}
 	return documents, nil

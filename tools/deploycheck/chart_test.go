@@ -10,14 +10,58 @@ import (
 	"strings"
 	"testing"
 
+	"helm.sh/helm/v4/pkg/engine"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 )
 
 // installations are values that operators may choose.
 var installations = map[string]string{
-	"as it comes": ``,
-	"one server":  `{replicas: 1, redis: {secretName: ""}, podDisruptionBudget: {enabled: false}, networkPolicy: {enabled: false}, migrate: {enabled: false}}`,
+	"default":    ``,
+	"one server": `{replicas: 1, redis: {secretName: ""}, podDisruptionBudget: {enabled: false}, networkPolicy: {enabled: false}, migrate: {enabled: false}}`,
+	"external secrets": `
+database: {secretName: vault-db, key: DATABASE_URL}
+redis: {secretName: vault-redis, key: REDIS_URL}
+migrate: {secretName: vault-owner, key: OWNER_URL, envFrom: [{secretRef: {name: vault-migrate}}]}
+otlp: {headers: {secretName: vault-otlp, key: api-key}}
+secretsVersion: "2"
+extraEnv: [{name: PGPASSWORD, valueFrom: {secretKeyRef: {name: vault-password, key: password}}}, {name: TZ, value: UTC}]
+envFrom: [{secretRef: {name: vault-env, optional: true}}, {prefix: OTEL_, configMapRef: {name: otel}}]
+`,
+	"private CA": `
+database: {ca: {secretName: database-ca}}
+migrate:
+  extraVolumes: [{name: client, secret: {secretName: owner-client, defaultMode: 0440}}]
+  extraVolumeMounts: [{name: client, mountPath: /etc/petstore/client, readOnly: true}]
+  extraEnv: [{name: PGSSLCERT, value: /etc/petstore/client/tls.crt}, {name: PGSSLKEY, value: /etc/petstore/client/tls.key}]
+extraVolumes: [{name: bundle, configMap: {name: trust-bundle}}]
+extraVolumeMounts: [{name: bundle, mountPath: /etc/petstore/bundle, readOnly: true}]
+env: {OTEL_EXPORTER_OTLP_CERTIFICATE: /etc/petstore/bundle/ca.crt}
+`,
+	"redis":      `{redis: {ca: {secretName: redis-ca, key: redis.pem}}, env: {PETSTORE_REDIS_TIMEOUT: 200ms}, autoscaling: {enabled: true}}`,
+	"ingress":    `{ingress: {enabled: true, className: nginx, hosts: [api.example.com, "*.example.org"], tls: [{secretName: api-tls, hosts: [api.example.com]}], annotations: {a/b: c}}}`,
+	"gateway":    `{service: {port: 8000}, httpRoute: {enabled: true, parentRefs: [{name: public, namespace: gateways, sectionName: https}], hostnames: [api.example.com]}}`,
+	"monitoring": `{serviceMonitor: {enabled: true, annotations: {a/b: c}}, prometheusRule: {enabled: true, annotations: {a/b: c}}}`,
 	"everything": `
+database: {ca: {secretName: database-ca}}
+redis: {ca: {secretName: redis-ca}}
+otlp: {headers: {secretName: otlp}}
+extraEnv: [{name: NODE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]
+envFrom: [{configMapRef: {name: more}}]
+extraVolumes: [{name: more, emptyDir: {sizeLimit: 10Mi}}]
+extraVolumeMounts: [{name: more, mountPath: /more}]
+ingress: {enabled: true, hosts: [api.example.com], labels: {a: b}}
+httpRoute: {enabled: true, parentRefs: [{name: public}], labels: {a: b}, annotations: {a/b: c}}
+serviceAccount: {create: true, annotations: {a/b: c}}
+topologySpreadConstraints:
+  - {maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule}
+  - {maxSkew: 2, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {team: store}}}
+priorityClassName: high
 image: {repository: registry.example.com/petstore, tag: v0.1.0, pullPolicy: Always}
 imagePullSecrets: [{name: registry}]
 autoscaling: {enabled: true, minReplicas: 3, maxReplicas: 20}
@@ -64,7 +108,7 @@ func TestChartEnv(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := string(bytes.Join(documents, nil))
+	all := strings.Join(documents, "")
 	for _, want := range []string{
 		`{name: PETSTORE_BODY_BYTES, value: "67108864"}`,
 		`{name: PETSTORE_LIST_CACHE_BYTES, value: "33554432"}`,
@@ -81,12 +125,59 @@ func TestChartEnv(t *testing.T) {
 // TestChartOfThePage: the values in docs/containers.md work.
 func TestChartOfThePage(t *testing.T) {
 	t.Parallel()
-	_, text, _ := strings.Cut(string(readFile(t, filepath.Join(docs, "containers.md"))), "```yaml\n")
-	text, _, found := strings.Cut(text, "```")
-	if !found {
-		t.Fatal("docs/containers.md has no values")
+	found := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(readFile(t, filepath.Join(docs, "containers.md"))), -1)
+	if len(found) < 2 {
+		t.Fatalf("docs/containers.md has %d blocks of values", len(found))
 	}
-	fine(t, checkChart(deploy, docs, parseValues(t, text)))
+	for _, m := range found {
+		fine(t, checkChart(deploy, docs, parseValues(t, m[1])))
+	}
+}
+
+// TestChartSecretsVersion: servers are replaced after one of their secrets has changed, and not otherwise.
+func TestChartSecretsVersion(t *testing.T) {
+	t.Parallel()
+	annotation := regexp.MustCompile(`checksum/secrets: \w{64}`)
+	render := func(values, database, other string) string {
+		t.Helper()
+		chart, all, err := load(chartDir(deploy), parseValues(t, values))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cluster := fake.NewSimpleDynamicClient(scheme.Scheme, newSecret("petstore-database", database), newSecret("other", other))
+		files, err := engine.RenderWithClientProvider(chart, all, provider{cluster})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return annotation.FindString(files["petstore/templates/deployment.yaml"])
+	}
+	first, named := render("", "1", "1"), render("{secretsVersion: a}", "1", "1")
+	for what, got := range map[string]bool{
+		"there is one": first != "" && named != "",
+		"it stays after a change of another secret":      render("", "1", "2") == first,
+		"it changes with the database's secret":          render("", "2", "1") != first,
+		"it stays with secretsVersion, whatever changes": render("{secretsVersion: a}", "2", "2") == named,
+		"it changes with secretsVersion":                 render("{secretsVersion: b}", "1", "1") != named,
+	} {
+		if !got {
+			t.Errorf("not so: %s", what)
+		}
+	}
+}
+
+func newSecret(name, version string) *corev1.Secret {
+	return &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "petstore", ResourceVersion: version},
+	}
+}
+
+// provider gives the templates' lookup the objects of a cluster.
+type provider struct{ *fake.FakeDynamicClient }
+
+// GetClientFor returns the client of secrets, which are all that the chart looks up.
+func (p provider) GetClientFor(string, string) (dynamic.NamespaceableResourceInterface, bool, error) {
+	return p.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}), true, nil
 }
 
 // TestChartRules: the chart has the alerts of deploy/prometheus. Helm follows no link without a warning.
@@ -120,20 +211,30 @@ func TestChartVersion(t *testing.T) {
 func TestChartRefuses(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`{replica: 3}`:                                    "additional properties 'replica' not allowed",
-		`{replicas: "3"}`:                                 "replicas",
-		`{replicas: 0}`:                                   "replicas",
-		`{redis: {secretName: ""}}`:                       "two or more servers need Redis",
-		`{database: {secretName: My_Secret}}`:             "secretName",
-		`{env: {PETSTORE_ADDR: ":9000"}}`:                 "PETSTORE_ADDR",
-		`{env: {petstore_base_url: x}}`:                   "petstore_base_url",
-		`{env: {PETSTORE_DATABASE_URL: x}}`:               "PETSTORE_DATABASE_URL",
-		`{env: {PETSTORE_MAX_CONNECTIONS: 0.5}}`:          "PETSTORE_MAX_CONNECTIONS': got number",
-		`{service: {type: ExternalName}}`:                 "type",
-		`{serviceMonitor: {interval: often}}`:             "interval",
-		`{goMemLimit: 460Mi}`:                             "goMemLimit",
-		`{resources: {limit: {memory: 1Gi}}}`:             "limit",
-		`{autoscaling: {enabled: true, minReplicas: 11}}`: "minReplicas is more than",
+		`{replica: 3}`:                                                "additional properties 'replica' not allowed",
+		`{replicas: "3"}`:                                             "replicas",
+		`{replicas: 0}`:                                               "replicas",
+		`{redis: {secretName: ""}}`:                                   "two or more servers need Redis",
+		`{database: {secretName: My_Secret}}`:                         "secretName",
+		`{env: {PETSTORE_ADDR: ":9000"}}`:                             "PETSTORE_ADDR",
+		`{env: {petstore_base_url: x}}`:                               "petstore_base_url",
+		`{env: {PETSTORE_DATABASE_URL: x}}`:                           "PETSTORE_DATABASE_URL",
+		`{env: {PETSTORE_MAX_CONNECTIONS: 0.5}}`:                      "PETSTORE_MAX_CONNECTIONS': got number",
+		`{service: {type: ExternalName}}`:                             "type",
+		`{serviceMonitor: {interval: often}}`:                         "interval",
+		`{goMemLimit: 460Mi}`:                                         "goMemLimit",
+		`{resources: {limit: {memory: 1Gi}}}`:                         "limit",
+		`{autoscaling: {enabled: true, minReplicas: 11}}`:             "minReplicas is more than",
+		`{ingress: {enabled: true}}`:                                  "set ingress.hosts",
+		`{ingress: {hosts: ["https://api"]}}`:                         "hosts",
+		`{httpRoute: {enabled: true}}`:                                "set httpRoute.parentRefs",
+		`{database: {ca: {secret: a}}}`:                               "additional properties 'secret' not allowed",
+		`{extraEnv: [{name: A}]}`:                                     "extraEnv",
+		`{extraEnv: [{name: A, value: 1}]}`:                           "extraEnv",
+		`{extraEnv: [{name: GOMEMLIMIT, value: 1GiB}]}`:               "extraEnv",
+		`{migrate: {envFrom: [{secret: {name: a}}]}}`:                 "envFrom",
+		`{env: {A: b}, extraEnv: [{name: A, value: c}]}`:              "set twice",
+		`{database: {ca: {secretName: a}}, env: {PGSSLROOTCERT: /a}}`: "set twice",
 	} {
 		_, err := render(chartDir(deploy), parseValues(t, text))
 		expect(t, []string{fmt.Sprint(err)}, want)
@@ -186,13 +287,18 @@ func TestChartMistakes(t *testing.T) {
 		// What the API server accepts.
 		{"templates/migrate.yaml", "helm.sh/hook: pre-install,pre-upgrade", "helm.sh/hook: pre-install,preupgrade", "has the annotation helm.sh/hook"},
 		{"templates/service.yaml", "targetPort: http", "targetPort: htpp", "names port htpp"},
+		{"templates/ingress.yaml", "port: {name: http}", "port: {name: htpp}", "ingress store names port htpp"},
+		{"templates/ingress.yaml", "pathType: Prefix", "pathType: Start", "pathType"},
+		{"templates/httproute.yaml", "parentRefs:", "parentRef:", `unknown field "spec.parentRef"`},
+		{"templates/httproute.yaml", "port: {{ .Values.service.port }}", "port: 8080", "route store names port 8080"},
+		{"templates/serviceaccount.yaml", "    helm.sh/hook: pre-install,pre-upgrade\n", "", "account store-migrate is of no pod, or is made after it"},
 		{"templates/service.yaml", "component: server\n  ports", "component: servers\n  ports", "service store selects 0 kinds of pods"},
 		{"templates/poddisruptionbudget.yaml", "component: server", "component: servers", "budget store selects 0 kinds of pods"},
 		{"templates/poddisruptionbudget.yaml", "IfHealthyBudget", "AlwaysAllow", "budget store lets pods go that are not ready"},
 		{"templates/networkpolicy.yaml", "port: http", "port: htpp", "names port htpp"},
 		{"templates/networkpolicy.yaml", "policyTypes: [Ingress, Egress]", "policyTypes: [Ingress]", "want both directions"},
 		{"templates/horizontalpodautoscaler.yaml", `kind: Deployment, name: {{ include "petstore.name" . }}`, "kind: Deployment, name: petstore", "scales petstore, which does not exist"},
-		{"templates/servicemonitor.yaml", "port: admin", "port: metrics", "reads port metrics"},
+		{"templates/servicemonitor.yaml", "port: admin", "port: metrics", "monitor store names port metrics"},
 		{"templates/deployment.yaml", "path: /livez, port: admin", "path: /livez, port: adnim", "names port adnim"},
 		{"templates/deployment.yaml", "path: /livez", "path: /readyz", "want /livez"},
 		{"templates/deployment.yaml", "readinessProbe:", "readynessProbe:", `unknown field "spec.template.spec.containers[0].readynessProbe"`},
@@ -205,7 +311,10 @@ func TestChartMistakes(t *testing.T) {
 		{"templates/migrate.yaml", "limits: {memory: 128Mi}", "limits: {cpu: 1}", "a limit of memory"},
 		{"templates/migrate.yaml", "PETSTORE_DATABASE_URL_FILE,", "PETSTORE_DATABSE_URL_FILE,", "sets PETSTORE_DATABSE_URL_FILE"},
 		{"templates/migrate.yaml", "defaultMode: 0440", "defaultMode: 0444", "everybody may read the volume"},
-		{"templates/migrate.yaml", "path: owner_url", "path: owner", "owner_url\", which is not mounted"},
+		{"templates/migrate.yaml", `"owner_url" .Values`, `"owner" .Values`, "owner_url\", which is not mounted"},
+		{"templates/deployment.yaml", `"database_ca.crt" .Values`, `"database_ca.pem" .Values`, "database_ca.crt\", which is not mounted"},
+		{"templates/deployment.yaml", `"authorities/redis_ca.crt"`, `"redis_ca.crt"`, "authorities\", which is not mounted"},
+		{"templates/deployment.yaml", `"otlp_headers" .Values`, `"otlp" .Values`, "otlp_headers\", which is not mounted"},
 		{"templates/deployment.yaml", ".Values.drainDelaySeconds .Values.stopTimeoutSeconds 10", ".Values.stopTimeoutSeconds 10", "is killed after 30s"},
 		{"templates/deployment.yaml", "PETSTORE_DRAIN_DELAY, value: {{ printf \"%ds\" (int .Values.drainDelaySeconds) }}", "PETSTORE_DRAIN_DELAY, value: 1s", "want 5s or more"},
 	} {

@@ -1,6 +1,7 @@
 package deploycheck
 
 import (
+	"errors"
 	"fmt"
 
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
@@ -27,17 +28,18 @@ import (
 	"k8s.io/kubernetes/pkg/apis/policy"
 	_ "k8s.io/kubernetes/pkg/apis/policy/install"
 	policyvalidation "k8s.io/kubernetes/pkg/apis/policy/validation"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
 var (
 	kubernetes = serializer.NewCodecFactory(legacyscheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
-	operator   = newOperator()
+	others     = newOthers()
 )
 
-// newOperator returns a decoder of the kinds of the Prometheus operator.
-func newOperator() runtime.Decoder {
+// newOthers returns a decoder of the kinds of the Prometheus operator and of the Gateway API.
+func newOthers() runtime.Decoder {
 	scheme := runtime.NewScheme()
-	if err := monitoringv1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(monitoringv1.AddToScheme(scheme), gatewayv1.Install(scheme)); err != nil {
 		panic(err)
 	}
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
@@ -45,7 +47,7 @@ func newOperator() runtime.Decoder {
 
 // decode reads an object and checks it as the API server does. It returns nil for one that can't be read.
 func (f *findings) decode(document []byte) runtime.Object {
-	object, kind, err := operator.Decode(document, nil, nil)
+	object, kind, err := others.Decode(document, nil, nil)
 	if err == nil {
 		return object
 	}
@@ -77,12 +79,16 @@ func validate(object runtime.Object) field.ErrorList {
 		return batchvalidation.ValidateJobCreate(o, batchvalidation.JobValidationOptions{RequirePrefixedLabels: true})
 	case *core.Service:
 		return corevalidation.ValidateServiceCreate(o)
+	case *core.ServiceAccount:
+		return corevalidation.ValidateServiceAccount(o)
 	case *policy.PodDisruptionBudget:
 		return policyvalidation.ValidatePodDisruptionBudget(o, policyvalidation.PodDisruptionBudgetValidationOptions{})
 	case *autoscaling.HorizontalPodAutoscaler:
 		return autoscalingvalidation.ValidateHorizontalPodAutoscaler(o, autoscalingvalidation.HorizontalPodAutoscalerSpecValidationOptions{})
 	case *networking.NetworkPolicy:
 		return networkingvalidation.ValidateNetworkPolicy(o, networkingvalidation.NetworkPolicyValidationOptions{})
+	case *networking.Ingress:
+		return networkingvalidation.ValidateIngressCreate(o)
 	default:
 		return field.ErrorList{field.NotSupported(field.NewPath("kind"), fmt.Sprintf("%T", object), []string{"a kind that this package validates"})}
 	}

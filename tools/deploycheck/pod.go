@@ -1,6 +1,7 @@
 package deploycheck
 
 import (
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -117,28 +118,22 @@ func (p podCheck) checkStop(set map[string]string) {
 func (p podCheck) checkSecrets() {
 	files := map[string]bool{}
 	for _, v := range p.template.Spec.Volumes {
-		var items []corev1.KeyToPath
-		var mode *int32
-		switch {
-		case v.Secret != nil:
-			items, mode = v.Secret.Items, v.Secret.DefaultMode
-		case v.Projected != nil:
-			mode = v.Projected.DefaultMode
-			for _, s := range v.Projected.Sources {
-				items = append(items, s.Secret.Items...)
-			}
-		}
-		if mode == nil || *mode&0o007 != 0 {
+		if v.Projected == nil {
+			continue // an operator's own
+		} else if mode := v.Projected.DefaultMode; mode == nil || *mode&0o007 != 0 {
 			p.add("%s: everybody may read the volume %s: want mode 0440", p.of, v.Name)
 		}
 		for _, m := range p.template.Spec.Containers[0].VolumeMounts {
-			for _, i := range items {
-				files[m.MountPath+"/"+i.Path] = m.Name == v.Name
+			for _, s := range v.Projected.Sources {
+				for _, i := range s.Secret.Items {
+					files[path.Join(m.MountPath, i.Path)] = m.Name == v.Name
+					files[path.Join(m.MountPath, path.Dir(i.Path))] = m.Name == v.Name
+				}
 			}
 		}
 	}
 	for _, e := range p.template.Spec.Containers[0].Env {
-		if regexp.MustCompile(`_FILE$`).MatchString(e.Name) && !files[e.Value] {
+		if regexp.MustCompile(`_FILE$|^PGSSLROOTCERT$|^SSL_CERT_DIR$`).MatchString(e.Name) && !files[e.Value] {
 			p.add("%s: %s is %s, which is not mounted", p.of, e.Name, strconv.Quote(e.Value))
 		}
 	}

@@ -9,10 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
 // references finds what names something that does not exist: the API server accepts it, and nothing happens.
@@ -29,8 +29,26 @@ func (r references) check() {
 			for _, p := range o.Spec.Ports {
 				r.checkPort("service "+o.Name, p.TargetPort, pods)
 			}
+		case *corev1.ServiceAccount:
+			early := o.Annotations["helm.sh/hook"] != ""
+			if !slices.ContainsFunc(r.all.pods(), func(p pod) bool { return p.template.Spec.ServiceAccountName == o.Name && p.server != early }) {
+				r.add("account %s is of no pod, or is made after it", o.Name)
+			}
+		case *networkingv1.Ingress:
+			for _, rule := range o.Spec.Rules {
+				for _, path := range rule.HTTP.Paths {
+					to := path.Backend.Service
+					r.checkService("ingress "+o.Name, intstr.FromString(to.Port.Name), func(s *corev1.Service) bool { return s.Name == to.Name })
+				}
+			}
+		case *gatewayv1.HTTPRoute:
+			for _, rule := range o.Spec.Rules {
+				for _, to := range rule.BackendRefs {
+					r.checkService("route "+o.Name, intstr.FromInt32(*to.Port), func(s *corev1.Service) bool { return s.Name == string(to.Name) })
+				}
+			}
 		case *policyv1.PodDisruptionBudget:
-			r.selected("budget "+o.Name, selector(o.Spec.Selector))
+			r.selected("budget "+o.Name, labels.SelectorFromSet(o.Spec.Selector.MatchLabels))
 			if policy := o.Spec.UnhealthyPodEvictionPolicy; policy != nil && *policy == policyv1.AlwaysAllow {
 				r.add("budget %s lets pods go that are not ready, with usage that is not recorded yet", o.Name)
 			}
@@ -39,8 +57,22 @@ func (r references) check() {
 		case *autoscalingv2.HorizontalPodAutoscaler:
 			r.checkAutoscaler(o)
 		case *monitoringv1.ServiceMonitor:
-			r.checkMonitor(o)
+			of := labels.SelectorFromSet(o.Spec.Selector.MatchLabels)
+			for _, endpoint := range o.Spec.Endpoints {
+				r.checkService("monitor "+o.Name, intstr.FromString(endpoint.Port), func(s *corev1.Service) bool { return of.Matches(labels.Set(s.Labels)) })
+			}
 		}
+	}
+}
+
+// checkService checks that a service that matches has the port.
+func (r references) checkService(what string, port intstr.IntOrString, matches func(*corev1.Service) bool) {
+	if !slices.ContainsFunc(r.all, func(other runtime.Object) bool {
+		s, ok := other.(*corev1.Service)
+		has := func(p corev1.ServicePort) bool { return p.Name == port.StrVal || p.Port == port.IntVal }
+		return ok && matches(s) && slices.ContainsFunc(s.Spec.Ports, has)
+	}) {
+		r.add("%s names port %v, which none of its services has", what, port.String())
 	}
 }
 
@@ -66,14 +98,6 @@ func (r references) selected(what string, s labels.Selector) (found []pod) {
 	return found
 }
 
-func selector(s *metav1.LabelSelector) labels.Selector {
-	found, err := metav1.LabelSelectorAsSelector(s)
-	if err != nil {
-		return labels.Nothing()
-	}
-	return found
-}
-
 // checkPort checks that each of the pods has the port.
 func (f *findings) checkPort(what string, port intstr.IntOrString, pods []pod) {
 	for _, p := range pods {
@@ -89,7 +113,7 @@ func (f *findings) checkPort(what string, port intstr.IntOrString, pods []pod) {
 
 func (r references) checkPolicy(o *networkingv1.NetworkPolicy) {
 	what := "network policy " + o.Name
-	pods := r.selected(what, selector(&o.Spec.PodSelector))
+	pods := r.selected(what, labels.SelectorFromSet(o.Spec.PodSelector.MatchLabels))
 	for _, rule := range o.Spec.Ingress {
 		for _, p := range rule.Ports {
 			r.checkPort(what, *p.Port, pods)
@@ -97,17 +121,5 @@ func (r references) checkPolicy(o *networkingv1.NetworkPolicy) {
 	}
 	if !slices.Equal(o.Spec.PolicyTypes, []networkingv1.PolicyType{"Ingress", "Egress"}) {
 		r.add("%s is for %v: want both directions", what, o.Spec.PolicyTypes)
-	}
-}
-
-func (r references) checkMonitor(o *monitoringv1.ServiceMonitor) {
-	for _, endpoint := range o.Spec.Endpoints {
-		if !slices.ContainsFunc(r.all, func(other runtime.Object) bool {
-			s, ok := other.(*corev1.Service)
-			return ok && selector(&o.Spec.Selector).Matches(labels.Set(s.Labels)) &&
-				slices.ContainsFunc(s.Spec.Ports, func(p corev1.ServicePort) bool { return p.Name == endpoint.Port })
-		}) {
-			r.add("monitor %s reads port %s of %v, which no service has", o.Name, endpoint.Port, o.Spec.Selector.MatchLabels)
-		}
 	}
 }

@@ -30,7 +30,8 @@ type play struct {
 	dir string
 }
 
-func newPlay(t *testing.T, dir string) *play {
+// newPlay prepares the services of compose.yaml, and hosts with further names.
+func newPlay(t *testing.T, dir string, further ...string) *play {
 	t.Helper()
 	project, err := loadCompose(t.Context(), deploy)
 	if err != nil {
@@ -38,7 +39,7 @@ func newPlay(t *testing.T, dir string) *play {
 	}
 	p := &play{t, project, map[string]string{}, map[string]v1.Config{}, dir}
 	names := "127.0.0.1 localhost\n"
-	for i, name := range project.ServiceNames() {
+	for i, name := range append(project.ServiceNames(), further...) {
 		p.hosts[name] = fmt.Sprintf("127.0.1.%d", i+1)
 		names += p.hosts[name] + " " + name + "\n"
 	}
@@ -53,7 +54,7 @@ func newPlay(t *testing.T, dir string) *play {
 		for name, f := range files {
 			p.write(filepath.Join(program.name, name), f.content, fs.FileMode(f.header.Mode).Perm()) //nolint:gosec // A mode has few bits.
 		}
-		for _, name := range []string{"proc", "secrets"} { // Docker makes the places of mounts
+		for _, name := range []string{"proc", "secrets", "etc/petstore/secrets"} { // Docker and the kubelet make the places of mounts
 			p.mkdir(filepath.Join(dir, program.name, name))
 		}
 		p.write(filepath.Join(program.name, "etc/hosts"), []byte(names), 0o644)
@@ -90,20 +91,14 @@ func (p *play) mount(source, target string, readOnly uintptr) {
 
 func (p *play) volume(name string) string { return filepath.Join(p.dir, "volumes", name) }
 
-// container returns the command of a service from one of our images, or its image's entry point with other arguments. It runs as the
-// image's user, and may write to no file.
+// container returns the command of a service from one of our images, or its image's entry point with other arguments.
 func (p *play) container(name string, args ...string) *exec.Cmd {
 	p.t.Helper()
 	s := p.project.Services[name]
 	config := p.configs[imageName(s.Image)]
-	in := filepath.Join(p.dir, "roots", name)
-	if _, err := os.Stat(in); err != nil {
-		p.mkdir(in)
-		p.mount(filepath.Join(p.dir, imageName(s.Image)), in, 1)
-		p.mount("/proc", filepath.Join(in, "proc"), 0)
-		for _, v := range s.Volumes {
-			p.mount(p.volume(v.Source), filepath.Join(in, v.Target), 1)
-		}
+	volumes := map[string]string{}
+	for _, v := range s.Volumes {
+		volumes[v.Target] = p.volume(v.Source)
 	}
 	if len(args) == 0 {
 		args = slices.Concat(config.Entrypoint, config.Cmd)
@@ -111,13 +106,29 @@ func (p *play) container(name string, args ...string) *exec.Cmd {
 			args = slices.Concat(config.Entrypoint, s.Command)
 		}
 	}
-	cmd := exec.Command(args[0])
-	cmd.Path, cmd.Args, cmd.Dir = args[0], args, "/"
-	cmd.Env = []string{}
+	cmd := p.contained(name, imageName(s.Image), volumes, args)
 	for name, value := range s.Environment {
 		cmd.Env = append(cmd.Env, name+"="+*value)
 	}
-	id, group, _ := strings.Cut(config.User, ":")
+	return cmd
+}
+
+// contained returns a command in one of our images, with directories of this machine by their places in it. It runs as the image's user, may
+// write to no file, and has no variables.
+func (p *play) contained(name, image string, volumes map[string]string, args []string) *exec.Cmd {
+	p.t.Helper()
+	in := filepath.Join(p.dir, "roots", name)
+	if _, err := os.Stat(in); err != nil {
+		p.mkdir(in)
+		p.mount(filepath.Join(p.dir, image), in, 1)
+		p.mount("/proc", filepath.Join(in, "proc"), 0)
+		for target, source := range volumes {
+			p.mount(source, filepath.Join(in, target), 1)
+		}
+	}
+	cmd := exec.Command(args[0])
+	cmd.Path, cmd.Args, cmd.Dir, cmd.Env = args[0], args, "/", []string{}
+	id, group, _ := strings.Cut(p.configs[image].User, ":")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: in, Credential: &syscall.Credential{Uid: p.number(id), Gid: p.number(group)}}
 	return cmd
 }
@@ -207,7 +218,7 @@ func (p *play) eventually(what string, try func() error) {
 	}
 }
 
-// startPostgres starts PostgreSQL as its image does, with the password of its volume.
+// startPostgres starts PostgreSQL as its image does, with the password of its volume. With a certificate in dir, it speaks TLS.
 func (p *play) startPostgres() {
 	p.t.Helper()
 	bin := postgresBin(p.t)
@@ -226,7 +237,11 @@ func (p *play) startPostgres() {
 		return cmd
 	}
 	p.run(as(exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-U", "postgres", "--pwfile", data+".password", "--auth", "scram-sha-256", "--locale=C", "-E", "UTF8", "--no-sync")))
-	p.start(as(exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-h", p.hosts["postgres"], "-c", "unix_socket_directories=", "-c", "fsync=off")))
+	args := []string{"-D", data, "-h", p.hosts["postgres"], "-c", "unix_socket_directories=", "-c", "fsync=off"}
+	if key := filepath.Join(p.dir, "postgres.key"); os.Chown(key, int(owner.Uid), int(owner.Gid)) == nil {
+		args = append(args, "-c", "ssl=on", "-c", "ssl_key_file="+key, "-c", "ssl_cert_file="+filepath.Join(p.dir, "postgres.crt"))
+	}
+	p.start(as(exec.Command(filepath.Join(bin, "postgres"), args...)))
 	p.eventually("PostgreSQL", func() error {
 		return exec.Command(filepath.Join(bin, "pg_isready"), "-h", p.hosts["postgres"]).Run()
 	})

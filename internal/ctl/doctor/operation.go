@@ -28,7 +28,7 @@ const (
 // checkOperation checks what the alerts of deploy/prometheus are about, as far as the database knows of it.
 func checkOperation(ctx context.Context, db *store.DB, c operate.Checkup) []Finding {
 	return []Finding{
-		checkReports(ctx, db, c.Role), checkUsage(ctx, db, c), checkErrors(ctx, db, c.Role), checkSessions(ctx, db, c.Role),
+		checkReports(ctx, db, c.Role), checkUsage(ctx, db, c), checkErrors(ctx, db, c.Role), checkSessions(ctx, db, c.Role), checkArchive(ctx, db, c.Role),
 		checkRetention(ctx, db, c),
 	}
 }
@@ -141,6 +141,22 @@ func checkSessions(ctx context.Context, db *store.DB, role operate.Login) Findin
 		f.status, f.advice = statusWarn, "raise max_connections: each server uses up to 28; or end, as an administrator, what does not belong there: select * from pg_stat_activity"
 	}
 	return f
+}
+
+// checkArchive warns if Postgres can't be recovered to the second, because its log does not arrive in the archive.
+func checkArchive(ctx context.Context, db *store.DB, role operate.Login) Finding {
+	a, err := db.Operation.Archive(ctx)
+	if f := cannot("archive", "see whether Postgres archives its log", role, err); f != nil {
+		return *f
+	}
+	switch {
+	case !a.On:
+		return Finding{"archive", statusSkip, "Postgres archives no write-ahead log", ""}
+	case a.Failing:
+		return Finding{"archive", statusWarn, "Postgres cannot archive its write-ahead log; last archived: " + a.Last,
+			"the log of Postgres says why archive_command fails, and its disk fills meanwhile: see docs/running.md#petstorebackupold"}
+	}
+	return Finding{"archive", statusOK, "the write-ahead log is archived; last: " + a.Last, ""}
 }
 
 // checkRetention names what is older than it is kept, and not removed by any server. Only people remove entries of the audit trail.

@@ -67,6 +67,23 @@ func (f Operation) Sessions(ctx context.Context) (s Sessions, err error) {
 	return s, err
 }
 
+// Archive is whether Postgres archives its write-ahead log, from which it is recovered to an instant, whether the last attempt failed, and when a segment
+// was archived last, in RFC 3339 or "never".
+type Archive struct {
+	On, Failing bool
+	Last        string
+}
+
+// Archive returns how the archiver of Postgres does.
+func (f Operation) Archive(ctx context.Context) (a Archive, err error) {
+	defer pgconn.Wrap(&err, "look at the archive of the write-ahead log")
+	err = f.db.Get(ctx, &a, `
+		select current_setting('archive_mode') <> 'off' as "on", coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false) as failing,
+		       coalesce(to_char(last_archived_time at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'never') as last
+		from pg_stat_archiver`)
+	return a, err
+}
+
 // Behind returns the live servers that have not recorded usage for that long, with the time of their last batch.
 func (f Operation) Behind(ctx context.Context, by time.Duration) (_ map[string]time.Time, err error) {
 	defer pgconn.Wrap(&err, "read what servers recorded")

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs those of the named programs that are missing: postgres redis-server chromium npm wrk pgbouncer python3 python3-venv curl nginx
+# Installs those of the named programs that are missing: postgres redis-server chromium npm wrk pgbouncer pgbackrest python3 python3-venv curl nginx
 # haproxy caddy prometheus rpm systemd-sysusers systemd-analyze systemd-socket-activate buildah uidmap ca-certificates. It uses Homebrew on macOS and apt-get elsewhere, as root or through a
 # sudo without password. For a program that it cannot install it prints one line with the command, and fails after it has tried the others.
 set -u

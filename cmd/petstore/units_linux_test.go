@@ -89,6 +89,36 @@ func TestUnits(t *testing.T) {
 	}
 }
 
+// TestBackupUnits: systemd knows every setting of the units in deploy/backup, and when its timers are due. The timers start services that exist.
+func TestBackupUnits(t *testing.T) {
+	t.Parallel()
+	const backups = "../../deploy/backup"
+	root := t.TempDir()
+	assert.NoError(t, os.CopyFS(filepath.Join(root, "etc/systemd/system"), os.DirFS(backups)))
+	for _, program := range []string{"bin/pgbackrest", "local/bin/petstore-dump", "local/bin/petstore-backup-done"} {
+		path := filepath.Join(root, "usr", program)
+		assert.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		assert.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"), 0o700))
+	}
+	verify := []string{"verify", "--man=no", "--recursive-errors=no", "--root=" + root, "petstore-dump.service", "petstore-backup@full.service"}
+	timers, err := filepath.Glob(backups + "/*.timer")
+	assert.NoError(t, err)
+	for _, timer := range timers {
+		name := filepath.Base(timer)
+		verify = append(verify, name)
+		due := regexp.MustCompile(`(?m)^OnCalendar=(.*)$`).FindStringSubmatch(read(t, timer))
+		out, err := analyze(t, "calendar", due[1])
+		assert.NoError(t, err, name, out)
+	}
+	assert.Equal(t, len(verify), 9, "three timers", verify)
+	out, err := analyze(t, verify...)
+	assert.Result(t, out, err, "", "systemd-analyze verify")
+	unit := filepath.Join(root, "etc/systemd/system/petstore-backup@.service")
+	assert.NoError(t, os.WriteFile(unit, []byte(strings.Replace(read(t, unit), "Type=oneshot", "Type=once", 1)), 0o600))
+	out, err = analyze(t, verify...)
+	assert.True(t, err != nil, "systemd-analyze verify does not find a wrong type:", out)
+}
+
 // TestUser: the file makes the user that the units run as.
 func TestUser(t *testing.T) {
 	t.Parallel()

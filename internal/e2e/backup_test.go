@@ -5,9 +5,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/pgtest"
+	"petstore.example/internal/test/programs"
 )
 
 // checkDocumentedBackup follows docs/running.md word for word: it dumps the database of d, in which nothing is written any more, and restores
@@ -15,7 +17,15 @@ import (
 func checkDocumentedBackup(d *deployment, a *administration, customer *tenant, list response) {
 	t := d.t
 	a.sql(a.server, "revoke connect on database postgres, template1 from public") // as pg_hba.conf of the page
-	a.shell(a.block("pg_dump --role"))
+	a.shell(a.block(">> checkpoints"))
+	a.shell("mkdir 2020-01-01 && touch -t 202001010000 2020-01-01")
+	a.env = []string{"PETSTORE_DATABASE_URL=" + a.url(a.server, "backup_job")}
+	a.shell(programs.Read(t, "../../deploy/backup/petstore-dump"))
+	a.env = nil
+	dumped := time.Now().UTC().Format(time.RFC3339Nano)
+	if out := a.shell("grep -c tenant.create 20*/audit.jsonl && ls -l 20*/petstore.dump && mv 20*/* . && ls -d 20*"); strings.Contains(out, "2020") || !strings.Contains(out, "-rw------- ") {
+		t.Errorf("dumps: %s", out)
+	}
 	before := content(t, a.server)
 	if strings.HasPrefix(before["rows of pets"], "0 ") || strings.HasPrefix(before["rows of audit_entries"], "0 ") {
 		t.Fatalf("nothing to restore: %v", before)
@@ -23,6 +33,7 @@ func checkDocumentedBackup(d *deployment, a *administration, customer *tenant, l
 	checkWrongDump(t, a)
 	d.ctl("key", "revoke", customer.keys[1].id, "--yes", "--reason", "test") // after the dump
 	a.shell(a.block("audit-at-the-end"))
+	a.shell(a.block(">> checkpoints"))
 
 	restored := a.cluster("db2")
 	out := a.shell(a.block("psql --quiet --file=roles.sql"))
@@ -35,7 +46,7 @@ func checkDocumentedBackup(d *deployment, a *administration, customer *tenant, l
 	a.sql(restored, a.block("setval"))
 
 	there := newDeploymentAs(t, a.url(restored, "petstore_owner"), a.url(restored, "api_server"), a.url(restored, "alice"), "")
-	if out := a.shell(a.block("petstorectl migrate status")); !regexp.MustCompile(`catalogue\s+ok`).MatchString(out) || !strings.Contains(out, "intact") {
+	if out := a.shell(strings.ReplaceAll(a.block("petstorectl migrate status"), "2026-11-20T14:03:27Z", dumped)); !regexp.MustCompile(`catalogue\s+ok`).MatchString(out) || !strings.Contains(out, "intact") {
 		t.Errorf("the restored database: %s", out)
 	}
 	a.shell(a.block("sort -u revoked-keys"))

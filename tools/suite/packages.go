@@ -42,7 +42,7 @@ var programsOf = map[string][]string{
 	"internal/api":            {"python3"},
 	"internal/test/browser":   {"chromium", "npm"},
 	"internal/ctl":            {"python3", "curl"},
-	"internal/e2e":            {"pgbouncer", "systemd-socket-activate", "curl", "python3", "npm"},
+	"internal/e2e":            {"pgbouncer", "pgbackrest", "systemd-socket-activate", "curl", "python3", "npm"},
 	"internal/e2e/alerts":     {"prometheus"},
 	"internal/e2e/generators": {"npm", "nginx"},
 	"internal/e2e/packages":   {"rpm", "systemd-sysusers"},

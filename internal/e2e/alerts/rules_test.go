@@ -12,6 +12,7 @@ import (
 
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
+	"petstore.example/internal/test/sandbox"
 )
 
 // TestRules runs promtool on the configuration, and on rules_test.yml: what no test with servers waits for.
@@ -27,6 +28,21 @@ func TestRules(t *testing.T) {
 	assert.NoError(t, err)
 	if out, ok := promtool(t, ".", "", "test", "rules", tested); !ok {
 		t.Errorf("promtool test rules: %s", out)
+	}
+}
+
+// TestBackupMetric: what a backup leaves for node_exporter is the metric of the alert, and promtool finds nothing wrong with it.
+func TestBackupMetric(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for range 2 {
+		out, err := sandbox.Command(t, root+"deploy/backup/petstore-backup-done", "dump", dir).CombinedOutput()
+		assert.Result(t, string(out), err, "", "petstore-backup-done")
+	}
+	text := programs.Read(t, dir+"/petstore_backup_dump.prom")
+	assert.True(t, regexp.MustCompile(`\npetstore_backup_last_success_timestamp_seconds\{kind="dump"\} [1-9]\d{9}\n$`).MatchString(text), text)
+	if out, ok := promtool(t, dir, text, "check", "metrics"); !ok || out != "" {
+		t.Errorf("promtool check metrics: %s", out)
 	}
 }
 

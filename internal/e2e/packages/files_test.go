@@ -37,6 +37,7 @@ var wanted = map[string]string{
 	"usr/share/doc/petstore/examples/haproxy.cfg":                            "backend",
 	"usr/share/doc/petstore/examples/Caddyfile":                              "reverse_proxy",
 	"usr/share/doc/petstore/examples/prometheus/alerts.yml":                  "alert:",
+	"usr/share/doc/petstore/examples/backup/pgbackrest.conf":                 "repo1-retention-full",
 	"usr/share/doc/petstore/examples/grafana/petstore.json":                  "panels",
 	"usr/share/doc/petstore/CHANGELOG.md":                                    "## v0.1.0",
 	"usr/share/doc/petstore/docs/running.md":                                 "# Running it",

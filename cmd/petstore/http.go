@@ -89,7 +89,7 @@ func serveHTTP(
 	case <-ctx.Done():
 	}
 	health.stopping.Store(true)
-	log.Info().Dur("drain_delay", cfg.DrainDelay).Msg("stopping")
+	log.Info().Dur("drain_delay_ms", cfg.DrainDelay).Msg("stopping")
 	time.Sleep(cfg.DrainDelay)
 	_ = listener.Close() // Only its own sockets: what systemd handed over stays open.
 	if err := <-failed; !errors.Is(err, net.ErrClosed) && !errors.Is(err, http.ErrServerClosed) {

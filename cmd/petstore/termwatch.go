@@ -39,7 +39,7 @@ func (w *termWatch) run(ctx context.Context) error {
 		w.turns.Add(1)
 		lost := missing > int(withoutTerm/watchEvery)
 		if was := w.lost.Swap(lost); lost && !was {
-			w.log.Error().Dur("for", withoutTerm).Msg("limits: no term is in force on this server: requests are refused")
+			w.log.Error().Dur("for_ms", withoutTerm).Msg("limits: no term is in force on this server: requests are refused")
 		} else if was && !lost {
 			w.log.Info().Msg("limits: a term is in force again")
 		}

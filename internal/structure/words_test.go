@@ -5,10 +5,13 @@ import (
 	"go/token"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"unicode"
+
+	"petstore.example/internal/test/assert"
 )
 
 // retired is a word, or several in a row, that the code no longer uses.
@@ -125,6 +128,19 @@ func TestRetiredWordsStayAway(t *testing.T) {
 			refuse(file+":"+position(set, id), id.Name)
 		}
 	}
+}
+
+// TestLogFieldsHaveUnits: zerolog writes a duration in milliseconds, and the name of its field says so.
+func TestLogFieldsHaveUnits(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for file, text := range sources(t, ".go") {
+		for _, field := range regexp.MustCompile(`\.(?:Dur|TimeDiff)\("(\w+)"`).FindAllSubmatch(text, -1) {
+			found++
+			assert.True(t, strings.HasSuffix(string(field[1]), "_ms"), file, "writes", string(field[1]), "without its unit")
+		}
+	}
+	assert.True(t, found > 0, "log fields that are durations")
 }
 
 func position(set *token.FileSet, id *ast.Ident) string {

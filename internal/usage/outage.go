@@ -18,7 +18,7 @@ func (o *outage) failed(log zerolog.Logger, now time.Time, err error) {
 	}
 	if o.reported.IsZero() || now.Sub(o.reported) >= reportInterval {
 		o.reported = now
-		log.Error().Err(err).Dur("for", now.Sub(o.since)).Msg("can't record usage: it stays in memory and is written again later")
+		log.Error().Err(err).Dur("for_ms", now.Sub(o.since)).Msg("can't record usage: it stays in memory and is written again later")
 	}
 }
 
@@ -26,6 +26,6 @@ func (o *outage) ended(log zerolog.Logger, now time.Time) {
 	if o.since.IsZero() {
 		return
 	}
-	log.Info().Dur("after", now.Sub(o.since)).Msg("usage is recorded again")
+	log.Info().Dur("after_ms", now.Sub(o.since)).Msg("usage is recorded again")
 	*o = outage{}
 }

@@ -96,7 +96,7 @@ func (h *reach) note(t *cluster.Term) {
 		h.degraded = h.firstSeen
 		h.options.Log.Warn().Err(h.why).Msg("limits: degraded: Redis is lost, limits are counted in Postgres")
 	case t.Redis != "" && !h.degraded.IsZero():
-		h.options.Log.Info().Dur("away", h.firstSeen.Sub(h.degraded)).Msg("limits: Redis is back: limits are counted in Redis again")
+		h.options.Log.Info().Dur("away_ms", h.firstSeen.Sub(h.degraded)).Msg("limits: Redis is back: limits are counted in Redis again")
 		h.degraded = time.Time{}
 	}
 }
@@ -279,7 +279,7 @@ func (h *reach) search(ctx context.Context, t *cluster.Term) {
 	}
 	now := h.options.Clock()
 	if h.why != nil {
-		h.options.Log.Info().Dur("away", now.Sub(h.away)).Msg("limits: this server reaches Redis again")
+		h.options.Log.Info().Dur("away_ms", now.Sub(h.away)).Msg("limits: this server reaches Redis again")
 	}
 	if lost != 0 {
 		h.regained = now

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -11,6 +12,7 @@ import (
 
 	"petstore.example/internal/buildinfo"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/pgconn"
 )
 
 // The pools of connections to Postgres, by what they are for.
@@ -25,6 +27,9 @@ type registry struct {
 	*prometheus.Registry
 	postgres, redis *prometheus.HistogramVec
 	pools           *poolMetrics
+	unavailable     *prometheus.CounterVec
+	// fullAt is when the disk of Postgres was last full, in Unix nanoseconds.
+	fullAt atomic.Int64
 }
 
 func newMetrics() *registry {
@@ -41,8 +46,14 @@ func newMetrics() *registry {
 			Buckets: []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25},
 		}, []string{"result"}),
 		pools: &poolMetrics{},
+		unavailable: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "petstore_database_unavailable_total", Help: "Calls to Postgres that ended because it was unavailable, by reason.",
+		}, []string{"reason"}),
 	}
-	m.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), m.postgres, m.redis, m.pools)
+	for _, reason := range pgconn.Reasons {
+		m.unavailable.WithLabelValues(reason) // so that the first one is an increase
+	}
+	m.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), m.postgres, m.redis, m.pools, m.unavailable)
 	values{m}.gauge("petstore_build_info", "The version and revision of this program, and the Go that built it. Always 1.",
 		prometheus.Labels{"version": versionText(), "revision": buildinfo.Read("").Commit, "go_version": runtime.Version()}, func() float64 { return 1 })
 	return m
@@ -50,13 +61,32 @@ func newMetrics() *registry {
 
 // open opens a pool whose calls are observed.
 func (m *registry) open(ctx context.Context, url, pool string, o store.Options) (*store.DB, error) {
-	o.Observe = observing(m.postgres.MustCurryWith(prometheus.Labels{"pool": pool}), func(err error) bool { return errors.Is(err, store.ErrUnavailable) })
+	o.Observe = observing(m.postgres.MustCurryWith(prometheus.Labels{"pool": pool}), m.countUnavailable)
 	db, err := store.Open(ctx, url, o)
 	if err == nil {
 		m.pools.names, m.pools.dbs = append(m.pools.names, pool), append(m.pools.dbs, db)
 	}
 	return db, err
 }
+
+// fullFor is how long a disk counts as full after it refused a call: servers write something more often.
+const fullFor = 10 * time.Second
+
+// countUnavailable reports whether a call ended because Postgres was unavailable, and counts it by the reason.
+func (m *registry) countUnavailable(err error) bool {
+	if !errors.Is(err, store.ErrUnavailable) {
+		return false
+	}
+	reason := pgconn.Reason(err)
+	m.unavailable.WithLabelValues(reason).Inc()
+	if reason == pgconn.DiskFull {
+		m.fullAt.Store(time.Now().UnixNano())
+	}
+	return true
+}
+
+// diskFull reports whether Postgres refused a call lately because its disk is full.
+func (m *registry) diskFull() bool { return time.Now().UnixNano()-m.fullAt.Load() < int64(fullFor) }
 
 // observing returns a function that observes the duration of a call by its result: ok, canceled, unavailable, or failed for other errors.
 func observing(durations prometheus.ObserverVec, isUnavailable func(error) bool) func(time.Duration, error) {

@@ -5,15 +5,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/store/operate"
+	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/storeclock"
 )
 
@@ -34,16 +35,17 @@ type health struct {
 	term     *termWatch
 	stop     func()
 	clock    *storeclock.Clock
+	diskFull func() bool
 	found    warnings
 	stopping atomic.Bool
 }
 
 // newHealth returns a health that pings through the member's connections: those of requests may all be in use. It registers its metrics.
 func newHealth(
-	operation operate.Operation, m *member, directory *callers.Directory, limiter *rateLimiter, found warnings, r prometheus.Registerer, log zerolog.Logger,
+	operation operate.Operation, m *member, directory *callers.Directory, limiter *rateLimiter, found warnings, r *registry, log zerolog.Logger,
 ) *health {
-	h := &health{operation: operation, member: m, database: pinger{ping: m.db.Ping}, directory: directory, limiter: limiter,
-		term: &termWatch{decides: limiter.decides, log: log}, clock: m.clock, found: found}
+	h := &health{operation: operation, member: m, database: pinger{ping: m.db.PingWrites}, directory: directory, limiter: limiter,
+		term: &termWatch{decides: limiter.decides, log: log}, clock: m.clock, diskFull: r.diskFull, found: found}
 	h.stop = background(log, "watch the term", h.term.run)
 	h.register(r)
 	return h
@@ -73,10 +75,10 @@ func (p *pinger) check() error {
 	return p.err
 }
 
-// readiness is the body of /readyz. Status is ready, degraded (requests are served, but Redis or the change feed is down),
-// unavailable (Postgres is down, there is no term to decide limits in, or only this server can't reach Redis) or stopping; the last two have
-// status 503. Clock is ok, or off if this server's clock is wrong, by which nothing is decided. The other fields are up or down; Redis is none
-// if none is configured, and cut_off if only this server can't reach it.
+// readiness is the body of /readyz. Status is ready, degraded (requests are served, but Redis or the change feed is down, or the disk of
+// Postgres is full), unavailable (Postgres is down, there is no term to decide limits in, or only this server can't reach Redis) or stopping;
+// the last two have status 503. Clock is ok, or off if this server's clock is wrong, by which nothing is decided. The other fields are up or
+// down; Database is read_only for a standby, and disk_full; Redis is none if none is configured, and cut_off if only this server can't reach it.
 type readiness struct {
 	Status     string `json:"status"`
 	Database   string `json:"database"`
@@ -84,6 +86,8 @@ type readiness struct {
 	Term       string `json:"term"`
 	ChangeFeed string `json:"change_feed"`
 	Clock      string `json:"clock"`
+	// unavailable is why Postgres is.
+	unavailable error
 }
 
 // serves reports whether requests are served.
@@ -100,14 +104,20 @@ func (h *health) readiness() readiness {
 	if r.Redis == "down" {
 		r.Status = "degraded"
 	}
+	if h.diskFull() {
+		r.Status, r.Database = "degraded", pgconn.DiskFull
+	}
 	if r.Redis == "cut_off" {
 		r.Status = "unavailable"
 	}
 	if h.term.lost.Load() {
 		r.Status, r.Term = "unavailable", "down"
 	}
-	if h.database.check() != nil {
+	if r.unavailable = h.database.check(); r.unavailable != nil {
 		r.Status, r.Database = "unavailable", "down"
+		if pgconn.Reason(r.unavailable) == pgconn.ReadOnly {
+			r.Database = pgconn.ReadOnly
+		}
 	}
 	if h.stopping.Load() {
 		r.Status = "stopping"
@@ -148,8 +158,11 @@ func (h *health) verbose(r readiness) verbose {
 	if r.Term == "down" {
 		v.Checks["term"] = checkResult{"fail", "no term is in force on this server, so that it cannot decide over limits: requests are refused"}
 	}
-	if r.Database == "down" {
-		v.Checks["database"] = checkResult{"fail", "Postgres does not answer"}
+	if r.Database == pgconn.DiskFull {
+		v.Checks["database"] = checkResult{"warn", "Postgres refuses writes: its disk is full (53100)"}
+	}
+	if r.unavailable != nil {
+		v.Checks["database"] = checkResult{"fail", "requests are refused: " + strings.ReplaceAll(r.unavailable.Error(), "\n", "; ")}
 	}
 	return v
 }

@@ -11,6 +11,7 @@ import (
 
 	"petstore.example/internal/connlimit"
 	"petstore.example/internal/store/operate"
+	"petstore.example/internal/store/pgconn"
 )
 
 const (
@@ -71,6 +72,9 @@ func (r *reporter) found() (all []string) {
 	}
 	if !r.health.directory.FeedHealthy() {
 		all = append(all, "change_feed")
+	}
+	if r.health.diskFull() {
+		all = append(all, pgconn.DiskFull)
 	}
 	before := r.refused
 	if r.refused = r.api.Stats().Refused[connlimit.TotalReached]; r.refused > before {

@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -38,24 +37,11 @@ var failoverFaults = func() (all []operatorFault) {
 	return all
 }()
 
-// hostsURL is a login's URL of two servers, of which one takes writes.
-func hostsURL(t *testing.T, login string, servers ...*storetest.PrivateServer) string {
-	t.Helper()
-	var hosts, ports []string
-	for _, s := range servers {
-		u, err := url.Parse(s.URL)
-		assert.NoError(t, err)
-		hosts, ports = append(hosts, u.Query().Get("host")), append(ports, u.Query().Get("port"))
-	}
-	return fmt.Sprintf("host=%s port=%s user=%s password=unused dbname=postgres sslmode=disable target_session_attrs=read-write",
-		strings.Join(hosts, ","), strings.Join(ports, ","), login)
-}
-
 func (f failover) try(t *testing.T) faultResult {
 	primary := storetest.NewServer(t)
 	standby := primary.Standby()
 	redis := redistest.New(t)
-	d := newDeploymentAs(t, primary.URL, hostsURL(t, storetest.APILogin, primary, standby), primary.SupportURL, redis.URL)
+	d := newDeploymentAs(t, primary.URL, storetest.HostsURL(t, storetest.APILogin, primary, standby), primary.SupportURL, redis.URL)
 	if f.synchronous {
 		d.exec(`alter system set synchronous_standby_names = '*'`)
 		d.exec(`select pg_reload_conf()`)

@@ -92,6 +92,9 @@ func (d *DB) Close() error { return d.pg.Close() }
 // Ping returns an error that is ErrUnavailable when the database does not answer.
 func (d *DB) Ping(ctx context.Context) error { return d.pg.Ping(ctx) }
 
+// PingWrites is Ping, with an error for a standby too.
+func (d *DB) PingWrites(ctx context.Context) error { return d.pg.PingWrites(ctx) }
+
 // CurrentURL returns the connection string of Open, with the host that was used last if it has several.
 func (d *DB) CurrentURL() string { return d.pg.CurrentURL() }
 

@@ -61,6 +61,7 @@ func checkAnswer(setBy, version string, took time.Duration) Finding {
 var reported = map[string]string{
 	"redis":       "can't reach the Redis of the other servers, and refuses requests",
 	"change_feed": "is not notified of changes",
+	"disk_full":   "was refused writes, because the disk of Postgres is full",
 	"connections": "has refused connections of clients",
 	"login":       "connects with another login than it should",
 	"schema":      "warned of the schema at its start",

@@ -116,6 +116,38 @@ func isUnavailable(e *pq.Error) bool {
 	return false
 }
 
+// Two of the reasons of Reason: a full disk, and a standby without another host that takes writes.
+const (
+	DiskFull = "disk_full"
+	ReadOnly = "read_only"
+)
+
+// Reasons are all of them. A Postgres that is starting may also be recovering, or stopping.
+var Reasons = []string{DiskFull, ReadOnly, "connections_full", "starting", "timed_out", "unreachable", "other"}
+
+// Reason returns why an error is ErrUnavailable.
+func Reason(err error) string {
+	var network net.Error
+	switch {
+	case errors.Is(err, errReadOnly), pq.As(err, pqerror.ReadOnlySQLTransaction) != nil:
+		return ReadOnly
+	case pq.As(err, pqerror.DiskFull) != nil:
+		return DiskFull
+	case pq.As(err, pqerror.TooManyConnections) != nil:
+		return "connections_full"
+	case pq.As(err, pqerror.CannotConnectNow, pqerror.AdminShutdown, pqerror.CrashShutdown) != nil:
+		return "starting"
+	case errors.Is(err, context.DeadlineExceeded), pq.As(err, pqerror.QueryCanceled) != nil, errors.As(err, &network) && network.Timeout():
+		return "timed_out"
+	case IsServerError(err):
+		return "other"
+	}
+	return "unreachable"
+}
+
+// errReadOnly: a host takes no writes.
+var errReadOnly = errors.New("a standby, which takes no writes")
+
 // IsServerError reports whether Postgres reported the error.
 func IsServerError(err error) bool { return pq.As(err) != nil }
 

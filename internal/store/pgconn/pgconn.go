@@ -230,6 +230,16 @@ func (d *DB) Close() error { return d.pool.Close() }
 // Stats returns the state of the pool.
 func (d *DB) Stats() sql.DBStats { return d.pool.Stats() }
 
+// PingWrites returns an error that is ErrUnavailable when the database does not answer, or is a standby.
+func (d *DB) PingWrites(ctx context.Context) error {
+	var standby bool
+	err := d.Get(ctx, &standby, `select pg_is_in_recovery();`) // The semicolon keeps it from being prepared.
+	if err == nil && standby {
+		err = unavailableError{errReadOnly}
+	}
+	return err
+}
+
 // Ping returns an error that is ErrUnavailable when the database does not answer. If no session of the API can begin, the error is a
 // NeverMigratedError or a NotMemberError.
 func (d *DB) Ping(ctx context.Context) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"sync/atomic"
 
@@ -33,6 +34,9 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return orNil(c.open(ctx, &host{Connector: c.Connector}))
 }
 
+// refusesWrites is the text of lib/pq's error, which has no type, for a host that is not what target_session_attrs wants.
+var refusesWrites = regexp.MustCompile(`session is read-only$|in hot standby mode$`)
+
 // orNil keeps a nil *session from being a driver.Conn.
 func orNil(s *session, err error) (driver.Conn, error) {
 	if err != nil {
@@ -45,6 +49,9 @@ func orNil(s *session, err error) (driver.Conn, error) {
 func (c *connector) open(ctx context.Context, on *host) (*session, error) {
 	s := &session{generation: &c.generation, stmts: map[string]preparedStmt{}, host: on, left: on.left.Load()}
 	conn, err := on.Connect(context.WithValue(ctx, socketKey{}, &s.socket))
+	if err != nil && on.of != nil && refusesWrites.MatchString(err.Error()) {
+		return nil, fmt.Errorf("%s: %w", on.name, errReadOnly)
+	}
 	if err != nil {
 		return nil, c.explain(err)
 	}

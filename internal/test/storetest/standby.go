@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
@@ -45,6 +46,19 @@ func (p *PrivateServer) Detach() {
 func (p *PrivateServer) Promote() {
 	p.t.Helper()
 	assert.NoError(p.t, p.exec(p.t.Context(), `select pg_promote()`), "standby")
+}
+
+// HostsURL is a login's URL of two servers, of which one takes writes.
+func HostsURL(t testing.TB, login string, servers ...*PrivateServer) string {
+	t.Helper()
+	var hosts, ports []string
+	for _, s := range servers {
+		u, err := url.Parse(s.URL)
+		assert.NoError(t, err)
+		hosts, ports = append(hosts, u.Query().Get("host")), append(ports, u.Query().Get("port"))
+	}
+	return fmt.Sprintf("host=%s port=%s user=%s password=unused dbname=postgres sslmode=disable target_session_attrs=read-write",
+		strings.Join(hosts, ","), strings.Join(ports, ","), login)
 }
 
 // giveTo makes the owner of another directory the owner of dir and of all in it, if this process is root.

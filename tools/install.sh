@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs those of the named programs that are missing: postgres redis-server chromium npm wrk pgbouncer pgbackrest python3 python3-venv curl nginx
-# haproxy caddy prometheus rpm systemd-sysusers systemd-analyze systemd-socket-activate buildah uidmap ca-certificates. It uses Homebrew on macOS and apt-get elsewhere, as root or through a
+# haproxy caddy prometheus prometheus-*-exporter mtail openssl rpm systemd-sysusers systemd-analyze systemd-socket-activate buildah uidmap
+# ca-certificates. It uses Homebrew on macOS and apt-get elsewhere, as root or through a
 # sudo without password. For a program that it cannot install it prints one line with the command, and fails after it has tried the others.
 set -u
 
@@ -31,7 +32,7 @@ has() {
 	python3-venv) # which Debian has taken out of its Python
 		! python3 -c 'import ensurepip, venv' || return 0
 		;;
-	rpm | systemd-sysusers | systemd-socket-activate) [ "$(uname)" = Linux ] || return 0 ;; # their tests are for Linux
+	rpm | systemd-sysusers | systemd-socket-activate | mtail | prometheus-*-exporter) [ "$(uname)" = Linux ] || return 0 ;; # their tests are for Linux
 	uidmap) # root needs none, unless it installs for somebody
 		! command -v newuidmap || return 0
 		[ "$(id -u)" != 0 ] || [ -n "${SUDO_UID:-}" ] || return 0

@@ -33,6 +33,9 @@ var programsFor = map[string][]string{
 	"internal/test/redistest": {"redis-server"},
 }
 
+// exporters are those of Debian.
+var exporters = []string{"prometheus-blackbox-exporter", "prometheus-node-exporter", "prometheus-postgres-exporter", "prometheus-redis-exporter"}
+
 // programsOf are the programs that the tests of a package start, besides those of programsFor. tools/install.sh knows them.
 var programsOf = map[string][]string{
 	"bench":                   {"wrk", "nginx", "redis-server"},
@@ -43,7 +46,7 @@ var programsOf = map[string][]string{
 	"internal/test/browser":   {"chromium", "npm"},
 	"internal/ctl":            {"python3", "curl"},
 	"internal/e2e":            {"pgbouncer", "pgbackrest", "systemd-socket-activate", "curl", "python3", "npm"},
-	"internal/e2e/alerts":     {"prometheus"},
+	"internal/e2e/alerts":     append([]string{"prometheus", "nginx", "mtail", "openssl"}, exporters...),
 	"internal/e2e/generators": {"npm", "nginx"},
 	"internal/e2e/packages":   {"rpm", "systemd-sysusers"},
 	"internal/e2e/running":    {"nginx", "haproxy", "caddy", "curl"},

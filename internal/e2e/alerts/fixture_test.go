@@ -62,6 +62,8 @@ func newDeployment(t *testing.T) *deployment {
 	return f
 }
 
+func (f *deployment) admins() []string { return []string{f.servers[0].Admin, f.servers[1].Admin} }
+
 func (f *deployment) start(i int) {
 	f.t.Helper()
 	f.servers[i] = programs.Serve(f.t, programs.Path(f.t, "petstore"), f.env[i]...)

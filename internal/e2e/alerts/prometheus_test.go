@@ -47,13 +47,23 @@ type prometheus struct {
 	addr string
 }
 
-func newPrometheus(t *testing.T, targets ...string) *prometheus {
+// targets is an entry of targets.yml.
+type targets struct {
+	Targets []string          `json:"targets"`
+	Labels  map[string]string `json:"labels,omitempty"`
+}
+
+// newPrometheus asks the blackbox exporter at that address for the probes, if there are any.
+func newPrometheus(t *testing.T, all []targets, blackbox string, probes ...string) *prometheus {
 	t.Helper()
 	dir := t.TempDir()
-	list, err := json.Marshal([]map[string][]string{{"targets": targets}})
+	list, err := json.Marshal(all)
+	assert.NoError(t, err)
+	asked, err := json.Marshal([]targets{{Targets: probes}})
 	assert.NoError(t, err)
 	for name, text := range map[string]string{
-		"prometheus.yml": shortened(t, "prometheus.yml"), "alerts.yml": shortened(t, "alerts.yml"), "targets.yml": string(list),
+		"prometheus.yml": strings.Replace(shortened(t, "prometheus.yml"), "127.0.0.1:9115", blackbox, 1),
+		"alerts.yml":     shortened(t, "alerts.yml"), "targets.yml": string(list), "probes.yml": string(asked),
 	} {
 		assert.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
@@ -106,6 +116,20 @@ func (p *prometheus) firing() []string {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// summary returns that of an alert that fires or is pending.
+func (p *prometheus) summary(alert string) string {
+	var data struct {
+		Alerts []struct{ Labels, Annotations map[string]string }
+	}
+	p.ask("alerts", &data)
+	for _, a := range data.Alerts {
+		if a.Labels["alertname"] == alert {
+			return a.Annotations["summary"]
+		}
+	}
+	return ""
 }
 
 // up returns how many servers Prometheus reaches.

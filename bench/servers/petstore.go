@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os/exec"
+	"strings"
 	"time"
 )
 
@@ -23,7 +24,7 @@ type PetstoreOptions struct {
 	Program  string
 	Name     string // of its log file
 	Dir      string
-	Database string
+	Database string // as the superuser postgres
 	Redis    string // empty for none
 	// FastPathOff sets PETSTORE_HTTP_FAST_PATH=off: all requests are served by net/http.
 	FastPathOff bool
@@ -38,7 +39,7 @@ func StartPetstore(ctx context.Context, o PetstoreOptions) (*Petstore, error) {
 	return p, onFreePorts(ctx, 2, func(addrs []string) (err error) {
 		cmd := exec.Command(o.Program, "serve")
 		cmd.Env = []string{
-			"PETSTORE_DATABASE_URL=" + o.Database,
+			"PETSTORE_DATABASE_URL=" + strings.Replace(o.Database, "//postgres@", "//bench_api@", 1),
 			"PETSTORE_REDIS_URL=" + o.Redis,
 			"PETSTORE_ADDR=" + addrs[0],
 			"PETSTORE_ADMIN_ADDR=" + addrs[1],

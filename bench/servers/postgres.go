@@ -33,7 +33,10 @@ func (p *Postgres) CreateDatabase(ctx context.Context, name string) (string, err
 		return "", err
 	}
 	url := p.URL("postgres", name)
-	return url, migrate.Up(ctx, url)
+	if err := migrate.Up(ctx, url); err != nil {
+		return "", err
+	}
+	return url, Exec(ctx, url, `do $$ begin create role bench_api login in role petstore_api; exception when duplicate_object then null; end $$`)
 }
 
 // Clone makes a copy of a database to which nobody is connected, and returns its URL.

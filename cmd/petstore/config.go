@@ -46,6 +46,7 @@ type config struct {
 	Pprof                    bool          `env:"PPROF" envDefault:"false"`
 	DrainDelay               time.Duration `env:"DRAIN_DELAY" envDefault:"0s"`
 	StopTimeout              time.Duration `env:"STOP_TIMEOUT" envDefault:"20s"`
+	AllowOwner               string        `env:"ALLOW_OWNER" envDefault:"no"`
 
 	// addrSet is true if ADDR is set, and not the default.
 	addrSet bool
@@ -94,6 +95,7 @@ func (c *config) check(p *problems) {
 	p.checkOneOf("ENVIRONMENT", c.Environment, "production", "staging")
 	p.checkOneOf("HTTP_FAST_PATH", c.HTTPFastPath, "on", "off")
 	p.checkOneOf("LOG_FORMAT", c.LogFormat, "json", "text")
+	p.checkOneOf("ALLOW_OWNER", c.AllowOwner, "yes", "no")
 	if _, err := zerolog.ParseLevel(c.LogLevel); err != nil || c.LogLevel == "" {
 		p.add("PETSTORE_LOG_LEVEL is %q: want trace, debug, info, warn, error or disabled", c.LogLevel)
 	}

@@ -43,6 +43,7 @@ func TestConfigNamesAllMistakesOnce(t *testing.T) {
 		"PETSTORE_PPROF=maybe",
 		"PETSTORE_DRAIN_DELAY=-1s",
 		"PETSTORE_STOP_TIMEOUT=0s",
+		"PETSTORE_ALLOW_OWNER=true",
 	})
 	if err == nil {
 		t.Fatal("the configuration is taken")

@@ -47,6 +47,6 @@ func (c *config) values() []any {
 	return []any{
 		database, c.DatabaseURLFile, redis, c.RedisURLFile, c.RedisTimeout, c.Addr, c.AdminAddr, c.Environment, c.BaseURL, c.SupportURL, c.SupportEmail, strings.Join(c.TrustedProxies, ","), c.AddressLimit,
 		c.MaxConnections, c.MaxConnectionsPerAddress, c.ListCacheBytes, c.BodyBytes, c.UnsentBytes,
-		c.HTTPFastPath, c.LogLevel, c.LogFormat, c.Pprof, c.DrainDelay, c.StopTimeout,
+		c.HTTPFastPath, c.LogLevel, c.LogFormat, c.Pprof, c.DrainDelay, c.StopTimeout, c.AllowOwner,
 	}
 }

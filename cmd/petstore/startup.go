@@ -76,6 +76,21 @@ func checkDatabase(ctx context.Context, db *store.DB, cfg config, serverID strin
 	if err := changefeed.Check(ctx, db.CurrentURL(), "petstore_start_"+serverID, db.Notify); err != nil {
 		return err
 	}
+	if err := checkLogin(ctx, db, cfg, found); err != nil {
+		return err
+	}
+	err := migrate.Check(ctx, string(cfg.DatabaseURL))
+	if errors.Is(err, migrate.ErrNewer) {
+		found["schema"] = err.Error()
+	} else if err != nil {
+		return err
+	}
+	return checkRights(ctx, db)
+}
+
+// checkLogin refuses a login to which the rights of tables and row-level security do not apply: a superuser, and the owner of the tables. Of
+// another right that a server does not need it warns.
+func checkLogin(ctx context.Context, db *store.DB, cfg config, found warnings) error {
 	login, role, err := db.ServerLogin(ctx)
 	if err != nil {
 		return err
@@ -84,16 +99,16 @@ func checkDatabase(ctx context.Context, db *store.DB, cfg config, serverID strin
 		return fmt.Errorf("connections work as %s, not as %s: something between this server and Postgres drops their settings; connect directly",
 			role, pgconn.APIRole)
 	}
-	if excess := login.Excess(); excess != "" && !cfg.dev {
-		found["login"] = fmt.Sprintf("login %q %s: a server needs a login in %s alone; see docs/roles.md", login.Name, excess, pgconn.APIRole)
+	excess := login.Excess()
+	if excess == "" || cfg.dev {
+		return nil
 	}
-	err = migrate.Check(ctx, string(cfg.DatabaseURL))
-	if errors.Is(err, migrate.ErrNewer) {
-		found["schema"] = err.Error()
-	} else if err != nil {
-		return err
+	text := fmt.Sprintf("login %q %s: a server needs a login in %s alone; see docs/roles.md", login.Name, excess, pgconn.APIRole)
+	if (login.Superuser || login.Owner) && cfg.AllowOwner != "yes" {
+		return errors.New(text + ", or set PETSTORE_ALLOW_OWNER=yes")
 	}
-	return checkRights(ctx, db)
+	found["login"] = text
+	return nil
 }
 
 // checkRights looks up a caller that does not exist. Without the rights of the migrations, for example after a restore without them, a server

@@ -28,6 +28,8 @@ type situation struct {
 	setup string
 	// login is the attributes of the login to make, "" to connect as the owner.
 	login string
+	// env is added to the server's environment.
+	env []string
 	// fails is the end of the line with which serve fails. If it is empty, serve serves.
 	fails string
 	// check is the check with the status warn, "" for none, and warns the end of its sentence.
@@ -48,15 +50,19 @@ func TestStartup(t *testing.T) {
 			login: "in role petstore_api", doctor: 1, doctorLine: "role	fail	role %s is a member of neither petstore_support nor petstore_billing, but of petstore_api, the role of servers",
 		},
 		"login owns the tables": {
-			login: "in role petstore_api", setup: `alter table plans owner to %s`, check: "login", warns: `login "%s" owns the tables: ` + tooMuch,
+			login: "in role petstore_api", setup: `alter table plans owner to %s`, fails: `login "%s" owns the tables: ` + tooMuch + orAllow,
 			doctorLine: "role	ok	role %s owns the tables, so it may run all commands",
 		},
 		"login is a member of the owner": {
 			login: "in role petstore_api", setup: `create role %[1]s_owner role %[1]s; alter table plans owner to %[1]s_owner`,
-			check: "login", warns: `login "%s" owns the tables: ` + tooMuch, doctorLine: "role	ok	role %s owns the tables",
+			fails: `login "%s" owns the tables: ` + tooMuch + orAllow, doctorLine: "role	ok	role %s owns the tables",
 		},
 		"login is a superuser": {
-			login: "superuser", check: "login", warns: `login "%s" is a superuser: ` + tooMuch, doctorLine: "role	warn	role %s is a superuser",
+			login: "superuser", fails: `login "%s" is a superuser: ` + tooMuch + orAllow, doctorLine: "role	warn	role %s is a superuser",
+		},
+		"the same with `PETSTORE_ALLOW_OWNER=yes`": {
+			login: "superuser", env: []string{"PETSTORE_ALLOW_OWNER=yes"}, check: "login", warns: `login "%s" is a superuser: ` + tooMuch,
+			doctorLine: "role	warn	role %s is a superuser",
 		},
 		"login has BYPASSRLS": {
 			login: "bypassrls in role petstore_api", check: "login", warns: `login "%s" bypasses row-level security: ` + tooMuch,
@@ -111,6 +117,8 @@ func TestStartup(t *testing.T) {
 
 const tooMuch = "a server needs a login in petstore_api alone; see docs/roles.md"
 
+const orAllow = ", or set PETSTORE_ALLOW_OWNER=yes"
+
 func (s situation) run(t *testing.T, ownerURL string) {
 	t.Helper()
 	u, err := url.Parse(ownerURL)
@@ -138,7 +146,7 @@ func (s situation) run(t *testing.T, ownerURL string) {
 func (s situation) checkServe(t *testing.T, databaseURL string, text *strings.Replacer) {
 	t.Helper()
 	d := &deployment{t: t, serverURL: databaseURL}
-	process := programs.Start(t, sandbox.Command(t, program(t, "petstore"), "serve"), d.env()...)
+	process := programs.Start(t, sandbox.Command(t, program(t, "petstore"), "serve"), append(d.env(), s.env...)...)
 	if s.fails != "" {
 		process.FailsWith(text.Replace(s.fails))
 		assert.Equal(t, process.Wait(), 1, "exit")
@@ -224,6 +232,8 @@ func TestStartupOnAFreshCluster(t *testing.T) {
 			t.Errorf("%s: exit %d, want %d: %s%s", step.command, c.code, step.code, c.stderr, c.stdout)
 		}
 	}
+	execute(t, owner, "create role api_server login in role petstore_api")
+	d.serverURL = postgres.URL("api_server", "postgres")
 	programs.Serve(t, program(t, "petstore"), d.env()...)
 }
 
@@ -232,7 +242,7 @@ func TestStartupBehind(t *testing.T) {
 	t.Parallel()
 	database := storetest.NewServer(t) // to migrate down needs the only database with the roles
 	assert.NoError(t, migrate.Down(t.Context(), database.URL, 1))
-	d := &deployment{t: t, serverURL: database.URL}
+	d := &deployment{t: t, serverURL: database.APIURL}
 	p := programs.Start(t, sandbox.Command(t, program(t, "petstore"), "serve"), d.env()...)
 	checkDocumented(t, "schema older than the server", "fails", "; run: petstorectl migrate up")
 	p.FailsWith("and this program needs ")

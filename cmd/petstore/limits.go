@@ -36,7 +36,7 @@ func openLimiter(ctx context.Context, cfg config, m *registry, db *store.DB, clu
 		stamps := freshness.NewMemory(cluster.sole)
 		memory, err := seededMemory(ctx, string(cfg.DatabaseURL), stamps, cluster.clock.Now())
 		if err != nil {
-			return nil, err
+			return nil, cfg.databaseError(err)
 		}
 		l := &rateLimiter{Limiter: memory}
 		l.watchWrites(stamps, db, log)
@@ -50,8 +50,11 @@ func openLimiter(ctx context.Context, cfg config, m *registry, db *store.DB, clu
 	shared := distributed.New(redisbackend.New(client), distributed.Options{
 		Cluster: cluster, Counters: db.Counters, Log: log, Timeout: cfg.RedisTimeout, Instant: cluster.clock.Now,
 	})
-	shared.Start()
 	l := &rateLimiter{Limiter: shared, redis: shared, client: client, setBy: setBy(redisVariable, cfg.RedisURLFile)}
+	shared.Start()
+	if err := shared.Lost(); err != nil {
+		log.Warn().Err(explained(l.setBy, err)).Msg("limits: Redis can't count now")
+	}
 	l.watchWrites(shared.Invalidator(), db, log)
 	return l, nil
 }
@@ -106,7 +109,7 @@ func (l *rateLimiter) join(ctx context.Context, m *member) error {
 		return nil
 	}
 	if err := l.redis.CutOff(); errors.Is(err, distributed.ErrOtherRedis) || redisbackend.IsRefused(err) {
-		return fmt.Errorf("%s: other servers count limits in Redis, and this one can't: %w", l.setBy, err)
+		return explained(l.setBy, fmt.Errorf("other servers count limits in Redis, and this one can't: %w", err))
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 
 	cluster, err := newMember(ctx, string(cfg.DatabaseURL), metrics, clock, serverID, log)
 	if err != nil {
-		return err
+		return cfg.databaseError(err)
 	}
 	defer logError(log, "close cluster", cluster.Close)
 
@@ -46,7 +46,7 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	defer stopTracing()
 	directory, err := openDirectory(ctx, cfg, metrics, cluster, log)
 	if err != nil {
-		return err
+		return cfg.databaseError(err)
 	}
 	defer logError(log, "close directory", directory.Close)
 	meter, failed, stopRecording := startRecording(db, cluster, cfg.RedisURL != "", metrics, log)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"petstore.example/internal/advice"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/changefeed"
@@ -35,16 +36,30 @@ func openDatabase(ctx context.Context, cfg config, m *registry, clock *storecloc
 		AsAPI: true, MaxConns: databaseConns, Timeout: callTimeout, Trace: cfg.traceQueries(), Earliest: clock.Earliest,
 	}))
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", setBy(databaseVariable, cfg.DatabaseURLFile), err)
+		return nil, nil, cfg.databaseError(err)
 	}
 	found := maps.Clone(cfg.found)
 	if err := checkPatiently(ctx, cfg, clock, serverID, found, log); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("%s: %w", setBy(databaseVariable, cfg.DatabaseURLFile), err), db.Close())
+		return nil, nil, errors.Join(cfg.databaseError(err), db.Close())
 	}
 	for check, message := range found {
 		log.Warn().Str("check", check).Msg(message)
 	}
 	return db, found, nil
+}
+
+// databaseError names the variable that leads to the database, and says what to do.
+func (c *config) databaseError(err error) error {
+	return explained(setBy(databaseVariable, c.DatabaseURLFile), err)
+}
+
+// explained names the variable that is the cause of an error, and says what to do.
+func explained(variable string, err error) error {
+	do := advice.On(err)
+	if do != "" {
+		do = "; " + do
+	}
+	return fmt.Errorf("%s: %w%s", variable, err, do)
 }
 
 // startTimeout bounds what a server waits for at start, and no request does: that a pool connects, and each call of the checks. A Postgres that

@@ -50,6 +50,7 @@ func TestServeWithoutDatabase(t *testing.T) {
 	const line = "PETSTORE_DATABASE_URL: reach the database: database unavailable: "
 	checkDocumented(t, "database unreachable", "fails", strings.TrimPrefix(line, "PETSTORE_DATABASE_URL: "))
 	p.FailsWith(line)
+	p.FailsWith("; check host and port in the URL, and that the server runs and listens there")
 	if strings.Contains(p.Stderr(), "hunter2") {
 		t.Errorf("a password in %q", p.Stderr())
 	}

@@ -39,9 +39,11 @@ func TestWrongRedis(t *testing.T) {
 		}
 	}
 	single := newDeploymentOn(t, storetest.New(t).URL, refused)
-	if r := single.launch().Ready(); r.Redis != "down" || r.Status != "degraded" {
+	s := single.launch()
+	if r := s.Ready(); r.Redis != "down" || r.Status != "degraded" {
 		t.Errorf("alone, with a login that is refused: %+v", r)
 	}
+	assert.Equal(t, s.Logged(`"level":"warn"`, "PETSTORE_REDIS_URL: WRONGPASS", "; check user and password in the URL"), 1, "lines that say what to do")
 }
 
 // TestPasswordOfRedisChanges as docs/running.md has it: both passwords hold while the servers are restarted. In the other order no server

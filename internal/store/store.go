@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"iter"
 
 	"github.com/lib/pq"
@@ -51,9 +50,6 @@ func IsForbidden(err error) bool { return pgconn.IsForbidden(err) }
 
 // IsPasswordRefused reports whether the login's password is wrong or has expired, or there is none. Postgres does not say which.
 func IsPasswordRefused(err error) bool { return pgconn.IsPasswordRefused(err) }
-
-// IsWithoutTLS reports whether the URL demands TLS, and the server has none.
-func IsWithoutTLS(err error) bool { return errors.Is(err, pq.ErrSSLNotSupported) }
 
 // Target is where a URL leads.
 type Target = pgconn.Target

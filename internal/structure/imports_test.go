@@ -41,7 +41,7 @@ var below = map[string][]string{
 		"internal/ctl/usage", "internal/ctl/audit", "internal/ctl/why", "internal/ctl/tail", "internal/ctl/undo", "internal/ctl/doctor", "internal/ctl/migrate", "internal/ctl/staff", "internal/ctl/login",
 	},
 	"internal/ctl/gendoc":    {"internal/ctl", "internal/ctl/cmdutil"},
-	"internal/ctl/cmdutil":   {"internal/ctl/output", "internal/store", "internal/store/billing", "internal/store/migrate", "internal/store/operate", "internal/store/people", "internal/store/trail", "internal/store/undo", "internal/keys", "internal/plans", "internal/audit", "internal/devfile", "internal/ownfiles", "internal/staff", "internal/envvars", "internal/spelling", "internal/ctl/profiles"},
+	"internal/ctl/cmdutil":   {"internal/ctl/output", "internal/store", "internal/store/billing", "internal/store/migrate", "internal/store/operate", "internal/store/people", "internal/store/trail", "internal/store/undo", "internal/keys", "internal/plans", "internal/audit", "internal/devfile", "internal/ownfiles", "internal/staff", "internal/envvars", "internal/spelling", "internal/ctl/profiles", "internal/advice"},
 	"internal/ctl/tenant":    {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/store/operate", "internal/store/people", "internal/keys", "internal/plans", "internal/audit"},
 	"internal/ctl/key":       {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/store/people", "internal/keys", "internal/audit"},
 	"internal/ctl/retention": {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/store/operate", "internal/audit"},
@@ -50,7 +50,7 @@ var below = map[string][]string{
 	"internal/ctl/audit":     {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/store/trail", "internal/audit"},
 	"internal/ctl/undo":      {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/store/pricing", "internal/store/trail", "internal/store/undo", "internal/audit"},
 	"internal/ctl/usage":     {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/store/billing", "internal/audit", "internal/usage/closing", "internal/usage/events"},
-	"internal/ctl/doctor":    {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/store/migrate", "internal/store/operate", "internal/cluster"},
+	"internal/ctl/doctor":    {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/store/migrate", "internal/store/operate", "internal/cluster", "internal/advice"},
 	"internal/ctl/migrate":   {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store/migrate"},
 	"internal/ctl/plan":      {"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/store", "internal/store/billing", "internal/store/pricing", "internal/plans", "internal/usage", "internal/audit"},
 	"internal/ctl/tail":      {"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/key", "internal/store", "internal/store/billing", "internal/usage"},
@@ -91,6 +91,7 @@ var below = map[string][]string{
 	"internal/api/reference": {"internal/api/httpfield"},
 
 	"internal/devfile": {"internal/ownfiles"},
+	"internal/advice":  {},
 	"internal/envvars": {"internal/spelling"},
 	"internal/localpg": {"internal/subprocess", "internal/ownfiles"},
 }

@@ -1,11 +1,10 @@
 package cmdutil
 
 import (
-	"crypto/tls"
-	"errors"
 	"fmt"
 	"time"
 
+	"petstore.example/internal/advice"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/ctl/profiles"
 	"petstore.example/internal/devfile"
@@ -30,20 +29,16 @@ type DatabaseSource struct {
 
 // Explain says which database could not be opened, and what to do.
 func (d DatabaseSource) Explain(err error) error {
-	certificate := (*tls.CertificateVerificationError)(nil)
+	do := advice.On(err)
 	switch {
 	case exitCode(err) == ExitInterrupted:
 		return err
 	case store.IsPasswordRefused(err):
 		return d.passwordRefused(err)
-	case errors.As(err, &certificate):
-		return d.failed(err, "name the file of its CA in the URL: sslrootcert=FILE")
-	case store.IsWithoutTLS(err):
-		return d.failed(err, "use a server with TLS; or sslmode=disable in the URL, if nobody can read what is sent to it")
 	case exitCode(err) == ExitDatabase && d.Dev != nil:
 		return d.failed(err, `is "petstore dev" running?`)
-	case exitCode(err) == ExitDatabase:
-		return d.failed(err, "")
+	case exitCode(err) == ExitDatabase, do != "":
+		return d.failed(err, do)
 	}
 	return &Error{Code: ExitUsage, Message: "can't use " + d.name(), Cause: err}
 }

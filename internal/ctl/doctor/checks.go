@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"petstore.example/internal/advice"
 	"petstore.example/internal/cluster"
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
@@ -93,11 +95,11 @@ func skipped(check string, role operate.Login, task string) Finding {
 }
 
 func unreachable(source cmdutil.DatabaseSource, err error) Finding {
-	advice := "check that it is running and that " + source.SetBy + " is correct"
+	do := cmp.Or(advice.On(err), "check that it is running and that "+source.SetBy+" is correct")
 	if source.Dev != nil {
-		advice = `check that "petstore dev" is running`
+		do = `check that "petstore dev" is running`
 	}
-	return Finding{"database", statusFail, err.Error(), advice}
+	return Finding{"database", statusFail, err.Error(), do}
 }
 
 func checkSchema(ctx context.Context, source cmdutil.DatabaseSource, role operate.Login) Finding {

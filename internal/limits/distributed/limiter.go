@@ -187,6 +187,13 @@ func (l *Limiter) Invalidator() *Invalidator {
 // Ping is one step of the search for a lost Redis, for tests that run step by step.
 func (l *Limiter) Ping(ctx context.Context) { l.reach.ping(ctx) }
 
+// Lost returns why this server sees no Redis, nil if it sees one.
+func (l *Limiter) Lost() error {
+	l.reach.mu.Lock()
+	defer l.reach.mu.Unlock()
+	return l.reach.why
+}
+
 // LostIn reports whether this server lost Redis in that term.
 func (l *Limiter) LostIn(term int64) bool { return l.reach.lostIn(term) }
 

@@ -56,6 +56,8 @@ type config struct {
 	issueKey string
 	// tracing is read from OpenTelemetry's own variables.
 	tracing tracing.Config
+	// checked is told of each check of the database, and returns its error.
+	checked func(what string, err error) error
 	// found are the warnings about the configuration.
 	found warnings
 }
@@ -64,7 +66,7 @@ const envPrefix = envvars.Prefix
 
 // readConfig returns the configuration of an environment, or an error that lists all mistakes in it. The URLs that are in files are read.
 func readConfig(environ []string) (config, error) {
-	cfg := config{found: warnings{}}
+	cfg := config{found: warnings{}, checked: func(_ string, err error) error { return err }}
 	var found problems
 	for _, unknown := range envvars.Unknown(environ) {
 		found.add("%s", unknown)
@@ -169,7 +171,12 @@ func (p *problems) err() error {
 	if len(*p) == 0 {
 		return nil
 	}
-	return errors.New("invalid configuration:\n  - " + strings.Join(*p, "\n  - ") + "\nSee docs/configuration.md.")
+	return *p
+}
+
+// Error implements error.
+func (p problems) Error() string {
+	return "invalid configuration:\n  - " + strings.Join(p, "\n  - ") + "\nSee docs/configuration.md."
 }
 
 // addUnparsed reports a value that cannot be parsed, without the names of Go's types.

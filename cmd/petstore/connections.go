@@ -27,12 +27,7 @@ const (
 
 // limitConnections bounds the connections of the sockets, and returns the limits of the API's.
 func (s *sockets) limitConnections(cfg config, metrics prometheus.Registerer) (connlimit.Limits, error) {
-	var files syscall.Rlimit
-	// The Go runtime has raised it to the hard limit.
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
-		return connlimit.Limits{}, fmt.Errorf("read the limit of open files: %w", err)
-	}
-	limits, err := cfg.connectionLimits(uint64(files.Cur)) //nolint:unconvert // It is an int64 on some systems.
+	limits, err := cfg.connectionLimits(openFiles())
 	if err != nil {
 		return limits, err
 	}
@@ -40,6 +35,13 @@ func (s *sockets) limitConnections(cfg config, metrics prometheus.Registerer) (c
 	s.api, s.admin = api, admin
 	metrics.MustRegister(connectionMetrics{"api": api, "admin": admin})
 	return limits, nil
+}
+
+// openFiles is how many files this process may open, 0 if that can't be read. The Go runtime has raised it to the hard limit.
+func openFiles() uint64 {
+	var files syscall.Rlimit
+	_ = syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files)
+	return uint64(files.Cur) //nolint:unconvert // It is an int64 on some systems.
 }
 
 // connectionLimits returns the limits of the API's connections, in a process that may open so many files.

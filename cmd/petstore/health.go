@@ -37,6 +37,7 @@ type health struct {
 	clock    *storeclock.Clock
 	diskFull func() bool
 	found    warnings
+	addr     string // of the API
 	stopping atomic.Bool
 }
 
@@ -128,6 +129,7 @@ func (h *health) readiness() readiness {
 // verbose is the body of /readyz?verbose: the status, and each check by its name.
 type verbose struct {
 	Status string                 `json:"status"`
+	Addr   string                 `json:"addr,omitempty"` // of the API
 	Checks map[string]checkResult `json:"checks"`
 }
 
@@ -139,7 +141,7 @@ type checkResult struct {
 
 func (h *health) verbose(r readiness) verbose {
 	ok := checkResult{Status: "ok"}
-	v := verbose{r.Status, map[string]checkResult{"database": ok, "redis": ok, "term": ok, "change_feed": ok, "clock": ok, "login": ok, "schema": ok, "secrets": ok}}
+	v := verbose{r.Status, h.addr, map[string]checkResult{"database": ok, "redis": ok, "term": ok, "change_feed": ok, "clock": ok, "login": ok, "schema": ok, "secrets": ok}}
 	for check, message := range h.found {
 		v.Checks[check] = checkResult{"warn", message}
 	}

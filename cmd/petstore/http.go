@@ -69,6 +69,7 @@ func serveHTTP(
 	}
 	defer background(log, "report", newReporter(health, on.api.(*connlimit.Listener), metrics).run)()
 	logServing(log, cfg, on, connections)
+	health.addr = on.api.Addr().String()
 	apiServer, listener, waitIdle := newAPIServer(cfg, handler, on.api, log)
 	adminServer := newHTTPServer(adminHandler(cfg, health, metrics), log)
 	// A CPU profile may take minutes.

@@ -9,6 +9,7 @@ import (
 )
 
 func newServeCommand() *cobra.Command {
+	var check bool
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the API, configured by PETSTORE_* environment variables",
@@ -18,10 +19,17 @@ Migrate the database first: petstorectl migrate up.
 Under systemd it serves on the sockets that it is handed over, says when it is ready and when it stops, and
 pings the watchdog.
 
-The configuration is read from the environment. See docs/configuration.md; "petstore config" prints it.`,
-		Example: `  PETSTORE_DATABASE_URL='postgres://petstore@db/petstore?sslmode=verify-full' petstore serve`,
-		Args:    noArguments,
+The configuration is read from the environment. See docs/configuration.md; "petstore config" prints it.
+
+With --check it tries all that it needs and exits: the settings, the addresses, Postgres with its schema and rights, and Redis.
+A line each says what was tried. The exit code is 1 if anything failed. It may run beside a server, and changes nothing.`,
+		Example: `  petstore serve --check
+  PETSTORE_DATABASE_URL='postgres://petstore@db/petstore?sslmode=verify-full' petstore serve`,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if check {
+				return runCheck(cmd.Context(), cmd.OutOrStdout(), os.Environ())
+			}
 			cfg, err := readConfig(os.Environ())
 			if err != nil {
 				return err
@@ -36,6 +44,7 @@ The configuration is read from the environment. See docs/configuration.md; "pets
 			return run(cmd.Context(), cfg, sockets, newLogger(cfg, log), func() {})
 		},
 	}
+	cmd.Flags().BoolVar(&check, "check", false, "try all that serve needs, and exit")
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return usageError(err.Error() + "; serve is configured by PETSTORE_* environment variables, see: petstore serve --help")
 	})

@@ -34,6 +34,8 @@ func listen(ctx context.Context, forAPI, forAdmin address) (*sockets, error) {
 	return &sockets{api: api, admin: admin}, nil
 }
 
+var errInUse = errors.New("is in use by another program")
+
 func listenOn(ctx context.Context, a address) (net.Listener, error) {
 	if a.handedOver != nil {
 		return a.handedOver, boundUnsent(a.handedOver)
@@ -46,7 +48,7 @@ func listenOn(ctx context.Context, a address) (net.Listener, error) {
 	case err == nil:
 		return l, boundUnsent(l)
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("%s is in use by another program: stop it, or choose another address with %s", addr, setting)
+		return nil, fmt.Errorf("%s %w: stop it, or choose another address with %s", addr, errInUse, setting)
 	case errors.Is(err, os.ErrPermission):
 		return nil, fmt.Errorf("no permission to listen on %s: choose a port above 1023 with %s", addr, setting)
 	}

@@ -88,19 +88,18 @@ func checkPatiently(ctx context.Context, cfg config, clock *storeclock.Clock, se
 
 func checkDatabase(ctx context.Context, db *store.DB, cfg config, serverID string, found warnings) error {
 	// First, because prepared statements fail in puzzling ways if clients share sessions.
-	if err := changefeed.Check(ctx, db.CurrentURL(), "petstore_start_"+serverID, db.Notify); err != nil {
+	if err := cfg.checked("Postgres answers, and notifies", changefeed.Check(ctx, db.CurrentURL(), "petstore_start_"+serverID, db.Notify)); err != nil {
 		return err
 	}
-	if err := checkLogin(ctx, db, cfg, found); err != nil {
-		return err
+	login := cfg.checked("the login may serve", checkLogin(ctx, db, cfg, found))
+	schema := migrate.Check(ctx, string(cfg.DatabaseURL))
+	if errors.Is(schema, migrate.ErrNewer) {
+		found["schema"], schema = schema.Error(), nil
 	}
-	err := migrate.Check(ctx, string(cfg.DatabaseURL))
-	if errors.Is(err, migrate.ErrNewer) {
-		found["schema"] = err.Error()
-	} else if err != nil {
-		return err
+	if schema = cfg.checked("the schema can be used", schema); schema == nil {
+		schema = cfg.checked("petstore_api has its rights", checkRights(ctx, db))
 	}
-	return checkRights(ctx, db)
+	return errors.Join(login, schema)
 }
 
 // checkLogin refuses a login to which the rights of tables and row-level security do not apply: a superuser, and the owner of the tables. Of

@@ -39,7 +39,9 @@ func TestPage(t *testing.T) {
 	o.sql("petstore", "grant connect on database petstore to petstore_backup")
 
 	settings := append(strings.Fields(o.block("PETSTORE_BASE_URL=")), "PETSTORE_DATABASE_URL_FILE="+o.file("api_server"))
-	f := newPair(t, programs.Path(t, "petstore"), "", newRedis(t), settings...)
+	redisURL := newRedis(t)
+	f := newPair(t, programs.Path(t, "petstore"), "", redisURL, settings...)
+	o.check(f.servers[0], redisURL)
 	p := nginx.start(t, f)
 	// The host of the page is production; the socket of this test is not.
 	out := o.command("PETSTORE_PROFILE=production", o.block("petstorectl tenant create acme"))
@@ -62,6 +64,24 @@ func TestPage(t *testing.T) {
 	}
 	o.sql("petstore", "drop role api_server;")
 	get()
+}
+
+// check tries the settings of the page beside a server, as the page says.
+func (o *operator) check(beside *programs.Server, redisURL string) {
+	o.Helper()
+	etc := filepath.Dir(o.file("database_url"))
+	for name, text := range map[string]string{
+		"petstore.env": o.block("PETSTORE_BASE_URL=") + "PETSTORE_REDIS_TIMEOUT=5s\nPETSTORE_ADDR=" + beside.Addr + "\nPETSTORE_ADMIN_ADDR=" + beside.Admin + "\n",
+		"redis_url":    redisURL, "database_url": programs.Read(o, filepath.Join(etc, "api_server")),
+	} {
+		if err := os.WriteFile(filepath.Join(etc, name), []byte(text), 0o600); err != nil {
+			o.Fatal(err)
+		}
+	}
+	out := o.command("LANG=C", strings.ReplaceAll(o.block("serve --check"), "/etc/petstore", etc))
+	if strings.Count(out, "ok  ") != 8 || strings.Count(out, "in use by a server of petstore") != 2 {
+		o.Errorf("serve --check:\n%s", out)
+	}
 }
 
 // block returns the block of code that contains the text.

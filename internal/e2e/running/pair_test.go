@@ -37,16 +37,17 @@ type pair struct {
 	servers         [2]*programs.Server
 }
 
-// newPair starts two servers of that program on a database and a Redis. env is added to their environment; without a database's URL it has
-// a file with one.
+// newPair starts two servers of that program on a database and a Redis. env is added to their environment; without a URL it has a file with one.
 func newPair(t testing.TB, program, databaseURL, redisURL string, env ...string) *pair {
 	t.Helper()
 	f := &pair{t: t, program: program, env: append([]string{
-		"PETSTORE_REDIS_URL=" + redisURL, "PETSTORE_TRUSTED_PROXIES=127.0.0.1",
+		"PETSTORE_TRUSTED_PROXIES=127.0.0.1",
 		"PETSTORE_DRAIN_DELAY=" + drainDelay, "PETSTORE_BASE_URL=https://api.example.com/v1",
 	}, env...)}
-	if databaseURL != "" {
-		f.env = append(f.env, "PETSTORE_DATABASE_URL="+databaseURL)
+	for name, url := range map[string]string{"PETSTORE_DATABASE_URL=": databaseURL, "PETSTORE_REDIS_URL=": redisURL} {
+		if url != "" {
+			f.env = append(f.env, name+url)
+		}
 	}
 	f.hosts = [2]string{"127.0.0.11", "127.0.0.12"}
 	f.port, f.adminPort = freePort(t), freePort(t)
@@ -88,7 +89,13 @@ func freePort(t testing.TB) string {
 // newCustomer makes a tenant whose limits no test reaches, and returns its key.
 func newCustomer(t testing.TB, database *storetest.Database) string {
 	t.Helper()
-	staff := storetest.Open(t, database.SupportURL, store.Options{MaxConns: 2})
+	return newCustomerOf(t, database.SupportURL)
+}
+
+// newCustomerOf makes one in the database of a login of staff.
+func newCustomerOf(t testing.TB, url string) string {
+	t.Helper()
+	staff := storetest.Open(t, url, store.Options{MaxConns: 2})
 	own := &plans.Quota{PerMinute: 10_000_000, PerDay: 1_000_000_000}
 	return storetest.IssueKey(t, staff, people.NewTenant{Name: "acme", Plan: plans.Enterprise, Own: own})
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -117,6 +118,31 @@ func TestBackupUnits(t *testing.T) {
 	assert.NoError(t, os.WriteFile(unit, []byte(strings.Replace(read(t, unit), "Type=oneshot", "Type=once", 1)), 0o600))
 	out, err = analyze(t, verify...)
 	assert.True(t, err != nil, "systemd-analyze verify does not find a wrong type:", out)
+}
+
+// TestMemoryLimits: Go knows of the limit at which the kernel would kill the server, in the unit and in the example of another size.
+func TestMemoryLimits(t *testing.T) {
+	t.Parallel()
+	size := func(text, pattern string) int {
+		t.Helper()
+		m := regexp.MustCompile(pattern).FindStringSubmatch(text)
+		if m == nil {
+			t.Fatalf("no %s in %s", pattern, text)
+		}
+		n, err := strconv.Atoi(m[1])
+		assert.NoError(t, err)
+		if m[2] == "G" {
+			n <<= 10
+		}
+		return n
+	}
+	_, example, _ := strings.Cut(read(t, "../../docs/running.md"), "\n[Service]\n")
+	for _, text := range []string{read(t, filepath.Join(unitFolder, "petstore.service")), example} {
+		most, limit := size(text, `(?m)^MemoryMax=(\d+)([MG])$`), size(text, `(?m)^Environment=GOMEMLIMIT=(\d+)(M)iB$`)
+		if limit < most*85/100 || limit > most*9/10 {
+			t.Errorf("GOMEMLIMIT is %d MiB, MemoryMax %d MiB: want nine tenths", limit, most)
+		}
+	}
 }
 
 // TestUser: the file makes the user that the units run as.

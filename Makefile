@@ -10,9 +10,10 @@ export HOME    ?= $(shell eval echo "~$$(id -un)")
 # Builds what runs the tests, and installs the programs that the tests of PACKAGES start. It fails with one line for each that is missing.
 PREPARE   = $(GO) -C tools/suite build -trimpath -o ../../bin/suite . && needs=$$(bin/suite needs $(PACKAGES)) && tools/install.sh $$needs && \
             case " $$needs " in *' npm '*) $(MAKE) -s $(NPM) ;; esac
-# Where make build puts the programs, and what it tells the linker: -X main.version=v1.2.3.
+# Where make build puts the programs, what it tells the linker, -X main.version=v1.2.3, and further flags of go build.
 BIN      ?= bin
 LDFLAGS  ?=
+FLAGS    ?=
 PACKAGES ?= ./...
 COUNT    ?= 20
 SOAK     ?= 1m
@@ -21,7 +22,7 @@ OPENAPI  := internal/api/openapi.yaml
 NPM      := tools/npm/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test flakes check check-deploy outdated fmt cross generate reference man release-snapshot release release-files image bench bench-scale model mutants soak clean
+.PHONY: help run build test flakes check check-deploy outdated fmt cross generate reference man package release-snapshot release release-all release-files image bench bench-scale model mutants soak clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,7 +34,7 @@ run: build ## start PostgreSQL and the server on this machine, with sample data 
 build: ## build bin/petstore and bin/petstorectl, linked statically
 	@mkdir -p "$(BIN)"
 	@[ -x "$(BIN)/petstore" ] || echo 'Building the programs. The first time it takes about two minutes.' >&2
-	@CGO_ENABLED=0 $(GO) build -tags $(TAGS) -trimpath -ldflags '$(LDFLAGS)' -o "$(BIN)/" ./cmd/petstore ./cmd/petstorectl
+	@CGO_ENABLED=0 $(GO) build $(FLAGS) -tags $(TAGS) -trimpath -ldflags '$(LDFLAGS)' -o "$(BIN)/" ./cmd/petstore ./cmd/petstorectl
 
 test: ## run all tests with the race detector, on PostgreSQL and Redis servers that they start (PACKAGES=./internal/keys)
 	@$(PREPARE)
@@ -112,33 +113,43 @@ man: ## write the man pages of both programs to bin/man (man -M bin/man petstore
 	@SOURCE_DATE_EPOCH=$(COMMIT_TIME) $(GO) test -tags $(TAGS) -vet off ./cmd/petstore -run '^TestManPages$$' -args -man "$$PWD/bin/man/man8" >/dev/null
 
 COMMIT_TIME = $$(git log -1 --format=%ct)
-# goreleaser wants a remote repository to exist, which a fresh clone of a bundle has not.
-GORELEASER  = GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=remote.origin.url GIT_CONFIG_VALUE_0=https://petstore.example/petstore.git \
-  $(GO) tool -modfile=tools/goreleaser/go.mod goreleaser
-# The version that CHANGELOG.md begins with: the next one, or the one that is tagged.
+# What this commit is released as: its tag, or a snapshot of the version that CHANGELOG.md begins with, which is older than that.
 # Its name is not VERSION, because make would export it to image.sh, unexpanded.
-RELEASE_VERSION = $$(awk '$$1 == "\#\#" { print $$2; exit }' CHANGELOG.md)
+RELEASE_VERSION = $$(git describe --exact-match --tags 2>/dev/null || \
+  awk '$$1 == "\#\#" { print $$2 "-snapshot.'$(COMMIT_TIME)'"; exit }' CHANGELOG.md)
+RELEASE = SOURCE_DATE_EPOCH=$(COMMIT_TIME) bin/release/release
 
-release-snapshot: ## build what a release of this commit would consist of into dist: archives, deb, rpm, checksums, bills of materials
+package: release-files ## build the deb and the rpm of this commit into dist, for this machine's architecture
+	@rm -rf dist && mkdir dist
+	@$(RELEASE) package "$(RELEASE_VERSION)" bin/release dist
+	@ls dist/*
+
+release-snapshot: release-all ## build what a release of this commit would consist of into dist: archives, deb, rpm, checksums, bills of materials
 	@tools/install.sh postgres rpm systemd-sysusers
-	@GORELEASER_CURRENT_TAG=$(RELEASE_VERSION) $(GORELEASER) release --snapshot --clean --skip=sign
-	@PETSTORE_E2E_PACKAGES="$$PWD/dist" $(GO) test -tags $(TAGS) -count=1 ./internal/e2e/packages
+	@PETSTORE_E2E_PACKAGES="$$PWD/dist" $(GO) test -tags $(TAGS) -vet off -count=1 ./internal/e2e/packages
 
 release: ## build and sign the release of the tag at this commit into dist (RELEASE_KEY=FINGERPRINT)
+	@test -z "$$(git status --porcelain)" || { echo 'the working tree differs from the commit'; exit 1; }
 	@$(GO) -C tools/release build -trimpath -o ../../bin/release/release .
-	@bin/release/release notes $$(git describe --exact-match --tags) >/dev/null
-	@$(GORELEASER) release --clean
+	@bin/release/release notes "$$(git describe --exact-match --tags)" >/dev/null
+	@$(MAKE) -s release-all
+	@gpg --batch --local-user "$(RELEASE_KEY)" --armor --output dist/SHA256SUMS.asc --detach-sign dist/SHA256SUMS
+
+release-all: release-files
+	@rm -rf dist && mkdir dist
+	@version=$(RELEASE_VERSION) && $(RELEASE) build "$$version" dist && version=$${version#v} && \
+	  git archive --prefix="petstore_$$version/" --output="dist/petstore_$${version}_source.tar.gz" HEAD
+	@cd dist && sums=$$(sha256sum -- *) && echo "$$sums" >SHA256SUMS
 
 image: ## build the container images bin/image/petstore.tar and petstorectl.tar, for docker load, without a Docker daemon (GOARCH=arm64)
 	@tools/install.sh buildah uidmap ca-certificates
 	@deploy/docker/image.sh bin/image
 
-# What archives and packages contain besides the files of the repository. goreleaser and a test call it; goreleaser builds the programs
-# once more, for all systems.
+# What archives and packages contain besides the files of the repository. A release builds the programs once more, for all systems.
 release-files:
 	@rm -rf bin/release bin/man && mkdir -p bin/release/completions
-	@$(MAKE) -s man && cp -r bin/man bin/release/man && find bin/release/man -type f -exec gzip -9n {} +
-	@$(MAKE) -s build BIN=bin/release LDFLAGS='-s -w'
+	@$(MAKE) -s man && cp -r bin/man bin/release/man && find bin/release/man -name '*.[18]' -exec gzip -9n {} +
+	@$(MAKE) -s build BIN=bin/release LDFLAGS='-s -w' FLAGS=-buildvcs=true
 	@for p in petstore petstorectl; do \
 	  for shell in bash zsh fish powershell; do bin/release/$$p completion $$shell >bin/release/completions/$$p.$$shell || exit 1; done; \
 	  mv bin/release/completions/$$p.zsh bin/release/completions/_$$p.zsh; \

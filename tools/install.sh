@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs those of the named programs that are missing: postgres redis-server chromium npm wrk pgbouncer pgbackrest python3 python3-venv curl nginx
-# haproxy caddy prometheus prometheus-*-exporter mtail openssl rpm systemd-sysusers systemd-analyze systemd-socket-activate buildah uidmap
-# ca-certificates. It uses Homebrew on macOS and apt-get elsewhere, as root or through a
+# haproxy caddy prometheus prometheus-*-exporter mtail openssl rpm debootstrap systemd-sysusers systemd-analyze systemd-socket-activate buildah
+# uidmap ca-certificates. It uses Homebrew on macOS and apt-get elsewhere, as root or through a
 # sudo without password. For a program that it cannot install it prints one line with the command, and fails after it has tried the others.
 set -u
 
@@ -38,6 +38,7 @@ has() {
 		[ "$(id -u)" != 0 ] || [ -n "${SUDO_UID:-}" ] || return 0
 		;;
 	ca-certificates) [ ! -s "$root/etc/ssl/certs/ca-certificates.crt" ] || return 0 ;;
+	debootstrap) [ "$(uname)" = Linux ] && [ ! -x "$root/usr/sbin/$1" ] || return 0 ;;
 	pgbouncer | nginx | haproxy) [ ! -x "$root/usr/sbin/$1" ] || return 0 ;; # which is not in everybody's PATH
 	esac >/dev/null 2>&1
 	command -v "$1" >/dev/null

@@ -1,17 +1,16 @@
-// Release makes what goreleaser does not make by itself, and is called by .goreleaser.yaml and the Makefile, in the root of the repository:
+// Release makes what the project distributes, and is called by the Makefile in the root of the repository:
 //
-//	release licenses FILE            write the licences of all that is linked into the programs
-//	release sbom BINARY FILE         write the bill of materials of a program, as CycloneDX
-//	release notes VERSION            print the notes of a version, from CHANGELOG.md
+//	release licenses FILE             write the licences of all that is linked into the programs
+//	release notes VERSION             print the notes of a version, from CHANGELOG.md
 //	release package VERSION FILES DIR build the packages for this machine's architecture, with FILES in place of bin/release
-//
-// The last one is for tests, because building goreleaser takes minutes. It reads the entries of .goreleaser.yaml.
+//	release build VERSION DIR         build for all systems: archives, packages, bills of materials
 package main
 
 import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 )
 
 func main() {
@@ -29,12 +28,12 @@ func run(args []string) error {
 	switch {
 	case command == "licenses" && len(args) == 1:
 		return writeLicenses(args[0])
-	case command == "sbom" && len(args) == 2:
-		return writeSBOM(args[0], args[1])
 	case command == "notes" && len(args) == 1:
 		return printNotes(args[0])
 	case command == "package" && len(args) == 3:
-		return buildPackages(args[0], args[1], args[2])
+		return buildPackages(args[0], runtime.GOARCH, args[1], args[2])
+	case command == "build" && len(args) == 2:
+		return buildRelease(args[0], args[1])
 	}
-	return errors.New("want: licenses FILE, sbom BINARY FILE, notes VERSION, or package VERSION FILES DIR")
+	return errors.New("want: licenses FILE, notes VERSION, package VERSION FILES DIR, or build VERSION DIR")
 }

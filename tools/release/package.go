@@ -4,86 +4,46 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"github.com/goreleaser/nfpm/v2"
 	_ "github.com/goreleaser/nfpm/v2/deb" // registers the formats
 	_ "github.com/goreleaser/nfpm/v2/rpm"
-	"go.yaml.in/yaml/v3"
 )
 
-// packageEntry is what .goreleaser.yaml says of a package. The fields are what goreleaser names otherwise than nfpm, or what nfpm does not
-// know. The ids of builds are the names of the programs.
-type packageEntry struct {
-	IDs          []string                  `yaml:"ids"`
-	Formats      []string                  `yaml:"formats"`
-	Name         string                    `yaml:"package_name"`
-	Dependencies []string                  `yaml:"dependencies"`
-	Overrides    map[string]map[string]any `yaml:"overrides"`
-	ID           string                    `yaml:"id"`
-	FileName     string                    `yaml:"file_name_template"`
-	MTime        string                    `yaml:"mtime"`
-	Rest         map[string]any            `yaml:",inline"`
-}
-
-// releaseFiles is where .goreleaser.yaml finds what make release-files makes.
+// releaseFiles is where the descriptions of packages find what make release-files makes.
 const releaseFiles = "bin/release/"
 
-// buildPackages builds the packages of .goreleaser.yaml for this machine's architecture, with the files of a folder in place of
-// releaseFiles.
-func buildPackages(version, files, dir string) error {
-	text, err := os.ReadFile(".goreleaser.yaml")
+// buildPackages builds a deb and an rpm of each description in deploy/packages for an architecture, with the files of a folder in place of
+// releaseFiles. The files of the packages have the time in SOURCE_DATE_EPOCH. Their names in dir are those that are usual for the format.
+func buildPackages(version, arch, files, dir string) error {
+	descriptions, err := filepath.Glob("deploy/packages/*.yaml")
 	if err != nil {
 		return err
 	}
-	text = bytes.ReplaceAll(text, []byte(releaseFiles), []byte(files+"/"))
-	var config struct {
-		NFPMs []packageEntry `yaml:"nfpms"`
-	}
-	if err := yaml.Unmarshal(text, &config); err != nil {
-		return err
-	}
-	for _, entry := range config.NFPMs {
-		for _, format := range entry.Formats {
-			if err := entry.build(format, version, files, dir); err != nil {
-				return fmt.Errorf("%s %s: %w", entry.Name, format, err)
+	for _, path := range descriptions {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		text = bytes.ReplaceAll(text, []byte(releaseFiles), []byte(filepath.ToSlash(files)+"/"))
+		values := map[string]string{"VERSION": version, "GOARCH": arch}
+		config, err := nfpm.ParseWithEnvMapping(bytes.NewReader(text), func(name string) string { return values[name] })
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		for _, format := range []string{"deb", "rpm"} {
+			if err := buildPackage(config, format, dir); err != nil {
+				return fmt.Errorf("%s: %s: %w", path, format, err)
 			}
 		}
 	}
 	return nil
 }
 
-// build writes one package to dir, under the name that is usual for its format.
-func (e packageEntry) build(format, version, files, dir string) error {
-	config := map[string]any{"name": e.Name, "version": version, "arch": runtime.GOARCH, "platform": "linux", "depends": e.Dependencies}
-	maps.Copy(config, e.Rest)
-	for key, value := range e.Overrides[format] {
-		if key == "dependencies" {
-			key = "depends"
-		}
-		config[key] = value
-	}
-	contents, _ := config["contents"].([]any)
-	for _, program := range e.IDs {
-		contents = append(contents, map[string]any{
-			"src": filepath.Join(files, program), "dst": "/usr/bin/" + program, "file_info": map[string]any{"mode": 0o755},
-		})
-	}
-	config["contents"] = contents
-	config["deb"] = map[string]any{"compression": "none"} // which takes a tenth of the time
-	config["rpm"] = map[string]any{"compression": "gzip:1"}
-	text, err := yaml.Marshal(config)
-	if err != nil {
-		return err
-	}
-	parsed, err := nfpm.Parse(bytes.NewReader(text)) // which refuses fields that it does not know
-	if err != nil {
-		return err
-	}
-	info, err := parsed.Get(format)
+func buildPackage(config nfpm.Config, format, dir string) error {
+	info, err := config.Get(format)
 	if err != nil {
 		return err
 	}

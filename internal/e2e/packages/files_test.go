@@ -82,7 +82,7 @@ func checkFiles(t *testing.T, root string) {
 // TestRPM: rpm installs the package into an empty root, with the same files as dpkg.
 func TestRPM(t *testing.T) {
 	t.Parallel()
-	file := packageFile(t, "petstore", "rpm")
+	file := packageFile(t, "petstore", newer, "rpm")
 	assert.Contains(t, run(t, "rpm", "--checksig", file), "digests OK")
 	root := t.TempDir()
 	// Scripts would run in the new root, where there is no shell, and systemd is not installed.

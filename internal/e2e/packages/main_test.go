@@ -3,6 +3,7 @@
 package packages_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -39,8 +40,11 @@ var built struct {
 	err  error
 }
 
-// packageFile returns the path of a package, with that ending: deb or rpm.
-func packageFile(t *testing.T, name, format string) string {
+// versions of the packages that tests build. From the first they upgrade to the second, whose programs are the same.
+const older, newer = "0.0.9", "0.1.0-test.1"
+
+// packageFile returns the path of a package, with that ending: deb or rpm. A release that is tested has no older version.
+func packageFile(t *testing.T, name, version, format string) string {
 	t.Helper()
 	dir := os.Getenv("PETSTORE_E2E_PACKAGES")
 	if dir == "" {
@@ -48,7 +52,7 @@ func packageFile(t *testing.T, name, format string) string {
 		if built.err != nil {
 			t.Fatal(built.err)
 		}
-		dir = built.dir
+		dir = filepath.Join(built.dir, version)
 	}
 	pattern := map[string]string{"deb": name + "_*_" + runtime.GOARCH + ".deb", "rpm": name + "-*." + rpmArch[runtime.GOARCH] + ".rpm"}[format]
 	found, err := filepath.Glob(filepath.Join(dir, pattern))
@@ -69,7 +73,10 @@ func buildPackages(t *testing.T) (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "petstore-packages-"); err != nil {
 		return "", err
 	}
-	files := "bin/release"
+	files, err := filepath.Abs(filepath.Join("..", "..", "..", "bin", "release"))
+	if err != nil {
+		return dir, err
+	}
 	if whole() {
 		err = execute(t, "make", "-s", "release-files")
 	} else {
@@ -80,7 +87,11 @@ func buildPackages(t *testing.T) (dir string, err error) {
 	if err != nil {
 		return dir, err
 	}
-	return dir, execute(t, filepath.Join(files, "release"), "package", "0.1.0-test.1", files, dir)
+	for _, version := range []string{older, newer} {
+		to := filepath.Join(dir, version)
+		err = errors.Join(err, os.Mkdir(to, 0o755), execute(t, filepath.Join(files, "release"), "package", version, files, to))
+	}
+	return dir, err
 }
 
 // standIns writes what make release-files does to a folder, with the programs of the other tests, and a line in place of each other file.

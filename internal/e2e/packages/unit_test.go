@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,17 +19,16 @@ import (
 
 // unit is a service of the installed package, run as systemd would: with its command, its user, its variables and its credentials.
 type unit struct {
-	t    *testing.T
-	root string
+	machine
 	command,
 	env []string
 	uid uint32
 }
 
-// newUnit reads /usr/lib/systemd/system/NAME in root.
-func newUnit(t *testing.T, root, name string) *unit {
+// newUnit reads /usr/lib/systemd/system/NAME of a machine.
+func newUnit(t *testing.T, m machine, name string) *unit {
 	t.Helper()
-	u := &unit{t: t, root: root}
+	u, root := &unit{machine: m}, m.root
 	credentials := "/run/credentials/" + name
 	for line := range strings.Lines(programs.Read(t, filepath.Join(root, "usr/lib/systemd/system", name))) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
@@ -75,9 +75,12 @@ func (u *unit) cmd(args ...string) *exec.Cmd {
 	if len(args) == 0 {
 		args = u.command
 	}
+	args = slices.Concat(u.inside, args)
 	cmd := &exec.Cmd{Path: u.outside(args[0]), Args: args, Env: u.env, Dir: u.outside("/"), SysProcAttr: &syscall.SysProcAttr{}}
 	if os.Geteuid() == 0 {
 		cmd.SysProcAttr.Chroot = u.root
+	}
+	if os.Geteuid() == 0 && u.inside == nil {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: u.uid, Gid: u.uid}
 	}
 	return cmd

@@ -107,10 +107,11 @@ generate: reference ## rewrite all that is generated: reference, the documentati
 	@cp deploy/prometheus/alerts.yml deploy/helm/petstore/files/petstore.rules.yaml
 	@$(DOCSITE) internal/api/reference/site
 
+# With the settings of make build, so that what it has compiled is used again.
 man: ## write the man pages of both programs to bin/man (man -M bin/man petstorectl-key-issue)
 	@mkdir -p bin/man/man8
-	@SOURCE_DATE_EPOCH=$(COMMIT_TIME) $(GO) run -tags $(TAGS) ./internal/ctl/gendoc -man bin/man/man1
-	@SOURCE_DATE_EPOCH=$(COMMIT_TIME) $(GO) test -tags $(TAGS) -vet off ./cmd/petstore -run '^TestManPages$$' -args -man "$$PWD/bin/man/man8" >/dev/null
+	@SOURCE_DATE_EPOCH=$(COMMIT_TIME) CGO_ENABLED=0 $(GO) run -tags $(TAGS) -trimpath ./internal/ctl/gendoc -man bin/man/man1
+	@SOURCE_DATE_EPOCH=$(COMMIT_TIME) CGO_ENABLED=0 $(GO) test -tags $(TAGS) -trimpath -vet off ./cmd/petstore -run '^TestManPages$$' -args -man "$$PWD/bin/man/man8" >/dev/null
 
 COMMIT_TIME = $$(git log -1 --format=%ct)
 # What this commit is released as: its tag, or a snapshot of the version that CHANGELOG.md begins with, which is older than that.
@@ -130,7 +131,7 @@ release-snapshot: release-all ## build what a release of this commit would consi
 
 release: ## build and sign the release of the tag at this commit into dist (RELEASE_KEY=FINGERPRINT)
 	@test -z "$$(git status --porcelain)" || { echo 'the working tree differs from the commit'; exit 1; }
-	@$(GO) -C tools/release build -trimpath -o ../../bin/release/release .
+	@CGO_ENABLED=0 $(GO) -C tools/release build -trimpath -o ../../bin/release/release .
 	@bin/release/release notes "$$(git describe --exact-match --tags)" >/dev/null
 	@$(MAKE) -s release-all
 	@gpg --batch --local-user "$(RELEASE_KEY)" --armor --output dist/SHA256SUMS.asc --detach-sign dist/SHA256SUMS
@@ -154,7 +155,7 @@ release-files:
 	  for shell in bash zsh fish powershell; do bin/release/$$p completion $$shell >bin/release/completions/$$p.$$shell || exit 1; done; \
 	  mv bin/release/completions/$$p.zsh bin/release/completions/_$$p.zsh; \
 	done
-	@$(GO) -C tools/release build -trimpath -o ../../bin/release/release .
+	@CGO_ENABLED=0 $(GO) -C tools/release build -trimpath -o ../../bin/release/release .
 	@bin/release/release licenses bin/release/THIRD_PARTY_LICENSES.txt
 
 bench: build ## compare every case with a bare Gin server; writes docs/benchmarks.md and bench/results.json (ARGS="-cases list_memory -rounds 1")

@@ -1,10 +1,17 @@
 package main
 
 import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
 	"debug/buildinfo"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 const bsd = `Redistribution and use in source and binary forms, with or without modification, are permitted provided that the following conditions are met:
@@ -76,6 +83,71 @@ func TestSBOM(t *testing.T) {
 	for _, c := range *bom.Components {
 		if c.Version == "" || len(*c.Licenses) == 0 || c.Name != "std" && len((*c.Hashes)[0].Value) != 64 || !strings.HasPrefix(c.PackageURL, "pkg:golang/"+c.Name+"@") {
 			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// TestArchives: an archive has its files in one folder, what may be run may be run by whoever unpacks it, and the same files give the same bytes.
+func TestArchives(t *testing.T) {
+	dir := t.TempDir()
+	program, text := filepath.Join(dir, "program"), filepath.Join(dir, "text")
+	if err := os.WriteFile(program, []byte("#!"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(text, []byte("a text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	at := time.Unix(1_800_000_000, 0)
+	for _, c := range []struct{ system, ending string }{{"linux", ".tar.gz"}, {"windows", ".zip"}} {
+		var contents [2][]byte
+		for i := range contents {
+			name := filepath.Join(t.TempDir(), "petstore_1")
+			if err := writeArchive(target{c.system, "arm64"}, name, map[string]string{"petstore": program, "docs/a.md": text}, at); err != nil {
+				t.Fatal(err)
+			}
+			content, err := os.ReadFile(name + c.ending)
+			if err != nil {
+				t.Fatal(err)
+			}
+			contents[i] = content
+		}
+		if !bytes.Equal(contents[0], contents[1]) {
+			t.Errorf("%s: two archives of the same files differ", c.ending)
+		}
+		for path, mode := range map[string]fs.FileMode{"petstore_1/docs/a.md": 0o644, "petstore_1/petstore": 0o755} {
+			if info := infoOf(t, contents[0], c.ending, path); info == nil || info.Mode() != mode || !info.ModTime().Equal(at) {
+				t.Errorf("%s: %s is %v, want mode %v", c.ending, path, info, mode)
+			}
+		}
+	}
+}
+
+// infoOf returns what an archive says of a file, nil if it has none.
+func infoOf(t *testing.T, archive []byte, ending, path string) fs.FileInfo {
+	t.Helper()
+	if ending == ".zip" {
+		r, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range r.File {
+			if f.Name == path {
+				return f.FileInfo()
+			}
+		}
+		return nil
+	}
+	r, err := gzip.NewReader(bytes.NewReader(archive))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for files := tar.NewReader(r); ; {
+		header, err := files.Next()
+		if err != nil {
+			return nil
+		}
+		if header.Name == path {
+			return header.FileInfo()
 		}
 	}
 }

@@ -124,6 +124,8 @@ func debian(t *testing.T, suite, format string) machine {
 func (m machine) copy(name, version string) string {
 	m.t.Helper()
 	file := packageFile(m.t, name, version, m.format)
-	write(m.t, m.path(filepath.Join("root", filepath.Base(file))), programs.Read(m.t, file))
+	content, err := os.ReadFile(file)
+	assert.NoError(m.t, err)
+	write(m.t, m.path(filepath.Join("root", filepath.Base(file))), string(content))
 	return filepath.Join("/root", filepath.Base(file))
 }

@@ -50,9 +50,10 @@ func TestFilesAndFunctionsAreShort(t *testing.T) {
 var budgets = map[string]int{
 	"bench":                          5650,
 	"client":                         1550,
-	"cmd":                            3350,
+	"cmd":                            3600,
 	"deploy":                         50,
 	"docs":                           50,
+	"internal/advice":                50,
 	"internal/api":                   6150,
 	"internal/audit":                 400,
 	"internal/buildinfo":             50,
@@ -76,17 +77,17 @@ var budgets = map[string]int{
 	"internal/spelling":              50,
 	"internal/staff":                 250,
 	"internal/storeclock":            150,
-	"internal/store":                 11950,
+	"internal/store":                 12000,
 	"internal/structure":             50,
 	"internal/subprocess":            150,
-	"internal/test":                  4700,
+	"internal/test":                  4850,
 	"internal/tracing":               450,
 	"internal/usage":                 1950,
-	"internal without internal/test": 46600,
+	"internal without internal/test": 46750,
 
 	"migrations":                2350,
-	"tests of internal and cmd": 53100,
-	"tools":                     2950,
+	"tests of internal and cmd": 54450,
+	"tools":                     3150,
 }
 
 func TestRoomsKeepTheirBudgets(t *testing.T) {

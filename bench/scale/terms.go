@@ -92,7 +92,7 @@ func manyServers(ctx context.Context, e *env) *table {
 			farDelay, withCommas(manyTenants), changeCallers, withCommas(changeRate), length),
 		head: []string{"servers", "lease held %", "commits/s per server", "Postgres ms/s", "requests/s", "first change: everywhere ms", "first second: requests/s", "second change: everywhere ms", "first second: requests/s", "undecided"},
 	}
-	for _, n := range e.upTo(fewServers, 100) {
+	for _, n := range e.upTo(2, fewServers, 20, 40) {
 		f := &serverCluster{env: e, servers: n, tenants: manyTenants, far: true}
 		f.start(ctx)
 		takeOfEach(ctx, manyTenants, f.randomTenants())

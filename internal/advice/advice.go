@@ -21,7 +21,7 @@ var rows = [][2]string{
 	{"parse pem", "the file must hold the certificate of an authority, in PEM"},
 	{"tls: private key", "sslcert and sslkey in the URL must name a certificate and its own key"},
 	{"expired", "renew the certificate of that server, or correct this machine's clock"},
-	{"unknown authority", "name the file of the authority of that certificate: sslrootcert=FILE in the URL of Postgres, SSL_CERT_FILE for Redis"},
+	{"unknown authority", "name the file of the authority of that certificate: sslrootcert=FILE in the URL of Postgres, or its folder in SSL_CERT_DIR for Redis"},
 	{"x509: ", "name the host in the URL as its certificate does, or have one made for that name"},
 	{"no such host", "check the host in the URL"},
 	{"dial unix", "check the host in the URL, which is a folder, and that Postgres runs there"},

@@ -132,7 +132,7 @@ func TestWrongConfigurations(t *testing.T) {
 		"Redis without password": {"PETSTORE_REDIS_URL=" + strings.Replace(locked, ":hunter2@", "", 1), "NOAUTH", "set user and password in the URL"},
 		"Redis without TLS":      {"PETSTORE_REDIS_URL=" + strings.Replace(redis.URL, "redis:", "rediss:", 1), "", unlike},
 		"Redis with TLS":         {"PETSTORE_REDIS_URL=redis://" + tlsAddr.Host + "/0", "", ended},
-		"Redis authority":        {"PETSTORE_REDIS_URL=" + redisTLS, "unknown authority", "SSL_CERT_FILE for Redis"},
+		"Redis authority":        {"PETSTORE_REDIS_URL=" + redisTLS, "unknown authority", "SSL_CERT_DIR for Redis"},
 		"no Redis":               {"PETSTORE_REDIS_URL=redis://127.0.0.1:" + postgres.Port + "/0", "", ended},
 		"no such address":        {"PETSTORE_ADDR=192.0.2.1:8080", "can't listen on 192.0.2.1:8080: ", "choose another address with PETSTORE_ADDR"},
 		"no address":             {"PETSTORE_ADDR=8080", `PETSTORE_ADDR is "8080"`, "want HOST:PORT"},

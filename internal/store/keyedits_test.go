@@ -355,6 +355,12 @@ func TestKeyAccess(t *testing.T) {
 	entry := o.last(t)
 	assert.Equal(t, fmt.Sprint(entry.Before["scope"], entry.Before["allowed_addresses"], entry.After["scope"]), fmt.Sprint(read, ranges, "<nil>"))
 
+	// What petstorectl would refuse, such as a mapped block, does not become "any address" by another edit.
+	_, err = o.owner.ExecContext(t.Context(), `update api_keys set allowed = '{::ffff:10.0.0.0/104}' where id = $1`, issued.ID)
+	assert.NoError(t, err)
+	name := "by hand"
+	_, after, err = o.service().Edit(t.Context(), jo, issued.ID, keys.Edit{Name: &name})
+	assert.Result(t, after.Allowed, err, "::ffff:10.0.0.0/104", "after another edit")
 	bad := keys.Scope("admin")
 	_, _, err = o.service().Edit(t.Context(), jo, issued.ID, keys.Edit{Scope: &bad})
 	assert.ErrorIs(t, err, keys.ErrScope)

@@ -86,7 +86,7 @@ var budgets = map[string]int{
 	"internal without internal/test": 46750,
 
 	"migrations":                2350,
-	"tests of internal and cmd": 54450,
+	"tests of internal and cmd": 54500,
 	"tools":                     3150,
 }
 

@@ -56,7 +56,10 @@ type keyRow struct {
 }
 
 func (r keyRow) key() keys.Key {
-	allowed, _ := keys.ParseRanges(keys.Ranges(r.Allowed).List()) // The column has no others.
+	allowed, err := keys.ParseRanges(keys.Ranges(r.Allowed).List())
+	if err != nil {
+		allowed = keys.Ranges(r.Allowed) // It was written by hand in SQL. Left out, the key would be one for any address.
+	}
 	return keys.Key{
 		ID: r.ID, TenantID: r.TenantID, TenantName: r.TenantName, Name: r.Name,
 		Environment: keys.Environment(r.Environment), Last4: r.Last4, PerMinute: r.PerMinute,

@@ -253,6 +253,7 @@ var kinds = []kind{
 	{name: "a broken key", make: authorization("Bearer pst_live_x"), operation: 401},
 	{name: "another address than the key's", make: narrowed(keys.ScopeWrite, "198.51.100.1"), operation: 403},
 	{name: "a key that may only read", make: narrowed(keys.ScopeRead, "192.0.2.1"), concerns: bodies, status: 403},
+	{name: "a key that may manage keys", make: narrowed(keys.ScopeManage, "")},
 	{name: "a key that may write from here", make: narrowed(keys.ScopeWrite, "192.0.2.0/24")},
 	{name: "two keys", make: func(_ *testing.T, w *fixture, r *http.Request) { r.Header.Add("Authorization", "Bearer "+w.other) }, operation: 401},
 	{name: "a revoked key", make: func(_ *testing.T, w *fixture, _ *http.Request) { w.directory.fail(keys.ErrInvalidKey) }, operation: 401},

@@ -51,7 +51,7 @@ var (
 
 	// codeAddressNotAllowed is part of finding out who calls, as a 401 is: it counts for the address, and not for the tenant.
 	codeAddressNotAllowed = newCode(http.StatusForbidden, "address_not_allowed", "This API key can't be used from this address.")
-	codeInsufficientScope = newCode(http.StatusForbidden, "insufficient_scope", "This API key has the scope read, and this operation needs the scope write.")
+	codeInsufficientScope = newCode(http.StatusForbidden, "insufficient_scope", "The scope of this API key does not allow this operation.")
 
 	codePetNotFound           = newCode(http.StatusNotFound, "pet_not_found", "No animal with this ID exists in your catalogue.")
 	codeOrderNotFound         = newCode(http.StatusNotFound, "order_not_found", "No order with this ID exists in your account.")

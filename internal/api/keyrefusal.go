@@ -13,7 +13,7 @@ import (
 const (
 	challenge        = `Bearer realm="petstore"`
 	challengeInvalid = challenge + `, error="invalid_token"`
-	challengeScope   = challenge + `, error="insufficient_scope", scope="write"`
+	challengeScope   = challenge + `, error="insufficient_scope", scope=`
 	challengeSeveral = challengeInvalid + `, error_description="The request has two Authorization headers"`
 )
 
@@ -75,6 +75,13 @@ func (r *keyRefusals) elsewhere(from netip.Addr) *Error {
 	}
 	return codeAddressNotAllowed.withMessage("This API key can't be used from " + seen + ". Send the request from one of its addresses, or ask " +
 		r.support.String() + " to allow this one.")
+}
+
+// scopeRefusal returns the refusal of a key whose scope is another than the operation needs.
+func scopeRefusal(has, needs keys.Scope) *Error {
+	e := codeInsufficientScope.withMessage("This API key has the scope " + string(has) + ", and this operation needs the scope " + string(needs) + ".")
+	e.challenge = challengeScope + `"` + string(needs) + `"`
+	return e
 }
 
 // notValid returns the refusal of a key that is not valid, whose caller is nil if there is no such key. Its reason is the status by which

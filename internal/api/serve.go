@@ -77,7 +77,7 @@ func (a *api) answer(x *exchange) error {
 		return x.refusal
 	}
 	if x.caller != nil && !x.caller.Access.May(x.route.scope) {
-		return codeInsufficientScope.err()
+		return scopeRefusal(x.caller.Access.Scope(), x.route.scope)
 	}
 	if x.route.deprecated.over(x.now) {
 		return x.route.deprecated.gone()
@@ -154,7 +154,7 @@ func (a *api) fail(x *exchange, err error) {
 	case codeInvalidAPIKey:
 		x.set("WWW-Authenticate", cmp.Or(e.challenge, challengeInvalid))
 	case codeInsufficientScope:
-		x.set("WWW-Authenticate", challengeScope)
+		x.set("WWW-Authenticate", cmp.Or(e.challenge, challengeScope+`"write"`))
 	}
 	if e.retrySeconds > 0 {
 		x.set("Retry-After", strconv.FormatInt(e.retrySeconds, 10))

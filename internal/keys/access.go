@@ -18,12 +18,17 @@ const (
 	ScopeRead Scope = "read"
 	// ScopeWrite is that of a key that was issued without one.
 	ScopeWrite Scope = "write"
+	// ScopeManage is for the tenant's keys too.
+	ScopeManage Scope = "manage"
 )
+
+// Scopes are all of them.
+var Scopes = []Scope{ScopeRead, ScopeWrite, ScopeManage}
 
 // Errors of scopes and ranges.
 var (
 	// ErrScope: there is no such scope.
-	ErrScope = errors.New("the scope of a key must be read or write")
+	ErrScope = errors.New("the scope of a key must be read, write or manage")
 	// ErrRange: the text is no range of addresses. The error says what is right, if that can be known.
 	ErrRange = errors.New("not a range of addresses")
 	// ErrTooManyRanges: a key may have MaxRanges.
@@ -115,14 +120,14 @@ func parsePrefix(text string) (netip.Prefix, error) {
 	return netip.PrefixFrom(a, a.BitLen()), err
 }
 
-// Access is what the holder of a key may do, and from where, as servers keep it. nil is for all, from anywhere.
+// Access is what the holder of a key may do, and from where, as servers keep it. nil is for ScopeWrite, from anywhere.
 type Access struct {
 	scope Scope
 	// from has no overlaps, and is in order. nil is for anywhere.
 	from []netip.Prefix
 }
 
-// NewAccess returns the access of a key, nil if it is not narrowed.
+// NewAccess returns the access of a key, nil for ScopeWrite from anywhere.
 func NewAccess(scope Scope, ranges Ranges) (*Access, error) {
 	if scope == ScopeWrite && ranges == "" {
 		return nil, nil
@@ -162,5 +167,13 @@ func (a *Access) From(addr netip.Addr) bool {
 
 // May reports whether the key may do what needs that scope, "" for what needs none.
 func (a *Access) May(need Scope) bool {
-	return a == nil || a.scope == ScopeWrite || need != ScopeWrite
+	return a == nil && need != ScopeManage || slices.Index(Scopes, need) <= slices.Index(Scopes, a.Scope())
+}
+
+// Scope returns the scope of the key.
+func (a *Access) Scope() Scope {
+	if a == nil {
+		return ScopeWrite
+	}
+	return a.scope
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,21 +95,27 @@ func TestAccess(t *testing.T) {
 	t.Parallel()
 	here, elsewhere := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("::1")
 	for _, c := range []struct {
-		scope                  keys.Scope
-		ranges                 keys.Ranges
-		from, writes, narrowed bool
+		scope  keys.Scope
+		ranges keys.Ranges
+		from   bool
+		may    []keys.Scope
+		kept   bool
 	}{
-		{keys.ScopeWrite, "", true, true, false},
-		{keys.ScopeRead, "", true, false, true},
-		{keys.ScopeWrite, "192.0.2.1", false, true, true},
-		{keys.ScopeRead, "192.0.2.0/24", false, false, true},
-		{"unknown", "", true, false, true},
+		{keys.ScopeWrite, "", true, keys.Scopes[:2], false},
+		{keys.ScopeRead, "", true, keys.Scopes[:1], true},
+		{keys.ScopeManage, "", true, keys.Scopes, true},
+		{keys.ScopeWrite, "192.0.2.1", false, keys.Scopes[:2], true},
+		{keys.ScopeRead, "192.0.2.0/24", false, keys.Scopes[:1], true},
+		{"unknown", "", true, nil, true},
 	} {
 		a, err := keys.NewAccess(c.scope, c.ranges)
 		assert.NoError(t, err)
 		assert.True(t, a.From(here) && a.From(elsewhere) == c.from, c, "addresses")
-		assert.True(t, a.May("") && a.May(keys.ScopeRead) && a.May(keys.ScopeWrite) == c.writes, c, "scopes")
-		assert.Equal(t, a != nil, c.narrowed, "narrowed")
+		for _, need := range keys.Scopes {
+			assert.Equal(t, a.May(need), slices.Contains(c.may, need), c, need)
+		}
+		assert.True(t, a.May("") && a.Scope() == c.scope, c, "scope")
+		assert.Equal(t, a != nil, c.kept, "kept")
 	}
 	_, err := keys.NewAccess(keys.ScopeWrite, "nonsense")
 	assert.ErrorIs(t, err, keys.ErrRange)

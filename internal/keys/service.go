@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -183,7 +184,7 @@ func checkName(name string) error {
 
 // checkScope takes "" for that of a key that is issued without one.
 func checkScope(s Scope) error {
-	if s != "" && s != ScopeRead && s != ScopeWrite {
+	if s != "" && !slices.Contains(Scopes, s) {
 		return ErrScope
 	}
 	return nil

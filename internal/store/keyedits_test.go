@@ -325,7 +325,7 @@ func TestUndoOfARotationKeepsTheMaximum(t *testing.T) {
 func TestKeyAccess(t *testing.T) {
 	t.Parallel()
 	o := newAcme(t)
-	read, ranges, write, anywhere := keys.ScopeRead, keys.Ranges("203.0.113.0/24,2001:db8::1"), keys.ScopeWrite, keys.Ranges("")
+	read, ranges, write, manage, anywhere := keys.ScopeRead, keys.Ranges("203.0.113.0/24,2001:db8::1"), keys.ScopeWrite, keys.ScopeManage, keys.Ranges("")
 	key, token, err := o.service().Issue(t.Context(), jo, keys.Request{Tenant: "acme", Environment: keys.Live, Scope: read, Allowed: ranges})
 	assert.NoError(t, err)
 	expect := func(what string, token keys.Token, scope keys.Scope, allowed keys.Ranges) {
@@ -348,6 +348,12 @@ func TestKeyAccess(t *testing.T) {
 	assert.NoError(t, err)
 	expect("rotated", next, read, ranges)
 	assert.Equal(t, old.Allowed, ranges, "addresses of the old key")
+
+	_, _, err = o.service().Edit(t.Context(), jo, issued.ID, keys.Edit{Scope: &manage, Allowed: &anywhere})
+	assert.NoError(t, err)
+	expect("a manage key", next, manage, anywhere)
+	_, _, err = o.service().Edit(t.Context(), jo, issued.ID, keys.Edit{Scope: &read, Allowed: &ranges})
+	assert.NoError(t, err)
 
 	_, after, err := o.service().Edit(t.Context(), jo, issued.ID, keys.Edit{Scope: &write, Allowed: &anywhere})
 	assert.Result(t, string(after.Scope)+string(after.Allowed), err, "write", "edited")

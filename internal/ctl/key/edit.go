@@ -151,7 +151,7 @@ func differences(before, after keys.Key) string {
 		changes = append(changes, LimitText(after))
 	}
 	if before.Scope != after.Scope || before.Allowed != after.Allowed {
-		changes = append(changes, cmp.Or(AccessText(after), "may do all, from any address"))
+		changes = append(changes, cmp.Or(AccessText(after), "may write, from any address"))
 	}
 	switch {
 	case before.ExpiresAt.Equal(after.ExpiresAt):
@@ -165,16 +165,20 @@ func differences(before, after keys.Key) string {
 
 // accessFlags adds --scope and --allow.
 func accessFlags(cmd *cobra.Command, scope *keys.Scope, allowed *keys.Ranges) {
-	cmdutil.EnumFlag(cmd, scope, "scope", "", "`SCOPE`: read, for GET and HEAD, or write", keys.ScopeRead, keys.ScopeWrite)
+	cmdutil.EnumFlag(cmd, scope, "scope", "", "`SCOPE`: read, for GET and HEAD, write, or manage, for\nthe tenant's keys too", keys.Scopes...)
 	cmdutil.ParsedFlag(cmd, allowed, "allow", "", "`ADDRESSES` from which the key may be used, at most 20,\nsuch as 203.0.113.7,2001:db8::/32", func(text string) (keys.Ranges, error) {
 		return keys.ParseRanges(append(allowed.List(), strings.Split(text, ",")...))
 	})
 }
 
-// AccessText says in words what a key may do and from where, "" for all from anywhere.
+// AccessText says in words what a key may do and from where, "" for one that may write from anywhere.
 func AccessText(k keys.Key) string {
 	var parts []string
-	if k.Scope != keys.ScopeWrite {
+	switch k.Scope {
+	case keys.ScopeWrite:
+	case keys.ScopeManage:
+		parts = append(parts, "may manage the tenant's keys")
+	default:
 		parts = append(parts, "may only "+string(k.Scope))
 	}
 	if k.Allowed != "" {

@@ -52,7 +52,8 @@ func newCmdIssue(f *cmdutil.Factory) *cobra.Command {
 is stored.
 
 With --scope read the key is for GET and HEAD, and with --allow for requests
-from these addresses: a key that leaks from a script can then do little.
+from these addresses: a key that leaks from a script can then do little. With
+--scope manage its holder may also issue, change and revoke the tenant's keys.
 
 A tenant may have 10 active keys. Without --environment, the key is for the kind
 of deployment set by PETSTORE_ENVIRONMENT or .petstore/dev.json, else live.

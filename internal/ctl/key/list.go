@@ -61,7 +61,7 @@ last.
 	})
 	cmdutil.TenantFlag(cmd, f, &l.Subject.Tenant)
 	cmdutil.EnumFlag(cmd, &filter.Status, "status", "", "only one `STATUS`: active, banned, expired or\nrevoked", keys.Active, keys.Banned, keys.Expired, keys.Revoked)
-	cmdutil.EnumFlag(cmd, &filter.Scope, "scope", "", "only one `SCOPE`: read or write", keys.ScopeRead, keys.ScopeWrite)
+	cmdutil.EnumFlag(cmd, &filter.Scope, "scope", "", "only one `SCOPE`: read, write or manage", keys.Scopes...)
 	cmdutil.LengthFlag(cmd, &expires, "expires-within", "only those that expire within `LENGTH`")
 	cmdutil.PastFlag(cmd, f, &filter.UnusedSince, "unused", "only those not used since `WHEN`, such as 90d")
 	cmdutil.ParsedFlag(cmd, &filter.Last4, "last4", "", "only those that end with these 4 `CHARACTERS`", parseLast4)

@@ -170,7 +170,7 @@ func (u *upgrade) staff(when string, a, b release) {
 	both("a revoked key", func(r response) bool { return r.StatusCode == http.StatusUnauthorized })
 }
 
-// narrowed: a server of the last release does not find a key that may only read, since it would let the key write.
+// narrowed: a server of the last release does not find a key that may only read, since it would let the key write, nor one that may manage keys.
 func (u *upgrade) narrowed(when, id, key string) {
 	u.Helper()
 	posted := func(scope string, holds func(status int) bool) {
@@ -183,6 +183,7 @@ func (u *upgrade) narrowed(when, id, key string) {
 		}
 	}
 	posted("read", func(status int) bool { return status == http.StatusForbidden || status == http.StatusUnauthorized })
+	posted("manage", func(status int) bool { return status == http.StatusBadRequest || status == http.StatusUnauthorized })
 	posted("write", func(status int) bool { return status == http.StatusBadRequest })
 }
 

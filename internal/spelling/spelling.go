@@ -1,6 +1,8 @@
-// Package spelling measures how far a word is from another one, to find what somebody meant who misspelt it. Its functions are safe for
-// concurrent use.
+// Package spelling measures how far a word is from another one, to find what somebody meant who misspelt it, and writes numbers for people. Its
+// functions are safe for concurrent use.
 package spelling
+
+import "strconv"
 
 // Distance is the number of characters to insert, delete, replace or swap with their neighbor to turn a into b (optimal string alignment).
 // It counts bytes.
@@ -25,4 +27,13 @@ func Distance(a, b string) int {
 		before, previous = previous, row
 	}
 	return previous[len(b)]
+}
+
+// Thousands is a number with its digits in groups of three.
+func Thousands(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
 }

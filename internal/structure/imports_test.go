@@ -54,13 +54,14 @@ var below = map[string][]string{
 	"internal/ctl/migrate":   {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store/migrate"},
 	"internal/ctl/plan":      {"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/store", "internal/store/billing", "internal/store/pricing", "internal/plans", "internal/usage", "internal/audit"},
 	"internal/ctl/tail":      {"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/key", "internal/store", "internal/store/billing", "internal/usage"},
-	"internal/ctl/why":       {"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/ctl/key", "internal/ctl/ban", "internal/ctl/audit", "internal/store", "internal/store/billing", "internal/store/people", "internal/store/trail", "internal/diagnose", "internal/keys", "internal/limits", "internal/plans", "internal/usage", "internal/audit", "docs"},
+	"internal/ctl/why":       {"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/ctl/key", "internal/ctl/ban", "internal/ctl/audit", "internal/store", "internal/store/billing", "internal/store/people", "internal/store/trail", "internal/diagnose", "internal/keys", "internal/limits", "internal/plans", "internal/usage", "internal/audit"},
 
+	"internal/ctl/output":   {"internal/spelling"},
 	"internal/ctl/profiles": {"internal/store", "internal/ownfiles"},
 	"internal/ctl/staff":    {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/store/operate", "internal/staff", "internal/audit"},
 	"internal/ctl/login":    {"internal/ctl/cmdutil", "internal/ctl/profiles", "internal/ctl/output", "internal/store", "internal/store/operate"},
 
-	"internal/api":   {"internal/freshness", "internal/limits", "internal/loglimit", "internal/tracing", "internal/api/reference", "internal/api/jsonbody", "internal/api/httpfield", "internal/api/pagecache", "internal/keys", "internal/plans", "internal/catalog", "internal/usage", "internal/spelling"},
+	"internal/api":   {"internal/freshness", "internal/limits", "internal/loglimit", "internal/tracing", "internal/api/reference", "internal/api/jsonbody", "internal/api/httpfield", "internal/api/pagecache", "internal/keys", "internal/plans", "internal/catalog", "internal/diagnose", "internal/usage", "internal/spelling"},
 	"internal/keys":  {"internal/plans", "internal/audit"},
 	"internal/store": {"internal/audit", "internal/store/billing", "internal/store/catalogue", "internal/store/counters", "internal/store/operate", "internal/store/people", "internal/store/pgconn", "internal/store/pricing", "internal/store/tenants", "internal/store/trail", "internal/store/undo"},
 
@@ -77,7 +78,7 @@ var below = map[string][]string{
 	"internal/store/migrate":    {"internal/store/pgconn", "migrations"},
 	"internal/store/pgconn":     {"internal/keys", "internal/catalog", "internal/usage", "internal/ownfiles"},
 	"internal/fairqueue":        {"internal/catalog", "internal/usage"},
-	"internal/diagnose":         {"internal/keys", "internal/limits", "internal/plans", "internal/usage"},
+	"internal/diagnose":         {"docs", "internal/keys", "internal/limits", "internal/plans", "internal/spelling", "internal/usage"},
 
 	"internal/limits":              {"internal/plans", "internal/freshness"},
 	"internal/limits/counter":      {"internal/limits"},

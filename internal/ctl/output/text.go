@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"petstore.example/internal/spelling"
 )
 
 // Text is a value for programs: times in RFC 3339, numbers as digits, nothing for none.
@@ -107,13 +109,7 @@ func visible(r rune) rune {
 }
 
 // Thousands is a number with its digits in groups of three.
-func Thousands(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
+func Thousands(n int64) string { return spelling.Thousands(n) }
 
 // NumberOrNil is nil for 0, which stands for no limit.
 func NumberOrNil(n int64) *int64 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"petstore.example/internal/ctl/output"
@@ -18,13 +19,13 @@ import (
 type requestDiagnosis struct {
 	usage.FailedRequest
 	// doc is what the documentation says of the code, the zero value for a code without any.
-	doc errorDoc
+	doc diagnose.Doc
 	// key is nil if the request had no key that exists, or it is gone.
 	key *diagnosis
 }
 
 func loadRequest(ctx context.Context, db *store.DB, f usage.FailedRequest, now time.Time) (*requestDiagnosis, error) {
-	d := &requestDiagnosis{FailedRequest: f, doc: errorDocs()[f.Code]}
+	d := &requestDiagnosis{FailedRequest: f, doc: diagnose.Docs()[f.Code]}
 	if f.KeyID == "" {
 		return d, nil
 	}
@@ -94,7 +95,7 @@ func printRequest(o *options, d *requestDiagnosis) error {
 	if p.Format == "" {
 		return printRows(o, RequestView[:len(RequestView)-1], d, help, nil, nil)
 	}
-	s := screen{options: o, help: help, verdict: "Request " + d.RequestID + " " + explanation, facts: d.facts()}
+	s := screen{options: o, help: help, verdict: "Request " + d.RequestID + strings.TrimPrefix(explanation, "The request"), facts: d.facts()}
 	return s.print()
 }
 
@@ -115,13 +116,7 @@ func (d *requestDiagnosis) facts() []fact {
 
 // text says what the response was and why, and what can be done.
 func (d *requestDiagnosis) text() (explanation string, help []string) {
-	explanation, help = "was answered "+failedText(d.FailedRequest, d.bans())+".", d.help()
-	switch c := causes[d.Reason]; {
-	case c.text != "":
-		explanation += " " + c.text
-	case d.Window == "":
-		explanation += " " + d.doc.when
-	}
+	explanation, help = diagnose.Explain(&d.FailedRequest, diagnose.LiftedAt(&d.FailedRequest, d.bans())), d.help()
 	if d.key == nil {
 		return explanation, help
 	}
@@ -140,20 +135,20 @@ func (d *requestDiagnosis) text() (explanation string, help []string) {
 
 // help says what can be done about the request itself, whatever its key is now.
 func (d *requestDiagnosis) help() []string {
-	switch c := causes[d.Reason]; {
+	switch help := helps[d.Reason]; {
 	case d.Status == statusClientGone:
 		return []string{"the client did not wait for the response: compare its timeout with the duration"}
-	case c.help != "":
-		return []string{c.help}
+	case help != "":
+		return []string{help}
 	case d.Code == "internal_error":
 		return []string{"find the cause in the log of server " + d.ServerID + " by request_id=" + d.RequestID}
 	case d.Window == string(limits.Key):
 		return []string{"change the key's limit: petstorectl key edit " + d.KeyID + " --per-minute N"}
-	case d.doc.advice == "", d.isRefusal() && d.key != nil && d.key.refused():
+	case d.doc.Advice == "", d.isRefusal() && d.key != nil && d.key.refused():
 		// What the key is now says what to do.
 		return nil
 	}
-	return []string{"for the customer: " + d.doc.advice}
+	return []string{"for the customer: " + d.doc.Advice}
 }
 
 // isRefusal reports whether the key or its limits were the reason.
@@ -164,90 +159,24 @@ func (d *requestDiagnosis) isRefusal() bool {
 // statusClientGone is the status in the log and the metrics of a request whose client disconnected.
 const statusClientGone = 499
 
-// failedText describes a failed request of a key with these bans.
-func failedText(f usage.FailedRequest, bans []keys.Ban) string {
-	text := fmt.Sprintf("with %d %s at %s", f.Status, f.Code, output.Text(f.At)) + overLimit(f)
-	if lifted := liftedAt(f, bans); !lifted.IsZero() {
-		text += " (lifted at " + output.Text(lifted) + ")"
-	} else if f.Reset > 0 {
-		text += ", until " + output.Text(time.Unix(f.Reset, 0))
-	}
-	return text
+// answer is the response to a failed request of a key with these bans.
+func answer(f usage.FailedRequest, bans []keys.Ban) string {
+	return diagnose.Answer(&f, diagnose.LiftedAt(&f, bans))
 }
-
-// overLimit says which limit refused a request, "" if none did.
-func overLimit(f usage.FailedRequest) string {
-	window := f.Window
-	if window == string(limits.Key) || window == string(limits.Address) {
-		window = string(limits.Minute)
-	}
-	switch limit := output.Thousands(f.Limit) + " requests per " + window; {
-	case f.Partial:
-		return ", over one server's share of " + limit
-	case f.Window == string(limits.Key):
-		return ", over the key's own " + limit
-	case f.Window == string(limits.Address):
-		return ", over " + limit + " of an address without a valid key"
-	case f.Window != "":
-		return ", over plan " + f.Plan + "'s " + limit
-	}
-	return ""
-}
-
-// liftedAt is when the ban was lifted by which the request was refused, zero if it was not.
-func liftedAt(f usage.FailedRequest, bans []keys.Ban) time.Time {
-	for _, b := range bans {
-		if f.Code == diagnose.KeyBanned && time.Unix(f.Reset, 0).Sub(b.EndsAt).Abs() <= time.Second {
-			return b.LiftedAt
-		}
-	}
-	return time.Time{}
-}
-
-// cause is what a reason means, and what staff can do.
-type cause struct{ text, help string }
 
 // identifyHelp is for requests whose key is not known.
 const identifyHelp = "compare its last four characters: petstorectl key list --tenant TENANT"
 
-// causes are the reasons that a code does not say. The states of a key are explained by what the key is now.
-var causes = map[string]cause{
-	usage.OtherScheme: {
-		"The Authorization header has another scheme than Bearer.", "for the customer: send the header Authorization: Bearer <API key>",
-	},
-	usage.SeveralHeaders: {
-		"The request had several Authorization headers.", "for the customer: send one; a proxy on the way may have added another",
-	},
-	usage.Malformed: {
-		"The text that was sent is not an API key: its length, its characters or its checksum are wrong. It was probably cut off or changed.", identifyHelp,
-	},
-	usage.OtherEnvironment: {
-		"The key is for the other deployment: pst_live_ is for production, pst_test_ for staging.",
-		"for the customer: use a key of this deployment, or the base URL of the other one",
-	},
-	usage.UnknownKey: {
-		"The key has the right form, but was never issued in this database.", identifyHelp,
-	},
-	"revoked":          {"The key was revoked.", ""},
-	"expired":          {"The key had expired.", ""},
-	"tenant_suspended": {"The tenant was suspended.", ""},
-
-	usage.DatabaseDown: {
-		"The server could not use the database, or got no answer in time.", "check the database and the servers: petstorectl doctor",
-	},
-	usage.LimitsUndecided: {
-		"The server could not decide whether the limits allow it: the servers were agreeing where to count, or it alone could not reach Redis.",
-		"check the servers and Redis: petstorectl doctor",
-	},
-	usage.UsageUnrecorded: {
-		"Usage could not be recorded in time, and too much of the tenant's was not recorded yet.", "check the database: petstorectl doctor",
-	},
-	usage.BodiesFull: {
-		"Too many long bodies arrived at the same time.", "for the customer: retry after the seconds in Retry-After, with fewer requests at a time",
-	},
-	usage.TimedOut: {
-		"It waited for too long: very many requests of the tenant ran at the same time, or the database is slow.",
-		"for the customer: send fewer requests at a time. If others are slow too: petstorectl doctor",
-	},
-	usage.ClientGone: {"The client closed the connection before the response.", ""},
+// helps are what staff can do about a reason.
+var helps = map[string]string{
+	usage.OtherScheme:      "for the customer: send the header Authorization: Bearer <API key>",
+	usage.SeveralHeaders:   "for the customer: send one; a proxy on the way may have added another",
+	usage.Malformed:        identifyHelp,
+	usage.OtherEnvironment: "for the customer: use a key of this deployment, or the base URL of the other one",
+	usage.UnknownKey:       identifyHelp,
+	usage.DatabaseDown:     "check the database and the servers: petstorectl doctor",
+	usage.LimitsUndecided:  "check the servers and Redis: petstorectl doctor",
+	usage.UsageUnrecorded:  "check the database: petstorectl doctor",
+	usage.BodiesFull:       "for the customer: retry after the seconds in Retry-After, with fewer requests at a time",
+	usage.TimedOut:         "for the customer: send fewer requests at a time. If others are slow too: petstorectl doctor",
 }

@@ -99,7 +99,7 @@ func (d *tenantDiagnosis) text() (explanation string, help []string) {
 	if refused == 0 {
 		explanation = fmt.Sprintf("Tenant %s: requests are admitted, according to what is recorded.", name)
 		if len(d.failed) > 0 {
-			help = append(help, "the last failed request was answered "+failedText(d.failed[0], d.bansOf(d.failed[0].KeyID))+": petstorectl why "+d.failed[0].RequestID)
+			help = append(help, "the last failed request was answered "+answer(d.failed[0], d.bansOf(d.failed[0].KeyID))+": petstorectl why "+d.failed[0].RequestID)
 		}
 		return explanation, append(help, worst.nextPlanHelp()...)
 	}

@@ -2,13 +2,10 @@ package why
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"petstore.example/docs"
 	"petstore.example/internal/audit"
 	"petstore.example/internal/ctl/key"
 	"petstore.example/internal/ctl/output"
@@ -98,7 +95,8 @@ func (d *diagnosis) bannedText(refused string, b keys.Ban) (explanation string, 
 	help = []string{"wait for the end of the ban, or lift it: petstorectl ban lift " + b.KeyID}
 	reason := strings.TrimRight(b.Reason, ".")
 	if b.Source == keys.Automatic {
-		reason += overLimit(d.LastRefusal())
+		last := d.LastRefusal()
+		reason += diagnose.OverLimit(&last)
 		help = append(help, "make the client wait for Retry-After: the next ban will last "+durationText(d.nextBan))
 	}
 	return refused + ": " + reason + ".", help
@@ -112,7 +110,7 @@ func (d *diagnosis) admittedText() (explanation string, help []string) {
 		help = append(help, "the key was never used; find out which key the client sends: petstorectl why -")
 	}
 	if len(d.Failed) > 0 {
-		help = append(help, "the last failed request was answered "+failedText(d.Failed[0], d.Bans)+": petstorectl why "+d.Failed[0].RequestID)
+		help = append(help, "the last failed request was answered "+answer(d.Failed[0], d.Bans)+": petstorectl why "+d.Failed[0].RequestID)
 	}
 	explanation = "Requests are admitted, according to what is recorded."
 	if text := key.AccessText(d.Key); text != "" {
@@ -171,26 +169,3 @@ func durationText(d time.Duration) string {
 	}
 	return output.Count(int64(d/time.Second), "second")
 }
-
-// errorDoc is what docs/errors.md tells customers of an error code: when it is the response, and what to do.
-type errorDoc struct{ when, advice string }
-
-var (
-	errorRow = regexp.MustCompile("(?m)^\\| \\d+ \\| `(\\w+)` \\| (.*) \\| (.*) \\|$")
-	link     = regexp.MustCompile(`\[([^]]*)\]\([^)]*\)`)
-)
-
-// errorDocs returns the table of docs/errors.md by code, without Markdown.
-var errorDocs = sync.OnceValue(func() map[string]errorDoc {
-	all := map[string]errorDoc{}
-	page, err := docs.FS.ReadFile("errors.md")
-	if err != nil {
-		// It is embedded.
-		panic(err)
-	}
-	plain := func(s string) string { return strings.ReplaceAll(link.ReplaceAllString(s, "$1"), "`", "") }
-	for _, row := range errorRow.FindAllStringSubmatch(string(page), -1) {
-		all[row[1]] = errorDoc{when: plain(row[2]), advice: plain(row[3])}
-	}
-	return all
-})

@@ -1,4 +1,4 @@
-package why
+package diagnose
 
 import (
 	"strings"
@@ -17,11 +17,11 @@ func TestEveryCodeIsExplained(t *testing.T) {
 	page, err := docs.FS.ReadFile("errors.md")
 	assert.NoError(t, err)
 	table, _, _ := strings.Cut(string(page), "The HTTP layer")
-	if rows := strings.Count(table, "\n| 4") + strings.Count(table, "\n| 5"); len(errorDocs()) != rows || rows < 20 {
-		t.Errorf("%d codes are explained, the page has %d", len(errorDocs()), rows)
+	if rows := strings.Count(table, "\n| 4") + strings.Count(table, "\n| 5"); len(Docs()) != rows || rows < 20 {
+		t.Errorf("%d codes are explained, the page has %d", len(Docs()), rows)
 	}
-	for code, doc := range errorDocs() {
-		if len(doc.when) < 10 || len(doc.advice) < 10 || strings.ContainsAny(doc.when+doc.advice, "`|") {
+	for code, doc := range Docs() {
+		if len(doc.When) < 10 || len(doc.Advice) < 10 || strings.ContainsAny(doc.When+doc.Advice, "`|") {
 			t.Errorf("%s: %+v", code, doc)
 		}
 	}
@@ -34,6 +34,6 @@ func TestEveryReasonIsExplained(t *testing.T) {
 		string(keys.Revoked), string(keys.Expired), string(keys.TenantSuspended),
 		usage.DatabaseDown, usage.LimitsUndecided, usage.UsageUnrecorded, usage.BodiesFull, usage.TimedOut, usage.ClientGone,
 	} {
-		assert.True(t, causes[reason].text != "", reason, "is not explained")
+		assert.True(t, Reasons[reason] != "", reason, "is not explained")
 	}
 }

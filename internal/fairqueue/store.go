@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/keys"
 	"petstore.example/internal/usage"
 )
 
@@ -28,6 +29,15 @@ type Stores struct {
 	Orders   catalog.OrderStore
 	Requests OnceStore
 	Usage    usage.MonthStore
+	Keys     KeyStore
+}
+
+// KeyStore has the keys of tenants for themselves.
+type KeyStore interface {
+	// List returns the keys that the asker may see.
+	List(ctx context.Context, tenantID int64, asker keys.Digest, q keys.OwnQuery) ([]keys.Own, error)
+	// Change makes a change, with once only once, and returns the key.
+	Change(ctx context.Context, tenantID int64, asker keys.Digest, c keys.OwnChange, once *catalog.Idempotency) (keys.Own, error)
 }
 
 // Store is all of Stores, with the calls of each tenant in a queue.
@@ -136,6 +146,22 @@ func (s *Store) UsageMonth(ctx context.Context, tenantID int64, now time.Time) (
 func (s *Store) UsageReport(ctx context.Context, tenantID int64, month, now time.Time) (usage.Report, error) {
 	return queued(ctx, s.queue, tenantID, func(ctx context.Context) (usage.Report, error) {
 		return s.stores.Usage.UsageReport(ctx, tenantID, month, now)
+	})
+}
+
+// ListKeys returns the keys that the asker may see.
+func (s *Store) ListKeys(ctx context.Context, tenantID int64, asker keys.Digest, q keys.OwnQuery) ([]keys.Own, error) {
+	return queued(ctx, s.queue, tenantID, func(ctx context.Context) ([]keys.Own, error) {
+		return s.stores.Keys.List(ctx, tenantID, asker, q)
+	})
+}
+
+// ChangeKey makes a change of the asker's keys.
+func (s *Store) ChangeKey(
+	ctx context.Context, tenantID int64, asker keys.Digest, c keys.OwnChange, once *catalog.Idempotency,
+) (keys.Own, error) {
+	return queued(ctx, s.queue, tenantID, func(ctx context.Context) (keys.Own, error) {
+		return s.stores.Keys.Change(ctx, tenantID, asker, c, once)
 	})
 }
 

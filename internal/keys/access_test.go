@@ -99,7 +99,7 @@ func TestAccess(t *testing.T) {
 		ranges keys.Ranges
 		from   bool
 		may    []keys.Scope
-		kept   bool
+		stored bool
 	}{
 		{keys.ScopeWrite, "", true, keys.Scopes[:2], false},
 		{keys.ScopeRead, "", true, keys.Scopes[:1], true},
@@ -115,7 +115,7 @@ func TestAccess(t *testing.T) {
 			assert.Equal(t, a.May(need), slices.Contains(c.may, need), c, need)
 		}
 		assert.True(t, a.May("") && a.Scope() == c.scope, c, "scope")
-		assert.Equal(t, a != nil, c.kept, "kept")
+		assert.Equal(t, a != nil, c.stored, "is not nil")
 	}
 	_, err := keys.NewAccess(keys.ScopeWrite, "nonsense")
 	assert.ErrorIs(t, err, keys.ErrRange)

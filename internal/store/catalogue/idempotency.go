@@ -92,12 +92,22 @@ func (d Idempotency) CreatePetsOnce(
 
 // PlaceOrderOnce implements catalog.OnceStore.
 func (d Idempotency) PlaceOrderOnce(ctx context.Context, tenantID int64, o catalog.Once[catalog.NewOrder, catalog.Order]) (catalog.Answered, error) {
-	var outcome [1]catalog.Outcome[catalog.Answered]
-	err := d.once(ctx, tenantID, []*catalog.Idempotency{&o.Request}, outcome[:], func(ctx context.Context, tx pgconn.Tx, _ []int) error {
+	return d.Do(ctx, tenantID, &o.Request, func(ctx context.Context, tx pgconn.Tx) (catalog.Answer, error) {
 		order, err := placeOrderIn(ctx, tx, tenantID, o.New)
-		if err == nil {
-			outcome[0].Result.Answer, err = o.Answer(&order)
+		if err != nil {
+			return catalog.Answer{}, err
 		}
+		return o.Answer(&order)
+	})
+}
+
+// Do has work make what the request asks for, unless an answer to it is stored, and stores the answer that work returns, as a catalog.OnceStore does.
+func (d Idempotency) Do(
+	ctx context.Context, tenantID int64, r *catalog.Idempotency, work func(context.Context, pgconn.Tx) (catalog.Answer, error),
+) (catalog.Answered, error) {
+	var outcome [1]catalog.Outcome[catalog.Answered]
+	err := d.once(ctx, tenantID, []*catalog.Idempotency{r}, outcome[:], func(ctx context.Context, tx pgconn.Tx, _ []int) (err error) {
+		outcome[0].Result.Answer, err = work(ctx, tx)
 		return err
 	})
 	if err != nil {

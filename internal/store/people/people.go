@@ -1,6 +1,9 @@
 package people
 
-import "petstore.example/internal/store/pgconn"
+import (
+	"petstore.example/internal/store/catalogue"
+	"petstore.example/internal/store/pgconn"
+)
 
 // People are the tenants with their keys and bans.
 type People struct {
@@ -9,7 +12,10 @@ type People struct {
 	Tenants Tenants
 	Keys    Keys
 	Bans    Bans
+	OwnKeys OwnKeys
 }
 
 // New returns those of a database.
-func New(db *pgconn.DB) People { return People{db, Tenants{db}, Keys{db}, Bans{db}} }
+func New(db *pgconn.DB) People {
+	return People{db, Tenants{db}, Keys{db}, Bans{db}, OwnKeys{db, catalogue.New(db).Idempotency}}
+}

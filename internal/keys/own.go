@@ -1,0 +1,66 @@
+package keys
+
+import (
+	"errors"
+	"time"
+)
+
+// Errors of a tenant's own changes, besides ErrKeyNotFound, ErrTooManyKeys and ErrExpiryPast.
+var (
+	// ErrAsker: who asks may not, by what the store knows now: the key was revoked or narrowed a moment ago, or the tenant was suspended.
+	ErrAsker = errors.New("the key that asks is not valid, or not for this")
+	// ErrKeyChanged: the key has another version.
+	ErrKeyChanged = errors.New("the key has changed")
+	// ErrKeyInactive: the key was revoked or has expired.
+	ErrKeyInactive = errors.New("the key was revoked or has expired")
+	// ErrLastManageKey: after the change no key could manage the tenant's keys.
+	ErrLastManageKey = errors.New("it is the last key that may manage the tenant's keys")
+	// ErrCursor: there is no such key for the list to begin after.
+	ErrCursor = errors.New("no key to begin after")
+)
+
+// Own is a key as its tenant sees it: without the tenant's name, and of a ban only its end.
+type Own struct {
+	Key
+	// IssuedBy is the actor of its issue, and Replaces the ID of the key that it replaced; "" if that is not known, or for none.
+	IssuedBy, Replaces string
+	// Version changes with each change of the key, and not when it is used.
+	Version string
+}
+
+// OwnQuery selects keys of a tenant.
+type OwnQuery struct {
+	// ID selects one key.
+	ID string
+	// Status selects those of a status At that instant.
+	Status Status
+	At     time.Time
+	// After is the ID of the key after which the list begins, or ErrCursor. Limit is the most keys.
+	After string
+	Limit int
+}
+
+// OwnChange is a change that a tenant makes to its keys.
+type OwnChange struct {
+	// Action is key.issue, key.edit, key.rotate or key.revoke.
+	Action string
+	// ID is the key to change, or that of the new one.
+	ID string
+	// Edit has the members to change, or those of a new key.
+	Edit Edit
+	// Version is the one that the key must have, "" for any.
+	Version string
+	// GracePeriod is how long a rotated key goes on working.
+	GracePeriod time.Duration
+	// Reason is why the key is revoked.
+	Reason string
+	// NewID and Token are those of the key that is made.
+	NewID string
+	Token Token
+}
+
+// AlreadyIssuedError: a request with the same idempotency key has issued a key, whose secret is not stored.
+type AlreadyIssuedError struct{ ID string }
+
+// Error implements error.
+func (e *AlreadyIssuedError) Error() string { return "key " + e.ID + " was issued already" }

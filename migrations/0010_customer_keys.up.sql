@@ -27,10 +27,10 @@ create function key_version(k api_keys) returns text language sql stable as $$
     row(k.id, k.name, k.scope, k.allowed, k.per_minute, extract(epoch from k.expires_at), extract(epoch from k.revoked_at))::text, 'UTF8')), 'hex'), 1, 32)
 $$;
 
--- Who issued a key, and what it replaces, stand in the audit trail: a rotation writes the entry of the old key and then that of the new one.
+-- Who issued a key (another key, or support, whose names no customer sees) and what it replaces stand in the audit trail: a rotation writes the entry of the old key and then that of the new one.
 create view customer_keys as
 select k.tenant_id, k.id, k.name, k.environment, k.last4, coalesce(k.per_minute, 0) as per_minute, k.scope, array_to_string(k.allowed, ',') as allowed,
-       k.created_at, k.expires_at, k.revoked_at, k.last_used_at, b.ends_at as ban_ends_at, issue.claimed_actor as issued_by, rotation.subject as replaces,
+       k.created_at, k.expires_at, k.revoked_at, k.last_used_at, b.ends_at as ban_ends_at, case when starts_with(issue.claimed_actor, 'key:') then substr(issue.claimed_actor, 5) when issue.number > 0 then 'support' end as issued_by, rotation.subject as replaces,
        key_version(k) as version
 from api_keys k
 left join lateral (select b.ends_at from bans b where b.key_id = k.id and b.lifted_at is null order by b.ends_at desc limit 1) b on true

@@ -57,6 +57,12 @@ func createSample(ctx context.Context, databaseURL, dir string, note *devfile.Fi
 	}{{&note.APIKey, earlier.APIKey, keys.Live}, {&note.TestAPIKey, earlier.TestAPIKey, keys.Test}} {
 		known, err := service.Identify(ctx, k.was)
 		if *k.key = k.was; err == nil && known.TenantID == tenant.ID && known.Status(time.Now()) == "active" {
+			if known.Scope == keys.ScopeWrite { // It is of an earlier release.
+				_, _, err = service.Edit(ctx, by, known.ID, keys.Edit{Scope: new(keys.ScopeManage)})
+			}
+			if err != nil {
+				return tenant, err
+			}
 			continue
 		}
 		if *k.key, err = replaceKey(ctx, db, service, by, k.of); err != nil {
@@ -79,7 +85,7 @@ func replaceKey(ctx context.Context, db *store.DB, service *keys.Service, by aud
 			}
 		}
 	}
-	_, token, err := service.Issue(ctx, by, keys.Request{Tenant: sampleTenant, Name: sampleKey, Environment: e})
+	_, token, err := service.Issue(ctx, by, keys.Request{Tenant: sampleTenant, Name: sampleKey, Environment: e, Scope: keys.ScopeManage})
 	if err != nil {
 		return "", err
 	}

@@ -39,6 +39,11 @@ List and create animals, and see your limits and usage:
     -H 'Content-Type: application/json' -d '{"name":"Rex","categoryId":7}'
   curl -i "$PETSTORE_URL/usage" -H "Authorization: Bearer $PETSTORE_API_KEY"
 
+Issue a key, which may then only read:
+
+  curl -i "$PETSTORE_URL/keys" -H "Authorization: Bearer $PETSTORE_API_KEY" \
+    -H 'Content-Type: application/json' -d '{"name":"dashboard","scope":"read"}'
+
 The test key is the sandbox's: it gets any error that you ask for, so that you see how your program handles it.
 
   curl -i "$PETSTORE_URL/pets" -H "Authorization: Bearer $PETSTORE_TEST_API_KEY" \

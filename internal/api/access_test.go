@@ -2,9 +2,14 @@ package api
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"net/netip"
+	"slices"
+	"strings"
 	"testing"
 
+	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/test/assert"
 )
@@ -17,14 +22,55 @@ func (w *fixture) narrow(t *testing.T, scope keys.Scope, ranges keys.Ranges) {
 	w.directory.change(t, w.key, func(c *keys.Caller) { c.Access = access })
 }
 
-// TestRoutesHaveAScope: TestEveryAnswer tries each route with each scope.
-func TestRoutesHaveAScope(t *testing.T) {
+// TestEveryScope sends each route a request by a key of each scope about what is the tenant's own, another's and nobody's. The last two get the same
+// response, but for its ID.
+func TestEveryScope(t *testing.T) {
 	t.Parallel()
 	for _, r := range table() {
-		if r.public != (r.scope == "") {
-			t.Errorf("%s %s has the scope %q", r.method, r.path, r.scope)
+		assert.Equal(t, r.public, r.scope == "", r.method, r.path, "has a scope")
+		for _, scope := range keys.Scopes {
+			responses := map[string]string{}
+			for _, id := range []string{"own", "another's", "unknown", self} {
+				if r.public || id != "own" && !rows(r) || id == self && r.selfScope == "" {
+					continue
+				}
+				w := newFixture(t)
+				req := w.goodRequest(t, r)
+				w.narrow(t, scope, "")
+				needs := r.scope
+				switch id {
+				case "another's":
+					theirs, err := w.pets.CreatePet(t.Context(), 2, catalog.NewPet{Name: "Zoe", Status: catalog.Available})
+					assert.NoError(t, err)
+					order, err := w.orders.PlaceOrder(t.Context(), 2, catalog.NewOrder{PetID: theirs.ID, Quantity: 1})
+					assert.NoError(t, err)
+					req = w.about(r, req, fmt.Sprint(theirs.ID), fmt.Sprint(order.ID), theirKey)
+				case "unknown":
+					req = w.about(r, req, "99", "99", "key_0000000000000099")
+				case self:
+					req, needs = w.about(r, req, "", "", self), r.selfScope
+				}
+				want := success(r)
+				if id == "another's" || id == "unknown" {
+					want = 404
+				}
+				if slices.Index(keys.Scopes, scope) < slices.Index(keys.Scopes, needs) {
+					want = 403
+				}
+				req.Header.Set("X-Request-Id", "test")
+				rec := w.do(req)
+				assert.Equal(t, rec.Code, want, r.method, r.path, scope, id, rec.Body)
+				responses[id] = fmt.Sprint(rec.Code, rec.Result().Header, rec.Body)
+			}
+			assert.Equal(t, responses["another's"], responses["unknown"], r.method, r.path, scope)
 		}
 	}
+}
+
+// about is the request about other rows.
+func (w *fixture) about(r route, req *http.Request, pet, order, key string) *http.Request {
+	body, _ := io.ReadAll(req.Body)
+	return w.request(r.method, strings.NewReplacer("{petId}", pet, "{orderId}", order, "{keyId}", key).Replace(r.path), string(body))
 }
 
 // TestWhoPaysForForbiddenRequests: a wrong address counts for the address, so that a stolen key can't use up its owner's day. A wrong scope is its

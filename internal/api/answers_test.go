@@ -124,11 +124,16 @@ func (w *fixture) goodRequest(t *testing.T, r route) *http.Request {
 	t.Helper()
 	pet := w.addPet(t, catalog.Available)
 	order := w.addOrder(t, 1)
+	if r.scope == keys.ScopeManage {
+		w.narrow(t, keys.ScopeManage, "")
+	}
 	body := map[string]string{
+		"POST /v1/keys": `{"name":"ci","scope":"read"}`, "PATCH /v1/keys/{keyId}": `{"name":"nightly","perMinute":null}`,
+		"POST /v1/keys/{keyId}/rotate": `{"gracePeriod":60}`, "POST /v1/keys/{keyId}/revoke": `{"reason":"it leaked"}`,
 		"POST /v1/pets": `{"name":"Mia","categoryId":7}`, "PATCH /v1/pets/{petId}": `{"name":"Mia","status":"pending"}`,
 		"POST /v1/store/orders": fmt.Sprintf(`{"petId":%d}`, pet), "PATCH /v1/store/orders/{orderId}": `{"status":"approved"}`,
 	}[r.method+" "+r.path]
-	return w.request(r.method, strings.NewReplacer("{petId}", fmt.Sprint(pet), "{orderId}", fmt.Sprint(order)).Replace(r.path), body)
+	return w.request(r.method, strings.NewReplacer("{petId}", fmt.Sprint(pet), "{orderId}", fmt.Sprint(order), "{keyId}", ciKey).Replace(r.path), body)
 }
 
 // addPet adds an animal of acme's and returns its id.
@@ -164,8 +169,10 @@ func (k kind) want(r route) int {
 	switch {
 	case !r.public && k.name == "after its removal" && r.deprecated != nil:
 		return 410
-	case !r.public && k.concerns != nil && k.concerns(r):
+	case !r.public && k.concerns != nil && k.concerns(r) && k.status != 200:
 		return k.status
+	case !r.public && k.concerns != nil && k.concerns(r):
+		return success(r)
 	case !r.public && k.operation != 0:
 		return k.operation
 	case r.path == "/v1/plans" && r.method != "OPTIONS":
@@ -176,9 +183,16 @@ func (k kind) want(r route) int {
 		return 404
 	case r.method == "DELETE":
 		return 405
+	}
+	return success(r)
+}
+
+// success is the status of a request that is as it should be.
+func success(r route) int {
+	switch {
 	case r.method == "OPTIONS":
 		return 204
-	case r.method == "POST":
+	case makes(r):
 		return 201
 	}
 	return 200
@@ -201,14 +215,25 @@ func (k kind) wantOfPlans() int {
 var (
 	unmetered = func(r route) bool { return r.unmetered }
 	posts     = func(r route) bool { return r.method == "POST" }
-	bodies    = func(r route) bool { return r.method == "POST" || r.method == "PATCH" }
-	lists     = func(r route) bool { return !bodies(r) && !rows(r) && !r.unmetered }
-	pets      = func(r route) bool { return lists(r) && strings.HasSuffix(r.path, "/pets") }
-	patches   = func(r route) bool { return r.method == "PATCH" }
-	tagged    = func(r route) bool { return !bodies(r) && !r.unmetered }
-	rows      = func(r route) bool { return strings.Contains(r.path, "{") }
+	makes     = func(r route) bool { return r.method == "POST" && !strings.HasSuffix(r.path, "/revoke") }
+	needsBody = func(r route) bool {
+		return bodies(r) && !strings.HasSuffix(r.path, "/revoke") && !strings.HasSuffix(r.path, "/rotate")
+	}
+	ofKeys   = func(r route) bool { return strings.HasPrefix(r.path, "/v1/keys") && bodies(r) }
+	editsKey = func(r route) bool { return ofKeys(r) && needsBody(r) }
+	needs    = func(scope keys.Scope) func(route) bool {
+		return func(r route) bool { return slices.Index(keys.Scopes, r.scope) >= slices.Index(keys.Scopes, scope) }
+	}
+	bodies  = func(r route) bool { return r.method == "POST" || r.method == "PATCH" }
+	lists   = func(r route) bool { return !bodies(r) && !rows(r) && (!r.unmetered || r.path == "/v1/keys") }
+	pets    = func(r route) bool { return lists(r) && strings.HasSuffix(r.path, "/pets") }
+	patches = func(r route) bool { return r.method == "PATCH" }
+	tagged  = func(r route) bool { return !bodies(r) && (!r.unmetered || r.path == "/v1/keys") }
+	rows    = func(r route) bool { return strings.Contains(r.path, "{") }
 	// steps are those that need the status to be one from which they can go on.
-	steps = func(r route) bool { return r.method == "PATCH" || r.method+r.path == "POST/v1/store/orders" }
+	steps = func(r route) bool {
+		return r.method == "PATCH" || r.method+r.path == "POST/v1/store/orders" || strings.HasSuffix(r.path, "/rotate")
+	}
 )
 
 func setHeader(name, value string) func(*testing.T, *fixture, *http.Request) {
@@ -252,9 +277,31 @@ var kinds = []kind{
 	{name: "another scheme", make: authorization("Basic YTpi"), operation: 401},
 	{name: "a broken key", make: authorization("Bearer pst_live_x"), operation: 401},
 	{name: "another address than the key's", make: narrowed(keys.ScopeWrite, "198.51.100.1"), operation: 403},
-	{name: "a key that may only read", make: narrowed(keys.ScopeRead, "192.0.2.1"), concerns: bodies, status: 403},
+	{name: "a key that may only read", make: narrowed(keys.ScopeRead, "192.0.2.1"), concerns: needs(keys.ScopeWrite), status: 403},
 	{name: "a key that may manage keys", make: narrowed(keys.ScopeManage, "")},
-	{name: "a key that may write from here", make: narrowed(keys.ScopeWrite, "192.0.2.0/24")},
+	{name: "a key that may write from here", make: narrowed(keys.ScopeWrite, "192.0.2.0/24"), concerns: needs(keys.ScopeManage), status: 403},
+	{name: "too many changes of keys", make: func(_ *testing.T, w *fixture, r *http.Request) {
+		for range maxKeyChanges {
+			w.do(w.request("POST", "/v1/keys/"+theirKey+"/revoke", ""))
+		}
+	}, concerns: ofKeys, status: 429},
+	{name: "ten keys", make: refuse(keys.ErrTooManyKeys), concerns: ofKeys, status: 409},
+	{name: "the last key that may manage keys", make: refuse(keys.ErrLastManageKey), concerns: ofKeys, status: 409},
+	{name: "who may no longer change keys", make: refuse(keys.ErrAsker), concerns: ofKeys, status: 503},
+	{name: "an expiry that has just passed", make: refuse(keys.ErrExpiryPast), concerns: ofKeys, status: 400},
+	{name: "addresses elsewhere", make: func(_ *testing.T, _ *fixture, r *http.Request) {
+		if editsKey(route{method: r.Method, path: r.URL.Path}) {
+			sendBody(`{"name":"ci","allowedAddresses":["198.51.100.0/24"]}`)(nil, nil, r)
+		}
+	}, concerns: editsKey, status: 409},
+	{name: "a key that was issued", make: func(_ *testing.T, w *fixture, r *http.Request) {
+		r.Header.Set("Idempotency-Key", "k")
+		if strings.HasPrefix(r.URL.Path, "/v1/keys") {
+			body, _ := io.ReadAll(r.Body)
+			sendBody(string(body))(nil, nil, r)
+			w.do(w.request(r.Method, r.URL.Path, string(body), "Idempotency-Key", "k"))
+		}
+	}, concerns: func(r route) bool { return ofKeys(r) && makes(r) }, status: 409},
 	{name: "two keys", make: func(_ *testing.T, w *fixture, r *http.Request) { r.Header.Add("Authorization", "Bearer "+w.other) }, operation: 401},
 	{name: "a revoked key", make: func(_ *testing.T, w *fixture, _ *http.Request) { w.directory.fail(keys.ErrInvalidKey) }, operation: 401},
 	{name: "over the minute", make: quota(plans.Quota{PerMinute: 2, PerDay: 9}), operation: 429, public: 429, concerns: unmetered, status: 200},
@@ -275,7 +322,7 @@ var kinds = []kind{
 	}, operation: 503},
 	{name: "a bug in the catalogue", make: func(_ *testing.T, w *fixture, _ *http.Request) { w.pets.err = errors.New("bug") }, operation: 500},
 	{name: "a panic", make: func(_ *testing.T, w *fixture, _ *http.Request) { w.pets.before = func() { panic("bug") } }, operation: 500},
-	{name: "no body", make: sendBody(""), concerns: bodies, status: 400},
+	{name: "no body", make: sendBody(""), concerns: needsBody, status: 400},
 	{name: "no JSON", make: sendBody("{"), concerns: bodies, status: 400},
 	{name: "a body of nothing known", make: sendBody("[]"), concerns: bodies, status: 400},
 	{name: "a long body", make: sendBody(strings.Repeat(" ", jsonbody.MaxBytes+1)), concerns: bodies, status: 413},
@@ -296,12 +343,15 @@ var kinds = []kind{
 	{name: "strict", make: setHeader("Prefer", "handling=strict")},
 	{name: "an idempotency key", make: setHeader("Idempotency-Key", "k")},
 	{name: "a long idempotency key", make: setHeader("Idempotency-Key", strings.Repeat("k", 256)), concerns: posts, status: 400},
-	{name: "a request in progress", make: failOnce(catalog.ErrIdempotencyInProgress), concerns: posts, status: 409},
-	{name: "a key used again", make: failOnce(catalog.ErrIdempotencyKeyReused), concerns: posts, status: 422},
-	{name: "no such row", make: func(_ *testing.T, w *fixture, _ *http.Request) { w.pets.pets[1], w.orders.orders[1] = nil, nil },
+	{name: "a request in progress", make: failOnce(catalog.ErrIdempotencyInProgress), concerns: makes, status: 409},
+	{name: "a key used again", make: failOnce(catalog.ErrIdempotencyKeyReused), concerns: makes, status: 422},
+	{name: "no such row", make: func(_ *testing.T, w *fixture, _ *http.Request) {
+		w.pets.pets[1], w.orders.orders[1] = nil, nil
+		w.keys.keys[1] = slices.DeleteFunc(w.keys.keys[1], func(k keys.Own) bool { return k.ID == ciKey })
+	},
 		concerns: func(r route) bool { return rows(r) || steps(r) }, status: 404},
 	{name: "no such id", make: func(_ *testing.T, _ *fixture, r *http.Request) {
-		r.URL.Path = strings.ReplaceAll(r.URL.Path, "/1", "/abc")
+		r.URL.Path = strings.ReplaceAll(strings.ReplaceAll(r.URL.Path, "/1", "/abc"), "/key_", "/abc_")
 	},
 		concerns: rows, status: 404},
 	{name: "all is final", make: final, concerns: steps, status: 409},
@@ -317,6 +367,15 @@ func failOnce(err error) func(*testing.T, *fixture, *http.Request) {
 	}
 }
 
+// refuse makes changes of keys fail.
+func refuse(err error) func(*testing.T, *fixture, *http.Request) {
+	return func(_ *testing.T, w *fixture, _ *http.Request) {
+		for _, action := range []string{"key.issue", "key.edit", "key.rotate", "key.revoke"} {
+			w.keys.refused[action] = err
+		}
+	}
+}
+
 // final gives all animals and orders statuses that stay.
 func final(_ *testing.T, w *fixture, _ *http.Request) {
 	for i := range w.pets.pets[1] {
@@ -325,6 +384,7 @@ func final(_ *testing.T, w *fixture, _ *http.Request) {
 	for i := range w.orders.orders[1] {
 		w.orders.orders[1][i].Status = catalog.Cancelled
 	}
+	w.keys.find(1, ciKey).RevokedAt = at
 }
 
 func ban(t *testing.T, w *fixture, _ *http.Request) {

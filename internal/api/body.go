@@ -35,6 +35,18 @@ func readBody(b *bodyBudget, x *exchange) (data []byte, strict bool, err error) 
 	return data, strict, nil
 }
 
+// readOptionalBody is readBody for an operation whose body may be left out, which is the same as an empty object.
+func readOptionalBody(b *bodyBudget, x *exchange) (data []byte, strict bool, err error) {
+	data, strict, err = readBody(b, x)
+	if e, ok := errors.AsType[*Error](err); ok && e.code == codeMissingBody {
+		if x.unknownParams != nil {
+			return nil, false, x.unknownParams
+		}
+		return []byte("{}"), false, nil
+	}
+	return data, strict, err
+}
+
 const (
 	// A body must arrive at no less than bytesPerWindow in bodyWindow, some 3 KiB per second, and its end within bodyWindow: as fast as a
 	// phone with poor reception sends.

@@ -78,6 +78,8 @@ type Config struct {
 	Usage usage.MonthStore
 	// Plans is the price list behind GET /v1/plans.
 	Plans PriceList
+	// Keys is the store behind /v1/keys.
+	Keys KeyStore
 	// FailedRequests may be nil.
 	FailedRequests FailedRequests
 	// Requests makes POSTs with an Idempotency-Key take effect once.
@@ -138,6 +140,7 @@ type api struct {
 	// refusals are those of requests without a valid key.
 	refusals    *keyRefusals
 	credentials *recentCredentials
-	// petsURL and ordersURL are the lists, absolute.
-	petsURL, ordersURL string
+	keyChanges  keyChanges
+	// petsURL, ordersURL and keysURL are the lists, absolute.
+	petsURL, ordersURL, keysURL string
 }

@@ -43,7 +43,7 @@ var (
 	codeMissingBody           = newCode(http.StatusBadRequest, "missing_body", "The request has no body. Send a JSON object.")
 	codeValidationFailed      = newCode(http.StatusBadRequest, "validation_failed", "A field of the body has an invalid value.")
 	codeInvalidParameter      = newCode(http.StatusBadRequest, "invalid_parameter", "A query parameter has an invalid value.")
-	codeInvalidCursor         = newCode(http.StatusBadRequest, "invalid_cursor", "cursor must be the value of X-Next-Cursor: 16 lowercase hexadecimal digits.")
+	codeInvalidCursor         = newCode(http.StatusBadRequest, "invalid_cursor", "cursor must be the value of X-Next-Cursor, unchanged.")
 	codeIdempotencyKeyInvalid = newCode(http.StatusBadRequest, "idempotency_key_invalid", "Idempotency-Key must be 1 to 255 visible ASCII characters, with or without double quotes.")
 
 	codeMissingAPIKey = newCode(http.StatusUnauthorized, "missing_api_key", "The request has no API key. Send the header Authorization: Bearer <API key>.")
@@ -55,10 +55,16 @@ var (
 
 	codePetNotFound           = newCode(http.StatusNotFound, "pet_not_found", "No animal with this ID exists in your catalogue.")
 	codeOrderNotFound         = newCode(http.StatusNotFound, "order_not_found", "No order with this ID exists in your account.")
+	codeKeyNotFound           = newCode(http.StatusNotFound, "key_not_found", "No API key with this ID exists in your account.")
 	codeRouteNotFound         = newCode(http.StatusNotFound, "route_not_found", "There is no such path.")
 	codeMethodNotAllowed      = newCode(http.StatusMethodNotAllowed, "method_not_allowed", "This path does not support this method.")
 	codePetNotAvailable       = newCode(http.StatusConflict, "pet_not_available", "The animal is pending or sold and cannot be ordered. Order one whose status is available.")
 	codeInvalidTransition     = newCode(http.StatusConflict, "invalid_transition", "The status cannot change in this way.")
+	codeKeyNotActive          = newCode(http.StatusConflict, "key_not_active", "This API key was revoked or has expired, and can't be changed or rotated any more.")
+	codeTooManyKeys           = newCode(http.StatusConflict, "too_many_keys", "Your account has 10 API keys that are neither revoked nor expired, the maximum. Revoke one first, or rotate with the gracePeriod 0.")
+	codeLastManageKey         = newCode(http.StatusConflict, "last_manage_key", "This is your last API key that may manage keys. Rotate it, or give another one the scope manage first.")
+	codeWouldLockOut          = newCode(http.StatusConflict, "would_lock_out", "allowedAddresses does not contain the address of this request. Send confirmLockout: true if that is right.")
+	codeKeyAlreadyIssued      = newCode(http.StatusConflict, "key_already_issued", "A request with this Idempotency-Key has issued an API key. Nobody can show it again.")
 	codeIdempotencyInProgress = newCode(http.StatusConflict, "idempotency_in_progress", "A request with this Idempotency-Key is still in progress. Retry in 1 second.")
 	codeEndpointRemoved       = newCode(http.StatusGone, "endpoint_removed", "This operation has been removed.")
 
@@ -136,24 +142,35 @@ func toError(err error) *Error {
 	if b, ok := errors.AsType[*jsonbody.ValidationError](err); ok {
 		return codeValidationFailed.withMessage(b.Message)
 	}
+	if i, ok := errors.AsType[*keys.AlreadyIssuedError](err); ok {
+		return codeKeyAlreadyIssued.withMessage("A request with this Idempotency-Key has issued the API key " + i.ID + ". Nobody can show it again: rotate or revoke it.")
+	}
+	for _, known := range knownErrors {
+		if errors.Is(err, known.error) {
+			return known.code.err()
+		}
+	}
 	switch {
-	case errors.Is(err, catalog.ErrPetNotFound):
-		return codePetNotFound.err()
-	case errors.Is(err, catalog.ErrOrderNotFound):
-		return codeOrderNotFound.err()
-	case errors.Is(err, catalog.ErrPetNotAvailable):
-		return codePetNotAvailable.err()
-	case errors.Is(err, catalog.ErrPreconditionFailed):
-		return codePreconditionFailed.err()
 	case errors.Is(err, catalog.ErrIdempotencyInProgress):
 		return codeIdempotencyInProgress.err().retryAfter(1)
-	case errors.Is(err, catalog.ErrIdempotencyKeyReused):
-		return codeIdempotencyKeyReused.err()
 	case errors.Is(err, catalog.ErrUnavailable), errors.Is(err, keys.ErrUnavailable), errors.Is(err, usage.ErrUnavailable),
-		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled),
+		// The next request learns why: the directory knows it by then.
+		errors.Is(err, keys.ErrAsker):
 		return codeUnavailable.withCause(err).retryAfter(1)
 	}
 	return codeInternalError.withCause(err)
+}
+
+// knownErrors are errors of the layers below whose code says all.
+var knownErrors = []struct {
+	error
+	code *errorCode
+}{
+	{catalog.ErrPetNotFound, codePetNotFound}, {catalog.ErrOrderNotFound, codeOrderNotFound}, {catalog.ErrPetNotAvailable, codePetNotAvailable},
+	{catalog.ErrPreconditionFailed, codePreconditionFailed}, {catalog.ErrIdempotencyKeyReused, codeIdempotencyKeyReused},
+	{keys.ErrKeyNotFound, codeKeyNotFound}, {keys.ErrKeyChanged, codePreconditionFailed}, {keys.ErrKeyInactive, codeKeyNotActive},
+	{keys.ErrTooManyKeys, codeTooManyKeys}, {keys.ErrLastManageKey, codeLastManageKey}, {keys.ErrCursor, codeInvalidCursor},
 }
 
 // errorBody returns the contract's Error: the code, the message, the status.

@@ -93,6 +93,14 @@ func (x *exchange) gaveUp() bool {
 	return x.failed != nil && errors.Is(x.failed, context.Canceled) && errors.Is(x.Request.Context().Err(), context.Canceled)
 }
 
+// needs is the scope that a key must have for the request.
+func (x *exchange) needs() keys.Scope {
+	if x.route.selfScope != "" && x.Param("keyId") == self {
+		return x.route.selfScope
+	}
+	return x.route.scope
+}
+
 // handler responds to one operation, or returns an error.
 type handler func(a *api, x *exchange) error
 
@@ -115,12 +123,16 @@ type route struct {
 	ignoresQuery bool
 	// scope is what a key must have. Public routes and those of pages need none.
 	scope keys.Scope
+	// selfScope is the scope for the key of the request itself, "" if it is no other.
+	selfScope keys.Scope
 	// public routes need no key.
 	public bool
 	// unmetered routes count in no window of the caller, and no window refuses them.
 	unmetered bool
 	// counts, if not nil, tells which queries of an unmetered route count nevertheless.
 	counts func(rawQuery string) bool
+	// changesKeys is true if the operation changes the tenant's keys. There is a limit for these alone.
+	changesKeys bool
 	// writes is true if the operation writes to the tenant's catalogue, unless it fails.
 	writes bool
 }

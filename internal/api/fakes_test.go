@@ -46,6 +46,7 @@ type fixture struct {
 	orders    *fakeOrders
 	requests  *fakeRequests
 	usage     *fakeUsage
+	keys      *fakeKeys
 	failed    *fakeFailed
 	// key is acme's, on free; other is zoo's, on pro.
 	key, other string
@@ -62,11 +63,12 @@ func newFixture(t testing.TB, change ...func(*Config)) *fixture {
 	w.orders = &fakeOrders{pets: w.pets, orders: map[int64][]catalog.Order{}}
 	w.usage, w.failed = &fakeUsage{pets: w.pets}, &fakeFailed{}
 	w.requests = &fakeRequests{pets: w.pets, orders: w.orders, stored: map[scope]storedAnswer{}}
+	w.keys = newFakeKeys(w.pets, w.requests)
 	w.key = w.directory.issue(t, "key_acme", plans.Tenant{ID: 1, Name: "acme", Plan: plans.Free, Quota: plans.Quota{PerMinute: 60, PerDay: 1000}})
 	w.other = w.directory.issue(t, "key_zoo", plans.Tenant{ID: 2, Name: "zoo", Plan: plans.Pro, Quota: plans.Quota{PerMinute: 300, PerDay: 10000}})
 	c := Config{
 		Directory: w.directory, Limiter: w.limiter, Addresses: w.addresses, Strikes: w.strikes, Meter: w.meter, Pets: w.pets, Orders: w.orders, Requests: w.requests,
-		Usage: w.usage, Plans: fakePlans{w.pets}, FailedRequests: w.failed,
+		Usage: w.usage, Plans: fakePlans{w.pets}, Keys: w.keys, FailedRequests: w.failed,
 		BodyBytes: MinBodyBytes, BaseURL: baseURL, Instant: w.instant, Log: zerolog.New(w.logs), Metrics: w.registry,
 	}
 	for _, f := range change {

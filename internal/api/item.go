@@ -81,16 +81,21 @@ func ifMatch[T any](x *exchange) func(T) error {
 			return err
 		}
 		defer b.Release()
-		switch httpfield.Match(values, itemTag(b.Bytes())) {
-		case httpfield.Matches:
-			return nil
-		case httpfield.MatchesWeakly:
-			return errWeakTag
-		case httpfield.NoTag:
-			return errNoTag
-		default:
-			return catalog.ErrPreconditionFailed
-		}
+		return matchTag(values, itemTag(b.Bytes()))
+	}
+}
+
+// matchTag compares the values of If-Match with the tag of what is there.
+func matchTag(values []string, tag string) error {
+	switch httpfield.Match(values, tag) {
+	case httpfield.Matches:
+		return nil
+	case httpfield.MatchesWeakly:
+		return errWeakTag
+	case httpfield.NoTag:
+		return errNoTag
+	default:
+		return catalog.ErrPreconditionFailed
 	}
 }
 

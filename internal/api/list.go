@@ -9,13 +9,17 @@ import (
 	"petstore.example/internal/api/pagecache"
 )
 
-// newListPage makes the response for the rows of a page. address is the absolute address of the list. The next page begins after the ID
-// after, unless that is 0.
-func newListPage[T any](q *listQuery, address string, rows []T, after int64) (*pagecache.Page, error) {
-	next := ""
-	if after != 0 {
-		next = httpfield.FormatCursor(after)
+// nextCursor is the cursor of the page that begins after an ID, "" for 0.
+func nextCursor(after int64) string {
+	if after == 0 {
+		return ""
 	}
+	return httpfield.FormatCursor(after)
+}
+
+// newListPage makes the response for the rows of a page. address is the absolute address of the list. next is the
+// cursor of the next page, "" for none.
+func newListPage[T any](q *listQuery, address string, rows []T, next string) (*pagecache.Page, error) {
 	if rows == nil {
 		rows = []T{}
 	}

@@ -1,12 +1,13 @@
 package api
 
 import (
+	"petstore.example/internal/api/httpfield"
 	"petstore.example/internal/catalog"
 )
 
 // listOrders is GET /v1/store/orders, beta.
 func listOrders(a *api, x *exchange) error {
-	r, err := parseListRequest(x, listParams, catalog.ParseOrderStatus, orderStatuses)
+	r, err := parseListRequest(x, listParams, httpfield.ParseCursor, catalog.ParseOrderStatus, orderStatuses)
 	if err != nil {
 		return err
 	}
@@ -19,7 +20,7 @@ func listOrders(a *api, x *exchange) error {
 	if more {
 		next = orders[len(orders)-1].ID
 	}
-	p, err := newListPage(&r.listQuery, a.ordersURL, orders, next)
+	p, err := newListPage(&r.listQuery, a.ordersURL, orders, nextCursor(next))
 	if err != nil {
 		return err
 	}

@@ -6,11 +6,13 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/keys"
 	"petstore.example/internal/test/assert"
 )
 
@@ -90,9 +92,10 @@ func TestTenantsNeverMeet(t *testing.T) {
 		w := newFixture(t)
 		req := w.goodRequest(t, r)
 		req.Header.Set("Authorization", "Bearer "+w.other)
+		w.directory.change(t, w.other, func(c *keys.Caller) { c.Access, _ = keys.NewAccess(keys.ScopeManage, "") })
 		w.usage.last = [][2]int64{{1, 1}}
 		w.do(w.request("GET", "/v1/pets", ""))
-		pets, orders := slices.Clone(w.pets.pets[1]), slices.Clone(w.orders.orders[1])
+		pets, orders, own := slices.Clone(w.pets.pets[1]), slices.Clone(w.orders.orders[1]), slices.Clone(w.keys.keys[1])
 		rec := w.do(req)
 		want, body := 404, ""
 		switch r.method + " " + r.path {
@@ -105,13 +108,18 @@ func TestTenantsNeverMeet(t *testing.T) {
 			}
 		case "GET /v1/plans": // everybody's
 			want = 200
-		case "POST /v1/pets":
+		case "POST /v1/pets", "POST /v1/keys":
 			want = 201
+		case "GET /v1/keys":
+			want = 200
+			if strings.Contains(rec.Body.String(), ciKey) || !strings.Contains(rec.Body.String(), theirKey) {
+				t.Errorf("zoo sees %s", rec.Body)
+			}
 		}
 		if rec.Code != want || body != "" && rec.Body.String() != body {
 			t.Errorf("%s %s: %d %s, want %d %s", r.method, r.path, rec.Code, rec.Body, want, body)
 		}
-		if diff := cmp.Diff(pets, w.pets.pets[1]) + cmp.Diff(orders, w.orders.orders[1]); diff != "" {
+		if diff := cmp.Diff(pets, w.pets.pets[1]) + cmp.Diff(orders, w.orders.orders[1]) + cmp.Diff(own, w.keys.keys[1]); diff != "" {
 			t.Errorf("%s %s: %s", r.method, r.path, diff)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"petstore.example/internal/api/httpfield"
 	"petstore.example/internal/catalog"
 )
 
@@ -44,8 +43,10 @@ type parameter struct {
 }
 
 // parseListRequest reads the query of a list, which has the known parameters, and whose statuses are those that parse accepts; statuses lists them
-// for the message. The error names all invalid parameters.
-func parseListRequest[S ~string](x *exchange, known []string, parse func(string) (S, bool), statuses string) (r listRequest[S], err error) {
+// for the message. position reads a cursor. The error names all invalid parameters.
+func parseListRequest[S ~string](
+	x *exchange, known []string, position func(string) (int64, bool), parse func(string) (S, bool), statuses string,
+) (r listRequest[S], err error) {
 	if r.listQuery, err = parseListQuery(x.Request.URL.RawQuery, known); err != nil {
 		return r, err
 	}
@@ -69,7 +70,7 @@ func parseListRequest[S ~string](x *exchange, known []string, parse func(string)
 		r.filters, r.filterText = r.readFilters(&p)
 	}
 	if p.given("cursor", r.cursorParam) {
-		if r.after, ok = httpfield.ParseCursor(r.cursorParam.value); !ok && len(p) == 0 {
+		if r.after, ok = position(r.cursorParam.value); !ok && len(p) == 0 {
 			return r, codeInvalidCursor.err()
 		} else if !ok {
 			p.add(strings.TrimSuffix(codeInvalidCursor.message, "."))

@@ -5,13 +5,14 @@ import (
 	"strconv"
 	"strings"
 
+	"petstore.example/internal/api/httpfield"
 	"petstore.example/internal/api/pagecache"
 	"petstore.example/internal/catalog"
 )
 
 // listPets is GET /v1/pets. It uses the page cache if the page in it is certainly current.
 func listPets(a *api, x *exchange) error {
-	r, err := parseListRequest(x, petListParams, catalog.ParseStatus, petStatuses)
+	r, err := parseListRequest(x, petListParams, httpfield.ParseCursor, catalog.ParseStatus, petStatuses)
 	if err != nil {
 		return err
 	}
@@ -60,7 +61,7 @@ func (a *api) readPets(x *exchange, r *listRequest[catalog.Status]) (*pagecache.
 	if err != nil {
 		return nil, err
 	}
-	p, err := newListPage(&r.listQuery, a.petsURL, pets, next)
+	p, err := newListPage(&r.listQuery, a.petsURL, pets, nextCursor(next))
 	if err != nil || !x.form(p).compresses() {
 		return p, err
 	}

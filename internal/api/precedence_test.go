@@ -89,6 +89,20 @@ func TestPrecedence(t *testing.T) {
 		{body(`{"status":"delivered"}`), "order_not_found"},
 		{func() { target("PATCH", "/v1/store/orders/1")(); body(`{"status":"delivered"}`)() }, "precondition_failed"},
 		{func() { r.Header.Del("If-Match"); body(`{"status":"delivered"}`)() }, "invalid_transition"},
+		{func() { r.Header.Set("If-Match", `"x"`); target("PATCH", "/v1/keys/x")() }, "insufficient_scope"},
+		{func() {
+			w.narrow(t, keys.ScopeManage, "")
+			for range maxKeyChanges {
+				w.do(w.request("POST", "/v1/keys/x/revoke", ""))
+			}
+			target("PATCH", "/v1/keys/x")()
+		}, "rate_limit_exceeded"},
+		{func() { w.setClock(removal.Add(60e9)); target("PATCH", "/v1/keys/x")() }, "body_too_large"},
+		{body(`{"scope":"x","allowedAddresses":["198.51.100.1"]}`), "validation_failed"},
+		{body(`{"allowedAddresses":["198.51.100.1"]}`), "would_lock_out"},
+		{body(`{"name":"x"}`), "key_not_found"},
+		{func() { target("PATCH", "/v1/keys/"+ciKey)(); body(`{"name":"x"}`)() }, "precondition_failed"},
+		{func() { r.Header.Del("If-Match"); w.keys.find(1, ciKey).RevokedAt = at; body(`{"name":"x"}`)() }, "key_not_active"},
 	} {
 		step.right()
 		rec := w.do(r)

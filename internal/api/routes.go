@@ -21,6 +21,12 @@ var routes = []route{
 	{method: http.MethodGet, path: "/v1/store/orders/{orderId}", handle: getOrder, stability: beta, ignoresQuery: true, scope: keys.ScopeRead},
 	{method: http.MethodPatch, path: "/v1/store/orders/{orderId}", handle: changeOrder, writes: true, stability: experimental, ignoresQuery: true, scope: keys.ScopeWrite},
 	{method: http.MethodGet, path: "/v1/usage", handle: getUsage, stability: beta, unmetered: true, counts: asksForReport, scope: keys.ScopeRead},
+	{method: http.MethodGet, path: "/v1/keys", handle: listKeys, stability: beta, unmetered: true, scope: keys.ScopeManage},
+	{method: http.MethodPost, path: "/v1/keys", handle: createKey, stability: beta, unmetered: true, changesKeys: true, ignoresQuery: true, scope: keys.ScopeManage},
+	{method: http.MethodGet, path: "/v1/keys/{keyId}", handle: getKey, stability: beta, unmetered: true, ignoresQuery: true, scope: keys.ScopeManage, selfScope: keys.ScopeRead},
+	{method: http.MethodPatch, path: "/v1/keys/{keyId}", handle: changeKey, stability: beta, unmetered: true, changesKeys: true, ignoresQuery: true, scope: keys.ScopeManage},
+	{method: http.MethodPost, path: "/v1/keys/{keyId}/rotate", handle: rotateKey, stability: beta, unmetered: true, changesKeys: true, ignoresQuery: true, scope: keys.ScopeManage},
+	{method: http.MethodPost, path: "/v1/keys/{keyId}/revoke", handle: revokeKey, stability: beta, unmetered: true, changesKeys: true, ignoresQuery: true, scope: keys.ScopeManage, selfScope: keys.ScopeRead},
 	{method: http.MethodGet, path: "/v1/plans", handle: listPlans, stability: beta, public: true, unmetered: true, ignoresQuery: true},
 }
 

@@ -76,8 +76,13 @@ func (a *api) answer(x *exchange) error {
 	if x.refusal != nil && (!x.route.public || x.refusal.code.status != http.StatusUnauthorized && x.refusal.code != codeAddressNotAllowed) {
 		return x.refusal
 	}
-	if x.caller != nil && !x.caller.Access.May(x.route.scope) {
-		return scopeRefusal(x.caller.Access.Scope(), x.route.scope)
+	if x.caller != nil && !x.caller.Access.May(x.needs()) {
+		return scopeRefusal(x.caller.Access.Scope(), x.needs())
+	}
+	if x.route.changesKeys {
+		if err := a.takeKeyChange(x); err != nil {
+			return err
+		}
 	}
 	if x.route.deprecated.over(x.now) {
 		return x.route.deprecated.gone()

@@ -218,7 +218,7 @@ func (d *dev) checkCommands(t *testing.T) {
 		commands []string
 		// want is how many responses are good, ctl how many commands are for staff.
 		want, ctl int
-	}{"README": {readme, 1, 2}, "welcome": {printed, 3, 3}} {
+	}{"README": {readme, 1, 2}, "welcome": {printed, 4, 3}} {
 		text := strings.Replace(strings.Join(c.commands, "\n"), "ban lift demo", "ban list", 1) // There is no ban yet.
 		cmd := sandbox.Command(t, "sh", "-eu")
 		cmd.Dir, cmd.Stdin = t.TempDir(), strings.NewReader(text)

@@ -110,6 +110,12 @@ func (t Token) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, t.String()
 // MarshalText redacts.
 func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
+// IsID reports whether the text has the form of the ID of a key.
+func IsID(text string) bool {
+	random, ok := strings.CutPrefix(text, "key_")
+	return ok && len(random) == 16 && isBase62(random)
+}
+
 func isBase62(s string) bool { return strings.Trim(s, alphabet) == "" }
 
 // checksum returns the CRC-32 (IEEE) of body in base 62.

@@ -2,6 +2,7 @@ package jsonbody_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -196,6 +197,39 @@ func TestBuffersAreReused(t *testing.T) {
 		got, err := jsonbody.Marshal([]string{"<&>"})
 		if err != nil || string(got) != "[\"<&>\"]\n" {
 			t.Fatalf("got %s, %v", got, err)
+		}
+	}
+}
+
+// TestNullable: a member that may be null, an array of strings, and a boolean.
+func TestNullable(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"n":null,"l":null,"s":null,"b":true}`:   "true true true [] true",
+		`{"l":["a","b"],"b":false}`:               "false false false [a b] false",
+		`{"l":[]}`:                                "false false false [] false",
+		`{"l":["a",[1,{"x":[]}],"b"]}`:            "l must be an array of strings.",
+		`{"l":{}}`:                                "l must be an array, not an object.",
+		`{"l":[null],"b":"x"}`:                    "l must be an array of strings; b must be a boolean, not a string.",
+		`{"b":null}`:                              "b must not be null.",
+		`{"l":["a" "b"]}`:                         `The body is not valid JSON: expected a comma or ], found '"' (line 1, column 11).`,
+		`{"l":["a"`:                               "The body is not valid JSON: it ends unexpectedly.",
+		`{"l":[` + strings.Repeat("[", 40) + `]}`: "The body is not valid JSON: it is nested deeper than 32 levels.",
+	} {
+		o, err := jsonbody.ReadNullable([]byte(body), false, []string{"n", "l", "s"}, "n", "l", "s", "b")
+		got := ""
+		if err == nil {
+			list, n, s := o.Texts("l"), o.Integer("n"), o.Text("s")
+			got = fmt.Sprint(o.Null("n"), o.Null("l"), o.Null("s"), list, o.True("b"))
+			if err = o.Err(); err == nil && (n != nil || s != nil || (list == nil) != !strings.Contains(body, "[")) {
+				t.Errorf("%s: %v %v %v", body, list, n, s)
+			}
+		}
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s\n got %s\nwant %s", body, got, want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package jsonbody
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,16 +24,22 @@ type Object struct {
 	problems []string
 }
 
-// member is a value. The text is set for strings and numbers only.
+// member is a value. The text is set for strings and numbers only, and texts for an array of strings, which are nil for another array.
 type member struct {
-	kind jsontext.Kind
-	text string
+	kind  jsontext.Kind
+	text  string
+	texts []string
 }
 
 // Read reads a body that must be a JSON object. Members other than the known ones are ignored; if strict, they are a
 // problem, which Err reports. It returns a *SyntaxError also for null, in place of the object or of a known member, and a
 // *ValidationError for any other value that is no object.
 func Read(data []byte, strict bool, known ...string) (*Object, error) {
+	return ReadNullable(data, strict, nil, known...)
+}
+
+// ReadNullable is Read with known members that may be null: those that are named so. Null reports which are; any other method takes them as missing.
+func ReadNullable(data []byte, strict bool, nullable []string, known ...string) (*Object, error) {
 	r := reader{jsontext.NewDecoder(bytes.NewBuffer(data)), data, known}
 	kind := r.PeekKind()
 	o, err := r.body()
@@ -48,7 +55,7 @@ func Read(data []byte, strict bool, known ...string) (*Object, error) {
 		return nil, &ValidationError{"The body must be an object, not " + describe(kind) + "."}
 	}
 	for _, name := range known {
-		if o.known[name].kind == jsontext.KindNull {
+		if o.Null(name) && !slices.Contains(nullable, name) {
 			return nil, &SyntaxError{name + " must not be null."}
 		}
 	}
@@ -96,14 +103,41 @@ func (o *Object) Require(name string) {
 	}
 }
 
+// Null reports whether a member is null.
+func (o *Object) Null(name string) bool { return o.known[name].kind == jsontext.KindNull }
+
+// of returns a member of that kind. ok is false if it is missing or null, or of another kind, which is rejected.
+func (o *Object) of(name string, kind jsontext.Kind) (m member, ok bool) {
+	m, ok = o.known[name]
+	if ok = ok && m.kind != jsontext.KindNull; ok && m.kind != kind {
+		o.Reject(name + " must be " + describe(kind) + ", not " + describe(m.kind))
+		return m, false
+	}
+	return m, ok
+}
+
+// Texts returns a member that is an array of strings, never nil. It returns nil if the member is missing or, rejected, no such array.
+func (o *Object) Texts(name string) []string {
+	m, ok := o.of(name, jsontext.KindBeginArray)
+	if ok && m.texts == nil {
+		o.Reject(name + " must be an array of strings")
+	}
+	return m.texts
+}
+
+// True reports whether a member is true. It is false if the member is missing or, rejected, no boolean.
+func (o *Object) True(name string) bool {
+	kind := o.known[name].kind
+	if kind != jsontext.KindTrue && kind != jsontext.KindFalse && kind != jsontext.KindInvalid {
+		o.Reject(name + " must be a boolean, not " + describe(kind))
+	}
+	return kind == jsontext.KindTrue
+}
+
 // Text returns a string member. It returns nil if the member is missing or, rejected, no string.
 func (o *Object) Text(name string) *string {
-	m, ok := o.known[name]
-	switch {
-	case !ok:
-		return nil
-	case m.kind != jsontext.KindString:
-		o.Reject(name + " must be a string, not " + describe(m.kind))
+	m, ok := o.of(name, jsontext.KindString)
+	if !ok {
 		return nil
 	}
 	return &m.text
@@ -113,7 +147,7 @@ func (o *Object) Text(name string) *string {
 func (o *Object) Integer(name string) *int64 {
 	m, ok := o.known[name]
 	switch {
-	case !ok:
+	case !ok || m.kind == jsontext.KindNull:
 		return nil
 	case m.kind != jsontext.KindNumber:
 		o.Reject(name + " must be an integer, not " + describe(m.kind))

@@ -56,7 +56,11 @@ func (r reader) body() (*Object, error) {
 // member reads the value of a known member.
 func (r reader) member() (member, error) {
 	kind := r.PeekKind()
-	if kind != jsontext.KindString && kind != jsontext.KindNumber {
+	switch kind {
+	case jsontext.KindBeginArray:
+		return r.array()
+	case jsontext.KindString, jsontext.KindNumber:
+	default:
 		return member{kind: kind}, r.skip()
 	}
 	token, err := r.ReadToken()
@@ -64,6 +68,26 @@ func (r reader) member() (member, error) {
 		return member{}, err
 	}
 	return member{kind: kind, text: token.String()}, nil
+}
+
+// array reads an array, and its items if all of them are strings.
+func (r reader) array() (member, error) {
+	m := member{kind: jsontext.KindBeginArray, texts: []string{}}
+	_, err := r.ReadToken()
+	for err == nil && r.PeekKind() != jsontext.KindEndArray {
+		if r.PeekKind() != jsontext.KindString {
+			m.texts, err = nil, r.skip()
+			continue
+		}
+		var item jsontext.Token
+		if item, err = r.ReadToken(); m.texts != nil && err == nil {
+			m.texts = append(m.texts, item.String())
+		}
+	}
+	if err == nil {
+		_, err = r.ReadToken()
+	}
+	return m, err
 }
 
 // skip reads one value to its end.

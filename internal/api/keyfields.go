@@ -1,0 +1,160 @@
+package api
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"petstore.example/internal/api/jsonbody"
+	"petstore.example/internal/keys"
+)
+
+const (
+	maxKeyName    = 100
+	maxReason     = 200
+	maxRangeText  = 50
+	scopesOfKeys  = "read, write, manage"
+	expiryPast    = "expiresAt must be in the future"
+	gracePeriod   = 24 * 60 * 60
+	textOfKeys    = " characters, without control characters and without an API key"
+	wantsDateTime = "expiresAt must be a date and time, such as 2027-01-01T00:00:00Z"
+)
+
+// keyMembers are the members of a key that clients write. Those of nullableKeyMembers may be null, for none.
+var (
+	keyMembers         = []string{"name", "scope", "expiresAt", "perMinute", "allowedAddresses", "confirmLockout"}
+	nullableKeyMembers = keyMembers[2:5]
+)
+
+// readKey reads the members that are there. A new key must have a name, and gets the others by default. Addresses without that of the caller need a
+// confirmation, because they may lock the caller out.
+func (a *api) readKey(x *exchange, data []byte, strict, isNew bool) (e keys.Edit, err error) {
+	nullable := nullableKeyMembers
+	if !isNew {
+		nullable = append([]string{"name"}, nullable...)
+	}
+	o, err := jsonbody.ReadNullable(data, strict, nullable, keyMembers...)
+	if err != nil {
+		return e, err
+	}
+	if isNew {
+		o.Require("name")
+		e = keys.Edit{Scope: new(keys.ScopeWrite), Allowed: new(keys.Ranges)}
+	}
+	if e.Name = textOf(o, "name", maxKeyName); o.Null("name") {
+		e.Name = new(string)
+	}
+	if scope := jsonbody.Enum(o, "scope", parseScope, scopesOfKeys); scope != nil {
+		e.Scope = scope
+	}
+	if e.PerMinute = o.Integer("perMinute"); o.Null("perMinute") {
+		e.PerMinute = new(int64)
+	} else if e.PerMinute != nil && *e.PerMinute < 1 {
+		o.Reject("perMinute must be at least 1")
+	}
+	e.ExpiresAt = expiryOf(o, x.now)
+	if allowed := rangesOf(o); allowed != nil {
+		e.Allowed = allowed
+	}
+	confirmed := o.True("confirmLockout")
+	if err := o.Err(); err != nil {
+		return e, err
+	}
+	if from := a.address(x); !confirmed && e.Allowed != nil && !contains(*e.Allowed, from) {
+		return e, codeWouldLockOut.withMessage("allowedAddresses does not contain " + from.String() + ", the address of this request. Send confirmLockout: true if that is right.")
+	}
+	return e, nil
+}
+
+func parseScope(s string) (keys.Scope, bool) {
+	return keys.Scope(s), s == string(keys.ScopeRead) || s == string(keys.ScopeWrite) || s == string(keys.ScopeManage)
+}
+
+// textOf returns a text of 1 to that many characters, nil if it is missing or rejected.
+func textOf(o *jsonbody.Object, name string, most int) *string {
+	text := o.Text(name)
+	if text != nil && (*text == "" || utf8.RuneCountInString(*text) > most || keys.CheckText(*text) != nil) {
+		o.Reject(name + " must have 1 to " + strconv.Itoa(most) + textOfKeys)
+		return nil
+	}
+	return text
+}
+
+// expiryOf returns the member expiresAt, the zero time for null.
+func expiryOf(o *jsonbody.Object, now time.Time) *time.Time {
+	if o.Null("expiresAt") {
+		return new(time.Time)
+	}
+	text := o.Text("expiresAt")
+	if text == nil {
+		return nil
+	}
+	at, err := time.Parse(time.RFC3339, *text)
+	at = at.UTC().Truncate(time.Microsecond)
+	switch {
+	case err != nil || at.Year() > 9999:
+		o.Reject(wantsDateTime)
+	case !at.After(now):
+		o.Reject(expiryPast)
+	}
+	return &at
+}
+
+// rangesOf returns the member allowedAddresses.
+func rangesOf(o *jsonbody.Object) *keys.Ranges {
+	if o.Null("allowedAddresses") {
+		return new(keys.Ranges)
+	}
+	texts := o.Texts("allowedAddresses")
+	if texts == nil {
+		return nil
+	}
+	for _, text := range texts {
+		if len(text) > maxRangeText {
+			o.Reject("allowedAddresses must be addresses or blocks, such as 203.0.113.7 or 2001:db8::/32")
+			return nil
+		}
+	}
+	ranges, err := keys.ParseRanges(texts)
+	if err != nil {
+		o.Reject("allowedAddresses: " + strings.TrimSuffix(err.Error(), "?"))
+	}
+	return &ranges
+}
+
+func contains(r keys.Ranges, addr netip.Addr) bool {
+	access, err := keys.NewAccess(keys.ScopeManage, r)
+	return err == nil && access.From(addr)
+}
+
+// readGracePeriod reads {gracePeriod?}, in seconds.
+func readGracePeriod(data []byte, strict bool) (time.Duration, error) {
+	o, err := jsonbody.Read(data, strict, "gracePeriod")
+	if err != nil {
+		return 0, err
+	}
+	seconds := int64(gracePeriod)
+	if given := o.Integer("gracePeriod"); given != nil {
+		seconds = *given
+	}
+	if most := int64(keys.MaxGracePeriod / time.Second); seconds < 0 || seconds > most {
+		o.Reject("gracePeriod must be from 0 to " + strconv.FormatInt(most, 10) + " seconds")
+		seconds = 0
+	}
+	return time.Duration(seconds) * time.Second, o.Err()
+}
+
+// readReason reads {reason?}.
+func readReason(data []byte, strict bool) (string, error) {
+	o, err := jsonbody.Read(data, strict, "reason")
+	if err != nil {
+		return "", err
+	}
+	reason := textOf(o, "reason", maxReason)
+	if reason == nil {
+		return "", o.Err()
+	}
+	return *reason, nil
+}

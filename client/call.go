@@ -31,9 +31,9 @@ type call struct {
 type CallOption func(*call) error
 
 // IdempotencyKey sets the Idempotency-Key of a POST: 1 to 255 visible ASCII characters other than " and \. Calls with the
-// same key and arguments within 24 hours create one animal or order, also from different processes: later calls return the
-// first one's result. Use it to repeat a call safely after an error. Without this option each call of [Client.CreatePet] and
-// [Client.PlaceOrder] has a random key, which covers its retries. Other operations ignore it.
+// same key and arguments within 24 hours create one animal, order or key, also from different processes: later calls return the
+// first one's result. Use it to repeat a call safely after an error. Without this option each call of [Client.CreatePet],
+// [Client.PlaceOrder], [Client.CreateKey] and [Client.RotateKey] has a random key, which covers its retries. Other operations ignore it.
 func IdempotencyKey(key string) CallOption {
 	return func(cl *call) error {
 		if !isVisible(key) || len(key) > 255 || strings.ContainsAny(key, `"\`) {
@@ -44,7 +44,7 @@ func IdempotencyKey(key string) CallOption {
 	}
 }
 
-// IfMatch makes [Client.UpdatePet] and [Client.UpdateOrder] change an animal or order only if it still has this ETag, as in
+// IfMatch makes [Client.UpdatePet], [Client.UpdateOrder] and [Client.UpdateKey] change an animal, order or key only if it still has this ETag, as in
 // [Response.ETag] or in the [PetPage] of a list of one animal. Otherwise they fail with [CodePreconditionFailed]. The weak
 // form that compression makes of an ETag works too. Other operations ignore it.
 func IfMatch(etag string) CallOption {

@@ -37,9 +37,11 @@
 //
 // A call fails at once if the reset comes after the context's deadline, or later than [WithMaxWait] allows, as the end of the day or of a ban
 // does. Its [*Error] has status 429, and RetryAfter is the time until the reset. No request was sent if the message begins with "Not sent".
-// [Client.GetUsage] never waits for its turn, because it is not counted.
+// [Client.GetUsage] and the operations of keys never wait for their turn, because they are not counted.
 //
 // # Safety of the key
+//
+// A key that [Client.CreateKey] or [Client.RotateKey] returns prints itself redacted: [Secret.Reveal] returns it.
 //
 // The key is sent to the origin of the base URL only. Redirects to other origins are not followed. Printing a client never shows
 // the key, and no error contains it.

@@ -30,15 +30,21 @@ const (
 	CodeInvalidAPIKey Code = "invalid_api_key" // 401: malformed, unknown, revoked, expired, or for another deployment
 
 	CodeAddressNotAllowed Code = "address_not_allowed" // 403: the key may not be used from this address
-	CodeInsufficientScope Code = "insufficient_scope"  // 403: the key may read only
+	CodeInsufficientScope Code = "insufficient_scope"  // 403: the scope of the key is too narrow
 
 	CodePetNotFound      Code = "pet_not_found"      // 404: no animal with this ID in your catalogue
 	CodeOrderNotFound    Code = "order_not_found"    // 404: no order with this ID in your account
+	CodeKeyNotFound      Code = "key_not_found"      // 404: no API key with this ID in your account
 	CodeRouteNotFound    Code = "route_not_found"    // 404: the path does not exist; check the base URL
 	CodeMethodNotAllowed Code = "method_not_allowed" // 405: the path does not support this method
 
 	CodePetNotAvailable       Code = "pet_not_available"       // 409: the animal is pending or sold
 	CodeInvalidTransition     Code = "invalid_transition"      // 409: the status cannot change in this way
+	CodeKeyNotActive          Code = "key_not_active"          // 409: the API key was revoked or has expired
+	CodeTooManyKeys           Code = "too_many_keys"           // 409: 10 keys are neither revoked nor expired
+	CodeLastManageKey         Code = "last_manage_key"         // 409: it is the last key that may manage keys
+	CodeWouldLockOut          Code = "would_lock_out"          // 409: the addresses lack yours; see ConfirmLockout
+	CodeKeyAlreadyIssued      Code = "key_already_issued"      // 409: an earlier request with this key issued it
 	CodeIdempotencyInProgress Code = "idempotency_in_progress" // 409: the first request with this key is in progress
 
 	CodeEndpointRemoved      Code = "endpoint_removed"       // 410: the operation was removed after its sunset

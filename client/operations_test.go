@@ -24,6 +24,8 @@ func with(headers ...string) []string { return append(headers, rateHeaders...) }
 const (
 	rexJSON   = `{"id":7,"name":"Rex","categoryId":-9223372036854775808,"status":"pending"}`
 	orderJSON = `{"id":3,"petId":7,"quantity":2,"status":"placed","createdAt":"2026-11-20T09:21:48.5Z","note":"unknown"}`
+	keyJSON   = `{"id":"key_1","name":"ci","environment":"live","last4":"9fQ2","scope":"read","allowedAddresses":["::1"],"perMinute":5,"status":"active",
+		"createdAt":"2026-11-20T09:21:48.5Z","expiresAt":"2026-11-20T09:21:48.5Z","lastUsedAt":null,"replaces":null,"issuedBy":"support"}`
 	usageJSON = `{"tenant":"acme","plan":"pro","quota":{"perMinute":300,"perDay":10000},"windows":{
 		"minute":{"limit":300,"used":51,"remaining":249,"reset":1793523637},"day":{"limit":10000,"used":51,"remaining":9949,"reset":1793577600},
 		"key":{"limit":50,"used":50,"remaining":0,"reset":1793523637},"note":null},
@@ -39,6 +41,11 @@ var (
 		CreatedAt: time.Date(2026, time.November, 20, 9, 21, 48, 500e6, time.UTC),
 	}
 )
+
+var ci = client.Key{
+	ID: "key_1", Name: "ci", Environment: "live", Last4: "9fQ2", Scope: client.ScopeRead, AllowedAddresses: []string{"::1"}, PerMinute: new(int64(5)), Status: "active",
+	CreatedAt: order.CreatedAt, ExpiresAt: &order.CreatedAt, IssuedBy: new("support"),
+}
 
 // TestOperations compares what each operation sends, and what it makes of the answer.
 func TestOperations(t *testing.T) {
@@ -81,6 +88,58 @@ func TestOperations(t *testing.T) {
 			answer(200, orderJSON),
 			received{method: "GET", path: "/v1/store/orders/3"},
 			&order,
+		},
+		"list keys": {
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return c.ListKeys(ctx, client.ListKeysParams{Limit: 2, Status: "active", Cursor: "key_2"})
+			},
+			answer(200, "["+keyJSON+"]", with("X-Next-Cursor", "key_1")...),
+			received{method: "GET", path: "/v1/keys", query: "cursor=key_2&limit=2&status=active"},
+			&client.KeyPage{Keys: []client.Key{ci}, NextCursor: "key_1", Rate: rate},
+		},
+		"get the own key": {
+			func(ctx context.Context, c *client.Client) (any, error) { return c.GetKey(ctx, client.SelfKey) },
+			answer(200, keyJSON), received{method: "GET", path: "/v1/keys/self"}, &ci,
+		},
+		"issue a key": {
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return c.CreateKey(ctx, client.NewKey{Name: "ci", Scope: client.ScopeRead, ExpiresAt: order.CreatedAt, PerMinute: 5, AllowedAddresses: []string{"::1"}, ConfirmLockout: true}, client.IdempotencyKey("k"))
+			},
+			answer(201, keyJSON),
+			received{
+				method: "POST", path: "/v1/keys", header: http.Header{"Idempotency-Key": {"k"}},
+				body: `{"name":"ci","scope":"read","expiresAt":"2026-11-20T09:21:48.5Z","perMinute":5,"allowedAddresses":["::1"],"confirmLockout":true}`,
+			},
+			&ci,
+		},
+		"change a key": {
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return c.UpdateKey(ctx, "key_1/..", client.KeyPatch{
+					Name: new(""), Scope: new(client.ScopeWrite), ExpiresAt: &time.Time{}, PerMinute: new(int64(5)), AllowedAddresses: new([]string(nil)), ConfirmLockout: new(true),
+				}, client.IfMatch(`"abc"`))
+			},
+			answer(200, keyJSON),
+			received{
+				method: "PATCH", path: "/v1/keys/key_1/..", header: http.Header{"If-Match": {`"abc"`}},
+				body: `{"allowedAddresses":null,"confirmLockout":true,"expiresAt":null,"name":null,"perMinute":5,"scope":"write"}`,
+			},
+			&ci,
+		},
+		"rotate a key": {
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return c.RotateKey(ctx, "key_1", time.Hour, client.IdempotencyKey("k"))
+			},
+			answer(201, keyJSON),
+			received{method: "POST", path: "/v1/keys/key_1/rotate", body: `{"gracePeriod":3600}`, header: http.Header{"Idempotency-Key": {"k"}}},
+			&ci,
+		},
+		"revoke the own key": {
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return c.RevokeKey(ctx, client.SelfKey, "it leaked", client.IdempotencyKey("k"))
+			},
+			answer(200, keyJSON),
+			received{method: "POST", path: "/v1/keys/self/revoke", body: `{"reason":"it leaked"}`, header: http.Header{"Idempotency-Key": {"k"}}},
+			&ci,
 		},
 		"change what nobody else has changed": {
 			func(ctx context.Context, c *client.Client) (any, error) {
@@ -201,7 +260,7 @@ func TestOperations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
+			if diff := cmp.Diff(test.want, got, cmp.Comparer(func(a, b client.Secret) bool { return a.Reveal() == b.Reveal() })); diff != "" {
 				t.Errorf("returned (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff([]received{everywhere(test.sent)}, service.requests(), cmp.AllowUnexported(received{})); diff != "" {

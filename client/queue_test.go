@@ -402,3 +402,25 @@ func TestUsageDoesNotWait(t *testing.T) {
 		}
 	})
 }
+
+// TestTooManyChangesOfKeys: the limit of changes of keys holds up nothing else.
+func TestTooManyChangesOfKeys(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newInside(t, 0, func(r *http.Request) (*http.Response, error) {
+			if r.URL.Path == "/v1/keys" {
+				return limited30(), nil
+			}
+			return response(200, `{"id":1}`), nil
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := c.CreateKey(ctx, client.NewKey{Name: "ci"}); !errors.Is(err, client.CodeRateLimitExceeded) {
+			t.Errorf("error %v", err)
+		}
+		began := time.Now()
+		if _, err := c.GetPet(t.Context(), 1); err != nil || time.Since(began) > 0 {
+			t.Errorf("%v, after %v", err, time.Since(began))
+		}
+	})
+}

@@ -30,13 +30,18 @@ func TestNoWayOfPrintingShowsTheKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	issued, err := newService(t, answer(201, `{"id":"key_1","key":"`+key+`"}`)).store(t).CreateKey(t.Context(), client.NewKey{Name: "ci"})
+	if err != nil || issued.Key.Reveal() != key || (client.Secret{}).Reveal() != "" {
+		t.Fatalf("issued %v, %v", issued, err)
+	}
+	type secrets struct{ k client.Key }
 	type holder struct {
 		Pointer *client.Client
 		Value   client.Client
 		pointer *client.Client
 		value   client.Client
 	}
-	for _, v := range []any{store, *store, holder{store, *store, store, *store}, &holder{store, *store, store, *store}, []any{*store}} {
+	for _, v := range []any{store, *store, holder{store, *store, store, *store}, &holder{store, *store, store, *store}, []any{*store}, *issued, issued, &issued.Key, secrets{*issued}} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%t"} {
 			refuseKey(t, verb, fmt.Sprintf(verb, v))
 		}

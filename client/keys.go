@@ -1,0 +1,171 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"reflect"
+	"time"
+)
+
+// KeyScope says what a key may do.
+type KeyScope string
+
+// The scopes. Each may do what those before it may.
+const (
+	ScopeRead   KeyScope = "read"
+	ScopeWrite  KeyScope = "write"
+	ScopeManage KeyScope = "manage"
+)
+
+// SelfKey stands for the ID of the client's own key.
+const SelfKey = "self"
+
+// Key is an API key of your account. The operations of keys are in beta and may change with 30 days' notice. They need a key with [ScopeManage], are not
+// counted, and never wait for their turn.
+type Key struct {
+	ID               string     `json:"id"`
+	Name             string     `json:"name"`
+	Environment      string     `json:"environment"` // live or test
+	Last4            string     `json:"last4"`
+	Scope            KeyScope   `json:"scope"`
+	AllowedAddresses []string   `json:"allowedAddresses"` // none for any
+	PerMinute        *int64     `json:"perMinute"`        // the key's own limit, nil for none
+	Status           string     `json:"status"`           // active, banned, expired or revoked
+	CreatedAt        time.Time  `json:"createdAt"`
+	ExpiresAt        *time.Time `json:"expiresAt"`
+	LastUsedAt       *time.Time `json:"lastUsedAt"`
+	Replaces         *string    `json:"replaces"` // the ID of the key that it replaced in a rotation
+	IssuedBy         *string    `json:"issuedBy"` // the ID of a key, or support
+	// Key is the key itself, in the result of the call that issued it.
+	Key Secret `json:"key,omitzero"`
+}
+
+// Secret is a key that prints itself redacted. It is a function, so that no way of printing shows it.
+type Secret struct{ reveal func() string }
+
+// Reveal returns the key, "" for none.
+func (s Secret) Reveal() string {
+	if s.reveal == nil {
+		return ""
+	}
+	return s.reveal()
+}
+
+// Format implements [fmt.Formatter]: it redacts, for every verb.
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (s *Secret) UnmarshalJSON(data []byte) error {
+	var text string
+	err := json.Unmarshal(data, &text)
+	s.reveal = func() string { return text }
+	return err
+}
+
+// NewKey is a key to issue, with [ScopeWrite] if it has no other. AllowedAddresses without the address of the client need ConfirmLockout.
+type NewKey struct {
+	Name             string    `json:"name"`
+	Scope            KeyScope  `json:"scope,omitempty"`
+	ExpiresAt        time.Time `json:"expiresAt,omitzero"`
+	PerMinute        int64     `json:"perMinute,omitempty"`
+	AllowedAddresses []string  `json:"allowedAddresses,omitempty"`
+	ConfirmLockout   bool      `json:"confirmLockout,omitempty"`
+}
+
+// KeyPatch is a change to a key. Nil fields stay as they are, and zero values remove what the key has.
+type KeyPatch struct {
+	Name             *string
+	Scope            *KeyScope
+	ExpiresAt        *time.Time
+	PerMinute        *int64
+	AllowedAddresses *[]string
+	ConfirmLockout   *bool
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (p KeyPatch) MarshalJSON() ([]byte, error) {
+	members := map[string]any{}
+	for name, value := range map[string]any{
+		"name": p.Name, "scope": p.Scope, "expiresAt": p.ExpiresAt, "perMinute": p.PerMinute, "allowedAddresses": p.AllowedAddresses,
+		"confirmLockout": p.ConfirmLockout,
+	} {
+		if v := reflect.ValueOf(value); v.IsNil() {
+			continue
+		} else if members[name] = value; v.Elem().IsZero() {
+			members[name] = nil
+		}
+	}
+	return json.Marshal(members)
+}
+
+// ListKeysParams selects the keys to list.
+type ListKeysParams struct {
+	// Limit is the size of a page, 1 to 100, or 0 for 20. Status selects keys with that status, and Cursor is the NextCursor of a page, if not empty.
+	Limit          int
+	Status, Cursor string
+}
+
+// KeyPage is one page of a list.
+type KeyPage struct {
+	Keys       []Key  // the newest first
+	NextCursor string // empty on the last page
+	Rate       Rate
+}
+
+// ListKeys returns one page of the keys of your account.
+func (c *Client) ListKeys(ctx context.Context, params ListKeysParams, opts ...CallOption) (*KeyPage, error) {
+	cl := &call{method: http.MethodGet, path: "keys", query: listQuery(params.Limit, params.Status, params.Cursor), unmetered: true}
+	var list []Key
+	a, err := c.do(ctx, cl, nil, &list, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &KeyPage{Keys: list, NextCursor: nextCursor(a.header), Rate: rateOf(a.header)}, nil
+}
+
+// GetKey returns one key: with [SelfKey] the client's own, for which any scope is enough. It fails with [CodeKeyNotFound].
+func (c *Client) GetKey(ctx context.Context, keyID string, opts ...CallOption) (*Key, error) {
+	return c.keyCall(ctx, http.MethodGet, keyPath(keyID), nil, opts)
+}
+
+// CreateKey issues a key, which is in [Key.Key] of the result. Retries issue one key only: if the response with it was lost, the error is
+// [CodeKeyAlreadyIssued], and its message has the ID. It also fails with [CodeTooManyKeys] or [CodeWouldLockOut].
+func (c *Client) CreateKey(ctx context.Context, key NewKey, opts ...CallOption) (*Key, error) {
+	return c.keyCall(ctx, http.MethodPost, "keys", key, opts)
+}
+
+// UpdateKey changes a key and returns it. It fails with [CodeKeyNotFound], [CodeKeyNotActive], [CodeLastManageKey] or [CodeWouldLockOut], and as
+// [Client.UpdatePet] with [IfMatch].
+func (c *Client) UpdateKey(ctx context.Context, keyID string, patch KeyPatch, opts ...CallOption) (*Key, error) {
+	return c.keyCall(ctx, http.MethodPatch, keyPath(keyID), patch, opts)
+}
+
+// RotateKey issues a key in the place of another one, which goes on working for the grace period: whole seconds, up to 7 days. It returns the new key, and
+// fails as [Client.CreateKey], or with [CodeKeyNotFound] or [CodeKeyNotActive].
+func (c *Client) RotateKey(ctx context.Context, keyID string, gracePeriod time.Duration, opts ...CallOption) (*Key, error) {
+	body := map[string]int64{"gracePeriod": int64(gracePeriod / time.Second)}
+	return c.keyCall(ctx, http.MethodPost, keyPath(keyID)+"/rotate", body, opts)
+}
+
+// RevokeKey ends a key for ever, with [SelfKey] the client's own, for which any scope is enough. The reason may be empty. It fails with
+// [CodeKeyNotFound] or [CodeLastManageKey].
+func (c *Client) RevokeKey(ctx context.Context, keyID, reason string, opts ...CallOption) (*Key, error) {
+	body := struct {
+		Reason string `json:"reason,omitempty"`
+	}{reason}
+	return c.keyCall(ctx, http.MethodPost, keyPath(keyID)+"/revoke", body, opts)
+}
+
+func keyPath(id string) string { return "keys/" + url.PathEscape(id) }
+
+func (c *Client) keyCall(ctx context.Context, method, path string, in any, opts []CallOption) (*Key, error) {
+	var key Key
+	if _, err := c.do(ctx, &call{method: method, path: path, unmetered: true}, in, &key, opts); err != nil {
+		return nil, err
+	}
+	return &key, nil
+}

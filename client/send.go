@@ -36,7 +36,7 @@ func (c *Client) send(ctx context.Context, cl *call) (*rawResponse, error) {
 		}
 		a, err := c.try(ctx, cl)
 		// What is not counted is refused by a ban, which holds for all calls, or by a limit of its own.
-		if c.queue != nil && !(cl.unmetered && errors.Is(err, CodeRateLimitExceeded)) {
+		if c.queue != nil && (!cl.unmetered || !errors.Is(err, CodeRateLimitExceeded)) {
 			c.queue.observe(a, err, queued)
 		}
 		if err == nil {

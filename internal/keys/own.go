@@ -59,7 +59,7 @@ type OwnChange struct {
 	Token Token
 }
 
-// AlreadyIssuedError: a request with the same idempotency key has issued a key, whose secret is not stored.
+// AlreadyIssuedError means that a request with the same idempotency key has issued a key, whose secret is not stored.
 type AlreadyIssuedError struct{ ID string }
 
 // Error implements error.

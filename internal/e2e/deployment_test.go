@@ -126,6 +126,13 @@ func (d *deployment) limit(k key, perMinute int64) {
 	assert.NoError(d.t, err)
 }
 
+// scope gives a key a scope.
+func (d *deployment) scope(k key, scope keys.Scope) {
+	d.t.Helper()
+	_, _, err := d.service().Edit(d.t.Context(), testActor, k.id, keys.Edit{Scope: &scope})
+	assert.NoError(d.t, err)
+}
+
 // tenantEnding creates a tenant a minute of which ends at that time, to the second: when it does depends on the number of the tenant.
 func (d *deployment) tenantEnding(at time.Time, plan string, own *plans.Quota, keyCount int) *tenant {
 	d.t.Helper()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
@@ -51,6 +52,18 @@ func TestSecretsStaySecret(t *testing.T) {
 		ask(d.patient.do(t.Context(), "POST", s.URL+"/pets", k, `{"name":7,"categoryId":"x"}`))
 		ask(d.patient.do(t.Context(), "PUT", s.URL+"/pets", k, "{}"))
 	}
+	d.scope(tn.keys[1], keys.ScopeManage)
+	for range 2 {
+		a := d.patient.do(t.Context(), "POST", s.URL+"/keys", tn.keys[1].token, `{"name":"made"}`, "Idempotency-Key", "k")
+		var made struct{ Key string }
+		if json.Unmarshal(a.body, &made) == nil && made.Key != "" {
+			secrets = append(secrets, made.Key)
+			ask(d.patient.get(s, made.Key, "/keys/self"))
+		} else {
+			ask(a)
+		}
+	}
+	assert.Equal(t, len(secrets), 6, "secrets")
 	for n, code := 0, ""; n < 20_000 && code != "key_banned"; n++ {
 		a := d.patient.get(s, tn.keys[0].token, "/pets")
 		code = a.code
@@ -81,6 +94,7 @@ func TestSecretsStaySecret(t *testing.T) {
 		"metrics": string(metrics), "readyz": string(ready), "petstorectl": printed.String(),
 		"command lines": commandLines(t, s.PID()), "audit": tableText(d, "audit_entries"), "keys": tableText(d, "api_keys"),
 		"tenants": tableText(d, "tenants"), "bans": tableText(d, "bans"), "usage": tableText(d, "usage_hourly"),
+		"idempotency keys": tableText(d, "idempotency_keys"), "failed requests": tableText(d, "failed_requests"), "undo": tableText(d, "undo_values"),
 	}
 	size, found := 0, 0
 	for place, text := range places {

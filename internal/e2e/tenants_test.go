@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/test/assert"
 )
@@ -41,6 +42,7 @@ func TestTenantsNeverMeet(t *testing.T) {
 	for i, me := range populateds {
 		checkLists(d, s, me, i, called)
 		checkUsage(d, s, me, i, called)
+		checkOwnKeys(d, s, me, called)
 		for k, other := range populateds {
 			if k != i {
 				checkOtherTenant(d, s, me, other, called)
@@ -63,6 +65,7 @@ const petsEach = 25
 func addPopulated(d *deployment, s *server, i int) *populated {
 	d.t.Helper()
 	n := &populated{tenant: d.tenant(plans.Business, nil, 1)}
+	d.scope(n.keys[0], keys.ScopeManage)
 	for pet := range petsEach {
 		n.pets = append(n.pets, createFor(d, s, n, "/pets", fmt.Sprintf(`{"name":"%d of tenant %d","categoryId":1}`, pet, i)))
 	}
@@ -122,12 +125,26 @@ func checkUsage(d *deployment, s *server, me *populated, i int, called map[opera
 	}
 }
 
+// checkOwnKeys checks that a tenant sees and makes its own keys.
+func checkOwnKeys(d *deployment, s *server, me *populated, called map[operation]int) {
+	d.t.Helper()
+	made := d.patient.do(d.t.Context(), "POST", s.URL+"/keys", me.keys[0].token, `{"name":"made"}`)
+	called["createKey"]++
+	a := d.patient.get(s, me.keys[0].token, "/keys")
+	called["listKeys"]++
+	var seen []struct{ ID string }
+	if err := json.Unmarshal(a.body, &seen); err != nil || made.status != 201 || len(seen) != 2 || seen[1].ID != me.keys[0].id {
+		d.t.Errorf("tenant %s makes %v and sees the keys %v", me.Name, made, a)
+	}
+}
+
 // checkOtherTenant checks that me cannot see or change the data of another tenant.
 func checkOtherTenant(d *deployment, s *server, me, other *populated, called map[operation]int) {
 	d.t.Helper()
 	token := me.keys[0].token
 	pet, order := fmt.Sprintf("/pets/%d", other.pets[1]), fmt.Sprintf("/store/orders/%d", other.placed)
 	before := d.patient.get(s, other.keys[0].token, pet)
+	key := "/keys/" + other.keys[0].id
 	for _, c := range []struct {
 		operation                operation
 		method, path, body, code string
@@ -139,6 +156,10 @@ func checkOtherTenant(d *deployment, s *server, me, other *populated, called map
 		{"placeOrder", "POST", "/store/orders", fmt.Sprintf(`{"petId":%d}`, other.pets[1]), "pet_not_found"},
 		{"getOrder", "GET", order, "", "order_not_found"},
 		{"updateOrder", "PATCH", order, `{"status":"cancelled"}`, "order_not_found"},
+		{"getKey", "GET", key, "", "key_not_found"},
+		{"updateKey", "PATCH", key, `{"scope":"read"}`, "key_not_found"},
+		{"rotateKey", "POST", key + "/rotate", "", "key_not_found"},
+		{"revokeKey", "POST", key + "/revoke", "", "key_not_found"},
 	} {
 		called[c.operation]++
 		a := d.patient.do(d.t.Context(), c.method, s.URL+c.path, token, c.body)

@@ -26,7 +26,11 @@ const (
 
 // Dialer makes connections on which no read lasts longer than ReadTimeout. A context's deadline does not end a read from a
 // server that hangs or over a network that is down; this does.
-type Dialer struct{ ReadTimeout time.Duration }
+type Dialer struct {
+	ReadTimeout time.Duration
+	// opening is how long it may take until a session has begun.
+	opening time.Duration
+}
 
 // Dial implements pq.Dialer.
 func (d Dialer) Dial(network, address string) (net.Conn, error) {
@@ -53,6 +57,7 @@ func (d Dialer) DialContext(ctx context.Context, network, address string) (net.C
 	}
 	if asked, ok := ctx.Value(socketKey{}).(**deadlineConn); ok {
 		*asked = c
+		c.opening = time.Now().Add(d.opening)
 	}
 	return c, nil
 }
@@ -65,6 +70,8 @@ type deadlineConn struct {
 	raw   syscall.RawConn
 	read  time.Duration
 	brief atomic.Bool // the last message written is answered at once
+	// opening is when a session must have begun; zero when it has.
+	opening time.Time
 	// hung is called when nothing arrived in time, unless it is nil.
 	hung func()
 }
@@ -74,7 +81,11 @@ func (c *deadlineConn) Read(p []byte) (int, error) {
 	if c.brief.Load() {
 		limit = min(limit, briefRead)
 	}
-	if err := c.SetReadDeadline(time.Now().Add(limit)); err != nil {
+	end := c.opening
+	if end.IsZero() {
+		end = time.Now().Add(limit)
+	}
+	if err := c.SetReadDeadline(end); err != nil {
 		return 0, err
 	}
 	n, err := c.Conn.Read(p)

@@ -123,7 +123,7 @@ const (
 )
 
 // Reasons are all of them. A Postgres that is starting may also be recovering, or stopping.
-var Reasons = []string{DiskFull, ReadOnly, "connections_full", "starting", "timed_out", "unreachable", "other"}
+var Reasons = []string{DiskFull, ReadOnly, "connections_full", "starting", "slow", "timed_out", "unreachable", "other"}
 
 // Reason returns why an error is ErrUnavailable.
 func Reason(err error) string {
@@ -137,6 +137,8 @@ func Reason(err error) string {
 		return "connections_full"
 	case pq.As(err, pqerror.CannotConnectNow, pqerror.AdminShutdown, pqerror.CrashShutdown) != nil:
 		return "starting"
+	case errors.Is(err, errBusy):
+		return "slow"
 	case errors.Is(err, context.DeadlineExceeded), pq.As(err, pqerror.QueryCanceled) != nil, errors.As(err, &network) && network.Timeout():
 		return "timed_out"
 	case IsServerError(err):

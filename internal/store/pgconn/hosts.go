@@ -111,11 +111,6 @@ func (h *hosts) connect(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-type opened struct {
-	*session
-	err error
-}
-
 // race opens a session on each host, and returns that of the host that was promoted last.
 func (h *hosts) race(ctx context.Context) (*session, error) {
 	sessions := make(chan opened, len(h.all))
@@ -162,12 +157,6 @@ func (h *hosts) race(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	return best, nil
-}
-
-func (o opened) close() {
-	if o.session != nil {
-		_ = o.Close()
-	}
 }
 
 // timelineQuery returns 0 on a standby.

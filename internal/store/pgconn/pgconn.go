@@ -85,6 +85,8 @@ type DB struct {
 	// url is the connection string, hosts nil if it has one.
 	url   string
 	hosts *hosts
+	// gate is nil for staff, and for a small pool.
+	gate *gate
 	// within is nil, or the transaction of which all statements are part.
 	within *Tx
 }
@@ -153,14 +155,18 @@ func newDB(url string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, errBadURL
 	}
-	dialer := Dialer{ReadTimeout: timeout + readSlack}
+	dialer := Dialer{ReadTimeout: timeout + readSlack, opening: openTimeout}
+	if len(cfg.Multi) > 0 {
+		dialer.opening = dialer.ReadTimeout // Then it is another host's turn.
+	}
 	postgres.Dialer(dialer)
 	c := &connector{Connector: postgres, database: databaseOf(cfg), login: cfg.User}
 	if c.hosts, err = newHosts(cfg, dialer); err != nil {
 		return nil, errBadURL
 	}
+	c.opener = newOpener(func(ctx context.Context) (*session, error) { return c.open(ctx, &host{Connector: postgres}) })
 	if c.hosts != nil {
-		c.hosts.open = c.open
+		c.hosts.open, c.opener.open = c.open, c.hosts.connect
 	}
 	if o.AsAPI {
 		c.settings = apiSettings(timeout)
@@ -176,7 +182,12 @@ func newDB(url string, o Options) (*DB, error) {
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
 	pool.SetConnMaxLifetime(maxLifetime)
+	var g *gate
+	if o.AsAPI && conns > narrowest {
+		g = &gate{most: conns, limit: conns}
+	}
 	return &DB{
+		gate: g,
 		pool: sqlx.NewDb(pool, "postgres"), timeout: timeout, clock: o.Clock, observe: o.Observe, tracer: o.Trace, api: o.AsAPI, earliest: o.Earliest,
 		url: url, hosts: c.hosts,
 	}, nil
@@ -243,7 +254,7 @@ func (d *DB) PingWrites(ctx context.Context) error {
 // Ping returns an error that is ErrUnavailable when the database does not answer. If no session of the API can begin, the error is a
 // NeverMigratedError or a NotMemberError.
 func (d *DB) Ping(ctx context.Context) error {
-	err := d.bounded(ctx, d.pool.PingContext)
+	err := d.bounded(ctx, reads, d.pool.PingContext)
 	if err == nil || errors.As(err, &NeverMigratedError{}) || errors.As(err, &NotMemberError{}) {
 		return err
 	}

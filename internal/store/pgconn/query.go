@@ -154,7 +154,7 @@ func (d *DB) Select(ctx context.Context, dest any, query string, args ...any) er
 	if d.within != nil {
 		return d.within.Select(ctx, dest, query, args...)
 	}
-	return d.run(ctx, query, func(ctx context.Context) error { return d.pool.SelectContext(ctx, dest, query, args...) })
+	return d.run(ctx, reads, query, func(ctx context.Context) error { return d.pool.SelectContext(ctx, dest, query, args...) })
 }
 
 // Get implements Queryer.
@@ -162,7 +162,7 @@ func (d *DB) Get(ctx context.Context, dest any, query string, args ...any) error
 	if d.within != nil {
 		return d.within.Get(ctx, dest, query, args...)
 	}
-	return d.run(ctx, query, func(ctx context.Context) error { return d.pool.GetContext(ctx, dest, query, args...) })
+	return d.run(ctx, reads, query, func(ctx context.Context) error { return d.pool.GetContext(ctx, dest, query, args...) })
 }
 
 // Exec returns how many rows the statement changed. The statement must be one that may run twice.
@@ -170,7 +170,7 @@ func (d *DB) Exec(ctx context.Context, query string, args ...any) (rows int, err
 	if d.within != nil {
 		return d.within.Exec(ctx, query, args...)
 	}
-	err = d.run(ctx, query, func(ctx context.Context) error {
+	err = d.run(ctx, writes, query, func(ctx context.Context) error {
 		rows, err = exec(ctx, d.pool, query, args)
 		return err
 	})
@@ -188,7 +188,7 @@ func transact(ctx context.Context, d *DB, work func(context.Context, Tx) error, 
 	if d.within != nil {
 		return work(ctx, *d.within)
 	}
-	return d.run(ctx, "transaction", func(ctx context.Context) error {
+	return d.run(ctx, writes, "transaction", func(ctx context.Context) error {
 		tx, err := d.pool.BeginTxx(ctx, nil)
 		if err != nil {
 			return err
@@ -312,11 +312,11 @@ const maxBroken = 64
 // Postgres ends a statement that waits too long (statement_timeout). Otherwise it could take effect long after Direct
 // returned.
 func (d *DB) Direct(ctx context.Context, collect func(row []driver.Value) error, query string, args ...driver.Value) error {
-	return direct(ctx, d, collect, query, args, new(bool))
+	return direct(ctx, d, reads, collect, query, args, new(bool))
 }
 
-// direct is Direct. It sets sent if the statement may have been sent.
-func direct(ctx context.Context, d *DB, collect func(row []driver.Value) error, query string, args []driver.Value, sent *bool) error {
+// direct is Direct for either kind. It sets sent if the statement may have been sent.
+func direct(ctx context.Context, d *DB, k kind, collect func(row []driver.Value) error, query string, args []driver.Value, sent *bool) error {
 	if d.within != nil {
 		return errInTx
 	}
@@ -324,7 +324,7 @@ func direct(ctx context.Context, d *DB, collect func(row []driver.Value) error, 
 	for i, v := range args {
 		named[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
 	}
-	return d.run(ctx, query, func(ctx context.Context) error {
+	return d.run(ctx, k, query, func(ctx context.Context) error {
 		for tries := 1; ; tries++ {
 			conn, err := d.pool.Conn(ctx)
 			if err != nil {
@@ -341,20 +341,20 @@ func direct(ctx context.Context, d *DB, collect func(row []driver.Value) error, 
 }
 
 // run runs work as one call, whose statement is for the trace.
-func (d *DB) run(ctx context.Context, statement string, work func(context.Context) error) error {
+func (d *DB) run(ctx context.Context, k kind, statement string, work func(context.Context) error) error {
 	if d.tracer == nil {
-		return d.bounded(ctx, work)
+		return d.bounded(ctx, k, work)
 	}
-	return d.tracer.call(ctx, statement, func(ctx context.Context) error { return d.bounded(ctx, work) })
+	return d.tracer.call(ctx, statement, func(ctx context.Context) error { return d.bounded(ctx, k, work) })
 }
 
 // bounded gives work the time of one call, and runs it a second time when a prepared statement was out of date: it has then had
 // no effect, and the next use of each statement prepares it anew.
-func (d *DB) bounded(ctx context.Context, work func(context.Context) error) error {
+func (d *DB) bounded(ctx context.Context, k kind, work func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
 	began := time.Now()
-	err := runIn(ctx, work)
+	err := d.gate.pass(ctx, k, work)
 	if d.api && isBeingRestored(err) {
 		err = unavailableError{err}
 	}

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/lib/pq"
 	"github.com/lib/pq/pqerror"
@@ -17,6 +18,7 @@ import (
 // connector makes sessions.
 type connector struct {
 	*pq.Connector
+	opener *opener
 	// hosts is nil if the URL has one.
 	hosts           *hosts
 	database, login string
@@ -28,22 +30,21 @@ type connector struct {
 
 // Connect implements driver.Connector.
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
-	if c.hosts != nil {
-		return orNil(c.hosts.connect(ctx))
-	}
-	return orNil(c.open(ctx, &host{Connector: c.Connector}))
-}
-
-// refusesWrites is the text of lib/pq's error, which has no type, for a host that is not what target_session_attrs wants.
-var refusesWrites = regexp.MustCompile(`session is read-only$|in hot standby mode$`)
-
-// orNil keeps a nil *session from being a driver.Conn.
-func orNil(s *session, err error) (driver.Conn, error) {
+	s, err := c.opener.get(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return s, nil
 }
+
+// Close implements io.Closer: database/sql calls it when the pool is closed.
+func (c *connector) Close() error {
+	c.opener.close()
+	return nil
+}
+
+// refusesWrites is the text of lib/pq's error, which has no type, for a host that is not what target_session_attrs wants.
+var refusesWrites = regexp.MustCompile(`session is read-only$|in hot standby mode$`)
 
 // open opens a session on one host.
 func (c *connector) open(ctx context.Context, on *host) (*session, error) {
@@ -60,6 +61,7 @@ func (c *connector) open(ctx context.Context, on *host) (*session, error) {
 		_ = s.Close()
 		return nil, err
 	}
+	s.socket.opening = time.Time{}
 	return s, nil
 }
 
@@ -109,9 +111,12 @@ type session struct {
 	left, timeline int64
 }
 
+// ofNow reports whether the host was not left since the session began.
+func (s *session) ofNow() bool { return s.left == s.host.left.Load() }
+
 // ResetSession implements driver.SessionResetter.
 func (s *session) ResetSession(ctx context.Context) error {
-	if s.left != s.host.left.Load() {
+	if !s.ofNow() {
 		return driver.ErrBadConn
 	}
 	return s.driverConn.ResetSession(ctx)

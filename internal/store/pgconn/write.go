@@ -20,7 +20,7 @@ import (
 func Write(ctx context.Context, d *DB, collect func(row []driver.Value) error, query string, args ...driver.Value) error {
 	end := endOf(ctx, d)
 	sent := false
-	err := direct(ctx, d, collect, query, append(args, deadline(d, end)), &sent)
+	err := direct(ctx, d, writes, collect, query, append(args, deadline(d, end)), &sent)
 	return settled(ctx, end, err, sent)
 }
 

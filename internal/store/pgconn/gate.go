@@ -1,0 +1,142 @@
+package pgconn
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// slowCall is what a slow call takes at least.
+	slowCall = 100 * time.Millisecond
+	// slowness is by how much a slow call takes longer than the shortest one of the last usualFor at least: Postgres, or its standby, may be far away.
+	slowness = 4
+	usualFor = 10 * time.Minute
+	// mostlySlow is the share of slow calls from which on a gate lets in fewer. Of the others some may wait for a row.
+	mostlySlow = 0.5
+	// narrowest is how many calls a gate lets in at least.
+	narrowest = 2
+)
+
+// gate bounds how many calls a pool makes at the same time. While Postgres is slow they are fewer: it then does one call after another in the time
+// that each has, rather than begin all and end none, and has time for heartbeats. The others wait in a queue, as far as it moves fast enough.
+type gate struct {
+	most int
+
+	mu            sync.Mutex
+	limit, inside int
+	waiting       []chan struct{}
+	// slow is the share of slow calls lately, mean how long a call took.
+	slow  float64
+	mean  time.Duration
+	usual [2]usual
+}
+
+// kind is what a call does. One that writes may wait for a standby too.
+type kind int
+
+const (
+	reads kind = iota
+	writes
+)
+
+// usual is the shortest duration of the last usualFor, up to twice as long.
+type usual struct {
+	least, before time.Duration
+	since         time.Time
+}
+
+// errBusy is that of a call that did not get in.
+var errBusy error = unavailableError{errors.New("more calls wait than a slow Postgres can answer in their time")}
+
+// pass has work run when it is let in, or at once without a gate.
+func (g *gate) pass(ctx context.Context, k kind, work func(context.Context) error) error {
+	if g == nil {
+		return runIn(ctx, work)
+	}
+	if err := g.enter(ctx); err != nil {
+		return translateIn(ctx, err)
+	}
+	began := time.Now()
+	defer func() { g.leave(k, time.Since(began)) }()
+	return runIn(ctx, work)
+}
+
+// enter waits for a place, at most half of what is left of ctx. It returns errBusy at once if the queue is too long for that.
+func (g *gate) enter(ctx context.Context) error {
+	g.mu.Lock()
+	if g.inside < g.limit && len(g.waiting) == 0 {
+		g.inside++
+		g.mu.Unlock()
+		return nil
+	}
+	end, _ := ctx.Deadline()
+	most := time.Until(end) / 2
+	if g.mean*time.Duration(1+len(g.waiting)/g.limit) > most {
+		g.mu.Unlock()
+		return errBusy
+	}
+	place := make(chan struct{})
+	g.waiting = append(g.waiting, place)
+	g.mu.Unlock()
+
+	late := time.NewTimer(most)
+	defer late.Stop()
+	err := errBusy
+	select {
+	case <-place:
+		return nil
+	case <-late.C:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if i := slices.Index(g.waiting, place); i >= 0 {
+		g.waiting = slices.Delete(g.waiting, i, i+1)
+	} else {
+		g.inside--
+		g.admit()
+	}
+	return err
+}
+
+// leave gives the place of a call to who waits the longest.
+func (g *gate) leave(k kind, took time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mean += (took - g.mean) / 8
+	if took < max(slowCall, slowness*g.usual[k].with(took)) {
+		g.slow -= g.slow / 4
+		if len(g.waiting) > 0 {
+			g.limit = min(g.most, g.limit+1)
+		}
+	} else if g.slow += (1 - g.slow) / 4; g.slow > mostlySlow {
+		g.slow, g.limit = 0, max(narrowest, g.limit/2)
+	}
+	g.inside--
+	g.admit()
+}
+
+// admit lets in who waits the longest. The caller holds mu.
+func (g *gate) admit() {
+	for g.inside < g.limit && len(g.waiting) > 0 {
+		g.inside++
+		close(g.waiting[0])
+		g.waiting = g.waiting[1:]
+	}
+}
+
+// with returns the shortest duration, that of this call included.
+func (u *usual) with(took time.Duration) time.Duration {
+	if now := time.Now(); u.since.IsZero() || now.Sub(u.since) > usualFor {
+		if u.before = u.least; u.since.IsZero() {
+			u.before = took
+		}
+		u.least, u.since = took, now
+	}
+	u.least = min(u.least, took)
+	return min(u.least, u.before)
+}

@@ -16,6 +16,7 @@ LDFLAGS  ?=
 FLAGS    ?=
 PACKAGES ?= ./...
 COUNT    ?= 20
+ROUNDS   ?= 10
 SOAK     ?= 1m
 OPENAPI  := internal/api/openapi.yaml
 # This file exists when npm has installed the tools that need Node.js.
@@ -158,9 +159,9 @@ release-files:
 	@CGO_ENABLED=0 $(GO) -C tools/release build -trimpath -o ../../bin/release/release .
 	@bin/release/release licenses bin/release/THIRD_PARTY_LICENSES.txt
 
-bench: build ## compare every case with a bare Gin server; writes docs/benchmarks.md and bench/results.json (ARGS="-cases list_memory -rounds 1")
+bench: build ## compare every case with a bare Gin server; writes docs/benchmarks.md and bench/results.json (ARGS="-cases list_memory -rounds 1"); or compare rows with those of another commit's program (AGAINST=main ROW=list_memory,bad_key ROUNDS=10)
 	@tools/install.sh postgres redis-server wrk nginx
-	$(GO) run -tags $(TAGS) ./bench $(ARGS)
+	@$(if $(AGAINST),tools/against.sh '$(AGAINST)' '$(ROW)' '$(ROUNDS)',$(GO) run -tags $(TAGS) ./bench $(ARGS))
 
 bench-scale: ## measure how costs grow with animals, keys, servers and requests; writes docs/benchmarks-scale.md (ARGS="-only servers")
 	@tools/install.sh postgres redis-server

@@ -1,0 +1,34 @@
+#!/bin/sh
+# Compares this program with that of another commit: against.sh COMMIT ROW[,ROW …] ROUNDS. Each is measured by its own benchmark, on a database
+# that it made itself, and who begins changes from round to round. benchstat prints the medians, their confidence intervals of 95 % and p.
+set -eu
+[ $# = 3 ] || { echo 'want a commit, rows and a number of rounds, such as AGAINST=HEAD~5 ROW=list_memory,bad_key ROUNDS=10' >&2; exit 2; }
+here=$PWD commit=$(git rev-parse --verify --quiet "$1^{commit}") || { echo "there is no commit $1" >&2; exit 2; }
+work=$(mktemp -d) rows=$2 rounds=$3
+trap 'git worktree remove --force "$work/$commit" 2>/dev/null; rm -rf "$work"' EXIT
+trap 'exit 130' HUP INT TERM
+git worktree add --quiet --detach "$work/$commit" "$commit"
+for side in "$here" "$work/$commit"; do
+	make -s -C "$side" build
+	(cd "$side" && go build -tags nomsgpack -o bin/bench ./bench)
+done
+
+# measure DIRECTORY FILE adds one run of each row to a file in the form of Go's benchmarks.
+measure() {
+	(cd "$1" && bin/bench -cases "$rows" -rounds 1 -document '' -results "$work/results.json") >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+	awk -F '[ ",:]+' '
+		{ value[$2] = $3 }
+		/"runs"/ { printf "Benchmark%s 1 %s requests/s %s of-bare %s µs-CPU\n", value["name"], value["rps"], value["ratio"], value["cpu_us"] }
+	' "$work/results.json" >>"$2"
+}
+
+for file in this that; do
+	printf 'Unit requests/s better=higher\nUnit of-bare better=higher\nUnit µs-CPU better=lower\n' >"$work/$file"
+done
+for round in $(seq "$rounds"); do
+	echo "round $round of $rounds" >&2
+	[ $((round % 2)) = 1 ] || measure "$here" "$work/this"
+	measure "$work/$commit" "$work/that"
+	[ $((round % 2)) = 0 ] || measure "$here" "$work/this"
+done
+go run golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da "$1=$work/that" "this=$work/this"

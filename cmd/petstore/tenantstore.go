@@ -20,7 +20,7 @@ const (
 // newTenantStore returns the stores of tenants' data, whose connections tenants share fairly.
 func newTenantStore(db *store.DB, r prometheus.Registerer) *fairqueue.Store {
 	s := fairqueue.New(
-		fairqueue.Stores{Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage, Keys: db.OwnKeys},
+		fairqueue.Stores{Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage, Keys: db.OwnKeys, Failed: db.FailedRequests},
 		fairqueue.Options{Slots: tenantSlots, PerTenant: slotsPerTenant, Timeout: callTimeout},
 	)
 	values{r}.gauge("petstore_tenant_calls_waiting", "Number of requests that wait for their turn to use a connection to Postgres.", nil,

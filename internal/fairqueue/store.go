@@ -30,6 +30,7 @@ type Stores struct {
 	Requests OnceStore
 	Usage    usage.MonthStore
 	Keys     KeyStore
+	Failed   usage.FailedReader
 }
 
 // KeyStore has the keys of tenants for themselves.
@@ -54,6 +55,7 @@ var (
 	_ catalog.OrderStore = (*Store)(nil)
 	_ catalog.OnceStore  = (*Store)(nil)
 	_ usage.MonthStore   = (*Store)(nil)
+	_ usage.FailedReader = (*Store)(nil)
 )
 
 // New returns a Store before those stores.
@@ -162,6 +164,22 @@ func (s *Store) ChangeKey(
 ) (keys.Own, error) {
 	return queued(ctx, s.queue, tenantID, func(ctx context.Context) (keys.Own, error) {
 		return s.stores.Keys.Change(ctx, tenantID, asker, c, once)
+	})
+}
+
+// ListFailed implements usage.FailedReader.
+func (s *Store) ListFailed(ctx context.Context, tenantID int64, p usage.FailedPage) (list []usage.FailedRequest, more bool, err error) {
+	err = s.queue.run(ctx, tenantID, func(ctx context.Context) (err error) {
+		list, more, err = s.stores.Failed.ListFailed(ctx, tenantID, p)
+		return err
+	})
+	return list, more, err
+}
+
+// GetFailed implements usage.FailedReader.
+func (s *Store) GetFailed(ctx context.Context, tenantID int64, id string, since, now time.Time) (usage.FailedDetail, error) {
+	return queued(ctx, s.queue, tenantID, func(ctx context.Context) (usage.FailedDetail, error) {
+		return s.stores.Failed.GetFailed(ctx, tenantID, id, since, now)
 	})
 }
 

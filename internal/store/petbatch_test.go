@@ -130,7 +130,7 @@ func TestCreatePetsIsNotLate(t *testing.T) {
 func (s shop) sharing(t *testing.T) *fairqueue.Store {
 	t.Helper()
 	db := s.server(t)
-	return fairqueue.New(fairqueue.Stores{Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage},
+	return fairqueue.New(fairqueue.Stores{Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage, Failed: db.FailedRequests},
 		fairqueue.Options{Slots: 14, PerTenant: 10, Timeout: longTimeout})
 }
 

@@ -77,10 +77,8 @@ func (r failedRow) failedRequest() usage.FailedRequest {
 	}
 }
 
-const selectFailed = `
-	select tenant_id, server_id, number, key_id, at, took_micros, request_id, status, code, reason, plan, limited_by, allowed,
-	       coalesce(extract(epoch from resets_at)::bigint, 0) as reset, partial, method, route, suppressed
-	from failed_requests`
+const failedColumns = `tenant_id, server_id, number, key_id, at, took_micros, request_id, status, code, reason, plan, limited_by, allowed,
+	coalesce(extract(epoch from resets_at)::bigint, 0) as reset, partial, method, route, suppressed`
 
 // OfKey returns the latest stored failed requests of the key, the newest first.
 func (d FailedRequests) OfKey(ctx context.Context, tenantID int64, keyID string, limit int) ([]usage.FailedRequest, error) {
@@ -112,5 +110,5 @@ func (d FailedRequests) OfRequest(ctx context.Context, requestID string, limit i
 
 func (d FailedRequests) list(ctx context.Context, rest string, args ...any) (_ []usage.FailedRequest, err error) {
 	defer pgconn.Wrap(&err, "list failed requests")
-	return pgconn.Collect(ctx, d.db, failedRow.failedRequest, selectFailed+rest, args...)
+	return pgconn.Collect(ctx, d.db, failedRow.failedRequest, `select `+failedColumns+` from failed_requests`+rest, args...)
 }

@@ -1,0 +1,1 @@
+drop index if exists failed_requests_by_kind;

@@ -1,0 +1,1 @@
+drop function failed_requests_of, ban_of_key;

@@ -37,7 +37,7 @@
 //
 // A call fails at once if the reset comes after the context's deadline, or later than [WithMaxWait] allows, as the end of the day or of a ban
 // does. Its [*Error] has status 429, and RetryAfter is the time until the reset. No request was sent if the message begins with "Not sent".
-// [Client.GetUsage] and the operations of keys never wait for their turn, because they are not counted.
+// [Client.GetUsage] and the operations of keys and failed requests never wait for their turn, because they are not counted.
 //
 // # Safety of the key
 //

@@ -35,6 +35,7 @@ const (
 	CodePetNotFound      Code = "pet_not_found"      // 404: no animal with this ID in your catalogue
 	CodeOrderNotFound    Code = "order_not_found"    // 404: no order with this ID in your account
 	CodeKeyNotFound      Code = "key_not_found"      // 404: no API key with this ID in your account
+	CodeRequestNotFound  Code = "request_not_found"  // 404: no failed request with this ID is stored
 	CodeRouteNotFound    Code = "route_not_found"    // 404: the path does not exist; check the base URL
 	CodeMethodNotAllowed Code = "method_not_allowed" // 405: the path does not support this method
 

@@ -243,6 +243,36 @@ func TestOperations(t *testing.T) {
 			received{method: "GET", path: "/v1/usage"},
 			&client.Usage{},
 		},
+		"list failed requests": {
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return c.ListRequests(ctx, client.ListRequestsParams{
+					Limit: 5, Since: time.Unix(1795166568, 5e8), Until: time.Unix(1795166569, 0), KeyID: "key_x", Status: 429,
+					Code: client.CodeRateLimitExceeded, Cursor: "0000000000000001",
+				})
+			},
+			answer(200, `[{"id":"r1","time":"2026-11-20T09:21:48.5Z","method":"GET","route":null,"status":429,"code":"rate_limit_exceeded","durationMs":0.5,"keyId":"key_x"}]`,
+				with("X-Next-Cursor", "0000000000000003")...),
+			received{
+				method: "GET", path: "/v1/requests",
+				query: "code=rate_limit_exceeded&cursor=0000000000000001&key=key_x&limit=5&since=2026-11-20T09%3A22%3A48.5Z&status=429&until=2026-11-20T09%3A22%3A49Z",
+			},
+			&client.RequestPage{
+				Requests: []client.FailedRequest{{
+					ID: "r1", Time: order.CreatedAt, Method: "GET", Status: 429, Code: client.CodeRateLimitExceeded, DurationMs: 0.5, KeyID: "key_x",
+				}},
+				NextCursor: "0000000000000003", Rate: rate,
+			},
+		},
+		"explain a failed request": {
+			func(ctx context.Context, c *client.Client) (any, error) { return c.GetRequest(ctx, "a/b") },
+			answer(200, `{"id":"a/b","explanation":"e","window":{"name":"day","limit":2,"used":[{"id":"key_x","name":"n","admitted":2}]},
+				"passesAt":"2026-11-20T09:21:48.5Z","refusals":{"days":30,"refused":4,"plans":[{"name":"pro","remainAtLeast":1}]}}`),
+			received{method: "GET", path: "/v1/requests/a/b"},
+			&client.FailedRequest{
+				ID: "a/b", Explanation: "e", Window: &client.RefusingWindow{Name: "day", Limit: 2, Used: []client.KeyUsage{{ID: "key_x", Name: "n", Admitted: 2}}},
+				PassesAt: &order.CreatedAt, Refusals: &client.Refusals{Days: 30, Refused: 4, Plans: []client.LargerPlan{{Name: "pro", RemainAtLeast: 1}}},
+			},
+		},
 		"change an order": {
 			func(ctx context.Context, c *client.Client) (any, error) {
 				return c.UpdateOrder(ctx, 3, client.OrderPatch{Status: new(client.OrderApproved)})

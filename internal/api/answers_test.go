@@ -20,6 +20,7 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/usage"
 )
 
 // removal is the first instant of 5 December 2030, from which on GET /v1/pets/{petId} is gone.
@@ -127,13 +128,14 @@ func (w *fixture) goodRequest(t *testing.T, r route) *http.Request {
 	if r.scope == keys.ScopeManage {
 		w.narrow(t, keys.ScopeManage, "")
 	}
+	w.own.all = []usage.FailedDetail{{FailedRequest: usage.FailedRequest{At: at, RequestID: "1", TenantID: 1, KeyID: "key_acme", Status: 404, Code: "pet_not_found", Method: "GET"}}}
 	body := map[string]string{
 		"POST /v1/keys": `{"name":"ci","scope":"read"}`, "PATCH /v1/keys/{keyId}": `{"name":"nightly","perMinute":null}`,
 		"POST /v1/keys/{keyId}/rotate": `{"gracePeriod":60}`, "POST /v1/keys/{keyId}/revoke": `{"reason":"it leaked"}`,
 		"POST /v1/pets": `{"name":"Mia","categoryId":7}`, "PATCH /v1/pets/{petId}": `{"name":"Mia","status":"pending"}`,
 		"POST /v1/store/orders": fmt.Sprintf(`{"petId":%d}`, pet), "PATCH /v1/store/orders/{orderId}": `{"status":"approved"}`,
 	}[r.method+" "+r.path]
-	return w.request(r.method, strings.NewReplacer("{petId}", fmt.Sprint(pet), "{orderId}", fmt.Sprint(order), "{keyId}", ciKey).Replace(r.path), body)
+	return w.request(r.method, strings.NewReplacer("{petId}", fmt.Sprint(pet), "{orderId}", fmt.Sprint(order), "{keyId}", ciKey, "{requestId}", "1").Replace(r.path), body)
 }
 
 // addPet adds an animal of acme's and returns its id.
@@ -225,11 +227,14 @@ var (
 		return func(r route) bool { return slices.Index(keys.Scopes, r.scope) >= slices.Index(keys.Scopes, scope) }
 	}
 	bodies  = func(r route) bool { return r.method == "POST" || r.method == "PATCH" }
-	lists   = func(r route) bool { return !bodies(r) && !rows(r) && (!r.unmetered || r.path == "/v1/keys") }
+	lists   = func(r route) bool { return tagged(r) && !rows(r) }
 	pets    = func(r route) bool { return lists(r) && strings.HasSuffix(r.path, "/pets") }
 	patches = func(r route) bool { return r.method == "PATCH" }
-	tagged  = func(r route) bool { return !bodies(r) && (!r.unmetered || r.path == "/v1/keys") }
-	rows    = func(r route) bool { return strings.Contains(r.path, "{") }
+	tagged  = func(r route) bool {
+		return !bodies(r) && (!r.unmetered || r.path == "/v1/keys" || strings.HasPrefix(r.path, "/v1/requests"))
+	}
+	failures = func(r route) bool { return r.path == "/v1/requests" }
+	rows     = func(r route) bool { return strings.Contains(r.path, "{") }
 	// steps are those that need the status to be one from which they can go on.
 	steps = func(r route) bool {
 		return r.method == "PATCH" || r.method+r.path == "POST/v1/store/orders" || strings.HasSuffix(r.path, "/rotate")
@@ -329,6 +334,12 @@ var kinds = []kind{
 	{name: "a body of another type", make: setHeader("Content-Type", "text/plain"), concerns: bodies, status: 415},
 	{name: "a bad query", make: func(_ *testing.T, _ *fixture, r *http.Request) { r.URL.RawQuery = "limit=0&cursor=zz" }, concerns: lists, status: 400},
 	{name: "a bad cursor", make: func(_ *testing.T, _ *fixture, r *http.Request) { r.URL.RawQuery = "cursor=zz" }, concerns: lists, status: 400},
+	{name: "a bad query of failed requests", make: func(_ *testing.T, _ *fixture, r *http.Request) { r.URL.RawQuery = "since=x&code=zz" }, concerns: failures, status: 400},
+	{name: "over what is free", make: func(t *testing.T, w *fixture, r *http.Request) {
+		for range maxFreeReads {
+			w.do(w.request("GET", "/v1/requests", ""))
+		}
+	}, concerns: func(r route) bool { return strings.HasPrefix(r.path, "/v1/requests") }, status: 429},
 	{name: "what the client has", make: setHeader("If-None-Match", "*"), concerns: tagged, status: 304},
 	{name: "bad filters", make: func(_ *testing.T, _ *fixture, r *http.Request) { r.URL.RawQuery = "ids=1,,2&name=&categoryId=+7" }, concerns: pets, status: 400},
 	{name: "filters", make: func(_ *testing.T, _ *fixture, r *http.Request) {
@@ -346,7 +357,7 @@ var kinds = []kind{
 	{name: "a request in progress", make: failOnce(catalog.ErrIdempotencyInProgress), concerns: makes, status: 409},
 	{name: "a key used again", make: failOnce(catalog.ErrIdempotencyKeyReused), concerns: makes, status: 422},
 	{name: "no such row", make: func(_ *testing.T, w *fixture, _ *http.Request) {
-		w.pets.pets[1], w.orders.orders[1] = nil, nil
+		w.pets.pets[1], w.orders.orders[1], w.own.all = nil, nil, nil
 		w.keys.keys[1] = slices.DeleteFunc(w.keys.keys[1], func(k keys.Own) bool { return k.ID == ciKey })
 	},
 		concerns: func(r route) bool { return rows(r) || steps(r) }, status: 404},

@@ -76,6 +76,8 @@ type Config struct {
 	Orders    catalog.OrderStore
 	// Usage is the store behind GET /v1/usage.
 	Usage usage.MonthStore
+	// Failed is the store behind GET /v1/requests.
+	Failed usage.FailedReader
 	// Plans is the price list behind GET /v1/plans.
 	Plans PriceList
 	// Keys is the store behind /v1/keys.
@@ -140,7 +142,8 @@ type api struct {
 	// refusals are those of requests without a valid key.
 	refusals    *keyRefusals
 	credentials *recentCredentials
-	keyChanges  keyChanges
-	// petsURL, ordersURL and keysURL are the lists, absolute.
-	petsURL, ordersURL, keysURL string
+	// keyChanges and freeReads bound what counts in no window.
+	keyChanges, freeReads tenantMinute
+	// petsURL and the others are the lists, absolute.
+	petsURL, ordersURL, keysURL, requestsURL string
 }

@@ -56,6 +56,7 @@ var (
 	codePetNotFound           = newCode(http.StatusNotFound, "pet_not_found", "No animal with this ID exists in your catalogue.")
 	codeOrderNotFound         = newCode(http.StatusNotFound, "order_not_found", "No order with this ID exists in your account.")
 	codeKeyNotFound           = newCode(http.StatusNotFound, "key_not_found", "No API key with this ID exists in your account.")
+	codeRequestNotFound       = newCode(http.StatusNotFound, "request_not_found", "No failed request with this ID is stored for your account. Failed requests are stored for a day, and not all of them.")
 	codeRouteNotFound         = newCode(http.StatusNotFound, "route_not_found", "There is no such path.")
 	codeMethodNotAllowed      = newCode(http.StatusMethodNotAllowed, "method_not_allowed", "This path does not support this method.")
 	codePetNotAvailable       = newCode(http.StatusConflict, "pet_not_available", "The animal is pending or sold and cannot be ordered. Order one whose status is available.")
@@ -169,7 +170,7 @@ var knownErrors = []struct {
 }{
 	{catalog.ErrPetNotFound, codePetNotFound}, {catalog.ErrOrderNotFound, codeOrderNotFound}, {catalog.ErrPetNotAvailable, codePetNotAvailable},
 	{catalog.ErrPreconditionFailed, codePreconditionFailed}, {catalog.ErrIdempotencyKeyReused, codeIdempotencyKeyReused},
-	{keys.ErrKeyNotFound, codeKeyNotFound}, {keys.ErrKeyChanged, codePreconditionFailed}, {keys.ErrKeyInactive, codeKeyNotActive},
+	{usage.ErrFailedNotFound, codeRequestNotFound}, {keys.ErrKeyNotFound, codeKeyNotFound}, {keys.ErrKeyChanged, codePreconditionFailed}, {keys.ErrKeyInactive, codeKeyNotActive},
 	{keys.ErrTooManyKeys, codeTooManyKeys}, {keys.ErrLastManageKey, codeLastManageKey}, {keys.ErrCursor, codeInvalidCursor},
 }
 

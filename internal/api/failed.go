@@ -49,11 +49,13 @@ func (a *api) keepFailed(x *exchange, status int, elapsed time.Duration) {
 	a.FailedRequests.Add(f)
 }
 
-// refusedBy returns the window that refused the request with 429, the zero windowStatus if a ban did.
+// refusedBy returns the window that refused the request with 429, one without a name if a ban did, or the bound of what is free.
 func (x *exchange) refusedBy() windowStatus {
 	switch {
 	case x.failed.code == codeKeyBanned:
 		return windowStatus{}
+	case x.failed.reason == usage.Uncounted:
+		return windowStatus{reset: x.limits.reset}
 	case x.caller == nil:
 		return x.limits.windows[0]
 	}

@@ -48,6 +48,7 @@ type fixture struct {
 	usage     *fakeUsage
 	keys      *fakeKeys
 	failed    *fakeFailed
+	own       *fakeOwn
 	// key is acme's, on free; other is zoo's, on pro.
 	key, other string
 }
@@ -61,14 +62,14 @@ func newFixture(t testing.TB, change ...func(*Config)) *fixture {
 		strikes:   &fakeStrikes{}, meter: &fakeMeter{}, pets: newFakePets(),
 	}
 	w.orders = &fakeOrders{pets: w.pets, orders: map[int64][]catalog.Order{}}
-	w.usage, w.failed = &fakeUsage{pets: w.pets}, &fakeFailed{}
+	w.usage, w.failed, w.own = &fakeUsage{pets: w.pets}, &fakeFailed{}, &fakeOwn{pets: w.pets}
 	w.requests = &fakeRequests{pets: w.pets, orders: w.orders, stored: map[scope]storedAnswer{}}
 	w.keys = newFakeKeys(w.pets, w.requests)
 	w.key = w.directory.issue(t, "key_acme", plans.Tenant{ID: 1, Name: "acme", Plan: plans.Free, Quota: plans.Quota{PerMinute: 60, PerDay: 1000}})
 	w.other = w.directory.issue(t, "key_zoo", plans.Tenant{ID: 2, Name: "zoo", Plan: plans.Pro, Quota: plans.Quota{PerMinute: 300, PerDay: 10000}})
 	c := Config{
 		Directory: w.directory, Limiter: w.limiter, Addresses: w.addresses, Strikes: w.strikes, Meter: w.meter, Pets: w.pets, Orders: w.orders, Requests: w.requests,
-		Usage: w.usage, Plans: fakePlans{w.pets}, Keys: w.keys, FailedRequests: w.failed,
+		Usage: w.usage, Failed: w.own, Plans: fakePlans{w.pets}, Keys: w.keys, FailedRequests: w.failed,
 		BodyBytes: MinBodyBytes, BaseURL: baseURL, Instant: w.instant, Log: zerolog.New(w.logs), Metrics: w.registry,
 	}
 	for _, f := range change {
@@ -346,4 +347,35 @@ func (f *fakeFailed) Add(r usage.FailedRequest) {
 	defer f.mu.Unlock()
 	r.Took = 0 // It is measured, not decided.
 	f.all = append(f.all, r)
+}
+
+// fakeOwn has failed requests of acme's, the newest first, and fails as the catalogue does.
+type fakeOwn struct {
+	pets  *fakePets
+	all   []usage.FailedDetail
+	asked usage.FailedPage
+}
+
+func (f *fakeOwn) ListFailed(_ context.Context, tenantID int64, p usage.FailedPage) (list []usage.FailedRequest, more bool, err error) {
+	_, err = call(f.pets, func() (bool, error) {
+		f.asked = p
+		for _, d := range f.all {
+			if tenantID == d.TenantID && (p.After == 0 || d.Cursor() < p.After) {
+				list = append(list, d.FailedRequest)
+			}
+		}
+		return true, nil
+	})
+	return list[:min(p.Limit, len(list))], len(list) > p.Limit, err
+}
+
+func (f *fakeOwn) GetFailed(_ context.Context, tenantID int64, id string, _, _ time.Time) (usage.FailedDetail, error) {
+	return call(f.pets, func() (usage.FailedDetail, error) {
+		for _, d := range f.all {
+			if d.TenantID == tenantID && d.RequestID == id {
+				return d, nil
+			}
+		}
+		return usage.FailedDetail{}, usage.ErrFailedNotFound
+	})
 }

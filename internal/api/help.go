@@ -11,12 +11,16 @@ import (
 	"petstore.example/internal/spelling"
 )
 
-// helpLinks returns the Link of an error, by the number of its code: before, and where the documentation explains the code. root is the base
-// URL without its /v1.
+// helpLinks returns the Link of an error, by the number of its code: before, where the documentation explains the code, and of a 403 or 429 where its
+// caller finds such requests. root is the base URL without its /v1.
 func helpLinks(root, before string) [][]string {
 	all := make([][]string, len(codes))
 	for i, c := range codes {
-		all[i] = []string{before + "<" + root + "/docs/errors#" + c.name + `>; rel="help"`}
+		link := before + "<" + root + "/docs/errors#" + c.name + `>; rel="help"`
+		if c.status == http.StatusForbidden || c.status == http.StatusTooManyRequests {
+			link += ", <" + root + "/v1/requests?code=" + c.name + `>; rel="describedby"`
+		}
+		all[i] = []string{link}
 	}
 	return all
 }

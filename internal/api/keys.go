@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync"
 	"time"
 
 	"petstore.example/internal/api/jsonbody"
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
-	"petstore.example/internal/limits"
 )
 
 // KeyStore has the keys of tenants, for themselves. The asker is the digest of the key that asks, by which the store judges anew: it returns
@@ -282,27 +280,7 @@ func (a *api) changeKeys(x *exchange, c keys.OwnChange, once *catalog.Idempotenc
 // maxKeyChanges is how often a tenant's keys may be changed in a minute, by the requests of one server.
 const maxKeyChanges = 60
 
-// keyChanges counts the changes of keys by tenant in the clock's minute.
-type keyChanges struct {
-	mu     sync.Mutex
-	minute int64
-	made   map[int64]int64
-}
-
-// takeKeyChange counts a change of keys. The 429 of one too many is no strike.
+// takeKeyChange counts a change of keys.
 func (a *api) takeKeyChange(x *exchange) error {
-	c, minute := &a.keyChanges, x.now.Unix()/60
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.minute != minute || c.made == nil {
-		c.minute, c.made = minute, map[int64]int64{}
-	}
-	if c.made[x.caller.Tenant.ID]++; c.made[x.caller.Tenant.ID] <= maxKeyChanges {
-		return nil
-	}
-	reset := (minute + 1) * 60
-	x.limits = limitStatus{limit: maxKeyChanges, reset: reset}
-	x.limits.add("changes", maxKeyChanges, 0, reset)
-	b := appendCount([]byte("Your API keys may be changed by "), maxKeyChanges, "request")
-	return codeRateLimitExceeded.retryIn(append(b, " per minute."...), limits.RetryAfter(reset, x.now))
+	return a.keyChanges.take(x, "changes", maxKeyChanges, "Your API keys may be changed by ")
 }

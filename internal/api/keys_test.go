@@ -156,6 +156,8 @@ func TestChangesOfKeysAreLimited(t *testing.T) {
 	rec := revoke(w.key)
 	assert.Equal(t, rec.Body.String(), `{"code":"rate_limit_exceeded","message":"Your API keys may be changed by 60 requests per minute. Retry in 12 seconds.","status":429}`+"\n")
 	assert.Equal(t, fmt.Sprint(header(rec, "Retry-After"), header(rec, "RateLimit"), numbers(rec)["X-RateLimit-Remaining"]), `12"changes";r=0;t=120`)
+	last := w.failed.all[len(w.failed.all)-1]
+	assert.Equal(t, last.Code+last.Reason+last.Window, "rate_limit_exceededuncounted", "recorded, by no window of the plan")
 	assert.Equal(t, w.do(w.request("GET", "/v1/keys", "")).Code, 200, "a read")
 	assert.Equal(t, numbers(w.do(w.request("GET", "/v1/usage", "")))["RateLimit"], before, "the tenant's windows")
 	assert.Equal(t, len(w.strikes.refused), 0, "strikes")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"petstore.example/internal/keys"
 	"petstore.example/internal/test/assert"
 )
 
@@ -60,7 +61,7 @@ func TestWrongPath(t *testing.T) {
 	}
 }
 
-// TestHelp: every error leads to the documentation of its code, which is there. A deprecated operation keeps its own links.
+// TestHelp: every error leads to the documentation of its code, which is there, and a 403 or 429 to the caller's that failed so. A deprecated operation keeps its own links.
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(c *Config) { c.BaseURL = "https://gateway.example.com/animals/v1" })
@@ -76,6 +77,13 @@ func TestHelp(t *testing.T) {
 	} {
 		assert.Equal(t, header(w.do(w.request("GET", target, "")), "Link"), want, target, "Link")
 	}
+	w.narrow(t, keys.ScopeRead, "")
+	const failed = `, <https://gateway.example.com/animals/v1/requests?code=`
+	assert.Equal(t, header(w.do(w.request("POST", "/v1/pets", rex)), "Link"),
+		help+`insufficient_scope>; rel="help"`+failed+`insufficient_scope>; rel="describedby"`, "Link of a 403")
+	w.addresses.limit = 0
+	assert.Equal(t, header(w.do(w.request("GET", "/v1/pets", "", "Authorization", "")), "Link"),
+		help+`rate_limit_exceeded>; rel="help"`+failed+`rate_limit_exceeded>; rel="describedby"`, "Link of a 429")
 	got := header(w.do(w.request("GET", "/v1/pets/999", "")), "Link")
 	if !strings.HasPrefix(got, `</animals/docs/deprecations/get-pet>; rel="deprecation"`) || !strings.HasSuffix(got, `, `+help+`pet_not_found>; rel="help"`) {
 		t.Errorf("Link of a deprecated operation: %s", got)
@@ -103,7 +111,7 @@ func TestEntry(t *testing.T) {
 		w.meter.admitted = 0
 		var got addresses
 		assert.NoError(t, json.Unmarshal(w.do(w.request("GET", target, "")).Body.Bytes(), &got))
-		for _, address := range []string{got.Documentation, got.OpenAPI, got.Pets, got.Orders, got.Usage} {
+		for _, address := range []string{got.Documentation, got.OpenAPI, got.Pets, got.Orders, got.Usage, got.Requests} {
 			if rec := w.do(w.request("GET", strings.TrimPrefix(address, "https://api.example.com"), "")); rec.Code != 200 {
 				t.Errorf("%s: %d", address, rec.Code)
 			}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -57,7 +58,7 @@ type errorKind struct {
 func (m *metrics) failed(x *exchange) {
 	reason := x.failureReason()
 	if x.failed.code.status == http.StatusTooManyRequests {
-		reason = string(x.refusedBy().name)
+		reason = cmp.Or(string(x.refusedBy().name), reason)
 	}
 	m.failures.of(errorKind{x.failed.code, reason, x.plan()}).Inc()
 }

@@ -99,7 +99,7 @@ func TestTenantsNeverMeet(t *testing.T) {
 		rec := w.do(req)
 		want, body := 404, ""
 		switch r.method + " " + r.path {
-		case "GET /v1/pets", "GET /v1/store/orders":
+		case "GET /v1/pets", "GET /v1/store/orders", "GET /v1/requests":
 			want, body = 200, "[]\n"
 		case "GET /v1/usage":
 			want = 200

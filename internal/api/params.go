@@ -57,7 +57,7 @@ func parseListRequest[S ~string](
 	}
 	var ok bool
 	if p.given("limit", r.limitParam) {
-		if r.pageSize, ok = parseLimit(r.limitParam.value); !ok {
+		if r.pageSize, ok = parseNumber(r.limitParam.value, 1, maxLimit); !ok {
 			p.add("limit must be an integer from 1 to " + strconv.Itoa(maxLimit))
 		}
 	}
@@ -94,13 +94,14 @@ func parseListQuery(raw string, known []string) (q listQuery, err error) {
 		key, err1 := url.QueryUnescape(key)
 		value, err2 := url.QueryUnescape(value)
 		if err1 != nil || err2 != nil || strings.Contains(pair, ";") {
-			return q, codeInvalidParameter.withMessage("The query is malformed: a % must be followed by two hexadecimal " +
-				"digits, and parameters are separated by &.")
+			return q, codeInvalidParameter.withMessage(malformedQuery)
 		}
 		q.addParam(key, value, known)
 	}
 	return q, nil
 }
+
+const malformedQuery = "The query is malformed: a % must be followed by two hexadecimal digits, and parameters are separated by &."
 
 func (q *listQuery) addParam(key, value string, known []string) {
 	p, joined := q.param(key)
@@ -153,10 +154,10 @@ func (p *problems) given(name string, q parameter) bool {
 	return q.times == 1
 }
 
-// parseLimit reads an integer from 1 to 100, without sign or leading zeros.
-func parseLimit(s string) (int, bool) {
+// parseNumber reads an integer from least to most, without sign or leading zeros.
+func parseNumber(s string, least, most int) (int, bool) {
 	n, err := strconv.Atoi(s)
-	return n, err == nil && 1 <= n && n <= maxLimit && '1' <= s[0] && s[0] <= '9'
+	return n, err == nil && least <= n && n <= most && '1' <= s[0] && s[0] <= '9'
 }
 
 // appendLinks appends the list's links (RFC 8288): the next page, unless its cursor is empty, and the first. They keep the other known parameters.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"petstore.example/internal/api/jsonbody"
 	"petstore.example/internal/catalog"
@@ -103,6 +104,15 @@ func TestPrecedence(t *testing.T) {
 		{body(`{"name":"x"}`), "key_not_found"},
 		{func() { target("PATCH", "/v1/keys/"+ciKey)(); body(`{"name":"x"}`)() }, "precondition_failed"},
 		{func() { r.Header.Del("If-Match"); w.keys.find(1, ciKey).RevokedAt = at; body(`{"name":"x"}`)() }, "key_not_active"},
+		{func() {
+			for range maxFreeReads {
+				w.do(w.request("GET", "/v1/requests", ""))
+			}
+			target("GET", "/v1/requests?code=x&cursor=y")()
+		}, "rate_limit_exceeded"},
+		{func() { w.setClock(w.clock().Add(time.Minute)) }, "invalid_parameter"},
+		{target("GET", "/v1/requests?cursor=y"), "invalid_cursor"},
+		{target("GET", "/v1/requests/nothing"), "request_not_found"},
 	} {
 		step.right()
 		rec := w.do(r)

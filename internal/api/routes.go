@@ -27,6 +27,8 @@ var routes = []route{
 	{method: http.MethodPatch, path: "/v1/keys/{keyId}", handle: changeKey, stability: beta, unmetered: true, changesKeys: true, ignoresQuery: true, scope: keys.ScopeManage},
 	{method: http.MethodPost, path: "/v1/keys/{keyId}/rotate", handle: rotateKey, stability: beta, unmetered: true, changesKeys: true, ignoresQuery: true, scope: keys.ScopeManage},
 	{method: http.MethodPost, path: "/v1/keys/{keyId}/revoke", handle: revokeKey, stability: beta, unmetered: true, changesKeys: true, ignoresQuery: true, scope: keys.ScopeManage, selfScope: keys.ScopeRead},
+	{method: http.MethodGet, path: "/v1/requests", handle: listRequests, stability: beta, unmetered: true, scope: keys.ScopeRead},
+	{method: http.MethodGet, path: "/v1/requests/{requestId}", handle: getRequest, stability: beta, unmetered: true, ignoresQuery: true, scope: keys.ScopeRead},
 	{method: http.MethodGet, path: "/v1/plans", handle: listPlans, stability: beta, public: true, unmetered: true, ignoresQuery: true},
 }
 

@@ -44,7 +44,7 @@ func New(c Config) (http.Handler, error) {
 		root:        strings.TrimSuffix(c.BaseURL, "/v1"),
 		strangerLog: sampled(c.Log, "requests without a valid key"), uncountedLog: sampled(c.Log, "requests that did not count"),
 		trouble: newTrouble(c.Log), refusals: newKeyRefusals(c.Support), credentials: newRecentCredentials(),
-		delays: newShares(maxDelays, maxDelaysPerTenant), site: site, petsURL: c.BaseURL + "/pets", ordersURL: c.BaseURL + "/store/orders", keysURL: c.BaseURL + "/keys",
+		delays: newShares(maxDelays, maxDelaysPerTenant), site: site, petsURL: c.BaseURL + "/pets", ordersURL: c.BaseURL + "/store/orders", keysURL: c.BaseURL + "/keys", requestsURL: c.BaseURL + "/requests",
 	}
 	a.help = helpLinks(a.root, "")
 	for _, p := range site.Pages {

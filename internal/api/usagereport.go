@@ -37,8 +37,7 @@ func (x *exchange) parseUsageRequest() (r usageRequest, err error) {
 	q, err := url.ParseQuery(x.Request.URL.RawQuery)
 	// What is malformed in other parameters is ignored, as they are.
 	if err != nil && (strings.Contains(x.Request.URL.RawQuery, "month=") || strings.Contains(x.Request.URL.RawQuery, "by=")) {
-		return r, codeInvalidParameter.withMessage("The query is malformed: a % must be followed by two hexadecimal digits, " +
-			"and parameters are separated by &.")
+		return r, codeInvalidParameter.withMessage(malformedQuery)
 	}
 	var p problems
 	x.checkUnknown(&p, usageParams)

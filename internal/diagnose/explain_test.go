@@ -32,7 +32,7 @@ func TestEveryReasonIsExplained(t *testing.T) {
 	for _, reason := range []string{
 		usage.OtherScheme, usage.SeveralHeaders, usage.Malformed, usage.OtherEnvironment, usage.UnknownKey,
 		string(keys.Revoked), string(keys.Expired), string(keys.TenantSuspended),
-		usage.DatabaseDown, usage.LimitsUndecided, usage.UsageUnrecorded, usage.BodiesFull, usage.TimedOut, usage.ClientGone,
+		usage.DatabaseDown, usage.LimitsUndecided, usage.UsageUnrecorded, usage.BodiesFull, usage.TimedOut, usage.ClientGone, usage.Uncounted,
 	} {
 		assert.True(t, Reasons[reason] != "", reason, "is not explained")
 	}

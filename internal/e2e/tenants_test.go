@@ -10,6 +10,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/wait"
 )
 
 type pet struct {
@@ -19,11 +20,12 @@ type pet struct {
 	Status     string
 }
 
-// populated is a tenant with animals and an order for one of them.
+// populated is a tenant with animals, an order for one of them, and a request that failed.
 type populated struct {
 	*tenant
 	pets   []int64
 	placed int64
+	failed string
 }
 
 // operation is an operationId of the OpenAPI document. TestTenantsNeverMeet must call all of them.
@@ -43,6 +45,7 @@ func TestTenantsNeverMeet(t *testing.T) {
 		checkLists(d, s, me, i, called)
 		checkUsage(d, s, me, i, called)
 		checkOwnKeys(d, s, me, called)
+		checkRequests(d, s, me, called)
 		for k, other := range populateds {
 			if k != i {
 				checkOtherTenant(d, s, me, other, called)
@@ -70,6 +73,7 @@ func addPopulated(d *deployment, s *server, i int) *populated {
 		n.pets = append(n.pets, createFor(d, s, n, "/pets", fmt.Sprintf(`{"name":"%d of tenant %d","categoryId":1}`, pet, i)))
 	}
 	n.placed = createFor(d, s, n, "/store/orders", fmt.Sprintf(`{"petId":%d}`, n.pets[0]))
+	n.failed = d.patient.get(s, n.keys[0].token, "/store/orders/0").header.Get("X-Request-Id")
 	return n
 }
 
@@ -138,6 +142,23 @@ func checkOwnKeys(d *deployment, s *server, me *populated, called map[operation]
 	}
 }
 
+// checkRequests checks that a tenant sees its own failed request, and only that one of its order.
+func checkRequests(d *deployment, s *server, me *populated, called map[operation]int) {
+	d.t.Helper()
+	wait.Until(d.t, "the failed request is listed", func() bool {
+		a := d.patient.get(s, me.keys[0].token, "/requests?code=order_not_found&limit=100")
+		called["listRequests"]++
+		var seen []struct{ ID, KeyID string }
+		if err := json.Unmarshal(a.body, &seen); err != nil || a.status != 200 {
+			d.t.Fatalf("failed requests: %v", a)
+		}
+		for _, r := range seen {
+			assert.Equal(d.t, r.KeyID, me.keys[0].id, "the key of", a)
+		}
+		return len(seen) > 0 && seen[len(seen)-1].ID == me.failed
+	})
+}
+
 // checkOtherTenant checks that me cannot see or change the data of another tenant.
 func checkOtherTenant(d *deployment, s *server, me, other *populated, called map[operation]int) {
 	d.t.Helper()
@@ -156,6 +177,7 @@ func checkOtherTenant(d *deployment, s *server, me, other *populated, called map
 		{"placeOrder", "POST", "/store/orders", fmt.Sprintf(`{"petId":%d}`, other.pets[1]), "pet_not_found"},
 		{"getOrder", "GET", order, "", "order_not_found"},
 		{"updateOrder", "PATCH", order, `{"status":"cancelled"}`, "order_not_found"},
+		{"getRequest", "GET", "/requests/" + other.failed, "", "request_not_found"},
 		{"getKey", "GET", key, "", "key_not_found"},
 		{"updateKey", "PATCH", key, `{"scope":"read"}`, "key_not_found"},
 		{"rotateKey", "POST", key + "/rotate", "", "key_not_found"},

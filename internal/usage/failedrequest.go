@@ -59,6 +59,8 @@ const (
 	UsageUnrecorded = "usage_unrecorded"
 	BodiesFull      = "bodies_full"
 	TimedOut        = "timed_out"
+	// Uncounted: too many requests that count in no window, such as changes of keys.
+	Uncounted = "uncounted"
 	// ClientGone: the client closed the connection before the response.
 	ClientGone = "client_gone"
 )

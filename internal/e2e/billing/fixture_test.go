@@ -95,7 +95,7 @@ func (f *fixture) serve(id string, shared limits.Limiter) *server {
 	var err error
 	s.api, err = api.New(api.Config{
 		Directory: s.directory, Limiter: shared, Addresses: nobody{}, Strikes: nobody{}, Meter: s.meter,
-		Pets: f.pets, Orders: f.store.Orders, Requests: f.store.Idempotency, Usage: f.store.Usage, Plans: f.store.PriceList, BodyBytes: api.MinBodyBytes,
+		Pets: f.pets, Orders: f.store.Orders, Requests: f.store.Idempotency, Usage: f.store.Usage, Failed: f.store.FailedRequests, Plans: f.store.PriceList, BodyBytes: api.MinBodyBytes,
 		BaseURL: "https://api.example.com/v1", Instant: func(time.Time) time.Time { return f.clock() },
 		Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
 	})

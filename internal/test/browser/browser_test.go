@@ -117,7 +117,7 @@ func serve(t *testing.T) (url, key string) {
 	url = "http://" + s.Listener.Addr().String()
 	h, err := api.New(api.Config{
 		Directory: callers.NewDirectory(db.Keys, keys.Live, time.Now), Limiter: limits.NewMemory(), Addresses: limits.NewAddresses(6000),
-		Strikes: strikes, Meter: usage.NewMeter(db.Usage, usage.Options{}), Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage, Plans: db.PriceList,
+		Strikes: strikes, Meter: usage.NewMeter(db.Usage, usage.Options{}), Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage, Failed: db.FailedRequests, Plans: db.PriceList,
 		BodyBytes: api.MinBodyBytes, BaseURL: url + "/v1", Support: api.Support{URL: "https://support.example.org", Email: "support@example.org"}, Log: zerolog.Nop(),
 	})
 	if err != nil {

@@ -46,6 +46,7 @@ var parts = []part{
 	{"fleet", manyServers},
 	{"usage", recording},
 	{"simulation", simulations},
+	{"requests", failedRequests},
 	{"retention", retention},
 	{"staff", staff},
 }

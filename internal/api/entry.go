@@ -15,13 +15,15 @@ type addresses struct {
 	Pets          string `json:"pets"`
 	Orders        string `json:"orders"`
 	Usage         string `json:"usage"`
+	Keys          string `json:"keys"`
 	Requests      string `json:"requests"`
 }
 
 // entryRoutes returns the routes of the base URL, with and without a slash at its end. They need no key and are not counted.
 func (a *api) entryRoutes() ([]route, error) {
 	body, err := jsonbody.Marshal(&addresses{
-		Documentation: a.root + "/docs", OpenAPI: a.BaseURL + "/openapi.json", Pets: a.petsURL, Orders: a.ordersURL, Usage: a.BaseURL + "/usage", Requests: a.requestsURL,
+		Documentation: a.root + "/docs", OpenAPI: a.BaseURL + "/openapi.json", Pets: a.petsURL, Orders: a.ordersURL,
+		Usage: a.BaseURL + "/usage", Keys: a.keysURL, Requests: a.requestsURL,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode the addresses: %w", err)

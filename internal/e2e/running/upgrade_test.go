@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
@@ -183,6 +184,8 @@ func (u *upgrade) narrowed(when, id, key string) {
 		}
 	}
 	posted("read", func(status int) bool { return status == http.StatusForbidden || status == http.StatusUnauthorized })
+	_, said, err := u.old.tryCtl(u, u.database.SupportURL, "key", "rotate", id)
+	assert.True(u, err != nil && strings.Contains(said, "too old to rotate"), "petstorectl of the last release rotates a narrowed key:", said, err)
 	posted("manage", func(status int) bool { return status == http.StatusBadRequest || status == http.StatusUnauthorized })
 	posted("write", func(status int) bool { return status == http.StatusBadRequest })
 }

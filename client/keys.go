@@ -19,10 +19,9 @@ const (
 	ScopeRead   KeyScope = "read"
 	ScopeWrite  KeyScope = "write"
 	ScopeManage KeyScope = "manage"
-)
 
-// SelfKey stands for the ID of the client's own key.
-const SelfKey = "self"
+	SelfKey = "self" // stands for the ID of the client's own key
+)
 
 // Key is an API key of your account. The operations of keys are in beta and may change with 30 days' notice. They need a key with [ScopeManage], are not
 // counted, and never wait for their turn.

@@ -63,7 +63,7 @@ func (a *api) readKey(x *exchange, data []byte, strict, isNew bool) (e keys.Edit
 		return e, err
 	}
 	if from := a.address(x); !confirmed && e.Allowed != nil && !contains(*e.Allowed, from) {
-		return e, codeWouldLockOut.withMessage("allowedAddresses does not contain " + from.String() + ", the address of this request. Send confirmLockout: true if that is right.")
+		return e, codeWouldLockOut.withMessage("allowedAddresses does not contain " + addressText(from) + ", the address of this request. Send confirmLockout: true if that is right.")
 	}
 	return e, nil
 }

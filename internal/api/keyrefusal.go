@@ -69,12 +69,16 @@ func refusalBy(c *errorCode, about, reason string) *Error {
 // elsewhere returns the refusal of a key that may not be used from the address. It does not say from where it may be: who sends it may have
 // stolen it.
 func (r *keyRefusals) elsewhere(from netip.Addr) *Error {
-	seen := "an address that is not known"
-	if from.IsValid() {
-		seen = from.String()
-	}
-	return codeAddressNotAllowed.withMessage("This API key can't be used from " + seen + ". Send the request from one of its addresses, or ask " +
+	return codeAddressNotAllowed.withMessage("This API key can't be used from " + addressText(from) + ". Send the request from one of its addresses, or ask " +
 		r.support.String() + " to allow this one.")
+}
+
+// addressText names the address of a request.
+func addressText(from netip.Addr) string {
+	if !from.IsValid() {
+		return "an address that is not known"
+	}
+	return from.String()
 }
 
 // scopeRefusal returns the refusal of a key whose scope is another than the operation needs.

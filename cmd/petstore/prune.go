@@ -77,6 +77,7 @@ func allExpiring(db *store.DB) []expiring {
 		{kind: "idempotency_keys", prune: batches(db.Idempotency.Prune)},
 		{kind: operate.RetentionFailed, prune: batches(db.FailedRequests.Prune)},
 		{kind: "key_limits", prune: batches(db.Counters.Prune), age: keyLimitAge},
+		{kind: "sign_ins", prune: batches(db.SignIns.Prune)},
 		{kind: "undo_values", prune: batches(db.Audit.PruneUndoValues), age: undo.MaxAge},
 	}
 }

@@ -77,7 +77,7 @@ func TestPruningRemovesWhatExpired(t *testing.T) {
 	removed := valuesOf(t, metrics, "petstore_retention_removed_rows_total")
 	assert.Equal(t, removed["idempotency_keys"], 2*1200, "removed by the metrics", removed)
 	success := valuesOf(t, metrics, "petstore_retention_last_success_timestamp_seconds")
-	for _, kind := range []string{"idempotency_keys", "failed_requests", "key_limits", "undo_values", "usage_partitions", "audit_partitions", "bans", "ended_keys", "hourly_usage"} {
+	for _, kind := range []string{"idempotency_keys", "failed_requests", "key_limits", "sign_ins", "undo_values", "usage_partitions", "audit_partitions", "bans", "ended_keys", "hourly_usage"} {
 		if at := time.Unix(int64(success[kind]), 0); time.Since(at) > time.Minute {
 			t.Errorf("%s last succeeded at %v", kind, at)
 		}

@@ -45,6 +45,7 @@ var Events = []Event{
 	{Action: "ban.place", Change: "until {ends_at}", Undo: bans, Refuses: true},
 	{Action: "ban.lift", Change: "ban lifted", Undo: bans},
 	{Action: "tenant.create", Final: "a tenant is not removed", Hint: "suspend it: petstorectl tenant suspend {name}"},
+	{Action: "tenant.invite", Final: "the link ends by itself 15 minutes after it was made", Hint: "to end it at once, suspend the tenant: petstorectl tenant suspend {name}"},
 	{Action: "tenant.erase", Final: "what was erased is not kept anywhere"},
 	{Action: "plan.create", Final: "a plan is never removed", Hint: "retire it: petstorectl plan retire {name}"},
 	{Action: "plan.remove", Final: "it was made by SQL", Hint: "take it back by SQL, as the owner of the tables"},

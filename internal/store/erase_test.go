@@ -50,6 +50,8 @@ func newCustomers(t *testing.T) customers {
 			insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at)
 			values ($1, 'key_000000000000000$1', 'staff', $2, now(), now() + interval '1 hour');
 			insert into limit_states (tenant_id, scope) values ($1, '');
+			insert into sign_ins (digest, tenant_id, key_id, environment) values (sha256($2), $1, 'key_000000000000000$1', 'live');
+			insert into invites (digest, tenant_id, environment) values (sha256($2), $1, 'live');
 			update api_keys set name = $2, last4 = left($2, 4) where tenant_id = $1;`))
 		name, email := word+"-inc", word+"@example.com"
 		_, _, err := c.owner.Tenants.Edit(t.Context(), ops, fmt.Sprint("#", id), people.TenantEdit{Name: &name, Email: &email, Contact: &word, Notes: &word})

@@ -108,6 +108,9 @@ func newStaffChanges(t *testing.T) staffChanges {
 		"tenant.create": func(by audit.By) error {
 			return errorOf(o.Tenants.Create(t.Context(), by, people.NewTenant{Name: "globex", Plan: plans.Free}, noon))
 		},
+		"tenant.invite": func(by audit.By) error {
+			return errorOf(o.SignIns.Invite(t.Context(), by, "acme", keys.Live, keys.Digest{1}))
+		},
 		"tenant.suspend": func(by audit.By) error { return errorOf(o.Tenants.Suspend(t.Context(), by, "acme", noon)) },
 		"plan.assign": func(by audit.By) error {
 			_, after, err := assignPlan(t.Context(), o.DB, by, "acme", plans.Pro, nil, noon.Add(time.Hour))

@@ -44,6 +44,8 @@ var tenantTables = []tenantTable{
 	}, omitted: []string{"tenant_id", "server_id", "number"}, order: "at, server_id, number", erasing: goes},
 	{name: "bans", columns: []string{"id", "key_id", "source", "reason", "starts_at", "ends_at", "lifted_at"}, omitted: []string{"tenant_id"}, order: "id", erasing: goes},
 	{name: "limit_states", columns: []string{"scope", "minute", "minute_used", "day", "day_used"}, omitted: []string{"tenant_id", "term"}, order: "scope", erasing: goes},
+	{name: "sign_ins", columns: []string{"id", "key_id", "environment", "created_at", "used_at", "expires_at"}, omitted: []string{"tenant_id", "digest"}, order: "created_at, id", erasing: goes},
+	{name: "invites", columns: []string{"environment", "created_at", "expires_at"}, omitted: []string{"tenant_id", "digest"}, order: "created_at", erasing: goes},
 	{name: "api_keys", columns: []string{
 		"id", "name", "environment", "last4", "created_at", "expires_at", "revoked_at", "revocation_final_at", "last_used_at", "per_minute", "scope", "allowed",
 	}, omitted: []string{"tenant_id", "digest", "revoked_by"}, order: "created_at, id", erasing: goes},

@@ -13,9 +13,10 @@ type People struct {
 	Keys    Keys
 	Bans    Bans
 	OwnKeys OwnKeys
+	SignIns SignIns
 }
 
 // New returns those of a database.
 func New(db *pgconn.DB) People {
-	return People{db, Tenants{db}, Keys{db}, Bans{db}, OwnKeys{db, catalogue.New(db).Idempotency}}
+	return People{db, Tenants{db}, Keys{db}, Bans{db}, OwnKeys{db, catalogue.New(db).Idempotency}, SignIns{db}}
 }

@@ -1,0 +1,245 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
+)
+
+// manageKey issues a key by which somebody may sign in.
+func (o office) manageKey(t *testing.T, tenant string) (keys.Key, keys.Token) {
+	t.Helper()
+	r := issueRequest(tenant)
+	r.Scope = keys.ScopeManage
+	k, token, err := o.service().Issue(t.Context(), jo, r)
+	assert.NoError(t, err)
+	return k, token
+}
+
+// opened signs in and returns the digest of the sign-in.
+func (o office) opened(t *testing.T, by keys.Digest) keys.Digest {
+	t.Helper()
+	_, session := keys.NewSecret()
+	ok, err := o.api.SignIns.Open(t.Context(), by, session)
+	assert.NoError(t, err)
+	assert.True(t, ok, "not signed in")
+	return session
+}
+
+// invited makes an invitation and returns its digest.
+func (o office) invited(t *testing.T, tenant string) keys.Digest {
+	t.Helper()
+	_, digest := keys.NewSecret()
+	assert.NoError(t, errorOf(o.SignIns.Invite(t.Context(), jo, tenant, keys.Test, digest)))
+	return digest
+}
+
+// good reports whether a sign-in is.
+func (o office) good(t *testing.T, session keys.Digest) bool {
+	t.Helper()
+	_, err := o.api.SignIns.Use(t.Context(), session, time.Now(), true)
+	if !errors.Is(err, keys.ErrNoSignIn) {
+		assert.NoError(t, err)
+	}
+	return err == nil
+}
+
+// TestInvitation: a link signs in once, also if two open it at once. Staff see in the trail who made it.
+func TestInvitation(t *testing.T) {
+	t.Parallel()
+	o := newAcme(t)
+	link := o.invited(t, "acme")
+	assert.DeepEqual(t, o.last(t), remembered{ClaimedActor: jo.Actor, Action: "tenant.invite", Tenant: "acme", Subject: "tenant:1", Reason: jo.Reason})
+	refused := errors.New("refused")
+	atOnce(t, 8, 1, refused, func(i int) error {
+		ok, err := o.api.SignIns.Open(t.Context(), link, keys.Digest{byte(i)})
+		if err == nil && !ok {
+			err = refused
+		}
+		return err
+	})
+	late := o.invited(t, "acme")
+	o.exec(t, `update invites set expires_at = now()`)
+	ok, err := o.api.SignIns.Open(t.Context(), late, keys.Digest{99})
+	assert.NoError(t, err)
+	assert.True(t, !ok, "signed in after 15 minutes")
+	o.want(t, "00:15:00", `with i as (insert into invites (digest, tenant_id, environment) values (sha256('x'), 1, 'live') returning *) select (expires_at - created_at)::text from i`)
+	_, err = o.Tenants.Suspend(t.Context(), jo, "acme", time.Time{})
+	assert.NoError(t, err)
+	assert.ErrorIs(t, errorOf(o.SignIns.Invite(t.Context(), jo, "acme", keys.Live, keys.Digest{2})), plans.ErrTenantSuspended)
+	o.want(t, "0", `select count(*)::text from invites`)
+}
+
+// TestWhoSignsIn: only a manage key that is good opens a sign-in. It has the tenant, and what comes next for it.
+func TestWhoSignsIn(t *testing.T) {
+	t.Parallel()
+	o := newAcme(t)
+	_, written := o.issue(t, "acme")
+	k, token := o.manageKey(t, "acme")
+	_, _, err := o.Keys.Edit(t.Context(), jo, k.ID, keys.Edit{Allowed: new(keys.Ranges("203.0.113.0/24"))}, noon)
+	assert.NoError(t, err)
+	for name, digest := range map[string]keys.Digest{"a key that may not manage": written.Digest(), "no key": {1}} {
+		ok, err := o.api.SignIns.Open(t.Context(), digest, keys.Digest{9})
+		assert.NoError(t, err)
+		assert.True(t, !ok, name, "signs in")
+	}
+	session := o.opened(t, token.Digest())
+	s, err := o.api.SignIns.Use(t.Context(), session, time.Now(), true)
+	assert.NoError(t, err)
+	if s.KeyID != k.ID || s.Tenant.Name != "acme" || s.Tenant.Plan != plans.Pro || s.Environment != k.Environment || !s.Access.From(netip.MustParseAddr("203.0.113.9")) || s.Access.From(netip.MustParseAddr("192.0.2.1")) {
+		t.Errorf("%+v %+v", s, s.Tenant)
+	}
+	invited, err := o.api.SignIns.Use(t.Context(), o.opened(t, o.invited(t, "acme")), time.Now(), true)
+	assert.NoError(t, err)
+	assert.True(t, invited.KeyID == "" && invited.Environment == keys.Test && invited.Access.From(netip.MustParseAddr("192.0.2.1")), "by a link", invited)
+}
+
+// TestSignInsEnd: with time, the key and the tenant, and for ever.
+func TestSignInsEnd(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		end, back func(o office, k keys.Key) error
+	}{
+		"12 hours":          {sql(`update sign_ins set expires_at = now()`), nil},
+		"2 hours of no use": {sql(`update sign_ins set used_at = now() - interval '2 hours'`), nil},
+		"the key expires":   {sql(`update api_keys set expires_at = now()`), nil},
+		"the key is narrowed": {func(o office, k keys.Key) error {
+			return errorOf3(o.Keys.Edit(t.Context(), jo, k.ID, keys.Edit{Scope: new(keys.ScopeWrite)}, noon))
+		}, func(o office, k keys.Key) error {
+			return errorOf3(o.Keys.Edit(t.Context(), jo, k.ID, keys.Edit{Scope: new(keys.ScopeManage)}, noon))
+		}},
+		"the key is revoked": {func(o office, k keys.Key) error {
+			return errorOf(o.Keys.Revoke(t.Context(), jo, k.ID, time.Now()))
+		}, func(o office, k keys.Key) error {
+			return errorOf(o.owner.Exec(`update api_keys set revoked_at = null`))
+		}},
+		"the tenant is suspended": {func(o office, _ keys.Key) error {
+			return errorOf(o.Tenants.Suspend(t.Context(), jo, "acme", time.Time{}))
+		}, func(o office, _ keys.Key) error { return errorOf(o.Tenants.Resume(t.Context(), jo, "acme")) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newAcme(t)
+			k, token := o.manageKey(t, "acme")
+			session := o.opened(t, token.Digest())
+			assert.True(t, o.good(t, session), "not good before")
+			assert.NoError(t, c.end(o, k))
+			assert.True(t, !o.good(t, session), "good after")
+			if c.back != nil {
+				assert.NoError(t, c.back(o, k))
+				assert.True(t, !o.good(t, session), "good again")
+			}
+		})
+	}
+}
+
+func errorOf3[T, U any](_ T, _ U, err error) error { return err }
+
+func sql(statement string) func(office, keys.Key) error {
+	return func(o office, _ keys.Key) error { return errorOf(o.owner.Exec(statement)) }
+}
+
+// TestSignInsGoOn: a use that is noted prolongs a sign-in, another does not.
+func TestSignInsGoOn(t *testing.T) {
+	t.Parallel()
+	o := newAcme(t)
+	session := o.opened(t, o.invited(t, "acme"))
+	for noted, want := range map[bool]string{false: "1", true: "2"} {
+		o.exec(t, `update sign_ins set used_at = now() - interval '90 minutes'`)
+		assert.NoError(t, errorOf(o.api.SignIns.Use(t.Context(), session, time.Now(), noted)))
+		o.want(t, want, `select ceil(extract(epoch from used_at + interval '2 hours' - now()) / 3600)::text from sign_ins`)
+	}
+}
+
+// TestSignInsOfATenant: there are 20, each sees those of its tenant, and ends no other's.
+func TestSignInsOfATenant(t *testing.T) {
+	t.Parallel()
+	o := newAcme(t)
+	o.tenant(t, "zoo", plans.Free)
+	stranger := o.opened(t, o.invited(t, "zoo"))
+	of, err := o.api.SignIns.List(t.Context(), stranger)
+	assert.NoError(t, err)
+	k, token := o.manageKey(t, "acme")
+	var all []keys.Digest
+	for i := range 22 {
+		all = append(all, o.opened(t, token.Digest()))
+		o.exec(t, `update sign_ins set used_at = used_at - interval '1 second' where tenant_id = 1`)
+		if i == 20 {
+			assert.True(t, !o.good(t, all[0]) && o.good(t, all[1]), "the one used longest ago is not the one that ended")
+			o.exec(t, `update sign_ins set used_at = now() - interval '1 minute' where digest = $1`, all[1][:])
+		}
+	}
+	last := all[21]
+	list, err := o.api.SignIns.List(t.Context(), last)
+	assert.NoError(t, err)
+	own := 0
+	for _, s := range list {
+		if s.KeyID != k.ID || s.KeyName != k.Name || s.At.IsZero() || s.EndsAt.Sub(s.UsedAt) != 2*time.Hour {
+			t.Errorf("%+v", s)
+		}
+		if s.Own {
+			own++
+		}
+	}
+	if len(list) != 20 || own != 1 {
+		t.Errorf("%d sign-ins, %d own", len(list), own)
+	}
+	for _, id := range []string{of[0].ID, "x", ""} {
+		if err := o.api.SignIns.End(t.Context(), all[0], id); !errors.Is(err, keys.ErrNoSignIn) {
+			t.Errorf("one that is over ends %q: %v", id, err)
+		}
+	}
+	assert.ErrorIs(t, o.api.SignIns.End(t.Context(), last, of[0].ID), keys.ErrNoSignIn)
+	assert.True(t, o.good(t, stranger), "another tenant's was ended")
+	other := list[0].ID
+	if list[0].Own {
+		other = list[1].ID
+	}
+	assert.NoError(t, o.api.SignIns.End(t.Context(), last, other))
+	assert.NoError(t, o.api.SignIns.End(t.Context(), last, ""))
+	assert.True(t, !o.good(t, last), "its own did not end")
+	o.want(t, "18", `select count(*)::text from sign_ins where tenant_id = 1`)
+}
+
+// TestBansAreShown: those in force of the tenant's keys, and no other's.
+func TestBansAreShown(t *testing.T) {
+	t.Parallel()
+	o := newAcme(t)
+	o.tenant(t, "zoo", plans.Free)
+	banned, _ := o.issue(t, "acme")
+	lifted, _ := o.issue(t, "acme")
+	others, _ := o.issue(t, "zoo")
+	now := time.Now()
+	for _, k := range []keys.Key{banned, lifted, others} {
+		o.ban(t, k.ID, time.Hour, now)
+	}
+	assert.NoError(t, errorOf(o.Bans.Lift(t.Context(), jo, lifted.ID, now)))
+	session := o.opened(t, o.invited(t, "acme"))
+	bans, err := o.api.SignIns.Bans(t.Context(), session, now)
+	assert.NoError(t, err)
+	if len(bans) != 1 || bans[0].ID != banned.ID || bans[0].Name != banned.Name || !bans[0].Ban.InForce(now) || bans[0].Ban.Reason == "" {
+		t.Errorf("%+v", bans)
+	}
+}
+
+// TestPruneSignIns removes what has expired, and nothing else.
+func TestPruneSignIns(t *testing.T) {
+	t.Parallel()
+	o := newAcme(t)
+	for i := range 3 {
+		o.exec(t, `insert into sign_ins (digest, tenant_id, environment, expires_at) values (sha256($1::text::bytea), 1, 'live', now() - interval '1 second'), (sha256($2::text::bytea), 1, 'live', default)`, fmt.Sprint(i), fmt.Sprint("x", i))
+		o.exec(t, `insert into invites (digest, tenant_id, environment, expires_at) values (sha256($1::text::bytea), 1, 'live', now() - interval '1 second'), (sha256($2::text::bytea), 1, 'live', default)`, fmt.Sprint(i), fmt.Sprint("x", i))
+	}
+	for _, want := range []int{4, 2, 0} {
+		n, err := o.api.SignIns.Prune(t.Context(), time.Time{}, 2)
+		assert.NoError(t, err)
+		assert.Equal(t, n, want, "removed")
+	}
+	o.want(t, "3 3", `select (select count(*) from sign_ins) || ' ' || (select count(*) from invites)`)
+}

@@ -1,0 +1,149 @@
+-- Sign-ins of customers on the page /account, and the links by which staff invite them. Only functions read and write them, by digest: of 256 random
+-- bits in a cookie or a link. A sign-in ends after 12 hours, or 2 hours after its last use.
+create table sign_ins (
+  id          uuid        primary key default gen_random_uuid(),
+  digest      bytea       not null unique check (octet_length(digest) = 32),
+  tenant_id   bigint      not null references tenants (id),
+  key_id      text, -- null: by an invitation
+  environment text        not null check (environment in ('live', 'test')), -- of the key, and of those that may be issued
+  created_at  timestamptz not null default now(),
+  used_at     timestamptz not null default now(),
+  expires_at  timestamptz not null default now() + interval '12 hours'
+);
+create index sign_ins_tenant on sign_ins (tenant_id);
+create index sign_ins_key on sign_ins (key_id) where key_id is not null;
+create index sign_ins_expire on sign_ins (expires_at);
+
+create table invites (
+  digest      bytea       primary key check (octet_length(digest) = 32),
+  tenant_id   bigint      not null references tenants (id),
+  environment text        not null check (environment in ('live', 'test')),
+  created_at  timestamptz not null default now(),
+  expires_at  timestamptz not null default now() + interval '15 minutes'
+);
+create index invites_tenant on invites (tenant_id);
+create index invites_expire on invites (expires_at);
+
+-- live_sign_in returns the sign-in with the digest while it is good: also its key and its tenant must be.
+create function live_sign_in(of bytea) returns setof sign_ins language sql stable security definer as $$
+  select s.* from sign_ins s
+  where s.digest = $1 and s.expires_at > now() and s.used_at > now() - interval '2 hours'
+    and exists (select from tenants t where t.id = s.tenant_id and t.suspended_at is null)
+    and (s.key_id is null or exists (
+      select from api_keys k where k.id = s.key_id and k.scope = 'manage' and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())))
+$$;
+
+-- open_sign_in opens a sign-in with the digest session. by is the digest of an invitation, which is used up, or of a manage key. It returns false, and
+-- opens none, if there is neither, or the tenant is suspended. Of more than 20 the one that was used longest ago ends.
+create function open_sign_in(by bytea, session bytea) returns boolean language plpgsql security definer as $$
+declare
+  tenant bigint;
+  env    text;
+  key    text;
+begin
+  delete from invites i where i.digest = $1 and i.expires_at > now() returning i.tenant_id, i.environment into tenant, env;
+  if tenant is null then
+    select k.tenant_id, k.environment, k.id into tenant, env, key from api_keys k
+    where k.digest = $1 and k.scope = 'manage' and k.revoked_at is null and (k.expires_at is null or k.expires_at > now());
+  end if;
+  perform from tenants t where t.id = tenant and t.suspended_at is null for no key update;
+  if not found then
+    return false;
+  end if;
+  delete from sign_ins s where s.tenant_id = tenant and s.id not in (
+    select l.id from sign_ins l
+    where l.tenant_id = tenant and l.expires_at > now() and l.used_at > now() - interval '2 hours' order by l.used_at desc, l.id limit 19);
+  insert into sign_ins (digest, tenant_id, key_id, environment) values ($2, tenant, key, env);
+  return true;
+end $$;
+
+-- use_sign_in returns the sign-in with the digest and its tenant as caller_of_key does, in as many rows. It notes the use, once a minute, if noted.
+create function use_sign_in(session bytea, at timestamptz, noted boolean)
+returns table (
+  sign_in text, signed_in_at timestamptz,
+  id text, environment text, key_per_minute bigint, allowed text, tenant_id bigint, tenant text, created_at timestamptz,
+  assignment bigint, version integer, plan text, per_minute bigint, per_day bigint, valid_from timestamptz, valid_to timestamptz
+) language plpgsql security definer as $$
+begin
+  if $3 then
+    update sign_ins s set used_at = now() from live_sign_in($1) l where s.id = l.id and l.used_at < now() - interval '1 minute';
+  end if;
+  return query
+    select s.id::text, s.created_at,
+           coalesce(k.id, ''), s.environment, coalesce(k.per_minute, 0), coalesce(array_to_string(k.allowed, ','), ''),
+           t.id, t.name, t.created_at, q.assignment, q.version, q.plan, q.per_minute, q.per_day, q.valid_from, q.valid_to
+    from live_sign_in($1) s join tenants t on t.id = s.tenant_id left join api_keys k on k.id = s.key_id
+    cross join lateral (
+      select * from quota_periods q where q.tenant_id = t.id and (q.valid_to is null or q.valid_to > $2) order by q.valid_from limit 5
+    ) q
+    order by q.valid_from;
+end $$;
+
+-- list_sign_ins returns those of the tenant whose sign-in has the digest, the one that was used last first.
+create function list_sign_ins(session bytea)
+returns table (sign_in text, signed_in_at timestamptz, used_at timestamptz, ends_at timestamptz, key_id text, key_name text, own boolean)
+language sql stable security definer as $$
+  select s.id::text, s.created_at, s.used_at, least(s.expires_at, s.used_at + interval '2 hours'), coalesce(s.key_id, ''), coalesce(k.name, ''), s.id = l.id
+  from live_sign_in($1) l join sign_ins s on s.tenant_id = l.tenant_id left join api_keys k on k.id = s.key_id
+  where s.expires_at > now() and s.used_at > now() - interval '2 hours'
+  order by s.used_at desc, s.id
+$$;
+
+-- end_sign_in ends a sign-in of the tenant whose sign-in has the digest: that itself for ''. It returns whether there was one.
+create function end_sign_in(session bytea, ended text) returns boolean language plpgsql security definer as $$
+begin
+  delete from sign_ins s using live_sign_in($1) l where s.tenant_id = l.tenant_id and s.id::text = coalesce(nullif($2, ''), l.id::text);
+  return found;
+end $$;
+
+-- bans_for_sign_in returns the bans in force of keys of the tenant whose sign-in has the digest.
+create function bans_for_sign_in(session bytea, at timestamptz)
+returns table (key_id text, key_name text, reason text, starts_at timestamptz, ends_at timestamptz) language sql stable security definer as $$
+  select k.id, k.name, b.reason, b.starts_at, b.ends_at
+  from live_sign_in($1) l join api_keys k on k.tenant_id = l.tenant_id
+  join bans b on b.key_id = k.id and b.lifted_at is null and b.ends_at > $2
+  where k.revoked_at is null and (k.expires_at is null or k.expires_at > $2)
+  order by b.ends_at desc, k.id
+$$;
+
+-- prune_sign_ins removes at most so many sign-ins and invitations of each that have expired. It returns how many.
+create function prune_sign_ins(most integer) returns integer language plpgsql security definer as $$
+declare
+  n integer;
+  m integer;
+begin
+  delete from sign_ins s where s.id = any(array(select id from sign_ins where expires_at <= now() order by expires_at limit most));
+  get diagnostics n = row_count;
+  delete from invites i where i.digest = any(array(select digest from invites where expires_at <= now() order by expires_at limit most));
+  get diagnostics m = row_count;
+  return n + m;
+end $$;
+
+-- A sign-in ends for ever with the suspension of its tenant, and with its key, whatever is undone later.
+create function end_sign_ins() returns trigger language plpgsql security definer as $$
+begin
+  if tg_table_name = 'tenants' then
+    delete from sign_ins s where s.tenant_id = new.id;
+    delete from invites i where i.tenant_id = new.id;
+  else
+    delete from sign_ins s where s.key_id = new.id;
+  end if;
+  return null;
+end $$;
+create trigger tenants_end_sign_ins after update of suspended_at on tenants
+  for each row when (new.suspended_at is not null) execute function end_sign_ins();
+create trigger api_keys_end_sign_ins after update of revoked_at, scope on api_keys
+  for each row when (old.scope = 'manage' and (new.revoked_at is not null or new.scope <> 'manage')) execute function end_sign_ins();
+
+do $$
+declare
+  f regproc;
+begin
+  foreach f in array array['live_sign_in', 'open_sign_in', 'use_sign_in', 'list_sign_ins', 'end_sign_in', 'bans_for_sign_in', 'prune_sign_ins', 'end_sign_ins']::regproc[] loop
+    execute format('alter function %s set search_path = pg_catalog, %I, pg_temp', f, current_schema());
+    execute format('revoke execute on function %s from public', f);
+  end loop;
+end $$;
+
+grant insert (digest, tenant_id, environment) on invites to petstore_support;
+grant execute on function open_sign_in, use_sign_in, list_sign_ins, end_sign_in, bans_for_sign_in, prune_sign_ins to petstore_api;

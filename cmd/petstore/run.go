@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 
 	"github.com/rs/xid"
 	"github.com/rs/zerolog"
 
+	"petstore.example/internal/account"
 	"petstore.example/internal/api"
 	"petstore.example/internal/connlimit"
 	"petstore.example/internal/keys"
@@ -71,13 +73,22 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 		Directory: directory, Limiter: limiter.Limiter, Addresses: limits.NewAddresses(cfg.AddressLimit), Strikes: strikes, Meter: meter, FailedRequests: failed, Pets: data, Orders: data, Requests: data, Usage: data, Failed: data, Plans: db.PriceList, Keys: data, Invalidator: limiter.Invalidator, NoOldWrites: limiter.watch.Clear, ListCacheBytes: cfg.ListCacheBytes, BodyBytes: cfg.BodyBytes,
 		BaseURL: cfg.BaseURL, Support: api.Support{URL: cfg.SupportURL, Email: cfg.SupportEmail, IssueKey: cfg.issueKey}, TrustedProxies: cfg.TrustedProxies, Instant: cluster.clock.Instant, Stopping: ctx.Done(), Log: requests, Metrics: metrics, Tracer: tracer,
 	}
-	handler, err := api.New(customers)
+	handler, err := newHandler(customers, account.Config{SignIns: db.SignIns, Turn: data.Run, Environment: cfg.keys(), Now: cluster.clock.Now, Log: log})
 	if err != nil {
 		return fmt.Errorf("create the API: %w", err)
 	}
 	on.api = &malformedListener{on.api, api.NewMalformed(customers)}
 	served = log
 	return serveHTTP(ctx, cfg, on, handler, health, metrics.Registry, log, systemd.after(started, health, on))
+}
+
+// newHandler returns the API with the pages of customers who sign in.
+func newHandler(c api.Config, a account.Config) (_ http.Handler, err error) {
+	a.Limiter, a.Usage, a.BaseURL, a.SupportURL, a.SupportEmail = c.Limiter, c.Usage, c.BaseURL, c.Support.URL, c.Support.Email
+	if c.Account, err = account.New(a); err != nil {
+		return nil, err
+	}
+	return api.New(c)
 }
 
 func logServing(log zerolog.Logger, cfg config, on *sockets, connections connlimit.Limits) {

@@ -64,7 +64,7 @@ type Meter interface {
 	Flush(ctx context.Context) error
 }
 
-// Config is what the API is built from. All of it is required except FailedRequests, TrustedProxies, Support, Stopping,
+// Config is what the API is built from. All of it is required except FailedRequests, Account, TrustedProxies, Support, Stopping,
 // Invalidator, ListCacheBytes, Instant, Log, Metrics and Tracer.
 type Config struct {
 	Directory Directory
@@ -84,6 +84,8 @@ type Config struct {
 	Keys KeyStore
 	// FailedRequests may be nil.
 	FailedRequests FailedRequests
+	// Account are the pages of customers who sign in, nil for none.
+	Account Account
 	// Requests makes POSTs with an Idempotency-Key take effect once.
 	Requests catalog.OnceStore
 	// BaseURL is the public URL of the API, absolute and ending in /v1. Links are made from it, never from Host.

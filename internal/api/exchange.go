@@ -127,6 +127,8 @@ type route struct {
 	selfScope keys.Scope
 	// public routes need no key.
 	public bool
+	// sameOrigin routes are not for pages of other origins.
+	sameOrigin bool
 	// unmetered routes count in no window of the caller, and no window refuses them.
 	unmetered bool
 	// counts, if not nil, tells which queries of an unmetered route count nevertheless.

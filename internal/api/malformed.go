@@ -47,7 +47,7 @@ func (m *Malformed) badRequest(from net.Addr, body []byte) []byte {
 
 // header returns what every response has.
 func (m *Malformed) header(from net.Addr) http.Header {
-	x := exchange{now: time.Now(), headers: headers{Header: http.Header{}}}
+	x := exchange{route: &route{}, now: time.Now(), headers: headers{Header: http.Header{}}}
 	x.id = requestID(nil, x.now)
 	if m.instant != nil {
 		x.now = m.instant(x.now)

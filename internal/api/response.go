@@ -29,8 +29,10 @@ func (x *exchange) write(status int, body []byte) {
 // setHeaders sets the headers that every response has. Their values are safe: constants, numbers, and a request ID that was checked.
 func (x *exchange) setHeaders(status int) {
 	h := &x.headers
-	h.Header["Access-Control-Allow-Origin"] = anyOrigin
-	h.Header["Access-Control-Expose-Headers"] = exposedHeaders
+	if !x.route.sameOrigin {
+		h.Header["Access-Control-Allow-Origin"] = anyOrigin
+		h.Header["Access-Control-Expose-Headers"] = exposedHeaders
+	}
 	h.set("X-Request-Id", x.id)
 	x.limits.setHeaders(h, x.now.Unix())
 	if x.caller != nil && !x.caller.ExpiresAt.IsZero() && status != http.StatusUnauthorized {

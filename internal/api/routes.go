@@ -38,7 +38,7 @@ func (a *api) mount(e *gin.Engine, pages []route) {
 	e.RedirectTrailingSlash = false
 	e.RedirectFixedPath = false
 	e.HandleMethodNotAllowed = true
-	all := append(table(), implied(pages)...)
+	all := append(append(table(), implied(pages)...), a.accountRoutes()...)
 	slices.SortStableFunc(all, func(a, b route) int { return strings.Compare(a.method, b.method) })
 	for _, r := range all {
 		e.Handle(r.method, ginPath.Replace(r.path), a.serve(r))
@@ -76,7 +76,7 @@ func options(allowed []string) handler {
 	return func(_ *api, x *exchange) error {
 		h := x.headers.Header
 		h["Allow"] = allow
-		if len(x.Request.Header["Origin"]) > 0 && len(x.Request.Header["Access-Control-Request-Method"]) > 0 {
+		if !x.route.sameOrigin && len(x.Request.Header["Origin"]) > 0 && len(x.Request.Header["Access-Control-Request-Method"]) > 0 {
 			h["Access-Control-Allow-Methods"], h["Access-Control-Allow-Headers"], h["Access-Control-Max-Age"] = allow, requestHeaders, preflightAge
 		}
 		x.write(http.StatusNoContent, nil)

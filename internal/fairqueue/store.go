@@ -191,3 +191,8 @@ func queued[T any](ctx context.Context, q *queue, tenantID int64, call func(cont
 	})
 	return result, err
 }
+
+// Run makes another call for a tenant in its turn; 0 stands for all whose tenant is not known. The error is catalog.ErrNotMade if it was not made.
+func (s *Store) Run(ctx context.Context, tenantID int64, call func(context.Context) error) error {
+	return s.queue.run(ctx, tenantID, call)
+}

@@ -15,7 +15,7 @@ import (
 
 // files are the assets, and the pages that tools/docsite has made.
 //
-//go:embed assets/*.css assets/*.svg assets/guides.js assets/reference.js site
+//go:embed assets/*.css assets/*.svg assets/account.js assets/guides.js assets/reference.js site
 var files embed.FS
 
 //go:embed assets/scalar.js.gz

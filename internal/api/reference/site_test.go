@@ -168,6 +168,9 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// account is the page of customers who sign in, which package account serves.
+const account = "/account"
+
 // checkLink makes sure that a link leads to a page of ours and a place that is there.
 func checkLink(t *testing.T, outlines map[string]outline, pages map[string]*reference.Page, prefix, root, from, to string) {
 	t.Helper()
@@ -178,6 +181,9 @@ func checkLink(t *testing.T, outlines map[string]outline, pages map[string]*refe
 		target = strings.TrimPrefix(target, prefix)
 	} else {
 		target = from
+	}
+	if target == account {
+		return
 	}
 	if pages[target] == nil {
 		t.Errorf("%s links to %s, which is no page", from, to)

@@ -2,10 +2,12 @@ package browser_test
 
 import (
 	"bytes"
+	"context"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
+	"petstore.example/internal/account"
 	"petstore.example/internal/api"
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
@@ -39,17 +42,23 @@ const tools = "../../../tools/npm"
 // TestPages runs pages.mjs. PETSTORE_SCREENSHOT names a file for a picture of the reference.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	url, key := serve(t)
-	install(t)
-	args := []string{"pages.mjs", chromium(t), url}
+	url, key, _ := serve(t)
+	args := []string{url}
 	if file := os.Getenv("PETSTORE_SCREENSHOT"); file != "" {
 		args = append(args, file)
 	}
-	cmd := sandbox.Command(t, "node", args...)
-	cmd.Dir, cmd.Env = ".", append(cmd.Env, "PETSTORE_API_KEY="+key)
+	run(t, "pages.mjs", args, "PETSTORE_API_KEY="+key)
+}
+
+// run runs a script with Chromium, and has it say what is wrong.
+func run(t *testing.T, script string, args []string, env ...string) {
+	t.Helper()
+	install(t)
+	cmd := sandbox.Command(t, "node", append([]string{script, chromium(t)}, args...)...)
+	cmd.Dir, cmd.Env = ".", append(cmd.Env, env...)
 	out, err := output(cmd)
 	if err != nil {
-		t.Errorf("pages.mjs: %v\n%s", err, out)
+		t.Errorf("%s: %v\n%s", script, err, out)
 	}
 	t.Logf("%s", out)
 }
@@ -79,9 +88,13 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// install has npm install what the script needs, unless it is there in the versions of the lock file.
+var installing sync.Mutex
+
+// install has npm install what the scripts need, unless it is there in the versions of the lock file.
 func install(t *testing.T) {
 	t.Helper()
+	installing.Lock()
+	defer installing.Unlock()
 	lock, err := os.Stat(filepath.Join(tools, "package-lock.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -100,11 +113,12 @@ func install(t *testing.T) {
 	}
 }
 
-// serve starts the API with a few animals, and returns its address and a key.
-func serve(t *testing.T) (url, key string) {
+// serve starts the API with a few animals, and returns its address, a key, and the database as staff see it.
+func serve(t *testing.T) (url, key string, staff *store.DB) {
 	t.Helper()
 	database := storetest.New(t)
-	key = storetest.IssueKey(t, storetest.Open(t, database.URL, store.Options{}), people.NewTenant{Name: "acme", Plan: plans.Pro})
+	staff = storetest.Open(t, database.URL, store.Options{})
+	key = storetest.IssueKey(t, staff, people.NewTenant{Name: "acme", Plan: plans.Pro})
 	db := storetest.Open(t, database.APIURL, store.Options{AsAPI: true})
 	for i, name := range []string{"Rex the first", "Mia", "Luna", "Otto"} {
 		if _, err := db.Pets.CreatePet(t.Context(), 1, catalog.NewPet{Name: name, CategoryID: int64(i), Status: catalog.Available}); err != nil {
@@ -115,10 +129,18 @@ func serve(t *testing.T) (url, key string) {
 	t.Cleanup(strikes.Close)
 	s := httptest.NewUnstartedServer(nil)
 	url = "http://" + s.Listener.Addr().String()
+	limiter := limits.NewMemory()
+	customers, err := account.New(account.Config{
+		SignIns: db.SignIns, Limiter: limiter, Usage: db.Usage, BaseURL: url + "/v1", SupportEmail: "support@example.org", Environment: keys.Live, Now: time.Now,
+		Turn: func(ctx context.Context, _ int64, call func(context.Context) error) error { return call(ctx) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	h, err := api.New(api.Config{
-		Directory: callers.NewDirectory(db.Keys, keys.Live, time.Now), Limiter: limits.NewMemory(), Addresses: limits.NewAddresses(6000),
+		Account: customers, Directory: callers.NewDirectory(db.Keys, keys.Live, time.Now), Limiter: limiter, Addresses: limits.NewAddresses(6000),
 		Strikes: strikes, Meter: usage.NewMeter(db.Usage, usage.Options{}), Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage, Failed: db.FailedRequests, Plans: db.PriceList,
-		BodyBytes: api.MinBodyBytes, BaseURL: url + "/v1", Support: api.Support{URL: "https://support.example.org", Email: "support@example.org"}, Log: zerolog.Nop(),
+		TrustedProxies: []string{"127.0.0.1"}, BodyBytes: api.MinBodyBytes, BaseURL: url + "/v1", Support: api.Support{URL: "https://support.example.org", Email: "support@example.org"}, Log: zerolog.Nop(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -134,5 +156,5 @@ func serve(t *testing.T) (url, key string) {
 	s.Config.Handler = document.Handler(h, func(err error) { t.Error(err) })
 	s.Start()
 	t.Cleanup(s.Close)
-	return url, key
+	return url, key, staff
 }

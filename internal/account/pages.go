@@ -1,0 +1,178 @@
+package account
+
+import (
+	"context"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strings"
+	"time"
+
+	"petstore.example/internal/keys"
+	"petstore.example/internal/limits"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/spelling"
+	"petstore.example/internal/usage"
+)
+
+// titles are those of the pages, by the names of their files.
+var titles = map[string]string{
+	"overview": "Overview", "usage": "Usage", "sign-ins": "Sign-ins", "sign-in": "Sign in", "invitation": "Sign in", "message": "Account",
+}
+
+var functions = template.FuncMap{
+	"number": spelling.Thousands,
+	"time":   func(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04:05 UTC") },
+	"clock":  func(t time.Time) string { return t.UTC().Format("15:04:05 UTC") },
+	"rfc":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"date":   func(t time.Time) string { return t.Format(time.DateOnly) },
+	"month":  func(t time.Time) string { return t.Format(monthLayout) },
+	"sum": func(m usage.Month) usage.Day {
+		admitted, refused := m.Sum()
+		return usage.Day{Admitted: admitted, Refused: refused}
+	},
+	"named": func(t time.Time) string { return t.Format("January 2006") },
+}
+
+const monthLayout = "2006-01"
+
+// show makes the page with that name.
+func (v *visit) show(name string, data any) error {
+	page := struct {
+		Name, Title, Prefix, Tenant, SupportURL, SupportEmail string
+		Data                                                  any
+	}{name, titles[name], v.prefix, "", v.SupportURL, v.SupportEmail, data}
+	if v.who.Tenant != nil {
+		page.Tenant = v.who.Tenant.Name
+	}
+	if err := v.pages[name].Execute(&v.body, page); err != nil {
+		return fmt.Errorf("make page %s: %w", name, err)
+	}
+	return nil
+}
+
+// message makes a page with the text of that kind.
+func (v *visit) message(status int, kind string) error {
+	v.body.Reset()
+	v.status = status
+	return v.show("message", kind)
+}
+
+// meter is one window.
+type meter struct {
+	Name                   string
+	Used, Limit, Remaining int64
+	ResetsAt               time.Time
+	// Percent is how much is used, at most 100.
+	Percent int64
+}
+
+func meterOf(name string, w limits.Window) meter {
+	m := meter{Name: name, Used: w.Limit - w.Remaining, Limit: w.Limit, Remaining: w.Remaining, ResetsAt: time.Unix(w.Reset, 0)}
+	m.Percent = int64(float64(m.Used) / float64(max(1, m.Limit)) * 100)
+	return m
+}
+
+// change is what will be in force from an instant on.
+type change struct {
+	At   time.Time
+	Plan string
+	plans.Quota
+}
+
+// overview shows what the tenant has now, and what comes.
+func (v *visit) overview() error {
+	t := v.who.Tenant
+	data := struct {
+		Plan              string
+		Quota             plans.Quota
+		Meters            []meter
+		Bans              []keys.Key
+		Changes           []change
+		Admitted, Refused int64
+		Now               time.Time
+	}{Plan: t.Plan, Quota: t.Quota, Now: v.now}
+	err := v.turn(func(ctx context.Context) (err error) {
+		data.Bans, err = v.SignIns.Bans(ctx, v.session, v.now)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	month, err := v.Usage.UsageMonth(v.Context(), t.ID, v.now)
+	if err != nil {
+		return err
+	}
+	data.Admitted, data.Refused = month.Sum()
+	d := v.Limiter.Peek(v.Context(), limits.Claim{TenantID: t.ID, Quota: t.Quota}, v.now)
+	if !d.Undecided {
+		data.Meters = []meter{meterOf("This minute", d.Minute), meterOf("Today", d.Day)}
+	}
+	for before := t; before.Next != nil; before = before.Next {
+		if next := before.Next; next.Plan != before.Plan || next.Quota != before.Quota {
+			data.Changes = append(data.Changes, change{before.Until, next.Plan, next.Quota})
+		}
+	}
+	return v.show("overview", data)
+}
+
+// usage shows a month, by default the present one.
+func (v *visit) usage() error {
+	present := time.Date(v.now.UTC().Year(), v.now.UTC().Month(), 1, 0, 0, 0, 0, time.UTC)
+	month := present
+	if asked := v.URL.Query().Get("month"); asked != "" {
+		var err error
+		if month, err = time.Parse(monthLayout, asked); err != nil || month.After(present) || !strings.HasPrefix(asked, "2") {
+			return v.message(http.StatusNotFound, "noMonth")
+		}
+	}
+	report, err := v.Usage.UsageReport(v.Context(), v.who.Tenant.ID, month, v.now)
+	if err != nil {
+		return err
+	}
+	created := v.who.Tenant.CreatedAt.UTC()
+	data := struct {
+		usage.Report
+		Month, Before, After time.Time
+		Admitted, Refused    int64
+		Chart                chart
+	}{Report: report, Month: month, Chart: chartOf(report.Days, month)}
+	data.Admitted, data.Refused = report.Sum()
+	if month.After(created) {
+		data.Before = month.AddDate(0, -1, 0)
+	}
+	if month.Before(present) {
+		data.After = month.AddDate(0, 1, 0)
+	}
+	return v.show("usage", data)
+}
+
+// chart has a bar for each day. It is Width × chartHeight, and is stretched to the page.
+type chart struct {
+	Width int
+	Most  int64
+	Bars  []bar
+}
+
+// bar has the refused requests of a day above the admitted ones. Y and the heights are from the top of the chart.
+type bar struct {
+	usage.Day
+	X, AdmittedY, AdmittedHeight, RefusedY, RefusedHeight int64
+}
+
+const barWidth, chartHeight = 10, 1000
+
+func chartOf(days []usage.Day, month time.Time) chart {
+	c := chart{Width: barWidth * month.AddDate(0, 1, -1).Day(), Most: 1}
+	for _, d := range days {
+		c.Most = max(c.Most, d.Admitted+d.Refused)
+	}
+	height := func(n int64) int64 { return int64(float64(max(0, n)) / float64(c.Most) * chartHeight) }
+	for i, d := range days {
+		b := bar{Day: d, X: int64(i)*barWidth + 1, AdmittedHeight: height(d.Admitted), RefusedHeight: height(d.Refused)}
+		b.AdmittedY = chartHeight - b.AdmittedHeight
+		b.RefusedY = b.AdmittedY - b.RefusedHeight
+		c.Bars = append(c.Bars, b)
+	}
+	return c
+}

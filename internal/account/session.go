@@ -1,0 +1,175 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"petstore.example/internal/keys"
+	"petstore.example/internal/limits"
+)
+
+// cookieName is bound to the host by browsers. Without HTTPS, on this machine, not all of them would keep that one.
+func (a *Account) cookieName() string {
+	if a.secure {
+		return "__Host-petstore"
+	}
+	return "petstore-account"
+}
+
+// setCookie keeps a secret for as long as the browser runs; "" removes it.
+func (v *visit) setCookie(secret string) {
+	//nolint:gosec // It is not Secure only where signIn lets nobody but this machine in.
+	c := &http.Cookie{Name: v.cookieName(), Value: secret, Path: "/", HttpOnly: true, Secure: v.secure, SameSite: http.SameSiteStrictMode}
+	if secret == "" {
+		c.MaxAge = -1
+	}
+	v.header.Add("Set-Cookie", c.String())
+}
+
+// find finds the sign-in of the cookie. A page that refreshes itself does not prolong it.
+func (v *visit) find() error {
+	c, err := v.Cookie(v.cookieName())
+	if err != nil {
+		return keys.ErrNoSignIn
+	}
+	v.session = keys.DigestOf(c.Value)
+	return v.use(!v.URL.Query().Has("refresh"))
+}
+
+// use reads the sign-in. One by a key is good where the key is.
+func (v *visit) use(noted bool) error {
+	var who keys.SignedIn
+	err := v.turn(func(ctx context.Context) (err error) {
+		who, err = v.SignIns.Use(ctx, v.session, v.now, noted)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if !v.Environment.Accepts(who.Environment) || !who.Access.From(v.client()) {
+		return keys.ErrNoSignIn
+	}
+	v.who = who
+	return nil
+}
+
+func (v *visit) askForKey() error {
+	// From another site, such as a mail, the browser sends no cookie. A link on this page leads back, with it.
+	fromElsewhere := v.Header.Get("Sec-Fetch-Site") == "cross-site"
+	return v.show("sign-in", struct{ Refused, FromElsewhere bool }{false, fromElsewhere})
+}
+
+func (v *visit) signInByKey() error {
+	text := strings.TrimSpace(v.PostFormValue("key"))
+	token, err := keys.ParseToken(text)
+	return v.signIn(token.Digest(), err == nil)
+}
+
+func (v *visit) showInvitation() error {
+	return v.show("invitation", v.URL.Query().Get("token"))
+}
+
+func (v *visit) acceptInvitation() error {
+	token := v.PostFormValue("token")
+	return v.signIn(keys.DigestOf(token), len(token) == secretLength)
+}
+
+// secretLength is that of keys.NewSecret.
+const secretLength = 43
+
+// signIn begins a sign-in by what has that digest. Whatever is wrong, the answer is the same.
+func (v *visit) signIn(by keys.Digest, wellFormed bool) error {
+	if !v.secure && !isLoopback(v.Host) {
+		return v.message(http.StatusForbidden, "insecure")
+	}
+	if b := v.attempts.Take(v.client(), v.now); b.Reached {
+		v.header.Set("Retry-After", strconv.FormatInt(limits.RetryAfter(b.Reset, v.now), 10))
+		return v.message(http.StatusTooManyRequests, "tooMany")
+	}
+	former, _ := v.Cookie(v.cookieName())
+	secret, session := keys.NewSecret()
+	opened := false
+	if wellFormed {
+		err := v.turn(func(ctx context.Context) (err error) {
+			opened, err = v.SignIns.Open(ctx, by, session)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	v.session = session
+	if opened {
+		err := v.use(false)
+		if errors.Is(err, keys.ErrNoSignIn) {
+			v.end(session) // A key that is not for this address or this deployment.
+		} else if err != nil {
+			return err
+		}
+	}
+	if v.who.Tenant == nil {
+		v.status = http.StatusForbidden
+		return v.show("sign-in", struct{ Refused, FromElsewhere bool }{true, false})
+	}
+	if former != nil {
+		v.end(keys.DigestOf(former.Value))
+	}
+	v.setCookie(secret)
+	v.redirect("/account")
+	return nil
+}
+
+// end ends a sign-in of which nobody has the cookie any more. It ends by itself too.
+func (v *visit) end(session keys.Digest) {
+	_ = v.turn(func(ctx context.Context) error { return v.SignIns.End(ctx, session, "") })
+}
+
+// isLoopback reports whether a Host is this machine.
+func isLoopback(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return host == "localhost" || err == nil && addr.IsLoopback()
+}
+
+func (v *visit) signOut() error {
+	err := v.turn(func(ctx context.Context) error { return v.SignIns.End(ctx, v.session, "") })
+	if err != nil {
+		return err
+	}
+	v.setCookie("")
+	v.header.Set("Clear-Site-Data", `"cache"`) // Back shows nothing.
+	v.redirect("/account/sign-in")
+	return nil
+}
+
+func (v *visit) signIns() error {
+	var list []keys.SignIn
+	err := v.turn(func(ctx context.Context) (err error) {
+		list, err = v.SignIns.List(ctx, v.session)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return v.show("sign-ins", list)
+}
+
+func (v *visit) endSignIn() error {
+	id := v.PostFormValue("id")
+	if id == "" || len(id) > 40 {
+		return v.message(http.StatusNotFound, "noSignIn")
+	}
+	err := v.turn(func(ctx context.Context) error { return v.SignIns.End(ctx, v.session, strings.ToLower(id)) })
+	if errors.Is(err, keys.ErrNoSignIn) {
+		return v.message(http.StatusNotFound, "noSignIn")
+	}
+	v.redirect("/account/sign-ins")
+	return err
+}

@@ -1,0 +1,189 @@
+// Looks at the pages of customers who sign in, as people do, and at what other sites can do to them. It prints what is wrong, and exits 1 when
+// something is.
+//
+//	node account.mjs CHROMIUM BASE LINK...      the manage key comes in PETSTORE_API_KEY
+
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+
+const tools = createRequire(new URL("../../../tools/npm/package.json", import.meta.url));
+const { chromium } = tools("playwright-core");
+const axe = readFileSync(tools.resolve("axe-core/axe.min.js"), "utf8");
+
+const [executablePath, base, ...links] = process.argv.slice(2);
+const key = process.env.PETSTORE_API_KEY;
+const [desktop, telephone, narrow] = [{ width: 1280, height: 900 }, { width: 390, height: 844 }, { width: 360, height: 740 }];
+// Another site, and another origin of the same site. Nobody serves them.
+const sites = { "cross-site": "http://elsewhere.example", "same-site": `http://${new URL(base).hostname}:18080` };
+const cookie = "petstore-account";
+
+let failed = 0;
+const check = (ok, where, what) => {
+  if (ok) return;
+  failed++;
+  console.log(`${where}: ${what}`);
+};
+
+const browser = await chromium.launch({
+  executablePath,
+  args: [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+  ],
+});
+
+// open opens a page of a browser that is signed in nowhere, at an address of its own: each may try to sign in ten times a minute. The other sites have
+// what html is, or returns for an address.
+let addresses = 0;
+const open = async (options, html = "") => {
+  const context = await browser.newContext({ viewport: desktop, extraHTTPHeaders: { "X-Forwarded-For": `198.51.100.${++addresses}` }, ...options });
+  await context.route("**/*", (route) => {
+    const url = route.request().url();
+    if (url.startsWith(base + "/")) return route.continue();
+    if (Object.values(sites).some((site) => url.startsWith(site + "/"))) return route.fulfill({ contentType: "text/html", body: typeof html === "string" ? html : html(url) });
+    check(false, "network", `${url} is asked for`);
+    return route.abort();
+  });
+  const page = await context.newPage();
+  page.setDefaultTimeout(30_000);
+  page.on("pageerror", (e) => check(false, page.url(), `exception: ${e.message}`));
+  page.on("console", (m) => /Content Security Policy/.test(m.text()) && !/frame/.test(m.text()) && check(false, page.url(), m.text()));
+  return page;
+};
+
+const heading = (page) => page.locator("main h1").innerText();
+
+// Nothing is too wide, has a style of its own, or keeps somebody out.
+const look = async (page, withAxe) => {
+  const found = await page.evaluate(() => [document.documentElement.scrollWidth - window.innerWidth, document.querySelectorAll("[style], style").length]);
+  check(found[0] <= 0, page.url(), `it is ${found[0]} pixels too wide`);
+  check(found[1] === 0, page.url(), "it has inline styles");
+  if (!withAxe) return;
+  const violations = await page.evaluate(`${axe}; axe.run({ resultTypes: ["violations"] }).then((r) => r.violations)`);
+  for (const v of violations) check(false, page.url(), `axe: ${v.id}: ${v.nodes.map((n) => `${n.html.slice(0, 200)}: ${n.failureSummary}`)}`);
+};
+
+const signIn = async (page) => {
+  await page.goto(links.pop());
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.waitForURL(`${base}/account`);
+};
+
+// The whole way, from a link in a mail that a scanner has opened before, to the overview and out again.
+const way = async (options) => {
+  const link = links.pop();
+  const page = await open(options, `<a href="${link}">Sign in</a>`);
+  const withAxe = options.javaScriptEnabled !== false;
+  for (let i = 0; i < 2; i++) check((await page.request.get(link)).status() === 200, "a scanner", "the link does not open");
+  await page.goto(sites["cross-site"] + "/mail");
+  await page.getByRole("link").click();
+  await look(page, withAxe);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.waitForURL(`${base}/account`);
+  check((await heading(page)) === "acme", page.url(), "it is not the overview");
+  for (const text of ["of 300 used", "of 10,000 used", "Key dashboard is banned until", "it floods", "plan business"]) {
+    check(await page.getByText(text).first().isVisible(), page.url(), `it does not say ${text}`);
+  }
+  await look(page, withAxe);
+  await page.getByRole("link", { name: "Usage", exact: true }).click();
+  check(/^Usage in /.test(await heading(page)), page.url(), "it is not the usage");
+  await page.getByText("Table by day").click();
+  check(await page.getByRole("columnheader", { name: "UTC day" }).isVisible(), page.url(), "the table does not open");
+  await look(page, withAxe);
+  await page.getByRole("link", { name: "Sign-ins" }).click();
+  check((await page.getByText("this browser").count()) === 1, page.url(), "it does not say which sign-in is this one");
+  await look(page, withAxe);
+  // Each page of the menu is reached with the keyboard alone, past a link that skips it.
+  await page.goto(`${base}/account`);
+  await page.keyboard.press("Tab");
+  check((await page.locator(":focus").innerText()) === "Skip to the content", page.url(), "the first stop does not skip the menu");
+  await page.getByRole("button", { name: "Sign out" }).first().click();
+  await page.waitForURL(`${base}/account/sign-in`);
+  await look(page, withAxe);
+  await page.goBack();
+  check(!(await page.content()).includes("acme"), page.url(), "back shows the account after the sign-out");
+  // The link was used up.
+  await page.goto(link);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByText("That did not sign you in.").waitFor();
+  await look(page, withAxe);
+  // By key.
+  await page.getByLabel("API key").fill("pst_live_wrong");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByText("That did not sign you in.").waitFor();
+  await page.getByLabel("API key").fill(key);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.waitForURL(`${base}/account`);
+  await page.context().close();
+};
+
+// A cookie that somebody planted signs nobody in, and is not kept.
+const fixation = async () => {
+  const page = await open({});
+  const planted = "A".repeat(43);
+  await page.context().addCookies([{ name: cookie, value: planted, url: base }]);
+  await signIn(page);
+  const kept = (await page.context().cookies()).filter((c) => c.name === cookie);
+  check(kept.length === 1 && kept[0].value !== planted && kept[0].httpOnly && kept[0].sameSite === "Strict", "fixation", JSON.stringify(kept));
+  const other = await open({});
+  await other.context().addCookies([{ name: cookie, value: planted, url: base }]);
+  await other.goto(`${base}/account`);
+  check(other.url() === `${base}/account/sign-in`, "fixation", "the planted cookie is signed in");
+  await page.context().close();
+  await other.context().close();
+};
+
+// Forms and frames of other pages do nothing, and what they lead to says why.
+const foreign = async () => {
+  for (const [name, site] of Object.entries(sites)) {
+    const page = await open({}, (url) => `<form method="post" action="${base}${new URL(url).pathname}"><input name="id" value="x"><button>Win</button></form>`);
+    await signIn(page);
+    const before = (await page.context().cookies())[0].value;
+    for (const action of ["sign-out", "sign-ins/end", "sign-in", "invitation"]) {
+      await page.goto(`${site}/account/${action}`);
+      await page.getByRole("button").click();
+      await page.getByRole("heading", { name: "Not sent from this site" }).waitFor();
+      await page.goto(`${base}/account`);
+      check((await heading(page)) === "acme" && (await page.context().cookies())[0].value === before, name, `a form does ${action}`);
+    }
+    await page.context().close();
+  }
+  const page = await open({}, `<iframe src="${base}/account"></iframe>`);
+  await signIn(page);
+  await page.goto(sites["same-site"] + "/");
+  await page.waitForTimeout(500); // A frame that is refused says nothing to its page.
+  const frame = page.frames().find((f) => f !== page.mainFrame());
+  check(!(await frame.content()).includes("acme"), "frames", "the account is shown in a frame");
+  await page.context().close();
+};
+
+// The meters refresh themselves, and lead to the sign-in when it is over.
+const refreshes = async () => {
+  const page = await open({});
+  await page.clock.install();
+  await signIn(page);
+  await page.evaluate(() => { document.querySelector("#meters strong").textContent = "none"; });
+  const answer = page.waitForResponse((r) => r.url().endsWith("?refresh"));
+  await page.clock.fastForward(11_000);
+  check((await (await answer).text()).includes("acme"), "refresh", "it reads another page");
+  await page.waitForFunction(() => document.querySelector("#meters strong").textContent !== "none");
+  check((await page.locator(".meter").count()) === 2, "refresh", "there are other meters");
+  await page.context().clearCookies();
+  await page.clock.fastForward(11_000);
+  await page.waitForURL(`${base}/account/sign-in`);
+  await page.context().close();
+};
+
+const steps = {
+  desktop: () => way({ viewport: desktop }),
+  telephone: () => way({ viewport: telephone, colorScheme: "dark" }),
+  withoutScripts: () => way({ viewport: narrow, javaScriptEnabled: false }),
+  fixation, foreign, refreshes,
+};
+for (const [name, step] of Object.entries(steps)) {
+  const began = Date.now();
+  await step().catch((e) => check(false, name, e.message));
+  console.log(`${name}: ${Date.now() - began} ms`);
+}
+await browser.close();
+process.exit(failed ? 1 : 0);

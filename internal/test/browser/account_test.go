@@ -1,0 +1,37 @@
+package browser_test
+
+import (
+	"testing"
+	"time"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/pricing"
+	"petstore.example/internal/test/assert"
+)
+
+// links is how many account.mjs needs.
+const links = 8
+
+// TestAccount runs account.mjs on an account that has something to show: a banned key, and another plan from tomorrow on.
+func TestAccount(t *testing.T) {
+	t.Parallel()
+	url, _, staff := serve(t)
+	by, now := audit.By{Actor: "test"}, time.Now()
+	k, token, err := (&keys.Service{Store: staff.Keys}).Issue(t.Context(), by, keys.Request{Tenant: "acme", Name: "dashboard", Environment: keys.Live, Scope: keys.ScopeManage})
+	assert.NoError(t, err)
+	_, err = staff.Bans.Place(t.Context(), by, people.NewBan{KeyID: k.ID, Length: time.Hour, Reason: "it floods"}, now)
+	assert.NoError(t, err)
+	_, err = staff.Timelines.Assign(t.Context(), by, pricing.NewAssignment{Tenant: "acme", Kind: plans.Assigned, Plan: plans.Business, From: now.Add(24 * time.Hour)})
+	assert.NoError(t, err)
+	args := []string{url}
+	for range links {
+		secret, digest := keys.NewSecret()
+		_, err := staff.SignIns.Invite(t.Context(), by, "acme", keys.Live, digest)
+		assert.NoError(t, err)
+		args = append(args, url+"/account/invitation?token="+secret)
+	}
+	run(t, "account.mjs", args, "PETSTORE_API_KEY="+token.Reveal())
+}

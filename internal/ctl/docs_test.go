@@ -81,6 +81,7 @@ func TestDocListsTheMembers(t *testing.T) {
 		"`most_affected` of `plan edit --dry-run`":            plan.AffectedView.Names(),
 		"`ban list`, `place`, `lift`":                         ban.View(now).Names(),
 		"`limits reset`":                                      limits.View.Names(),
+		"`tenant invite`":                                     tenant.InvitationView.Names(),
 		"`tenant erase`":                                      tenant.ErasureView.Names(),
 		"`retention list`, `set`":                             retention.View.Names(),
 		"`retention run`":                                     retention.RemovedView.Names(),

@@ -86,6 +86,7 @@ func (e *rightsEnv) commands() map[string][]string {
 		"tenant create":   {"new", "--plan", "pro", "--dry-run"},
 		"tenant list":     {},
 		"tenant show":     {"acme"},
+		"tenant invite":   {"acme", "--url", "https://api.example.com/v1", "--dry-run"},
 		"tenant suspend":  {"acme", "--yes", "--dry-run"},
 		"tenant resume":   {"suspended", "--dry-run"},
 		"tenant export":   {"acme"},

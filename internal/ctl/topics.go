@@ -36,6 +36,8 @@ PETSTORE_ACTOR
 PETSTORE_ENVIRONMENT
     production or staging: the kind of deployment that new keys are for. Without
     it, that of the profile.
+PETSTORE_BASE_URL
+    The public URL of the API, for the links of "tenant invite".
 PGSERVICE, PGSERVICEFILE, PGPASSFILE, PGSSLROOTCERT, PGSSLCERT and others
     As for psql: what the URL leaves out.
 PETSTORE_PAGER, PAGER

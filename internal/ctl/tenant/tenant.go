@@ -23,7 +23,7 @@ import (
 func NewCmd(f *cmdutil.Factory) *cobra.Command {
 	return cmdutil.NewGroup("tenant,tenants", "Manage tenants",
 		newCmdCreate(f), newCmdList(f), newCmdShow(f),
-		newCmdEdit(f), newCmdSuspend(f), newCmdResume(f),
+		newCmdEdit(f), newCmdInvite(f), newCmdSuspend(f), newCmdResume(f),
 		newCmdExport(f), newCmdErase(f),
 	)
 }

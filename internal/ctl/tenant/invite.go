@@ -1,0 +1,92 @@
+package tenant
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+)
+
+// Invitation is a link that signs in to the page of a tenant, which is "" after a dry run.
+type Invitation struct{ tenant, link string }
+
+// InvitationView shows an invitation.
+var InvitationView = output.View[Invitation]{
+	{Name: "tenant", Value: func(i Invitation) any { return i.tenant }},
+	{Name: "link", Value: func(i Invitation) any { return i.link }},
+}
+
+func newCmdInvite(f *cmdutil.Factory) *cobra.Command {
+	var base string
+	c := &cmdutil.Change[Invitation]{Factory: f, View: InvitationView}
+	c.Check = func(*cobra.Command) (err error) {
+		base, err = baseURL(f, base)
+		return err
+	}
+	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (Invitation, error) {
+		secret, digest := keys.NewSecret()
+		t, err := db.SignIns.Invite(ctx, by, c.Subject.Tenant, f.DefaultEnvironment(), digest)
+		i := Invitation{tenant: t.Name}
+		if !by.DryRun {
+			i.link = base + "/account/invitation?token=" + secret
+		}
+		return i, err
+	}
+	c.Explain = func(ctx context.Context, err error) error {
+		if errors.Is(err, plans.ErrTenantSuspended) {
+			return &cmdutil.Error{Code: cmdutil.ExitRefused, Message: "tenant " + c.Subject.Tenant + " is suspended: nobody can sign in to its page"}
+		}
+		return f.Explain(ctx, err, c.Subject)
+	}
+	c.Notice = func(i Invitation) string { return "made a link that signs in to the page of tenant " + i.tenant }
+	c.Print = func(_ context.Context, _ *store.DB, i Invitation) error {
+		if !f.DryRun {
+			f.Messagef("send the link now, it is not shown again: it works once, within 15 minutes")
+		}
+		if p := f.Printer(); p.Whole() || f.DryRun {
+			return output.Item(p, InvitationView, i)
+		}
+		_, err := fmt.Fprintln(f.Out, i.link)
+		return err
+	}
+	cmd := c.Command(&cobra.Command{
+		Use:   "invite TENANT",
+		Short: "Print a link once that signs a customer in to their page",
+		Long: `Print a link by which a customer signs in to the page /account without a key. It
+works once, within 15 minutes, and can't be shown again. The page shows what
+the tenant uses, and makes and revokes keys: send it only to a
+person you know.
+
+The link begins with the address of the API: that of --url, PETSTORE_BASE_URL or
+.petstore/dev.json. It is for deployments of the kind for which key issue makes
+keys.`,
+		Example: `  petstorectl tenant invite acme --url https://api.example.com/v1
+  petstorectl tenant invite acme --reason "lost their keys, ticket 88"`,
+	}, cmdutil.TenantArg(f, &c.Subject.Tenant))
+	cmdutil.StringFlag(cmd, &base, "url", "the `URL` of the API (default: PETSTORE_BASE_URL)")
+	return cmd
+}
+
+// baseURL returns the public address of the API without its /v1.
+func baseURL(f *cmdutil.Factory, flag string) (string, error) {
+	text := cmp.Or(flag, f.Getenv("PETSTORE_BASE_URL"))
+	if source, err := f.FindDatabase(); text == "" && err == nil && source.Dev != nil {
+		text = source.Dev.BaseURL
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return "", cmdutil.UsageErrorf("the address of the API is not known: give --url https://HOST/v1, or set PETSTORE_BASE_URL")
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(text, "/"), "/v1"), nil
+}

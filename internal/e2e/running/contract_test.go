@@ -27,7 +27,7 @@ var compressing = map[string][]string{
 		"server_tokens off;", "server_tokens off; gzip on; gzip_types *; gzip_proxied any; gzip_min_length 1;",
 	},
 	"haproxy": {"backend petstore\n", "backend petstore\n    compression algo gzip\n    compression type application/json application/yaml\n    compression offload\n"},
-	"caddy":   {"\tlog\n", "\tlog\n\tencode {\n\t\tgzip\n\t\tminimum_length 1\n\t}\n", "\t\tlb_policy round_robin\n", "\t\tlb_policy round_robin\n\t\theader_up -Accept-Encoding\n"},
+	"caddy":   {"\tlog {\n", "\tencode {\n\t\tgzip\n\t\tminimum_length 1\n\t}\n\tlog {\n", "\t\tlb_policy round_robin\n", "\t\tlb_policy round_robin\n\t\theader_up -Accept-Encoding\n"},
 }
 
 // TestContractThroughProxies holds what a client gets through each proxy to the OpenAPI document as it is published: with the configuration of

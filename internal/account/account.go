@@ -16,6 +16,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/usage"
@@ -39,6 +40,7 @@ type Config struct {
 	SignIns SignIns
 	Limiter limits.Limiter
 	Usage   usage.MonthStore
+	Keys    Keys
 	// Turn makes a call to SignIns in the turn of a tenant, 0 for none.
 	Turn func(ctx context.Context, tenantID int64, call func(context.Context) error) error
 	// BaseURL is the public URL of the API, absolute and ending in /v1.
@@ -116,6 +118,10 @@ func (a *Account) routes() []route {
 	return []route{
 		{"GET /account", false, (*visit).overview},
 		{"GET /account/usage", false, (*visit).usage},
+		{"GET /account/keys", false, (*visit).keys},
+		{"POST /account/keys", false, (*visit).issueKey},
+		{"POST /account/keys/rotate", false, (*visit).rotateKey},
+		{"POST /account/keys/revoke", false, (*visit).revokeKey},
 		{"GET /account/sign-ins", false, (*visit).signIns},
 		{"POST /account/sign-ins/end", false, (*visit).endSignIn},
 		{"POST /account/sign-out", false, (*visit).signOut},
@@ -168,14 +174,18 @@ func (v *visit) answer(r route) {
 	err := v.do(r)
 	switch {
 	case err == nil:
-	case errors.Is(err, keys.ErrNoSignIn):
+	case errors.Is(err, keys.ErrNoSignIn), errors.Is(err, keys.ErrAsker):
 		v.redirect("/account/sign-in")
 	default:
 		if v.Context().Err() == nil { // The client waits.
 			v.Log.Error().Err(err).Str("route", r.pattern).Msg("a page of the account failed")
 		}
 		v.header.Set("Retry-After", "1")
-		_ = v.message(http.StatusServiceUnavailable, "unavailable") // What is wrong is in the log.
+		kind := "unavailable"
+		if v.Method == http.MethodPost && !errors.Is(err, catalog.ErrNotMade) {
+			kind = "unknown"
+		}
+		_ = v.message(http.StatusServiceUnavailable, kind) // What is wrong is in the log.
 	}
 }
 

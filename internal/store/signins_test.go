@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"regexp"
 	"testing"
 	"time"
 
@@ -242,4 +243,32 @@ func TestPruneSignIns(t *testing.T) {
 		assert.Equal(t, n, want, "removed")
 	}
 	o.want(t, "3 3", `select (select count(*) from sign_ins) || ' ' || (select count(*) from invites)`)
+}
+
+// TestSignInsManageKeys: a sign-in manages the tenant's keys as a manage key does, also while that is banned, until it ends. The trail names the key, or
+// the sign-in of an invitation.
+func TestSignInsManageKeys(t *testing.T) {
+	t.Parallel()
+	o := newAcme(t)
+	k, token := o.manageKey(t, "acme")
+	o.ban(t, k.ID, time.Hour, time.Now())
+	byKey, byLink := o.opened(t, token.Digest()), o.opened(t, o.invited(t, "acme"))
+	for want, session := range map[string]keys.Digest{"^key:" + k.ID + "$": byKey, "^sign-in:[0-9a-f-]{36}$": byLink} {
+		id, err := keys.NewID()
+		assert.NoError(t, err)
+		made, err := keys.NewToken(keys.Live)
+		assert.NoError(t, err)
+		change := keys.OwnChange{Action: "key.issue", ID: id, NewID: id, Token: made, Edit: keys.Edit{Name: new("x"), Scope: new(keys.ScopeRead), Allowed: new(keys.Ranges)}}
+		own, err := o.api.OwnKeys.Change(t.Context(), 1, session, change, nil)
+		assert.NoError(t, err)
+		actor, env := o.last(t).ClaimedActor, keys.Environment(o.text(t, `select environment from sign_ins where digest = $1`, session[:]))
+		if own.ID != id || own.Environment != env || !regexp.MustCompile(want).MatchString(actor) {
+			t.Errorf("%+v by %s", own, actor)
+		}
+	}
+	list, err := o.api.OwnKeys.List(t.Context(), 1, byKey, keys.OwnQuery{At: time.Now(), Limit: 10})
+	assert.True(t, err == nil && len(list) == 3, list, err)
+	assert.NoError(t, o.api.SignIns.End(t.Context(), byKey, ""))
+	_, err = o.api.OwnKeys.List(t.Context(), 1, byKey, keys.OwnQuery{At: time.Now(), Limit: 10})
+	assert.ErrorIs(t, err, keys.ErrAsker)
 }

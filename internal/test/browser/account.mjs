@@ -45,7 +45,7 @@ const open = async (options, html = "") => {
     return route.abort();
   });
   const page = await context.newPage();
-  page.setDefaultTimeout(30_000);
+  page.setDefaultTimeout(60_000);
   page.on("pageerror", (e) => check(false, page.url(), `exception: ${e.message}`));
   page.on("console", (m) => /Content Security Policy/.test(m.text()) && !/frame/.test(m.text()) && check(false, page.url(), m.text()));
   return page;
@@ -69,7 +69,7 @@ const signIn = async (page) => {
   await page.waitForURL(`${base}/account`);
 };
 
-// The whole way, from a link in a mail that a scanner has opened before, to the overview and out again.
+// The whole way, from a link in a mail that a scanner has opened before, to a key that is made, rotated and revoked, and out again.
 const way = async (options) => {
   const link = links.pop();
   const page = await open(options, `<a href="${link}">Sign in</a>`);
@@ -90,6 +90,39 @@ const way = async (options) => {
   await page.getByText("Table by day").click();
   check(await page.getByRole("columnheader", { name: "UTC day" }).isVisible(), page.url(), "the table does not open");
   await look(page, withAxe);
+  await page.getByRole("link", { name: "Keys", exact: true }).click();
+  await look(page, withAxe);
+  const name = `for ${addresses}`;
+  await page.getByLabel("Name").fill(name);
+  await page.getByLabel("Scope").selectOption("read");
+  await page.getByLabel("Allowed addresses").fill("203.0.113.0/24");
+  await page.getByRole("button", { name: "Make the key" }).click();
+  await page.getByText("Confirm that if it is right.").waitFor();
+  check((await page.getByLabel("Name").inputValue()) === name && (await page.getByLabel("Scope").inputValue()) === "read", page.url(), "the form forgets what was typed");
+  await look(page, withAxe);
+  await page.getByLabel("The key is not for this computer").check();
+  await page.getByRole("button", { name: "Make the key" }).click();
+  const first = await page.getByLabel(`Key ${name}`).inputValue();
+  await look(page, withAxe);
+  await page.getByRole("link", { name: "I have copied it" }).click();
+  const card = page.locator("li", { has: page.getByRole("heading", { name }) });
+  await card.getByText("Rotate").first().click();
+  await look(page, withAxe);
+  await card.getByLabel("The old key works for").selectOption("an hour");
+  await card.getByRole("button", { name: "Rotate the key" }).click();
+  await page.getByRole("heading", { name: "Your key was rotated" }).waitFor();
+  const second = await page.getByLabel(`Key ${name}`).inputValue();
+  check(/^pst_live_/.test(first) && /^pst_live_/.test(second) && first !== second, page.url(), "the rotation made no other key");
+  await page.goBack();
+  check(!(await page.content()).includes(second), page.url(), "the key is shown again");
+  await page.goto(`${base}/account/keys`);
+  for (let left = 2; left > 0; left--) {
+    check((await card.count()) === left, page.url(), `${await card.count()} keys of that name, not ${left}`);
+    await card.first().getByText("Revoke").first().click();
+    await card.first().getByLabel("Why").fill("done");
+    await card.first().getByRole("button", { name: "Revoke the key" }).click();
+    await page.waitForURL(`${base}/account/keys`);
+  }
   await page.getByRole("link", { name: "Sign-ins" }).click();
   check((await page.getByText("this browser").count()) === 1, page.url(), "it does not say which sign-in is this one");
   await look(page, withAxe);

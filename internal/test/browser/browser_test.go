@@ -2,7 +2,6 @@ package browser_test
 
 import (
 	"bytes"
-	"context"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -18,6 +17,7 @@ import (
 	"petstore.example/internal/account"
 	"petstore.example/internal/api"
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/fairqueue"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/keys/strikes"
@@ -129,10 +129,12 @@ func serve(t *testing.T) (url, key string, staff *store.DB) {
 	t.Cleanup(strikes.Close)
 	s := httptest.NewUnstartedServer(nil)
 	url = "http://" + s.Listener.Addr().String()
-	limiter := limits.NewMemory()
+	limiter, data := limits.NewMemory(), fairqueue.New(
+		fairqueue.Stores{Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage, Keys: db.OwnKeys}, fairqueue.Options{Slots: 4, PerTenant: 4, Timeout: time.Minute},
+	)
 	customers, err := account.New(account.Config{
-		SignIns: db.SignIns, Limiter: limiter, Usage: db.Usage, BaseURL: url + "/v1", SupportEmail: "support@example.org", Environment: keys.Live, Now: time.Now,
-		Turn: func(ctx context.Context, _ int64, call func(context.Context) error) error { return call(ctx) },
+		SignIns: db.SignIns, Limiter: limiter, Usage: data, Keys: data, BaseURL: url + "/v1", SupportEmail: "support@example.org", Environment: keys.Live, Now: time.Now,
+		Turn: data.Run,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,165 @@
+package account_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"petstore.example/internal/account"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/store"
+	"petstore.example/internal/store/people"
+	"petstore.example/internal/test/assert"
+)
+
+var (
+	onceIn   = regexp.MustCompile(`name="once" value="([^"]+)"`)
+	secretIn = regexp.MustCompile(`>(pst_live_[0-9A-Za-z]{36})<`)
+)
+
+// form has a new key's values and the token of a form of the page.
+func (s *site) form(t *testing.T, cookie *http.Cookie, pairs ...string) url.Values {
+	t.Helper()
+	once := onceIn.FindStringSubmatch(text(t, s.do("GET", "/account/keys", nil, cookie)))
+	if once == nil {
+		t.Fatal("no form")
+	}
+	form := url.Values{"once": {once[1]}, "name": {"dashboard"}, "scope": {"read"}}
+	for i := 0; i < len(pairs); i += 2 {
+		form.Set(pairs[i], pairs[i+1])
+	}
+	return form
+}
+
+// all are acme's keys as staff see them, the newest first.
+func (s *site) all(t *testing.T) []keys.Key {
+	t.Helper()
+	list, err := store.Collect(s.staff.Keys.List(t.Context(), people.KeyFilter{Tenant: "acme"}, time.Now()))
+	assert.NoError(t, err)
+	return list
+}
+
+// made returns the plaintext on the page of a new key.
+func made(t *testing.T, r *http.Response) keys.Token {
+	t.Helper()
+	page := text(t, r)
+	found := secretIn.FindStringSubmatch(page)
+	if r.StatusCode != 200 || found == nil {
+		t.Fatalf("no key: %d\n%s", r.StatusCode, page)
+	}
+	token, err := keys.ParseToken(found[1])
+	assert.NoError(t, err)
+	return token
+}
+
+// TestIssueKey: the form makes the key that was described, whose plaintext is shown once; sent again, it makes no other.
+func TestIssueKey(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	cookie := s.signIn(t, "acme")
+	day := time.Now().AddDate(0, 0, 2).UTC().Truncate(24 * time.Hour)
+	form := s.form(t, cookie, "name", " <b>dash</b> ", "addresses", "203.0.113.0/24,\r\n192.0.2.1 ", "expires", day.Format(time.DateOnly), "per-minute", "7")
+	token := made(t, s.do("POST", "/account/keys", form, cookie))
+	k := s.all(t)[0]
+	if k.Name != "<b>dash</b>" || k.Scope != keys.ScopeRead || k.Allowed != "192.0.2.1,203.0.113.0/24" || !k.ExpiresAt.Equal(day) || k.PerMinute != 7 || k.Last4 != token.Last4() || k.Environment != keys.Live {
+		t.Errorf("%+v", k)
+	}
+	again := s.do("POST", "/account/keys", form, cookie)
+	page := text(t, again)
+	assert.True(t, again.StatusCode == 400 && strings.Contains(page, "made the key "+k.ID) && !strings.Contains(page, token.Reveal()), again.StatusCode, page)
+	assert.Equal(t, len(s.all(t)), 1, "keys")
+	list := text(t, s.do("GET", "/account/keys", nil, cookie))
+	assert.True(t, strings.Contains(list, "&lt;b&gt;dash&lt;/b&gt;") && strings.Contains(list, k.ID) && !strings.Contains(list, token.Reveal()), list)
+}
+
+// TestWrongKeyForms: what is wrong is named, what was typed stays, and nothing is made.
+func TestWrongKeyForms(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	cookie := s.signIn(t, "acme")
+	for want, pairs := range map[string][]string{
+		"Name: 1 to 100":                        {"name", ""},
+		"Name: 1 to 100 ":                       {"name", strings.Repeat("ö", 101)},
+		"Scope: choose one":                     {"scope", "admin"},
+		"10.0.0.0/8":                            {"addresses", "10.0.0.1/8"},
+		"yours, 192.0.2.1, is not among them":   {"addresses", "203.0.113.0/24"},
+		"Expires: a day in the future":          {"expires", "2020-01-01"},
+		"Expires: a day in the future, such as": {"expires", "<script>"},
+		"Requests per minute":                   {"per-minute", "0"},
+	} {
+		r := s.do("POST", "/account/keys", s.form(t, cookie, append([]string{"name", "typed"}, pairs...)...), cookie)
+		page := text(t, r)
+		typed := pairs[0] == "name" || strings.Contains(page, `value="typed"`)
+		assert.True(t, r.StatusCode == 400 && strings.Contains(page, strings.TrimSpace(want)) && typed && !strings.Contains(page, "<script>"), want, r.StatusCode, page)
+	}
+	for _, once := range []string{"", "x"} {
+		assert.Equal(t, s.do("POST", "/account/keys", s.form(t, cookie, "once", once), cookie).StatusCode, 400, "a form of another site")
+	}
+	assert.Equal(t, len(s.all(t)), 0, "keys")
+	made(t, s.do("POST", "/account/keys", s.form(t, cookie, "addresses", "203.0.113.0/24", "confirm", "yes"), cookie))
+	for range 9 {
+		made(t, s.do("POST", "/account/keys", s.form(t, cookie), cookie))
+	}
+	full := text(t, s.do("POST", "/account/keys", s.form(t, cookie), cookie))
+	assert.True(t, strings.Contains(full, "10 active keys"), full)
+}
+
+// TestRotateAndRevoke: the page does both for keys of the tenant, and for no other's; of those it says the same as of unknown ones.
+func TestRotateAndRevoke(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	k, _ := s.key(t, keys.Request{Name: "import"})
+	theirs, _ := s.key(t, keys.Request{Tenant: "zoo"})
+	cookie := s.signIn(t, "acme")
+	token := made(t, s.do("POST", "/account/keys/rotate", s.form(t, cookie, "id", k.ID, "grace", "1"), cookie))
+	now := s.all(t)
+	if now[0].Last4 != token.Last4() || now[0].Name != "import" || now[1].ID != k.ID || now[1].ExpiresAt.Sub(now[0].CreatedAt).Round(time.Second) != time.Hour {
+		t.Errorf("%+v", now)
+	}
+	r := s.do("POST", "/account/keys/revoke", url.Values{"id": {now[0].ID}, "reason": {"it leaked"}}, cookie)
+	assert.True(t, r.StatusCode == 303 && r.Header.Get("Location") == "/account/keys" && !s.all(t)[0].RevokedAt.IsZero(), r.StatusCode)
+	for path, form := range map[string]url.Values{"/account/keys/rotate": s.form(t, cookie, "grace", "24"), "/account/keys/revoke": {}} {
+		form.Set("id", "key_0000000000000000")
+		want := text(t, s.do("POST", path, form, cookie))
+		for _, id := range []string{theirs.ID, "", "x", "<script>"} {
+			form.Set("id", id)
+			r := s.do("POST", path, form, cookie)
+			assert.True(t, r.StatusCode == 404 && text(t, r) == want, path, id, r.StatusCode)
+		}
+	}
+	other, err := s.staff.Keys.Get(t.Context(), theirs.ID)
+	assert.True(t, err == nil && other.RevokedAt.IsZero() && other.ExpiresAt.IsZero(), other, err)
+	for _, grace := range []string{"", "-1", "169", "x"} {
+		assert.Equal(t, s.do("POST", "/account/keys/rotate", s.form(t, cookie, "id", k.ID, "grace", grace), cookie).StatusCode, 400, "grace", grace)
+	}
+	assert.Equal(t, s.do("POST", "/account/keys/revoke", url.Values{"id": {k.ID}, "reason": {strings.Repeat("x", 201)}}, cookie).StatusCode, 400, "a long reason")
+}
+
+// TestManageKeys: the page makes them a quarter of an hour after the sign-in at most. The last one is rotated, and not revoked; a sign-in by one ends
+// with it.
+func TestManageKeys(t *testing.T) {
+	t.Parallel()
+	later := time.Duration(0)
+	s := newSite(t, func(c *account.Config) { c.Now = func() time.Time { return time.Now().Add(later) } })
+	cookie := s.signIn(t, "acme")
+	token := made(t, s.do("POST", "/account/keys", s.form(t, cookie, "scope", "manage"), cookie))
+	k := s.all(t)[0]
+	assert.Equal(t, k.Scope, keys.ScopeManage, "scope")
+	last := s.do("POST", "/account/keys/revoke", url.Values{"id": {k.ID}}, cookie)
+	assert.True(t, last.StatusCode == 409 && strings.Contains(text(t, last), "your last key with the scope manage"), last.StatusCode)
+	byKey := cookieOf(t, s.do("POST", "/account/sign-in", url.Values{"key": {token.Reveal()}}, nil))
+	later = 15 * time.Minute
+	for path, form := range map[string]url.Values{"/account/keys": s.form(t, cookie, "scope", "manage"), "/account/keys/rotate": s.form(t, cookie, "id", k.ID, "grace", "0")} {
+		r := s.do("POST", path, form, cookie)
+		assert.True(t, (r.StatusCode == 400 || r.StatusCode == 403) && strings.Contains(text(t, r), "within 15 minutes of a sign-in"), path, r.StatusCode)
+	}
+	made(t, s.do("POST", "/account/keys", s.form(t, cookie), cookie))
+	later = 0
+	made(t, s.do("POST", "/account/keys", s.form(t, cookie, "scope", "manage"), cookie))
+	r := s.do("POST", "/account/keys/revoke", url.Values{"id": {k.ID}}, byKey)
+	assert.Equal(t, r.StatusCode, 303, "revoke the key of the sign-in")
+	assert.Equal(t, s.do("GET", "/account/keys", nil, byKey).Header.Get("Location"), "/account/sign-in", "after its key was revoked")
+}

@@ -1,0 +1,2 @@
+drop function asker_of;
+alter function asker_of_key(bytea) rename to asker_of;

@@ -25,6 +25,7 @@ func welcome(o *devOptions, n devfile.File, tenant plans.Tenant, prefix string) 
 	_, _ = fmt.Fprintf(o.Out, `
 API: %[1]s  (health and metrics: %[2]s)
 Documentation: %[3]s
+Account: %[11]s  (sign in with the API key below)
 
 Tenant %[4]s %[5]s. In another terminal, in this folder:
 
@@ -61,7 +62,7 @@ A key that floods the API after 429 is banned, here for %[9]d seconds at first (
 Stop with ^C. The next start with --dir %[10]s has the same data and the same keys.
 
 `, n.BaseURL, n.AdminURL, strings.TrimSuffix(n.BaseURL, "/v1")+"/docs", tenant.Name, state, n.APIKey, n.TestAPIKey, export,
-		firstDevBan/time.Second, o.Dir)
+		firstDevBan/time.Second, o.Dir, strings.TrimSuffix(n.BaseURL, "/v1")+"/account")
 }
 
 // staffPrefix returns the variable by which petstorectl finds the database, in a shell's form, "" if it needs none. It never names the URL of

@@ -19,6 +19,7 @@ import (
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
+	"petstore.example/internal/plans"
 	"petstore.example/internal/usage"
 )
 
@@ -41,6 +42,9 @@ type Config struct {
 	Limiter limits.Limiter
 	Usage   usage.MonthStore
 	Keys    Keys
+	Failed  usage.FailedReader
+	// Sold returns the plans that are sold.
+	Sold func(context.Context) ([]plans.Plan, error)
 	// Turn makes a call to SignIns in the turn of a tenant, 0 for none.
 	Turn func(ctx context.Context, tenantID int64, call func(context.Context) error) error
 	// BaseURL is the public URL of the API, absolute and ending in /v1.
@@ -122,6 +126,8 @@ func (a *Account) routes() []route {
 		{"POST /account/keys", false, (*visit).issueKey},
 		{"POST /account/keys/rotate", false, (*visit).rotateKey},
 		{"POST /account/keys/revoke", false, (*visit).revokeKey},
+		{"GET /account/requests", false, (*visit).requests},
+		{"GET /account/requests/explained", false, (*visit).request},
 		{"GET /account/sign-ins", false, (*visit).signIns},
 		{"POST /account/sign-ins/end", false, (*visit).endSignIn},
 		{"POST /account/sign-out", false, (*visit).signOut},

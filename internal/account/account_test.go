@@ -40,8 +40,8 @@ var by = audit.By{Actor: "test"}
 // site is an Account with its customers acme and zoo.
 type site struct {
 	http.Handler
-	staff *store.DB
-	mu    sync.Mutex
+	staff, api *store.DB
+	mu         sync.Mutex
 	// down is the error of all calls to the database.
 	down error
 	logs bytes.Buffer
@@ -52,14 +52,15 @@ func newSite(t *testing.T, change ...func(*account.Config)) *site {
 	database := storetest.New(t)
 	s := &site{staff: storetest.Open(t, database.SupportURL, store.Options{})}
 	db := storetest.Open(t, database.APIURL, store.Options{AsAPI: true, Timeout: time.Minute})
+	s.api = db
 	for _, name := range []string{"acme", "zoo"} {
 		_, err := s.staff.Tenants.Create(t.Context(), by, people.NewTenant{Name: name, Plan: plans.Pro}, time.Time{})
 		assert.NoError(t, err)
 	}
-	queue := fairqueue.New(fairqueue.Stores{Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage, Keys: db.OwnKeys},
+	queue := fairqueue.New(fairqueue.Stores{Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage, Keys: db.OwnKeys, Failed: db.FailedRequests},
 		fairqueue.Options{Slots: 4, PerTenant: 4, Timeout: time.Minute})
 	c := account.Config{
-		SignIns: db.SignIns, Limiter: limits.NewMemory(), Usage: queue, Keys: queue, BaseURL: "https://api.example.com/v1", SupportURL: "https://support.example.org",
+		SignIns: db.SignIns, Limiter: limits.NewMemory(), Usage: queue, Keys: queue, Failed: queue, Sold: db.PriceList.Sold, BaseURL: "https://api.example.com/v1", SupportURL: "https://support.example.org",
 		Environment: keys.Live, Now: time.Now, Log: zerolog.New(&s.logs),
 		Turn: func(ctx context.Context, tenant int64, call func(context.Context) error) error {
 			s.mu.Lock()

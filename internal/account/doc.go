@@ -1,4 +1,4 @@
-// Package account serves the pages of customers who sign in: what they have of their limits, their usage, and who is signed in. html/template makes
+// Package account serves the pages of customers who sign in: what they have of their limits, their usage, keys and failed requests, and who is signed in. html/template makes
 // them; all of them work without JavaScript.
 //
 // A sign-in is 256 random bits in a cookie. The database has their digest, and says at each request whether it is still good, so nothing is cached: a

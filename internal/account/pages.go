@@ -17,7 +17,7 @@ import (
 
 // titles are those of the pages, by the names of their files.
 var titles = map[string]string{
-	"overview": "Overview", "usage": "Usage", "keys": "Keys", "key": "New key", "sign-ins": "Sign-ins", "sign-in": "Sign in", "invitation": "Sign in", "message": "Account",
+	"overview": "Overview", "usage": "Usage", "keys": "Keys", "requests": "Failed requests", "request": "Failed request", "key": "New key", "sign-ins": "Sign-ins", "sign-in": "Sign in", "invitation": "Sign in", "message": "Account",
 }
 
 var functions = template.FuncMap{

@@ -88,7 +88,7 @@ var below = map[string][]string{
 	"internal/keys/callers": {"internal/keys", "internal/plans"},
 	"internal/keys/strikes": {"internal/keys"},
 
-	"internal/account": {"internal/catalog", "internal/keys", "internal/limits", "internal/plans", "internal/spelling", "internal/usage"},
+	"internal/account": {"internal/catalog", "internal/diagnose", "internal/keys", "internal/limits", "internal/plans", "internal/spelling", "internal/usage"},
 
 	"internal/api/pagecache": {"internal/freshness", "internal/api/httpfield"},
 	"internal/api/reference": {"internal/api/httpfield"},

@@ -123,6 +123,11 @@ const way = async (options) => {
     await card.first().getByRole("button", { name: "Revoke the key" }).click();
     await page.waitForURL(`${base}/account/keys`);
   }
+  await page.getByRole("link", { name: "Failed requests", exact: true }).click();
+  await look(page, withAxe);
+  await page.getByRole("link", { name: /^Why/ }).first().click();
+  check((await heading(page)) === "404 pet_not_found" && await page.getByText("The request was answered with 404").isVisible(), page.url(), "it does not explain the request");
+  await look(page, withAxe);
   await page.getByRole("link", { name: "Sign-ins" }).click();
   check((await page.getByText("this browser").count()) === 1, page.url(), "it does not say which sign-in is this one");
   await look(page, withAxe);

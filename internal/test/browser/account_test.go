@@ -10,6 +10,7 @@ import (
 	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/pricing"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/usage"
 )
 
 // links is how many account.mjs needs.
@@ -26,6 +27,10 @@ func TestAccount(t *testing.T) {
 	assert.NoError(t, err)
 	_, err = staff.Timelines.Assign(t.Context(), by, pricing.NewAssignment{Tenant: "acme", Kind: plans.Assigned, Plan: plans.Business, From: now.Add(24 * time.Hour)})
 	assert.NoError(t, err)
+	failed := usage.FailedRequest{
+		At: now, RequestID: "r-1", TenantID: k.TenantID, KeyID: k.ID, Status: 404, Code: "pet_not_found", Plan: plans.Pro, Method: "GET", Route: "/v1/pets/{petId}", ServerID: "s",
+	}
+	assert.NoError(t, staff.FailedRequests.WriteFailed(t.Context(), []usage.FailedRequest{failed}))
 	args := []string{url}
 	for range links {
 		secret, digest := keys.NewSecret()

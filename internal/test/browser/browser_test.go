@@ -130,10 +130,10 @@ func serve(t *testing.T) (url, key string, staff *store.DB) {
 	s := httptest.NewUnstartedServer(nil)
 	url = "http://" + s.Listener.Addr().String()
 	limiter, data := limits.NewMemory(), fairqueue.New(
-		fairqueue.Stores{Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage, Keys: db.OwnKeys}, fairqueue.Options{Slots: 4, PerTenant: 4, Timeout: time.Minute},
+		fairqueue.Stores{Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage, Keys: db.OwnKeys, Failed: db.FailedRequests}, fairqueue.Options{Slots: 4, PerTenant: 4, Timeout: time.Minute},
 	)
 	customers, err := account.New(account.Config{
-		SignIns: db.SignIns, Limiter: limiter, Usage: data, Keys: data, BaseURL: url + "/v1", SupportEmail: "support@example.org", Environment: keys.Live, Now: time.Now,
+		SignIns: db.SignIns, Limiter: limiter, Usage: data, Keys: data, Failed: data, Sold: db.PriceList.Sold, BaseURL: url + "/v1", SupportEmail: "support@example.org", Environment: keys.Live, Now: time.Now,
 		Turn: data.Run,
 	})
 	if err != nil {

@@ -1,0 +1,57 @@
+package account_test
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"petstore.example/internal/diagnose"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/test/assert"
+	"petstore.example/internal/usage"
+)
+
+// TestFailedRequests: the tenant's own of a day, in pages, each explained by the text of why; another tenant's is as unknown as any.
+func TestFailedRequests(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	own, _ := s.key(t, keys.Request{})
+	theirs, _ := s.key(t, keys.Request{Tenant: "zoo"})
+	ids := map[int64]string{own.TenantID: own.ID, theirs.TenantID: theirs.ID}
+	failed := func(id string, tenant int64, age time.Duration, n int64) usage.FailedRequest {
+		return usage.FailedRequest{
+			RequestID: id, TenantID: tenant, KeyID: ids[tenant], At: now.Add(-age), Status: 404, Code: "pet_not_found", Plan: "pro",
+			Method: "GET", Route: "/v1/pets/{petId}", ServerID: "s1", Number: n,
+		}
+	}
+	over := failed("over/limit+1", 1, time.Minute, 1)
+	over.Status, over.Code, over.Window, over.Limit, over.Reset = 429, "rate_limit_exceeded", "minute", 300, now.Unix()
+	all := []usage.FailedRequest{over, failed("theirs", 2, time.Minute, 2), failed("yesterday", 1, 25*time.Hour, 3)}
+	for i := range 49 {
+		all = append(all, failed(fmt.Sprint("early-", i), 1, time.Hour+time.Duration(i)*time.Second, int64(i+4)))
+	}
+	assert.NoError(t, s.api.FailedRequests.WriteFailed(t.Context(), all))
+	late := failed("last", 1, 20*time.Hour, 99)
+	assert.NoError(t, s.api.FailedRequests.WriteFailed(t.Context(), []usage.FailedRequest{late}))
+	cookie := s.signIn(t, "acme")
+	first := text(t, s.do("GET", "/account/requests", nil, cookie))
+	next := strings.Index(first, "/account/requests?after=")
+	if strings.Count(first, "Why<span") != 50 || strings.Contains(first, "theirs") || strings.Contains(first, "yesterday") || next < 0 {
+		t.Fatalf("%d, next %d\n%s", strings.Count(first, "Why<span"), next, first)
+	}
+	target, _, _ := strings.Cut(first[next:], `"`)
+	second := text(t, s.do("GET", target, nil, cookie))
+	assert.True(t, strings.Count(second, "Why<span") == 1 && strings.Contains(second, "id=last") && !strings.Contains(second, "?after="), second)
+	detail := text(t, s.do("GET", "/account/requests/explained?id="+url.QueryEscape(over.RequestID), nil, cookie))
+	for _, want := range []string{diagnose.Explain(&over, time.Time{}), "What used the limit", "on plan business"} {
+		assert.True(t, strings.Contains(strings.NewReplacer("&#39;", "'", "&#34;", `"`).Replace(detail), want), "no", want, detail)
+	}
+	unknown := text(t, s.do("GET", "/account/requests/explained?id=unknown", nil, cookie))
+	for _, query := range []string{"/explained?id=theirs", "/explained?id=yesterday", "/explained", "/explained?id=" + strings.Repeat("x", 200), "?after=x", "?after=-1", "?after=99999999999999999999"} {
+		r := s.do("GET", "/account/requests"+query, nil, cookie)
+		assert.True(t, r.StatusCode == 404 && text(t, r) == unknown, query, r.StatusCode)
+	}
+}

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// shownRequests is how many failed requests a page has, and keptRequests how long they are kept.
+	// shownRequests is how many failed requests a page has, and requestsFor how far back they go.
 	shownRequests = 50
-	keptRequests  = 24 * time.Hour
+	requestsFor   = 24 * time.Hour
 )
 
 // requests lists failed requests, the newest first.
 func (v *visit) requests() error {
-	page := usage.FailedPage{Since: v.now.Add(-keptRequests), Until: v.now.Add(time.Hour), Limit: shownRequests}
+	page := usage.FailedPage{Since: v.now.Add(-requestsFor), Until: v.now.Add(time.Hour), Limit: shownRequests}
 	if after := v.URL.Query().Get("after"); after != "" {
 		var err error
 		if page.After, err = strconv.ParseInt(after, 10, 64); err != nil || page.After <= 0 {
@@ -46,7 +46,7 @@ func (v *visit) request() error {
 	if id == "" || len(id) > 128 {
 		return v.message(http.StatusNotFound, "noRequest")
 	}
-	d, err := v.Failed.GetFailed(v.Context(), v.who.Tenant.ID, id, v.now.Add(-keptRequests), v.now)
+	d, err := v.Failed.GetFailed(v.Context(), v.who.Tenant.ID, id, v.now.Add(-requestsFor), v.now)
 	if errors.Is(err, usage.ErrFailedNotFound) {
 		return v.message(http.StatusNotFound, "noRequest")
 	}

@@ -53,6 +53,7 @@ var budgets = map[string]int{
 	"cmd":                            3600,
 	"deploy":                         50,
 	"docs":                           50,
+	"internal/account":               950,
 	"internal/advice":                50,
 	"internal/api":                   7100,
 	"internal/audit":                 400,

@@ -133,6 +133,8 @@ const way = async (options) => {
   await look(page, withAxe);
   // Each page of the menu is reached with the keyboard alone, past a link that skips it.
   await page.goto(`${base}/account`);
+  await page.bringToFront();
+  await page.waitForFunction(() => document.hasFocus()); // On a busy machine the key would go nowhere.
   await page.keyboard.press("Tab");
   check((await page.locator(":focus").innerText()) === "Skip to the content", page.url(), "the first stop does not skip the menu");
   await page.getByRole("button", { name: "Sign out" }).first().click();

@@ -124,6 +124,7 @@ func (a *Account) routes() []route {
 		{"GET /account/usage", false, (*visit).usage},
 		{"GET /account/keys", false, (*visit).keys},
 		{"POST /account/keys", false, (*visit).issueKey},
+		{"POST /account/keys/edit", false, (*visit).editKey},
 		{"POST /account/keys/rotate", false, (*visit).rotateKey},
 		{"POST /account/keys/revoke", false, (*visit).revokeKey},
 		{"GET /account/requests", false, (*visit).requests},

@@ -31,10 +31,10 @@ const (
 	maxKeyName, maxReason = 100, 200
 )
 
-// keyForm is what was typed for a new key. Once tells a form that is sent again.
+// keyForm is what was typed for a key, whose ID and Version are those of the key to change, "" for a new one. Once tells a form that is sent again.
 type keyForm struct {
-	Name, Scope, Addresses, Expires, PerMinute, Once string
-	Confirmed                                        bool
+	ID, Version, Name, Scope, Addresses, Expires, PerMinute, Once string
+	Confirmed                                                     bool
 	// LocksOut is true if the addresses do not contain the client's, which is From.
 	LocksOut bool
 	From     string
@@ -45,29 +45,60 @@ type keyForm struct {
 type shownKey struct {
 	keys.Own
 	Is keys.Status
-	// Once is that of the key's form.
+	// Once is that of the form that rotates the key, and Form changes it.
 	Once string
+	Form keyForm
 }
 
-func (v *visit) keys() error { return v.showKeys(keyForm{Scope: string(keys.ScopeWrite)}) }
+// newKey is the form for another key.
+var newKey = keyForm{Scope: string(keys.ScopeWrite)}
 
-// showKeys shows the keys, and the form for another one.
+// formOf is the form of a key as it is.
+func formOf(k keys.Own) keyForm {
+	f := keyForm{ID: k.ID, Version: k.Version, Name: k.Name, Scope: string(k.Scope), Addresses: strings.Join(k.Allowed.List(), "\n"), Expires: dayOf(k.ExpiresAt)}
+	if k.PerMinute != 0 {
+		f.PerMinute = strconv.FormatInt(k.PerMinute, 10)
+	}
+	return f
+}
+
+// dayOf is the UTC day, "" for never.
+func dayOf(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.DateOnly)
+}
+
+func (v *visit) keys() error { return v.showKeys(newKey) }
+
+// showKeys shows the keys with their forms, and the form for another one. The given form takes the place of the one of its key.
 func (v *visit) showKeys(form keyForm) error {
 	list, err := v.Keys.ListKeys(v.Context(), v.who.Tenant.ID, v.session, keys.OwnQuery{At: v.now, Limit: shownKeys})
 	if err != nil {
 		return err
 	}
-	if form.Once == "" {
-		form.Once, _ = keys.NewSecret()
-	}
-	form.From = v.client().String()
 	data := struct {
+		Problems      []string
 		Form          keyForm
 		Active, Ended []shownKey
-	}{Form: form}
+	}{Problems: form.Problems, Form: form}
+	if form.ID != "" {
+		data.Form = newKey
+	}
+	if data.Form.Once == "" {
+		data.Form.Once, _ = keys.NewSecret()
+	}
+	data.Form.From = v.client().String()
 	for _, k := range list {
-		s := shownKey{Own: k, Is: k.Status(v.now)}
+		s := shownKey{Own: k, Is: k.Status(v.now), Form: formOf(k)}
 		s.Once, _ = keys.NewSecret()
+		if k.ID == form.ID {
+			// What is sent again is for the key as this page has it.
+			s.Form = form
+			s.Form.Version = k.Version
+		}
+		s.Form.From = data.Form.From
 		if k.Valid(v.now) {
 			data.Active = append(data.Active, s)
 		} else {
@@ -77,20 +108,44 @@ func (v *visit) showKeys(form keyForm) error {
 	return v.show("keys", data)
 }
 
-// issueKey makes a key. What is wrong is said above the form, which keeps what was typed.
+// issueKey makes a key.
 func (v *visit) issueKey() error {
-	form := keyForm{
-		Name: strings.TrimSpace(v.PostFormValue("name")), Scope: v.PostFormValue("scope"), Addresses: v.PostFormValue("addresses"),
-		Expires: v.PostFormValue("expires"), PerMinute: strings.TrimSpace(v.PostFormValue("per-minute")), Once: v.PostFormValue("once"),
-		Confirmed: v.PostFormValue("confirm") != "",
+	form, edit := v.read(keys.Own{})
+	id, err := keys.NewID()
+	if err != nil {
+		return err
 	}
-	edit := v.read(&form)
-	if len(form.Problems) == 0 {
-		id, err := keys.NewID()
-		if err != nil {
-			return err
+	return v.submit(form, func() error {
+		return v.makeKey(keys.OwnChange{Action: "key.issue", ID: id, NewID: id, Edit: edit}, form.Once)
+	})
+}
+
+// editKey changes a key, if it is still as the form had it. What is as it was in the form is not changed.
+func (v *visit) editKey() error {
+	k, err := v.findKey(v.PostFormValue("id"))
+	if err == nil && !k.Valid(v.now) {
+		err = keys.ErrKeyInactive
+	}
+	if err != nil {
+		return v.refuseChange(err)
+	}
+	form, edit := v.read(k)
+	if form.Version != k.Version {
+		form.Problems = []string{keyProblem(keys.ErrKeyChanged)}
+	}
+	return v.submit(form, func() error {
+		_, err := v.Keys.ChangeKey(v.Context(), v.who.Tenant.ID, v.session, keys.OwnChange{Action: "key.edit", ID: k.ID, Edit: edit, Version: form.Version}, nil)
+		if err == nil {
+			v.redirect("/account/keys")
 		}
-		err = v.makeKey(keys.OwnChange{Action: "key.issue", ID: id, NewID: id, Edit: edit}, form.Once)
+		return err
+	})
+}
+
+// submit makes the change that a form is for. What is wrong is said above the keys, and the form keeps what was typed.
+func (v *visit) submit(form keyForm, change func() error) error {
+	if len(form.Problems) == 0 {
+		err := change()
 		problem := keyProblem(err)
 		if problem == "" {
 			return err
@@ -101,40 +156,70 @@ func (v *visit) issueKey() error {
 	return v.showKeys(form)
 }
 
-// read reads the form, and adds what is wrong with it.
-func (v *visit) read(form *keyForm) keys.Edit {
+// findKey returns a key of the tenant.
+func (v *visit) findKey(id string) (keys.Own, error) {
+	if !keys.IsID(id) {
+		return keys.Own{}, keys.ErrKeyNotFound
+	}
+	found, err := v.Keys.ListKeys(v.Context(), v.who.Tenant.ID, v.session, keys.OwnQuery{ID: id, At: v.now, Limit: 1})
+	if err == nil && len(found) == 0 {
+		err = keys.ErrKeyNotFound
+	}
+	if err != nil {
+		return keys.Own{}, err
+	}
+	return found[0], nil
+}
+
+// read reads the form with what is wrong with it, and what it changes of a key, which is empty for a new one.
+func (v *visit) read(k keys.Own) (form keyForm, e keys.Edit) {
+	form = keyForm{
+		ID: k.ID, Version: v.PostFormValue("version"), Name: strings.TrimSpace(v.PostFormValue("name")), Scope: v.PostFormValue("scope"),
+		Addresses: v.PostFormValue("addresses"), Expires: v.PostFormValue("expires"), PerMinute: strings.TrimSpace(v.PostFormValue("per-minute")),
+		Once: v.PostFormValue("once"), Confirmed: v.PostFormValue("confirm") != "",
+	}
 	wrong := func(is bool, text string) {
 		if is {
 			form.Problems = append(form.Problems, text)
 		}
 	}
-	scope := keys.Scope(form.Scope)
-	wrong(form.Name == "" || utf8.RuneCountInString(form.Name) > maxKeyName || keys.CheckText(form.Name) != nil,
-		"Name: 1 to 100 characters, without control characters and without an API key.")
-	wrong(scope != keys.ScopeRead && scope != keys.ScopeWrite && scope != keys.ScopeManage, "Scope: choose one.")
-	wrong(scope == keys.ScopeManage && !v.isFresh(), staleSignIn)
+	isNew := k.ID == ""
+	if isNew || form.Name != k.Name {
+		wrong(isNew && form.Name == "" || utf8.RuneCountInString(form.Name) > maxKeyName || keys.CheckText(form.Name) != nil,
+			"Name: 1 to 100 characters, without control characters and without an API key.")
+		e.Name = &form.Name
+	}
+	if scope := keys.Scope(form.Scope); isNew || scope != k.Scope {
+		wrong(scope != keys.ScopeRead && scope != keys.ScopeWrite && scope != keys.ScopeManage, "Scope: choose one.")
+		wrong(scope == keys.ScopeManage && !v.isFresh(), staleSignIn)
+		e.Scope = &scope
+	}
 	allowed, err := keys.ParseRanges(strings.FieldsFunc(form.Addresses, func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) }))
 	if err != nil {
 		wrong(true, "Addresses: "+err.Error())
-	} else if access, err := keys.NewAccess(scope, allowed); err == nil {
+	} else if access, err := keys.NewAccess(keys.ScopeRead, allowed); err == nil && (isNew || allowed != k.Allowed) {
 		form.LocksOut = !access.From(v.client())
 		wrong(form.LocksOut && !form.Confirmed, "Addresses: yours, "+v.client().String()+", is not among them. Confirm that if it is right.")
+		e.Allowed = &allowed
 	}
-	e := keys.Edit{Name: &form.Name, Scope: &scope, Allowed: &allowed}
-	if form.Expires != "" {
-		at, err := time.Parse(time.DateOnly, form.Expires)
-		wrong(err != nil || !at.After(v.now) || at.Year() > 9999, "Expires: a day in the future, such as "+v.now.AddDate(1, 0, 0).Format(time.DateOnly)+".")
-		e.ExpiresAt = &at
+	if form.Expires != dayOf(k.ExpiresAt) {
+		e.ExpiresAt = new(time.Time)
+		if form.Expires != "" {
+			*e.ExpiresAt, err = time.Parse(time.DateOnly, form.Expires)
+			wrong(err != nil || !e.ExpiresAt.After(v.now) || e.ExpiresAt.Year() > 9999, "Expires: a day in the future, such as "+v.now.AddDate(1, 0, 0).Format(time.DateOnly)+".")
+		}
 	}
-	if form.PerMinute != "" {
-		n, err := strconv.ParseInt(form.PerMinute, 10, 64)
-		wrong(err != nil || n < 1, "Requests per minute: a number from 1 on, or nothing.")
-		e.PerMinute = &n
+	if form.PerMinute != formOf(k).PerMinute {
+		e.PerMinute = new(int64)
+		if form.PerMinute != "" {
+			*e.PerMinute, err = strconv.ParseInt(form.PerMinute, 10, 64)
+			wrong(err != nil || *e.PerMinute < 1, "Requests per minute: a number from 1 on, or nothing.")
+		}
 	}
-	return e
+	return form, e
 }
 
-const staleSignIn = "A key with the scope manage is made within 15 minutes of a sign-in only: sign out, and in again."
+const staleSignIn = "A key with the scope manage is made, and another key gets it, within 15 minutes of a sign-in only: sign out, and in again."
 
 // isFresh reports whether the sign-in began a moment ago: a cookie that was stolen later makes no key that outlives it.
 func (v *visit) isFresh() bool { return v.now.Sub(v.who.At) < freshSignIn }
@@ -163,30 +248,23 @@ func (v *visit) makeKey(c keys.OwnChange, once string) (err error) {
 
 // rotateKey replaces a key.
 func (v *visit) rotateKey() error {
-	id, hours := v.PostFormValue("id"), v.PostFormValue("grace")
-	grace, err := strconv.Atoi(hours)
-	if !keys.IsID(id) {
-		return v.refuseChange(keys.ErrKeyNotFound)
+	k, err := v.findKey(v.PostFormValue("id"))
+	if err != nil {
+		return v.refuseChange(err)
 	}
+	grace, err := strconv.Atoi(v.PostFormValue("grace"))
 	if err != nil || grace < 0 || time.Duration(grace)*time.Hour > keys.MaxGracePeriod {
 		return v.message(http.StatusBadRequest, "badForm")
 	}
-	found, err := v.Keys.ListKeys(v.Context(), v.who.Tenant.ID, v.session, keys.OwnQuery{ID: id, At: v.now, Limit: 1})
-	if err != nil {
-		return err
-	}
-	if len(found) == 0 {
-		return v.refuseChange(keys.ErrKeyNotFound)
-	}
-	if found[0].Scope == keys.ScopeManage && !v.isFresh() {
+	if k.Scope == keys.ScopeManage && !v.isFresh() {
 		v.status = http.StatusForbidden
-		return v.showKeys(keyForm{Scope: string(keys.ScopeWrite), Problems: []string{staleSignIn}})
+		return v.showKeys(keyForm{Scope: newKey.Scope, Problems: []string{staleSignIn}})
 	}
 	newID, err := keys.NewID()
 	if err != nil {
 		return err
 	}
-	return v.refuseChange(v.makeKey(keys.OwnChange{Action: "key.rotate", ID: id, NewID: newID, GracePeriod: time.Duration(grace) * time.Hour}, v.PostFormValue("once")))
+	return v.refuseChange(v.makeKey(keys.OwnChange{Action: "key.rotate", ID: k.ID, NewID: newID, GracePeriod: time.Duration(grace) * time.Hour}, v.PostFormValue("once")))
 }
 
 // revokeKey ends a key.
@@ -214,7 +292,7 @@ func (v *visit) refuseChange(err error) error {
 		return err
 	}
 	v.status = http.StatusConflict
-	return v.showKeys(keyForm{Scope: string(keys.ScopeWrite), Problems: []string{problem}})
+	return v.showKeys(keyForm{Scope: newKey.Scope, Problems: []string{problem}})
 }
 
 // keyProblem says why a change of keys was refused, "" for another error.
@@ -224,7 +302,8 @@ func keyProblem(err error) string {
 	}
 	for refusal, text := range map[error]string{
 		keys.ErrTooManyKeys:             "You have 10 active keys already: revoke one first.",
-		keys.ErrLastManageKey:           "It is your last key with the scope manage. Rotate it, or make another one before you revoke it.",
+		keys.ErrLastManageKey:           "It is your last key with the scope manage. Rotate it, or make another one, before you revoke or narrow it.",
+		keys.ErrKeyChanged:              "The key was changed after you opened this page. Compare what it has now with what you typed, and send it again.",
 		keys.ErrKeyInactive:             "That key has been revoked or has expired.",
 		keys.ErrExpiryPast:              "Expires: a day in the future.",
 		catalog.ErrIdempotencyKeyReused: "This form was sent before with other values. Send it again.",

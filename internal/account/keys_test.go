@@ -1,6 +1,7 @@
 package account_test
 
 import (
+	"html"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -151,8 +152,9 @@ func TestManageKeys(t *testing.T) {
 	last := s.do("POST", "/account/keys/revoke", url.Values{"id": {k.ID}}, cookie)
 	assert.True(t, last.StatusCode == 409 && strings.Contains(text(t, last), "your last key with the scope manage"), last.StatusCode)
 	byKey := cookieOf(t, s.do("POST", "/account/sign-in", url.Values{"key": {token.Reveal()}}, nil))
+	write, _ := s.key(t, keys.Request{})
 	later = 15 * time.Minute
-	for path, form := range map[string]url.Values{"/account/keys": s.form(t, cookie, "scope", "manage"), "/account/keys/rotate": s.form(t, cookie, "id", k.ID, "grace", "0")} {
+	for path, form := range map[string]url.Values{"/account/keys": s.form(t, cookie, "scope", "manage"), "/account/keys/rotate": s.form(t, cookie, "id", k.ID, "grace", "0"), "/account/keys/edit": s.inForm(t, cookie, write.ID, "scope", "manage")} {
 		r := s.do("POST", path, form, cookie)
 		assert.True(t, (r.StatusCode == 400 || r.StatusCode == 403) && strings.Contains(text(t, r), "within 15 minutes of a sign-in"), path, r.StatusCode)
 	}
@@ -162,4 +164,89 @@ func TestManageKeys(t *testing.T) {
 	r := s.do("POST", "/account/keys/revoke", url.Values{"id": {k.ID}}, byKey)
 	assert.Equal(t, r.StatusCode, 303, "revoke the key of the sign-in")
 	assert.Equal(t, s.do("GET", "/account/keys", nil, byKey).Header.Get("Location"), "/account/sign-in", "after its key was revoked")
+}
+
+// inForm is what the page's form that changes the key has, with other values for some of it.
+func (s *site) inForm(t *testing.T, cookie *http.Cookie, id string, pairs ...string) url.Values {
+	t.Helper()
+	_, rest, found := strings.Cut(text(t, s.do("GET", "/account/keys", nil, cookie)), `name="id" value="`+id+`"><input type="hidden" name="version"`)
+	rest, _, _ = strings.Cut(rest, "</form>")
+	form := url.Values{"id": {id}}
+	for name, in := range map[string]string{
+		"version": `^ value="([^"]+)"`, "name": `name="name"[^>]* value="([^"]*)"`, "scope": `<option value="([a-z]+)" selected`, "addresses": `<textarea[^>]*>([^<]*)<`,
+		"expires": `name="expires"[^>]* value="([^"]*)"`, "per-minute": `name="per-minute"[^>]* value="([^"]*)"`,
+	} {
+		value := regexp.MustCompile(in).FindStringSubmatch(rest)
+		if !found || value == nil {
+			t.Fatalf("no %s in the form of %s", name, id)
+		}
+		form.Set(name, strings.ReplaceAll(html.UnescapeString(value[1]), "\n", "\r\n")) // As browsers send lines.
+	}
+	for i := 0; i < len(pairs); i += 2 {
+		form.Set(pairs[i], pairs[i+1])
+	}
+	return form
+}
+
+// TestEditKey: the form has the key as it is; it changes what is changed in it, and removes what is emptied. Another key, or a later one, it leaves alone.
+func TestEditKey(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	ends := time.Now().Add(50*time.Hour + time.Minute).Truncate(time.Microsecond)
+	k, _ := s.key(t, keys.Request{Name: "a & b", Allowed: "198.51.100.0/24,203.0.113.7", ExpiresAt: ends, PerMinute: 7})
+	theirs, _ := s.key(t, keys.Request{Tenant: "zoo"})
+	cookie := s.signIn(t, "acme")
+	change := func(want int, pairs ...string) string {
+		t.Helper()
+		r := s.do("POST", "/account/keys/edit", s.inForm(t, cookie, k.ID, pairs...), cookie)
+		page := text(t, r)
+		assert.Equal(t, r.StatusCode, want, pairs, page)
+		return page
+	}
+	expect := func(name string, scope keys.Scope, allowed keys.Ranges, ends time.Time, perMinute int64) {
+		t.Helper()
+		got, err := s.staff.Keys.Get(t.Context(), k.ID)
+		assert.NoError(t, err)
+		if got.Name != name || got.Scope != scope || got.Allowed != allowed || !got.ExpiresAt.Equal(ends) || got.PerMinute != perMinute {
+			t.Errorf("%+v", got)
+		}
+	}
+	change(303)
+	expect("a & b", keys.ScopeWrite, k.Allowed, ends, 7)
+	change(303, "scope", "read", "name", "c")
+	expect("c", keys.ScopeRead, k.Allowed, ends, 7)
+	day := ends.AddDate(0, 0, 3).UTC().Truncate(24 * time.Hour)
+	stale := s.inForm(t, cookie, k.ID, "name", "late")
+	change(303, "addresses", "192.0.2.1", "expires", day.Format(time.DateOnly), "per-minute", "9")
+	expect("c", keys.ScopeRead, "192.0.2.1", day, 9)
+	r := s.do("POST", "/account/keys/edit", stale, cookie)
+	page := text(t, r)
+	assert.True(t, r.StatusCode == 400 && strings.Contains(page, "was changed after you opened this page") && strings.Contains(page, `value="late"`) && !strings.Contains(page, stale.Get("version")), page)
+	for want, pairs := range map[string][]string{
+		"Name: 1 to 100":                      {"name", strings.Repeat("ö", 101)},
+		"Scope: choose one":                   {"scope", "admin"},
+		"10.0.0.0/8":                          {"addresses", "10.0.0.1/8"},
+		"yours, 192.0.2.1, is not among them": {"addresses", "203.0.113.0/24"},
+		"Expires: a day in the future":        {"expires", "2020-01-01"},
+		"Requests per minute":                 {"per-minute", "0"},
+	} {
+		page := change(400, append([]string{"name", "typed"}, pairs...)...)
+		_, form, _ := strings.Cut(page, "<details open>")
+		assert.True(t, strings.Contains(page, want) && strings.Contains(form, `id="name`+k.ID+`"`) && (pairs[0] == "name" || strings.Contains(form, `value="typed"`)), want, page)
+		assert.True(t, strings.Count(page, "<details open>") == 1 && strings.Contains(page, `id="confirm`+k.ID+`"`) == (pairs[1] == "203.0.113.0/24"), want, page)
+	}
+	change(303, "addresses", "203.0.113.0/24", "confirm", "yes")
+	change(303, "name", "", "addresses", "", "expires", "", "per-minute", "")
+	expect("", keys.ScopeRead, "", time.Time{}, 0)
+	unknown := text(t, s.do("POST", "/account/keys/edit", url.Values{"id": {"key_0000000000000000"}}, cookie))
+	for _, id := range []string{theirs.ID, "", "x", "<script>"} {
+		r := s.do("POST", "/account/keys/edit", url.Values{"id": {id}, "name": {"x"}, "scope": {"read"}}, cookie)
+		assert.True(t, r.StatusCode == 404 && text(t, r) == unknown, id, r.StatusCode)
+	}
+	change(303, "scope", "manage")
+	assert.True(t, strings.Contains(change(400, "scope", "read"), "your last key with the scope manage"), "narrowed")
+	_, err := (&keys.Service{Store: s.staff.Keys}).Revoke(t.Context(), by, k.ID)
+	assert.NoError(t, err)
+	r = s.do("POST", "/account/keys/edit", url.Values{"id": {k.ID}, "name": {"x"}, "scope": {"manage"}}, cookie)
+	assert.True(t, r.StatusCode == 409 && strings.Contains(text(t, r), "has been revoked or has expired"), r.StatusCode)
 }

@@ -84,7 +84,8 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 
 // newHandler returns the API with the pages of customers who sign in.
 func newHandler(c api.Config, a account.Config) (_ http.Handler, err error) {
-	a.Limiter, a.Usage, a.Keys, a.BaseURL, a.SupportURL, a.SupportEmail = c.Limiter, c.Usage, c.Keys, c.BaseURL, c.Support.URL, c.Support.Email
+	c.KeyChanges = &limits.TenantMinute{}
+	a.KeyChanges, a.Limiter, a.Usage, a.Keys, a.BaseURL, a.SupportURL, a.SupportEmail = c.KeyChanges, c.Limiter, c.Usage, c.Keys, c.BaseURL, c.Support.URL, c.Support.Email
 	if c.Account, err = account.New(a); err != nil {
 		return nil, err
 	}

@@ -42,7 +42,9 @@ type Config struct {
 	Limiter limits.Limiter
 	Usage   usage.MonthStore
 	Keys    Keys
-	Failed  usage.FailedReader
+	// KeyChanges has the changes of keys, also those by /v1/keys.
+	KeyChanges *limits.TenantMinute
+	Failed     usage.FailedReader
 	// Sold returns the plans that are sold.
 	Sold func(context.Context) ([]plans.Plan, error)
 	// Turn makes a call to SignIns in the turn of a tenant, 0 for none.

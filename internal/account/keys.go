@@ -12,6 +12,7 @@ import (
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/limits"
 )
 
 // Keys has the keys of tenants for themselves. The asker is the digest of a sign-in.
@@ -134,7 +135,7 @@ func (v *visit) editKey() error {
 		form.Problems = []string{keyProblem(keys.ErrKeyChanged)}
 	}
 	return v.submit(form, func() error {
-		_, err := v.Keys.ChangeKey(v.Context(), v.who.Tenant.ID, v.session, keys.OwnChange{Action: "key.edit", ID: k.ID, Edit: edit, Version: form.Version}, nil)
+		_, err := v.changeKey(keys.OwnChange{Action: "key.edit", ID: k.ID, Edit: edit, Version: form.Version}, nil)
 		if err == nil {
 			v.redirect("/account/keys")
 		}
@@ -144,16 +145,36 @@ func (v *visit) editKey() error {
 
 // submit makes the change that a form is for. What is wrong is said above the keys, and the form keeps what was typed.
 func (v *visit) submit(form keyForm, change func() error) error {
+	var err error
 	if len(form.Problems) == 0 {
-		err := change()
+		err = change()
 		problem := keyProblem(err)
 		if problem == "" {
 			return err
 		}
 		form.Problems = append(form.Problems, problem)
 	}
-	v.status = http.StatusBadRequest
+	v.refused(err, http.StatusBadRequest)
 	return v.showKeys(form)
+}
+
+// errManyChanges: the tenant has changed its keys as often as it may in this minute.
+var errManyChanges = errors.New("too many changes of keys")
+
+// changeKey makes a change, which counts as one by /v1/keys.
+func (v *visit) changeKey(c keys.OwnChange, once *catalog.Idempotency) (keys.Own, error) {
+	if reset, over := v.KeyChanges.Take(v.who.Tenant.ID, keys.MaxChanges, v.now); over {
+		v.header.Set("Retry-After", strconv.FormatInt(limits.RetryAfter(reset, v.now), 10))
+		return keys.Own{}, errManyChanges
+	}
+	return v.Keys.ChangeKey(v.Context(), v.who.Tenant.ID, v.session, c, once)
+}
+
+// refused sets the status of a refusal.
+func (v *visit) refused(err error, status int) {
+	if v.status = status; errors.Is(err, errManyChanges) {
+		v.status = http.StatusTooManyRequests
+	}
 }
 
 // findKey returns a key of the tenant.
@@ -234,8 +255,7 @@ func (v *visit) makeKey(c keys.OwnChange, once string) (err error) {
 	}
 	// A page that is loaded again sends the same form.
 	fingerprint := sha256.Sum256([]byte(v.PostForm.Encode()))
-	k, err := v.Keys.ChangeKey(v.Context(), v.who.Tenant.ID, v.session, c,
-		&catalog.Idempotency{Method: v.Method, Path: v.URL.Path, Key: once, Fingerprint: fingerprint, At: v.now})
+	k, err := v.changeKey(c, &catalog.Idempotency{Method: v.Method, Path: v.URL.Path, Key: once, Fingerprint: fingerprint, At: v.now})
 	if err != nil {
 		return err
 	}
@@ -274,7 +294,7 @@ func (v *visit) revokeKey() error {
 		return v.message(http.StatusBadRequest, "badForm")
 	}
 	c := keys.OwnChange{Action: "key.revoke", ID: v.PostFormValue("id"), Reason: reason}
-	_, err := v.Keys.ChangeKey(v.Context(), v.who.Tenant.ID, v.session, c, nil)
+	_, err := v.changeKey(c, nil)
 	if err != nil {
 		return v.refuseChange(err)
 	}
@@ -291,7 +311,7 @@ func (v *visit) refuseChange(err error) error {
 	case problem == "":
 		return err
 	}
-	v.status = http.StatusConflict
+	v.refused(err, http.StatusConflict)
 	return v.showKeys(keyForm{Scope: newKey.Scope, Problems: []string{problem}})
 }
 
@@ -301,6 +321,7 @@ func keyProblem(err error) string {
 		return "This form was sent before, and made the key " + issued.ID + ", which is not shown again. If you have not copied it, revoke it and make another one."
 	}
 	for refusal, text := range map[error]string{
+		errManyChanges:                  "Your keys were changed 60 times in this minute, here and by /v1/keys. Send it again in a minute.",
 		keys.ErrTooManyKeys:             "You have 10 active keys already: revoke one first.",
 		keys.ErrLastManageKey:           "It is your last key with the scope manage. Rotate it, or make another one, before you revoke or narrow it.",
 		keys.ErrKeyChanged:              "The key was changed after you opened this page. Compare what it has now with what you typed, and send it again.",

@@ -11,6 +11,7 @@ import (
 
 	"petstore.example/internal/account"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/people"
 	"petstore.example/internal/test/assert"
@@ -249,4 +250,32 @@ func TestEditKey(t *testing.T) {
 	assert.NoError(t, err)
 	r = s.do("POST", "/account/keys/edit", url.Values{"id": {k.ID}, "name": {"x"}, "scope": {"manage"}}, cookie)
 	assert.True(t, r.StatusCode == 409 && strings.Contains(text(t, r), "has been revoked or has expired"), r.StatusCode)
+}
+
+// TestChangesAreLimited: what changes keys counts as by /v1/keys, for its tenant alone. Beyond 60 in a minute nothing is done, and what was typed stays.
+func TestChangesAreLimited(t *testing.T) {
+	t.Parallel()
+	now, changes := time.Now().Truncate(time.Minute).Add(48*time.Second), &limits.TenantMinute{}
+	s := newSite(t, func(c *account.Config) { c.KeyChanges, c.Now = changes, func() time.Time { return now } })
+	k, _ := s.key(t, keys.Request{Name: "import"})
+	cookie := s.signIn(t, "acme")
+	for range 57 {
+		changes.Take(k.TenantID, keys.MaxChanges, now)
+	}
+	made(t, s.do("POST", "/account/keys", s.form(t, cookie), cookie))
+	made(t, s.do("POST", "/account/keys/rotate", s.form(t, cookie, "id", k.ID, "grace", "1"), cookie))
+	assert.Equal(t, s.do("POST", "/account/keys/edit", s.inForm(t, cookie, k.ID, "name", "exports"), cookie).StatusCode, 303, "the last of 60")
+	before := s.all(t)
+	for path, form := range map[string]url.Values{
+		"": s.form(t, cookie, "name", "typed"), "/edit": s.inForm(t, cookie, k.ID, "name", "typed"), "/rotate": s.form(t, cookie, "id", k.ID, "grace", "0"), "/revoke": {"id": {k.ID}},
+	} {
+		r := s.do("POST", "/account/keys"+path, form, cookie)
+		page := text(t, r)
+		assert.True(t, r.StatusCode == 429 && r.Header.Get("Retry-After") == "12" && strings.Contains(page, "changed 60 times in this minute"), path, r.StatusCode, page)
+		assert.Equal(t, strings.Contains(page, `value="typed"`), form.Get("name") == "typed", path, "what was typed")
+	}
+	assert.DeepEqual(t, s.all(t), before)
+	made(t, s.do("POST", "/account/keys", s.form(t, s.signIn(t, "zoo")), s.signIn(t, "zoo")))
+	now = now.Add(12 * time.Second)
+	assert.Equal(t, s.do("POST", "/account/keys/revoke", url.Values{"id": {k.ID}}, cookie).StatusCode, 303, "the next minute")
 }

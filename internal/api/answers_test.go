@@ -286,7 +286,7 @@ var kinds = []kind{
 	{name: "a key that may manage keys", make: narrowed(keys.ScopeManage, "")},
 	{name: "a key that may write from here", make: narrowed(keys.ScopeWrite, "192.0.2.0/24"), concerns: needs(keys.ScopeManage), status: 403},
 	{name: "too many changes of keys", make: func(_ *testing.T, w *fixture, r *http.Request) {
-		for range maxKeyChanges {
+		for range keys.MaxChanges {
 			w.do(w.request("POST", "/v1/keys/"+theirKey+"/revoke", ""))
 		}
 	}, concerns: ofKeys, status: 429},

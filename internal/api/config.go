@@ -64,7 +64,7 @@ type Meter interface {
 	Flush(ctx context.Context) error
 }
 
-// Config is what the API is built from. All of it is required except FailedRequests, Account, TrustedProxies, Support, Stopping,
+// Config is what the API is built from. All of it is required except FailedRequests, KeyChanges, Account, TrustedProxies, Support, Stopping,
 // Invalidator, ListCacheBytes, Instant, Log, Metrics and Tracer.
 type Config struct {
 	Directory Directory
@@ -82,6 +82,8 @@ type Config struct {
 	Plans PriceList
 	// Keys is the store behind /v1/keys.
 	Keys KeyStore
+	// KeyChanges has the changes of keys, those of Account too. By default nobody else counts any.
+	KeyChanges *limits.TenantMinute
 	// FailedRequests may be nil.
 	FailedRequests FailedRequests
 	// Account are the pages of customers who sign in, nil for none.
@@ -144,8 +146,8 @@ type api struct {
 	// refusals are those of requests without a valid key.
 	refusals    *keyRefusals
 	credentials *recentCredentials
-	// keyChanges and freeReads bound what counts in no window.
-	keyChanges, freeReads tenantMinute
+	// freeReads bounds what counts in no window.
+	freeReads limits.TenantMinute
 	// petsURL and the others are the lists, absolute.
 	petsURL, ordersURL, keysURL, requestsURL string
 }

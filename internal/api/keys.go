@@ -277,10 +277,7 @@ func (a *api) changeKeys(x *exchange, c keys.OwnChange, once *catalog.Idempotenc
 	return k, err
 }
 
-// maxKeyChanges is how often a tenant's keys may be changed in a minute, by the requests of one server.
-const maxKeyChanges = 60
-
 // takeKeyChange counts a change of keys.
 func (a *api) takeKeyChange(x *exchange) error {
-	return a.keyChanges.take(x, "changes", maxKeyChanges, "Your API keys may be changed by ")
+	return x.takeUncounted(a.KeyChanges, "changes", keys.MaxChanges, "Your API keys may be changed by ")
 }

@@ -11,13 +11,14 @@ import (
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/test/assert"
 )
 
 // manages gives acme's key the scope manage.
-func manages(t *testing.T) *fixture {
+func manages(t *testing.T, change ...func(*Config)) *fixture {
 	t.Helper()
-	w := newFixture(t)
+	w := newFixture(t, change...)
 	w.narrow(t, keys.ScopeManage, "")
 	return w
 }
@@ -140,16 +141,18 @@ func TestListingKeys(t *testing.T) {
 	}
 }
 
-// TestChangesOfKeysAreLimited: 60 a minute of a tenant, by a limit of their own. They count in no other, are no step towards a ban, and a key that may not
+// TestChangesOfKeysAreLimited: 60 a minute of a tenant, with those on its page, by a limit of their own. They count in no other, are no step towards a ban, and a key that may not
 // change keys uses none up.
 func TestChangesOfKeysAreLimited(t *testing.T) {
 	t.Parallel()
-	w := manages(t)
+	changes := &limits.TenantMinute{}
+	w := manages(t, func(c *Config) { c.KeyChanges = changes })
+	changes.Take(1, keys.MaxChanges, at)
 	revoke := func(key string) *httptest.ResponseRecorder {
 		return w.do(w.request("POST", "/v1/keys/"+ciKey+"/revoke", "", "Authorization", "Bearer "+key))
 	}
 	before := numbers(w.do(w.request("GET", "/v1/usage", "")))["RateLimit"]
-	for range maxKeyChanges {
+	for range keys.MaxChanges - 1 {
 		assert.Equal(t, revoke(w.other).Code, 403)
 		assert.Equal(t, revoke(w.key).Code, 200)
 	}

@@ -93,7 +93,7 @@ func TestPrecedence(t *testing.T) {
 		{func() { r.Header.Set("If-Match", `"x"`); target("PATCH", "/v1/keys/x")() }, "insufficient_scope"},
 		{func() {
 			w.narrow(t, keys.ScopeManage, "")
-			for range maxKeyChanges {
+			for range keys.MaxChanges {
 				w.do(w.request("POST", "/v1/keys/x/revoke", ""))
 			}
 			target("PATCH", "/v1/keys/x")()

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 
 	"petstore.example/internal/api/pagecache"
 	"petstore.example/internal/api/reference"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/usage"
 )
@@ -26,6 +28,7 @@ func New(c Config) (http.Handler, error) {
 		return nil, fmt.Errorf("configure api: base URL: %w", err)
 	}
 	c.invalidateOnWrite()
+	c.KeyChanges = cmp.Or(c.KeyChanges, new(limits.TenantMinute))
 	m, noMetrics := newMetrics(c.Metrics)
 	cache, noCache := c.newPageCache()
 	bodies, noBodies := newBodyBudget(c.BodyBytes, c.bodyWindow, c.Metrics)

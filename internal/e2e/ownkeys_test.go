@@ -3,6 +3,9 @@ package e2e_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -60,6 +63,26 @@ func TestCustomersManageKeys(t *testing.T) {
 	assert.Equal(t, ask(0, second.token, "POST", "/keys/self/revoke", `{"reason":"found in a repository"}`).status, 200, "revoked by itself")
 	everywhere("revoked", func(i int) bool { return ask(i, second.token, "GET", "/pets?limit=1", "").status == 401 })
 	assert.Equal(t, ask(2, boss.token, "POST", "/keys/"+boss.id+"/revoke", "").code, "last_manage_key")
+
+	page := strings.TrimSuffix(servers[2].URL, "/v1") + "/account"
+	jar, err := cookiejar.New(nil)
+	assert.NoError(t, err)
+	browser := &http.Client{Jar: jar}
+	post := func(path string, form url.Values) int {
+		r, err := browser.PostForm(page+path, form)
+		assert.NoError(t, err)
+		assert.NoError(t, r.Body.Close())
+		return r.StatusCode
+	}
+	assert.Equal(t, post("/sign-in", url.Values{"key": {boss.token}}), 200, "signed in")
+	code := ""
+	for try := 0; try < 2 && code != "rate_limit_exceeded"; try++ { // A minute may end before the last request.
+		for range keys.MaxChanges {
+			post("/keys/revoke", url.Values{"id": {first.id}})
+		}
+		code = ask(2, boss.token, "PATCH", "/keys/"+first.id, `{"name":"x"}`).code
+	}
+	assert.Equal(t, code, "rate_limit_exceeded", "after as many changes on the page")
 
 	trail := d.ctl("audit", "list", "--subject", second.id, "-o", "json").stdout
 	assert.True(t, strings.Contains(trail, `"key:`+second.id+`"`) && strings.Contains(trail, `"key:`+boss.id+`"`), "audit", trail)

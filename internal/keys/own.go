@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// MaxChanges is how often a tenant may change its keys in a minute, on one server.
+const MaxChanges = 60
+
 // Errors of a tenant's own changes, besides ErrKeyNotFound, ErrTooManyKeys and ErrExpiryPast.
 var (
 	// ErrAsker: who asks may not, by what the store knows now: the key was revoked or narrowed a moment ago, or the tenant was suspended.

@@ -113,3 +113,22 @@ func addressKey(addr netip.Addr, minute int64) string {
 	b = append(b, '@')
 	return string(strconv.AppendInt(b, minute, 10))
 }
+
+// TenantMinute counts what counts in no window, by tenant in the clock's minute, so that it doesn't become a load. It is safe for concurrent use.
+type TenantMinute struct {
+	mu     sync.Mutex
+	minute int64
+	made   map[int64]int64
+}
+
+// Take counts one of the tenant's. It returns when the minute ends, in Unix seconds, and whether that is one more than most.
+func (c *TenantMinute) Take(tenantID, most int64, now time.Time) (reset int64, over bool) {
+	minute := floorDiv(now.Unix(), minuteSeconds)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.minute != minute || c.made == nil {
+		c.minute, c.made = minute, map[int64]int64{}
+	}
+	c.made[tenantID]++
+	return (minute + 1) * minuteSeconds, c.made[tenantID] > most
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -91,7 +92,10 @@ func (v *visit) overview() error {
 		Changes           []change
 		Admitted, Refused int64
 		Now               time.Time
-	}{Plan: t.Plan, Quota: t.Quota, Now: v.now}
+		Days              int
+		RefusedOf         int64
+		Plans             []largerPlan
+	}{Days: usage.ReplayDays, Plan: t.Plan, Quota: t.Quota, Now: v.now}
 	err := v.turn(func(ctx context.Context) (err error) {
 		data.Bans, err = v.SignIns.Bans(ctx, v.session, v.now)
 		return err
@@ -113,7 +117,33 @@ func (v *visit) overview() error {
 			data.Changes = append(data.Changes, change{before.Until, next.Plan, next.Quota})
 		}
 	}
+	if !v.URL.Query().Has("refresh") {
+		data.RefusedOf, data.Plans, err = v.larger()
+	}
+	if err != nil {
+		return err
+	}
 	return v.show("overview", data)
+}
+
+// maxReplay is how long the overview waits for what larger plans would have refused.
+const maxReplay = time.Second
+
+// larger returns what larger plans would have refused of the last days, and nothing if that takes too long.
+func (v *visit) larger() (refused int64, list []largerPlan, err error) {
+	ctx, cancel := context.WithTimeout(v.Context(), maxReplay)
+	defer cancel()
+	hours, err := v.Failed.ReplayHours(ctx, v.who.Tenant.ID, v.now)
+	if err == nil && slices.ContainsFunc(hours, func(h usage.Hour) bool { return h.Refused > 0 }) {
+		var sold []plans.Plan
+		if sold, err = v.Sold(ctx); err == nil {
+			refused, list = larger(hours, v.who.Tenant.Quota, sold)
+		}
+	}
+	if ctx.Err() != nil {
+		return 0, nil, v.Context().Err()
+	}
+	return refused, list, err
 }
 
 // usage shows a month, by default the present one.

@@ -1,6 +1,7 @@
 package account_test
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/pricing"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/usage"
 )
 
 // TestOverview: the windows, what comes, and bans with their reasons, of this tenant alone, also for a key that is banned. What people wrote is text.
@@ -41,6 +43,39 @@ func TestOverview(t *testing.T) {
 		assert.True(t, strings.Contains(page, want), "no", want, page)
 	}
 	assert.True(t, !strings.Contains(page, "okapi") && !strings.Contains(page, theirs.ID), "another tenant's key", page)
+}
+
+// slow never reads hours.
+type slow struct{ usage.FailedReader }
+
+func (slow) ReplayHours(ctx context.Context, _ int64, _ time.Time) ([]usage.Hour, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestLargerPlans: the overview has what larger plans would have refused of this tenant's requests, unless there is nothing to say or it takes long.
+func TestLargerPlans(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	k, _ := s.key(t, keys.Request{})
+	bucket := usage.Bucket{TenantID: k.TenantID, KeyID: k.ID, Assignment: 1, Version: 1, Hour: time.Now().Unix() / 3600 * 3600}
+	// On business, the 59 minutes of an hour and the two at its ends have room for 61,000.
+	assert.NoError(t, s.api.Usage.WriteUsage(t.Context(), usage.Batch{ServerID: "s1", Number: 1, Counts: []usage.Count{{Bucket: bucket, Admitted: 60_618, Refused: 412}}}))
+	const want = "<li>On plan business at least 30 of your 412 refusals of the last 30 days would remain.</li>"
+	page := text(t, s.do("GET", "/account", nil, s.signIn(t, "acme")))
+	assert.True(t, strings.Contains(page, want) && strings.Count(page, "<li>On plan") == 1, page)
+	for name, path := range map[string]string{"zoo": "/account", "acme": "/account?refresh"} {
+		page := text(t, s.do("GET", path, nil, s.signIn(t, name)))
+		assert.True(t, strings.Contains(page, "This minute") && !strings.Contains(page, "On a larger plan"), name, path, page)
+	}
+	c := s.Handler.(*account.Account).Config
+	c.Failed = slow{c.Failed}
+	waits, err := account.New(c)
+	assert.NoError(t, err)
+	s.Handler = waits
+	r := s.do("GET", "/account", nil, s.signIn(t, "acme"))
+	page = text(t, r)
+	assert.True(t, r.StatusCode == 200 && strings.Contains(page, "This minute") && !strings.Contains(page, "On a larger plan"), r.StatusCode, page)
 }
 
 // TestMonths: any month up to now has a page, with links to those beside it.

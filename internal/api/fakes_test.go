@@ -369,6 +369,8 @@ func (f *fakeOwn) ListFailed(_ context.Context, tenantID int64, p usage.FailedPa
 	return list[:min(p.Limit, len(list))], len(list) > p.Limit, err
 }
 
+func (*fakeOwn) ReplayHours(context.Context, int64, time.Time) ([]usage.Hour, error) { return nil, nil }
+
 func (f *fakeOwn) GetFailed(_ context.Context, tenantID int64, id string, _, _ time.Time) (usage.FailedDetail, error) {
 	return call(f.pets, func() (usage.FailedDetail, error) {
 		for _, d := range f.all {

@@ -183,6 +183,13 @@ func (s *Store) GetFailed(ctx context.Context, tenantID int64, id string, since,
 	})
 }
 
+// ReplayHours implements usage.FailedReader.
+func (s *Store) ReplayHours(ctx context.Context, tenantID int64, now time.Time) ([]usage.Hour, error) {
+	return queued(ctx, s.queue, tenantID, func(ctx context.Context) ([]usage.Hour, error) {
+		return s.stores.Failed.ReplayHours(ctx, tenantID, now)
+	})
+}
+
 // queued makes a call with one result when it has a slot.
 func queued[T any](ctx context.Context, q *queue, tenantID int64, call func(context.Context) (T, error)) (result T, err error) {
 	err = q.run(ctx, tenantID, func(ctx context.Context) error {

@@ -16,6 +16,8 @@ type FailedReader interface {
 	// GetFailed returns the latest failed request with that ID since an instant. It returns ErrFailedNotFound if there is none, and
 	// ErrUnavailable if the store is down.
 	GetFailed(ctx context.Context, tenantID int64, id string, since, now time.Time) (FailedDetail, error)
+	// ReplayHours returns the tenant's hours of the last ReplayDays with requests. It returns ErrUnavailable if the store is down.
+	ReplayHours(ctx context.Context, tenantID int64, now time.Time) ([]Hour, error)
 }
 
 // FailedPage selects failed requests, the newest first.

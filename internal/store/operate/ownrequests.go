@@ -54,12 +54,17 @@ func (d FailedRequests) GetFailed(ctx context.Context, tenantID int64, id string
 		detail.RefusedBy, err = d.readUse(ctx, &detail.FailedRequest)
 	}
 	if err == nil && (detail.Window == "minute" || detail.Window == "day") {
-		midnight := now.UTC().Truncate(24 * time.Hour)
-		err = d.db.Select(ctx, &detail.Hours, `
-			select hour as at, sum(admitted + refused)::bigint as requests, sum(refused)::bigint as refused
-			from usage_hourly where tenant_id = $1 and hour >= $2 group by hour order by hour`, tenantID, midnight.AddDate(0, 0, 1-usage.ReplayDays))
+		detail.Hours, err = d.ReplayHours(ctx, tenantID, now)
 	}
 	return detail, err
+}
+
+// ReplayHours implements usage.FailedReader.
+func (d FailedRequests) ReplayHours(ctx context.Context, tenantID int64, now time.Time) (hours []usage.Hour, err error) {
+	defer pgconn.Wrap(&err, "read a tenant's hours")
+	err = d.db.Select(ctx, &hours, `select hour as at, sum(admitted + refused)::bigint as requests, sum(refused)::bigint as refused
+		from usage_hourly where tenant_id = $1 and hour >= $2 group by hour order by hour`, tenantID, now.UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-usage.ReplayDays))
+	return hours, err
 }
 
 // readUse reads what each key used of the window that refused the request. Of each key and hour the last minute is recorded, and the one before it.

@@ -216,7 +216,8 @@ end $$;
 -- check_last_key refuses a change after which the tenant, which must be locked, would have no key any more that may manage its keys.
 create function check_last_key(before api_keys, after api_keys, at timestamptz) returns void language plpgsql as $$
 begin
-  if before.scope = 'manage' and (after.scope <> 'manage' or after.revoked_at is not null) and (before.expires_at is null or before.expires_at > at)
+  if before.scope = 'manage'
+    and (after.scope <> 'manage' or after.revoked_at is not null or after.expires_at < coalesce(before.expires_at, 'infinity')) and (before.expires_at is null or before.expires_at > at)
     and not exists (
       select from api_keys o where o.tenant_id = before.tenant_id and o.id <> before.id and o.environment = before.environment
         and o.scope = 'manage' and o.revoked_at is null and (o.expires_at is null or o.expires_at > at)) then

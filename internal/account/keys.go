@@ -24,8 +24,8 @@ type Keys interface {
 }
 
 const (
-	// shownKeys is how many keys the page has.
-	shownKeys = 100
+	// shownKeys is how many keys the page looks at, and shownEnded how many it shows of those that ended.
+	shownKeys, shownEnded = 100, 20
 	// freshSignIn is how old a sign-in may be that makes a key which may do all that the page can.
 	freshSignIn = 15 * time.Minute
 
@@ -102,7 +102,7 @@ func (v *visit) showKeys(form keyForm) error {
 		s.Form.From = data.Form.From
 		if k.Valid(v.now) {
 			data.Active = append(data.Active, s)
-		} else {
+		} else if len(data.Ended) < shownEnded {
 			data.Ended = append(data.Ended, s)
 		}
 	}

@@ -228,7 +228,7 @@ func TestOwnChangesThatAreRefused(t *testing.T) {
 	_, err = s.Bans.Place(t.Context(), jo, people.NewBan{KeyID: banned.ID, Length: time.Hour, Reason: "abuse"}, time.Now())
 	assert.NoError(t, err)
 	s.exec(t, `update api_keys set scope = 'read' where id = $1`, banned.ID) // The last manage key is s.boss.
-	read, past, sole := keys.ScopeRead, time.Now().Add(-time.Second), keys.ErrLastManageKey
+	read, past, soon, sole := keys.ScopeRead, time.Now().Add(-time.Second), time.Now().Add(time.Hour), keys.ErrLastManageKey
 	edit := func(id string) keys.OwnChange {
 		return keys.OwnChange{Action: "key.edit", ID: id, Edit: keys.Edit{Scope: &read}}
 	}
@@ -254,6 +254,7 @@ func TestOwnChangesThatAreRefused(t *testing.T) {
 		{"an expiry in the past", s.asker, keys.OwnChange{Action: "key.edit", ID: write.ID, Edit: keys.Edit{ExpiresAt: &past}}, keys.ErrExpiryPast},
 		{"a new key that has expired", s.asker, keys.OwnChange{Action: "key.issue", Edit: keys.Edit{ExpiresAt: &past}}, keys.ErrExpiryPast},
 		{"the last one narrowed", s.asker, edit(s.boss.ID), sole},
+		{"the last one, soon expired", s.asker, keys.OwnChange{Action: "key.edit", ID: s.boss.ID, Edit: keys.Edit{ExpiresAt: &soon}}, sole},
 		{"the last one revoked", s.asker, keys.OwnChange{Action: "key.revoke", ID: s.boss.ID}, sole},
 	} {
 		before := s.lastNumber(t)

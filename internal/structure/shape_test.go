@@ -53,7 +53,7 @@ var budgets = map[string]int{
 	"cmd":                            3600,
 	"deploy":                         50,
 	"docs":                           50,
-	"internal/account":               950,
+	"internal/account":               1100,
 	"internal/advice":                50,
 	"internal/api":                   7100,
 	"internal/audit":                 400,
@@ -70,7 +70,7 @@ var budgets = map[string]int{
 	"internal/freshness":             400,
 	"internal/httpfast":              900,
 	"internal/keys":                  2150,
-	"internal/limits":                3900,
+	"internal/limits":                3950,
 	"internal/localpg":               700,
 	"internal/loglimit":              150,
 	"internal/ownfiles":              250,
@@ -84,10 +84,10 @@ var budgets = map[string]int{
 	"internal/test":                  4850,
 	"internal/tracing":               450,
 	"internal/usage":                 2050,
-	"internal without internal/test": 49650,
+	"internal without internal/test": 49850,
 
 	"migrations":                2900,
-	"tests of internal and cmd": 57500,
+	"tests of internal and cmd": 57650,
 	"tools":                     3150,
 }
 

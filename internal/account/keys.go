@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -211,7 +212,7 @@ func (v *visit) read(k keys.Own) (form keyForm, e keys.Edit) {
 		e.Name = &form.Name
 	}
 	if scope := keys.Scope(form.Scope); isNew || scope != k.Scope {
-		wrong(scope != keys.ScopeRead && scope != keys.ScopeWrite && scope != keys.ScopeManage, "Scope: choose one.")
+		wrong(!slices.Contains(keys.Scopes, scope), "Scope: choose one.")
 		wrong(scope == keys.ScopeManage && !v.isFresh(), staleSignIn)
 		e.Scope = &scope
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"petstore.example/internal/diagnose"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
@@ -94,7 +95,7 @@ func (v *visit) overview() error {
 		Now               time.Time
 		Days              int
 		RefusedOf         int64
-		Plans             []largerPlan
+		Plans             []diagnose.LargerPlan
 	}{Days: usage.ReplayDays, Plan: t.Plan, Quota: t.Quota, Now: v.now}
 	err := v.turn(func(ctx context.Context) (err error) {
 		data.Bans, err = v.SignIns.Bans(ctx, v.session, v.now)
@@ -130,14 +131,14 @@ func (v *visit) overview() error {
 const maxReplay = time.Second
 
 // larger returns what larger plans would have refused of the last days, and nothing if that takes too long.
-func (v *visit) larger() (refused int64, list []largerPlan, err error) {
+func (v *visit) larger() (refused int64, list []diagnose.LargerPlan, err error) {
 	ctx, cancel := context.WithTimeout(v.Context(), maxReplay)
 	defer cancel()
 	hours, err := v.Failed.ReplayHours(ctx, v.who.Tenant.ID, v.now)
 	if err == nil && slices.ContainsFunc(hours, func(h usage.Hour) bool { return h.Refused > 0 }) {
 		var sold []plans.Plan
 		if sold, err = v.Sold(ctx); err == nil {
-			refused, list = larger(hours, v.who.Tenant.Quota, sold)
+			refused, list = diagnose.LargerPlans(hours, v.who.Tenant.Quota, sold)
 		}
 	}
 	if ctx.Err() != nil {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -69,7 +70,7 @@ func (a *api) readKey(x *exchange, data []byte, strict, isNew bool) (e keys.Edit
 }
 
 func parseScope(s string) (keys.Scope, bool) {
-	return keys.Scope(s), s == string(keys.ScopeRead) || s == string(keys.ScopeWrite) || s == string(keys.ScopeManage)
+	return keys.Scope(s), slices.Contains(keys.Scopes, keys.Scope(s))
 }
 
 // textOf returns a text of 1 to that many characters, nil if it is missing or rejected.

@@ -47,9 +47,6 @@ type (
 	}
 )
 
-// requestsShown is how long failed requests are shown.
-const requestsShown = 24 * time.Hour
-
 // listRequests is GET /v1/requests, beta. It counts in no window.
 func listRequests(a *api, x *exchange) error {
 	if err := a.takeFreeRead(x); err != nil {
@@ -89,7 +86,7 @@ func getRequest(a *api, x *exchange) error {
 	if err != nil || !isRequestID(id) {
 		return codeRequestNotFound.err()
 	}
-	d, err := a.Failed.GetFailed(x.Request.Context(), x.caller.Tenant.ID, id, x.now.Add(-requestsShown), x.now)
+	d, err := a.Failed.GetFailed(x.Request.Context(), x.caller.Tenant.ID, id, x.now.Add(-usage.FailedFor), x.now)
 	if err != nil {
 		return err
 	}
@@ -142,14 +139,10 @@ func (a *api) refusalsUnderLargerPlans(x *exchange, hours []usage.Hour) (*refusa
 	if err != nil {
 		return nil, err
 	}
-	q := x.caller.Tenant.Quota
-	r := &refusals{Days: usage.ReplayDays, Plans: []largerPlan{}}
-	r.Refused, _ = usage.Refusals(hours, q.PerMinute, q.PerDay)
-	for _, p := range sold {
-		if p.Quota != nil && *p.Quota != q && p.Quota.PerMinute >= q.PerMinute && p.Quota.PerDay >= q.PerDay {
-			_, remain := usage.Refusals(hours, p.Quota.PerMinute, p.Quota.PerDay)
-			r.Plans = append(r.Plans, largerPlan{p.Name, remain})
-		}
+	refused, larger := diagnose.LargerPlans(hours, x.caller.Tenant.Quota, sold)
+	r := &refusals{Days: usage.ReplayDays, Refused: refused, Plans: []largerPlan{}}
+	for _, p := range larger {
+		r.Plans = append(r.Plans, largerPlan{p.Name, p.Remain})
 	}
 	return r, nil
 }
@@ -162,7 +155,7 @@ var requestParams = []string{"limit", "cursor", "since", "until", "key", "status
 
 // parseRequestsQuery reads the query of GET /v1/requests. The error names all invalid parameters.
 func (x *exchange) parseRequestsQuery() (p usage.FailedPage, q listQuery, err error) {
-	p = usage.FailedPage{Since: x.now.Add(-requestsShown), Until: x.now.Add(time.Hour), Limit: defaultLimit}
+	p = usage.FailedPage{Since: x.now.Add(-usage.FailedFor), Until: x.now.Add(time.Hour), Limit: defaultLimit}
 	values, err := url.ParseQuery(x.Request.URL.RawQuery)
 	if err != nil {
 		return p, q, codeInvalidParameter.withMessage(malformedQuery)

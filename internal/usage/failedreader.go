@@ -9,6 +9,9 @@ import (
 // ErrFailedNotFound: no failed request with that ID is stored for the tenant.
 var ErrFailedNotFound = errors.New("no such failed request")
 
+// FailedFor is how far back a tenant's failed requests are shown.
+const FailedFor = 24 * time.Hour
+
 // FailedReader reads failed requests for their tenant, and never those of another one.
 type FailedReader interface {
 	// ListFailed returns a page of failed requests, and whether more follow. It returns ErrUnavailable if the store is down.

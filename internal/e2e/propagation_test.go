@@ -13,10 +13,12 @@ import (
 	"petstore.example/internal/test/storetest"
 )
 
-// change is a command of petstorectl, in which KEY and TENANT stand for those of a tenant, and how a response shows its effect.
+// change is a command of petstorectl, in which KEY and TENANT stand for those of a tenant, and how a response shows its effect: of a list, or, for
+// what a key may change, of a POST without a body.
 type change struct {
 	command string
 	shown   func(response) bool
+	method  string
 }
 
 func (c change) of(t *tenant) []string {
@@ -41,21 +43,23 @@ func limitedTo(limit int64) func(response) bool {
 
 // changes are applied in this order to a new tenant.
 var changes = []change{
-	{"ban place KEY --for 1h --reason test", refusedAs("key_banned")},
-	{"ban lift KEY", served},
-	{"tenant suspend TENANT --yes", refusedAs("invalid_api_key")},
-	{"tenant resume TENANT", served},
-	{fmt.Sprintf("plan assign TENANT enterprise --per-minute %d --per-day %[1]d", otherLimit), limitedTo(otherLimit)},
-	{"plan assign TENANT business", limitedTo(roomyLimit)},
-	{fmt.Sprint("plan edit business --per-minute ", 2*roomyLimit), limitedTo(2 * roomyLimit)},
-	{fmt.Sprint("plan edit business --per-minute ", roomyLimit), limitedTo(roomyLimit)},
-	{"key edit KEY --allow 192.0.2.1", refusedAs("address_not_allowed")},
-	{"key edit KEY --no-allow", served},
-	{"key revoke KEY --yes", refusedAs("invalid_api_key")},
-	{"undo --yes", served},
+	{"ban place KEY --for 1h --reason test", refusedAs("key_banned"), "GET"},
+	{"ban lift KEY", served, "GET"},
+	{"tenant suspend TENANT --yes", refusedAs("invalid_api_key"), "GET"},
+	{"tenant resume TENANT", served, "GET"},
+	{fmt.Sprintf("plan assign TENANT enterprise --per-minute %d --per-day %[1]d", otherLimit), limitedTo(otherLimit), "GET"},
+	{"plan assign TENANT business", limitedTo(roomyLimit), "GET"},
+	{fmt.Sprint("plan edit business --per-minute ", 2*roomyLimit), limitedTo(2 * roomyLimit), "GET"},
+	{fmt.Sprint("plan edit business --per-minute ", roomyLimit), limitedTo(roomyLimit), "GET"},
+	{"key edit KEY --allow 192.0.2.1", refusedAs("address_not_allowed"), "GET"},
+	{"key edit KEY --no-allow", served, "GET"},
+	{"key edit KEY --scope read", refusedAs("insufficient_scope"), "POST"},
+	{"key edit KEY --scope write", refusedAs("missing_body"), "POST"},
+	{"key revoke KEY --yes", refusedAs("invalid_api_key"), "GET"},
+	{"undo --yes", served, "GET"},
 }
 
-// TestChangesApplyEverywhere measures, for each change, the time from its commit to the first response that shows it, on each of two
+// TestChangesApplyEverywhere measures, for each change, the time from its commit to the first response that shows it, on each of three
 // servers that get requests all the time.
 func TestChangesApplyEverywhere(t *testing.T) {
 	t.Parallel()
@@ -72,7 +76,7 @@ func TestChangesApplyEverywhere(t *testing.T) {
 	postgres.Start()
 	d.ctl("plan", "edit", plans.Business, "--per-minute", fmt.Sprint(roomyLimit), "--per-day", fmt.Sprint(100*roomyLimit),
 		"--database-url", storetest.As(t, d.databaseURL, storetest.BillingLogin))
-	servers := d.serveAll(2)
+	servers := d.serveAll(3)
 	if took := percentile(measureDelays(d, servers, samples, pause), of); took >= most {
 		t.Errorf("p%d %v, want under %v", of, took, most)
 	}
@@ -109,7 +113,7 @@ func makeChange(d *deployment, servers []*server, tn *tenant, c change, pause ti
 	for i, s := range servers {
 		wg.Go(func() {
 			for end := time.Now().Add(timeout); time.Now().Before(end); time.Sleep(pause) { // between two requests
-				if a := d.client.get(s, tn.keys[0].token, "/pets?limit=1"); c.shown(a) {
+				if a := d.client.do(d.t.Context(), c.method, s.URL+"/pets?limit=1", tn.keys[0].token, ""); c.shown(a) {
 					seen[i] = a.got
 					return
 				}

@@ -1,6 +1,7 @@
 package pgconn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -14,8 +15,6 @@ const (
 	// slowness is by how much a slow call takes longer than the shortest one of the last usualFor at least: Postgres, or its standby, may be far away.
 	slowness = 4
 	usualFor = 10 * time.Minute
-	// mostlySlow is the share of slow calls from which on a gate lets in fewer. Of the others some may wait for a row.
-	mostlySlow = 0.5
 	// narrowest is how many calls a gate lets in at least.
 	narrowest = 2
 )
@@ -82,25 +81,20 @@ func (g *gate) enter(ctx context.Context) error {
 	g.waiting = append(g.waiting, place)
 	g.mu.Unlock()
 
-	late := time.NewTimer(most)
-	defer late.Stop()
-	err := errBusy
 	select {
 	case <-place:
 		return nil
-	case <-late.C:
+	case <-time.After(most):
 	case <-ctx.Done():
-		err = ctx.Err()
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if i := slices.Index(g.waiting, place); i >= 0 {
 		g.waiting = slices.Delete(g.waiting, i, i+1)
 	} else {
-		g.inside--
-		g.admit()
+		g.free()
 	}
-	return err
+	return cmp.Or(ctx.Err(), errBusy)
 }
 
 // leave gives the place of a call to who waits the longest.
@@ -113,15 +107,15 @@ func (g *gate) leave(k kind, took time.Duration) {
 		if len(g.waiting) > 0 {
 			g.limit = min(g.most, g.limit+1)
 		}
-	} else if g.slow += (1 - g.slow) / 4; g.slow > mostlySlow {
+	} else if g.slow += (1 - g.slow) / 4; g.slow > 0.5 { // Of the others some may wait for a row.
 		g.slow, g.limit = 0, max(narrowest, g.limit/2)
 	}
-	g.inside--
-	g.admit()
+	g.free()
 }
 
-// admit lets in who waits the longest. The caller holds mu.
-func (g *gate) admit() {
+// free gives a place to who waits the longest. The caller holds mu.
+func (g *gate) free() {
+	g.inside--
 	for g.inside < g.limit && len(g.waiting) > 0 {
 		g.inside++
 		close(g.waiting[0])
@@ -131,11 +125,8 @@ func (g *gate) admit() {
 
 // with returns the shortest duration, that of this call included.
 func (u *usual) with(took time.Duration) time.Duration {
-	if now := time.Now(); u.since.IsZero() || now.Sub(u.since) > usualFor {
-		if u.before = u.least; u.since.IsZero() {
-			u.before = took
-		}
-		u.least, u.since = took, now
+	if now := time.Now(); now.Sub(u.since) > usualFor {
+		u.before, u.least, u.since = cmp.Or(u.least, took), took, now
 	}
 	u.least = min(u.least, took)
 	return min(u.least, u.before)

@@ -80,11 +80,12 @@ func (o *host) hung() {
 	o.of.lost = o.of.lost || o.of.chosen == o
 }
 
-// choose has the next connections go to the host of that session. It refuses one that was promoted earlier than another that was seen.
+// choose has the next connections go to the host of that session. It refuses and closes one that was promoted earlier than another that was seen.
 func (h *hosts) choose(s *session) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if s.timeline < h.timeline {
+		go opened{session: s}.close() // It may wait.
 		return unavailableError{fmt.Errorf("%s takes writes, but another host was promoted later: make it a standby", s.host.name)}
 	}
 	if h.chosen != nil && h.chosen != s.host {
@@ -96,19 +97,12 @@ func (h *hosts) choose(s *session) error {
 
 // connect opens a session on the host in use, or else on the one that race finds.
 func (h *hosts) connect(ctx context.Context) (*session, error) {
-	one, lost := h.current()
-	if one == nil || lost {
-		return h.race(ctx)
+	if one, lost := h.current(); one != nil && !lost {
+		if s, err := h.open(ctx, one); err == nil && h.choose(s) == nil {
+			return s, nil
+		}
 	}
-	s, err := h.open(ctx, one)
-	if err != nil {
-		return h.race(ctx)
-	}
-	if err := h.choose(s); err != nil { // another host was chosen meanwhile
-		_ = s.Close()
-		return h.race(ctx)
-	}
-	return s, nil
+	return h.race(ctx)
 }
 
 // race opens a session on each host, and returns that of the host that was promoted last.
@@ -130,10 +124,9 @@ func (h *hosts) race(ctx context.Context) (*session, error) {
 		select {
 		case got := <-sessions:
 			under--
-			switch {
-			case got.err != nil:
+			if got.err != nil {
 				errs = append(errs, got.err)
-			case best == nil || got.timeline > best.timeline:
+			} else if best == nil || got.timeline > best.timeline {
 				best, got.session = got.session, best
 				late = time.After(laggard)
 			}
@@ -153,7 +146,6 @@ func (h *hosts) race(ctx context.Context) (*session, error) {
 		return nil, unavailableError{errors.Join(errs...)}
 	}
 	if err := h.choose(best); err != nil {
-		_ = best.Close()
 		return nil, err
 	}
 	return best, nil

@@ -148,9 +148,7 @@ func newDB(url string, o Options) (*DB, error) {
 	if o.AsAPI {
 		timeout = apiTimeout
 	}
-	if o.Timeout > 0 {
-		timeout = o.Timeout
-	}
+	timeout = cmp.Or(o.Timeout, timeout)
 	postgres, err := pq.NewConnectorConfig(cfg)
 	if err != nil {
 		return nil, errBadURL
@@ -175,10 +173,7 @@ func newDB(url string, o Options) (*DB, error) {
 		}
 	}
 	pool := sql.OpenDB(c)
-	conns := o.MaxConns
-	if conns == 0 {
-		conns = defaultMaxConns
-	}
+	conns := cmp.Or(o.MaxConns, defaultMaxConns)
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
 	pool.SetConnMaxLifetime(maxLifetime)

@@ -65,16 +65,12 @@ func CollectMap[K comparable, V any](ctx context.Context, q Queryer, query strin
 }
 
 // Stream runs a query and calls each for every row as it arrives, so memory holds one. An error of each ends it. The time of a call bounds
-// each wait for the database; a slow reader may take any time.
+// each wait for the database; a slow reader may take any time. Within a transaction, which may run other statements meanwhile, memory holds all rows.
 func Stream[Row any](ctx context.Context, d *DB, each func(Row) error, query string, args ...any) error {
 	if d.within != nil {
-		return errInTx
+		return eachOf(ctx, d, each, query, args)
 	}
-	err := stream(ctx, d, each, query, args)
-	if isOutOfDate(err) {
-		err = stream(ctx, d, each, query, args)
-	}
-	return translateIn(ctx, err)
+	return runIn(ctx, func(ctx context.Context) error { return stream(ctx, d, each, query, args) })
 }
 
 func stream[Row any](ctx context.Context, d *DB, each func(Row) error, query string, args []any) error {
@@ -117,22 +113,15 @@ func eachRow[Row any](ctx context.Context, d *DB, each func(Row) error, cancel f
 // errStopped ends a Stream whose reader wants no more rows.
 var errStopped = errors.New("stopped")
 
-// List is Stream as a sequence: the converted rows, or the error that ends it. Each use of the sequence runs the query anew. Within a
-// transaction, which may run other statements meanwhile, memory holds all rows.
+// List is Stream as a sequence: the converted rows, or the error that ends it. Each use of the sequence runs the query anew.
 func List[Row, T any](ctx context.Context, d *DB, convert func(Row) T, query string, args ...any) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		each := func(row Row) error {
+		err := Stream(ctx, d, func(row Row) error {
 			if !yield(convert(row), nil) {
 				return errStopped
 			}
 			return nil
-		}
-		var err error
-		if d.within == nil {
-			err = Stream(ctx, d, each, query, args...)
-		} else {
-			err = eachOf(ctx, d, each, query, args)
-		}
+		}, query, args...)
 		if err != nil && !errors.Is(err, errStopped) {
 			var none T
 			yield(none, err)
@@ -243,7 +232,7 @@ func (t Tx) With(local any) Tx {
 func (t Tx) Local() any { return t.local }
 
 // In returns the database within the transaction: what is done with it is part of the transaction, and so are the transactions of Tx and
-// LongTx. It is for one goroutine, until the transaction ends, and has no Stream and no Direct.
+// LongTx. It is for one goroutine, until the transaction ends, and has no Direct.
 func (d *DB) In(tx Tx) *DB {
 	within := *d
 	within.within = &tx
@@ -275,9 +264,6 @@ func (t Tx) Exec(ctx context.Context, query string, args ...any) (rows int, err 
 }
 
 func (t Tx) run(ctx context.Context, query string, do func(context.Context) error) error {
-	if t.tracer == nil {
-		return t.bounded(ctx, do)
-	}
 	return t.tracer.call(ctx, query, func(ctx context.Context) error { return t.bounded(ctx, do) })
 }
 
@@ -342,9 +328,6 @@ func direct(ctx context.Context, d *DB, k kind, collect func(row []driver.Value)
 
 // run runs work as one call, whose statement is for the trace.
 func (d *DB) run(ctx context.Context, k kind, statement string, work func(context.Context) error) error {
-	if d.tracer == nil {
-		return d.bounded(ctx, k, work)
-	}
 	return d.tracer.call(ctx, statement, func(ctx context.Context) error { return d.bounded(ctx, k, work) })
 }
 
@@ -358,10 +341,9 @@ func (d *DB) bounded(ctx context.Context, k kind, work func(context.Context) err
 	if d.api && isBeingRestored(err) {
 		err = unavailableError{err}
 	}
-	if d.observe == nil {
-		return err
+	if d.observe != nil {
+		d.observe(time.Since(began), failure(err))
 	}
-	d.observe(time.Since(began), failure(err))
 	return err
 }
 

@@ -5,17 +5,19 @@ import (
 	"errors"
 )
 
-// tracer is Options.Trace.
+// tracer is Options.Trace, nil for none.
 type tracer func(ctx context.Context, statement string) (context.Context, func(error))
 
 // call makes a call as part of the trace that its context belongs to, if any.
 func (t tracer) call(ctx context.Context, statement string, do func(context.Context) error) error {
+	if t == nil {
+		return do(ctx)
+	}
 	ctx, end := t(ctx, statement)
 	err := do(ctx)
-	if end == nil {
-		return err
+	if end != nil {
+		end(failure(err))
 	}
-	end(failure(err))
 	return err
 }
 

@@ -60,13 +60,12 @@ func settled(ctx context.Context, end time.Time, err error, sent bool) error {
 		return notMadeError{err}
 	}
 	// As much longer as the estimate of the database's clock may drift.
-	wait := time.NewTimer(time.Until(end) + readSlack)
-	defer wait.Stop()
+	over := time.After(time.Until(end) + readSlack)
 	select {
-	case <-wait.C:
+	case <-over:
 	case <-ctx.Done():
 		if !errors.Is(ctx.Err(), context.Canceled) {
-			<-wait.C
+			<-over
 		}
 	}
 	return err

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -120,8 +122,9 @@ type route struct {
 	do      func(*visit) error
 }
 
+// routes has for the address of a form that is no page too what leads back to its page: a browser that loads the answer again asks for it by GET.
 func (a *Account) routes() []route {
-	return []route{
+	all := []route{
 		{"GET /account", false, (*visit).overview},
 		{"GET /account/usage", false, (*visit).usage},
 		{"GET /account/keys", false, (*visit).keys},
@@ -139,6 +142,18 @@ func (a *Account) routes() []route {
 		{"GET /account/invitation", true, (*visit).showInvitation},
 		{"POST /account/invitation", true, (*visit).acceptInvitation},
 	}
+	for _, r := range all {
+		get := strings.Replace(r.pattern, http.MethodPost, http.MethodGet, 1)
+		if !slices.ContainsFunc(all, func(r route) bool { return r.pattern == get }) {
+			all = append(all, route{get, false, (*visit).goBack})
+		}
+	}
+	return all
+}
+
+func (v *visit) goBack() error {
+	v.redirect(path.Dir(v.URL.Path))
+	return nil
 }
 
 // Routes are the patterns.

@@ -181,6 +181,29 @@ func TestEveryPage(t *testing.T) {
 	assert.True(t, head.ContentLength > 1000 && text(t, head) == "", "HEAD", head.ContentLength)
 }
 
+// TestFormsLoadedAgain: GET of an address to which a form was sent leads to the page of the form, or to the sign-in.
+func TestFormsLoadedAgain(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	cookie := s.signIn(t, "acme")
+	for path, want := range map[string]string{
+		"/account/keys/edit": "/account/keys", "/account/keys/rotate": "/account/keys", "/account/keys/revoke?x=y": "/account/keys",
+		"/account/sign-ins/end": "/account/sign-ins", "/account/sign-out": "/account",
+	} {
+		for _, method := range []string{"GET", "HEAD"} {
+			r := s.do(method, path, nil, cookie)
+			assert.True(t, r.StatusCode == 303 && r.Header.Get("Location") == want, method, path, r.StatusCode, r.Header)
+		}
+		assert.Equal(t, s.do("GET", path, nil, nil).Header.Get("Location"), "/account/sign-in", path, "of a stranger")
+	}
+	for _, page := range s.Handler.(*account.Account).Routes() {
+		method, path, _ := strings.Cut(page, " ")
+		r := s.do("GET", path, nil, cookie)
+		assert.True(t, r.StatusCode != 405, method, path, r.StatusCode)
+	}
+	assert.Equal(t, s.do("GET", "/account", nil, cookie).StatusCode, 200, "still signed in")
+}
+
 // TestCookie: it is bound to the host and to pages of it, and is another one after each sign-in, whatever the browser had.
 func TestCookie(t *testing.T) {
 	t.Parallel()

@@ -87,7 +87,7 @@ var budgets = map[string]int{
 	"internal without internal/test": 49850,
 
 	"migrations":                2900,
-	"tests of internal and cmd": 57650,
+	"tests of internal and cmd": 57700,
 	"tools":                     3150,
 }
 

@@ -200,6 +200,9 @@ func (v *visit) answer(r route) {
 	case err == nil:
 	case errors.Is(err, keys.ErrNoSignIn), errors.Is(err, keys.ErrAsker):
 		v.redirect("/account/sign-in")
+		if v.session != (keys.Digest{}) {
+			v.redirect("/account/sign-in?ended=session")
+		}
 	default:
 		if v.Context().Err() == nil { // The client waits.
 			v.Log.Error().Err(err).Str("route", r.pattern).Msg("a page of the account failed")

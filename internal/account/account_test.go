@@ -167,7 +167,11 @@ func TestEveryPage(t *testing.T) {
 				assert.Equal(t, r.Header.Get(name), want, route, name)
 			}
 			public := strings.HasSuffix(path, "/sign-in") || strings.HasSuffix(path, "/invitation")
-			if c != cookie && !public && (r.StatusCode != 303 || r.Header.Get("Location") != "/account/sign-in" || body != "") {
+			signIn := "/account/sign-in"
+			if c != nil {
+				signIn += "?ended=session"
+			}
+			if c != cookie && !public && (r.StatusCode != 303 || r.Header.Get("Location") != signIn || body != "") {
 				t.Errorf("%s of a stranger: %d %s", route, r.StatusCode, body)
 			}
 			if r.StatusCode >= 500 || inline.MatchString(body) || len(body) > 60_000 {

@@ -50,6 +50,8 @@ type shownKey struct {
 	// Once is that of the form that rotates the key, and Form changes it.
 	Once string
 	Form keyForm
+	// SignedIn is true for the key of the sign-in.
+	SignedIn bool
 }
 
 // newKey is the form for another key.
@@ -93,7 +95,7 @@ func (v *visit) showKeys(form keyForm) error {
 	}
 	data.Form.From = v.client().String()
 	for _, k := range list {
-		s := shownKey{Own: k, Is: k.Status(v.now), Form: formOf(k)}
+		s := shownKey{Own: k, Is: k.Status(v.now), Form: formOf(k), SignedIn: k.ID == v.who.KeyID}
 		s.Once, _ = keys.NewSecret()
 		if k.ID == form.ID {
 			// What is sent again is for the key as this page has it.
@@ -262,9 +264,10 @@ func (v *visit) makeKey(c keys.OwnChange, once string) (err error) {
 	}
 	return v.show("key", struct {
 		keys.Own
-		Secret string
-		Grace  time.Duration
-	}{k, c.Token.Reveal(), c.GracePeriod})
+		Secret   string
+		Grace    time.Duration
+		SignedIn bool
+	}{k, c.Token.Reveal(), c.GracePeriod, c.ID == v.who.KeyID})
 }
 
 // rotateKey replaces a key.
@@ -300,6 +303,9 @@ func (v *visit) revokeKey() error {
 		return v.refuseChange(err)
 	}
 	v.redirect("/account/keys")
+	if c.ID == v.who.KeyID {
+		v.redirect("/account/sign-in?ended=key")
+	}
 	return nil
 }
 

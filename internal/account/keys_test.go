@@ -15,6 +15,7 @@ import (
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/people"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/wait"
 )
 
 var (
@@ -163,8 +164,54 @@ func TestManageKeys(t *testing.T) {
 	later = 0
 	made(t, s.do("POST", "/account/keys", s.form(t, cookie, "scope", "manage"), cookie))
 	r := s.do("POST", "/account/keys/revoke", url.Values{"id": {k.ID}}, byKey)
-	assert.Equal(t, r.StatusCode, 303, "revoke the key of the sign-in")
-	assert.Equal(t, s.do("GET", "/account/keys", nil, byKey).Header.Get("Location"), "/account/sign-in", "after its key was revoked")
+	assert.True(t, r.StatusCode == 303 && r.Header.Get("Location") == "/account/sign-in?ended=key", r.StatusCode, r.Header)
+	assert.Equal(t, s.do("GET", "/account/keys", nil, byKey).Header.Get("Location"), "/account/sign-in?ended=session", "after its key was revoked")
+}
+
+// TestKeyOfTheSignIn: the page says which one it is. Its rotation shows the new key; the sign-in goes on while the old one works, and then it is said
+// why it has ended.
+func TestKeyOfTheSignIn(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	k, plaintext := s.key(t, keys.Request{Name: "console", Scope: keys.ScopeManage})
+	s.key(t, keys.Request{Name: "import"})
+	const mark = "You signed in with this key"
+	page := text(t, s.do("GET", "/account/keys", nil, s.signIn(t, "acme")))
+	assert.True(t, !strings.Contains(page, mark), "signed in by a link", page)
+	cookie := cookieOf(t, s.do("POST", "/account/sign-in", url.Values{"key": {plaintext}}, nil))
+	page = text(t, s.do("GET", "/account/keys", nil, cookie))
+	_, card, _ := strings.Cut(page, "<code>"+k.ID+"</code>")
+	assert.True(t, strings.Count(page, mark) == 1 && strings.Index(card, mark) < strings.Index(card, "</li>"), page)
+	rotate := func(cookie *http.Cookie, id, grace, want string) (successor keys.Token) {
+		t.Helper()
+		page := text(t, s.do("POST", "/account/keys/rotate", s.form(t, cookie, "id", id, "grace", grace), cookie))
+		found := secretIn.FindStringSubmatch(page)
+		assert.True(t, found != nil && strings.Contains(page, want), want, page)
+		successor, err := keys.ParseToken(found[1])
+		assert.NoError(t, err)
+		return successor
+	}
+	successor := rotate(cookie, k.ID, "1", "You will be signed out when it ends")
+	assert.Equal(t, s.do("GET", "/account/keys", nil, cookie).StatusCode, 200, "while the old key works")
+	cookie = cookieOf(t, s.do("POST", "/account/sign-in", url.Values{"key": {successor.Reveal()}}, cookie))
+	successor = rotate(cookie, s.all(t)[0].ID, "0", `href="/account/sign-in?ended=key"`)
+	r := s.do("GET", "/account/keys", nil, cookie)
+	assert.Equal(t, r.Header.Get("Location"), "/account/sign-in?ended=session", "after the old key's end")
+	for ended, want := range map[string]string{"key": "The key that you signed in with has ended.", "session": "A sign-in ends after 2 hours without use", "<script>": "A sign-in ends"} {
+		page := text(t, s.do("GET", "/account/sign-in?ended="+url.QueryEscape(ended), nil, cookie))
+		assert.True(t, strings.Contains(page, want) && strings.Contains(page, "the new one") && !strings.Contains(page, "<script>"), ended, page)
+	}
+	assert.True(t, !strings.Contains(text(t, s.do("GET", "/account/sign-in", nil, nil)), "signed out"), "a stranger is signed out")
+	cookie = cookieOf(t, s.do("POST", "/account/sign-in", url.Values{"key": {successor.Reveal()}}, cookie))
+	newID, err := keys.NewID()
+	assert.NoError(t, err)
+	token, err := keys.NewToken(keys.Live)
+	assert.NoError(t, err)
+	change := keys.OwnChange{Action: "key.rotate", ID: s.all(t)[0].ID, NewID: newID, Token: token, GracePeriod: 2 * time.Second}
+	_, err = s.api.OwnKeys.Change(t.Context(), k.TenantID, keys.DigestOf(cookie.Value), change, nil)
+	assert.NoError(t, err)
+	assert.Equal(t, s.do("GET", "/account", nil, cookie).StatusCode, 200, "within the grace period")
+	wait.Until(t, "the sign-in has ended with the old key", func() bool { return s.do("GET", "/account", nil, cookie).StatusCode == 303 })
 }
 
 // inForm is what the page's form that changes the key has, with other values for some of it.

@@ -58,10 +58,16 @@ func (v *visit) use(noted bool) error {
 	return nil
 }
 
+// signInPage says what happened before. Ended is what ended of somebody who was signed in: "key" the key by which they were.
+type signInPage struct {
+	Refused, FromElsewhere bool
+	Ended                  string
+}
+
 func (v *visit) askForKey() error {
 	// From another site, such as a mail, the browser sends no cookie. A link on this page leads back, with it.
 	fromElsewhere := v.Header.Get("Sec-Fetch-Site") == "cross-site"
-	return v.show("sign-in", struct{ Refused, FromElsewhere bool }{false, fromElsewhere})
+	return v.show("sign-in", signInPage{FromElsewhere: fromElsewhere, Ended: v.URL.Query().Get("ended")})
 }
 
 func (v *visit) signInByKey() error {
@@ -114,7 +120,7 @@ func (v *visit) signIn(by keys.Digest, wellFormed bool) error {
 	}
 	if v.who.Tenant == nil {
 		v.status = http.StatusForbidden
-		return v.show("sign-in", struct{ Refused, FromElsewhere bool }{true, false})
+		return v.show("sign-in", signInPage{Refused: true})
 	}
 	if former != nil {
 		v.end(keys.DigestOf(former.Value))

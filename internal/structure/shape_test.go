@@ -53,7 +53,7 @@ var budgets = map[string]int{
 	"cmd":                            3600,
 	"deploy":                         50,
 	"docs":                           50,
-	"internal/account":               1050,
+	"internal/account":               1100,
 	"internal/advice":                50,
 	"internal/api":                   7100,
 	"internal/audit":                 400,
@@ -87,7 +87,7 @@ var budgets = map[string]int{
 	"internal without internal/test": 49850,
 
 	"migrations":                2900,
-	"tests of internal and cmd": 57700,
+	"tests of internal and cmd": 57800,
 	"tools":                     3150,
 }
 

@@ -179,7 +179,7 @@ const fixation = async () => {
   const other = await open({});
   await other.context().addCookies([{ name: cookie, value: planted, url: base }]);
   await other.goto(`${base}/account`);
-  check(other.url() === `${base}/account/sign-in`, "fixation", "the planted cookie is signed in");
+  check(other.url() === `${base}/account/sign-in?ended=session`, "fixation", "the planted cookie is signed in");
   await page.context().close();
   await other.context().close();
 };

@@ -47,6 +47,8 @@ type Config struct {
 	// KeyChanges has the changes of keys, also those by /v1/keys.
 	KeyChanges *limits.TenantMinute
 	Failed     usage.FailedReader
+	// FailedPage selects by the query of GET /v1/requests, or says what is wrong with it.
+	FailedPage func(query url.Values, now time.Time) (page usage.FailedPage, problem string)
 	// Sold returns the plans that are sold.
 	Sold func(context.Context) ([]plans.Plan, error)
 	// Turn makes a call to SignIns in the turn of a tenant, 0 for none.

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"petstore.example/internal/account"
+	"petstore.example/internal/api"
 	"petstore.example/internal/audit"
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/fairqueue"
@@ -60,7 +61,7 @@ func newSite(t *testing.T, change ...func(*account.Config)) *site {
 	queue := fairqueue.New(fairqueue.Stores{Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage, Keys: db.OwnKeys, Failed: db.FailedRequests},
 		fairqueue.Options{Slots: 4, PerTenant: 4, Timeout: time.Minute})
 	c := account.Config{
-		SignIns: db.SignIns, Limiter: limits.NewMemory(), Usage: queue, Keys: queue, KeyChanges: &limits.TenantMinute{}, Failed: queue, Sold: db.PriceList.Sold, BaseURL: "https://api.example.com/v1", SupportURL: "https://support.example.org",
+		SignIns: db.SignIns, Limiter: limits.NewMemory(), Usage: queue, Keys: queue, KeyChanges: &limits.TenantMinute{}, Failed: queue, FailedPage: api.FailedPage, Sold: db.PriceList.Sold, BaseURL: "https://api.example.com/v1", SupportURL: "https://support.example.org",
 		Environment: keys.Live, Now: time.Now, Log: zerolog.New(&s.logs),
 		Turn: func(ctx context.Context, tenant int64, call func(context.Context) error) error {
 			s.mu.Lock()

@@ -3,8 +3,9 @@ package account
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"strconv"
-	"time"
+	"strings"
 
 	"petstore.example/internal/diagnose"
 	"petstore.example/internal/usage"
@@ -13,9 +14,26 @@ import (
 // shownRequests is how many failed requests a page has.
 const shownRequests = 50
 
-// requests lists failed requests, the newest first.
+// requests lists failed requests, the newest first, with the filters of GET /v1/requests that are given.
 func (v *visit) requests() error {
-	page := usage.FailedPage{Since: v.now.Add(-usage.FailedFor), Until: v.now.Add(time.Hour), Limit: shownRequests}
+	typed := url.Values{}
+	for _, name := range []string{"status", "code", "key"} {
+		if value := strings.TrimSpace(v.URL.Query().Get(name)); value != "" {
+			typed.Set(name, value)
+		}
+	}
+	page, problem := v.FailedPage(typed, v.now)
+	page.Limit = shownRequests
+	data := struct {
+		List              []usage.FailedRequest
+		Next              int64
+		Status, Code, Key string
+		Problem           string
+	}{Status: typed.Get("status"), Code: typed.Get("code"), Key: typed.Get("key"), Problem: problem}
+	if problem != "" {
+		v.status = http.StatusBadRequest
+		return v.show("requests", data)
+	}
 	if after := v.URL.Query().Get("after"); after != "" {
 		var err error
 		if page.After, err = strconv.ParseInt(after, 10, 64); err != nil || page.After <= 0 {
@@ -26,11 +44,7 @@ func (v *visit) requests() error {
 	if err != nil {
 		return err
 	}
-	data := struct {
-		List []usage.FailedRequest
-		Next int64
-	}{List: list}
-	if more {
+	if data.List = list; more {
 		data.Next = list[len(list)-1].Cursor()
 	}
 	return v.show("requests", data)

@@ -2,6 +2,7 @@ package account_test
 
 import (
 	"fmt"
+	"html"
 	"net/url"
 	"strings"
 	"testing"
@@ -53,5 +54,47 @@ func TestFailedRequests(t *testing.T) {
 	for _, query := range []string{"/explained?id=theirs", "/explained?id=yesterday", "/explained", "/explained?id=" + strings.Repeat("x", 200), "?after=x", "?after=-1", "?after=99999999999999999999"} {
 		r := s.do("GET", "/account/requests"+query, nil, cookie)
 		assert.True(t, r.StatusCode == 404 && text(t, r) == unknown, query, r.StatusCode)
+	}
+}
+
+// TestFilterFailedRequests: the page filters as GET /v1/requests does, also the next pages. What is wrong is said in the words of the API, and stays.
+func TestFilterFailedRequests(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	one, _ := s.key(t, keys.Request{})
+	other, _ := s.key(t, keys.Request{})
+	var all []usage.FailedRequest
+	for i := range 120 {
+		f := usage.FailedRequest{
+			RequestID: fmt.Sprint("r", i), TenantID: 1, KeyID: one.ID, At: time.Now().Add(-time.Duration(i) * time.Minute), Status: 404, Code: "pet_not_found", Plan: "pro", Method: "GET", ServerID: "s1", Number: int64(i + 1),
+		}
+		if i%2 == 1 {
+			f.KeyID, f.Status, f.Code = other.ID, 403, "insufficient_scope"
+		}
+		all = append(all, f)
+	}
+	assert.NoError(t, s.api.FailedRequests.WriteFailed(t.Context(), all))
+	cookie := s.signIn(t, "acme")
+	for _, query := range []string{"status=403", "code=insufficient_scope&status=&key=+", "key=" + other.ID, "status=403&code=insufficient_scope&key=" + other.ID} {
+		page := text(t, s.do("GET", "/account/requests?"+query, nil, cookie))
+		assert.True(t, strings.Count(page, "403 insufficient_scope") == 50 && !strings.Contains(page, "404 pet_not_found") && strings.Contains(page, "Show all"), query, page)
+		_, next, _ := strings.Cut(page, `href="/account/requests?after=`)
+		next, _, _ = strings.Cut(next, `"`)
+		page = text(t, s.do("GET", "/account/requests?after="+html.UnescapeString(next), nil, cookie))
+		assert.True(t, strings.Count(page, "403 insufficient_scope") == 10 && !strings.Contains(page, "404 pet_not_found"), next, page)
+	}
+	page := text(t, s.do("GET", "/account/requests?status=404&code=insufficient_scope", nil, cookie))
+	assert.True(t, strings.Contains(page, "No such request failed."), page)
+	for query, want := range map[string]string{
+		"status=200": "status must be a status from 400 to 599", "code=pet_not_fond": "did you mean pet_not_found?", "key=%3Cb%3E": "key must be the ID of a key",
+	} {
+		name, typed, _ := strings.Cut(query, "=")
+		typed, _ = url.QueryUnescape(typed)
+		r := s.do("GET", "/account/requests?"+query, nil, cookie)
+		page := text(t, r)
+		field := fmt.Sprintf(`name="%s"`, name)
+		_, input, _ := strings.Cut(page, field)
+		input, _, _ = strings.Cut(input, "</p>")
+		assert.True(t, r.StatusCode == 400 && strings.Contains(page, want) && strings.Contains(input, `value="`+html.EscapeString(typed)+`"`) && !strings.Contains(page, "No such request"), query, page)
 	}
 }

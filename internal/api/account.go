@@ -5,7 +5,13 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"petstore.example/internal/usage"
 )
 
 // Account serves the pages of customers who sign in. Their requests count for the address. A body is read before, and RemoteAddr is the client's
@@ -14,6 +20,16 @@ type Account interface {
 	http.Handler
 	// Routes are its methods and paths, as "GET /account".
 	Routes() []string
+}
+
+// FailedPage reads the query of GET /v1/requests for the pages. problem is the message of the error that the operation would return, "" for none.
+func FailedPage(query url.Values, now time.Time) (page usage.FailedPage, problem string) {
+	x := &exchange{Context: &gin.Context{Request: &http.Request{URL: &url.URL{RawQuery: query.Encode()}}}, now: now}
+	page, _, err := x.parseRequestsQuery()
+	if err != nil {
+		problem = toError(err).message
+	}
+	return page, problem
 }
 
 // accountRoutes returns the routes of the pages with their HEAD and OPTIONS.

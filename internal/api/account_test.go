@@ -4,10 +4,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/usage"
 )
 
 // fakeAccount says in a header what came.
@@ -65,4 +68,20 @@ func TestAccountPages(t *testing.T) {
 	}
 	w.addresses.limit = 0
 	assert.Equal(t, do("GET", "/account", "").Code, http.StatusTooManyRequests, "over the limit of the address")
+}
+
+// TestFailedPage: the pages read a query as GET /v1/requests does, with the message of its error.
+func TestFailedPage(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_795_000_000, 0)
+	page, problem := FailedPage(url.Values{"status": {"429"}, "code": {"key_banned"}, "key": {"key_abc"}}, now)
+	want := usage.FailedPage{
+		Since: now.Add(-usage.FailedFor), Until: now.Add(time.Hour), KeyID: "key_abc", Kinds: []usage.FailedKind{{Status: 429, Code: "key_banned"}}, Limit: defaultLimit,
+	}
+	assert.DeepEqual(t, page, want)
+	assert.Equal(t, problem, "", "problem")
+	_, problem = FailedPage(url.Values{"status": {"x"}, "code": {"pet_not_fond"}}, now)
+	w := newFixture(t)
+	rec := w.do(w.request("GET", "/v1/requests?status=x&code=pet_not_fond", ""))
+	assert.True(t, problem != "" && strings.Contains(rec.Body.String(), problem), problem, rec.Body)
 }

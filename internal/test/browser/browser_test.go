@@ -133,7 +133,7 @@ func serve(t *testing.T) (url, key string, staff *store.DB) {
 		fairqueue.Stores{Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage, Keys: db.OwnKeys, Failed: db.FailedRequests}, fairqueue.Options{Slots: 4, PerTenant: 4, Timeout: time.Minute},
 	)
 	customers, err := account.New(account.Config{
-		SignIns: db.SignIns, Limiter: limiter, Usage: data, Keys: data, KeyChanges: &limits.TenantMinute{}, Failed: data, Sold: db.PriceList.Sold, BaseURL: url + "/v1", SupportEmail: "support@example.org", Environment: keys.Live, Now: time.Now,
+		SignIns: db.SignIns, Limiter: limiter, Usage: data, Keys: data, KeyChanges: &limits.TenantMinute{}, Failed: data, FailedPage: api.FailedPage, Sold: db.PriceList.Sold, BaseURL: url + "/v1", SupportEmail: "support@example.org", Environment: keys.Live, Now: time.Now,
 		Turn: data.Run,
 	})
 	if err != nil {

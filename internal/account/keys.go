@@ -25,7 +25,7 @@ type Keys interface {
 }
 
 const (
-	// shownKeys is how many keys the page looks at, and shownEnded how many it shows of those that ended.
+	// shownKeys is how many active keys the page shows at most, which is more than a tenant has, and shownEnded how many of those that ended.
 	shownKeys, shownEnded = 100, 20
 	// freshSignIn is how old a sign-in may be that makes a key which may do all that the page can.
 	freshSignIn = 15 * time.Minute
@@ -78,7 +78,11 @@ func (v *visit) keys() error { return v.showKeys(newKey) }
 
 // showKeys shows the keys with their forms, and the form for another one. The given form takes the place of the one of its key.
 func (v *visit) showKeys(form keyForm) error {
-	list, err := v.Keys.ListKeys(v.Context(), v.who.Tenant.ID, v.session, keys.OwnQuery{At: v.now, Limit: shownKeys})
+	active, err := v.listKeys(shownKeys, keys.Active, keys.Banned)
+	if err != nil {
+		return err
+	}
+	ended, err := v.listKeys(shownEnded, keys.Revoked, keys.Expired)
 	if err != nil {
 		return err
 	}
@@ -94,7 +98,7 @@ func (v *visit) showKeys(form keyForm) error {
 		data.Form.Once, _ = keys.NewSecret()
 	}
 	data.Form.From = v.client().String()
-	for _, k := range list {
+	for _, k := range append(active, ended...) {
 		s := shownKey{Own: k, Is: k.Status(v.now), Form: formOf(k), SignedIn: k.ID == v.who.KeyID}
 		s.Once, _ = keys.NewSecret()
 		if k.ID == form.ID {
@@ -105,11 +109,24 @@ func (v *visit) showKeys(form keyForm) error {
 		s.Form.From = data.Form.From
 		if k.Valid(v.now) {
 			data.Active = append(data.Active, s)
-		} else if len(data.Ended) < shownEnded {
+		} else {
 			data.Ended = append(data.Ended, s)
 		}
 	}
 	return v.show("keys", data)
+}
+
+// listKeys returns the newest keys with one of these statuses.
+func (v *visit) listKeys(most int, statuses ...keys.Status) (all []keys.Own, err error) {
+	for _, status := range statuses {
+		list, err := v.Keys.ListKeys(v.Context(), v.who.Tenant.ID, v.session, keys.OwnQuery{Status: status, At: v.now, Limit: most})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+	}
+	slices.SortStableFunc(all, func(a, b keys.Own) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	return all[:min(most, len(all))], nil
 }
 
 // issueKey makes a key.

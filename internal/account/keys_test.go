@@ -214,6 +214,32 @@ func TestKeyOfTheSignIn(t *testing.T) {
 	wait.Until(t, "the sign-in has ended with the old key", func() bool { return s.do("GET", "/account", nil, cookie).StatusCode == 303 })
 }
 
+// TestActiveKeysAreListed: those that are older than a hundred ended ones too, before these.
+func TestActiveKeysAreListed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	first, _ := s.key(t, keys.Request{Name: "first"})
+	banned, _ := s.key(t, keys.Request{Name: "banned"})
+	_, err := s.staff.Bans.Place(t.Context(), by, people.NewBan{KeyID: banned.ID, Length: 24 * time.Hour, Reason: "it floods"}, time.Now())
+	assert.NoError(t, err)
+	for range 101 {
+		ended, _ := s.key(t, keys.Request{Name: "ended"})
+		_, err := (&keys.Service{Store: s.staff.Keys}).Revoke(t.Context(), by, ended.ID)
+		assert.NoError(t, err)
+	}
+	last, _ := s.key(t, keys.Request{Name: "last"})
+	page := text(t, s.do("GET", "/account/keys", nil, s.signIn(t, "acme")))
+	at := 0
+	for _, want := range []string{last.ID, banned.ID, first.ID, `id="new"`, "<h3>"} {
+		next := strings.Index(page[at:], want)
+		if next < 0 {
+			t.Fatalf("no %s in its place\n%s", want, page)
+		}
+		at += next
+	}
+	assert.Equal(t, strings.Count(page, "<h3>"), 20, "ended keys")
+}
+
 // inForm is what the page's form that changes the key has, with other values for some of it.
 func (s *site) inForm(t *testing.T, cookie *http.Cookie, id string, pairs ...string) url.Values {
 	t.Helper()

@@ -87,7 +87,7 @@ var budgets = map[string]int{
 	"internal without internal/test": 49900,
 
 	"migrations":                2900,
-	"tests of internal and cmd": 57800,
+	"tests of internal and cmd": 57850,
 	"tools":                     3150,
 }
 

@@ -313,7 +313,9 @@ func TestOpenTwice(t *testing.T) {
 	token := s.invite(t, "acme")
 	for range 3 {
 		r := s.do("GET", "/account/invitation?token="+token, nil, nil, "Sec-Fetch-Site", "cross-site")
-		assert.True(t, r.StatusCode == 200 && len(r.Cookies()) == 0 && strings.Contains(text(t, r), `value="`+token+`"`), r.StatusCode)
+		page := text(t, r)
+		assert.True(t, r.StatusCode == 200 && len(r.Cookies()) == 0 && strings.Contains(page, `value="`+token+`"`), r.StatusCode)
+		assert.True(t, strings.Contains(page, "if it is not older than 15 minutes and nobody has used it"), "it promises to sign in", page)
 	}
 	var all sync.WaitGroup
 	results := make(chan int, 2)

@@ -156,6 +156,9 @@ func TestPages(t *testing.T) {
 			if !slices.Contains(o.ids, "content") || !slices.Contains(o.links, "#content") || o.tags[slices.Index(o.tags, "body")+1] != "a" {
 				t.Errorf("%s: nothing skips to the content", name)
 			}
+			if !slices.Contains(o.links, d.prefix+account) {
+				t.Errorf("%s: no link to the account", name)
+			}
 			for _, l := range o.loads {
 				if local, ok := strings.CutPrefix(l, d.prefix+"/docs/assets/"); !ok || pages["/docs/assets/"+local] == nil {
 					t.Errorf("%s loads %s", name, l)

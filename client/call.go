@@ -94,6 +94,15 @@ func (c *Client) do(ctx context.Context, cl *call, in, out any, opts []CallOptio
 	return a, nil
 }
 
+// fetch makes the call as do does, and returns what the response has.
+func fetch[T any](ctx context.Context, c *Client, cl *call, in any, opts []CallOption) (*T, error) {
+	var out T
+	if _, err := c.do(ctx, cl, in, &out, opts); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
 // randomKey returns 128 random bits.
 func randomKey() string {
 	var b [16]byte

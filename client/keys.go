@@ -117,9 +117,9 @@ type KeyPage struct {
 
 // ListKeys returns one page of the keys of your account.
 func (c *Client) ListKeys(ctx context.Context, params ListKeysParams, opts ...CallOption) (*KeyPage, error) {
-	cl := &call{method: http.MethodGet, path: "keys", query: listQuery(params.Limit, params.Status, params.Cursor), unmetered: true}
+	query := listQuery(map[string]any{"limit": params.Limit, "status": params.Status, "cursor": params.Cursor})
 	var list []Key
-	a, err := c.do(ctx, cl, nil, &list, opts)
+	a, err := c.do(ctx, &call{method: http.MethodGet, path: "keys", query: query, unmetered: true}, nil, &list, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -162,9 +162,5 @@ func (c *Client) RevokeKey(ctx context.Context, keyID, reason string, opts ...Ca
 func keyPath(id string) string { return "keys/" + url.PathEscape(id) }
 
 func (c *Client) keyCall(ctx context.Context, method, path string, in any, opts []CallOption) (*Key, error) {
-	var key Key
-	if _, err := c.do(ctx, &call{method: method, path: path, unmetered: true}, in, &key, opts); err != nil {
-		return nil, err
-	}
-	return &key, nil
+	return fetch[Key](ctx, c, &call{method: method, path: path, unmetered: true}, in, opts)
 }

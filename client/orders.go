@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"net/http"
@@ -63,13 +64,9 @@ type OrderPage struct {
 //
 // This operation is in beta and may change with 30 days' notice.
 func (c *Client) ListOrders(ctx context.Context, params ListOrdersParams, opts ...CallOption) (*OrderPage, error) {
-	cl := &call{
-		method: http.MethodGet,
-		path:   "store/orders",
-		query:  listQuery(params.Limit, string(params.Status), params.Cursor),
-	}
+	query := listQuery(map[string]any{"limit": params.Limit, "status": params.Status, "cursor": params.Cursor})
 	var orders []Order
-	a, err := c.do(ctx, cl, nil, &orders, opts)
+	a, err := c.do(ctx, &call{method: http.MethodGet, path: "store/orders", query: query}, nil, &orders, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -80,9 +77,7 @@ func (c *Client) ListOrders(ctx context.Context, params ListOrdersParams, opts .
 //
 // This operation is in beta and may change with 30 days' notice.
 func (c *Client) Orders(ctx context.Context, params ListOrdersParams, opts ...CallOption) iter.Seq2[Order, error] {
-	if params.Limit == 0 {
-		params.Limit = maxPageSize
-	}
+	params.Limit = cmp.Or(params.Limit, maxPageSize)
 	return paginate(params.Cursor, func(cursor string) ([]Order, string, error) {
 		params.Cursor = cursor
 		page, err := c.ListOrders(ctx, params, opts...)
@@ -97,7 +92,7 @@ func (c *Client) Orders(ctx context.Context, params ListOrdersParams, opts ...Ca
 //
 // This operation is in beta and may change with 30 days' notice.
 func (c *Client) GetOrder(ctx context.Context, orderID int64, opts ...CallOption) (*Order, error) {
-	return c.order(ctx, &call{method: http.MethodGet, path: orderPath(orderID)}, nil, opts)
+	return fetch[Order](ctx, c, &call{method: http.MethodGet, path: orderPath(orderID)}, nil, opts)
 }
 
 // PlaceOrder orders an available animal, which becomes pending. It fails with [CodePetNotAvailable] or [CodePetNotFound]. Retries
@@ -105,7 +100,7 @@ func (c *Client) GetOrder(ctx context.Context, orderID int64, opts ...CallOption
 //
 // This operation is experimental and may change at any time.
 func (c *Client) PlaceOrder(ctx context.Context, order NewOrder, opts ...CallOption) (*Order, error) {
-	return c.order(ctx, &call{method: http.MethodPost, path: "store/orders"}, order, opts)
+	return fetch[Order](ctx, c, &call{method: http.MethodPost, path: "store/orders"}, order, opts)
 }
 
 // UpdateOrder changes the status of an order, and that of its animal: delivered makes it sold, cancelled makes it available again. It
@@ -115,15 +110,7 @@ func (c *Client) PlaceOrder(ctx context.Context, order NewOrder, opts ...CallOpt
 //
 // This operation is experimental and may change at any time.
 func (c *Client) UpdateOrder(ctx context.Context, orderID int64, patch OrderPatch, opts ...CallOption) (*Order, error) {
-	return c.order(ctx, &call{method: http.MethodPatch, path: orderPath(orderID)}, patch, opts)
+	return fetch[Order](ctx, c, &call{method: http.MethodPatch, path: orderPath(orderID)}, patch, opts)
 }
 
 func orderPath(id int64) string { return "store/orders/" + strconv.FormatInt(id, 10) }
-
-func (c *Client) order(ctx context.Context, cl *call, in any, opts []CallOption) (*Order, error) {
-	var order Order
-	if _, err := c.do(ctx, cl, in, &order, opts); err != nil {
-		return nil, err
-	}
-	return &order, nil
-}

@@ -2,25 +2,26 @@ package client
 
 import (
 	"errors"
+	"fmt"
 	"iter"
 	"net/url"
-	"strconv"
+	"reflect"
+	"time"
 )
 
 // maxPageSize is the largest page. Iterators use it, because each page counts as one request.
 const maxPageSize = 100
 
-// listQuery leaves out zero values.
-func listQuery(limit int, status, cursor string) url.Values {
+// listQuery makes a query of numbers, texts and times, or pointers to them. It leaves out zero values.
+func listQuery(parameters map[string]any) url.Values {
 	q := url.Values{}
-	if limit != 0 {
-		q.Set("limit", strconv.Itoa(limit))
-	}
-	if status != "" {
-		q.Set("status", status)
-	}
-	if cursor != "" {
-		q.Set("cursor", cursor)
+	for name, p := range parameters {
+		if at, ok := p.(time.Time); ok && !at.IsZero() {
+			p = at.UTC().Format(time.RFC3339Nano)
+		}
+		if v := reflect.ValueOf(p); !v.IsZero() {
+			q.Set(name, fmt.Sprint(reflect.Indirect(v)))
+		}
 	}
 	return q
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"net/http"
@@ -78,12 +79,7 @@ type PetPage struct {
 
 // ListPets returns one page of your animals.
 func (c *Client) ListPets(ctx context.Context, params ListPetsParams, opts ...CallOption) (*PetPage, error) {
-	cl := &call{
-		method:      http.MethodGet,
-		path:        "pets",
-		query:       params.query(),
-		ifNoneMatch: params.IfNoneMatch,
-	}
+	cl := &call{method: http.MethodGet, path: "pets", query: params.query(), ifNoneMatch: params.IfNoneMatch}
 	var pets []Pet
 	a, err := c.do(ctx, cl, nil, &pets, opts)
 	if err != nil {
@@ -100,19 +96,13 @@ func (c *Client) ListPets(ctx context.Context, params ListPetsParams, opts ...Ca
 
 // query leaves out zero values, but not an empty list of IDs: that selects nothing, and the service refuses it.
 func (p ListPetsParams) query() url.Values {
-	q := listQuery(p.Limit, string(p.Status), p.Cursor)
+	q := listQuery(map[string]any{"limit": p.Limit, "status": p.Status, "categoryId": p.CategoryID, "name": p.Name, "cursor": p.Cursor})
 	if p.IDs != nil {
 		ids := make([]string, len(p.IDs))
 		for i, id := range p.IDs {
 			ids[i] = strconv.FormatInt(id, 10)
 		}
 		q.Set("ids", strings.Join(ids, ","))
-	}
-	if p.CategoryID != nil {
-		q.Set("categoryId", strconv.FormatInt(*p.CategoryID, 10))
-	}
-	if p.Name != "" {
-		q.Set("name", p.Name)
 	}
 	return q
 }
@@ -121,9 +111,7 @@ func (p ListPetsParams) query() url.Values {
 // returned exactly once, even if others are added or changed. The iteration ends after an error.
 func (c *Client) Pets(ctx context.Context, params ListPetsParams, opts ...CallOption) iter.Seq2[Pet, error] {
 	params.IfNoneMatch = ""
-	if params.Limit == 0 {
-		params.Limit = maxPageSize
-	}
+	params.Limit = cmp.Or(params.Limit, maxPageSize)
 	return paginate(params.Cursor, func(cursor string) ([]Pet, string, error) {
 		params.Cursor = cursor
 		page, err := c.ListPets(ctx, params, opts...)
@@ -136,7 +124,7 @@ func (c *Client) Pets(ctx context.Context, params ListPetsParams, opts ...CallOp
 
 // CreatePet adds an animal. Retries add one animal only; see also [IdempotencyKey].
 func (c *Client) CreatePet(ctx context.Context, pet NewPet, opts ...CallOption) (*Pet, error) {
-	return c.pet(ctx, &call{method: http.MethodPost, path: "pets"}, pet, opts)
+	return fetch[Pet](ctx, c, &call{method: http.MethodPost, path: "pets"}, pet, opts)
 }
 
 // GetPet returns one animal. It fails with [CodePetNotFound].
@@ -144,7 +132,7 @@ func (c *Client) CreatePet(ctx context.Context, pet NewPet, opts ...CallOption) 
 // Deprecated: the operation will be removed on 5 December 2030; after that it fails with [CodeEndpointRemoved]. Use
 // [Client.ListPets] or [Client.Pets] with a Status or with IDs.
 func (c *Client) GetPet(ctx context.Context, petID int64, opts ...CallOption) (*Pet, error) {
-	return c.pet(ctx, &call{method: http.MethodGet, path: petPath(petID)}, nil, opts)
+	return fetch[Pet](ctx, c, &call{method: http.MethodGet, path: petPath(petID)}, nil, opts)
 }
 
 // UpdatePet changes an animal and returns it. It fails with [CodePetNotFound], or with [CodeInvalidTransition] if the status
@@ -154,15 +142,7 @@ func (c *Client) GetPet(ctx context.Context, petID int64, opts ...CallOption) (*
 //
 // This operation is in beta and may change with 30 days' notice.
 func (c *Client) UpdatePet(ctx context.Context, petID int64, patch PetPatch, opts ...CallOption) (*Pet, error) {
-	return c.pet(ctx, &call{method: http.MethodPatch, path: petPath(petID)}, patch, opts)
+	return fetch[Pet](ctx, c, &call{method: http.MethodPatch, path: petPath(petID)}, patch, opts)
 }
 
 func petPath(id int64) string { return "pets/" + strconv.FormatInt(id, 10) }
-
-func (c *Client) pet(ctx context.Context, cl *call, in any, opts []CallOption) (*Pet, error) {
-	var pet Pet
-	if _, err := c.do(ctx, cl, in, &pet, opts); err != nil {
-		return nil, err
-	}
-	return &pet, nil
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 )
 
@@ -55,22 +54,18 @@ type LargerPlan struct {
 
 // ListRequestsParams selects failed requests. Zero values select all of the last day.
 type ListRequestsParams struct {
-	// Limit is the size of a page, 1 to 100; 20 if it is 0.
-	Limit        int
+	Limit        int // the size of a page, 1 to 100; 20 if it is 0
 	Since, Until time.Time
 	KeyID        string
 	Status       int
 	Code         Code
-	// Cursor is the NextCursor of a page, empty for the first page.
-	Cursor string
+	Cursor       string // the NextCursor of a page, empty for the first page
 }
 
 // RequestPage is one page of a list.
 type RequestPage struct {
-	// Requests are the newest first.
-	Requests []FailedRequest
-	// NextCursor is the Cursor of the next page, empty on the last page.
-	NextCursor string
+	Requests   []FailedRequest // the newest first
+	NextCursor string          // empty on the last page
 	Rate       Rate
 }
 
@@ -79,17 +74,10 @@ type RequestPage struct {
 //
 // This operation is in beta and may change with 30 days' notice.
 func (c *Client) ListRequests(ctx context.Context, params ListRequestsParams, opts ...CallOption) (*RequestPage, error) {
-	query := listQuery(params.Limit, "", params.Cursor)
-	set := func(name, value string, given bool) {
-		if given {
-			query.Set(name, value)
-		}
-	}
-	set("since", params.Since.UTC().Format(time.RFC3339Nano), !params.Since.IsZero())
-	set("until", params.Until.UTC().Format(time.RFC3339Nano), !params.Until.IsZero())
-	set("key", params.KeyID, params.KeyID != "")
-	set("status", strconv.Itoa(params.Status), params.Status != 0)
-	set("code", string(params.Code), params.Code != "")
+	query := listQuery(map[string]any{
+		"limit": params.Limit, "since": params.Since, "until": params.Until, "key": params.KeyID, "status": params.Status, "code": params.Code,
+		"cursor": params.Cursor,
+	})
 	var page RequestPage
 	a, err := c.do(ctx, &call{method: http.MethodGet, path: "requests", query: query, unmetered: true}, nil, &page.Requests, opts)
 	if err != nil {
@@ -103,9 +91,5 @@ func (c *Client) ListRequests(ctx context.Context, params ListRequestsParams, op
 //
 // This operation is in beta and may change with 30 days' notice.
 func (c *Client) GetRequest(ctx context.Context, requestID string, opts ...CallOption) (*FailedRequest, error) {
-	var r FailedRequest
-	if _, err := c.do(ctx, &call{method: http.MethodGet, path: "requests/" + url.PathEscape(requestID), unmetered: true}, nil, &r, opts); err != nil {
-		return nil, err
-	}
-	return &r, nil
+	return fetch[FailedRequest](ctx, c, &call{method: http.MethodGet, path: "requests/" + url.PathEscape(requestID), unmetered: true}, nil, opts)
 }

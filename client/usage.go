@@ -117,11 +117,7 @@ type UsageForecast struct {
 //
 // This operation is in beta and may change with 30 days' notice.
 func (c *Client) GetUsage(ctx context.Context, opts ...CallOption) (*Usage, error) {
-	var u Usage
-	if _, err := c.do(ctx, &call{method: http.MethodGet, path: "usage", unmetered: true}, nil, &u, opts); err != nil {
-		return nil, err
-	}
-	return &u, nil
+	return fetch[Usage](ctx, c, &call{method: http.MethodGet, path: "usage", unmetered: true}, nil, opts)
 }
 
 // GetUsageReport returns what is billed for the UTC month of an instant, by day and key. It counts as one request.
@@ -129,8 +125,8 @@ func (c *Client) GetUsage(ctx context.Context, opts ...CallOption) (*Usage, erro
 // This operation is in beta and may change with 30 days' notice.
 func (c *Client) GetUsageReport(ctx context.Context, month time.Time, opts ...CallOption) (*UsageMonth, error) {
 	query := url.Values{"month": {month.UTC().Format("2006-01")}, "by": {"key"}}
-	var u Usage
-	if _, err := c.do(ctx, &call{method: http.MethodGet, path: "usage", query: query}, nil, &u, opts); err != nil {
+	u, err := fetch[Usage](ctx, c, &call{method: http.MethodGet, path: "usage", query: query}, nil, opts)
+	if err != nil {
 		return nil, err
 	}
 	return &u.Month, nil

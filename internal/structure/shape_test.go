@@ -49,7 +49,7 @@ func TestFilesAndFunctionsAreShort(t *testing.T) {
 // A folder counts with what is below it.
 var budgets = map[string]int{
 	"bench":                          5700,
-	"client":                         1850,
+	"client":                         1800,
 	"cmd":                            3600,
 	"deploy":                         50,
 	"docs":                           50,

@@ -136,6 +136,15 @@ const way = async (options) => {
   }
   await page.getByRole("link", { name: "Failed requests", exact: true }).click();
   await look(page, withAxe);
+  await page.getByLabel("Code").fill("pet_not_fond");
+  await page.getByRole("button", { name: "Filter" }).click();
+  await page.getByText("did you mean pet_not_found?").waitFor();
+  check((await page.getByLabel("Code").inputValue()) === "pet_not_fond", page.url(), "the filter forgets what was typed");
+  await look(page, withAxe);
+  await page.getByLabel("Code").fill("pet_not_found");
+  await page.getByLabel("Status").fill("404");
+  await page.getByRole("button", { name: "Filter" }).click();
+  await look(page, withAxe);
   await page.getByRole("link", { name: /^Why/ }).first().click();
   check((await heading(page)) === "404 pet_not_found" && await page.getByText("The request was answered with 404").isVisible(), page.url(), "it does not explain the request");
   await look(page, withAxe);
@@ -163,6 +172,43 @@ const way = async (options) => {
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByText("That did not sign you in.").waitFor();
   await page.getByLabel("API key").fill(key);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.waitForURL(`${base}/account`);
+  await page.context().close();
+};
+
+// The key of the sign-in is named. Its rotation shows the new key, and then why the sign-in has ended. The address of a form leads back to its page.
+const ownKey = async (options) => {
+  const page = await open(options);
+  await signIn(page);
+  await page.goto(`${base}/account/keys/rotate`);
+  check(page.url() === `${base}/account/keys`, page.url(), "it is not the keys");
+  const name = `own ${addresses}`;
+  const form = page.locator("form", { has: page.getByRole("button", { name: "Make the key" }) });
+  await form.getByLabel("Name").fill(name);
+  await form.getByLabel("Scope").selectOption("manage");
+  await page.getByRole("button", { name: "Make the key" }).click();
+  const first = await page.getByLabel(`Key ${name}`).inputValue();
+  await page.goto(`${base}/account/sign-in`);
+  await page.getByLabel("API key").fill(first);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.waitForURL(`${base}/account`);
+  await page.goto(`${base}/account/keys`);
+  const card = page.locator("li", { hasText: "You signed in with this key" });
+  check((await card.count()) === 1 && (await card.innerText()).includes(name), page.url(), "it names another key");
+  await card.getByText("Rotate").first().click();
+  await look(page, true);
+  await card.getByLabel("The old key works for").selectOption("no time: it leaked");
+  await card.getByRole("button", { name: "Rotate the key" }).click();
+  const second = await page.getByLabel(`Key ${name}`).inputValue();
+  await look(page, true);
+  await page.getByRole("link", { name: "I have copied it" }).click();
+  await page.getByText("The key that you signed in with has ended.").waitFor();
+  await look(page, true);
+  await page.goto(`${base}/account/usage`);
+  await page.getByText("You are signed out.").waitFor();
+  await look(page, true);
+  await page.getByLabel("API key").fill(second);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.waitForURL(`${base}/account`);
   await page.context().close();
@@ -229,6 +275,8 @@ const steps = {
   desktop: () => way({ viewport: desktop }),
   telephone: () => way({ viewport: telephone, colorScheme: "dark" }),
   withoutScripts: () => way({ viewport: narrow, javaScriptEnabled: false }),
+  ownKey: () => ownKey({ viewport: desktop }),
+  ownKeyOnTelephone: () => ownKey({ viewport: telephone }),
   fixation, foreign, refreshes,
 };
 for (const [name, step] of Object.entries(steps)) {

@@ -36,15 +36,15 @@ func readBody(b *bodyBudget, x *exchange) (data []byte, strict bool, err error) 
 }
 
 // readOptionalBody is readBody for an operation whose body may be left out, which is the same as an empty object.
-func readOptionalBody(b *bodyBudget, x *exchange) (data []byte, strict bool, err error) {
-	data, strict, err = readBody(b, x)
+func readOptionalBody(b *bodyBudget, x *exchange) (data []byte, err error) {
+	data, _, err = readBody(b, x)
 	if e, ok := errors.AsType[*Error](err); ok && e.code == codeMissingBody {
 		if x.unknownParams != nil {
-			return nil, false, x.unknownParams
+			return nil, x.unknownParams
 		}
-		return []byte("{}"), false, nil
+		return []byte("{}"), nil
 	}
-	return data, strict, err
+	return data, err
 }
 
 const (

@@ -29,14 +29,14 @@ var (
 	nullableKeyMembers = keyMembers[2:5]
 )
 
-// readKey reads the members that are there. A new key must have a name, and gets the others by default. Addresses without that of the caller need a
+// readKey reads the members that are there, and rejects others: a misspelt restriction would leave the key without it. A new key must have a name, and gets the others by default. Addresses without that of the caller need a
 // confirmation, because they may lock the caller out.
-func (a *api) readKey(x *exchange, data []byte, strict, isNew bool) (e keys.Edit, err error) {
+func (a *api) readKey(x *exchange, data []byte, isNew bool) (e keys.Edit, err error) {
 	nullable := nullableKeyMembers
 	if !isNew {
 		nullable = append([]string{"name"}, nullable...)
 	}
-	o, err := jsonbody.ReadNullable(data, strict, nullable, keyMembers...)
+	o, err := jsonbody.ReadNullable(data, true, nullable, keyMembers...)
 	if err != nil {
 		return e, err
 	}
@@ -131,8 +131,8 @@ func contains(r keys.Ranges, addr netip.Addr) bool {
 }
 
 // readGracePeriod reads {gracePeriod?}, in seconds.
-func readGracePeriod(data []byte, strict bool) (time.Duration, error) {
-	o, err := jsonbody.Read(data, strict, "gracePeriod")
+func readGracePeriod(data []byte) (time.Duration, error) {
+	o, err := jsonbody.Read(data, true, "gracePeriod")
 	if err != nil {
 		return 0, err
 	}
@@ -148,8 +148,8 @@ func readGracePeriod(data []byte, strict bool) (time.Duration, error) {
 }
 
 // readReason reads {reason?}.
-func readReason(data []byte, strict bool) (string, error) {
-	o, err := jsonbody.Read(data, strict, "reason")
+func readReason(data []byte) (string, error) {
+	o, err := jsonbody.Read(data, true, "reason")
 	if err != nil {
 		return "", err
 	}

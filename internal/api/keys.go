@@ -158,25 +158,25 @@ func (x *exchange) writeKey(status int, k keys.Own, plaintext string) error {
 
 // createKey is POST /v1/keys, beta.
 func createKey(a *api, x *exchange) error {
-	data, strict, err := readBody(a.bodies, x)
+	data, _, err := readBody(a.bodies, x)
 	if err != nil {
 		return err
 	}
 	return a.makeKey(x, func() (c keys.OwnChange, err error) {
 		c.Action = "key.issue"
-		c.Edit, err = a.readKey(x, data, strict, true)
+		c.Edit, err = a.readKey(x, data, true)
 		return c, err
 	})
 }
 
 // rotateKey is POST /v1/keys/{keyId}/rotate, beta.
 func rotateKey(a *api, x *exchange) error {
-	data, strict, err := readOptionalBody(a.bodies, x)
+	data, err := readOptionalBody(a.bodies, x)
 	if err != nil {
 		return err
 	}
 	return a.makeKey(x, func() (keys.OwnChange, error) {
-		grace, err := readGracePeriod(data, strict)
+		grace, err := readGracePeriod(data)
 		return keys.OwnChange{Action: "key.rotate", ID: x.keyID(), GracePeriod: grace}, err
 	})
 }
@@ -217,12 +217,12 @@ func (a *api) makeKey(x *exchange, decode func() (keys.OwnChange, error)) error 
 
 // changeKey is PATCH /v1/keys/{keyId}, beta.
 func changeKey(a *api, x *exchange) error {
-	data, strict, err := readBody(a.bodies, x)
+	data, _, err := readBody(a.bodies, x)
 	if err != nil {
 		return err
 	}
 	c := keys.OwnChange{Action: "key.edit", ID: x.keyID()}
-	if c.Edit, err = a.readKey(x, data, strict, false); err != nil {
+	if c.Edit, err = a.readKey(x, data, false); err != nil {
 		return err
 	}
 	if values, given := x.Request.Header["If-Match"]; given {
@@ -240,14 +240,14 @@ func changeKey(a *api, x *exchange) error {
 
 // revokeKey is POST /v1/keys/{keyId}/revoke, beta. It is the same however often it is sent, so nothing is kept of an Idempotency-Key.
 func revokeKey(a *api, x *exchange) error {
-	data, strict, err := readOptionalBody(a.bodies, x)
+	data, err := readOptionalBody(a.bodies, x)
 	if err != nil {
 		return err
 	}
 	if _, err := idempotencyKey(x.Request.Header); err != nil {
 		return err
 	}
-	reason, err := readReason(data, strict)
+	reason, err := readReason(data)
 	if err != nil {
 		return err
 	}

@@ -50,6 +50,7 @@ func (a *api) admit(x *exchange) error {
 	if x.route.unmetered && (x.route.counts == nil || !x.route.counts(x.Request.URL.RawQuery)) {
 		x.decision = a.Limiter.Peek(x.Request.Context(), claim(c), x.now)
 		x.limits = tenantLimits(&x.decision)
+		a.Meter.Used(bucket(c), x.now)
 		return nil
 	}
 	return a.take(x)

@@ -61,6 +61,8 @@ type Meter interface {
 	Admitted(b usage.Bucket, at time.Time, minute, most int64) bool
 	Refused(b usage.Bucket, at time.Time)
 	Refunded(b usage.Bucket, at time.Time, minute int64)
+	// Used notes a use of the key by a request that counts nowhere.
+	Used(b usage.Bucket, at time.Time)
 	Flush(ctx context.Context) error
 }
 

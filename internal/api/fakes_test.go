@@ -275,8 +275,8 @@ func (*fakeStrikes) NextBan(context.Context, string, time.Time) (time.Duration, 
 
 // fakeMeter counts for acme's key alone.
 type fakeMeter struct {
-	mu                                   sync.Mutex
-	admitted, refused, refunded, flushed int
+	mu                                         sync.Mutex
+	admitted, refused, refunded, flushed, used int
 	// full has every request wait for Flush, which returns err.
 	full bool
 	err  error
@@ -293,6 +293,7 @@ func (m *fakeMeter) Admitted(usage.Bucket, time.Time, int64, int64) bool {
 	return !m.full
 }
 func (m *fakeMeter) Refused(usage.Bucket, time.Time)         { m.count(&m.refused) }
+func (m *fakeMeter) Used(usage.Bucket, time.Time)            { m.count(&m.used) }
 func (m *fakeMeter) Refunded(usage.Bucket, time.Time, int64) { m.count(&m.refunded) }
 
 func (m *fakeMeter) Flush(context.Context) error {

@@ -212,6 +212,18 @@ func TestFreeReads(t *testing.T) {
 	w := newFixture(t)
 	for n := range 60 + 2 { // free's, and two more
 		rec := w.do(w.request("GET", "/v1/requests", ""))
+// TestFreeRequestsAreUses: the last use of a key is also one that does not count.
+func TestFreeRequestsAreUses(t *testing.T) {
+	t.Parallel()
+	w := manages(t)
+	for i, path := range []string{"/v1/keys", "/v1/keys/self", "/v1/usage", "/v1/requests", "/v1/requests/x", "/v1/plans"} {
+		w.do(w.request("GET", path, ""))
+		assert.Equal(t, w.meter.used, i+1, path)
+	}
+	w.do(w.request("GET", "/v1/pets", ""))
+	assert.Equal(t, fmt.Sprint(w.meter.used, w.meter.admitted), "6 1", "free and counted")
+}
+
 		assert.Equal(t, rec.Code == 429, n >= 60, n)
 		if rec.Code == 429 {
 			assert.Equal(t, header(rec, "Retry-After"), "12", "at 48 seconds")

@@ -135,6 +135,14 @@ func (m *Meter) Refused(b Bucket, at time.Time) {
 	s.add(b.in(at), at, 0, 1)
 }
 
+// Used notes that the key was used, by a request that does not count.
+func (m *Meter) Used(b Bucket, at time.Time) {
+	s := m.shards.of(b.TenantID)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.add(b.in(at), at, 0, 0)
+}
+
 // Refunded uncounts a request that was admitted at that instant and in that minute.
 func (m *Meter) Refunded(b Bucket, at time.Time, minute int64) {
 	s := m.shards.of(b.TenantID)

@@ -1,9 +1,11 @@
 package usage_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -182,16 +184,20 @@ func TestMeterRecordsLastUseOnceAMinute(t *testing.T) {
 		if second == 10 {
 			m.Admitted(bucket(1, "key_b", 1), now, 0, usage.Unlimited)
 			m.Admitted(bucket(1, "key_b", 2), now, 0, usage.Unlimited)
+			m.Used(bucket(1, "key_c", 1), now)
 		}
 		flush(t, m)
 	}
 	want := []usage.KeyUse{
 		{KeyID: "key_a", At: noon},
 		{KeyID: "key_b", At: noon.Add(10 * time.Second)},
+		{KeyID: "key_c", At: noon.Add(10 * time.Second)},
 		{KeyID: "key_a", At: noon.Add(time.Minute)},
 		{KeyID: "key_a", At: noon.Add(2 * time.Minute)},
 	}
+	slices.SortFunc(s.uses, func(a, b usage.KeyUse) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.KeyID, b.KeyID)) })
 	assert.DeepEqual(t, s.uses, want, "uses")
+	assert.Equal(t, len(s.sums), 3, "counts of key_a and twice of key_b")
 }
 
 func TestMeterSplitsWhatIsMuch(t *testing.T) {

@@ -38,7 +38,7 @@ type Key struct {
 	ExpiresAt        *time.Time `json:"expiresAt"`
 	LastUsedAt       *time.Time `json:"lastUsedAt"`
 	Replaces         *string    `json:"replaces"` // the ID of the key that it replaced in a rotation
-	IssuedBy         *string    `json:"issuedBy"` // the ID of a key, or support
+	IssuedBy         *string    `json:"issuedBy"` // the ID of a key, account or support
 	// Key is the key itself, in the result of the call that issued it.
 	Key Secret `json:"key,omitzero"`
 }

@@ -351,6 +351,7 @@ func keyProblem(err error) string {
 		keys.ErrKeyChanged:              "The key was changed after you opened this page. Compare what it has now with what you typed, and send it again.",
 		keys.ErrKeyInactive:             "That key has been revoked or has expired.",
 		keys.ErrExpiryPast:              "Expires: a day in the future.",
+		keys.ErrStaleSignIn:             staleSignIn,
 		catalog.ErrIdempotencyKeyReused: "This form was sent before with other values. Send it again.",
 	} {
 		if errors.Is(err, refusal) {

@@ -18,6 +18,8 @@ var (
 	ErrKeyInactive = errors.New("the key was revoked or has expired")
 	// ErrLastManageKey: after the change no key could manage the tenant's keys.
 	ErrLastManageKey = errors.New("it is the last key that may manage the tenant's keys")
+	// ErrStaleSignIn: the sign-in that asks began too long ago to make a key that may manage keys.
+	ErrStaleSignIn = errors.New("the sign-in began more than 15 minutes ago")
 	// ErrCursor: there is no such key for the list to begin after.
 	ErrCursor = errors.New("no key to begin after")
 )
@@ -25,7 +27,7 @@ var (
 // Own is a key as its tenant sees it: without the tenant's name, and of a ban only its end.
 type Own struct {
 	Key
-	// IssuedBy is the ID of the key by which it was issued, or support, and Replaces that of the key that it replaced; "" if that is not known, or for none.
+	// IssuedBy is the ID of the key by which it was issued, account or support, and Replaces that of the key that it replaced; "" if that is not known, or for none.
 	IssuedBy, Replaces string
 	// Version changes with each change of the key, and not when it is used.
 	Version string

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -262,7 +263,7 @@ func TestSignInsManageKeys(t *testing.T) {
 		own, err := o.api.OwnKeys.Change(t.Context(), 1, session, change, nil)
 		assert.NoError(t, err)
 		actor, env := o.last(t).ClaimedActor, keys.Environment(o.text(t, `select environment from sign_ins where digest = $1`, session[:]))
-		if own.ID != id || own.Environment != env || !regexp.MustCompile(want).MatchString(actor) {
+		if own.ID != id || own.Environment != env || !regexp.MustCompile(want).MatchString(actor) || own.IssuedBy != map[bool]string{true: k.ID, false: "account"}[session == byKey] {
 			t.Errorf("%+v by %s", own, actor)
 		}
 	}
@@ -271,4 +272,48 @@ func TestSignInsManageKeys(t *testing.T) {
 	assert.NoError(t, o.api.SignIns.End(t.Context(), byKey, ""))
 	_, err = o.api.OwnKeys.List(t.Context(), 1, byKey, keys.OwnQuery{At: time.Now(), Limit: 10})
 	assert.ErrorIs(t, err, keys.ErrAsker)
+}
+
+// TestStaleSignInsMakeNoManageKeys: a quarter of an hour after a sign-in the database lets it issue, rotate and give no key that may manage keys,
+// whatever a server asks for. A manage key always may.
+func TestStaleSignInsMakeNoManageKeys(t *testing.T) {
+	t.Parallel()
+	o := newAcme(t)
+	boss, token := o.manageKey(t, "acme")
+	change := func(asker keys.Digest, action, id string, scope *keys.Scope) (keys.Own, error) {
+		made, err := keys.NewToken(keys.Live)
+		assert.NoError(t, err)
+		newID, err := keys.NewID()
+		assert.NoError(t, err)
+		c := keys.OwnChange{Action: action, ID: cmp.Or(id, newID), NewID: newID, Token: made, GracePeriod: time.Hour, Edit: keys.Edit{Scope: scope}}
+		if action == "key.issue" {
+			c.Edit.Name, c.Edit.Allowed = new("x"), new(keys.Ranges)
+		}
+		return o.api.OwnKeys.Change(t.Context(), 1, asker, c, nil)
+	}
+	manage, write := keys.ScopeManage, keys.ScopeWrite
+	other, err := change(token.Digest(), "key.issue", "", &write)
+	assert.NoError(t, err)
+	sessions := []keys.Digest{o.opened(t, token.Digest()), o.opened(t, o.invited(t, "acme"))}
+	o.exec(t, `update sign_ins set created_at = now() - interval '15 minutes'`)
+	for i, session := range sessions {
+		for _, refused := range []struct {
+			action, id string
+			scope      *keys.Scope
+		}{{"key.issue", "", &manage}, {"key.edit", other.ID, &manage}, {"key.rotate", boss.ID, nil}} {
+			want := keys.ErrStaleSignIn
+			if i == 1 && refused.id != "" {
+				want = keys.ErrKeyNotFound // That sign-in is for staging.
+			}
+			assert.ErrorIs(t, errorOf(change(session, refused.action, refused.id, refused.scope)), want)
+		}
+		_, err := change(session, "key.issue", "", &write)
+		assert.NoError(t, err)
+	}
+	assert.ErrorIs(t, errorOf(change(sessions[0], "key.rotate", "key_0000000000000000", nil)), keys.ErrKeyNotFound)
+	assert.NoError(t, errorOf(change(sessions[0], "key.rotate", other.ID, nil)))
+	assert.NoError(t, errorOf(change(token.Digest(), "key.rotate", boss.ID, nil)))
+	assert.NoError(t, errorOf(change(token.Digest(), "key.issue", "", &manage)))
+	o.exec(t, `update sign_ins set created_at = now() - interval '14 minutes'`)
+	assert.NoError(t, errorOf(change(sessions[0], "key.issue", "", &manage)))
 }

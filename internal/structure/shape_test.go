@@ -86,8 +86,8 @@ var budgets = map[string]int{
 	"internal/usage":                 2050,
 	"internal without internal/test": 49900,
 
-	"migrations":                2900,
-	"tests of internal and cmd": 57850,
+	"migrations":                2950,
+	"tests of internal and cmd": 57950,
 	"tools":                     3150,
 }
 

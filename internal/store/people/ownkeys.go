@@ -114,6 +114,7 @@ var ownRefusals = map[string]error{
 	"customer_keys_asker": keys.ErrAsker, "customer_keys_scope": keys.ErrAsker, "customer_keys_unknown": keys.ErrKeyNotFound,
 	"customer_keys_version": keys.ErrKeyChanged, "customer_keys_inactive": keys.ErrKeyInactive, "customer_keys_expiry": keys.ErrExpiryPast,
 	"customer_keys_room": keys.ErrTooManyKeys, "customer_keys_last": keys.ErrLastManageKey, "customer_keys_cursor": keys.ErrCursor,
+	"customer_keys_stale": keys.ErrStaleSignIn,
 }
 
 func ownRefusal(err error) error {

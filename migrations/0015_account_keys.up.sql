@@ -1,0 +1,48 @@
+-- A key that was made by a sign-in of an invitation was issued on the account, and not by support.
+create or replace view customer_keys as
+select k.tenant_id, k.id, k.name, k.environment, k.last4, coalesce(k.per_minute, 0) as per_minute, k.scope, array_to_string(k.allowed, ',') as allowed,
+       k.created_at, k.expires_at, k.revoked_at, k.last_used_at, b.ends_at as ban_ends_at,
+       case when starts_with(issue.claimed_actor, 'key:') then substr(issue.claimed_actor, 5) when starts_with(issue.claimed_actor, 'sign-in:') then 'account'
+         when issue.number > 0 then 'support' end as issued_by,
+       rotation.subject as replaces, key_version(k) as version
+from api_keys k
+left join lateral (select b.ends_at from bans b where b.key_id = k.id and b.lifted_at is null order by b.ends_at desc limit 1) b on true
+left join lateral (
+  select e.number, e.claimed_actor from audit_entries e where e.subject = k.id and e.action = 'key.issue' order by e.number limit 1
+) issue on true
+left join lateral (
+  select e.subject from audit_entries e where e.number = issue.number - 1 and e.action = 'key.rotate' and e.after ->> 'replaced_by' = k.id
+) rotation on true;
+
+-- A sign-in that began more than 15 minutes ago makes no key that may manage keys: such a key would outlive a stolen cookie. What the key is, is
+-- known after the change, which has locked the tenant.
+alter function manage_key(bytea, text, text, jsonb) rename to change_own_key;
+revoke execute on function change_own_key from petstore_api;
+create function manage_key(asker bytea, action text, target text, change jsonb) returns setof customer_keys
+language plpgsql security definer as $$
+declare
+  stale boolean := exists (select from live_sign_in(asker) s where s.created_at <= clock_timestamp() - interval '15 minutes');
+  k customer_keys;
+begin
+  for k in select * from change_own_key(asker, action, target, change) loop
+    if stale and k.scope = 'manage' and (action in ('key.issue', 'key.rotate') or change ->> 'scope' = 'manage') then
+      perform refuse_key_change('stale');
+    end if;
+    return next k;
+  end loop;
+end $$;
+
+-- key_limits_of returns the own limits of a tenant's keys, which no plan changes.
+create function key_limits_of(tenant bigint) returns table (key_id text, per_minute bigint) language sql stable security definer as $$
+  select k.id, k.per_minute from api_keys k where k.tenant_id = tenant and k.per_minute is not null
+$$;
+
+do $$
+declare
+  f regprocedure;
+begin
+  foreach f in array array['manage_key'::regproc, 'key_limits_of'::regproc] loop
+    execute format('alter function %s set search_path = pg_catalog, %I, pg_temp', f, current_schema());
+  end loop;
+end $$;
+grant execute on function manage_key, key_limits_of to petstore_api;

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -143,6 +144,12 @@ func TestFailedRequestInDetail(t *testing.T) {
 		t.Errorf("lifted at %s, banned until %s", got.LiftedAt, got.BannedUntil)
 	}
 	assert.True(t, get("a-4").LiftedAt.IsZero(), "the ban refused another request")
+	// 61 minutes of a key's own limit of 4 have room for 244 of 300 requests or more, but what was admitted was not refused by it.
+	for _, c := range []struct{ perMinute, refused, own int64 }{{4, 0, 0}, {4, 70, 70}, {4, 200, 200}, {7, 150, 23}, {math.MaxInt64, 70, 0}} {
+		db.exec(t, `update usage_hourly set refused = $3 where key_id = $1 and hour = $2`, second.ID, noon, c.refused)
+		db.exec(t, `update api_keys set per_minute = $2 where id = $1`, second.ID, c.perMinute)
+		assert.Equal(t, fmt.Sprint(get("a-1").Hours[0].Own, get("a-1").Hours[1].Own), fmt.Sprint(0, c.own), c)
+	}
 	for id, tenant := range map[string]int64{"a-1": other.TenantID, "a-99": k.TenantID} {
 		_, err := db.api.FailedRequests.GetFailed(t.Context(), tenant, id, noon, noon.Add(time.Hour))
 		assert.ErrorIs(t, err, usage.ErrFailedNotFound, id)

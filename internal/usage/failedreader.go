@@ -88,11 +88,11 @@ type UsedByKey struct {
 // ReplayDays is how many UTC days are replayed under larger plans, with today.
 const ReplayDays = 30
 
-// Refusals returns how many requests of these hours were refused, and how many would be under other limits, at least.
+// Refusals returns how many requests of these hours were refused, and how many would be under other limits of the tenant, at least.
 func Refusals(hours []Hour, perMinute, perDay int64) (refused, remain int64) {
 	for _, d := range Replay(hours, perMinute, perDay) {
 		refused += d.Refused
-		remain += min(d.Refused, d.ByDay+d.ByMinute)
+		remain += min(d.Refused, d.ByKeys+d.ByDay+d.ByMinute)
 	}
 	return refused, remain
 }

@@ -6,6 +6,8 @@ import "time"
 type Hour struct {
 	At                time.Time
 	Requests, Refused int64
+	// Own is how many of the requests the own limits of their keys refuse, at least, if known.
+	Own int64
 }
 
 // RecordedDay is the number of a tenant's requests on a UTC day, and how many of them were refused.
@@ -21,16 +23,19 @@ type ReplayedDay struct {
 	Date time.Time
 	// Requests is the number of all requests, Refused of those that were refused in fact.
 	Requests, Refused int64
-	// ByMinute is how many the per-minute limit would have refused, ByDay how many more the per-day limit, both at least.
-	ByDay, ByMinute int64
+	// ByMinute is how many the per-minute limit would have refused, ByDay how many more the per-day limit, and ByKeys how many the own limits of
+	// keys, of which the others do not hear: all at least.
+	ByDay, ByMinute, ByKeys int64
 }
 
 // More is how many requests more than in fact would have been refused, at least.
 func (d ReplayedDay) More() int64 { return max(0, d.ByDay+d.ByMinute-d.Refused) }
 
-// minutesInside is how many of a tenant's minute windows lie within an hour for certain. One more overlaps
-// each end.
+// minutesInside is how many of a tenant's minute windows lie within an hour for certain. One more overlaps each end.
 const minutesInside = 59
+
+// MinutesOfHour is how many overlap it.
+const MinutesOfHour = minutesInside + 2
 
 // QuietHour is how many requests of an hour no per-minute limit refuses, if they are spread evenly, and leave the windows that overlap
 // its ends unused.
@@ -73,13 +78,16 @@ func Replay(hours []Hour, perMinute, perDay int64) []ReplayedDay {
 	r := Replayer{PerMinute: perMinute, PerDay: perDay}
 	var days []ReplayedDay
 	for i := 0; i < len(hours); {
-		d := RecordedDay{Date: midnight(hours[i].At)}
+		d, own := RecordedDay{Date: midnight(hours[i].At)}, int64(0)
 		for ; i < len(hours) && midnight(hours[i].At).Equal(d.Date); i++ {
-			d.Requests += hours[i].Requests
-			d.Refused += hours[i].Refused
-			d.Busy = append(d.Busy, hours[i])
+			h := hours[i]
+			h.Requests -= h.Own
+			d.Requests, d.Refused, own = d.Requests+h.Requests, d.Refused+h.Refused, own+h.Own
+			d.Busy = append(d.Busy, h)
 		}
-		days = append(days, r.Day(d))
+		replayed := r.Day(d)
+		replayed.Requests, replayed.ByKeys = d.Requests+own, own
+		days = append(days, replayed)
 	}
 	return days
 }

@@ -31,6 +31,11 @@ func TestReplay(t *testing.T) {
 		"two hours have 121":     {[]usage.Hour{at(1, 620, 0), at(2, 620, 0)}, 10, 100_000, []usage.ReplayedDay{day(0, 1240, 0, 0, 30)}},
 		"two apart have 122":     {[]usage.Hour{at(1, 620, 0), at(3, 620, 0)}, 10, 100_000, []usage.ReplayedDay{day(0, 1240, 0, 0, 20)}},
 		"a refusal costs no day": {[]usage.Hour{at(1, 5000, 0), at(3, 390, 0)}, 10, 1000, []usage.ReplayedDay{day(0, 5390, 0, 0, 4390)}},
+		// What a key's own limit refuses never comes to the windows of the tenant.
+		"a key's own limit": {
+			[]usage.Hour{{At: midnight.Add(time.Hour), Requests: 700, Refused: 650, Own: 650}}, 10, 1000,
+			[]usage.ReplayedDay{{Date: midnight, Requests: 700, Refused: 650, ByKeys: 650}},
+		},
 	} {
 		assert.DeepEqual(t, usage.Replay(test.hours, test.perMinute, test.perDay), test.want, name)
 	}

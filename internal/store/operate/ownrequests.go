@@ -62,8 +62,16 @@ func (d FailedRequests) GetFailed(ctx context.Context, tenantID int64, id string
 // ReplayHours implements usage.FailedReader.
 func (d FailedRequests) ReplayHours(ctx context.Context, tenantID int64, now time.Time) (hours []usage.Hour, err error) {
 	defer pgconn.Wrap(&err, "read a tenant's hours")
-	err = d.db.Select(ctx, &hours, `select hour as at, sum(admitted + refused)::bigint as requests, sum(refused)::bigint as refused
-		from usage_hourly where tenant_id = $1 and hour >= $2 group by hour order by hour`, tenantID, now.UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-usage.ReplayDays))
+	err = d.db.Select(ctx, &hours, `
+		select u.hour as at, sum(requests)::bigint as requests, sum(refused)::bigint as refused,
+		       coalesce(sum(least(refused, greatest(0, requests - $3 * k.per_minute::numeric))), 0)::bigint as own
+		from (
+		  select hour, key_id, sum(admitted + refused)::bigint as requests, sum(refused)::bigint as refused
+		  from usage_hourly where tenant_id = $1 and hour >= $2 group by hour, key_id
+		) u
+		left join key_limits_of($1) k using (key_id)
+		group by u.hour order by u.hour`,
+		tenantID, now.UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-usage.ReplayDays), usage.MinutesOfHour)
 	return hours, err
 }
 

@@ -66,10 +66,11 @@ func (v *visit) request() error {
 	data := struct {
 		usage.FailedDetail
 		Why     string
+		Hour    string
 		Days    int
 		Refused int64
 		Plans   []diagnose.LargerPlan
-	}{FailedDetail: d, Why: diagnose.Explain(&d.FailedRequest, d.LiftedAt), Days: usage.ReplayDays}
+	}{FailedDetail: d, Why: diagnose.Explain(&d.FailedRequest, d.LiftedAt), Hour: diagnose.HourOfUse(d.RefusedBy), Days: usage.ReplayDays}
 	if diagnose.IsShared(&d.FailedRequest) {
 		sold, err := v.Sold(v.Context())
 		if err != nil {

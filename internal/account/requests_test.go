@@ -28,8 +28,8 @@ func TestFailedRequests(t *testing.T) {
 			Method: "GET", Route: "/v1/pets/{petId}", ServerID: "s1", Number: n,
 		}
 	}
-	over := failed("over/limit+1", 1, time.Minute, 1)
-	over.Status, over.Code, over.Window, over.Limit, over.Reset = 429, "rate_limit_exceeded", "minute", 300, now.Unix()
+	over := failed("over/limit+1", 1, 6*time.Minute, 1)
+	over.Status, over.Code, over.Window, over.Limit, over.Reset = 429, "rate_limit_exceeded", "minute", 300, now.Unix()-300
 	all := []usage.FailedRequest{over, failed("theirs", 2, time.Minute, 2), failed("yesterday", 1, 25*time.Hour, 3)}
 	for i := range 49 {
 		all = append(all, failed(fmt.Sprint("early-", i), 1, time.Hour+time.Duration(i)*time.Second, int64(i+4)))
@@ -37,6 +37,10 @@ func TestFailedRequests(t *testing.T) {
 	assert.NoError(t, s.api.FailedRequests.WriteFailed(t.Context(), all))
 	late := failed("last", 1, 20*time.Hour, 99)
 	assert.NoError(t, s.api.FailedRequests.WriteFailed(t.Context(), []usage.FailedRequest{late}))
+	// The key's later minute has taken the place of the one that refused.
+	bucket := usage.Bucket{TenantID: 1, KeyID: own.ID, Assignment: 1, Version: 1, Hour: (over.Reset - 60) / 3600 * 3600}
+	count := usage.Count{Bucket: bucket, Admitted: 500, Refused: 1, Minutes: usage.Minutes{Minute: now.Unix() / 60, InMinute: 5}}
+	assert.NoError(t, s.api.Usage.WriteUsage(t.Context(), usage.Batch{ServerID: "s1", Number: 1, Counts: []usage.Count{count}}))
 	cookie := s.signIn(t, "acme")
 	first := text(t, s.do("GET", "/account/requests", nil, cookie))
 	next := strings.Index(first, "/account/requests?after=")
@@ -47,7 +51,7 @@ func TestFailedRequests(t *testing.T) {
 	second := text(t, s.do("GET", target, nil, cookie))
 	assert.True(t, strings.Count(second, "Why<span") == 1 && strings.Contains(second, "id=last") && !strings.Contains(second, "?after="), second)
 	detail := text(t, s.do("GET", "/account/requests/explained?id="+url.QueryEscape(over.RequestID), nil, cookie))
-	for _, want := range []string{diagnose.Explain(&over, time.Time{}), "What used the limit", "on plan business"} {
+	for _, want := range []string{diagnose.Explain(&over, time.Time{}), "What used the limit", "on plan business", "1 request was refused in the last 30 days", "the minute's limit is 300. Use by minute is kept for 2 minutes only."} {
 		assert.True(t, strings.Contains(strings.NewReplacer("&#39;", "'", "&#34;", `"`).Replace(detail), want), "no", want, detail)
 	}
 	unknown := text(t, s.do("GET", "/account/requests/explained?id=unknown", nil, cookie))

@@ -54,6 +54,22 @@ func OverLimit(f *usage.FailedRequest) string {
 	return ""
 }
 
+// HourOfUse says that the use of a window is not that of a minute, but of the hours around it, "" if it is the window's.
+func HourOfUse(w *usage.RefusingWindow) string {
+	if w == nil || w.Name == string(limits.Day) || w.To.Sub(w.From) <= time.Minute {
+		return ""
+	}
+	span, used := "hour", int64(0)
+	if w.To.Sub(w.From) > time.Hour {
+		span = "two hours"
+	}
+	for _, u := range w.Used {
+		used += u.Admitted
+	}
+	return fmt.Sprintf("In the %s from %s to %s, %s requests were admitted; the minute's limit is %s. Use by minute is kept for 2 minutes only.", span,
+		w.From.UTC().Format(time.RFC3339), w.To.UTC().Format(time.RFC3339), spelling.Thousands(used), spelling.Thousands(w.Limit))
+}
+
 // LiftedAt is when the ban was lifted by which the request was refused, zero if it was not.
 func LiftedAt(f *usage.FailedRequest, bans []keys.Ban) time.Time {
 	for _, b := range bans {

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"petstore.example/docs"
 	"petstore.example/internal/keys"
@@ -24,6 +25,21 @@ func TestEveryCodeIsExplained(t *testing.T) {
 		if len(doc.When) < 10 || len(doc.Advice) < 10 || strings.ContainsAny(doc.When+doc.Advice, "`|") {
 			t.Errorf("%s: %+v", code, doc)
 		}
+	}
+}
+
+// TestHourOfUse: what keys used in an hour is not shown as if it were a minute's.
+func TestHourOfUse(t *testing.T) {
+	t.Parallel()
+	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	window := func(name string, length time.Duration) *usage.RefusingWindow {
+		return &usage.RefusingWindow{Name: name, Limit: 60, From: noon, To: noon.Add(length), Used: []usage.UsedByKey{{Admitted: 1200}, {Admitted: 34}}}
+	}
+	const hour = "In the hour from 2026-11-20T12:00:00Z to 2026-11-20T13:00:00Z, 1,234 requests were admitted; the minute's limit is 60. Use by minute is kept for 2 minutes only."
+	assert.Equal(t, HourOfUse(window("minute", time.Hour)), hour)
+	assert.Equal(t, HourOfUse(window("key", 2*time.Hour)), strings.NewReplacer("the hour", "the two hours", "T13", "T14").Replace(hour))
+	for _, w := range []*usage.RefusingWindow{nil, window("minute", time.Minute), window("day", 24*time.Hour)} {
+		assert.Equal(t, HourOfUse(w), "", w)
 	}
 }
 

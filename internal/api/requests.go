@@ -109,8 +109,9 @@ func failedRequestOf(f *usage.FailedRequest) failedRequest {
 	return r
 }
 
-// passesAt returns from when the limits would admit a request that one of them or a ban refused, as far as is known: the end of what refused it, of a
-// ban that is in force, and of a window that is used up. It may be over. It is nil for any other request.
+// passesAt returns from when the limits would admit a request that one of them or a ban refused, as far as is known: the end of what refused it, of the
+// window that had refused the key before the ban, of a ban that is in force, and of a window that is used up. It may be over. It is nil for any other
+// request.
 func (x *exchange) passesAt(d *usage.FailedDetail) *time.Time {
 	if d.Status != http.StatusTooManyRequests {
 		return nil
@@ -119,9 +120,7 @@ func (x *exchange) passesAt(d *usage.FailedDetail) *time.Time {
 	if !d.LiftedAt.IsZero() {
 		at = d.LiftedAt
 	}
-	if ends := d.BannedUntil.Add(time.Second - 1).Truncate(time.Second); ends.After(at) {
-		at = ends
-	}
+	at = slices.MaxFunc([]time.Time{at, d.FullUntil, d.BannedUntil.Add(time.Second - 1).Truncate(time.Second)}, time.Time.Compare)
 	windows, count := x.decision.Windows()
 	for _, w := range windows[:count] {
 		if reset := time.Unix(w.Reset, 0); w.Remaining == 0 && reset.After(at) && (w.Name != limits.Key || d.KeyID == x.caller.KeyID) {

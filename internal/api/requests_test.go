@@ -173,6 +173,12 @@ func TestRequestPasses(t *testing.T) {
 		"a ban that was lifted": {func(_ *fixture, d *usage.FailedDetail) {
 			d.Code, d.Window, d.Reset, d.LiftedAt = diagnose.KeyBanned, "", at.Unix()+900, at.Add(-time.Minute)
 		}, at.Add(-time.Minute)},
+		"a ban that was lifted before the window was over": {func(_ *fixture, d *usage.FailedDetail) {
+			d.Code, d.Window, d.Reset, d.LiftedAt, d.FullUntil = diagnose.KeyBanned, "", at.Unix()+900, at.Add(-time.Minute), at.Add(-7*time.Second)
+		}, at.Add(-7 * time.Second)},
+		"the day was used up at the end of the ban": {func(_ *fixture, d *usage.FailedDetail) {
+			d.Code, d.Window, d.Reset, d.FullUntil = diagnose.KeyBanned, "", at.Unix()-900, at.Add(-time.Minute)
+		}, at.Add(-time.Minute)},
 		"the day is used up": {func(w *fixture, _ *usage.FailedDetail) { quota(plans.Quota{PerMinute: 9, PerDay: 2})(t, w, nil) }, at.Truncate(24*time.Hour).AddDate(0, 0, 1)},
 		"another key's own limit": {func(w *fixture, d *usage.FailedDetail) {
 			keyLimit(t, w, nil)
@@ -206,12 +212,6 @@ func TestRequestIDs(t *testing.T) {
 	}
 }
 
-// TestFreeReads: a tenant may read so many failed requests a minute, which counts nowhere, is no strike, and is recorded with its reason.
-func TestFreeReads(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t)
-	for n := range 60 + 2 { // free's, and two more
-		rec := w.do(w.request("GET", "/v1/requests", ""))
 // TestFreeRequestsAreUses: the last use of a key is also one that does not count.
 func TestFreeRequestsAreUses(t *testing.T) {
 	t.Parallel()
@@ -224,6 +224,12 @@ func TestFreeRequestsAreUses(t *testing.T) {
 	assert.Equal(t, fmt.Sprint(w.meter.used, w.meter.admitted), "6 1", "free and counted")
 }
 
+// TestFreeReads: a tenant may read so many failed requests a minute, which counts nowhere, is no strike, and is recorded with its reason.
+func TestFreeReads(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	for n := range 60 + 2 { // free's, and two more
+		rec := w.do(w.request("GET", "/v1/requests", ""))
 		assert.Equal(t, rec.Code == 429, n >= 60, n)
 		if rec.Code == 429 {
 			assert.Equal(t, header(rec, "Retry-After"), "12", "at 48 seconds")

@@ -144,6 +144,7 @@ func TestFailedRequestInDetail(t *testing.T) {
 		t.Errorf("lifted at %s, banned until %s", got.LiftedAt, got.BannedUntil)
 	}
 	assert.True(t, get("a-4").LiftedAt.IsZero(), "the ban refused another request")
+	assert.True(t, got.FullUntil.Equal(noon.Add(time.Minute)) && get("a-1").FullUntil.IsZero(), "the window that refused the key before its ban", got.FullUntil)
 	// 61 minutes of a key's own limit of 4 have room for 244 of 300 requests or more, but what was admitted was not refused by it.
 	for _, c := range []struct{ perMinute, refused, own int64 }{{4, 0, 0}, {4, 70, 70}, {4, 200, 200}, {7, 150, 23}, {math.MaxInt64, 70, 0}} {
 		db.exec(t, `update usage_hourly set refused = $3 where key_id = $1 and hour = $2`, second.ID, noon, c.refused)

@@ -62,6 +62,8 @@ type FailedDetail struct {
 	FailedRequest
 	// LiftedAt is when the ban was lifted that refused it, BannedUntil when a ban of its key that is in force ends. They may be zero.
 	LiftedAt, BannedUntil time.Time
+	// FullUntil is when the window resets that refused the key last before a ban refused this request, zero if none is known.
+	FullUntil time.Time
 	// RefusedBy is nil if no window refused it.
 	RefusedBy *RefusingWindow
 	// Hours are the tenant's of the last ReplayDays with requests, if a window refused it that its keys share.

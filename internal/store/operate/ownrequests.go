@@ -43,12 +43,17 @@ func (d FailedRequests) GetFailed(ctx context.Context, tenantID int64, id string
 		failedRow
 		LiftedAt    sql.NullTime `db:"lifted_at"`
 		BannedUntil sql.NullTime `db:"banned_until"`
+		FullUntil   sql.NullTime `db:"full_until"`
 	}
-	err = pgconn.GetOr(ctx, d.db, &row, usage.ErrFailedNotFound, `select lifted_at, banned_until, `+ownFailed+` f
+	err = pgconn.GetOr(ctx, d.db, &row, usage.ErrFailedNotFound, `select lifted_at, banned_until,
+		case when f.code = 'key_banned' then (
+		  select r.resets_at from failed_requests_of($1, '', f.key_id, '{429,429}', '{rate_limit_exceeded,daily_quota_exceeded}', $6, f.at, 0, 100) r
+		  where r.limited_by <> '' order by r.at desc limit 1) end as full_until, `+ownFailed+` f
 		cross join lateral ban_of_key($1, f.key_id, case when f.code = 'key_banned' then f.resets_at end)`,
 		tenantID, id, "", nil, nil, since, now, 0, 1)
 	detail = usage.FailedDetail{
 		FailedRequest: row.failedRequest(), LiftedAt: pgconn.TimeOf(row.LiftedAt), BannedUntil: pgconn.TimeOf(row.BannedUntil),
+		FullUntil: pgconn.TimeOf(row.FullUntil),
 	}
 	if err == nil && detail.Window != "" {
 		detail.RefusedBy, err = d.readUse(ctx, &detail.FailedRequest)

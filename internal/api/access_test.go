@@ -83,7 +83,7 @@ func TestWhoPaysForForbiddenRequests(t *testing.T) {
 	all := remaining()
 	w.narrow(t, keys.ScopeWrite, "198.51.100.0/24")
 	rec := w.do(w.request("POST", "/v1/pets", "{}"))
-	const elsewhere = `{"code":"address_not_allowed","message":"This API key can't be used from 192.0.2.1. Send the request from one of its addresses, or ask our support to allow this one.","status":403}` + "\n"
+	const elsewhere = `{"code":"address_not_allowed","message":"This API key can't be used from 192.0.2.1. Send the request from one of its addresses, or allow this one: with a key that may manage keys, on your account page, or through our support.","status":403}` + "\n"
 	assert.Equal(t, rec.Body.String(), elsewhere)
 	assert.Equal(t, fmt.Sprint(w.addresses.used[here], " ", numbers(rec)["X-RateLimit-Limit"], " ", header(rec, "WWW-Authenticate")), "1 6000 ")
 	w.narrow(t, keys.ScopeRead, "192.0.2.1,2001:db8::/32")

@@ -29,8 +29,8 @@ var (
 	nullableKeyMembers = keyMembers[2:5]
 )
 
-// readKey reads the members that are there, and rejects others: a misspelt restriction would leave the key without it. A new key must have a name, and gets the others by default. Addresses without that of the caller need a
-// confirmation, because they may lock the caller out.
+// readKey reads the members that are there, and rejects others: a misspelt restriction would leave the key without it. A new key must have a name,
+// and gets the others by default. Addresses without that of the caller need a confirmation, because they may lock the caller out.
 func (a *api) readKey(x *exchange, data []byte, isNew bool) (e keys.Edit, err error) {
 	nullable := nullableKeyMembers
 	if !isNew {

@@ -69,8 +69,8 @@ func refusalBy(c *errorCode, about, reason string) *Error {
 // elsewhere returns the refusal of a key that may not be used from the address. It does not say from where it may be: who sends it may have
 // stolen it.
 func (r *keyRefusals) elsewhere(from netip.Addr) *Error {
-	return codeAddressNotAllowed.withMessage("This API key can't be used from " + addressText(from) + ". Send the request from one of its addresses, or allow this one: " +
-		"with a key that may manage keys, on your account page, or through " + r.support.String() + ".")
+	return codeAddressNotAllowed.withMessage("This API key can't be used from " + addressText(from) + ". Send the request from one of its addresses, or allow " +
+		"this one: with a key that may manage keys, on your account page, or through " + r.support.String() + ".")
 }
 
 // addressText names the address of a request.

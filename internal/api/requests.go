@@ -90,7 +90,8 @@ func getRequest(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	detail := failedDetail{failedRequestOf(&d.FailedRequest), strings.TrimSpace(diagnose.Explain(&d.FailedRequest, d.LiftedAt) + " " + diagnose.HourOfUse(d.RefusedBy)), d.RefusedBy, x.passesAt(&d), nil}
+	explanation := strings.TrimSpace(diagnose.Explain(&d.FailedRequest, d.LiftedAt) + " " + diagnose.HourOfUse(d.RefusedBy))
+	detail := failedDetail{failedRequestOf(&d.FailedRequest), explanation, d.RefusedBy, x.passesAt(&d), nil}
 	if diagnose.IsShared(&d.FailedRequest) {
 		if detail.Refusals, err = a.refusalsUnderLargerPlans(x, d.Hours); err != nil {
 			return err

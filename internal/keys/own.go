@@ -27,7 +27,8 @@ var (
 // Own is a key as its tenant sees it: without the tenant's name, and of a ban only its end.
 type Own struct {
 	Key
-	// IssuedBy is the ID of the key by which it was issued, account or support, and Replaces that of the key that it replaced; "" if that is not known, or for none.
+	// IssuedBy is the ID of the key by which it was issued, account or support, and Replaces that of the key that it replaced; "" if that is not
+	// known, or for none.
 	IssuedBy, Replaces string
 	// Version changes with each change of the key, and not when it is used.
 	Version string

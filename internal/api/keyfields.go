@@ -153,9 +153,8 @@ func readReason(data []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	reason := textOf(o, "reason", maxReason)
-	if reason == nil {
-		return "", o.Err()
+	if reason := textOf(o, "reason", maxReason); reason != nil {
+		return *reason, o.Err()
 	}
-	return *reason, nil
+	return "", o.Err()
 }

@@ -80,7 +80,7 @@ func TestInvalidKeys(t *testing.T) {
 		{"POST /v1/keys", `{"name":"x","allowedAdresses":["192.0.2.1"]}`, `unknown members "allowedAdresses": only ` + strings.Join(keyMembers, ", ") + " are allowed."},
 		{"PATCH /v1/keys/" + ciKey, `{"expires":"2027-01-01T00:00:00Z"}`, `unknown members "expires": only ` + strings.Join(keyMembers, ", ") + " are allowed."},
 		{"POST /v1/keys/" + ciKey + "/rotate", `{"grace":0}`, `unknown members "grace": only gracePeriod are allowed.`},
-		{"POST /v1/keys/" + ciKey + "/revoke", `{"id":"` + theirKey + `"}`, `unknown members "id": only reason are allowed.`},
+		{"POST /v1/keys/" + ciKey + "/revoke", `{"id":null,"reason":"found in a repository"}`, `unknown members "id": only reason are allowed.`},
 		{"POST /v1/keys/" + ciKey + "/revoke", `{"reason":7}`, "reason must be a string, not a number."},
 	} {
 		method, path, _ := strings.Cut(c.request, " ")

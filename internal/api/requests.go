@@ -217,7 +217,7 @@ func narrows(bound *time.Time, nearer func(at, than time.Time) bool) func(string
 	return func(s string) bool {
 		at, err := time.Parse(time.RFC3339, s)
 		if err == nil && nearer(at, *bound) {
-			*bound = at
+			*bound = at.UTC() // Postgres knows no offset of 16 hours or more.
 		}
 		return err == nil
 	}

@@ -39,14 +39,14 @@ type RefusingWindow struct {
 	Used  []KeyUsage `json:"used"`
 }
 
-// Refusals is how many requests were refused in the last Days, and how many of them larger plans would have refused.
+// Refusals is how many requests were refused in the last Days, and how many of them larger plans, or a key's own limit, would have refused.
 type Refusals struct {
 	Days    int          `json:"days"`
 	Refused int64        `json:"refused"`
 	Plans   []LargerPlan `json:"plans"`
 }
 
-// LargerPlan is a plan with the least number of refusals that would remain. Bursts may be refused besides.
+// LargerPlan is a plan with the least number of refusals that would remain. Bursts and bans may refuse more.
 type LargerPlan struct {
 	Name          string `json:"name"`
 	RemainAtLeast int64  `json:"remainAtLeast"`

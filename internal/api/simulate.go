@@ -136,6 +136,7 @@ func (a *api) admitSimulated(x *exchange) error {
 		x.simulated = nil
 		return a.refuseOverLimit(x)
 	}
+	a.Meter.Used(bucket(x.caller), x.now)
 	return a.simulatedError(x)
 }
 

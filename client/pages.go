@@ -16,8 +16,10 @@ const maxPageSize = 100
 func listQuery(parameters map[string]any) url.Values {
 	q := url.Values{}
 	for name, p := range parameters {
-		if at, ok := p.(time.Time); ok && !at.IsZero() {
-			p = at.UTC().Format(time.RFC3339Nano)
+		if at, ok := p.(time.Time); ok {
+			if p = ""; !at.IsZero() {
+				p = at.UTC().Format(time.RFC3339Nano)
+			}
 		}
 		if v := reflect.ValueOf(p); !v.IsZero() {
 			q.Set(name, fmt.Sprint(reflect.Indirect(v)))

@@ -124,7 +124,7 @@ type route struct {
 	do      func(*visit) error
 }
 
-// routes has for the address of a form that is no page too what leads back to its page: a browser that loads the answer again asks for it by GET.
+// routes also leads from the address of a form, which a browser that loads the answer again asks for by GET, to the page of the form.
 func (a *Account) routes() []route {
 	all := []route{
 		{"GET /account", false, (*visit).overview},
@@ -201,10 +201,11 @@ func (v *visit) answer(r route) {
 	switch {
 	case err == nil:
 	case errors.Is(err, keys.ErrNoSignIn), errors.Is(err, keys.ErrAsker):
-		v.redirect("/account/sign-in")
+		to := "/account/sign-in"
 		if v.session != (keys.Digest{}) {
-			v.redirect("/account/sign-in?ended=session")
+			to += "?ended=session"
 		}
+		v.redirect(to)
 	default:
 		if v.Context().Err() == nil { // The client waits.
 			v.Log.Error().Err(err).Str("route", r.pattern).Msg("a page of the account failed")

@@ -207,7 +207,7 @@ func TestKeyOfTheSignIn(t *testing.T) {
 	assert.NoError(t, err)
 	token, err := keys.NewToken(keys.Live)
 	assert.NoError(t, err)
-	change := keys.OwnChange{Action: "key.rotate", ID: s.all(t)[0].ID, NewID: newID, Token: token, GracePeriod: 2 * time.Second}
+	change := keys.OwnChange{Action: "key.rotate", ID: s.all(t)[0].ID, NewID: newID, Token: token, GracePeriod: 5 * time.Second}
 	_, err = s.api.OwnKeys.Change(t.Context(), k.TenantID, keys.DigestOf(cookie.Value), change, nil)
 	assert.NoError(t, err)
 	assert.Equal(t, s.do("GET", "/account", nil, cookie).StatusCode, 200, "within the grace period")

@@ -51,7 +51,7 @@ func TestFailedRequests(t *testing.T) {
 	second := text(t, s.do("GET", target, nil, cookie))
 	assert.True(t, strings.Count(second, "Why<span") == 1 && strings.Contains(second, "id=last") && !strings.Contains(second, "?after="), second)
 	detail := text(t, s.do("GET", "/account/requests/explained?id="+url.QueryEscape(over.RequestID), nil, cookie))
-	for _, want := range []string{diagnose.Explain(&over, time.Time{}), "What used the limit", "on plan business", "1 request was refused in the last 30 days", "the minute's limit is 300. Use by minute is kept for 2 minutes only."} {
+	for _, want := range []string{diagnose.Explain(&over, time.Time{}), "What used the limit", "on plan business", "1 request was refused in the last 30 days", "the minute's limit is 300. That minute's use is no longer kept."} {
 		assert.True(t, strings.Contains(strings.NewReplacer("&#39;", "'", "&#34;", `"`).Replace(detail), want), "no", want, detail)
 	}
 	unknown := text(t, s.do("GET", "/account/requests/explained?id=unknown", nil, cookie))

@@ -66,7 +66,7 @@ func HourOfUse(w *usage.RefusingWindow) string {
 	for _, u := range w.Used {
 		used += u.Admitted
 	}
-	return fmt.Sprintf("In the %s from %s to %s, %s requests were admitted; the minute's limit is %s. Use by minute is kept for 2 minutes only.", span,
+	return fmt.Sprintf("In the %s from %s to %s, %s requests were admitted; the minute's limit is %s. That minute's use is no longer kept.", span,
 		w.From.UTC().Format(time.RFC3339), w.To.UTC().Format(time.RFC3339), spelling.Thousands(used), spelling.Thousands(w.Limit))
 }
 

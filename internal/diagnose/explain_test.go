@@ -35,7 +35,7 @@ func TestHourOfUse(t *testing.T) {
 	window := func(name string, length time.Duration) *usage.RefusingWindow {
 		return &usage.RefusingWindow{Name: name, Limit: 60, From: noon, To: noon.Add(length), Used: []usage.UsedByKey{{Admitted: 1200}, {Admitted: 34}}}
 	}
-	const hour = "In the hour from 2026-11-20T12:00:00Z to 2026-11-20T13:00:00Z, 1,234 requests were admitted; the minute's limit is 60. Use by minute is kept for 2 minutes only."
+	const hour = "In the hour from 2026-11-20T12:00:00Z to 2026-11-20T13:00:00Z, 1,234 requests were admitted; the minute's limit is 60. That minute's use is no longer kept."
 	assert.Equal(t, HourOfUse(window("minute", time.Hour)), hour)
 	assert.Equal(t, HourOfUse(window("key", 2*time.Hour)), strings.NewReplacer("the hour", "the two hours", "T13", "T14").Replace(hour))
 	for _, w := range []*usage.RefusingWindow{nil, window("minute", time.Minute), window("day", 24*time.Hour)} {

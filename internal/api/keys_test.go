@@ -77,10 +77,10 @@ func TestInvalidKeys(t *testing.T) {
 		{"POST /v1/keys/" + ciKey + "/rotate", `{"gracePeriod":604801}`, "gracePeriod must be from 0 to 604800 seconds."},
 		{"POST /v1/keys/" + ciKey + "/rotate", `{"gracePeriod":-1}`, "gracePeriod must be from 0 to 604800 seconds."},
 		// Each of these members is a mistake, after which the key could do more than was meant.
-		{"POST /v1/keys", `{"name":"x","allowedAdresses":["192.0.2.1"]}`, `unknown members "allowedAdresses": only ` + strings.Join(keyMembers, ", ") + " are allowed."},
-		{"PATCH /v1/keys/" + ciKey, `{"expires":"2027-01-01T00:00:00Z"}`, `unknown members "expires": only ` + strings.Join(keyMembers, ", ") + " are allowed."},
-		{"POST /v1/keys/" + ciKey + "/rotate", `{"grace":0}`, `unknown members "grace": only gracePeriod are allowed.`},
-		{"POST /v1/keys/" + ciKey + "/revoke", `{"id":null,"reason":"found in a repository"}`, `unknown members "id": only reason are allowed.`},
+		{"POST /v1/keys", `{"name":"x","allowedAdresses":["192.0.2.1"]}`, `unknown members "allowedAdresses": want only ` + strings.Join(keyMembers, ", ") + "."},
+		{"PATCH /v1/keys/" + ciKey, `{"expires":"2027-01-01T00:00:00Z"}`, `unknown members "expires": want only ` + strings.Join(keyMembers, ", ") + "."},
+		{"POST /v1/keys/" + ciKey + "/rotate", `{"grace":0}`, `unknown members "grace": want only gracePeriod.`},
+		{"POST /v1/keys/" + ciKey + "/revoke", `{"id":null,"reason":"found in a repository"}`, `unknown members "id": want only reason.`},
 		{"POST /v1/keys/" + ciKey + "/revoke", `{"reason":7}`, "reason must be a string, not a number."},
 	} {
 		method, path, _ := strings.Cut(c.request, " ")
@@ -146,8 +146,8 @@ func TestListingKeys(t *testing.T) {
 	}
 }
 
-// TestChangesOfKeysAreLimited: 60 a minute of a tenant, with those on its page, by a limit of their own. They count in no other, are no step towards a ban, and a key that may not
-// change keys uses none up.
+// TestChangesOfKeysAreLimited: 60 a minute of a tenant, with those on its page, by a limit of their own. They count in no other, are no step towards a
+// ban, and a key that may not change keys, or only end itself, uses none up.
 func TestChangesOfKeysAreLimited(t *testing.T) {
 	t.Parallel()
 	changes := &limits.TenantMinute{}

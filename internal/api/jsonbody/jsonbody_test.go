@@ -150,8 +150,8 @@ func TestReasons(t *testing.T) {
 func TestStrict(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
-		`{"id":9,"name":"Rex","categoryId":7,"x":null}`:               `unknown members "id", "x": only name, categoryId, status are allowed.`,
-		`{"a":1,"b":1,"c":1,"d":1,"e":1,"name":"Rex","categoryId":7}`: `unknown members "a", "b", "c" and 2 more: only name, categoryId, status are allowed.`,
+		`{"id":9,"name":"Rex","categoryId":7,"x":null}`:               `unknown members "id", "x": want only name, categoryId, status.`,
+		`{"a":1,"b":1,"c":1,"d":1,"e":1,"name":"Rex","categoryId":7}`: `unknown members "a", "b", "c" and 2 more: want only name, categoryId, status.`,
 	} {
 		if _, _, _, err := decode(body, true); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", body, err, want)

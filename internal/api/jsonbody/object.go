@@ -82,7 +82,7 @@ func (o *Object) rejectUnknown(known []string) {
 	if o.more > 0 {
 		names += " and " + strconv.Itoa(o.more) + " more"
 	}
-	o.Reject("unknown members " + names + ": only " + strings.Join(known, ", ") + " are allowed")
+	o.Reject("unknown members " + names + ": want only " + strings.Join(known, ", "))
 }
 
 // Reject adds a problem to those that Err reports. It names the member and says what is wrong with it.

@@ -277,7 +277,10 @@ func (a *api) changeKeys(x *exchange, c keys.OwnChange, once *catalog.Idempotenc
 	return k, err
 }
 
-// takeKeyChange counts a change of keys.
+// takeKeyChange counts a change of keys. A key that was found and ends itself uses up nothing of its owner's.
 func (a *api) takeKeyChange(x *exchange) error {
+	if x.needs() != keys.ScopeManage {
+		return nil
+	}
 	return x.takeUncounted(a.KeyChanges, "changes", keys.MaxChanges, "Your API keys may be changed by ")
 }

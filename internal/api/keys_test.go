@@ -159,6 +159,7 @@ func TestChangesOfKeysAreLimited(t *testing.T) {
 	before := numbers(w.do(w.request("GET", "/v1/usage", "")))["RateLimit"]
 	for range keys.MaxChanges - 1 {
 		assert.Equal(t, revoke(w.other).Code, 403)
+		assert.Equal(t, w.do(w.request("POST", "/v1/keys/self/revoke", `{"x":1}`)).Code, 400)
 		assert.Equal(t, revoke(w.key).Code, 200)
 	}
 	rec := revoke(w.key)

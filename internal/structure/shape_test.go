@@ -84,10 +84,10 @@ var budgets = map[string]int{
 	"internal/test":                  4850,
 	"internal/tracing":               450,
 	"internal/usage":                 2050,
-	"internal without internal/test": 49900,
+	"internal without internal/test": 49950,
 
 	"migrations":                2950,
-	"tests of internal and cmd": 57950,
+	"tests of internal and cmd": 58100,
 	"tools":                     3150,
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -207,6 +208,20 @@ func TestSignInsOfATenant(t *testing.T) {
 	assert.NoError(t, o.api.SignIns.End(t.Context(), last, ""))
 	assert.True(t, !o.good(t, last), "its own did not end")
 	o.want(t, "18", `select count(*)::text from sign_ins where tenant_id = 1`)
+
+	invited := o.opened(t, o.invited(t, "acme"))
+	for _, c := range []struct {
+		ends   string
+		others int
+	}{{"1 hour", 18}, {"0", 0}} {
+		o.exec(t, `update api_keys set expires_at = now() + $2::interval where id = $1`, k.ID, c.ends)
+		list, err = o.api.SignIns.List(t.Context(), invited)
+		list = slices.DeleteFunc(list, func(s keys.SignIn) bool { return s.Own })
+		assert.Result(t, len(list), err, c.others, "sign-ins of a key that ends", c.ends)
+		for _, s := range list {
+			assert.True(t, time.Until(s.EndsAt) < time.Hour, "it ends after its key", s)
+		}
+	}
 }
 
 // TestBansAreShown: those in force of the tenant's keys, and no other's.

@@ -133,6 +133,7 @@ func TestListingKeys(t *testing.T) {
 		}
 		return text, header(rec, "X-Next-Cursor") + " " + header(rec, "Link")
 	}
+	assert.Equal(t, w.do(w.request("GET", "/v1/keys?limit=1", "", "If-None-Match", "*")).Code, 304, "a page that has a next one")
 	first, next := ids("?limit=1&status=active")
 	assert.Equal(t, first+next, ciKey+" "+ciKey+" <"+baseURL+`/keys?cursor=`+ciKey+`&limit=1&status=active>; rel="next", <`+baseURL+`/keys?limit=1&status=active>; rel="first"`)
 	w.do(w.request("POST", "/v1/keys/"+ciKey+"/revoke", ""))

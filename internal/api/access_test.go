@@ -15,7 +15,7 @@ import (
 )
 
 // narrow lets the key do what the scope allows, from these addresses.
-func (w *fixture) narrow(t *testing.T, scope keys.Scope, ranges keys.Ranges) {
+func (w *fixture) narrow(t testing.TB, scope keys.Scope, ranges keys.Ranges) {
 	t.Helper()
 	access, err := keys.NewAccess(scope, ranges)
 	assert.NoError(t, err)

@@ -5,14 +5,17 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 )
 
@@ -88,6 +91,36 @@ func FuzzHeaders(f *testing.F) {
 					t.Fatalf("%s: %q", name, values)
 				}
 			}
+		}
+	})
+}
+
+// FuzzSelfService: whatever is sent to the operations by which customers help themselves, the answer is no fault of ours, and as the document has it.
+func FuzzSelfService(f *testing.F) {
+	f.Add(uint8(0), "self", "status=active&limit=1&cursor=key_acme", "", "", "", "")
+	f.Add(uint8(1), "", "x", `{"name":"ci","scope":"read","perMinute":5,"allowedAddresses":["192.0.2.0/24"],"expiresAt":"2027-01-01T00:00:00+19:51"}`, "", "", "k")
+	f.Add(uint8(3), "key_acme", "", `{"name":null,"scope":"write","confirmLockout":true,"allowedAddresses":null}`, `"x"`, "handling=strict", "")
+	f.Add(uint8(4), "key_0000000000000000", "", `{"gracePeriod":604800}`, "*", "", "k")
+	f.Add(uint8(5), "%2F", "", `{"reason":"\u0000","x":null}`, "", "", strings.Repeat("k", 256))
+	f.Add(uint8(6), "", "since=0000-01-01T00:00:00-19:51&until=9999-12-31T23:59:60Z&key=key_a&status=429&code=key_banned&cursor=00000000000000ff", "", "", "", "")
+	f.Add(uint8(7), "dc4b7dhksdudc20kom6g", "a=b", "", "", "", "")
+	w := endless(f)
+	w.narrow(f, keys.ScopeManage, "")
+	ours := slices.DeleteFunc(slices.Clone(routes), func(r route) bool {
+		return !strings.HasPrefix(r.path, "/v1/keys") && !strings.HasPrefix(r.path, "/v1/requests") || !slices.Contains([]string{"GET", "POST", "PATCH"}, r.method)
+	})
+	requests := 0
+	f.Fuzz(func(t *testing.T, of uint8, id, query, body, tags, prefer, key string) {
+		requests++
+		w.setClock(at.Add(time.Duration(requests) * time.Minute)) // No minute has more changes than it may.
+		o := ours[int(of)%len(ours)]
+		r := w.request(o.method, "/v1/keys", body, "If-Match", tags, "Prefer", prefer, "Idempotency-Key", key)
+		r.URL.Path = strings.NewReplacer("{keyId}", id, "{requestId}", id).Replace(o.path)
+		r.URL.RawPath, r.URL.RawQuery = strings.NewReplacer("{keyId}", url.PathEscape(id), "{requestId}", url.PathEscape(id)).Replace(o.path), query
+		rec := w.do(r)
+		checkAnswer(t, r, rec)
+		if rec.Code >= 500 {
+			t.Fatalf("%d %s", rec.Code, rec.Body)
 		}
 	})
 }

@@ -87,7 +87,7 @@ var budgets = map[string]int{
 	"internal without internal/test": 49950,
 
 	"migrations":                3000,
-	"tests of internal and cmd": 58100,
+	"tests of internal and cmd": 58150,
 	"tools":                     3150,
 }
 

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gin-gonic/gin"
-
 	"petstore.example/internal/usage"
 )
 
@@ -24,8 +22,7 @@ type Account interface {
 
 // FailedPage reads the query of GET /v1/requests for the pages. problem is the message of the error that the operation would return, "" for none.
 func FailedPage(query url.Values, now time.Time) (page usage.FailedPage, problem string) {
-	x := &exchange{Context: &gin.Context{Request: &http.Request{URL: &url.URL{RawQuery: query.Encode()}}}, now: now}
-	page, _, err := x.parseRequestsQuery()
+	page, _, err := readRequestsQuery(query, now, nil)
 	if err != nil {
 		problem = toError(err).message
 	}

@@ -115,8 +115,8 @@ func FuzzSelfService(f *testing.F) {
 		w.setClock(at.Add(time.Duration(requests) * time.Minute)) // No minute has more changes than it may.
 		o := ours[int(of)%len(ours)]
 		r := w.request(o.method, "/v1/keys", body, "If-Match", tags, "Prefer", prefer, "Idempotency-Key", key)
-		r.URL.Path = strings.NewReplacer("{keyId}", id, "{requestId}", id).Replace(o.path)
-		r.URL.RawPath, r.URL.RawQuery = strings.NewReplacer("{keyId}", url.PathEscape(id), "{requestId}", url.PathEscape(id)).Replace(o.path), query
+		path := func(id string) string { return strings.NewReplacer("{keyId}", id, "{requestId}", id).Replace(o.path) }
+		r.URL.Path, r.URL.RawPath, r.URL.RawQuery = path(id), path(url.PathEscape(id)), query
 		rec := w.do(r)
 		checkAnswer(t, r, rec)
 		if rec.Code >= 500 {

@@ -155,13 +155,18 @@ var requestParams = []string{"limit", "cursor", "since", "until", "key", "status
 
 // parseRequestsQuery reads the query of GET /v1/requests. The error names all invalid parameters.
 func (x *exchange) parseRequestsQuery() (p usage.FailedPage, q listQuery, err error) {
-	p = usage.FailedPage{Since: x.now.Add(-usage.FailedFor), Until: x.now.Add(time.Hour), Limit: defaultLimit}
 	values, err := url.ParseQuery(x.Request.URL.RawQuery)
 	if err != nil {
 		return p, q, codeInvalidParameter.withMessage(malformedQuery)
 	}
 	var bad problems
 	x.checkUnknown(&bad, requestParams)
+	return readRequestsQuery(values, x.now, bad)
+}
+
+// readRequestsQuery returns what the known parameters select, or an error that names what is wrong with them, after what is bad already.
+func readRequestsQuery(values url.Values, now time.Time, bad problems) (p usage.FailedPage, q listQuery, err error) {
+	p = usage.FailedPage{Since: now.Add(-usage.FailedFor), Until: now.Add(time.Hour), Limit: defaultLimit}
 	repeated := url.Values{}
 	// read reads a parameter that is given once; with it links have it, except for those that they write themselves.
 	read := func(name, want string, parse func(s string) bool) parameter {

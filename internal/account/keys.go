@@ -319,10 +319,11 @@ func (v *visit) revokeKey() error {
 	if err != nil {
 		return v.refuseChange(err)
 	}
-	v.redirect("/account/keys")
+	to := "/account/keys"
 	if c.ID == v.who.KeyID {
-		v.redirect("/account/sign-in?ended=key")
+		to = "/account/sign-in?ended=key"
 	}
+	v.redirect(to)
 	return nil
 }
 

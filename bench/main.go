@@ -15,7 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	"petstore.example/bench/admission"
 	"petstore.example/bench/load"
 	"petstore.example/bench/machine"
 	"petstore.example/bench/must"
@@ -67,9 +66,6 @@ func run(ctx context.Context, o *options) (err error) {
 	must.Do(o.runMost(ctx, e.cases))
 	r.HalfLoads = must.Get(o.runHalfLoads(ctx, e))
 	must.Do(o.takeProfiles(ctx, e.cases))
-	o.logf("key and limits, without HTTP")
-	url, _ := e.database(ctx, "admission")
-	r.Admissions = must.Get(admission.Measure(ctx, url, e.redisServer.Database(2)))
 	r.Took = time.Since(start).Round(time.Second)
 	o.logf("this took %v\n", r.Took)
 	must.Do(r.WriteTables(o.out))

@@ -36,7 +36,7 @@ func (r *Report) WriteDocument(file string) error {
 // WriteTables writes the document's tables for the terminal.
 func (r *Report) WriteTables(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, name := range []string{"cases", "baselines", "half", "admissions"} {
+	for _, name := range []string{"cases", "baselines", "half"} {
 		var text bytes.Buffer
 		if err := document.ExecuteTemplate(&text, name, r); err != nil {
 			return err

@@ -30,9 +30,8 @@ type Report struct {
 	Animals     int
 	ManyTenants int
 
-	Series     []*Series
-	HalfLoads  []*HalfLoad
-	Admissions []Admission
+	Series    []*Series
+	HalfLoads []*HalfLoad
 }
 
 // Others returns the share of the machine's CPU time, in percent, that other processes used.

@@ -146,18 +146,3 @@ func (h *HalfLoad) Ratio() Spread {
 
 // Verdict returns "met" or "missed".
 func (h *HalfLoad) Verdict() string { return verdict(round(h.Ratio().Median, 3) <= maxHalfLoadRatio) }
-
-// Admission is how long the check of the key and the limits takes, without HTTP.
-type Admission struct {
-	Name        string
-	Samples     int
-	P50, P99    time.Duration
-	MaxP99      time.Duration
-	Allocations float64
-}
-
-// Micros returns a duration in µs.
-func (Admission) Micros(d time.Duration) float64 { return d.Seconds() * 1e6 }
-
-// Verdict returns "met" or "missed".
-func (a Admission) Verdict() string { return verdict(a.P99 <= a.MaxP99) }

@@ -2,19 +2,22 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
-	"petstore.example/bench/admission"
 	"petstore.example/bench/must"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/keys/callers"
+	"petstore.example/internal/plans"
 )
 
 const (
@@ -57,7 +60,7 @@ func newFullDirectory(ctx context.Context, n int) (d *callers.Directory, tokens 
 		tokens[i] = token.Reveal()
 	}
 	before := heap()
-	d = callers.NewDirectory(admission.Callers{Tenants: uint64(max(1, n/keysPerTenant))}, keys.Live, time.Now)
+	d = callers.NewDirectory(allCallers{uint64(max(1, n/keysPerTenant))}, keys.Live, time.Now)
 	d.FeedProven(time.Now().Add(24 * time.Hour)) // The feed works all the time.
 	for _, token := range tokens {
 		err := keys.ErrUnavailable
@@ -68,6 +71,25 @@ func newFullDirectory(ctx context.Context, n int) (d *callers.Directory, tokens 
 		must.Do(err)
 	}
 	return d, tokens, (heap() - before) / float64(d.Len())
+}
+
+// allCallers is a store that knows every key, of so many tenants. The tenant follows from the digest.
+type allCallers struct{ tenants uint64 }
+
+// Callers implements callers.Store.
+func (s allCallers) Callers(_ context.Context, digests []keys.Digest, now time.Time) ([]keys.Caller, error) {
+	found := make([]keys.Caller, len(digests))
+	for i, d := range digests {
+		tenant := binary.BigEndian.Uint64(d[:8]) % s.tenants
+		found[i] = keys.Caller{
+			KeyID: "key_" + hex.EncodeToString(d[:8]), Environment: keys.Environment(strings.Clone(string(keys.Live))),
+			Tenant: &plans.Tenant{
+				ID: int64(tenant) + 1, Name: "tenant-" + strconv.FormatUint(tenant, 10), Plan: strings.Clone(plans.Enterprise),
+				Quota: plans.Quota{PerMinute: 1e12, PerDay: 1e15}, CreatedAt: now.Truncate(24 * time.Hour),
+			},
+		}
+	}
+	return found, nil
 }
 
 // lookUpBatch returns the time of one look-up of a batch. The keys are copied next to each other first, because the key of a real request is

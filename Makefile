@@ -159,9 +159,9 @@ release-files:
 	@CGO_ENABLED=0 $(GO) -C tools/release build -trimpath -o ../../bin/release/release .
 	@bin/release/release licenses bin/release/THIRD_PARTY_LICENSES.txt
 
-bench: build ## compare every case with a bare Gin server; writes docs/benchmarks.md and bench/results.json (ARGS="-cases list_memory -rounds 1"); or compare rows with those of another commit's program (AGAINST=main ROW=list_memory,bad_key ROUNDS=10)
+bench: build ## compare every case with a bare Gin server; writes docs/benchmarks.md and bench/results.json (ROW=pinned,list_memory ARGS="-rounds 1"); or compare rows with those of another commit's program (AGAINST=main ROW=list_memory,list_redis@5000 ROUNDS=10)
 	@tools/install.sh postgres redis-server wrk nginx
-	@$(if $(AGAINST),tools/against.sh '$(AGAINST)' '$(ROW)' '$(ROUNDS)',$(GO) run -tags $(TAGS) ./bench $(ARGS))
+	@$(if $(AGAINST),tools/against.sh '$(AGAINST)' '$(ROW)' '$(ROUNDS)',$(GO) run -tags $(TAGS) ./bench $(if $(ROW),-cases '$(ROW)') $(ARGS))
 
 bench-scale: ## measure how costs grow with animals, keys, servers and requests; writes docs/benchmarks-scale.md (ARGS="-only servers")
 	@tools/install.sh postgres redis-server

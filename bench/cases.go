@@ -18,6 +18,22 @@ type row struct {
 	about   string
 }
 
+// pinnedRates are the rates, in requests per second, at which pinned cases are measured too.
+var pinnedRates = []float64{1_000, 5_000, 10_000, 20_000}
+
+// pinned are the names of those cases, the one first with which the others are compared, and their goals at some of the rates.
+var pinned = []struct {
+	name  string
+	goals map[float64]report.Goal
+}{
+	{name: "bare_gin"},
+	{"list_memory", map[float64]report.Goal{5_000: {CPURatio: .85}, 10_000: {P99Ratio: 1.15}, 20_000: {CPURatio: .75}}},
+	{"list_redis", map[float64]report.Goal{5_000: {CPURatio: 1.7}, 10_000: {P99Ratio: 1.15}, 20_000: {CPURatio: 1.2}}},
+	{"refused_memory", map[float64]report.Goal{1_000: {CPURatio: .8}, 5_000: {CPURatio: .8}, 10_000: {CPURatio: .8}, 20_000: {CPURatio: .8}}},
+	{name: "nginx_file"},
+	{name: "stock"},
+}
+
 // table returns all cases, each baseline before what is compared with it, so that a disturbance affects both.
 func table(d *deployments, s *servers.Sample) []row {
 	return slices.Concat(lists(d, s), refusals(d, s), writes(d, s), traffic(d, s))
@@ -45,6 +61,7 @@ func lists(d *deployments, s *servers.Sample) []row {
 		{"list_redis_256", r, "list_redis", goal(.95, 0), list(s.Many[:256]...), "the same as `list_redis`, with 256 tenants in turn."},
 		{"bare_httpfast", d.bareFast, "bare_gin", goal(0, 0), fixed("list_memory", listPath),
 			"bare Gin on `internal/httpfast`, as petstore is: the list as fixed bytes."},
+		{"nginx_file", d.nginxFile, "bare_gin", goal(0, 0), like("list_memory", listPath), "nginx: the list as a file, with `limit_req` by key and a log."},
 		{"stock", d.stock, "bare_gin", goal(0, 0), like("list_memory", listPath, "X-RateLimit-Remaining"),
 			"a build from well-known parts: a `SELECT` of the key, two calls of ulule/limiter in Redis, the rows by sqlx."},
 	}
@@ -75,7 +92,6 @@ func writes(d *deployments, s *servers.Sample) []row {
 		{"create_redis", r, "bare_create", goal(.75, 0), create(s.Writer), "`POST /v1/pets` with Redis."},
 		{"create_once", m, "bare_create", goal(0, 0), createOnce(s.Writer),
 			"`POST /v1/pets` with an `Idempotency-Key` of its own for each request, without Redis."},
-		{"create_once_redis", r, "bare_create", goal(0, 0), createOnce(s.Writer), "the same with Redis."},
 		{"bare_patch", d.bareWrites, "", goal(0, 0), like("patch", patchPath), "bare Gin: the same with one prepared `UPDATE`."},
 		{"patch", m, "bare_patch", goal(0, 0), patch(s.Writer),
 			"`PATCH /v1/pets/{petId}`: another name, each time of another of 10,000 animals, without Redis."},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -26,7 +27,8 @@ type env struct {
 	redisServer *servers.Redis
 	// Every database is a copy of the one of that name, which has the sample.
 	sample *servers.Sample
-	cases  []*benchCase
+	// cases are those at their maximum rates, then those at a pinned rate.
+	cases []*benchCase
 }
 
 // deployments are the servers that are measured. Those of bare Gin begin when the other cases have their responses.
@@ -34,8 +36,8 @@ type deployments struct {
 	// The petstore servers with and without Redis, the same on net/http alone, the one without Redis that exports traces, and memory behind
 	// an nginx.
 	memory, redis, memoryNetHTTP, redisNetHTTP, memoryTraces, proxied *deployment
-	// Bare Gin, the same with its database, on internal/httpfast, behind an nginx, and a build from well-known parts.
-	bare, bareWrites, bareFast, bareProxied, stock *deployment
+	// Bare Gin, the same with its database, on internal/httpfast, behind an nginx, nginx alone, and a build from well-known parts.
+	bare, bareWrites, bareFast, bareProxied, nginxFile, stock *deployment
 }
 
 // deployment is a server and the servers behind it.
@@ -43,19 +45,31 @@ type deployment struct {
 	url string
 	// petstore is nil for other servers.
 	petstore *servers.Petstore
+	database string // its name, if it has one
 	supply   *servers.Supply
 	// names are those of the processes; their children count too.
 	names     []string
 	processes []int
 	// logs are emptied after each run.
-	logs []interface{ TruncateLog() error }
+	logs []log
 }
+
+type log interface{ TruncateLog() error }
 
 func (d *deployment) afterRun() (err error) {
 	for _, l := range d.logs {
 		err = errors.Join(err, l.TruncateLog())
 	}
 	return err
+}
+
+// ofDatabase matches the command line of a process of PostgreSQL that works for a client, and the name of its database.
+var ofDatabase = regexp.MustCompile(`^postgres: petstore: (?:bench_api|postgres) (\w+) `)
+
+// isForeign reports whether a process of that command line works for another deployment's database.
+func (d *deployment) isForeign(commandLine string) bool {
+	match := ofDatabase.FindStringSubmatch(commandLine)
+	return match != nil && match[1] != d.database
 }
 
 // ready reports whether the server is ready and not degraded.
@@ -94,7 +108,7 @@ func (e *env) setUp(ctx context.Context, o *options) (err error) {
 		memoryNetHTTP: e.deploy(ctx, base, servers.PetstoreOptions{Name: "memory_net_http", FastPathOff: true}),
 		redisNetHTTP:  e.deploy(ctx, base, servers.PetstoreOptions{Name: "redis_net_http", Redis: e.redisServer.Database(3), FastPathOff: true}),
 		memoryTraces:  e.deploy(ctx, base, servers.PetstoreOptions{Name: "memory_traces", Collector: collector}),
-		bare:          &deployment{}, bareWrites: &deployment{}, bareFast: &deployment{}, bareProxied: &deployment{}, stock: &deployment{},
+		bare:          &deployment{}, bareWrites: &deployment{}, bareFast: &deployment{}, bareProxied: &deployment{}, nginxFile: &deployment{}, stock: &deployment{},
 	}
 	d.proxied = e.behindNginx(ctx, "nginx", d.memory)
 	rows := table(d, e.sample)
@@ -113,7 +127,32 @@ func (e *env) setUp(ctx context.Context, o *options) (err error) {
 			}
 		}
 	}
+	e.pin()
 	return nil
+}
+
+// pin makes the cases at a pinned rate from those at their maximum rates.
+func (e *env) pin() {
+	at := func(name string, rate float64) string { return fmt.Sprintf("%s@%.0f", name, rate) }
+	for i, rate := range pinnedRates {
+		baseline := at(pinned[0].name, rate)
+		for _, p := range pinned {
+			c := *e.find(p.name)
+			c.Series = &report.Series{Name: at(p.name, rate), Rate: rate, Servers: c.Servers, Goal: p.goals[rate]}
+			if c.Name != baseline {
+				c.Against, c.Baseline = baseline, e.find(baseline).Series
+			}
+			if i > 0 {
+				c.lower = e.find(at(p.name, pinnedRates[i-1]))
+			}
+			e.cases = append(e.cases, &c)
+		}
+	}
+}
+
+// chosen returns the cases at a pinned rate, or the others.
+func (e *env) chosen(pinned bool) []*benchCase {
+	return slices.DeleteFunc(slices.Clone(e.cases), func(c *benchCase) bool { return (c.Rate > 0) != pinned })
 }
 
 // sampleDatabase is the name of the database of which all others are copies.
@@ -122,18 +161,21 @@ const sampleDatabase = "sample"
 // deploy starts a petstore server on a database of its own.
 func (e *env) deploy(ctx context.Context, base, o servers.PetstoreOptions) *deployment {
 	o.Program, o.Dir, o.LogLevel = base.Program, base.Dir, base.LogLevel
-	d := deployment{}
+	d := deployment{database: o.Name}
 	o.Database, d.supply = e.database(ctx, o.Name)
 	d.petstore = must.Get(servers.StartPetstore(ctx, o))
 	e.Cleanup(d.petstore.Stop)
 	d.url, d.logs = d.petstore.URL, append(d.logs, d.petstore)
 	must.Do(d.afterRun()) // It says that Redis was not seen at first, which is not of any run.
-	d = d.with("petstore", d.petstore.PID()).with("PostgreSQL", e.postgres.PID())
+	d = d.with("petstore", d.petstore.PID()).with(postgreSQL, e.postgres.PID())
 	if o.Redis != "" {
 		d = d.with("Redis", e.redisServer.PID())
 	}
 	return &d
 }
+
+// postgreSQL is the name of its processes.
+const postgreSQL = "PostgreSQL"
 
 // behindNginx starts an nginx before the server of a deployment.
 func (e *env) behindNginx(ctx context.Context, name string, d *deployment) *deployment {
@@ -169,11 +211,15 @@ func (e *env) startBare(ctx context.Context, d *deployments) {
 	var supply *servers.Supply
 	o.Database, supply = e.database(ctx, "bare")
 	*d.bare, *d.bareFast = start(servers.Bare, o), start(servers.BareOnHTTPFast, o)
-	*d.bareWrites, *d.bareProxied = d.bare.with("PostgreSQL", e.postgres.PID()), *e.behindNginx(ctx, "nginx_bare", d.bare)
-	d.bareWrites.supply = supply
+	*d.bareWrites, *d.bareProxied = d.bare.with(postgreSQL, e.postgres.PID()), *e.behindNginx(ctx, "nginx_bare", d.bare)
+	d.bareWrites.database, d.bareWrites.supply = "bare", supply
+	file := must.Get(servers.StartNginxFile(ctx, e.dir, listed))
+	e.Cleanup(file.Stop)
+	*d.nginxFile = deployment{url: file.URL, logs: []log{file}}.with("nginx", file.PID())
 	stock := servers.StockOptions{Redis: e.redisServer.Database(1)}
 	stock.Database, _ = e.database(ctx, "stock")
-	*d.stock = start(servers.Stock, stock).with("PostgreSQL", e.postgres.PID()).with("Redis", e.redisServer.PID())
+	*d.stock = start(servers.Stock, stock).with(postgreSQL, e.postgres.PID()).with("Redis", e.redisServer.PID())
+	d.stock.database = "stock"
 }
 
 // complete fills in a case's URL, and the response that every run must get.
@@ -231,10 +277,16 @@ func (e *env) find(name string) *benchCase {
 	return e.cases[i]
 }
 
+// allPinned is the name for all cases at a pinned rate.
+const allPinned = "pinned"
+
 // choose keeps the cases of those names, all for none, and what they are compared with.
 func (e *env) choose(names []string) error {
 	keep := map[string]bool{}
 	for _, name := range names {
+		if name == allPinned {
+			continue
+		}
 		for ; name != ""; name = e.find(name).Against {
 			if e.find(name) == nil {
 				return fmt.Errorf("there is no case %q", name)
@@ -242,6 +294,8 @@ func (e *env) choose(names []string) error {
 			keep[name] = true
 		}
 	}
-	e.cases = slices.DeleteFunc(e.cases, func(c *benchCase) bool { return len(names) > 0 && !keep[c.Name] })
+	e.cases = slices.DeleteFunc(e.cases, func(c *benchCase) bool {
+		return len(names) > 0 && !keep[c.Name] && !(c.Rate > 0 && slices.Contains(names, allPinned))
+	})
 	return nil
 }

@@ -52,6 +52,7 @@ func run(ctx context.Context, o *options) (err error) {
 	start := time.Now()
 	r := &report.Report{
 		Machine: machine.Describe(), Rounds: o.rounds, Duration: o.duration, Connections: o.connections, Threads: o.threads,
+		PinnedRounds: o.pinnedRounds(), PinnedDuration: o.pinned, Partial: o.cases != "",
 		LogLevel: o.logLevel, Animals: servers.Animals, ManyTenants: servers.ManyTenants,
 	}
 	o.logf("%s", r.Machine)
@@ -63,8 +64,8 @@ func run(ctx context.Context, o *options) (err error) {
 	r.BodySize = len(e.find("list_memory").Body)
 	must.Do(e.choose(o.selected()))
 	describe(ctx, r, e, wrk)
-	must.Do(o.runMost(ctx, e.cases))
-	r.HalfLoads = must.Get(o.runHalfLoads(ctx, e))
+	must.Do(o.runRounds(ctx, e.chosen(true), r.PinnedRounds, o.pinned))
+	must.Do(o.runRounds(ctx, e.chosen(false), o.rounds, o.duration))
 	must.Do(o.takeProfiles(ctx, e.cases))
 	r.Took = time.Since(start).Round(time.Second)
 	o.logf("this took %v\n", r.Took)
@@ -98,7 +99,11 @@ func describe(ctx context.Context, r *report.Report, e *env, wrk string) {
 	r.Versions = append(r.Versions, report.Fact{Name: "PostgreSQL", Value: setting("server_version").Value},
 		report.Fact{Name: "Redis", Value: e.redisServer.Version}, report.Fact{Name: "wrk", Value: wrk})
 	for _, c := range e.cases {
-		r.Series = append(r.Series, c.Series)
+		if c.Rate > 0 {
+			r.Pinned = append(r.Pinned, c.Series)
+		} else {
+			r.Series = append(r.Series, c.Series)
+		}
 	}
 }
 
@@ -109,6 +114,7 @@ type options struct {
 	cases       string
 	rounds      int
 	duration    time.Duration
+	pinned      time.Duration
 	connections int
 	threads     int
 	logLevel    string
@@ -127,9 +133,10 @@ const (
 func parseOptions(args []string) (*options, error) {
 	o := &options{out: os.Stdout}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
-	f.StringVar(&o.cases, "cases", "", "comma-separated `names` of the cases to measure; empty for all. The document is written only for all")
-	f.IntVar(&o.rounds, "rounds", 5, "`number` of measured runs of each case")
+	f.StringVar(&o.cases, "cases", "", "comma-separated `names` of the cases to measure; empty for all, pinned for those at a pinned rate. The document is written only for all")
+	f.IntVar(&o.rounds, "rounds", 5, "`number` of measured runs of each case, at most three of them at a pinned rate")
 	f.DurationVar(&o.duration, "duration", 2*time.Second, "`time` of each run, in whole seconds")
+	f.DurationVar(&o.pinned, "pinned", 15*time.Second, "`time` of each run at a pinned rate, in whole seconds")
 	f.IntVar(&o.connections, "connections", 64, "`number` of connections")
 	f.IntVar(&o.threads, "threads", min(2, runtime.NumCPU()), "`number` of wrk's threads")
 	f.StringVar(&o.logLevel, "log-level", "info", "petstore's log `level`; info, its default, logs every request")
@@ -152,19 +159,22 @@ func (o *options) check(rest []string) error {
 		return fmt.Errorf("unexpected argument %q", rest[0])
 	case o.rounds < 1:
 		return errors.New("-rounds must be at least 1")
-	case o.duration < time.Second || o.duration%time.Second != 0:
-		return errors.New("-duration must be a positive number of whole seconds, as wrk requires")
+	case min(o.duration, o.pinned) < time.Second || o.duration%time.Second+o.pinned%time.Second != 0:
+		return errors.New("-duration and -pinned must be positive numbers of whole seconds, as wrk requires")
 	case o.threads < 1 || o.connections < o.threads:
 		return errors.New("-threads must be at least 1, and -connections at least -threads")
 	}
 	return nil
 }
 
-// measuringTime is how long so many cases run, without profiles.
+// pinnedRounds is how often each case at a pinned rate is measured.
+func (o *options) pinnedRounds() int { return min(o.rounds, 3) }
+
+// measuringTime is how long so many cases at their maximum rates run, and those at pinned rates, without profiles.
 func (o *options) measuringTime(cases int) time.Duration {
 	perCase := warmUp + time.Duration(o.rounds)*o.duration
-	halfLoads := time.Duration(2*len(halfLoadCases)*o.rounds) * o.duration
-	return time.Duration(cases)*perCase + halfLoads
+	perPinned := warmUp + time.Duration(len(pinnedRates)*o.pinnedRounds())*o.pinned
+	return time.Duration(cases)*perCase + time.Duration(len(pinned))*perPinned
 }
 
 // timeout bounds the whole benchmark, with time to start the servers and for the checks around each run.

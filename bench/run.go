@@ -25,6 +25,8 @@ type benchCase struct {
 	*report.Series
 	request
 	on *deployment
+	// lower is the same case at the next lower rate, if it has one.
+	lower *benchCase
 	// most is the highest rate so far.
 	most float64
 }
@@ -79,9 +81,13 @@ func (c *benchCase) measure(ctx context.Context, o load.Options) (report.Run, er
 		return report.Run{}, fmt.Errorf("%d requests used up what was supplied for %d", result.Requests, supplied)
 	}
 	err = c.on.afterRun()
-	run := report.Run{RPS: result.RPS(), P50: result.P50, P99: result.P99, Others: after.others(before)}
-	for i := range c.on.processes {
-		run.CPU = append(run.CPU, (after.servers[i]-before.servers[i])/time.Duration(result.Requests))
+	run := report.Run{RPS: result.RPS(), P50: result.P50, P99: result.P99, P999: result.P999, Others: after.others(before)}
+	for i, name := range c.on.names {
+		used := after.servers[i] - before.servers[i]
+		if name == postgreSQL {
+			used = max(0, used-after.foreignSince(before)) // Both are in units of 10 ms.
+		}
+		run.CPU = append(run.CPU, used/time.Duration(result.Requests))
 	}
 	return run, err
 }
@@ -112,22 +118,33 @@ func (c *benchCase) explain(err error) error {
 	return err
 }
 
-// usage is the CPU time used so far: by each of the case's servers, by the whole benchmark, and by the whole machine.
+// usage is the CPU time used so far: by each of the case's servers, by the whole benchmark, by the whole machine, and by each of PostgreSQL's
+// processes that works for another deployment's database.
 type usage struct {
 	at           time.Time
 	servers      []time.Duration
 	own, machine time.Duration
+	foreign      map[int]time.Duration
 }
 
 func (c *benchCase) usage() (u usage, err error) {
 	u.at = time.Now()
-	trees, err := cputime.OfTrees(append([]int{os.Getpid()}, c.on.processes...)...)
+	trees, foreign, err := cputime.OfTrees(c.on.isForeign, append([]int{os.Getpid()}, c.on.processes...)...)
 	if err != nil {
 		return u, err
 	}
-	u.own, u.servers = trees[0], trees[1:]
+	u.own, u.servers, u.foreign = trees[0], trees[1:], foreign
 	u.machine, err = cputime.OfMachine()
 	return u, err
+}
+
+// foreignSince returns what the other deployments' servers, which do little while no load comes, cost PostgreSQL: as much as 5 µs of a request each
+// at 1,000 a second.
+func (u usage) foreignSince(before usage) (sum time.Duration) {
+	for pid, used := range u.foreign {
+		sum += used - before.foreign[pid]
+	}
+	return sum
 }
 
 // others returns the share of the machine's CPU time that other processes used.
@@ -137,52 +154,41 @@ func (u usage) others(before usage) float64 {
 	return max(0, float64(others)/float64(capacity))
 }
 
-// runRounds measures each case once per round, every other round in reverse order.
-func (o *options) runRounds(ctx context.Context, cases []*benchCase, rate func(*benchCase) float64) error {
+// runRounds warms up all cases, and measures each once per round, every other round in reverse order. A case that did not hold a rate is not
+// measured at higher ones, unless others are compared with it.
+func (o *options) runRounds(ctx context.Context, cases []*benchCase, rounds int, d time.Duration) error {
+	warm := map[string]bool{}
+	for _, c := range cases {
+		name, _, _ := strings.Cut(c.Name, "@")
+		if !warm[name] {
+			if _, err := c.run(ctx, o.load(warmUp, 0)); err != nil {
+				return fmt.Errorf("warm up %w", err)
+			}
+		}
+		warm[name] = true
+	}
 	ordered := slices.Clone(cases)
-	for i := range o.rounds {
+	for i := range rounds {
 		for _, c := range ordered {
-			run, err := c.run(ctx, o.load(o.duration, rate(c)))
+			if c.Against != "" && !c.heldLower() {
+				continue
+			}
+			run, err := c.run(ctx, o.load(d, c.Rate))
 			if err != nil {
 				return err
 			}
 			c.Runs = append(c.Runs, run)
-			o.logf("round %d of %d  %-20s %8.0f requests/s  CPU %v  p99 %.2f ms  others %.0f %%",
-				i+1, o.rounds, c.Name, run.RPS, run.CPU, run.P99.Seconds()*1e3, 100*run.Others)
+			o.logf("round %d of %d  %-22s %8.0f requests/s  CPU %v  p99 %.2f ms  others %.0f %%",
+				i+1, rounds, c.Name, run.RPS, run.CPU, run.P99.Seconds()*1e3, 100*run.Others)
 		}
 		slices.Reverse(ordered)
 	}
 	return nil
 }
 
-// runMost warms up all cases, and measures them at their maximum rates.
-func (o *options) runMost(ctx context.Context, cases []*benchCase) error {
-	for _, c := range cases {
-		if _, err := c.run(ctx, o.load(warmUp, 0)); err != nil {
-			return fmt.Errorf("warm up %w", err)
-		}
-	}
-	return o.runRounds(ctx, cases, func(*benchCase) float64 { return 0 })
-}
-
-// halfLoadCases are the cases whose latency is measured at half of their maximum rate.
-var halfLoadCases = []string{"list_memory", "list_redis"}
-
-// runHalfLoads measures latencies once the maximum rates are known: of each case and, at the same rate, of its baseline.
-func (o *options) runHalfLoads(ctx context.Context, e *env) (reports []*report.HalfLoad, err error) {
-	var cases []*benchCase
-	rates := map[*benchCase]float64{}
-	for _, name := range halfLoadCases {
-		if of := e.find(name); of != nil {
-			against := e.find(of.Against)
-			h := report.NewHalfLoad(of.Series, against.Series)
-			reports = append(reports, h)
-			for _, c := range []*benchCase{{Series: h.Baseline, request: against.request, on: against.on}, {Series: h.Case, request: of.request, on: of.on}} {
-				cases, rates[c] = append(cases, c), h.Rate
-			}
-		}
-	}
-	return reports, o.runRounds(ctx, cases, func(c *benchCase) float64 { return rates[c] })
+// heldLower reports whether the case held all lower rates, as far as it was measured at them.
+func (c *benchCase) heldLower() bool {
+	return c.lower == nil || c.lower.Held() && c.lower.heldLower()
 }
 
 // profileKinds are kinds of profiles by pprof's names, and the sample of each by which its top entries are sorted.
@@ -211,7 +217,7 @@ func (o *options) takeProfiles(ctx context.Context, cases []*benchCase) (err err
 				return err
 			})
 		}
-		run := must.Get(c.run(ctx, o.load(profiled, 0)))
+		run := must.Get(c.run(ctx, o.load(profiled, c.Rate)))
 		must.Do(taking.Wait())
 		for i, kind := range profileKinds {
 			file := filepath.Join(o.profile, c.Name+"."+kind.name+".pprof")

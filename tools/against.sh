@@ -18,12 +18,14 @@ measure() {
 	(cd "$1" && bin/bench -cases "$rows" -rounds 1 -document '' -results "$work/results.json") >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
 	awk -F '[ ",:]+' '
 		{ value[$2] = $3 }
-		/"runs"/ { printf "Benchmark%s 1 %s requests/s %s of-bare %s µs-CPU\n", value["name"], value["rps"], value["ratio"], value["cpu_us"] }
+		/"runs"/ && "cpu_ratio" in value { printf "Benchmark%s 1 %s CPU-of-bare %s µs-CPU %s ms-p99\n", value["name"], value["cpu_ratio"], value["cpu_us"], value["p99_ms"] }
+		/"runs"/ && "ratio" in value { printf "Benchmark%s 1 %s requests/s %s of-bare %s µs-CPU\n", value["name"], value["rps"], value["ratio"], value["cpu_us"] }
+		/"runs"/ { delete value }
 	' "$work/results.json" >>"$2"
 }
 
 for file in this that; do
-	printf 'Unit requests/s better=higher\nUnit of-bare better=higher\nUnit µs-CPU better=lower\n' >"$work/$file"
+	printf 'Unit %s\n' 'requests/s better=higher' 'of-bare better=higher' 'µs-CPU better=lower' 'CPU-of-bare better=lower' 'ms-p99 better=lower' >"$work/$file"
 done
 for round in $(seq "$rounds"); do
 	echo "round $round of $rounds" >&2

@@ -32,7 +32,7 @@ func TestOfTreesCountsChildren(t *testing.T) {
 func TestOfTreesNamesWhatIsGone(t *testing.T) {
 	t.Parallel()
 	const none = 1 << 30
-	if _, err := OfTrees(os.Getpid(), none); err == nil {
+	if _, _, err := OfTrees(nil, os.Getpid(), none); err == nil {
 		t.Error("no error for a process that is not there")
 	}
 }

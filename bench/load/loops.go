@@ -12,62 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// openLoop sends at Options.Rate. Each request has a scheduled time at which its latency begins: a request that waits for the previous response
-// on its connection is late, not left out.
-func openLoop(ctx context.Context, t Target, o Options) (Result, error) {
-	r, _, err := o.run(ctx, t, 0, func() (Result, error) {
-		took, err := t.sendAtRate(ctx, o)
-		if err != nil {
-			return Result{}, fmt.Errorf("send %.0f requests per second: %w", o.Rate, err)
-		}
-		return resultOf(o.Duration, took...), nil
-	})
-	return r, err
-}
-
-func (t Target) sendAtRate(ctx context.Context, o Options) ([][]time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, o.Duration+time.Minute)
-	defer cancel()
-	took := make([][]time.Duration, o.Connections)
-	all, ctx := errgroup.WithContext(ctx)
-	interval := time.Duration(float64(o.Connections) / o.Rate * float64(time.Second))
-	// The connections are made before the first request is due, and send in turn at even intervals.
-	start := time.Now().Add(100 * time.Millisecond)
-	for i := range took {
-		first := start.Add(interval * time.Duration(i) / time.Duration(o.Connections))
-		took[i] = make([]time.Duration, 0, o.Duration/interval+1)
-		all.Go(func() (err error) {
-			took[i], err = t.sendOnSchedule(ctx, took[i], first, interval, start.Add(o.Duration))
-			return err
-		})
-	}
-	return took, all.Wait()
-}
-
-// sendOnSchedule sends on one connection: a request at first, and at each interval after it until end.
-func (t Target) sendOnSchedule(ctx context.Context, took []time.Duration, first time.Time, interval time.Duration, end time.Time) ([]time.Duration, error) {
-	var c *conn
-	defer func() { c.Close() }()
-	for due := first; due.Before(end); due = due.Add(interval) {
-		if c == nil || t.changes() {
-			c.Close()
-			var err error
-			if c, err = t.dial(ctx, 0); err != nil {
-				return nil, err
-			}
-		}
-		time.Sleep(time.Until(due))
-		if err := c.roundTrip(); err != nil {
-			return nil, err
-		}
-		took = append(took, time.Since(due))
-	}
-	return took, nil
-}
-
-// changes reports whether each request needs a connection of its own, because it differs or closes its connection.
-func (t Target) changes() bool { return t.IDs != nil || t.Header.Get("Connection") == "close" }
-
 // conn is a connection on which one request is sent over and over. It ends with the context with which it was made.
 type conn struct {
 	net.Conn

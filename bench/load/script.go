@@ -19,11 +19,11 @@ func lua(name string) string {
 	return string(text)
 }
 
-// script returns the script that wrk runs for a target with so many threads. Only a script whose requests differ has a function named request: without it
+// script returns the script that wrk runs for a target. Only a script whose requests differ has a function named request: without it
 // wrk formats the request once, and the script costs nothing during the run.
-func script(t Target, threads int) string {
+func script(t Target, o Options) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "local threads = %d\n", threads)
+	fmt.Fprintf(&b, "local threads, rate = %d, %f\n", o.Threads, o.Rate)
 	fmt.Fprintf(&b, "wrk.method = %s\n", quote(t.method()))
 	for name := range t.Header {
 		fmt.Fprintf(&b, "wrk.headers[%s] = %s\n", quote(name), quote(t.Header.Get(name)))
@@ -39,6 +39,9 @@ func script(t Target, threads int) string {
 		b.WriteString("}\n")
 	}
 	b.WriteString(lua("threads"))
+	if o.Rate > 0 {
+		b.WriteString(lua("rate"))
+	}
 	switch {
 	case t.Writes > 0:
 		fmt.Fprintf(&b, "local writes, body = %d, %s\n%s", t.Writes, quote(string(t.WriteBody)), lua("mixed"))

@@ -147,8 +147,8 @@ func (t Target) method() string {
 
 func bearer(key string) string { return "Bearer " + key }
 
-// check fetches the response and returns an error if it is not the expected one.
-func (t Target) check(ctx context.Context) (r Response, err error) {
+// Check fetches the response and returns an error if it is not the expected one.
+func (t Target) Check(ctx context.Context) (r Response, err error) {
 	for range t.MaxOther + 1 {
 		if r, err = t.Fetch(ctx); err != nil {
 			return r, fmt.Errorf("check the response: %w", err)

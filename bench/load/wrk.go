@@ -22,7 +22,8 @@ type Options struct {
 	Connections int
 	Threads     int
 	Duration    time.Duration // whole seconds, as wrk requires
-	// Rate is how many requests per second are sent, however fast the responses arrive; 0 for as many as they allow.
+	// Rate is how many requests per second are due, however fast the responses arrive; 0 for as many as they allow. Result.RPS tells whether
+	// the server held it.
 	Rate float64
 	// Begin and End, if not nil, are called when the requests that are measured begin, and when they have ended.
 	Begin, End func() error
@@ -31,7 +32,7 @@ type Options struct {
 // run calls send between Begin and End. The request just before and the one just after must get the right response, whose sizes it returns,
 // and all must be counted; up to unfinished ones, whose responses came too late, may be.
 func (o Options) run(ctx context.Context, t Target, unfinished int, send func() (Result, error)) (r Result, sizes []int64, err error) {
-	before, err := t.check(ctx)
+	before, err := t.Check(ctx)
 	if err != nil {
 		return r, nil, err
 	}
@@ -42,7 +43,7 @@ func (o Options) run(ctx context.Context, t Target, unfinished int, send func() 
 			}
 		}
 	}
-	after, err := t.check(ctx)
+	after, err := t.Check(ctx)
 	if err != nil {
 		return r, nil, fmt.Errorf("after the run: %w", err)
 	}
@@ -53,7 +54,8 @@ func (o Options) run(ctx context.Context, t Target, unfinished int, send func() 
 type Result struct {
 	Requests int64
 	Elapsed  time.Duration
-	P50, P99 time.Duration
+	// Latencies, from the sending of a request. When no connection was free, wrk adds those of the requests that were due meanwhile.
+	P50, P99, P999 time.Duration
 }
 
 // resultOf returns the result of requests that took so long.
@@ -61,7 +63,7 @@ func resultOf(elapsed time.Duration, took ...[]time.Duration) Result {
 	all := slices.Concat(took...)
 	slices.Sort(all)
 	n := len(all)
-	return Result{int64(n), elapsed, all[n/2], all[n*99/100]}
+	return Result{int64(n), elapsed, all[n/2], all[n*99/100], all[n*999/1000]}
 }
 
 // RPS returns the requests per second.
@@ -77,13 +79,9 @@ func WrkVersion(ctx context.Context) (string, error) {
 	return string(regexp.MustCompile(`\d+\.\d+\.\d+`).Find(out)), nil
 }
 
-// Run sends the target's request over and over: with wrk, unless there is a rate or the target has clients. The error says why the run is not
-// valid.
+// Run sends the target's request over and over: with wrk, unless the target has clients. The error says why the run is not valid.
 func Run(ctx context.Context, t Target, o Options) (Result, error) {
-	switch {
-	case o.Rate > 0:
-		return openLoop(ctx, t, o)
-	case t.Clients > 0:
+	if t.Clients > 0 {
 		return closedLoop(ctx, t, o)
 	}
 	var s summary
@@ -108,7 +106,7 @@ func drive(ctx context.Context, t Target, o Options) (s summary, err error) {
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "run.lua")
 	// In a private file the API key does not show in the list of processes.
-	if err := os.WriteFile(file, []byte(script(t, o.Threads)), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(script(t, o)), 0o600); err != nil {
 		return s, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.Duration+time.Minute)
@@ -137,6 +135,7 @@ type summary struct {
 	Bytes    int64   `json:"bytes"`
 	P50      float64 `json:"p50_us"`
 	P99      float64 `json:"p99_us"`
+	P999     float64 `json:"p999_us"`
 
 	Connect int64 `json:"connect"`
 	Read    int64 `json:"read"`
@@ -173,10 +172,6 @@ func (s summary) check(t Target, least, most int64, connections int) error {
 }
 
 func (s summary) result() Result {
-	return Result{
-		Requests: s.Requests,
-		Elapsed:  time.Duration(s.Micros) * time.Microsecond,
-		P50:      time.Duration(s.P50 * float64(time.Microsecond)),
-		P99:      time.Duration(s.P99 * float64(time.Microsecond)),
-	}
+	micros := func(n float64) time.Duration { return time.Duration(n * float64(time.Microsecond)) }
+	return Result{s.Requests, micros(float64(s.Micros)), micros(s.P50), micros(s.P99), micros(s.P999)}
 }

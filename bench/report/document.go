@@ -21,7 +21,11 @@ var document = template.Must(template.New("benchmarks.md").Funcs(template.FuncMa
 // WriteDocument writes the whole report to the file, and its charts to the directory of the same name beside it.
 func (r *Report) WriteDocument(file string) error {
 	dir := strings.TrimSuffix(file, filepath.Ext(file))
-	for name, c := range map[string]Chart{"ratio.svg": r.ratioChart(), "cpu.svg": r.cpuChart(), "half.svg": r.halfChart()} {
+	for name, c := range map[string]Chart{
+		"pinned.svg": cpuChart("CPU time per request at pinned rates, µs", r.Pinned),
+		"ratio.svg":  r.ratioChart(),
+		"cpu.svg":    cpuChart("CPU time per request, as fast as possible, µs", r.Series),
+	} {
 		if err := WriteFile(filepath.Join(dir, name), c.SVG()); err != nil {
 			return err
 		}
@@ -36,7 +40,7 @@ func (r *Report) WriteDocument(file string) error {
 // WriteTables writes the document's tables for the terminal.
 func (r *Report) WriteTables(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, name := range []string{"cases", "baselines", "half"} {
+	for _, name := range []string{"pinned", "cases", "baselines"} {
 		var text bytes.Buffer
 		if err := document.ExecuteTemplate(&text, name, r); err != nil {
 			return err
@@ -79,25 +83,20 @@ func (r *Report) ratioChart() Chart {
 	return c
 }
 
-func (r *Report) cpuChart() Chart {
-	c := Chart{Title: "CPU time per request, µs", Note: "| is the goal: at most", Format: "%.1f"}
-	for _, s := range r.Series {
+func cpuChart(title string, series []*Series) Chart {
+	c := Chart{Title: title, Note: "| is the goal: at most", Format: "%.1f"}
+	for _, s := range series {
+		if len(s.Runs) == 0 || !s.Held() {
+			continue
+		}
 		b := Bar{Name: s.Name, Mark: s.Goal.CPU}
+		if s.Baseline != nil {
+			b.Mark = max(b.Mark, s.Goal.CPURatio*s.Baseline.CPU().Median)
+		}
 		for _, share := range s.Shares() {
 			b.Parts = append(b.Parts, Part{share.Server, share.CPU.Median})
 		}
 		c.Bars = append(c.Bars, b)
-	}
-	return c
-}
-
-func (r *Report) halfChart() Chart {
-	c := Chart{Title: "p99 at half of the maximum load, ms", Note: "| is the goal: at most", Format: "%.2f"}
-	for _, h := range r.HalfLoads {
-		base := h.Baseline.P99().Median
-		c.Bars = append(c.Bars,
-			Bar{Name: fmt.Sprintf("%s, %.0f/s", h.Case.Name, h.Rate), Parts: []Part{{"petstore", h.Case.P99().Median}}, Mark: maxHalfLoadRatio * base},
-			Bar{Name: "bare Gin at that rate", Parts: []Part{{"Gin", base}}})
 	}
 	return c
 }

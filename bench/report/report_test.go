@@ -23,6 +23,15 @@ func example() *Report {
 	return &Report{Rounds: 3, Duration: time.Second, Series: []*Series{baseline, memory}}
 }
 
+// pinnedExample has the same runs at a rate that they held, and a case that did not.
+func pinnedExample() []*Series {
+	s := example().Series
+	s[0].Name, s[0].Rate = "bare_gin@600", 600
+	s[1].Name, s[1].Rate, s[1].Goal = "list_memory@600", 600, Goal{CPURatio: 1.7}
+	missed := &Series{Name: "stock@600", Rate: 600, Servers: s[0].Servers, Baseline: s[0], Runs: []Run{run(500, 1, 2, 10)}}
+	return append(s, missed, &Series{Name: "stock@20000", Rate: 20_000, Goal: Goal{CPURatio: .5, P99Ratio: 1.15}, Servers: s[0].Servers, Baseline: s[0]})
+}
+
 func run(rps float64, p50, p99 int, cpu ...int) Run {
 	r := Run{RPS: rps, P50: time.Duration(p50) * time.Millisecond, P99: time.Duration(p99) * time.Millisecond, Others: .25}
 	for _, micros := range cpu {
@@ -75,8 +84,7 @@ func TestWriteResults(t *testing.T) {
 	if err := example().WriteResults(file); err != nil {
 		t.Fatal(err)
 	}
-	const want = `{
-  "cases": [
+	const atMost = `
     {
       "name": "list_memory",
       "ratio": 0.3,
@@ -86,11 +94,30 @@ func TestWriteResults(t *testing.T) {
       "p50_ms": 2,
       "p99_ms": 8,
       "runs": 3
-    }
-  ]
-}
-`
-	if diff := cmp.Diff(want, read(t, file)); diff != "" {
+    }`
+	if diff := cmp.Diff("{\n  \"cases\": ["+atMost+"\n  ]\n}\n", read(t, file)); diff != "" {
+		t.Error(diff)
+	}
+	// A run of other cases keeps it.
+	r := &Report{Pinned: pinnedExample()[1:2], Partial: true}
+	if err := r.WriteResults(file); err != nil {
+		t.Fatal(err)
+	}
+	const pinned = `
+    {
+      "name": "list_memory@600",
+      "rps": 600,
+      "cpu_us": 40,
+      "cpu_ratio": 2,
+      "cpu_us_of": {
+        "PostgreSQL": 20,
+        "petstore": 20
+      },
+      "p50_ms": 2,
+      "p99_ms": 8,
+      "runs": 3
+    }`
+	if diff := cmp.Diff("{\n  \"cases\": ["+atMost+","+pinned+"\n  ]\n}\n", read(t, file)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -100,9 +127,7 @@ func TestWriteDocument(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "benchmarks.md")
 	r := example()
-	h := NewHalfLoad(r.Series[1], r.Series[0])
-	h.Case.Runs, h.Baseline.Runs = r.Series[1].Runs, r.Series[0].Runs
-	r.HalfLoads = []*HalfLoad{h}
+	r.Pinned = pinnedExample()
 	if err := r.WriteDocument(file); err != nil {
 		t.Fatal(err)
 	}
@@ -111,14 +136,17 @@ func TestWriteDocument(t *testing.T) {
 		"| `bare_gin` | 2000 (1000–3000) | 20.0 (10.0–30.0) | 1.00 | 2.00 | 3 |\n",
 		"| `list_memory` | 600 (500–1000) | `bare_gin` | 0.30 (0.20–0.50) | 0.30 | 40.0 (30.0–50.0) | 39 | 2.00 | 2.00 | 8.00 | 3 | missed |\n",
 		"| in memory. | petstore 20.0, PostgreSQL 20.0 |\n",
-		"| `list_memory` | 300 | 8.00 (7.00–9.00) | 2.00 (2.00–2.00) | 4.00 (3.50–4.50) | 1.50 | missed |\n",
+		"| `bare_gin@600` | 20.0 (10.0–30.0) |  |  | 20.0 | 1.00 (1.00–1.00) |  | 1.00 | 2.00 | 0.00 | 1.00 (1.00–1.00) |  |  |\n",
+		"| `list_memory@600` | 20.0 (10.0–30.0) |  | 20.0 | 40.0 | 2.00 (1.33–5.00) | 1.70 | 2.00 | 8.00 | 0.00 | 4.00 (3.50–4.50) |  | missed |\n",
+		"| `stock@600` |  |  |  |  |  |  |  |  |  |  |  | not held: 500 |\n",
+		"| `stock@20000` |  |  |  |  |  | 0.50 |  |  |  |  | 1.15 | not measured |\n",
 		"25 % of the machine",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("it lacks %q:\n%s", want, got)
 		}
 	}
-	for _, name := range []string{"ratio.svg", "cpu.svg", "half.svg"} {
+	for _, name := range []string{"ratio.svg", "cpu.svg", "pinned.svg"} {
 		if !strings.Contains(got, "(benchmarks/"+name+")") {
 			t.Errorf("it does not show %s", name)
 		}
@@ -133,8 +161,8 @@ func TestVerdict(t *testing.T) {
 	t.Parallel()
 	for want, goals := range map[string][]Goal{
 		"":       {{}},
-		"met":    {{Ratio: .3}, {CPU: 40}, {Ratio: .3, CPU: 40}},
-		"missed": {{Ratio: .31}, {CPU: 39}, {Ratio: .3, CPU: 39}, {Ratio: .31, CPU: 40}},
+		"met":    {{Ratio: .3}, {CPU: 40}, {Ratio: .3, CPU: 40}, {CPURatio: 2, P99Ratio: 4}},
+		"missed": {{Ratio: .31}, {CPU: 39}, {Ratio: .3, CPU: 39}, {Ratio: .31, CPU: 40}, {CPURatio: 1.99}, {P99Ratio: 3.99}},
 	} {
 		for _, goal := range goals {
 			s := example().Series[1]

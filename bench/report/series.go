@@ -1,28 +1,33 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
 
 // Run is what one run of a case measured.
 type Run struct {
-	RPS      float64
-	CPU      []time.Duration // per request, of each of Series.Servers
-	P50, P99 time.Duration
-	Others   float64 // share of the machine's CPU time that other processes used
+	RPS float64
+	CPU []time.Duration // per request, of each of Series.Servers
+	// Latencies.
+	P50, P99, P999 time.Duration
+	Others         float64 // share of the machine's CPU time that other processes used
 }
 
 // Goal is what a case is to reach; 0 means no goal.
 type Goal struct {
 	Ratio float64 // at least
 	CPU   float64 // at most, µs per request
+	// At most, as multiples of the baseline's.
+	CPURatio, P99Ratio float64
 }
 
 // Series is the runs of one case.
 type Series struct {
 	Name    string
 	About   string
+	Rate    float64  // at which requests were sent, per second; 0 for as many as the responses allowed
 	Servers []string // whose CPU time counts
 	Goal    Goal
 	Runs    []Run
@@ -72,6 +77,18 @@ type Share struct {
 	CPU    Spread // µs per request
 }
 
+// Of returns the CPU time per request in µs of the servers of that name, or of all others than Redis and PostgreSQL for none.
+func (s *Series) Of(server string) Spread {
+	return s.spread(func(r Run) (sum float64) {
+		for i, name := range s.Servers {
+			if name == server || server == "" && name != "Redis" && name != "PostgreSQL" {
+				sum += r.CPU[i].Seconds() * 1e6
+			}
+		}
+		return sum
+	})
+}
+
 // Shares returns each server's part.
 func (s *Series) Shares() []Share {
 	shares := make([]Share, len(s.Servers))
@@ -87,6 +104,11 @@ func (s *Series) P50() Spread { return s.spread(func(r Run) float64 { return r.P
 // P99 returns the 99th percentile of the latency in ms.
 func (s *Series) P99() Spread { return s.spread(func(r Run) float64 { return r.P99.Seconds() * 1e3 }) }
 
+// P999 returns the 99.9th percentile of the latency in ms.
+func (s *Series) P999() Spread {
+	return s.spread(func(r Run) float64 { return r.P999.Seconds() * 1e3 })
+}
+
 // Ratio returns requests per second divided by the baseline's: that of the medians, and the extremes of the rounds. It is 1 for a
 // baseline.
 func (s *Series) Ratio() Spread { return s.ratio((*Series).RPS, func(r Run) float64 { return r.RPS }) }
@@ -95,6 +117,20 @@ func (s *Series) Ratio() Spread { return s.ratio((*Series).RPS, func(r Run) floa
 func (s *Series) CPURatio() Spread {
 	return s.ratio((*Series).CPU, func(r Run) float64 { return float64(r.cpu()) })
 }
+
+// P99Ratio returns the p99 divided by the baseline's.
+func (s *Series) P99Ratio() Spread {
+	return s.ratio((*Series).P99, func(r Run) float64 { return r.P99.Seconds() })
+}
+
+// latencyRate is the highest rate of which the latencies are given: beyond it the load tool itself needs the processors.
+const latencyRate = 10_000
+
+// HasLatencies reports whether the latencies say something about the server.
+func (s *Series) HasLatencies() bool { return s.Rate <= latencyRate && len(s.Runs) > 0 && s.Held() }
+
+// Held reports whether the case served nearly as many requests as were due.
+func (s *Series) Held() bool { return len(s.Runs) == 0 || s.RPS().Median >= .97*s.Rate }
 
 func (s *Series) ratio(median func(*Series) Spread, of func(Run) float64) Spread {
 	if s.Baseline == nil {
@@ -109,12 +145,20 @@ func (s *Series) ratio(median func(*Series) Spread, of func(Run) float64) Spread
 	return ratio
 }
 
-// Verdict says whether the case reached its goal: "met", "missed", or "" without a goal.
+// Verdict says whether the case reached its goals, "met", "missed", or "" without a goal, or why there is nothing to judge.
 func (s *Series) Verdict() string {
-	if s.Goal == (Goal{}) {
+	atMost := func(value, goal float64) bool { return goal == 0 || value <= goal }
+	switch g := s.Goal; {
+	case len(s.Runs) == 0:
+		return "not measured"
+	case !s.Held():
+		return fmt.Sprintf("not held: %.0f", s.RPS().Median)
+	case g == Goal{}:
 		return ""
+	default:
+		return verdict(round(s.Ratio().Median, 3) >= g.Ratio && atMost(round(s.CPU().Median, 1), g.CPU) &&
+			atMost(round(s.CPURatio().Median, 3), g.CPURatio) && atMost(round(s.P99Ratio().Median, 3), g.P99Ratio))
 	}
-	return verdict((s.Goal.Ratio == 0 || round(s.Ratio().Median, 3) >= s.Goal.Ratio) && (s.Goal.CPU == 0 || round(s.CPU().Median, 1) <= s.Goal.CPU))
 }
 
 func verdict(met bool) string {
@@ -123,26 +167,3 @@ func verdict(met bool) string {
 	}
 	return "missed"
 }
-
-// HalfLoad is a case and its baseline, both at half of the case's maximum rate.
-type HalfLoad struct {
-	Rate           float64
-	Case, Baseline *Series
-}
-
-// maxHalfLoadRatio bounds a case's p99 as a multiple of its baseline's at that rate.
-const maxHalfLoadRatio = 1.5
-
-// NewHalfLoad returns a HalfLoad without runs, at half of the rate that the case reached.
-func NewHalfLoad(of, baseline *Series) *HalfLoad {
-	b := &Series{Name: baseline.Name, Servers: baseline.Servers}
-	return &HalfLoad{Rate: round(of.RPS().Median/2, -2), Case: &Series{Name: of.Name, Servers: of.Servers, Baseline: b}, Baseline: b}
-}
-
-// Ratio returns the case's p99 divided by the baseline's: that of the medians, and the extremes of the rounds.
-func (h *HalfLoad) Ratio() Spread {
-	return h.Case.ratio((*Series).P99, func(r Run) float64 { return r.P99.Seconds() })
-}
-
-// Verdict returns "met" or "missed".
-func (h *HalfLoad) Verdict() string { return verdict(round(h.Ratio().Median, 3) <= maxHalfLoadRatio) }

@@ -31,9 +31,9 @@ func (c *Config) invalidateOnWrite() {
 }
 
 // write makes a change within a write intent. The context of the change ends when it may not be made any more.
-func (s *invalidatingStore) write(ctx context.Context, tenantID int64, change func(context.Context) error) (outcome error) {
+func (s *invalidatingStore) write(ctx context.Context, tenantID int64, k freshness.Kind, change func(context.Context) error) (outcome error) {
 	ctx = deadline{ctx, time.Now().Add(freshness.MaxWrite)}
-	write, err := s.invalidator.BeginWrite(ctx, tenantID)
+	write, err := s.invalidator.BeginWrite(ctx, tenantID, k)
 	if err != nil { // Readers can't be told of the write: then nothing may change.
 		return codeUnavailable.withCause(err).retryAfter(1)
 	}
@@ -82,8 +82,10 @@ func isCertain(outcome error) bool {
 }
 
 // written is write for a change with a result.
-func written[T any](ctx context.Context, s *invalidatingStore, tenantID int64, change func(context.Context) (T, error)) (result T, err error) {
-	err = s.write(ctx, tenantID, func(ctx context.Context) (err error) {
+func written[T any](
+	ctx context.Context, s *invalidatingStore, tenantID int64, k freshness.Kind, change func(context.Context) (T, error),
+) (result T, err error) {
+	err = s.write(ctx, tenantID, k, func(ctx context.Context) (err error) {
 		result, err = change(ctx)
 		return err
 	})
@@ -92,22 +94,22 @@ func written[T any](ctx context.Context, s *invalidatingStore, tenantID int64, c
 
 // CreatePet implements catalog.Store.
 func (s *invalidatingStore) CreatePet(ctx context.Context, tenantID int64, n catalog.NewPet) (catalog.Pet, error) {
-	return written(ctx, s, tenantID, func(ctx context.Context) (catalog.Pet, error) { return s.Store.CreatePet(ctx, tenantID, n) })
+	return written(ctx, s, tenantID, freshness.Adds, func(ctx context.Context) (catalog.Pet, error) { return s.Store.CreatePet(ctx, tenantID, n) })
 }
 
 // ChangePet implements catalog.Store.
 func (s *invalidatingStore) ChangePet(ctx context.Context, tenantID, id int64, p catalog.PetPatch) (catalog.Pet, error) {
-	return written(ctx, s, tenantID, func(ctx context.Context) (catalog.Pet, error) { return s.Store.ChangePet(ctx, tenantID, id, p) })
+	return written(ctx, s, tenantID, freshness.Changes, func(ctx context.Context) (catalog.Pet, error) { return s.Store.ChangePet(ctx, tenantID, id, p) })
 }
 
 // PlaceOrder implements catalog.OrderStore.
 func (s *invalidatingStore) PlaceOrder(ctx context.Context, tenantID int64, n catalog.NewOrder) (catalog.Order, error) {
-	return written(ctx, s, tenantID, func(ctx context.Context) (catalog.Order, error) { return s.OrderStore.PlaceOrder(ctx, tenantID, n) })
+	return written(ctx, s, tenantID, freshness.Changes, func(ctx context.Context) (catalog.Order, error) { return s.OrderStore.PlaceOrder(ctx, tenantID, n) })
 }
 
 // ChangeOrder implements catalog.OrderStore.
 func (s *invalidatingStore) ChangeOrder(ctx context.Context, tenantID, id int64, c catalog.OrderPatch) (catalog.Order, error) {
-	return written(ctx, s, tenantID, func(ctx context.Context) (catalog.Order, error) {
+	return written(ctx, s, tenantID, freshness.Changes, func(ctx context.Context) (catalog.Order, error) {
 		return s.OrderStore.ChangeOrder(ctx, tenantID, id, c)
 	})
 }
@@ -115,12 +117,14 @@ func (s *invalidatingStore) ChangeOrder(ctx context.Context, tenantID, id int64,
 // CreatePetOnce implements catalog.OnceStore. A replay has an intent too: the first request may have been told 503 because its animal was announced
 // too late, and then the replay announces it.
 func (s *invalidatingStore) CreatePetOnce(ctx context.Context, tenantID int64, o catalog.Once[catalog.NewPet, catalog.Pet]) (catalog.Answered, error) {
-	return written(ctx, s, tenantID, func(ctx context.Context) (catalog.Answered, error) { return s.requests.CreatePetOnce(ctx, tenantID, o) })
+	return written(ctx, s, tenantID, freshness.Adds, func(ctx context.Context) (catalog.Answered, error) {
+		return s.requests.CreatePetOnce(ctx, tenantID, o)
+	})
 }
 
 // PlaceOrderOnce implements catalog.OnceStore.
 func (s *invalidatingStore) PlaceOrderOnce(ctx context.Context, tenantID int64, o catalog.Once[catalog.NewOrder, catalog.Order]) (catalog.Answered, error) {
-	return written(ctx, s, tenantID, func(ctx context.Context) (catalog.Answered, error) {
+	return written(ctx, s, tenantID, freshness.Changes, func(ctx context.Context) (catalog.Answered, error) {
 		return s.requests.PlaceOrderOnce(ctx, tenantID, o)
 	})
 }

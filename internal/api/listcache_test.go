@@ -72,7 +72,7 @@ func (v *fakeStamps) Take(ctx context.Context, c limits.Claim, now time.Time) li
 }
 
 // BeginWrite implements freshness.Invalidator.
-func (v *fakeStamps) BeginWrite(context.Context, int64) (*freshness.Write, error) {
+func (v *fakeStamps) BeginWrite(context.Context, int64, freshness.Kind) (*freshness.Write, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.err != nil {
@@ -186,7 +186,7 @@ func TestWritesEndBeforeTheirIntent(t *testing.T) {
 	t.Parallel()
 	s := &invalidatingStore{invalidator: &fakeStamps{}}
 	began := time.Now()
-	err := s.write(t.Context(), 1, func(ctx context.Context) error {
+	err := s.write(t.Context(), 1, freshness.Changes, func(ctx context.Context) error {
 		if end, ok := ctx.Deadline(); !ok || end.Before(began.Add(freshness.MaxWrite)) || end.After(time.Now().Add(freshness.MaxWrite)) {
 			t.Errorf("until %v, %v", end, ok)
 		}
@@ -275,7 +275,7 @@ func TestListsDuringAWrite(t *testing.T) {
 	count := w.pets.before
 	// A write begins between the decision and the reading of the rows, and takes effect after it.
 	change := sync.OnceFunc(func() {
-		write, err := v.BeginWrite(t.Context(), 1)
+		write, err := v.BeginWrite(t.Context(), 1, freshness.Changes)
 		assert.Equal(t, err, nil)
 		_ = write.Commit()
 		w.pets.before = count

@@ -9,6 +9,16 @@ import (
 // Stamp identifies a state of a tenant's catalogue. 0 means that the state is not certain: nothing may be served from a cache.
 type Stamp int64
 
+// Kind is what a write does to the animals that are there.
+type Kind int
+
+const (
+	// Changes is a write that may change them.
+	Changes Kind = iota
+	// Adds is a write that only adds animals, whose IDs are above those of all before.
+	Adds
+)
+
 // WriteIntentTTL is how long a write intent that nobody ended lasts. Within it a write is committed, or never will be, unless Watch sees it.
 const WriteIntentTTL = 10 * time.Second
 
@@ -16,7 +26,7 @@ const WriteIntentTTL = 10 * time.Second
 type Invalidator interface {
 	// BeginWrite announces a write. It is called before the transaction begins. An error means that readers could not be
 	// told, so the write must not be made.
-	BeginWrite(ctx context.Context, tenantID int64) (*Write, error)
+	BeginWrite(ctx context.Context, tenantID int64, k Kind) (*Write, error)
 }
 
 // Write is a write that was announced. Exactly one of its methods is to be called; later calls do nothing.

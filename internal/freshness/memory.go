@@ -29,12 +29,14 @@ type shard struct {
 	written             map[int64]*state
 }
 
-// state is that of a catalogue that was written to.
-type state struct {
+// state is that of a catalogue that was written to: of all of it, and of the animals that were there before others were added.
+type state struct{ all, existing writes }
+
+type writes struct {
 	number int64
-	// writes counts the writes under way. intent is when the last abandoned one is over.
-	writes int
-	intent time.Time
+	// underWay counts them. intent is when the last abandoned one is over.
+	underWay int
+	intent   time.Time
 }
 
 // NewMemory returns a Memory. sole reports whether this process is the only server, the number of the term in which it
@@ -46,21 +48,31 @@ func NewMemory(sole func() (term int64, since time.Time, sole bool)) *Memory {
 
 // Stamp returns the current stamp of a tenant's catalogue, 0 while it is being written to or another server may write.
 func (m *Memory) Stamp(tenantID int64) Stamp {
+	current, _ := m.Stamps(tenantID)
+	return current
+}
+
+// Stamps returns the current stamp, and that of the animals that are there: existing stays the same while animals are only added.
+func (m *Memory) Stamps(tenantID int64) (current, existing Stamp) {
 	term := m.soleTerm()
 	if term == 0 {
-		return 0
+		return 0, 0
 	}
 	s := m.shard(tenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	number := s.unwritten
-	if t, ok := s.written[tenantID]; ok {
-		if t.isChanging(m.now) {
-			return 0
-		}
-		number = t.number
+	t := state{writes{number: s.unwritten}, writes{number: s.unwritten}}
+	if written, ok := s.written[tenantID]; ok {
+		t = *written
 	}
-	return Stamp(term<<32 | number)
+	return t.all.stamp(term, m.now), t.existing.stamp(term, m.now)
+}
+
+func (w *writes) stamp(term int64, now func() time.Time) Stamp {
+	if w.changing(now) {
+		return 0
+	}
+	return Stamp(term<<32 | w.number)
 }
 
 // soleTerm returns the term in which this process is the only server, 0 if it is not or if writes of others may still be under
@@ -74,34 +86,54 @@ func (m *Memory) soleTerm() int64 {
 }
 
 // BeginWrite implements Invalidator. It never fails.
-func (m *Memory) BeginWrite(_ context.Context, tenantID int64) (*Write, error) {
+func (m *Memory) BeginWrite(_ context.Context, tenantID int64, k Kind) (*Write, error) {
 	s := m.shard(tenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forget(m.now)
 	t, ok := s.written[tenantID]
 	if !ok {
-		t = &state{}
+		t = &state{existing: writes{number: s.unwritten}}
 		s.written[tenantID] = t
 	}
 	s.sequence++
-	t.number = s.sequence
-	t.writes++
+	t.begin(k, s.sequence)
 	return NewWrite(func(settled bool) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		t.writes--
-		if !settled {
-			t.intent = m.now().Add(WriteIntentTTL)
-		}
+		t.end(k, settled, m.now)
 		return nil
 	}), nil
 }
 
+// of returns what a write of the kind changes.
+func (t *state) of(k Kind) []*writes {
+	if k == Adds {
+		return []*writes{&t.all}
+	}
+	return []*writes{&t.all, &t.existing}
+}
+
+func (t *state) begin(k Kind, number int64) {
+	for _, w := range t.of(k) {
+		w.number = number
+		w.underWay++
+	}
+}
+
+func (t *state) end(k Kind, settled bool, now func() time.Time) {
+	for _, w := range t.of(k) {
+		w.underWay--
+		if !settled {
+			w.intent = now().Add(WriteIntentTTL)
+		}
+	}
+}
+
 func (m *Memory) shard(tenantID int64) *shard { return &m.shards[uint64(tenantID)%shards] }
 
-func (t *state) isChanging(now func() time.Time) bool {
-	return t.writes > 0 || !t.intent.IsZero() && now().Before(t.intent)
+func (w *writes) changing(now func() time.Time) bool {
+	return w.underWay > 0 || !w.intent.IsZero() && now().Before(w.intent)
 }
 
 // forget drops the entries of catalogues that are not being written to, once a day. All of them get a number that none had before.
@@ -111,7 +143,7 @@ func (s *shard) forget(now func() time.Time) {
 	}
 	changing := map[int64]*state{}
 	for id, t := range s.written {
-		if t.isChanging(now) {
+		if t.all.changing(now) {
 			changing[id] = t
 		}
 	}

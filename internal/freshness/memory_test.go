@@ -23,7 +23,7 @@ func newFixture() *fixture {
 
 func (f *fixture) begin(t *testing.T) *Write {
 	t.Helper()
-	w, err := f.BeginWrite(t.Context(), 1)
+	w, err := f.BeginWrite(t.Context(), 1, Changes)
 	assert.NoError(t, err)
 	return w
 }
@@ -64,10 +64,46 @@ func TestMemoryStamps(t *testing.T) {
 	_ = write.Commit()
 	fresh("after that write")
 	f.at = f.at.Add(forgetEvery)
-	_, err := f.BeginWrite(t.Context(), 1+shards)
+	_, err := f.BeginWrite(t.Context(), 1+shards, Changes)
 	assert.NoError(t, err)
 	fresh("when it was forgotten")
 	assert.Equal(t, len(f.shard(1).written), 1, "catalogues are remembered")
+}
+
+// TestMemoryStampsOfWhatWasThere: additions leave the stamp of the animals that are there, whether they are under way, made, or of unknown outcome.
+func TestMemoryStampsOfWhatWasThere(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	_ = f.begin(t).Commit()
+	_, had := f.Stamps(1)
+	for _, tt := range []struct {
+		kind Kind
+		end  func(*Write)
+		same bool
+	}{
+		{Adds, (*Write).Abandon, true},
+		{Adds, func(w *Write) { _ = w.Commit() }, true},
+		{Changes, func(w *Write) { _ = w.Commit() }, false},
+		{Adds, (*Write).Abandon, true},
+		{Changes, (*Write).Abandon, false},
+	} {
+		w, err := f.BeginWrite(t.Context(), 1, tt.kind)
+		assert.NoError(t, err)
+		_, during := f.Stamps(1)
+		tt.end(w)
+		_, after := f.Stamps(1)
+		if during == had != tt.same || after == had != tt.same || !tt.same && during != 0 {
+			t.Errorf("%+v: %d, then %d, after %d", tt, had, during, after)
+		}
+		had = after
+	}
+	assert.Equal(t, had, 0, "after a change whose outcome is unknown")
+	f.at = f.at.Add(WriteIntentTTL)
+	current, existing := f.Stamps(1)
+	assert.True(t, current != 0 && existing != 0, current, existing)
+	f.term = 0
+	_, existing = f.Stamps(1)
+	assert.Equal(t, existing, 0, "while it is not the only server")
 }
 
 // TestMemoryStampsOfTerms: a server that has just become the only one waits until the writes of the others are over.

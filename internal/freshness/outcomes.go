@@ -30,8 +30,8 @@ func NewOutcomes(inner Invalidator) *Outcomes {
 }
 
 // BeginWrite implements Invalidator.
-func (o *Outcomes) BeginWrite(ctx context.Context, tenantID int64) (*Write, error) {
-	w, err := o.inner.BeginWrite(ctx, tenantID)
+func (o *Outcomes) BeginWrite(ctx context.Context, tenantID int64, k Kind) (*Write, error) {
+	w, err := o.inner.BeginWrite(ctx, tenantID, k)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (o *Outcomes) announce(ctx context.Context, tenantIDs []int64) {
 		o.mu.Lock()
 		delete(o.late, id)
 		o.mu.Unlock()
-		w, err := o.inner.BeginWrite(ctx, id)
+		w, err := o.inner.BeginWrite(ctx, id, Changes)
 		if err == nil {
 			err = w.Commit()
 		}

@@ -32,11 +32,11 @@ type deaf struct {
 	down  atomic.Bool
 }
 
-func (d *deaf) BeginWrite(ctx context.Context, tenantID int64) (*Write, error) {
+func (d *deaf) BeginWrite(ctx context.Context, tenantID int64, k Kind) (*Write, error) {
 	if d.down.Load() {
 		return nil, errors.New("down")
 	}
-	w, err := d.inner.BeginWrite(ctx, tenantID)
+	w, err := d.inner.BeginWrite(ctx, tenantID, k)
 	return NewWrite(func(bool) error {
 		_ = w.Commit()
 		if d.down.Load() {
@@ -58,7 +58,7 @@ func TestLateAndNotAnnounced(t *testing.T) {
 		outcomesOf(t, func(t *testing.T, m *Memory, o *Outcomes) {
 			d := &deaf{inner: m}
 			o.inner = d
-			w, err := o.BeginWrite(t.Context(), 1)
+			w, err := o.BeginWrite(t.Context(), 1, Changes)
 			assert.NoError(t, err)
 			d.down.Store(true)
 			end(t, w)

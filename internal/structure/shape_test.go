@@ -55,7 +55,7 @@ var budgets = map[string]int{
 	"docs":                           50,
 	"internal/account":               1100,
 	"internal/advice":                50,
-	"internal/api":                   7100,
+	"internal/api":                   7150,
 	"internal/audit":                 400,
 	"internal/buildinfo":             50,
 	"internal/catalog":               450,
@@ -67,7 +67,7 @@ var budgets = map[string]int{
 	"internal/e2e":                   50,
 	"internal/envvars":               200,
 	"internal/fairqueue":             550,
-	"internal/freshness":             400,
+	"internal/freshness":             450,
 	"internal/httpfast":              900,
 	"internal/keys":                  2150,
 	"internal/limits":                3950,
@@ -84,10 +84,10 @@ var budgets = map[string]int{
 	"internal/test":                  4850,
 	"internal/tracing":               450,
 	"internal/usage":                 2050,
-	"internal without internal/test": 49950,
+	"internal without internal/test": 50050,
 
 	"migrations":                3000,
-	"tests of internal and cmd": 58150,
+	"tests of internal and cmd": 58300,
 	"tools":                     3150,
 }
 

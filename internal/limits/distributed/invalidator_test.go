@@ -20,7 +20,7 @@ func stampAt(t *testing.T, l limits.Limiter) freshness.Stamp {
 
 func beginWrite(t *testing.T, i freshness.Invalidator) *freshness.Write {
 	t.Helper()
-	w, err := i.BeginWrite(t.Context(), 1)
+	w, err := i.BeginWrite(t.Context(), 1, freshness.Changes)
 	assert.NoError(t, err)
 	return w
 }
@@ -88,7 +88,7 @@ func TestStampsOfTerms(t *testing.T) {
 	assert.Equal(t, stampAt(t, l), 0, "stamp right after a change of terms")
 	w.away.Store(true)
 	wait.Until(t, "the lease has run out", l.member.StoreUnreachable)
-	if _, err := l.BeginWrite(t.Context(), 1); err == nil {
+	if _, err := l.BeginWrite(t.Context(), 1, freshness.Changes); err == nil {
 		t.Error("a write although nobody can be told")
 	}
 }

@@ -252,7 +252,7 @@ var _ freshness.Invalidator = (*Invalidator)(nil)
 //
 // If a write ends late, its intent may be gone, and lists from before it may be cached under the current stamp. It is then announced once
 // more before it is acknowledged, which changes the stamp. If that fails, it is not acknowledged, and freshness.Outcomes tries again.
-func (v *Invalidator) BeginWrite(ctx context.Context, tenantID int64) (*freshness.Write, error) {
+func (v *Invalidator) BeginWrite(ctx context.Context, tenantID int64, _ freshness.Kind) (*freshness.Write, error) {
 	began := v.options.Clock()
 	in, err := v.announce(ctx, tenantID)
 	if err != nil {

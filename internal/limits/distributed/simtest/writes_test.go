@@ -139,7 +139,7 @@ func (s *simulation) writeStep(w *simWrite) (last bool) {
 		return s.announceAgain(w)
 	case w.write == nil:
 		n.waiting++
-		write, err := n.limiter.Invalidator().BeginWrite(context.Background(), w.tenantID)
+		write, err := n.limiter.Invalidator().BeginWrite(context.Background(), w.tenantID, freshness.Changes)
 		n.waiting--
 		w.write, w.began = write, s.now
 		s.tracef("%s begins a write of tenant %d: %v, version %d", n.id, w.tenantID, err, s.redis.data.tenants[w.tenantID].version)
@@ -176,7 +176,7 @@ func (s *simulation) writeStep(w *simWrite) (last bool) {
 func (s *simulation) announceAgain(w *simWrite) (announced bool) {
 	w.n.waiting++
 	defer func() { w.n.waiting-- }()
-	again, err := w.n.limiter.Invalidator().BeginWrite(context.Background(), w.tenantID)
+	again, err := w.n.limiter.Invalidator().BeginWrite(context.Background(), w.tenantID, freshness.Changes)
 	s.tracef("%s announces a late write of tenant %d again: %v", w.n.id, w.tenantID, err)
 	if err != nil {
 		return false

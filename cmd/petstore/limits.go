@@ -22,6 +22,8 @@ const seedTimeout = time.Minute
 type rateLimiter struct {
 	limits.Limiter
 	freshness.Invalidator
+	// stamps are those of any time, nil with Redis.
+	stamps func(tenantID int64) (current, existing freshness.Stamp)
 	redis  *distributed.Limiter
 	client redis.UniversalClient
 	// setBy is where the URL of Redis is from.
@@ -38,7 +40,7 @@ func openLimiter(ctx context.Context, cfg config, m *registry, db *store.DB, clu
 		if err != nil {
 			return nil, cfg.databaseError(err)
 		}
-		l := &rateLimiter{Limiter: memory}
+		l := &rateLimiter{Limiter: memory, stamps: stamps.Stamps}
 		l.watchWrites(stamps, db, log)
 		return l, nil
 	}

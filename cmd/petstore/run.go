@@ -70,7 +70,7 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 
 	data := newTenantStore(db, metrics)
 	customers := api.Config{
-		Directory: directory, Limiter: limiter.Limiter, Addresses: limits.NewAddresses(cfg.AddressLimit), Strikes: strikes, Meter: meter, FailedRequests: failed, Pets: data, Orders: data, Requests: data, Usage: data, Failed: data, Plans: db.PriceList, Keys: data, Invalidator: limiter.Invalidator, NoOldWrites: limiter.watch.Clear, ListCacheBytes: cfg.ListCacheBytes, BodyBytes: cfg.BodyBytes,
+		Directory: directory, Limiter: limiter.Limiter, Addresses: limits.NewAddresses(cfg.AddressLimit), Strikes: strikes, Meter: meter, FailedRequests: failed, Pets: data, Orders: data, Requests: data, Usage: data, Failed: data, Plans: db.PriceList, Keys: data, Invalidator: limiter.Invalidator, Stamps: limiter.stamps, NoOldWrites: limiter.watch.Clear, ListCacheBytes: cfg.ListCacheBytes, BodyBytes: cfg.BodyBytes,
 		BaseURL: cfg.BaseURL, Support: api.Support{URL: cfg.SupportURL, Email: cfg.SupportEmail, IssueKey: cfg.issueKey}, TrustedProxies: cfg.TrustedProxies, Instant: cluster.clock.Instant, Stopping: ctx.Done(), Log: requests, Metrics: metrics, Tracer: tracer,
 	}
 	handler, err := newHandler(customers, account.Config{SignIns: db.SignIns, Turn: data.Run, Failed: data, FailedPage: api.FailedPage, Sold: db.PriceList.Sold, Environment: cfg.keys(), Now: cluster.clock.Now, Log: log})

@@ -67,7 +67,7 @@ type Meter interface {
 }
 
 // Config is what the API is built from. All of it is required except FailedRequests, KeyChanges, Account, TrustedProxies, Support, Stopping,
-// Invalidator, ListCacheBytes, Instant, Log, Metrics and Tracer.
+// Invalidator, Stamps, NoOldWrites, ListCacheBytes, Instant, Log, Metrics and Tracer.
 type Config struct {
 	Directory Directory
 	Limiter   limits.Limiter
@@ -100,6 +100,8 @@ type Config struct {
 	Support Support
 	// Invalidator is told of every change to a catalogue. If it is nil, no list is cached.
 	Invalidator freshness.Invalidator
+	// Stamps returns the stamps of a catalogue at any time, for pages that stay when animals are added. nil if only decisions have them.
+	Stamps pagecache.Stamps
 	// NoOldWrites reports that no write is under way whose announcement may be over. Otherwise no list is served from the cache. nil for always.
 	NoOldWrites func() bool
 	// announcer is the Limiter if it can announce writes with its decisions, and there is an Invalidator.

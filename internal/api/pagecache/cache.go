@@ -1,7 +1,10 @@
 // Package pagecache keeps finished pages of lists, so that a response needs no rows.
 //
 // A page is stored under the stamp of a decision that was made before its rows were read, and returned only to a request whose decision has the same
-// stamp: so nothing changed in between (package freshness). With stamp 0 the cache is not used.
+// stamp: so nothing changed in between (package freshness).
+//
+// A page after which others follow is still returned after animals were added: they have higher IDs, so they are on later pages. That needs stamps
+// that do not change then (New).
 //
 // A page keeps its compressed form once a client has asked for it. Requests for the same page at the same time share a read (Read).
 //
@@ -56,7 +59,8 @@ type Page struct {
 // cachedPage is a page of the catalogue that the stamp identifies.
 type cachedPage struct {
 	*Page
-	stamp freshness.Stamp
+	// existing is the stamp of the animals that were there, 0 if the page depends on those that are added.
+	stamp, existing freshness.Stamp
 }
 
 func (p *cachedPage) weight() int64 {
@@ -65,7 +69,8 @@ func (p *cachedPage) weight() int64 {
 
 // Cache holds pages. A nil *Cache holds none.
 type Cache struct {
-	pages *otter.Cache[Key, *cachedPage]
+	pages  *otter.Cache[Key, *cachedPage]
+	stamps Stamps
 	// maxPerTenant and held, by tenant, are in bytes.
 	maxPerTenant int64
 	mu           sync.Mutex
@@ -83,9 +88,15 @@ type Cache struct {
 // Clock is the clock by which pages expire.
 type Clock = otter.Clock
 
-// New returns a cache of at most maxBytes, and registers its metrics unless r is nil. clock is nil for that of the machine.
-func New(maxBytes int64, clock Clock, r prometheus.Registerer) (*Cache, error) {
-	c := &Cache{maxPerTenant: maxBytes / tenantShare, held: map[int64]int64{}, seed: maphash.MakeSeed(), reads: Reads[Key, *Page]{Wait: maxWait}}
+// Stamps returns the stamps of a tenant's catalogue now, as freshness.Memory.Stamps does.
+type Stamps func(tenantID int64) (current, existing freshness.Stamp)
+
+// New returns a cache of at most maxBytes, and registers its metrics unless r is nil. stamps is nil where they can't be had at any time, and clock
+// for that of the machine.
+func New(maxBytes int64, stamps Stamps, clock Clock, r prometheus.Registerer) (*Cache, error) {
+	c := &Cache{
+		stamps: stamps, maxPerTenant: maxBytes / tenantShare, held: map[int64]int64{}, seed: maphash.MakeSeed(), reads: Reads[Key, *Page]{Wait: maxWait},
+	}
 	c.pages = otter.Must(&otter.Options[Key, *cachedPage]{
 		MaximumWeight:    uint64(maxBytes),
 		Weigher:          func(_ Key, p *cachedPage) uint32 { return uint32(p.weight()) },
@@ -96,26 +107,33 @@ func New(maxBytes int64, clock Clock, r prometheus.Registerer) (*Cache, error) {
 	return c, c.register(r, maxBytes)
 }
 
-// Get returns the page with the stamp, nil if the cache does not hold it.
+// Get returns the page as it is after a decision with the stamp, nil if the cache does not hold it.
 func (c *Cache) Get(key Key, stamp freshness.Stamp) *Page {
 	if c == nil {
 		return nil
 	}
-	if stamp == 0 {
-		c.unversioned.Inc()
-		return nil
-	}
 	p, ok := c.pages.GetIfPresent(key)
 	switch {
-	case !ok:
-		c.miss.Inc()
-	case p.stamp != stamp:
-		c.stale.Inc()
-	default:
+	case ok && (p.stamp == stamp || c.stays(key.Tenant, p)):
 		c.hits.Inc()
 		return p.Page
+	case stamp == 0:
+		c.unversioned.Inc()
+	case !ok:
+		c.miss.Inc()
+	default:
+		c.stale.Inc()
 	}
 	return nil
+}
+
+// stays reports whether nothing has happened since the page was read but that animals were added behind it.
+func (c *Cache) stays(tenant int64, p *cachedPage) bool {
+	if p.existing == 0 {
+		return false
+	}
+	_, existing := c.stamps(tenant)
+	return existing == p.existing
 }
 
 // Put stores a page that was read after a decision with the stamp. It ignores pages that are requested for the first time, and those that too many
@@ -126,8 +144,21 @@ func (c *Cache) Put(key Key, stamp freshness.Stamp, p *Page) {
 	}
 	hash := maphash.Comparable(c.seed, key)
 	if c.requested[hash%requestedSlots].Swap(hash) == hash {
-		c.store(key, &cachedPage{p, stamp})
+		c.store(key, &cachedPage{p, stamp, c.existing(key.Tenant, stamp, p)})
 	}
+}
+
+// existing returns the stamp under which the page stays after animals are added, 0 for none. None may have been on its way since the decision with the
+// stamp: it could have an ID below some that the page has.
+func (c *Cache) existing(tenant int64, stamp freshness.Stamp, p *Page) freshness.Stamp {
+	if c.stamps == nil || p.Next == "" {
+		return 0
+	}
+	current, existing := c.stamps(tenant)
+	if current != stamp {
+		return 0
+	}
+	return existing
 }
 
 func (c *Cache) store(key Key, p *cachedPage) {

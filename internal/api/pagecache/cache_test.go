@@ -13,9 +13,9 @@ import (
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	const maxBytes = 1 << 20
-	c, err := New(maxBytes, nil, nil)
+	c, err := New(maxBytes, nil, nil, nil)
 	assert.NoError(t, err)
-	store := func(k Key, bytes int) { c.store(k, &cachedPage{&Page{Body: make([]byte, bytes)}, 1}) }
+	store := func(k Key, bytes int) { c.store(k, &cachedPage{&Page{Body: make([]byte, bytes)}, 1, 0}) }
 	for tenant := range int64(4) {
 		store(Key{Tenant: tenant}, 1000)
 	}
@@ -47,7 +47,7 @@ func TestBounds(t *testing.T) {
 // TestStamps: a page is stored at its second request, and returned with its stamp only.
 func TestStamps(t *testing.T) {
 	t.Parallel()
-	c, err := New(1<<20, nil, nil)
+	c, err := New(1<<20, nil, nil, nil)
 	assert.NoError(t, err)
 	key, old, current := Key{Tenant: 1, Limit: 20}, &Page{}, &Page{}
 	c.Put(key, 7, old)
@@ -84,6 +84,6 @@ func TestWithGzip(t *testing.T) {
 	if long.Gzip != nil || both.WithGzip() != both || both.GzipTag != `W/"t"` || len(both.Gzip) >= MinGzip/4 {
 		t.Errorf("%d bytes, tag %s", len(both.Gzip), both.GzipTag)
 	}
-	was, is := (&cachedPage{long, 1}).weight(), (&cachedPage{both, 1}).weight()
+	was, is := (&cachedPage{long, 1, 0}).weight(), (&cachedPage{both, 1, 0}).weight()
 	assert.Equal(t, is-was, int64(len(both.Gzip)+len(both.GzipTag)), "it weighs", was, "and compressed", is)
 }

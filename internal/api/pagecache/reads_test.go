@@ -25,7 +25,7 @@ type fakeReads struct {
 // newCache returns a cache for a bubble, in which no goroutine may stay.
 func newCache(t *testing.T) *Cache {
 	t.Helper()
-	c, err := New(1<<20, nil, nil)
+	c, err := New(1<<20, nil, nil, nil)
 	assert.NoError(t, err)
 	t.Cleanup(func() { c.pages.StopAllGoroutines() })
 	return c

@@ -472,3 +472,66 @@ func BenchmarkRequest(b *testing.B) {
 		})
 	}
 }
+
+// countedConns counts what is read from and written to its connections, and the deadlines set.
+type countedConns struct {
+	net.Listener
+	reads, writes, deadlines atomic.Int64
+}
+
+type countedConn struct {
+	net.Conn
+	of *countedConns
+}
+
+func (l *countedConns) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	return countedConn{c, l}, err
+}
+
+func (c countedConn) Read(p []byte) (int, error) {
+	c.of.reads.Add(1)
+	return c.Conn.Read(p)
+}
+
+func (c countedConn) Write(p []byte) (int, error) {
+	c.of.writes.Add(1)
+	return c.Conn.Write(p)
+}
+
+func (c countedConn) SetReadDeadline(t time.Time) error {
+	c.of.deadlines.Add(1)
+	return c.Conn.SetReadDeadline(t)
+}
+
+func (c countedConn) SetWriteDeadline(t time.Time) error {
+	c.of.deadlines.Add(1)
+	return c.Conn.SetWriteDeadline(t)
+}
+
+// TestCallsOfARequest: a request on an open connection is one read and one write.
+func TestCallsOfARequest(t *testing.T) {
+	t.Parallel()
+	s := &http.Server{
+		Handler:     http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1204)) }),
+		IdleTimeout: time.Minute, WriteTimeout: time.Minute,
+	}
+	counted := &countedConns{}
+	c := dial(t, serveOn(t, s, func(l net.Listener) net.Listener {
+		counted.Listener = l
+		return WrapServer(s, counted)
+	}))
+	const requests = 100
+	for range requests {
+		_, err := io.WriteString(c, "GET /v1/pets?limit=20 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nAccept: */*\r\n\r\n")
+		assert.NoError(t, err)
+		res, err := http.ReadResponse(bufio.NewReader(c), nil)
+		assert.NoError(t, err)
+		_, err = io.Copy(io.Discard, res.Body)
+		assert.NoError(t, err)
+	}
+	// One read finds the first request, and the one that waits for the next may have begun.
+	reads, writes := counted.reads.Load(), counted.writes.Load()
+	t.Logf("%d requests: %d reads, %d writes, %d deadlines", requests, reads, writes, counted.deadlines.Load())
+	assert.True(t, reads <= requests+2 && writes == requests, reads, "reads and", writes, "writes for", requests, "requests")
+}

@@ -87,7 +87,7 @@ var budgets = map[string]int{
 	"internal without internal/test": 50050,
 
 	"migrations":                3000,
-	"tests of internal and cmd": 58300,
+	"tests of internal and cmd": 58400,
 	"tools":                     3150,
 }
 

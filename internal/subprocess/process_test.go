@@ -95,7 +95,7 @@ func TestStop(t *testing.T) {
 		signals []syscall.Signal
 		want    syscall.Signal
 	}{
-		"first signal": {willing, t.Context(), time.Minute, []syscall.Signal{syscall.SIGINT, syscall.SIGKILL}, syscall.SIGINT},
+		"first signal": {willing, t.Context(), time.Minute, []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL}, syscall.SIGTERM},
 		"last signal":  {stubborn, t.Context(), 50 * time.Millisecond, []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL}, syscall.SIGKILL},
 		"context done": {stubborn, cancelled, time.Minute, []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL}, syscall.SIGKILL},
 	}

@@ -5,15 +5,22 @@ import (
 	"compress/gzip"
 	"io"
 	"testing"
+	"time"
 
 	"petstore.example/internal/test/assert"
 )
+
+// stopped is a clock by which no page expires.
+type stopped struct{}
+
+func (stopped) NowNano() int64                      { return 1 }
+func (stopped) Tick(time.Duration) <-chan time.Time { return nil }
 
 // TestBounds: all tenants together hold what is allowed, one of them an eighth, and no tenant evicts the pages of others. In the end nothing is held.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	const maxBytes = 1 << 20
-	c, err := New(maxBytes, nil, nil, nil)
+	c, err := New(maxBytes, nil, stopped{}, nil)
 	assert.NoError(t, err)
 	store := func(k Key, bytes int) { c.store(k, &cachedPage{&Page{Body: make([]byte, bytes)}, 1, 0}) }
 	for tenant := range int64(4) {
@@ -47,7 +54,7 @@ func TestBounds(t *testing.T) {
 // TestStamps: a page is stored at its second request, and returned with its stamp only.
 func TestStamps(t *testing.T) {
 	t.Parallel()
-	c, err := New(1<<20, nil, nil, nil)
+	c, err := New(1<<20, nil, stopped{}, nil)
 	assert.NoError(t, err)
 	key, old, current := Key{Tenant: 1, Limit: 20}, &Page{}, &Page{}
 	c.Put(key, 7, old)

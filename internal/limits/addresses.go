@@ -23,8 +23,8 @@ const others = "*"
 // Callers from very many networks must not fill the memory: after 50,000 of them in a minute, all further ones share one counter until the minute
 // ends. At worst they get 429 instead of 401, and so does a customer among them whose key the server does not know yet.
 type Addresses struct {
-	store limiter.Store
-	limit int64
+	store       limiter.Store
+	limit, most int64
 
 	mu sync.Mutex
 	// minute is the latest, came how many addresses it has seen.
@@ -36,7 +36,7 @@ type Addresses struct {
 func NewAddresses(perMinute int64) *Addresses {
 	return &Addresses{
 		store: memory.NewStoreWithOptions(limiter.StoreOptions{Prefix: "a", CleanUpInterval: time.Minute}),
-		limit: perMinute,
+		limit: perMinute, most: maxAddresses,
 	}
 }
 
@@ -68,7 +68,7 @@ func (a *Addresses) Peek(addr netip.Addr, now time.Time) limiter.Context {
 // key names the address's counter.
 func (a *Addresses) key(addr netip.Addr, minute int64) string {
 	own := addressKey(addr, minute)
-	if a.count(minute, 0) < maxAddresses || a.query(a.store.Peek, own, minute).Remaining < a.limit {
+	if a.count(minute, 0) < a.most || a.query(a.store.Peek, own, minute).Remaining < a.limit {
 		return own
 	}
 	return others + "@" + strconv.FormatInt(minute, 10)

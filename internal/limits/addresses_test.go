@@ -120,29 +120,31 @@ func TestReturnUndoesATake(t *testing.T) {
 // TestAddressesAreBounded: beyond a number of addresses in a minute, new ones share a counter and known ones keep theirs.
 func TestAddressesAreBounded(t *testing.T) {
 	t.Parallel()
+	const most = 500
 	a := limits.NewAddresses(2)
+	a.SetMost(most)
 	network := func(n uint32) netip.Addr {
 		b := [16]byte{0x20, 0x01}
 		binary.BigEndian.PutUint32(b[4:], n)
 		return netip.AddrFrom16(b)
 	}
-	for n := range uint32(limits.MaxAddresses) {
+	for n := range uint32(most) {
 		if c := a.Take(network(n), limitstest.Noon); c.Remaining != 1 {
 			t.Fatalf("address %d shares a counter: %+v", n, c)
 		}
 	}
 	for i, want := range []limiter.Context{{Remaining: 1}, {}, {Reached: true}} {
 		want.Limit, want.Reset = 2, limitstest.Noon.Unix()+60
-		if diff := cmp.Diff(want, a.Take(network(limits.MaxAddresses+uint32(i)), limitstest.Noon)); diff != "" {
+		if diff := cmp.Diff(want, a.Take(network(most+uint32(i)), limitstest.Noon)); diff != "" {
 			t.Errorf("address %d beyond (-want +got):\n%s", i, diff)
 		}
 	}
-	c := a.Peek(network(limits.MaxAddresses+9), limitstest.Noon)
+	c := a.Peek(network(most+9), limitstest.Noon)
 	assert.Equal(t, c.Remaining, 0, "another address beyond", c)
 	if c := a.Take(network(7), limitstest.Noon); c.Remaining != 0 || c.Reached {
 		t.Errorf("an address from before: %+v, want its own second request", c)
 	}
-	if c := a.Take(network(limits.MaxAddresses), limitstest.Noon.Add(time.Minute)); c.Remaining != 1 {
+	if c := a.Take(network(most), limitstest.Noon.Add(time.Minute)); c.Remaining != 1 {
 		t.Errorf("in the next minute: %+v, want a counter of its own", c)
 	}
 }

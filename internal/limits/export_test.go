@@ -1,6 +1,7 @@
 package limits
 
-const MaxAddresses = maxAddresses
+// SetMost lets fewer addresses have a counter of their own.
+func (a *Addresses) SetMost(n int64) { a.most = n }
 
 // Held returns how many tenants' counters are held.
 func (m *Memory) Held() (held int) {

@@ -1,7 +1,6 @@
 package output
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"io"
 	"strings"
@@ -52,23 +51,23 @@ func Item[T any](p Printer, v View[T], item T) error {
 		return err
 	}
 	switch p.Format {
-	case "json", "jsonl":
+	case "json":
 		return p.printObject(object[T]{v, item})
-	case "csv":
-		return printCSV(p.Out, v, []T{item})
+	case "jsonl", "csv":
+		p.Columns = nil // They are picked.
+		return List(p, v, []T{item})
+	case "table":
+		return printItem(p, v, item)
 	}
-	pairs := make([]pair, len(v))
-	for i, c := range v {
-		pairs[i] = pair{c.Name, c.Value(item)}
+	for _, c := range v {
+		if _, err := io.WriteString(p.Out, c.Name+"\t"+p.text(c.Value(item))+"\n"); err != nil {
+			return err
+		}
 	}
-	p.Columns = nil
-	if p.Format == "table" {
-		return printPairs(p, pairs)
-	}
-	return Rows(p, pairView, pairs)
+	return nil
 }
 
-// printObject prints one item in JSON.
+// printObject prints one item as JSON.
 func (p Printer) printObject(v json.Marshaler) error {
 	text, err := v.MarshalJSON()
 	switch {
@@ -76,21 +75,8 @@ func (p Printer) printObject(v json.Marshaler) error {
 		return err
 	case p.Filter != nil:
 		return p.Filter.print(p, p.Out, text)
-	case p.Format == "json":
-		return printJSON(p.Out, json.RawMessage(text))
 	}
-	_, err = p.Out.Write(append(text, '\n'))
-	return err
-}
-
-type pair struct {
-	name  string
-	value any
-}
-
-var pairView = View[pair]{
-	{Name: "name", Value: func(p pair) any { return p.name }, InList: true},
-	{Name: "value", Value: func(p pair) any { return p.value }, InList: true},
+	return printJSON(p.Out, json.RawMessage(text))
 }
 
 // Rows prints the columns of a list, a line for each item, its values separated by tabs.
@@ -112,24 +98,12 @@ func Rows[T any](p Printer, v View[T], items []T) error {
 	return nil
 }
 
-func printCSV[T any](w io.Writer, v View[T], items []T) error {
-	out := csv.NewWriter(w)
-	if err := out.Write(v.Names()); err != nil {
-		return err
-	}
-	for _, item := range items {
-		if err := out.Write(csvRow(v, item)); err != nil {
-			return err
-		}
-	}
-	out.Flush()
-	return out.Error()
-}
-
 func csvRow[T any](v View[T], item T) []string {
-	cells := row(v, item)
+	cells := make([]string, len(v))
 	for i, c := range v {
-		switch c.Value(item).(type) {
+		value := c.Value(item)
+		cells[i] = Text(value)
+		switch value.(type) {
 		case string, []string: // Numbers, times and JSON are never formulas.
 			cells[i] = noFormula(cells[i])
 		}
@@ -146,12 +120,4 @@ func noFormula(text string) string {
 		return "'" + text
 	}
 	return text
-}
-
-func row[T any](v View[T], item T) []string {
-	cells := make([]string, len(v))
-	for i, c := range v {
-		cells[i] = Text(c.Value(item))
-	}
-	return cells
 }

@@ -54,15 +54,16 @@ func printTable[T any](p Printer, v View[T], items []T) error {
 	return render(p.Out, rows, configs)
 }
 
-// printPairs prints the names and values of one item, a line each.
-func printPairs(p Printer, pairs []pair) error {
-	rows := make([][]string, len(pairs))
-	for i, pair := range pairs {
-		rows[i] = []string{strings.ReplaceAll(pair.name, "_", " "), p.human(pair.value)}
-		if t, ok := pair.value.(time.Time); ok && !t.IsZero() && p.TTY && p.Zone == nil {
-			rows[i][1] += " (" + Text(t) + ")"
+// printItem prints the names and values of one item, a line each.
+func printItem[T any](p Printer, v View[T], item T) error {
+	rows := make([][]string, len(v))
+	for i, c := range v {
+		value := c.Value(item)
+		cell := p.human(value)
+		if t, ok := value.(time.Time); ok && !t.IsZero() && p.TTY && p.Zone == nil {
+			cell += " (" + Text(t) + ")"
 		}
-		rows[i][0], rows[i][1] = p.Colors.Bold(rows[i][0]), p.color(pair.name, pair.value, rows[i][1])
+		rows[i] = []string{p.Colors.Bold(strings.ReplaceAll(c.Name, "_", " ")), p.color(c.Name, value, cell)}
 	}
 	return render(p.Out, rows, nil)
 }

@@ -97,7 +97,7 @@ func TestCSVHasNoFormulas(t *testing.T) {
 		"\t=1": "' =1", "\r=1": "'=1", "  =1": "'  =1", "\n+1": "' +1", "\u202E=1": "'=1", `=1,"`: `"'=1,"""`,
 	} {
 		var out strings.Builder
-		assert.NoError(t, printCSV(&out, view, []item{{text, []string{"-a", "=b"}, five, &five}}))
+		assert.NoError(t, List(Printer{Out: &out, Format: "csv"}, view, []item{{text, []string{"-a", "=b"}, five, &five}}))
 		if got, want := out.String(), "text,list,number,least\n"+want+",\"'-a,=b\",-5,-5\n"; got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}

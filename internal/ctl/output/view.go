@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,10 +30,7 @@ const (
 )
 
 func (c Column[T]) heading() string {
-	if c.Heading != "" {
-		return c.Heading
-	}
-	return strings.ToUpper(strings.ReplaceAll(c.Name, "_", " "))
+	return cmp.Or(c.Heading, strings.ToUpper(strings.ReplaceAll(c.Name, "_", " ")))
 }
 
 // View is how items are printed.

@@ -3,7 +3,6 @@ package audit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"strconv"
 
@@ -99,5 +98,5 @@ verifies one without petstorectl.
 }
 
 func notFound(number int64, hint string) error {
-	return &cmdutil.Error{Code: cmdutil.ExitNotFound, Message: fmt.Sprintf("the audit trail has no entry %d", number), Hint: hint}
+	return cmdutil.NotFoundErrorf("the audit trail has no entry %d", number).WithHint(hint)
 }

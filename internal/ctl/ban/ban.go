@@ -72,7 +72,7 @@ func newCmdList(f *cmdutil.Factory) *cobra.Command {
 	}
 	l.Explain = func(ctx context.Context, err error) error {
 		if errors.Is(err, keys.ErrBanNotFound) {
-			return &cmdutil.Error{Code: cmdutil.ExitNotFound, Message: fmt.Sprintf("there is no ban %d", filter.After), Hint: "begin again without --after"}
+			return cmdutil.NotFoundErrorf("there is no ban %d", filter.After).WithHint("begin again without --after")
 		}
 		return f.Explain(ctx, err, l.Subject)
 	}
@@ -150,10 +150,7 @@ func newCmdLift(f *cmdutil.Factory) *cobra.Command {
 		case isKeyID(item):
 			return f.Explain(ctx, err, cmdutil.Subject{Key: item})
 		case errors.Is(err, keys.ErrBanNotFound):
-			return &cmdutil.Error{
-				Code: cmdutil.ExitNotFound, Message: fmt.Sprintf("no key of tenant %.80s is banned", item),
-				Hint: fmt.Sprintf("see: petstorectl ban list --tenant %.80s --past", item),
-			}
+			return cmdutil.NotFoundErrorf("no key of tenant %.80s is banned", item).WithHint(fmt.Sprintf("see: petstorectl ban list --tenant %.80s --past", item))
 		}
 		return f.Explain(ctx, err, cmdutil.Subject{Tenant: item})
 	}

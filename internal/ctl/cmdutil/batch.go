@@ -143,7 +143,7 @@ func (b *Batch[T]) find(ctx context.Context, f *Factory, db *store.DB, given []s
 			return nil, f.Explain(ctx, err, Subject{Tenant: tenant})
 		}
 		if len(items) == 0 {
-			return nil, &Error{Code: ExitNotFound, Message: fmt.Sprintf("tenant %s has no such %s: nothing was changed", short(tenant), b.Noun)}
+			return nil, NotFoundErrorf("tenant %s has no such %s: nothing was changed", short(tenant), b.Noun)
 		}
 	}
 	var missing []error
@@ -164,7 +164,7 @@ func (b *Batch[T]) find(ctx context.Context, f *Factory, db *store.DB, given []s
 		for _, err := range missing[:min(len(missing), maxNotices)] {
 			f.Messagef("%s", output.Clean(err.Error()))
 		}
-		return nil, &Error{Code: ExitNotFound, Message: fmt.Sprintf("%d of %d %s were not found: nothing was changed", len(missing), len(given), b.Noun)}
+		return nil, NotFoundErrorf("%d of %d %s were not found: nothing was changed", len(missing), len(given), b.Noun)
 	}
 	if items = unique(items); len(items) > store.MaxBatch {
 		return nil, UsageErrorf("%d %s are more than %s, the most at once", len(items), b.Noun, output.Thousands(store.MaxBatch))

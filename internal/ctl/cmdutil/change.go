@@ -144,7 +144,7 @@ func Ask(ctx context.Context, f *Factory, q Question) error {
 	if slices.Contains(want, strings.ToLower(strings.TrimSpace(answer))) {
 		return nil
 	}
-	return &Error{Code: ExitRefused, Message: "canceled: nothing was changed"}
+	return RefusedErrorf("canceled: nothing was changed")
 }
 
 // Confirm asks a question that y or yes answers.

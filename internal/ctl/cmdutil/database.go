@@ -148,11 +148,9 @@ func ProfileError(err error, name string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, profiles.ErrNotFound):
-		return &Error{Code: ExitNotFound, Message: fmt.Sprintf("no profile %q", short(name)), Hint: "log in: petstorectl login --profile NAME postgres://YOU@HOST/petstore"}
+		return NotFoundErrorf("no profile %q", short(name)).WithHint("log in: petstorectl login --profile NAME postgres://YOU@HOST/petstore")
 	case errors.Is(err, profiles.ErrNotOwn):
-		return &Error{
-			Code: ExitRefused, Message: fmt.Sprintf("the service %q in %s was not written by petstorectl login", name, store.ServiceFile()), Hint: "choose another --profile, or edit the file",
-		}
+		return RefusedErrorf("the service %q in %s was not written by petstorectl login", name, store.ServiceFile()).WithHint("choose another --profile, or edit the file")
 	case errors.As(err, &untrusted):
 		return UsageErrorf("%v", untrusted).WithHint("see who wrote it; then take the right from others: chmod go-w FILE")
 	}

@@ -102,7 +102,7 @@ func (f *Factory) Explain(ctx context.Context, err error, s Subject) error {
 		return scheduledError(scheduled.Scheduled)
 	}
 	if byDay := (billing.ByDayError{}); errors.As(err, &byDay) {
-		return &Error{Code: ExitRefused, Message: byDay.Error() + ": its hours are summed into days", Hint: "begin at that day or later"}
+		return RefusedErrorf("%v: its hours are summed into days", byDay).WithHint("begin at that day or later")
 	}
 	d := findDomainError(err)
 	if err == nil || d == nil || d.message == "" {
@@ -130,12 +130,8 @@ func (f *Factory) Explain(ctx context.Context, err error, s Subject) error {
 
 // scheduledError says what to do about a version that is in the way of an earlier one.
 func scheduledError(v plans.Version) *Error {
-	at := output.Text(v.From)
-	return &Error{
-		Code:    ExitRefused,
-		Message: fmt.Sprintf("version %d of plan %s is scheduled from %s on, and no version begins before it", v.Number, v.Plan, at),
-		Hint:    fmt.Sprintf("edit from a later time on, or withdraw it first: petstorectl plan withdraw %s %d", v.Plan, v.Number),
-	}
+	return RefusedErrorf("version %d of plan %s is scheduled from %s on, and no version begins before it", v.Number, v.Plan, output.Text(v.From)).
+		WithHint(fmt.Sprintf("edit from a later time on, or withdraw it first: petstorectl plan withdraw %s %d", v.Plan, v.Number))
 }
 
 // short cuts a name that was typed: it may be of any length.

@@ -54,6 +54,16 @@ func UsageErrorf(format string, args ...any) *Error {
 	return &Error{Code: ExitUsage, Message: fmt.Sprintf(format, args...)}
 }
 
+// RefusedErrorf is the error of what a rule does not allow.
+func RefusedErrorf(format string, args ...any) *Error {
+	return &Error{Code: ExitRefused, Message: fmt.Sprintf(format, args...)}
+}
+
+// NotFoundErrorf is the error of what does not exist.
+func NotFoundErrorf(format string, args ...any) *Error {
+	return &Error{Code: ExitNotFound, Message: fmt.Sprintf(format, args...)}
+}
+
 // exitCode returns the exit code of an error that is not an Error.
 func exitCode(err error) int {
 	if err == nil {

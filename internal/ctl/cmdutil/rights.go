@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -54,7 +53,7 @@ func (f *Factory) ExplainRights(ctx context.Context, cmd *cobra.Command, err err
 	}
 	isMigration := cmd.HasParent() && cmd.Parent().Name() == "migrate"
 	if isMigration && !notOwner && f.db != nil {
-		return &Error{Code: ExitRefused, Message: err.Error(), Hint: "an administrator makes the roles and the database first: see docs/roles.md"}
+		return RefusedErrorf("%v", err).WithHint("an administrator makes the roles and the database first: see docs/roles.md")
 	}
 	login, roles, rolesErr := rolesOf(ctx, f)
 	if rolesErr != nil {
@@ -70,13 +69,12 @@ func (f *Factory) ExplainRights(ctx context.Context, cmd *cobra.Command, err err
 	} else if isMigration || role == owner || slices.Contains(roles, role) {
 		ask = "somebody who connects as the owner of the tables"
 	}
-	return &Error{Code: ExitRefused, Message: fmt.Sprintf("your login %s%s may not %s: ask %s", login, inRoles(roles), task(cmd), ask)}
+	return RefusedErrorf("your login %s%s may not %s: ask %s", login, inRoles(roles), task(cmd), ask)
 }
 
 // NoRoleError is the error of a login that may do nothing.
 func NoRoleError(login string) error {
-	return &Error{Code: ExitRefused, Message: fmt.Sprintf(
-		"your login %s is in none of the roles %s and %s: ask an administrator for one", login, operate.SupportRole, operate.BillingRole)}
+	return RefusedErrorf("your login %s is in none of the roles %s and %s: ask an administrator for one", login, operate.SupportRole, operate.BillingRole)
 }
 
 // rolesOf returns the login and its roles. A login that the database does not let in has none.

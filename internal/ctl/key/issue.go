@@ -172,11 +172,8 @@ func newCmdRotate(f *cmdutil.Factory) *cobra.Command {
 	}
 	c.Explain = func(ctx context.Context, err error) error {
 		if errors.Is(err, keys.ErrTooManyKeys) { // The hint is not that of key issue.
-			return &cmdutil.Error{
-				Code:    cmdutil.ExitRefused,
-				Message: fmt.Sprintf("the tenant already has %d active keys, the maximum, and the old key would count until it expires", keys.MaxActive),
-				Hint:    "expire the old key at once with --grace-period 0, or revoke another key first",
-			}
+			return cmdutil.RefusedErrorf("the tenant already has %d active keys, the maximum, and the old key would count until it expires", keys.MaxActive).
+				WithHint("expire the old key at once with --grace-period 0, or revoke another key first")
 		}
 		return f.Explain(ctx, err, c.Subject)
 	}

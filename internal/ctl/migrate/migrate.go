@@ -150,9 +150,7 @@ func runDown(ctx context.Context, f *cmdutil.Factory, steps int) error {
 		return err
 	}
 	if uint(steps) > before.Version {
-		return &cmdutil.Error{
-			Code: cmdutil.ExitRefused, Message: fmt.Sprintf("can't revert %d migrations: only %d are applied", steps, before.Version),
-		}
+		return cmdutil.RefusedErrorf("can't revert %d migrations: only %d are applied", steps, before.Version)
 	}
 	if err := f.Confirm(ctx, fmt.Sprintf("Revert %d of %d migrations and delete all data in their tables?", steps, before.Version)); err != nil {
 		return err

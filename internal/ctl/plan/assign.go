@@ -42,11 +42,8 @@ func newCmdAssign(f *cmdutil.Factory) *cobra.Command {
 	}
 	b.Explain = func(ctx context.Context, err error, tenant string) error {
 		if errors.Is(err, plans.ErrTenantNotFound) && swapped(ctx, f, tenant, plan) {
-			return &cmdutil.Error{
-				Code:    cmdutil.ExitNotFound,
-				Message: fmt.Sprintf("no tenant %q: that is a plan, and the tenant comes first", tenant),
-				Hint:    fmt.Sprintf("petstorectl plan assign %s %s", plan, tenant),
-			}
+			return cmdutil.NotFoundErrorf("no tenant %q: that is a plan, and the tenant comes first", tenant).
+				WithHint(fmt.Sprintf("petstorectl plan assign %s %s", plan, tenant))
 		}
 		return explain(ctx, f, err, cmdutil.Subject{Tenant: tenant, Plan: plan})
 	}
@@ -269,8 +266,7 @@ func explain(ctx context.Context, f *cmdutil.Factory, err error, s cmdutil.Subje
 		return f.Explain(ctx, err, s)
 	}
 	with := conflict.With
-	e := &cmdutil.Error{Code: cmdutil.ExitRefused, Message: fmt.Sprintf("another change of tenant %s is scheduled at %s: plan %s (%s, ID %d)",
-		s.Tenant, output.Text(with.From), with.Plan, with.Kind, with.ID)}
+	e := cmdutil.RefusedErrorf("another change of tenant %s is scheduled at %s: plan %s (%s, ID %d)", s.Tenant, output.Text(with.From), with.Plan, with.Kind, with.ID)
 	if with.Kind == plans.End {
 		return e.WithHint("end before it, or begin after it") // Without it, what is in force now would never end.
 	}

@@ -74,10 +74,8 @@ func toMove(ctx context.Context, f *cmdutil.Factory, db *store.DB, plan string, 
 			return nil, f.Explain(ctx, err, cmdutil.Subject{Tenant: name})
 		}
 		if t.Plan != plan {
-			return nil, &cmdutil.Error{
-				Code: cmdutil.ExitRefused, Message: fmt.Sprintf("tenant %s is on plan %s, not %s", name, t.Plan, plan),
-				Hint: fmt.Sprintf("see: petstorectl plan assign %s %s --help", name, plan),
-			}
+			return nil, cmdutil.RefusedErrorf("tenant %s is on plan %s, not %s", name, t.Plan, plan).
+				WithHint(fmt.Sprintf("see: petstorectl plan assign %s %s --help", name, plan))
 		}
 		named = append(named, t.ID)
 	}

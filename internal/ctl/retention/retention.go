@@ -67,16 +67,14 @@ var kinds = []string{operate.RetentionAudit, operate.RetentionBans, operate.Rete
 func explain(err error, kind string) error {
 	switch {
 	case errors.Is(err, operate.ErrNoRetention):
-		return &cmdutil.Error{Code: cmdutil.ExitNotFound, Message: "there is no kind " + kind, Hint: "the kinds are " + strings.Join(kinds, ", ")}
+		return cmdutil.NotFoundErrorf("there is no kind %s", kind).WithHint("the kinds are " + strings.Join(kinds, ", "))
 	case errors.Is(err, operate.ErrRetentionTooShort):
-		return &cmdutil.Error{Code: cmdutil.ExitUsage, Message: kind + " can't be kept that short", Hint: "see the column least of petstorectl retention list"}
+		return cmdutil.UsageErrorf("%s can't be kept that short", kind).WithHint("see the column least of petstorectl retention list")
 	case errors.Is(err, operate.ErrRetentionBusy):
-		return &cmdutil.Error{Code: cmdutil.ExitRefused, Message: "a server is deleting expired rows at the moment", Hint: "try again later"}
+		return cmdutil.RefusedErrorf("a server is deleting expired rows at the moment").WithHint("try again later")
 	case errors.Is(err, operate.ErrRetentionLocked):
-		return &cmdutil.Error{
-			Code: cmdutil.ExitRefused, Message: "hours are summed, but stay: other sessions read usage, such as pg_dump",
-			Hint: "try again when they have ended; servers try every minute",
-		}
+		return cmdutil.RefusedErrorf("hours are summed, but stay: other sessions read usage, such as pg_dump").
+			WithHint("try again when they have ended; servers try every minute")
 	}
 	return err
 }

@@ -246,32 +246,27 @@ func explain(err error, name, byHand string) error {
 		privileged staff.PrivilegedError
 		owns       staff.OwnsError
 	)
-	refused := func(message, hint string) error {
-		return &cmdutil.Error{Code: cmdutil.ExitRefused, Message: message, Hint: hint}
-	}
 	switch {
 	case errors.As(err, &lacks):
 		if lacks.Lacks != staff.CreateRole {
 			byHand = lacks.Statement
 		}
-		return refused(lacks.Error(), "ask an administrator, who can run in SQL: "+byHand)
+		return cmdutil.RefusedErrorf("%v", lacks).WithHint("ask an administrator, who can run in SQL: " + byHand)
 	case errors.As(err, &privileged):
-		return refused(privileged.Error(), "an administrator changes it in SQL: see docs/roles.md")
+		return cmdutil.RefusedErrorf("%v", privileged).WithHint("an administrator changes it in SQL: see docs/roles.md")
 	case errors.As(err, &owns):
-		return refused(owns.Error(), fmt.Sprintf("an administrator must run there: reassign owned by %s to petstore_owner; drop owned by %[1]s", name))
+		return cmdutil.RefusedErrorf("%v", owns).WithHint(fmt.Sprintf("an administrator must run there: reassign owned by %s to petstore_owner; drop owned by %[1]s", name))
 	case errors.Is(err, staff.ErrOwnLogin):
-		return refused("login "+name+" is your own", "ask another administrator")
+		return cmdutil.RefusedErrorf("login %s is your own", name).WithHint("ask another administrator")
 	case errors.Is(err, staff.ErrExists):
-		return refused(fmt.Sprintf("Postgres already has a role %q", name), "choose another name; see: petstorectl staff list")
+		return cmdutil.RefusedErrorf("Postgres already has a role %q", name).WithHint("choose another name; see: petstorectl staff list")
 	case errors.Is(err, staff.ErrNotFound):
-		return &cmdutil.Error{
-			Code: cmdutil.ExitNotFound, Message: fmt.Sprintf("no login %q in petstore_support or petstore_billing", name), Hint: "see: petstorectl staff list",
-		}
+		return cmdutil.NotFoundErrorf("no login %q in petstore_support or petstore_billing", name).WithHint("see: petstorectl staff list")
 	case errors.Is(err, staff.ErrName):
 		return cmdutil.UsageErrorf("invalid name of a login").WithHint(
 			"a name is 1 to 63 characters of a-z, 0-9 and _, begins with a letter, and not with pg_ or petstore_")
 	case store.IsForbidden(err):
-		return refused("Postgres does not let your login manage login "+name, "ask an administrator, who can run in SQL: "+byHand)
+		return cmdutil.RefusedErrorf("Postgres does not let your login manage login %s", name).WithHint("ask an administrator, who can run in SQL: " + byHand)
 	}
 	return err
 }

@@ -139,10 +139,7 @@ func erase(ctx context.Context, f *cmdutil.Factory, db *store.DB, by audit.By, t
 
 func explainErase(ctx context.Context, f *cmdutil.Factory, name string, err error) error {
 	if errors.Is(err, plans.ErrTenantNotSuspended) {
-		return &cmdutil.Error{
-			Code: cmdutil.ExitRefused, Message: "tenant " + name + " is not suspended: its keys are admitted",
-			Hint: "suspend it first: petstorectl tenant suspend " + name,
-		}
+		return cmdutil.RefusedErrorf("tenant %s is not suspended: its keys are admitted", name).WithHint("suspend it first: petstorectl tenant suspend " + name)
 	}
 	return f.Explain(ctx, err, cmdutil.Subject{Tenant: name})
 }

@@ -45,7 +45,7 @@ func newCmdInvite(f *cmdutil.Factory) *cobra.Command {
 	}
 	c.Explain = func(ctx context.Context, err error) error {
 		if errors.Is(err, plans.ErrTenantSuspended) {
-			return &cmdutil.Error{Code: cmdutil.ExitRefused, Message: "tenant " + c.Subject.Tenant + " is suspended: nobody can sign in to its page"}
+			return cmdutil.RefusedErrorf("tenant %s is suspended: nobody can sign in to its page", c.Subject.Tenant)
 		}
 		return f.Explain(ctx, err, c.Subject)
 	}

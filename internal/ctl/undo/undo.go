@@ -179,9 +179,9 @@ func explain(cmd *cobra.Command, f *cmdutil.Factory, err error, named bool) erro
 	refused := (*undo.Error)(nil)
 	switch {
 	case errors.Is(err, trail.ErrEntryNotFound) && !named:
-		return &cmdutil.Error{Code: cmdutil.ExitNotFound, Message: "your login changed nothing within 30 days", Hint: "see: petstorectl audit list"}
+		return cmdutil.NotFoundErrorf("your login changed nothing within 30 days").WithHint("see: petstorectl audit list")
 	case errors.Is(err, trail.ErrEntryNotFound):
-		return &cmdutil.Error{Code: cmdutil.ExitNotFound, Message: strings.TrimPrefix(err.Error(), "undo: "), Hint: "see: petstorectl audit list"}
+		return cmdutil.NotFoundErrorf("%s", strings.TrimPrefix(err.Error(), "undo: ")).WithHint("see: petstorectl audit list")
 	case !errors.As(err, &refused):
 		return err
 	}
@@ -193,7 +193,7 @@ func explain(cmd *cobra.Command, f *cmdutil.Factory, err error, named bool) erro
 		}
 		return err
 	}
-	explained := &cmdutil.Error{Code: cmdutil.ExitRefused, Message: refused.Error(), Hint: refused.Hint}
+	explained := cmdutil.RefusedErrorf("%v", refused).WithHint(refused.Hint)
 	cause, of := (*cmdutil.Error)(nil), cmdutil.Subject{Tenant: e.TenantName, Key: e.Subject, Plan: plan}
 	if refused.Err != nil && errors.As(f.Explain(cmd.Context(), refused.Err, of), &cause) {
 		explained.Code, explained.Hint = cause.Code, cmp.Or(refused.Hint, cause.Hint)

@@ -80,7 +80,7 @@ var MonthView = output.View[billing.Month]{
 
 func runClose(ctx context.Context, o *closeOptions) error {
 	if o.Now().Before(o.month.To) {
-		return o.notEnded()
+		return cmdutil.RefusedErrorf("%s has not ended", o.month.Month()).WithHint("it can be closed from " + closing.Time(o.month.To) + " on")
 	}
 	o.CallTimeout = cmdutil.NoTimeLimit
 	_, db, err := o.BeginChange(ctx)
@@ -115,23 +115,16 @@ func runClose(ctx context.Context, o *closeOptions) error {
 	}.Run(ctx, o.Factory)
 }
 
-func refusedf(hint, format string, args ...any) error {
-	return &cmdutil.Error{Code: cmdutil.ExitRefused, Message: fmt.Sprintf(format, args...), Hint: hint}
-}
-
-func (o *closeOptions) notEnded() error {
-	return refusedf("it can be closed from "+closing.Time(o.month.To)+" on", "%s has not ended", o.month.Month())
-}
-
 func (o *closeOptions) closed(m billing.Month) error {
-	return refusedf("see: petstorectl usage verify --month "+o.month.Month(), "%s was closed at %s by %s", o.month.Month(), closing.Time(m.SealedAt), m.SealedBy)
+	return cmdutil.RefusedErrorf("%s was closed at %s by %s", o.month.Month(), closing.Time(m.SealedAt), m.SealedBy).
+		WithHint("see: petstorectl usage verify --month " + o.month.Month())
 }
 
 // explain says what to do about a month that can't be closed.
 func (o *closeOptions) explain(ctx context.Context, db *store.DB, err error) error {
 	switch {
 	case errors.Is(err, billing.ErrMonthNotEnded):
-		return refusedf("check this machine's clock: petstorectl doctor", "%s has not ended by the clock of the database", o.month.Month())
+		return cmdutil.RefusedErrorf("%s has not ended by the clock of the database", o.month.Month()).WithHint("check this machine's clock: petstorectl doctor")
 	case errors.Is(err, billing.ErrMonthClosed):
 		m, getErr := db.Months.Get(ctx, o.month.From)
 		if getErr != nil {
@@ -145,14 +138,15 @@ func (o *closeOptions) explain(ctx context.Context, db *store.DB, err error) err
 		}
 		return o.earlier(open)
 	case errors.Is(err, billing.ErrLaterMonthClosed):
-		return refusedf("what is recorded of it is a correction in a later month: petstorectl usage export", "%s can't be closed: a later month is closed", o.month.Month())
+		return cmdutil.RefusedErrorf("%s can't be closed: a later month is closed", o.month.Month()).
+			WithHint("what is recorded of it is a correction in a later month: petstorectl usage export")
 	}
 	return err
 }
 
 func (o *closeOptions) earlier(open time.Time) error {
 	month := open.Format("2006-01")
-	return refusedf("close it first: petstorectl usage close --month "+month, "%s has usage and is open", month)
+	return cmdutil.RefusedErrorf("%s has usage and is open", month).WithHint("close it first: petstorectl usage close --month " + month)
 }
 
 // await waits until every server has delivered the month.
@@ -194,7 +188,7 @@ func (o *closeOptions) await(ctx context.Context, db *store.DB) error {
 func (o *closeOptions) missing(list []billing.Delivery) ([]billing.Delivery, error) {
 	for _, id := range o.without {
 		if !slices.ContainsFunc(list, func(d billing.Delivery) bool { return d.ServerID == id }) {
-			return nil, refusedf("omit --without "+id, "no server %.80q has still to deliver usage of %s", id, o.month.Month())
+			return nil, cmdutil.RefusedErrorf("no server %.80q has still to deliver usage of %s", id, o.month.Month()).WithHint("omit --without " + id)
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(list), func(d billing.Delivery) bool { return slices.Contains(o.without, d.ServerID) }), nil
@@ -217,6 +211,6 @@ func (o *closeOptions) undelivered(missing []billing.Delivery) error {
 	for _, d := range missing {
 		args += " --without " + d.ServerID
 	}
-	return refusedf("wait until it is back; if its process has ended, close without it: petstorectl usage close --month "+o.month.Month()+args,
-		"%s can't be closed: %s", o.month.Month(), servers(missing))
+	return cmdutil.RefusedErrorf("%s can't be closed: %s", o.month.Month(), servers(missing)).
+		WithHint("wait until it is back; if its process has ended, close without it: petstorectl usage close --month " + o.month.Month() + args)
 }

@@ -120,9 +120,9 @@ func runEvents(ctx context.Context, o *eventsOptions) error {
 	}, sink)
 	switch {
 	case errors.Is(err, billing.ErrReceiverBusy):
-		return &cmdutil.Error{Code: cmdutil.ExitRefused, Message: "another run is handing on to " + o.receiver, Hint: "nothing was written; try again when it has ended"}
+		return cmdutil.RefusedErrorf("another run is handing on to %s", o.receiver).WithHint("nothing was written; try again when it has ended")
 	case errors.Is(err, billing.ErrReceiverFormat):
-		return &cmdutil.Error{Code: cmdutil.ExitRefused, Message: err.Error(), Hint: "give another name to --mark-sent"}
+		return cmdutil.RefusedErrorf("%v", err).WithHint("give another name to --mark-sent")
 	case err != nil:
 		return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.tenant})
 	}
@@ -147,7 +147,7 @@ func (o *eventsOptions) completeUntil(ctx context.Context, db *store.DB) (time.T
 	o.waitsFor = ": " + servers(list)
 	// The first is the one that has delivered least.
 	if list[0].To.IsZero() {
-		return time.Time{}, refusedf("start it again, or hand on without it: --without "+list[0].ServerID, "no hour is complete%s", o.waitsFor)
+		return time.Time{}, cmdutil.RefusedErrorf("no hour is complete%s", o.waitsFor).WithHint("start it again, or hand on without it: --without " + list[0].ServerID)
 	}
 	return list[0].To.Truncate(time.Hour), nil
 }
@@ -224,9 +224,7 @@ func (l *leftOut) report(o *eventsOptions) error {
 	if others > 0 {
 		o.Messagef("left out: %s of other tenants", output.Count(others, "event"))
 	}
-	err := &cmdutil.Error{
-		Code: cmdutil.ExitRefused, Message: fmt.Sprintf("left out %s that %s would not take; all others were written", output.Count(l.events, "event"), o.format),
-	}
+	err := cmdutil.RefusedErrorf("left out %s that %s would not take; all others were written", output.Count(l.events, "event"), o.format)
 	if slices.ContainsFunc(l.named, func(r leftOutRow) bool { return r.reason == events.NoBillingRef }) {
 		err.Hint = "set a billing reference: petstorectl tenant edit TENANT --billing-ref REF"
 	}

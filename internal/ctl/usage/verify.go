@@ -43,11 +43,6 @@ var VerifyView = append(output.View[billing.Verification]{
 	{Name: "differences", Value: func(v billing.Verification) any { return v.Differences }},
 }, output.Map(MonthView, func(v billing.Verification) billing.Month { return v.Month })...)
 
-// openMonth is the error for a month that must be closed.
-func openMonth(month cmdutil.Period) error {
-	return refusedf("close it: petstorectl usage close --month "+month.Month(), "%s is not closed", month.Month())
-}
-
 func runVerify(ctx context.Context, f *cmdutil.Factory, month cmdutil.Period) error {
 	f.CallTimeout = cmdutil.NoTimeLimit
 	db, err := f.DB(ctx)
@@ -56,7 +51,7 @@ func runVerify(ctx context.Context, f *cmdutil.Factory, month cmdutil.Period) er
 	}
 	v, err := db.Months.Verify(ctx, month.From)
 	if errors.Is(err, billing.ErrMonthOpen) {
-		return openMonth(month)
+		return cmdutil.RefusedErrorf("%s is not closed", month.Month()).WithHint("close it: petstorectl usage close --month " + month.Month())
 	}
 	if err != nil {
 		return err

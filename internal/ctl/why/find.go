@@ -3,7 +3,6 @@ package why
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -53,11 +52,9 @@ func (o *options) find(ctx context.Context, db *store.DB) ([]people.Hit, error) 
 	case strings.HasPrefix(word, "key_"):
 		return nil, o.Explain(ctx, keys.ErrKeyNotFound, cmdutil.Subject{Key: word})
 	}
-	return nil, &cmdutil.Error{
-		Code: cmdutil.ExitNotFound, Message: fmt.Sprintf("nothing has %.80q", word) + cmdutil.SuggestTenant(ctx, o.Factory, word),
-		Hint: "keys are found by their last four characters or the beginning of their name;\n" +
-			"failed requests are stored for a day, and of many in a row only some",
-	}
+	return nil, cmdutil.NotFoundErrorf("nothing has %.80q%s", word, cmdutil.SuggestTenant(ctx, o.Factory, word)).
+		WithHint("keys are found by their last four characters or the beginning of their name;\n" +
+			"failed requests are stored for a day, and of many in a row only some")
 }
 
 // identify returns the key that stands in the text on stdin. No error repeats the text: it may hold the greater part of a key.
@@ -73,7 +70,7 @@ func (o *options) identify(ctx context.Context, db *store.DB) (k keys.Key, err e
 			WithHint("a key has 45 characters and begins with pst_live_ or pst_test_: was it copied completely?\nonly the first 64 kB are read")
 	case 1:
 		if k, err = o.Keys(db).Identify(ctx, found[0].Reveal()); errors.Is(err, keys.ErrKeyNotFound) {
-			err = &cmdutil.Error{Code: cmdutil.ExitNotFound, Message: "unknown key: it is well-formed, but was not issued here"}
+			err = cmdutil.NotFoundErrorf("unknown key: it is well-formed, but was not issued here")
 		}
 		return k, o.Explain(ctx, err, cmdutil.Subject{})
 	}

@@ -50,6 +50,13 @@ func (a Arg) Repeated() Arg {
 	return a
 }
 
+func (a Arg) check(value string) error {
+	if a.Check == nil {
+		return nil
+	}
+	return a.Check(value)
+}
+
 // SetArgs makes the command take these arguments and no others.
 func SetArgs(cmd *cobra.Command, args ...Arg) {
 	cmd.Args = func(cmd *cobra.Command, given []string) error {
@@ -64,10 +71,8 @@ func SetArgs(cmd *cobra.Command, args ...Arg) {
 				return UsageErrorf("missing argument: %s", arg.Name).WithHint(usage(cmd))
 			}
 			*arg.Value = given[i]
-			if arg.Check != nil {
-				if err := arg.Check(given[i]); err != nil {
-					return err
-				}
+			if err := arg.check(given[i]); err != nil {
+				return err
 			}
 		}
 		return nil

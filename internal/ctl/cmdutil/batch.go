@@ -21,8 +21,10 @@ import (
 type Batch[T any] struct {
 	*Factory
 
-	// Items are set by Command.
-	Items ItemArgs
+	// given are the items that are arguments. They are on stdin if that is set, or the keys of the tenant allOf.
+	given []string
+	stdin bool
+	allOf string
 	// Item is the argument that names an item.
 	Item Arg
 	// AllOfUsage describes --all-of, "" for none.
@@ -53,10 +55,9 @@ type Batch[T any] struct {
 
 // Command makes the command of its texts. The arguments last follow the items.
 func (b *Batch[T]) Command(cmd *cobra.Command, last ...Arg) *cobra.Command {
-	ItemsCommand(b.Factory, cmd, &b.Items, b.Item, last...)
-	if b.AllOfUsage != "" {
-		b.Items.AllOfFlag(cmd, b.Factory, b.AllOfUsage)
-	}
+	b.ChangeCommand(cmd)
+	b.YesFlag(cmd)
+	b.takeItems(cmd, last)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := RequireFlags(cmd, b.Requires...); err != nil {
 			return err
@@ -73,12 +74,12 @@ func (b *Batch[T]) Command(cmd *cobra.Command, last ...Arg) *cobra.Command {
 
 // Run makes the changes.
 func (b *Batch[T]) Run(ctx context.Context) error {
-	f := b.Factory
-	given, err := b.Items.read(ctx, f)
-	if err != nil {
-		return err
-	}
-	if b.Items.stdin {
+	f, given := b.Factory, b.given
+	if b.stdin {
+		var err error
+		if given, err = await(ctx, func() ([]string, error) { return b.readLines(f.In) }); err != nil {
+			return err
+		}
 		f.UseTerminal()
 	}
 	by, db, err := f.BeginChange(ctx)
@@ -101,7 +102,7 @@ func (b *Batch[T]) Run(ctx context.Context) error {
 	}
 	changed := b.report(f, done)
 	switch {
-	case b.Items.one() && len(done) == 1:
+	case len(given) == 1 && !b.every() && len(done) == 1:
 		err = PrintChanged(f, b.View(f.Now()), done[0])
 	case len(done) <= many || !isTable(f):
 		err = PrintChangedList(f, b.View(f.Now()), done)
@@ -138,7 +139,7 @@ func (b *Batch[T]) confirm(ctx context.Context, f *Factory, db *store.DB, items 
 
 // find returns the items, each once. It names all that are not found before it fails.
 func (b *Batch[T]) find(ctx context.Context, f *Factory, db *store.DB, given []string) (items []string, err error) {
-	if tenant := b.Items.allOf; tenant != "" {
+	if tenant := b.allOf; tenant != "" {
 		if items, err = b.AllOf(ctx, db, tenant); err != nil {
 			return nil, f.Explain(ctx, err, Subject{Tenant: tenant})
 		}

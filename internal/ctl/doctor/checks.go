@@ -51,19 +51,15 @@ func check(ctx context.Context, f *cmdutil.Factory) ([]Finding, error) {
 		checkSchema(ctx, source, c.Role), checkRole(c.Role, source), checkClock(before, c.Now, after),
 	}
 	if source.Dev == nil { // the login of petstore dev owns the tables
-		findings = append(findings, checkLogins(ctx, db))
+		findings = append(findings, asked("logins", "", operate.Login{}, checkLogins)(db.ServerLogins(ctx)))
 	}
-	findings = append(findings, checkCatalogues(ctx, db, c.Role))
+	findings = append(findings, asked("catalogue", "see whether tenants have animals", c.Role, checkCatalogues)(db.Catalogues(ctx)))
 	findings = append(findings, checkCluster(ctx, db, c)...)
 	return append(findings, checkOperation(ctx, db, c)...), nil
 }
 
 // checkCatalogues warns if the database was restored without its animals, which row-level security hides from a dump by the owner.
-func checkCatalogues(ctx context.Context, db *store.DB, role operate.Login) Finding {
-	c, err := db.Catalogues(ctx)
-	if f := cannot("catalogue", "see whether tenants have animals", role, err); f != nil {
-		return *f
-	}
+func checkCatalogues(c operate.Catalogues) Finding {
 	text := fmt.Sprintf("%%s: %%d of %s that sent requests last", output.Count(c.Tenants, "tenant"))
 	switch {
 	case c.Tenants == 0:
@@ -80,13 +76,10 @@ func checkCluster(ctx context.Context, db *store.DB, c operate.Checkup) []Findin
 	if f := cannot("servers", "see the servers", c.Role, err); f != nil {
 		return []Finding{*f}
 	}
-	off, err := db.Cluster.ClocksOff(ctx)
-	clocks := cannot("clocks", "see the clocks of servers", c.Role, err)
-	if clocks == nil {
-		f := checkServerClocks(off, anyAlive(state, c.Now))
-		clocks = &f
-	}
-	return []Finding{checkServers(state, c.Now), *clocks, checkTerm(state, c.Now)}
+	clocks := asked("clocks", "see the clocks of servers", c.Role, func(off map[string]time.Duration) Finding {
+		return checkServerClocks(off, anyAlive(state, c.Now))
+	})(db.Cluster.ClocksOff(ctx))
+	return []Finding{checkServers(state, c.Now), clocks, checkTerm(state, c.Now)}
 }
 
 // skipped is the finding of a check for which the role has no right.

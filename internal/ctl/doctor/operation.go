@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"petstore.example/internal/cluster"
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store"
@@ -28,8 +29,12 @@ const (
 // checkOperation checks what the alerts of deploy/prometheus are about, as far as the database knows of it.
 func checkOperation(ctx context.Context, db *store.DB, c operate.Checkup) []Finding {
 	return []Finding{
-		checkReports(ctx, db, c.Role), checkUsage(ctx, db, c), checkErrors(ctx, db, c.Role), checkSessions(ctx, db, c.Role), checkArchive(ctx, db, c.Role),
-		checkRetention(ctx, db, c),
+		asked("reports", "see what servers report", c.Role, checkReports)(db.Operation.Reports(ctx)),
+		checkUsage(ctx, db, c),
+		asked("errors", "see failed requests", c.Role, checkErrors)(db.Operation.FailedSince(ctx, failedWithin)),
+		asked("sessions", "count sessions", c.Role, checkSessions)(db.Operation.Sessions(ctx)),
+		asked("archive", "see whether Postgres archives its log", c.Role, checkArchive)(db.Operation.Archive(ctx)),
+		asked("retention", "see what was removed", c.Role, func(rules []operate.RetentionRule) Finding { return checkRetention(rules, c.Now) })(db.Retention.List(ctx)),
 	}
 }
 
@@ -45,6 +50,16 @@ func cannot(check, task string, role operate.Login, err error) *Finding {
 		return &Finding{check, statusSkip, "the database lacks what this check needs", ""}
 	}
 	return &Finding{check, statusFail, err.Error(), "run doctor again"}
+}
+
+// asked returns a function that makes the finding of a query: of its answer by judge, or of its error.
+func asked[T any](check, task string, role operate.Login, judge func(T) Finding) func(T, error) Finding {
+	return func(answer T, err error) Finding {
+		if f := cannot(check, task, role, err); f != nil {
+			return *f
+		}
+		return judge(answer)
+	}
 }
 
 // checkAnswer is the finding of a database that answered.
@@ -68,11 +83,7 @@ var reported = map[string]string{
 	"secrets":     "has secrets that others can read",
 }
 
-func checkReports(ctx context.Context, db *store.DB, role operate.Login) Finding {
-	reports, err := db.Operation.Reports(ctx)
-	if f := cannot("reports", "see what servers report", role, err); f != nil {
-		return *f
-	}
+func checkReports(reports map[string][]string) Finding {
 	if len(reports) == 0 {
 		return Finding{"reports", statusOK, "no server reports trouble", ""}
 	}
@@ -95,14 +106,12 @@ func checkUsage(ctx context.Context, db *store.DB, c operate.Checkup) Finding {
 		return *f
 	}
 	if len(behind) == 0 {
-		state, err := db.Cluster.State(ctx)
-		if f := cannot("usage", "see the servers", c.Role, err); f != nil {
-			return *f
-		}
-		if !anyAlive(state, c.Now) {
-			return Finding{"usage", statusSkip, "no server is alive", ""}
-		}
-		return Finding{"usage", statusOK, "all servers record usage", ""}
+		return asked("usage", "see the servers", c.Role, func(state cluster.State) Finding {
+			if !anyAlive(state, c.Now) {
+				return Finding{"usage", statusSkip, "no server is alive", ""}
+			}
+			return Finding{"usage", statusOK, "all servers record usage", ""}
+		})(db.Cluster.State(ctx))
 	}
 	var all []string
 	for _, id := range slices.Sorted(maps.Keys(behind)) {
@@ -112,11 +121,7 @@ func checkUsage(ctx context.Context, db *store.DB, c operate.Checkup) Finding {
 		"look for \"can't record usage\" in the log of the server; do not end it before: what is not recorded is lost"}
 }
 
-func checkErrors(ctx context.Context, db *store.DB, role operate.Login) Finding {
-	kinds, err := db.Operation.FailedSince(ctx, failedWithin)
-	if f := cannot("errors", "see failed requests", role, err); f != nil {
-		return *f
-	}
+func checkErrors(kinds []operate.FailedKind) Finding {
 	if len(kinds) == 0 {
 		return Finding{"errors", statusOK, "no request with a key ended in 5xx within the last hour", ""}
 	}
@@ -132,11 +137,7 @@ func checkErrors(ctx context.Context, db *store.DB, role operate.Login) Finding 
 		"run: petstorectl tail; docs/running.md#runbooks says what the reasons mean"}
 }
 
-func checkSessions(ctx context.Context, db *store.DB, role operate.Login) Finding {
-	s, err := db.Operation.Sessions(ctx)
-	if f := cannot("sessions", "count sessions", role, err); f != nil {
-		return *f
-	}
+func checkSessions(s operate.Sessions) Finding {
 	f := Finding{"sessions", statusOK, fmt.Sprintf("%d of %d connections to Postgres are in use", s.Open, s.Most), ""}
 	if 10*s.Open >= 9*s.Most {
 		f.status, f.advice = statusWarn, "raise max_connections: each server uses up to 28; or end, as an administrator, what does not belong there: select * from pg_stat_activity"
@@ -145,11 +146,7 @@ func checkSessions(ctx context.Context, db *store.DB, role operate.Login) Findin
 }
 
 // checkArchive warns if Postgres can't be recovered to the second, because its log does not arrive in the archive.
-func checkArchive(ctx context.Context, db *store.DB, role operate.Login) Finding {
-	a, err := db.Operation.Archive(ctx)
-	if f := cannot("archive", "see whether Postgres archives its log", role, err); f != nil {
-		return *f
-	}
+func checkArchive(a operate.Archive) Finding {
 	switch {
 	case !a.On:
 		return Finding{"archive", statusSkip, "Postgres archives no write-ahead log", ""}
@@ -161,18 +158,14 @@ func checkArchive(ctx context.Context, db *store.DB, role operate.Login) Finding
 }
 
 // checkRetention names what is older than it is kept, and not removed by any server. Only people remove entries of the audit trail.
-func checkRetention(ctx context.Context, db *store.DB, c operate.Checkup) Finding {
-	rules, err := db.Retention.List(ctx)
-	if f := cannot("retention", "see what was removed", c.Role, err); f != nil {
-		return *f
-	}
+func checkRetention(rules []operate.RetentionRule, now time.Time) Finding {
 	var all []string
 	for _, r := range rules {
 		last, when := r.RunAt, "last at "+output.Text(r.RunAt)
 		if last.IsZero() {
 			last, when = r.BeginsAt, "never"
 		}
-		if r.Kind != operate.RetentionAudit && c.Now.Sub(last) > retentionBehind {
+		if r.Kind != operate.RetentionAudit && now.Sub(last) > retentionBehind {
 			all = append(all, r.Kind+" ("+when+")")
 		}
 	}
@@ -211,11 +204,7 @@ func checkRole(role operate.Login, source cmdutil.DatabaseSource) Finding {
 }
 
 // checkLogins shows whether the servers may do more in the database than they need.
-func checkLogins(ctx context.Context, db *store.DB) Finding {
-	logins, err := db.ServerLogins(ctx)
-	if f := cannot("logins", "", operate.Login{}, err); f != nil {
-		return *f
-	}
+func checkLogins(logins []operate.Login) Finding {
 	var names, excess []string
 	for _, l := range logins {
 		names = append(names, l.Name)

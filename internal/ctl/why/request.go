@@ -20,12 +20,12 @@ type requestDiagnosis struct {
 	usage.FailedRequest
 	// doc is what the documentation says of the code, the zero value for a code without any.
 	doc diagnose.Doc
-	// key is nil if the request had no key that exists, or it is gone.
+	// key is the zero value if the request had no key that exists.
 	key *diagnosis
 }
 
 func loadRequest(ctx context.Context, db *store.DB, f usage.FailedRequest, now time.Time) (*requestDiagnosis, error) {
-	d := &requestDiagnosis{FailedRequest: f, doc: diagnose.Docs()[f.Code]}
+	d := &requestDiagnosis{FailedRequest: f, doc: diagnose.Docs()[f.Code], key: &diagnosis{}}
 	if f.KeyID == "" {
 		return d, nil
 	}
@@ -35,29 +35,6 @@ func loadRequest(ctx context.Context, db *store.DB, f usage.FailedRequest, now t
 	}
 	d.key, err = loadKey(ctx, db, k, now)
 	return d, err
-}
-
-// now is the verdict on the key's next request, the zero value without a key.
-func (d *requestDiagnosis) now() diagnose.Verdict {
-	if d.key == nil {
-		return diagnose.Verdict{}
-	}
-	return d.key.verdict
-}
-
-func (d *requestDiagnosis) tenant() string {
-	if d.key == nil {
-		return ""
-	}
-	return d.key.Tenant.Name
-}
-
-// bans are those of the key.
-func (d *requestDiagnosis) bans() []keys.Ban {
-	if d.key == nil {
-		return nil
-	}
-	return d.key.Bans
 }
 
 // RequestView shows a failed request.
@@ -75,13 +52,13 @@ var RequestView = output.View[*requestDiagnosis]{
 	{Name: "method", Value: func(d *requestDiagnosis) any { return d.Method }},
 	{Name: "route", Value: func(d *requestDiagnosis) any { return d.Route }},
 	{Name: "duration_ms", Value: func(d *requestDiagnosis) any { return output.Milliseconds(d.Took) }},
-	{Name: "tenant", Value: func(d *requestDiagnosis) any { return d.tenant() }},
+	{Name: "tenant", Value: func(d *requestDiagnosis) any { return d.key.Tenant.Name }},
 	{Name: "key_id", Value: func(d *requestDiagnosis) any { return d.KeyID }},
 	{Name: "server_id", Value: func(d *requestDiagnosis) any { return d.ServerID }},
 	{Name: "suppressed", Value: func(d *requestDiagnosis) any { return d.Suppressed }},
-	{Name: "verdict_now", Value: func(d *requestDiagnosis) any { return d.now().Code }},
-	{Name: "reason_now", Value: func(d *requestDiagnosis) any { return d.now().Reason }},
-	{Name: "until_now", Value: func(d *requestDiagnosis) any { return d.now().Until }},
+	{Name: "verdict_now", Value: func(d *requestDiagnosis) any { return d.key.verdict.Code }},
+	{Name: "reason_now", Value: func(d *requestDiagnosis) any { return d.key.verdict.Reason }},
+	{Name: "until_now", Value: func(d *requestDiagnosis) any { return d.key.verdict.Until }},
 	{Name: "explanation", Value: func(d *requestDiagnosis) any { explanation, _ := d.text(); return explanation }},
 	{Name: "help", Value: func(d *requestDiagnosis) any { _, help := d.text(); return help }},
 }
@@ -105,8 +82,8 @@ func (d *requestDiagnosis) facts() []fact {
 		request = d.Method + ", of a path that matches no route"
 	}
 	list := []fact{{"at", d.At}, {"request", request}, {"duration", string(output.Milliseconds(d.Took)) + " ms"}, {"server", d.ServerID}}
-	if d.key != nil {
-		list = append(list, fact{"tenant", d.tenant()}, fact{"key id", d.KeyID}, fact{"plan then", d.Plan}, fact{"verdict", d.now().Code})
+	if d.KeyID != "" {
+		list = append(list, fact{"tenant", d.key.Tenant.Name}, fact{"key id", d.KeyID}, fact{"plan then", d.Plan}, fact{"verdict", d.key.verdict.Code})
 	}
 	if d.Suppressed > 0 {
 		list = append(list, fact{"more", fmt.Sprintf("%s of this key before it are not stored", output.Thousands(d.Suppressed))})
@@ -116,8 +93,8 @@ func (d *requestDiagnosis) facts() []fact {
 
 // text says what the response was and why, and what can be done.
 func (d *requestDiagnosis) text() (explanation string, help []string) {
-	explanation, help = diagnose.Explain(&d.FailedRequest, diagnose.LiftedAt(&d.FailedRequest, d.bans())), d.help()
-	if d.key == nil {
+	explanation, help = diagnose.Explain(&d.FailedRequest, diagnose.LiftedAt(&d.FailedRequest, d.key.Bans)), d.help()
+	if d.KeyID == "" {
 		return explanation, help
 	}
 	if d.key.refused() {
@@ -130,7 +107,7 @@ func (d *requestDiagnosis) text() (explanation string, help []string) {
 	if diagnose.IsShared(&d.FailedRequest) {
 		help = append(help, d.key.moreHelp(limits.WindowName(d.Window))...)
 	}
-	return explanation, append(help, "what else failed: petstorectl why "+d.tenant())
+	return explanation, append(help, "what else failed: petstorectl why "+d.key.Tenant.Name)
 }
 
 // help says what can be done about the request itself, whatever its key is now.
@@ -144,7 +121,7 @@ func (d *requestDiagnosis) help() []string {
 		return []string{"find the cause in the log of server " + d.ServerID + " by request_id=" + d.RequestID}
 	case d.Window == string(limits.Key):
 		return []string{"change the key's limit: petstorectl key edit " + d.KeyID + " --per-minute N"}
-	case d.doc.Advice == "", d.isRefusal() && d.key != nil && d.key.refused():
+	case d.doc.Advice == "", d.isRefusal() && d.KeyID != "" && d.key.refused():
 		// What the key is now says what to do.
 		return nil
 	}

@@ -52,9 +52,8 @@ var changeColumn = output.Column[audit.Entry]{Name: "change", Value: func(e audi
 
 // TableView is the view of a list for people: with what changed and the names of tenants, and without reasons on a narrow terminal.
 func TableView(p output.Printer) output.View[audit.Entry] {
-	v := named(View)
-	i := slices.IndexFunc(v, func(c output.Column[audit.Entry]) bool { return c.Name == "reason" })
-	v = slices.Insert(v, i, changeColumn)
+	i := slices.IndexFunc(named, func(c output.Column[audit.Entry]) bool { return c.Name == "reason" })
+	v := slices.Insert(slices.Clone(named), i, changeColumn)
 	if p.Format != "table" {
 		return v
 	}
@@ -76,18 +75,10 @@ func TableView(p output.Printer) output.View[audit.Entry] {
 	return v
 }
 
-// named returns the view with the names of tenants in place of their numbers, for people.
-func named(v output.View[audit.Entry]) output.View[audit.Entry] {
-	v = slices.Clone(v)
-	for i, c := range v {
-		if c.Name == "subject" {
-			v[i].Value = func(e audit.Entry) any { return subject(e) }
-		}
-	}
-	return v
-}
+// named is View with the names of tenants in place of their numbers, for people.
+var named = View.With("subject", subject)
 
-func subject(e audit.Entry) string {
+func subject(e audit.Entry) any {
 	switch {
 	case e.TenantID == 0 || e.Subject != audit.TenantSubject(e.TenantID):
 		return e.Subject
@@ -141,7 +132,7 @@ func runShow(ctx context.Context, f *cmdutil.Factory, text string) error {
 	if p.Whole() {
 		return output.Item(p, View, e)
 	}
-	v := slices.DeleteFunc(slices.Clone(named(View)), func(c output.Column[audit.Entry]) bool {
+	v := slices.DeleteFunc(slices.Clone(named), func(c output.Column[audit.Entry]) bool {
 		return slices.Contains([]string{"before", "after", "prev", "hash"}, c.Name)
 	})
 	if err := output.Item(p, v, e); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -112,17 +113,12 @@ type Issued struct {
 var plaintextColumn = output.Column[Issued]{Name: "key", Value: func(i Issued) any { return i.plaintext }}
 
 // IssuedView shows a new key as JSON.
-var IssuedView = output.View[Issued]{
-	{Name: "id", Value: func(i Issued) any { return i.ID }},
-	plaintextColumn,
-	{Name: "tenant", Value: func(i Issued) any { return i.TenantName }},
-	{Name: "name", Value: func(i Issued) any { return i.Name }},
-	{Name: "environment", Value: func(i Issued) any { return string(i.Environment) }},
-	{Name: "expires_at", Value: func(i Issued) any { return i.ExpiresAt }},
-	{Name: "per_minute", Value: func(i Issued) any { return output.NumberOrNil(i.PerMinute) }},
-	{Name: "scope", Value: func(i Issued) any { return string(i.Scope) }},
-	{Name: "allowed_addresses", Value: func(i Issued) any { return i.Allowed.List() }},
-}
+var IssuedView = slices.Concat(
+	output.Map(View(time.Time{}).Pick("id"), keyOf), output.View[Issued]{plaintextColumn},
+	output.Map(View(time.Time{}).Pick("tenant", "name", "environment", "expires_at", "per_minute", "scope", "allowed_addresses"), keyOf),
+)
+
+func keyOf(i Issued) keys.Key { return i.Key }
 
 // RotatedView shows a new key and the one that it replaces as JSON.
 var RotatedView = append(IssuedView[:len(IssuedView):len(IssuedView)],
@@ -153,7 +149,7 @@ func printIssued(f *cmdutil.Factory, jsonView output.View[Issued], i Issued) err
 
 // issuedColumns are the plaintext and the columns of a key.
 func issuedColumns(now time.Time) output.View[Issued] {
-	return append(output.View[Issued]{plaintextColumn}, output.Map(View(now), func(i Issued) keys.Key { return i.Key })...)
+	return append(output.View[Issued]{plaintextColumn}, output.Map(View(now), keyOf)...)
 }
 
 func newCmdRotate(f *cmdutil.Factory) *cobra.Command {

@@ -78,6 +78,22 @@ func (v View[T]) pick(names []string) (View[T], error) {
 	return picked, nil
 }
 
+// Pick returns the columns with these names, which the view has, in this order: for a view of something that contains a T.
+func (v View[T]) Pick(names ...string) View[T] {
+	picked, err := v.pick(names)
+	if err != nil {
+		panic(err)
+	}
+	return picked
+}
+
+// With returns the view with another value of a column.
+func (v View[T]) With(name string, value func(T) any) View[T] {
+	changed := slices.Clone(v)
+	changed[slices.IndexFunc(v, func(c Column[T]) bool { return c.Name == name })].Value = value
+	return changed
+}
+
 // Show returns the view with these columns in lists too.
 func (v View[T]) Show(names ...string) View[T] { return v.inList(true, names) }
 

@@ -64,18 +64,12 @@ var HistoryView = output.View[pricing.HistoryPeriod]{
 // tableOfHistory has the assignments, which plan void takes, in place of the ends: a period ends when the next one begins. A void
 // assignment shows why in place of its reason.
 func tableOfHistory(v output.View[pricing.HistoryPeriod]) output.View[pricing.HistoryPeriod] {
-	v = v.FormatTimes(minuteLayout).Show("assignment").Hide("to")
-	for i, c := range v {
-		if c.Name == "reason" {
-			v[i].Value = func(p pricing.HistoryPeriod) any {
-				if !p.VoidedAt.IsZero() {
-					return "void: " + p.VoidReason
-				}
-				return p.Reason
-			}
+	return v.FormatTimes(minuteLayout).Show("assignment").Hide("to").With("reason", func(p pricing.HistoryPeriod) any {
+		if !p.VoidedAt.IsZero() {
+			return "void: " + p.VoidReason
 		}
-	}
-	return v
+		return p.Reason
+	})
 }
 
 func newCmdSchedule(f *cmdutil.Factory) *cobra.Command {

@@ -39,9 +39,9 @@ var View = output.View[plans.Tenant]{
 	{Name: "created_at", Value: func(t plans.Tenant) any { return t.CreatedAt }},
 	{Name: "suspended_at", Value: func(t plans.Tenant) any { return t.SuspendedAt }},
 	{Name: "kind", Value: func(t plans.Tenant) any { return string(t.Kind) }},
-	{Name: "next_plan", Value: func(t plans.Tenant) any { return next(t).Plan }, InList: true},
-	{Name: "next_per_minute", Value: func(t plans.Tenant) any { return output.NumberOrNil(next(t).Quota.PerMinute) }},
-	{Name: "next_per_day", Value: func(t plans.Tenant) any { return output.NumberOrNil(next(t).Quota.PerDay) }},
+	{Name: "next_plan", Value: func(t plans.Tenant) any { return Next(t).Plan }, InList: true},
+	{Name: "next_per_minute", Value: func(t plans.Tenant) any { return output.NumberOrNil(Next(t).Quota.PerMinute) }},
+	{Name: "next_per_day", Value: func(t plans.Tenant) any { return output.NumberOrNil(Next(t).Quota.PerDay) }},
 	{Name: "next_at", Value: func(t plans.Tenant) any { return t.Until }, InList: true},
 	{Name: "billing_ref", Value: func(t plans.Tenant) any { return t.BillingRef }},
 	{Name: "email", Value: func(t plans.Tenant) any { return t.Email }},
@@ -49,8 +49,8 @@ var View = output.View[plans.Tenant]{
 	{Name: "notes", Value: func(t plans.Tenant) any { return t.Notes }},
 }
 
-// next is what is in force when the present plan or its numbers end, the zero Tenant if nothing is scheduled.
-func next(t plans.Tenant) plans.Tenant {
+// Next is what is in force when the present plan or its numbers end, the zero Tenant if nothing is scheduled.
+func Next(t plans.Tenant) plans.Tenant {
 	if t.Next == nil {
 		return plans.Tenant{}
 	}

@@ -3,7 +3,6 @@ package usage
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -192,16 +191,10 @@ func totalLine(month string, sums closing.Sums) exportLine {
 
 // tableView fits a terminal: a void line says so beside its plan.
 func tableView() output.View[exportLine] {
-	v := LineView.FormatTimes("01-02 15:04Z")
-	for i, c := range v {
-		if c.Name == "plan" {
-			v[i].Value = func(l exportLine) any {
-				if l.Void {
-					return fmt.Sprint("void: ", c.Value(l))
-				}
-				return c.Value(l)
-			}
+	return LineView.FormatTimes("01-02 15:04Z").With("plan", func(l exportLine) any {
+		if l.Void {
+			return "void: " + l.Plan
 		}
-	}
-	return v
+		return l.Plan
+	})
 }

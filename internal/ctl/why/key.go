@@ -12,11 +12,12 @@ import (
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/ctl/tenant"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
 	"petstore.example/internal/usage"
 )
 
 // summaryView is what is printed as names and values, detailView what JSON and CSV add to it.
-var summaryView = output.View[*diagnosis]{
+var summaryView = slices.Concat(output.View[*diagnosis]{
 	{Name: "verdict", Value: func(d *diagnosis) any { return d.verdict.Code }},
 	{Name: "reason", Value: func(d *diagnosis) any { return d.verdict.Reason }},
 	{Name: "until", Value: func(d *diagnosis) any { return d.verdict.Until }},
@@ -29,13 +30,7 @@ var summaryView = output.View[*diagnosis]{
 	{Name: "tenant_status", Value: func(d *diagnosis) any { return tenant.Status(d.Tenant) }},
 	{Name: "expires_at", Value: func(d *diagnosis) any { return d.Key.ExpiresAt }},
 	{Name: "last_used_at", Value: func(d *diagnosis) any { return d.Key.LastUsedAt }},
-	{Name: "plan", Value: func(d *diagnosis) any { return d.Tenant.Plan }},
-	{Name: "per_minute", Value: func(d *diagnosis) any { return d.Tenant.Quota.PerMinute }},
-	{Name: "per_day", Value: func(d *diagnosis) any { return d.Tenant.Quota.PerDay }},
-	{Name: "next_plan", Value: func(d *diagnosis) any { return d.next().Plan }},
-	{Name: "next_per_minute", Value: func(d *diagnosis) any { return output.NumberOrNil(d.next().Quota.PerMinute) }},
-	{Name: "next_per_day", Value: func(d *diagnosis) any { return output.NumberOrNil(d.next().Quota.PerDay) }},
-	{Name: "next_at", Value: func(d *diagnosis) any { return d.Tenant.Until }},
+}, output.Map(planColumns, func(d *diagnosis) plans.Tenant { return d.Tenant }), output.View[*diagnosis]{
 	{Name: "key_per_minute", Value: func(d *diagnosis) any { return output.NumberOrNil(d.Key.PerMinute) }},
 	{Name: "used_today", Value: func(d *diagnosis) any { return d.UsedToday }},
 	{Name: "remaining_today", Value: func(d *diagnosis) any { return max(0, d.Tenant.Quota.PerDay-d.UsedToday) }},
@@ -43,7 +38,10 @@ var summaryView = output.View[*diagnosis]{
 	{Name: "key_used_today", Value: func(d *diagnosis) any { return d.today.Admitted }},
 	{Name: "key_refused_24h", Value: func(d *diagnosis) any { return d.lastDay.Refused }},
 	{Name: "ban_above", Value: func(d *diagnosis) any { return banAbove(d) }},
-}
+})
+
+// planColumns are those of the plan that is in force, and of what follows it.
+var planColumns = tenant.View.Pick("plan", "per_minute", "per_day", "next_plan", "next_per_minute", "next_per_day", "next_at")
 
 func detailView(o *options) output.View[*diagnosis] {
 	return output.View[*diagnosis]{
@@ -105,17 +103,12 @@ func bansView(d *diagnosis) output.View[keys.Ban] {
 	if slices.ContainsFunc(d.Bans, func(b keys.Ban) bool { return !b.LiftedAt.IsZero() }) {
 		v = v.Show("lifted_at")
 	}
-	for i, c := range v {
-		if c.Name == "ends_at" {
-			v[i].Value = func(b keys.Ban) any {
-				if !b.LiftedAt.IsZero() {
-					return time.Time{}
-				}
-				return b.EndsAt
-			}
+	return v.With("ends_at", func(b keys.Ban) any {
+		if !b.LiftedAt.IsZero() {
+			return time.Time{}
 		}
-	}
-	return v
+		return b.EndsAt
+	})
 }
 
 // facts are the summary in a few lines.
@@ -129,7 +122,7 @@ func (d *diagnosis) facts() []fact {
 		limit += fmt.Sprintf("; the key's own: %s", key.LimitText(d.Key))
 	}
 	list := []fact{{"key", state}, {"plan", limit}}
-	if next := d.next(); next.Plan != "" {
+	if next := tenant.Next(d.Tenant); next.Plan != "" {
 		list = append(list, fact{"next plan", next.Plan + " from " + output.Text(d.Tenant.Until)})
 	}
 	return append(list,

@@ -87,14 +87,6 @@ func (d *diagnosis) conclude(ctx context.Context, db *store.DB) (err error) {
 	return err
 }
 
-// next is what is in force when the present plan or its numbers end, the zero Tenant if nothing is scheduled.
-func (d *diagnosis) next() plans.Tenant {
-	if d.Tenant.Next == nil {
-		return plans.Tenant{}
-	}
-	return *d.Tenant.Next
-}
-
 // change returns the latest change with that action, nil for none.
 func (d *diagnosis) change(action string) *audit.Entry {
 	for _, list := range [][]audit.Entry{d.changes, d.tenantChanges} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,24 +39,17 @@ func loadRequest(ctx context.Context, db *store.DB, f usage.FailedRequest, now t
 }
 
 // RequestView shows a failed request.
-var RequestView = output.View[*requestDiagnosis]{
-	{Name: "request_id", Value: func(d *requestDiagnosis) any { return d.RequestID }},
-	{Name: "at", Value: func(d *requestDiagnosis) any { return d.At }},
-	{Name: "status", Value: func(d *requestDiagnosis) any { return int64(d.Status) }},
-	{Name: "code", Value: func(d *requestDiagnosis) any { return d.Code }},
-	{Name: "reason", Value: func(d *requestDiagnosis) any { return d.Reason }},
-	{Name: "window", Value: func(d *requestDiagnosis) any { return d.Window }},
-	{Name: "limit", Value: func(d *requestDiagnosis) any { return output.NumberOrNil(d.Limit) }},
-	{Name: "resets_at", Value: func(d *requestDiagnosis) any { return unixOrZero(d.Reset) }},
-	{Name: "partial", Value: func(d *requestDiagnosis) any { return d.Partial }},
-	{Name: "plan", Value: func(d *requestDiagnosis) any { return d.Plan }},
-	{Name: "method", Value: func(d *requestDiagnosis) any { return d.Method }},
-	{Name: "route", Value: func(d *requestDiagnosis) any { return d.Route }},
-	{Name: "duration_ms", Value: func(d *requestDiagnosis) any { return output.Milliseconds(d.Took) }},
-	{Name: "tenant", Value: func(d *requestDiagnosis) any { return d.key.Tenant.Name }},
-	{Name: "key_id", Value: func(d *requestDiagnosis) any { return d.KeyID }},
-	{Name: "server_id", Value: func(d *requestDiagnosis) any { return d.ServerID }},
-	{Name: "suppressed", Value: func(d *requestDiagnosis) any { return d.Suppressed }},
+var RequestView = slices.Concat(
+	output.Map(failedView.Pick("request_id", "at", "status", "code", "reason", "window", "limit", "resets_at", "partial", "plan", "method", "route", "duration_ms"), failedOf),
+	output.View[*requestDiagnosis]{{Name: "tenant", Value: func(d *requestDiagnosis) any { return d.key.Tenant.Name }}},
+	output.Map(failedView.Pick("key_id", "server_id", "suppressed"), failedOf),
+	requestNow,
+)
+
+func failedOf(d *requestDiagnosis) usage.FailedRequest { return d.FailedRequest }
+
+// requestNow is what is so now, and what to do.
+var requestNow = output.View[*requestDiagnosis]{
 	{Name: "verdict_now", Value: func(d *requestDiagnosis) any { return d.key.verdict.Code }},
 	{Name: "reason_now", Value: func(d *requestDiagnosis) any { return d.key.verdict.Reason }},
 	{Name: "until_now", Value: func(d *requestDiagnosis) any { return d.key.verdict.Until }},

@@ -28,7 +28,7 @@ func (d *diagnosis) text() (explanation string, help []string) {
 
 // nextPlanHelp says which plan follows by itself.
 func (d *diagnosis) nextPlanHelp() []string {
-	n := d.next()
+	n := tenant.Next(d.Tenant)
 	if n.Plan == "" {
 		return nil
 	}

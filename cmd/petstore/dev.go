@@ -114,10 +114,11 @@ func openDevDatabase(ctx context.Context, o *devOptions) (_ context.Context, url
 		return ctx, "", nil, err
 	}
 	if named.Value != "" {
-		if err := createDir(o.Dir); err != nil {
+		dir, err := ownfiles.MakeDir(o.Dir) // dev.json holds a key and the database's password.
+		if err != nil {
 			return ctx, "", nil, fmt.Errorf("create the data directory: %w; choose another with --dir", err)
 		}
-		return ctx, named.Value, func() {}, nil
+		return ctx, named.Value, func() {}, dir.Close()
 	}
 	// It creates the directory so that PostgreSQL's user, which is not root, can reach its data below.
 	server, err := localpg.Start(ctx, localpg.Options{Dir: o.Dir, Log: o.Log})
@@ -151,18 +152,6 @@ func explainNamed(err error) error {
 		return err
 	}
 	return fmt.Errorf("%s is set, so petstore dev uses that database; unset it for a database of its own: %w", named.SetBy, err)
-}
-
-// createDir creates the directory, and refuses one that another user could write to: dev.json holds a key and the database's password.
-func createDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	dir, err := ownfiles.Resolve(dir)
-	if err != nil {
-		return err
-	}
-	return ownfiles.CheckDir(dir)
 }
 
 const devDatabase = "petstore"

@@ -87,38 +87,49 @@ type readiness struct {
 	Term       string `json:"term"`
 	ChangeFeed string `json:"change_feed"`
 	Clock      string `json:"clock"`
-	// unavailable is why Postgres is.
-	unavailable error
+	// checks are what /readyz?verbose says of each.
+	checks map[string]checkResult
 }
 
 // serves reports whether requests are served.
 func (r readiness) serves() bool { return r.Status == "ready" || r.Status == "degraded" }
 
 func (h *health) readiness() readiness {
-	r := readiness{Status: "ready", Database: "up", Redis: h.limiter.state(), Term: "up", ChangeFeed: "up", Clock: "ok"}
+	ok := checkResult{Status: "ok"}
+	r := readiness{Status: "ready", Database: "up", Redis: h.limiter.state(), Term: "up", ChangeFeed: "up", Clock: "ok",
+		checks: map[string]checkResult{"database": ok, "redis": ok, "term": ok, "change_feed": ok, "clock": ok, "login": ok, "schema": ok, "secrets": ok}}
+	for check, message := range h.found {
+		r.checks[check] = checkResult{"warn", message}
+	}
 	if h.clock.Off() {
-		r.Clock = "off"
+		r.Clock, r.checks["clock"] = "off", checkResult{"warn", clockOff(h.clock)}
 	}
 	if !h.directory.FeedHealthy() {
 		r.Status, r.ChangeFeed = "degraded", "down"
+		r.checks["change_feed"] = checkResult{"warn", "this server is not notified of changes to keys, tenants, plans and bans"}
 	}
 	if r.Redis == "down" {
 		r.Status = "degraded"
+		r.checks["redis"] = checkResult{"warn", "limits are enforced without Redis: half of the servers or more cannot reach it"}
 	}
 	if h.diskFull() {
 		r.Status, r.Database = "degraded", pgconn.DiskFull
+		r.checks["database"] = checkResult{"warn", "Postgres refuses writes: its disk is full (53100)"}
 	}
 	if r.Redis == "cut_off" {
 		r.Status = "unavailable"
+		r.checks["redis"] = checkResult{"fail", fmt.Sprintf("only this server can't count in Redis: requests are refused; %s: %v", h.limiter.setBy, h.limiter.redis.CutOff())}
 	}
 	if h.term.lost.Load() {
 		r.Status, r.Term = "unavailable", "down"
+		r.checks["term"] = checkResult{"fail", "no term is in force on this server, so that it cannot decide over limits: requests are refused"}
 	}
-	if r.unavailable = h.database.check(); r.unavailable != nil {
+	if err := h.database.check(); err != nil {
 		r.Status, r.Database = "unavailable", "down"
-		if pgconn.Reason(r.unavailable) == pgconn.ReadOnly {
+		if pgconn.Reason(err) == pgconn.ReadOnly {
 			r.Database = pgconn.ReadOnly
 		}
+		r.checks["database"] = checkResult{"fail", "requests are refused: " + strings.ReplaceAll(err.Error(), "\n", "; ")}
 	}
 	if h.stopping.Load() {
 		r.Status = "stopping"
@@ -139,36 +150,6 @@ type checkResult struct {
 	Message string `json:"message,omitempty"`
 }
 
-func (h *health) verbose(r readiness) verbose {
-	ok := checkResult{Status: "ok"}
-	v := verbose{r.Status, h.addr, map[string]checkResult{"database": ok, "redis": ok, "term": ok, "change_feed": ok, "clock": ok, "login": ok, "schema": ok, "secrets": ok}}
-	for check, message := range h.found {
-		v.Checks[check] = checkResult{"warn", message}
-	}
-	if r.Redis == "down" {
-		v.Checks["redis"] = checkResult{"warn", "limits are enforced without Redis: half of the servers or more cannot reach it"}
-	}
-	if r.Redis == "cut_off" {
-		v.Checks["redis"] = checkResult{"fail", fmt.Sprintf("only this server can't count in Redis: requests are refused; %s: %v", h.limiter.setBy, h.limiter.redis.CutOff())}
-	}
-	if r.ChangeFeed == "down" {
-		v.Checks["change_feed"] = checkResult{"warn", "this server is not notified of changes to keys, tenants, plans and bans"}
-	}
-	if r.Clock == "off" {
-		v.Checks["clock"] = checkResult{"warn", clockOff(h.clock)}
-	}
-	if r.Term == "down" {
-		v.Checks["term"] = checkResult{"fail", "no term is in force on this server, so that it cannot decide over limits: requests are refused"}
-	}
-	if r.Database == pgconn.DiskFull {
-		v.Checks["database"] = checkResult{"warn", "Postgres refuses writes: its disk is full (53100)"}
-	}
-	if r.unavailable != nil {
-		v.Checks["database"] = checkResult{"fail", "requests are refused: " + strings.ReplaceAll(r.unavailable.Error(), "\n", "; ")}
-	}
-	return v
-}
-
 func (h *health) serveReady(w http.ResponseWriter, req *http.Request) {
 	r := h.readiness()
 	w.Header().Set("Content-Type", "application/json")
@@ -178,7 +159,7 @@ func (h *health) serveReady(w http.ResponseWriter, req *http.Request) {
 	}
 	var body any = r
 	if req.URL.Query().Has("verbose") {
-		body = h.verbose(r)
+		body = verbose{r.Status, h.addr, r.checks}
 	}
 	_ = json.NewEncoder(w).Encode(body)
 }

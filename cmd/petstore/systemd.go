@@ -154,7 +154,7 @@ func (m *serviceManager) send(state, status string) {
 // summary returns the state of the server as one line, and whether it serves requests.
 func (h *health) summary() (text string, serves bool) {
 	r := h.readiness()
-	return h.verbose(r).String(), r.serves()
+	return verbose{r.Status, h.addr, r.checks}.String(), r.serves()
 }
 
 // alive returns a function that reports whether the process works: its admin server answers, and it has looked for its term lately.

@@ -42,8 +42,8 @@ type List[T any] struct {
 	Check func() error
 	// Rows returns at most limit items, 0 for all.
 	Rows func(ctx context.Context, db *store.DB, limit int) (iter.Seq2[T, error], error)
-	// View is asked for after Rows.
-	View func() output.View[T]
+	// View is asked for after Rows, and Table in its place for a table; nil for View.
+	View, Table func() output.View[T]
 	// After is the value of --after that goes on after an item; nil without that flag.
 	After func(T) string
 	// Empty is said if there is no item, and NoMatch if one of the flags Filters was given, or --after.
@@ -107,7 +107,11 @@ func (l *List[T]) printed() int {
 
 // print prints a list as it arrives, in memory that does not grow with it, and says if there is more, or nothing.
 func (l *List[T]) print(list iter.Seq2[T, error], empty string) error {
-	out, err := output.NewStream(l.Printer(), l.View())
+	view := l.View
+	if l.Table != nil && l.Printer().Format == "table" {
+		view = l.Table
+	}
+	out, err := output.NewStream(l.Printer(), view())
 	if err != nil {
 		return err
 	}

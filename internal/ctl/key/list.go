@@ -39,12 +39,8 @@ func newCmdList(f *cmdutil.Factory) *cobra.Command {
 		}
 		return rows, err
 	}
-	l.View = func() output.View[keys.Key] {
-		if f.Printer().Format == "table" {
-			return tableOf(View(f.Now()), table, f.Now())
-		}
-		return View(f.Now()).Show("per_minute")
-	}
+	l.View = func() output.View[keys.Key] { return View(f.Now()).Show("per_minute") }
+	l.Table = func() output.View[keys.Key] { return tableOf(View(f.Now()), table, f.Now()) }
 	cmd := l.Command(&cobra.Command{
 		Use:   "list",
 		Short: "List keys, including revoked and expired ones",

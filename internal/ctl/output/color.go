@@ -23,9 +23,6 @@ func (c Colors) Bold(s string) string { return c.paint(bold, s) }
 // Red is for what is refused, broken or dangerous.
 func (c Colors) Red(s string) string { return c.paint(red, s) }
 
-// Green is for what works.
-func (c Colors) Green(s string) string { return c.paint(green, s) }
-
 // Yellow is for what needs attention soon.
 func (c Colors) Yellow(s string) string { return c.paint(yellow, s) }
 

@@ -59,11 +59,9 @@ func newCmdList(f *cmdutil.Factory) *cobra.Command {
 			list, err = db.Plans.List(ctx)
 			return cmdutil.Items(list), err
 		},
-		View: func() output.View[plans.Plan] {
+		View: func() output.View[plans.Plan] { return View },
+		Table: func() output.View[plans.Plan] {
 			v := View
-			if f.Printer().Format != "table" {
-				return v
-			}
 			// These are rare.
 			if slices.ContainsFunc(list, func(p plans.Plan) bool { return p.From.After(f.Now()) }) {
 				v = v.Show("from")

@@ -23,12 +23,8 @@ func newCmdHistory(f *cmdutil.Factory) *cobra.Command {
 		periods, err := db.Timelines.History(ctx, l.Subject.Tenant)
 		return cmdutil.Items(periods), err
 	}
-	l.View = func() output.View[pricing.HistoryPeriod] {
-		if f.Printer().Format == "table" {
-			return tableOfHistory(HistoryView)
-		}
-		return HistoryView
-	}
+	l.View = func() output.View[pricing.HistoryPeriod] { return HistoryView }
+	l.Table = func() output.View[pricing.HistoryPeriod] { return tableOfHistory(HistoryView) }
 	return l.Command(&cobra.Command{
 		Use:   "history TENANT",
 		Short: "Show which plan and quota a tenant had, has and will have",
@@ -79,12 +75,9 @@ func newCmdSchedule(f *cmdutil.Factory) *cobra.Command {
 		l.Subject.Assignment = strconv.FormatInt(after, 10)
 		return db.Timelines.Schedule(ctx, l.Subject.Tenant, after, limit), nil
 	}
-	l.View = func() output.View[pricing.Coming] {
-		if f.Printer().Format == "table" {
-			return ScheduleView.FormatTimes(minuteLayout) // People compare these times with contracts: they are not relative to now.
-		}
-		return ScheduleView
-	}
+	l.View = func() output.View[pricing.Coming] { return ScheduleView }
+	// People compare these times with contracts: they are not relative to now.
+	l.Table = func() output.View[pricing.Coming] { return ScheduleView.FormatTimes(minuteLayout) }
 	cmd := l.Command(&cobra.Command{
 		Use:   "schedule",
 		Short: "List changes of plans that are to come",

@@ -20,17 +20,9 @@ import (
 	"petstore.example/internal/envvars"
 )
 
-// healthcheckOptions are the options of `petstore healthcheck`.
-type healthcheckOptions struct {
-	Out     io.Writer
-	Environ []string
-
-	Live    bool
-	Timeout time.Duration
-}
-
 func newHealthcheckCommand() *cobra.Command {
-	o := &healthcheckOptions{}
+	var live bool
+	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "healthcheck",
 		Short: "Ask the server on this machine whether it is ready",
@@ -40,40 +32,39 @@ serves requests, ready or degraded, and 1 if it does not, or does not answer. Wi
   petstore healthcheck --live --timeout 2s`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Out, o.Environ = cmd.OutOrStdout(), os.Environ()
-			return runHealthcheck(cmd.Context(), o)
+			return runHealthcheck(cmd.Context(), cmd.OutOrStdout(), os.Environ(), live, timeout)
 		},
 	}
-	cmd.Flags().BoolVar(&o.Live, "live", false, "ask whether the process runs, not whether it serves requests")
-	cmd.Flags().DurationVar(&o.Timeout, "timeout", 5*time.Second, "how long to wait for the answer")
+	cmd.Flags().BoolVar(&live, "live", false, "ask whether the process runs, not whether it serves requests")
+	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Second, "how long to wait for the answer")
 	return cmd
 }
 
-func runHealthcheck(ctx context.Context, o *healthcheckOptions) error {
+func runHealthcheck(ctx context.Context, out io.Writer, environ []string, live bool, timeout time.Duration) error {
 	// Only the address matters here: what else is wrong with the configuration the server says itself.
-	if unknown := envvars.Unknown(o.Environ); len(unknown) > 0 {
+	if unknown := envvars.Unknown(environ); len(unknown) > 0 {
 		return errors.New(strings.Join(unknown, "; "))
 	}
 	cfg := config{}
-	_ = env.ParseWithOptions(&cfg, env.Options{Prefix: envPrefix, Environment: env.ToMap(o.Environ)})
+	_ = env.ParseWithOptions(&cfg, env.Options{Prefix: envPrefix, Environment: env.ToMap(environ)})
 	var found problems
 	if found.checkAddr("ADMIN_ADDR", cfg.AdminAddr); len(found) > 0 {
 		return errors.New(found[0])
 	}
 	path := "/readyz?verbose"
-	if o.Live {
+	if live {
 		path = "/livez"
 	}
-	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	status, body, err := askAdmin(ctx, cfg.AdminAddr, path)
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("the server at %s does not answer within %v", cfg.AdminAddr, o.Timeout)
+		return fmt.Errorf("the server at %s does not answer within %v", cfg.AdminAddr, timeout)
 	case err != nil:
 		return fmt.Errorf("the server at %s does not answer: %w; was it started with this PETSTORE_ADMIN_ADDR?", cfg.AdminAddr, err)
-	case o.Live && status == http.StatusOK:
-		_, err = fmt.Fprintln(o.Out, "live")
+	case live && status == http.StatusOK:
+		_, err = fmt.Fprintln(out, "live")
 		return err
 	}
 	var v verbose
@@ -83,7 +74,7 @@ func runHealthcheck(ctx context.Context, o *healthcheckOptions) error {
 	if status != http.StatusOK {
 		return fmt.Errorf("the server at %s is %s", cfg.AdminAddr, v)
 	}
-	_, err = fmt.Fprintln(o.Out, v)
+	_, err = fmt.Fprintln(out, v)
 	return err
 }
 

@@ -2,6 +2,7 @@ package pgconn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strconv"
@@ -51,24 +52,27 @@ func (q *ListQuery) End(order string, limit int) {
 	}
 }
 
-// ListOf runs a query after prepare has completed it. The operation begins the texts of errors.
+// errStopped ends a Stream whose reader wants no more rows.
+var errStopped = errors.New("stopped")
+
+// ListOf is Stream as a sequence: the converted rows, or the error that ends it, whose text the operation begins. Each use of the sequence
+// prepares the query and runs it anew.
 func ListOf[Row, T any](
 	ctx context.Context, db *DB, operation string, convert func(Row) T, prepare func() (*ListQuery, error),
 ) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		var none T
 		q, err := prepare()
-		if err != nil {
-			yield(none, fmt.Errorf("%s: %w", operation, err))
-			return
+		if err == nil {
+			err = Stream(ctx, db, func(row Row) error {
+				if !yield(convert(row), nil) {
+					return errStopped
+				}
+				return nil
+			}, q.text.String(), q.args...)
 		}
-		for item, err := range List(ctx, db, convert, q.text.String(), q.args...) {
-			if err != nil {
-				err = fmt.Errorf("%s: %w", operation, err)
-			}
-			if !yield(item, err) {
-				return
-			}
+		if err != nil && !errors.Is(err, errStopped) {
+			var none T
+			yield(none, fmt.Errorf("%s: %w", operation, err))
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"iter"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -108,25 +107,6 @@ func eachRow[Row any](ctx context.Context, d *DB, each func(Row) error, cancel f
 		}
 	}
 	return rows.Err()
-}
-
-// errStopped ends a Stream whose reader wants no more rows.
-var errStopped = errors.New("stopped")
-
-// List is Stream as a sequence: the converted rows, or the error that ends it. Each use of the sequence runs the query anew.
-func List[Row, T any](ctx context.Context, d *DB, convert func(Row) T, query string, args ...any) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		err := Stream(ctx, d, func(row Row) error {
-			if !yield(convert(row), nil) {
-				return errStopped
-			}
-			return nil
-		}, query, args...)
-		if err != nil && !errors.Is(err, errStopped) {
-			var none T
-			yield(none, err)
-		}
-	}
 }
 
 func eachOf[Row any](ctx context.Context, d *DB, each func(Row) error, query string, args []any) error {

@@ -3,7 +3,6 @@ package people
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -199,7 +198,7 @@ func (d Keys) Unrevoke(ctx context.Context, by audit.By, id string, now time.Tim
 			return err
 		}
 		if _, err := tx.Exec(ctx, `update api_keys set revoked_at = null where id = $1`, id); err != nil {
-			return revocationError(err)
+			return pgconn.Meaning(err, revocationRules)
 		}
 		if after, err = getKey(ctx, tx, `k.id = $1`, id); err != nil {
 			return err
@@ -237,13 +236,5 @@ func checkRoom(ctx context.Context, tx pgconn.Tx, k keys.Key, now time.Time) err
 	return err
 }
 
-// revocationError translates the rules of the trigger api_keys_revocation.
-func revocationError(err error) error {
-	switch {
-	case pgconn.IsConstraint(err, "api_keys_revocation_final"):
-		return errors.Join(keys.ErrRevocationFinal, err)
-	case pgconn.IsConstraint(err, "api_keys_revoked_by"):
-		return errors.Join(keys.ErrRevokedByOther, err)
-	}
-	return err
-}
+// revocationRules are those of the trigger api_keys_revocation.
+var revocationRules = map[string]error{"api_keys_revocation_final": keys.ErrRevocationFinal, "api_keys_revoked_by": keys.ErrRevokedByOther}

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -39,7 +38,7 @@ func (d OwnKeys) List(ctx context.Context, _ int64, asker keys.Digest, q keys.Ow
 	defer pgconn.Wrap(&err, "list own keys")
 	list, err := pgconn.Collect(ctx, d.db, ownRow.own,
 		`select * from own_keys($1, $2, nullif($3, ''), nullif($4, ''), nullif($5, ''), $6)`, asker[:], q.At, q.ID, string(q.Status), q.After, q.Limit)
-	return list, ownRefusal(err)
+	return list, pgconn.Meaning(err, ownRefusals)
 }
 
 // Change makes a change and returns the key: of a rotation, the new one. With once, a request that makes a key is served once; another one gets a
@@ -55,7 +54,7 @@ func (d OwnKeys) Change(
 	}
 	change := func(ctx context.Context, tx pgconn.Tx) (err error) {
 		own, err = manageKey(ctx, tx, asker, c)
-		return ownRefusal(err)
+		return pgconn.Meaning(err, ownRefusals)
 	}
 	if once == nil {
 		return own, pgconn.WriteTx(ctx, d.db, change)
@@ -115,13 +114,4 @@ var ownRefusals = map[string]error{
 	"customer_keys_version": keys.ErrKeyChanged, "customer_keys_inactive": keys.ErrKeyInactive, "customer_keys_expiry": keys.ErrExpiryPast,
 	"customer_keys_room": keys.ErrTooManyKeys, "customer_keys_last": keys.ErrLastManageKey, "customer_keys_cursor": keys.ErrCursor,
 	"customer_keys_stale": keys.ErrStaleSignIn,
-}
-
-func ownRefusal(err error) error {
-	for constraint, refusal := range ownRefusals {
-		if pgconn.IsConstraint(err, constraint) {
-			return errors.Join(refusal, err)
-		}
-	}
-	return err
 }

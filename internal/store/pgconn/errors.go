@@ -175,3 +175,11 @@ func IsConstraint(err error, name string) bool {
 	e := pq.As(err)
 	return e != nil && e.Code.Class() == pqerror.ClassIntegrityConstraintViolation && e.Constraint == name
 }
+
+// Meaning adds what the violation of a constraint means, by the name of the constraint, to the error.
+func Meaning(err error, meanings map[string]error) error {
+	if e := pq.As(err); e != nil && meanings[e.Constraint] != nil && IsConstraint(err, e.Constraint) {
+		return errors.Join(meanings[e.Constraint], err)
+	}
+	return err
+}

@@ -57,7 +57,7 @@ func (d Plans) Create(ctx context.Context, by audit.By, n NewPlan) (done EditedP
 			insert into price_list (name, position, title, price) select $1, coalesce(max(position), 0) + 1, $2, $3 from price_list`,
 			n.Name, n.Title, n.Price)
 		if err != nil {
-			return versionError(err)
+			return pgconn.Meaning(err, versionRules)
 		}
 		version := plans.Version{Plan: n.Name, Number: 1, Generation: 1, Quota: n.Quota, From: n.From}
 		if err := insertVersion(ctx, tx, version); err != nil {
@@ -78,7 +78,7 @@ func insertVersion(ctx context.Context, tx pgconn.Tx, v plans.Version) error {
 	_, err := tx.Exec(ctx, `
 		insert into plan_versions (plan, version, generation, valid_from, per_minute, per_day) values ($1, $2, $3, $4, $5, $6)`,
 		v.Plan, v.Number, v.Generation, v.From, perMinute, perDay)
-	return versionError(err)
+	return pgconn.Meaning(err, versionRules)
 }
 
 // PlanEdit is a change of a plan. Nil stands for what stays.
@@ -149,7 +149,7 @@ func (d Plans) Withdraw(ctx context.Context, by audit.By, name string, number in
 		}
 		done.Changed, done.Version = true, &last
 		_, err = tx.Exec(ctx, `delete from plan_versions where plan = $1 and version = $2`, name, last.Number)
-		return versionError(err)
+		return pgconn.Meaning(err, versionRules)
 	})
 }
 

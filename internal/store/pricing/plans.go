@@ -3,7 +3,6 @@ package pricing
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"time"
 
 	"petstore.example/internal/plans"
@@ -209,18 +208,11 @@ func recordPlan(p plans.Plan, v plans.Version) planRecord {
 	return r
 }
 
-// versionError translates the rules of check_plan_version.
-func versionError(err error) error {
-	for constraint, meaning := range map[string]error{
-		"price_list_pkey":        plans.ErrPlanExists,
-		"plans_pkey":             plans.ErrPlanExists,
-		"plan_versions_past":     plans.ErrVersionPast,
-		"plan_versions_begun":    plans.ErrVersionBegun,
-		"plan_versions_followed": plans.ErrVersionFollowed,
-	} {
-		if pgconn.IsConstraint(err, constraint) {
-			return errors.Join(meaning, err)
-		}
-	}
-	return err
+// versionRules are those of check_plan_version.
+var versionRules = map[string]error{
+	"price_list_pkey":        plans.ErrPlanExists,
+	"plans_pkey":             plans.ErrPlanExists,
+	"plan_versions_past":     plans.ErrVersionPast,
+	"plan_versions_begun":    plans.ErrVersionBegun,
+	"plan_versions_followed": plans.ErrVersionFollowed,
 }

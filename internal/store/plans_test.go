@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
@@ -15,27 +14,6 @@ import (
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
-
-func TestPlansOnSale(t *testing.T) {
-	t.Parallel()
-	o := newOffice(t)
-	begin := time.Unix(0, 0).UTC()
-	want := []plans.Plan{
-		{Name: plans.Free, Quota: &plans.Quota{PerMinute: 60, PerDay: 1000}, Version: 1, From: begin},
-		{Name: plans.Pro, Quota: &plans.Quota{PerMinute: 300, PerDay: 10_000}, Version: 1, From: begin},
-		{Name: plans.Business, Quota: &plans.Quota{PerMinute: 1000, PerDay: 100_000}, Version: 1, From: begin},
-		{Name: plans.Enterprise, Version: 1, From: begin},
-	}
-	got, err := o.Plans.List(t.Context())
-	assert.Result(t, got, err, want, "plans")
-	for _, p := range want {
-		if got, err := o.Plans.Get(t.Context(), p.Name); err != nil || !cmp.Equal(p, got) {
-			t.Errorf("%s: %+v, %v", p.Name, got, err)
-		}
-	}
-	_, err = o.Plans.Get(t.Context(), "gold")
-	assert.ErrorIs(t, err, plans.ErrPlanNotFound, "gold")
-}
 
 // TestSoldPlans: the API's role sees the numbers in force at once, and neither plans that have not begun nor those that are retired.
 func TestSoldPlans(t *testing.T) {
@@ -90,49 +68,6 @@ func assignPlan(
 		before.Plan, before.Quota, before.Assignment = done.Was.Plan, done.Was.Quota, done.Was.Assignment
 	}
 	return before, after, nil
-}
-
-func TestAssignPlan(t *testing.T) {
-	t.Parallel()
-	o := newOffice(t)
-	acme := o.tenant(t, "acme", plans.Free)
-	own := &plans.Quota{PerMinute: 7, PerDay: 70}
-	at := []time.Time{noon, noon.Add(time.Hour), noon.Add(2 * time.Hour), noon.Add(3 * time.Hour)}
-	enterprise := acme
-	enterprise.Plan, enterprise.Quota = plans.Enterprise, *own
-	pro := acme
-	pro.Plan, pro.Quota = plans.Pro, plans.Quota{PerMinute: 300, PerDay: 10_000}
-	for _, step := range []struct {
-		plan          string
-		own           *plans.Quota
-		at            time.Time
-		before, after plans.Tenant
-		err           error
-	}{
-		{plan: plans.Enterprise, own: own, at: at[1], before: acme, after: enterprise},
-		{plan: plans.Enterprise, at: at[1], err: plans.ErrQuotaRequired},
-		{plan: plans.Pro, own: own, at: at[1], err: plans.ErrQuotaFixed},
-		{plan: "gold", at: at[1], err: plans.ErrPlanNotFound},
-		{plan: plans.Pro, at: at[2], before: enterprise, after: pro},
-		{plan: plans.Pro, at: at[3], before: pro, after: pro},
-	} {
-		before, after, err := assignPlan(t.Context(), o.DB, jo, "acme", step.plan, step.own, step.at)
-		assert.ErrorIs(t, err, step.err, step.plan, "error")
-		if diff := cmp.Diff([]plans.Tenant{step.before, step.after}, []plans.Tenant{before, after},
-			cmpopts.IgnoreFields(plans.Tenant{}, "Assignment", "Version")); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", step.plan, diff)
-		}
-	}
-	want := []planPeriod{
-		{plans.Free, 60, 1000, at[0], &at[1]}, {plans.Enterprise, 7, 70, at[1], &at[2]}, {plans.Pro, 300, 10_000, at[2], nil},
-	}
-	if diff := cmp.Diff(want, o.history(t, acme.ID), cmp.Comparer(time.Time.Equal)); diff != "" {
-		t.Errorf("history (-want +got):\n%s", diff)
-	}
-	n, err := o.Plans.CountTenants(t.Context(), plans.Pro)
-	assert.Result(t, n, err, 1, "on pro")
-	_, _, err = assignPlan(t.Context(), o.DB, jo, "nobody", plans.Pro, nil, noon)
-	assert.ErrorIs(t, err, plans.ErrTenantNotFound, "nobody")
 }
 
 func TestAssignPlanSeveralTimesInAnInstant(t *testing.T) {

@@ -45,9 +45,9 @@ type KeyStore interface {
 type Store struct {
 	stores  Stores
 	queue   *queue
-	creates *creates[catalog.NewPet, catalog.Pet]
+	creates *shared[catalog.NewPet, catalog.Pet]
 	// once has the creates with an idempotency key.
-	once *creates[catalog.Once[catalog.NewPet, catalog.Pet], catalog.Answered]
+	once *shared[catalog.Once[catalog.NewPet, catalog.Pet], catalog.Answered]
 }
 
 var (
@@ -61,7 +61,7 @@ var (
 // New returns a Store before those stores.
 func New(s Stores, o Options) *Store {
 	q := newQueue(o)
-	return &Store{s, q, newCreates(q, s.Pets.CreatePets), newCreates(q, s.Requests.CreatePetsOnce)}
+	return &Store{s, q, newShared(q, s.Pets.CreatePets), newShared(q, s.Requests.CreatePetsOnce)}
 }
 
 // Waiting returns how many calls wait for their turn.
@@ -85,7 +85,7 @@ func (s *Store) GetPet(ctx context.Context, tenantID, id int64) (catalog.Pet, er
 
 // CreatePet implements catalog.Store.
 func (s *Store) CreatePet(ctx context.Context, tenantID int64, p catalog.NewPet) (catalog.Pet, error) {
-	return s.creates.create(ctx, tenantID, p)
+	return s.creates.do(ctx, tenantID, p)
 }
 
 // ChangePet implements catalog.Store.
@@ -127,7 +127,7 @@ func (s *Store) ChangeOrder(ctx context.Context, tenantID, id int64, c catalog.O
 
 // CreatePetOnce implements catalog.OnceStore.
 func (s *Store) CreatePetOnce(ctx context.Context, tenantID int64, o catalog.Once[catalog.NewPet, catalog.Pet]) (catalog.Answered, error) {
-	return s.once.create(ctx, tenantID, o)
+	return s.once.do(ctx, tenantID, o)
 }
 
 // PlaceOrderOnce implements catalog.OnceStore.

@@ -89,7 +89,7 @@ func creating(t *testing.T, pets *slowPets, test func(t *testing.T, s *Store, cr
 			go func() {
 				defer func() {
 					if recover() != nil {
-						o.err = errNotCreated
+						o.err = errPanicked
 					}
 				}()
 				o.pet, o.err = s.CreatePet(ctx, tenantID, catalog.NewPet{Name: name})
@@ -112,7 +112,7 @@ func TestCreatesShareCalls(t *testing.T) {
 	pets := &slowPets{}
 	creating(t, pets, func(t *testing.T, s *Store, create func(context.Context, int64, string) *outcome) {
 		var all []*outcome
-		for i := range 2 + maxCreates + 3 {
+		for i := range 2 + maxShared + 3 {
 			name := fmt.Sprint(i)
 			if i == 10 {
 				name = "bad"
@@ -125,7 +125,7 @@ func TestCreatesShareCalls(t *testing.T) {
 		synctest.Wait()
 		for i, o := range all {
 			want := outcome{pet: catalog.Pet{ID: o.pet.ID, NewPet: catalog.NewPet{Name: fmt.Sprint(i)}}, took: 2 * time.Second}
-			if i < createsPerTenant {
+			if i < sharedPerTenant {
 				want.took = time.Second
 			}
 			if i == 10 {
@@ -143,7 +143,7 @@ func TestCreatesShareCalls(t *testing.T) {
 func TestCreatesOnceShareCalls(t *testing.T) {
 	pets := &slowPets{}
 	creating(t, pets, func(t *testing.T, s *Store, create func(context.Context, int64, string) *outcome) {
-		const n = createsPerTenant + 5
+		const n = sharedPerTenant + 5
 		answers := make([]string, n)
 		for i := range n {
 			go func() {
@@ -159,7 +159,7 @@ func TestCreatesOnceShareCalls(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
-		if want := n - createsPerTenant; s.Waiting() != want {
+		if want := n - sharedPerTenant; s.Waiting() != want {
 			t.Errorf("%d wait, want %d", s.Waiting(), want)
 		}
 		plain := create(t.Context(), 1, "Luna")
@@ -167,7 +167,7 @@ func TestCreatesOnceShareCalls(t *testing.T) {
 		synctest.Wait()
 		want := []string{"0<nil>", "1<nil>", "2<nil>", "3<nil>", "4<nil>", "5<nil>", "bad"}
 		assert.DeepEqual(t, answers, want, "answers")
-		if plain.err != nil || len(pets.calls) != createsPerTenant+2 {
+		if plain.err != nil || len(pets.calls) != sharedPerTenant+2 {
 			t.Errorf("%+v; calls: %q", plain, pets.calls)
 		}
 	})
@@ -177,7 +177,7 @@ func TestCreatesOnceShareCalls(t *testing.T) {
 func TestCanceledCreateEndsNoOther(t *testing.T) {
 	pets := &slowPets{}
 	creating(t, pets, func(t *testing.T, _ *Store, create func(context.Context, int64, string) *outcome) {
-		for range createsPerTenant {
+		for range sharedPerTenant {
 			create(t.Context(), 1, "first")
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -222,7 +222,7 @@ func TestLockedTenantDelaysNoOther(t *testing.T) {
 				t.Errorf("create %d: %+v", i, o)
 			}
 		}
-		assert.Equal(t, len(pets.calls), createsPerTenant+4, "calls", pets.calls)
+		assert.Equal(t, len(pets.calls), sharedPerTenant+4, "calls", pets.calls)
 	})
 }
 
@@ -230,7 +230,7 @@ func TestLockedTenantDelaysNoOther(t *testing.T) {
 func TestCreateWithoutATurn(t *testing.T) {
 	pets := &slowPets{locked: 1}
 	creating(t, pets, func(t *testing.T, _ *Store, create func(context.Context, int64, string) *outcome) {
-		for range createsPerTenant {
+		for range sharedPerTenant {
 			create(t.Context(), 1, "Rex")
 		}
 		time.Sleep(time.Second)
@@ -242,7 +242,7 @@ func TestCreateWithoutATurn(t *testing.T) {
 				t.Errorf("%+v, want no turn after 7.5 s", o)
 			}
 		}
-		assert.Equal(t, len(pets.calls), createsPerTenant, "calls", pets.calls)
+		assert.Equal(t, len(pets.calls), sharedPerTenant, "calls", pets.calls)
 	})
 }
 
@@ -253,7 +253,7 @@ func TestCreateWithoutASlot(t *testing.T) {
 		for other := range int64(4) {
 			defer s.queue.hold(10 + other)()
 		}
-		for range createsPerTenant {
+		for range sharedPerTenant {
 			create(t.Context(), 1, "Rex")
 		}
 		time.Sleep(3 * time.Second)
@@ -264,7 +264,7 @@ func TestCreateWithoutASlot(t *testing.T) {
 		create(t.Context(), 3, "Milo")
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
-		if !errors.Is(late.err, context.DeadlineExceeded) || late.took != 7500*time.Millisecond || len(pets.calls) != createsPerTenant+2 {
+		if !errors.Is(late.err, context.DeadlineExceeded) || late.took != 7500*time.Millisecond || len(pets.calls) != sharedPerTenant+2 {
 			t.Errorf("%+v, want no slot after 7.5 s; calls: %q", late, pets.calls)
 		}
 	})
@@ -275,13 +275,13 @@ func TestPanicEndsABatch(t *testing.T) {
 	pets := &slowPets{panics: true}
 	creating(t, pets, func(t *testing.T, _ *Store, create func(context.Context, int64, string) *outcome) {
 		var all []*outcome
-		for range createsPerTenant + 2 {
+		for range sharedPerTenant + 2 {
 			all = append(all, create(t.Context(), 1, "Rex"))
 		}
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		for _, o := range all {
-			assert.ErrorIs(t, o.err, errNotCreated, o)
+			assert.ErrorIs(t, o.err, errPanicked, o)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,6 +71,20 @@ type PetPatch struct {
 	Name       *string
 	CategoryID *int64
 	Status     *Status
+}
+
+// PetChange is a change to the animal with that ID.
+type PetChange struct {
+	ID int64
+	PetPatch
+}
+
+// DependsOnNothing reports whether the change can be made whatever the animal is now.
+func (c PetPatch) DependsOnNothing() bool { return c.Precondition == nil && c.Status == nil }
+
+// Then returns the change, and another one after it, as one change. Both depend on nothing.
+func (c PetPatch) Then(next PetPatch) PetPatch {
+	return PetPatch{Name: cmp.Or(next.Name, c.Name), CategoryID: cmp.Or(next.CategoryID, c.CategoryID)}
 }
 
 // Apply returns the changed animal, the error of the precondition, or a *TransitionError if the new status is forbidden.

@@ -55,6 +55,13 @@ func customerWrites() map[string]customerWrite {
 				Answer: func(*catalog.Order) (catalog.Answer, error) { return catalog.Answer{Status: 201}, nil },
 			}))
 		},
+		"change several": func(ctx context.Context, db *store.DB, tenantID int64, o catalog.Order, pet catalog.Pet) error {
+			name := catalog.PetPatch{Name: &luna}
+			return db.Pets.ChangePets(ctx, tenantID, []catalog.PetChange{{ID: pet.ID, PetPatch: name}, {ID: o.PetID, PetPatch: name}})[1].Err
+		},
+		"place several orders": func(ctx context.Context, db *store.DB, tenantID int64, o catalog.Order, pet catalog.Pet) error {
+			return db.Orders.PlaceOrders(ctx, tenantID, []catalog.NewOrder{{PetID: pet.ID, Quantity: 1}, {PetID: o.PetID, Quantity: 1}})[0].Err
+		},
 		"approve an order": changeOrder(catalog.Approved),
 		"cancel an order":  changeOrder(catalog.Cancelled),
 	}

@@ -237,7 +237,11 @@ func TestOrdersAndChangesAtTheSameTime(t *testing.T) {
 
 // disturb places or changes an order or the animal. It never sells, so that there is always something to do.
 func (s shop) disturb(t *testing.T, random *rand.Rand, petID int64) error {
-	switch random.IntN(4) {
+	switch random.IntN(6) {
+	case 4:
+		return s.Orders.PlaceOrders(t.Context(), s.a.ID, []catalog.NewOrder{{PetID: petID, Quantity: 1}, {PetID: petID - 1, Quantity: 1}})[0].Err
+	case 5:
+		return s.Pets.ChangePets(t.Context(), s.a.ID, []catalog.PetChange{{ID: petID}, {ID: petID - 1}})[0].Err
 	case 0, 1:
 		_, err := s.Orders.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: petID, Quantity: 1})
 		return err

@@ -82,6 +82,17 @@ func TestEachFieldIsStored(t *testing.T) {
 				t.Errorf("%s changed: %v (-want +got):\n%s", f.Name, err, cmp.Diff(want, got))
 			}
 			stored(f.Name + " changed")
+			if !patch.DependsOnNothing() {
+				continue
+			}
+			back, before := catalog.PetPatch{}, want
+			reflect.ValueOf(&back).Elem().FieldByName(f.Name).Set(of(&first, f.Name).Addr())
+			of(&before.NewPet, f.Name).Set(of(&first, f.Name))
+			changes := []catalog.PetChange{{ID: want.ID, PetPatch: back}, {ID: want.ID}, {ID: want.ID, PetPatch: patch}}
+			for i, o := range s.Pets.ChangePets(t.Context(), s.a.ID, changes) {
+				assert.Result(t, o.Result, o.Err, []catalog.Pet{before, before, want}[i], f.Name, "changed together", i)
+			}
+			stored(f.Name + " changed together")
 		}
 		first, second = second, first
 	}

@@ -96,6 +96,16 @@ func TestRoundTrips(t *testing.T) {
 			_, err := db.Pets.ChangePet(t.Context(), s.a.ID, pet.ID, catalog.PetPatch{Name: &pet.Name})
 			return err
 		},
+		"change several": func() error {
+			c := catalog.PetChange{ID: pet.ID, PetPatch: catalog.PetPatch{Name: &pet.Name}}
+			return db.Pets.ChangePets(t.Context(), s.a.ID, []catalog.PetChange{c, c})[1].Err
+		},
+		"several orders": func() error {
+			if o := db.Orders.PlaceOrders(t.Context(), s.a.ID, make([]catalog.NewOrder, 2))[1]; !errors.Is(o.Err, catalog.ErrPetNotFound) {
+				return o.Err
+			}
+			return nil
+		},
 		"order": func() error {
 			_, err := db.Orders.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: pet.ID, Quantity: 1})
 			if errors.Is(err, catalog.ErrPetNotAvailable) { // The statement is the same.

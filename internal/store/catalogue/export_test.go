@@ -32,6 +32,7 @@ func KeyedQueries() map[string]string {
 		"lock": lockPetQuery, "held": petHeldQuery, "change": updatePetQuery, "describe": describePetQuery,
 		"list orders": listOrdersQuery, "list orders by status": listOrdersByStatusQuery, "get order": getOrderQuery,
 		"lock order": lockOrderQuery, "change order": updateOrderQuery, "place order": placeOrderQuery,
+		"describe several": describePetsQuery, "place several orders": placeOrdersQuery,
 	}
 }
 

@@ -1,6 +1,7 @@
 package catalogue_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -9,6 +10,8 @@ import (
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
+
+var foundByKey = regexp.MustCompile(`CTE Scan on locked.*\n *Filter: .*`)
 
 // A connection keeps the plan of a statement that it prepares, until Postgres has analysed its tables again. So a plan that is made while
 // they are empty must be good when they are large: every condition on a row is one on the index, so nothing is read in vain.
@@ -19,8 +22,8 @@ func TestPlansOfEmptyTables(t *testing.T) {
 		plan, err := db.Pets.GenericPlan(t.Context(), query)
 		assert.NoError(t, err, name)
 		text := strings.Join(plan, "\n")
-		// Of an animal that was found by its key.
-		rest := strings.Replace(text, " Filter: ((status)::text <> $5)", "", 1)
+		// Of animals that were found by their keys.
+		rest := foundByKey.ReplaceAllString(strings.Replace(text, " Filter: ((status)::text <> $5)", "", 1), "")
 		rest = strings.ReplaceAll(rest, "One-Time Filter:", "")
 		if !strings.Contains(text, "Index Cond: ((tenant_id = $1) AND ") || strings.Contains(rest, "Filter:") || strings.Contains(text, "Bitmap") {
 			t.Errorf("%s has conditions that are not the index's:\n%s", name, text)

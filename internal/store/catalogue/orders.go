@@ -88,6 +88,41 @@ func (d Orders) PlaceOrder(ctx context.Context, tenantID int64, o catalog.NewOrd
 	return placed.order(o, err)
 }
 
+// PlaceOrders places orders with one statement that is sent at most once, as if one after the other. It returns what became of each.
+func (d Orders) PlaceOrders(ctx context.Context, tenantID int64, asked []catalog.NewOrder) []catalog.Outcome[catalog.Order] {
+	return together(len(asked), func(outcomes []catalog.Outcome[catalog.Order]) error {
+		return d.placeOrders(ctx, tenantID, asked, outcomes)
+	}, func(i int) (catalog.Order, error) { return d.PlaceOrder(ctx, tenantID, asked[i]) })
+}
+
+// placeOrders sends the first order for each animal: a later one can't get it.
+func (d Orders) placeOrders(ctx context.Context, tenantID int64, asked []catalog.NewOrder, outcomes []catalog.Outcome[catalog.Order]) error {
+	var first []catalog.NewOrder
+	animals := make(map[int64]placedOrder, len(asked))
+	for _, o := range asked {
+		if _, again := animals[o.PetID]; !again {
+			animals[o.PetID] = placedOrder{}
+			first = append(first, o)
+		}
+	}
+	err := pgconn.Write(ctx, d.db, func(row []driver.Value) error {
+		placed := placedOrder{PetFound: true}
+		err := errors.Join(placed.ID.Scan(row[0]), placed.CreatedAt.Scan(row[1]))
+		animals[row[2].(int64)] = placed
+		return err
+	}, placeOrdersQuery, tenantID, arrayOf(first, func(o *catalog.NewOrder) driver.Value { return o.PetID }),
+		arrayOf(first, func(o *catalog.NewOrder) driver.Value { return int64(o.Quantity) }))
+	if err != nil {
+		return fmt.Errorf("place orders: %w", err)
+	}
+	for i, o := range asked {
+		placed := animals[o.PetID]
+		outcomes[i].Result, outcomes[i].Err = placed.order(o, nil)
+		animals[o.PetID] = placedOrder{PetFound: placed.PetFound}
+	}
+	return nil
+}
+
 // ChangeOrder implements catalog.OrderStore.
 func (d Orders) ChangeOrder(ctx context.Context, tenantID, id int64, c catalog.OrderPatch) (order catalog.Order, err error) {
 	defer pgconn.Wrap(&err, "change order")
@@ -140,6 +175,27 @@ placed as (
 select placed.id, placed.created_at,
        exists (select from pets where ` + forTenantSet + ` and tenant_id = $1 and id = $2) as pet_found
 from (select) one left join placed on true`
+
+// placeOrdersQuery is placeOrderQuery for several animals, which it locks in the order of their IDs, as describePetsQuery does.
+const placeOrdersQuery = forTenant + `,
+locked as (
+  select pets.id, status, quantity
+  from (select * from unnest($2::bigint[], $3::integer[]) as asked (id, quantity) order by id) asked,
+  lateral (select id, status from pets where ` + forTenantSet + ` and tenant_id = $1 and id = asked.id for no key update) pets
+),
+held as (
+  update pets set status = 'pending' from locked
+  where ` + forTenantSet + ` and tenant_id = $1 and pets.id = locked.id and locked.status = 'available'
+    and (select set_config('petstore.deadline', $4, true)) is not null
+  returning pets.id, quantity
+),
+placed as (
+  insert into orders (tenant_id, pet_id, quantity, status, created_at)
+  select $1, id, quantity, 'placed', now() from held
+  returning id, created_at, pet_id
+)
+select id, created_at, pet_id from placed
+union all select null, null, id from locked where status <> 'available'`
 
 // placedOrder is the row that placeOrderQuery returns.
 type placedOrder struct {

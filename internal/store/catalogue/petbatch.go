@@ -15,20 +15,28 @@ import (
 // CreatePets creates several animals with one statement, which is sent at most once. If Postgres refuses it, none of the animals was created, and
 // each is tried alone. After any other error the outcome is the same for all, and may be unknown.
 func (d Pets) CreatePets(ctx context.Context, tenantID int64, pets []catalog.NewPet) []catalog.Outcome[catalog.Pet] {
-	outcomes := make([]catalog.Outcome[catalog.Pet], len(pets))
-	if len(pets) > 1 {
+	return together(len(pets), func(outcomes []catalog.Outcome[catalog.Pet]) error {
 		created, err := d.createPets(ctx, tenantID, pets)
-		if err == nil {
-			for i, pet := range created {
-				outcomes[i].Result = pet
-			}
-			return outcomes
+		for i, pet := range created {
+			outcomes[i].Result = pet
 		}
-		if !isRefused(err) {
+		return err
+	}, func(i int) (catalog.Pet, error) { return d.CreatePet(ctx, tenantID, pets[i]) })
+}
+
+// together does what n requests of a tenant ask for. all does it with one statement and sets the outcomes, unless there is only one. If Postgres
+// refuses it, each is tried alone. After any other error the outcome is the same for all, and may be unknown.
+func together[T any](n int, all func([]catalog.Outcome[T]) error, try func(i int) (T, error)) []catalog.Outcome[T] {
+	outcomes := make([]catalog.Outcome[T], n)
+	if n > 1 {
+		switch err := all(outcomes); {
+		case err == nil:
+			return outcomes
+		case !isRefused(err):
 			return allFailed(outcomes, err)
 		}
 	}
-	return tryEach(outcomes, func(i int) (catalog.Pet, error) { return d.CreatePet(ctx, tenantID, pets[i]) })
+	return tryEach(outcomes, try)
 }
 
 // tryEach sets each outcome to what try returns, up to the first that says that Postgres is unavailable: further ones would wait as long.
@@ -58,12 +66,8 @@ func allFailed[T any](outcomes []catalog.Outcome[T], err error) []catalog.Outcom
 // createPets creates all of the animals or, with an error, perhaps none. They are in the order in which they were asked for.
 func (d Pets) createPets(ctx context.Context, tenantID int64, asked []catalog.NewPet) (_ []catalog.Pet, err error) {
 	defer pgconn.Wrap(&err, "create pets")
-	columns, err := arraysOf(asked)
-	if err != nil {
-		return nil, err
-	}
 	b := newPetBatch(asked)
-	args := append([]driver.Value{tenantID}, columns...)
+	args := petArgs(func(c petColumn) driver.Value { return arrayOf(asked, c.value) }, tenantID)
 	if err := pgconn.Write(ctx, d.db, func(row []driver.Value) error { return b.add(petOf(row)) }, createPetsQuery, args...); err != nil {
 		return nil, err
 	}
@@ -73,11 +77,7 @@ func (d Pets) createPets(ctx context.Context, tenantID int64, asked []catalog.Ne
 // createPetsIn is createPets within a transaction.
 func createPetsIn(ctx context.Context, tx pgconn.Tx, tenantID int64, asked []catalog.NewPet) (_ []catalog.Pet, err error) {
 	defer pgconn.Wrap(&err, "create pets")
-	columns, err := arraysOf(asked)
-	if err != nil {
-		return nil, err
-	}
-	args := append([]driver.Value{tenantID}, columns...)
+	args := petArgs(func(c petColumn) driver.Value { return arrayOf(asked, c.value) }, tenantID)
 	var returned []catalog.Pet
 	if err := tx.Select(ctx, &returned, createPetsQuery, anys(append(args, tx.Deadline()))...); err != nil {
 		return nil, err
@@ -127,28 +127,12 @@ func (b *petBatch) created() ([]catalog.Pet, error) {
 	return b.pets, nil
 }
 
-// arraysOf returns the columns of the animals.
-func arraysOf(pets []catalog.NewPet) (arrays []driver.Value, err error) {
-	for _, c := range petColumns {
-		var column driver.Valuer
-		if c.kind == "text" {
-			column = pq.StringArray(valuesOf[string](c, pets))
-		} else {
-			column = pq.Int64Array(valuesOf[int64](c, pets))
-		}
-		array, err := column.Value()
-		if err != nil {
-			return nil, err
-		}
-		arrays = append(arrays, array)
+// arrayOf returns what value returns of each, strings, int64s and nils, as an array.
+func arrayOf[T any](all []T, value func(*T) driver.Value) driver.Value {
+	values := make([]driver.Value, len(all))
+	for i := range all {
+		values[i] = value(&all[i])
 	}
-	return arrays, nil
-}
-
-func valuesOf[T any](c petColumn, pets []catalog.NewPet) []T {
-	all := make([]T, len(pets))
-	for i := range pets {
-		all[i] = c.value(&pets[i]).(T)
-	}
-	return all
+	array, _ := pq.GenericArray{A: values}.Value() // No such value fails.
+	return array
 }

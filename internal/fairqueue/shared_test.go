@@ -2,6 +2,7 @@ package fairqueue
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,14 +15,20 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// slowPets creates animals with calls that take a second; for a locked tenant, as long as a call may.
+// slowPets creates, changes and orders animals with calls that take a second; for a locked tenant, as long as a call may.
 type slowPets struct {
 	catalog.Store
+	catalog.OrderStore
 	catalog.OnceStore
-	mu     sync.Mutex
-	last   int64
-	calls  []string // "tenant: names"
-	locked int64
+	mu    sync.Mutex
+	last  int64
+	calls []string // "tenant: names"
+	slow
+}
+
+// slow is what is wrong with calls.
+type slow struct {
+	locked int64 // a tenant
 	panics bool
 }
 
@@ -72,54 +79,104 @@ func (s *slowPets) CreatePetsOnce(ctx context.Context, tenantID int64, asked []c
 	return answered
 }
 
-// outcome is that of one create.
+func (s *slowPets) ChangePets(ctx context.Context, tenantID int64, changes []catalog.PetChange) []catalog.Outcome[catalog.Pet] {
+	pets := make([]catalog.NewPet, len(changes))
+	for i, c := range changes {
+		c.Set(&pets[i])
+	}
+	return s.CreatePets(ctx, tenantID, pets)
+}
+
+func (s *slowPets) PlaceOrders(ctx context.Context, tenantID int64, orders []catalog.NewOrder) []catalog.Outcome[catalog.Order] {
+	pets, placed := make([]catalog.NewPet, len(orders)), make([]catalog.Outcome[catalog.Order], len(orders))
+	for i, o := range orders {
+		pets[i].Name = nameOf(o.PetID)
+	}
+	for i, o := range s.CreatePets(ctx, tenantID, pets) {
+		placed[i] = catalog.Outcome[catalog.Order]{Result: catalog.Order{ID: o.Result.ID, PetID: orders[i].PetID}, Err: o.Err}
+	}
+	return placed
+}
+
+// An animal of short name is ordered by its bytes.
+func nameOf(id int64) string {
+	return strings.TrimRight(string(binary.BigEndian.AppendUint64(nil, uint64(id))), "\x00")
+}
+
+// kinds are requests that share calls, each for an animal of that name.
+var kinds = map[string]func(ctx context.Context, s *Store, tenantID int64, name string) (catalog.Pet, error){
+	"creates": func(ctx context.Context, s *Store, tenantID int64, name string) (catalog.Pet, error) {
+		return s.CreatePet(ctx, tenantID, catalog.NewPet{Name: name})
+	},
+	"changes": func(ctx context.Context, s *Store, tenantID int64, name string) (catalog.Pet, error) {
+		return s.ChangePet(ctx, tenantID, 7, catalog.PetPatch{Name: &name})
+	},
+	"orders": func(ctx context.Context, s *Store, tenantID int64, name string) (pet catalog.Pet, err error) {
+		var id [8]byte
+		copy(id[:], name)
+		o, err := s.PlaceOrder(ctx, tenantID, catalog.NewOrder{PetID: int64(binary.BigEndian.Uint64(id[:]))})
+		if err == nil {
+			pet = catalog.Pet{ID: o.ID, NewPet: catalog.NewPet{Name: nameOf(o.PetID)}}
+		}
+		return pet, err
+	},
+}
+
+// left is how many batches gather, and how many tenants have calls.
+func (s *shared[Asked, Result]) left() int { return len(s.gathering) + len(s.turns.tenants) }
+
+// outcome is that of one request.
 type outcome struct {
 	pet  catalog.Pet
 	err  error
 	took time.Duration
 }
 
-// creating runs a test of creates with a clock of its own. create starts one and returns where its outcome will be. At the end nothing is held.
-func creating(t *testing.T, pets *slowPets, test func(t *testing.T, s *Store, create func(ctx context.Context, tenantID int64, name string) *outcome)) {
+// sharing runs a test of each kind with a clock of its own. ask starts one request and returns where its outcome will be. At the end nothing is held.
+func sharing(
+	t *testing.T, like slow, test func(t *testing.T, pets *slowPets, s *Store, ask func(ctx context.Context, tenantID int64, name string) *outcome),
+) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		s := New(Stores{Pets: pets, Requests: pets}, Options{Slots: 6, PerTenant: 4, Timeout: 10 * time.Second})
-		test(t, s, func(ctx context.Context, tenantID int64, name string) *outcome {
-			o, start := new(outcome), time.Now()
-			go func() {
-				defer func() {
-					if recover() != nil {
-						o.err = errPanicked
-					}
-				}()
-				o.pet, o.err = s.CreatePet(ctx, tenantID, catalog.NewPet{Name: name})
-				o.took = time.Since(start)
-			}()
-			synctest.Wait()
-			return o
+	for kind, do := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pets := &slowPets{slow: like}
+				s := New(Stores{Pets: pets, Orders: pets, Requests: pets}, Options{Slots: 6, PerTenant: 4, Timeout: 10 * time.Second})
+				test(t, pets, s, func(ctx context.Context, tenantID int64, name string) *outcome {
+					o, start := new(outcome), time.Now()
+					go func() {
+						defer func() {
+							if recover() != nil {
+								o.err = errPanicked
+							}
+						}()
+						o.pet, o.err = do(ctx, s, tenantID, name)
+						o.took = time.Since(start)
+					}()
+					synctest.Wait()
+					return o
+				})
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				left := len(s.queue.tenants) + s.creates.left() + s.once.left() + s.changes.left() + s.orders.left()
+				assert.Equal(t, left+s.Waiting(), 0, "at the end batches gather, or tenants have calls")
+			})
 		})
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		left := len(s.queue.tenants) + len(s.creates.turns.tenants) + len(s.once.turns.tenants)
-		if gathering := len(s.creates.gathering) + len(s.once.gathering); gathering+left+s.Waiting() != 0 {
-			t.Errorf("at the end %d batches gather, %d tenants have calls, %d wait", gathering, left, s.Waiting())
-		}
-	})
+	}
 }
 
-// Those that arrive while two calls are under way share the next ones, of 64 at most. Each gets its own animal, or its own error.
-func TestCreatesShareCalls(t *testing.T) {
-	pets := &slowPets{}
-	creating(t, pets, func(t *testing.T, s *Store, create func(context.Context, int64, string) *outcome) {
+// Those that arrive while two calls are under way share the next ones, of 64 at most. Each gets its own result, or its own error.
+func TestWritesShareCalls(t *testing.T) {
+	sharing(t, slow{}, func(t *testing.T, pets *slowPets, s *Store, ask func(context.Context, int64, string) *outcome) {
 		var all []*outcome
 		for i := range 2 + maxShared + 3 {
 			name := fmt.Sprint(i)
 			if i == 10 {
 				name = "bad"
 			}
-			all = append(all, create(t.Context(), 1, name))
+			all = append(all, ask(t.Context(), 1, name))
 			want := max(0, i-1)
-			assert.Equal(t, s.Waiting(), want, "after", i+1, "creates wait")
+			assert.Equal(t, s.Waiting(), want, "after", i+1, "requests wait")
 		}
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
@@ -131,7 +188,7 @@ func TestCreatesShareCalls(t *testing.T) {
 			if i == 10 {
 				want.pet, want.err = catalog.Pet{}, errBad
 			}
-			assert.Equal(t, *o, want, "create", i)
+			assert.Equal(t, *o, want, "request", i)
 		}
 		if len(pets.calls) != 4 || pets.last != int64(len(all)-1) {
 			t.Errorf("%d animals by %d calls: %q", pets.last, len(pets.calls), pets.calls)
@@ -139,10 +196,27 @@ func TestCreatesShareCalls(t *testing.T) {
 	})
 }
 
+type onePet struct{ catalog.Store }
+
+func (onePet) ChangePet(context.Context, int64, int64, catalog.PetPatch) (catalog.Pet, error) {
+	return catalog.Pet{}, errBad
+}
+
+// A change that depends on what the animal is has a call of its own.
+func TestDependentChangesShareNoCall(t *testing.T) {
+	t.Parallel()
+	pets := &slowPets{Store: onePet{}}
+	s := New(Stores{Pets: pets, Orders: pets, Requests: pets}, Options{Slots: 1, PerTenant: 1, Timeout: time.Minute})
+	for _, c := range []catalog.PetPatch{{Status: new(catalog.Sold)}, {Precondition: func(catalog.Pet) error { return nil }}} {
+		_, err := s.ChangePet(t.Context(), 1, 7, c)
+		assert.ErrorIs(t, err, errBad)
+	}
+	assert.Equal(t, len(pets.calls), 0, "shared calls")
+}
+
 // Creates with an idempotency key share calls too, but not with the others.
 func TestCreatesOnceShareCalls(t *testing.T) {
-	pets := &slowPets{}
-	creating(t, pets, func(t *testing.T, s *Store, create func(context.Context, int64, string) *outcome) {
+	sharing(t, slow{}, func(t *testing.T, pets *slowPets, s *Store, ask func(context.Context, int64, string) *outcome) {
 		const n = sharedPerTenant + 5
 		answers := make([]string, n)
 		for i := range n {
@@ -162,7 +236,7 @@ func TestCreatesOnceShareCalls(t *testing.T) {
 		if want := n - sharedPerTenant; s.Waiting() != want {
 			t.Errorf("%d wait, want %d", s.Waiting(), want)
 		}
-		plain := create(t.Context(), 1, "Luna")
+		plain := ask(t.Context(), 1, "Luna")
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		want := []string{"0<nil>", "1<nil>", "2<nil>", "3<nil>", "4<nil>", "5<nil>", "bad"}
@@ -173,15 +247,14 @@ func TestCreatesOnceShareCalls(t *testing.T) {
 	})
 }
 
-// Whoever leads a batch may be canceled: the others get their animals. An error of one that was canceled says so.
-func TestCanceledCreateEndsNoOther(t *testing.T) {
-	pets := &slowPets{}
-	creating(t, pets, func(t *testing.T, _ *Store, create func(context.Context, int64, string) *outcome) {
+// Whoever leads a batch may be canceled: the others get theirs. An error of one that was canceled says so.
+func TestCanceledWriteEndsNoOther(t *testing.T) {
+	sharing(t, slow{}, func(t *testing.T, pets *slowPets, _ *Store, ask func(context.Context, int64, string) *outcome) {
 		for range sharedPerTenant {
-			create(t.Context(), 1, "first")
+			ask(t.Context(), 1, "first")
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		leads, joins := create(ctx, 1, "leads"), create(t.Context(), 1, "joins")
+		leads, joins := ask(ctx, 1, "leads"), ask(t.Context(), 1, "joins")
 		cancel()
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
@@ -189,7 +262,7 @@ func TestCanceledCreateEndsNoOther(t *testing.T) {
 			t.Errorf("%+v and %+v", leads, joins)
 		}
 		ctx, cancel = context.WithCancel(t.Context())
-		bad := create(ctx, 1, "bad")
+		bad := ask(ctx, 1, "bad")
 		cancel()
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
@@ -199,16 +272,15 @@ func TestCanceledCreateEndsNoOther(t *testing.T) {
 	})
 }
 
-// The creates of a tenant whose rows are locked wait for it, no longer than a call may, and those of other tenants do not.
+// The writes of a tenant whose rows are locked wait for it, no longer than a call may, and those of other tenants do not.
 func TestLockedTenantDelaysNoOther(t *testing.T) {
-	pets := &slowPets{locked: 1}
-	creating(t, pets, func(t *testing.T, _ *Store, create func(context.Context, int64, string) *outcome) {
+	sharing(t, slow{locked: 1}, func(t *testing.T, pets *slowPets, _ *Store, ask func(context.Context, int64, string) *outcome) {
 		var locked []*outcome
 		for range 200 {
-			locked = append(locked, create(t.Context(), 1, "Rex"))
+			locked = append(locked, ask(t.Context(), 1, "Rex"))
 		}
 		for range 4 {
-			other := create(t.Context(), 2, "Luna")
+			other := ask(t.Context(), 2, "Luna")
 			time.Sleep(1500 * time.Millisecond)
 			synctest.Wait()
 			if other.err != nil || other.took != time.Second {
@@ -219,22 +291,21 @@ func TestLockedTenantDelaysNoOther(t *testing.T) {
 		synctest.Wait()
 		for i, o := range locked {
 			if !errors.Is(o.err, catalog.ErrUnavailable) && !errors.Is(o.err, context.DeadlineExceeded) || o.took > 10*time.Second {
-				t.Errorf("create %d: %+v", i, o)
+				t.Errorf("request %d: %+v", i, o)
 			}
 		}
 		assert.Equal(t, len(pets.calls), sharedPerTenant+4, "calls", pets.calls)
 	})
 }
 
-// A create that has no turn in time was never sent.
-func TestCreateWithoutATurn(t *testing.T) {
-	pets := &slowPets{locked: 1}
-	creating(t, pets, func(t *testing.T, _ *Store, create func(context.Context, int64, string) *outcome) {
+// A write that has no turn in time was never sent.
+func TestWriteWithoutATurn(t *testing.T) {
+	sharing(t, slow{locked: 1}, func(t *testing.T, pets *slowPets, _ *Store, ask func(context.Context, int64, string) *outcome) {
 		for range sharedPerTenant {
-			create(t.Context(), 1, "Rex")
+			ask(t.Context(), 1, "Rex")
 		}
 		time.Sleep(time.Second)
-		leads, joins := create(t.Context(), 1, "late"), create(t.Context(), 1, "late")
+		leads, joins := ask(t.Context(), 1, "late"), ask(t.Context(), 1, "late")
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
 		for _, o := range []*outcome{leads, joins} {
@@ -246,22 +317,21 @@ func TestCreateWithoutATurn(t *testing.T) {
 	})
 }
 
-// A create that waits for a turn and then for a slot waits for both together no longer than any call waits.
-func TestCreateWithoutASlot(t *testing.T) {
-	pets := &slowPets{locked: 1}
-	creating(t, pets, func(t *testing.T, s *Store, create func(context.Context, int64, string) *outcome) {
+// A write that waits for a turn and then for a slot waits for both together no longer than any call waits.
+func TestWriteWithoutASlot(t *testing.T) {
+	sharing(t, slow{locked: 1}, func(t *testing.T, pets *slowPets, s *Store, ask func(context.Context, int64, string) *outcome) {
 		for other := range int64(4) {
 			defer s.queue.hold(10 + other)()
 		}
 		for range sharedPerTenant {
-			create(t.Context(), 1, "Rex")
+			ask(t.Context(), 1, "Rex")
 		}
 		time.Sleep(3 * time.Second)
-		late := create(t.Context(), 1, "late")
+		late := ask(t.Context(), 1, "late")
 		time.Sleep(6 * time.Second)
 		// They get the slots of the first two, after ten seconds, for one.
-		create(t.Context(), 2, "Luna")
-		create(t.Context(), 3, "Milo")
+		ask(t.Context(), 2, "Luna")
+		ask(t.Context(), 3, "Milo")
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
 		if !errors.Is(late.err, context.DeadlineExceeded) || late.took != 7500*time.Millisecond || len(pets.calls) != sharedPerTenant+2 {
@@ -272,11 +342,10 @@ func TestCreateWithoutASlot(t *testing.T) {
 
 // A panic leaves nobody waiting.
 func TestPanicEndsABatch(t *testing.T) {
-	pets := &slowPets{panics: true}
-	creating(t, pets, func(t *testing.T, _ *Store, create func(context.Context, int64, string) *outcome) {
+	sharing(t, slow{panics: true}, func(t *testing.T, pets *slowPets, _ *Store, ask func(context.Context, int64, string) *outcome) {
 		var all []*outcome
 		for range sharedPerTenant + 2 {
-			all = append(all, create(t.Context(), 1, "Rex"))
+			all = append(all, ask(t.Context(), 1, "Rex"))
 		}
 		time.Sleep(3 * time.Second)
 		synctest.Wait()

@@ -9,11 +9,20 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// PetStore is a store of animals that can create several with one call.
+// PetStore is a store of animals that can create or change several with one call.
 type PetStore interface {
 	catalog.Store
 	// CreatePets is CreatePet for several animals. It returns what became of each: one that can't be created does not prevent the others.
 	CreatePets(ctx context.Context, tenantID int64, pets []catalog.NewPet) []catalog.Outcome[catalog.Pet]
+	// ChangePets is ChangePet for several changes that depend on nothing, as if one after the other.
+	ChangePets(ctx context.Context, tenantID int64, changes []catalog.PetChange) []catalog.Outcome[catalog.Pet]
+}
+
+// OrderStore is a catalog.OrderStore that can place several orders with one call.
+type OrderStore interface {
+	catalog.OrderStore
+	// PlaceOrders is PlaceOrder for several orders, as if one after the other.
+	PlaceOrders(ctx context.Context, tenantID int64, orders []catalog.NewOrder) []catalog.Outcome[catalog.Order]
 }
 
 // OnceStore is a catalog.OnceStore that can create several animals with one call.
@@ -26,7 +35,7 @@ type OnceStore interface {
 // Stores are the stores behind a Store.
 type Stores struct {
 	Pets     PetStore
-	Orders   catalog.OrderStore
+	Orders   OrderStore
 	Requests OnceStore
 	Usage    usage.MonthStore
 	Keys     KeyStore
@@ -48,6 +57,9 @@ type Store struct {
 	creates *shared[catalog.NewPet, catalog.Pet]
 	// once has the creates with an idempotency key.
 	once *shared[catalog.Once[catalog.NewPet, catalog.Pet], catalog.Answered]
+	// changes has those that depend on nothing.
+	changes *shared[catalog.PetChange, catalog.Pet]
+	orders  *shared[catalog.NewOrder, catalog.Order]
 }
 
 var (
@@ -61,11 +73,15 @@ var (
 // New returns a Store before those stores.
 func New(s Stores, o Options) *Store {
 	q := newQueue(o)
-	return &Store{s, q, newShared(q, s.Pets.CreatePets), newShared(q, s.Requests.CreatePetsOnce)}
+	return &Store{
+		s, q, newShared(q, s.Pets.CreatePets), newShared(q, s.Requests.CreatePetsOnce), newShared(q, s.Pets.ChangePets), newShared(q, s.Orders.PlaceOrders),
+	}
 }
 
 // Waiting returns how many calls wait for their turn.
-func (s *Store) Waiting() int { return s.queue.waitingCalls() + s.creates.waiting() + s.once.waiting() }
+func (s *Store) Waiting() int {
+	return s.queue.waitingCalls() + s.creates.waiting() + s.once.waiting() + s.changes.waiting() + s.orders.waiting()
+}
 
 // ListPets implements catalog.Store.
 func (s *Store) ListPets(ctx context.Context, tenantID int64, p catalog.Page) (pets []catalog.Pet, next int64, err error) {
@@ -90,6 +106,9 @@ func (s *Store) CreatePet(ctx context.Context, tenantID int64, p catalog.NewPet)
 
 // ChangePet implements catalog.Store.
 func (s *Store) ChangePet(ctx context.Context, tenantID, id int64, c catalog.PetPatch) (catalog.Pet, error) {
+	if c.DependsOnNothing() {
+		return s.changes.do(ctx, tenantID, catalog.PetChange{ID: id, PetPatch: c})
+	}
 	return queued(ctx, s.queue, tenantID, func(ctx context.Context) (catalog.Pet, error) {
 		return s.stores.Pets.ChangePet(ctx, tenantID, id, c)
 	})
@@ -113,9 +132,7 @@ func (s *Store) GetOrder(ctx context.Context, tenantID, id int64) (catalog.Order
 
 // PlaceOrder implements catalog.OrderStore.
 func (s *Store) PlaceOrder(ctx context.Context, tenantID int64, o catalog.NewOrder) (catalog.Order, error) {
-	return queued(ctx, s.queue, tenantID, func(ctx context.Context) (catalog.Order, error) {
-		return s.stores.Orders.PlaceOrder(ctx, tenantID, o)
-	})
+	return s.orders.do(ctx, tenantID, o)
 }
 
 // ChangeOrder implements catalog.OrderStore.

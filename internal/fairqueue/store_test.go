@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"testing"
 
-	"petstore.example/internal/catalog"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 )
@@ -15,7 +14,7 @@ func TestEveryMethodIsQueued(t *testing.T) {
 	t.Parallel()
 	var none struct {
 		PetStore
-		catalog.OrderStore
+		OrderStore
 		OnceStore
 		usage.MonthStore
 		KeyStore

@@ -66,19 +66,6 @@ func (s *slowPets) CreatePets(ctx context.Context, tenantID int64, pets []catalo
 	return created
 }
 
-func (s *slowPets) CreatePetsOnce(ctx context.Context, tenantID int64, asked []catalog.Once[catalog.NewPet, catalog.Pet]) []catalog.Outcome[catalog.Answered] {
-	pets, answered := make([]catalog.NewPet, len(asked)), make([]catalog.Outcome[catalog.Answered], len(asked))
-	for i := range asked {
-		pets[i] = asked[i].New
-	}
-	for i, created := range s.CreatePets(ctx, tenantID, pets) {
-		if answered[i].Err = created.Err; created.Err == nil {
-			answered[i].Result.Answer, answered[i].Err = asked[i].Answer(&created.Result)
-		}
-	}
-	return answered
-}
-
 func (s *slowPets) ChangePets(ctx context.Context, tenantID int64, changes []catalog.PetChange) []catalog.Outcome[catalog.Pet] {
 	pets := make([]catalog.NewPet, len(changes))
 	for i, c := range changes {
@@ -98,7 +85,36 @@ func (s *slowPets) PlaceOrders(ctx context.Context, tenantID int64, orders []cat
 	return placed
 }
 
+func (s *slowPets) CreatePetsOnce(ctx context.Context, tenantID int64, asked []catalog.Once[catalog.NewPet, catalog.Pet]) []catalog.Outcome[catalog.Answered] {
+	return answered(ctx, tenantID, asked, s.CreatePets)
+}
+
+func (s *slowPets) PlaceOrdersOnce(ctx context.Context, tenantID int64, asked []catalog.Once[catalog.NewOrder, catalog.Order]) []catalog.Outcome[catalog.Answered] {
+	return answered(ctx, tenantID, asked, s.PlaceOrders)
+}
+
+func answered[New, Created any](
+	ctx context.Context, tenantID int64, asked []catalog.Once[New, Created], create func(context.Context, int64, []New) []catalog.Outcome[Created],
+) []catalog.Outcome[catalog.Answered] {
+	news, outcomes := make([]New, len(asked)), make([]catalog.Outcome[catalog.Answered], len(asked))
+	for i := range asked {
+		news[i] = asked[i].New
+	}
+	for i, created := range create(ctx, tenantID, news) {
+		if outcomes[i].Err = created.Err; created.Err == nil {
+			outcomes[i].Result.Answer, outcomes[i].Err = asked[i].Answer(&created.Result)
+		}
+	}
+	return outcomes
+}
+
 // An animal of short name is ordered by its bytes.
+func orderOf(name string) catalog.NewOrder {
+	var id [8]byte
+	copy(id[:], name)
+	return catalog.NewOrder{PetID: int64(binary.BigEndian.Uint64(id[:]))}
+}
+
 func nameOf(id int64) string {
 	return strings.TrimRight(string(binary.BigEndian.AppendUint64(nil, uint64(id))), "\x00")
 }
@@ -112,13 +128,25 @@ var kinds = map[string]func(ctx context.Context, s *Store, tenantID int64, name 
 		return s.ChangePet(ctx, tenantID, 7, catalog.PetPatch{Name: &name})
 	},
 	"orders": func(ctx context.Context, s *Store, tenantID int64, name string) (pet catalog.Pet, err error) {
-		var id [8]byte
-		copy(id[:], name)
-		o, err := s.PlaceOrder(ctx, tenantID, catalog.NewOrder{PetID: int64(binary.BigEndian.Uint64(id[:]))})
+		o, err := s.PlaceOrder(ctx, tenantID, orderOf(name))
 		if err == nil {
 			pet = catalog.Pet{ID: o.ID, NewPet: catalog.NewPet{Name: nameOf(o.PetID)}}
 		}
 		return pet, err
+	},
+	"creates with a key": func(ctx context.Context, s *Store, tenantID int64, name string) (catalog.Pet, error) {
+		a, err := s.CreatePetOnce(ctx, tenantID, catalog.Once[catalog.NewPet, catalog.Pet]{
+			New:    catalog.NewPet{Name: name},
+			Answer: func(p *catalog.Pet) (catalog.Answer, error) { return catalog.Answer{Location: p.Name}, nil },
+		})
+		return catalog.Pet{NewPet: catalog.NewPet{Name: a.Location}}, err
+	},
+	"orders with a key": func(ctx context.Context, s *Store, tenantID int64, name string) (catalog.Pet, error) {
+		a, err := s.PlaceOrderOnce(ctx, tenantID, catalog.Once[catalog.NewOrder, catalog.Order]{
+			New:    orderOf(name),
+			Answer: func(o *catalog.Order) (catalog.Answer, error) { return catalog.Answer{Location: nameOf(o.PetID)}, nil },
+		})
+		return catalog.Pet{NewPet: catalog.NewPet{Name: a.Location}}, err
 	},
 }
 
@@ -158,7 +186,7 @@ func sharing(
 				})
 				time.Sleep(time.Minute)
 				synctest.Wait()
-				left := len(s.queue.tenants) + s.creates.left() + s.once.left() + s.changes.left() + s.orders.left()
+				left := len(s.queue.tenants) + s.creates.left() + s.changes.left() + s.orders.left() + s.createsOnce.left() + s.ordersOnce.left()
 				assert.Equal(t, left+s.Waiting(), 0, "at the end batches gather, or tenants have calls")
 			})
 		})
@@ -212,39 +240,6 @@ func TestDependentChangesShareNoCall(t *testing.T) {
 		assert.ErrorIs(t, err, errBad)
 	}
 	assert.Equal(t, len(pets.calls), 0, "shared calls")
-}
-
-// Creates with an idempotency key share calls too, but not with the others.
-func TestCreatesOnceShareCalls(t *testing.T) {
-	sharing(t, slow{}, func(t *testing.T, pets *slowPets, s *Store, ask func(context.Context, int64, string) *outcome) {
-		const n = sharedPerTenant + 5
-		answers := make([]string, n)
-		for i := range n {
-			go func() {
-				name := fmt.Sprint(i)
-				if i == n-1 {
-					name = "bad"
-				}
-				answered, err := s.CreatePetOnce(t.Context(), 1, catalog.Once[catalog.NewPet, catalog.Pet]{
-					New:    catalog.NewPet{Name: name},
-					Answer: func(p *catalog.Pet) (catalog.Answer, error) { return catalog.Answer{Location: p.Name}, nil },
-				})
-				answers[i] = fmt.Sprint(answered.Location, err)
-			}()
-			synctest.Wait()
-		}
-		if want := n - sharedPerTenant; s.Waiting() != want {
-			t.Errorf("%d wait, want %d", s.Waiting(), want)
-		}
-		plain := ask(t.Context(), 1, "Luna")
-		time.Sleep(3 * time.Second)
-		synctest.Wait()
-		want := []string{"0<nil>", "1<nil>", "2<nil>", "3<nil>", "4<nil>", "5<nil>", "bad"}
-		assert.DeepEqual(t, answers, want, "answers")
-		if plain.err != nil || len(pets.calls) != sharedPerTenant+2 {
-			t.Errorf("%+v; calls: %q", plain, pets.calls)
-		}
-	})
 }
 
 // Whoever leads a batch may be canceled: the others get theirs. An error of one that was canceled says so.

@@ -25,11 +25,13 @@ type OrderStore interface {
 	PlaceOrders(ctx context.Context, tenantID int64, orders []catalog.NewOrder) []catalog.Outcome[catalog.Order]
 }
 
-// OnceStore is a catalog.OnceStore that can create several animals with one call.
+// OnceStore is a catalog.OnceStore that can create several animals, or place several orders, with one call.
 type OnceStore interface {
 	catalog.OnceStore
 	// CreatePetsOnce is CreatePetOnce for several animals, as CreatePets is CreatePet.
 	CreatePetsOnce(ctx context.Context, tenantID int64, pets []catalog.Once[catalog.NewPet, catalog.Pet]) []catalog.Outcome[catalog.Answered]
+	// PlaceOrdersOnce is PlaceOrderOnce for several orders, as PlaceOrders is PlaceOrder.
+	PlaceOrdersOnce(ctx context.Context, tenantID int64, orders []catalog.Once[catalog.NewOrder, catalog.Order]) []catalog.Outcome[catalog.Answered]
 }
 
 // Stores are the stores behind a Store.
@@ -55,11 +57,12 @@ type Store struct {
 	stores  Stores
 	queue   *queue
 	creates *shared[catalog.NewPet, catalog.Pet]
-	// once has the creates with an idempotency key.
-	once *shared[catalog.Once[catalog.NewPet, catalog.Pet], catalog.Answered]
 	// changes has those that depend on nothing.
 	changes *shared[catalog.PetChange, catalog.Pet]
 	orders  *shared[catalog.NewOrder, catalog.Order]
+	// These have an idempotency key.
+	createsOnce *shared[catalog.Once[catalog.NewPet, catalog.Pet], catalog.Answered]
+	ordersOnce  *shared[catalog.Once[catalog.NewOrder, catalog.Order], catalog.Answered]
 }
 
 var (
@@ -74,13 +77,14 @@ var (
 func New(s Stores, o Options) *Store {
 	q := newQueue(o)
 	return &Store{
-		s, q, newShared(q, s.Pets.CreatePets), newShared(q, s.Requests.CreatePetsOnce), newShared(q, s.Pets.ChangePets), newShared(q, s.Orders.PlaceOrders),
+		s, q, newShared(q, s.Pets.CreatePets), newShared(q, s.Pets.ChangePets), newShared(q, s.Orders.PlaceOrders),
+		newShared(q, s.Requests.CreatePetsOnce), newShared(q, s.Requests.PlaceOrdersOnce),
 	}
 }
 
 // Waiting returns how many calls wait for their turn.
 func (s *Store) Waiting() int {
-	return s.queue.waitingCalls() + s.creates.waiting() + s.once.waiting() + s.changes.waiting() + s.orders.waiting()
+	return s.queue.waitingCalls() + s.creates.waiting() + s.changes.waiting() + s.orders.waiting() + s.createsOnce.waiting() + s.ordersOnce.waiting()
 }
 
 // ListPets implements catalog.Store.
@@ -144,14 +148,12 @@ func (s *Store) ChangeOrder(ctx context.Context, tenantID, id int64, c catalog.O
 
 // CreatePetOnce implements catalog.OnceStore.
 func (s *Store) CreatePetOnce(ctx context.Context, tenantID int64, o catalog.Once[catalog.NewPet, catalog.Pet]) (catalog.Answered, error) {
-	return s.once.do(ctx, tenantID, o)
+	return s.createsOnce.do(ctx, tenantID, o)
 }
 
 // PlaceOrderOnce implements catalog.OnceStore.
 func (s *Store) PlaceOrderOnce(ctx context.Context, tenantID int64, o catalog.Once[catalog.NewOrder, catalog.Order]) (catalog.Answered, error) {
-	return queued(ctx, s.queue, tenantID, func(ctx context.Context) (catalog.Answered, error) {
-		return s.stores.Requests.PlaceOrderOnce(ctx, tenantID, o)
-	})
+	return s.ordersOnce.do(ctx, tenantID, o)
 }
 
 // UsageMonth implements usage.MonthStore.

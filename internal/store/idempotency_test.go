@@ -89,17 +89,22 @@ func TestOnceScope(t *testing.T) {
 	}
 }
 
+// ordering is an order with a key, whose answer has its ID.
+func ordering(key string, petID int64) catalog.Once[catalog.NewOrder, catalog.Order] {
+	return catalog.Once[catalog.NewOrder, catalog.Order]{
+		Request: request(key, fmt.Sprint(petID)), New: catalog.NewOrder{PetID: petID, Quantity: 1},
+		Answer: func(o *catalog.Order) (catalog.Answer, error) {
+			return catalog.Answer{Status: 201, Body: fmt.Append(nil, o.ID)}, nil
+		},
+	}
+}
+
 func TestOnceForOrders(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	pet := s.pet(t, s.a, catalog.Available)
 	order := func(key string) (catalog.Answered, error) {
-		return s.Idempotency.PlaceOrderOnce(t.Context(), s.a.ID, catalog.Once[catalog.NewOrder, catalog.Order]{
-			Request: request(key, ""), New: catalog.NewOrder{PetID: pet.ID, Quantity: 1},
-			Answer: func(o *catalog.Order) (catalog.Answer, error) {
-				return catalog.Answer{Status: 201, Body: fmt.Append(nil, o.ID)}, nil
-			},
-		})
+		return s.Idempotency.PlaceOrderOnce(t.Context(), s.a.ID, ordering(key, pet.ID))
 	}
 	first, err := order("k")
 	assert.NoError(t, err)

@@ -50,10 +50,7 @@ func customerWrites() map[string]customerWrite {
 			return errorOf(db.Orders.PlaceOrder(ctx, tenantID, catalog.NewOrder{PetID: pet.ID, Quantity: 1}))
 		},
 		"place an order with a key": func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order, pet catalog.Pet) error {
-			return errorOf(db.Idempotency.PlaceOrderOnce(ctx, tenantID, catalog.Once[catalog.NewOrder, catalog.Order]{
-				Request: request("order", "order"), New: catalog.NewOrder{PetID: pet.ID, Quantity: 1},
-				Answer: func(*catalog.Order) (catalog.Answer, error) { return catalog.Answer{Status: 201}, nil },
-			}))
+			return errorOf(db.Idempotency.PlaceOrderOnce(ctx, tenantID, ordering("order", pet.ID)))
 		},
 		"change several": func(ctx context.Context, db *store.DB, tenantID int64, o catalog.Order, pet catalog.Pet) error {
 			name := catalog.PetPatch{Name: &luna}
@@ -61,6 +58,10 @@ func customerWrites() map[string]customerWrite {
 		},
 		"place several orders": func(ctx context.Context, db *store.DB, tenantID int64, o catalog.Order, pet catalog.Pet) error {
 			return db.Orders.PlaceOrders(ctx, tenantID, []catalog.NewOrder{{PetID: pet.ID, Quantity: 1}, {PetID: o.PetID, Quantity: 1}})[0].Err
+		},
+		"place several orders with keys": func(ctx context.Context, db *store.DB, tenantID int64, o catalog.Order, pet catalog.Pet) error {
+			asked := []catalog.Once[catalog.NewOrder, catalog.Order]{ordering("first", pet.ID), ordering("second", o.PetID)}
+			return db.Idempotency.PlaceOrdersOnce(ctx, tenantID, asked)[0].Err
 		},
 		"approve an order": changeOrder(catalog.Approved),
 		"cancel an order":  changeOrder(catalog.Cancelled),

@@ -111,6 +111,15 @@ func TestSharedWritesDoNotDeadlock(t *testing.T) {
 					return o.Err
 				}
 			}
+			var once []catalog.Once[catalog.NewOrder, catalog.Order]
+			for _, o := range orders {
+				once = append(once, ordering(fmt.Sprint(worker, o.PetID), o.PetID))
+			}
+			for _, o := range s.Idempotency.PlaceOrdersOnce(t.Context(), s.a.ID, once) {
+				if o.Err != nil && !errors.Is(o.Err, catalog.ErrPetNotAvailable) {
+					return o.Err
+				}
+			}
 		}
 		return nil
 	})
@@ -173,5 +182,40 @@ func TestSharedWritesOverBrokenConnection(t *testing.T) {
 		}
 		assert.Equal(t, s.text(t, fmt.Sprintf(`select count(*) filter (where name = 'Luna %d') || ' ' || count(*) filter (where status = 'pending')
 			from pets where id in (%d, %d)`, how, one, two)), want, how, "made")
+	}
+}
+
+// Orders with keys that share a transaction get what each would get by itself. What is refused stores no answer, and keeps no other from its order.
+func TestPlaceOrdersOnce(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.DB = s.server(t)
+	one, two, three, held := s.pet(t, s.a, catalog.Available).ID, s.pet(t, s.a, catalog.Available).ID, s.pet(t, s.a, catalog.Available).ID, s.order(t, s.a).PetID
+	stored, err := s.Idempotency.PlaceOrderOnce(t.Context(), s.a.ID, ordering("stored", three))
+	assert.NoError(t, err)
+	asked := []catalog.Once[catalog.NewOrder, catalog.Order]{
+		ordering("stored", three), ordering("stored", one), ordering("b", two), ordering("b", two), ordering("b", one), ordering("c", two),
+		ordering("held", held), ordering("held", held), ordering("held", one), ordering("nobody's", math.MaxInt64), ordering("a", one),
+	}
+	wants := []error{
+		nil, catalog.ErrIdempotencyKeyReused, nil, nil, catalog.ErrIdempotencyKeyReused, catalog.ErrPetNotAvailable,
+		catalog.ErrPetNotAvailable, catalog.ErrPetNotAvailable, catalog.ErrIdempotencyInProgress, catalog.ErrPetNotFound, nil,
+	}
+	outcomes := s.Idempotency.PlaceOrdersOnce(t.Context(), s.a.ID, asked)
+	for i, o := range outcomes {
+		if !errors.Is(o.Err, wants[i]) || o.Result.Replayed != (i == 0 || i == 3) {
+			t.Errorf("order %d: %+v, want %v", i, o, wants[i])
+		}
+	}
+	assert.DeepEqual(t, outcomes[0].Result.Answer, stored.Answer, "stored")
+	assert.DeepEqual(t, outcomes[3].Result.Answer, outcomes[2].Result.Answer, "twice")
+	assert.Equal(t, len(s.orders(t, s.a)), 4, "orders")
+	assert.Equal(t, s.text(t, `select string_agg(key, ' ' order by key) from idempotency_keys`), "a b stored", "keys with an answer")
+	// One that Postgres refuses keeps no other from its order.
+	bad := []catalog.Once[catalog.NewOrder, catalog.Order]{ordering("bad", s.pet(t, s.a, catalog.Available).ID), ordering("good", s.pet(t, s.a, catalog.Available).ID)}
+	bad[0].New.Quantity = 0
+	outcomes = s.Idempotency.PlaceOrdersOnce(t.Context(), s.a.ID, bad)
+	if outcomes[0].Err == nil || outcomes[1].Err != nil {
+		t.Errorf("%+v", outcomes)
 	}
 }

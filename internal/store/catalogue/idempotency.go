@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/lib/pq"
@@ -59,25 +60,48 @@ func (d Idempotency) CreatePetOnce(ctx context.Context, tenantID int64, o catalo
 	return outcome.Result, outcome.Err
 }
 
-// CreatePetsOnce is CreatePetOnce for several requests, in one transaction. If that fails, each request is tried alone, unless Postgres is
-// unavailable: then the outcome is the same for all, and may be unknown. Of requests with the same key the first is the one that runs, and
-// the others get its answer.
+// CreatePetsOnce is CreatePetOnce for several requests, see onceEach.
 func (d Idempotency) CreatePetsOnce(
 	ctx context.Context, tenantID int64, asked []catalog.Once[catalog.NewPet, catalog.Pet],
+) []catalog.Outcome[catalog.Answered] {
+	return onceEach(ctx, d, tenantID, asked, createPetsIn)
+}
+
+// PlaceOrderOnce implements catalog.OnceStore.
+func (d Idempotency) PlaceOrderOnce(ctx context.Context, tenantID int64, o catalog.Once[catalog.NewOrder, catalog.Order]) (catalog.Answered, error) {
+	outcome := d.PlaceOrdersOnce(ctx, tenantID, []catalog.Once[catalog.NewOrder, catalog.Order]{o})[0]
+	return outcome.Result, outcome.Err
+}
+
+// PlaceOrdersOnce is PlaceOrderOnce for several requests, see onceEach.
+func (d Idempotency) PlaceOrdersOnce(
+	ctx context.Context, tenantID int64, asked []catalog.Once[catalog.NewOrder, catalog.Order],
+) []catalog.Outcome[catalog.Answered] {
+	return onceEach(ctx, d, tenantID, asked, placeOrdersIn)
+}
+
+// onceEach has create make what several requests ask for, in one transaction. If that fails, each request is tried alone, unless Postgres is
+// unavailable: then the outcome is the same for all, and may be unknown. Of requests with the same key the first is the one that runs, and
+// the others get its answer.
+func onceEach[New, Created any](
+	ctx context.Context, d Idempotency, tenantID int64, asked []catalog.Once[New, Created],
+	create func(ctx context.Context, tx pgconn.Tx, tenantID int64, news []New, created []catalog.Outcome[Created]) error,
 ) []catalog.Outcome[catalog.Answered] {
 	requests, outcomes := make([]*catalog.Idempotency, len(asked)), make([]catalog.Outcome[catalog.Answered], len(asked))
 	for i := range asked {
 		requests[i] = &asked[i].Request
 	}
 	err := d.once(ctx, tenantID, requests, outcomes, func(ctx context.Context, tx pgconn.Tx, fresh []int) error {
-		pets := make([]catalog.NewPet, len(fresh))
+		news, created := make([]New, len(fresh)), make([]catalog.Outcome[Created], len(fresh))
 		for n, i := range fresh {
-			pets[n] = asked[i].New
+			news[n] = asked[i].New
 		}
-		created, err := createPetsIn(ctx, tx, tenantID, pets)
+		err := create(ctx, tx, tenantID, news, created)
 		for n := 0; err == nil && n < len(fresh); n++ {
 			i := fresh[n]
-			outcomes[i].Result.Answer, err = asked[i].Answer(&created[n])
+			if outcomes[i].Err = created[n].Err; outcomes[i].Err == nil {
+				outcomes[i].Result.Answer, err = asked[i].Answer(&created[n].Result)
+			}
 		}
 		return err
 	})
@@ -87,17 +111,9 @@ func (d Idempotency) CreatePetsOnce(
 	case len(asked) == 1 || errors.Is(err, pgconn.ErrUnavailable):
 		return allFailed(outcomes, err)
 	}
-	return tryEach(outcomes, func(i int) (catalog.Answered, error) { return d.CreatePetOnce(ctx, tenantID, asked[i]) })
-}
-
-// PlaceOrderOnce implements catalog.OnceStore.
-func (d Idempotency) PlaceOrderOnce(ctx context.Context, tenantID int64, o catalog.Once[catalog.NewOrder, catalog.Order]) (catalog.Answered, error) {
-	return d.Do(ctx, tenantID, &o.Request, func(ctx context.Context, tx pgconn.Tx) (catalog.Answer, error) {
-		order, err := placeOrderIn(ctx, tx, tenantID, o.New)
-		if err != nil {
-			return catalog.Answer{}, err
-		}
-		return o.Answer(&order)
+	return tryEach(outcomes, func(i int) (catalog.Answered, error) {
+		outcome := onceEach(ctx, d, tenantID, asked[i:i+1], create)[0]
+		return outcome.Result, outcome.Err
 	})
 }
 
@@ -116,8 +132,8 @@ func (d Idempotency) Do(
 	return outcome[0].Result, outcome[0].Err
 }
 
-// once finds the stored answers to the requests, has create make and answer what is fresh, and stores those answers. create sets the answer in
-// the outcome of each fresh request.
+// once finds the stored answers to the requests, has create make and answer what is fresh, and stores those answers. create sets the answer or
+// the error in the outcome of each fresh request.
 func (d Idempotency) once(
 	ctx context.Context, tenantID int64, requests []*catalog.Idempotency, outcomes []catalog.Outcome[catalog.Answered],
 	create func(ctx context.Context, tx pgconn.Tx, fresh []int) error,
@@ -147,6 +163,8 @@ func (d Idempotency) once(
 			if err := create(ctx, tx, fresh); err != nil {
 				return err
 			}
+		}
+		if fresh = slices.DeleteFunc(fresh, func(i int) bool { return outcomes[i].Err != nil }); len(fresh) > 0 {
 			if err := keepAnswers(ctx, tx, tenantID, requests, outcomes, fresh); err != nil {
 				return fmt.Errorf("keep answers: %w", err)
 			}
@@ -174,15 +192,17 @@ func firstOfKey(requests []*catalog.Idempotency) []int {
 	return first
 }
 
-// repeated returns what becomes of a request whose key an earlier one of the same transaction has, which was created or is in progress.
+// repeated returns what becomes of a request whose key an earlier one of the same transaction has, which was answered, refused, or is in progress.
+// One with another body may be made if it comes again after a refusal.
 func repeated(r, first *catalog.Idempotency, o catalog.Outcome[catalog.Answered]) catalog.Outcome[catalog.Answered] {
-	if o.Err == nil {
-		o.Result.Replayed = true
-		if r.Fingerprint != first.Fingerprint {
-			return catalog.Outcome[catalog.Answered]{Err: catalog.ErrIdempotencyKeyReused}
-		}
+	o.Result.Replayed = o.Err == nil
+	switch {
+	case r.Fingerprint == first.Fingerprint:
+		return o
+	case o.Err == nil:
+		return catalog.Outcome[catalog.Answered]{Err: catalog.ErrIdempotencyKeyReused}
 	}
-	return o
+	return catalog.Outcome[catalog.Answered]{Err: catalog.ErrIdempotencyInProgress}
 }
 
 // lockScopes returns which requests have their lock. Requests with the same key have the same.

@@ -91,12 +91,33 @@ func (d Orders) PlaceOrder(ctx context.Context, tenantID int64, o catalog.NewOrd
 // PlaceOrders places orders with one statement that is sent at most once, as if one after the other. It returns what became of each.
 func (d Orders) PlaceOrders(ctx context.Context, tenantID int64, asked []catalog.NewOrder) []catalog.Outcome[catalog.Order] {
 	return together(len(asked), func(outcomes []catalog.Outcome[catalog.Order]) error {
-		return d.placeOrders(ctx, tenantID, asked, outcomes)
+		return placeOrders(tenantID, asked, outcomes, func(args []driver.Value) (rows []placedOrder, err error) {
+			err = pgconn.Write(ctx, d.db, func(row []driver.Value) error {
+				rows = append(rows, placedOrder{PetID: row[2].(int64)})
+				last := &rows[len(rows)-1]
+				return errors.Join(last.ID.Scan(row[0]), last.CreatedAt.Scan(row[1]))
+			}, placeOrdersQuery, args...)
+			return rows, err
+		})
 	}, func(i int) (catalog.Order, error) { return d.PlaceOrder(ctx, tenantID, asked[i]) })
 }
 
-// placeOrders sends the first order for each animal: a later one can't get it.
-func (d Orders) placeOrders(ctx context.Context, tenantID int64, asked []catalog.NewOrder, outcomes []catalog.Outcome[catalog.Order]) error {
+// placeOrdersIn is PlaceOrders within a transaction. An error ends it.
+func placeOrdersIn(ctx context.Context, tx pgconn.Tx, tenantID int64, asked []catalog.NewOrder, outcomes []catalog.Outcome[catalog.Order]) (err error) {
+	if len(asked) == 1 {
+		outcomes[0].Result, err = placeOrderIn(ctx, tx, tenantID, asked[0])
+		return err
+	}
+	return placeOrders(tenantID, asked, outcomes, func(args []driver.Value) (rows []placedOrder, err error) {
+		err = tx.Select(ctx, &rows, placeOrdersQuery, anys(append(args, tx.Deadline()))...)
+		return rows, err
+	})
+}
+
+// placeOrders has place run placeOrdersQuery for the first order for each animal: a later one can't get it.
+func placeOrders(
+	tenantID int64, asked []catalog.NewOrder, outcomes []catalog.Outcome[catalog.Order], place func(args []driver.Value) ([]placedOrder, error),
+) error {
 	var first []catalog.NewOrder
 	animals := make(map[int64]placedOrder, len(asked))
 	for _, o := range asked {
@@ -105,15 +126,16 @@ func (d Orders) placeOrders(ctx context.Context, tenantID int64, asked []catalog
 			first = append(first, o)
 		}
 	}
-	err := pgconn.Write(ctx, d.db, func(row []driver.Value) error {
-		placed := placedOrder{PetFound: true}
-		err := errors.Join(placed.ID.Scan(row[0]), placed.CreatedAt.Scan(row[1]))
-		animals[row[2].(int64)] = placed
-		return err
-	}, placeOrdersQuery, tenantID, arrayOf(first, func(o *catalog.NewOrder) driver.Value { return o.PetID }),
-		arrayOf(first, func(o *catalog.NewOrder) driver.Value { return int64(o.Quantity) }))
+	rows, err := place([]driver.Value{
+		tenantID, arrayOf(first, func(o *catalog.NewOrder) driver.Value { return o.PetID }),
+		arrayOf(first, func(o *catalog.NewOrder) driver.Value { return int64(o.Quantity) }),
+	})
 	if err != nil {
 		return fmt.Errorf("place orders: %w", err)
+	}
+	for _, row := range rows {
+		row.PetFound = true
+		animals[row.PetID] = row
 	}
 	for i, o := range asked {
 		placed := animals[o.PetID]
@@ -197,11 +219,12 @@ placed as (
 select id, created_at, pet_id from placed
 union all select null, null, id from locked where status <> 'available'`
 
-// placedOrder is the row that placeOrderQuery returns.
+// placedOrder is a row that placeOrderQuery or placeOrdersQuery returns.
 type placedOrder struct {
 	ID        sql.NullInt64 `db:"id"`
 	CreatedAt sql.NullTime  `db:"created_at"`
-	PetFound  bool          `db:"pet_found"`
+	PetFound  bool          `db:"pet_found"` // in the first only
+	PetID     int64         `db:"pet_id"`    // in the second only
 }
 
 // placeOrderIn is Orders.PlaceOrder within a transaction.

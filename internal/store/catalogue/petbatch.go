@@ -16,11 +16,7 @@ import (
 // each is tried alone. After any other error the outcome is the same for all, and may be unknown.
 func (d Pets) CreatePets(ctx context.Context, tenantID int64, pets []catalog.NewPet) []catalog.Outcome[catalog.Pet] {
 	return together(len(pets), func(outcomes []catalog.Outcome[catalog.Pet]) error {
-		created, err := d.createPets(ctx, tenantID, pets)
-		for i, pet := range created {
-			outcomes[i].Result = pet
-		}
-		return err
+		return d.createPets(ctx, tenantID, pets, outcomes)
 	}, func(i int) (catalog.Pet, error) { return d.CreatePet(ctx, tenantID, pets[i]) })
 }
 
@@ -63,32 +59,32 @@ func allFailed[T any](outcomes []catalog.Outcome[T], err error) []catalog.Outcom
 	return outcomes
 }
 
-// createPets creates all of the animals or, with an error, perhaps none. They are in the order in which they were asked for.
-func (d Pets) createPets(ctx context.Context, tenantID int64, asked []catalog.NewPet) (_ []catalog.Pet, err error) {
+// createPets creates all of the animals or, with an error, perhaps none.
+func (d Pets) createPets(ctx context.Context, tenantID int64, asked []catalog.NewPet, outcomes []catalog.Outcome[catalog.Pet]) (err error) {
 	defer pgconn.Wrap(&err, "create pets")
 	b := newPetBatch(asked)
 	args := petArgs(func(c petColumn) driver.Value { return arrayOf(asked, c.value) }, tenantID)
 	if err := pgconn.Write(ctx, d.db, func(row []driver.Value) error { return b.add(petOf(row)) }, createPetsQuery, args...); err != nil {
-		return nil, err
+		return err
 	}
-	return b.created()
+	return b.created(outcomes)
 }
 
 // createPetsIn is createPets within a transaction.
-func createPetsIn(ctx context.Context, tx pgconn.Tx, tenantID int64, asked []catalog.NewPet) (_ []catalog.Pet, err error) {
+func createPetsIn(ctx context.Context, tx pgconn.Tx, tenantID int64, asked []catalog.NewPet, outcomes []catalog.Outcome[catalog.Pet]) (err error) {
 	defer pgconn.Wrap(&err, "create pets")
 	args := petArgs(func(c petColumn) driver.Value { return arrayOf(asked, c.value) }, tenantID)
 	var returned []catalog.Pet
 	if err := tx.Select(ctx, &returned, createPetsQuery, anys(append(args, tx.Deadline()))...); err != nil {
-		return nil, err
+		return err
 	}
 	b := newPetBatch(asked)
 	for _, pet := range returned {
 		if err := b.add(pet); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return b.created()
+	return b.created(outcomes)
 }
 
 // petBatch gives each create the animal that it asked for.
@@ -116,15 +112,18 @@ func (b *petBatch) add(pet catalog.Pet) error {
 	return errors.New("an animal was created that nobody asked for")
 }
 
-// created returns the animals when all were returned.
-func (b *petBatch) created() ([]catalog.Pet, error) {
+// created sets the outcomes when all animals were returned.
+func (b *petBatch) created(outcomes []catalog.Outcome[catalog.Pet]) error {
 	if b.returned == 0 {
-		return nil, pgconn.ErrNoRow
+		return pgconn.ErrNoRow
 	}
 	if b.returned != len(b.asked) {
-		return nil, fmt.Errorf("%d animals were created of %d", b.returned, len(b.asked))
+		return fmt.Errorf("%d animals were created of %d", b.returned, len(b.asked))
 	}
-	return b.pets, nil
+	for i, pet := range b.pets {
+		outcomes[i].Result = pet
+	}
+	return nil
 }
 
 // arrayOf returns what value returns of each, strings, int64s and nils, as an array.

@@ -24,10 +24,11 @@ func TestPetBatch(t *testing.T) {
 			last = catalog.Pet{ID: int64(n + 1), NewPet: asked[from]}
 			assert.NoError(t, b.add(last), last)
 		}
-		created, err := b.created()
-		assert.NoError(t, err)
+		created := make([]catalog.Outcome[catalog.Pet], len(asked))
+		assert.NoError(t, b.created(created))
 		ids := map[int64]bool{}
-		for i, p := range created {
+		for i, o := range created {
+			p := o.Result
 			ids[p.ID] = true
 			if (catalog.NewPet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}) != asked[i] {
 				t.Fatalf("%+v for %+v", p, asked[i])

@@ -155,9 +155,9 @@ func (t Timeline) Unschedule(id int64, now time.Time) (Change, error) {
 	return c, err
 }
 
-// endAround returns the end of the innermost temporary assignment around another one, zero for none.
+// endAround returns the end of the innermost temporary assignment around another temporary one, zero for none.
 func (t Timeline) endAround(inner int) time.Time {
-	for i := inner - 1; i >= 0 && (i == inner-1 || t.Assignments[i+1].Temporary() || t.Assignments[i+1].Kind == End); i-- {
+	for i := inner - 1; i >= 0 && (t.Assignments[i+1].Temporary() || t.Assignments[i+1].Kind == End); i-- {
 		if a := t.Assignments[i]; a.Temporary() && a.Until.After(t.Assignments[inner].Until) {
 			return a.Until
 		}

@@ -92,10 +92,7 @@ func (t Token) Environment() Environment {
 
 // Last4 returns the last four characters, by which people recognise the key.
 func (t Token) Last4() string {
-	if len(t.text) < 4 {
-		return ""
-	}
-	return t.text[len(t.text)-4:]
+	return t.text[max(0, len(t.text)-4):]
 }
 
 // Reveal returns the secret, to be shown once to the person it was issued to.

@@ -17,7 +17,7 @@ func TestNewID(t *testing.T) {
 	for range 1000 {
 		id, err := keys.NewID()
 		assert.NoError(t, err)
-		if !form.MatchString(id) || seen[id] {
+		if !form.MatchString(id) || !keys.IsID(id) || keys.IsID(id[:19]) || keys.IsID(id[4:]) || seen[id] {
 			t.Fatalf("%s has not the form of an id, or came twice", id)
 		}
 		seen[id] = true
@@ -61,5 +61,6 @@ func TestStatus(t *testing.T) {
 			want = keys.Active // Not a matter of the key.
 		}
 		assert.Equal(t, key.Status(now), want, "a key", name)
+		assert.ErrorIs(t, keys.StatusError(want), keys.ErrInvalidKey, name)
 	}
 }

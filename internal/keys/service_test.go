@@ -3,6 +3,7 @@ package keys_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -82,6 +83,7 @@ func TestIssueChecks(t *testing.T) {
 		"a key":               {keys.Request{Environment: keys.Live, Name: "ci " + documented}, keys.ErrTextContainsKey},
 		"its own limit":       {keys.Request{Environment: keys.Live, PerMinute: 1}, nil},
 		"a negative limit":    {keys.Request{Environment: keys.Live, PerMinute: -1}, keys.ErrPerMinute},
+		"no scope of ours":    {keys.Request{Environment: keys.Live, Scope: "admin"}, keys.ErrScope},
 		"expires now":         {keys.Request{Environment: keys.Live, ExpiresAt: now}, keys.ErrExpiryPast},
 		"expires next":        {keys.Request{Environment: keys.Live, ExpiresAt: now.Add(1)}, nil},
 	} {
@@ -90,6 +92,11 @@ func TestIssueChecks(t *testing.T) {
 		assert.ErrorIs(t, err, test.want, name)
 		if (err == nil) != (len(table.keys) == 1) {
 			t.Errorf("%s: error %v and %d keys", name, err, len(table.keys))
+		}
+		_, edited, editErr := service.Edit(t.Context(), audit.By{}, "key_1", keys.Edit{Name: &test.request.Name, PerMinute: &test.request.PerMinute, Scope: &test.request.Scope})
+		if test.request.ExpiresAt.IsZero() {
+			assert.ErrorIs(t, editErr, test.want, "edited", name)
+			assert.Equal(t, edited.ID == "key_1", test.want == nil, "edited", name)
 		}
 		if err != nil {
 			continue
@@ -130,11 +137,16 @@ func TestCheckText(t *testing.T) {
 		strings.Repeat("pst_live", 20): nil, "pst_prod" + key[len("pst_live"):]: nil,
 		key: keys.ErrTextContainsKey, "leaked: " + key + ".": keys.ErrTextContainsKey, "x" + key + "x": keys.ErrTextContainsKey,
 		"é" + key: keys.ErrTextContainsKey, "pst_live_" + key: keys.ErrTextContainsKey, "pst_test_" + key[9:44] + "!": nil,
-		"pst_test_000000000000000000000000000000000000": keys.ErrTextContainsKey,
+		"pst_test_" + strings.Repeat("0", 36): keys.ErrTextContainsKey,
 	} {
 		err := keys.CheckText(text)
 		if !errors.Is(err, want) || err != nil && strings.Contains(err.Error(), "pst_") {
 			t.Errorf("%q: %v, want %v", text, err, want)
+		}
+		// The first one has a wrong checksum.
+		found := keys.FindTokens("pst_test_" + strings.Repeat("0", 36) + " " + text + " " + text)
+		if slices.Contains(found, token) != strings.Contains(text, key) || len(found) > 1 {
+			t.Errorf("%q: found %v", text, found)
 		}
 	}
 }
@@ -148,7 +160,7 @@ func TestCheckTextCharacters(t *testing.T) {
 		"a\u200Bb": "U+200B", "a\u00ADb": "U+00AD", "\uFEFFa": "U+FEFF", "a\u2060b": "U+2060", "a\U000E0061b": "U+E0061", // invisible
 		"a\x00": "U+0000", "\x1b[2J": "U+001B", "a\nb": "U+000A", "a\tb": "U+0009", "a\x7f": "U+007F", "a\u0085b": "U+0085", "a\u009Bb": "U+009B",
 		"a\u2028b": "U+2028", "a\u2029b": "U+2029",
-		"pay\u200Dpal": "U+200D", "pay\u200Cpal": "U+200C", "\u200D": "U+200D", "日\u200D\u200D": "U+200D", // joiners that join nothing
+		"pay\u200Dpal": "U+200D", "pay\u200Cpal": "U+200C", "\u200D": "U+200D", "日\u200D\u200D": "U+200D", "ÿ\u200Dz": "U+200D", // joiners that join nothing
 		"\xff": "invalid UTF-8",
 	} {
 		err := keys.CheckText(text)
@@ -166,8 +178,8 @@ func TestRotateChecks(t *testing.T) {
 		want     error
 	}{
 		"no grace period":          {keys.Rotation{}, nil},
-		"the longest grace period": {keys.Rotation{GracePeriod: keys.MaxGracePeriod, ExpiresAt: &later}, nil},
-		"a longer one":             {keys.Rotation{GracePeriod: keys.MaxGracePeriod + 1}, keys.ErrGracePeriod},
+		"the longest grace period": {keys.Rotation{GracePeriod: 7 * 24 * time.Hour, ExpiresAt: &later}, nil},
+		"a longer one":             {keys.Rotation{GracePeriod: 7*24*time.Hour + 1}, keys.ErrGracePeriod},
 		"a negative one":           {keys.Rotation{GracePeriod: -1}, keys.ErrGracePeriod},
 		"expires now":              {keys.Rotation{ExpiresAt: &now}, keys.ErrExpiryPast},
 		"never expires":            {keys.Rotation{ExpiresAt: &never}, nil},

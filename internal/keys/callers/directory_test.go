@@ -204,24 +204,6 @@ func TestLookupOfAnotherEnvironment(t *testing.T) {
 	f.wantOf(t, newToken(t, keys.Live), keys.ErrUnavailable)
 }
 
-func TestConcurrentLookupsShareAQuery(t *testing.T) {
-	bubble(t, func(t *testing.T, f fixture) {
-		held := make(chan struct{})
-		f.hold(held)
-		var all sync.WaitGroup
-		for range 100 {
-			all.Go(func() {
-				_, err := f.Lookup(t.Context(), f.token)
-				assert.Equal(t, err, nil)
-			})
-		}
-		synctest.Wait()
-		close(held)
-		all.Wait()
-		f.wantQueries(t, 1)
-	})
-}
-
 func TestKeyExpiresWithoutNotice(t *testing.T) {
 	bubble(t, func(t *testing.T, f fixture) {
 		f.set(func(c *keys.Caller) { c.ExpiresAt = time.Now().Add(time.Minute) })

@@ -3,6 +3,7 @@ package callers
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,7 +24,7 @@ func (f fixture) known(t *testing.T, n int) []keys.Token {
 	return tokens
 }
 
-// lookUp looks all keys up at once, and sends the result of each with its place.
+// lookUp looks all keys up, one a nanosecond, and sends the result of each with its place.
 func (f fixture) lookUp(ctx context.Context, tokens []keys.Token) <-chan foundAt {
 	results := make(chan foundAt, len(tokens))
 	for i, token := range tokens {
@@ -31,6 +32,7 @@ func (f fixture) lookUp(ctx context.Context, tokens []keys.Token) <-chan foundAt
 			c, err := f.Lookup(ctx, token)
 			results <- foundAt{i, c, err}
 		}()
+		time.Sleep(time.Nanosecond)
 	}
 	synctest.Wait()
 	return results
@@ -43,15 +45,16 @@ type foundAt struct {
 }
 
 // TestLookupsShareQueries: while some queries are under way, the look-ups that come share the next, and each gets its own caller, of after it asked.
+// Those of one key are one.
 func TestLookupsShareQueries(t *testing.T) {
-	const n = MaxQueries + maxBatch + 7
+	const n = MaxQueries + maxBatch + 1
 	bubble(t, func(t *testing.T, f fixture) {
 		tokens := f.known(t, n)
 		f.AllChanged()
 		before := f.store.queries.Load()
 		held := make(chan struct{})
 		f.hold(held)
-		results := f.lookUp(t.Context(), tokens)
+		results := f.lookUp(t.Context(), slices.Concat(tokens, tokens))
 		f.wantQueries(t, before+MaxQueries)
 		f.change(func(s *fakeStore) {
 			for d, c := range s.callers {
@@ -62,15 +65,15 @@ func TestLookupsShareQueries(t *testing.T) {
 		f.hold(nil)
 		close(held)
 		old := 0
-		for range n {
+		for range 2 * n {
 			r := <-results
-			if r.err != nil || r.c.Tenant.ID != int64(r.i+10) {
+			if r.err != nil || r.c.Tenant.ID != int64(r.i%n+10) {
 				t.Errorf("key %d: %+v, %v", r.i, r.c, r.err)
 			} else if r.c.PerMinute != 7 {
 				old++
 			}
 		}
-		assert.Equal(t, old, MaxQueries, "callers of before the change whose queries had been sent")
+		assert.Equal(t, old, 2*MaxQueries, "callers of before the change whose queries had been sent")
 		f.wantQueries(t, before+MaxQueries+2)
 	})
 }
@@ -137,8 +140,13 @@ func TestAbandonedLookupsAreNotSent(t *testing.T) {
 		f.lookUp(t.Context(), strangers(100))
 		time.Sleep(slotWait)
 		synctest.Wait()
-		f.lookUp(t.Context(), strangers(1))
+		one := strangers(1)
+		f.lookUp(t.Context(), one)
 		assert.Equal(t, len(f.strangers.waiting), 1, "look-ups are kept")
+		f.lookUp(t.Context(), strangers(10)) // They leave before it, because it is joined.
+		time.Sleep(slotWait / 4)
+		f.lookUp(t.Context(), one)
+		time.Sleep(slotWait * 3 / 4)
 		f.hold(nil)
 		close(held)
 		synctest.Wait()

@@ -143,6 +143,7 @@ func TestProofEndsALookUp(t *testing.T) {
 		f.want(t, nil)
 		f.lose()
 		time.Sleep(time.Second)
+		assert.True(t, !f.FeedHealthy(), "the feed is healthy a second after its last proof")
 		f.hold(make(chan struct{}))
 		slow := f.start(t)
 		f.FeedProven(time.Now())
@@ -219,6 +220,7 @@ func TestOutageBacksOff(t *testing.T) {
 		for range 1000 {
 			f.want(t, nil)
 		}
+		synctest.Wait()
 		f.wantQueries(t, 2)
 		time.Sleep(retryInterval)
 		f.want(t, nil)

@@ -25,14 +25,11 @@ func Predict(admitted, remaining int64, now time.Time) Forecast {
 	admitted = max(0, admitted) // Requests of an earlier hour may have been refunded.
 	elapsed := now.Sub(RateWindowStart(now)).Seconds()
 	f := Forecast{PerHour: int64(math.Round(float64(admitted) * 3600 / elapsed))}
-	switch end := midnight(now).AddDate(0, 0, 1); {
+	switch seconds := float64(remaining) * elapsed / float64(admitted); {
 	case remaining <= 0:
 		f.RunsOut = now.UTC().Truncate(time.Second)
-	case admitted > 0:
-		seconds := float64(remaining) * elapsed / float64(admitted)
-		if seconds < end.Sub(now).Seconds() {
-			f.RunsOut = now.UTC().Add(time.Duration(seconds * float64(time.Second))).Truncate(time.Second)
-		}
+	case seconds < midnight(now).AddDate(0, 0, 1).Sub(now).Seconds(): // Infinite without requests.
+		f.RunsOut = now.UTC().Add(time.Duration(seconds * float64(time.Second))).Truncate(time.Second)
 	}
 	return f
 }

@@ -34,13 +34,14 @@ func TestBacklog(t *testing.T) {
 		want(0, 0)
 		m.Admitted(b, time.Now(), 1, usage.Unlimited)
 		m.Refused(b, time.Now())
+		m.Refunded(usage.Bucket{TenantID: 1, KeyID: "key_2"}, time.Now(), 1)
 		time.Sleep(time.Second)
-		want(2, time.Second)
+		want(3, time.Second)
 		down = true
 		_ = m.Flush(t.Context())
 		m.Admitted(b, time.Now(), 1, usage.Unlimited)
 		time.Sleep(time.Minute)
-		want(3, time.Minute+time.Second)
+		want(4, time.Minute+time.Second)
 		down = false
 		assert.NoError(t, m.Flush(t.Context()))
 		want(0, 0)

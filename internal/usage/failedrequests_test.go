@@ -74,6 +74,19 @@ func TestFailedRequestsKeepTheFirstAndTheLast(t *testing.T) {
 	flush(record("a", 0, 8, 0), record("a", 1, 9, 0), record("a", 2, 10, 0), record("a", 3, 11, 0), record("a", 4, 12, 0))
 }
 
+// A page begins after the last request of the page before, also within a microsecond.
+func TestPagesOfFailedRequests(t *testing.T) {
+	t.Parallel()
+	last := usage.FailedRequest{At: noon, Number: 1<<10 + 6}
+	for _, c := range []struct {
+		after, low int64
+		until      time.Time
+	}{{last.Cursor(), 6, noon.Add(1)}, {last.Cursor(), 0, noon}, {0, 0, noon}} {
+		at, low := (&usage.FailedPage{After: c.after, Until: c.until}).Before()
+		assert.True(t, at.Equal(noon) && low == c.low, "a page after", c.after, "until", c.until, "begins before", at, low)
+	}
+}
+
 // The last refusal before a ban and the first by it are kept, but no more than ten in all.
 func TestFailedRequestsKeepWhereTheReasonChanges(t *testing.T) {
 	t.Parallel()

@@ -32,7 +32,7 @@ type memoryStore struct {
 	ended int
 }
 
-func (s *memoryStore) WriteUsage(_ context.Context, b usage.Batch) error {
+func (s *memoryStore) WriteUsage(ctx context.Context, b usage.Batch) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	write := len(s.tried)
@@ -48,7 +48,7 @@ func (s *memoryStore) WriteUsage(_ context.Context, b usage.Batch) error {
 	if s.fail != nil {
 		return s.fail(write, true)
 	}
-	return nil
+	return ctx.Err()
 }
 
 func (s *memoryStore) EndUsage(context.Context, string) error {
@@ -112,18 +112,6 @@ func TestMeterCountsByBucket(t *testing.T) {
 		{TenantID: 2, KeyID: "key_c", Assignment: 1, Version: 1, Hour: hour}:        {1, 2},
 	}
 	assert.DeepEqual(t, s.sums, want, "recorded")
-}
-
-func TestMeterWritesNothingWhenNothingCame(t *testing.T) {
-	t.Parallel()
-	s := &memoryStore{}
-	m := newMeter(s, fixed(noon))
-	flush(t, m)
-	m.Admitted(bucket(1, "key_a", 1), noon, 0, usage.Unlimited)
-	flush(t, m)
-	flush(t, m)
-	flush(t, m)
-	assert.Equal(t, len(s.tried), 1, "batches written")
 }
 
 func TestMeterSendsTheSameBatchAgain(t *testing.T) {
@@ -200,20 +188,6 @@ func TestMeterRecordsLastUseOnceAMinute(t *testing.T) {
 	assert.Equal(t, len(s.sums), 3, "counts of key_a and twice of key_b")
 }
 
-func TestMeterSplitsWhatIsMuch(t *testing.T) {
-	t.Parallel()
-	const keys = 4500
-	s := &memoryStore{}
-	m := newMeter(s, fixed(noon))
-	for i := range keys {
-		m.Admitted(bucket(1, fmt.Sprintf("key_%d", i), 1), noon, 0, usage.Unlimited)
-	}
-	flush(t, m)
-	if len(s.tried) != 9 || len(s.sums) != keys || len(s.uses) != keys {
-		t.Errorf("%d batches of %d buckets and %d uses, want 9, %d, %d", len(s.tried), len(s.sums), len(s.uses), keys, keys)
-	}
-}
-
 func TestMeterLosesNothingUnderConcurrency(t *testing.T) {
 	t.Parallel()
 	s := &memoryStore{fail: func(write int, after bool) error {
@@ -272,6 +246,7 @@ func start(t *testing.T, m *usage.Meter) (stop func() (time.Duration, error)) {
 	}
 }
 
+// It writes at once when more than half of what may be unrecorded is.
 func TestRunIsAtMostASecondBehind(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -282,9 +257,14 @@ func TestRunIsAtMostASecondBehind(t *testing.T) {
 		time.Sleep(usage.FlushInterval)
 		synctest.Wait()
 		assert.Equal(t, len(s.sums), 1, "not recorded", usage.FlushInterval, "later")
-		m.Admitted(bucket(1, "key_b", 1), time.Now(), 0, usage.Unlimited)
-		if _, err := stop(); err != nil || len(s.sums) != 2 {
-			t.Errorf("Run = %v; %d recorded at stop, want 2", err, len(s.sums))
+		for n := range 2 {
+			m.Admitted(bucket(1, "key_b", 1), time.Now(), 0, 3)
+			synctest.Wait()
+			assert.Equal(t, len(s.sums), 1+n, "recorded at once")
+		}
+		m.Admitted(bucket(1, "key_c", 1), time.Now(), 0, usage.Unlimited)
+		if _, err := stop(); err != nil || len(s.sums) != 3 {
+			t.Errorf("Run = %v; %d recorded at stop, want 3", err, len(s.sums))
 		}
 	})
 }
@@ -311,8 +291,8 @@ func TestRunStopsAlthoughTheStoreHangs(t *testing.T) {
 		m, stop := run(t, hangingStore{})
 		m.Admitted(bucket(1, "key_a", 1), time.Now(), 0, usage.Unlimited)
 		time.Sleep(10 * time.Second)
-		if took, err := stop(); !errors.Is(err, context.DeadlineExceeded) || took > 8*time.Second {
-			t.Errorf("Run = %v, %v after its context, want DeadlineExceeded within 8 s", err, took)
+		if took, err := stop(); !errors.Is(err, context.DeadlineExceeded) || took < 5*time.Second || took > 8*time.Second {
+			t.Errorf("Run = %v, %v after its context, want DeadlineExceeded after 5 to 8 s", err, took)
 		}
 	})
 }
@@ -339,15 +319,15 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 	now := noon
 	m := usage.NewMeter(s, usage.Options{Clock: func() time.Time { return now }, Log: zerolog.New(&log)})
 	m.Admitted(bucket(1, "key_a", 1), noon, 0, usage.Unlimited)
-	for range 100 {
+	for range 121 {
 		_ = m.Flush(t.Context())
 		now = now.Add(time.Second)
 	}
 	broken = false
 	flush(t, m)
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-	if len(lines) != 3 {
-		t.Errorf("want a line at the start, one after a minute and one at the end, got:\n%s", log.String())
+	if len(lines) != 4 {
+		t.Errorf("want a line at the start, one after each minute and one at the end, got:\n%s", log.String())
 	}
 }
 

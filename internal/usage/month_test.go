@@ -51,6 +51,23 @@ func TestMonthAdd(t *testing.T) {
 	}
 }
 
+func TestReport(t *testing.T) {
+	t.Parallel()
+	r := usage.NewReport(date(10, 1), date(11, 3))
+	r.AddKey("key_b", "", date(10, 31), 1, 10)
+	r.AddKey("key_a", "ci", date(10, 31), 2, 0)
+	r.AddKey("key_b", "", date(10, 31), 4, 0)
+	for _, month := range []time.Month{8, 9, 9} {
+		r.Correct(date(month, 1), -1, 2)
+	}
+	b := usage.NewMonth(date(10, 31))
+	b.Add(date(10, 31), 5, 10)
+	assert.DeepEqual(t, r.Keys[1], usage.KeyUsage{KeyID: "key_b", Month: b})
+	assert.DeepEqual(t, r.Days[30], usage.Day{Date: date(10, 31), Admitted: 7, Refused: 10})
+	assert.DeepEqual(t, r.Corrections, []usage.Correction{{date(8, 1), -1, 2}, {date(9, 1), -2, 4}})
+	assert.DeepEqual(t, usage.NewReport(date(11, 1), date(11, 3)).Month, usage.NewMonth(date(11, 3)), "of the current month")
+}
+
 func TestPredict(t *testing.T) {
 	t.Parallel()
 	at := func(h, m, s int) time.Time { return date(11, 20).Add(time.Duration(h*3600+m*60+s) * time.Second) }

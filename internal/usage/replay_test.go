@@ -39,6 +39,9 @@ func TestReplay(t *testing.T) {
 	} {
 		assert.DeepEqual(t, usage.Replay(test.hours, test.perMinute, test.perDay), test.want, name)
 	}
+	refused, remain := usage.Refusals([]usage.Hour{{At: midnight, Requests: 700, Refused: 650, Own: 50}}, 10, 600)
+	assert.Equal(t, refused, 650)
+	assert.Equal(t, remain, 100, "50 by keys, 10 by the day and 40 by the minute")
 }
 
 // TestReplayIsALowerBound: of requests at any instants, limits over windows of any phase refuse no fewer.

@@ -39,6 +39,9 @@ func TestForm(t *testing.T) {
 	form, err := l.Form()
 	assert.Result(t, form, err, acmeForm)
 	assert.Equal(t, closing.Sum(form).String(), acmeSum, "SHA-256")
+	l.Tenant = "<\u2028>"
+	form, err = l.Form()
+	assert.Result(t, form, err, strings.Replace(acmeForm, "acme", l.Tenant, 1))
 }
 
 // TestParseIsTheInverse: what was sealed is read as it was, and nothing else is taken for a form.
@@ -73,13 +76,11 @@ func TestParseIsTheInverse(t *testing.T) {
 func TestFormRefusesWhatJSONRounds(t *testing.T) {
 	t.Parallel()
 	l := acme()
-	l.Admitted = 1 << 53
-	if form, err := l.Form(); err == nil {
-		t.Errorf("2^53 became %s", form)
-	}
-	l.Admitted--
-	if form, err := l.Form(); err != nil || !strings.Contains(form, "9007199254740991") {
-		t.Errorf("2^53-1 became %s, %v", form, err)
+	for n, refused := range map[int64]bool{1 << 53: true, 1<<53 - 1: false, 1 - 1<<53: false, -1 << 53: true} {
+		l.Admitted = n
+		if form, err := l.Form(); (err != nil) != refused || !refused && !strings.Contains(form, fmt.Sprint(n)) {
+			t.Errorf("%d became %s, %v", n, form, err)
+		}
 	}
 }
 
@@ -87,12 +88,12 @@ func TestTotal(t *testing.T) {
 	t.Parallel()
 	total := closing.NewTotal()
 	hashes := sha256.New()
-	for _, l := range []closing.Line{{TenantID: 1, Admitted: 5, Refused: 1}, {TenantID: 1, Admitted: -2, Refused: 1}, {TenantID: 4}} {
+	for _, l := range []closing.Line{{TenantID: 1, Admitted: 5, Refused: 1}, {TenantID: 1, Admitted: -2, Refused: 1}, {TenantID: 4}, {TenantID: 5}} {
 		sum := closing.Sum(fmt.Sprint(l.Admitted))
 		total.Add(&l, sum)
 		fmt.Fprintf(hashes, "%x\n", sum[:])
 	}
-	want := closing.Sums{Tenants: 2, Lines: 3, Admitted: 3, Refused: 2, SHA256: closing.Hash(hashes.Sum(nil))}
+	want := closing.Sums{Tenants: 3, Lines: 4, Admitted: 3, Refused: 2, SHA256: closing.Hash(hashes.Sum(nil))}
 	assert.DeepEqual(t, total.Sums(), want)
 }
 

@@ -245,26 +245,6 @@ func TestUnscheduleAnEndOfATrial(t *testing.T) {
 	}
 }
 
-// TestUnscheduleBringsEndsBack: what was bought during a trial is given up before it begins, and the trial ends as was said.
-func TestUnscheduleBringsEndsBack(t *testing.T) {
-	t.Parallel()
-	next := int64(1)
-	apply := func(line Timeline, a Assignment) Timeline {
-		change, err := line.Assign(a, testDay(5))
-		assert.NoError(t, err)
-		return change.stored(&next)
-	}
-	trial := apply(newTimeline(Free), until(5, 9, Pro, Free))
-	bought := apply(trial, lasting(7, Business))
-	again := apply(bought, lasting(6, Pro))
-	for _, id := range []int64{again.Assignments[2].ID, again.Assignments[3].ID} {
-		change, err := again.Unschedule(id, testDay(5.5))
-		assert.NoError(t, err)
-		again = change.stored(&next)
-	}
-	assert.DeepEqual(t, show(again), show(trial))
-}
-
 func TestNothingIsRemovedThatBeginsAtThisMoment(t *testing.T) {
 	t.Parallel()
 	next := int64(1)

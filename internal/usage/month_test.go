@@ -133,6 +133,7 @@ func (l *fakeMonths) UsageReport(context.Context, int64, time.Time, time.Time) (
 	return usage.Report{}, errors.New("not used")
 }
 
+// TestMonthsQueryTwiceASecond: at most, and again after a failure.
 func TestMonthsQueryTwiceASecond(t *testing.T) {
 	t.Parallel()
 	l := &fakeMonths{}
@@ -141,31 +142,22 @@ func TestMonthsQueryTwiceASecond(t *testing.T) {
 		tenant int64
 		now    time.Time
 		want   int64
+		err    error
 	}{
-		{1, noon, 1},
-		{2, noon, 1},
-		{1, noon.Add(usage.FlushInterval - 1), 1},
-		{1, noon.Add(usage.FlushInterval), 2},
-		{1, noon.Add(usage.FlushInterval - 1), 3}, // the clock went back
-		{1, noon.Add(time.Hour - 1), 4},
-		{1, noon.Add(time.Hour), 5}, // a new rate window
+		{1, noon, 0, usage.ErrUnavailable},
+		{1, noon, 2, nil},
+		{2, noon, 1, nil},
+		{1, noon.Add(usage.FlushInterval - 1), 2, nil},
+		{1, noon.Add(usage.FlushInterval), 3, nil},
+		{1, noon.Add(usage.FlushInterval - 1), 4, nil}, // the clock went back
+		{1, noon.Add(time.Hour - 1), 5, nil},
+		{1, noon.Add(time.Hour), 6, nil}, // a new rate window
 	} {
+		l.err = step.err
 		m, err := months.Get(t.Context(), step.tenant, step.now)
-		if err != nil || m.RateWindow != step.want {
+		if !errors.Is(err, step.err) || m.RateWindow != step.want {
 			t.Errorf("tenant %d at %v: query %d, %v, want query %d", step.tenant, step.now, m.RateWindow, err, step.want)
 		}
-	}
-}
-
-func TestMonthsDoNotCacheFailures(t *testing.T) {
-	t.Parallel()
-	l := &fakeMonths{err: usage.ErrUnavailable}
-	months := usage.NewMonths(l)
-	_, err := months.Get(t.Context(), 1, noon)
-	assert.ErrorIs(t, err, usage.ErrUnavailable)
-	l.err = nil
-	if m, err := months.Get(t.Context(), 1, noon); err != nil || m.RateWindow != 2 {
-		t.Errorf("query %d, %v, want query 2", m.RateWindow, err)
 	}
 }
 

@@ -149,9 +149,11 @@ func TestReasons(t *testing.T) {
 
 func TestStrict(t *testing.T) {
 	t.Parallel()
+	long := strings.Repeat("a", 100)
 	for body, want := range map[string]string{
-		`{"id":9,"name":"Rex","categoryId":7,"x":null}`:               `unknown members "id", "x": want only name, categoryId, status.`,
-		`{"a":1,"b":1,"c":1,"d":1,"e":1,"name":"Rex","categoryId":7}`: `unknown members "a", "b", "c" and 2 more: want only name, categoryId, status.`,
+		`{"id":9,"name":"Rex","categoryId":7,"x":null}`:                    `unknown members "id", "x": want only name, categoryId, status.`,
+		`{"a":1,"b":1,"c":1,"d":1,"e":1,"name":"Rex","categoryId":7}`:      `unknown members "a", "b", "c" and 2 more: want only name, categoryId, status.`,
+		`{"` + long + `":1,"` + long + `b":1,"name":"Rex","categoryId":7}`: `unknown members "` + long + `", "` + long + `…": want only name, categoryId, status.`,
 	} {
 		if _, _, _, err := decode(body, true); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", body, err, want)

@@ -78,16 +78,16 @@ var budgets = map[string]int{
 	"internal/spelling":              50,
 	"internal/staff":                 250,
 	"internal/storeclock":            150,
-	"internal/store":                 12650,
+	"internal/store":                 12750,
 	"internal/structure":             50,
 	"internal/subprocess":            150,
 	"internal/test":                  4850,
 	"internal/tracing":               450,
 	"internal/usage":                 2050,
-	"internal without internal/test": 49850,
+	"internal without internal/test": 49950,
 
 	"migrations":                3000,
-	"tests of internal and cmd": 58050,
+	"tests of internal and cmd": 58400,
 	"tools":                     3150,
 }
 

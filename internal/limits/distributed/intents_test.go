@@ -141,3 +141,24 @@ func TestIntentsEndSoon(t *testing.T) {
 	a.stop()
 	assert.True(t, stampAt(t, b) != 0, "the intent of a server that stopped is there")
 }
+
+// TestLastIntentIsRemoved: one that is over while others are being removed, and the server stops meanwhile.
+func TestLastIntentIsRemoved(t *testing.T) {
+	t.Parallel()
+	a, b := newTestCluster().two(t, redistest.Shared(t), patient)
+	write := beginWrite(t, a)
+	stopping := make(chan struct{})
+	meanwhile := func() error {
+		a.calls.takeFails.Store(nil)
+		_ = beginWrite(t, a).Commit()
+		go func() { close(stopping); a.stop() }()
+		<-stopping
+		time.Sleep(20 * time.Millisecond) // It has been told to stop by then.
+		return nil
+	}
+	a.calls.takeFails.Store(&meanwhile)
+	_ = write.Commit()
+	<-stopping
+	a.stop()
+	assert.True(t, stampAt(t, b) != 0, "an intent is left")
+}

@@ -174,24 +174,20 @@ func (s *intents) some() bool {
 
 // removeAlways removes intents that are over until ctx ends, and then the last ones.
 func (m *inRedis) removeAlways(ctx context.Context) {
-	for {
+	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-			m.removeOver()
-			return
 		case <-m.intents.wake:
 		}
-		for m.intents.some() {
+		for ctx.Err() == nil && m.intents.some() {
 			select {
 			case <-ctx.Done():
 			case <-time.After(removeWithin):
-			}
-			m.removeOver()
-			if ctx.Err() != nil {
-				return
+				m.removeOver()
 			}
 		}
 	}
+	m.removeOver()
 }
 
 // removeOver removes the intents that are over, if a term is in force. Those of a term that is over end with it.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -132,16 +133,9 @@ func (p *prometheus) summary(alert string) string {
 	return ""
 }
 
-// up returns how many servers Prometheus reaches.
-func (p *prometheus) up() (n int) {
-	var data struct {
-		ActiveTargets []struct{ Health string }
-	}
-	p.ask("targets", &data)
-	for _, t := range data.ActiveTargets {
-		if t.Health == "up" {
-			n++
-		}
-	}
-	return n
+// up returns how many servers Prometheus has reached. On a busy machine it may never reach all of them within the quarter of a second of one scrape.
+func (p *prometheus) up() int {
+	var data struct{ Result []struct{} }
+	p.ask("query?query="+url.QueryEscape("max_over_time(up[1h]) == 1"), &data)
+	return len(data.Result)
 }

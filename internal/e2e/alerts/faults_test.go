@@ -62,7 +62,7 @@ func TestAlertsFireAndEnd(t *testing.T) {
 	f := newDeployment(t)
 	f.load()
 	p := newPrometheus(t, []targets{{Targets: f.admins()}}, "")
-	wait.Until(t, "two servers that Prometheus reaches", func() bool { return p.up() == 2 })
+	p.reaches(2)
 	f.try(p, faults)
 }
 

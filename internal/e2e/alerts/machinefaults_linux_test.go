@@ -110,7 +110,7 @@ func TestAlertsOfMachinesFireAndEnd(t *testing.T) {
 	t.Parallel()
 	m, p := newMachines(t)
 	m.load()
-	wait.Until(t, "a Prometheus that reaches all", func() bool { return p.up() == 8 })
+	p.reaches(8)
 	m.try(p, m.faults())
 
 	began := time.Now()

@@ -153,7 +153,7 @@ func commandLine(host, port string, args []string) []string {
 	if len(args) > 0 && filepath.IsAbs(args[0]) {
 		return append(args[:len(args):len(args)], at...)
 	}
-	at = append(at, "--save", "", "--appendonly", "no", "--databases", databases, "--dir", os.TempDir())
+	at = append(at, "--save", "", "--appendonly", "no", "--dir", os.TempDir())
 	return append(at, args...)
 }
 

@@ -27,7 +27,7 @@ func Shared(t testing.TB) string {
 	defer shared.mu.Unlock()
 	if shared.addr == "" {
 		addr := freeport.Address(t)
-		launch(t, addr)
+		launch(t, addr, "--databases", databases)
 		shared.addr = addr
 	}
 	addr, db := shared.addr, shared.next

@@ -133,17 +133,15 @@ func (p *prometheus) summary(alert string) string {
 	return ""
 }
 
-// reaches waits until Prometheus has reached so many servers, each at least once: on a busy machine it may never reach all of them at the same
-// time within the quarter of a second of one scrape.
+// reaches waits until Prometheus has reached so many servers of petstore, each at least once: on a busy machine it may never reach all of them
+// within the same quarter of a second.
 func (p *prometheus) reaches(servers int) {
 	p.t.Helper()
 	var data struct {
-		Result []struct {
-			Metric struct{ Job, Instance string }
-		}
+		Result []struct{ Metric struct{ Instance string } }
 	}
 	wait.Until(p.t, fmt.Sprintf("a Prometheus that reaches %d servers", servers), func() bool {
-		p.ask("query?query="+url.QueryEscape("max_over_time(up[1h]) == 1"), &data)
+		p.ask("query?query="+url.QueryEscape(`max_over_time(up{job="petstore"}[1h]) == 1`), &data)
 		return len(data.Result) == servers
 	}, &data)
 }

@@ -242,7 +242,7 @@ func TestCallsGoTogether(t *testing.T) {
 func TestClusterFailover(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.NewCluster(t, 3)
-	a, b := newTestCluster().two(t, cluster.URL, quick)
+	a, b := newTestCluster().two(t, cluster.URL, patient)
 	const tenants = 12
 	q := plans.Quota{PerMinute: 20, PerDay: 1000}
 	var admitted [tenants + 1]int64

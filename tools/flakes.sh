@@ -9,6 +9,9 @@ stress=$(go tool -modfile=tools/go.mod -n stress)
 rm -rf "$logs" && mkdir -p "$logs"
 loops=
 trap 'kill $loops' EXIT
+# As make test does: else each copy links them.
+make -s build BIN="$logs" LDFLAGS='-X main.version=v0.0.0-e2e'
+export PETSTORE_E2E_PROGRAMS="$logs"
 for _ in $(seq "$beside"); do
 	while :; do :; done &
 	loops="$loops $!"
@@ -18,5 +21,5 @@ for package in $(go list -tags nomsgpack -f '{{if or .TestGoFiles .XTestGoFiles}
 	echo "$package"
 	(cd "$package" && "$stress" -p "$beside" -count "$count" -timeout 20m -o "$logs/$(basename "$package")-" "$logs/suite.test" -test.parallel=4) || failed=1
 done
-rm -f "$logs/suite.test"
+rm -f "$logs/suite.test" "$logs/petstore" "$logs/petstorectl"
 exit $failed

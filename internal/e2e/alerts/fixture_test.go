@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(programs.Suite{M: storetest.
 // root is the repository, seen from here.
 const root = "../../../"
 
-// deployment is two servers under a light load. They reach Postgres by a way that can be cut, and the second one Redis too.
+// deployment is servers under a light load. They reach Postgres by a way that can be cut, and the second one Redis too.
 type deployment struct {
 	t               *testing.T
 	database        *storetest.Database
@@ -35,9 +35,9 @@ type deployment struct {
 	// staffURL leads by the same way.
 	staffURL string
 	// env is of each server.
-	env     [2][]string
-	servers [2]*programs.Server
-	addrs   [2]string
+	env     [][]string
+	servers []*programs.Server
+	addrs   []string
 	token   string
 }
 
@@ -47,14 +47,9 @@ func newDeployment(t *testing.T) *deployment {
 	f.ownClock()
 	f.staffURL = storetest.ProxyURL(t, storetest.As(t, f.database.URL, storetest.SupportLogin), f.postgres.relay)
 	databaseURL := storetest.ProxyURL(t, f.database.APIURL, f.postgres.relay)
-	for i, redisAddr := range []string{f.redis.Addr, storetest.Proxy(t, "tcp", f.redis.Addr, f.toTwo.relay)} {
-		f.env[i] = []string{
-			"PETSTORE_DATABASE_URL=" + databaseURL, "PETSTORE_REDIS_URL=redis://" + redisAddr + "/0",
-		}
-		f.start(i)
-		f.addrs[i] = f.servers[i].Addr
-		// It has the same addresses when it starts again.
-		f.env[i] = append(f.env[i], "PETSTORE_ADDR="+f.addrs[i], "PETSTORE_ADMIN_ADDR="+f.servers[i].Admin)
+	// Three: with two, one that is cut off is so for five seconds alone, and then both leave Redis.
+	for _, redisAddr := range []string{f.redis.Addr, storetest.Proxy(t, "tcp", f.redis.Addr, f.toTwo.relay), f.redis.Addr} {
+		f.add("PETSTORE_DATABASE_URL="+databaseURL, "PETSTORE_REDIS_URL=redis://"+redisAddr+"/0")
 	}
 	staff := storetest.Open(t, storetest.As(t, f.database.URL, storetest.SupportLogin), store.Options{MaxConns: 2})
 	own := &plans.Quota{PerMinute: 1_000_000, PerDay: 1_000_000}
@@ -62,7 +57,20 @@ func newDeployment(t *testing.T) *deployment {
 	return f
 }
 
-func (f *deployment) admins() []string { return []string{f.servers[0].Admin, f.servers[1].Admin} }
+// add starts one more server, which has the same addresses when it starts again.
+func (f *deployment) add(env ...string) {
+	f.t.Helper()
+	s := programs.Serve(f.t, programs.Path(f.t, "petstore"), env...)
+	f.servers, f.addrs = append(f.servers, s), append(f.addrs, s.Addr)
+	f.env = append(f.env, append(env, "PETSTORE_ADDR="+s.Addr, "PETSTORE_ADMIN_ADDR="+s.Admin))
+}
+
+func (f *deployment) admins() (all []string) {
+	for _, s := range f.servers {
+		all = append(all, s.Admin)
+	}
+	return all
+}
 
 func (f *deployment) start(i int) {
 	f.t.Helper()
@@ -99,7 +107,7 @@ func (f *deployment) send(client *http.Client, i int) {
 	if i < 2 {
 		method, body = http.MethodPost, `{"name":"Rex","categoryId":7}`
 	}
-	req, err := http.NewRequest(method, "http://"+f.addrs[i%2]+"/v1/pets", strings.NewReader(body))
+	req, err := http.NewRequest(method, "http://"+f.addrs[i%len(f.addrs)]+"/v1/pets", strings.NewReader(body))
 	if err != nil {
 		f.t.Error(err)
 		return

@@ -110,7 +110,7 @@ func TestAlertsOfMachinesFireAndEnd(t *testing.T) {
 	t.Parallel()
 	m, p := newMachines(t)
 	m.load()
-	p.reaches(2)
+	p.reaches(len(m.servers))
 	m.try(p, m.faults())
 
 	began := time.Now()

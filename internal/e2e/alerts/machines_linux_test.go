@@ -52,14 +52,9 @@ func newMachines(t *testing.T) (*machines, *prometheus) {
 	m := &machines{primary: storetest.NewServer(t), dir: t.TempDir()}
 	m.standby = m.primary.Standby()
 	m.deployment = &deployment{t: t, database: &m.primary.Database, redis: redistest.New(t), staffURL: m.primary.SupportURL}
-	for i := range m.servers {
-		m.env[i] = []string{
-			"PETSTORE_DATABASE_URL=" + storetest.HostsURL(t, storetest.APILogin, m.primary, m.standby), "PETSTORE_REDIS_URL=" + m.redis.URL,
-			"PETSTORE_TRUSTED_PROXIES=127.0.0.1",
-		}
-		m.start(i)
-		m.addrs[i] = m.servers[i].Addr
-		m.env[i] = append(m.env[i], "PETSTORE_ADDR="+m.addrs[i], "PETSTORE_ADMIN_ADDR="+m.servers[i].Admin)
+	for range 2 {
+		m.add("PETSTORE_DATABASE_URL="+storetest.HostsURL(t, storetest.APILogin, m.primary, m.standby), "PETSTORE_REDIS_URL="+m.redis.URL,
+			"PETSTORE_TRUSTED_PROXIES=127.0.0.1")
 	}
 	staff := storetest.Open(t, m.primary.SupportURL, store.Options{MaxConns: 2})
 	own := &plans.Quota{PerMinute: 1_000_000, PerDay: 1_000_000}

@@ -103,10 +103,15 @@ func (d Orders) PlaceOrders(ctx context.Context, tenantID int64, asked []catalog
 }
 
 // placeOrdersIn is PlaceOrders within a transaction. An error ends it.
-func placeOrdersIn(ctx context.Context, tx pgconn.Tx, tenantID int64, asked []catalog.NewOrder, outcomes []catalog.Outcome[catalog.Order]) (err error) {
+func placeOrdersIn(ctx context.Context, tx pgconn.Tx, tenantID int64, asked []catalog.NewOrder, outcomes []catalog.Outcome[catalog.Order]) error {
 	if len(asked) == 1 {
-		outcomes[0].Result, err = placeOrderIn(ctx, tx, tenantID, asked[0])
-		return err
+		var placed placedOrder
+		err := tx.Get(ctx, &placed, placeOrderQuery, tenantID, asked[0].PetID, asked[0].Quantity, tx.Deadline())
+		outcomes[0].Result, outcomes[0].Err = placed.order(asked[0], err)
+		if err != nil {
+			return outcomes[0].Err
+		}
+		return nil
 	}
 	return placeOrders(tenantID, asked, outcomes, func(args []driver.Value) (rows []placedOrder, err error) {
 		err = tx.Select(ctx, &rows, placeOrdersQuery, anys(append(args, tx.Deadline()))...)
@@ -225,13 +230,6 @@ type placedOrder struct {
 	CreatedAt sql.NullTime  `db:"created_at"`
 	PetFound  bool          `db:"pet_found"` // in the first only
 	PetID     int64         `db:"pet_id"`    // in the second only
-}
-
-// placeOrderIn is Orders.PlaceOrder within a transaction.
-func placeOrderIn(ctx context.Context, tx pgconn.Tx, tenantID int64, o catalog.NewOrder) (catalog.Order, error) {
-	var placed placedOrder
-	err := tx.Get(ctx, &placed, placeOrderQuery, tenantID, o.PetID, o.Quantity, tx.Deadline())
-	return placed.order(o, err)
 }
 
 // order returns the order, or why it was not placed. err is the error of the statement.

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/lib/pq"
-
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/store/pgconn"
 )
@@ -18,45 +16,6 @@ func (d Pets) CreatePets(ctx context.Context, tenantID int64, pets []catalog.New
 	return together(len(pets), func(outcomes []catalog.Outcome[catalog.Pet]) error {
 		return d.createPets(ctx, tenantID, pets, outcomes)
 	}, func(i int) (catalog.Pet, error) { return d.CreatePet(ctx, tenantID, pets[i]) })
-}
-
-// together does what n requests of a tenant ask for. all does it with one statement and sets the outcomes, unless there is only one. If Postgres
-// refuses it, each is tried alone. After any other error the outcome is the same for all, and may be unknown.
-func together[T any](n int, all func([]catalog.Outcome[T]) error, try func(i int) (T, error)) []catalog.Outcome[T] {
-	outcomes := make([]catalog.Outcome[T], n)
-	if n > 1 {
-		switch err := all(outcomes); {
-		case err == nil:
-			return outcomes
-		case !isRefused(err):
-			return allFailed(outcomes, err)
-		}
-	}
-	return tryEach(outcomes, try)
-}
-
-// tryEach sets each outcome to what try returns, up to the first that says that Postgres is unavailable: further ones would wait as long.
-func tryEach[T any](outcomes []catalog.Outcome[T], try func(i int) (T, error)) []catalog.Outcome[T] {
-	for i := range outcomes {
-		outcomes[i].Result, outcomes[i].Err = try(i)
-		if errors.Is(outcomes[i].Err, pgconn.ErrUnavailable) {
-			allFailed(outcomes[i:], outcomes[i].Err)
-			break
-		}
-	}
-	return outcomes
-}
-
-// isRefused reports whether Postgres refused a statement because of what it says, so that it has certainly had no effect.
-func isRefused(err error) bool {
-	return pgconn.IsServerError(err) && !errors.Is(err, pgconn.ErrUnavailable)
-}
-
-func allFailed[T any](outcomes []catalog.Outcome[T], err error) []catalog.Outcome[T] {
-	for i := range outcomes {
-		outcomes[i] = catalog.Outcome[T]{Err: err}
-	}
-	return outcomes
 }
 
 // createPets creates all of the animals or, with an error, perhaps none.
@@ -124,14 +83,4 @@ func (b *petBatch) created(outcomes []catalog.Outcome[catalog.Pet]) error {
 		outcomes[i].Result = pet
 	}
 	return nil
-}
-
-// arrayOf returns what value returns of each, strings, int64s and nils, as an array.
-func arrayOf[T any](all []T, value func(*T) driver.Value) driver.Value {
-	values := make([]driver.Value, len(all))
-	for i := range all {
-		values[i] = value(&all[i])
-	}
-	array, _ := pq.GenericArray{A: values}.Value() // No such value fails.
-	return array
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/lib/pq"
+
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/store/pgconn"
 )
@@ -71,6 +73,16 @@ func petArgs(value func(petColumn) driver.Value, args ...driver.Value) []driver.
 		args = append(args, value(c))
 	}
 	return args
+}
+
+// arrayOf returns what value returns of each, strings, int64s and nils, as an array.
+func arrayOf[T any](all []T, value func(*T) driver.Value) driver.Value {
+	values := make([]driver.Value, len(all))
+	for i := range all {
+		values[i] = value(&all[i])
+	}
+	array, _ := pq.GenericArray{A: values}.Value() // No such value fails.
+	return array
 }
 
 // anys are the values for a call within a transaction.

@@ -41,7 +41,7 @@ func listPets(a *api, x *exchange) error {
 	f := x.form(p)
 	if f.compresses() {
 		if both := p.WithGzip(); both != p {
-			cache.Put(key, stamp, both)
+			cache.Replace(key, p, both)
 			p = both
 		}
 	}

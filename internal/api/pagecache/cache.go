@@ -148,6 +148,16 @@ func (c *Cache) Put(key Key, stamp freshness.Stamp, p *Page) {
 	}
 }
 
+// Replace has the page that is stored, if it is p, in another form.
+func (c *Cache) Replace(key Key, p, form *Page) {
+	if c == nil {
+		return
+	}
+	if stored, ok := c.pages.GetIfPresent(key); ok && stored.Page == p {
+		c.store(key, &cachedPage{form, stored.stamp, stored.existing})
+	}
+}
+
 // existing returns the stamp under which the page stays after animals are added, 0 for none. None may have been on its way since the decision with the
 // stamp: it could have an ID below some that the page has.
 func (c *Cache) existing(tenant int64, stamp freshness.Stamp, p *Page) freshness.Stamp {

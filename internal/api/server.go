@@ -76,10 +76,11 @@ func (c Config) currentStamps() pagecache.Stamps {
 		return c.Stamps
 	}
 	return func(tenantID int64) (current, existing freshness.Stamp) {
-		if !c.NoOldWrites() {
+		current, existing = c.Stamps(tenantID)
+		if !c.NoOldWrites() { // asked last: one that begins meanwhile is one
 			return 0, 0
 		}
-		return c.Stamps(tenantID)
+		return current, existing
 	}
 }
 

@@ -165,3 +165,10 @@ func TestUnavailable(t *testing.T) {
 	server.Start()
 	assert.Equal(t, calls["list"](t.Context()), nil, "list after the server came back")
 }
+
+// Full pages of lists outlive creates because an animal that is added later has a higher ID (ADR 8): sessions must have no blocks of IDs.
+func TestAnimalsHaveRisingIDs(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	assert.Equal(t, s.text(t, `select cache_size::text from pg_sequences where sequencename = 'pets_id_seq'`), "1", "IDs a session takes at once")
+}

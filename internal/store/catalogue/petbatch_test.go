@@ -1,10 +1,12 @@
 package catalogue
 
 import (
+	"errors"
 	"math/rand/v2"
 	"testing"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/test/assert"
 )
 
@@ -41,4 +43,16 @@ func TestPetBatch(t *testing.T) {
 			t.Fatalf("%+v has a second place", last)
 		}
 	}
+}
+
+// When Postgres goes while requests are tried alone, nobody knows of the one that was sent. Those behind it certainly were not made.
+func TestTryEach(t *testing.T) {
+	t.Parallel()
+	outcomes := tryEach(make([]catalog.Outcome[int], 3), func(i int) (int, error) {
+		return i, []error{nil, pgconn.ErrUnavailable}[i] // The third is not tried.
+	})
+	assert.NoError(t, outcomes[0].Err)
+	assert.ErrorIs(t, outcomes[1].Err, pgconn.ErrUnavailable)
+	assert.True(t, !errors.Is(outcomes[1].Err, catalog.ErrNotMade), "the one that was sent counts as not made")
+	assert.ErrorIs(t, outcomes[2].Err, catalog.ErrNotMade)
 }

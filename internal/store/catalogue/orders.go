@@ -104,17 +104,11 @@ func (d Orders) PlaceOrders(ctx context.Context, tenantID int64, asked []catalog
 
 // placeOrdersIn is PlaceOrders within a transaction. An error ends it.
 func placeOrdersIn(ctx context.Context, tx pgconn.Tx, tenantID int64, asked []catalog.NewOrder, outcomes []catalog.Outcome[catalog.Order]) error {
-	if len(asked) == 1 {
-		var placed placedOrder
-		err := tx.Get(ctx, &placed, placeOrderQuery, tenantID, asked[0].PetID, asked[0].Quantity, tx.Deadline())
-		outcomes[0].Result, outcomes[0].Err = placed.order(asked[0], err)
-		if err != nil {
-			return outcomes[0].Err
-		}
-		return nil
-	}
 	return placeOrders(tenantID, asked, outcomes, func(args []driver.Value) (rows []placedOrder, err error) {
 		err = tx.Select(ctx, &rows, placeOrdersQuery, anys(append(args, tx.Deadline()))...)
+		if pgconn.IsConstraint(err, holdingPet) { // whichever it was: each is tried alone
+			err = catalog.ErrPetNotAvailable
+		}
 		return rows, err
 	})
 }
@@ -224,6 +218,9 @@ placed as (
 select id, created_at, pet_id from placed
 union all select null, null, id from locked where status <> 'available'`
 
+// holdingPet: an order holds the animal, although it is available.
+const holdingPet = "orders_holding_pet"
+
 // placedOrder is a row that placeOrderQuery or placeOrdersQuery returns.
 type placedOrder struct {
 	ID        sql.NullInt64 `db:"id"`
@@ -235,7 +232,7 @@ type placedOrder struct {
 // order returns the order, or why it was not placed. err is the error of the statement.
 func (p placedOrder) order(o catalog.NewOrder, err error) (catalog.Order, error) {
 	switch {
-	case pgconn.IsConstraint(err, "orders_holding_pet"):
+	case pgconn.IsConstraint(err, holdingPet):
 		err = catalog.ErrPetNotAvailable
 	case err == nil && !p.PetFound:
 		err = catalog.ErrPetNotFound

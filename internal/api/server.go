@@ -12,7 +12,6 @@ import (
 
 	"petstore.example/internal/api/pagecache"
 	"petstore.example/internal/api/reference"
-	"petstore.example/internal/freshness"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/usage"
@@ -67,21 +66,7 @@ func (c Config) newPageCache() (*pagecache.Cache, error) {
 	if c.ListCacheBytes <= 0 || c.Invalidator == nil {
 		return nil, nil
 	}
-	return pagecache.New(c.ListCacheBytes, c.currentStamps(), c.pageClock, c.Metrics)
-}
-
-// currentStamps returns Stamps, or none while an old write is under way.
-func (c Config) currentStamps() pagecache.Stamps {
-	if c.Stamps == nil || c.NoOldWrites == nil {
-		return c.Stamps
-	}
-	return func(tenantID int64) (current, existing freshness.Stamp) {
-		current, existing = c.Stamps(tenantID)
-		if !c.NoOldWrites() { // asked last: one that begins meanwhile is one
-			return 0, 0
-		}
-		return current, existing
-	}
+	return pagecache.New(c.ListCacheBytes, c.Stamps, c.pageClock, c.Metrics)
 }
 
 // CheckBaseURL returns an error that says what is wrong with a base URL, to be printed after its name.

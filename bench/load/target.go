@@ -72,8 +72,18 @@ func (s *IDs) next() int64 { return s.First + s.Count - 1 + s.more.Add(1) }
 // MoreIDs is how many IDs must follow those of a run.
 const MoreIDs = 200
 
-// Fetch sends the request once.
-func (t Target) Fetch(ctx context.Context) (Response, error) {
+// Fetch sends the request, and again up to ten times while the response is 503, a second later: a busy machine is no answer.
+func (t Target) Fetch(ctx context.Context) (r Response, err error) {
+	for range 10 {
+		if r, err = t.fetch(ctx); err != nil || r.Status != http.StatusServiceUnavailable || t.Status == r.Status {
+			break
+		}
+		time.Sleep(time.Second)
+	}
+	return r, err
+}
+
+func (t Target) fetch(ctx context.Context) (Response, error) {
 	req, err := t.request(ctx)
 	if err != nil {
 		return Response{}, err

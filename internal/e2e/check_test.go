@@ -16,6 +16,7 @@ import (
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
+	"petstore.example/internal/test/wait"
 )
 
 // check runs petstore serve --check, whose settings are right but for env, and returns what it prints and its exit code.
@@ -142,7 +143,11 @@ func TestWrongConfigurations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			variable, _, _ := strings.Cut(c.env, "=")
-			lines, code := check(t, right, "PETSTORE_REDIS_TIMEOUT=1s", c.env)
+			lines, code := "", 0
+			wait.Until(t, "a Postgres that answers in time", func() bool {
+				lines, code = check(t, right, "PETSTORE_REDIS_TIMEOUT=1s", c.env)
+				return variable == "PETSTORE_DATABASE_URL" || !strings.Contains(lines, "fail  PETSTORE_DATABASE_URL")
+			})
 			var failed []string
 			for line := range strings.Lines(lines) {
 				if strings.HasPrefix(line, "fail  ") {

@@ -55,6 +55,7 @@ const heading = (page) => page.locator("main h1").innerText();
 
 // Nothing is too wide, has a style of its own, or keeps somebody out.
 const look = async (page, withAxe) => {
+  await page.waitForLoadState("load"); // with its style sheets
   const found = await page.evaluate(() => [document.documentElement.scrollWidth - window.innerWidth, document.querySelectorAll("[style], style").length]);
   check(found[0] <= 0, page.url(), `it is ${found[0]} pixels too wide`);
   check(found[1] === 0, page.url(), "it has inline styles");

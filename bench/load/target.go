@@ -72,7 +72,7 @@ func (s *IDs) next() int64 { return s.First + s.Count - 1 + s.more.Add(1) }
 // MoreIDs is how many IDs must follow those of a run.
 const MoreIDs = 200
 
-// Fetch sends the request, and again up to ten times while the response is 503, a second later: a busy machine is no answer.
+// Fetch sends the request. While the response is 503, as on a busy machine, it sends it again a second later, ten times at most.
 func (t Target) Fetch(ctx context.Context) (r Response, err error) {
 	for range 10 {
 		if r, err = t.fetch(ctx); err != nil || r.Status != http.StatusServiceUnavailable || t.Status == r.Status {

@@ -192,21 +192,20 @@ func TestChangesSeeWhatTheyWaitedFor(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
+		from   catalog.Status
 		order  bool // the animal has an approved order
 		first  []string
 		second func(s shop, pet, order int64) error
 		want   string // the statuses of the animal and its last order
 	}{
 		"an order is placed, the animal is made available": {
-			first: []string{`update pets set status = 'pending' where id = $1`,
+			from: pending, first: []string{`update pets set status = 'pending' where id = $1`,
 				`insert into orders (tenant_id, pet_id, quantity, status, created_at) select tenant_id, id, 1, 'placed', now() from pets where id = $1`},
 			second: changePet(available), want: "pending placed",
 		},
-		"the animal is sold, then pending": {
-			first: []string{`update pets set status = 'sold' where id = $1`}, second: changePet(pending), want: "sold ",
-		},
+		"the animal is sold, then pending": {from: available, first: []string{`update pets set status = 'sold' where id = $1`}, second: changePet(pending), want: "sold "},
 		"the order is cancelled, then delivered": {
-			order: true,
+			from: available, order: true,
 			first: []string{`update orders set status = 'cancelled' where pet_id = $1`, `update pets set status = 'available' where id = $1`},
 			second: func(s shop, _, order int64) error {
 				_, err := s.Orders.ChangeOrder(context.Background(), s.a.ID, order, catalog.OrderPatch{Status: catalog.Delivered})
@@ -218,7 +217,7 @@ func TestChangesSeeWhatTheyWaitedFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newShop(t)
-			pet, order := s.pet(t, s.a, available).ID, int64(0)
+			pet, order := s.pet(t, s.a, c.from).ID, int64(0)
 			if c.order {
 				o := s.order(t, s.a)
 				pet, order = o.PetID, o.ID

@@ -29,7 +29,7 @@ func FilterPetsQuery(tenantID int64, p catalog.Page) (query string, args []strin
 func KeyedQueries() map[string]string {
 	return map[string]string{
 		"stored answers": storedAnswersQuery, "list": listPetsQuery, "list by status": listPetsByStatusQuery, "get": getPetQuery,
-		"lock": lockPetQuery, "held": petHeldQuery, "change": updatePetQuery, "describe": describePetQuery,
+		"swap": swapPetQuery, "describe": describePetQuery,
 		"list orders": listOrdersQuery, "list orders by status": listOrdersByStatusQuery, "get order": getOrderQuery,
 		"lock order": lockOrderQuery, "change order": updateOrderQuery, "place order": placeOrderQuery,
 		"describe several": describePetsQuery, "place several orders": placeOrdersQuery,

@@ -9,20 +9,29 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// petHeldQuery is a statement of its own, after the lock. A statement that began before the lock would not see an order that was placed while it
-// waited.
-const petHeldQuery = `
-select exists (select from orders where tenant_id = $1 and pet_id = $2 and status in ('placed', 'approved')) as held`
+// afterPet is the number of the argument after $1, $2 and an animal's columns.
+var afterPet = 3 + len(petColumns)
 
 var (
-	lockPetQuery = forTenant + `
-` + selectPet + `
-where ` + forTenantSet + ` and tenant_id = $1 and id = $2
-for no key update`
-
-	updatePetQuery = `
-update pets set ` + petList("{c} = ${n}", 3) + `
-where tenant_id = $1 and id = $2 and (select set_config('petstore.deadline', ` + deadlineOf(3) + `, true)) is not null`
+	// swapPetQuery changes an animal that is still what it was when it was read, unless an open order holds it and its status would change. xmin
+	// is the transaction that made the row: whoever waited for another change, an order for example, sees another one and changes nothing. So the
+	// orders of the snapshot decide about the animal of the snapshot.
+	swapPetQuery = forTenant + `,
+before as (
+  select xmin as version, status, (` + PetNames + `) = (` + petList("${n}::{t}", 3) + `) as same, ` + petList("${n}::{t} as to_{c}", afterPet) + `
+  from pets where ` + forTenantSet + ` and tenant_id = $1 and id = $2
+),
+held as (
+  select from before
+  where status <> to_status and exists (select from orders where tenant_id = $1 and pet_id = $2 and orders.status in ('placed', 'approved'))
+),
+swapped as (
+  update pets set ` + petList("{c} = to_{c}", 0) + ` from before
+  where ` + forTenantSet + ` and pets.tenant_id = $1 and pets.id = $2 and pets.xmin = version and same and not exists (select from held)
+    and (select set_config('petstore.deadline', ` + deadlineOf(afterPet) + `, true)) is not null
+  returning id
+)
+select exists (select from swapped), exists (select from before where same) and exists (select from held)`
 
 	// describePetQuery changes what any animal may change, whatever it is now. Null stands for what stays.
 	describePetQuery = forTenant + `
@@ -112,40 +121,35 @@ func (d Pets) describePets(ctx context.Context, tenantID int64, changes []catalo
 	return nil
 }
 
-// changePet makes any change. The lock on the animal's row blocks orders for it and other changes until the transaction ends.
-func (d Pets) changePet(ctx context.Context, tenantID, id int64, c catalog.PetPatch) (pet catalog.Pet, err error) {
-	err = pgconn.WriteTx(ctx, d.db, func(ctx context.Context, tx pgconn.Tx) error {
-		var found []catalog.Pet
-		if err := tx.Select(ctx, &found, lockPetQuery, tenantID, id); err != nil {
-			return err
+// changePet makes a change that depends on what the animal is. It holds no lock between its two statements: it begins again, 20 times at most, if
+// another change came between them.
+func (d Pets) changePet(ctx context.Context, tenantID, id int64, c catalog.PetPatch) (catalog.Pet, error) {
+	for range 20 {
+		before, err := d.GetPet(ctx, tenantID, id)
+		if err != nil {
+			return catalog.Pet{}, notMade(err)
 		}
-		if len(found) == 0 {
-			return catalog.ErrPetNotFound
+		pet, err := c.Apply(before)
+		if err != nil || pet == before {
+			return pet, err
 		}
-		before := found[0]
-		if pet, err = c.Apply(before); err != nil || pet == before {
-			return err
+		args, swapped, held := []driver.Value{tenantID, id}, false, false
+		for _, p := range []*catalog.NewPet{&before.NewPet, &pet.NewPet} {
+			args = petArgs(func(c petColumn) driver.Value { return c.value(p) }, args...)
 		}
-		if pet.Status != before.Status {
-			if err := refuseHeld(ctx, tx, tenantID, before, pet.Status); err != nil {
-				return err
-			}
+		err = pgconn.Write(ctx, d.db, func(row []driver.Value) error {
+			swapped, held = row[0].(bool), row[1].(bool)
+			return nil
+		}, swapPetQuery, args...)
+		switch {
+		case err != nil || swapped:
+			return pet, err
+		case held:
+			return catalog.Pet{}, &catalog.TransitionError{Item: "animal", From: string(before.Status), To: string(pet.Status), Held: true}
 		}
-		args := petArgs(func(c petColumn) driver.Value { return c.value(&pet.NewPet) }, tenantID, id)
-		_, err = tx.Exec(ctx, updatePetQuery, anys(append(args, tx.Deadline()))...)
-		return err
-	})
-	return pet, err
+	}
+	return catalog.Pet{}, notMade(fmt.Errorf("others change the animal all the time: %w", pgconn.ErrUnavailable))
 }
 
-// refuseHeld returns an error when an order holds the locked animal.
-func refuseHeld(ctx context.Context, tx pgconn.Tx, tenantID int64, pet catalog.Pet, to catalog.Status) error {
-	var held bool
-	if err := tx.Get(ctx, &held, petHeldQuery, tenantID, pet.ID); err != nil {
-		return err
-	}
-	if held {
-		return &catalog.TransitionError{Item: "animal", From: string(pet.Status), To: string(to), Held: true}
-	}
-	return nil
-}
+// notMade says of a failed change that it certainly was not made.
+func notMade(err error) error { return fmt.Errorf("%w: %w", catalog.ErrNotMade, err) }

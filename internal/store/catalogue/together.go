@@ -2,7 +2,6 @@ package catalogue
 
 import (
 	"errors"
-	"fmt"
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/store/pgconn"
@@ -29,7 +28,7 @@ func tryEach[T any](outcomes []catalog.Outcome[T], try func(i int) (T, error)) [
 	for i := range outcomes {
 		outcomes[i].Result, outcomes[i].Err = try(i)
 		if err := outcomes[i].Err; errors.Is(err, pgconn.ErrUnavailable) {
-			allFailed(outcomes[i+1:], fmt.Errorf("%w: %w", catalog.ErrNotMade, err))
+			allFailed(outcomes[i+1:], notMade(err))
 			break
 		}
 	}

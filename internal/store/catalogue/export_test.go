@@ -31,7 +31,7 @@ func KeyedQueries() map[string]string {
 		"stored answers": storedAnswersQuery, "list": listPetsQuery, "list by status": listPetsByStatusQuery, "get": getPetQuery,
 		"swap": swapPetQuery, "describe": describePetQuery,
 		"list orders": listOrdersQuery, "list orders by status": listOrdersByStatusQuery, "get order": getOrderQuery,
-		"lock order": lockOrderQuery, "change order": updateOrderQuery, "place order": placeOrderQuery,
+		"swap order": swapOrderQuery, "place order": placeOrderQuery,
 		"describe several": describePetsQuery, "place several orders": placeOrdersQuery,
 	}
 }

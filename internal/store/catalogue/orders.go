@@ -31,18 +31,16 @@ order by id limit $3`
 select id, pet_id, quantity, status, created_at from orders
 where ` + tenantSet + ` and tenant_id = $1 and id = $2`
 
-	// lockOrderQuery locks the order before its animal. No statement locks them in the other order.
-	lockOrderQuery = forTenant + `
-select o.id, o.pet_id, o.quantity, o.status, o.created_at, p.status as pet_status
-from orders o
-join pets p on p.tenant_id = o.tenant_id and p.id = o.pet_id
-where ` + forTenantSet + ` and o.tenant_id = $1 and o.id = $2
-for no key update of o, p`
-
-	updateOrderQuery = `
-with moved as (update pets set status = $5 where tenant_id = $1 and id = $4 and status <> $5)
-update orders set status = $3
-where tenant_id = $1 and id = $2 and (select set_config('petstore.deadline', $6, true)) is not null`
+	// swapOrderQuery changes an order that still has the status that was read. It locks the order before its animal, and no statement locks them in
+	// the other order.
+	swapOrderQuery = forTenant + `,
+swapped as (
+  update orders set status = $4
+  where ` + forTenantSet + ` and tenant_id = $1 and id = $2 and status = $3 and (select set_config('petstore.deadline', $6, true)) is not null
+  returning pet_id
+),
+moved as (update pets set status = $5 from swapped where ` + forTenantSet + ` and tenant_id = $1 and id = pet_id and status <> $5)
+select from swapped`
 )
 
 // ListOrders implements catalog.OrderStore.
@@ -144,39 +142,28 @@ func placeOrders(
 	return nil
 }
 
-// ChangeOrder implements catalog.OrderStore.
-func (d Orders) ChangeOrder(ctx context.Context, tenantID, id int64, c catalog.OrderPatch) (order catalog.Order, err error) {
+// ChangeOrder implements catalog.OrderStore. It holds no lock between its two statements: it begins again if another change came between them,
+// which can be twice, because no status comes again.
+func (d Orders) ChangeOrder(ctx context.Context, tenantID, id int64, c catalog.OrderPatch) (_ catalog.Order, err error) {
 	defer pgconn.Wrap(&err, "change order")
-	err = pgconn.WriteTx(ctx, d.db, func(ctx context.Context, tx pgconn.Tx) error {
-		order, err = changeOrder(ctx, tx, tenantID, id, c)
-		return err
-	})
-	return order, err
-}
-
-func changeOrder(ctx context.Context, tx pgconn.Tx, tenantID, id int64, c catalog.OrderPatch) (catalog.Order, error) {
-	var found []struct {
-		catalog.Order
-		PetStatus catalog.Status `db:"pet_status"`
+	for {
+		order, err := d.GetOrder(ctx, tenantID, id)
+		if err != nil {
+			return order, notMade(err)
+		}
+		changed, err := c.Apply(order)
+		if err != nil || changed == order {
+			return changed, err
+		}
+		swapped := false
+		err = pgconn.Write(ctx, d.db, func([]driver.Value) error {
+			swapped = true
+			return nil
+		}, swapOrderQuery, tenantID, id, string(order.Status), string(changed.Status), string(changed.Status.PetStatus()))
+		if err != nil || swapped {
+			return changed, err
+		}
 	}
-	if err := tx.Select(ctx, &found, lockOrderQuery, tenantID, id); err != nil {
-		return catalog.Order{}, err
-	}
-	if len(found) == 0 {
-		return catalog.Order{}, catalog.ErrOrderNotFound
-	}
-	order := found[0].Order
-	order.CreatedAt = order.CreatedAt.UTC()
-	changed, err := c.Apply(order)
-	if err != nil || changed == order {
-		return changed, err
-	}
-	petStatus := changed.Status.PetStatus()
-	if err := found[0].PetStatus.CheckStep(petStatus); err != nil {
-		return catalog.Order{}, err
-	}
-	_, err = tx.Exec(ctx, updateOrderQuery, tenantID, id, changed.Status, order.PetID, petStatus, tx.Deadline())
-	return changed, err
 }
 
 // placeOrderQuery is one statement, so that the animal's row is locked only from there to the commit. A second order waits

@@ -207,6 +207,7 @@ func (u *upgrade) limits(when string, r release) {
 	for {
 		key := u.tenant(r, "free")
 		name := fmt.Sprint("tenant-", u.tenants)
+		begun := time.Now()
 		first := u.ask(0, key, http.MethodGet, "/pets", "")
 		u.admitted[name]++
 		m := minute.FindStringSubmatch(first.Header.Get("Ratelimit"))
@@ -214,7 +215,6 @@ func (u *upgrade) limits(when string, r release) {
 			u.Fatalf("%s: %s %v", when, first.Status, first.Header)
 		}
 		left, _ := strconv.Atoi(m[2])
-		begun := time.Now()
 		for i := range 80 {
 			if u.ask(i%2, key, http.MethodGet, "/pets", "").StatusCode == http.StatusOK {
 				u.admitted[name]++

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/contract"
 )
 
@@ -24,9 +25,7 @@ var load = sync.OnceValues(func() (*contract.Document, error) {
 func document(t testing.TB) *contract.Document {
 	t.Helper()
 	d, err := load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return d
 }
 
@@ -200,9 +199,7 @@ func TestWatching(t *testing.T) {
 	defer s.Close()
 	client := http.Client{Transport: document(t).Transport(s.Client().Transport, report)}
 	res, err := client.Post(s.URL+"/v1/pets", "text/plain", strings.NewReader("something"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	if err != nil || string(body) != "something" || res.StatusCode != http.StatusTeapot || res.Header.Get("X-Echo") != "yes" {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/test/assert"
 )
 
 // TestNamesAreTheDocuments: the document allows exactly the names of animals that the server takes. The patterns of ECMA-262 and Go call
@@ -21,13 +22,9 @@ func TestNamesAreTheDocuments(t *testing.T) {
 	t.Parallel()
 	d := theDocument(t)
 	c, err := newCompiler(d.raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	schema, err := c.schema([]string{"components", "schemas", "PetName"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	names := []string{"", "Rex", " Rex", "a\x00b", "\u0085\ufeff", strings.Repeat("ä", 255), strings.Repeat("ä", 256), strings.Repeat(" ", 254) + "x"}
 	for r := range rune(0x10000) {
 		if r < 0xd800 || r > 0xdfff {
@@ -72,9 +69,7 @@ func TestExamplesShowEveryCode(t *testing.T) {
 func TestGeneratorsReadTheDocument(t *testing.T) {
 	t.Parallel()
 	d, err := load(documentText(t), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	root := d.raw
 	inRequests := map[string]bool{}
 	for _, item := range members(root, "paths") {
@@ -154,9 +149,7 @@ func collect(root map[string]any, node any, found map[string]bool) {
 func TestPublished(t *testing.T) {
 	t.Parallel()
 	published, err := LoadPublished(documentText(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	own := theDocument(t)
 	const page, refused = `[{"id":1,"name":"Rex","categoryId":7,"status":"available"}]`, `{"code":"%s","message":"no","status":400}`
 	for _, tt := range []struct {
@@ -230,13 +223,9 @@ func TestPromisesAreOfTheDocument(t *testing.T) {
 		{"\n    Pet:\n", "\n    MethodNotAllowedError:\n"}: "schemas MethodNotAllowedError is added",
 	} {
 		raw, err := rawOf([]byte(strings.Replace(text, change[0], change[1], 1)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		own, err := rawOf(promises)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		if err := overlay(raw, own); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", change, err, want)
 		}
@@ -247,17 +236,13 @@ func TestPromisesAreOfTheDocument(t *testing.T) {
 func theDocument(t *testing.T) *Document {
 	t.Helper()
 	d, err := Load(documentText(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return d
 }
 
 func documentText(t *testing.T) []byte {
 	t.Helper()
 	text, err := os.ReadFile("../../api/openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return text
 }

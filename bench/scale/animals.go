@@ -96,7 +96,7 @@ func newCatalogue(ctx context.Context, e *env, n int) *sample {
 		"vacuum analyze pets", "checkpoint"))
 	size := must.Get(servers.Value[float64](ctx, url, "select pg_total_relation_size('pets') / 1e6"))
 	return &sample{n: n, cells: []string{significant(size)}, connect: func() (kinds []func() time.Duration, leave func()) {
-		db := must.Get(store.Open(ctx, url, store.Options{AsAPI: true, MaxConns: 1}))
+		db := must.Get(store.Open(ctx, url, store.Options{AsAPI: true, MaxConns: 1, Timeout: time.Minute}))
 		for _, p := range pages {
 			kinds = append(kinds, func() time.Duration { return listPets(ctx, db, tenant, p.page(int64(n))) })
 		}

@@ -32,7 +32,7 @@ func lookUps(ctx context.Context, e *env) *table {
 		url := e.database(ctx, "keys", n)
 		fillKeys(ctx, url, n, keysPerTenant)
 		all = append(all, &sample{n: n, connect: func() ([]func() time.Duration, func()) {
-			db := must.Get(store.Open(ctx, url, store.Options{AsAPI: true, MaxConns: 1}))
+			db := must.Get(store.Open(ctx, url, store.Options{AsAPI: true, MaxConns: 1, Timeout: time.Minute}))
 			return []func() time.Duration{func() time.Duration { return lookUp(ctx, db, rand.IntN(n)) }}, func() { must.Do(db.Close()) }
 		}})
 	}

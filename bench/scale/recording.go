@@ -38,7 +38,7 @@ func recording(ctx context.Context, e *env) *table {
 	for i := range ids {
 		ids[i] = keyID(i)
 	}
-	db := must.Get(store.Open(ctx, url, store.Options{AsAPI: true, MaxConns: 1}))
+	db := must.Get(store.Open(ctx, url, store.Options{AsAPI: true, MaxConns: 1, Timeout: time.Minute}))
 	e.Cleanup(func(context.Context) error { return db.Close() })
 	for _, n := range e.upTo(100, 1_000, most) {
 		var rows, work []float64

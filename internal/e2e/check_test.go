@@ -53,7 +53,7 @@ $`)
 		t.Errorf("exit %d:\n%s", code, lines)
 	}
 	log := postgres.Log()[before:]
-	if changes := regexp.MustCompile(`(?i)(statement|execute [^:]*): +(insert|update|delete|create|alter|drop|grant)`); changes.MatchString(log) || !strings.Contains(log, "caller_of_key") {
+	if changes := regexp.MustCompile(`(?i)(statement|execute [^:]*): +(insert|update|delete|create|alter|drop|grant)`); changes.MatchString(log) || !strings.Contains(log, "callers_of_keys") {
 		t.Errorf("the check changes the database, or does not look up a caller: %s", log)
 	}
 

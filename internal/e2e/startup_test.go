@@ -78,7 +78,7 @@ func TestStartup(t *testing.T) {
 			doctor: 1, doctorLine: "role	fail	role %s is a member of neither petstore_support nor petstore_billing",
 		},
 		"rights are missing": {
-			login: "in role petstore_api", setup: `revoke execute on function caller_of_key from petstore_api`,
+			login: "in role petstore_api", setup: `revoke execute on function callers_of_keys from petstore_api`,
 			fails:  "petstore_api lacks rights that the migrations gave it; restore the database with its rights, see docs/roles.md",
 			doctor: 1, doctorLine: "role	fail	role %s is a member of neither",
 		},

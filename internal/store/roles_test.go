@@ -102,7 +102,7 @@ var forbidden = map[string]map[string]string{
 		"forge a failed request":       `insert into failed_requests default values`,
 		"make a temporary table":       `create temporary table plans (n int)`,
 		"migrate":                      `update schema_migrations set version = 1`,
-		"look up a caller":             `select caller_of_key(sha256(''), now())`,
+		"look up a caller":             `select callers_of_keys(array[sha256('')], now())`,
 		"become the API":               `set role petstore_api`,
 		"read sign-ins":                `select * from sign_ins`,
 		"read invitations":             `select * from invites`,

@@ -86,7 +86,7 @@ var budgets = map[string]int{
 	"internal/usage":                 2050,
 	"internal without internal/test": 49950,
 
-	"migrations":                3000,
+	"migrations":                3050,
 	"tests of internal and cmd": 58400,
 	"tools":                     3150,
 }

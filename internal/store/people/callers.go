@@ -18,12 +18,11 @@ var _ callers.Store = Keys{}
 
 // callersQuery calls the function because the API may not read digests.
 const callersQuery = `
-select d.place, id, environment, expires_at, revoked_at, key_per_minute, scope, allowed, tenant_id, tenant, suspended_at, created_at,
+select place, id, environment, expires_at, revoked_at, key_per_minute, scope, allowed, tenant_id, tenant, suspended_at, created_at,
        assignment, version, plan, per_minute, per_day, valid_to,
        ban_id, ban_source, ban_reason, ban_starts_at, ban_ends_at
-from unnest($1::bytea[]) with ordinality d (digest, place)
-cross join lateral caller_of_key(d.digest, $2) c
-order by d.place, c.valid_from`
+from callers_of_keys($1, $2)
+order by place, valid_from`
 
 type callerRow struct {
 	Place       int              `db:"place"`

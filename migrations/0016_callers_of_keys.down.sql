@@ -1,0 +1,1 @@
+drop function callers_of_keys;

@@ -61,11 +61,7 @@ func (c *benchCase) run(ctx context.Context, o load.Options) (report.Run, error)
 }
 
 func (c *benchCase) measure(ctx context.Context, o load.Options) (report.Run, error) {
-	rate := 2 * c.most
-	if rate == 0 {
-		rate = firstRate
-	}
-	supplied, err := c.refill(ctx, int(rate*o.Duration.Seconds()))
+	supplied, err := c.refill(ctx, int(max(2*c.most, leastRate)*o.Duration.Seconds()))
 	if err != nil {
 		return report.Run{}, err
 	}
@@ -92,8 +88,8 @@ func (c *benchCase) measure(ctx context.Context, o load.Options) (report.Run, er
 	return run, err
 }
 
-// firstRate is how many requests per second are supplied for as long as a case's rate is not known.
-const firstRate = 15_000
+// leastRate is how many requests per second are supplied at least: a case may have been slow while it was warmed up.
+const leastRate = 15_000
 
 // refill supplies n requests, and returns n.
 func (c *benchCase) refill(ctx context.Context, n int) (int, error) {

@@ -1,14 +1,12 @@
 package audit_test
 
 import (
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 
 	"petstore.example/internal/audit"
-	"petstore.example/internal/test/assert"
-	_ "petstore.example/internal/test/sandbox" // the environment of the tests
+	"petstore.example/internal/test/sandbox"
 )
 
 // TestEventsAreThoseOfThePage compares the events with the table of the document. With UPDATE_DOCS it writes the table.
@@ -30,12 +28,5 @@ func TestEventsAreThoseOfThePage(t *testing.T) {
 		}
 		want += "| `" + e.Action + "` | " + text + " |\n"
 	}
-	page, err := os.ReadFile(docFile)
-	assert.NoError(t, err)
-	table := regexp.MustCompile(`\| action \| its undo \|\n(?:\|.*\n)*`)
-	if os.Getenv("UPDATE_DOCS") != "" {
-		assert.NoError(t, os.WriteFile(docFile, table.ReplaceAllLiteral(page, []byte(want)), 0o644))
-		return
-	}
-	assert.DeepEqual(t, string(table.Find(page)), want, docFile, "-events +page; UPDATE_DOCS=1 writes it")
+	sandbox.Page(t, docFile, regexp.MustCompile(`\| action \| its undo \|\n(?:\|.*\n)*`), want)
 }

@@ -4,15 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -64,17 +62,8 @@ func TestGrantsAreThoseOfThePage(t *testing.T) {
 	db := storetest.NewServer(t)
 	var grants []grant
 	assert.NoError(t, connect(t, db.URL).SelectContext(t.Context(), &grants, grantsQuery))
-	page, err := os.ReadFile(rolesPage)
-	assert.NoError(t, err)
 	const head = "| object | `petstore_api` | `petstore_support` | `petstore_billing` |\n|---|---|---|---|\n"
-	table := regexp.MustCompile(regexp.QuoteMeta(head) + `(?:\|.*\n)*`)
-	if os.Getenv("UPDATE_DOCS") != "" {
-		assert.NoError(t, os.WriteFile(rolesPage, table.ReplaceAll(page, []byte(head+grantsTable(t, grants))), 0o644))
-		return
-	}
-	if diff := gocmp.Diff(string(table.Find(page)), head+grantsTable(t, grants)); diff != "" {
-		t.Errorf("%s (-page +database; UPDATE_DOCS=1 writes it):\n%s", rolesPage, diff)
-	}
+	sandbox.Page(t, rolesPage, regexp.MustCompile(regexp.QuoteMeta(head)+`(?:\|.*\n)*`), head+grantsTable(t, grants))
 }
 
 // grantsTable has a row for the objects of a kind with the same rights.

@@ -6,10 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+
+	"petstore.example/internal/test/assert"
 )
 
 // marker is set in the environment of a test binary that has started itself once more.
@@ -121,4 +124,16 @@ func Module() (string, error) {
 		}
 	}
 	return "", err
+}
+
+// Page compares the part of a document that matches. With UPDATE_DOCS it writes what is wanted there.
+func Page(t testing.TB, file string, part *regexp.Regexp, want string) {
+	t.Helper()
+	page, err := os.ReadFile(file)
+	assert.NoError(t, err)
+	if os.Getenv("UPDATE_DOCS") != "" {
+		assert.NoError(t, os.WriteFile(file, part.ReplaceAllLiteral(page, []byte(want)), 0o644))
+		return
+	}
+	assert.DeepEqual(t, string(part.Find(page)), want, file, "(UPDATE_DOCS=1 writes it)")
 }

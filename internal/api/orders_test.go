@@ -1,11 +1,13 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/test/assert"
 )
 
 // step is a request of acme's and its answer.
@@ -42,8 +44,10 @@ func TestOrders(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.addPet(t, catalog.Available)
-	pet := func(status string) step {
-		return step{"GET", "/v1/pets/1", "", 200, `{"id":1,"name":"Rex","categoryId":7,"status":"` + status + `"}`}
+	pet := func(status catalog.Status) step {
+		body, err := json.Marshal(catalog.Pet{ID: 1, NewPet: catalog.NewPet{Name: "Rex", CategoryID: 7, Status: status}})
+		assert.NoError(t, err)
+		return step{"GET", "/v1/pets/1", "", 200, string(body)}
 	}
 	taken := failure(409, "pet_not_available", "The animal is pending or sold and cannot be ordered. Order one whose status is available.")
 	w.walk(t, []step{

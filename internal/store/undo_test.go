@@ -312,7 +312,7 @@ func (e *undoEnv) state(t *testing.T) string {
 	t.Helper()
 	return e.text(t, `
 		select concat_ws(E'\n',
-		  (select concat_ws(' ', name, billing_ref, email, suspended_at is not null) from tenants where id = $1),
+		  (select concat_ws(' ', name, billing_ref, email, contact, notes, suspended_at is not null) from tenants where id = $1),
 		  (select string_agg(concat_ws(' ', id, name, per_minute, revoked_at is not null, expires_at, nullif(scope, 'write'), nullif(allowed, '{}')), E'\n' order by id) from api_keys where tenant_id = $1),
 		  (select string_agg(concat_ws(' ', key_id, source, reason, ends_at), E'\n' order by key_id, ends_at)
 		   from bans where tenant_id = $1 and lifted_at is null and ends_at > $3),

@@ -2,6 +2,7 @@ package catalogue_test
 
 import (
 	"errors"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -37,7 +38,7 @@ func TestBoundedPages(t *testing.T) {
 	for id := int64(1); id <= last; id += last / 100 {
 		ids = append(ids, id)
 	}
-	most := 0
+	most, tried, fields := 0, map[string]bool{}, reflect.VisibleFields(reflect.TypeFor[catalog.Page]())
 	for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
 		api.MustExec("set plan_cache_mode = " + mode)
 		for _, filter := range []catalog.Page{
@@ -57,6 +58,9 @@ func TestBoundedPages(t *testing.T) {
 				}
 				for _, p.After = range []int64{0, last / 2, last - 1} {
 					p.Limit = 100
+					for _, f := range fields {
+						tried[f.Name] = tried[f.Name] || !reflect.ValueOf(p).FieldByIndex(f.Index).IsZero()
+					}
 					buffers, plan := explain(t, api, p)
 					if most = max(most, buffers); buffers > maxBuffers {
 						t.Errorf("%s: %+v: %d buffers:\n%s", mode, p, buffers, plan)
@@ -64,6 +68,9 @@ func TestBoundedPages(t *testing.T) {
 				}
 			}
 		}
+	}
+	for _, f := range fields {
+		assert.True(t, tried[f.Name], "no page has a", f.Name)
 	}
 	t.Logf("at most %d buffers", most)
 }

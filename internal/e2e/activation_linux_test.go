@@ -2,8 +2,10 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -38,7 +40,9 @@ func TestUpgradeWithoutAClosedPort(t *testing.T) {
 	p := programs.Start(t, sandbox.Command(t, "systemd-socket-activate", append(args, "sh", "-c", restarted, d.petstore)...))
 	t.Cleanup(func() {
 		for _, pid := range serverPIDs(p) {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+			if program, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); program == d.petstore { // the number may be another process's by now
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
 		}
 	})
 	wait.Until(t, "a socket", func() bool { return strings.Contains(p.Stderr(), "Listening on") })

@@ -40,8 +40,8 @@ type Answer struct {
 type Once[New, Created any] struct {
 	Request Idempotency
 	New     New
-	// Answer returns the answer to be stored. It is called before the commit, maybe by another request's goroutine, and may be called again
-	// after a rollback.
+	// Answer returns the answer, which is stored. A store may call it before something is created, with the ID and the time zero, and puts in what
+	// Postgres gives: the ID at the end of the location and as the first member of the body, and the time. Another request's goroutine may call it.
 	Answer func(*Created) (Answer, error)
 }
 
@@ -55,7 +55,7 @@ type Answered struct {
 // OnceStore makes repeated requests take effect once.
 //
 // Each method creates something and stores its answer for IdempotencyLifetime, in one transaction. If an answer is stored already, it
-// returns that one. It returns an error of Answer as it is, after a rollback.
+// returns that one. It returns an error of Answer as it is, and then creates nothing.
 //
 // It never waits for another request with the same key. It returns ErrIdempotencyInProgress while that one runs, at most until its
 // connection ends, and ErrIdempotencyKeyReused if an answer to another body is stored.

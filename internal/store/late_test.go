@@ -148,20 +148,6 @@ func TestNoRowIsNotMade(t *testing.T) {
 	assert.DeepEqual(t, s.customersRows(t), before, "made")
 }
 
-// TestNoAnswerIsAConflict: no row of the INSERT ... ON CONFLICT that keeps an answer means that there is one already. It is not told as a write that
-// came too late, which is an error of its own.
-func TestNoAnswerIsAConflict(t *testing.T) {
-	t.Parallel()
-	s := newShop(t)
-	s.swallow(t, "idempotency_keys")
-	err := errorOf(s.Idempotency.CreatePetOnce(t.Context(), s.a.ID, adding(request("k", "Rex"), "Rex")))
-	if err == nil || errors.Is(err, store.ErrUnavailable) || !errors.Is(err, catalog.ErrNotMade) {
-		t.Errorf("%v, want one that is not ErrUnavailable", err)
-	}
-	pets := s.pets(t, s.a.ID)
-	assert.Equal(t, len(pets), 0, "made without its answer", pets)
-}
-
 // swallow lets no INSERT make a row of the table.
 func (s shop) swallow(t *testing.T, table string) {
 	t.Helper()

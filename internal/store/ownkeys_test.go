@@ -18,6 +18,8 @@ import (
 	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/storetest"
+	"petstore.example/internal/test/wait"
 )
 
 // selfService is an office whose tenant acme manages its keys by one of them.
@@ -329,6 +331,38 @@ func TestOwnKeysOnce(t *testing.T) {
 	assert.Result(t, caller.KeyID, err, made.ID, "caller")
 	all := s.everything(t)
 	assert.True(t, !strings.Contains(all, token.Reveal()), "the secret is stored")
+}
+
+// A server that is paused or cut off while it has the lock of an idempotency key keeps it for seconds, not until TCP notices.
+func TestOwnKeysOnceWithPausedServer(t *testing.T) {
+	t.Parallel()
+	for n := 3; n <= 6; n++ { // after begin and claim: deadline, change, keep, commit
+		t.Run(fmt.Sprintf("before round trip %d", n), func(t *testing.T) {
+			t.Parallel()
+			s := newSelfService(t)
+			proxy := newBreakingProxy(t, s.APIURL)
+			paused := s
+			paused.api = storetest.Open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1})
+			issue := func(by selfService, key string) error {
+				once := catalog.Idempotency{Method: "POST", Path: "/v1/keys", Key: key, At: time.Now()}
+				return errorOf(by.change(t.Context(), s.asker, keys.OwnChange{Action: "key.issue", Edit: keys.Edit{Name: &key}}, &once))
+			}
+			assert.NoError(t, issue(paused, fmt.Sprint("prepared ", n)))
+			proxy.breakAt(n, stall)
+			name := fmt.Sprint("stalled at ", n)
+			err := issue(paused, name)
+			assert.True(t, proxy.broke() && errors.Is(err, store.ErrUnavailable), "want ErrUnavailable", err)
+			assert.ErrorIs(t, issue(s, name), catalog.ErrIdempotencyInProgress, "at first")
+			wait.Until(t, "the lock's end", func() bool {
+				err = issue(s, name)
+				return !errors.Is(err, catalog.ErrIdempotencyInProgress)
+			})
+			assert.NoError(t, err)
+			var made int
+			assert.NoError(t, s.owner.Get(&made, `select count(*) from api_keys where name = $1`, name))
+			assert.Equal(t, made, 1, "keys")
+		})
+	}
 }
 
 // TestOwnKeysList: the newest first, page by page, by status; a key that may not manage keys sees itself.

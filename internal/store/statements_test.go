@@ -100,6 +100,19 @@ func TestRoundTrips(t *testing.T) {
 			c := catalog.PetChange{ID: pet.ID, PetPatch: catalog.PetPatch{Name: &pet.Name}}
 			return db.Pets.ChangePets(t.Context(), s.a.ID, []catalog.PetChange{c, c})[1].Err
 		},
+		"add with keys": func() error {
+			number++
+			asked := keyed(2) // the first is replayed
+			asked[1].Request.Key = fmt.Sprint(number)
+			return db.Idempotency.CreatePetsOnce(t.Context(), s.a.ID, asked)[1].Err
+		},
+		"orders with keys": func() error {
+			asked := []catalog.Once[catalog.NewOrder, catalog.Order]{ordering("a", pet.ID), ordering("b", 0)}
+			if o := db.Idempotency.PlaceOrdersOnce(t.Context(), s.a.ID, asked)[1]; !errors.Is(o.Err, catalog.ErrPetNotFound) {
+				return o.Err
+			}
+			return nil
+		},
 		"several orders": func() error {
 			if o := db.Orders.PlaceOrders(t.Context(), s.a.ID, make([]catalog.NewOrder, 2))[1]; !errors.Is(o.Err, catalog.ErrPetNotFound) {
 				return o.Err

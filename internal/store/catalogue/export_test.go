@@ -28,7 +28,7 @@ func FilterPetsQuery(tenantID int64, p catalog.Page) (query string, args []strin
 // KeyedQueries are the statements that find rows by keys.
 func KeyedQueries() map[string]string {
 	return map[string]string{
-		"stored answers": storedAnswersQuery, "list": listPetsQuery, "list by status": listPetsByStatusQuery, "get": getPetQuery,
+		"list": listPetsQuery, "list by status": listPetsByStatusQuery, "get": getPetQuery,
 		"swap": swapPetQuery, "describe": describePetQuery,
 		"list orders": listOrdersQuery, "list orders by status": listOrdersByStatusQuery, "get order": getOrderQuery,
 		"swap order": swapOrderQuery, "place order": placeOrderQuery,

@@ -2,14 +2,16 @@ package catalogue
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
-	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/lib/pq"
@@ -23,36 +25,95 @@ type Idempotency struct{ db *pgconn.DB }
 
 var _ catalog.OnceStore = Idempotency{}
 
-const (
-	// lockScopesQuery takes locks that end with the transaction, and so at the latest with the connection.
-	lockScopesQuery = forTenant + `
-select pg_try_advisory_xact_lock(scope)
-from t, unnest($2::bigint[]) with ordinality as asked (scope, place)
-where t.id is not null order by place`
+// claimKeys says of each request, by its key, whether it is fresh. claimArgs are its arguments. names are the columns of what is asked for, which asked
+// has in the order of the requests.
+func claimKeys(names, asked string) string {
+	return forTenant + `,
+claimed as materialized (
+  select * from rows from (
+    claim_idempotency_keys((select id from t)::bigint, $2, $3, $4::bigint[], $5::text[], $6::bytea[], $7::timestamptz[]), ` + asked + `
+  ) with ordinality as claimed (key, fingerprint, at, fresh, reused, stored_status, stored_location, stored_body, ` + names + `, place)
+)`
+}
 
-	// storedAnswersQuery is a statement of its own, after the locks. A statement that began before a lock would not see an answer that was
-	// committed in between. Each answer is looked up by its key alone, and as no join: then the only index that fits is that of the
-	// primary key, whatever the table was when the plan was made.
-	storedAnswersQuery = `
-select asked.place, stored.fingerprint, stored.status, stored.location, stored.body, stored.expires_at
-from unnest($2::text[], $3::text[], $4::text[]) with ordinality as asked (method, path, key, place),
-lateral (
-  select fingerprint, status, location, body, expires_at from idempotency_keys
-  where tenant_id = $1 and method = asked.method and path = asked.path and key = asked.key offset 0
-) stored`
-
-	// keepAnswersQuery replaces answers that have expired and were not removed yet.
-	keepAnswersQuery = `
-insert into idempotency_keys as k
-  (tenant_id, method, path, key, created_at, expires_at, fingerprint, status, location, body)
-select $1, method, path, key, created_at, expires_at, fingerprint, status, location, body
-from unnest($2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::timestamptz[], $7::bytea[], $8::smallint[], $9::text[], $10::bytea[])
-  as answered (method, path, key, created_at, expires_at, fingerprint, status, location, body)
+var (
+	// keepAnswers replaces answers that have expired and were not removed yet.
+	keepAnswers = `
+insert into idempotency_keys (tenant_id, method, path, key, created_at, expires_at, fingerprint, status, location, body)
+select $1, $2, $3, key, at, at + interval '` + strconv.Itoa(int(catalog.IdempotencyLifetime/time.Second)) + ` seconds', fingerprint, status, location, body
+from answered
 on conflict (tenant_id, method, path, key) do update set
   created_at = excluded.created_at, expires_at = excluded.expires_at, fingerprint = excluded.fingerprint,
-  status = excluded.status, location = excluded.location, body = excluded.body
-where k.expires_at <= excluded.created_at`
+  status = excluded.status, location = excluded.location, body = excluded.body`
+
+	claimKeyQuery = claimKeys("nothing", "unnest('{}'::text[])") + `
+select fresh, reused, coalesce(stored_status, 0) as status, coalesce(stored_location, '') as location, stored_body as body from claimed`
+
+	keepAnswerQuery = `
+with answered as (
+  select $4::text as key, $5::timestamptz as at, $6::bytea as fingerprint, $7::smallint as status, $8::text as location, $9::bytea as body
+)` + keepAnswers
 )
+
+// onceQuery is the statement that does all that requests with keys ask for. making does it for those of claimed that are fresh, and made has them
+// with what was made. body ends the answer, whose first member is the ID, and found says whether there is what a request is about.
+func onceQuery(names, asked, making, made, body, found string) string {
+	return claimKeys("rest, "+names, "unnest($10::text[], "+asked+")") + making + `,
+answered as (
+  select place, key, at, fingerprint, $8::smallint as status, $9::text || made.id as location,
+         convert_to('{"id":' || made.id || ` + body + `, 'UTF8') as body
+  from ` + made + `
+),
+kept as (` + keepAnswers + `)
+select place, fresh, reused, coalesce(answered.status, stored_status, 0), coalesce(answered.location, stored_location, ''),
+       coalesce(answered.body, stored_body), ` + found + `
+from claimed left join answered using (place)`
+}
+
+// creation is how fresh requests of a kind are served.
+type creation[New, Created any] struct {
+	query string
+	// sample returns what is created, without what Postgres gives it: its ID, with which the location ends and the body begins, and its time.
+	sample func(New) Created
+	// values are the arguments of the query after the tenth.
+	values func([]New) []driver.Value
+	// refusal is the error if nothing was created. err is that of the statement.
+	refusal func(found bool, err error) error
+}
+
+var creatingPets = creation[catalog.NewPet, catalog.Pet]{
+	// Animals for which the same was asked may swap their IDs, see createPetsQuery.
+	query: onceQuery(PetNames, petList("${n}::{t}[]", 11), `,
+wanted as (select *, row_number() over (partition by `+PetNames+` order by place) as nth from claimed where fresh),
+created as (
+  insert into pets (tenant_id, `+PetNames+`, created_at)
+  select $1, `+PetNames+`,
+         case when place < (select max(place) from wanted) or set_config('petstore.deadline', `+deadlineOf(11)+`, true) is not null then now() end
+  from wanted
+  returning id, `+PetNames+`
+)`, `wanted join (select *, row_number() over (partition by `+PetNames+` order by id) as nth from created) made using (`+PetNames+`, nth)`, `rest`, `true`),
+	sample: func(p catalog.NewPet) catalog.Pet { return catalog.Pet{NewPet: p} },
+	values: func(asked []catalog.NewPet) (values []driver.Value) {
+		return petArgs(func(c petColumn) driver.Value { return arrayOf(asked, c.value) })
+	},
+	refusal: func(_ bool, err error) error { return cmp.Or(err, pgconn.ErrNoRow) },
+}
+
+var placingOrders = creation[catalog.NewOrder, catalog.Order]{
+	// Of several orders for an animal the first gets it.
+	query: onceQuery(`id, quantity`, `$11::bigint[], $12::integer[]`, `,
+wanted as (select distinct on (id) * from claimed where fresh order by id, place)`+placing(`wanted`, `$13`), `placed made join wanted on wanted.id = pet_id`,
+		`replace(rest, '0001-01-01T00:00:00', rtrim(rtrim(to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US'), '0'), '.'))`,
+		`id in (select id from locked)`),
+	sample: func(o catalog.NewOrder) catalog.Order {
+		return catalog.Order{PetID: o.PetID, Quantity: o.Quantity, Status: catalog.Placed}
+	},
+	values: orderArgs,
+	refusal: func(found bool, err error) error {
+		_, err = placedOrder{PetFound: found}.order(catalog.NewOrder{}, err)
+		return err
+	},
+}
 
 // CreatePetOnce implements catalog.OnceStore.
 func (d Idempotency) CreatePetOnce(ctx context.Context, tenantID int64, o catalog.Once[catalog.NewPet, catalog.Pet]) (catalog.Answered, error) {
@@ -64,7 +125,7 @@ func (d Idempotency) CreatePetOnce(ctx context.Context, tenantID int64, o catalo
 func (d Idempotency) CreatePetsOnce(
 	ctx context.Context, tenantID int64, asked []catalog.Once[catalog.NewPet, catalog.Pet],
 ) []catalog.Outcome[catalog.Answered] {
-	return onceEach(ctx, d, tenantID, asked, createPetsIn)
+	return onceEach(ctx, d, tenantID, asked, creatingPets)
 }
 
 // PlaceOrderOnce implements catalog.OnceStore.
@@ -77,123 +138,146 @@ func (d Idempotency) PlaceOrderOnce(ctx context.Context, tenantID int64, o catal
 func (d Idempotency) PlaceOrdersOnce(
 	ctx context.Context, tenantID int64, asked []catalog.Once[catalog.NewOrder, catalog.Order],
 ) []catalog.Outcome[catalog.Answered] {
-	return onceEach(ctx, d, tenantID, asked, placeOrdersIn)
+	return onceEach(ctx, d, tenantID, asked, placingOrders)
 }
 
-// onceEach has create make what several requests ask for, in one transaction. If that fails, each request is tried alone, unless Postgres is
-// unavailable: then the outcome is the same for all, and may be unknown. Of requests with the same key the first is the one that runs, and
-// the others get its answer.
+// onceEach does what several requests of one endpoint ask for with one statement, which is sent at most once. If Postgres refuses it, each request is
+// tried alone. After any other error the outcome is the same for all, and may be unknown. Of requests with the same key the first is the one that
+// runs, and the others get its answer.
 func onceEach[New, Created any](
-	ctx context.Context, d Idempotency, tenantID int64, asked []catalog.Once[New, Created],
-	create func(ctx context.Context, tx pgconn.Tx, tenantID int64, news []New, created []catalog.Outcome[Created]) error,
+	ctx context.Context, d Idempotency, tenantID int64, asked []catalog.Once[New, Created], c creation[New, Created],
 ) []catalog.Outcome[catalog.Answered] {
-	requests, outcomes := make([]*catalog.Idempotency, len(asked)), make([]catalog.Outcome[catalog.Answered], len(asked))
+	return together(len(asked), func(outcomes []catalog.Outcome[catalog.Answered]) error {
+		return c.once(ctx, d, tenantID, asked, outcomes)
+	}, func(i int) (catalog.Answered, error) {
+		var outcome [1]catalog.Outcome[catalog.Answered]
+		if err := c.once(ctx, d, tenantID, asked[i:i+1], outcome[:]); err != nil {
+			return catalog.Answered{}, c.refusal(true, err)
+		}
+		return outcome[0].Result, outcome[0].Err
+	})
+}
+
+// once sets the outcomes, or returns the error of the statement.
+func (c creation[New, Created]) once(
+	ctx context.Context, d Idempotency, tenantID int64, asked []catalog.Once[New, Created], outcomes []catalog.Outcome[catalog.Answered],
+) error {
+	first := map[string]int{}
+	var places []int
+	var requests []*catalog.Idempotency
+	var news []New
+	var bodies pq.StringArray
+	var template catalog.Answer
 	for i := range asked {
-		requests[i] = &asked[i].Request
-	}
-	err := d.once(ctx, tenantID, requests, outcomes, func(ctx context.Context, tx pgconn.Tx, fresh []int) error {
-		news, created := make([]New, len(fresh)), make([]catalog.Outcome[Created], len(fresh))
-		for n, i := range fresh {
-			news[n] = asked[i].New
+		r := &asked[i].Request
+		if _, again := first[r.Key]; again {
+			continue
 		}
-		err := create(ctx, tx, tenantID, news, created)
-		for n := 0; err == nil && n < len(fresh); n++ {
-			i := fresh[n]
-			if outcomes[i].Err = created[n].Err; outcomes[i].Err == nil {
-				outcomes[i].Result.Answer, err = asked[i].Answer(&created[n].Result)
+		first[r.Key] = i
+		var rest string
+		if template, rest, outcomes[i].Err = c.template(&asked[i]); outcomes[i].Err == nil {
+			places, requests, news, bodies = append(places, i), append(requests, r), append(news, asked[i].New), append(bodies, rest)
+		}
+	}
+	if len(places) > 0 {
+		all, _ := bodies.Value() // It does not fail.
+		args := append(claimArgs(tenantID, requests), int64(template.Status), template.Location, all)
+		err := pgconn.Write(ctx, d.db, func(row []driver.Value) error {
+			o := &outcomes[places[row[0].(int64)-1]]
+			fresh, reused := row[1].(bool), row[2] == true // or nil
+			body, _ := row[5].([]byte)
+			a := catalog.Answer{Status: int(row[3].(int64)), Location: row[4].(string), Body: bytes.Clone(body)}
+			if o.Result, o.Err = claimedAs(fresh, reused, a); fresh && body == nil {
+				o.Err = c.refusal(row[6].(bool), nil)
 			}
+			return nil
+		}, c.query, append(args, c.values(news)...)...)
+		if err != nil {
+			return err
 		}
-		return err
-	})
-	switch {
-	case err == nil:
-		return outcomes
-	case len(asked) == 1 || errors.Is(err, pgconn.ErrUnavailable):
-		return allFailed(outcomes, err)
 	}
-	return tryEach(outcomes, func(i int) (catalog.Answered, error) {
-		outcome := onceEach(ctx, d, tenantID, asked[i:i+1], create)[0]
-		return outcome.Result, outcome.Err
-	})
+	for i := range asked {
+		if f := first[asked[i].Request.Key]; f != i {
+			outcomes[i] = repeated(&asked[i].Request, &asked[f].Request, outcomes[f])
+		}
+	}
+	return nil
+}
+
+// template returns the answer to a fresh request: its location without the ID, and the rest of its body after it.
+func (c creation[New, Created]) template(o *catalog.Once[New, Created]) (a catalog.Answer, rest string, err error) {
+	created := c.sample(o.New)
+	if a, err = o.Answer(&created); err != nil {
+		return a, "", err
+	}
+	location, hasID := strings.CutSuffix(a.Location, "0")
+	rest, begins := strings.CutPrefix(string(a.Body), `{"id":0`)
+	if !hasID || !begins {
+		err = fmt.Errorf("no place for the ID in %s %s", a.Location, a.Body)
+	}
+	a.Location = location
+	return a, rest, err
+}
+
+// claimArgs are the first seven arguments of a statement for requests of one endpoint.
+func claimArgs(tenantID int64, requests []*catalog.Idempotency) []driver.Value {
+	var scopes, keys, fingerprints, times []driver.Value
+	for _, r := range requests {
+		// No part contains a NUL, so different scopes have different texts.
+		scope := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s\x00%s", tenantID, r.Method, r.Path, r.Key))
+		scopes, keys = append(scopes, int64(binary.BigEndian.Uint64(scope[:]))), append(keys, r.Key)
+		fingerprints, times = append(fingerprints, fmt.Sprintf(`\x%x`, r.Fingerprint)), append(times, r.At)
+	}
+	args := []driver.Value{tenantID, requests[0].Method, requests[0].Path}
+	for _, list := range [][]driver.Value{scopes, keys, fingerprints, times} {
+		array, _ := pq.GenericArray{A: list}.Value() // No such value fails.
+		args = append(args, array)
+	}
+	return args
+}
+
+// claimedAs is what becomes of a request by what its key says.
+func claimedAs(fresh, reused bool, a catalog.Answer) (catalog.Answered, error) {
+	switch {
+	case reused:
+		return catalog.Answered{}, catalog.ErrIdempotencyKeyReused
+	case !fresh && a.Body == nil:
+		return catalog.Answered{}, catalog.ErrIdempotencyInProgress
+	}
+	return catalog.Answered{Answer: a, Replayed: !fresh}, nil
 }
 
 // Do has work make what the request asks for, unless an answer to it is stored, and stores the answer that work returns, as a catalog.OnceStore does.
 func (d Idempotency) Do(
 	ctx context.Context, tenantID int64, r *catalog.Idempotency, work func(context.Context, pgconn.Tx) (catalog.Answer, error),
-) (catalog.Answered, error) {
-	var outcome [1]catalog.Outcome[catalog.Answered]
-	err := d.once(ctx, tenantID, []*catalog.Idempotency{r}, outcome[:], func(ctx context.Context, tx pgconn.Tx, _ []int) (err error) {
-		outcome[0].Result.Answer, err = work(ctx, tx)
+) (answered catalog.Answered, err error) {
+	err = pgconn.WriteTx(ctx, d.db, func(ctx context.Context, tx pgconn.Tx) (err error) {
+		var claimed struct {
+			catalog.Answer
+			Fresh  bool
+			Reused sql.NullBool
+		}
+		if err := tx.Get(ctx, &claimed, claimKeyQuery, anys(claimArgs(tenantID, []*catalog.Idempotency{r}))...); err != nil {
+			return fmt.Errorf("claim idempotency key: %w", err)
+		}
+		if answered, err = claimedAs(claimed.Fresh, claimed.Reused.Bool, claimed.Answer); err != nil || answered.Replayed {
+			return err
+		}
+		if answered.Answer, err = work(ctx, tx); err != nil {
+			return err
+		}
+		a := &answered.Answer
+		_, err = tx.Exec(ctx, keepAnswerQuery, tenantID, r.Method, r.Path, r.Key, r.At, r.Fingerprint[:], a.Status, a.Location, a.Body)
 		return err
 	})
 	if err != nil {
 		return catalog.Answered{}, err
 	}
-	return outcome[0].Result, outcome[0].Err
+	return answered, nil
 }
 
-// once finds the stored answers to the requests, has create make and answer what is fresh, and stores those answers. create sets the answer or
-// the error in the outcome of each fresh request.
-func (d Idempotency) once(
-	ctx context.Context, tenantID int64, requests []*catalog.Idempotency, outcomes []catalog.Outcome[catalog.Answered],
-	create func(ctx context.Context, tx pgconn.Tx, fresh []int) error,
-) error {
-	first := firstOfKey(requests)
-	return pgconn.WriteTx(ctx, d.db, func(ctx context.Context, tx pgconn.Tx) error {
-		clear(outcomes)
-		locked, err := lockScopes(ctx, tx, tenantID, requests)
-		if err != nil {
-			return fmt.Errorf("lock idempotency keys: %w", err)
-		}
-		// Also without the lock: its holder may only be replaying a stored answer.
-		if err := storedAnswers(ctx, tx, tenantID, requests, outcomes); err != nil {
-			return fmt.Errorf("look for stored answers: %w", err)
-		}
-		var fresh []int
-		for i := range outcomes {
-			switch o := &outcomes[i]; {
-			case o.Result.Replayed || o.Err != nil || first[i] != i:
-			case !locked[i]:
-				o.Err = catalog.ErrIdempotencyInProgress
-			default:
-				fresh = append(fresh, i)
-			}
-		}
-		if len(fresh) > 0 {
-			if err := create(ctx, tx, fresh); err != nil {
-				return err
-			}
-		}
-		if fresh = slices.DeleteFunc(fresh, func(i int) bool { return outcomes[i].Err != nil }); len(fresh) > 0 {
-			if err := keepAnswers(ctx, tx, tenantID, requests, outcomes, fresh); err != nil {
-				return fmt.Errorf("keep answers: %w", err)
-			}
-		}
-		for i, f := range first {
-			if o := &outcomes[i]; f != i && !o.Result.Replayed && o.Err == nil {
-				*o = repeated(requests[i], requests[f], outcomes[f])
-			}
-		}
-		return nil
-	})
-}
-
-// firstOfKey returns, for each request, the place of the first with the same key.
-func firstOfKey(requests []*catalog.Idempotency) []int {
-	type key struct{ method, path, key string }
-	places, first := map[key]int{}, make([]int, len(requests))
-	for i, r := range requests {
-		k := key{r.Method, r.Path, r.Key}
-		if _, repeated := places[k]; !repeated {
-			places[k] = i
-		}
-		first[i] = places[k]
-	}
-	return first
-}
-
-// repeated returns what becomes of a request whose key an earlier one of the same transaction has, which was answered, refused, or is in progress.
-// One with another body may be made if it comes again after a refusal.
+// repeated returns what becomes of a request whose key an earlier one of the same statement has, which was answered, refused, or is in progress.
+// One with another body may be made, or get a stored answer, if it comes again after a refusal.
 func repeated(r, first *catalog.Idempotency, o catalog.Outcome[catalog.Answered]) catalog.Outcome[catalog.Answered] {
 	o.Result.Replayed = o.Err == nil
 	switch {
@@ -203,71 +287,6 @@ func repeated(r, first *catalog.Idempotency, o catalog.Outcome[catalog.Answered]
 		return catalog.Outcome[catalog.Answered]{Err: catalog.ErrIdempotencyKeyReused}
 	}
 	return catalog.Outcome[catalog.Answered]{Err: catalog.ErrIdempotencyInProgress}
-}
-
-// lockScopes returns which requests have their lock. Requests with the same key have the same.
-func lockScopes(ctx context.Context, tx pgconn.Tx, tenantID int64, requests []*catalog.Idempotency) (locked []bool, err error) {
-	scopes := make(pq.Int64Array, len(requests))
-	for i, r := range requests {
-		// No part contains a NUL, so different scopes have different texts.
-		scope := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s\x00%s", tenantID, r.Method, r.Path, r.Key))
-		scopes[i] = int64(binary.BigEndian.Uint64(scope[:]))
-	}
-	err = tx.Select(ctx, &locked, lockScopesQuery, tenantID, scopes)
-	return locked, err
-}
-
-// storedAnswers sets the outcome of each request that was answered before.
-func storedAnswers(
-	ctx context.Context, tx pgconn.Tx, tenantID int64, requests []*catalog.Idempotency, outcomes []catalog.Outcome[catalog.Answered],
-) error {
-	var found []struct {
-		catalog.Answer
-		Place       int       `db:"place"` // from 1 on
-		Fingerprint []byte    `db:"fingerprint"`
-		ExpiresAt   time.Time `db:"expires_at"`
-	}
-	var methods, paths, keys pq.StringArray
-	for _, r := range requests {
-		methods, paths, keys = append(methods, r.Method), append(paths, r.Path), append(keys, r.Key)
-	}
-	if err := tx.Select(ctx, &found, storedAnswersQuery, tenantID, methods, paths, keys); err != nil {
-		return err
-	}
-	for _, f := range found {
-		r, o := requests[f.Place-1], &outcomes[f.Place-1]
-		switch {
-		case !f.ExpiresAt.After(r.At):
-		case !bytes.Equal(f.Fingerprint, r.Fingerprint[:]):
-			o.Err = catalog.ErrIdempotencyKeyReused
-		default:
-			o.Result = catalog.Answered{Answer: f.Answer, Replayed: true}
-		}
-	}
-	return nil
-}
-
-// keepAnswers stores the answers of the requests at those places.
-func keepAnswers(
-	ctx context.Context, tx pgconn.Tx, tenantID int64, requests []*catalog.Idempotency, outcomes []catalog.Outcome[catalog.Answered], places []int,
-) error {
-	var methods, paths, keys, locations pq.StringArray
-	var created, expire []time.Time
-	var fingerprints, bodies pq.ByteaArray
-	var statuses pq.Int64Array
-	for _, i := range places {
-		r, a := requests[i], outcomes[i].Result.Answer
-		methods, paths, keys = append(methods, r.Method), append(paths, r.Path), append(keys, r.Key)
-		created, expire = append(created, r.At), append(expire, r.At.Add(catalog.IdempotencyLifetime))
-		fingerprints, bodies = append(fingerprints, r.Fingerprint[:]), append(bodies, a.Body)
-		statuses, locations = append(statuses, int64(a.Status)), append(locations, a.Location)
-	}
-	stored, err := tx.Exec(ctx, keepAnswersQuery, tenantID, methods, paths, keys, pq.Array(created), pq.Array(expire),
-		fingerprints, statuses, locations, bodies)
-	if err == nil && stored != len(places) {
-		err = errors.New("an answer is stored already")
-	}
-	return err
 }
 
 // Prune removes at most limit answers that have expired at now. It returns how many it removed: fewer than limit when none is

@@ -89,32 +89,12 @@ func (d Orders) PlaceOrder(ctx context.Context, tenantID int64, o catalog.NewOrd
 // PlaceOrders places orders with one statement that is sent at most once, as if one after the other. It returns what became of each.
 func (d Orders) PlaceOrders(ctx context.Context, tenantID int64, asked []catalog.NewOrder) []catalog.Outcome[catalog.Order] {
 	return together(len(asked), func(outcomes []catalog.Outcome[catalog.Order]) error {
-		return placeOrders(tenantID, asked, outcomes, func(args []driver.Value) (rows []placedOrder, err error) {
-			err = pgconn.Write(ctx, d.db, func(row []driver.Value) error {
-				rows = append(rows, placedOrder{PetID: row[2].(int64)})
-				last := &rows[len(rows)-1]
-				return errors.Join(last.ID.Scan(row[0]), last.CreatedAt.Scan(row[1]))
-			}, placeOrdersQuery, args...)
-			return rows, err
-		})
+		return d.placeOrders(ctx, tenantID, asked, outcomes)
 	}, func(i int) (catalog.Order, error) { return d.PlaceOrder(ctx, tenantID, asked[i]) })
 }
 
-// placeOrdersIn is PlaceOrders within a transaction. An error ends it.
-func placeOrdersIn(ctx context.Context, tx pgconn.Tx, tenantID int64, asked []catalog.NewOrder, outcomes []catalog.Outcome[catalog.Order]) error {
-	return placeOrders(tenantID, asked, outcomes, func(args []driver.Value) (rows []placedOrder, err error) {
-		err = tx.Select(ctx, &rows, placeOrdersQuery, anys(append(args, tx.Deadline()))...)
-		if pgconn.IsConstraint(err, holdingPet) { // whichever it was: each is tried alone
-			err = catalog.ErrPetNotAvailable
-		}
-		return rows, err
-	})
-}
-
-// placeOrders has place run placeOrdersQuery for the first order for each animal: a later one can't get it.
-func placeOrders(
-	tenantID int64, asked []catalog.NewOrder, outcomes []catalog.Outcome[catalog.Order], place func(args []driver.Value) ([]placedOrder, error),
-) error {
+// placeOrders sends the first order for each animal: a later one can't get it.
+func (d Orders) placeOrders(ctx context.Context, tenantID int64, asked []catalog.NewOrder, outcomes []catalog.Outcome[catalog.Order]) error {
 	var first []catalog.NewOrder
 	animals := make(map[int64]placedOrder, len(asked))
 	for _, o := range asked {
@@ -123,16 +103,14 @@ func placeOrders(
 			first = append(first, o)
 		}
 	}
-	rows, err := place([]driver.Value{
-		tenantID, arrayOf(first, func(o *catalog.NewOrder) driver.Value { return o.PetID }),
-		arrayOf(first, func(o *catalog.NewOrder) driver.Value { return int64(o.Quantity) }),
-	})
+	err := pgconn.Write(ctx, d.db, func(row []driver.Value) error {
+		placed := placedOrder{PetFound: true}
+		err := errors.Join(placed.ID.Scan(row[0]), placed.CreatedAt.Scan(row[1]))
+		animals[row[2].(int64)] = placed
+		return err
+	}, placeOrdersQuery, append([]driver.Value{tenantID}, orderArgs(first)...)...)
 	if err != nil {
 		return fmt.Errorf("place orders: %w", err)
-	}
-	for _, row := range rows {
-		row.PetFound = true
-		animals[row.PetID] = row
 	}
 	for i, o := range asked {
 		placed := animals[o.PetID]
@@ -140,6 +118,14 @@ func placeOrders(
 		animals[o.PetID] = placedOrder{PetFound: placed.PetFound}
 	}
 	return nil
+}
+
+// orderArgs are orders as the arguments of a statement.
+func orderArgs(orders []catalog.NewOrder) []driver.Value {
+	return []driver.Value{
+		arrayOf(orders, func(o *catalog.NewOrder) driver.Value { return o.PetID }),
+		arrayOf(orders, func(o *catalog.NewOrder) driver.Value { return int64(o.Quantity) }),
+	}
 }
 
 // ChangeOrder implements catalog.OrderStore. It holds no lock between its two statements: it begins again if another change came between them,
@@ -184,36 +170,40 @@ select placed.id, placed.created_at,
        exists (select from pets where ` + forTenantSet + ` and tenant_id = $1 and id = $2) as pet_found
 from (select) one left join placed on true`
 
-// placeOrdersQuery is placeOrderQuery for several animals, which it locks in the order of their IDs, as describePetsQuery does.
-const placeOrdersQuery = forTenant + `,
+// placing is placeOrderQuery for several animals, which it locks in the order of their IDs, as describePetsQuery does. asked is a table of id and
+// quantity, deadline the argument of petstore.deadline.
+func placing(asked, deadline string) string {
+	return `,
 locked as (
   select pets.id, status, quantity
-  from (select * from unnest($2::bigint[], $3::integer[]) as asked (id, quantity) order by id) asked,
+  from (select * from ` + asked + ` order by id) asked,
   lateral (select id, status from pets where ` + forTenantSet + ` and tenant_id = $1 and id = asked.id for no key update) pets
 ),
 held as (
   update pets set status = 'pending' from locked
   where ` + forTenantSet + ` and tenant_id = $1 and pets.id = locked.id and locked.status = 'available'
-    and (select set_config('petstore.deadline', $4, true)) is not null
+    and (select set_config('petstore.deadline', ` + deadline + `, true)) is not null
   returning pets.id, quantity
 ),
 placed as (
   insert into orders (tenant_id, pet_id, quantity, status, created_at)
   select $1, id, quantity, 'placed', now() from held
   returning id, created_at, pet_id
-)
+)`
+}
+
+var placeOrdersQuery = forTenant + placing(`unnest($2::bigint[], $3::integer[]) as asked (id, quantity)`, `$4`) + `
 select id, created_at, pet_id from placed
 union all select null, null, id from locked where status <> 'available'`
 
 // holdingPet: an order holds the animal, although it is available.
 const holdingPet = "orders_holding_pet"
 
-// placedOrder is a row that placeOrderQuery or placeOrdersQuery returns.
+// placedOrder is what became of an order. Without an ID it was not placed.
 type placedOrder struct {
-	ID        sql.NullInt64 `db:"id"`
-	CreatedAt sql.NullTime  `db:"created_at"`
-	PetFound  bool          `db:"pet_found"` // in the first only
-	PetID     int64         `db:"pet_id"`    // in the second only
+	ID        sql.NullInt64
+	CreatedAt sql.NullTime
+	PetFound  bool
 }
 
 // order returns the order, or why it was not placed. err is the error of the statement.

@@ -29,23 +29,6 @@ func (d Pets) createPets(ctx context.Context, tenantID int64, asked []catalog.Ne
 	return b.created(outcomes)
 }
 
-// createPetsIn is createPets within a transaction.
-func createPetsIn(ctx context.Context, tx pgconn.Tx, tenantID int64, asked []catalog.NewPet, outcomes []catalog.Outcome[catalog.Pet]) (err error) {
-	defer pgconn.Wrap(&err, "create pets")
-	args := petArgs(func(c petColumn) driver.Value { return arrayOf(asked, c.value) }, tenantID)
-	var returned []catalog.Pet
-	if err := tx.Select(ctx, &returned, createPetsQuery, anys(append(args, tx.Deadline()))...); err != nil {
-		return err
-	}
-	b := newPetBatch(asked)
-	for _, pet := range returned {
-		if err := b.add(pet); err != nil {
-			return err
-		}
-	}
-	return b.created(outcomes)
-}
-
 // petBatch gives each create the animal that it asked for.
 type petBatch struct {
 	asked []catalog.NewPet

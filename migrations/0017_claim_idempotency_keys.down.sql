@@ -1,0 +1,1 @@
+drop function claim_idempotency_keys;

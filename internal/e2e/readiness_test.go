@@ -34,17 +34,18 @@ func TestReadinessUnderFlood(t *testing.T) {
 			t.Fatalf("an animal: %v", a)
 		}
 	}
+	stopTenants := startLoad(4*len(tenants), func(caller, _ int) response {
+		return d.client.post(s, tenants[caller%len(tenants)].keys[0].token, "waits")
+	})
+	const connections = `select count(*) from pg_stat_activity where datname = current_database() and query like '%insert into pets%' and pid <> pg_backend_pid()`
+	// All that tenants may use. They are open before their statements wait, each only for its time.
+	wait.Until(t, "14 connections", func() bool { return d.number(connections) >= 14 })
 	blocking, err := d.sql.BeginTx(t.Context(), nil)
 	assert.NoError(t, err)
 	defer func() { _ = blocking.Rollback() }()
 	_, err = blocking.ExecContext(t.Context(), `lock table pets`)
 	assert.NoError(t, err)
-	stopTenants := startLoad(4*len(tenants), func(caller, _ int) response {
-		return d.client.post(s, tenants[caller%len(tenants)].keys[0].token, "waits")
-	})
-	const connections = `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-	// All that tenants may use.
-	wait.Until(t, "14 connections that wait", func() bool { return d.number(connections) >= 14 })
+	wait.Until(t, "14 connections that wait", func() bool { return d.number(connections+` and wait_event_type = 'Lock'`) >= 14 })
 
 	transport := &http.Transport{MaxIdleConnsPerHost: 32, MaxConnsPerHost: 32}
 	defer transport.CloseIdleConnections()

@@ -72,9 +72,16 @@ func (d *deployment) start(env ...string) *programs.Process {
 
 func (s *server) isReady() bool { return s.Ready().Status == "ready" }
 
-// beginStop sends SIGTERM and waits until readiness fails.
+// beginStop sends SIGTERM and waits until readiness fails, or the server has ended.
 func (d *deployment) beginStop(s *server) {
 	d.t.Helper()
 	assert.NoError(d.t, s.Signal(syscall.SIGTERM))
-	wait.Until(d.t, "a server that stops", func() bool { return s.Ready().Status == "stopping" })
+	wait.Until(d.t, "a server that stops", func() bool {
+		select {
+		case <-s.Done():
+			return true
+		default:
+			return s.Ready().Status == "stopping"
+		}
+	})
 }

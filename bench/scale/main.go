@@ -44,6 +44,7 @@ var parts = []part{
 	{"terms", termChanges},
 	{"heartbeats", heartbeats},
 	{"fleet", manyServers},
+	{"fairness", fairness},
 	{"usage", recording},
 	{"simulation", simulations},
 	{"requests", failedRequests},

@@ -93,19 +93,19 @@ func fairness(ctx context.Context, e *env) *table {
 	s := fairqueue.New(fairqueue.Stores{Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency},
 		fairqueue.Options{Slots: 14, PerTenant: 10, Timeout: time.Minute})
 	for _, w := range writes {
-		var alone, beside []time.Duration
+		var single, beside []time.Duration
 		others := 0
 		for range fairnessTurns {
-			alone = append(alone, repeat(fairnessTime/e.hurry, func() time.Duration { return w.write(ctx, s, 1) })...)
+			single = append(single, repeat(fairnessTime/e.hurry, func() time.Duration { return w.write(ctx, s, 1) })...)
 			stop := beset(func() { w.write(ctx, s, 2) })
 			beside = append(beside, repeat(fairnessTime/e.hurry, func() time.Duration { return w.write(ctx, s, 1) })...)
 			others += stop()
 		}
-		slices.Sort(alone)
+		slices.Sort(single)
 		slices.Sort(beside)
-		t.add(w.name, inMillis(alone, 50), inMillis(alone, 99), inMillis(beside, 50), inMillis(beside, 99),
+		t.add(w.name, inMillis(single, 50), inMillis(single, 99), inMillis(beside, 50), inMillis(beside, 99),
 			significant(float64(others)/(fairnessTurns*fairnessTime/e.hurry).Seconds()))
-		t.bound(w.name+", 99th percentile beside divided by alone", float64(percentile(beside, 99))/float64(percentile(alone, 99)), maxBeside)
+		t.bound(w.name+", 99th percentile beside divided by alone", float64(percentile(beside, 99))/float64(percentile(single, 99)), maxBeside)
 	}
 	return t
 }

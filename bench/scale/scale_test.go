@@ -52,7 +52,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// With the smallest size every part has one row and a verdict.
+// With the smallest size every part has a row and a verdict.
 func TestSmallest(t *testing.T) {
 	t.Parallel()
 	postgres, err := servers.StartPostgres(t.Context(), nil)
@@ -70,7 +70,7 @@ func TestSmallest(t *testing.T) {
 			continue // they take seconds
 		}
 		table, err := e.run(t.Context(), p)
-		if err != nil || len(table.rows) != 1 || len(table.rows[0]) != len(table.head) || len(table.verdicts) == 0 {
+		if err != nil || len(table.rows) == 0 || len(table.rows[0]) != len(table.head) || len(table.verdicts) == 0 {
 			t.Errorf("%s: %+v, %v", p.name, table, err)
 		}
 	}

@@ -28,11 +28,10 @@ func (w *heldWay) hold(which func(message []byte) bool) (release func()) {
 	return w.Unlock
 }
 
-// everything, syncs and commits are what can be held.
-func everything([]byte) bool      { return true }
-func syncs(message []byte) bool   { return message[0] == 'S' }
-func commits(message []byte) bool { return message[0] == 'Q' && string(message[5:]) == "COMMIT\x00" }
-func (w *heldWay) settled() bool  { return w.closed.Load() == w.done.Load() }
+// everything and syncs are what can be held.
+func everything([]byte) bool     { return true }
+func syncs(message []byte) bool  { return message[0] == 'S' }
+func (w *heldWay) settled() bool { return w.closed.Load() == w.done.Load() }
 func (w *heldWay) isHeld(m []byte) bool {
 	which := w.holds.Load()
 	return which != nil && (*which)(m)

@@ -63,11 +63,10 @@ func TestNothingHappensLate(t *testing.T) {
 		rounds, longest = 40, time.Minute
 	}
 	for name, disturb := range map[string]func(*lateWrites) (end func()){
-		"all bytes are held":    func(w *lateWrites) func() { return w.way.hold(everything) },
-		"only Syncs are held":   func(w *lateWrites) func() { return w.way.hold(syncs) },
-		"only COMMITs are held": func(w *lateWrites) func() { return w.way.hold(commits) },
-		"backends are stopped":  (*lateWrites).stopBackends,
-		"a row lock is held":    (*lateWrites).lockRows,
+		"all bytes are held":   func(w *lateWrites) func() { return w.way.hold(everything) },
+		"only Syncs are held":  func(w *lateWrites) func() { return w.way.hold(syncs) },
+		"backends are stopped": (*lateWrites).stopBackends,
+		"a row lock is held":   (*lateWrites).lockRows,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -174,9 +174,10 @@ func (c creation[New, Created]) once(
 			continue
 		}
 		first[r.Key] = i
-		var rest string
-		if template, rest, outcomes[i].Err = c.template(&asked[i]); outcomes[i].Err == nil {
+		answer, rest, err := c.template(&asked[i])
+		if outcomes[i].Err = err; err == nil {
 			places, requests, news, bodies = append(places, i), append(requests, r), append(news, asked[i].New), append(bodies, rest)
+			template = answer // of one endpoint: the same of all
 		}
 	}
 	if len(places) > 0 {

@@ -97,7 +97,7 @@ func fairness(ctx context.Context, e *env) *table {
 		others := 0
 		for range fairnessTurns {
 			single = append(single, repeat(fairnessTime/e.hurry, func() time.Duration { return w.write(ctx, s, 1) })...)
-			stop := beset(func() { w.write(ctx, s, 2) })
+			stop := startClients(func() { w.write(ctx, s, 2) })
 			beside = append(beside, repeat(fairnessTime/e.hurry, func() time.Duration { return w.write(ctx, s, 1) })...)
 			others += stop()
 		}
@@ -118,8 +118,8 @@ func repeat(d time.Duration, call func() time.Duration) (took []time.Duration) {
 	return took
 }
 
-// beset has all busyClients make calls. stop returns how many they made.
-func beset(call func()) (stop func() int) {
+// startClients has busyClients clients make calls until stop, which returns how many they made.
+func startClients(call func()) (stop func() int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	counts := make([]int, busyClients)

@@ -118,7 +118,7 @@ func checkRedis(ctx context.Context, cfg *config, db *store.DB) error {
 		return err
 	}
 	defer func() { _ = client.Close() }()
-	ping, cancel := context.WithTimeout(ctx, 2*cfg.RedisTimeout) // It also connects.
+	ping, cancel := context.WithTimeout(ctx, distributed.CallTimeouts*cfg.RedisTimeout)
 	defer cancel()
 	found, err := redisbackend.New(client).Ping(ping)
 	if err != nil || db == nil {

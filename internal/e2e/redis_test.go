@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"testing"
+	"time"
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/test/assert"
@@ -44,4 +45,22 @@ func TestRedisAway(t *testing.T) {
 	check("down", "degraded", 1, "limits: degraded")
 	redis.Start()
 	check("up", "ready", 0, "limits: Redis is back")
+}
+
+// TestFarRedis: a Redis that is so far away that connecting takes longer than a reply may decides, also for calls at the same time.
+func TestFarRedis(t *testing.T) {
+	t.Parallel()
+	redis := redistest.New(t)
+	d := newDeploymentOn(t, storetest.New(t).URL, redis.URL)
+	var far way
+	far.delay.Store(int64(90 * time.Millisecond))
+	s := d.serve("PETSTORE_REDIS_TIMEOUT=500ms", "PETSTORE_REDIS_URL=redis://"+storetest.Proxy(t, "tcp", redis.Addr, far.relay)+"/0")
+	awaitRedis(t, "up", s)
+	tokens := make([]string, 8)
+	for i := range tokens {
+		tokens[i] = d.tenant(plans.Enterprise, hugeQuota, 1).keys[0].token
+	}
+	lists := sendAtOnce(len(tokens), func(i int) response { return d.client.get(s, tokens[i], "/pets") })
+	assert.Equal(t, countByCode(lists)["200"], len(lists), lists)
+	assert.Equal(t, s.Logged("lost Redis"), 0)
 }

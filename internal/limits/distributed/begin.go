@@ -10,9 +10,8 @@ import (
 )
 
 const (
-	// initTime is how long a tenant that somebody has initialized may be missing in Redis, because the caller who did is still at it:
-	// for two of DefaultTimeout, if its first call fails.
-	initTime = 250 * time.Millisecond
+	// initTime is how long a tenant that somebody has initialized may be missing in Redis, because the caller who did is still at it.
+	initTime = CallTimeouts * DefaultTimeout
 	// initPause is the pause before it is looked for again.
 	initPause = 10 * time.Millisecond
 	// storeTimeout bounds the wait of a request for the durable counters.

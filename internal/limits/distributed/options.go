@@ -11,8 +11,13 @@ import (
 	"petstore.example/internal/limits/counter"
 )
 
-// DefaultTimeout bounds one call to Redis and everything in it: the wait for a connection, the dial, the reply.
-const DefaultTimeout = 100 * time.Millisecond
+const (
+	// DefaultTimeout bounds one reply of Redis.
+	DefaultTimeout = 100 * time.Millisecond
+	// CallTimeouts is how many timeouts a call may take that needs a new connection: the dial, the login, the choice of the database, the
+	// check of the process, and the call itself.
+	CallTimeouts = 5
+)
 
 // Cluster is this server's part in the agreement on who decides: a *cluster.Member.
 type Cluster interface {
@@ -43,7 +48,7 @@ type Options struct {
 	Counters counter.Store
 	// Log receives one line when Redis no longer decides, and one when it does again.
 	Log zerolog.Logger
-	// Timeout bounds one call to Redis, DefaultTimeout by default.
+	// Timeout bounds one reply of Redis, DefaultTimeout by default.
 	Timeout time.Duration
 	// PingEvery is the pause between attempts to reach a lost Redis, 100 ms by default.
 	PingEvery time.Duration
@@ -78,9 +83,9 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// bounded returns a context for one call to Redis, which continues if the request's caller has gone.
+// bounded returns a context for one call to Redis, which continues if the request's caller has gone. The client bounds each reply.
 func (o *Options) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), o.Timeout)
+	return context.WithTimeout(context.WithoutCancel(ctx), CallTimeouts*o.Timeout)
 }
 
 var (

@@ -38,7 +38,7 @@ func (s *Backend) Take(term int64, over []distributed.WriteIntent, requests []di
 	if c == nil {
 		return errNotPinned
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), s.client.options.DialTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), distributed.CallTimeouts*s.client.options.ReadTimeout)
 	defer cancel()
 	if _, isCluster := (*c).(*redis.ClusterClient); isCluster && len(over)+len(requests) > 1 {
 		return takeEach(ctx, *c, term, over, requests)

@@ -25,7 +25,7 @@ type Client struct {
 }
 
 // NewClient returns a client with the timeouts and retry rules that the limiter relies on; timeout is distributed.Options.Timeout, 0 for
-// its default. It does not connect.
+// its default: it bounds each reply, each dial, and each wait for a connection. It does not connect.
 // A URL with the parameter master_name names sentinels: its user and password are theirs, those of Redis are the parameters username and
 // password. Another URL with addr parameters is a cluster's. Of go-redis's other parameters pool_size, min_idle_conns and skip_verify are
 // heeded. The error is always ErrURL.
@@ -58,9 +58,7 @@ func reliable(o *redis.UniversalOptions, timeout time.Duration) {
 	o.MaxRetries = -1
 	o.DialerRetries = 1
 	o.ContextTimeoutEnabled = true
-	o.DialTimeout, o.PoolTimeout = timeout, timeout
-	// The context ends a call. These are longer because go-redis measures them with a clock that may be 50 ms behind.
-	o.ReadTimeout, o.WriteTimeout = 2*timeout, 2*timeout
+	o.DialTimeout, o.PoolTimeout, o.ReadTimeout, o.WriteTimeout = timeout, timeout, timeout, timeout
 	o.PipelinePoolSize = -1
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}

@@ -19,16 +19,18 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// check runs petstore serve --check, whose settings are right but for env, and returns what it prints and its exit code.
+// check runs petstore serve --check, whose settings are right but for env, and returns what it prints and its exit code, when Postgres answers.
 func check(t *testing.T, env ...string) (lines string, code int) {
 	t.Helper()
 	free := []string{"PETSTORE_ADDR=127.0.0.1:0", "PETSTORE_ADMIN_ADDR=" + freeport.Address(t), patientRedis}
-	p := programs.Start(t, sandbox.Command(t, program(t, "petstore"), "serve", "--check"), append(free, env...)...)
-	code = p.Wait()
-	if all := p.Stdout() + p.Stderr(); strings.Contains(all, "hunter") {
-		t.Errorf("a password in %s", all)
-	}
-	return p.Stdout(), code
+	wait.Until(t, "a Postgres that answers in time", func() bool {
+		p := programs.Start(t, sandbox.Command(t, program(t, "petstore"), "serve", "--check"), append(free, env...)...)
+		code = p.Wait()
+		lines = p.Stdout()
+		assert.True(t, !strings.Contains(lines+p.Stderr(), "hunter"), "a password in", lines, p.Stderr())
+		return !strings.Contains(lines, "check the change feed: database unavailable: read")
+	})
+	return lines, code
 }
 
 // TestCheck: serve --check says what it tried, and changes nothing. Beside a server on the same addresses all is well too.
@@ -64,7 +66,7 @@ $`)
 	if code != 0 || strings.Count(lines, inUse) != 2 {
 		t.Errorf("beside a server: exit %d:\n%s", code, lines)
 	}
-	assert.Equal(t, s.Ready().Status, "ready", "the server beside it")
+	wait.Until(t, "the server beside it is ready", func() bool { return s.Ready().Status == "ready" })
 	// Another program has the port of the API.
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	assert.NoError(t, err)

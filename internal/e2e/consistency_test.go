@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"context"
 	"math/rand/v2"
 	"syscall"
 	"testing"
@@ -117,6 +118,9 @@ func (w *registerLoad) steady(redis bool) float64 {
 	}
 	wait.Until(w.d.t, "a list from memory", func() bool {
 		w.run(2, 300*time.Millisecond, staleSeed)
+		reading, cancel := context.WithTimeout(w.d.t.Context(), 300*time.Millisecond)
+		defer cancel()
+		w.read(reading, rand.New(rand.NewPCG(staleSeed, 0))) // Nothing changes meanwhile.
 		return w.hits() > 0
 	})
 	w.run(6, time.Second, staleSeed)

@@ -59,6 +59,9 @@ func reliable(o *redis.UniversalOptions, timeout time.Duration) {
 	o.DialerRetries = 1
 	o.ContextTimeoutEnabled = true
 	o.DialTimeout, o.PoolTimeout, o.ReadTimeout, o.WriteTimeout = timeout, timeout, timeout, timeout
+	if o.MasterName != "" {
+		o.DialTimeout *= distributed.CallTimeouts // The dial asks a sentinel first.
+	}
 	o.PipelinePoolSize = -1
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}

@@ -56,7 +56,11 @@ func TestFarRedis(t *testing.T) {
 	far.delay.Store(int64(140 * time.Millisecond))
 	s := d.serve("PETSTORE_REDIS_TIMEOUT=1s", "PETSTORE_REDIS_URL=redis://"+storetest.Proxy(t, "tcp", redis.Addr, far.relay)+"/0")
 	awaitRedis(t, "up", s)
-	lists := sendAtOnce(8, func(int) response { return d.patient.get(s, d.tenant(plans.Free, nil, 1).keys[0].token, "/pets") })
+	tokens := make([]string, 8)
+	for i := range tokens {
+		tokens[i] = d.tenant(plans.Free, nil, 1).keys[0].token
+	}
+	lists := sendAtOnce(len(tokens), func(i int) response { return d.patient.get(s, tokens[i], "/pets") })
 	assert.Equal(t, countByCode(lists)["200"], len(lists), lists)
 	assert.True(t, s.Logged("lost Redis") == 0 || !long(), "Redis is lost")
 }

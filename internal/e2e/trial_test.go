@@ -264,7 +264,7 @@ func midnight(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour).A
 const termWait = 250 * time.Millisecond
 
 func (tr *trial) checkPhases() {
-	const few = 50 // a phase that is too short to say something in make test
+	const few = 100 // a phase that is too short to say something in make test
 	var b strings.Builder
 	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "phase\tfrom\tanswers\tadmitted\tundecided\t5xx\ttimes")

@@ -100,7 +100,7 @@ func tryDeadListener(t *testing.T) (r faultResult) {
 			defer time.Sleep(2 * time.Millisecond) // a caller's own work
 			return d.client.get(s, k.token, "/pets?limit=1")
 		}
-		if a := get(0, 0); a.status != http.StatusOK {
+		if a := d.patient.get(s, k.token, "/pets?limit=1"); a.status != http.StatusOK {
 			t.Fatalf("before the revocation: %v", a)
 		}
 		proxy.swallow()

@@ -64,13 +64,13 @@ func judge(t *testing.T, seed uint64, lasts time.Duration) {
 	n := newNemesis(t, l, seed)
 	stop := l.begin()
 	n.rage(lasts)
+	stop()
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	wait.Until(t, "a create, and a list", func() bool {
 		create := oracle.Request{Method: http.MethodPost, Name: fmt.Sprintf("c-%x", rnd.Uint64())}
 		return l.send(l.creates, l.creates.keys[0], rnd, create).Status == http.StatusCreated &&
 			l.send(l.changes, l.changes.keys[0], rnd, oracle.Request{Method: http.MethodGet, Asked: l.registers}).Status == http.StatusOK
 	})
-	stop()
 	l.settle()
 	assert.NoError(t, l.out.Err())
 	file, err := os.Open(l.file)

@@ -100,9 +100,7 @@ func tryDeadListener(t *testing.T) (r faultResult) {
 			defer time.Sleep(2 * time.Millisecond) // a caller's own work
 			return d.client.get(s, k.token, "/pets?limit=1")
 		}
-		if a := d.patient.get(s, k.token, "/pets?limit=1"); a.status != http.StatusOK {
-			t.Fatalf("before the revocation: %v", a)
-		}
+		assert.Equal(t, d.patient.get(s, k.token, "/pets?limit=1").status, http.StatusOK, "before the revocation")
 		proxy.swallow()
 		time.Sleep(time.Duration(round%4) * 300 * time.Millisecond) // the key is revoked at different times after the fault
 		requests := startLoad(2, get)

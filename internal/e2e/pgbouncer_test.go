@@ -82,8 +82,13 @@ func TestPgBouncer(t *testing.T) {
 	for name, settings := range map[string][]string{"transaction": nil, "transaction, settings ignored": {ignored}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := programs.Start(t, sandbox.Command(t, d.petstore, "serve"), "PETSTORE_ADDR=127.0.0.1:0", "PETSTORE_ADMIN_ADDR=127.0.0.1:0",
-				"PETSTORE_DATABASE_URL="+startPgBouncer(t, d.serverURL, "transaction", settings...))
+			database := "PETSTORE_DATABASE_URL=" + startPgBouncer(t, d.serverURL, "transaction", settings...)
+			var p *programs.Process
+			wait.Until(t, "PgBouncer does not end meanwhile", func() bool {
+				p = programs.Start(t, sandbox.Command(t, d.petstore, "serve"), "PETSTORE_ADDR=127.0.0.1:0", "PETSTORE_ADMIN_ADDR=127.0.0.1:0", database)
+				p.Wait()
+				return !strings.Contains(p.Stderr(), "reach the database")
+			})
 			const line = "a notification of this server to itself did not arrive: " +
 				"a pooler shares the connections (PgBouncer in transaction mode); connect directly, or by a pooler in session mode"
 			checkDocumented(t, "pooler in transaction mode", "fails", line)

@@ -42,7 +42,7 @@ func TestSlowPostgres(t *testing.T) {
 		done := float64(len(took)) / during.Seconds()
 		t.Logf("| %d %% | %.0f/s | %.0f/s | %.0f/s = %.2f | %d | p99 %v | %d |", share, perSecond, 8*perSecond, done, done/perSecond, refused,
 			percentile(took, 99).Round(time.Millisecond), given)
-		least, mostGiven := 0.2*perSecond, 20
+		least, mostGiven := 0.05*perSecond, 20 // on a machine that is busy with other tests
 		if long() {
 			least, mostGiven = 0.8*perSecond, 0
 		}

@@ -256,14 +256,18 @@ func TestStartupOnABusyPostgres(t *testing.T) {
 	t.Parallel()
 	const unanswered = 4
 	var connections atomic.Int64
-	d := newDeploymentOn(t, storetest.New(t).URL, "")
-	s := d.serve("PETSTORE_DATABASE_URL=" + storetest.ProxyURL(t, d.serverURL, func(client, server net.Conn) {
+	postgres := storetest.NewTLSServer(t)
+	address := storetest.Proxy(t, "tcp", "localhost:"+postgres.Port, func(client, server net.Conn) {
 		if connections.Add(1) > unanswered {
 			passOn(client, server)
 		}
-	}))
+	})
+	url := "postgres://" + storetest.APILogin + ":unused@" + address + "/postgres?sslmode=require"
+	s := newDeploymentAs(t, postgres.URL, url, postgres.SupportURL, "").serve()
 	n := s.Logged(`"level":"warn"`, "reach the database", "waiting for Postgres")
 	assert.True(t, n >= unanswered, n, "lines that say so, want", unanswered)
+	connections.Store(0)
+	assert.NoError(t, migrate.Check(t.Context(), url))
 }
 
 // env is the environment of a server on free ports.

@@ -165,8 +165,11 @@ func connect(ctx context.Context, databaseURL string, readTimeout time.Duration)
 	}
 	connector.Dialer(pgconn.Dialer{ReadTimeout: readTimeout})
 	db := sql.OpenDB(connector)
-	conn, err := db.Conn(ctx)
-	if err != nil {
+	var conn *sql.Conn
+	if err := pgconn.Patiently(ctx, pgconn.Options{}, func(ctx context.Context) (err error) {
+		conn, err = db.Conn(ctx)
+		return err
+	}); err != nil {
 		_ = db.Close()
 		return nil, nil, fmt.Errorf("reach the database: %w", pgconn.Translate(err))
 	}

@@ -112,16 +112,21 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	// On a busy machine the first connection can take longer than a call may. A server that is down refuses at once.
+	if err := Patiently(ctx, o, db.Ping); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// Patiently connects, and again as long as that takes too long, until Options.OpenTimeout: on a busy machine the first connection can take
+// longer than a call may. A server that is down refuses at once.
+func Patiently(ctx context.Context, o Options, connect func(context.Context) error) error {
 	for began := time.Now(); ; {
-		err := db.Ping(ctx)
-		if err == nil {
-			return db, nil
-		}
+		err := connect(ctx)
 		var late net.Error
 		waits := errors.As(err, &late) && late.Timeout() || errors.Is(err, driver.ErrBadConn)
 		if !waits || ctx.Err() != nil || time.Since(began) >= cmp.Or(o.OpenTimeout, 3*connectTimeout) {
-			return nil, errors.Join(err, db.Close())
+			return err
 		}
 		if o.Waiting != nil {
 			o.Waiting(err)

@@ -45,6 +45,9 @@ flakes: ## run copies of the tests beside each other and beside busy loops, and 
 	@$(PREPARE)
 	@tools/flakes.sh "$(COUNT)" $(or $(PACKAGES),./...)
 
+# Has the settings of make build and of tests, so that what they have compiled is used again.
+COMPILED := CGO_ENABLED=0 GOFLAGS=-trimpath
+
 check: cross ## check formatting and module files; run go vet and the linters; build petstorectl for all systems; lint the OpenAPI document and compare it with the released one; make clients of it; send generated requests; check deploy/
 	@tools/install.sh postgres npm python3 python3-venv curl
 	@$(MAKE) -s $(NPM)
@@ -52,8 +55,8 @@ check: cross ## check formatting and module files; run go vet and the linters; b
 	$(GO) mod tidy -diff
 	$(GO) test -tags $(TAGS) ./internal/ctl/gendoc
 	@$(DOCSITE) bin/site && diff -r bin/site internal/api/reference/site || { echo 'the documentation pages are not those of docs/ and openapi.yaml: make generate'; exit 1; }
-	$(GO) vet -tags $(TAGS) ./...
-	$(TOOL) golangci-lint run --allow-parallel-runners --build-tags $(TAGS) ./...
+	$(COMPILED) $(GO) vet -tags $(TAGS) ./...
+	$(COMPILED) $$($(TOOL) -n golangci-lint) run --allow-parallel-runners --build-tags $(TAGS) ./...
 	@REDOCLY_SUPPRESS_UPDATE_NOTICE=true tools/npm/node_modules/.bin/redocly lint --config tools/npm/redocly.yaml $(OPENAPI)
 	@tools/npm/node_modules/.bin/spectral lint --ruleset tools/npm/spectral.yaml --fail-severity hint --quiet $(OPENAPI)
 	@$(GO) -C tools/release test -count=1 .

@@ -27,6 +27,9 @@ func TestAutomaticBan(t *testing.T) {
 	d.expect(servers[0], token, 1000, "429 rate_limit_exceeded")
 	d.expect(servers[1], token, 500, "429 rate_limit_exceeded")
 	d.expect(servers[0], token, 1, "429 rate_limit_exceeded")
+	if long() { // On a busy machine the ban may come a moment later.
+		d.expect(servers[0], token, 1, "429 key_banned")
+	}
 	checkBan(d, servers, tn)
 }
 
@@ -51,12 +54,9 @@ func checkBan(d *deployment, servers []*server, tn *tenant) {
 		d.t.Logf("server %d: banned %v after the last refusal was seen, Retry-After %s", i, time.Since(from).Round(time.Millisecond),
 			a.header.Get("Retry-After"))
 		wait, left := a.integer("Retry-After"), time.Until(time.Unix(a.integer("X-RateLimit-Reset"), 0))
-		if wait < 15*60-10 || wait > 15*60+1 {
-			d.t.Errorf("Retry-After %d, want 15 minutes", wait)
-		}
-		if off := left - time.Duration(wait)*time.Second; off < -2*time.Second || off > 2*time.Second {
-			d.t.Errorf("Retry-After %d s and X-RateLimit-Reset in %v disagree", wait, left)
-		}
+		assert.True(d.t, wait >= 15*60-10 && wait <= 15*60+1, "Retry-After", wait, "want 15 minutes")
+		off := left - time.Duration(wait)*time.Second
+		assert.True(d.t, off.Abs() <= 2*time.Second, "Retry-After", wait, "and X-RateLimit-Reset in", left, "disagree")
 		assert.True(d.t, a.status == 429 && a.integer("X-RateLimit-Remaining") == 0, "a banned key's answer:", a, a.header)
 	}
 	d.ctl("ban", "lift", tn.keys[0].id, "--reason", "test")

@@ -85,7 +85,7 @@ func TestInstallScript(t *testing.T) {
 		"as root":          {"Linux", "0", map[string]string{"apt-get": aptGet + putRedis}, "redis-server", "apt-get install\n", ""},
 		"postgres":         {"Linux", "0", map[string]string{"apt-get": aptGet + putPostgres}, "postgres", "apt-get install\n", ""},
 		"stale index":      {"Linux", "0", map[string]string{"apt-get": aptGet + staleIndex + putRedis}, "redis-server", "apt-get install\napt-get update\napt-get install\n", ""},
-		"no network":       {"Linux", "0", map[string]string{"apt-get": aptGet + "exit 100"}, "redis-server", "apt-get install\napt-get update\n", missing + "apt-get install redis-server"},
+		"no network":       {"Linux", "0", map[string]string{"apt-get": aptGet + "exit 100", "apt-cache": "#!/bin/sh\n"}, "chromium", "apt-get install\napt-get update\n", missing + "apt-get install chromium-headless-shell"},
 		"other package":    {"Linux", "0", map[string]string{"apt-get": aptGet}, "postgres", "apt-get install\n", missing + "apt-get install postgresql"},
 		"with sudo":        {"Linux", "1000", map[string]string{"apt-get": aptGet + putRedis, "sudo": sudo}, "redis-server", "sudo install.sh\nsudo install.sh\napt-get install\n", ""},
 		"without sudo":     {"Linux", "1000", map[string]string{"apt-get": aptGet, "sudo": "#!/bin/sh\nexit 1\n"}, "redis-server", "", missing + "apt-get install redis-server"},

@@ -79,7 +79,7 @@ func output(cmd *exec.Cmd) ([]byte, error) {
 // chromium returns the path of the browser.
 func chromium(t *testing.T) string {
 	t.Helper()
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome-stable", "google-chrome"} {
+	for _, name := range []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}

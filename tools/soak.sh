@@ -36,7 +36,7 @@ fuzz() {
 
 run() {
 	case $1 in
-	simulation) CGO_ENABLED=0 package -trimpath ./internal/limits/distributed/simtest ;;
+	simulation) CGO_ENABLED=0 package -trimpath ./internal/limits/distributed/simtest ./internal/cluster/simtest ;;
 	fuzz) fuzz ;;
 	schemathesis) tools/install.sh python3-venv && make -s build && tools/schemathesis/run.sh "$CASES" ;;
 	hostile) tools/hostile.sh ;;

@@ -108,15 +108,11 @@ func TestLeaseExpires(t *testing.T) {
 	f.now = f.now.Add(cluster.Lease - 1)
 	assert.True(t, f.Valid(first), "the lease expired early")
 	f.now = f.now.Add(1)
-	if _, ok := f.Term(); ok || f.Valid(first) {
-		t.Error("the lease did not expire")
-	}
-	if err := f.Renew(t.Context()); err != nil || !f.Valid(first) {
-		t.Errorf("after a renewal of the same term: %v, valid %v", err, f.Valid(first))
-	}
-	if _, since, ok := f.TermSince(); !ok || !since.Equal(began) {
-		t.Errorf("it acts by that term since %v, want since %v", since, began)
-	}
+	_, ok = f.Term()
+	assert.True(t, !ok && !f.Valid(first), "the lease did not expire")
+	assert.NoError(t, f.Renew(t.Context()), "a renewal of the same term")
+	_, since, ok := f.TermSince()
+	assert.True(t, ok && f.Valid(first) && since.Equal(began), "it acts by that term since", since, "want since", began)
 }
 
 // TestLeaseStartsWhenSent: a slow reply does not extend the lease.
@@ -178,9 +174,8 @@ func TestOnEndIsRetried(t *testing.T) {
 	f.SetRedis("r")
 	for range 2 {
 		assert.ErrorIs(t, f.Renew(t.Context()), errUnreachable, "renewal")
-		if _, ok := f.Term(); ok || f.store.state.Active {
-			t.Error("a term is in force before the last one has ended")
-		}
+		_, ok := f.Term()
+		assert.True(t, !ok && !f.store.state.Active, "a term is in force before the last one has ended")
 	}
 	f.renewTwice(t)
 	assert.True(t, f.Valid(first+1), "term 2 is not in force")
@@ -218,22 +213,17 @@ func TestOnEndFailsForLong(t *testing.T) {
 	for !b.Valid(first.Number+1) && f.now.Sub(lost) < time.Minute {
 		step()
 	}
-	if took := f.now.Sub(lost); took > 2*cluster.FenceTimeout+2*cluster.RenewEvery {
-		t.Errorf("the next term began after %v", took)
-	}
+	assert.True(t, f.now.Sub(lost) <= 2*cluster.FenceTimeout+2*cluster.RenewEvery, "the next term began after", f.now.Sub(lost))
 	until := f.store.state.Term.SilentUntil
 	assert.True(t, !until.Before(lost), "silent until", until, "want after", lost)
-	if _, ok := a.Term(); ok {
-		t.Error("a acts by a term although it has not ended the last one")
-	}
+	_, ok = a.Term()
+	assert.True(t, !ok, "a acts by a term although it has not ended the last one")
 	failing = false
 	for range 4 {
 		step()
 	}
 	term, ok := b.Term()
-	if !ok || !a.Valid(term.Number) {
-		t.Error("a does not take part again")
-	}
+	assert.True(t, ok && a.Valid(term.Number), "a does not take part again")
 }
 
 // TestRun: three servers agree within milliseconds, and the last one is the sole one when the others have left.
@@ -308,9 +298,8 @@ func TestRegain(t *testing.T) {
 		t.Helper()
 		f.now = f.now.Add(after)
 		f.renewTwice(t)
-		if _, ok := f.Term(); !ok || regained != want {
-			t.Errorf("after %v: in force %v, told %d times, want %d", after, ok, regained, want)
-		}
+		_, ok := f.Term()
+		assert.True(t, ok && regained == want, "after", after, "in force", ok, "told", regained, "times, want", want)
 	}
 	renew(0, 0)
 	renew(cluster.Lease-1, 0)

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"slices"
 	"strings"
 	"syscall"
@@ -50,9 +51,8 @@ func whole(patterns []string) bool {
 var flags = []string{"-count=1", "-tags", tags, "-trimpath", "-vet", "off", "-ldflags", "-s -w", "-timeout", "20m", "-p", "2", "-parallel", "3"}
 
 const (
-	endToEnd   = "internal/e2e"
-	simulation = "internal/limits/distributed/simtest"
-	structure  = "internal/structure"
+	endToEnd  = "internal/e2e"
+	structure = "internal/structure"
 
 	// httpTests are the end-to-end tests of what HTTP itself does. The others start several servers, of which every second has the fast path off.
 	httpTests   = "^Test(OngoingRequestIsFinished|OngoingListIsFinished|GoClient)$"
@@ -63,10 +63,10 @@ const (
 )
 
 // unraced packages have no race detector. It sees what happens in the process of a test: the servers of the end-to-end tests are others,
-// which make soak builds with it, and those of the benchmarks are, too; each schedule of the simulation is one goroutine, and the structure is
+// which make soak builds with it, and those of the benchmarks are, too; each schedule of a simulation is one goroutine, and the structure is
 // what sources say. It would find nothing, in three times as long.
 func unraced(p pkg) bool {
-	return p.name == simulation || p.name == structure || strings.HasPrefix(p.name, endToEnd) || strings.HasPrefix(p.name, "bench")
+	return path.Base(p.name) == "simtest" || p.name == structure || strings.HasPrefix(p.name, endToEnd) || strings.HasPrefix(p.name, "bench")
 }
 
 // runTests runs packages with the race detector and those without beside each other. The programs are built once.

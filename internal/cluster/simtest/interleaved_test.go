@@ -1,4 +1,4 @@
-package cluster_test
+package simtest
 
 import (
 	"context"
@@ -45,7 +45,7 @@ type interleaving struct {
 }
 
 func newInterleaving(t testing.TB, seed uint64, m mistake) *interleaving {
-	random := rand.New(rand.NewPCG(seed, 1))
+	random, noon := rand.New(rand.NewPCG(seed, 1)), time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	w := &interleaving{t: t, random: random, ends: rand.New(rand.NewPCG(seed, 2)), now: noon, begun: map[int64]cluster.Term{}}
 	w.store = &modelStore{
 		random: random, now: func() time.Time { return w.now }, rows: map[string]*modelConn{}, joins: map[*modelConn]bool{}, mistake: m,
@@ -81,7 +81,7 @@ func (w *interleaving) start() {
 			w.violate("a term is in force while OnEnd runs")
 		}
 		if w.ends.IntN(20) == 0 {
-			return errUnreachable
+			return errAborted
 		}
 		s.actedBy = 0
 		return nil

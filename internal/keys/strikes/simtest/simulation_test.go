@@ -1,4 +1,4 @@
-package strikes_test
+package simtest
 
 import (
 	"container/heap"
@@ -37,11 +37,21 @@ func (s *schedule) Pop() any {
 	return last
 }
 
+// bans says whether one was placed.
+type bans bool
+
+func (b *bans) PlaceAutomaticBan(context.Context, int64, string) (keys.Ban, error) {
+	*b = true
+	return keys.Ban{}, nil
+}
+
+func (*bans) NextBan(context.Context, string, time.Time) (time.Duration, error) { return 0, nil }
+
 // simulate lets workers share a key on one server, from the beginning of a minute window on. It returns when the key was banned, and how
 // many of its requests were refused in the worst window. The day has no limit, so that the minute's binds for as long as it lasts.
 func simulate(perMinute int64, workers []*worker, lasts time.Duration) (banned time.Duration, worst int) {
-	bans := &fakeBans{}
-	counter := strikes.New(strikes.Options{Bans: bans})
+	var placed bans
+	counter := strikes.New(strikes.Options{Bans: &placed})
 	defer counter.Close()
 	limiter, key := limits.NewMemory(), &keys.Caller{KeyID: "key_a", Tenant: &plans.Tenant{ID: 7, Quota: plans.Quota{PerMinute: perMinute, PerDay: 1 << 40}}}
 	begin := time.Unix(limits.MinuteReset(7, limits.MinuteAt(7, time.Unix(1_800_000_000, 0))), 0)
@@ -59,7 +69,7 @@ func simulate(perMinute int64, workers []*worker, lasts time.Duration) (banned t
 			refused[d.Minute.Number]++
 			worst = max(worst, refused[d.Minute.Number])
 		}
-		if len(bans.bans) > 0 {
+		if placed {
 			return w.at.Sub(begin), worst
 		}
 		w.at = w.at.Add(w.next(retryAfter))
@@ -114,7 +124,7 @@ func TestWorkersThatWaitAreNeverBanned(t *testing.T) {
 // TestLoopsAreBanned: programs that ignore 429 are banned as fast as the documents say.
 func TestLoopsAreBanned(t *testing.T) {
 	t.Parallel()
-	document, err := os.ReadFile("../../../docs/rate-limiting.md")
+	document, err := os.ReadFile("../../../../docs/rate-limiting.md")
 	assert.NoError(t, err)
 	for _, loop := range []struct {
 		programs int

@@ -203,13 +203,9 @@ func TestTermOver(t *testing.T) {
 			for _, redis := range []bool{false, true} {
 				tt.term.Redis = redis
 				after, _, err := rows.Granted(tt.term, counter.GrantRequest{Claim: c, Term: tt.requested, At: limitstest.Noon, Want: 1}, counter.Recorded{})
-				if !errors.Is(err, counter.ErrTermOver) || after != rows {
-					t.Errorf("Granted: %v, %+v", err, after)
-				}
+				assert.True(t, errors.Is(err, counter.ErrTermOver) && after == rows, "Granted:", err, after)
 				after, _, _, err = rows.Initialized(tt.term, counter.InitRequest{Claim: c, Term: tt.requested, At: limitstest.Noon}, counter.Recorded{})
-				if !errors.Is(err, counter.ErrTermOver) || after != rows {
-					t.Errorf("Initialized: %v, %+v", err, after)
-				}
+				assert.True(t, errors.Is(err, counter.ErrTermOver) && after == rows, "Initialized:", err, after)
 			}
 		})
 	}

@@ -36,9 +36,8 @@ func TestOneServerCutOff(t *testing.T) {
 	cut.calls.takeFails.Store(&gone)
 	cut.calls.cutOff.Store(true)
 	wait.Until(t, "it is cut off", func() bool { return errors.Is(cut.CutOff(), errGone) && !cut.Decides() })
-	if d := cut.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon); !d.Undecided || cut.Degraded() {
-		t.Errorf("%+v, degraded %v: want undecided", d, cut.Degraded())
-	}
+	d := cut.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon)
+	assert.True(t, d.Undecided && !cut.Degraded(), d, "degraded", cut.Degraded(), "want undecided")
 	for i, s := range servers[:2] {
 		assert.True(t, take(s) && s.CutOff() == nil && !s.Degraded(), "server", i+1, "notices it")
 	}
@@ -70,9 +69,8 @@ func TestAnotherLayout(t *testing.T) {
 	w.layout = otherLayout
 	other := w.server(t, server.URL, quick)
 	wait.Until(t, "it tells the others", w.refused.Load)
-	if err := other.CutOff(); err == nil || errors.Is(err, distributed.ErrOtherRedis) {
-		t.Errorf("before Postgres decides it says %v", err)
-	}
+	err := other.CutOff()
+	assert.True(t, err != nil && !errors.Is(err, distributed.ErrOtherRedis), "before Postgres decides it says", err)
 	w.accepts.Store(true)
 	wait.Until(t, "Postgres decides", func() bool { return a.Degraded() && other.Degraded() && a.Decides() && other.Decides() })
 }
@@ -87,9 +85,8 @@ func TestAnotherRedis(t *testing.T) {
 	other := w.server(t, strings.TrimSuffix(server.URL, "0")+"1", o)
 	wait.Until(t, "it says so", func() bool { return errors.Is(other.CutOff(), distributed.ErrOtherRedis) })
 	q := plans.Quota{PerMinute: 60, PerDay: 1000}
-	if d := other.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon); !d.Undecided || other.Decides() {
-		t.Errorf("%+v, decides %v", d, other.Decides())
-	}
+	d := other.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon)
+	assert.True(t, d.Undecided && !other.Decides(), d, "decides", other.Decides())
 	for range 20 {
 		if d := a.Take(t.Context(), limitstest.Claim(2, q), limitstest.Noon); !d.Admitted || d.Undecided || a.Degraded() {
 			t.Fatalf("the others do not count in their Redis: %+v", d)

@@ -21,9 +21,8 @@ func TestCountersExpire(t *testing.T) {
 	d := l.Take(t.Context(), c, limitstest.Noon)
 	lives := func(what, key string, most time.Duration) {
 		t.Helper()
-		if ttl := client.TTL(t.Context(), key).Val(); ttl <= most/2 || ttl > most {
-			t.Errorf("%s: %s lives %v, want up to %v", what, key, ttl, most)
-		}
+		ttl := client.TTL(t.Context(), key).Val()
+		assert.True(t, ttl > most/2 && ttl <= most, what, key, "lives", ttl, "want up to", most)
 	}
 	lives("counted", "pst:3:{1}", 40*24*time.Hour)
 	_ = beginWrite(t, l).Commit()

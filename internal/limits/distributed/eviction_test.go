@@ -55,16 +55,12 @@ func TestEviction(t *testing.T) {
 				squeeze()
 			}
 			for id, n := range admitted[1:] {
-				if n.all > limit.PerMinute || n.key > 20 {
-					t.Errorf("tenant %d: %d admitted of %d, %d of them by the key with limit 20", id+1, n.all, limit.PerMinute, n.key)
-				}
+				assert.True(t, n.all <= limit.PerMinute && n.key <= 20, "tenant", id+1, n.all, "admitted of", limit.PerMinute, n.key, "of them by the key with limit 20")
 			}
 			evicted := infoNumber(t, admin, "evicted_keys:")
 			term, _ := a.member.Term()
 			t.Logf("admitted %v, %d keys evicted, term %d", admitted[1:], evicted, term.Number)
-			if (evicted == 0) != (policy == "noeviction") {
-				t.Errorf("%d keys evicted: this test has shown nothing", evicted)
-			}
+			assert.Equal(t, evicted == 0, policy == "noeviction", evicted, "keys evicted: this test has shown nothing")
 		})
 	}
 }

@@ -41,15 +41,13 @@ func TestGrantsWhileThePlanChanges(t *testing.T) {
 			o := patient
 			o.Counters = &hookedStore{w, func() error {
 				// A request of the other quota comes now.
-				if calls++; calls <= 3 && !l.WaitsForGrant(next, limitstest.Noon) {
-					t.Error("it does not wait for the grant under way")
-				}
+				calls++
+				assert.True(t, calls > 3 || l.WaitsForGrant(next, limitstest.Noon), "it does not wait for the grant under way")
 				return nil
 			}}
 			l = w.server(t, noRedis, o)
-			if d := l.Take(t.Context(), old, limitstest.Noon); !d.Admitted || d.Minute.Limit != 60 || d.Minute.Remaining != 59 {
-				t.Errorf("decided %+v", d)
-			}
+			d := l.Take(t.Context(), old, limitstest.Noon)
+			assert.True(t, d.Admitted && d.Minute.Limit == 60 && d.Minute.Remaining == 59, "decided", d)
 			assert.Equal(t, calls, 1, "grants were taken for one request")
 			admitted := int64(1)
 			for range 100 {

@@ -35,9 +35,8 @@ func TestRedisOfALaterTerm(t *testing.T) {
 	}
 	for id := range int64(tenants) {
 		for _, l := range []*testServer{a, b} {
-			if d := l.Take(t.Context(), limitstest.Claim(id, q), limitstest.Noon); !d.Admitted || d.Term <= later {
-				t.Errorf("tenant %d: %+v, want admitted in a later term than %d", id, d, later)
-			}
+			d := l.Take(t.Context(), limitstest.Claim(id, q), limitstest.Noon)
+			assert.True(t, d.Admitted && d.Term > later, "tenant", id, d, "want admitted in a later term than", later)
 		}
 	}
 	decides(t, a, b)

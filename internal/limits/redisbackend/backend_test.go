@@ -75,9 +75,8 @@ func TestTakeWithoutMGET(t *testing.T) {
 	}
 	assert.NoError(t, c.Take(1, nil, requests))
 	for i := range requests {
-		if want := (limits.Used{Minute: int64(10 * i)}); requests[i].Status != distributed.Counted || requests[i].Used != want {
-			t.Errorf("request %d: %+v, want %+v counted", i, requests[i].Reply, want)
-		}
+		want := limits.Used{Minute: int64(10 * i)}
+		assert.True(t, requests[i].Status == distributed.Counted && requests[i].Used == want, "request", i, requests[i].Reply, "want", want, "counted")
 	}
 }
 

@@ -10,9 +10,7 @@ import (
 )
 
 const (
-	// initTime is how long a tenant that somebody has initialized may be missing in Redis, because the caller who did is still at it.
-	initTime = CallTimeouts * DefaultTimeout
-	// initPause is the pause before it is looked for again.
+	// initPause is the pause before a tenant that somebody has initialized is looked for again.
 	initPause = 10 * time.Millisecond
 	// storeTimeout bounds the wait of a request for the durable counters.
 	storeTimeout = time.Second

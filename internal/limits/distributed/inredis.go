@@ -38,6 +38,8 @@ func (m *inRedis) take(ctx context.Context, t cluster.Term, c limits.Claim, now 
 		}
 	}
 	for waited := time.Duration(0); ; waited += initPause {
+		// What Redis had before a request was sent, it has lost if it answers that it has not. That of another batch may be newer than this reply.
+		had := waited > 0 && m.hasReplied(t.Number, c.TenantID)
 		term, position := m.send(&r, now)
 		if r.intent != nil {
 			w.intent, r.intent, r.Writes = r.intent, nil, 0
@@ -52,8 +54,7 @@ func (m *inRedis) take(ctx context.Context, t cluster.Term, c limits.Claim, now 
 		if err != nil {
 			return limits.Decision{}, err
 		}
-		// The first reply may be from before the tenant was initialized.
-		if known && (waited >= initTime || waited > 0 && m.hasReplied(t.Number, c.TenantID)) {
+		if known && (had || waited >= m.options.initTime()) {
 			m.reach.lose(t.Number, errForgotten)
 			return limits.Decision{}, errTermOver
 		}

@@ -88,6 +88,9 @@ func (o *Options) bounded(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeout(context.WithoutCancel(ctx), CallTimeouts*o.Timeout)
 }
 
+// initTime is how long a tenant that somebody has initialized may be missing in Redis, because the caller who did is still at it.
+func (o *Options) initTime() time.Duration { return CallTimeouts * o.Timeout }
+
 var (
 	// errTermOver: the term ended before there was a reply. The next one decides.
 	errTermOver = errors.New("the term is over")

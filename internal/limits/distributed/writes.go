@@ -308,7 +308,7 @@ func (v *Invalidator) announce(ctx context.Context, tenantID int64) (*intent, er
 
 // leaveIntent leaves a write intent in Redis. It initializes the tenant there if nobody has.
 func (v *Invalidator) leaveIntent(ctx context.Context, t *cluster.Term, tenantID int64) (version int64, err error) {
-	for range int(initTime / initPause) {
+	for range v.options.initTime() / initPause {
 		var ok bool
 		err := v.reach.call(t.Number, func() (err error) {
 			bounded, cancel := v.options.bounded(ctx)

@@ -38,7 +38,7 @@ func (m *inRedis) take(ctx context.Context, t cluster.Term, c limits.Claim, now 
 		}
 	}
 	for waited := time.Duration(0); ; waited += initPause {
-		// What Redis had before a request was sent, it has lost if it answers that it has not. That of another batch may be newer than this reply.
+		// What Redis had before a request is sent, it has lost if it replies that it has not. Asked after the reply, a later batch could answer.
 		had := waited > 0 && m.hasReplied(t.Number, c.TenantID)
 		term, position := m.send(&r, now)
 		if r.intent != nil {

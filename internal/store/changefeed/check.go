@@ -3,7 +3,6 @@ package changefeed
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/lib/pq"
@@ -23,42 +22,43 @@ const (
 
 // Check returns ErrShared if Listen would receive no notifications. It listens on the channel, which must be this caller's own,
 // and calls notify, which must send a notification to it from another connection.
-func Check(ctx context.Context, url, channel string, notify func(ctx context.Context, channel string) error) error {
+func Check(ctx context.Context, url, channel string, notify func(ctx context.Context, channel string) error) (err error) {
+	defer pgconn.Wrap(&err, "check the change feed")
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	connected := make(chan error, 1)
+	connected := make(chan error, 16)
 	l := pq.NewDialListener(pgconn.Dialer{ReadTimeout: checkReadTimeout}, url, minReconnect, maxReconnect,
 		func(_ pq.ListenerEventType, err error) {
 			select {
 			case connected <- err:
-			default: // only the first event counts
+			default: // nobody waits for it
 			}
 		})
 	// Otherwise Listen would wait for as long as the database is down.
 	closeAtEnd := context.AfterFunc(ctx, func() { _ = l.Close() })
-	err := awaitNotification(ctx, l, connected, channel, notify)
+	err = awaitNotification(ctx, l, connected, channel, notify)
 	if closeAtEnd() {
 		_ = l.Close()
 	}
 	for range l.NotificationChannel() {
 		// Until the listener's goroutine has ended.
 	}
-	if err != nil {
-		return fmt.Errorf("check the change feed: %w", err)
-	}
-	return nil
+	return err
 }
 
 func awaitNotification(
 	ctx context.Context, l *pq.Listener, connected <-chan error, channel string, notify func(context.Context, string) error,
 ) error {
-	select {
-	case err := <-connected:
-		if err != nil {
-			return pgconn.Translate(err)
+	// The listener connects until it has succeeded.
+	if err := pgconn.Patiently(ctx, pgconn.Options{OpenTimeout: checkTimeout}, func(ctx context.Context) error {
+		select {
+		case err := <-connected:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-	case <-ctx.Done():
-		return pgconn.Translate(ctx.Err())
+	}); err != nil {
+		return pgconn.Translate(err)
 	}
 	if err := l.Listen(channel); err != nil {
 		return pgconn.Translate(err)

@@ -112,7 +112,9 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := Patiently(ctx, o, db.Ping); err != nil {
+	pinging := *db
+	pinging.timeout = min(db.timeout, apiTimeout) // The next ping gets what an attempt makes that takes longer.
+	if err := Patiently(ctx, o, pinging.Ping); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil

@@ -46,9 +46,7 @@ func Check(ctx context.Context, url, channel string, notify func(ctx context.Con
 	return err
 }
 
-func awaitNotification(
-	ctx context.Context, l *pq.Listener, connected <-chan error, channel string, notify func(context.Context, string) error,
-) error {
+func awaitNotification(ctx context.Context, l *pq.Listener, connected <-chan error, channel string, notify func(context.Context, string) error) error {
 	// The listener connects until it has succeeded.
 	if err := pgconn.Patiently(ctx, pgconn.Options{OpenTimeout: checkTimeout}, func(ctx context.Context) error {
 		select {

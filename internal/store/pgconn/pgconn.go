@@ -113,7 +113,9 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 		return nil, err
 	}
 	pinging := *db
-	pinging.timeout = min(db.timeout, apiTimeout) // The next ping gets what an attempt makes that takes longer.
+	if o.OpenTimeout > 0 { // The next ping gets what an attempt makes that takes longer.
+		pinging.timeout = min(db.timeout, apiTimeout)
+	}
 	if err := Patiently(ctx, o, pinging.Ping); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

@@ -16,6 +16,7 @@ import (
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/pgtest"
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/wait"
 )
 
 // PrivateServer is a PostgreSQL of one test's own with one migrated database, for the test to disturb. Its addresses stay the
@@ -115,10 +116,13 @@ func (p *PrivateServer) Kill() {
 // Pause halts the server with its connections open: nothing answers until Resume.
 func (p *PrivateServer) Pause() {
 	p.t.Helper()
-	// The postmaster first, so that it starts no further processes.
-	if err := syscall.Kill(p.server.PID(), syscall.SIGSTOP); err != nil {
-		p.t.Errorf("test server: %v", err)
-	}
+	// The postmaster first, so that it starts no further processes: until it has stopped it may be starting one.
+	postmaster := p.server.PID()
+	assert.NoError(p.t, syscall.Kill(postmaster, syscall.SIGSTOP), "test server")
+	wait.Until(p.t, "the postmaster is stopped", func() bool {
+		_, _, state := processOf(fmt.Sprintf("/proc/%d/stat", postmaster))
+		return state == 'T'
+	})
 	p.signal(syscall.SIGSTOP)
 }
 
@@ -137,7 +141,7 @@ func (p *PrivateServer) Slow(works time.Duration) (end func()) {
 			case <-time.After(works):
 			}
 			stops := time.Now()
-			p.Pause()
+			p.signal(syscall.SIGSTOP)
 			time.Sleep(100*time.Millisecond - works - time.Since(stops)/2) // It works while it is being stopped.
 			p.Resume()
 		}
@@ -151,14 +155,18 @@ func (p *PrivateServer) signal(sig syscall.Signal) {
 	postmaster := p.server.PID()
 	processes, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, file := range processes {
-		stat, _ := os.ReadFile(file)
-		var pid, parent int
-		// The parent is the second field after the command's name, which ends with the last parenthesis.
-		_, _ = fmt.Sscan(string(stat), &pid)
-		_, _ = fmt.Sscanf(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " %c %d", new(rune), &parent)
-		if parent == postmaster {
+		if pid, parent, _ := processOf(file); parent == postmaster {
 			_ = syscall.Kill(pid, sig) // an error means that it has just ended
 		}
 	}
 	_ = syscall.Kill(postmaster, sig)
+}
+
+// processOf returns what a file of /proc says, zeros if the process has ended.
+func processOf(file string) (pid, parent int, state rune) {
+	stat, _ := os.ReadFile(file)
+	// The state and the parent follow the command's name, which ends with the last parenthesis.
+	_, _ = fmt.Sscan(string(stat), &pid)
+	_, _ = fmt.Sscanf(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " %c %d", &state, &parent)
+	return pid, parent, state
 }

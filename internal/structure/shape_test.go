@@ -48,7 +48,7 @@ func TestFilesAndFunctionsAreShort(t *testing.T) {
 // budgets are the most lines of each room, tests aside. A commit that deletes lowers its row; one that raises a row says why.
 // A folder counts with what is below it.
 var budgets = map[string]int{
-	"bench":                          5850,
+	"bench":                          5860,
 	"client":                         1800,
 	"cmd":                            3600,
 	"deploy":                         50,

@@ -21,9 +21,6 @@ type command struct {
 func (d *deployment) ctl(args ...string) command {
 	d.t.Helper()
 	c := d.tryCtl(args...)
-	if strings.Contains(c.stderr, "no answer within 5s") { // on a busy machine; nothing was done
-		c = d.tryCtl(args...)
-	}
 	if c.code != 0 {
 		d.t.Fatalf("petstorectl %s: exit %d: %s%s", strings.Join(args, " "), c.code, c.stdout, c.stderr)
 	}

@@ -74,7 +74,7 @@ func (f failover) try(t *testing.T) faultResult {
 	there := countIn(t, standby, `select count(distinct name) from pets where name = any($1)`, pq.Array(acknowledged))
 	t.Logf("%d of %d acknowledged animals were lost", len(acknowledged)-there, len(acknowledged))
 	assert.True(t, there == len(acknowledged) || !f.synchronous, "acknowledged animals are lost although the standby was synchronous")
-	latest := countIn(t, primary, `select (1000 * extract(epoch from greatest(max(created_at), $1) - $1))::int from pets`, b.back)
+	latest := countIn(t, primary, `select ceil(1000 * extract(epoch from greatest(max(created_at), $1) - $1))::int from pets`, b.back)
 	assert.Equal(t, latest, 0, "how long after the promotion the former primary was given an animal, in ms")
 	return r
 }

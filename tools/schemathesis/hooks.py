@@ -24,5 +24,5 @@ def before_call(context, case, kwargs):
 
 @schemathesis.deserializer("text/yaml", "application/yaml")  # It takes the first of all names of YAML.
 def yaml_is_text(context, response):
-    """The document says that YAML is text. To parse it takes longer than all else that is done with a case."""
+    """The document says that YAML is text. To parse it took a third of the time of all cases."""
     return response.text

@@ -141,6 +141,7 @@ func (p *PrivateServer) Slow(works time.Duration) (end func()) {
 			case <-time.After(works):
 			}
 			stops := time.Now()
+			_ = syscall.Kill(p.server.PID(), syscall.SIGSTOP) // first, as in Pause; to wait for it would let the others work on
 			p.signal(syscall.SIGSTOP)
 			time.Sleep(100*time.Millisecond - works - time.Since(stops)/2) // It works while it is being stopped.
 			p.Resume()

@@ -22,7 +22,6 @@ import (
 	"petstore.example/internal/store/billing"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
-	"petstore.example/internal/test/wait"
 )
 
 const docFile = "../../docs/petstorectl.md"
@@ -260,7 +259,6 @@ func (d *docRun) run(t *testing.T, command string) string {
 		In: strings.NewReader(""), Out: stdout, ErrOut: &out, InTTY: true, OutTTY: !toFile, Width: 80,
 		ReadPassword: func(context.Context) (string, error) { return d.lastKey, nil },
 	})
-	f.ConnectTimeout = wait.Limit
 	f.Clock = func() time.Time {
 		if !d.now.IsZero() {
 			return d.now

@@ -21,7 +21,6 @@ import (
 	"petstore.example/internal/store/migrate"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
-	"petstore.example/internal/test/wait"
 )
 
 // TestScripts runs every script over a database of its own.
@@ -73,7 +72,7 @@ func silentServer(t testing.TB) string {
 }
 
 // scriptedMain is petstorectl at the time TEST_NOW. With TEST_WIDTH its stdout is taken for a terminal of that width and of TEST_HEIGHT;
-// TEST_CONNECT_TIMEOUT sets its timeout; TEST_MEMORY_FILE gets what Linux says about its memory. On failure the last line of stderr is the exit code.
+// TEST_MEMORY_FILE gets what Linux says about its memory. On failure the last line of stderr is the exit code.
 func scriptedMain() {
 	s := cmdutil.SystemStreams()
 	if width, err := strconv.Atoi(os.Getenv("TEST_WIDTH")); err == nil {
@@ -86,10 +85,6 @@ func scriptedMain() {
 	f.Environ = os.Environ()
 	if now, err := time.Parse(time.RFC3339, os.Getenv("TEST_NOW")); err == nil {
 		f.Clock = func() time.Time { return now }
-	}
-	f.ConnectTimeout = wait.Limit
-	if timeout, err := time.ParseDuration(os.Getenv("TEST_CONNECT_TIMEOUT")); err == nil {
-		f.ConnectTimeout = timeout
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	code := Run(ctx, f, os.Args[1:])

@@ -28,7 +28,6 @@ import (
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
-	"petstore.example/internal/test/wait"
 )
 
 const rolesFile = "../../docs/roles.md"
@@ -151,7 +150,6 @@ func (e *rightsEnv) run(t *testing.T, url string, args []string) (code int, stde
 		_ = cmd.Run()
 		return cmd.ProcessState.ExitCode(), messages.String()
 	}
-	f.ConnectTimeout = wait.Limit
 	f.Getenv = func(name string) string {
 		return map[string]string{"PETSTORE_DATABASE_URL": url, "PETSTORE_ACTOR": "test"}[name]
 	}

@@ -39,7 +39,8 @@ PETSTORE_ENVIRONMENT
 PETSTORE_BASE_URL
     The public URL of the API, for the links of "tenant invite".
 PGSERVICE, PGSERVICEFILE, PGPASSFILE, PGSSLROOTCERT, PGSSLCERT and others
-    As for psql: what the URL leaves out.
+    As for psql: what the URL leaves out. Without PGCONNECT_TIMEOUT a connection
+    may take 5 s.
 PETSTORE_PAGER, PAGER
     What shows output that is longer than the screen; cat for nothing. Without
     both it is less.

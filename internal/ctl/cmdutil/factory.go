@@ -1,9 +1,11 @@
 package cmdutil
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/user"
 	"strings"
@@ -21,8 +23,6 @@ type Factory struct {
 
 	// Clock is nil for the clock of this machine, and of the database for what it stores.
 	Clock func() time.Time
-	// ConnectTimeout is how long the database may take to accept a connection.
-	ConnectTimeout time.Duration
 	// CallTimeout is how long a call to the database may take; 0 for 30 s. See NoTimeLimit.
 	CallTimeout time.Duration
 	// Version is that of a release, "" if the linker set none.
@@ -45,7 +45,7 @@ type Factory struct {
 // NewFactory returns the Factory of a process.
 func NewFactory(s *IOStreams) *Factory {
 	return &Factory{
-		IOStreams: s, ConnectTimeout: 5 * time.Second,
+		IOStreams:      s,
 		DatabaseFinder: DatabaseFinder{Getenv: os.Getenv, WorkDir: os.Getwd},
 	}
 }
@@ -83,26 +83,21 @@ func (f *Factory) DB(ctx context.Context) (*store.DB, error) {
 	return db, nil
 }
 
-// Open opens a database that the caller closes. The error is the store's.
+// Open opens a database that the caller closes. It waits for the connection for the connect_timeout of the URL, or 5 s. The error is the store's.
 func Open(ctx context.Context, f *Factory, source DatabaseSource) (*store.DB, error) {
-	return open(ctx, source.URL, f.ConnectTimeout, store.Options{MaxConns: 2, Clock: f.Clock, Timeout: f.CallTimeout})
-}
-
-// NoTimeLimit is the CallTimeout of a command that reads as much as there is.
-const NoTimeLimit = 24 * time.Hour
-
-// open waits only for the timeout: a report may take longer than that, a connection may not.
-func open(ctx context.Context, url string, timeout time.Duration, options store.Options) (*store.DB, error) {
+	timeout := cmp.Or(source.Target.ConnectTimeout, 5*time.Second)
 	connectCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	db, err := await(connectCtx, func() (*store.DB, error) {
-		return store.Open(connectCtx, url, options)
-	})
-	if err != nil && ctx.Err() == nil && connectCtx.Err() != nil {
+	options := store.Options{MaxConns: 2, Clock: f.Clock, Timeout: f.CallTimeout, OpenTimeout: timeout}
+	db, err := store.Open(connectCtx, source.URL, options)
+	if late := (net.Error)(nil); ctx.Err() == nil && errors.As(err, &late) && late.Timeout() {
 		return nil, fmt.Errorf("%w: no answer within %v", store.ErrUnavailable, timeout)
 	}
 	return db, err
 }
+
+// NoTimeLimit is the CallTimeout of a command that reads as much as there is.
+const NoTimeLimit = 24 * time.Hour
 
 // Close closes the database.
 func (f *Factory) Close() {

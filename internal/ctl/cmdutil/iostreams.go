@@ -110,8 +110,7 @@ func readPassword(ctx context.Context, f *os.File) (string, error) {
 	return line, err
 }
 
-// await returns early when ctx ends: a read from a terminal or from a silent server can't be interrupted, and the
-// process ends anyway.
+// await returns early when ctx ends: a read from a terminal can't be interrupted, and the process ends anyway.
 func await[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	type result struct {
 		value T

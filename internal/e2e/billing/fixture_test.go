@@ -30,7 +30,6 @@ import (
 	"petstore.example/internal/store"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
-	"petstore.example/internal/test/wait"
 	"petstore.example/internal/usage"
 )
 
@@ -158,7 +157,7 @@ func (f *fixture) try(line string) (stdout, stderr string, code int) {
 	var out, messages bytes.Buffer
 	c := cmdutil.NewFactory(&cmdutil.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &messages})
 	defer c.Close()
-	c.Clock, c.ConnectTimeout = f.clock, wait.Limit
+	c.Clock = f.clock
 	c.Getenv = func(name string) string {
 		return map[string]string{"PETSTORE_DATABASE_URL": f.database.URL, "PETSTORE_ACTOR": "jo@billing"}[name]
 	}

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgservicefile"
 	"github.com/lib/pq"
@@ -162,6 +163,8 @@ type Target struct {
 	SSLMode string
 	// The paths of the CA, the client's certificate and its key; empty if nothing sets them.
 	RootCert, Cert, Key string
+	// ConnectTimeout is how long a connection may take; 0 if nothing sets it.
+	ConnectTimeout time.Duration
 	// Remote: a host is another machine.
 	Remote bool
 	// PasswordFrom is what gives a password: "the URL", "the Postgres service" or "PGPASSWORD"; empty if none of them does.
@@ -218,7 +221,7 @@ func ReadTarget(text string) (Target, error) {
 	}
 	return Target{
 		Login: cfg.User, Host: cfg.Host, Database: databaseOf(cfg), Port: cfg.Port, SSLMode: string(cfg.SSLMode),
-		RootCert: cfg.SSLRootCert, Cert: cfg.SSLCert, Key: cfg.SSLKey,
+		RootCert: cfg.SSLRootCert, Cert: cfg.SSLCert, Key: cfg.SSLKey, ConnectTimeout: cfg.ConnectTimeout,
 		Remote: slices.ContainsFunc(hosts, isRemote), PasswordFrom: passwordFrom(text, dsn, cfg),
 	}, nil
 }

@@ -129,7 +129,7 @@ func Patiently(ctx context.Context, o Options, connect func(context.Context) err
 		err := connect(ctx)
 		var late net.Error
 		waits := errors.As(err, &late) && late.Timeout() || errors.Is(err, driver.ErrBadConn)
-		if !waits || ctx.Err() != nil || time.Since(began) >= cmp.Or(o.OpenTimeout, 3*connectTimeout) {
+		if !waits || time.Since(began) >= cmp.Or(o.OpenTimeout, 3*connectTimeout) {
 			return err
 		}
 		if o.Waiting != nil {
@@ -137,6 +137,7 @@ func Patiently(ctx context.Context, o Options, connect func(context.Context) err
 		}
 		select { // A connection that breaks says so at once.
 		case <-ctx.Done():
+			return err
 		case <-time.After(openPause):
 		}
 	}

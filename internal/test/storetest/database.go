@@ -16,6 +16,7 @@ import (
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/pgtest"
 	_ "petstore.example/internal/test/sandbox" // the environment of the tests
+	"petstore.example/internal/test/wait"
 )
 
 // Database is a migrated, otherwise empty database.
@@ -56,10 +57,11 @@ func New(t testing.TB) *Database {
 }
 
 func database(s *pgtest.Server, name string) *Database {
-	return &Database{
-		URL: s.URL("postgres", name), APIURL: s.URL(APILogin, name),
-		SupportURL: s.URL(SupportLogin, name), BillingURL: s.URL(BillingLogin, name),
+	// petstorectl waits as long as a test does.
+	staff := func(login string) string {
+		return fmt.Sprintf("%s&connect_timeout=%.f", s.URL(login, name), wait.Limit.Seconds())
 	}
+	return &Database{staff("postgres"), s.URL(APILogin, name), staff(SupportLogin), staff(BillingLogin)}
 }
 
 // LoginOf returns the login of a URL.

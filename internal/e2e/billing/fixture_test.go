@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -30,6 +31,7 @@ import (
 	"petstore.example/internal/store"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
+	"petstore.example/internal/test/wait"
 	"petstore.example/internal/usage"
 )
 
@@ -45,6 +47,7 @@ type fixture struct {
 	servers  []*server
 	// notify has servers hear of a change.
 	notify func()
+	issued []keys.Token
 	// record is what meters write to.
 	record usage.Store
 	pets   *animals
@@ -130,7 +133,18 @@ const list = "/v1/pets"
 
 func (f *fixture) notifyAll() {
 	for _, s := range f.servers {
-		s.directory.AllChanged()
+		s.changed()
+	}
+}
+
+// changed has the server hear of a change, and know the keys again: a request waits only 0.4 s for that.
+func (s *server) changed() {
+	s.directory.AllChanged()
+	for _, k := range s.fixture.issued {
+		wait.Until(s.fixture.t, "a server knows a key", func() bool {
+			_, err := s.directory.Lookup(s.fixture.t.Context(), k)
+			return !errors.Is(err, keys.ErrUnavailable)
+		})
 	}
 }
 
@@ -170,9 +184,11 @@ func (f *fixture) try(line string) (stdout, stderr string, code int) {
 func (f *fixture) issue(tenant string) string {
 	f.t.Helper()
 	var k struct{ Key string }
-	if err := json.Unmarshal([]byte(f.ctl("key issue "+tenant+" -o json")), &k); err != nil || k.Key == "" {
-		f.t.Fatalf("no key: %v", err)
-	}
+	assert.NoError(f.t, json.Unmarshal([]byte(f.ctl("key issue "+tenant+" -o json")), &k))
+	token, err := keys.ParseToken(k.Key)
+	assert.NoError(f.t, err)
+	f.issued = append(f.issued, token)
+	f.notifyAll()
 	return k.Key
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/wait"
 	"petstore.example/internal/usage"
 )
 
@@ -106,7 +107,7 @@ func (l *load) nextStop() time.Time {
 func (l *load) pass(to time.Time) {
 	for i, at := range l.notified {
 		if !at.IsZero() && !at.After(to) {
-			l.servers[i].directory.AllChanged()
+			l.servers[i].changed()
 			l.notified[i] = time.Time{}
 		}
 	}
@@ -161,11 +162,7 @@ func (l *load) write(server int) {
 		return
 	}
 	// The store fails now and then, and the meter tries again.
-	for try := 0; l.servers[server].meter.Flush(l.t.Context()) != nil; try++ {
-		if try == 20 {
-			l.t.Fatal("a server can't write")
-		}
-	}
+	wait.Until(l.t, "a server writes", func() bool { return l.servers[server].meter.Flush(l.t.Context()) == nil })
 }
 
 // close closes a month that has ended. The server that was held back is left out, and delivers later. Others deliver before.

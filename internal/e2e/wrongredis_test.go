@@ -23,6 +23,10 @@ func TestWrongRedis(t *testing.T) {
 	refused := "redis://nobody:wrong@" + redis.Addr + "/0"
 	d := newDeploymentOn(t, storetest.New(t).URL, redis.URL)
 	servers := d.serveAll(2, patientRedis)
+	becomes := func(s *server, redis, status string) {
+		t.Helper()
+		wait.Until(t, "Redis "+redis+", "+status, func() bool { r := s.Ready(); return r.Redis == redis && r.Status == status }, s.Ready)
+	}
 	for url, want := range map[string]string{
 		refused:   "WRONGPASS",
 		other.URL: "another Redis than the other servers",
@@ -33,16 +37,12 @@ func TestWrongRedis(t *testing.T) {
 			t.Errorf("%s: exit %d: %s", url, code, said)
 		}
 		for _, s := range servers {
-			if r := s.Ready(); r.Redis != "up" || r.Status != "ready" {
-				t.Errorf("%s: another server is %+v", url, r)
-			}
+			becomes(s, "up", "ready")
+			assert.Equal(t, s.Logged("has lost Redis"), 0, url, "another server: lines of lost Redis")
 		}
 	}
-	single := newDeploymentOn(t, storetest.New(t).URL, refused)
-	s := single.launch()
-	if r := s.Ready(); r.Redis != "down" || r.Status != "degraded" {
-		t.Errorf("alone, with a login that is refused: %+v", r)
-	}
+	s := newDeploymentOn(t, storetest.New(t).URL, refused).launch()
+	becomes(s, "down", "degraded")
 	assert.Equal(t, s.Logged(`"level":"warn"`, "PETSTORE_REDIS_URL: WRONGPASS", "; check user and password in the URL"), 1, "lines that say what to do")
 }
 

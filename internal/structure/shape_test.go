@@ -87,7 +87,7 @@ var budgets = map[string]int{
 	"internal without internal/test": 49950,
 
 	"migrations":                3050,
-	"tests of internal and cmd": 58410,
+	"tests of internal and cmd": 58440,
 	"tools":                     3150,
 }
 

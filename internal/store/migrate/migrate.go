@@ -150,8 +150,8 @@ func checkOwner(ctx context.Context, conn *sql.Conn) error {
 	return pgconn.Translate(err)
 }
 
-// longestMigration is after which a migration counts as lost, not slow.
-const longestMigration = time.Hour
+// longestMigration is after which a migration counts as lost, not slow; connectTimeout how long a connection is tried.
+const longestMigration, connectTimeout = time.Hour, 10 * time.Second
 
 // connect opens a connection that is not in the pool, on which a reply may take as long as readTimeout.
 func connect(ctx context.Context, databaseURL string, readTimeout time.Duration) (*sql.Conn, func(), error) {
@@ -166,7 +166,7 @@ func connect(ctx context.Context, databaseURL string, readTimeout time.Duration)
 	connector.Dialer(pgconn.Dialer{ReadTimeout: readTimeout})
 	db := sql.OpenDB(connector)
 	var conn *sql.Conn
-	if err := pgconn.Patiently(ctx, pgconn.Options{}, func(ctx context.Context) (err error) {
+	if err := pgconn.Patiently(ctx, pgconn.Options{OpenTimeout: connectTimeout}, func(ctx context.Context) (err error) {
 		conn, err = db.Conn(ctx)
 		return err
 	}); err != nil {

@@ -1,6 +1,7 @@
 package pgconn
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -11,18 +12,17 @@ import (
 	"time"
 )
 
-const (
-	connectTimeout = time.Second
-	// briefRead bounds the wait for the reply to a request that a server answers at once or not at all: for TLS, or to
-	// cancel a query. pq cancels a query when its time is over, and does not return from it before the reply.
-	briefRead = 300 * time.Millisecond
-)
+const connectTimeout = time.Second
 
-// The codes of those requests. They are in the place of the protocol version.
+// The codes of two requests, which are in the place of the protocol version.
 const (
 	cancelRequest = 80877102
 	tlsRequest    = 80877103
 )
+
+// replyLimits bound the wait for the reply to such a request: it comes soon or never. pq cancels a query when its time is over, and does not
+// return from it before the reply. For TLS Postgres has to begin a process first.
+var replyLimits = map[uint32]time.Duration{cancelRequest: 300 * time.Millisecond, tlsRequest: connectTimeout}
 
 // Dialer makes connections on which no read lasts longer than ReadTimeout. A context's deadline does not end a read from a
 // server that hangs or over a network that is down; this does.
@@ -69,7 +69,7 @@ type deadlineConn struct {
 	net.Conn
 	raw   syscall.RawConn
 	read  time.Duration
-	brief atomic.Bool // the last message written is answered at once
+	reply atomic.Int64 // the limit of the reply to the last message written, if it has its own
 	// opening is when a session must have begun; zero when it has.
 	opening time.Time
 	// hung is called when nothing arrived in time, unless it is nil.
@@ -77,13 +77,9 @@ type deadlineConn struct {
 }
 
 func (c *deadlineConn) Read(p []byte) (int, error) {
-	limit := c.read
-	if c.brief.Load() {
-		limit = min(limit, briefRead)
-	}
 	end := c.opening
 	if end.IsZero() {
-		end = time.Now().Add(limit)
+		end = time.Now().Add(min(c.read, cmp.Or(time.Duration(c.reply.Load()), c.read)))
 	}
 	if err := c.SetReadDeadline(end); err != nil {
 		return 0, err
@@ -96,15 +92,15 @@ func (c *deadlineConn) Read(p []byte) (int, error) {
 }
 
 func (c *deadlineConn) Write(p []byte) (int, error) {
-	c.brief.Store(isAnsweredAtOnce(p))
+	c.reply.Store(int64(replyLimit(p)))
 	return c.Conn.Write(p)
 }
 
-// isAnsweredAtOnce recognizes the message by its length and code: only a connection's first message begins with its length.
-func isAnsweredAtOnce(message []byte) bool {
+// replyLimit returns the limit of replyLimits, else 0. It knows the message by its length and code: only a connection's first message begins with
+// its length.
+func replyLimit(message []byte) time.Duration {
 	if len(message) < 8 || int64(binary.BigEndian.Uint32(message)) != int64(len(message)) {
-		return false
+		return 0
 	}
-	code := binary.BigEndian.Uint32(message[4:])
-	return code == cancelRequest || code == tlsRequest
+	return replyLimits[binary.BigEndian.Uint32(message[4:])]
 }

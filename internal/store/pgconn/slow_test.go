@@ -2,8 +2,11 @@ package pgconn
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -149,6 +152,29 @@ func TestOpener(t *testing.T) {
 		o.close()
 		time.Sleep(openTimeout)
 	})
+}
+
+// TestRepliesAtOnce: Postgres begins a process before it replies to a request for TLS, which takes a busy machine long. It need not reply to one that
+// cancels a query.
+func TestRepliesAtOnce(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[uint32]error{tlsRequest: nil, cancelRequest: os.ErrDeadlineExceeded} {
+		synctest.Test(t, func(t *testing.T) {
+			client, server := net.Pipe()
+			go func() {
+				_, _ = server.Read(make([]byte, 8))
+				time.Sleep(900 * time.Millisecond) // by the bubble's clock
+				_, _ = server.Write([]byte("N"))
+			}()
+			c := &deadlineConn{Conn: client, read: time.Minute}
+			_, err := c.Write(binary.BigEndian.AppendUint32([]byte{0, 0, 0, 8}, code))
+			assert.NoError(t, err)
+			_, err = c.Read(make([]byte, 1))
+			assert.ErrorIs(t, err, want, code)
+			_ = c.Close()
+			time.Sleep(time.Second)
+		})
+	}
 }
 
 // closable is a connection that can be closed.

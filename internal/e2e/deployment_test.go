@@ -63,18 +63,13 @@ func newDeploymentAs(t testing.TB, databaseURL, serverURL, staffURL, redisURL st
 		petstore: program(t, "petstore"), client: newClient(t), names: new(atomic.Int64), started: new(atomic.Int64),
 	}
 	d.patient = &client{http: d.client.http, check: d.client.check, patient: true}
+	d.db = storetest.Open(t, staffURL, store.Options{MaxConns: 2})
 	var err error
-	if d.db, err = store.Open(t.Context(), staffURL, store.Options{MaxConns: 2}); err != nil {
-		t.Fatal(err)
-	}
 	if d.sql, err = sql.Open("postgres", databaseURL); err != nil {
 		t.Fatal(err)
 	}
 	d.sql.SetMaxOpenConns(2)
-	t.Cleanup(func() {
-		// A test may have broken these connections.
-		_, _ = d.db.Close(), d.sql.Close()
-	})
+	t.Cleanup(func() { _ = d.sql.Close() }) // A test may have broken its connections.
 	return d
 }
 

@@ -61,7 +61,9 @@ func database(s *pgtest.Server, name string) *Database {
 	staff := func(login string) string {
 		return fmt.Sprintf("%s&connect_timeout=%.f", s.URL(login, name), wait.Limit.Seconds())
 	}
-	return &Database{staff("postgres"), s.URL(APILogin, name), staff(SupportLogin), staff(BillingLogin)}
+	return &Database{
+		URL: staff("postgres"), APIURL: s.URL(APILogin, name), SupportURL: staff(SupportLogin), BillingURL: staff(BillingLogin),
+	}
 }
 
 // LoginOf returns the login of a URL.

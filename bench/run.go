@@ -61,7 +61,7 @@ func (c *benchCase) run(ctx context.Context, o load.Options) (report.Run, error)
 }
 
 func (c *benchCase) measure(ctx context.Context, o load.Options) (report.Run, error) {
-	supplied, err := c.refill(ctx, int(max(2*c.most, leastRate)*o.Duration.Seconds()))
+	supplied, err := c.refill(ctx, c.due(o.Duration))
 	if err != nil {
 		return report.Run{}, err
 	}
@@ -90,6 +90,9 @@ func (c *benchCase) measure(ctx context.Context, o load.Options) (report.Run, er
 
 // leastRate is how many requests per second are supplied at least: a case may have been slow while it was warmed up.
 const leastRate = 15_000
+
+// due is how many requests a run so long has at most.
+func (c *benchCase) due(d time.Duration) int { return int(max(2*c.most, leastRate) * d.Seconds()) }
 
 // refill supplies n requests, and returns n.
 func (c *benchCase) refill(ctx context.Context, n int) (int, error) {
@@ -205,6 +208,7 @@ func (o *options) takeProfiles(ctx context.Context, cases []*benchCase) (err err
 		if c.on.petstore == nil {
 			continue
 		}
+		must.Get(c.refill(ctx, c.due(profiled))) // It may take longer than the profiles.
 		data := make([][]byte, len(profileKinds))
 		var taking errgroup.Group
 		for i, kind := range profileKinds {
@@ -213,14 +217,14 @@ func (o *options) takeProfiles(ctx context.Context, cases []*benchCase) (err err
 				return err
 			})
 		}
-		run := must.Get(c.run(ctx, o.load(profiled, c.Rate)))
+		run := must.Get(load.Run(ctx, c.Target, o.load(profiled, c.Rate)))
 		must.Do(taking.Wait())
 		for i, kind := range profileKinds {
 			file := filepath.Join(o.profile, c.Name+"."+kind.name+".pprof")
 			must.Do(os.WriteFile(file, data[i], 0o644))
 			top := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", "-nodecount=20", "-sample_index="+kind.index, file)
 			must.Do(os.WriteFile(file+".txt", must.Get(top.Output()), 0o644))
-			o.logf("wrote %s at %.0f requests/s, CPU %v", file, run.RPS, run.CPU)
+			o.logf("wrote %s at %.0f requests/s", file, run.RPS())
 		}
 	}
 	return nil

@@ -23,7 +23,7 @@ OPENAPI  := internal/api/openapi.yaml
 NPM      := tools/npm/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test flakes check check-deploy outdated fmt cross generate reference man package release-snapshot release release-all release-files image bench bench-scale model mutants soak clean
+.PHONY: help run build test flakes check check-code check-requests check-deploy outdated fmt cross generate reference man package release-snapshot release release-all release-files image bench bench-scale model mutants soak clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,15 @@ COMPILED := CGO_ENABLED=0 GOFLAGS=-trimpath
 check: cross ## check formatting and module files; run go vet and the linters; build petstorectl for all systems; lint the OpenAPI document and compare it with the released one; make clients of it; send generated requests; check deploy/
 	@tools/install.sh postgres npm python3 python3-venv curl
 	@$(MAKE) -s $(NPM)
+	@$(MAKE) -s build
+	@$(MAKE) --no-print-directory -j 2 check-code check-requests
+	@$(MAKE) -s check-deploy
+
+# Beside check-code: Schemathesis keeps one processor busy, and no more.
+check-requests:
+	@tools/schemathesis/run.sh 5000
+
+check-code:
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo 'not formatted (make fmt):'; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	$(GO) mod tidy -diff
 	$(GO) test -tags $(TAGS) ./internal/ctl/gendoc
@@ -63,10 +72,7 @@ check: cross ## check formatting and module files; run go vet and the linters; b
 	@$(GO) -C tools/breaking test -count=1 .
 	@$(GO) -C tools/breaking run . ../../internal/api/released ../../$(OPENAPI)
 	@$(GO) -C tools/suite vet .
-	@$(MAKE) -s test PACKAGES="./internal/e2e/generators ./internal/e2e/packages"
-	@$(MAKE) -s build
-	@tools/schemathesis/run.sh 5000
-	@$(MAKE) -s check-deploy
+	@MAKEFLAGS= $(MAKE) -s test PACKAGES="./internal/e2e/generators ./internal/e2e/packages"
 
 # It starts the images in namespaces, which only Linux has.
 check-deploy: ## check what is in deploy/ with the programs that read it, and start the container images, without Docker or a network

@@ -27,6 +27,7 @@ type gate struct {
 	mu            sync.Mutex
 	limit, inside int
 	waiting       []chan struct{}
+	since         time.Time // when the queue began
 	// slow is the share of slow calls lately, mean how long a call took.
 	slow  float64
 	mean  time.Duration
@@ -63,7 +64,8 @@ func (g *gate) pass(ctx context.Context, k kind, work func(context.Context) erro
 	return runIn(ctx, work)
 }
 
-// enter waits for a place, at most half of what is left of ctx. It returns errBusy at once if the queue is too long for that.
+// enter waits for a place, at most half of what is left of ctx. It returns errBusy at once if the queue is too long for that, and not new: calls
+// that ended late together, after a stall, say nothing of the next ones (as in RFC 8289, CoDel, only a queue that stays is bad).
 func (g *gate) enter(ctx context.Context) error {
 	g.mu.Lock()
 	if g.inside < g.limit && len(g.waiting) == 0 {
@@ -73,7 +75,9 @@ func (g *gate) enter(ctx context.Context) error {
 	}
 	end, _ := ctx.Deadline()
 	most := time.Until(end) / 2
-	if g.mean*time.Duration(1+len(g.waiting)/g.limit) > most {
+	if now := time.Now(); len(g.waiting) == 0 {
+		g.since = now
+	} else if now.Sub(g.since) > most && g.mean*time.Duration(1+len(g.waiting)/g.limit) > most {
 		g.mu.Unlock()
 		return errBusy
 	}

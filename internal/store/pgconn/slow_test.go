@@ -71,6 +71,8 @@ func TestGate(t *testing.T) {
 			}
 			most, refused := calls(t, g, 16, c.kind, c.takes)
 			assert.Equal(t, fmt.Sprint(most, refused), fmt.Sprint(c.most, c.refused), c.name)
+			_, refused = calls(t, g, 64, c.kind, time.Millisecond)
+			assert.Equal(t, refused, 0, c.name, "refused just after")
 			for range 8 {
 				calls(t, g, 16, c.kind, time.Millisecond)
 			}

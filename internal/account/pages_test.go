@@ -21,9 +21,8 @@ import (
 // TestOverview: the windows, what comes, and bans with their reasons, of this tenant alone, also for a key that is banned. What people wrote is text.
 func TestOverview(t *testing.T) {
 	t.Parallel()
-	limiter := limits.NewMemory()
-	s := newSite(t, func(c *account.Config) { c.Limiter = limiter })
-	now := time.Now()
+	limiter, now := limits.NewMemory(), time.Now()
+	s := newSite(t, func(c *account.Config) { c.Limiter, c.Now = limiter, func() time.Time { return now } })
 	for range 7 {
 		limiter.Take(t.Context(), limits.Claim{TenantID: 1, Quota: plans.Quota{PerMinute: 300, PerDay: 10000}}, now)
 	}

@@ -75,7 +75,7 @@ func (f *deployment) try(p *prometheus, faults []fault) {
 		began := time.Now()
 		fault.make(f)
 		// What is over in seconds may be missed by the scrapes of a busy machine: the eviction.
-		for again := 2; !fires(t, p, fault); again-- {
+		for again := 2; !fires(t, p, fault, 90*time.Second); again-- {
 			if again == 0 {
 				t.Fatalf("%s: not within 90 s, three times: %s", fault.name, strings.Join(fault.alerts, ", "))
 			}
@@ -95,14 +95,14 @@ func (f *deployment) try(p *prometheus, faults []fault) {
 }
 
 // fires waits for the fault's alerts, and returns whether they all fire.
-func fires(t *testing.T, p *prometheus, f fault) bool {
+func fires(t *testing.T, p *prometheus, f fault, within time.Duration) bool {
 	t.Helper()
 	var firing []string
 	defer func() { t.Logf("%s: firing %v", f.name, firing) }()
 	silent := func(want string) bool {
 		return !slices.ContainsFunc(firing, func(alert string) bool { return alert == want || strings.HasPrefix(alert, want+" ") })
 	}
-	for end := time.Now().Add(90 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) { // between two looks
+	for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(100 * time.Millisecond) { // between two looks
 		if firing = p.firing(); !slices.ContainsFunc(f.alerts, silent) {
 			return true
 		}

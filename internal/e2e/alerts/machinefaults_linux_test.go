@@ -123,7 +123,7 @@ func TestAlertsOfMachinesFireAndEnd(t *testing.T) {
 	_, body := m.servers[0].Ask("/readyz?verbose")
 	assert.True(t, strings.Contains(string(body), "a standby, which takes no writes"), "/readyz?verbose", string(body))
 	only := fault{name: "only a standby", alerts: []string{"PetstoreDatabaseDown 2"}}
-	assert.True(t, fires(t, p, only), "PetstoreDatabaseDown")
+	assert.True(t, fires(t, p, only, wait.Limit), "PetstoreDatabaseDown")
 	var summary string
 	wait.Until(t, "the alert says why", func() bool {
 		summary = p.summary("PetstoreDatabaseDown")

@@ -11,7 +11,7 @@ import (
 
 // Limit is how long tests wait for what comes at once unless the machine is busy. A bound on how long something may take is no matter of
 // waiting: it is measured.
-const Limit = time.Minute
+const Limit = 3 * time.Minute
 
 // Until polls until the condition is true, every 5 ms at first and then every 20 ms, and fails the test after Limit. What the condition looks at is given as pointers, or as functions
 // without arguments: the failure prints their last state.

@@ -47,7 +47,7 @@ func (m *machines) faults() []fault {
 				for range 4 {
 					m.servers[1].Kill()
 					m.servers[1] = programs.Launch(m.t, programs.Path(m.t, "petstore"), m.env[1]...)
-					time.Sleep(500 * time.Millisecond) // Prometheus looks twice meanwhile
+					time.Sleep(time.Second) // Prometheus looks twice meanwhile
 				}
 			},
 			mend: func(*deployment) { m.servers[1].AwaitReady() },
@@ -120,10 +120,12 @@ func TestAlertsOfMachinesFireAndEnd(t *testing.T) {
 		return r.HTTP == http.StatusServiceUnavailable && r.Status == "unavailable" && r.Database == "read_only"
 	})
 	t.Logf("/readyz after %v", time.Since(began).Round(10*time.Millisecond))
-	_, body := m.servers[0].Ask("/readyz?verbose")
-	assert.True(t, strings.Contains(string(body), "a standby, which takes no writes"), "/readyz?verbose", string(body))
+	wait.Until(t, "/readyz?verbose says why", func() bool {
+		_, body := m.servers[0].Ask("/readyz?verbose")
+		return strings.Contains(string(body), "a standby, which takes no writes")
+	})
 	only := fault{name: "only a standby", alerts: []string{"PetstoreDatabaseDown 2"}}
-	assert.True(t, fires(t, p, only, wait.Limit), "PetstoreDatabaseDown")
+	assert.True(t, fires(t, p, only), "PetstoreDatabaseDown")
 	var summary string
 	wait.Until(t, "the alert says why", func() bool {
 		summary = p.summary("PetstoreDatabaseDown")

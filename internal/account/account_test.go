@@ -52,7 +52,7 @@ func newSite(t *testing.T, change ...func(*account.Config)) *site {
 	t.Helper()
 	database := storetest.New(t)
 	s := &site{staff: storetest.Open(t, database.SupportURL, store.Options{})}
-	db := storetest.Open(t, database.APIURL, store.Options{AsAPI: true, Timeout: time.Minute})
+	db := storetest.Open(t, database.APIURL, store.Options{AsAPI: true})
 	s.api = db
 	for _, name := range []string{"acme", "zoo"} {
 		_, err := s.staff.Tenants.Create(t.Context(), by, people.NewTenant{Name: name, Plan: plans.Pro}, time.Time{})

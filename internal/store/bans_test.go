@@ -174,7 +174,7 @@ func TestPlaceAutomaticBanOnManyServersAtOnce(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
 	k := db.key(t, 1)
-	servers := []*store.DB{db.api, storetest.Open(t, db.APIURL, store.Options{AsAPI: true, Timeout: longTimeout})}
+	servers := []*store.DB{db.api, storetest.Open(t, db.APIURL, store.Options{AsAPI: true})}
 	ids := make([]int64, 16)
 	atOnce(t, len(ids), len(ids), nil, func(i int) error {
 		b, err := servers[i%2].Bans.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID)

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/store"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/storetest"
 )
 
 // TestGivenUpIsCanceled: a call whose context ends returns context.Canceled, whatever the database did. The API does not
@@ -14,6 +16,7 @@ import (
 func TestGivenUpIsCanceled(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
+	s.DB = storetest.Open(t, s.APIURL, store.Options{AsAPI: true, Timeout: shortTimeout})
 	rex := s.add(t, s.a, "Rex")[0]
 	holder := s.owner.MustBegin()
 	defer func() { _ = holder.Rollback() }()

@@ -153,7 +153,7 @@ func TestGrantsOfManyServersNeverExceed(t *testing.T) {
 	g := newCounters(t)
 	term := g.begin(t, "")
 	const limit = 500
-	servers := []*store.DB{g.api, storetest.Open(t, g.URL, store.Options{AsAPI: true, Timeout: longTimeout})}
+	servers := []*store.DB{g.api, storetest.Open(t, g.URL, store.Options{AsAPI: true})}
 	own := []meteredKey{g.meteredDB.key(t, 1), g.meteredDB.key(t, 1)}
 	var granted atomic.Int64
 	atOnce(t, 8, 8, nil, func(i int) error {
@@ -216,7 +216,7 @@ func TestCountersRoundTrips(t *testing.T) {
 	t.Parallel()
 	g := newCounters(t)
 	proxy := newBreakingProxy(t, g.APIURL)
-	db := storetest.Open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1, Timeout: longTimeout})
+	db := storetest.Open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1})
 	c := g.claim(plans.Quota{PerMinute: 100, PerDay: 1000}, 50)
 	for name, tt := range map[string]struct {
 		redis string

@@ -15,7 +15,7 @@ func TestPlaceOrderOverBrokenConnection(t *testing.T) {
 	s := newShop(t)
 	for how, want := range map[breakage]catalog.Status{cutRequest: catalog.Available, cutAnswer: catalog.Pending} {
 		proxy := newBreakingProxy(t, s.APIURL)
-		db := storetest.Open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1})
+		db := storetest.Open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1, Timeout: shortTimeout})
 		place := func(pet catalog.Pet) error {
 			return errorOf(db.Orders.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: pet.ID, Quantity: 1}))
 		}

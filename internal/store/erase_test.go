@@ -35,7 +35,7 @@ var ops = audit.By{Actor: "ops", Reason: "ticket 88"}
 func newCustomers(t *testing.T) customers {
 	t.Helper()
 	b := newBooks(t)
-	c := customers{b, storetest.Open(t, storetest.As(t, b.URL, storetest.OwnerLogin), store.Options{Timeout: longTimeout})}
+	c := customers{b, storetest.Open(t, storetest.As(t, b.URL, storetest.OwnerLogin), store.Options{})}
 	b.fill(t)
 	for id, word := range map[int64]string{acme: "quagga", zoo: "okapi"} {
 		c.exec(t, strings.NewReplacer("$1", fmt.Sprint(id), "$2", "'"+word+"'").Replace(`
@@ -228,7 +228,7 @@ func TestOnlyTheOwnerErases(t *testing.T) {
 	_, err := c.owner.Tenants.Suspend(t.Context(), ops, "quagga-inc", time.Time{})
 	assert.NoError(t, err)
 	for _, url := range []string{c.SupportURL, c.BillingURL, c.APIURL} {
-		db := storetest.Open(t, url, store.Options{Timeout: longTimeout})
+		db := storetest.Open(t, url, store.Options{})
 		if _, err := db.TenantData.Erase(t.Context(), ops, "quagga-inc", nil); !store.IsForbidden(err) {
 			t.Errorf("%s: %v", storetest.LoginOf(t, url), err)
 		}

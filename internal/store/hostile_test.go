@@ -110,7 +110,7 @@ func TestInfiniteTimes(t *testing.T) {
 			assert.True(t, err != nil, "taken", statement)
 		}
 	}
-	renew(t, storetest.Open(t, db.APIURL, store.Options{AsAPI: true, Timeout: longTimeout}), cluster.Heartbeat{ServerID: "a"})
+	renew(t, storetest.Open(t, db.APIURL, store.Options{AsAPI: true}), cluster.Heartbeat{ServerID: "a"})
 }
 
 // TestNotificationsHoldNoDigest: every login hears them, and may find nothing by them.
@@ -135,7 +135,7 @@ func TestLoginSettings(t *testing.T) {
 	db := newMeteredDB(t)
 	k := db.key(t, 1)
 	url := db.APIURL + "&default_transaction_read_only=on&row_security=off&lock_timeout=1&default_transaction_isolation=serializable&jit=on"
-	api := storetest.Open(t, url, store.Options{AsAPI: true, Timeout: longTimeout})
+	api := storetest.Open(t, url, store.Options{AsAPI: true})
 	writeUsage(t, api, usage.Batch{ServerID: "s", Number: 1, Counts: []usage.Count{count(k.TenantID, k.ID, eleven, 1, 0)}})
 	_, err := api.Idempotency.Prune(t.Context(), time.Now(), 10)
 	assert.Equal(t, err, nil)

@@ -82,7 +82,7 @@ func (s shop) customersRows(t *testing.T) (rows string) {
 func TestLateWritesAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	late := storetest.Open(t, s.APIURL, store.Options{AsAPI: true, Earliest: func(end time.Time) time.Time { return end.Add(-time.Minute) }})
+	late := storetest.Open(t, s.APIURL, store.Options{AsAPI: true, Earliest: func(end time.Time) time.Time { return end.Add(-time.Hour) }})
 	for name, write := range customerWrites() {
 		t.Run(name, func(t *testing.T) {
 			order, pet := s.order(t, s.a), s.pet(t, s.a, catalog.Available)

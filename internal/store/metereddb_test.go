@@ -22,18 +22,13 @@ type meteredDB struct {
 
 func newMeteredDB(t *testing.T) meteredDB {
 	t.Helper()
-	return meter(t, newDatabase(t), longTimeout)
-}
-
-// longTimeout is so much time that a busy machine is no outage.
-const longTimeout = time.Minute
-
-// meter opens the database as the API does; its calls take so long at most, 0 for as long as the API's.
-func meter(t *testing.T, db database, timeout time.Duration) meteredDB {
-	t.Helper()
-	api, staff := storetest.Open(t, db.APIURL, store.Options{AsAPI: true, Timeout: timeout}), storetest.Open(t, db.SupportURL, store.Options{})
+	db := newDatabase(t)
+	api, staff := storetest.Open(t, db.APIURL, store.Options{AsAPI: true}), storetest.Open(t, db.SupportURL, store.Options{})
 	return meteredDB{db, api, staff, &atomic.Int64{}}
 }
+
+// With longTimeout a busy machine is no outage; shortTimeout is for calls that get no answer.
+const longTimeout, shortTimeout = time.Minute, 3 * time.Second
 
 type meteredKey struct {
 	ID       string

@@ -59,8 +59,8 @@ func newBooks(t *testing.T) *books {
 		select 'key_000000000000000' || n, n, 'live', sha256(n::text::bytea), '0001', '2025-09-01Z' from generate_series(1, 2) n`)
 	return &books{
 		database: db, batches: map[string]int64{},
-		billing: storetest.Open(t, db.BillingURL, store.Options{Timeout: longTimeout}),
-		api:     storetest.Open(t, db.APIURL, store.Options{AsAPI: true, Timeout: longTimeout}),
+		billing: storetest.Open(t, db.BillingURL, store.Options{}),
+		api:     storetest.Open(t, db.APIURL, store.Options{AsAPI: true}),
 	}
 }
 

@@ -342,7 +342,7 @@ func TestOwnKeysOnceWithPausedServer(t *testing.T) {
 			s := newSelfService(t)
 			proxy := newBreakingProxy(t, s.APIURL)
 			paused := s
-			paused.api = storetest.Open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1})
+			paused.api = storetest.Open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1, Timeout: shortTimeout})
 			issue := func(by selfService, key string) error {
 				once := catalog.Idempotency{Method: "POST", Path: "/v1/keys", Key: key, At: time.Now()}
 				return errorOf(by.change(t.Context(), s.asker, keys.OwnChange{Action: "key.issue", Edit: keys.Edit{Name: &key}}, &once))

@@ -93,7 +93,7 @@ func TestCreatePetsOverBrokenConnection(t *testing.T) {
 	asked := litter(10)
 	for how, want := range map[breakage]int{cutRequest: 0, cutAnswer: len(asked)} {
 		proxy := newBreakingProxy(t, s.APIURL)
-		db := storetest.Open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1})
+		db := storetest.Open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1, Timeout: shortTimeout})
 		db.Pets.CreatePets(t.Context(), s.a.ID, asked) // The statement is prepared.
 		before := len(s.pets(t, s.a.ID))
 		proxy.breakAt(1, how)
@@ -110,6 +110,7 @@ func TestCreatePetsOverBrokenConnection(t *testing.T) {
 func TestCreatePetsIsNotLate(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
+	s.DB = storetest.Open(t, s.APIURL, store.Options{AsAPI: true, Timeout: time.Second})
 	holder := s.owner.MustBegin()
 	holder.MustExec(`select from tenants where id = $1 for update`, s.a.ID)
 	start := time.Now()
@@ -280,7 +281,7 @@ func TestCreatePetsOnceOverBrokenConnection(t *testing.T) {
 	s.DB = s.server(t)
 	for how, made := range map[breakage]int{cutRequest: 0, cutAnswer: 5} {
 		proxy := newBreakingProxy(t, s.APIURL)
-		db := storetest.Open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1})
+		db := storetest.Open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1, Timeout: shortTimeout})
 		asked := keyed(5)
 		for i := range asked {
 			asked[i].New.Name = fmt.Sprint(asked[i].New.Name, " ", how)

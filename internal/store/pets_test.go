@@ -99,7 +99,7 @@ func TestPets(t *testing.T) {
 func TestUnavailable(t *testing.T) {
 	t.Parallel()
 	server := storetest.NewServer(t)
-	db := storetest.Open(t, server.URL, store.Options{AsAPI: true})
+	db := storetest.Open(t, server.URL, store.Options{AsAPI: true, Timeout: shortTimeout})
 	calls := map[string]func(context.Context) error{
 		"list": func(ctx context.Context) error {
 			_, _, err := db.Pets.ListPets(ctx, 1, catalog.Page{Limit: 20})

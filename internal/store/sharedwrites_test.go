@@ -160,7 +160,7 @@ func TestSharedWritesOverBrokenConnection(t *testing.T) {
 	s := newShop(t)
 	for how, want := range map[breakage]string{cutRequest: "0 0", cutAnswer: "2 2"} {
 		proxy := newBreakingProxy(t, s.APIURL)
-		db := storetest.Open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1})
+		db := storetest.Open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1, Timeout: shortTimeout})
 		one, two := s.pet(t, s.a, catalog.Available).ID, s.pet(t, s.a, catalog.Available).ID
 		luna := catalog.PetPatch{Name: new(fmt.Sprint("Luna ", how))}
 		change := func(tenantID int64) []catalog.Outcome[catalog.Pet] {

@@ -33,7 +33,7 @@ type office struct {
 func newOffice(t *testing.T) office {
 	t.Helper()
 	db := newDatabase(t)
-	api := storetest.Open(t, db.APIURL, store.Options{AsAPI: true, Timeout: longTimeout})
+	api := storetest.Open(t, db.APIURL, store.Options{AsAPI: true})
 	return office{storetest.Open(t, db.SupportURL, store.Options{}), db, api}
 }
 

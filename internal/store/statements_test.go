@@ -21,7 +21,7 @@ import (
 func TestMigrationUnderLoad(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.DB = storetest.Open(t, s.APIURL, store.Options{AsAPI: true, Timeout: longTimeout})
+	s.DB = storetest.Open(t, s.APIURL, store.Options{AsAPI: true})
 	rex := s.add(t, s.a, "Rex")[0]
 	order, err := s.Orders.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: rex.ID, Quantity: 1})
 	assert.NoError(t, err)

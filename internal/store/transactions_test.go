@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/store"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
@@ -18,6 +19,7 @@ func TestUnderWay(t *testing.T) {
 	t.Parallel()
 	postgres := storetest.NewServer(t)
 	s := newShopOn(t, database{&postgres.Database, connect(t, postgres.URL)})
+	s.DB = storetest.Open(t, s.APIURL, store.Options{AsAPI: true, Timeout: shortTimeout})
 	pet := s.pet(t, s.a, catalog.Available)
 	look := func(since int64) (next int64, changing bool) {
 		t.Helper()

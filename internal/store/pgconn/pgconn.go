@@ -37,8 +37,8 @@ const (
 	// readSlack is by how much a read from a connection may outlast a call. Otherwise database/sql would repeat a read
 	// that hangs on another connection.
 	readSlack = 100 * time.Millisecond
-	// apiIdleTimeout is when Postgres ends a silent transaction of the API: the server may be paused or cut off, and its
-	// locks must not stay.
+	// apiIdleTimeout is when Postgres ends a silent transaction of the API, or twice a longer Timeout: the server may be paused or
+	// cut off, and its locks must not stay.
 	apiIdleTimeout  = 3 * time.Second
 	defaultMaxConns = 16
 	// maxLifetime limits the harm of a connection that the driver left in a bad state.
@@ -231,7 +231,7 @@ func apiSettings(timeout time.Duration) string {
 		-- A small table is read whole all the same, and then the switches above make a cost of 10^10 of it. With jit, which is on by
 		-- default, Postgres compiles every such statement: 0.1 to 1 s for one of 1 ms, so leases expire before they are renewed.
 		set jit = off`,
-		APIRole, timeout.Milliseconds(), apiIdleTimeout.Milliseconds())
+		APIRole, timeout.Milliseconds(), max(apiIdleTimeout, 2*timeout).Milliseconds())
 }
 
 // CheckURL reports whether Open can read the URL. The error never holds a password.

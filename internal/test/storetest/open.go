@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -12,10 +13,10 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// Open opens a store that is closed when t ends. Postgres may take its time to answer the first ping.
+// Open opens a store that is closed when t ends. Without a Timeout its calls have so much time that a busy machine is no outage.
 func Open(t testing.TB, url string, o store.Options) *store.DB {
 	t.Helper()
-	o.OpenTimeout = wait.Limit
+	o.OpenTimeout, o.Timeout = wait.Limit, cmp.Or(o.Timeout, wait.Limit)
 	db, err := store.Open(t.Context(), url, o)
 	assert.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() }) // It fails if a test has stopped the server.

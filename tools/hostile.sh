@@ -5,6 +5,7 @@
 #   user       the same copy as the user nobody, who may install nothing
 #   offline    without a network
 #   busy       on two processors, beside eight busy loops
+#   beside     beside another make test, in that copy
 #   clocks     400 days from now, over the end of 31 December, and over that of 29 February: all Go programs, Postgres and Redis have that clock
 #   serving    in a folder in which petstore dev has run, and while it runs
 # PACKAGES are those of make test. It needs Linux and root, and all that make test installs.
@@ -61,6 +62,18 @@ busy() (
 	taskset -c 0,1 make test PACKAGES="$PACKAGES"
 	status=$?
 	kill $loops
+	exit $status
+)
+
+beside() (
+	copy || exit
+	make -C "$work/a ü b/petstore" test PACKAGES="$PACKAGES" >"$work/other" 2>&1 &
+	children=$!
+	trap 'kill $children 2>/dev/null' EXIT
+	run
+	status=$?
+	wait $children || status=1
+	echo '== the other one' && tail -n 100 "$work/other"
 	exit $status
 )
 
@@ -160,7 +173,7 @@ serving() (
 )
 
 failed=
-for case in ${*:-variables folder user offline busy clocks serving}; do
+for case in ${*:-variables folder user offline busy beside clocks serving}; do
 	begin=$(date +%s)
 	echo "== $case"
 	"$case" || failed="$failed $case"

@@ -5,7 +5,8 @@
 //	suite [PACKAGE …]          run the tests
 //	suite needs [PACKAGE …]    print the programs that the packages' tests start
 //
-// Without packages, or with ./..., it means all but those that make check runs, and the tests of HTTP once more without the fast path.
+// Without packages, or with ./..., it means all but those that make check runs, and the tests of HTTP once more without the fast path;
+// and it waits for the end of another such run on the machine.
 package main
 
 import (
@@ -13,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -71,6 +73,11 @@ func unraced(p pkg) bool {
 
 // runTests runs packages with the race detector and those without beside each other. The programs are built once.
 func runTests(packages []pkg, whole bool) error {
+	if whole {
+		if err := lock(); err != nil {
+			return err
+		}
+	}
 	var raced, others []pkg
 	for _, p := range packages {
 		if unraced(p) {
@@ -97,6 +104,24 @@ func runTests(packages []pkg, whole bool) error {
 		})
 	}
 	return report([]*step{withRace}, lane)
+}
+
+// lock waits for the end of another run, in whichever clone. One run keeps all processors busy: two beside each other would both end when the
+// second ends now, and what waits for a processor meanwhile takes others for dead.
+func lock() error {
+	name := filepath.Join(os.TempDir(), fmt.Sprintf("petstore-suite-%d.lock", os.Getuid()))
+	file, err := syscall.Open(name, syscall.O_CREAT|syscall.O_RDWR|syscall.O_CLOEXEC, 0o600) // It closes when the run ends, however it ends.
+	if err != nil {
+		return fmt.Errorf("open %s: %w", name, err)
+	}
+	other := syscall.Flock_t{Type: syscall.F_WRLCK}
+	if err := syscall.FcntlFlock(uintptr(file), syscall.F_GETLK, &other); err == nil && other.Type != syscall.F_UNLCK {
+		fmt.Printf("Another make test runs on this machine (process %d). This one begins when that ends.\n", other.Pid)
+	}
+	for err = syscall.EINTR; err == syscall.EINTR; {
+		err = syscall.FcntlFlock(uintptr(file), syscall.F_SETLKW, &syscall.Flock_t{Type: syscall.F_WRLCK})
+	}
+	return os.NewSyscallError("lock "+name, err)
 }
 
 func buildPrograms() (dir string, err error) {

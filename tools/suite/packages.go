@@ -1,12 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -63,26 +59,18 @@ func list(patterns []string) ([]pkg, error) {
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
 	}
-	cmd := exec.Command("go", append([]string{"list", "-test", "-tags", tags, "-json=ImportPath,ForTest,Deps"}, patterns...)...)
+	cmd := exec.Command("go", append([]string{"list", "-test", "-tags", tags, "-f", `{{.ImportPath}}{{"\t"}}{{join .Deps "\t"}}`}, patterns...)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w", err)
 	}
 	var found []pkg
-	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p struct {
-			ImportPath, ForTest string
-			Deps                []string
-		}
-		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, fmt.Errorf("go list: %w", err)
-		}
-		name, binary := strings.CutSuffix(strings.TrimPrefix(p.ImportPath, module), ".test")
+	for line := range strings.Lines(string(out)) {
+		p := strings.Split(strings.TrimSpace(line), "\t")
+		name, binary := strings.CutSuffix(strings.TrimPrefix(p[0], module), ".test")
 		if binary && !(whole(patterns) && slices.Contains(elsewhere, name)) {
-			found = append(found, pkg{name: name, deps: p.Deps})
+			found = append(found, pkg{name: name, deps: p[1:]})
 		}
 	}
 	if len(found) == 0 {
@@ -91,13 +79,6 @@ func list(patterns []string) ([]pkg, error) {
 	rank := func(p pkg) uint { return uint(slices.Index(slow, p.name)) } // the others, at -1, are last
 	slices.SortStableFunc(found, func(a, b pkg) int { return cmp.Compare(rank(a), rank(b)) })
 	return found, nil
-}
-
-func paths(packages []pkg) (all []string) {
-	for _, p := range packages {
-		all = append(all, "./"+p.name)
-	}
-	return all
 }
 
 // needs returns the programs that the packages' tests start.

@@ -61,7 +61,11 @@ func (s *step) run(p *progress) error {
 	if len(s.packages) == 0 {
 		return nil
 	}
-	cmd := exec.Command("go", slices.Concat([]string{"test", "-json"}, s.args, paths(s.packages))...)
+	args := append([]string{"test", "-json"}, s.args...)
+	for _, p := range s.packages {
+		args = append(args, "./"+p.name)
+	}
+	cmd := exec.Command("go", args...)
 	cmd.Env = append(os.Environ(), s.env...)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {

@@ -110,11 +110,13 @@ func TestCreatePetsOverBrokenConnection(t *testing.T) {
 func TestCreatePetsIsNotLate(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.DB = storetest.Open(t, s.APIURL, store.Options{AsAPI: true, Timeout: time.Second})
+	db, err := store.Open(t.Context(), s.APIURL, store.Options{AsAPI: true}) // with the API's own time
+	assert.NoError(t, err)
+	t.Cleanup(func() { _ = db.Close() })
 	holder := s.owner.MustBegin()
 	holder.MustExec(`select from tenants where id = $1 for update`, s.a.ID)
 	start := time.Now()
-	for i, c := range s.Pets.CreatePets(t.Context(), s.a.ID, litter(10)) {
+	for i, c := range db.Pets.CreatePets(t.Context(), s.a.ID, litter(10)) {
 		assert.ErrorIs(t, c.Err, store.ErrUnavailable, "animal", i, c)
 	}
 	took := time.Since(start)
@@ -122,9 +124,7 @@ func TestCreatePetsIsNotLate(t *testing.T) {
 	assert.NoError(t, holder.Commit())
 	// Behind whatever waits still.
 	s.exec(t, `begin; lock table pets in access exclusive mode; commit`)
-	if pets := s.pets(t, s.a.ID); len(pets) != 0 {
-		t.Errorf("added after all: %v", pets)
-	}
+	assert.Equal(t, len(s.pets(t, s.a.ID)), 0, "animals were added after all")
 }
 
 // sharing returns the stores of a server, whose creates share calls.

@@ -58,9 +58,8 @@ func TestMonthOfBilling(t *testing.T) {
 		t.Fatalf("docs/billing.md has %d days", len(days))
 	}
 	for _, day := range days {
-		if d.now, err = time.Parse("2 January 2006 15:04", day[1]+" November 2026 09:00"); err != nil {
-			t.Fatal(err)
-		}
+		d.now, err = time.Parse("2 January 2006 15:04", day[1]+" November 2026 09:00")
+		assert.NoError(t, err)
 		d.file(t, "../../docs/billing.md", day[0])
 	}
 }

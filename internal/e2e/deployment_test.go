@@ -65,9 +65,8 @@ func newDeploymentAs(t testing.TB, databaseURL, serverURL, staffURL, redisURL st
 	d.patient = &client{http: d.client.http, check: d.client.check, patient: true}
 	d.db = storetest.Open(t, staffURL, store.Options{MaxConns: 2})
 	var err error
-	if d.sql, err = sql.Open("postgres", databaseURL); err != nil {
-		t.Fatal(err)
-	}
+	d.sql, err = sql.Open("postgres", databaseURL)
+	assert.NoError(t, err)
 	d.sql.SetMaxOpenConns(2)
 	t.Cleanup(func() { _ = d.sql.Close() }) // A test may have broken its connections.
 	return d

@@ -160,13 +160,11 @@ func TestSetEnd(t *testing.T) {
 	line = c.stored(&next)
 	trial, _ := line.At(testDay(1))
 	end := line.Coming(testDay(1))[0]
-	if c, err = line.Unschedule(end.ID, testDay(2)); err != nil {
-		t.Fatal(err)
-	}
+	c, err = line.Unschedule(end.ID, testDay(2))
+	assert.NoError(t, err)
 	lasts := c.stored(&next)
-	if c, err = lasts.SetEnd(trial.ID, end.From, Business, testDay(3)); err != nil {
-		t.Fatal(err)
-	}
+	c, err = lasts.SetEnd(trial.ID, end.From, Business, testDay(3))
+	assert.NoError(t, err)
 	sameFrom(t, "ends again", line, c.stored(&next), testDay(3))
 	_, err = lasts.SetEnd(trial.ID, end.From, Business, testDay(10))
 	assert.ErrorIs(t, err, ErrInPast, "an end in the past")

@@ -141,9 +141,8 @@ func TestRotateBannedKey(t *testing.T) {
 	// A ban that is over is not carried.
 	_, err = o.Bans.Lift(t.Context(), jo, issued.ID, noon)
 	assert.NoError(t, err)
-	if _, issued, _, err = o.service().Rotate(t.Context(), jo, issued.ID, keys.Rotation{}); err != nil {
-		t.Fatal(err)
-	}
+	_, issued, _, err = o.service().Rotate(t.Context(), jo, issued.ID, keys.Rotation{})
+	assert.NoError(t, err)
 	if bans, err := store.Collect(o.Bans.List(t.Context(), people.BanFilter{KeyID: issued.ID, Past: true, Limit: 9}, noon)); err != nil || len(bans) != 0 {
 		t.Errorf("a ban that was lifted is carried over: %+v, error %v", bans, err)
 	}

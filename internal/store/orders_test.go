@@ -183,9 +183,8 @@ func TestListOrders(t *testing.T) {
 	s.order(t, s.b)
 	for _, i := range []int{1, 3} {
 		var err error
-		if all[i], err = s.Orders.ChangeOrder(t.Context(), s.a.ID, all[i].ID, catalog.OrderPatch{Status: catalog.Approved}); err != nil {
-			t.Fatal(err)
-		}
+		all[i], err = s.Orders.ChangeOrder(t.Context(), s.a.ID, all[i].ID, catalog.OrderPatch{Status: catalog.Approved})
+		assert.NoError(t, err)
 	}
 	for _, tt := range []struct {
 		name string

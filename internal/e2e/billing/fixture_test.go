@@ -67,9 +67,8 @@ func newFixture(t *testing.T, now time.Time, record func(usage.Store) usage.Stor
 	f := &fixture{t: t, database: storetest.New(t), now: new(atomic.Pointer[time.Time])}
 	f.set(now)
 	var err error
-	if f.sql, err = sql.Open("postgres", f.database.URL); err != nil {
-		t.Fatal(err)
-	}
+	f.sql, err = sql.Open("postgres", f.database.URL)
+	assert.NoError(t, err)
 	t.Cleanup(func() { _ = f.sql.Close() })
 	f.store = storetest.Open(t, f.database.APIURL, store.Options{AsAPI: true, Timeout: 20 * time.Second})
 	f.record, f.pets, f.notify = record(f.store.Usage), &animals{}, f.notifyAll

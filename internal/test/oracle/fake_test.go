@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/oracle"
 )
 
@@ -218,12 +219,8 @@ func (f *fake) run() oracle.Records {
 		f.send(oracle.Request{Method: http.MethodGet, Server: cmp.Compare(i, 4)})
 	}
 	f.send(oracle.Request{Method: http.MethodGet, Used: new(int64)})
-	if err := f.out.Err(); err != nil {
-		f.t.Fatal(err)
-	}
+	assert.NoError(f.t, f.out.Err())
 	all, err := oracle.Read(&f.file)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	assert.NoError(f.t, err)
 	return all
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -25,7 +26,7 @@ func TestPagesAreAnswers(t *testing.T) {
 				t.Errorf("%s: %d, %v", p.path, rec.Code, rec.Result().Header)
 			}
 			head := w.do(w.request("HEAD", p.path, "", headers...))
-			if head.Code != 200 || head.Body.Len() > 0 || header(head, "Content-Length") != header(rec, "Content-Length") {
+			if head.Code != 200 || head.Body.Len() > 0 || header(head, "Content-Length") != strconv.Itoa(rec.Body.Len()) {
 				t.Errorf("HEAD %s: %d, %v", p.path, head.Code, head.Result().Header)
 			}
 			again := w.request("GET", p.path, "", append(headers, "If-None-Match", header(rec, "ETag"))...)
@@ -115,7 +116,7 @@ func TestMissingPage(t *testing.T) {
 			}
 		}
 		head := w.do(w.request("HEAD", c.target, "", "Authorization", "", "Accept", c.accept))
-		if head.Code != 404 || head.Body.Len() > 0 || header(head, "Content-Length") != header(rec, "Content-Length") {
+		if head.Code != 404 || head.Body.Len() > 0 || header(head, "Content-Length") != strconv.Itoa(rec.Body.Len()) {
 			t.Errorf("HEAD %s: %d, %v", c.target, head.Code, head.Result().Header)
 		}
 	}

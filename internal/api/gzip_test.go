@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"io"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -54,7 +55,7 @@ func TestCompressedLists(t *testing.T) {
 						t.Errorf("%s: %s is %q, compressed %q", target, name, header(plain, name), header(packed, name))
 					}
 				}
-				if head := get("HEAD", "Accept-Encoding", "gzip"); head.Body.Len() > 0 || header(head, "Content-Length") != header(packed, "Content-Length") {
+				if head := get("HEAD", "Accept-Encoding", "gzip"); head.Body.Len() > 0 || header(head, "Content-Length") != strconv.Itoa(packed.Body.Len()) {
 					t.Errorf("%s: HEAD has %v", target, head.Result().Header)
 				}
 				for _, tag := range []string{header(plain, "ETag"), header(packed, "ETag")} {

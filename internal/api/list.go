@@ -49,19 +49,14 @@ func listTag(body *jsonbody.Buffer, oneItem bool, next string) string {
 	return httpfield.ETag(body.Bytes())
 }
 
-// acceptsGzip reports whether the client takes a compressed body.
-func acceptsGzip(r *http.Request) bool {
-	accepted := r.Header["Accept-Encoding"]
-	return accepted != nil && httpfield.AcceptsGzip(accepted)
-}
-
 // form is the form in which a client gets a page: compressed if it accepts that, unless the page is short or has one item, and without the
 // body if it has the page.
 type form struct{ gzip, unchanged bool }
 
 func (x *exchange) form(p *pagecache.Page) form {
 	// The comparison is weak, so a client that has the other form has this one.
-	return form{gzip: p.Compressible() && acceptsGzip(x.Request), unchanged: httpfield.NoneMatch(x.Request.Header["If-None-Match"], p.Tag)}
+	h := x.Request.Header
+	return form{gzip: p.Compressible() && httpfield.AcceptsGzip(h["Accept-Encoding"]), unchanged: httpfield.NoneMatch(h["If-None-Match"], p.Tag)}
 }
 
 // compresses reports whether the compressed body is sent. A 304 needs only its tag.

@@ -7,8 +7,8 @@ import (
 	"petstore.example/internal/api/jsonbody"
 )
 
-// lengthAdded is up to how many bytes of a body the server adds its Content-Length ("under a few KB", http.ResponseWriter; TestContentLength). With
-// it a list would have 15 headers, and a map of more than 14 takes twice the memory and has to grow once more.
+// lengthAdded is the longest body, in bytes, whose Content-Length the server adds by itself ("under a few KB", http.ResponseWriter), unless it is sent
+// before the handler has returned, as lingering does. A list then has 14 headers. The map of one more would be twice as large.
 const lengthAdded = 2 << 10
 
 // write sends the response: the headers that every response has, and the body, if any.
@@ -19,7 +19,7 @@ func (x *exchange) write(status int, body []byte) {
 		if x.headers.Header["Content-Type"] == nil {
 			x.headers.Header["Content-Type"] = applicationJSON
 		}
-		if len(body) > lengthAdded || x.Request.Method == http.MethodHead {
+		if len(body) > lengthAdded || x.lingers || x.Request.Method == http.MethodHead {
 			x.set("Content-Length", strconv.Itoa(len(body)))
 		}
 	}

@@ -25,7 +25,7 @@ import (
 const (
 	// changeRate is how many requests per second the callers send, unless they wait: what servers on such a machine answer over HTTP.
 	changeCallers, changeRate = 64, 4_000
-	// afterChange is measured after the first request of the second term.
+	// afterChange is measured after the first request of each term.
 	afterChange = 4 * time.Second
 	// farDelay is a round trip to a database in another zone, or on a busy network. farConns is the size of each server's pool then.
 	farDelay = 2600 * time.Microsecond
@@ -50,7 +50,7 @@ type serverCluster struct {
 	// held is the share of server time in which a term was in force, commits are per second and server, work is Postgres's CPU time per second.
 	held, commits float64
 	work          time.Duration
-	// Of two changes of term, to Postgres and back to Redis: everywhere is how long it took until the last server was in the next term, pauses
+	// Of two changes of term: everywhere is how long it took until the last server was in the next term, pauses
 	// the longest time without an admitted request, and firstSecond and steady the requests per second after and before.
 	everywhere, pauses [2]time.Duration
 	firstSecond        [2]int64
@@ -150,8 +150,8 @@ func (f *serverCluster) loseCounters(ctx context.Context, l *timeline) {
 		var err error
 		term, began[i], err = l.await(ctx, term)
 		must.Do(err)
+		time.Sleep(afterChange / f.hurry) // A loss is noticed when a tenant that Redis has counted for is asked for.
 	}
-	time.Sleep(afterChange / f.hurry)
 	l.stop()
 	end()
 	err := watching.Wait()

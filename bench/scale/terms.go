@@ -27,8 +27,8 @@ const (
 func termChanges(ctx context.Context, e *env) *table {
 	t := &table{
 		title: "Changes of term with many tenants",
-		about: fmt.Sprintf("%d servers in one process, with one Postgres and one Redis. Every server has served every tenant. Then Redis loses its counters: Postgres counts, and a second later Redis "+
-			"does again. %d callers send %s requests per second for random tenants, so the first requests of each term are for tenants that it has not seen. *Pause* is the longest time without an admitted "+
+		about: fmt.Sprintf("%d servers in one process, with one Postgres and one Redis. Every server has served every tenant. Then Redis loses its counters, twice. "+
+			"%d callers send %s requests per second for random tenants, so the first requests of each term are for tenants that it has not seen. *Pause* is the longest time without an admitted "+
 			"request, and *first second* that of the term. *Undecided* requests are refused because no term begins within 250 ms.", changeServers, changeCallers, withCommas(changeRate)),
 		head: []string{"tenants", "before: requests/s", "first change: pause ms", "first second: requests/s", "second change: pause ms", "first second: requests/s", "slowest ms", "undecided"},
 	}
@@ -87,7 +87,7 @@ func manyServers(ctx context.Context, e *env) *table {
 	t := &table{
 		title: "Fleets of servers",
 		about: fmt.Sprintf("Limiters and cluster members as in the servers, in one process, with one Redis and one Postgres whose round trips take %v more. %s tenants; %d callers send %s requests per second, "+
-			"each for a random tenant at a random server. *Lease held* is the share of server time in which a term was in force, and *commits* are all of Postgres, during %v without a fault. Then Redis loses its counters. "+
+			"each for a random tenant at a random server. *Lease held* is the share of server time in which a term was in force, and *commits* are all of Postgres, during %v without a fault. Then Redis loses its counters, twice. "+
 			"*Everywhere* is when the last server was in the next term.",
 			farDelay, withCommas(manyTenants), changeCallers, withCommas(changeRate), length),
 		head: []string{"servers", "lease held %", "commits/s per server", "Postgres ms/s", "requests/s", "first change: everywhere ms", "first second: requests/s", "second change: everywhere ms", "first second: requests/s", "undecided"},

@@ -50,8 +50,8 @@ type serverCluster struct {
 	// held is the share of server time in which a term was in force, commits are per second and server, work is Postgres's CPU time per second.
 	held, commits float64
 	work          time.Duration
-	// Of two changes of term: everywhere is how long it took until the last server was in the next term, pauses
-	// the longest time without an admitted request, and firstSecond and steady the requests per second after and before.
+	// Of two changes of term: everywhere is how long it took until the last server was in the next term, pauses the longest time without an
+	// admitted request, and firstSecond and steady the requests per second after and before.
 	everywhere, pauses [2]time.Duration
 	firstSecond        [2]int64
 	steady             int64

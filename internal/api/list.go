@@ -54,8 +54,8 @@ func listTag(body *jsonbody.Buffer, oneItem bool, next string) string {
 type form struct{ gzip, unchanged bool }
 
 func (x *exchange) form(p *pagecache.Page) form {
-	// The comparison is weak, so a client that has the other form has this one.
 	h := x.Request.Header
+	// The comparison is weak, so a client that has the other form has this one.
 	return form{gzip: p.Compressible() && httpfield.AcceptsGzip(h["Accept-Encoding"]), unchanged: httpfield.NoneMatch(h["If-None-Match"], p.Tag)}
 }
 

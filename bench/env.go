@@ -31,12 +31,14 @@ type env struct {
 	cases []*benchCase
 }
 
-// deployments are the servers that are measured. Those of bare Gin begin when the other cases have their responses.
+// deployments are the servers that are measured. Those of bare Gin begin when the other cases have
+// their responses.
 type deployments struct {
-	// The petstore servers with and without Redis, the same on net/http alone, the one without Redis that exports traces, and memory behind
-	// an nginx.
+	// The petstore servers with and without Redis, the same on net/http alone, the one without
+	// Redis that exports traces, and memory behind an nginx.
 	memory, redis, memoryNetHTTP, redisNetHTTP, memoryTraces, proxied *deployment
-	// Bare Gin, the same with its database, on internal/httpfast, behind an nginx, nginx alone, and a build from well-known parts.
+	// Bare Gin, the same with its database, on internal/httpfast, behind an nginx, nginx alone, and
+	// a build from well-known parts.
 	bare, bareWrites, bareFast, bareProxied, nginxFile, stock *deployment
 }
 
@@ -63,7 +65,8 @@ func (d *deployment) afterRun() (err error) {
 	return err
 }
 
-// ofDatabase matches the command line of a process of PostgreSQL that works for a client, and the name of its database.
+// ofDatabase matches the command line of a process of PostgreSQL that works for a client, and the
+// name of its database.
 var ofDatabase = regexp.MustCompile(`^postgres: petstore: (?:bench_api|postgres) (\w+) `)
 
 // isForeign reports whether a process of that command line works for another deployment's database.
@@ -106,15 +109,31 @@ func (e *env) setUp(ctx context.Context, o *options) (err error) {
 		memory:        e.deploy(ctx, base, servers.PetstoreOptions{Name: "memory"}),
 		redis:         e.deploy(ctx, base, servers.PetstoreOptions{Name: "redis", Redis: e.redisServer.Database(0)}),
 		memoryNetHTTP: e.deploy(ctx, base, servers.PetstoreOptions{Name: "memory_net_http", FastPathOff: true}),
-		redisNetHTTP:  e.deploy(ctx, base, servers.PetstoreOptions{Name: "redis_net_http", Redis: e.redisServer.Database(3), FastPathOff: true}),
-		memoryTraces:  e.deploy(ctx, base, servers.PetstoreOptions{Name: "memory_traces", Collector: collector}),
-		bare:          &deployment{}, bareWrites: &deployment{}, bareFast: &deployment{}, bareProxied: &deployment{}, nginxFile: &deployment{}, stock: &deployment{},
+		redisNetHTTP: e.deploy(
+			ctx,
+			base,
+			servers.PetstoreOptions{Name: "redis_net_http", Redis: e.redisServer.Database(3), FastPathOff: true},
+		),
+		memoryTraces: e.deploy(ctx, base, servers.PetstoreOptions{Name: "memory_traces", Collector: collector}),
+		bare:         &deployment{},
+		bareWrites:   &deployment{},
+		bareFast:     &deployment{},
+		bareProxied:  &deployment{},
+		nginxFile:    &deployment{},
+		stock:        &deployment{},
 	}
 	d.proxied = e.behindNginx(ctx, "nginx", d.memory)
 	rows := table(d, e.sample)
 	for _, r := range rows {
 		e.cases = append(e.cases, &benchCase{
-			Series: &report.Series{Name: r.name, Against: r.against, Goal: r.goal, About: r.about}, request: r.request, on: r.on,
+			Series: &report.Series{
+				Name:    r.name,
+				Against: r.against,
+				Goal:    r.goal,
+				About:   r.about,
+			},
+			request: r.request,
+			on:      r.on,
 		})
 	}
 	for _, bare := range []bool{false, true} {
@@ -196,7 +215,10 @@ func (e *env) database(ctx context.Context, name string) (url string, supply *se
 // startBare starts the other servers, which give the responses of petstore's cases.
 func (e *env) startBare(ctx context.Context, d *deployments) {
 	listed := e.find("list_memory").Body
-	o := servers.BareOptions{Tenant: e.sample.Writer.ID, Found: servers.Fixed{Path: servers.FoundPath, Status: http.StatusOK, Body: listed}}
+	o := servers.BareOptions{
+		Tenant: e.sample.Writer.ID,
+		Found:  servers.Fixed{Path: servers.FoundPath, Status: http.StatusOK, Body: listed},
+	}
 	for _, c := range e.cases {
 		if path, _, _ := strings.Cut(c.URL, "?"); c.on == d.bare && !c.withRequest {
 			of := e.find(c.of)

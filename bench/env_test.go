@@ -35,11 +35,30 @@ func TestMain(m *testing.M) {
 
 // requiredCases are those that docs/benchmarks.md and its readers rely on.
 var requiredCases = []string{
-	"list_memory", "list_memory_net_http", "list_gzip", "list_redis", "list_redis_net_http", "not_modified_memory", "refused_memory", "refused_redis",
-	"bad_key", "create", "stock", "patch", "patch_redis", "order", "order_redis", "mixed_1", "mixed_5", "many_clients", "cold", "proxied",
+	"list_memory",
+	"list_memory_net_http",
+	"list_gzip",
+	"list_redis",
+	"list_redis_net_http",
+	"not_modified_memory",
+	"refused_memory",
+	"refused_redis",
+	"bad_key",
+	"create",
+	"stock",
+	"patch",
+	"patch_redis",
+	"order",
+	"order_redis",
+	"mixed_1",
+	"mixed_5",
+	"many_clients",
+	"cold",
+	"proxied",
 }
 
-// Every case gets its response, all lists are the same 20 animals, the whole takes less than 28 minutes, and tearDown leaves nothing.
+// Every case gets its response, all lists are the same 20 animals, the whole takes less than 28
+// minutes, and tearDown leaves nothing.
 func TestEnv(t *testing.T) {
 	e := &env{}
 	o := &options{petstore: filepath.Join(t.TempDir(), "petstore"), logLevel: "info", connections: 2}
@@ -66,7 +85,8 @@ func TestEnv(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// All of make bench takes less than 31 minutes. The rest is left to build, to start the servers, and for the checks around each run.
+	// All of make bench takes less than 31 minutes. The rest is left to build, to start the
+	// servers, and for the checks around each run.
 	if d := defaults.measuringTime(len(e.chosen(false))); d > 28*time.Minute {
 		t.Errorf("%d cases take %v", len(e.cases), d)
 	}
@@ -76,7 +96,8 @@ func TestEnv(t *testing.T) {
 		t.Fatalf("the body holds %d animals, %v, want 20", len(animals), err)
 	}
 	for _, c := range e.cases {
-		if content, err := load.Unpacked(c.Body); strings.Contains(c.Name, "list") && (err != nil || !bytes.Equal(content, listed)) {
+		if content, err := load.Unpacked(c.Body); strings.Contains(c.Name, "list") &&
+			(err != nil || !bytes.Equal(content, listed)) {
 			t.Errorf("%s returns other animals: %q, %v", c.Name, content, err)
 		}
 		if _, err := c.refill(t.Context(), 1); err != nil {
@@ -86,12 +107,16 @@ func TestEnv(t *testing.T) {
 			t.Errorf("%s: %v", c.Name, err)
 		}
 	}
-	// A run has checks before, during and after it. On a busy machine, where Postgres takes a second, the first ones may find a 503.
+	// A run has checks before, during and after it. On a busy machine, where Postgres takes a
+	// second, the first ones may find a 503.
 	for _, name := range []string{"list_redis@1000", "order", "cold", "mixed_1_redis", "stock", "nginx_file"} {
 		var run report.Run
 		var err error
 		wait.Within(t, 5*time.Minute, name, func() bool {
-			run, err = e.find(name).run(t.Context(), load.Options{Connections: 2, Threads: 1, Duration: time.Second, Rate: 100})
+			run, err = e.find(name).run(
+				t.Context(),
+				load.Options{Connections: 2, Threads: 1, Duration: time.Second, Rate: 100},
+			)
 			return err == nil
 		}, &err)
 		t.Logf("%s: %+v", name, run)
@@ -136,12 +161,14 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// Each case comes after the one that it is compared with, and only cases with the same baseline are between them.
+// Each case comes after the one that it is compared with, and only cases with the same baseline are
+// between them.
 func TestTableKeepsComparedCasesTogether(t *testing.T) {
 	t.Parallel()
 	key := servers.Tenant{Key: "key"}
 	base, baselines := map[string]string{"": ""}, []string{}
-	for _, r := range table(&deployments{}, &servers.Sample{One: key, Many: make([]servers.Tenant, servers.ManyTenants)}) {
+	for _, r := range table(&deployments{},
+		&servers.Sample{One: key, Many: make([]servers.Tenant, servers.ManyTenants)}) {
 		of, ok := base[r.against]
 		if !ok {
 			t.Errorf("%s comes before %s", r.name, r.against)
@@ -179,7 +206,8 @@ func TestOptions(t *testing.T) {
 		t.Errorf("the default is %d rounds within %v, want at least 5 within 45 minutes", o.rounds, o.timeout())
 	}
 	for _, bad := range [][]string{
-		{"more"}, {"-rounds", "0"}, {"-duration", "1500ms"}, {"-duration", "0s"}, {"-pinned", "0s"}, {"-pinned", "1500ms"}, {"-threads", "0"}, {"-connections", "1", "-threads", "2"},
+		{"more"}, {"-rounds", "0"}, {"-duration", "1500ms"}, {"-duration", "0s"}, {"-pinned", "0s"},
+		{"-pinned", "1500ms"}, {"-threads", "0"}, {"-connections", "1", "-threads", "2"},
 	} {
 		if _, err := parseOptions(bad); err == nil {
 			t.Errorf("parseOptions(%q) has no error", bad)

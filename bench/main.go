@@ -1,5 +1,6 @@
-// Command bench compares petstore with a bare Gin server on this machine: requests per second, their ratio, CPU time per request
-// and latency. It starts and stops every server that it needs, all on the loopback address.
+// Command bench compares petstore with a bare Gin server on this machine: requests per second,
+// their ratio, CPU time per request and latency. It starts and stops every server that it needs,
+// all on the loopback address.
 package main
 
 import (
@@ -51,9 +52,17 @@ func realMain() error {
 func run(ctx context.Context, o *options) (err error) {
 	start := time.Now()
 	r := &report.Report{
-		Machine: machine.Describe(), Rounds: o.rounds, Duration: o.duration, Connections: o.connections, Threads: o.threads,
-		PinnedRounds: o.pinnedRounds(), PinnedDuration: o.pinned, Partial: o.cases != "",
-		LogLevel: o.logLevel, Animals: servers.Animals, ManyTenants: servers.ManyTenants,
+		Machine:        machine.Describe(),
+		Rounds:         o.rounds,
+		Duration:       o.duration,
+		Connections:    o.connections,
+		Threads:        o.threads,
+		PinnedRounds:   o.pinnedRounds(),
+		PinnedDuration: o.pinned,
+		Partial:        o.cases != "",
+		LogLevel:       o.logLevel,
+		Animals:        servers.Animals,
+		ManyTenants:    servers.ManyTenants,
 	}
 	o.logf("%s", r.Machine)
 	e := &env{}
@@ -86,12 +95,14 @@ func describe(ctx context.Context, r *report.Report, e *env, wrk string) {
 	setting := func(name string) report.Fact {
 		return report.Fact{Name: name, Value: must.Get(e.postgres.Setting(ctx, name))}
 	}
-	for _, name := range []string{"fsync", "full_page_writes", "synchronous_commit", "autovacuum", "shared_buffers", "max_connections"} {
+	for _, name := range []string{"fsync", "full_page_writes", "synchronous_commit", "autovacuum", "shared_buffers",
+		"max_connections"} {
 		r.Settings = append(r.Settings, setting(name))
 	}
 	r.Versions = []report.Fact{{Name: "Go", Value: strings.TrimPrefix(runtime.Version(), "go")}}
 	for _, l := range [][2]string{
-		{"Gin", "github.com/gin-gonic/gin"}, {"lib/pq", "github.com/lib/pq"}, {"go-redis", "github.com/redis/go-redis/v9"},
+		{"Gin", "github.com/gin-gonic/gin"}, {"lib/pq", "github.com/lib/pq"},
+		{"go-redis", "github.com/redis/go-redis/v9"},
 		{"ulule/limiter", "github.com/ulule/limiter/v3"},
 	} {
 		r.Versions = append(r.Versions, report.Fact{Name: l[0], Value: machine.Library(l[1])})
@@ -124,7 +135,8 @@ type options struct {
 	profile     string
 }
 
-// warmUp is how long each case runs before it is measured; profiled is how long it runs while profiles are taken.
+// warmUp is how long each case runs before it is measured; profiled is how long it runs while
+// profiles are taken.
 const (
 	warmUp   = time.Second
 	profiled = 6 * time.Second
@@ -133,7 +145,13 @@ const (
 func parseOptions(args []string) (*options, error) {
 	o := &options{out: os.Stdout}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
-	f.StringVar(&o.cases, "cases", "", "comma-separated `names` of the cases to measure; empty for all, pinned for those at a pinned rate. The document is written only for all")
+	f.StringVar(
+		&o.cases,
+		"cases",
+		"",
+		"comma-separated `names` of the cases to measure; empty for all, pinned for those at a pinned rate. The "+
+			"document is written only for all",
+	)
 	f.IntVar(&o.rounds, "rounds", 5, "`number` of measured runs of each case, at most three of them at a pinned rate")
 	f.DurationVar(&o.duration, "duration", 2*time.Second, "`time` of each run, in whole seconds")
 	f.DurationVar(&o.pinned, "pinned", 15*time.Second, "`time` of each run at a pinned rate, in whole seconds")
@@ -142,8 +160,18 @@ func parseOptions(args []string) (*options, error) {
 	f.StringVar(&o.logLevel, "log-level", "info", "petstore's log `level`; info, its default, logs every request")
 	f.StringVar(&o.petstore, "petstore", "bin/petstore", "`program` to measure; built if it does not exist")
 	f.StringVar(&o.results, "results", "bench/results.json", "JSON `file` for the results; empty for none")
-	f.StringVar(&o.document, "document", "docs/benchmarks.md", "Markdown `file` for the results, with a directory of the same name for its charts; empty for none")
-	f.StringVar(&o.profile, "profile", "", "`directory` for profiles of petstore, taken in a further run of each case; empty for none")
+	f.StringVar(
+		&o.document,
+		"document",
+		"docs/benchmarks.md",
+		"Markdown `file` for the results, with a directory of the same name for its charts; empty for none",
+	)
+	f.StringVar(
+		&o.profile,
+		"profile",
+		"",
+		"`directory` for profiles of petstore, taken in a further run of each case; empty for none",
+	)
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
@@ -170,14 +198,16 @@ func (o *options) check(rest []string) error {
 // pinnedRounds is how often each case at a pinned rate is measured.
 func (o *options) pinnedRounds() int { return min(o.rounds, 3) }
 
-// measuringTime is how long so many cases at their maximum rates run, and those at pinned rates, without profiles.
+// measuringTime is how long so many cases at their maximum rates run, and those at pinned rates,
+// without profiles.
 func (o *options) measuringTime(cases int) time.Duration {
 	perCase := warmUp + time.Duration(o.rounds)*o.duration
 	perPinned := warmUp + time.Duration(len(pinnedRates)*o.pinnedRounds())*o.pinned
 	return time.Duration(cases)*perCase + time.Duration(len(pinned))*perPinned
 }
 
-// timeout bounds the whole benchmark, with time to start the servers and for the checks around each run.
+// timeout bounds the whole benchmark, with time to start the servers and for the checks around each
+// run.
 func (o *options) timeout() time.Duration {
 	const mostCases = 48
 	d := 3*time.Minute + o.measuringTime(mostCases)*3/2

@@ -15,8 +15,8 @@ type request struct {
 	contains string
 	// supply, if not nil, gives the target what n requests use up.
 	supply func(s *servers.Supply, ctx context.Context, t *load.Target, n int) error
-	// of is the case whose response this one must get; empty for the response that its own server gives first. withRequest says that the
-	// request is that case's too.
+	// of is the case whose response this one must get; empty for the response that its own server
+	// gives first. withRequest says that the request is that case's too.
 	of          string
 	withRequest bool
 }
@@ -30,14 +30,22 @@ const (
 )
 
 // limitHeaders are in every response of petstore.
-var limitHeaders = []string{"X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit", "RateLimit-Policy"}
+var limitHeaders = []string{
+	"X-Request-Id",
+	"X-RateLimit-Limit",
+	"X-RateLimit-Remaining",
+	"X-RateLimit-Reset",
+	"RateLimit",
+	"RateLimit-Policy",
+}
 
 func headers(names ...string) []string { return append(names, limitHeaders...) }
 
 // fixed is a request without headers whose response is that of another case.
 func fixed(of, path string) request { return request{Target: load.Target{URL: path}, of: of} }
 
-// like is another case's request to another path, whose response is the same but for the headers, of which these are required.
+// like is another case's request to another path, whose response is the same but for the headers,
+// of which these are required.
 func like(of, path string, required ...string) request {
 	return request{Target: load.Target{URL: path, RequiredHeaders: required}, of: of, withRequest: true}
 }
@@ -80,10 +88,12 @@ func notModified(tenant servers.Tenant) request {
 
 const ifNoneMatch = "If-None-Match"
 
-// refused is a tenant with one request per minute: when a new minute begins during a run, one request is admitted.
+// refused is a tenant with one request per minute: when a new minute begins during a run, one
+// request is admitted.
 func refused(tenant servers.Tenant) request {
 	t := list(tenant)
-	t.Status, t.Counted, t.IgnoreNumbers, t.MaxOther, t.RequiredHeaders = http.StatusTooManyRequests, 0, true, 1, headers("Retry-After")
+	t.Status, t.Counted, t.IgnoreNumbers, t.MaxOther, t.RequiredHeaders = http.StatusTooManyRequests, 0, true, 1,
+		headers("Retry-After")
 	t.contains = `"rate_limit_exceeded"`
 	return t
 }
@@ -102,7 +112,9 @@ func badKey(tenant servers.Tenant) request {
 	}
 	tenant.Key = tenant.Key[:len(tenant.Key)-1] + last
 	t := list(tenant)
-	t.Status, t.Counted, t.RequiredHeaders, t.contains = http.StatusUnauthorized, 0, headers("WWW-Authenticate"), `"invalid_api_key"`
+	t.Status, t.Counted, t.RequiredHeaders, t.contains = http.StatusUnauthorized, 0, headers(
+		"WWW-Authenticate",
+	), `"invalid_api_key"`
 	return t
 }
 

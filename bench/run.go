@@ -39,12 +39,13 @@ const lostRedis = "limits: degraded"
 
 var errLostRedis = errors.New("the server lost Redis")
 
-// run measures one run. A server that lost Redis during the run, as it may when the machine stalls, did not do what the case
-// measures: the run is repeated when the server has recovered.
+// run measures one run. A server that lost Redis during the run, as it may when the machine stalls,
+// did not do what the case measures: the run is repeated when the server has recovered.
 func (c *benchCase) run(ctx context.Context, o load.Options) (report.Run, error) {
 	for range maxTries {
 		run, err := c.measure(ctx, o)
-		// A degraded server's responses may be wrong: that run is repeated too, also if it has recovered.
+		// A degraded server's responses may be wrong: that run is repeated too, also if it has
+		// recovered.
 		if !errors.Is(err, errLostRedis) && c.on.ready(ctx) {
 			if err != nil {
 				err = fmt.Errorf("%s: %w", c.Name, err)
@@ -77,7 +78,13 @@ func (c *benchCase) measure(ctx context.Context, o load.Options) (report.Run, er
 		return report.Run{}, fmt.Errorf("%d requests used up what was supplied for %d", result.Requests, supplied)
 	}
 	err = c.on.afterRun()
-	run := report.Run{RPS: result.RPS(), P50: result.P50, P99: result.P99, P999: result.P999, Others: after.others(before)}
+	run := report.Run{
+		RPS:    result.RPS(),
+		P50:    result.P50,
+		P99:    result.P99,
+		P999:   result.P999,
+		Others: after.others(before),
+	}
 	for i, name := range c.on.names {
 		used := after.servers[i] - before.servers[i]
 		if name == postgreSQL {
@@ -88,7 +95,8 @@ func (c *benchCase) measure(ctx context.Context, o load.Options) (report.Run, er
 	return run, err
 }
 
-// leastRate is how many requests per second are supplied at least: a case may have been slow while it was warmed up.
+// leastRate is how many requests per second are supplied at least: a case may have been slow while
+// it was warmed up.
 const leastRate = 15_000
 
 // due is how many requests a run so long has at most.
@@ -102,7 +110,8 @@ func (c *benchCase) refill(ctx context.Context, n int) (int, error) {
 	return n, c.supply(c.on.supply, ctx, &c.Target, n)
 }
 
-// explain returns the error of a run with what the server logged of it: errLostRedis if the server did, and has perhaps recovered since.
+// explain returns the error of a run with what the server logged of it: errLostRedis if the server
+// did, and has perhaps recovered since.
 func (c *benchCase) explain(err error) error {
 	if err == nil || c.on.petstore == nil {
 		return err
@@ -117,8 +126,9 @@ func (c *benchCase) explain(err error) error {
 	return err
 }
 
-// usage is the CPU time used so far: by each of the case's servers, by the whole benchmark, by the whole machine, and by each of PostgreSQL's
-// processes that works for another deployment's database.
+// usage is the CPU time used so far: by each of the case's servers, by the whole benchmark, by the
+// whole machine, and by each of PostgreSQL's processes that works for another deployment's
+// database.
 type usage struct {
 	at           time.Time
 	servers      []time.Duration
@@ -137,8 +147,8 @@ func (c *benchCase) usage() (u usage, err error) {
 	return u, err
 }
 
-// foreignSince returns what the other deployments' servers, which do little while no load comes, cost PostgreSQL: as much as 5 µs of a request each
-// at 1,000 a second.
+// foreignSince returns what the other deployments' servers, which do little while no load comes,
+// cost PostgreSQL: as much as 5 µs of a request each at 1,000 a second.
 func (u usage) foreignSince(before usage) (sum time.Duration) {
 	for pid, used := range u.foreign {
 		sum += used - before.foreign[pid]
@@ -153,8 +163,9 @@ func (u usage) others(before usage) float64 {
 	return max(0, float64(others)/float64(capacity))
 }
 
-// runRounds warms up all cases, and measures each once per round, every other round in reverse order. A case that did not hold a rate is not
-// measured at higher ones, unless others are compared with it.
+// runRounds warms up all cases, and measures each once per round, every other round in reverse
+// order. A case that did not hold a rate is not measured at higher ones, unless others are compared
+// with it.
 func (o *options) runRounds(ctx context.Context, cases []*benchCase, rounds int, d time.Duration) error {
 	warm := map[string]bool{}
 	for _, c := range cases {
@@ -190,14 +201,16 @@ func (c *benchCase) heldLower() bool {
 	return c.lower == nil || c.lower.Held() && c.lower.heldLower()
 }
 
-// profileKinds are kinds of profiles by pprof's names, and the sample of each by which its top entries are sorted.
+// profileKinds are kinds of profiles by pprof's names, and the sample of each by which its top
+// entries are sorted.
 var profileKinds = []struct{ name, path, index string }{
 	{"cpu", "profile", "cpu"},
 	{"allocs", "allocs", "alloc_objects"},
 }
 
-// takeProfiles runs each case of petstore once more, and writes NAME.cpu.pprof and NAME.allocs.pprof, each with its top entries in a text
-// file beside it. These runs are not part of the results.
+// takeProfiles runs each case of petstore once more, and writes NAME.cpu.pprof and
+// NAME.allocs.pprof, each with its top entries in a text file beside it. These runs are not part of
+// the results.
 func (o *options) takeProfiles(ctx context.Context, cases []*benchCase) (err error) {
 	defer must.Recover(&err)
 	if o.profile == "" {
@@ -213,7 +226,10 @@ func (o *options) takeProfiles(ctx context.Context, cases []*benchCase) (err err
 		var taking errgroup.Group
 		for i, kind := range profileKinds {
 			taking.Go(func() (err error) {
-				data[i], err = c.on.petstore.Profile(ctx, fmt.Sprintf("%s?seconds=%d", kind.path, int(profiled.Seconds())-1))
+				data[i], err = c.on.petstore.Profile(
+					ctx,
+					fmt.Sprintf("%s?seconds=%d", kind.path, int(profiled.Seconds())-1),
+				)
 				return err
 			})
 		}
@@ -222,7 +238,16 @@ func (o *options) takeProfiles(ctx context.Context, cases []*benchCase) (err err
 		for i, kind := range profileKinds {
 			file := filepath.Join(o.profile, c.Name+"."+kind.name+".pprof")
 			must.Do(os.WriteFile(file, data[i], 0o644))
-			top := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", "-nodecount=20", "-sample_index="+kind.index, file)
+			top := exec.CommandContext(
+				ctx,
+				"go",
+				"tool",
+				"pprof",
+				"-top",
+				"-nodecount=20",
+				"-sample_index="+kind.index,
+				file,
+			)
 			must.Do(os.WriteFile(file+".txt", must.Get(top.Output()), 0o644))
 			o.logf("wrote %s at %.0f requests/s", file, run.RPS())
 		}

@@ -30,23 +30,28 @@ type call struct {
 // CallOption configures one call.
 type CallOption func(*call) error
 
-// IdempotencyKey sets the Idempotency-Key of a POST: 1 to 255 visible ASCII characters other than " and \. Calls with the
-// same key and arguments within 24 hours create one animal, order or key, also from different processes: later calls return the
-// first one's result. Use it to repeat a call safely after an error. Without this option each call of [Client.CreatePet],
-// [Client.PlaceOrder], [Client.CreateKey] and [Client.RotateKey] has a random key, which covers its retries. Other operations ignore it.
+// IdempotencyKey sets the Idempotency-Key of a POST: 1 to 255 visible ASCII characters other than "
+// and \. Calls with the same key and arguments within 24 hours create one animal, order or key,
+// also from different processes: later calls return the first one's result. Use it to repeat a call
+// safely after an error. Without this option each call of [Client.CreatePet], [Client.PlaceOrder],
+// [Client.CreateKey] and [Client.RotateKey] has a random key, which covers its retries. Other
+// operations ignore it.
 func IdempotencyKey(key string) CallOption {
 	return func(cl *call) error {
 		if !isVisible(key) || len(key) > 255 || strings.ContainsAny(key, `"\`) {
-			return errors.New(`petstore: an idempotency key must be 1 to 255 visible ASCII characters other than " and \`)
+			return errors.New(
+				`petstore: an idempotency key must be 1 to 255 visible ASCII characters other than " and \`,
+			)
 		}
 		cl.idempotencyKey = key
 		return nil
 	}
 }
 
-// IfMatch makes [Client.UpdatePet], [Client.UpdateOrder] and [Client.UpdateKey] change an animal, order or key only if it still has this ETag, as in
-// [Response.ETag] or in the [PetPage] of a list of one animal. Otherwise they fail with [CodePreconditionFailed]. The weak
-// form that compression makes of an ETag works too. Other operations ignore it.
+// IfMatch makes [Client.UpdatePet], [Client.UpdateOrder] and [Client.UpdateKey] change an animal,
+// order or key only if it still has this ETag, as in [Response.ETag] or in the [PetPage] of a list
+// of one animal. Otherwise they fail with [CodePreconditionFailed]. The weak form that compression
+// makes of an ETag works too. Other operations ignore it.
 func IfMatch(etag string) CallOption {
 	return func(cl *call) error {
 		etag := strings.TrimPrefix(etag, "W/")
@@ -58,8 +63,8 @@ func IfMatch(etag string) CallOption {
 	}
 }
 
-// CaptureResponse stores the last response that the call received in r, whether the call succeeds or not. Each page of an
-// iterator overwrites it.
+// CaptureResponse stores the last response that the call received in r, whether the call succeeds
+// or not. Each page of an iterator overwrites it.
 func CaptureResponse(r *Response) CallOption {
 	return func(cl *call) error {
 		cl.response = r

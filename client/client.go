@@ -29,15 +29,17 @@ type Client struct {
 	random func() float64
 }
 
-// New returns a client of the API at baseURL, an http or https URL that ends in /v1. Plain http exposes the key to the network.
-// Errors never contain the arguments.
+// New returns a client of the API at baseURL, an http or https URL that ends in /v1. Plain http
+// exposes the key to the network. Errors never contain the arguments.
 func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	base, err := parseBaseURL(baseURL)
 	if err != nil {
 		return nil, err
 	}
 	if !isVisible(apiKey) {
-		return nil, errors.New("petstore: the API key must be visible ASCII characters; is there a space or a line break around it?")
+		return nil, errors.New(
+			"petstore: the API key must be visible ASCII characters; is there a space or a line break around it?",
+		)
 	}
 	c := &Client{
 		base:       base,
@@ -64,7 +66,9 @@ func parseBaseURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	// The parser's error quotes its input, which is the key if the arguments were swapped.
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
-		return nil, errors.New("petstore: the base URL must be absolute, http or https, as in https://api.example.com/v1")
+		return nil, errors.New(
+			"petstore: the base URL must be absolute, http or https, as in https://api.example.com/v1",
+		)
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return nil, errors.New("petstore: the base URL must have no user, query or fragment")
@@ -75,13 +79,14 @@ func parseBaseURL(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// sameOrigin returns a copy of the client that follows a redirect only if it keeps the method and the scheme, host and port of
-// base. net/http alone would send the key to other ports, to subdomains, and from https to http. Any other redirect is
-// returned as the response.
+// sameOrigin returns a copy of the client that follows a redirect only if it keeps the method and
+// the scheme, host and port of base. net/http alone would send the key to other ports, to
+// subdomains, and from https to http. Any other redirect is returned as the response.
 func sameOrigin(h *http.Client, base *url.URL) *http.Client {
 	limited := *h
 	limited.CheckRedirect = func(req *http.Request, via []*http.Request) error {
-		if req.URL.Scheme != base.Scheme || req.URL.Host != base.Host || req.Method != via[0].Method || len(via) >= maxRedirects {
+		if req.URL.Scheme != base.Scheme || req.URL.Host != base.Host || req.Method != via[0].Method ||
+			len(via) >= maxRedirects {
 			return http.ErrUseLastResponse
 		}
 		if h.CheckRedirect != nil {

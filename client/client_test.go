@@ -13,7 +13,8 @@ import (
 func TestNew(t *testing.T) {
 	t.Parallel()
 	for _, baseURL := range []string{
-		"https://api.example.com/v1", "https://api.example.com/v1/", "http://127.0.0.1:8080/v1", "http://[::1]:80/v1", "HTTPS://h/a%2Fb/v1",
+		"https://api.example.com/v1", "https://api.example.com/v1/", "http://127.0.0.1:8080/v1", "http://[::1]:80/v1",
+		"HTTPS://h/a%2Fb/v1",
 	} {
 		if c, err := client.New(baseURL, key); err != nil || c == nil {
 			t.Errorf("%s: %v", baseURL, err)
@@ -103,10 +104,14 @@ func TestBasePath(t *testing.T) {
 		"https://h/a%2Fb/v1///": "/a%2Fb/v1/store/orders",
 	} {
 		var asked string
-		c, err := client.New(given, key, client.WithHTTPClient(&http.Client{Transport: inside(func(r *http.Request) (*http.Response, error) {
-			asked = r.URL.EscapedPath()
-			return response(200, "[]"), nil
-		})}))
+		c, err := client.New(
+			given,
+			key,
+			client.WithHTTPClient(&http.Client{Transport: inside(func(r *http.Request) (*http.Response, error) {
+				asked = r.URL.EscapedPath()
+				return response(200, "[]"), nil
+			})}),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +127,11 @@ func TestConcurrentUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var answers []http.HandlerFunc
 		for range 200 {
-			answers = append(answers, failure(429, client.CodeRateLimitExceeded, "Retry-After", "1"), answer(200, "null"))
+			answers = append(
+				answers,
+				failure(429, client.CodeRateLimitExceeded, "Retry-After", "1"),
+				answer(200, "null"),
+			)
 		}
 		service := newService(t, answers...)
 		store := service.store(t, client.WithMaxRetries(400))

@@ -13,8 +13,8 @@ import (
 	"petstore.example/internal/test/sandbox"
 )
 
-// TestTheDocumentsProgram follows docs/clients.md in an empty module, without a network: it gets the client, builds the program, and runs it
-// against a store.
+// TestTheDocumentsProgram follows docs/clients.md in an empty module, without a network: it gets
+// the client, builds the program, and runs it against a store.
 func TestTheDocumentsProgram(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../docs/clients.md")
@@ -29,9 +29,18 @@ func TestTheDocumentsProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	build := sandbox.Command(t, "sh", "-euc", "go mod init example.com/shop\n"+string(found[1])+"go build -o program main.go")
+	build := sandbox.Command(
+		t,
+		"sh",
+		"-euc",
+		"go mod init example.com/shop\n"+string(found[1])+"go build -o program main.go",
+	)
 	shop := filepath.Join(build.Dir, "shop")
-	err = errors.Join(os.Symlink(source, filepath.Join(build.Dir, "petstore")), os.Mkdir(shop, 0o700), os.WriteFile(filepath.Join(shop, "main.go"), found[2], 0o600))
+	err = errors.Join(
+		os.Symlink(source, filepath.Join(build.Dir, "petstore")),
+		os.Mkdir(shop, 0o700),
+		os.WriteFile(filepath.Join(shop, "main.go"), found[2], 0o600),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

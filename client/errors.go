@@ -57,10 +57,13 @@ const (
 
 	CodeRateLimitExceeded  Code = "rate_limit_exceeded"  // 429: the limit per minute is used up
 	CodeDailyQuotaExceeded Code = "daily_quota_exceeded" // 429: the quota of the UTC day is used up
-	CodeKeyBanned          Code = "key_banned"           // 429: the key is banned for RetryAfter, because it went on after 429
+	// 429: the key is banned for RetryAfter, because it went on after 429
+	CodeKeyBanned Code = "key_banned"
 
 	CodeInternalError Code = "internal_error" // 500: the service failed; send the RequestID to support
-	CodeUnavailable   Code = "unavailable"    // 503: the service is temporarily unavailable; the request has not taken effect and will not, if there is a RequestID
+	// 503: the service is temporarily unavailable; the request has not taken effect and will not,
+	// if there is a RequestID
+	CodeUnavailable Code = "unavailable"
 
 	CodeOutcomeUnknown Code = "outcome_unknown" // 503: the POST or PATCH may have taken effect, or may still
 )

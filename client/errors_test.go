@@ -58,7 +58,8 @@ func TestErrors(t *testing.T) {
 			"petstore: GET /v1/pets: 304: redirect not followed; check the base URL",
 		},
 		"numbers that are none": {
-			answer(400, "", "Retry-After", "-1", "X-RateLimit-Limit", "many", "X-RateLimit-Remaining", "1.5", "X-RateLimit-Reset", "0"),
+			answer(400, "", "Retry-After", "-1", "X-RateLimit-Limit", "many", "X-RateLimit-Remaining", "1.5",
+				"X-RateLimit-Reset", "0"),
 			client.Error{Status: 400, Message: "Bad Request"},
 			"petstore: GET /v1/pets: 400: Bad Request",
 		},
@@ -119,7 +120,13 @@ func TestRetryAfterForms(t *testing.T) {
 		var err error
 		synctest.Test(t, func(t *testing.T) {
 			time.Sleep(time.Until(start))
-			_, err = newService(t, failure(409, client.CodePetNotAvailable, "Retry-After", value)).store(t).ListPets(t.Context(), client.ListPetsParams{})
+			_, err = newService(
+				t,
+				failure(409, client.CodePetNotAvailable, "Retry-After", value),
+			).store(t).ListPets(
+				t.Context(),
+				client.ListPetsParams{},
+			)
 		})
 		var e *client.Error
 		if !errors.As(err, &e) {
@@ -142,7 +149,8 @@ func TestAnswersThatCantBeRead(t *testing.T) {
 		"nothing":                  {answer(204, ""), "GET /v1/pets: decode the response"},
 		"wrong type":               {answer(200, `{"pets":[]}`), "GET /v1/pets: decode the response"},
 		"the longest that is read": {answer(200, strings.Repeat(" ", client.MaxResponse-2)+"[]"), ""},
-		"too long":                 {answer(200, strings.Repeat(" ", client.MaxResponse+1)), "GET /v1/pets: the response is longer than 10485760 bytes"},
+		"too long": {answer(200, strings.Repeat(" ", client.MaxResponse+1)),
+			"GET /v1/pets: the response is longer than 10485760 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

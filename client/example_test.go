@@ -85,7 +85,8 @@ func ExampleClient_ListPets_conditional() {
 	// Output: true
 }
 
-// A key of your own makes it safe to call again at any time within 24 hours, also from another process.
+// A key of your own makes it safe to call again at any time within 24 hours, also from another
+// process.
 func ExampleIdempotencyKey() {
 	api := newSampleAPI()
 	defer api.Close()

@@ -23,8 +23,8 @@ const (
 	SelfKey = "self" // stands for the ID of the client's own key
 )
 
-// Key is an API key of your account. The operations of keys are in beta and may change with 30 days' notice. They need a key with [ScopeManage], are not
-// counted, and never wait for their turn.
+// Key is an API key of your account. The operations of keys are in beta and may change with 30
+// days' notice. They need a key with [ScopeManage], are not counted, and never wait for their turn.
 type Key struct {
 	ID               string     `json:"id"`
 	Name             string     `json:"name"`
@@ -43,7 +43,8 @@ type Key struct {
 	Key Secret `json:"key,omitzero"`
 }
 
-// Secret is a key that prints itself redacted. It is a function, so that no way of printing shows it.
+// Secret is a key that prints itself redacted. It is a function, so that no way of printing shows
+// it.
 type Secret struct{ reveal func() string }
 
 // Reveal returns the key, "" for none.
@@ -65,7 +66,8 @@ func (s *Secret) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// NewKey is a key to issue, with [ScopeWrite] if it has no other. AllowedAddresses without the address of the client need ConfirmLockout.
+// NewKey is a key to issue, with [ScopeWrite] if it has no other. AllowedAddresses without the
+// address of the client need ConfirmLockout.
 type NewKey struct {
 	Name             string    `json:"name"`
 	Scope            KeyScope  `json:"scope,omitempty"`
@@ -75,7 +77,8 @@ type NewKey struct {
 	ConfirmLockout   bool      `json:"confirmLockout,omitempty"`
 }
 
-// KeyPatch is a change to a key. Nil fields stay as they are, and zero values remove what the key has.
+// KeyPatch is a change to a key. Nil fields stay as they are, and zero values remove what the key
+// has.
 type KeyPatch struct {
 	Name             *string
 	Scope            *KeyScope
@@ -89,8 +92,9 @@ type KeyPatch struct {
 func (p KeyPatch) MarshalJSON() ([]byte, error) {
 	members := map[string]any{}
 	for name, value := range map[string]any{
-		"name": p.Name, "scope": p.Scope, "expiresAt": p.ExpiresAt, "perMinute": p.PerMinute, "allowedAddresses": p.AllowedAddresses,
-		"confirmLockout": p.ConfirmLockout,
+		"name": p.Name, "scope": p.Scope, "expiresAt": p.ExpiresAt, "perMinute": p.PerMinute,
+		"allowedAddresses": p.AllowedAddresses,
+		"confirmLockout":   p.ConfirmLockout,
 	} {
 		if v := reflect.ValueOf(value); v.IsNil() {
 			continue
@@ -103,7 +107,8 @@ func (p KeyPatch) MarshalJSON() ([]byte, error) {
 
 // ListKeysParams selects the keys to list.
 type ListKeysParams struct {
-	// Limit is the size of a page, 1 to 100, or 0 for 20. Status selects keys with that status, and Cursor is the NextCursor of a page, if not empty.
+	// Limit is the size of a page, 1 to 100, or 0 for 20. Status selects keys with that status, and
+	// Cursor is the NextCursor of a page, if not empty.
 	Limit          int
 	Status, Cursor string
 }
@@ -126,32 +131,40 @@ func (c *Client) ListKeys(ctx context.Context, params ListKeysParams, opts ...Ca
 	return &KeyPage{Keys: list, NextCursor: nextCursor(a.header), Rate: rateOf(a.header)}, nil
 }
 
-// GetKey returns one key: with [SelfKey] the client's own, for which any scope is enough. It fails with [CodeKeyNotFound].
+// GetKey returns one key: with [SelfKey] the client's own, for which any scope is enough. It fails
+// with [CodeKeyNotFound].
 func (c *Client) GetKey(ctx context.Context, keyID string, opts ...CallOption) (*Key, error) {
 	return c.keyCall(ctx, http.MethodGet, keyPath(keyID), nil, opts)
 }
 
-// CreateKey issues a key, which is in [Key.Key] of the result. Retries issue one key only: if the response with it was lost, the error is
-// [CodeKeyAlreadyIssued], and its message has the ID. It also fails with [CodeTooManyKeys] or [CodeWouldLockOut].
+// CreateKey issues a key, which is in [Key.Key] of the result. Retries issue one key only: if the
+// response with it was lost, the error is [CodeKeyAlreadyIssued], and its message has the ID. It
+// also fails with [CodeTooManyKeys] or [CodeWouldLockOut].
 func (c *Client) CreateKey(ctx context.Context, key NewKey, opts ...CallOption) (*Key, error) {
 	return c.keyCall(ctx, http.MethodPost, "keys", key, opts)
 }
 
-// UpdateKey changes a key and returns it. It fails with [CodeKeyNotFound], [CodeKeyNotActive], [CodeLastManageKey] or [CodeWouldLockOut], and as
-// [Client.UpdatePet] with [IfMatch].
+// UpdateKey changes a key and returns it. It fails with [CodeKeyNotFound], [CodeKeyNotActive],
+// [CodeLastManageKey] or [CodeWouldLockOut], and as [Client.UpdatePet] with [IfMatch].
 func (c *Client) UpdateKey(ctx context.Context, keyID string, patch KeyPatch, opts ...CallOption) (*Key, error) {
 	return c.keyCall(ctx, http.MethodPatch, keyPath(keyID), patch, opts)
 }
 
-// RotateKey issues a key in the place of another one, which goes on working for the grace period: whole seconds, up to 7 days. It returns the new key, and
-// fails as [Client.CreateKey], or with [CodeKeyNotFound] or [CodeKeyNotActive].
-func (c *Client) RotateKey(ctx context.Context, keyID string, gracePeriod time.Duration, opts ...CallOption) (*Key, error) {
+// RotateKey issues a key in the place of another one, which goes on working for the grace period:
+// whole seconds, up to 7 days. It returns the new key, and fails as [Client.CreateKey], or with
+// [CodeKeyNotFound] or [CodeKeyNotActive].
+func (c *Client) RotateKey(
+	ctx context.Context,
+	keyID string,
+	gracePeriod time.Duration,
+	opts ...CallOption,
+) (*Key, error) {
 	body := map[string]int64{"gracePeriod": int64(gracePeriod / time.Second)}
 	return c.keyCall(ctx, http.MethodPost, keyPath(keyID)+"/rotate", body, opts)
 }
 
-// RevokeKey ends a key for ever, with [SelfKey] the client's own, for which any scope is enough. The reason may be empty. It fails with
-// [CodeKeyNotFound] or [CodeLastManageKey].
+// RevokeKey ends a key for ever, with [SelfKey] the client's own, for which any scope is enough.
+// The reason may be empty. It fails with [CodeKeyNotFound] or [CodeLastManageKey].
 func (c *Client) RevokeKey(ctx context.Context, keyID, reason string, opts ...CallOption) (*Key, error) {
 	body := struct {
 		Reason string `json:"reason,omitempty"`

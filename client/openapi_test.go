@@ -19,12 +19,15 @@ import (
 	"petstore.example/client"
 )
 
-// TestTheClientIsComplete: it has a code for each that the API's document names, with the same status, and a method for
-// each operation that needs a key.
+// TestTheClientIsComplete: it has a code for each that the API's document names, with the same
+// status, and a method for each operation that needs a key.
 func TestTheClientIsComplete(t *testing.T) {
 	t.Parallel()
 	// The second file has the responses to what is no operation.
-	documents := []any{document(t, "../internal/api/openapi.yaml"), document(t, "../internal/test/contract/promises.yaml")}
+	documents := []any{
+		document(t, "../internal/api/openapi.yaml"),
+		document(t, "../internal/test/contract/promises.yaml"),
+	}
 	documented, operations := map[string]string{}, 0
 	visit(documents, func(object map[string]any) {
 		for _, code := range enumOf(object["code"]) {
@@ -54,7 +57,8 @@ func TestTheClientIsComplete(t *testing.T) {
 	}
 }
 
-// TestPetsAreTheDocuments: animals have the members that the document names, and their list its query parameters.
+// TestPetsAreTheDocuments: animals have the members that the document names, and their list its
+// query parameters.
 func TestPetsAreTheDocuments(t *testing.T) {
 	t.Parallel()
 	service := newService(t, answer(200, "[]"))
@@ -80,14 +84,18 @@ func TestPetsAreTheDocuments(t *testing.T) {
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(named)), slices.Sorted(maps.Keys(sent))); diff != "" {
 		t.Errorf("query parameters (-document +client):\n%s", diff)
 	}
-	for name, v := range map[string]any{"Pet": client.Pet{}, "NewPet": client.NewPet{}, "PetChange": client.PetPatch{}} {
+	for name, v := range map[string]any{"Pet": client.Pet{}, "NewPet": client.NewPet{},
+		"PetChange": client.PetPatch{}} {
 		var members []string
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
 			member, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			members = append(members, member)
 		}
 		slices.Sort(members)
-		if diff := cmp.Diff(slices.Sorted(maps.Keys(at(d, "components", "schemas", name, "properties").(map[string]any))), members); diff != "" {
+		if diff := cmp.Diff(
+			slices.Sorted(maps.Keys(at(d, "components", "schemas", name, "properties").(map[string]any))),
+			members,
+		); diff != "" {
 			t.Errorf("members of %s (-document +client):\n%s", name, diff)
 		}
 	}

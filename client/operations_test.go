@@ -15,19 +15,30 @@ import (
 )
 
 var (
-	rateHeaders = []string{"X-RateLimit-Limit", "300", "X-RateLimit-Remaining", "299", "X-RateLimit-Reset", "1795166568"}
-	rate        = client.Rate{Limit: 300, Remaining: 299, Reset: time.Unix(1795166568, 0)}
+	rateHeaders = []string{
+		"X-RateLimit-Limit",
+		"300",
+		"X-RateLimit-Remaining",
+		"299",
+		"X-RateLimit-Reset",
+		"1795166568",
+	}
+	rate = client.Rate{Limit: 300, Remaining: 299, Reset: time.Unix(1795166568, 0)}
 )
 
 func with(headers ...string) []string { return append(headers, rateHeaders...) }
 
 const (
 	rexJSON   = `{"id":7,"name":"Rex","categoryId":-9223372036854775808,"status":"pending"}`
-	orderJSON = `{"id":3,"petId":7,"quantity":2,"status":"placed","createdAt":"2026-11-20T09:21:48.5Z","note":"unknown"}`
-	keyJSON   = `{"id":"key_1","name":"ci","environment":"live","last4":"9fQ2","scope":"read","allowedAddresses":["::1"],"perMinute":5,"status":"active",
-		"createdAt":"2026-11-20T09:21:48.5Z","expiresAt":"2026-11-20T09:21:48.5Z","lastUsedAt":null,"replaces":null,"issuedBy":"support"}`
+	orderJSON = `{"id":3,"petId":7,"quantity":2,"status":"placed","createdAt":"2026-11-20T09:21:48.5Z",` +
+		`"note":"unknown"}`
+	keyJSON = `{"id":"key_1","name":"ci","environment":"live","last4":"9fQ2","scope":"read",
+		"allowedAddresses":["::1"],"perMinute":5,
+		"status":"active","createdAt":"2026-11-20T09:21:48.5Z","expiresAt":"2026-11-20T09:21:48.5Z","lastUsedAt":null,
+		"replaces":null,"issuedBy":"support"}`
 	usageJSON = `{"tenant":"acme","plan":"pro","quota":{"perMinute":300,"perDay":10000},"windows":{
-		"minute":{"limit":300,"used":51,"remaining":249,"reset":1793523637},"day":{"limit":10000,"used":51,"remaining":9949,"reset":1793577600},
+		"minute":{"limit":300,"used":51,"remaining":249,"reset":1793523637},
+		"day":{"limit":10000,"used":51,"remaining":9949,"reset":1793577600},
 		"key":{"limit":50,"used":50,"remaining":0,"reset":1793523637},"note":null},
 		"month":{"admitted":51,"refused":4,"days":[{"date":"2026-11-01","admitted":51,"refused":4}]},
 		"forecast":{"perHour":51,"dayRunsOutAt":"2026-11-01T18:00:00Z"},
@@ -43,8 +54,17 @@ var (
 )
 
 var ci = client.Key{
-	ID: "key_1", Name: "ci", Environment: "live", Last4: "9fQ2", Scope: client.ScopeRead, AllowedAddresses: []string{"::1"}, PerMinute: new(int64(5)), Status: "active",
-	CreatedAt: order.CreatedAt, ExpiresAt: &order.CreatedAt, IssuedBy: new("support"),
+	ID:               "key_1",
+	Name:             "ci",
+	Environment:      "live",
+	Last4:            "9fQ2",
+	Scope:            client.ScopeRead,
+	AllowedAddresses: []string{"::1"},
+	PerMinute:        new(int64(5)),
+	Status:           "active",
+	CreatedAt:        order.CreatedAt,
+	ExpiresAt:        &order.CreatedAt,
+	IssuedBy:         new("support"),
 }
 
 // TestOperations compares what each operation sends, and what it makes of the answer.
@@ -66,7 +86,8 @@ func TestOperations(t *testing.T) {
 		},
 		"list with everything": {
 			func(ctx context.Context, c *client.Client) (any, error) {
-				return c.ListPets(ctx, client.ListPetsParams{Limit: 2, Status: client.PetSold, Cursor: "000000000000000a", IfNoneMatch: `"abc"`})
+				return c.ListPets(ctx, client.ListPetsParams{Limit: 2, Status: client.PetSold,
+					Cursor: "000000000000000a", IfNoneMatch: `"abc"`})
 			},
 			answer(200, "[]", with("ETag", `"def"`, "X-Next-Cursor", "000000000000000c")...),
 			received{
@@ -77,7 +98,8 @@ func TestOperations(t *testing.T) {
 		},
 		"list by filters": {
 			func(ctx context.Context, c *client.Client) (any, error) {
-				return c.ListPets(ctx, client.ListPetsParams{IDs: []int64{7, -1}, CategoryID: new(int64(0)), Name: "Re & ü"})
+				return c.ListPets(ctx, client.ListPetsParams{IDs: []int64{7, -1}, CategoryID: new(int64(0)),
+					Name: "Re & ü"})
 			},
 			answer(200, "["+rexJSON+"]", with("ETag", `W/"abc"`)...),
 			received{method: "GET", path: "/v1/pets", query: "categoryId=0&ids=7%2C-1&name=Re+%26+%C3%BC"},
@@ -103,25 +125,30 @@ func TestOperations(t *testing.T) {
 		},
 		"issue a key": {
 			func(ctx context.Context, c *client.Client) (any, error) {
-				return c.CreateKey(ctx, client.NewKey{Name: "ci", Scope: client.ScopeRead, ExpiresAt: order.CreatedAt, PerMinute: 5, AllowedAddresses: []string{"::1"}, ConfirmLockout: true}, client.IdempotencyKey("k"))
+				return c.CreateKey(ctx,
+					client.NewKey{Name: "ci", Scope: client.ScopeRead, ExpiresAt: order.CreatedAt, PerMinute: 5,
+						AllowedAddresses: []string{"::1"}, ConfirmLockout: true}, client.IdempotencyKey("k"))
 			},
 			answer(201, keyJSON),
 			received{
 				method: "POST", path: "/v1/keys", header: http.Header{"Idempotency-Key": {"k"}},
-				body: `{"name":"ci","scope":"read","expiresAt":"2026-11-20T09:21:48.5Z","perMinute":5,"allowedAddresses":["::1"],"confirmLockout":true}`,
+				body: `{"name":"ci","scope":"read","expiresAt":"2026-11-20T09:21:48.5Z","perMinute":5,` +
+					`"allowedAddresses":["::1"],"confirmLockout":true}`,
 			},
 			&ci,
 		},
 		"change a key": {
 			func(ctx context.Context, c *client.Client) (any, error) {
 				return c.UpdateKey(ctx, "key_1/..", client.KeyPatch{
-					Name: new(""), Scope: new(client.ScopeWrite), ExpiresAt: &time.Time{}, PerMinute: new(int64(5)), AllowedAddresses: new([]string(nil)), ConfirmLockout: new(true),
+					Name: new(""), Scope: new(client.ScopeWrite), ExpiresAt: &time.Time{}, PerMinute: new(int64(5)),
+					AllowedAddresses: new([]string(nil)), ConfirmLockout: new(true),
 				}, client.IfMatch(`"abc"`))
 			},
 			answer(200, keyJSON),
 			received{
 				method: "PATCH", path: "/v1/keys/key_1/..", header: http.Header{"If-Match": {`"abc"`}},
-				body: `{"allowedAddresses":null,"confirmLockout":true,"expiresAt":null,"name":null,"perMinute":5,"scope":"write"}`,
+				body: `{"allowedAddresses":null,"confirmLockout":true,"expiresAt":null,"name":null,"perMinute":5,` +
+					`"scope":"write"}`,
 			},
 			&ci,
 		},
@@ -130,7 +157,8 @@ func TestOperations(t *testing.T) {
 				return c.RotateKey(ctx, "key_1", time.Hour, client.IdempotencyKey("k"))
 			},
 			answer(201, keyJSON),
-			received{method: "POST", path: "/v1/keys/key_1/rotate", body: `{"gracePeriod":3600}`, header: http.Header{"Idempotency-Key": {"k"}}},
+			received{method: "POST", path: "/v1/keys/key_1/rotate", body: `{"gracePeriod":3600}`,
+				header: http.Header{"Idempotency-Key": {"k"}}},
 			&ci,
 		},
 		"revoke the own key": {
@@ -138,7 +166,8 @@ func TestOperations(t *testing.T) {
 				return c.RevokeKey(ctx, client.SelfKey, "it leaked", client.IdempotencyKey("k"))
 			},
 			answer(200, keyJSON),
-			received{method: "POST", path: "/v1/keys/self/revoke", body: `{"reason":"it leaked"}`, header: http.Header{"Idempotency-Key": {"k"}}},
+			received{method: "POST", path: "/v1/keys/self/revoke", body: `{"reason":"it leaked"}`,
+				header: http.Header{"Idempotency-Key": {"k"}}},
 			&ci,
 		},
 		"change what nobody else has changed": {
@@ -146,7 +175,8 @@ func TestOperations(t *testing.T) {
 				return c.UpdatePet(ctx, 7, client.PetPatch{CategoryID: new(int64(0))}, client.IfMatch(`W/"abc"`))
 			},
 			answer(200, rexJSON),
-			received{method: "PATCH", path: "/v1/pets/7", body: `{"categoryId":0}`, header: http.Header{"If-Match": {`"abc"`}}},
+			received{method: "PATCH", path: "/v1/pets/7", body: `{"categoryId":0}`,
+				header: http.Header{"If-Match": {`"abc"`}}},
 			&rex,
 		},
 		"list not modified": {
@@ -159,7 +189,8 @@ func TestOperations(t *testing.T) {
 		},
 		"add": {
 			func(ctx context.Context, c *client.Client) (any, error) {
-				return c.CreatePet(ctx, client.NewPet{Name: "Rex", CategoryID: -1 << 63, Status: client.PetPending}, client.IdempotencyKey("rex-1"))
+				return c.CreatePet(ctx, client.NewPet{Name: "Rex", CategoryID: -1 << 63, Status: client.PetPending},
+					client.IdempotencyKey("rex-1"))
 			},
 			answer(201, rexJSON),
 			received{
@@ -174,7 +205,8 @@ func TestOperations(t *testing.T) {
 				return c.CreatePet(ctx, client.NewPet{Name: "Rex"}, client.IdempotencyKey("rex-2"))
 			},
 			answer(201, rexJSON),
-			received{method: "POST", path: "/v1/pets", body: `{"name":"Rex","categoryId":0}`, header: http.Header{"Idempotency-Key": {"rex-2"}}},
+			received{method: "POST", path: "/v1/pets", body: `{"name":"Rex","categoryId":0}`,
+				header: http.Header{"Idempotency-Key": {"rex-2"}}},
 			&rex,
 		},
 		"get": {
@@ -193,10 +225,12 @@ func TestOperations(t *testing.T) {
 		},
 		"list orders": {
 			func(ctx context.Context, c *client.Client) (any, error) {
-				return c.ListOrders(ctx, client.ListOrdersParams{Limit: 5, Status: client.OrderCancelled, Cursor: "0000000000000001"})
+				return c.ListOrders(ctx, client.ListOrdersParams{Limit: 5, Status: client.OrderCancelled,
+					Cursor: "0000000000000001"})
 			},
 			answer(200, "["+orderJSON+"]", with("X-Stability", "beta", "X-Next-Cursor", "0000000000000003")...),
-			received{method: "GET", path: "/v1/store/orders", query: "cursor=0000000000000001&limit=5&status=cancelled"},
+			received{method: "GET", path: "/v1/store/orders",
+				query: "cursor=0000000000000001&limit=5&status=cancelled"},
 			&client.OrderPage{Orders: []client.Order{order}, NextCursor: "0000000000000003", Rate: rate},
 		},
 		"order": {
@@ -204,7 +238,8 @@ func TestOperations(t *testing.T) {
 				return c.PlaceOrder(ctx, client.NewOrder{PetID: 7, Quantity: 2}, client.IdempotencyKey("o-1"))
 			},
 			answer(201, orderJSON),
-			received{method: "POST", path: "/v1/store/orders", body: `{"petId":7,"quantity":2}`, header: http.Header{"Idempotency-Key": {"o-1"}}},
+			received{method: "POST", path: "/v1/store/orders", body: `{"petId":7,"quantity":2}`,
+				header: http.Header{"Idempotency-Key": {"o-1"}}},
 			&order,
 		},
 		"usage": {
@@ -215,13 +250,17 @@ func TestOperations(t *testing.T) {
 				Tenant: "acme", Plan: "pro", Quota: client.Quota{PerMinute: 300, PerDay: 10_000},
 				Windows: client.UsageWindows{
 					Minute: client.UsageWindow{Limit: 300, Used: 51, Remaining: 249, Reset: time.Unix(1793523637, 0)},
-					Day:    client.UsageWindow{Limit: 10_000, Used: 51, Remaining: 9949, Reset: time.Unix(1793577600, 0)},
-					Key:    &client.UsageWindow{Limit: 50, Used: 50, Remaining: 0, Reset: time.Unix(1793523637, 0)},
+					Day: client.UsageWindow{Limit: 10_000, Used: 51, Remaining: 9949,
+						Reset: time.Unix(1793577600, 0)},
+					Key: &client.UsageWindow{Limit: 50, Used: 50, Remaining: 0, Reset: time.Unix(1793523637, 0)},
 				},
-				Month:    client.UsageMonth{Admitted: 51, Refused: 4, Days: []client.UsageDay{{Date: "2026-11-01", Admitted: 51, Refused: 4}}},
-				Forecast: client.UsageForecast{PerHour: 51, DayRunsOutAt: new(time.Date(2026, time.November, 1, 18, 0, 0, 0, time.UTC))},
+				Month: client.UsageMonth{Admitted: 51, Refused: 4,
+					Days: []client.UsageDay{{Date: "2026-11-01", Admitted: 51, Refused: 4}}},
+				Forecast: client.UsageForecast{PerHour: 51,
+					DayRunsOutAt: new(time.Date(2026, time.November, 1, 18, 0, 0, 0, time.UTC))},
 				NextChange: &client.PlanChange{
-					At: time.Date(2026, time.November, 15, 0, 0, 0, 0, time.UTC), Plan: "free", Quota: client.Quota{PerMinute: 60, PerDay: 1000},
+					At: time.Date(2026, time.November, 15, 0, 0, 0, 0, time.UTC), Plan: "free",
+					Quota: client.Quota{PerMinute: 60, PerDay: 1000},
 				},
 			},
 		},
@@ -229,12 +268,15 @@ func TestOperations(t *testing.T) {
 			func(ctx context.Context, c *client.Client) (any, error) {
 				return c.GetUsageReport(ctx, time.Date(2026, time.October, 31, 23, 0, 0, 0, time.UTC))
 			},
-			answer(200, `{"month":{"admitted":7,"refused":1,"days":[],"month":"2026-10","corrections":[{"month":"2026-09","admitted":2,"refused":0}],
+			answer(200, `{"month":{"admitted":7,"refused":1,"days":[],"month":"2026-10",
+				"corrections":[{"month":"2026-09","admitted":2,"refused":0}],
 				"keys":[{"id":"key_x","name":"ci","admitted":7,"refused":1,"days":[]}]}}`),
 			received{method: "GET", path: "/v1/usage", query: "by=key&month=2026-10"},
 			&client.UsageMonth{
-				Admitted: 7, Refused: 1, Days: []client.UsageDay{}, Month: "2026-10", Corrections: []client.UsageCorrection{{Month: "2026-09", Admitted: 2}},
-				Keys: []client.KeyUsage{{ID: "key_x", Name: "ci", Admitted: 7, Refused: 1, Days: []client.UsageDay{}}},
+				Admitted: 7, Refused: 1, Days: []client.UsageDay{}, Month: "2026-10",
+				Corrections: []client.UsageCorrection{{Month: "2026-09", Admitted: 2}},
+				Keys: []client.KeyUsage{{ID: "key_x", Name: "ci", Admitted: 7, Refused: 1,
+					Days: []client.UsageDay{}}},
 			},
 		},
 		"usage of a key without a limit": {
@@ -246,31 +288,41 @@ func TestOperations(t *testing.T) {
 		"list failed requests": {
 			func(ctx context.Context, c *client.Client) (any, error) {
 				return c.ListRequests(ctx, client.ListRequestsParams{
-					Limit: 5, Since: time.Unix(1795166568, 5e8), Until: time.Unix(1795166569, 0), KeyID: "key_x", Status: 429,
-					Code: client.CodeRateLimitExceeded, Cursor: "0000000000000001",
+					Limit: 5, Since: time.Unix(1795166568, 5e8), Until: time.Unix(1795166569, 0), KeyID: "key_x",
+					Status: 429,
+					Code:   client.CodeRateLimitExceeded, Cursor: "0000000000000001",
 				})
 			},
-			answer(200, `[{"id":"r1","time":"2026-11-20T09:21:48.5Z","method":"GET","route":null,"status":429,"code":"rate_limit_exceeded","durationMs":0.5,"keyId":"key_x"}]`,
+			answer(200, `[{"id":"r1","time":"2026-11-20T09:21:48.5Z","method":"GET","route":null,"status":429,`+
+				`"code":"rate_limit_exceeded","durationMs":0.5,"keyId":"key_x"}]`,
 				with("X-Next-Cursor", "0000000000000003")...),
 			received{
 				method: "GET", path: "/v1/requests",
-				query: "code=rate_limit_exceeded&cursor=0000000000000001&key=key_x&limit=5&since=2026-11-20T09%3A22%3A48.5Z&status=429&until=2026-11-20T09%3A22%3A49Z",
+				query: "code=rate_limit_exceeded&cursor=0000000000000001&key=key_x&limit=5" +
+					"&since=2026-11-20T09%3A22%3A48.5Z&status=429&until=2026-11-20T09%3A22%3A49Z",
 			},
 			&client.RequestPage{
 				Requests: []client.FailedRequest{{
-					ID: "r1", Time: order.CreatedAt, Method: "GET", Status: 429, Code: client.CodeRateLimitExceeded, DurationMs: 0.5, KeyID: "key_x",
+					ID: "r1", Time: order.CreatedAt, Method: "GET", Status: 429, Code: client.CodeRateLimitExceeded,
+					DurationMs: 0.5, KeyID: "key_x",
 				}},
 				NextCursor: "0000000000000003", Rate: rate,
 			},
 		},
 		"explain a failed request": {
 			func(ctx context.Context, c *client.Client) (any, error) { return c.GetRequest(ctx, "a/b") },
-			answer(200, `{"id":"a/b","explanation":"e","window":{"name":"day","limit":2,"used":[{"id":"key_x","name":"n","admitted":2}]},
-				"passesAt":"2026-11-20T09:21:48.5Z","refusals":{"days":30,"refused":4,"plans":[{"name":"pro","remainAtLeast":1}]}}`),
+			answer(200, `{"id":"a/b","explanation":"e","window":{"name":"day","limit":2,
+				"used":[{"id":"key_x","name":"n","admitted":2}]},
+				"passesAt":"2026-11-20T09:21:48.5Z","refusals":{"days":30,"refused":4,
+				"plans":[{"name":"pro","remainAtLeast":1}]}}`),
 			received{method: "GET", path: "/v1/requests/a/b"},
 			&client.FailedRequest{
-				ID: "a/b", Explanation: "e", Window: &client.RefusingWindow{Name: "day", Limit: 2, Used: []client.KeyUsage{{ID: "key_x", Name: "n", Admitted: 2}}},
-				PassesAt: &order.CreatedAt, Refusals: &client.Refusals{Days: 30, Refused: 4, Plans: []client.LargerPlan{{Name: "pro", RemainAtLeast: 1}}},
+				ID: "a/b", Explanation: "e",
+				Window: &client.RefusingWindow{Name: "day", Limit: 2,
+					Used: []client.KeyUsage{{ID: "key_x", Name: "n", Admitted: 2}}},
+				PassesAt: &order.CreatedAt,
+				Refusals: &client.Refusals{Days: 30, Refused: 4,
+					Plans: []client.LargerPlan{{Name: "pro", RemainAtLeast: 1}}},
 			},
 		},
 		"change an order": {
@@ -290,10 +342,18 @@ func TestOperations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, got, cmp.Comparer(func(a, b client.Secret) bool { return a.Reveal() == b.Reveal() })); diff != "" {
+			if diff := cmp.Diff(
+				test.want,
+				got,
+				cmp.Comparer(func(a, b client.Secret) bool { return a.Reveal() == b.Reveal() }),
+			); diff != "" {
 				t.Errorf("returned (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff([]received{everywhere(test.sent)}, service.requests(), cmp.AllowUnexported(received{})); diff != "" {
+			if diff := cmp.Diff(
+				[]received{everywhere(test.sent)},
+				service.requests(),
+				cmp.AllowUnexported(received{}),
+			); diff != "" {
 				t.Errorf("sent (-want +got):\n%s", diff)
 			}
 		})
@@ -330,7 +390,11 @@ func TestCaptureResponse(t *testing.T) {
 		store := service.store(t)
 
 		var last client.Response
-		if _, err := store.CreatePet(t.Context(), client.NewPet{Name: "Rex"}, client.CaptureResponse(&last)); err != nil {
+		if _, err := store.CreatePet(
+			t.Context(),
+			client.NewPet{Name: "Rex"},
+			client.CaptureResponse(&last),
+		); err != nil {
 			t.Fatal(err)
 		}
 		if last.Header.Get("X-Request-Id") != "r1" {
@@ -357,11 +421,25 @@ func TestIfMatchRefused(t *testing.T) {
 	service := newService(t, failure(412, client.CodePreconditionFailed))
 	store := service.store(t)
 	for _, tag := range []string{"", `"`, "abc", `"abc`, `W/abc`, `"a","b"`, `"a b"`, "*", "\"a\n\""} {
-		if _, err := store.UpdatePet(t.Context(), 7, client.PetPatch{}, client.IfMatch(tag)); err == nil || len(service.requests()) > 0 {
+		if _, err := store.UpdatePet(
+			t.Context(),
+			7,
+			client.PetPatch{},
+			client.IfMatch(tag),
+		); err == nil ||
+			len(service.requests()) > 0 {
 			t.Errorf("%q: %v, %d requests", tag, err, len(service.requests()))
 		}
 	}
-	if _, err := store.UpdatePet(t.Context(), 7, client.PetPatch{}, client.IfMatch(`""`)); !errors.Is(err, client.CodePreconditionFailed) {
+	if _, err := store.UpdatePet(
+		t.Context(),
+		7,
+		client.PetPatch{},
+		client.IfMatch(`""`),
+	); !errors.Is(
+		err,
+		client.CodePreconditionFailed,
+	) {
 		t.Errorf("%v, want CodePreconditionFailed", err)
 	}
 }

@@ -17,8 +17,9 @@ const (
 // Option configures a [Client].
 type Option func(*Client) error
 
-// WithHTTPClient sends requests through h, whose Timeout limits each attempt. The default uses http.DefaultTransport with a timeout of
-// 30 s. h is not modified. Its CheckRedirect applies in addition to the client's own rule.
+// WithHTTPClient sends requests through h, whose Timeout limits each attempt. The default uses
+// http.DefaultTransport with a timeout of 30 s. h is not modified. Its CheckRedirect applies in
+// addition to the client's own rule.
 func WithHTTPClient(h *http.Client) Option {
 	return func(c *Client) error {
 		if h == nil {
@@ -29,8 +30,8 @@ func WithHTTPClient(h *http.Client) Option {
 	}
 }
 
-// WithUserAgent adds the name of your program, such as "acme-sync/2.1", to User-Agent. It helps our support to find your
-// requests.
+// WithUserAgent adds the name of your program, such as "acme-sync/2.1", to User-Agent. It helps our
+// support to find your requests.
 func WithUserAgent(product string) Option {
 	return func(c *Client) error {
 		if product == "" || strings.ContainsFunc(product, func(r rune) bool { return r < ' ' || r > '~' }) {
@@ -41,8 +42,8 @@ func WithUserAgent(product string) Option {
 	}
 }
 
-// WithMaxRetries sets how many times a call is retried, 3 by default. Waiting for its turn is no retry. With 0 every error is returned at once
-// and no call waits.
+// WithMaxRetries sets how many times a call is retried, 3 by default. Waiting for its turn is no
+// retry. With 0 every error is returned at once and no call waits.
 func WithMaxRetries(n int) Option {
 	return func(c *Client) error {
 		if n < 0 {
@@ -53,8 +54,9 @@ func WithMaxRetries(n int) Option {
 	}
 }
 
-// WithMaxWait sets the longest Retry-After, or time until a reset, that a call waits for, 90 s by default: longer than a per-minute limit
-// lasts, shorter than a ban or the rest of a day. If it takes longer, the call fails at once.
+// WithMaxWait sets the longest Retry-After, or time until a reset, that a call waits for, 90 s by
+// default: longer than a per-minute limit lasts, shorter than a ban or the rest of a day. If it
+// takes longer, the call fails at once.
 func WithMaxWait(d time.Duration) Option {
 	return func(c *Client) error {
 		if d <= 0 {

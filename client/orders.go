@@ -12,7 +12,8 @@ import (
 // OrderStatus is the status of an order.
 type OrderStatus string
 
-// The statuses of an order. An order changes from placed to approved to delivered. Placed and approved orders can be cancelled.
+// The statuses of an order. An order changes from placed to approved to delivered. Placed and
+// approved orders can be cancelled.
 const (
 	OrderPlaced    OrderStatus = "placed"
 	OrderApproved  OrderStatus = "approved"
@@ -43,7 +44,8 @@ type OrderPatch struct {
 
 // ListOrdersParams selects the orders to list.
 type ListOrdersParams struct {
-	// Limit is the size of a page, 1 to 100. If it is 0, it is 20 for [Client.ListOrders] and 100 for [Client.Orders].
+	// Limit is the size of a page, 1 to 100. If it is 0, it is 20 for [Client.ListOrders] and 100
+	// for [Client.Orders].
 	Limit int
 	// Status selects orders with that status, all if it is empty.
 	Status OrderStatus
@@ -73,7 +75,8 @@ func (c *Client) ListOrders(ctx context.Context, params ListOrdersParams, opts .
 	return &OrderPage{Orders: orders, NextCursor: nextCursor(a.header), Rate: rateOf(a.header)}, nil
 }
 
-// Orders iterates over your orders from params.Cursor to the end, page by page, as [Client.Pets] does over animals.
+// Orders iterates over your orders from params.Cursor to the end, page by page, as [Client.Pets]
+// does over animals.
 //
 // This operation is in beta and may change with 30 days' notice.
 func (c *Client) Orders(ctx context.Context, params ListOrdersParams, opts ...CallOption) iter.Seq2[Order, error] {
@@ -95,18 +98,18 @@ func (c *Client) GetOrder(ctx context.Context, orderID int64, opts ...CallOption
 	return fetch[Order](ctx, c, &call{method: http.MethodGet, path: orderPath(orderID)}, nil, opts)
 }
 
-// PlaceOrder orders an available animal, which becomes pending. It fails with [CodePetNotAvailable] or [CodePetNotFound]. Retries
-// place one order only; see also [IdempotencyKey].
+// PlaceOrder orders an available animal, which becomes pending. It fails with [CodePetNotAvailable]
+// or [CodePetNotFound]. Retries place one order only; see also [IdempotencyKey].
 //
 // This operation is experimental and may change at any time.
 func (c *Client) PlaceOrder(ctx context.Context, order NewOrder, opts ...CallOption) (*Order, error) {
 	return fetch[Order](ctx, c, &call{method: http.MethodPost, path: "store/orders"}, order, opts)
 }
 
-// UpdateOrder changes the status of an order, and that of its animal: delivered makes it sold, cancelled makes it available again. It
-// returns the changed order, and fails with [CodeOrderNotFound] or [CodeInvalidTransition], and as [Client.UpdatePet] with
-// [IfMatch]. After [CodeOutcomeUnknown], or an error that is not an [*Error], the change may have
-// been made.
+// UpdateOrder changes the status of an order, and that of its animal: delivered makes it sold,
+// cancelled makes it available again. It returns the changed order, and fails with
+// [CodeOrderNotFound] or [CodeInvalidTransition], and as [Client.UpdatePet] with [IfMatch]. After
+// [CodeOutcomeUnknown], or an error that is not an [*Error], the change may have been made.
 //
 // This operation is experimental and may change at any time.
 func (c *Client) UpdateOrder(ctx context.Context, orderID int64, patch OrderPatch, opts ...CallOption) (*Order, error) {

@@ -15,7 +15,8 @@ import (
 	"petstore.example/client"
 )
 
-// catalogue pages through so many animals or orders, as the API does. fails answers a request itself, if it wants to.
+// catalogue pages through so many animals or orders, as the API does. fails answers a request
+// itself, if it wants to.
 type catalogue struct {
 	items int
 	link  bool // says where the next page is in Link only
@@ -38,7 +39,11 @@ func (s *catalogue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if last := int(after) + len(items); last < s.items {
 		next := fmt.Sprintf("%016x", last)
 		if s.link {
-			w.Header().Set("Link", `<https://elsewhere.example/v1/pets?cursor=`+next+`&limit=2>; rel="next", <https://elsewhere.example/v1/pets?limit=2>; rel="first"`)
+			w.Header().Set(
+				"Link",
+				`<https://elsewhere.example/v1/pets?cursor=`+next+
+					`&limit=2>; rel="next", <https://elsewhere.example/v1/pets?limit=2>; rel="first"`,
+			)
 		} else {
 			w.Header().Set("X-Next-Cursor", next)
 		}
@@ -93,7 +98,8 @@ func TestWalk(t *testing.T) {
 			params:    client.ListPetsParams{Limit: 2, Status: client.PetSold, IfNoneMatch: `"none"`},
 			ids:       []int64{1, 2, 3, 4, 5},
 			queries: []string{
-				"limit=2&status=sold", "cursor=0000000000000002&limit=2&status=sold", "cursor=0000000000000004&limit=2&status=sold",
+				"limit=2&status=sold", "cursor=0000000000000002&limit=2&status=sold",
+				"cursor=0000000000000004&limit=2&status=sold",
 			},
 		},
 		"a last page that is full": {
@@ -101,7 +107,8 @@ func TestWalk(t *testing.T) {
 			queries: []string{"limit=2", "cursor=0000000000000002&limit=2"},
 		},
 		"from the middle": {
-			catalogue: catalogue{items: 5}, params: client.ListPetsParams{Limit: 2, Cursor: "0000000000000003"}, ids: []int64{4, 5},
+			catalogue: catalogue{items: 5}, params: client.ListPetsParams{Limit: 2, Cursor: "0000000000000003"},
+			ids:     []int64{4, 5},
 			queries: []string{"cursor=0000000000000003&limit=2"},
 		},
 		"by Link": {

@@ -13,7 +13,8 @@ import (
 // PetStatus is the availability of an animal.
 type PetStatus string
 
-// The statuses of an animal. An animal changes from available to pending to sold, or from pending back to available; sold is final.
+// The statuses of an animal. An animal changes from available to pending to sold, or from pending
+// back to available; sold is final.
 const (
 	PetAvailable PetStatus = "available"
 	PetPending   PetStatus = "pending"
@@ -47,11 +48,13 @@ type PetPatch struct {
 
 // ListPetsParams selects the animals to list.
 type ListPetsParams struct {
-	// Limit is the size of a page, 1 to 100. If it is 0, it is 20 for [Client.ListPets] and 100 for [Client.Pets].
+	// Limit is the size of a page, 1 to 100. If it is 0, it is 20 for [Client.ListPets] and 100 for
+	// [Client.Pets].
 	Limit int
 	// Status selects animals with that status, all if it is empty.
 	Status PetStatus
-	// IDs selects the animals with these IDs, at most 100, all if it is nil. IDs that do not exist are left out.
+	// IDs selects the animals with these IDs, at most 100, all if it is nil. IDs that do not exist
+	// are left out.
 	IDs []int64
 	// CategoryID selects animals of that category, all if it is nil.
 	CategoryID *int64
@@ -59,7 +62,8 @@ type ListPetsParams struct {
 	Name string
 	// Cursor is the NextCursor of a page, empty for the first page. It never expires.
 	Cursor string
-	// IfNoneMatch is the ETag of a page. If the page is unchanged, the result is NotModified. [Client.Pets] ignores it.
+	// IfNoneMatch is the ETag of a page. If the page is unchanged, the result is NotModified.
+	// [Client.Pets] ignores it.
 	IfNoneMatch string
 }
 
@@ -69,10 +73,11 @@ type PetPage struct {
 	Pets []Pet
 	// NextCursor is the Cursor of the next page, empty on the last page.
 	NextCursor string
-	// ETag identifies the content of this page, NextCursor included. If the page has one animal and none follow, it is the ETag of
-	// that animal, for [IfMatch].
+	// ETag identifies the content of this page, NextCursor included. If the page has one animal and
+	// none follow, it is the ETag of that animal, for [IfMatch].
 	ETag string
-	// NotModified reports that the page is unchanged since IfNoneMatch. Then Pets is empty, and NextCursor may be.
+	// NotModified reports that the page is unchanged since IfNoneMatch. Then Pets is empty, and
+	// NextCursor may be.
 	NotModified bool
 	Rate        Rate
 }
@@ -94,9 +99,18 @@ func (c *Client) ListPets(ctx context.Context, params ListPetsParams, opts ...Ca
 	}, nil
 }
 
-// query leaves out zero values, but not an empty list of IDs: that selects nothing, and the service refuses it.
+// query leaves out zero values, but not an empty list of IDs: that selects nothing, and the service
+// refuses it.
 func (p ListPetsParams) query() url.Values {
-	q := listQuery(map[string]any{"limit": p.Limit, "status": p.Status, "categoryId": p.CategoryID, "name": p.Name, "cursor": p.Cursor})
+	q := listQuery(
+		map[string]any{
+			"limit":      p.Limit,
+			"status":     p.Status,
+			"categoryId": p.CategoryID,
+			"name":       p.Name,
+			"cursor":     p.Cursor,
+		},
+	)
 	if p.IDs != nil {
 		ids := make([]string, len(p.IDs))
 		for i, id := range p.IDs {
@@ -107,8 +121,9 @@ func (p ListPetsParams) query() url.Values {
 	return q
 }
 
-// Pets iterates over your animals from params.Cursor to the end, page by page. Animals that exist for the whole iteration are
-// returned exactly once, even if others are added or changed. The iteration ends after an error.
+// Pets iterates over your animals from params.Cursor to the end, page by page. Animals that exist
+// for the whole iteration are returned exactly once, even if others are added or changed. The
+// iteration ends after an error.
 func (c *Client) Pets(ctx context.Context, params ListPetsParams, opts ...CallOption) iter.Seq2[Pet, error] {
 	params.IfNoneMatch = ""
 	params.Limit = cmp.Or(params.Limit, maxPageSize)
@@ -129,16 +144,18 @@ func (c *Client) CreatePet(ctx context.Context, pet NewPet, opts ...CallOption) 
 
 // GetPet returns one animal. It fails with [CodePetNotFound].
 //
-// Deprecated: the operation will be removed on 5 December 2030; after that it fails with [CodeEndpointRemoved]. Use
-// [Client.ListPets] or [Client.Pets] with a Status or with IDs.
+// Deprecated: the operation will be removed on 5 December 2030; after that it fails with
+// [CodeEndpointRemoved]. Use [Client.ListPets] or [Client.Pets] with a Status or with IDs.
 func (c *Client) GetPet(ctx context.Context, petID int64, opts ...CallOption) (*Pet, error) {
 	return fetch[Pet](ctx, c, &call{method: http.MethodGet, path: petPath(petID)}, nil, opts)
 }
 
-// UpdatePet changes an animal and returns it. It fails with [CodePetNotFound], or with [CodeInvalidTransition] if the status
-// cannot change in this way or an order holds the animal. With [IfMatch] it changes only what nobody else has changed. After [CodeOutcomeUnknown], or
-// an error that is not an [*Error], the change may have been made. Repeating it is harmless without IfMatch; with it, one's own change may be the reason for
-// a [CodePreconditionFailed]: list the animal again.
+// UpdatePet changes an animal and returns it. It fails with [CodePetNotFound], or with
+// [CodeInvalidTransition] if the status cannot change in this way or an order holds the animal.
+// With [IfMatch] it changes only what nobody else has changed. After [CodeOutcomeUnknown], or an
+// error that is not an [*Error], the change may have been made. Repeating it is harmless without
+// IfMatch; with it, one's own change may be the reason for a [CodePreconditionFailed]: list the
+// animal again.
 //
 // This operation is in beta and may change with 30 days' notice.
 func (c *Client) UpdatePet(ctx context.Context, petID int64, patch PetPatch, opts ...CallOption) (*Pet, error) {

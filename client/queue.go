@@ -11,17 +11,19 @@ import (
 )
 
 const (
-	// longestProbe is how long calls wait for the response of another one that would show how many requests remain.
+	// longestProbe is how long calls wait for the response of another one that would show how many
+	// requests remain.
 	longestProbe = time.Second
-	// recheck is how often the service is asked again during a wait that is too long: staff may have raised the limit or lifted the ban.
+	// recheck is how often the service is asked again during a wait that is too long: staff may
+	// have raised the limit or lifted the ban.
 	recheck = time.Minute
 )
 
-// queue lets calls go first come, first served: as many as the limit has requests remaining. When none remain, or after a 429, all of them
-// wait for the reset.
+// queue lets calls go first come, first served: as many as the limit has requests remaining. When
+// none remain, or after a 429, all of them wait for the reset.
 //
-// What remains is unknown at first, and after each reset. Then one call goes, and two for each response. So programs that share a key learn
-// of each other before they send many requests.
+// What remains is unknown at first, and after each reset. Then one call goes, and two for each
+// response. So programs that share a key learn of each other before they send many requests.
 type queue struct {
 	maxWait time.Duration
 	random  func() float64
@@ -29,7 +31,8 @@ type queue struct {
 	mu      sync.Mutex
 	waiting []*turn
 	timer   *time.Timer // nil before the first wait
-	// unanswered is how many calls have gone without a response so far. It may exceed answered, the number of responses since the reset, by one.
+	// unanswered is how many calls have gone without a response so far. It may exceed answered, the
+	// number of responses since the reset, by one.
 	unanswered, answered int
 	lastGone             time.Time // when the last call went
 	refusals             int       // 429s in a row, without those of requests that were sent before the first
@@ -47,7 +50,8 @@ type turn struct {
 type window struct {
 	// rate has the lowest number of remaining requests. Unanswered calls may be in it.
 	rate Rate
-	// end is the reset by this machine's clock, and until when calls wait if no request remains: that is later by a random time.
+	// end is the reset by this machine's clock, and until when calls wait if no request remains:
+	// that is later by a random time.
 	end, until time.Time
 	refusal    *Error // of a 429, or nil
 }
@@ -56,8 +60,9 @@ func (w *window) known() bool { return !w.end.IsZero() }
 
 func (w *window) usedUp() bool { return w.known() && w.rate.Remaining == 0 }
 
-// enter waits until a call may go; then observe must be called. first puts it at the head of the queue. It returns an *Error at once if the reset
-// comes too late for the call. If the context ends meanwhile, it returns its error.
+// enter waits until a call may go; then observe must be called. first puts it at the head of the
+// queue. It returns an *Error at once if the reset comes too late for the call. If the context ends
+// meanwhile, it returns its error.
 func (q *queue) enter(ctx context.Context, method, path string, first bool) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("petstore: %w", err)
@@ -103,8 +108,8 @@ func (q *queue) abandon(t *turn, ended error) error {
 	return fmt.Errorf("petstore: waiting for other calls: %w", ended)
 }
 
-// observe notes what a call has returned, and what the response shows of the limit: a is nil if there was none, and err its error. entered is
-// whether the call had entered.
+// observe notes what a call has returned, and what the response shows of the limit: a is nil if
+// there was none, and err its error. entered is whether the call had entered.
 func (q *queue) observe(a *rawResponse, err error, entered bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -167,7 +172,8 @@ func (q *queue) hold(left time.Duration, now time.Time) {
 	q.waiting = slices.DeleteFunc(q.waiting, q.tooLong)
 }
 
-// advance lets calls go, and sets the timer for those that wait. It must be called after each change.
+// advance lets calls go, and sets the timer for those that wait. It must be called after each
+// change.
 func (q *queue) advance() {
 	now := time.Now()
 	if q.window.known() && !now.Before(q.window.until) {
@@ -231,6 +237,10 @@ func (q *queue) denial(t *turn, why string) *Error {
 		e = *q.window.refusal
 	}
 	e.Method, e.Path, e.RetryAfter = t.method, t.path, max(0, left)
-	e.Message = fmt.Sprintf("Not sent: no request is allowed for another %v, and %s.", (e.RetryAfter + time.Second - 1).Truncate(time.Second), why)
+	e.Message = fmt.Sprintf(
+		"Not sent: no request is allowed for another %v, and %s.",
+		(e.RetryAfter + time.Second - 1).Truncate(time.Second),
+		why,
+	)
 	return &e
 }

@@ -51,7 +51,8 @@ func newInside(t *testing.T, timeout time.Duration, f inside, opts ...client.Opt
 	return c
 }
 
-// fixedWindow admits limit requests a minute, as the API does. Each takes 5 ms, and every response says how many remain.
+// fixedWindow admits limit requests a minute, as the API does. Each takes 5 ms, and every response
+// says how many remain.
 type fixedWindow struct {
 	limit int64
 	// ahead is by how much its clock is ahead of the client's.
@@ -60,13 +61,19 @@ type fixedWindow struct {
 	mu    sync.Mutex
 	reset time.Time
 	used  int64
-	// admitted are the names of the animals in the order of their requests, and refused counts the 429s by reset.
+	// admitted are the names of the animals in the order of their requests, and refused counts the
+	// 429s by reset.
 	admitted []string
 	refused  map[time.Time]int
 }
 
 func newFixedWindow(limit, used int64) *fixedWindow {
-	return &fixedWindow{limit: limit, used: used, reset: time.Now().Truncate(time.Minute).Add(time.Minute), refused: map[time.Time]int{}}
+	return &fixedWindow{
+		limit:   limit,
+		used:    used,
+		reset:   time.Now().Truncate(time.Minute).Add(time.Minute),
+		refused: map[time.Time]int{},
+	}
 }
 
 func (w *fixedWindow) answer(r *http.Request) (*http.Response, error) {
@@ -102,8 +109,8 @@ func (w *fixedWindow) most() (most int) {
 	return most
 }
 
-// TestManyCallers: goroutines that share a client wait for their turn, in order, and nobody is refused. Programs that share a key learn of each
-// other by few 429s.
+// TestManyCallers: goroutines that share a client wait for their turn, in order, and nobody is
+// refused. Programs that share a key learn of each other by few 429s.
 func TestManyCallers(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -111,7 +118,9 @@ func TestManyCallers(t *testing.T) {
 		limit, used      int64
 		ahead            time.Duration
 		most             int // 429s in a window
-		unlucky          int // calls that may get a 429 in all of their four attempts: other programs were first each time
+		// calls that may get a 429 in all of their four attempts: other programs were first each
+		// time
+		unlucky int
 	}{
 		"on Free":                 {clients: 1, callers: 300, limit: 60},
 		"on Business":             {clients: 1, callers: 3000, limit: 1000},
@@ -137,7 +146,11 @@ func TestManyCallers(t *testing.T) {
 						want = append(want, name)
 						calls.Go(func() {
 							var refused *client.Error
-							if _, err := store.CreatePet(t.Context(), client.NewPet{Name: name}); errors.As(err, &refused) && refused.Status == 429 {
+							if _, err := store.CreatePet(
+								t.Context(),
+								client.NewPet{Name: name},
+							); errors.As(err, &refused) &&
+								refused.Status == 429 {
 								unlucky.Add(1)
 							} else if err != nil {
 								t.Error(err)
@@ -148,14 +161,23 @@ func TestManyCallers(t *testing.T) {
 				}
 				began := time.Now()
 				calls.Wait()
-				t.Logf("%d created in %v; 429s: %v", len(w.admitted), time.Since(began), slices.Collect(maps.Values(w.refused)))
-				if n := int(unlucky.Load()); w.most() > test.most || n > test.unlucky || len(w.admitted)+n != len(want) {
+				t.Logf(
+					"%d created in %v; 429s: %v",
+					len(w.admitted),
+					time.Since(began),
+					slices.Collect(maps.Values(w.refused)),
+				)
+				if n := int(unlucky.Load()); w.most() > test.most || n > test.unlucky ||
+					len(w.admitted)+n != len(want) {
 					t.Errorf("%d created, %d given up, %d × 429 in a window; want %d, and at most %d and %d",
 						len(w.admitted), n, w.most(), len(want), test.unlucky, test.most)
 				}
 				if test.clients == 1 {
 					n := int(test.limit) // Those of a window go together.
-					if diff := cmp.Diff(slices.Collect(sortedChunks(want, n)), slices.Collect(sortedChunks(w.admitted, n))); diff != "" {
+					if diff := cmp.Diff(
+						slices.Collect(sortedChunks(want, n)),
+						slices.Collect(sortedChunks(w.admitted, n)),
+					); diff != "" {
 						t.Errorf("by window (-want +got):\n%s", diff)
 					}
 				}
@@ -174,12 +196,19 @@ func sortedChunks(all []string, n int) iter.Seq[[]string] {
 	}
 }
 
-// TestNoCallWaitsTooLong: a call that could not wait for the reset fails at once, without a request, and its error has the time. Once a minute
-// a call asks again.
+// TestNoCallWaitsTooLong: a call that could not wait for the reset fails at once, without a
+// request, and its error has the time. Once a minute a call asks again.
 func TestNoCallWaitsTooLong(t *testing.T) {
 	t.Parallel()
 	rate := func(remaining string, reset time.Duration) []string {
-		return []string{"X-RateLimit-Limit", "60", "X-RateLimit-Remaining", remaining, "X-RateLimit-Reset", strconv.FormatInt(time.Now().Add(reset).Unix(), 10)}
+		return []string{
+			"X-RateLimit-Limit",
+			"60",
+			"X-RateLimit-Remaining",
+			remaining,
+			"X-RateLimit-Reset",
+			strconv.FormatInt(time.Now().Add(reset).Unix(), 10),
+		}
 	}
 	for name, test := range map[string]struct {
 		response func() *http.Response // to the first call
@@ -191,12 +220,14 @@ func TestNoCallWaitsTooLong(t *testing.T) {
 		"a 429, and the context": {
 			response: limited30, maxWait: time.Minute, context: 19 * time.Second,
 			want: client.Error{Code: client.CodeRateLimitExceeded, RetryAfter: 20 * time.Second},
-			text: "petstore: PATCH /v1/pets/7: 429 rate_limit_exceeded: Not sent: no request is allowed for another 20s, and the context ends before.",
+			text: "petstore: PATCH /v1/pets/7: 429 rate_limit_exceeded: Not sent: no request is allowed for another " +
+				"20s, and the context ends before.",
 		},
 		"a 429, and the longest wait": {
 			response: limited30, maxWait: 15 * time.Second, context: time.Hour,
 			want: client.Error{Code: client.CodeRateLimitExceeded, RetryAfter: 20 * time.Second},
-			text: "petstore: PATCH /v1/pets/7: 429 rate_limit_exceeded: Not sent: no request is allowed for another 20s, and the longest wait is 15s.",
+			text: "petstore: PATCH /v1/pets/7: 429 rate_limit_exceeded: Not sent: no request is allowed for another " +
+				"20s, and the longest wait is 15s.",
 		},
 		"a ban": {
 			response: func() *http.Response {
@@ -204,19 +235,22 @@ func TestNoCallWaitsTooLong(t *testing.T) {
 			},
 			maxWait: 90 * time.Second, context: time.Hour,
 			want: client.Error{Code: client.CodeKeyBanned, RetryAfter: 890 * time.Second},
-			text: "petstore: PATCH /v1/pets/7: 429 key_banned: Not sent: no request is allowed for another 14m50s, and the longest wait is 1m30s.",
+			text: "petstore: PATCH /v1/pets/7: 429 key_banned: Not sent: no request is allowed for another 14m50s, " +
+				"and the longest wait is 1m30s.",
 		},
 		"no request remains in the minute": {
 			response: func() *http.Response { return response(200, "[]", rate("0", 40*time.Second)...) },
 			maxWait:  90 * time.Second, context: 29 * time.Second,
 			want: client.Error{Code: client.CodeRateLimitExceeded, RetryAfter: 30 * time.Second},
-			text: "petstore: PATCH /v1/pets/7: 429 rate_limit_exceeded: Not sent: no request is allowed for another 30s, and the context ends before.",
+			text: "petstore: PATCH /v1/pets/7: 429 rate_limit_exceeded: Not sent: no request is allowed for another " +
+				"30s, and the context ends before.",
 		},
 		"no request remains in the day": {
 			response: func() *http.Response { return response(200, "[]", rate("0", 5*time.Hour)...) },
 			maxWait:  90 * time.Second, context: time.Hour,
 			want: client.Error{Code: client.CodeDailyQuotaExceeded, RetryAfter: 5*time.Hour - 10*time.Second},
-			text: "petstore: PATCH /v1/pets/7: 429 daily_quota_exceeded: Not sent: no request is allowed for another 4h59m50s, and the longest wait is 1m30s.",
+			text: "petstore: PATCH /v1/pets/7: 429 daily_quota_exceeded: Not sent: no request is allowed for " +
+				"another 4h59m50s, and the longest wait is 1m30s.",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -243,7 +277,12 @@ func TestNoCallWaitsTooLong(t *testing.T) {
 					t.Fatalf("error %v after %v, %d requests", err, time.Since(began), requests)
 				}
 				test.want.Method, test.want.Path, test.want.Status = "PATCH", "/v1/pets/7", 429
-				if diff := cmp.Diff(test.want, *e, cmpopts.IgnoreFields(client.Error{}, "Message", "Rate")); diff != "" || e.Error() != test.text {
+				if diff := cmp.Diff(
+					test.want,
+					*e,
+					cmpopts.IgnoreFields(client.Error{}, "Message", "Rate"),
+				); diff != "" ||
+					e.Error() != test.text {
 					t.Errorf("says %q, not %q; (-want +got):\n%s", e, test.text, diff)
 				}
 				time.Sleep(time.Minute)
@@ -268,8 +307,8 @@ func TestWithoutRetriesNoCallWaits(t *testing.T) {
 	}
 }
 
-// TestNoCallWaitsForAnother where nothing limits them: neither for a response without the headers of a limit, nor, after some seconds, for a
-// request that gets none.
+// TestNoCallWaitsForAnother where nothing limits them: neither for a response without the headers
+// of a limit, nor, after some seconds, for a request that gets none.
 func TestNoCallWaitsForAnother(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -295,7 +334,8 @@ func TestNoCallWaitsForAnother(t *testing.T) {
 				began := time.Now()
 				for range 300 {
 					calls.Go(func() {
-						if list(ctx, store) == nil && good.Add(1) == int64(300-test.stuck) && time.Since(began) > test.most {
+						if list(ctx, store) == nil && good.Add(1) == int64(300-test.stuck) &&
+							time.Since(began) > test.most {
 							t.Errorf("took %v", time.Since(began))
 						}
 					})
@@ -323,7 +363,10 @@ func TestACallLeavesTheQueue(t *testing.T) {
 				if i%2 == 0 {
 					time.AfterFunc(7*time.Second, cancel)
 				}
-				if err := add(ctx, store); (i%2 == 0) != (errors.Is(err, context.Canceled) && errors.Is(err, client.CodeRateLimitExceeded)) {
+				if err := add(
+					ctx,
+					store,
+				); (i%2 == 0) != (errors.Is(err, context.Canceled) && errors.Is(err, client.CodeRateLimitExceeded)) {
 					t.Errorf("call %d: %v", i, err)
 				}
 			})
@@ -378,7 +421,8 @@ func TestATryTimesOut(t *testing.T) {
 	})
 }
 
-// TestUsageDoesNotWait: it is free, so it is asked also while the key's limit is known to be used up.
+// TestUsageDoesNotWait: it is free, so it is asked also while the key's limit is known to be used
+// up.
 func TestUsageDoesNotWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

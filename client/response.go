@@ -18,7 +18,8 @@ type rawResponse struct {
 	body   []byte
 }
 
-// Rate is the state of the limit (per minute, per day or the key's own) with the fewest requests remaining.
+// Rate is the state of the limit (per minute, per day or the key's own) with the fewest requests
+// remaining.
 type Rate struct {
 	// Limit is the number of requests allowed in the window.
 	Limit int64
@@ -36,7 +37,8 @@ type Response struct {
 	// ETag identifies the content, for [IfMatch]. It is empty if the response has none.
 	ETag string
 	Rate Rate
-	// Replayed reports that the response is that of an earlier request with the same Idempotency-Key.
+	// Replayed reports that the response is that of an earlier request with the same
+	// Idempotency-Key.
 	Replayed bool
 }
 
@@ -60,8 +62,9 @@ func rateOf(h http.Header) (r Rate) {
 	return r
 }
 
-// untilReset returns how long the window of rateOf lasts, and a negative time if the response does not say. Both times are the service's if it sends
-// Date, so that the clock of this machine does not matter. It is up to a second longer than exact.
+// untilReset returns how long the window of rateOf lasts, and a negative time if the response does
+// not say. Both times are the service's if it sends Date, so that the clock of this machine does
+// not matter. It is up to a second longer than exact.
 func untilReset(h http.Header, now time.Time) time.Duration {
 	if date, err := http.ParseTime(h.Get("Date")); err == nil {
 		now = date
@@ -81,8 +84,8 @@ func integer(s string) int64 {
 // maxRetryAfter keeps sums with a Retry-After from overflowing.
 const maxRetryAfter = math.MaxInt64 / 2
 
-// retryAfter reads Retry-After in its two forms, seconds and a date (RFC 9110, section 10.2.3). It returns 0 if the header is missing or
-// malformed, or the date is past.
+// retryAfter reads Retry-After in its two forms, seconds and a date (RFC 9110, section 10.2.3). It
+// returns 0 if the header is missing or malformed, or the date is past.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	s := h.Get("Retry-After")
 	if s != "" && strings.Trim(s, "0123456789") == "" {
@@ -99,8 +102,8 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return min(max(0, at.Sub(now)), maxRetryAfter)
 }
 
-// nextCursor returns the cursor of the next page, empty after the last. It takes only the cursor of a Link, so that the key is never sent to
-// the address in it.
+// nextCursor returns the cursor of the next page, empty after the last. It takes only the cursor of
+// a Link, so that the key is never sent to the address in it.
 func nextCursor(h http.Header) string {
 	if cursor := h.Get("X-Next-Cursor"); cursor != "" {
 		return cursor
@@ -126,7 +129,8 @@ func isNext(parameters string) bool {
 	return false
 }
 
-// link matches a link-value of RFC 8288, a reference and its parameters; parameter matches one of these.
+// link matches a link-value of RFC 8288, a reference and its parameters; parameter matches one of
+// these.
 var (
 	link      = regexp.MustCompile(`<([^>]*)>((?:` + parameter.String() + `)*)`)
 	parameter = regexp.MustCompile(`\s*;\s*([\w*-]+)(?:\s*=\s*("[^"]*"|[^\s";,]+))?`)

@@ -42,7 +42,21 @@ func seconds(all ...float64) (waits []time.Duration) {
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	limited := failure(429, client.CodeRateLimitExceeded, "Retry-After", "30")
-	unavailable, unknown := failure(503, client.CodeUnavailable, "Retry-After", "1", "X-Request-Id", "r1"), failure(503, client.CodeOutcomeUnknown, "Retry-After", "1", "X-Request-Id", "r1")
+	unavailable, unknown := failure(
+		503,
+		client.CodeUnavailable,
+		"Retry-After",
+		"1",
+		"X-Request-Id",
+		"r1",
+	), failure(
+		503,
+		client.CodeOutcomeUnknown,
+		"Retry-After",
+		"1",
+		"X-Request-Id",
+		"r1",
+	)
 	proxys := failure(503, client.CodeUnavailable, "Retry-After", "1")
 	inProgress := failure(409, client.CodeIdempotencyInProgress, "Retry-After", "1")
 	pets, pet := answer(200, "[]"), answer(201, rexJSON)
@@ -55,42 +69,74 @@ func TestRetries(t *testing.T) {
 		want    client.Code     // empty for success
 		lost    bool            // no answer at last
 	}{
-		"429":                      {call: list, answers: []http.HandlerFunc{limited, pets}, waits: seconds(33)},
-		"429, and later again":     {call: twice, answers: []http.HandlerFunc{limited, pets, limited, pets}, waits: seconds(33, 0, 33)},
-		"429 to POST":              {call: add, answers: []http.HandlerFunc{limited, pet}, waits: seconds(33)},
-		"429 to PATCH":             {call: change, answers: []http.HandlerFunc{limited, pet}, waits: seconds(33)},
-		"503":                      {call: list, answers: []http.HandlerFunc{unavailable, unavailable, pets}, waits: seconds(1.1, 1.1)},
-		"503 to PATCH":             {call: change, answers: []http.HandlerFunc{unavailable, pet}, waits: seconds(1.1)},
-		"unknown outcome":          {call: add, answers: []http.HandlerFunc{unknown, pet}, waits: seconds(1.1)},
-		"503 of a proxy to PATCH":  {call: change, answers: []http.HandlerFunc{proxys, pet}, want: client.CodeUnavailable},
-		"503 of a proxy to POST":   {call: add, answers: []http.HandlerFunc{proxys, pet}, waits: seconds(1.1)},
-		"unknown outcome of PATCH": {call: change, answers: []http.HandlerFunc{unknown, pet}, want: client.CodeOutcomeUnknown},
-		"an earlier one runs":      {call: add, answers: []http.HandlerFunc{inProgress, inProgress, pet}, waits: seconds(1.1, 1.1)},
-		"four tries, no more":      {call: list, answers: []http.HandlerFunc{limited, limited, limited, limited, pets}, waits: seconds(33, 36, 42), want: client.CodeRateLimitExceeded},
-		"no try more":              {call: list, options: []client.Option{client.WithMaxRetries(0)}, answers: []http.HandlerFunc{limited, pets}, want: client.CodeRateLimitExceeded},
-		"one try more":             {call: list, options: []client.Option{client.WithMaxRetries(1)}, answers: []http.HandlerFunc{limited, limited, pets}, waits: seconds(33), want: client.CodeRateLimitExceeded},
-		"no Retry-After":           {call: list, answers: []http.HandlerFunc{answer(503, ""), answer(429, ""), answer(503, ""), pets}, waits: seconds(1, 2, 4)},
-		"a ban's end is far":       {call: list, answers: []http.HandlerFunc{failure(429, client.CodeKeyBanned, "Retry-After", "900")}, want: client.CodeKeyBanned},
-		"a ban's end is near":      {call: list, answers: []http.HandlerFunc{failure(429, client.CodeKeyBanned, "Retry-After", "90"), pets}, waits: seconds(99)},
-		"the day's end is far":     {call: list, answers: []http.HandlerFunc{failure(429, client.CodeDailyQuotaExceeded, "Retry-After", "91")}, want: client.CodeDailyQuotaExceeded},
-		"more patience":            {call: list, options: []client.Option{client.WithMaxWait(time.Hour)}, answers: []http.HandlerFunc{failure(429, client.CodeKeyBanned, "Retry-After", "900"), pets}, waits: seconds(990)},
-		"endless":                  {call: list, options: []client.Option{client.WithMaxWait(math.MaxInt64)}, answers: []http.HandlerFunc{failure(429, client.CodeKeyBanned, "Retry-After", "99999999999999"), pets}, waits: []time.Duration{math.MaxInt64/2 + math.MaxInt64/20}},
-		"no answer":                {call: list, answers: []http.HandlerFunc{cut, pets}, waits: seconds(1)},
-		"half an answer":           {call: list, answers: []http.HandlerFunc{cutShort, cutShort, pets}, waits: seconds(1, 2)},
-		"no answer to POST":        {call: add, answers: []http.HandlerFunc{cut, pet}, waits: seconds(1)},
-		"no answer to PATCH":       {call: change, answers: []http.HandlerFunc{cutShort, pet}, lost: true},
-		"no answer at all":         {call: list, answers: []http.HandlerFunc{cutShort, cutShort, cutShort, cutShort, pets}, waits: seconds(1, 2, 4), lost: true},
-		"a gateway's 502 and 504":  {call: add, answers: []http.HandlerFunc{answer(502, ""), answer(504, ""), pet}, waits: seconds(1, 2)},
-		"a gateway's to PATCH":     {call: change, answers: []http.HandlerFunc{failure(502, "bad_gateway"), pet}, want: "bad_gateway"},
-		"the service's own fault":  {call: list, answers: []http.HandlerFunc{failure(500, client.CodeInternalError), pets}, want: client.CodeInternalError},
-		"another conflict":         {call: add, answers: []http.HandlerFunc{failure(409, client.CodePetNotAvailable, "Retry-After", "1"), pet}, want: client.CodePetNotAvailable},
-		"the caller's fault":       {call: add, answers: []http.HandlerFunc{failure(400, client.CodeValidationFailed), pet}, want: client.CodeValidationFailed},
+		"429": {call: list, answers: []http.HandlerFunc{limited, pets}, waits: seconds(33)},
+		"429, and later again": {call: twice, answers: []http.HandlerFunc{limited, pets, limited, pets},
+			waits: seconds(33, 0, 33)},
+		"429 to POST":  {call: add, answers: []http.HandlerFunc{limited, pet}, waits: seconds(33)},
+		"429 to PATCH": {call: change, answers: []http.HandlerFunc{limited, pet}, waits: seconds(33)},
+		"503": {call: list, answers: []http.HandlerFunc{unavailable, unavailable, pets},
+			waits: seconds(1.1, 1.1)},
+		"503 to PATCH":    {call: change, answers: []http.HandlerFunc{unavailable, pet}, waits: seconds(1.1)},
+		"unknown outcome": {call: add, answers: []http.HandlerFunc{unknown, pet}, waits: seconds(1.1)},
+		"503 of a proxy to PATCH": {call: change, answers: []http.HandlerFunc{proxys, pet},
+			want: client.CodeUnavailable},
+		"503 of a proxy to POST": {call: add, answers: []http.HandlerFunc{proxys, pet}, waits: seconds(1.1)},
+		"unknown outcome of PATCH": {call: change, answers: []http.HandlerFunc{unknown, pet},
+			want: client.CodeOutcomeUnknown},
+		"an earlier one runs": {call: add, answers: []http.HandlerFunc{inProgress, inProgress, pet},
+			waits: seconds(1.1, 1.1)},
+		"four tries, no more": {call: list, answers: []http.HandlerFunc{limited, limited, limited, limited, pets},
+			waits: seconds(33, 36, 42), want: client.CodeRateLimitExceeded},
+		"no try more": {call: list, options: []client.Option{client.WithMaxRetries(0)},
+			answers: []http.HandlerFunc{limited, pets}, want: client.CodeRateLimitExceeded},
+		"one try more": {call: list, options: []client.Option{client.WithMaxRetries(1)},
+			answers: []http.HandlerFunc{limited, limited, pets}, waits: seconds(33),
+			want: client.CodeRateLimitExceeded},
+		"no Retry-After": {call: list,
+			answers: []http.HandlerFunc{answer(503, ""), answer(429, ""), answer(503, ""), pets},
+			waits:   seconds(1, 2, 4)},
+		"a ban's end is far": {call: list,
+			answers: []http.HandlerFunc{failure(429, client.CodeKeyBanned, "Retry-After", "900")},
+			want:    client.CodeKeyBanned},
+		"a ban's end is near": {call: list,
+			answers: []http.HandlerFunc{failure(429, client.CodeKeyBanned, "Retry-After", "90"), pets},
+			waits:   seconds(99)},
+		"the day's end is far": {call: list,
+			answers: []http.HandlerFunc{failure(429, client.CodeDailyQuotaExceeded, "Retry-After", "91")},
+			want:    client.CodeDailyQuotaExceeded},
+		"more patience": {call: list, options: []client.Option{client.WithMaxWait(time.Hour)},
+			answers: []http.HandlerFunc{failure(429, client.CodeKeyBanned, "Retry-After", "900"), pets},
+			waits:   seconds(990)},
+		"endless": {call: list, options: []client.Option{client.WithMaxWait(math.MaxInt64)},
+			answers: []http.HandlerFunc{failure(429, client.CodeKeyBanned, "Retry-After", "99999999999999"), pets},
+			waits:   []time.Duration{math.MaxInt64/2 + math.MaxInt64/20}},
+		"no answer": {call: list, answers: []http.HandlerFunc{cut, pets}, waits: seconds(1)},
+		"half an answer": {call: list, answers: []http.HandlerFunc{cutShort, cutShort, pets},
+			waits: seconds(1, 2)},
+		"no answer to POST":  {call: add, answers: []http.HandlerFunc{cut, pet}, waits: seconds(1)},
+		"no answer to PATCH": {call: change, answers: []http.HandlerFunc{cutShort, pet}, lost: true},
+		"no answer at all": {call: list,
+			answers: []http.HandlerFunc{cutShort, cutShort, cutShort, cutShort, pets}, waits: seconds(1, 2, 4),
+			lost: true},
+		"a gateway's 502 and 504": {call: add, answers: []http.HandlerFunc{answer(502, ""), answer(504, ""), pet},
+			waits: seconds(1, 2)},
+		"a gateway's to PATCH": {call: change, answers: []http.HandlerFunc{failure(502, "bad_gateway"), pet},
+			want: "bad_gateway"},
+		"the service's own fault": {call: list,
+			answers: []http.HandlerFunc{failure(500, client.CodeInternalError), pets}, want: client.CodeInternalError},
+		"another conflict": {call: add,
+			answers: []http.HandlerFunc{failure(409, client.CodePetNotAvailable, "Retry-After", "1"), pet},
+			want:    client.CodePetNotAvailable},
+		"the caller's fault": {call: add, answers: []http.HandlerFunc{failure(400, client.CodeValidationFailed), pet},
+			want: client.CodeValidationFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				service := newService(t, test.answers...)
-				store := service.store(t, append(test.options, client.WithRandom(func() float64 { return math.Nextafter(1, 0) }))...)
+				store := service.store(
+					t,
+					append(test.options, client.WithRandom(func() float64 { return math.Nextafter(1, 0) }))...)
 				err := test.call(t.Context(), store)
 
 				var e *client.Error
@@ -106,7 +152,9 @@ func TestRetries(t *testing.T) {
 				case err != nil:
 					t.Error(err)
 				}
-				nearly := cmp.Comparer(func(a, b time.Duration) bool { return (a - b).Abs() < max(time.Microsecond, a/1e12) })
+				nearly := cmp.Comparer(
+					func(a, b time.Duration) bool { return (a - b).Abs() < max(time.Microsecond, a/1e12) },
+				)
 				if diff := cmp.Diff(test.waits, service.waits(), nearly); diff != "" {
 					t.Errorf("waits (-want +got):\n%s", diff)
 				}
@@ -118,12 +166,19 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestTriesAreTheSame: each try of a call sends all of the body and the same key; the next call has another key.
+// TestTriesAreTheSame: each try of a call sends all of the body and the same key; the next call has
+// another key.
 func TestTriesAreTheSame(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		service := newService(t, cut, failure(503, client.CodeUnavailable), failure(429, client.CodeRateLimitExceeded, "Retry-After", "1"),
-			answer(201, rexJSON), answer(201, orderJSON))
+		service := newService(
+			t,
+			cut,
+			failure(503, client.CodeUnavailable),
+			failure(429, client.CodeRateLimitExceeded, "Retry-After", "1"),
+			answer(201, rexJSON),
+			answer(201, orderJSON),
+		)
 		store := service.store(t)
 		if err := add(t.Context(), store); err != nil {
 			t.Fatal(err)

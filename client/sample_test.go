@@ -29,7 +29,10 @@ func newSampleAPI() *httptest.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/pets", s.list)
 	mux.HandleFunc("POST /v1/pets", s.create)
-	mux.HandleFunc("PATCH /v1/pets/2", failureSaying(409, client.CodeInvalidTransition, "The animal is sold, which is final."))
+	mux.HandleFunc(
+		"PATCH /v1/pets/2",
+		failureSaying(409, client.CodeInvalidTransition, "The animal is sold, which is final."),
+	)
 	return httptest.NewServer(mux)
 }
 

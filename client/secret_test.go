@@ -23,14 +23,21 @@ func refuseKey(t *testing.T, where, text string) {
 	}
 }
 
-// TestNoWayOfPrintingShowsTheKey tries those of fmt, encoding/json and log/slog, on the client and on what holds it.
+// TestNoWayOfPrintingShowsTheKey tries those of fmt, encoding/json and log/slog, on the client and
+// on what holds it.
 func TestNoWayOfPrintingShowsTheKey(t *testing.T) {
 	t.Parallel()
 	store, err := client.New("https://api.example.com/v1", key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	issued, err := newService(t, answer(201, `{"id":"key_1","key":"`+key+`"}`)).store(t).CreateKey(t.Context(), client.NewKey{Name: "ci"})
+	issued, err := newService(
+		t,
+		answer(201, `{"id":"key_1","key":"`+key+`"}`),
+	).store(t).CreateKey(
+		t.Context(),
+		client.NewKey{Name: "ci"},
+	)
 	if err != nil || issued.Key.Reveal() != key || (client.Secret{}).Reveal() != "" {
 		t.Fatalf("issued %v, %v", issued, err)
 	}
@@ -41,7 +48,8 @@ func TestNoWayOfPrintingShowsTheKey(t *testing.T) {
 		pointer *client.Client
 		value   client.Client
 	}
-	for _, v := range []any{store, *store, holder{store, *store, store, *store}, &holder{store, *store, store, *store}, []any{*store}, *issued, issued, &issued.Key, secrets{*issued}} {
+	for _, v := range []any{store, *store, holder{store, *store, store, *store},
+		&holder{store, *store, store, *store}, []any{*store}, *issued, issued, &issued.Key, secrets{*issued}} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%t"} {
 			refuseKey(t, verb, fmt.Sprintf(verb, v))
 		}
@@ -53,7 +61,8 @@ func TestNoWayOfPrintingShowsTheKey(t *testing.T) {
 			refuseKey(t, "JSON", string(text))
 		}
 	}
-	if want := "petstore client of https://api.example.com/v1"; store.String() != want || fmt.Sprintf("%#v", store) != want {
+	if want := "petstore client of https://api.example.com/v1"; store.String() != want ||
+		fmt.Sprintf("%#v", store) != want {
 		t.Errorf("prints as %v and %#v", store, store)
 	}
 }
@@ -94,9 +103,12 @@ func TestRedirects(t *testing.T) {
 		location func(own, other string) string
 		followed bool
 	}{
-		"another port":       {307, list, func(_, other string) string { return other + "/v1/pets" }, false},
-		"another host":       {302, list, func(own, _ string) string { return strings.Replace(own, "127.0.0.1", "localhost", 1) + "/v1/pets" }, false},
-		"another scheme":     {301, list, func(own, _ string) string { return strings.Replace(own, "http:", "https:", 1) + "/v1/pets" }, false},
+		"another port": {307, list, func(_, other string) string { return other + "/v1/pets" }, false},
+		"another host": {302, list,
+			func(own, _ string) string { return strings.Replace(own, "127.0.0.1", "localhost", 1) + "/v1/pets" },
+			false},
+		"another scheme": {301, list,
+			func(own, _ string) string { return strings.Replace(own, "http:", "https:", 1) + "/v1/pets" }, false},
 		"the same place":     {308, list, func(own, _ string) string { return own + "/v1/pets?" }, true},
 		"the same, in short": {302, list, func(string, string) string { return "/v1/moved" }, true},
 		"POST":               {307, add, func(string, string) string { return "/v1/moved" }, true},
@@ -127,7 +139,8 @@ func TestRedirects(t *testing.T) {
 				if err != nil || len(requests) != 2 {
 					t.Fatalf("%d requests, error %v", len(requests), err)
 				}
-				if last := requests[1]; last.header.Get("Authorization") != "Bearer "+key || last.body != requests[0].body {
+				if last := requests[1]; last.header.Get("Authorization") != "Bearer "+key ||
+					last.body != requests[0].body {
 					t.Errorf("sent %v", last)
 				}
 				return
@@ -154,11 +167,15 @@ func TestRedirectsEnd(t *testing.T) {
 	}
 }
 
-// TestAStricterClientIsAsked: the given HTTP client's rule for redirects is asked too, and the client is not changed.
+// TestAStricterClientIsAsked: the given HTTP client's rule for redirects is asked too, and the
+// client is not changed.
 func TestAStricterClientIsAsked(t *testing.T) {
 	t.Parallel()
 	service := newService(t, answer(307, "", "Location", "/v1/moved"))
-	strict := &http.Client{Transport: &http.Transport{DialContext: service.dial, DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	strict := &http.Client{
+		Transport:     &http.Transport{DialContext: service.dial, DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	plain := &http.Client{}
 	for _, h := range []*http.Client{strict, plain} {
 		if _, err := client.New(service.url, key, client.WithHTTPClient(h)); err != nil {
@@ -178,7 +195,9 @@ func TestAStricterClientIsAsked(t *testing.T) {
 // TestAServerThatIsNotTrusted is not asked again, and doesn't get the key.
 func TestAServerThatIsNotTrusted(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("was asked") }))
+	server := httptest.NewUnstartedServer(
+		http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("was asked") }),
+	)
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	var handshakes atomic.Int64
 	server.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {

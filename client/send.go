@@ -15,27 +15,36 @@ import (
 // maxResponse is the longest body of a response, in bytes.
 const maxResponse = 10 << 20
 
-// noResponseError means that there was no complete response, so the request may have taken effect or not.
+// noResponseError means that there was no complete response, so the request may have taken effect
+// or not.
 type noResponseError struct{ err error }
 
 func (e *noResponseError) Error() string { return "petstore: " + e.err.Error() }
 func (e *noResponseError) Unwrap() error { return e.err }
 
-// send makes the call, with retries. The first retry keeps the call's place in the queue. Later ones go to the end: a call at the head would use up
-// its attempts while another program takes each window.
+// send makes the call, with retries. The first retry keeps the call's place in the queue. Later
+// ones go to the end: a call at the head would use up its attempts while another program takes each
+// window.
 func (c *Client) send(ctx context.Context, cl *call) (*rawResponse, error) {
 	var last error
 	for attempt := 0; ; attempt++ {
 		queued := c.queue != nil && !cl.unmetered
 		if queued {
-			if err := c.queue.enter(ctx, cl.method, c.url(cl).Path, attempt == 1); err != nil && last != nil && ctx.Err() != nil {
+			if err := c.queue.enter(
+				ctx,
+				cl.method,
+				c.url(cl).Path,
+				attempt == 1,
+			); err != nil && last != nil &&
+				ctx.Err() != nil {
 				return nil, fmt.Errorf("%w; waiting to retry: %w", last, ctx.Err())
 			} else if err != nil {
 				return nil, cmp.Or(last, err)
 			}
 		}
 		a, err := c.try(ctx, cl)
-		// What is not counted is refused by a ban, which holds for all calls, or by a limit of its own.
+		// What is not counted is refused by a ban, which holds for all calls, or by a limit of its
+		// own.
 		if c.queue != nil && (!cl.unmetered || !errors.Is(err, CodeRateLimitExceeded)) {
 			c.queue.observe(a, err, queued)
 		}
@@ -108,12 +117,18 @@ func (c *Client) exchange(req *http.Request) (*rawResponse, error) {
 		return nil, &noResponseError{c.scrub(fmt.Errorf("%s %s: read the response: %w", req.Method, req.URL.Path, err))}
 	}
 	if len(body) > maxResponse {
-		return nil, fmt.Errorf("petstore: %s %s: the response is longer than %d bytes", req.Method, req.URL.Path, maxResponse)
+		return nil, fmt.Errorf(
+			"petstore: %s %s: the response is longer than %d bytes",
+			req.Method,
+			req.URL.Path,
+			maxResponse,
+		)
 	}
 	return &rawResponse{status: res.StatusCode, header: res.Header, body: body}, nil
 }
 
-// scrub removes the key from an error of net/http. Such errors quote malformed input, in which a server may echo the key.
+// scrub removes the key from an error of net/http. Such errors quote malformed input, in which a
+// server may echo the key.
 func (c *Client) scrub(err error) error {
 	if text := err.Error(); strings.Contains(text, c.key()) {
 		return errors.New(strings.ReplaceAll(text, c.key(), redacted))

@@ -21,7 +21,8 @@ type received struct {
 	header                    http.Header
 }
 
-// service answers requests with what it was told to, one after the other, and keeps them. It listens in memory, so that synctest's time passes.
+// service answers requests with what it was told to, one after the other, and keeps them. It
+// listens in memory, so that synctest's time passes.
 type service struct {
 	url     string
 	memory  chan net.Conn // nil for a server on a port

@@ -108,19 +108,21 @@ type UsageDay struct {
 type UsageForecast struct {
 	// PerHour is your rate during this UTC hour and the one before it.
 	PerHour int64 `json:"perHour"`
-	// DayRunsOutAt is when the daily quota runs out at that rate, nil if it lasts until the end of the day.
+	// DayRunsOutAt is when the daily quota runs out at that rate, nil if it lasts until the end of
+	// the day.
 	DayRunsOutAt *time.Time `json:"dayRunsOutAt"`
 }
 
-// GetUsage returns the state of your limits and your usage of this month. It is not counted, and works even if a limit is used
-// up. It is refused only during a ban.
+// GetUsage returns the state of your limits and your usage of this month. It is not counted, and
+// works even if a limit is used up. It is refused only during a ban.
 //
 // This operation is in beta and may change with 30 days' notice.
 func (c *Client) GetUsage(ctx context.Context, opts ...CallOption) (*Usage, error) {
 	return fetch[Usage](ctx, c, &call{method: http.MethodGet, path: "usage", unmetered: true}, nil, opts)
 }
 
-// GetUsageReport returns what is billed for the UTC month of an instant, by day and key. It counts as one request.
+// GetUsageReport returns what is billed for the UTC month of an instant, by day and key. It counts
+// as one request.
 //
 // This operation is in beta and may change with 30 days' notice.
 func (c *Client) GetUsageReport(ctx context.Context, month time.Time, opts ...CallOption) (*UsageMonth, error) {

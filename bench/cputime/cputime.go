@@ -12,8 +12,8 @@ import (
 // tick is the unit of /proc/PID/stat: USER_HZ, which is 100 on every architecture.
 const tick = 10 * time.Millisecond
 
-// OfTree returns the time used so far by the process and its descendants, including those that have ended and were waited for.
-// Use it for differences: it has an error of up to 10 ms per process.
+// OfTree returns the time used so far by the process and its descendants, including those that have
+// ended and were waited for. Use it for differences: it has an error of up to 10 ms per process.
 func OfTree(root int) (time.Duration, error) {
 	used, _, err := OfTrees(nil, root)
 	if err != nil {
@@ -22,8 +22,12 @@ func OfTree(root int) (time.Duration, error) {
 	return used[0], nil
 }
 
-// OfTrees returns the time of OfTree for each process, and that of each single process on the machine whose command line matches, by its ID.
-func OfTrees(matches func(commandLine string) bool, roots ...int) (used []time.Duration, matching map[int]time.Duration, err error) {
+// OfTrees returns the time of OfTree for each process, and that of each single process on the
+// machine whose command line matches, by its ID.
+func OfTrees(
+	matches func(commandLine string) bool,
+	roots ...int,
+) (used []time.Duration, matching map[int]time.Duration, err error) {
 	all, err := procfs.AllProcs()
 	if err != nil {
 		return nil, nil, err
@@ -32,7 +36,8 @@ func OfTrees(matches func(commandLine string) bool, roots ...int) (used []time.D
 	matching = map[int]time.Duration{}
 	for _, p := range all {
 		if s, err := p.Stat(); err == nil { // Otherwise it has ended.
-			// With the time of children that were waited for, so that the sum of a tree never decreases.
+			// With the time of children that were waited for, so that the sum of a tree never
+			// decreases.
 			ofProcess[p.PID] = time.Duration(int(s.UTime+s.STime)+s.CUTime+s.CSTime) * tick
 			children[s.PPID] = append(children[s.PPID], p.PID)
 			if line, err := p.CmdLine(); err == nil && matches != nil && matches(strings.Join(line, " ")) {
@@ -53,7 +58,8 @@ func OfTrees(matches func(commandLine string) bool, roots ...int) (used []time.D
 	return used, matching, nil
 }
 
-// OfMachine returns the time used by all processes together, and by other virtual machines on the same host (steal).
+// OfMachine returns the time used by all processes together, and by other virtual machines on the
+// same host (steal).
 func OfMachine() (time.Duration, error) {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package limitcluster runs the limiters of several servers in one process, with a database and a Redis as in petstore serve.
+// Package limitcluster runs the limiters of several servers in one process, with a database and a
+// Redis as in petstore serve.
 package limitcluster
 
 import (
@@ -19,11 +20,13 @@ import (
 	"petstore.example/internal/store/changefeed"
 )
 
-// Deployment is a database and a Redis that servers share. Its servers have limiters, members of the cluster, change feeds and
-// connections of their own, as in petstore serve, but are in one process and serve no HTTP.
+// Deployment is a database and a Redis that servers share. Its servers have limiters, members of
+// the cluster, change feeds and connections of their own, as in petstore serve, but are in one
+// process and serve no HTTP.
 type Deployment struct {
 	DatabaseURL string
-	// RedisURL is empty for servers without limiters, which only renew their membership, with a Redis of that name.
+	// RedisURL is empty for servers without limiters, which only renew their membership, with a
+	// Redis of that name.
 	RedisURL, RedisName string
 	// Conns is the size of each server's pool of connections; 0 for that of a server.
 	Conns int

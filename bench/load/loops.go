@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// conn is a connection on which one request is sent over and over. It ends with the context with which it was made.
+// conn is a connection on which one request is sent over and over. It ends with the context with
+// which it was made.
 type conn struct {
 	net.Conn
 	target    Target
@@ -92,9 +93,10 @@ func (t Target) skip(r *bufio.Reader) error {
 	return err
 }
 
-// closedLoop sends the target's request on Target.Clients connections in turn, Options.Connections at a time, as fast as the responses
-// arrive. Each connection sends one of the target's keys all the time, as a customer's program does and wrk cannot. Before the run begins
-// each has had a response.
+// closedLoop sends the target's request on Target.Clients connections in turn, Options.Connections
+// at a time, as fast as the responses arrive. Each connection sends one of the target's keys all
+// the time, as a customer's program does and wrk cannot. Before the run begins each has had a
+// response.
 func closedLoop(ctx context.Context, t Target, o Options) (Result, error) {
 	conns, err := t.dialAll(ctx)
 	defer func() {
@@ -103,7 +105,11 @@ func closedLoop(ctx context.Context, t Target, o Options) (Result, error) {
 		}
 	}()
 	if err != nil {
-		return Result{}, fmt.Errorf("make %d connections (ulimit -n must allow as many files, and some more): %w", t.Clients, err)
+		return Result{}, fmt.Errorf(
+			"make %d connections (ulimit -n must allow as many files, and some more): %w",
+			t.Clients,
+			err,
+		)
 	}
 	r, _, err := o.run(ctx, t, 0, func() (Result, error) { return sendInTurn(conns, o) })
 	return r, err

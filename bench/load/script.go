@@ -19,8 +19,9 @@ func lua(name string) string {
 	return string(text)
 }
 
-// script returns the script that wrk runs for a target. Only a script whose requests differ has a function named request: without it
-// wrk formats the request once, and the script costs nothing during the run.
+// script returns the script that wrk runs for a target. Only a script whose requests differ has a
+// function named request: without it wrk formats the request once, and the script costs nothing
+// during the run.
 func script(t Target, o Options) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "local threads, rate = %d, %f\n", o.Threads, o.Rate)

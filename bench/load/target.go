@@ -27,16 +27,17 @@ type Target struct {
 	RequestBody []byte // the request's body, if any
 	// Keys are API keys that the requests use in turn; if empty, Header has the key.
 	Keys []string
-	// Writes is how many of a hundred requests are POSTs of WriteBody to the path, at random. The keys are then chosen at random too.
+	// Writes is how many of a hundred requests are POSTs of WriteBody to the path, at random. The
+	// keys are then chosen at random too.
 	Writes    int
 	WriteBody []byte
 	// OwnKeys gives each request an Idempotency-Key of its own.
 	OwnKeys bool
-	// IDs, if not nil, are IDs that the requests have in turn in place of {id} in the URL and in RequestBody, in which {n} is
-	// a number that differs from request to request.
+	// IDs, if not nil, are IDs that the requests have in turn in place of {id} in the URL and in
+	// RequestBody, in which {n} is a number that differs from request to request.
 	IDs *IDs
-	// Clients, if not 0, is how many connections there are, of which Options.Connections have a request at a time. Each always sends the same
-	// of Keys.
+	// Clients, if not 0, is how many connections there are, of which Options.Connections have a
+	// request at a time. Each always sends the same of Keys.
 	Clients int
 
 	Status int
@@ -45,9 +46,11 @@ type Target struct {
 	IgnoreNumbers bool
 	// RequiredHeaders are headers that the response must have.
 	RequiredHeaders []string
-	// Counted is how many requests each response takes from the daily limit in its RateLimit header.
+	// Counted is how many requests each response takes from the daily limit in its RateLimit
+	// header.
 	Counted int64
-	// MaxOther is how many responses may have another status: the requests that a new minute admits while the rest is refused.
+	// MaxOther is how many responses may have another status: the requests that a new minute admits
+	// while the rest is refused.
 	MaxOther int64
 }
 
@@ -72,7 +75,8 @@ func (s *IDs) next() int64 { return s.First + s.Count - 1 + s.more.Add(1) }
 // MoreIDs is how many IDs must follow those of a run.
 const MoreIDs = 200
 
-// Fetch sends the request. While the response is 503, as on a busy machine, it sends it again a second later, ten times at most.
+// Fetch sends the request. While the response is 503, as on a busy machine, it sends it again a
+// second later, ten times at most.
 func (t Target) Fetch(ctx context.Context) (r Response, err error) {
 	for range 10 {
 		if r, err = t.fetch(ctx); err != nil || r.Status != http.StatusServiceUnavailable || t.Status == r.Status {
@@ -175,7 +179,12 @@ func (t Target) verify(r Response) error {
 		return fmt.Errorf("the response is %d, want %d: %.300s", r.Status, t.Status, r.Body)
 	}
 	if !t.isBody(r.Body) {
-		return fmt.Errorf("the response has an unexpected body (%d bytes, want %d): %.300s", len(r.Body), len(t.Body), r.Body)
+		return fmt.Errorf(
+			"the response has an unexpected body (%d bytes, want %d): %.300s",
+			len(r.Body),
+			len(t.Body),
+			r.Body,
+		)
 	}
 	for _, name := range t.RequiredHeaders {
 		if r.Header.Get(name) == "" {
@@ -213,8 +222,9 @@ func (r Response) day() (remaining, seconds int64, ok bool) {
 	return remaining, seconds, errors.Join(err, err2) == nil
 }
 
-// checkCount returns an error unless the limiter counted every request between the two responses once. It may also have counted up
-// to unfinished requests whose responses came too late, and one in a hundred twice: a call to Redis that was too late is made once more.
+// checkCount returns an error unless the limiter counted every request between the two responses
+// once. It may also have counted up to unfinished requests whose responses came too late, and one
+// in a hundred twice: a call to Redis that was too late is made once more.
 func (t Target) checkCount(before, after Response, requests, unfinished int64) error {
 	from, left, ok := before.day()
 	to, leftAfter, okAfter := after.day()

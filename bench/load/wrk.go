@@ -22,16 +22,23 @@ type Options struct {
 	Connections int
 	Threads     int
 	Duration    time.Duration // whole seconds, as wrk requires
-	// Rate is how many requests per second are due, however fast the responses arrive; 0 for as many as they allow. Result.RPS tells whether
-	// the server held it.
+	// Rate is how many requests per second are due, however fast the responses arrive; 0 for as
+	// many as they allow. Result.RPS tells whether the server held it.
 	Rate float64
-	// Begin and End, if not nil, are called when the requests that are measured begin, and when they have ended.
+	// Begin and End, if not nil, are called when the requests that are measured begin, and when
+	// they have ended.
 	Begin, End func() error
 }
 
-// run calls send between Begin and End. The request just before and the one just after must get the right response, whose sizes it returns,
-// and all must be counted; up to unfinished ones, whose responses came too late, may be.
-func (o Options) run(ctx context.Context, t Target, unfinished int, send func() (Result, error)) (r Result, sizes []int64, err error) {
+// run calls send between Begin and End. The request just before and the one just after must get the
+// right response, whose sizes it returns, and all must be counted; up to unfinished ones, whose
+// responses came too late, may be.
+func (o Options) run(
+	ctx context.Context,
+	t Target,
+	unfinished int,
+	send func() (Result, error),
+) (r Result, sizes []int64, err error) {
 	before, err := t.Check(ctx)
 	if err != nil {
 		return r, nil, err
@@ -54,7 +61,8 @@ func (o Options) run(ctx context.Context, t Target, unfinished int, send func() 
 type Result struct {
 	Requests int64
 	Elapsed  time.Duration
-	// Latencies, from the sending of a request. When no connection was free, wrk adds those of the requests that were due meanwhile.
+	// Latencies, from the sending of a request. When no connection was free, wrk adds those of the
+	// requests that were due meanwhile.
 	P50, P99, P999 time.Duration
 }
 
@@ -79,7 +87,8 @@ func WrkVersion(ctx context.Context) (string, error) {
 	return string(regexp.MustCompile(`\d+\.\d+\.\d+`).Find(out)), nil
 }
 
-// Run sends the target's request over and over: with wrk, unless the target has clients. The error says why the run is not valid.
+// Run sends the target's request over and over: with wrk, unless the target has clients. The error
+// says why the run is not valid.
 func Run(ctx context.Context, t Target, o Options) (Result, error) {
 	if t.Clients > 0 {
 		return closedLoop(ctx, t, o)
@@ -111,9 +120,21 @@ func drive(ctx context.Context, t Target, o Options) (s summary, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.Duration+time.Minute)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "wrk",
-		"--threads", strconv.Itoa(o.Threads), "--connections", strconv.Itoa(o.Connections),
-		"--duration", fmt.Sprintf("%.0fs", o.Duration.Seconds()), "--timeout", "10s", "--script", file, strings.ReplaceAll(t.URL, "{id}", "0")).CombinedOutput()
+	out, err := exec.CommandContext(
+		ctx,
+		"wrk",
+		"--threads",
+		strconv.Itoa(o.Threads),
+		"--connections",
+		strconv.Itoa(o.Connections),
+		"--duration",
+		fmt.Sprintf("%.0fs", o.Duration.Seconds()),
+		"--timeout",
+		"10s",
+		"--script",
+		file,
+		strings.ReplaceAll(t.URL, "{id}", "0"),
+	).CombinedOutput()
 	if err != nil {
 		return s, fmt.Errorf("%w: %s", err, bytes.TrimSpace(out))
 	}
@@ -144,11 +165,13 @@ type summary struct {
 	Status  int64 `json:"status"` // responses with 400 or more
 }
 
-// slack is by how many bytes the size of a response may change during a run: some numbers in its headers lose a digit.
+// slack is by how many bytes the size of a response may change during a run: some numbers in its
+// headers lose a digit.
 const slack = 4
 
-// check returns an error unless every response was right as far as wrk can tell. The size of a response is between least and most
-// bytes; at the end of a run each connection may have read a part of a response that is not counted.
+// check returns an error unless every response was right as far as wrk can tell. The size of a
+// response is between least and most bytes; at the end of a run each connection may have read a
+// part of a response that is not counted.
 func (s summary) check(t Target, least, most int64, connections int) error {
 	mean := float64(s.Bytes) / float64(max(1, s.Requests))
 	unfinished := float64(int64(connections)*most) / float64(max(1, s.Requests))
@@ -160,7 +183,12 @@ func (s summary) check(t Target, least, most int64, connections int) error {
 	case s.Requests == 0:
 		return errors.New("there was no response")
 	case refused > t.MaxOther:
-		return fmt.Errorf("%d of %d responses had a status of 400 or more, want %d for all", s.Status, s.Requests, t.Status)
+		return fmt.Errorf(
+			"%d of %d responses had a status of 400 or more, want %d for all",
+			s.Status,
+			s.Requests,
+			t.Status,
+		)
 	case s.Connect+s.Read+s.Write+s.Timeout > 0:
 		return fmt.Errorf("of %d requests %d failed to connect, %d to read, %d to write, and %d timed out",
 			s.Requests, s.Connect, s.Read, s.Write, s.Timeout)

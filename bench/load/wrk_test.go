@@ -53,9 +53,15 @@ func TestRunFailsOnWrongResponses(t *testing.T) {
 		reply func(http.ResponseWriter)
 		want  string
 	}{
-		"refused": {func(w http.ResponseWriter) { w.WriteHeader(http.StatusTooManyRequests) }, "had a status of 400 or more"},
-		"empty":   {func(http.ResponseWriter) {}, "bytes on average"},
-		"longer":  {func(w http.ResponseWriter) { _, _ = io.WriteString(w, strings.Repeat(payload, 3)) }, "bytes on average"},
+		"refused": {
+			func(w http.ResponseWriter) { w.WriteHeader(http.StatusTooManyRequests) },
+			"had a status of 400 or more",
+		},
+		"empty": {func(http.ResponseWriter) {}, "bytes on average"},
+		"longer": {
+			func(w http.ResponseWriter) { _, _ = io.WriteString(w, strings.Repeat(payload, 3)) },
+			"bytes on average",
+		},
 		"no response": {func(w http.ResponseWriter) {
 			conn, _, err := w.(http.Hijacker).Hijack()
 			if err == nil {
@@ -144,14 +150,20 @@ func TestIDsInTurn(t *testing.T) {
 		numbers[string(body)] = true
 		_, _ = io.WriteString(w, payload)
 	})
-	target.Method, target.URL, target.RequestBody = http.MethodPatch, strings.TrimSuffix(target.URL, "?limit=20")+"/{id}", []byte(`{n}`)
+	target.Method, target.URL, target.RequestBody = http.MethodPatch, strings.TrimSuffix(
+		target.URL,
+		"?limit=20",
+	)+"/{id}", []byte(
+		`{n}`,
+	)
 	target.IDs = &IDs{First: 100, Count: 50}
 	got, err := Run(t.Context(), target, Options{Connections: 2, Threads: 2, Duration: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Two threads of the same speed have half of the IDs each.
-	if len(seen) != 52 || seen["/v1/pets/150"] != 1 || seen["/v1/pets/151"] != 1 || seen["/v1/pets/100"] < 2 || seen["/v1/pets/149"] < 2 {
+	if len(seen) != 52 || seen["/v1/pets/150"] != 1 || seen["/v1/pets/151"] != 1 || seen["/v1/pets/100"] < 2 ||
+		seen["/v1/pets/149"] < 2 {
 		t.Errorf("the IDs were %v, want 100 to 149 over and over, and 150 and 151 once", seen)
 	}
 	if n := int64(len(numbers)); n < got.Requests/3 {
@@ -188,7 +200,12 @@ func TestClosedLoop(t *testing.T) {
 		t.Errorf("implausible result: %+v", got)
 	}
 	if began != 4 || len(keysOf) != 5 {
-		t.Errorf("there were %d connections before the run and %d after it, want one for the check and one for each client, and one more check", began, len(keysOf))
+		t.Errorf(
+			"there were %d connections before the run and %d after it, want one for the check and one for each "+
+				"client, and one more check",
+			began,
+			len(keysOf),
+		)
 	}
 	for _, keys := range keysOf {
 		if len(keys) != 1 {
@@ -261,7 +278,8 @@ func TestRunAtRate(t *testing.T) {
 	}
 }
 
-// When a server stalls for half a second, the requests that were due meanwhile are late too, and are sent after it.
+// When a server stalls for half a second, the requests that were due meanwhile are late too, and
+// are sent after it.
 func TestRunAtRateCountsWaiting(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int64

@@ -1,4 +1,5 @@
-// Package machine describes the machine and the versions that a benchmark's figures belong to. It does not contain the host name.
+// Package machine describes the machine and the versions that a benchmark's figures belong to. It
+// does not contain the host name.
 package machine
 
 import (

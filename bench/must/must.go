@@ -1,5 +1,5 @@
-// Package must ends a benchmark at its first error, after which nothing can be measured: it panics, and Recover returns the error.
-// Goroutines must not use it.
+// Package must ends a benchmark at its first error, after which nothing can be measured: it panics,
+// and Recover returns the error. Goroutines must not use it.
 package must
 
 // failure is an error on its way to Recover.

@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// Chart is a horizontal bar chart for light and dark pages. It is drawn here because the chart libraries that we tried fix the
-// colors for one kind of page.
+// Chart is a horizontal bar chart for light and dark pages. It is drawn here because the chart
+// libraries that we tried fix the colors for one kind of page.
 type Chart struct {
 	Title  string
 	Note   string  // what the marks mean
@@ -46,7 +46,13 @@ var chartHead string
 func (c Chart) SVG() []byte {
 	height := headHeight + rowHeight*len(c.Bars) + 8
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]d %[2]d" width="%[1]d" height="%[2]d" role="img">`+"\n", chartWidth, height)
+	fmt.Fprintf(
+		&b,
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]d %[2]d" width="%[1]d" height="%[2]d" role="img">`+
+			"\n",
+		chartWidth,
+		height,
+	)
 	fmt.Fprintf(&b, "<title>%s</title>\n%s", html.EscapeString(c.Title), chartHead)
 	text := func(class string, x float64, y int, s string) {
 		fmt.Fprintf(&b, `<text%s x="%.1f" y="%d">%s</text>`+"\n", class, x, y, html.EscapeString(s))
@@ -55,7 +61,15 @@ func (c Chart) SVG() []byte {
 		if !slices.Contains(c.names, name) {
 			c.names = append(c.names, name)
 		}
-		fmt.Fprintf(&b, `<rect class="p%d" x="%.1f" y="%d" width="%.1f" height="%d"/>`+"\n", slices.Index(c.names, name), x, y, width, height)
+		fmt.Fprintf(
+			&b,
+			`<rect class="p%d" x="%.1f" y="%d" width="%.1f" height="%d"/>`+"\n",
+			slices.Index(c.names, name),
+			x,
+			y,
+			width,
+			height,
+		)
 	}
 	text(` class="title"`, 8, 22, c.Title)
 	text(` class="note"`, 8, 48, c.Note)

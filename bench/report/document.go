@@ -18,7 +18,8 @@ var document = template.Must(template.New("benchmarks.md").Funcs(template.FuncMa
 	"spread": spreadText, "given": given, "shares": sharesText,
 }).Parse(documentText))
 
-// WriteDocument writes the whole report to the file, and its charts to the directory of the same name beside it.
+// WriteDocument writes the whole report to the file, and its charts to the directory of the same
+// name beside it.
 func (r *Report) WriteDocument(file string) error {
 	dir := strings.TrimSuffix(file, filepath.Ext(file))
 	for name, c := range map[string]Chart{
@@ -51,7 +52,12 @@ func (r *Report) WriteTables(w io.Writer) error {
 			}
 		}
 	}
-	fmt.Fprintf(t, "other processes used %.0f %% of the machine (median of all runs; at most %.0f %%)\n", r.Others().Median, r.Others().Max)
+	fmt.Fprintf(
+		t,
+		"other processes used %.0f %% of the machine (median of all runs; at most %.0f %%)\n",
+		r.Others().Median,
+		r.Others().Max,
+	)
 	return t.Flush()
 }
 
@@ -76,7 +82,12 @@ func sharesText(s *Series) string {
 }
 
 func (r *Report) ratioChart() Chart {
-	c := Chart{Title: "Requests per second, divided by the baseline's", Note: "| is the goal: at least", Format: "%.2f", Least: 1}
+	c := Chart{
+		Title:  "Requests per second, divided by the baseline's",
+		Note:   "| is the goal: at least",
+		Format: "%.2f",
+		Least:  1,
+	}
 	for _, s := range r.Compared() {
 		c.Bars = append(c.Bars, Bar{Name: s.Name, Parts: []Part{{"", s.Ratio().Median}}, Mark: s.Goal.Ratio})
 	}

@@ -80,7 +80,8 @@ type results struct {
 	Cases []result `json:"cases"`
 }
 
-// WriteResults writes the medians of all cases to the file. If only some were measured, it keeps the file's other cases.
+// WriteResults writes the medians of all cases to the file. If only some were measured, it keeps
+// the file's other cases.
 func (r *Report) WriteResults(file string) error {
 	all := results{Cases: []result{}}
 	if old, err := os.ReadFile(file); err == nil && r.Partial {

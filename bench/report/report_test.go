@@ -28,12 +28,33 @@ func pinnedExample() []*Series {
 	s := example().Series
 	s[0].Name, s[0].Rate = "bare_gin@600", 600
 	s[1].Name, s[1].Rate, s[1].Goal = "list_memory@600", 600, Goal{CPURatio: 1.7}
-	missed := &Series{Name: "stock@600", Rate: 600, Servers: s[0].Servers, Baseline: s[0], Runs: []Run{run(500, 1, 2, 10)}}
-	return append(s, missed, &Series{Name: "stock@20000", Rate: 20_000, Goal: Goal{CPURatio: .5, P99Ratio: 1.15}, Servers: s[0].Servers, Baseline: s[0]})
+	missed := &Series{
+		Name:     "stock@600",
+		Rate:     600,
+		Servers:  s[0].Servers,
+		Baseline: s[0],
+		Runs:     []Run{run(500, 1, 2, 10)},
+	}
+	return append(
+		s,
+		missed,
+		&Series{
+			Name:     "stock@20000",
+			Rate:     20_000,
+			Goal:     Goal{CPURatio: .5, P99Ratio: 1.15},
+			Servers:  s[0].Servers,
+			Baseline: s[0],
+		},
+	)
 }
 
 func run(rps float64, p50, p99 int, cpu ...int) Run {
-	r := Run{RPS: rps, P50: time.Duration(p50) * time.Millisecond, P99: time.Duration(p99) * time.Millisecond, Others: .25}
+	r := Run{
+		RPS:    rps,
+		P50:    time.Duration(p50) * time.Millisecond,
+		P99:    time.Duration(p99) * time.Millisecond,
+		Others: .25,
+	}
 	for _, micros := range cpu {
 		r.CPU = append(r.CPU, time.Duration(micros)*time.Microsecond)
 	}
@@ -134,10 +155,13 @@ func TestWriteDocument(t *testing.T) {
 	got := read(t, file)
 	for _, want := range []string{
 		"| `bare_gin` | 2000 (1000–3000) | 20.0 (10.0–30.0) | 1.00 | 2.00 | 3 |\n",
-		"| `list_memory` | 600 (500–1000) | `bare_gin` | 0.30 (0.20–0.50) | 0.30 | 40.0 (30.0–50.0) | 39 | 2.00 | 2.00 | 8.00 | 3 | missed |\n",
+		"| `list_memory` | 600 (500–1000) | `bare_gin` | 0.30 (0.20–0.50) | 0.30 | 40.0 (30.0–50.0) | 39 | 2.00 | " +
+			"2.00 | 8.00 | 3 | missed |\n",
 		"| in memory. | petstore 20.0, PostgreSQL 20.0 |\n",
-		"| `bare_gin@600` | 20.0 (10.0–30.0) |  |  | 20.0 | 1.00 (1.00–1.00) |  | 1.00 | 2.00 | 0.00 | 1.00 (1.00–1.00) |  |  |\n",
-		"| `list_memory@600` | 20.0 (10.0–30.0) |  | 20.0 | 40.0 | 2.00 (1.33–5.00) | 1.70 | 2.00 | 8.00 | 0.00 | 4.00 (3.50–4.50) |  | missed |\n",
+		"| `bare_gin@600` | 20.0 (10.0–30.0) |  |  | 20.0 | 1.00 (1.00–1.00) |  | 1.00 | 2.00 | 0.00 | 1.00 " +
+			"(1.00–1.00) |  |  |\n",
+		"| `list_memory@600` | 20.0 (10.0–30.0) |  | 20.0 | 40.0 | 2.00 (1.33–5.00) | 1.70 | 2.00 | 8.00 | 0.00 | " +
+			"4.00 (3.50–4.50) |  | missed |\n",
 		"| `stock@600` |  |  |  |  |  |  |  |  |  |  |  | not held: 500 |\n",
 		"| `stock@20000` |  |  |  |  |  | 0.50 |  |  |  |  | 1.15 | not measured |\n",
 		"25 % of the machine",
@@ -160,9 +184,10 @@ func TestWriteDocument(t *testing.T) {
 func TestVerdict(t *testing.T) {
 	t.Parallel()
 	for want, goals := range map[string][]Goal{
-		"":       {{}},
-		"met":    {{Ratio: .3}, {CPU: 40}, {Ratio: .3, CPU: 40}, {CPURatio: 2, P99Ratio: 4}},
-		"missed": {{Ratio: .31}, {CPU: 39}, {Ratio: .3, CPU: 39}, {Ratio: .31, CPU: 40}, {CPURatio: 1.99}, {P99Ratio: 3.99}},
+		"":    {{}},
+		"met": {{Ratio: .3}, {CPU: 40}, {Ratio: .3, CPU: 40}, {CPURatio: 2, P99Ratio: 4}},
+		"missed": {{Ratio: .31}, {CPU: 39}, {Ratio: .3, CPU: 39}, {Ratio: .31, CPU: 40}, {CPURatio: 1.99},
+			{P99Ratio: 3.99}},
 	} {
 		for _, goal := range goals {
 			s := example().Series[1]
@@ -183,8 +208,10 @@ func TestChart(t *testing.T) {
 	text := c.SVG()
 	for _, want := range []string{
 		"<title>a &lt; b</title>",
-		`<rect class="p0" x="190.0" y="64" width="127.5"`, `<rect class="p1" x="317.5" y="64" width="382.5"`, // 4 is 510 pixels wide
-		`<path class="mark" d="M445.0 64`, `<rect class="p1" x="190.0" y="88" width="127.5"`, ">4.0</text>", ">second</text>",
+		// 4 is 510 pixels wide
+		`<rect class="p0" x="190.0" y="64" width="127.5"`, `<rect class="p1" x="317.5" y="64" width="382.5"`,
+		`<path class="mark" d="M445.0 64`, `<rect class="p1" x="190.0" y="88" width="127.5"`, ">4.0</text>",
+		">second</text>",
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("it lacks %s:\n%s", want, text)

@@ -31,7 +31,8 @@ type Series struct {
 	Servers []string // whose CPU time counts
 	Goal    Goal
 	Runs    []Run
-	// Against names the case to compare with, empty for a baseline, and Baseline is its series. Run i of both is of the same round.
+	// Against names the case to compare with, empty for a baseline, and Baseline is its series. Run
+	// i of both is of the same round.
 	Against  string
 	Baseline *Series
 }
@@ -77,7 +78,8 @@ type Share struct {
 	CPU    Spread // µs per request
 }
 
-// Of returns the CPU time per request in µs of the servers of that name, or of all others than Redis and PostgreSQL for none.
+// Of returns the CPU time per request in µs of the servers of that name, or of all others than
+// Redis and PostgreSQL for none.
 func (s *Series) Of(server string) Spread {
 	return s.spread(func(r Run) (sum float64) {
 		for i, name := range s.Servers {
@@ -109,8 +111,8 @@ func (s *Series) P999() Spread {
 	return s.spread(func(r Run) float64 { return r.P999.Seconds() * 1e3 })
 }
 
-// Ratio returns requests per second divided by the baseline's: that of the medians, and the extremes of the rounds. It is 1 for a
-// baseline.
+// Ratio returns requests per second divided by the baseline's: that of the medians, and the
+// extremes of the rounds. It is 1 for a baseline.
 func (s *Series) Ratio() Spread { return s.ratio((*Series).RPS, func(r Run) float64 { return r.RPS }) }
 
 // CPURatio returns the CPU time per request divided by the baseline's.
@@ -123,7 +125,8 @@ func (s *Series) P99Ratio() Spread {
 	return s.ratio((*Series).P99, func(r Run) float64 { return r.P99.Seconds() })
 }
 
-// latencyRate is the highest rate of which the latencies are given: beyond it the load tool itself needs the processors.
+// latencyRate is the highest rate of which the latencies are given: beyond it the load tool itself
+// needs the processors.
 const latencyRate = 10_000
 
 // HasLatencies reports whether the latencies say something about the server.
@@ -145,7 +148,8 @@ func (s *Series) ratio(median func(*Series) Spread, of func(Run) float64) Spread
 	return ratio
 }
 
-// Verdict says whether the case reached its goals, "met", "missed", or "" without a goal, or why there is nothing to judge.
+// Verdict says whether the case reached its goals, "met", "missed", or "" without a goal, or why
+// there is nothing to judge.
 func (s *Series) Verdict() string {
 	atMost := func(value, goal float64) bool { return goal == 0 || value <= goal }
 	switch g := s.Goal; {

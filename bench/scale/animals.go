@@ -23,8 +23,8 @@ const (
 	maxGrowth = 1.3
 )
 
-// On its first access to a page of the buffers a connection has a page fault of some 3 µs, which a server's long-lived connections do
-// not: so it is used for several rounds.
+// On its first access to a page of the buffers a connection has a page fault of some 3 µs, which a
+// server's long-lived connections do not: so it is used for several rounds.
 var animalRounds = rounds{count: 21, perConnection: 7, warmUp: 20, operations: 300}
 
 var by = audit.By{Actor: "bench", Reason: "benchmark"}
@@ -38,7 +38,10 @@ var pages = []struct {
 	{"deep page µs", func(n int64) catalog.Page { return catalog.Page{After: deep(n)} }},
 	{"by status µs", func(int64) catalog.Page { return catalog.Page{Status: catalog.Sold} }},
 	{"by status, deep µs", func(n int64) catalog.Page { return catalog.Page{Status: catalog.Sold, After: deep(n)} }},
-	{"by category, deep µs", func(n int64) catalog.Page { return catalog.Page{CategoryID: new(int64(3)), After: deep(n)} }},
+	{
+		"by category, deep µs",
+		func(n int64) catalog.Page { return catalog.Page{CategoryID: new(int64(3)), After: deep(n)} },
+	},
 	{"by IDs µs", func(n int64) catalog.Page { return catalog.Page{IDs: someIDs(n)} }},
 	// As many animals as a page has begin with the name, however many there are.
 	{"by name µs", func(n int64) catalog.Page {
@@ -61,9 +64,18 @@ func someIDs(n int64) (ids []int64) {
 func animals(ctx context.Context, e *env) *table {
 	t := &table{
 		title: "Animals of one tenant",
-		about: "A list of 20 animals, from the call of `store.Pets.ListPets` to the last row read: with row-level security, a prepared statement, and a Unix socket. " +
-			"*Deep* is a random position in the second half. One animal in 5 is sold, and *by status* lists those; of the 7 categories *by category* lists one. *By IDs* lists 20 animals, and *by name* those 20 or 19 whose name begins with the same text. Every size has a database of its own. " +
-			fmt.Sprintf("The figures are medians of %d rounds of %d queries. Each round measures the sizes in a new order; connections are replaced every %d rounds.", animalRounds.count, animalRounds.operations, animalRounds.perConnection),
+		about: "A list of 20 animals, from the call of `store.Pets.ListPets` to the last row read: with row-level " +
+			"security, a prepared statement, and a Unix socket. " +
+			"*Deep* is a random position in the second half. One animal in 5 is sold, and *by status* lists those; " +
+			"of the 7 categories *by category* lists one. *By IDs* lists 20 animals, and *by name* those 20 or 19 " +
+			"whose name begins with the same text. Every size has a database of its own. " +
+			fmt.Sprintf(
+				"The figures are medians of %d rounds of %d queries. Each round measures the sizes in a new order; "+
+					"connections are replaced every %d rounds.",
+				animalRounds.count,
+				animalRounds.operations,
+				animalRounds.perConnection,
+			),
 		head: []string{"animals", "table and indexes MB"},
 	}
 	var all []*sample
@@ -95,13 +107,17 @@ func newCatalogue(ctx context.Context, e *env, n int) *sample {
 		// As on a long-running server: reads must not have to write what the insert left.
 		"vacuum analyze pets", "checkpoint"))
 	size := must.Get(servers.Value[float64](ctx, url, "select pg_total_relation_size('pets') / 1e6"))
-	return &sample{n: n, cells: []string{significant(size)}, connect: func() (kinds []func() time.Duration, leave func()) {
-		db := must.Get(store.Open(ctx, url, store.Options{AsAPI: true, MaxConns: 1, Timeout: time.Minute}))
-		for _, p := range pages {
-			kinds = append(kinds, func() time.Duration { return listPets(ctx, db, tenant, p.page(int64(n))) })
-		}
-		return kinds, func() { must.Do(db.Close()) }
-	}}
+	return &sample{
+		n:     n,
+		cells: []string{significant(size)},
+		connect: func() (kinds []func() time.Duration, leave func()) {
+			db := must.Get(store.Open(ctx, url, store.Options{AsAPI: true, MaxConns: 1, Timeout: time.Minute}))
+			for _, p := range pages {
+				kinds = append(kinds, func() time.Duration { return listPets(ctx, db, tenant, p.page(int64(n))) })
+			}
+			return kinds, func() { must.Do(db.Close()) }
+		},
+	}
 }
 
 // listPets returns how long a full page takes.

@@ -17,7 +17,8 @@ import (
 
 const (
 	clusterTime = 3 * time.Second
-	// clusterCallers is the number of concurrent callers at each server, callersTogether at all servers together.
+	// clusterCallers is the number of concurrent callers at each server, callersTogether at all
+	// servers together.
 	clusterCallers, callersTogether = 32, 64
 	// clusterTenants is the number of tenants.
 	clusterTenants = 64
@@ -28,10 +29,27 @@ const (
 func clusters(ctx context.Context, e *env) *table {
 	t := &table{
 		title: "Servers that share a Redis",
-		about: fmt.Sprintf("Limiters and cluster members as in the servers, in one process with one Redis and one Postgres, deciding continuously for %d tenants during %v: with %d callers at every server, and "+
-			"with %d callers spread over all servers. *Scripts* are script calls in Redis; *Redis µs* is its CPU time. There is less than one script per request because "+
-			"requests that arrive during a call are sent together in the next one, those of one tenant as one. With spread callers fewer requests coincide.", clusterTenants, clusterTime, clusterCallers, callersTogether),
-		head: []string{"servers", "requests/s", "scripts per request", "Redis µs per request", "spread: requests/s", "scripts per request", "Redis µs per request"},
+		about: fmt.Sprintf(
+			"Limiters and cluster members as in the servers, in one process with one Redis and one Postgres, "+
+				"deciding continuously for %d tenants during %v: with %d callers at every server, and "+
+				"with %d callers spread over all servers. *Scripts* are script calls in Redis; *Redis µs* is its "+
+				"CPU time. There is less than one script per request because "+
+				"requests that arrive during a call are sent together in the next one, those of one tenant as one. "+
+				"With spread callers fewer requests coincide.",
+			clusterTenants,
+			clusterTime,
+			clusterCallers,
+			callersTogether,
+		),
+		head: []string{
+			"servers",
+			"requests/s",
+			"scripts per request",
+			"Redis µs per request",
+			"spread: requests/s",
+			"scripts per request",
+			"Redis µs per request",
+		},
 	}
 	var each, spread []float64
 	for _, n := range e.upTo(1, 2, 4, 8, 16) {
@@ -62,7 +80,11 @@ func (f *serverCluster) decide(ctx context.Context, callers int) work {
 	before := redisWork(ctx, client)
 	requests := must.Get(f.takeContinuously(ctx, callers, clusterTime))
 	after := redisWork(ctx, client)
-	return work{requests / clusterTime.Seconds(), (after.scripts - before.scripts) / requests, (after.micros - before.micros) / requests}
+	return work{
+		requests / clusterTime.Seconds(),
+		(after.scripts - before.scripts) / requests,
+		(after.micros - before.micros) / requests,
+	}
 }
 
 // takeContinuously returns how many requests were admitted.

@@ -31,9 +31,15 @@ var directoryRounds = rounds{count: 9, perConnection: 9, operations: 1}
 func directory(ctx context.Context, e *env) *table {
 	t := &table{
 		title: "Callers in memory",
-		about: "The cost of every request after the first with a key: parsing the key and checking its checksum, its SHA-256, and finding the caller in the directory. Ten " +
-			"keys per tenant. *Held* is how many of them the directory keeps; the cost of looking up the others again is not included. " +
-			fmt.Sprintf("Medians of %d rounds of %s look-ups of random keys that are held; each round measures all sizes.", directoryRounds.count, withCommas(directoryBatch)),
+		about: "The cost of every request after the first with a key: parsing the key and checking its checksum, " +
+			"its SHA-256, and finding the caller in the directory. Ten " +
+			"keys per tenant. *Held* is how many of them the directory keeps; the cost of looking up the others " +
+			"again is not included. " +
+			fmt.Sprintf(
+				"Medians of %d rounds of %s look-ups of random keys that are held; each round measures all sizes.",
+				directoryRounds.count,
+				withCommas(directoryBatch),
+			),
 		head: []string{"keys", "held", "look-up ns", "bytes per caller", "resident MB"},
 	}
 	var all []*sample
@@ -41,10 +47,19 @@ func directory(ctx context.Context, e *env) *table {
 	for _, n := range e.upTo(1_000, 10_000, 100_000, 1_000_000) {
 		d, tokens, bytes := newFullDirectory(ctx, n)
 		worst = max(worst, bytes)
-		all = append(all, &sample{n: n, cells: []string{withCommas(int64(d.Len()))}, last: []string{significant(bytes), significant(resident())},
-			connect: func() ([]func() time.Duration, func()) {
-				return []func() time.Duration{func() time.Duration { return lookUpBatch(ctx, d, tokens) }}, func() {}
-			}})
+		all = append(
+			all,
+			&sample{
+				n:     n,
+				cells: []string{withCommas(int64(d.Len()))},
+				last:  []string{significant(bytes), significant(resident())},
+				connect: func() ([]func() time.Duration, func()) {
+					return []func() time.Duration{
+						func() time.Duration { return lookUpBatch(ctx, d, tokens) },
+					}, func() {}
+				},
+			},
+		)
 	}
 	directoryRounds.measure(all)
 	t.addSamples(all, time.Nanosecond, maxLookUpGrowth, "look-up")
@@ -64,7 +79,8 @@ func newFullDirectory(ctx context.Context, n int) (d *callers.Directory, tokens 
 	d.FeedProven(time.Now().Add(24 * time.Hour)) // The feed works all the time.
 	for _, token := range tokens {
 		err := keys.ErrUnavailable
-		for try := 0; errors.Is(err, keys.ErrUnavailable) && try < 10; try++ { // On a busy machine a look-up may time out.
+		// On a busy machine a look-up may time out.
+		for try := 0; errors.Is(err, keys.ErrUnavailable) && try < 10; try++ {
 			time.Sleep(time.Duration(try) * 100 * time.Millisecond)
 			_, err = d.Lookup(ctx, must.Get(keys.ParseToken(token)))
 		}
@@ -73,7 +89,8 @@ func newFullDirectory(ctx context.Context, n int) (d *callers.Directory, tokens 
 	return d, tokens, (heap() - before) / float64(d.Len())
 }
 
-// allCallers is a store that knows every key, of so many tenants. The tenant follows from the digest.
+// allCallers is a store that knows every key, of so many tenants. The tenant follows from the
+// digest.
 type allCallers struct{ tenants uint64 }
 
 // Callers implements callers.Store.
@@ -84,16 +101,19 @@ func (s allCallers) Callers(_ context.Context, digests []keys.Digest, now time.T
 		found[i] = keys.Caller{
 			KeyID: "key_" + hex.EncodeToString(d[:8]), Environment: keys.Environment(strings.Clone(string(keys.Live))),
 			Tenant: &plans.Tenant{
-				ID: int64(tenant) + 1, Name: "tenant-" + strconv.FormatUint(tenant, 10), Plan: strings.Clone(plans.Enterprise),
-				Quota: plans.Quota{PerMinute: 1e12, PerDay: 1e15}, CreatedAt: now.Truncate(24 * time.Hour),
+				ID:        int64(tenant) + 1,
+				Name:      "tenant-" + strconv.FormatUint(tenant, 10),
+				Plan:      strings.Clone(plans.Enterprise),
+				Quota:     plans.Quota{PerMinute: 1e12, PerDay: 1e15},
+				CreatedAt: now.Truncate(24 * time.Hour),
 			},
 		}
 	}
 	return found, nil
 }
 
-// lookUpBatch returns the time of one look-up of a batch. The keys are copied next to each other first, because the key of a real request is
-// in the CPU cache.
+// lookUpBatch returns the time of one look-up of a batch. The keys are copied next to each other
+// first, because the key of a real request is in the CPU cache.
 func lookUpBatch(ctx context.Context, d *callers.Directory, tokens []string) time.Duration {
 	batch := make([]string, directoryBatch)
 	for i := range batch {

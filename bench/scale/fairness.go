@@ -39,9 +39,19 @@ var writes = []struct {
 	{"create with a key", func(ctx context.Context, s *fairqueue.Store, tenantID int64) time.Duration {
 		return timed(func() (catalog.Answered, error) {
 			return s.CreatePetOnce(ctx, tenantID, catalog.Once[catalog.NewPet, catalog.Pet]{
-				Request: catalog.Idempotency{Method: "POST", Path: "/v1/pets", Key: fmt.Sprint(rand.Uint64()), At: time.Now()}, New: rex,
+				Request: catalog.Idempotency{
+					Method: "POST",
+					Path:   "/v1/pets",
+					Key:    fmt.Sprint(rand.Uint64()),
+					At:     time.Now(),
+				},
+				New: rex,
 				Answer: func(p *catalog.Pet) (catalog.Answer, error) {
-					return catalog.Answer{Status: 201, Location: fmt.Sprint("/v1/pets/", p.ID), Body: fmt.Appendf(nil, `{"id":%d,"name":"Rex"}`, p.ID)}, nil
+					return catalog.Answer{
+						Status:   201,
+						Location: fmt.Sprint("/v1/pets/", p.ID),
+						Body:     fmt.Appendf(nil, `{"id":%d,"name":"Rex"}`, p.ID),
+					}, nil
 				},
 			})
 		})
@@ -68,14 +78,31 @@ func timed[T any](call func() (T, error)) time.Duration {
 	return time.Since(start)
 }
 
+//nolint:funlen // a list of what is measured
 func fairness(ctx context.Context, e *env) *table {
 	t := &table{
 		title: "One client beside many of another tenant",
-		about: fmt.Sprintf("Writes of a tenant with one client, alone and beside %d clients of another tenant, which send the same without a pause. "+
-			"In process: the fair queue and its connections, over a real Postgres. %d turns of %v each way. Postgres, the server and the clients share the processors: "+
-			"“apart”, the others have a queue and connections of their own, so what is more beside than apart is the queue's part.",
-			busyClients, fairnessTurns, fairnessTime),
-		head: []string{"request", "alone: median ms", "99th percentile", "apart: median ms", "99th percentile", "beside: median ms", "99th percentile", "the others, 1/s"},
+		about: fmt.Sprintf(
+			"Writes of a tenant with one client, alone and beside %d clients of another tenant, which send the same "+
+				"without a pause. "+
+				"In process: the fair queue and its connections, over a real Postgres. %d turns of %v each way. "+
+				"Postgres, the server and the clients share the processors: "+
+				"“apart”, the others have a queue and connections of their own, so what is more beside than apart "+
+				"is the queue's part.",
+			busyClients,
+			fairnessTurns,
+			fairnessTime,
+		),
+		head: []string{
+			"request",
+			"alone: median ms",
+			"99th percentile",
+			"apart: median ms",
+			"99th percentile",
+			"beside: median ms",
+			"99th percentile",
+			"the others, 1/s",
+		},
 	}
 	url := e.database(ctx, "fairness", 2)
 	staff := must.Get(store.Open(ctx, url, store.Options{MaxConns: 1}))
@@ -90,7 +117,14 @@ func fairness(ctx context.Context, e *env) *table {
 	theirs, own := open()
 	defer theirs.Close()
 	for i := range int64(2) {
-		tenant := must.Get(staff.Tenants.Create(ctx, by, people.NewTenant{Name: fmt.Sprint("tenant-", i), Plan: plans.Free}, time.Time{}))
+		tenant := must.Get(
+			staff.Tenants.Create(
+				ctx,
+				by,
+				people.NewTenant{Name: fmt.Sprint("tenant-", i), Plan: plans.Free},
+				time.Time{},
+			),
+		)
 		if tenant.ID != i+1 {
 			must.Do(fmt.Errorf("tenant %d has the ID %d", i+1, tenant.ID))
 		}
@@ -114,10 +148,26 @@ func fairness(ctx context.Context, e *env) *table {
 			measure(&beside)
 			others += stop()
 		}
-		t.add(w.name, inMillis(single, 50), inMillis(single, 99), inMillis(apart, 50), inMillis(apart, 99), inMillis(beside, 50), inMillis(beside, 99),
-			significant(float64(others)/(fairnessTurns*fairnessTime/e.hurry).Seconds()))
-		t.bound(w.name+", 99th percentile beside divided by alone", float64(percentile(beside, 99))/float64(percentile(single, 99)), maxBeside)
-		t.bound(w.name+", 99th percentile beside divided by apart", float64(percentile(beside, 99))/float64(percentile(apart, 99)), maxBeside)
+		t.add(
+			w.name,
+			inMillis(single, 50),
+			inMillis(single, 99),
+			inMillis(apart, 50),
+			inMillis(apart, 99),
+			inMillis(beside, 50),
+			inMillis(beside, 99),
+			significant(float64(others)/(fairnessTurns*fairnessTime/e.hurry).Seconds()),
+		)
+		t.bound(
+			w.name+", 99th percentile beside divided by alone",
+			float64(percentile(beside, 99))/float64(percentile(single, 99)),
+			maxBeside,
+		)
+		t.bound(
+			w.name+", 99th percentile beside divided by apart",
+			float64(percentile(beside, 99))/float64(percentile(apart, 99)),
+			maxBeside,
+		)
 	}
 	return t
 }

@@ -23,8 +23,14 @@ var lookUpRounds = rounds{count: 21, perConnection: 1, warmUp: 20, operations: 2
 func lookUps(ctx context.Context, e *env) *table {
 	t := &table{
 		title: "Keys in PostgreSQL",
-		about: "The cost of the first request with a key: the look-up of its tenant, plan and ban in `store.Keys.Caller`. Ten keys per tenant. " +
-			fmt.Sprintf("Every size has a database of its own. Medians of %d rounds of %d look-ups of random keys on a new connection; each round measures the sizes in a new order.", lookUpRounds.count, lookUpRounds.operations),
+		about: "The cost of the first request with a key: the look-up of its tenant, plan and ban in " +
+			"`store.Keys.Caller`. Ten keys per tenant. " +
+			fmt.Sprintf(
+				"Every size has a database of its own. Medians of %d rounds of %d look-ups of random keys on a new "+
+					"connection; each round measures the sizes in a new order.",
+				lookUpRounds.count,
+				lookUpRounds.operations,
+			),
 		head: []string{"keys", "look-up µs"},
 	}
 	var all []*sample
@@ -33,7 +39,9 @@ func lookUps(ctx context.Context, e *env) *table {
 		fillKeys(ctx, url, n, keysPerTenant)
 		all = append(all, &sample{n: n, connect: func() ([]func() time.Duration, func()) {
 			db := must.Get(store.Open(ctx, url, store.Options{AsAPI: true, MaxConns: 1, Timeout: time.Minute}))
-			return []func() time.Duration{func() time.Duration { return lookUp(ctx, db, rand.IntN(n)) }}, func() { must.Do(db.Close()) }
+			return []func() time.Duration{
+				func() time.Duration { return lookUp(ctx, db, rand.IntN(n)) },
+			}, func() { must.Do(db.Close()) }
 		}})
 	}
 	lookUpRounds.measure(all)
@@ -53,7 +61,8 @@ func lookUp(ctx context.Context, db *store.DB, i int) time.Duration {
 	return took
 }
 
-// fillKeys inserts n keys: key i has the digest of its number, the ID keyID(i), and the tenant i/perTenant+1.
+// fillKeys inserts n keys: key i has the digest of its number, the ID keyID(i), and the tenant
+// i/perTenant+1.
 func fillKeys(ctx context.Context, url string, n, perTenant int) {
 	must.Do(servers.Exec(ctx, url, fmt.Sprintf(`
 		with audited as materialized (select set_config('petstore.audited', 'on', true)), t as (

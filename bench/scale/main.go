@@ -26,8 +26,9 @@ func main() {
 	}
 }
 
-// buffersDivisor makes shared_buffers a quarter of the machine's memory, as PostgreSQL's manual recommends for a dedicated server. With
-// the 32 MB of a throwaway server, a table of a million rows would be read by system calls.
+// buffersDivisor makes shared_buffers a quarter of the machine's memory, as PostgreSQL's manual
+// recommends for a dedicated server. With the 32 MB of a throwaway server, a table of a million
+// rows would be read by system calls.
 const buffersDivisor = 4
 
 // part is one measurement and its table. measure ends with a panic of must if it fails.
@@ -104,11 +105,23 @@ func realMain() error {
 		names[i] = p.name
 	}
 	f := flag.NewFlagSet("scale", flag.ContinueOnError)
-	only := f.String("only", "", "comma-separated `parts` to measure: "+strings.Join(names, ", ")+"; empty for all. The document is written only for all")
+	only := f.String(
+		"only",
+		"",
+		"comma-separated `parts` to measure: "+strings.Join(
+			names,
+			", ",
+		)+"; empty for all. The document is written only for all",
+	)
 	document := f.String("document", "docs/benchmarks-scale.md", "Markdown `file` for the results; empty for none")
 	e := &env{out: os.Stdout, hurry: 1}
 	f.IntVar(&e.maxSize, "max-size", 10_000_000, "largest `number` of animals, keys or servers")
-	f.IntVar(&e.usageRows, "rows", 10_000_000, "`number` of rows of usage for retention; at full size 100 million, which needs 40 GB of disk and an hour")
+	f.IntVar(
+		&e.usageRows,
+		"rows",
+		10_000_000,
+		"`number` of rows of usage for retention; at full size 100 million, which needs 40 GB of disk and an hour",
+	)
 	if err := f.Parse(os.Args[1:]); errors.Is(err, flag.ErrHelp) {
 		return nil
 	} else if err != nil {
@@ -131,7 +144,10 @@ func (e *env) runAll(ctx context.Context, only string) (tables []*table, err err
 	}
 	defer remove()
 	m := machine.Describe()
-	if e.postgres, err = servers.StartPostgres(ctx, map[string]string{"shared_buffers": fmt.Sprintf("%dMB", m.MemoryMB/buffersDivisor)}); err != nil {
+	if e.postgres, err = servers.StartPostgres(
+		ctx,
+		map[string]string{"shared_buffers": fmt.Sprintf("%dMB", m.MemoryMB/buffersDivisor)},
+	); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, e.postgres.Stop(context.WithoutCancel(ctx))) }()

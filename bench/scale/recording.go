@@ -18,7 +18,8 @@ import (
 
 const (
 	recordingTime = 8 * time.Second
-	// maxRecordingGrowth bounds the growth of PostgreSQL's work when the requests grow tenfold or a hundredfold.
+	// maxRecordingGrowth bounds the growth of PostgreSQL's work when the requests grow tenfold or a
+	// hundredfold.
 	maxRecordingGrowth = 1.5
 	// maxRecordingSlack allows for an early last write.
 	maxRecordingSlack = 1.1
@@ -27,8 +28,12 @@ const (
 func recording(ctx context.Context, e *env) *table {
 	t := &table{
 		title: "Recording usage",
-		about: fmt.Sprintf("Requests are counted in memory and written twice a second, one row per key that sent requests. Each row is one run of %v: the number of active keys and the request rate, "+
-			"what is written, and PostgreSQL's CPU time for it.", recordingTime),
+		about: fmt.Sprintf(
+			"Requests are counted in memory and written twice a second, one row per key that sent requests. Each "+
+				"row is one run of %v: the number of active keys and the request rate, "+
+				"what is written, and PostgreSQL's CPU time for it.",
+			recordingTime,
+		),
 		head: []string{"active keys", "requests/s", "batches/s", "rows/s", "PostgreSQL ms/s"},
 	}
 	const most = 10_000
@@ -48,7 +53,13 @@ func recording(ctx context.Context, e *env) *table {
 			}
 			c := record(ctx, e, db, ids[:n], rate)
 			rows, work = append(rows, c.rows), append(work, c.millis)
-			t.add(withCommas(int64(n)), withCommas(int64(c.requests)), significant(c.batches), significant(c.rows), significant(c.millis))
+			t.add(
+				withCommas(int64(n)),
+				withCommas(int64(c.requests)),
+				significant(c.batches),
+				significant(c.rows),
+				significant(c.millis),
+			)
 		}
 		t.bound("rows per second of "+withCommas(int64(n))+" keys", slices.Max(rows), 2*float64(n)*maxRecordingSlack)
 		if n >= 1_000 { // less is below the resolution of the clock
@@ -61,7 +72,8 @@ func recording(ctx context.Context, e *env) *table {
 // cost has figures per second.
 type cost struct{ requests, batches, rows, millis float64 }
 
-// record counts requests at a rate during recordingTime, with one meter as in a server, and returns the cost.
+// record counts requests at a rate during recordingTime, with one meter as in a server, and returns
+// the cost.
 func record(ctx context.Context, e *env, db *store.DB, ids []string, rate int) cost {
 	counted := &countingStore{Usage: db.Usage}
 	meter := usage.NewMeter(counted, usage.Options{ServerID: fmt.Sprintf("%d-%d", len(ids), rate), Log: zerolog.Nop()})
@@ -87,8 +99,10 @@ func record(ctx context.Context, e *env, db *store.DB, ids []string, rate int) c
 	took := must.Get(e.postgres.CPU()) - before
 	seconds := time.Since(start).Seconds()
 	return cost{
-		requests: float64(requests) / seconds, batches: float64(counted.batches.Load()) / seconds, rows: float64(counted.rows.Load()) / seconds,
-		millis: took.Seconds() * 1e3 / seconds,
+		requests: float64(requests) / seconds,
+		batches:  float64(counted.batches.Load()) / seconds,
+		rows:     float64(counted.rows.Load()) / seconds,
+		millis:   took.Seconds() * 1e3 / seconds,
 	}
 }
 
@@ -98,7 +112,12 @@ func count(m *usage.Meter, ids []string, from, to int) {
 	for i := from; i < to; i++ {
 		tenant := int64(i%len(ids)/keysPerTenant) + 1
 		// fillKeys gives each tenant one assignment, in their order.
-		m.Admitted(usage.Bucket{TenantID: tenant, KeyID: ids[i%len(ids)], Assignment: tenant, Version: 1}, now, now.Unix()/60, usage.Unlimited)
+		m.Admitted(
+			usage.Bucket{TenantID: tenant, KeyID: ids[i%len(ids)], Assignment: tenant, Version: 1},
+			now,
+			now.Unix()/60,
+			usage.Unlimited,
+		)
 	}
 }
 

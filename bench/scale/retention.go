@@ -20,7 +20,8 @@ const (
 	rolledHours = 30 * 24
 	// rolledBatch is how many hours a server sums in a transaction.
 	rolledBatch = 20_000
-	// maxRecording bounds how many milliseconds a batch of usage waits while hours are summed, and while they are dropped.
+	// maxRecording bounds how many milliseconds a batch of usage waits while hours are summed, and
+	// while they are dropped.
 	maxRecording = 500
 )
 
@@ -30,9 +31,31 @@ var rolledMonth = time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
 func retention(ctx context.Context, e *env) *table {
 	t := &table{
 		title: "Summing hours into days",
-		about: fmt.Sprintf("What servers do with the hours of a closed month once they are old: sum them into days, prove that they are those that were sealed, and drop them. Each tenant has one key with requests in all %d hours of the month. ", rolledHours) +
-			fmt.Sprintf("Batches of %s hours, here without rests between them. *Recorded meanwhile* is the slowest of the batches of usage that were recorded every 50 ms, also while the hours were dropped. *Sealing* is `usage close`.", withCommas(rolledBatch)),
-		head: []string{"rows of hours", "MB", "sealing s", "summing s", "rows a second", "median batch ms", "longest batch ms", "exchange s", "recorded meanwhile, longest ms", "rows of days", "MB after"},
+		about: fmt.Sprintf(
+			"What servers do with the hours of a closed month once they are old: sum them into days, prove that "+
+				"they are those that were sealed, and drop them. Each tenant has one key with requests in all %d "+
+				"hours of the month. ",
+			rolledHours,
+		) +
+			fmt.Sprintf(
+				"Batches of %s hours, here without rests between them. *Recorded meanwhile* is the slowest of the "+
+					"batches of usage that were recorded every 50 ms, also while the hours were dropped. *Sealing* "+
+					"is `usage close`.",
+				withCommas(rolledBatch),
+			),
+		head: []string{
+			"rows of hours",
+			"MB",
+			"sealing s",
+			"summing s",
+			"rows a second",
+			"median batch ms",
+			"longest batch ms",
+			"exchange s",
+			"recorded meanwhile, longest ms",
+			"rows of days",
+			"MB after",
+		},
 	}
 	sizes := []int{e.usageRows}
 	if e.usageRows >= 1_000_000 {
@@ -41,9 +64,19 @@ func retention(ctx context.Context, e *env) *table {
 	var r rolled
 	for _, rows := range sizes {
 		r = rollUp(ctx, e, rows)
-		t.add(withCommas(r.hours), significant(r.megabytes), significant(r.sealing.Seconds()), significant(r.summing.Seconds()),
-			withCommas(int64(float64(r.hours)/r.summing.Seconds())), millis(median(r.batches)), millis(slices.Max(r.batches)),
-			significant(r.exchange.Seconds()), millis(r.recorded), withCommas(r.days), significant(r.megabytesAfter))
+		t.add(
+			withCommas(r.hours),
+			significant(r.megabytes),
+			significant(r.sealing.Seconds()),
+			significant(r.summing.Seconds()),
+			withCommas(int64(float64(r.hours)/r.summing.Seconds())),
+			millis(median(r.batches)),
+			millis(slices.Max(r.batches)),
+			significant(r.exchange.Seconds()),
+			millis(r.recorded),
+			withCommas(r.days),
+			significant(r.megabytesAfter),
+		)
 	}
 	t.bound("recorded meanwhile, longest ms, of the most rows", r.recorded.Seconds()*1000, maxRecording)
 	return t
@@ -69,14 +102,23 @@ func rollUp(ctx context.Context, e *env, rows int) (r rolled) {
 	must.Get(owner.Months.Close(ctx, audit.By{Actor: "bench"}, rolledMonth, nil))
 	r.sealing = time.Since(start)
 	size := func(table string) float64 {
-		return must.Get(servers.Value[float64](ctx, url, `select coalesce(sum(pg_total_relation_size(relid)), 0) / 1e6 from pg_partition_tree($1)`, table))
+		return must.Get(
+			servers.Value[float64](
+				ctx,
+				url,
+				`select coalesce(sum(pg_total_relation_size(relid)), 0) / 1e6 from pg_partition_tree($1)`,
+				table,
+			),
+		)
 	}
 	r.megabytes = size("usage_hourly")
 	e.logf("summing")
 	must.Do(r.sum(ctx, url))
 	r.megabytesAfter = size("usage_daily")
 	r.days = must.Get(servers.Value[int64](ctx, url, `select count(*) from usage_daily`))
-	if hours := must.Get(servers.Value[int64](ctx, url, `select hours from usage_partitions where rolled_at is not null`)); hours != r.hours {
+	if hours := must.Get(
+		servers.Value[int64](ctx, url, `select hours from usage_partitions where rolled_at is not null`),
+	); hours != r.hours {
 		must.Do(fmt.Errorf("%d hours were summed, want %d", hours, r.hours))
 	}
 	return r
@@ -142,14 +184,17 @@ func fillMonth(ctx context.Context, url string, tenants int) {
 		  first text := (select name from usage_partitions where begins is null);
 		begin
 		  execute format('alter table usage_hourly detach partition %I', first);
-		  execute format('alter table usage_hourly attach partition %I for values from (minvalue) to (''2026-07-01Z'')', first);
+		  execute format('alter table usage_hourly attach partition %I for values from (minvalue)
+		    to (''2026-07-01Z'')', first);
 		end $$;
 		alter table usage_hourly attach partition usage_hourly_default default;
 		update usage_partitions set ends = '2026-07-01Z' where begins is null;
-		update retention set begins_at = now() - interval '1 hour', keep = least(keep, now() - '2026-07-02Z') where kind = 'hourly_usage'`,
+		update retention set begins_at = now() - interval '1 hour', keep = least(keep, now() - '2026-07-02Z') where
+			kind = 'hourly_usage'`,
 		fmt.Sprintf(`
 		insert into usage_hourly (tenant_id, hour, key_id, assignment, version, admitted, refused)
-		select a.tenant_id, h, 'key_' || lpad((a.tenant_id - 1)::text, 16, '0'), a.id, 1, 100 + a.tenant_id %% 97, extract(hour from h)::bigint
+		select a.tenant_id, h, 'key_' || lpad((a.tenant_id - 1)::text, 16, '0'), a.id, 1, 100 + a.tenant_id %% 97,
+			extract(hour from h)::bigint
 		from generate_series('2026-06-01Z'::timestamptz, '2026-06-01Z'::timestamptz + interval '%d hours', '1 hour') h
 		cross join (select tenant_id, id from tenant_plans order by tenant_id) a`, rolledHours-1),
 		`vacuum analyze usage_hourly`))

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// sample is one size of what is measured. connect returns its operations, one for each kind, which return how long they took.
+// sample is one size of what is measured. connect returns its operations, one for each kind, which
+// return how long they took.
 type sample struct {
 	n       int
 	cells   []string // of its row, between the size and the figures
@@ -14,11 +15,13 @@ type sample struct {
 	took    [][]time.Duration // the medians of the rounds, by kind
 }
 
-// rounds is how samples are measured: how often, for how many rounds a connection is used, and how many operations of each kind a round has.
+// rounds is how samples are measured: how often, for how many rounds a connection is used, and how
+// many operations of each kind a round has.
 type rounds struct{ count, perConnection, warmUp, operations int }
 
-// measure measures all samples in each round, in a new order, so that a disturbance affects all. A connection is not used for all rounds,
-// because its placement in memory may double its latencies for as long as it is open.
+// measure measures all samples in each round, in a new order, so that a disturbance affects all. A
+// connection is not used for all rounds, because its placement in memory may double its latencies
+// for as long as it is open.
 func (r rounds) measure(all []*sample) {
 	for range r.count / r.perConnection {
 		r.measureOnce(all)
@@ -56,7 +59,8 @@ func (r rounds) round(s *sample, kinds []func() time.Duration) {
 	}
 }
 
-// addSamples adds a row for each sample, whose figures are in units, and a bound of each kind's growth.
+// addSamples adds a row for each sample, whose figures are in units, and a bound of each kind's
+// growth.
 func (t *table) addSamples(all []*sample, unit time.Duration, growth float64, kinds ...string) {
 	figures := make([][]float64, len(kinds))
 	for _, s := range all {

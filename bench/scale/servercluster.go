@@ -23,16 +23,19 @@ import (
 )
 
 const (
-	// changeRate is how many requests per second the callers send, unless they wait: what servers on such a machine answer over HTTP.
+	// changeRate is how many requests per second the callers send, unless they wait: what servers
+	// on such a machine answer over HTTP.
 	changeCallers, changeRate = 64, 4_000
 	// afterChange is measured after the first request of each term.
 	afterChange = 4 * time.Second
-	// farDelay is a round trip to a database in another zone, or on a busy network. farConns is the size of each server's pool then.
+	// farDelay is a round trip to a database in another zone, or on a busy network. farConns is the
+	// size of each server's pool then.
 	farDelay = 2600 * time.Microsecond
 	farConns = 2
 )
 
-// farSettings are those of a Postgres for many servers: each has its pool, up to two connections for renewals, and the change feed's.
+// farSettings are those of a Postgres for many servers: each has its pool, up to two connections
+// for renewals, and the change feed's.
 var farSettings = map[string]string{"shared_buffers": "512MB", "max_connections": "600"}
 
 // serverCluster is servers that share a Postgres.
@@ -47,11 +50,13 @@ type serverCluster struct {
 	postgres      *servers.Postgres
 	url, redisURL string
 	all           []*limitcluster.Server
-	// held is the share of server time in which a term was in force, commits are per second and server, work is Postgres's CPU time per second.
+	// held is the share of server time in which a term was in force, commits are per second and
+	// server, work is Postgres's CPU time per second.
 	held, commits float64
 	work          time.Duration
-	// Of two changes of term: everywhere is how long it took until the last server was in the next term, pauses the longest time without an
-	// admitted request, and firstSecond and steady the requests per second after and before.
+	// Of two changes of term: everywhere is how long it took until the last server was in the next
+	// term, pauses the longest time without an admitted request, and firstSecond and steady the
+	// requests per second after and before.
 	everywhere, pauses [2]time.Duration
 	firstSecond        [2]int64
 	steady             int64
@@ -59,7 +64,8 @@ type serverCluster struct {
 	undecided          int64
 }
 
-// start starts the servers and waits until all are in a term of Redis, members in one of the Redis "r".
+// start starts the servers and waits until all are in a term of Redis, members in one of the Redis
+// "r".
 func (f *serverCluster) start(ctx context.Context) {
 	f.logf("starting %d servers for %s tenants", f.servers, withCommas(int64(f.tenants)))
 	f.postgres = f.env.postgres
@@ -69,7 +75,8 @@ func (f *serverCluster) start(ctx context.Context) {
 	}
 	f.url = must.Get(f.postgres.CreateDatabase(ctx, fmt.Sprintf("cluster_%d_%d", f.servers, f.tenants)))
 	must.Do(servers.Exec(ctx, f.url, fmt.Sprintf(`insert into servers (id, seen_at, redis, acked)
-		select 'dead-' || i, clock_timestamp() - i * interval '1 minute', 'gone', 0 from generate_series(1, %d) i`, f.dead)))
+		select 'dead-' || i, clock_timestamp() - i * interval '1 minute', 'gone', 0
+		from generate_series(1, %d) i`, f.dead)))
 	d := &limitcluster.Deployment{DatabaseURL: f.url, RedisName: "r", Log: zerolog.Nop()}
 	if f.tenants > 0 {
 		fillKeys(ctx, f.url, f.tenants, 1)
@@ -167,7 +174,8 @@ func (f *serverCluster) loseCounters(ctx context.Context, l *timeline) {
 	f.undecided, f.slowest = l.undecided, l.slowest
 }
 
-// watchTerms measures two changes of term: from when the first server has left a term until the last one is in the next.
+// watchTerms measures two changes of term: from when the first server has left a term until the
+// last one is in the next.
 func (f *serverCluster) watchTerms(ctx context.Context, number int64) (err error) {
 	for i := range f.everywhere {
 		for !f.anyLeft(number) {
@@ -209,7 +217,13 @@ func (f *serverCluster) measureLeases(ctx context.Context, length time.Duration)
 // commitsSoFar returns how many transactions were committed in the database.
 func (f *serverCluster) commitsSoFar(ctx context.Context) float64 {
 	time.Sleep(time.Second + 200*time.Millisecond) // Sessions report their statistics once a second.
-	return must.Get(servers.Value[float64](ctx, f.url, "select xact_commit from pg_stat_database where datname = current_database()"))
+	return must.Get(
+		servers.Value[float64](
+			ctx,
+			f.url,
+			"select xact_commit from pg_stat_database where datname = current_database()",
+		),
+	)
 }
 
 // leases are the cells of measureLeases.

@@ -27,7 +27,8 @@ const (
 	// staffEntries is how many entries the audit trail has for each key.
 	staffEntries = 10
 	staffRounds  = 9
-	// maxStaff bounds the milliseconds of a command of staff, and maxStaffMemory the MB of one that streams all rows.
+	// maxStaff bounds the milliseconds of a command of staff, and maxStaffMemory the MB of one that
+	// streams all rows.
 	maxStaff, maxStaffMemory = 300, 64
 	// staffShown is how many of the commands the table has: the slowest.
 	staffShown = 12
@@ -36,33 +37,97 @@ const (
 //go:embed staff.sql
 var staffSQL string
 
-// staffCommands are the commands of support, each in the words of staffSubject. Those of a terminal print a table.
+// staffCommands are the commands of support, each in the words of staffSubject. Those of a terminal
+// print a table.
 var staffCommands = []string{
-	"find {tenant}", "find #{number}", "find {email}", "find {billing_ref}", "find {key}", "find {last4}", "find {key_name}", "find {request}",
-	"find {entry}", "find {name_part}", "find {address_part}", "find nothing-has-this-name",
-	"why {tenant}", "why {key}", "why {request}",
-	"tenant show {tenant}", "tenant list", "tenant list --after {tenant}", "tenant list --plan pro", "tenant list --status suspended",
-	"tenant list --search {address_part}", "tenant list --search pets", "tenant list --inactive 30d", "tenant list --without-billing-ref",
-	"key show {key}", "key list", "key list --tenant {tenant}", "key list --status active", "key list --status expired", "key list --status revoked",
-	"key list --expires-within 30d", "key list --unused 90d", "key list --last4 {last4}", "key list --search warehouse", "key list --search nosuchname",
-	"ban list", "ban list --tenant {tenant}", "ban list --source staff", "ban list --since 7d", "ban list --past", "ban list --past --source staff",
-	"audit list", "audit list --tenant {tenant}", "audit list --since 7d", "audit list --until 180d", "audit list --login staff_7",
-	"audit list --actor person-7@support-3", "audit list --action key.revoke", "audit list --action plan", "audit list --subject {key}",
-	"audit list --tenant {tenant} --action key.revoke", "audit list --login staff_7 --action plan --since 30d",
-	"plan list", "plan show pro", "plan history {tenant}", "plan schedule", "plan schedule --tenant {tenant}",
+	"find {tenant}",
+	"find #{number}",
+	"find {email}",
+	"find {billing_ref}",
+	"find {key}",
+	"find {last4}",
+	"find {key_name}",
+	"find {request}",
+	"find {entry}",
+	"find {name_part}",
+	"find {address_part}",
+	"find nothing-has-this-name",
+	"why {tenant}",
+	"why {key}",
+	"why {request}",
+	"tenant show {tenant}",
+	"tenant list",
+	"tenant list --after {tenant}",
+	"tenant list --plan pro",
+	"tenant list --status suspended",
+	"tenant list --search {address_part}",
+	"tenant list --search pets",
+	"tenant list --inactive 30d",
+	"tenant list --without-billing-ref",
+	"key show {key}",
+	"key list",
+	"key list --tenant {tenant}",
+	"key list --status active",
+	"key list --status expired",
+	"key list --status revoked",
+	"key list --expires-within 30d",
+	"key list --unused 90d",
+	"key list --last4 {last4}",
+	"key list --search warehouse",
+	"key list --search nosuchname",
+	"ban list",
+	"ban list --tenant {tenant}",
+	"ban list --source staff",
+	"ban list --since 7d",
+	"ban list --past",
+	"ban list --past --source staff",
+	"audit list",
+	"audit list --tenant {tenant}",
+	"audit list --since 7d",
+	"audit list --until 180d",
+	"audit list --login staff_7",
+	"audit list --actor person-7@support-3",
+	"audit list --action key.revoke",
+	"audit list --action plan",
+	"audit list --subject {key}",
+	"audit list --tenant {tenant} --action key.revoke",
+	"audit list --login staff_7 --action plan --since 30d",
+	"plan list",
+	"plan show pro",
+	"plan history {tenant}",
+	"plan schedule",
+	"plan schedule --tenant {tenant}",
 	"usage show --tenant {tenant}",
 }
 
 // staffStreams are commands that print all rows, and how many these are; 0 for all keys.
-var staffStreams = []string{"tenant list -o jsonl", "key list -o jsonl", "key list -o csv", "key list", "audit list --since 30d -o jsonl"}
+var staffStreams = []string{
+	"tenant list -o jsonl",
+	"key list -o jsonl",
+	"key list -o csv",
+	"key list",
+	"audit list --since 30d -o jsonl",
+}
 
 func staff(ctx context.Context, e *env) *table {
 	keys := min(1_000_000, e.maxSize)
 	t := &table{
 		title: "Commands of staff",
-		about: fmt.Sprintf("What a person in support waits for: `petstorectl`, from the start of the process to its end, on %s keys of %s tenants, with %s audit entries, failed requests of one key in 100, and usage of one key in 5, of nine tenants in ten. ",
-			withCommas(int64(keys)), withCommas(int64(keys/10)), withCommas(int64(keys*staffEntries))) +
-			fmt.Sprintf("Lists are tables of 100 rows. %d commands were run %d times, each time of another tenant; these are the slowest. The plan is that of the command's slowest statement: its indexes, *all of* a table that is read whole, and sorts. The last rows are streams of everything.", len(staffCommands), staffRounds),
+		about: fmt.Sprintf(
+			"What a person in support waits for: `petstorectl`, from the start of the process to its end, on %s "+
+				"keys of %s tenants, with %s audit entries, failed requests of one key in 100, and usage of one key "+
+				"in 5, of nine tenants in ten. ",
+			withCommas(int64(keys)),
+			withCommas(int64(keys/10)),
+			withCommas(int64(keys*staffEntries)),
+		) +
+			fmt.Sprintf(
+				"Lists are tables of 100 rows. %d commands were run %d times, each time of another tenant; these "+
+					"are the slowest. The plan is that of the command's slowest statement: its indexes, *all of* a "+
+					"table that is read whole, and sorts. The last rows are streams of everything.",
+				len(staffCommands),
+				staffRounds,
+			),
 		head: []string{"command", "median ms", "slowest ms", "statements", "peak MB", "plan of the slowest"},
 	}
 	e.logf("making %s keys and %s audit entries", withCommas(int64(keys)), withCommas(int64(keys*staffEntries)))
@@ -79,38 +144,72 @@ type staffBench struct {
 	*env
 
 	program string
-	// owner is the URL of the database's owner, url that of a login in support, and explained that of a superuser whose statements are
-	// explained in the log.
+	// owner is the URL of the database's owner, url that of a login in support, and explained that
+	// of a superuser whose statements are explained in the log.
 	owner, url, explained string
 }
 
 // newStaffBench makes and fills the database.
 func newStaffBench(ctx context.Context, e *env, keys int) *staffBench {
 	s := &staffBench{env: e, owner: must.Get(e.postgres.CreateDatabase(ctx, "staff"))}
-	must.Do(servers.Exec(ctx, s.owner,
-		fmt.Sprintf("set bench.keys = %d", keys), fmt.Sprintf("set bench.entries = %d", keys*staffEntries), staffSQL, "vacuum analyze", "checkpoint", `
+	must.Do(servers.Exec(
+		ctx,
+		s.owner,
+		fmt.Sprintf(
+			"set bench.keys = %d",
+			keys,
+		),
+		fmt.Sprintf("set bench.entries = %d", keys*staffEntries),
+		staffSQL,
+		"vacuum analyze",
+		"checkpoint",
+		`
 		create role bench_support login in role petstore_support;
 		create role bench_explained superuser login;
 		alter role bench_explained set session_preload_libraries = 'auto_explain';
 		alter role bench_explained set auto_explain.log_min_duration = 0;
 		alter role bench_explained set auto_explain.log_nested_statements = on;
-		alter role bench_explained set auto_explain.log_format = json`))
+		alter role bench_explained set auto_explain.log_format = json`,
+	))
 	s.url, s.explained = e.postgres.URL("bench_support", "staff"), e.postgres.URL("bench_explained", "staff")
 	return s
 }
 
-// staffSubject is a random tenant with a key that has failed requests, by all that commands name them by.
+// staffSubject is a random tenant with a key that has failed requests, by all that commands name
+// them by.
 func (s *staffBench) staffSubject(ctx context.Context) *strings.Replacer {
 	v := must.Get(servers.Value[pq.StringArray](ctx, s.owner, `
 		with f as materialized (select * from failed_requests where status = 429 order by request_id offset $1 limit 1)
-		select array[t.id::text, t.name, coalesce(t.email, 'billing@' || t.name || '.example'), coalesce(t.billing_ref, 'cus_0'), k.id, k.last4,
+		select array[t.id::text, t.name, coalesce(t.email, 'billing@' || t.name || '.example'),
+			coalesce(t.billing_ref, 'cus_0'), k.id, k.last4,
 		       coalesce(nullif(k.name, ''), 'ci'), f.request_id, (select max(number) - $1 from audit_entries)::text]
 		from f join tenants t on t.id = f.tenant_id join api_keys k on k.id = f.key_id`, rand.IntN(100)))
 	tenant := v[1]
 	company, _, _ := strings.Cut(tenant, "-")
-	return strings.NewReplacer("{number}", v[0], "{tenant}", tenant, "{email}", v[2], "{billing_ref}", v[3], "{key}", v[4],
-		"{last4}", v[5], "{key_name}", v[6], "{request}", v[7], "{entry}", v[8], "{name_part}", tenant[:len(tenant)/2],
-		"{address_part}", company+tenant[strings.LastIndex(tenant, "-"):]+".ex")
+	return strings.NewReplacer(
+		"{number}",
+		v[0],
+		"{tenant}",
+		tenant,
+		"{email}",
+		v[2],
+		"{billing_ref}",
+		v[3],
+		"{key}",
+		v[4],
+		"{last4}",
+		v[5],
+		"{key_name}",
+		v[6],
+		"{request}",
+		v[7],
+		"{entry}",
+		v[8],
+		"{name_part}",
+		tenant[:len(tenant)/2],
+		"{address_part}",
+		company+tenant[strings.LastIndex(tenant, "-"):]+".ex",
+	)
 }
 
 func (s *staffBench) measureCommands(ctx context.Context, t *table) {
@@ -134,7 +233,20 @@ func (s *staffBench) measureCommands(ctx context.Context, t *table) {
 		}
 		plan := must.Get(parsePlans(s.explain(ctx, staffArgs(command+" -o table", subjects[0]))))
 		ms := median(took).Seconds() * 1e3
-		all = append(all, measured{ms, []string{"`" + command + "`", significant(ms), millis(slices.Max(took)), fmt.Sprint(plan.statements), megabytes(memory), plan.text}})
+		all = append(
+			all,
+			measured{
+				ms,
+				[]string{
+					"`" + command + "`",
+					significant(ms),
+					millis(slices.Max(took)),
+					fmt.Sprint(plan.statements),
+					megabytes(memory),
+					plan.text,
+				},
+			},
+		)
 		slowest = max(slowest, ms)
 		if ms > maxStaff {
 			slow = append(slow, command)
@@ -155,7 +267,14 @@ func (s *staffBench) measureStreams(ctx context.Context, t *table) {
 	var most int64
 	for _, command := range staffStreams {
 		run := s.runCommand(ctx, s.url, strings.Fields(command))
-		t.add("`"+command+"`", millis(run.took), millis(run.took), "", megabytes(run.memory), withCommas(run.lines)+" lines")
+		t.add(
+			"`"+command+"`",
+			millis(run.took),
+			millis(run.took),
+			"",
+			megabytes(run.memory),
+			withCommas(run.lines)+" lines",
+		)
 		most = max(most, run.memory)
 	}
 	t.bound("MB of the process that prints all rows", float64(most)/1e6, maxStaffMemory)
@@ -207,13 +326,15 @@ func (s *staffBench) runCommand(ctx context.Context, url string, args []string) 
 	return staffRun{took, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss * 1024, out.lines}
 }
 
-// explain runs a command once, and returns what the server logged meanwhile: the plans of its statements.
+// explain runs a command once, and returns what the server logged meanwhile: the plans of its
+// statements.
 func (s *staffBench) explain(ctx context.Context, args []string) string {
 	file := s.postgres.LogFile()
 	before := must.Get(os.Stat(file)).Size()
 	s.runCommand(ctx, s.explained, args)
 	// When the explained sessions have ended, they have logged everything.
-	for must.Get(servers.Value[bool](ctx, s.owner, "select exists (select from pg_stat_activity where usename = 'bench_explained')")) {
+	for must.Get(servers.Value[bool](ctx, s.owner,
+		"select exists (select from pg_stat_activity where usename = 'bench_explained')")) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	return string(must.Get(os.ReadFile(file))[before:])
@@ -235,7 +356,8 @@ type planNode struct {
 
 var planRecord = regexp.MustCompile(`(?m)duration: ([0-9.]+) ms  plan:\n((?:\t.*\n)+)`)
 
-// parsePlans reads a log of auto_explain: each record has a line with the duration, and the plan in JSON in lines that begin with a tab.
+// parsePlans reads a log of auto_explain: each record has a line with the duration, and the plan in
+// JSON in lines that begin with a tab.
 func parsePlans(log string) (p explainedPlan, err error) {
 	var slowest float64
 	for _, m := range planRecord.FindAllStringSubmatch(log, -1) {
@@ -255,7 +377,8 @@ func parsePlans(log string) (p explainedPlan, err error) {
 	return p, nil
 }
 
-// summary names the indexes that the plan reads, the tables that it reads whole, and sorts, each once.
+// summary names the indexes that the plan reads, the tables that it reads whole, and sorts, each
+// once.
 func (n planNode) summary(names []string) []string {
 	name := ""
 	switch {

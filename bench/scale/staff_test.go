@@ -29,7 +29,8 @@ func TestStaffDatabase(t *testing.T) {
 		s := newStaffBench(ctx, e, 1_000)
 		for query, want := range map[string]int{
 			"select count(*) from api_keys": 1_000, "select max(number) from audit_entries": 10_000,
-			"select count(*) from pg_indexes where indexname in ('api_keys_by_last4', 'failed_requests_by_request', 'usage_hourly_by_hour')": 3,
+			"select count(*) from pg_indexes where indexname in ('api_keys_by_last4', 'failed_requests_by_request', " +
+				"'usage_hourly_by_hour')": 3,
 		} {
 			if got, err := servers.Value[int](ctx, s.owner, query); got != want || err != nil {
 				t.Errorf("%s: %d, %v, want %d", query, got, err, want)

@@ -33,7 +33,10 @@ func (t *table) bound(what string, got, most float64) {
 	if got > most {
 		word = "missed"
 	}
-	t.verdicts = append(t.verdicts, fmt.Sprintf("%s: %s, at most %s: %s", what, significant(got), significant(most), word))
+	t.verdicts = append(
+		t.verdicts,
+		fmt.Sprintf("%s: %s, at most %s: %s", what, significant(got), significant(most), word),
+	)
 }
 
 // growth adds a verdict about the greatest figure divided by the first.
@@ -55,7 +58,14 @@ func (t *table) print(w io.Writer) error {
 }
 
 func (t *table) markdown(w *bytes.Buffer) {
-	fmt.Fprintf(w, "\n## %s\n\n%s\n\n| %s |\n|%s\n", t.title, t.about, strings.Join(t.head, " | "), strings.Repeat("--:|", len(t.head)))
+	fmt.Fprintf(
+		w,
+		"\n## %s\n\n%s\n\n| %s |\n|%s\n",
+		t.title,
+		t.about,
+		strings.Join(t.head, " | "),
+		strings.Repeat("--:|", len(t.head)),
+	)
 	for _, row := range t.rows {
 		fmt.Fprintf(w, "| %s |\n", strings.Join(row, " | "))
 	}
@@ -67,8 +77,15 @@ func (t *table) markdown(w *bytes.Buffer) {
 
 func writeDocument(file string, m machine.Description, tables []*table) error {
 	var text bytes.Buffer
-	text.WriteString("# How costs grow\n\nWritten by `make bench-scale`; run it again to replace every figure. Everything runs on one machine: " + m.String() + ".\n" +
-		fmt.Sprintf("PostgreSQL's shared_buffers is a quarter of the memory, %d MB. The buffers hold what the making of the tables left in them.\n", m.MemoryMB/buffersDivisor))
+	text.WriteString(
+		"# How costs grow\n\nWritten by `make bench-scale`; run it again to replace every figure. Everything runs " +
+			"on one machine: " + m.String() + ".\n" +
+			fmt.Sprintf(
+				"PostgreSQL's shared_buffers is a quarter of the memory, %d MB. The buffers hold what the making of "+
+					"the tables left in them.\n",
+				m.MemoryMB/buffersDivisor,
+			),
+	)
 	for _, t := range tables {
 		t.markdown(&text)
 	}

@@ -27,10 +27,27 @@ const (
 func termChanges(ctx context.Context, e *env) *table {
 	t := &table{
 		title: "Changes of term with many tenants",
-		about: fmt.Sprintf("%d servers in one process, with one Postgres and one Redis. Every server has served every tenant. Then Redis loses its counters, twice. "+
-			"%d callers send %s requests per second for random tenants, so the first requests of each term are for tenants that it has not seen. *Pause* is the longest time without an admitted "+
-			"request, and *first second* that of the term. *Undecided* requests are refused because no term begins within 250 ms.", changeServers, changeCallers, withCommas(changeRate)),
-		head: []string{"tenants", "before: requests/s", "first change: pause ms", "first second: requests/s", "second change: pause ms", "first second: requests/s", "slowest ms", "undecided"},
+		about: fmt.Sprintf(
+			"%d servers in one process, with one Postgres and one Redis. Every server has served every tenant. Then "+
+				"Redis loses its counters, twice. "+
+				"%d callers send %s requests per second for random tenants, so the first requests of each term are "+
+				"for tenants that it has not seen. *Pause* is the longest time without an admitted "+
+				"request, and *first second* that of the term. *Undecided* requests are refused because no term "+
+				"begins within 250 ms.",
+			changeServers,
+			changeCallers,
+			withCommas(changeRate),
+		),
+		head: []string{
+			"tenants",
+			"before: requests/s",
+			"first change: pause ms",
+			"first second: requests/s",
+			"second change: pause ms",
+			"first second: requests/s",
+			"slowest ms",
+			"undecided",
+		},
 	}
 	pause := time.Duration(0)
 	for _, n := range e.upTo(1_000, 8_000, 100_000) {
@@ -54,11 +71,28 @@ func termChanges(ctx context.Context, e *env) *table {
 func heartbeats(ctx context.Context, e *env) *table {
 	t := &table{
 		title: "Heartbeats",
-		about: fmt.Sprintf("Cluster members alone, without tenants or requests, over a Postgres whose round trips take %v more. *Lease held* is the share of server time in which a term was in force, and *commits* are all of Postgres, "+
-			"during %v. Then all servers change their Redis, %d times. *Everywhere* is when the last server was in the next term, the median.", farDelay, heartbeatTime, heartbeatChanges),
-		head: []string{"servers", "rows of dead servers", "lease held %", "commits/s per server", "Postgres ms/s", "change of term everywhere ms", "slowest"},
+		about: fmt.Sprintf(
+			"Cluster members alone, without tenants or requests, over a Postgres whose round trips take %v more. "+
+				"*Lease held* is the share of server time in which a term was in force, and *commits* are all of "+
+				"Postgres, "+
+				"during %v. Then all servers change their Redis, %d times. *Everywhere* is when the last server was "+
+				"in the next term, the median.",
+			farDelay,
+			heartbeatTime,
+			heartbeatChanges,
+		),
+		head: []string{
+			"servers",
+			"rows of dead servers",
+			"lease held %",
+			"commits/s per server",
+			"Postgres ms/s",
+			"change of term everywhere ms",
+			"slowest",
+		},
 	}
-	for _, f := range []*serverCluster{{servers: fewServers}, {servers: fewServers, dead: deadServers}, {servers: 100}} {
+	for _, f := range []*serverCluster{{servers: fewServers}, {servers: fewServers, dead: deadServers},
+		{servers: 100}} {
 		if f.servers > e.maxSize {
 			continue
 		}
@@ -76,7 +110,12 @@ func heartbeats(ctx context.Context, e *env) *table {
 			time.Sleep(time.Second) // A change soon after another is not what is measured.
 		}
 		must.Do(e.TearDown(ctx))
-		t.add(slices.Concat([]string{strconv.Itoa(f.servers), withCommas(int64(f.dead))}, f.leases(), []string{millis(median(changes)), millis(slices.Max(changes))})...)
+		t.add(
+			slices.Concat(
+				[]string{strconv.Itoa(f.servers), withCommas(int64(f.dead))},
+				f.leases(),
+				[]string{millis(median(changes)), millis(slices.Max(changes))},
+			)...)
 		t.boundCluster(f, fmt.Sprintf("%d servers, %d dead", f.servers, f.dead), median(changes))
 	}
 	return t
@@ -86,11 +125,31 @@ func manyServers(ctx context.Context, e *env) *table {
 	const length = 10 * time.Second
 	t := &table{
 		title: "Fleets of servers",
-		about: fmt.Sprintf("Limiters and cluster members as in the servers, in one process, with one Redis and one Postgres whose round trips take %v more. %s tenants; %d callers send %s requests per second, "+
-			"each for a random tenant at a random server. *Lease held* is the share of server time in which a term was in force, and *commits* are all of Postgres, during %v without a fault. Then Redis loses its counters, twice. "+
-			"*Everywhere* is when the last server was in the next term.",
-			farDelay, withCommas(manyTenants), changeCallers, withCommas(changeRate), length),
-		head: []string{"servers", "lease held %", "commits/s per server", "Postgres ms/s", "requests/s", "first change: everywhere ms", "first second: requests/s", "second change: everywhere ms", "first second: requests/s", "undecided"},
+		about: fmt.Sprintf(
+			"Limiters and cluster members as in the servers, in one process, with one Redis and one Postgres whose "+
+				"round trips take %v more. %s tenants; %d callers send %s requests per second, "+
+				"each for a random tenant at a random server. *Lease held* is the share of server time in which a "+
+				"term was in force, and *commits* are all of Postgres, during %v without a fault. Then Redis loses "+
+				"its counters, twice. "+
+				"*Everywhere* is when the last server was in the next term.",
+			farDelay,
+			withCommas(manyTenants),
+			changeCallers,
+			withCommas(changeRate),
+			length,
+		),
+		head: []string{
+			"servers",
+			"lease held %",
+			"commits/s per server",
+			"Postgres ms/s",
+			"requests/s",
+			"first change: everywhere ms",
+			"first second: requests/s",
+			"second change: everywhere ms",
+			"first second: requests/s",
+			"undecided",
+		},
 	}
 	for _, n := range e.upTo(2, fewServers, 20, 40) {
 		f := &serverCluster{env: e, servers: n, tenants: manyTenants, far: true}
@@ -98,7 +157,8 @@ func manyServers(ctx context.Context, e *env) *table {
 		takeOfEach(ctx, manyTenants, f.randomTenants())
 		l := startTimeline(ctx, f.all, manyTenants)
 		defer l.stop()
-		for before := int64(-1); before != l.latestTerm(); { // A busy machine may lose Redis for a moment, and then all tenants are new in a term.
+		// A busy machine may lose Redis for a moment, and then all tenants are new in a term.
+		for before := int64(-1); before != l.latestTerm(); {
 			time.Sleep(length / e.hurry)
 			before = l.latestTerm()
 			f.measureLeases(ctx, length/e.hurry)
@@ -106,8 +166,13 @@ func manyServers(ctx context.Context, e *env) *table {
 		f.steady = l.rate(l.now()-length/e.hurry, length/e.hurry)
 		f.loseCounters(ctx, l)
 		must.Do(e.TearDown(ctx))
-		t.add(slices.Concat([]string{strconv.Itoa(n)}, f.leases(), []string{withCommas(f.steady), millis(f.everywhere[0]), withCommas(f.firstSecond[0]),
-			millis(f.everywhere[1]), withCommas(f.firstSecond[1]), withCommas(f.undecided)})...)
+		t.add(
+			slices.Concat(
+				[]string{strconv.Itoa(n)},
+				f.leases(),
+				[]string{withCommas(f.steady), millis(f.everywhere[0]), withCommas(f.firstSecond[0]),
+					millis(f.everywhere[1]), withCommas(f.firstSecond[1]), withCommas(f.undecided)},
+			)...)
 		e.logf("%v", t.rows[len(t.rows)-1])
 		t.boundCluster(f, fmt.Sprintf("%d servers", n), max(f.everywhere[0], f.everywhere[1]))
 	}

@@ -20,7 +20,8 @@ const (
 	termTimeout = 90 * time.Second
 )
 
-// timeline sends requests for random tenants at random servers, and counts admitted requests by when they were decided.
+// timeline sends requests for random tenants at random servers, and counts admitted requests by
+// when they were decided.
 type timeline struct {
 	start   time.Time
 	stop    func()
@@ -74,7 +75,8 @@ func (l *timeline) latestTerm() int64 {
 	return l.term
 }
 
-// await waits for the first decision in a term after that number, and returns the term's number and when it was.
+// await waits for the first decision in a term after that number, and returns the term's number and
+// when it was.
 func (l *timeline) await(ctx context.Context, number int64) (term int64, at time.Duration, err error) {
 	for end := time.Now().Add(termTimeout); l.latestTerm() <= number; time.Sleep(time.Millisecond) {
 		if ctx.Err() != nil || time.Now().After(end) {

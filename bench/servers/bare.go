@@ -39,7 +39,8 @@ const (
 	FoundPath  = "/v1/found"
 )
 
-// bareHandler is a lower bound for any server with Gin: it writes fixed bytes, or the result of one statement.
+// bareHandler is a lower bound for any server with Gin: it writes fixed bytes, or the result of one
+// statement.
 func bareHandler(config []byte) http.Handler {
 	var o BareOptions
 	must.Do(json.Unmarshal(config, &o))
@@ -78,7 +79,8 @@ func openPool(url string) *sql.DB {
 	return db
 }
 
-// bareWriter is the bare server's statements, one prepared statement for each request: without row-level security or an explicit transaction, as a superuser.
+// bareWriter is the bare server's statements, one prepared statement for each request: without
+// row-level security or an explicit transaction, as a superuser.
 type bareWriter struct {
 	tenant                             int64
 	insert, update, place, ofTheDigest *sql.Stmt
@@ -122,7 +124,16 @@ func (w *bareWriter) change(c *gin.Context) {
 	if !bound(c, &pet) {
 		return
 	}
-	err := w.update.QueryRowContext(c.Request.Context(), w.tenant, c.Param("id"), pet.Name).Scan(&pet.ID, &pet.CategoryID, &pet.Status)
+	err := w.update.QueryRowContext(
+		c.Request.Context(),
+		w.tenant,
+		c.Param("id"),
+		pet.Name,
+	).Scan(
+		&pet.ID,
+		&pet.CategoryID,
+		&pet.Status,
+	)
 	respond(c, http.StatusOK, &pet, err)
 }
 
@@ -132,7 +143,16 @@ func (w *bareWriter) order(c *gin.Context) {
 	if !bound(c, &order) {
 		return
 	}
-	err := w.place.QueryRowContext(c.Request.Context(), w.tenant, order.PetID, order.Quantity).Scan(&order.ID, &order.Status, &order.CreatedAt)
+	err := w.place.QueryRowContext(
+		c.Request.Context(),
+		w.tenant,
+		order.PetID,
+		order.Quantity,
+	).Scan(
+		&order.ID,
+		&order.Status,
+		&order.CreatedAt,
+	)
 	order.CreatedAt = order.CreatedAt.UTC()
 	respond(c, http.StatusCreated, &order, err)
 }

@@ -27,7 +27,8 @@ type Child struct {
 	logFile string
 }
 
-// start starts a server whose output goes to a file in dir, and returns when ready reports that it accepts requests.
+// start starts a server whose output goes to a file in dir, and returns when ready reports that it
+// accepts requests.
 func start(ctx context.Context, dir, name string, cmd *exec.Cmd, ready func(context.Context) bool) (*Child, error) {
 	c := &Child{logFile: filepath.Join(dir, name+".log")}
 	log, err := os.OpenFile(c.logFile, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600)
@@ -82,7 +83,8 @@ func (c *Child) lastLines() string {
 	return string(bytes.TrimSpace(text[max(0, len(text)-most):]))
 }
 
-// onFreePorts calls launch with free addresses. It tries again if another process takes one of them first.
+// onFreePorts calls launch with free addresses. It tries again if another process takes one of them
+// first.
 func onFreePorts(ctx context.Context, n int, launch func(addrs []string) error) error {
 	var err error
 	for try := 0; try == 0 || err != nil && try < 3 && ctx.Err() == nil; try++ {
@@ -104,7 +106,17 @@ func onFreePorts(ctx context.Context, n int, launch func(addrs []string) error) 
 
 // Build builds a command of this module as make does.
 func Build(ctx context.Context, command, file string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-tags", "nomsgpack", "-trimpath", "-o", file, "petstore.example/cmd/"+command)
+	cmd := exec.CommandContext(
+		ctx,
+		"go",
+		"build",
+		"-tags",
+		"nomsgpack",
+		"-trimpath",
+		"-o",
+		file,
+		"petstore.example/cmd/"+command,
+	)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w: %s", command, err, out)

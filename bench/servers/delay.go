@@ -10,9 +10,13 @@ import (
 	"time"
 )
 
-// DelayPostgres relays connections to a database on this machine as over a network: what clients send arrives after a time. It returns the
-// database's URL through the relay, of which every round trip takes that much longer. stop ends all connections.
-func DelayPostgres(databaseURL string, delay time.Duration) (delayed string, stop func(context.Context) error, err error) {
+// DelayPostgres relays connections to a database on this machine as over a network: what clients
+// send arrives after a time. It returns the database's URL through the relay, of which every round
+// trip takes that much longer. stop ends all connections.
+func DelayPostgres(
+	databaseURL string,
+	delay time.Duration,
+) (delayed string, stop func(context.Context) error, err error) {
 	u, err := url.Parse(databaseURL)
 	if err != nil {
 		return "", nil, err
@@ -65,7 +69,8 @@ func relay(ctx context.Context, client net.Conn, socket string, delay time.Durat
 	answers.Wait()
 }
 
-// forward sends what the client sends to the server, each part after the delay, and later parts do not wait for earlier ones.
+// forward sends what the client sends to the server, each part after the delay, and later parts do
+// not wait for earlier ones.
 func forward(server, client net.Conn, delay time.Duration) {
 	type part struct {
 		bytes []byte

@@ -20,15 +20,34 @@ type Nginx struct {
 // proxyAddr is the address from which Nginx connects. petstore trusts its X-Forwarded-For.
 const proxyAddr = "127.0.0.2"
 
-// nginxHere are pairs of texts: what deploy/proxy/nginx.conf says, and what takes its place here. Without TLS, which would cost the load
-// tool as much as nginx.
+// nginxHere are pairs of texts: what deploy/proxy/nginx.conf says, and what takes its place here.
+// Without TLS, which would cost the load tool as much as nginx.
 var nginxHere = []string{
-	"user www-data;", "user root;", "worker_rlimit_nofile 65536;", "", "/run/nginx.pid;", "DIR/nginx.pid;\ndaemon off;",
-	"/var/log/nginx/error.log warn", "stderr warn", "worker_connections 20000;", "worker_connections 1000;",
-	"http {", "http {\nclient_body_temp_path DIR/1;\nproxy_temp_path DIR/2;\nfastcgi_temp_path DIR/3;\nuwsgi_temp_path DIR/4;\nscgi_temp_path DIR/5;",
-	"server petstore1:8080 max_fails=0;", "server SERVER max_fails=0;", "server petstore2:8080 max_fails=0;", "",
-	"/var/log/nginx/access.log", "DIR/access.log", "listen 443 ssl http2;", "listen ADDR;", "listen [::]:443 ssl http2;", "",
-	"proxy_connect_timeout", "proxy_bind " + proxyAddr + ";\n        proxy_connect_timeout",
+	"user www-data;",
+	"user root;",
+	"worker_rlimit_nofile 65536;",
+	"",
+	"/run/nginx.pid;",
+	"DIR/nginx.pid;\ndaemon off;",
+	"/var/log/nginx/error.log warn",
+	"stderr warn",
+	"worker_connections 20000;",
+	"worker_connections 1000;",
+	"http {",
+	"http {\nclient_body_temp_path DIR/1;\nproxy_temp_path DIR/2;\nfastcgi_temp_path DIR/3;\nuwsgi_temp_path " +
+		"DIR/4;\nscgi_temp_path DIR/5;",
+	"server petstore1:8080 max_fails=0;",
+	"server SERVER max_fails=0;",
+	"server petstore2:8080 max_fails=0;",
+	"",
+	"/var/log/nginx/access.log",
+	"DIR/access.log",
+	"listen 443 ssl http2;",
+	"listen ADDR;",
+	"listen [::]:443 ssl http2;",
+	"",
+	"proxy_connect_timeout",
+	"proxy_bind " + proxyAddr + ";\n        proxy_connect_timeout",
 }
 
 var nginxTLS = regexp.MustCompile(`(?m)^\s*ssl_.*\n`)
@@ -58,7 +77,8 @@ daemon off;
 error_log stderr warn;
 events { worker_connections 1000; }
 http {
-	client_body_temp_path DIR/1; proxy_temp_path DIR/2; fastcgi_temp_path DIR/3; uwsgi_temp_path DIR/4; scgi_temp_path DIR/5;
+	client_body_temp_path DIR/1; proxy_temp_path DIR/2;
+	fastcgi_temp_path DIR/3; uwsgi_temp_path DIR/4; scgi_temp_path DIR/5;
 	access_log DIR/access.log;
 	keepalive_requests 1000000000;
 	default_type application/json;
@@ -83,7 +103,8 @@ func StartNginxFile(ctx context.Context, dir string, list []byte) (*Nginx, error
 	return startNginx(ctx, dir, name, nginxFile)
 }
 
-// startNginx starts an nginx with a configuration in which DIR is its directory, and ADDR its address.
+// startNginx starts an nginx with a configuration in which DIR is its directory, and ADDR its
+// address.
 func startNginx(ctx context.Context, dir, name, config string) (*Nginx, error) {
 	path, err := exec.LookPath("nginx")
 	if err != nil {
@@ -104,7 +125,13 @@ func startNginx(ctx context.Context, dir, name, config string) (*Nginx, error) {
 			return err
 		}
 		n.URL = "http://" + addrs[0]
-		n.Child, err = start(ctx, dir, name, exec.Command(path, "-p", own, "-c", file), func(ctx context.Context) bool { return accepts(ctx, addrs[0]) })
+		n.Child, err = start(
+			ctx,
+			dir,
+			name,
+			exec.Command(path, "-p", own, "-c", file),
+			func(ctx context.Context) bool { return accepts(ctx, addrs[0]) },
+		)
 		return err
 	})
 }

@@ -28,7 +28,8 @@ type PetstoreOptions struct {
 	Redis    string // empty for none
 	// FastPathOff sets PETSTORE_HTTP_FAST_PATH=off: all requests are served by net/http.
 	FastPathOff bool
-	// Collector is where one trace in a hundred is sent, and those whose traceparent is sampled; empty for none.
+	// Collector is where one trace in a hundred is sent, and those whose traceparent is sampled;
+	// empty for none.
 	Collector string
 	LogLevel  string
 }
@@ -44,7 +45,8 @@ func StartPetstore(ctx context.Context, o PetstoreOptions) (*Petstore, error) {
 			"PETSTORE_ADDR=" + addrs[0],
 			"PETSTORE_ADMIN_ADDR=" + addrs[1],
 			"PETSTORE_LOG_LEVEL=" + o.LogLevel,
-			// All load comes from one address: the default would refuse most requests with a bad key.
+			// All load comes from one address: the default would refuse most requests with a bad
+			// key.
 			"PETSTORE_ADDRESS_LIMIT=1000000000",
 			"PETSTORE_MAX_CONNECTIONS_PER_ADDRESS=20000",
 			"PETSTORE_TRUSTED_PROXIES=" + proxyAddr,
@@ -95,15 +97,19 @@ func get(ctx context.Context, url string) ([]byte, error) {
 	return body, err
 }
 
-// StartCollector starts a collector of traces within this process, which throws them away. It returns its URL.
+// StartCollector starts a collector of traces within this process, which throws them away. It
+// returns its URL.
 func StartCollector(ctx context.Context) (url string, stop func(context.Context) error, err error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, err
 	}
-	s := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-	})}
+	s := &http.Server{
+		ReadHeaderTimeout: time.Second,
+		Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+		}),
+	}
 	go func() { _ = s.Serve(l) }()
 	return "http://" + l.Addr().String(), func(context.Context) error { return s.Close() }, nil
 }

@@ -16,7 +16,8 @@ import (
 // Postgres is a throwaway cluster.
 type Postgres struct{ *pgtest.Server }
 
-// StartPostgres starts an empty cluster with these settings besides those of a throwaway one; nil for none.
+// StartPostgres starts an empty cluster with these settings besides those of a throwaway one; nil
+// for none.
 func StartPostgres(ctx context.Context, settings map[string]string) (*Postgres, error) {
 	server, err := pgtest.Start(ctx, false, settings)
 	return &Postgres{server}, err
@@ -36,7 +37,12 @@ func (p *Postgres) CreateDatabase(ctx context.Context, name string) (string, err
 	if err := migrate.Up(ctx, url); err != nil {
 		return "", err
 	}
-	return url, Exec(ctx, url, `do $$ begin create role bench_api login in role petstore_api; exception when duplicate_object then null; end $$`)
+	return url, Exec(
+		ctx,
+		url,
+		`do $$ begin create role bench_api login in role petstore_api; exception when duplicate_object then null; end
+			$$`,
+	)
 }
 
 // Clone makes a copy of a database to which nobody is connected, and returns its URL.

@@ -32,10 +32,14 @@ const (
 )
 
 // handlers make the handler of a server from its options in JSON.
-var handlers = map[string]func(options []byte) http.Handler{Bare: bareHandler, BareOnHTTPFast: bareHandler, Stock: stockHandler}
+var handlers = map[string]func(options []byte) http.Handler{
+	Bare:           bareHandler,
+	BareOnHTTPFast: bareHandler,
+	Stock:          stockHandler,
+}
 
-// StartSelf starts the server of that name with BareOptions or StockOptions. It passes them on standard input, where no other user can read
-// them.
+// StartSelf starts the server of that name with BareOptions or StockOptions. It passes them on
+// standard input, where no other user can read them.
 func StartSelf(ctx context.Context, dir, name string, options any) (*Self, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -25,8 +25,8 @@ type StockOptions struct {
 	Redis    string
 }
 
-// stock is a GET /v1/pets built from well-known parts: a prepared SELECT finds the key, two calls of ulule/limiter count in Redis, and sqlx
-// reads the rows.
+// stock is a GET /v1/pets built from well-known parts: a prepared SELECT finds the key, two calls
+// of ulule/limiter count in Redis, and sqlx reads the rows.
 type stock struct {
 	callerByDigest, petsOfTenant *sqlx.Stmt
 	counters                     limiter.Store
@@ -34,13 +34,16 @@ type stock struct {
 
 const (
 	stockCallerQuery = `
-		select k.tenant_id, coalesce(a.per_minute, v.per_minute) as per_minute, coalesce(a.per_day, v.per_day) as per_day
+		select k.tenant_id, coalesce(a.per_minute, v.per_minute) as per_minute, coalesce(a.per_day, v.per_day) as
+			per_day
 		from api_keys k
 		cross join lateral (
-		  select plan, per_minute, per_day from tenant_plans t where t.tenant_id = k.tenant_id and t.valid_from <= now() order by t.valid_from desc limit 1
+		  select plan, per_minute, per_day from tenant_plans t where t.tenant_id = k.tenant_id and t.valid_from <=
+		      now() order by t.valid_from desc limit 1
 		) a
 		cross join lateral (
-		  select per_minute, per_day from plan_versions p where p.plan = a.plan and p.valid_from <= now() order by p.valid_from desc limit 1
+		  select per_minute, per_day from plan_versions p where p.plan = a.plan and p.valid_from <= now() order by
+		      p.valid_from desc limit 1
 		) v
 		where k.digest = $1 and k.revoked_at is null`
 	stockPetsQuery = `
@@ -103,11 +106,19 @@ func (s *stock) caller(ctx context.Context, authorization string) (caller stockC
 // count counts the request per minute and per day, and reports the minute in the usual headers.
 func (s *stock) count(c *gin.Context, caller stockCaller) (reached bool, err error) {
 	tenant := strconv.FormatInt(caller.TenantID, 10)
-	minute, err := s.counters.Get(c.Request.Context(), "m"+tenant, limiter.Rate{Period: time.Minute, Limit: caller.PerMinute})
+	minute, err := s.counters.Get(
+		c.Request.Context(),
+		"m"+tenant,
+		limiter.Rate{Period: time.Minute, Limit: caller.PerMinute},
+	)
 	if err != nil || minute.Reached {
 		return true, err
 	}
-	day, err := s.counters.Get(c.Request.Context(), "d"+tenant, limiter.Rate{Period: 24 * time.Hour, Limit: caller.PerDay})
+	day, err := s.counters.Get(
+		c.Request.Context(),
+		"d"+tenant,
+		limiter.Rate{Period: 24 * time.Hour, Limit: caller.PerDay},
+	)
 	if err != nil || day.Reached {
 		return true, err
 	}

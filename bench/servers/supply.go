@@ -45,10 +45,12 @@ func (s *Supply) Keys(ctx context.Context, t *load.Target, n int) (err error) {
 func available(tenant, first, n int64) string {
 	return fmt.Sprintf(`
 		insert into pets (tenant_id, id, name, category_id, status, created_at) overriding system value
-		select %d, id, 'Rex the dog', 7, 'available', now() from generate_series(%d::bigint, %d) id`, tenant, first, first+n-1)
+		select %d, id, 'Rex the dog', 7, 'available', now() from generate_series(%d::bigint, %d) id`, tenant, first,
+		first+n-1)
 }
 
-// insertKeys adds n keys, of the tenants in turn, without triggers: a running server gets no notices.
+// insertKeys adds n keys, of the tenants in turn, without triggers: a running server gets no
+// notices.
 func insertKeys(ctx context.Context, url string, tenants []Tenant, n int) ([]string, error) {
 	texts, digests, of := make([]string, n), make(pq.ByteaArray, n), make(pq.Int64Array, n)
 	for i := range texts {

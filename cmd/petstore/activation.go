@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// handedOver returns the sockets that systemd listens on for this process, by the names api and admin: socket activation. systemd keeps them
-// open while a server restarts, and connections wait there. It closes the sockets that it refuses.
+// handedOver returns the sockets that systemd listens on for this process, by the names api and
+// admin: socket activation. systemd keeps them open while a server restarts, and connections wait
+// there. It closes the sockets that it refuses.
 func handedOver() (map[string]net.Listener, error) {
 	files := activation.Files(true)
 	sockets := map[string]net.Listener{}
@@ -37,23 +38,33 @@ func takeSocket(sockets map[string]net.Listener, name string, f *os.File) error 
 	case name != "api" && name != "admin":
 		return fmt.Errorf("systemd hands over a socket named %q: name it api or admin (FileDescriptorName=)", name)
 	case sockets[name] != nil:
-		return fmt.Errorf("systemd hands over two sockets named %s: use one, ListenStream=PORT, for IPv4 and IPv6", name)
+		return fmt.Errorf(
+			"systemd hands over two sockets named %s: use one, ListenStream=PORT, for IPv4 and IPv6",
+			name,
+		)
 	}
 	if !listens(f) {
-		return fmt.Errorf("systemd hands over a socket named %s that does not listen: use ListenStream= and Accept=no", name)
+		return fmt.Errorf(
+			"systemd hands over a socket named %s that does not listen: use ListenStream= and Accept=no",
+			name,
+		)
 	}
 	l, err := net.FileListener(f)
 	if err != nil {
 		return fmt.Errorf("systemd hands over a socket named %s: %w", name, err)
 	}
 	if _, ok := l.(*net.TCPListener); !ok {
-		return errors.Join(fmt.Errorf("systemd hands over a socket named %s that is not TCP: use ListenStream=PORT", name), l.Close())
+		return errors.Join(
+			fmt.Errorf("systemd hands over a socket named %s that is not TCP: use ListenStream=PORT", name),
+			l.Close(),
+		)
 	}
 	sockets[name] = l
 	return nil
 }
 
-// isAddr reports whether a socket listens on the address of a setting. The unspecified addresses of IPv4 and IPv6 are the same.
+// isAddr reports whether a socket listens on the address of a setting. The unspecified addresses of
+// IPv4 and IPv6 are the same.
 func isAddr(socket net.Addr, addr string) bool {
 	got, ok := socket.(*net.TCPAddr)
 	want, err := net.ResolveTCPAddr("tcp", addr)
@@ -64,7 +75,8 @@ func isAddr(socket net.Addr, addr string) bool {
 	return got.IP.Equal(want.IP) || anywhere(got.IP) && anywhere(want.IP)
 }
 
-// listens reports whether a file is a socket that listens. It leaves the file's blocking mode alone, which other processes share.
+// listens reports whether a file is a socket that listens. It leaves the file's blocking mode
+// alone, which other processes share.
 func listens(f *os.File) bool {
 	value := 0
 	conn, err := f.SyscallConn()

@@ -7,7 +7,8 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// TestIsAddr: a socket that listens more widely than the setting, or on another port, is not on its address.
+// TestIsAddr: a socket that listens more widely than the setting, or on another port, is not on its
+// address.
 func TestIsAddr(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -22,7 +22,8 @@ const (
 	clusterPool  = "cluster"
 )
 
-// registry is the registry of this server's metrics, with those of the Go runtime, of the process, and of calls to Postgres and Redis.
+// registry is the registry of this server's metrics, with those of the Go runtime, of the process,
+// and of calls to Postgres and Redis.
 type registry struct {
 	*prometheus.Registry
 	postgres, redis *prometheus.HistogramVec
@@ -36,8 +37,9 @@ func newMetrics() *registry {
 	m := &registry{
 		Registry: prometheus.NewRegistry(),
 		postgres: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "petstore_database_call_duration_seconds",
-			Help:    "Duration of calls to Postgres in seconds, the wait for a connection included, by pool and result.",
+			Name: "petstore_database_call_duration_seconds",
+			Help: "Duration of calls to Postgres in seconds, the wait for a connection included, by pool and " +
+				"result.",
 			Buckets: []float64{.00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5},
 		}, []string{"pool", "result"}),
 		redis: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -47,15 +49,33 @@ func newMetrics() *registry {
 		}, []string{"result"}),
 		pools: &poolMetrics{},
 		unavailable: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "petstore_database_unavailable_total", Help: "Calls to Postgres that ended because it was unavailable, by reason.",
+			Name: "petstore_database_unavailable_total",
+			Help: "Calls to Postgres that ended because it was unavailable, by reason.",
 		}, []string{"reason"}),
 	}
 	for _, reason := range pgconn.Reasons {
 		m.unavailable.WithLabelValues(reason) // so that the first one is an increase
 	}
-	m.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), m.postgres, m.redis, m.pools, m.unavailable)
-	values{m}.gauge("petstore_build_info", "The version and revision of this program, and the Go that built it. Always 1.",
-		prometheus.Labels{"version": versionText(), "revision": buildinfo.Read("").Commit, "go_version": runtime.Version()}, func() float64 { return 1 })
+	m.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		m.postgres,
+		m.redis,
+		m.pools,
+		m.unavailable,
+	)
+	values{
+		m,
+	}.gauge(
+		"petstore_build_info",
+		"The version and revision of this program, and the Go that built it. Always 1.",
+		prometheus.Labels{
+			"version":    versionText(),
+			"revision":   buildinfo.Read("").Commit,
+			"go_version": runtime.Version(),
+		},
+		func() float64 { return 1 },
+	)
 	return m
 }
 
@@ -69,10 +89,12 @@ func (m *registry) open(ctx context.Context, url, pool string, o store.Options) 
 	return db, err
 }
 
-// fullFor is how long a disk counts as full after it refused a call: servers write something more often.
+// fullFor is how long a disk counts as full after it refused a call: servers write something more
+// often.
 const fullFor = 10 * time.Second
 
-// countUnavailable reports whether a call ended because Postgres was unavailable, and counts it by the reason.
+// countUnavailable reports whether a call ended because Postgres was unavailable, and counts it by
+// the reason.
 func (m *registry) countUnavailable(err error) bool {
 	if !errors.Is(err, store.ErrUnavailable) {
 		return false
@@ -88,7 +110,8 @@ func (m *registry) countUnavailable(err error) bool {
 // diskFull reports whether Postgres refused a call lately because its disk is full.
 func (m *registry) diskFull() bool { return time.Now().UnixNano()-m.fullAt.Load() < int64(fullFor) }
 
-// observing returns a function that observes the duration of a call by its result: ok, canceled, unavailable, or failed for other errors.
+// observing returns a function that observes the duration of a call by its result: ok, canceled,
+// unavailable, or failed for other errors.
 func observing(durations prometheus.ObserverVec, isUnavailable func(error) bool) func(time.Duration, error) {
 	of := func(result string) prometheus.Observer { return durations.With(prometheus.Labels{"result": result}) }
 	ok, canceled, unavailable, failed := of("ok"), of("canceled"), of("unavailable"), of("failed")

@@ -22,8 +22,9 @@ import (
 	"petstore.example/internal/storeclock"
 )
 
-// checker prints a line of each thing that it tries. Of what it tries nothing stays: no lease, no row and no listener. In Redis it writes the key
-// that each server writes every second, and that expires after a minute.
+// checker prints a line of each thing that it tries. Of what it tries nothing stays: no lease, no
+// row and no listener. In Redis it writes the key that each server writes every second, and that
+// expires after a minute.
 type checker struct {
 	out    io.Writer
 	failed int
@@ -45,7 +46,8 @@ func (c *checker) result(what string, err error) {
 	}
 }
 
-// runCheck tries what serve does before it joins the cluster. What depends on a setting with a mistake is not tried.
+// runCheck tries what serve does before it joins the cluster. What depends on a setting with a
+// mistake is not tried.
 func runCheck(ctx context.Context, out io.Writer, environ []string) error {
 	c := &checker{out: out}
 	cfg, err := readConfig(environ)
@@ -63,7 +65,14 @@ func runCheck(ctx context.Context, out io.Writer, environ []string) error {
 			}
 			return err
 		}
-		if db, found, err = openDatabase(ctx, cfg, newMetrics(), storeclock.New(), xid.New().String(), zerolog.Nop()); err != nil {
+		if db, found, err = openDatabase(
+			ctx,
+			cfg,
+			newMetrics(),
+			storeclock.New(),
+			xid.New().String(),
+			zerolog.Nop(),
+		); err != nil {
 			c.result("", err)
 			found = cfg.found
 		} else {
@@ -86,15 +95,17 @@ func runCheck(ctx context.Context, out io.Writer, environ []string) error {
 	return nil
 }
 
-// addresses listens on each address for an instant. One that a server of petstore has is no mistake: that server is to be restarted. Only the
-// admin address is asked for it, where releases before this one do not name the other: a connection to a socket of systemd would start a server.
+// addresses listens on each address for an instant. One that a server of petstore has is no
+// mistake: that server is to be restarted. Only the admin address is asked for it, where releases
+// before this one do not name the other: a connection to a socket of systemd would start a server.
 func (c *checker) addresses(ctx context.Context, cfg *config) {
 	var running verbose
 	asking, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	_, body, _ := askAdmin(asking, cfg.AdminAddr, "/readyz?verbose")
 	isOurs := json.Unmarshal(body, &running) == nil && running.Status != ""
-	for _, a := range []struct{ setting, addr, server string }{{"ADDR", cfg.Addr, running.Addr}, {"ADMIN_ADDR", cfg.AdminAddr, cfg.AdminAddr}} {
+	for _, a := range []struct{ setting, addr, server string }{{"ADDR", cfg.Addr, running.Addr},
+		{"ADMIN_ADDR", cfg.AdminAddr, cfg.AdminAddr}} {
 		_, port, err := net.SplitHostPort(a.addr)
 		if err != nil {
 			continue // It is among the mistakes.
@@ -110,8 +121,8 @@ func (c *checker) addresses(ctx context.Context, cfg *config) {
 	}
 }
 
-// checkRedis pings as the limiter does. If live servers count in another Redis, which the database says unless it is nil, the error is
-// distributed.ErrOtherRedis.
+// checkRedis pings as the limiter does. If live servers count in another Redis, which the database
+// says unless it is nil, the error is distributed.ErrOtherRedis.
 func checkRedis(ctx context.Context, cfg *config, db *store.DB) error {
 	client, err := redisbackend.NewClient(string(cfg.RedisURL), cfg.RedisTimeout)
 	if err != nil {
@@ -126,7 +137,8 @@ func checkRedis(ctx context.Context, cfg *config, db *store.DB) error {
 	}
 	all, err := db.Cluster.State(ctx)
 	live := func(s cluster.Server) bool { return all.Now.Sub(s.Seen) < cluster.MemberTTL }
-	if of := all.Term.Redis; of != "" && of != found && cluster.LayoutOf(of) == cluster.LayoutOf(found) && slices.ContainsFunc(all.Servers, live) {
+	if of := all.Term.Redis; of != "" && of != found && cluster.LayoutOf(of) == cluster.LayoutOf(found) &&
+		slices.ContainsFunc(all.Servers, live) {
 		return distributed.ErrOtherRedis
 	}
 	return err

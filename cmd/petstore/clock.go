@@ -24,7 +24,8 @@ type clockRenewals struct {
 	notedAt time.Time
 }
 
-// noteEvery is how often staff are told of a clock that is off: its server's row may have been removed meanwhile.
+// noteEvery is how often staff are told of a clock that is off: its server's row may have been
+// removed meanwhile.
 const noteEvery = time.Minute
 
 // Renew implements cluster.Store.
@@ -40,7 +41,8 @@ func (r *clockRenewals) Renew(ctx context.Context, hb cluster.Heartbeat) (s clus
 	return s, err
 }
 
-// noteChange notes a difference of more than a second, and that there is none any more. What fails is repeated after the next renewal.
+// noteChange notes a difference of more than a second, and that there is none any more. What fails
+// is repeated after the next renewal.
 func (r *clockRenewals) noteChange(ctx context.Context, serverID string) {
 	ahead := r.clock.Ahead()
 	if !r.off {
@@ -73,6 +75,9 @@ func clockOff(c *storeclock.Clock) string {
 	if c.Ahead() < 0 {
 		direction = "behind"
 	}
-	return fmt.Sprintf("the clock of this server is %v %s that of Postgres, by which limits, keys and bans are decided: set it by NTP",
-		c.Ahead().Abs().Round(time.Second), direction)
+	return fmt.Sprintf(
+		"the clock of this server is %v %s that of Postgres, by which limits, keys and bans are decided: set it by NTP",
+		c.Ahead().Abs().Round(time.Second),
+		direction,
+	)
 }

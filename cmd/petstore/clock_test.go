@@ -26,7 +26,8 @@ func (s *setStore) Renew(context.Context, cluster.Heartbeat) (cluster.State, err
 	return cluster.State{Now: time.Now().Add(s.by)}, s.err
 }
 
-// TestClockThatIsOff: it is logged once, and noted until that succeeds, when it begins to be off, changes and ends.
+// TestClockThatIsOff: it is logged once, and noted until that succeeds, when it begins to be off,
+// changes and ends.
 func TestClockThatIsOff(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -34,11 +35,16 @@ func TestClockThatIsOff(t *testing.T) {
 	away := errors.New("away")
 	var noteErr error
 	s := &setStore{}
-	r := &clockRenewals{Store: s, clock: storeclock.New(), log: zerolog.New(&log), note: func(_ context.Context, id string, ahead time.Duration) error {
-		assert.Equal(t, id, "a", "noted for")
-		noted = append(noted, ahead.Round(time.Minute))
-		return noteErr
-	}}
+	r := &clockRenewals{
+		Store: s,
+		clock: storeclock.New(),
+		log:   zerolog.New(&log),
+		note: func(_ context.Context, id string, ahead time.Duration) error {
+			assert.Equal(t, id, "a", "noted for")
+			noted = append(noted, ahead.Round(time.Minute))
+			return noteErr
+		},
+	}
 	renew := func(by time.Duration) {
 		s.by = by
 		_, err := r.Renew(t.Context(), cluster.Heartbeat{ServerID: "a"})
@@ -64,7 +70,8 @@ func TestClockThatIsOff(t *testing.T) {
 	const day = 25 * time.Hour
 	assert.DeepEqual(t, noted, []time.Duration{day, day, day, -5 * time.Minute, 0}, "noted")
 	text := log.String()
-	if strings.Count(text, "25h0m0s ahead of that of Postgres") != 1 || strings.Count(text, "right again") != 1 || strings.Count(text, "\n") != 2 {
+	if strings.Count(text, "25h0m0s ahead of that of Postgres") != 1 || strings.Count(text, "right again") != 1 ||
+		strings.Count(text, "\n") != 2 {
 		t.Errorf("logged:\n%s", text)
 	}
 }

@@ -13,10 +13,11 @@ import (
 )
 
 const (
-	// renewConns is the size of a connection pool for renewals and for /readyz alone, so that a load of requests cannot cost this
-	// server its lease. Each uses one connection at a time.
+	// renewConns is the size of a connection pool for renewals and for /readyz alone, so that a
+	// load of requests cannot cost this server its lease. Each uses one connection at a time.
 	renewConns = 2
-	// joinTimeout bounds the wait for the first term. It is longer than the wait for a server that stopped without leaving.
+	// joinTimeout bounds the wait for the first term. It is longer than the wait for a server that
+	// stopped without leaving.
 	joinTimeout = cluster.MaxFenceTimeout + 500*time.Millisecond
 )
 
@@ -31,18 +32,37 @@ type member struct {
 }
 
 // newMember returns a member that has not joined yet. The clock must have been measured.
-func newMember(ctx context.Context, databaseURL string, m *registry, clock *storeclock.Clock, serverID string, log zerolog.Logger) (*member, error) {
-	// A standby that is gone must not cost this server its lease. What a failover loses of the term is noticed as a set-back.
-	db, err := m.open(ctx, databaseURL, clusterPool, patiently(log, store.Options{AsAPI: true, MaxConns: renewConns, LocalCommit: true}))
+func newMember(
+	ctx context.Context,
+	databaseURL string,
+	m *registry,
+	clock *storeclock.Clock,
+	serverID string,
+	log zerolog.Logger,
+) (*member, error) {
+	// A standby that is gone must not cost this server its lease. What a failover loses of the term
+	// is noticed as a set-back.
+	db, err := m.open(
+		ctx,
+		databaseURL,
+		clusterPool,
+		patiently(log, store.Options{AsAPI: true, MaxConns: renewConns, LocalCommit: true}),
+	)
 	if err != nil {
 		return nil, err
 	}
 	renewals := &clockRenewals{Store: db.Cluster, clock: clock, log: log, note: db.Cluster.SetClockAhead}
 	renewals.logChange()
-	return &member{Member: cluster.NewMember(renewals, cluster.Options{ServerID: serverID, Log: log}), clock: clock, db: db, log: log}, nil
+	return &member{
+		Member: cluster.NewMember(renewals, cluster.Options{ServerID: serverID, Log: log}),
+		clock:  clock,
+		db:     db,
+		log:    log,
+	}, nil
 }
 
-// join starts to renew the membership and waits for the first term, at most joinTimeout. Requests that come before it wait as well.
+// join starts to renew the membership and waits for the first term, at most joinTimeout. Requests
+// that come before it wait as well.
 func (m *member) join(ctx context.Context) {
 	m.stop = background(m.log, "renew cluster membership", m.Run)
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
@@ -60,7 +80,8 @@ func (m *member) Close() error {
 	return m.db.Close()
 }
 
-// sole returns the number of the term in force, 1 for the first ever, since when, and whether this server is the only live one in it.
+// sole returns the number of the term in force, 1 for the first ever, since when, and whether this
+// server is the only live one in it.
 func (m *member) sole() (term int64, since time.Time, sole bool) {
 	t, since, ok := m.TermSince()
 	if t.First {

@@ -19,8 +19,8 @@ import (
 	"petstore.example/internal/tracing"
 )
 
-// config is what `petstore serve` reads from the environment. docs/configuration.md describes each setting; a test
-// holds the two together.
+// config is what `petstore serve` reads from the environment. docs/configuration.md describes each
+// setting; a test holds the two together.
 type config struct {
 	DatabaseURL              secret        `env:"DATABASE_URL"`
 	DatabaseURLFile          fileName      `env:"DATABASE_URL_FILE"`
@@ -64,7 +64,8 @@ type config struct {
 
 const envPrefix = envvars.Prefix
 
-// readConfig returns the configuration of an environment, or an error that lists all mistakes in it. The URLs that are in files are read.
+// readConfig returns the configuration of an environment, or an error that lists all mistakes in
+// it. The URLs that are in files are read.
 func readConfig(environ []string) (config, error) {
 	cfg := config{found: warnings{}, checked: func(_ string, err error) error { return err }}
 	var found problems
@@ -72,17 +73,21 @@ func readConfig(environ []string) (config, error) {
 		found.add("%s", unknown)
 	}
 	variables := env.ToMap(environ)
-	// Set the defaults first: a setting that cannot be parsed then has its default, and is reported only once. The map is not nil,
-	// or the library would read the process's environment.
+	// Set the defaults first: a setting that cannot be parsed then has its default, and is reported
+	// only once. The map is not nil, or the library would read the process's environment.
 	_ = env.ParseWithOptions(&cfg, env.Options{Prefix: envPrefix, Environment: map[string]string{}})
-	mistakes, _ := errors.AsType[env.AggregateError](env.ParseWithOptions(&cfg, env.Options{Prefix: envPrefix, Environment: variables}))
+	mistakes, _ := errors.AsType[env.AggregateError](
+		env.ParseWithOptions(&cfg, env.Options{Prefix: envPrefix, Environment: variables}),
+	)
 	for _, e := range mistakes.Errors {
 		found.addUnparsed(e)
 	}
 	cfg.addrSet = variables[envPrefix+"ADDR"] != ""
 	cfg.readSecrets(&found, variables)
 	var wrong []string
-	cfg.tracing, wrong = tracing.ReadConfig(func(name string) string { return cfg.tracingVariable(&found, variables, name) })
+	cfg.tracing, wrong = tracing.ReadConfig(
+		func(name string) string { return cfg.tracingVariable(&found, variables, name) },
+	)
 	found = append(found, wrong...)
 	cfg.check(&found)
 	if cfg.BaseURL == "" {
@@ -114,7 +119,11 @@ func (c *config) check(p *problems) {
 	}
 	for _, proxy := range c.TrustedProxies {
 		if _, err := parseNetwork(proxy); err != nil {
-			p.add("PETSTORE_TRUSTED_PROXIES contains %q: want addresses or ranges such as 10.0.0.0/8, separated by commas", proxy)
+			p.add(
+				"PETSTORE_TRUSTED_PROXIES contains %q: want addresses or ranges such as 10.0.0.0/8, separated by "+
+					"commas",
+				proxy,
+			)
 		}
 	}
 	for _, s := range []struct {
@@ -124,11 +133,14 @@ func (c *config) check(p *problems) {
 		wanted string
 	}{
 		{"ADDRESS_LIMIT", c.AddressLimit, c.AddressLimit < 1, "at least 1 request per minute"},
-		{"MAX_CONNECTIONS", c.MaxConnections, c.MaxConnections < minConnections, fmt.Sprintf("at least %d", minConnections)},
-		{"MAX_CONNECTIONS_PER_ADDRESS", c.MaxConnectionsPerAddress, c.MaxConnectionsPerAddress < 0, "a number, or 0 for a quarter of all connections"},
+		{"MAX_CONNECTIONS", c.MaxConnections, c.MaxConnections < minConnections,
+			fmt.Sprintf("at least %d", minConnections)},
+		{"MAX_CONNECTIONS_PER_ADDRESS", c.MaxConnectionsPerAddress, c.MaxConnectionsPerAddress < 0,
+			"a number, or 0 for a quarter of all connections"},
 		{"LIST_CACHE_BYTES", c.ListCacheBytes, c.ListCacheBytes < 0, "a number of bytes, or 0 for no cache"},
 		{"BODY_BYTES", c.BodyBytes, c.BodyBytes < api.MinBodyBytes, fmt.Sprintf("at least %d bytes", api.MinBodyBytes)},
-		{"UNSENT_BYTES", c.UnsentBytes, c.UnsentBytes < minUnsentBytes, fmt.Sprintf("at least %d bytes", minUnsentBytes)},
+		{"UNSENT_BYTES", c.UnsentBytes, c.UnsentBytes < minUnsentBytes,
+			fmt.Sprintf("at least %d bytes", minUnsentBytes)},
 		{"REDIS_TIMEOUT", c.RedisTimeout, c.RedisTimeout < time.Millisecond, "a duration such as 100ms"},
 		{"DRAIN_DELAY", c.DrainDelay, c.DrainDelay < 0, "0s or more"},
 		{"STOP_TIMEOUT", c.StopTimeout, c.StopTimeout <= 0, "more than 0s"},
@@ -139,7 +151,8 @@ func (c *config) check(p *problems) {
 	}
 }
 
-// keys returns the environment whose keys this server accepts. `petstore dev` accepts all, so that errors can be simulated there too.
+// keys returns the environment whose keys this server accepts. `petstore dev` accepts all, so that
+// errors can be simulated there too.
 func (c *config) keys() keys.Environment {
 	if c.dev {
 		return keys.AnyEnvironment

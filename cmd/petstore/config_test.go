@@ -58,7 +58,8 @@ func TestConfigNamesAllMistakesOnce(t *testing.T) {
 	}
 }
 
-// TestConfigOfFiles: a URL is checked, redacted and used alike whether a variable or its file holds it.
+// TestConfigOfFiles: a URL is checked, redacted and used alike whether a variable or its file holds
+// it.
 func TestConfigOfFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -78,25 +79,42 @@ func TestConfigOfFiles(t *testing.T) {
 	if w := cfg.found["secrets"]; len(cfg.found) != 1 || !strings.Contains(w, redis) || strings.Contains(w, database) {
 		t.Errorf("warnings %q, want one on %s", cfg.found, redis)
 	}
-	if text := fmt.Sprintf("%v %+v %#v %v", cfg, cfg, cfg, cfg.values()); strings.Contains(text, "hunter2") || !strings.Contains(text, database) {
+	if text := fmt.Sprintf(
+		"%v %+v %#v %v",
+		cfg,
+		cfg,
+		cfg,
+		cfg.values(),
+	); strings.Contains(text, "hunter2") ||
+		!strings.Contains(text, database) {
 		t.Errorf("the configuration prints a secret, or not the name of its file: %s", text)
 	}
 	write(database, "mysql://u:hunter2@h/db", 0o600)
 	write(redis, "hunter2", 0o600)
 	if _, err = readConfig(environ); err == nil || strings.Contains(err.Error(), "hunter2") ||
-		!strings.Contains(err.Error(), "PETSTORE_DATABASE_URL_FILE: ") || !strings.Contains(err.Error(), "PETSTORE_REDIS_URL_FILE: ") {
+		!strings.Contains(
+			err.Error(),
+			"PETSTORE_DATABASE_URL_FILE: ",
+		) || !strings.Contains(err.Error(), "PETSTORE_REDIS_URL_FILE: ") {
 		t.Errorf("%v: want a mistake in each file, without its content", err)
 	}
 }
 
-// TestConfigUnknownVariable: a variable that no program reads is a mistake. Those of petstorectl and of Kubernetes are none.
+// TestConfigUnknownVariable: a variable that no program reads is a mistake. Those of petstorectl
+// and of Kubernetes are none.
 func TestConfigUnknownVariable(t *testing.T) {
 	t.Parallel()
-	environ := []string{"PETSTORE_DATABASE_URL=postgres://h/db", "PETSTORE_PROFILE=production", "PETSTORE_SERVICE_HOST=10.0.0.1", "PETSTORE_PORT=tcp://10.0.0.1:80"}
+	environ := []string{
+		"PETSTORE_DATABASE_URL=postgres://h/db",
+		"PETSTORE_PROFILE=production",
+		"PETSTORE_SERVICE_HOST=10.0.0.1",
+		"PETSTORE_PORT=tcp://10.0.0.1:80",
+	}
 	_, err := readConfig(environ)
 	assert.Equal(t, err, nil)
 	_, err = readConfig(append(environ, "PETSTORE_DRAIN_DELEY=5s"))
-	if want := "PETSTORE_DRAIN_DELEY is no variable of petstore: did you mean PETSTORE_DRAIN_DELAY?"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "PETSTORE_DRAIN_DELEY is no variable of petstore: did you mean PETSTORE_DRAIN_DELAY?"; err == nil ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
 	}
 }
@@ -128,7 +146,8 @@ func TestConfigIsDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/configuration.md")
 	assert.NoError(t, err)
 	documented := map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `(PETSTORE_[A-Z_]+)` \\| ([^|]*) \\|").FindAllStringSubmatch(string(text), -1) {
+	rows := regexp.MustCompile("(?m)^\\| `(PETSTORE_[A-Z_]+)` \\| ([^|]*) \\|")
+	for _, row := range rows.FindAllStringSubmatch(string(text), -1) {
 		documented[row[1]] = strings.Trim(row[2], "`")
 	}
 	params := parameters(t)
@@ -153,7 +172,8 @@ func parameters(t *testing.T) []env.FieldParams {
 	return all
 }
 
-// TestConfigOfTracing: mistakes in OpenTelemetry's variables are listed with the others, and neither they nor the configuration show a header.
+// TestConfigOfTracing: mistakes in OpenTelemetry's variables are listed with the others, and
+// neither they nor the configuration show a header.
 func TestConfigOfTracing(t *testing.T) {
 	t.Parallel()
 	_, err := readConfig([]string{
@@ -161,14 +181,17 @@ func TestConfigOfTracing(t *testing.T) {
 		"OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "OTEL_EXPORTER_OTLP_HEADERS=api key=hunter2",
 	})
 	for _, want := range []string{
-		"PETSTORE_ADDR", "OTEL_EXPORTER_OTLP_PROTOCOL is grpc: want http/protobuf or http/json", "OTEL_EXPORTER_OTLP_HEADERS: item 1",
+		"PETSTORE_ADDR", "OTEL_EXPORTER_OTLP_PROTOCOL is grpc: want http/protobuf or http/json",
+		"OTEL_EXPORTER_OTLP_HEADERS: item 1",
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: want %q", err, want)
 		}
 	}
 	environ := []string{
-		"PETSTORE_DATABASE_URL=postgres://h/db", "OTEL_EXPORTER_OTLP_HEADERS=api-key=hunter2", "OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318",
+		"PETSTORE_DATABASE_URL=postgres://h/db",
+		"OTEL_EXPORTER_OTLP_HEADERS=api-key=hunter2",
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318",
 	}
 	cfg, err := readConfig(environ)
 	if err != nil || !cfg.tracing.On {
@@ -183,31 +206,46 @@ func TestConfigOfTracing(t *testing.T) {
 	}
 }
 
-// TestTracingHeadersFromAFile: the headers may be in a file, and a mistake about it shows nothing of it.
+// TestTracingHeadersFromAFile: the headers may be in a file, and a mistake about it shows nothing
+// of it.
 func TestTracingHeadersFromAFile(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "headers")
 	assert.NoError(t, os.WriteFile(file, []byte("api-key=hunter2\n"), 0o644))
 	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318"
 	for variables, want := range map[string]string{
-		"OTEL_EXPORTER_OTLP_HEADERS_FILE=" + file:                                                                 "",
-		"OTEL_EXPORTER_OTLP_TRACES_HEADERS_FILE=" + file:                                                          "",
-		"OTEL_EXPORTER_OTLP_HEADERS_FILE=" + file + "/none":                                                       "OTEL_EXPORTER_OTLP_HEADERS_FILE: ",
-		"OTEL_EXPORTER_OTLP_HEADERS_FILE=api-key=hunter2":                                                         "OTEL_EXPORTER_OTLP_HEADERS_FILE has the value itself",
-		"OTEL_EXPORTER_OTLP_HEADERS_FILE=" + file + "\nOTEL_EXPORTER_OTLP_HEADERS=api-key=hunter2":                "OTEL_EXPORTER_OTLP_HEADERS and OTEL_EXPORTER_OTLP_HEADERS_FILE are both set",
+		"OTEL_EXPORTER_OTLP_HEADERS_FILE=" + file:        "",
+		"OTEL_EXPORTER_OTLP_TRACES_HEADERS_FILE=" + file: "",
+		"OTEL_EXPORTER_OTLP_HEADERS_FILE=" + file +
+			"/none": "OTEL_EXPORTER_OTLP_HEADERS_FILE: ",
+		"OTEL_EXPORTER_OTLP_HEADERS_FILE=api-key=hunter2": "OTEL_EXPORTER_OTLP_HEADERS_FILE has the value itself",
+		"OTEL_EXPORTER_OTLP_HEADERS_FILE=" + file +
+			"\nOTEL_EXPORTER_OTLP_HEADERS=api-key=hunter2": "OTEL_EXPORTER_OTLP_HEADERS and " +
+			"OTEL_EXPORTER_OTLP_HEADERS_FILE are both set",
 		"OTEL_TRACES_EXPORTER=none\nOTEL_EXPORTER_OTLP_HEADERS_FILE=" + file + "/not-read-if-nothing-is-exported": "",
 	} {
-		cfg, err := readConfig(append([]string{"PETSTORE_DATABASE_URL=postgres://h/db", endpoint}, strings.Split(variables, "\n")...))
-		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2")) {
+		cfg, err := readConfig(
+			append([]string{"PETSTORE_DATABASE_URL=postgres://h/db", endpoint}, strings.Split(variables, "\n")...),
+		)
+		if (err == nil) != (want == "") ||
+			err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2")) {
 			t.Errorf("%s: %v, want %q", variables, err, want)
 		}
-		if warned := strings.Contains(fmt.Sprint(cfg.found), file); err == nil && warned == strings.Contains(variables, "EXPORTER=none") {
+		if warned := strings.Contains(
+			fmt.Sprint(cfg.found),
+			file,
+		); err == nil &&
+			warned == strings.Contains(variables, "EXPORTER=none") {
 			t.Errorf("%s: warnings %v", variables, cfg.found)
 		}
 	}
 	var printed strings.Builder
-	printTracing(&printed, []string{"OTEL_EXPORTER_OTLP_HEADERS_FILE=" + file, "OTEL_EXPORTER_OTLP_TRACES_HEADERS_FILE=api-key=hunter2"})
-	if want := "OTEL_EXPORTER_OTLP_HEADERS_FILE=" + file + "\nOTEL_EXPORTER_OTLP_TRACES_HEADERS_FILE=" + redacted + "\n"; printed.String() != want {
+	printTracing(
+		&printed,
+		[]string{"OTEL_EXPORTER_OTLP_HEADERS_FILE=" + file, "OTEL_EXPORTER_OTLP_TRACES_HEADERS_FILE=api-key=hunter2"},
+	)
+	if want := "OTEL_EXPORTER_OTLP_HEADERS_FILE=" + file + "\nOTEL_EXPORTER_OTLP_TRACES_HEADERS_FILE=" + redacted +
+		"\n"; printed.String() != want {
 		t.Errorf("printed %q, want %q", printed.String(), want)
 	}
 }

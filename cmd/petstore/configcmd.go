@@ -35,7 +35,8 @@ Secrets are not printed. The exit code is 1 if there is a mistake.`,
 	}
 }
 
-// values returns the settings in the order of their declaration, as the environment set them: a URL of a file is not repeated.
+// values returns the settings in the order of their declaration, as the environment set them: a URL
+// of a file is not repeated.
 func (c *config) values() []any {
 	database, redis := c.DatabaseURL, c.RedisURL
 	if c.DatabaseURLFile != "" {
@@ -45,8 +46,30 @@ func (c *config) values() []any {
 		redis = ""
 	}
 	return []any{
-		database, c.DatabaseURLFile, redis, c.RedisURLFile, c.RedisTimeout, c.Addr, c.AdminAddr, c.Environment, c.BaseURL, c.SupportURL, c.SupportEmail, strings.Join(c.TrustedProxies, ","), c.AddressLimit,
-		c.MaxConnections, c.MaxConnectionsPerAddress, c.ListCacheBytes, c.BodyBytes, c.UnsentBytes,
-		c.HTTPFastPath, c.LogLevel, c.LogFormat, c.Pprof, c.DrainDelay, c.StopTimeout, c.AllowOwner,
+		database,
+		c.DatabaseURLFile,
+		redis,
+		c.RedisURLFile,
+		c.RedisTimeout,
+		c.Addr,
+		c.AdminAddr,
+		c.Environment,
+		c.BaseURL,
+		c.SupportURL,
+		c.SupportEmail,
+		strings.Join(c.TrustedProxies, ","),
+		c.AddressLimit,
+		c.MaxConnections,
+		c.MaxConnectionsPerAddress,
+		c.ListCacheBytes,
+		c.BodyBytes,
+		c.UnsentBytes,
+		c.HTTPFastPath,
+		c.LogLevel,
+		c.LogFormat,
+		c.Pprof,
+		c.DrainDelay,
+		c.StopTimeout,
+		c.AllowOwner,
 	}
 }

@@ -111,7 +111,12 @@ func TestNoDescriptors(t *testing.T) {
 		full := &exhausted{Listener: on}
 		full.left.Store(3)
 		limited := connlimit.Wrap(full, connlimit.Limits{Total: 10})
-		server, listener, _ := newAPIServer(config{HTTPFastPath: fastPath}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), limited, zerolog.Nop())
+		server, listener, _ := newAPIServer(
+			config{HTTPFastPath: fastPath},
+			http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
+			limited,
+			zerolog.Nop(),
+		)
 		done := make(chan struct{})
 		go func() {
 			defer close(done)

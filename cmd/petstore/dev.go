@@ -35,8 +35,9 @@ func newDevCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Start a private PostgreSQL, sample data and the server on this machine",
-		Long: `Start the API with everything it needs: a private PostgreSQL whose data stays in --dir, a tenant "demo" on the Pro plan
-with sample animals, a live and a test API key. Later starts have the same data and the same keys. If PETSTORE_DATABASE_URL is set,
+		Long: `Start the API with everything it needs: a private PostgreSQL whose data stays in --dir, a tenant
+"demo" on the Pro plan with sample animals, a live and a test API key. Later starts have the same data
+and the same keys. If PETSTORE_DATABASE_URL is set,
 that database is used instead. Automatic bans of keys are short: 10 seconds, then 30, then a minute.`,
 		Example: `  petstore dev
   petstore dev --addr 127.0.0.1:9000 --admin-addr 127.0.0.1:9001 --dir /tmp/store`,
@@ -56,7 +57,11 @@ func runDev(ctx context.Context, o *devOptions) error {
 	if unknown := envvars.Unknown(os.Environ()); len(unknown) > 0 {
 		return errors.New(strings.Join(unknown, "; "))
 	}
-	sockets, err := listen(ctx, address{addr: o.Addr, setting: "--addr"}, address{addr: o.AdminAddr, setting: "--admin-addr"})
+	sockets, err := listen(
+		ctx,
+		address{addr: o.Addr, setting: "--addr"},
+		address{addr: o.AdminAddr, setting: "--admin-addr"},
+	)
 	if err != nil {
 		return err
 	}
@@ -106,8 +111,8 @@ func runDev(ctx context.Context, o *devOptions) error {
 	return err
 }
 
-// openDevDatabase returns the URL of PETSTORE_DATABASE_URL, or starts a private server and returns its URL. The returned context
-// also ends when the private server does.
+// openDevDatabase returns the URL of PETSTORE_DATABASE_URL, or starts a private server and returns
+// its URL. The returned context also ends when the private server does.
 func openDevDatabase(ctx context.Context, o *devOptions) (_ context.Context, url string, stop func(), err error) {
 	named, err := envvars.ReadSecret(os.Getenv, databaseVariable)
 	if err != nil {
@@ -120,7 +125,8 @@ func openDevDatabase(ctx context.Context, o *devOptions) (_ context.Context, url
 		}
 		return ctx, named.Value, func() {}, dir.Close()
 	}
-	// It creates the directory so that PostgreSQL's user, which is not root, can reach its data below.
+	// It creates the directory so that PostgreSQL's user, which is not root, can reach its data
+	// below.
 	server, err := localpg.Start(ctx, localpg.Options{Dir: o.Dir, Log: o.Log})
 	if errors.Is(err, localpg.ErrNotInstalled) {
 		return ctx, "", nil, fmt.Errorf("%w; or set PETSTORE_DATABASE_URL to a database of your own", err)
@@ -151,7 +157,11 @@ func explainNamed(err error) error {
 	if named.Value == "" || !errors.Is(err, store.ErrUnavailable) {
 		return err
 	}
-	return fmt.Errorf("%s is set, so petstore dev uses that database; unset it for a database of its own: %w", named.SetBy, err)
+	return fmt.Errorf(
+		"%s is set, so petstore dev uses that database; unset it for a database of its own: %w",
+		named.SetBy,
+		err,
+	)
 }
 
 const devDatabase = "petstore"

@@ -11,8 +11,8 @@ import (
 	"petstore.example/internal/store/changefeed"
 )
 
-// lookupConns is the size of a connection pool for look-ups of callers alone, so that they and the queries of tenants do not wait for
-// each other. Unknown keys may use half of it.
+// lookupConns is the size of a connection pool for look-ups of callers alone, so that they and the
+// queries of tenants do not wait for each other. Unknown keys may use half of it.
 const lookupConns = 2 * callers.MaxQueries
 
 // directory finds callers, with its own connections. It is kept up to date by the change feed.
@@ -22,14 +22,25 @@ type directory struct {
 	stopListening func()
 }
 
-func openDirectory(ctx context.Context, cfg config, m *registry, cluster *member, log zerolog.Logger) (*directory, error) {
-	db, err := m.open(ctx, string(cfg.DatabaseURL), lookupsPool, patiently(log, store.Options{AsAPI: true, MaxConns: lookupConns, Trace: cfg.traceQueries()}))
+func openDirectory(
+	ctx context.Context,
+	cfg config,
+	m *registry,
+	cluster *member,
+	log zerolog.Logger,
+) (*directory, error) {
+	db, err := m.open(
+		ctx,
+		string(cfg.DatabaseURL),
+		lookupsPool,
+		patiently(log, store.Options{AsAPI: true, MaxConns: lookupConns, Trace: cfg.traceQueries()}),
+	)
 	if err != nil {
 		return nil, err
 	}
 	d := &directory{Directory: callers.NewDirectory(db.Keys, cfg.keys(), cluster.clock.Now), db: db}
-	// Without a lease this server may have missed anything. It has none for a while after Postgres was set back: rows that were restored
-	// send no notifications.
+	// Without a lease this server may have missed anything. It has none for a while after Postgres
+	// was set back: rows that were restored send no notifications.
 	cluster.OnRegain(d.AllChanged)
 	d.stopListening = background(log, "listen for changes", func(ctx context.Context) error {
 		changefeed.Listen(ctx, db.CurrentURL, d, cluster.Wake, log)
@@ -37,7 +48,8 @@ func openDirectory(ctx context.Context, cfg config, m *registry, cluster *member
 	})
 	v := values{m}
 	v.gauge("petstore_directory_callers", "Callers held in memory.", nil, func() float64 { return float64(d.Len()) })
-	const queries, help = "petstore_directory_queries_total", "Look-ups of callers that had been in memory (known), and of other keys (unknown)."
+	const queries, help = "petstore_directory_queries_total",
+		"Look-ups of callers that had been in memory (known), and of other keys (unknown)."
 	v.counter(queries, help, prometheus.Labels{"caller": "known"}, d.LookedUp.Known.Load)
 	v.counter(queries, help, prometheus.Labels{"caller": "unknown"}, d.LookedUp.Unknown.Load)
 	return d, nil

@@ -14,7 +14,8 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// TestLongHeads: a head over 32 KiB is 431 whatever came before it on the connection, and one below is served.
+// TestLongHeads: a head over 32 KiB is 431 whatever came before it on the connection, and one below
+// is served.
 func TestLongHeads(t *testing.T) {
 	t.Parallel()
 	const short = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -35,7 +36,8 @@ func TestLongHeads(t *testing.T) {
 		{"second, after a long one", []string{head("GET /", "X", 31<<10)}, head("GET /", "X", 33<<10), 431},
 		{"after fast ones", []string{short, short, short}, head("GET /", "X", 33<<10), 431},
 		{"a long target", []string{short}, "GET /" + strings.Repeat("x", 33<<10) + " HTTP/1.1\r\nHost: x\r\n\r\n", 431},
-		{"many fields", []string{short}, "GET / HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("X: 4\r\n", 33<<10/6) + "\r\n", 431},
+		{"many fields", []string{short}, "GET / HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("X: 4\r\n", 33<<10/6) +
+			"\r\n", 431},
 		{"a long host", []string{short}, "GET / HTTP/1.1\r\nHost: " + strings.Repeat("x", 33<<10) + "\r\n\r\n", 431},
 		{"a body", []string{short}, head("POST /", "Content-Length: 4\r\nX", 33<<10) + "body", 431},
 		{"far longer", []string{short}, head("GET /", "X", 100<<10), 431},
@@ -62,12 +64,18 @@ func TestLongHeads(t *testing.T) {
 	}
 }
 
-// dialAPI connects to a server that is made as the API's, until the test ends. Its handler answers 200.
+// dialAPI connects to a server that is made as the API's, until the test ends. Its handler answers
+// 200.
 func dialAPI(t *testing.T, cfg config) net.Conn {
 	t.Helper()
 	on, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	assert.NoError(t, err)
-	server, listener, _ := newAPIServer(cfg, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), on, zerolog.Nop())
+	server, listener, _ := newAPIServer(
+		cfg,
+		http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
+		on,
+		zerolog.Nop(),
+	)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -41,18 +41,35 @@ type health struct {
 	stopping atomic.Bool
 }
 
-// newHealth returns a health that pings through the member's connections: those of requests may all be in use. It registers its metrics.
+// newHealth returns a health that pings through the member's connections: those of requests may all
+// be in use. It registers its metrics.
 func newHealth(
-	operation operate.Operation, m *member, directory *callers.Directory, limiter *rateLimiter, found warnings, r *registry, log zerolog.Logger,
+	operation operate.Operation,
+	m *member,
+	directory *callers.Directory,
+	limiter *rateLimiter,
+	found warnings,
+	r *registry,
+	log zerolog.Logger,
 ) *health {
-	h := &health{operation: operation, member: m, database: pinger{ping: m.db.PingWrites}, directory: directory, limiter: limiter,
-		term: &termWatch{decides: limiter.decides, log: log}, clock: m.clock, diskFull: r.diskFull, found: found}
+	h := &health{
+		operation: operation,
+		member:    m,
+		database:  pinger{ping: m.db.PingWrites},
+		directory: directory,
+		limiter:   limiter,
+		term:      &termWatch{decides: limiter.decides, log: log},
+		clock:     m.clock,
+		diskFull:  r.diskFull,
+		found:     found,
+	}
 	h.stop = background(log, "watch the term", h.term.run)
 	h.register(r)
 	return h
 }
 
-// pinger reports whether Postgres answers. Callers share a ping, so that any number of them costs at most four a second.
+// pinger reports whether Postgres answers. Callers share a ping, so that any number of them costs
+// at most four a second.
 type pinger struct {
 	ping func(context.Context) error
 
@@ -61,14 +78,16 @@ type pinger struct {
 	err   error     // its result
 }
 
-// check returns the result of a ping that ended at most pingValidFor ago. Callers that find none wait for the same ping.
+// check returns the result of a ping that ended at most pingValidFor ago. Callers that find none
+// wait for the same ping.
 func (p *pinger) check() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.ended.IsZero() && time.Since(p.ended) < pingValidFor {
 		return p.err
 	}
-	// Not the context of a request: a client that disconnects must not change the result for the others.
+	// Not the context of a request: a client that disconnects must not change the result for the
+	// others.
 	ctx, cancel := context.WithTimeout(context.Background(), pingTimeout)
 	defer cancel()
 	p.err = p.ping(ctx)
@@ -76,10 +95,12 @@ func (p *pinger) check() error {
 	return p.err
 }
 
-// readiness is the body of /readyz. Status is ready, degraded (requests are served, but Redis or the change feed is down, or the disk of
-// Postgres is full), unavailable (Postgres is down, there is no term to decide limits in, or only this server can't reach Redis) or stopping;
-// the last two have status 503. Clock is ok, or off if this server's clock is wrong, by which nothing is decided. The other fields are up or
-// down; Database is read_only for a standby, and disk_full; Redis is none if none is configured, and cut_off if only this server can't reach it.
+// readiness is the body of /readyz. Status is ready, degraded (requests are served, but Redis or
+// the change feed is down, or the disk of Postgres is full), unavailable (Postgres is down, there
+// is no term to decide limits in, or only this server can't reach Redis) or stopping; the last two
+// have status 503. Clock is ok, or off if this server's clock is wrong, by which nothing is
+// decided. The other fields are up or down; Database is read_only for a standby, and disk_full;
+// Redis is none if none is configured, and cut_off if only this server can't reach it.
 type readiness struct {
 	Status     string `json:"status"`
 	Database   string `json:"database"`
@@ -94,10 +115,27 @@ type readiness struct {
 // serves reports whether requests are served.
 func (r readiness) serves() bool { return r.Status == "ready" || r.Status == "degraded" }
 
+//nolint:funlen // one check after the other
 func (h *health) readiness() readiness {
 	ok := checkResult{Status: "ok"}
-	r := readiness{Status: "ready", Database: "up", Redis: h.limiter.state(), Term: "up", ChangeFeed: "up", Clock: "ok",
-		checks: map[string]checkResult{"database": ok, "redis": ok, "term": ok, "change_feed": ok, "clock": ok, "login": ok, "schema": ok, "secrets": ok}}
+	r := readiness{
+		Status:     "ready",
+		Database:   "up",
+		Redis:      h.limiter.state(),
+		Term:       "up",
+		ChangeFeed: "up",
+		Clock:      "ok",
+		checks: map[string]checkResult{
+			"database":    ok,
+			"redis":       ok,
+			"term":        ok,
+			"change_feed": ok,
+			"clock":       ok,
+			"login":       ok,
+			"schema":      ok,
+			"secrets":     ok,
+		},
+	}
 	for check, message := range h.found {
 		r.checks[check] = checkResult{"warn", message}
 	}
@@ -106,11 +144,17 @@ func (h *health) readiness() readiness {
 	}
 	if !h.directory.FeedHealthy() {
 		r.Status, r.ChangeFeed = "degraded", "down"
-		r.checks["change_feed"] = checkResult{"warn", "this server is not notified of changes to keys, tenants, plans and bans"}
+		r.checks["change_feed"] = checkResult{
+			"warn",
+			"this server is not notified of changes to keys, tenants, plans and bans",
+		}
 	}
 	if r.Redis == "down" {
 		r.Status = "degraded"
-		r.checks["redis"] = checkResult{"warn", "limits are enforced without Redis: half of the servers or more cannot reach it"}
+		r.checks["redis"] = checkResult{
+			"warn",
+			"limits are enforced without Redis: half of the servers or more cannot reach it",
+		}
 	}
 	if h.diskFull() {
 		r.Status, r.Database = "degraded", pgconn.DiskFull
@@ -118,18 +162,31 @@ func (h *health) readiness() readiness {
 	}
 	if r.Redis == "cut_off" {
 		r.Status = "unavailable"
-		r.checks["redis"] = checkResult{"fail", fmt.Sprintf("only this server can't count in Redis: requests are refused; %s: %v", h.limiter.setBy, h.limiter.redis.CutOff())}
+		r.checks["redis"] = checkResult{
+			"fail",
+			fmt.Sprintf(
+				"only this server can't count in Redis: requests are refused; %s: %v",
+				h.limiter.setBy,
+				h.limiter.redis.CutOff(),
+			),
+		}
 	}
 	if h.term.lost.Load() {
 		r.Status, r.Term = "unavailable", "down"
-		r.checks["term"] = checkResult{"fail", "no term is in force on this server, so that it cannot decide over limits: requests are refused"}
+		r.checks["term"] = checkResult{
+			"fail",
+			"no term is in force on this server, so that it cannot decide over limits: requests are refused",
+		}
 	}
 	if err := h.database.check(); err != nil {
 		r.Status, r.Database = "unavailable", "down"
 		if pgconn.Reason(err) == pgconn.ReadOnly {
 			r.Database = pgconn.ReadOnly
 		}
-		r.checks["database"] = checkResult{"fail", "requests are refused: " + strings.ReplaceAll(err.Error(), "\n", "; ")}
+		r.checks["database"] = checkResult{
+			"fail",
+			"requests are refused: " + strings.ReplaceAll(err.Error(), "\n", "; "),
+		}
 	}
 	if h.stopping.Load() {
 		r.Status = "stopping"
@@ -144,7 +201,8 @@ type verbose struct {
 	Checks map[string]checkResult `json:"checks"`
 }
 
-// checkResult has the status ok, warn or fail. Requests are served unless a check fails. The message says what is wrong.
+// checkResult has the status ok, warn or fail. Requests are served unless a check fails. The
+// message says what is wrong.
 type checkResult struct {
 	Status  string `json:"status"`
 	Message string `json:"message,omitempty"`

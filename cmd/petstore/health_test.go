@@ -12,7 +12,8 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// TestPingerSharesPings: callers that come together wait for one ping, and those that come soon after it use its result.
+// TestPingerSharesPings: callers that come together wait for one ping, and those that come soon
+// after it use its result.
 func TestPingerSharesPings(t *testing.T) {
 	t.Parallel()
 	var pings atomic.Int64

@@ -26,8 +26,9 @@ func newHealthcheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "healthcheck",
 		Short: "Ask the server on this machine whether it is ready",
-		Long: `Ask /readyz at PETSTORE_ADMIN_ADDR, for containers and scripts. The answer is one line. The exit code is 0 if the server
-serves requests, ready or degraded, and 1 if it does not, or does not answer. With --live ask /livez: whether the process runs.`,
+		Long: `Ask /readyz at PETSTORE_ADMIN_ADDR, for containers and scripts. The answer is one line. The exit code is
+0 if the server serves requests, ready or degraded, and 1 if it does not, or does not answer.
+With --live ask /livez: whether the process runs.`,
 		Example: `  petstore healthcheck
   petstore healthcheck --live --timeout 2s`,
 		Args: noArguments,
@@ -41,7 +42,8 @@ serves requests, ready or degraded, and 1 if it does not, or does not answer. Wi
 }
 
 func runHealthcheck(ctx context.Context, out io.Writer, environ []string, live bool, timeout time.Duration) error {
-	// Only the address matters here: what else is wrong with the configuration the server says itself.
+	// Only the address matters here: what else is wrong with the configuration the server says
+	// itself.
 	if unknown := envvars.Unknown(environ); len(unknown) > 0 {
 		return errors.New(strings.Join(unknown, "; "))
 	}
@@ -62,14 +64,23 @@ func runHealthcheck(ctx context.Context, out io.Writer, environ []string, live b
 	case ctx.Err() != nil:
 		return fmt.Errorf("the server at %s does not answer within %v", cfg.AdminAddr, timeout)
 	case err != nil:
-		return fmt.Errorf("the server at %s does not answer: %w; was it started with this PETSTORE_ADMIN_ADDR?", cfg.AdminAddr, err)
+		return fmt.Errorf(
+			"the server at %s does not answer: %w; was it started with this PETSTORE_ADMIN_ADDR?",
+			cfg.AdminAddr,
+			err,
+		)
 	case live && status == http.StatusOK:
 		_, err = fmt.Fprintln(out, "live")
 		return err
 	}
 	var v verbose
 	if err := json.Unmarshal(body, &v); err != nil || v.Status == "" {
-		return fmt.Errorf("%s answers %s to %s, not as a server of petstore does", cfg.AdminAddr, http.StatusText(status), path)
+		return fmt.Errorf(
+			"%s answers %s to %s, not as a server of petstore does",
+			cfg.AdminAddr,
+			http.StatusText(status),
+			path,
+		)
 	}
 	if status != http.StatusOK {
 		return fmt.Errorf("the server at %s is %s", cfg.AdminAddr, v)

@@ -19,17 +19,19 @@ import (
 )
 
 const (
-	// firstRequests is how long a server that stops waits for the requests of connections that it accepted last. Once net/http's Shutdown has
-	// begun, it closes a connection on which it reads a request without a response.
+	// firstRequests is how long a server that stops waits for the requests of connections that it
+	// accepted last. Once net/http's Shutdown has begun, it closes a connection on which it reads a
+	// request without a response.
 	firstRequests = 200 * time.Millisecond
 
 	readHeaderTimeout = 10 * time.Second
 	readTimeout       = 30 * time.Second
-	// writeTimeout starts after the request headers. It leaves time for a response to a body that took all of readTimeout. The API has other
-	// deadlines for bodies that it reads.
+	// writeTimeout starts after the request headers. It leaves time for a response to a body that
+	// took all of readTimeout. The API has other deadlines for bodies that it reads.
 	writeTimeout = readTimeout + 30*time.Second
 	idleTimeout  = 2 * time.Minute
-	// maxHead limits the request line and headers, in bytes. net/http counts 4 KiB less than it allows.
+	// maxHead limits the request line and headers, in bytes. net/http counts 4 KiB less than it
+	// allows.
 	maxHead        = 32 << 10
 	maxHeaderBytes = maxHead - 4<<10
 )
@@ -48,7 +50,8 @@ func newHTTPServer(handler http.Handler, log zerolog.Logger) *http.Server {
 	}
 }
 
-// serverErrors logs what net/http has to say. All of it is one kind of trouble: its texts hold addresses.
+// serverErrors logs what net/http has to say. All of it is one kind of trouble: its texts hold
+// addresses.
 type serverErrors struct{ log zerolog.Logger }
 
 // Write implements io.Writer.
@@ -57,8 +60,9 @@ func (s serverErrors) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// serveHTTP serves until ctx ends. Then readiness fails, so that a load balancer sends no more requests. After the drain delay the
-// server accepts no more connections, and requests in flight may take the stop timeout. The admin server runs to the end.
+// serveHTTP serves until ctx ends. Then readiness fails, so that a load balancer sends no more
+// requests. After the drain delay the server accepts no more connections, and requests in flight
+// may take the stop timeout. The admin server runs to the end.
 func serveHTTP(
 	ctx context.Context, cfg config, on *sockets, handler http.Handler, health *health, metrics *prometheus.Registry,
 	log zerolog.Logger, started func(),
@@ -100,15 +104,19 @@ func serveHTTP(
 	time.Sleep(firstRequests)
 	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.StopTimeout)
 	defer cancel()
-	// Shutdown does not know of fast requests, and waitIdle only of connections: each ends what is left at the end of stopCtx.
+	// Shutdown does not know of fast requests, and waitIdle only of connections: each ends what is
+	// left at the end of stopCtx.
 	if err := errors.Join(apiServer.Shutdown(stopCtx), waitIdle(stopCtx)); err != nil {
-		return errors.Join(fmt.Errorf("requests in flight did not finish within %v: %w", cfg.StopTimeout, err), apiServer.Close())
+		return errors.Join(
+			fmt.Errorf("requests in flight did not finish within %v: %w", cfg.StopTimeout, err),
+			apiServer.Close(),
+		)
 	}
 	return nil
 }
 
-// newAPIServer returns the API's server and the listener for it to serve, with the fast path unless it is turned off. waitIdle waits for
-// the fast path's requests after the server's Shutdown.
+// newAPIServer returns the API's server and the listener for it to serve, with the fast path unless
+// it is turned off. waitIdle waits for the fast path's requests after the server's Shutdown.
 func newAPIServer(cfg config, handler http.Handler, on net.Listener, log zerolog.Logger) (
 	s *http.Server, l net.Listener, waitIdle func(context.Context) error,
 ) {
@@ -124,8 +132,9 @@ func newAPIServer(cfg config, handler http.Handler, on net.Listener, log zerolog
 	return s, l, waitIdle
 }
 
-// refuseLongHeads responds 431, as net/http does. net/http counts only what it reads after it has seen the beginning of a request: on
-// a connection's first request all of the head, on later ones up to 4 KiB less.
+// refuseLongHeads responds 431, as net/http does. net/http counts only what it reads after it has
+// seen the beginning of a request: on a connection's first request all of the head, on later ones
+// up to 4 KiB less.
 func refuseLongHeads(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if headLength(r) <= maxHead {
@@ -140,9 +149,16 @@ func refuseLongHeads(next http.Handler) http.Handler {
 	})
 }
 
-// headLength returns the length of a request's head, in bytes, as most clients write it: with one space after each colon.
+// headLength returns the length of a request's head, in bytes, as most clients write it: with one
+// space after each colon.
 func headLength(r *http.Request) int {
-	n := len(r.Method) + len(r.RequestURI) + len(r.Proto) + len("  \r\n") + len("Host: \r\n") + len(r.Host) + len("\r\n")
+	n := len(r.Method) + len(
+		r.RequestURI,
+	) + len(r.Proto) + len(
+		"  \r\n",
+	) + len("Host: \r\n") + len(
+		r.Host,
+	) + len("\r\n")
 	for name, values := range r.Header {
 		for _, v := range values {
 			n += len(name) + len(v) + len(": \r\n")

@@ -11,10 +11,12 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// TestServerErrorsAreOneKind: what net/http has to say differs by the client's address, and is one line a second nevertheless.
+// TestServerErrorsAreOneKind: what net/http has to say differs by the client's address, and is one
+// line a second nevertheless.
 func TestServerErrorsAreOneKind(t *testing.T) {
 	t.Parallel()
-	// In simulated time the second does not end, after which the limiter reports what it suppressed.
+	// In simulated time the second does not end, after which the limiter reports what it
+	// suppressed.
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
 		log := newHTTPServer(nil, loglimit.Log(zerolog.New(&out))).ErrorLog

@@ -18,7 +18,8 @@ import (
 
 const seedTimeout = time.Minute
 
-// rateLimiter is the limiter and what it counts in: Redis if one is configured, otherwise this process's memory.
+// rateLimiter is the limiter and what it counts in: Redis if one is configured, otherwise this
+// process's memory.
 type rateLimiter struct {
 	limits.Limiter
 	freshness.Invalidator
@@ -33,7 +34,14 @@ type rateLimiter struct {
 	stopWatching []func()
 }
 
-func openLimiter(ctx context.Context, cfg config, m *registry, db *store.DB, cluster *member, log zerolog.Logger) (*rateLimiter, error) {
+func openLimiter(
+	ctx context.Context,
+	cfg config,
+	m *registry,
+	db *store.DB,
+	cluster *member,
+	log zerolog.Logger,
+) (*rateLimiter, error) {
 	if cfg.RedisURL == "" {
 		stamps := freshness.NewMemory(cluster.sole)
 		memory, err := seededMemory(ctx, string(cfg.DatabaseURL), stamps, cluster.clock.Now())
@@ -66,12 +74,22 @@ func (l *rateLimiter) watchWrites(announce freshness.Invalidator, db *store.DB, 
 	outcomes := freshness.NewOutcomes(announce)
 	l.Invalidator, l.watch = outcomes, freshness.NewWatch(db.Transactions)
 	l.stopWatching = []func(){
-		background(log, "announce late writes", outcomes.Run), background(log, "look for writes that last too long", l.watch.Run),
+		background(
+			log,
+			"announce late writes",
+			outcomes.Run,
+		),
+		background(log, "look for writes that last too long", l.watch.Run),
 	}
 }
 
 // seededMemory returns an in-memory limiter that starts with the recorded usage of the current day.
-func seededMemory(ctx context.Context, databaseURL string, stamps *freshness.Memory, now time.Time) (*limits.Memory, error) {
+func seededMemory(
+	ctx context.Context,
+	databaseURL string,
+	stamps *freshness.Memory,
+	now time.Time,
+) (*limits.Memory, error) {
 	// The sum over many keys takes longer than the timeout for requests.
 	db, err := store.Open(ctx, databaseURL, store.Options{AsAPI: true, MaxConns: 1, Timeout: seedTimeout})
 	if err != nil {
@@ -89,8 +107,8 @@ func seededMemory(ctx context.Context, databaseURL string, stamps *freshness.Mem
 	return memory, nil
 }
 
-// state returns none if no Redis is configured, up if Redis decides over limits, cut_off if it does and only this server can't reach it,
-// and otherwise down.
+// state returns none if no Redis is configured, up if Redis decides over limits, cut_off if it does
+// and only this server can't reach it, and otherwise down.
 func (l *rateLimiter) state() string {
 	switch {
 	case l.redis == nil:
@@ -103,8 +121,8 @@ func (l *rateLimiter) state() string {
 	return "up"
 }
 
-// join joins the cluster. It returns an error if other servers count in Redis, and this one is configured wrongly: for another Redis, or with a
-// login that is refused.
+// join joins the cluster. It returns an error if other servers count in Redis, and this one is
+// configured wrongly: for another Redis, or with a login that is refused.
 func (l *rateLimiter) join(ctx context.Context, m *member) error {
 	m.join(ctx)
 	if l.redis == nil {

@@ -14,9 +14,9 @@ const (
 	logRoom  = 32 << 10
 )
 
-// logBuffer buffers log events, because a system call for each takes 1.5 µs, a tenth of the time of a cached response. An error is
-// written at once, together with what is buffered, so the stack of a panic is never lost. A process that is killed can lose the
-// events of the last logDelay.
+// logBuffer buffers log events, because a system call for each takes 1.5 µs, a tenth of the time of
+// a cached response. An error is written at once, together with what is buffered, so the stack of a
+// panic is never lost. A process that is killed can lose the events of the last logDelay.
 type logBuffer struct {
 	out   io.Writer
 	timer *time.Timer
@@ -24,8 +24,8 @@ type logBuffer struct {
 	mu   sync.Mutex
 	held []byte
 
-	// writing is held during a write, and locked before mu, so that a slow write does not block Write. written is the buffer that
-	// is being written; it and held change places.
+	// writing is held during a write, and locked before mu, so that a slow write does not block
+	// Write. written is the buffer that is being written; it and held change places.
 	writing sync.Mutex
 	written []byte
 }

@@ -38,7 +38,8 @@ func TestLogBuffer(t *testing.T) {
 	log.Info().Msg("one")
 	log.Warn().Msg("two")
 	log.Error().Msg("three")
-	want := `{"level":"info","message":"one"}` + "\n" + `{"level":"warn","message":"two"}` + "\n" + `{"level":"error","message":"three"}` + "\n"
+	want := `{"level":"info","message":"one"}` + "\n" + `{"level":"warn","message":"two"}` + "\n" +
+		`{"level":"error","message":"three"}` + "\n"
 	// The timer of a slow machine may write the first two before.
 	if got, many := out.text(); got != want || many > 2 {
 		t.Errorf("after an error %d writes of %q, want %q", many, got, want)

@@ -1,5 +1,5 @@
-// Command petstore is the API server of the animal store. "petstore serve" is for production and configured by the environment.
-// "petstore dev" starts everything for a first look on one machine.
+// Command petstore is the API server of the animal store. "petstore serve" is for production and
+// configured by the environment. "petstore dev" starts everything for a first look on one machine.
 package main
 
 import (

@@ -11,15 +11,17 @@ import (
 // maxOwn is longer than net/http's own answers, in bytes, and shorter than any of the API's.
 const maxOwn = 256
 
-// isOwn reports whether net/http answers by itself what it can't read as a request: in one write, with a status from 400 on, and closing the
-// connection. refuseLongHeads answers in the same way.
+// isOwn reports whether net/http answers by itself what it can't read as a request: in one write,
+// with a status from 400 on, and closing the connection. refuseLongHeads answers in the same way.
 func isOwn(p []byte) bool {
 	const start = len("HTTP/1.1 ")
-	return len(p) > start && len(p) <= maxOwn && bytes.HasPrefix(p, []byte("HTTP/1.")) && p[start] >= '4' && bytes.Contains(p, []byte("\r\nConnection: close\r\n"))
+	return len(p) > start && len(p) <= maxOwn && bytes.HasPrefix(p, []byte("HTTP/1.")) && p[start] >= '4' &&
+		bytes.Contains(p, []byte("\r\nConnection: close\r\n"))
 }
 
-// malformedListener replaces net/http's own answers by those of the API: /v1/pets/%zz is no URL, and reaches no handler.
-// TestMalformedRequest notices when net/http writes another text. It also answers TLS on the port of HTTP.
+// malformedListener replaces net/http's own answers by those of the API: /v1/pets/%zz is no URL,
+// and reaches no handler. TestMalformedRequest notices when net/http writes another text. It also
+// answers TLS on the port of HTTP.
 type malformedListener struct {
 	net.Listener
 	*api.Malformed
@@ -44,7 +46,8 @@ type malformedConn struct {
 // recordTypeHandshake is how TLS begins, and no request does.
 const recordTypeHandshake = 0x16
 
-// Read implements net.Conn. It answers a client that begins TLS, and reports the end of its requests: net/http would wait for the end of a line.
+// Read implements net.Conn. It answers a client that begins TLS, and reports the end of its
+// requests: net/http would wait for the end of a line.
 func (c *malformedConn) Read(p []byte) (int, error) {
 	n, err := c.TCPConn.Read(p)
 	if c.begun || n == 0 {

@@ -27,8 +27,9 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// TestMalformedRequest: what net/http does not take for a request gets an error in the API's form, also after other requests on the
-// connection. A long head and another version of HTTP keep net/http's own text. All answers have the limits of the connection's address.
+// TestMalformedRequest: what net/http does not take for a request gets an error in the API's form,
+// also after other requests on the connection. A long head and another version of HTTP keep
+// net/http's own text. All answers have the limits of the connection's address.
 func TestMalformedRequest(t *testing.T) {
 	t.Parallel()
 	for _, fastPath := range []string{"on", "off"} {
@@ -40,7 +41,12 @@ func TestMalformedRequest(t *testing.T) {
 		on.api = &malformedListener{on.api, api.NewMalformed(api.Config{Addresses: counted, BaseURL: cfg.BaseURL})}
 		_, err = on.limitConnections(cfg, prometheus.NewRegistry())
 		assert.NoError(t, err)
-		server, listener, _ := newAPIServer(cfg, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), on.api, zerolog.Nop())
+		server, listener, _ := newAPIServer(
+			cfg,
+			http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
+			on.api,
+			zerolog.Nop(),
+		)
 		go func() { _ = server.Serve(listener) }()
 		t.Cleanup(func() { _ = server.Close() })
 		answered := map[string]bool{}
@@ -121,8 +127,12 @@ func checkMalformed(t *testing.T, at net.Addr, before, request string, want int)
 	}
 	var got map[string]any
 	const link = `<https://api.example.com/docs/errors#malformed_request>; rel="help"`
-	if err := json.Unmarshal(body, &got); err != nil || len(got) != 3 || got["code"] != "malformed_request" || got["status"] != 400.0 ||
-		res.Header.Get("Content-Type") != "application/json" || res.Header.Get("Link") != link {
+	if err := json.Unmarshal(
+		body,
+		&got,
+	); err != nil || len(got) != 3 || got["code"] != "malformed_request" || got["status"] != 400.0 ||
+		res.Header.Get("Content-Type") != "application/json" ||
+		res.Header.Get("Link") != link {
 		t.Errorf("%.40q: %v %s, %v", request, res.Header, body, err)
 	}
 }
@@ -130,7 +140,8 @@ func checkMalformed(t *testing.T, at net.Addr, before, request string, want int)
 // checkCommonHeaders: an answer that no handler makes has the headers of every response, each once.
 func checkCommonHeaders(t *testing.T, request string, h http.Header) {
 	t.Helper()
-	for _, name := range []string{"X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit", "RateLimit-Policy", "X-Request-Id", "Access-Control-Expose-Headers"} {
+	for _, name := range []string{"X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit", "RateLimit-Policy",
+		"X-Request-Id", "Access-Control-Expose-Headers"} {
 		if values := h.Values(name); len(values) != 1 || values[0] == "" {
 			t.Errorf("%.40q: %s is %q", request, name, values)
 		}
@@ -140,7 +151,8 @@ func checkCommonHeaders(t *testing.T, request string, h http.Header) {
 	}
 }
 
-// checkTLS: https:// to the port of HTTP gets a response at once, by which clients notice that it is HTTP.
+// checkTLS: https:// to the port of HTTP gets a response at once, by which clients notice that it
+// is HTTP.
 func checkTLS(t *testing.T, at net.Addr) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), readHeaderTimeout/2)
@@ -157,7 +169,12 @@ func checkTLS(t *testing.T, at net.Addr) {
 			checkCommonHeaders(t, begin, res.Header)
 			_ = res.Body.Close()
 		}
-		if err != nil || !strings.Contains(string(answer), `"message":"This port speaks HTTP without TLS. Use http:// in place of https://, or the address https://api.example.com/v1."`) {
+		if err != nil ||
+			!strings.Contains(
+				string(answer),
+				`"message":"This port speaks HTTP without TLS. Use http:// in place of https://, or the address `+
+					`https://api.example.com/v1."`,
+			) {
 			t.Errorf("%q: %s, %v", begin, answer, err)
 		}
 		_ = conn.Close()

@@ -12,7 +12,8 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// manDir is set by make man: the program itself writes no man pages, so that it need not have the code for them.
+// manDir is set by make man: the program itself writes no man pages, so that it need not have the
+// code for them.
 var manDir = flag.String("man", "", "write the man pages to `DIR`")
 
 // TestManPages: each command has a man page.

@@ -16,19 +16,22 @@ import (
 
 const (
 	pruneEvery = time.Minute
-	// pruneBatch keeps each statement short, because a request that reuses an expired key waits for it, and those that share its transaction.
+	// pruneBatch keeps each statement short, because a request that reuses an expired key waits for
+	// it, and those that share its transaction.
 	pruneBatch = 500
 	// rollUpBatch is how many hours of usage are summed in a transaction. Nobody waits for it.
 	rollUpBatch = 20000
 	// keyLimitAge is longer than the clocks of servers can differ.
 	keyLimitAge = 10 * time.Minute
-	// pruneSlice bounds what is removed of a kind before it is the turn of the next. The rest follows a minute later.
+	// pruneSlice bounds what is removed of a kind before it is the turn of the next. The rest
+	// follows a minute later.
 	pruneSlice = 30 * time.Second
 	// retentionTimeout is for the last step of a roll-up, which reads a whole month.
 	retentionTimeout = 10 * time.Minute
 )
 
-// pruner deletes at most limit rows that ended before that time. It returns how many it deleted, and whether there may be more.
+// pruner deletes at most limit rows that ended before that time. It returns how many it deleted,
+// and whether there may be more.
 type pruner func(ctx context.Context, before time.Time, limit int) (removed int, more bool, err error)
 
 // batches is a pruner that has more while a batch is full.
@@ -52,7 +55,8 @@ type expiring struct {
 // pruning removes what is old.
 type pruning struct {
 	all []expiring
-	// url is of the database, for the kinds that need a connection of their own, because their statements take longer; "" for none of them.
+	// url is of the database, for the kinds that need a connection of their own, because their
+	// statements take longer; "" for none of them.
 	url     string
 	metrics *retentionMetrics
 	log     zerolog.Logger
@@ -61,7 +65,11 @@ type pruning struct {
 // startPruning removes what is old every minute until stop is called.
 func startPruning(db *store.DB, url string, metrics prometheus.Registerer, log zerolog.Logger) (stop func()) {
 	p := pruning{all: allExpiring(db), url: url, metrics: newRetentionMetrics(metrics), log: log}
-	return background(log, "delete expired rows", func(ctx context.Context) error { return every(ctx, pruneEvery, func() { p.prune(ctx) }) })
+	return background(
+		log,
+		"delete expired rows",
+		func(ctx context.Context) error { return every(ctx, pruneEvery, func() { p.prune(ctx) }) },
+	)
 }
 
 // prune logs an error. The next one tries again: expired rows only take disk space.
@@ -129,8 +137,8 @@ func (p pruning) each(ctx context.Context, all []expiring) error {
 	return errors.Join(errs...)
 }
 
-// pruneUntil repeats prune until there is no more, or the time is over. It rests after each batch for as long as that took,
-// so that it leaves Postgres to others at least half of the time.
+// pruneUntil repeats prune until there is no more, or the time is over. It rests after each batch
+// for as long as that took, so that it leaves Postgres to others at least half of the time.
 func (e expiring) pruneUntil(ctx context.Context, before time.Time) (removed int, err error) {
 	for end := time.Now().Add(pruneSlice); ; {
 		begin := time.Now()
@@ -156,13 +164,16 @@ type retentionMetrics struct {
 func newRetentionMetrics(r prometheus.Registerer) *retentionMetrics {
 	m := &retentionMetrics{
 		removed: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "petstore_retention_removed_rows_total", Help: "Rows that this server removed because they were old, by kind.",
+			Name: "petstore_retention_removed_rows_total",
+			Help: "Rows that this server removed because they were old, by kind.",
 		}, []string{"kind"}),
 		duration: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "petstore_retention_last_duration_seconds", Help: "How long this server's last run took that removed what is old, in seconds, by kind.",
+			Name: "petstore_retention_last_duration_seconds",
+			Help: "How long this server's last run took that removed what is old, in seconds, by kind.",
 		}, []string{"kind"}),
 		success: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "petstore_retention_last_success_timestamp_seconds", Help: "When a run of this server last ended without an error, by kind.",
+			Name: "petstore_retention_last_success_timestamp_seconds",
+			Help: "When a run of this server last ended without an error, by kind.",
 		}, []string{"kind"}),
 	}
 	r.MustRegister(m.removed, m.duration, m.success)

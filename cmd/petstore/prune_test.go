@@ -45,7 +45,8 @@ func TestPruningRemovesWhatExpired(t *testing.T) {
 			select id, 'POST', '/v1/pets', n::text, sha256(''), 201, '', '', now(), now() + interval '1 hour' * sign(n)
 			from tenants, generate_series(-1200, 10) n where n <> 0 on conflict do nothing`)
 		exec(`insert into failed_requests
-			select tenant_id, 's', n, id, now() - interval '23 hours' + interval '1 hour' * n, '', '', '', '', 0, null, false, '', '', 0, 404, '', 0
+			select tenant_id, 's', n, id, now() - interval '23 hours' + interval '1 hour' * n, '', '', '', '', 0,
+				null, false, '', '', 0, 404, '', 0
 			from api_keys, generate_series(-1200, 8) n where n < -1 or n > 0 on conflict do nothing`)
 		exec(`insert into limit_states (tenant_id, scope, minute)
 			select id, 'key' || n, extract(epoch from now())::bigint / 60 + n
@@ -56,7 +57,8 @@ func TestPruningRemovesWhatExpired(t *testing.T) {
 		left := -1
 		wait.Until(t, fmt.Sprint(want, " rows that are left"), func() bool {
 			assert.NoError(t, owner.QueryRowContext(t.Context(), `
-				select (select count(*) from idempotency_keys) + (select count(*) from failed_requests) + (select count(*) from limit_states)`).Scan(&left))
+				select (select count(*) from idempotency_keys) + (select count(*) from failed_requests) + (select
+					count(*) from limit_states)`).Scan(&left))
 			return left == want
 		}, &left)
 	}
@@ -67,8 +69,16 @@ func TestPruningRemovesWhatExpired(t *testing.T) {
 	keep()
 	tick := make(chan time.Time)
 	metrics := prometheus.NewRegistry()
-	p := pruning{all: append(allExpiring(db), allRetained(db)...), metrics: newRetentionMetrics(metrics), log: zerolog.Nop()}
-	stop := background(zerolog.Nop(), "prune", func(ctx context.Context) error { return atTicks(ctx, tick, func() { p.prune(ctx) }) })
+	p := pruning{
+		all:     append(allExpiring(db), allRetained(db)...),
+		metrics: newRetentionMetrics(metrics),
+		log:     zerolog.Nop(),
+	}
+	stop := background(
+		zerolog.Nop(),
+		"prune",
+		func(ctx context.Context) error { return atTicks(ctx, tick, func() { p.prune(ctx) }) },
+	)
 	awaitLeft(10 + 8 + 5)
 	keep()
 	tick <- time.Time{}
@@ -77,7 +87,8 @@ func TestPruningRemovesWhatExpired(t *testing.T) {
 	removed := valuesOf(t, metrics, "petstore_retention_removed_rows_total")
 	assert.Equal(t, removed["idempotency_keys"], 2*1200, "removed by the metrics", removed)
 	success := valuesOf(t, metrics, "petstore_retention_last_success_timestamp_seconds")
-	for _, kind := range []string{"idempotency_keys", "failed_requests", "key_limits", "sign_ins", "undo_values", "usage_partitions", "audit_partitions", "bans", "ended_keys", "hourly_usage"} {
+	for _, kind := range []string{"idempotency_keys", "failed_requests", "key_limits", "sign_ins", "undo_values",
+		"usage_partitions", "audit_partitions", "bans", "ended_keys", "hourly_usage"} {
 		if at := time.Unix(int64(success[kind]), 0); time.Since(at) > time.Minute {
 			t.Errorf("%s last succeeded at %v", kind, at)
 		}
@@ -105,8 +116,16 @@ func TestPruningGoesOnAfterAnError(t *testing.T) {
 	var logged bytes.Buffer
 	results, tick := make(chan error), make(chan time.Time)
 	broken := expiring{prune: func(context.Context, time.Time, int) (int, bool, error) { return 0, false, <-results }}
-	p := pruning{all: []expiring{broken}, metrics: newRetentionMetrics(prometheus.NewRegistry()), log: zerolog.New(&logged)}
-	stop := background(zerolog.Nop(), "prune", func(ctx context.Context) error { return atTicks(ctx, tick, func() { p.prune(ctx) }) })
+	p := pruning{
+		all:     []expiring{broken},
+		metrics: newRetentionMetrics(prometheus.NewRegistry()),
+		log:     zerolog.New(&logged),
+	}
+	stop := background(
+		zerolog.Nop(),
+		"prune",
+		func(ctx context.Context) error { return atTicks(ctx, tick, func() { p.prune(ctx) }) },
+	)
 	results <- errors.New("database down")
 	tick <- time.Time{}
 	results <- nil

@@ -8,9 +8,16 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// startRecording records usage for billing and failed requests for support. stop writes what is still buffered. If servers share their limits,
-// all that this one admitted in a term is recorded before it acknowledges the next: then only what silent servers admitted is unknown.
-func startRecording(db *store.DB, m *member, shared bool, r prometheus.Registerer, log zerolog.Logger) (*usage.Meter, *usage.FailedRequests, func()) {
+// startRecording records usage for billing and failed requests for support. stop writes what is
+// still buffered. If servers share their limits, all that this one admitted in a term is recorded
+// before it acknowledges the next: then only what silent servers admitted is unknown.
+func startRecording(
+	db *store.DB,
+	m *member,
+	shared bool,
+	r prometheus.Registerer,
+	log zerolog.Logger,
+) (*usage.Meter, *usage.FailedRequests, func()) {
 	serverID := m.ID()
 	meter := usage.NewMeter(db.Usage, usage.Options{ServerID: serverID, Clock: m.clock.Now, Log: log, Announce: shared})
 	if shared {

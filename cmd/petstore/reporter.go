@@ -21,7 +21,8 @@ const (
 	repeatEvery = time.Minute
 )
 
-// reporter tells staff what this server finds wrong with itself (petstorectl doctor), and reads what is counted for the whole fleet.
+// reporter tells staff what this server finds wrong with itself (petstorectl doctor), and reads
+// what is counted for the whole fleet.
 type reporter struct {
 	operation operate.Operation
 	health    *health
@@ -31,15 +32,18 @@ type reporter struct {
 	notedAt time.Time
 	// refused is how many connections had been refused when it last looked.
 	refused int64
-	// number is that of the last entry of the audit trail that was counted; above all others before the first look, which counts none.
+	// number is that of the last entry of the audit trail that was counted; above all others before
+	// the first look, which counts none.
 	number                    int64
 	byServer, byStaff, lifted atomic.Int64
 }
 
-// newReporter returns a reporter of the server with that listener, and registers the metrics of bans.
+// newReporter returns a reporter of the server with that listener, and registers the metrics of
+// bans.
 func newReporter(h *health, api *connlimit.Listener, m prometheus.Registerer) *reporter {
 	r := &reporter{operation: h.operation, health: h, api: api, number: math.MaxInt64}
-	const changes, help = "petstore_ban_changes_total", "Bans that were placed and lifted in the whole fleet since the start of this server, by change and origin."
+	const changes, help = "petstore_ban_changes_total",
+		"Bans that were placed and lifted in the whole fleet since the start of this server, by change and origin."
 	values{m}.counter(changes, help, prometheus.Labels{"change": "placed", "by": "server"}, r.byServer.Load)
 	values{m}.counter(changes, help, prometheus.Labels{"change": "placed", "by": "staff"}, r.byStaff.Load)
 	values{m}.counter(changes, help, prometheus.Labels{"change": "lifted", "by": "staff"}, r.lifted.Load)

@@ -27,7 +27,8 @@ func newRootCommand() *cobra.Command {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError(fmt.Sprintf("%v; see: %s --help", err, cmd.CommandPath()))
 	})
-	// Not Cobra's own flag: with a template of the version the linker keeps every method of the program, which makes it 14 MB larger.
+	// Not Cobra's own flag: with a template of the version the linker keeps every method of the
+	// program, which makes it 14 MB larger.
 	cmd.Flags().BoolVar(&showVersion, "version", false, "print the version of this program")
 	cmd.AddCommand(newServeCommand(), newDevCommand(), newConfigCommand(), newHealthcheckCommand(), newVersionCommand())
 	return cmd

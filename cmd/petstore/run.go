@@ -19,8 +19,10 @@ import (
 	"petstore.example/internal/storeclock"
 )
 
-// run serves on the sockets until ctx ends, and then stops in reverse order: each deferred call undoes the step above it. It calls
-// started when it accepts requests.
+// run serves on the sockets until ctx ends, and then stops in reverse order: each deferred call
+// undoes the step above it. It calls started when it accepts requests.
+//
+//nolint:funlen // the wiring, in order
 func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, started func()) error {
 	serverID := xid.New().String()
 	requests := log.With().Str("server", serverID).Logger()
@@ -63,17 +65,55 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 		return err
 	}
 
-	strikes := strikes.New(strikes.Options{Bans: db.Bans, OnBan: func(b keys.Ban) { directory.TenantChanged(b.TenantID) }, Log: log})
+	strikes := strikes.New(
+		strikes.Options{Bans: db.Bans, OnBan: func(b keys.Ban) { directory.TenantChanged(b.TenantID) }, Log: log},
+	)
 	defer strikes.Close()
 	health := newHealth(db.Operation, cluster, directory.Directory, limiter, found, metrics, log)
 	defer health.stop()
 
 	data := newTenantStore(db, metrics)
 	customers := api.Config{
-		Directory: directory, Limiter: limiter.Limiter, Addresses: limits.NewAddresses(cfg.AddressLimit), Strikes: strikes, Meter: meter, FailedRequests: failed, Pets: data, Orders: data, Requests: data, Usage: data, Failed: data, Plans: db.PriceList, Keys: data, Invalidator: limiter.Invalidator, Stamps: limiter.stamps, NoOldWrites: limiter.watch.Clear, ListCacheBytes: cfg.ListCacheBytes, BodyBytes: cfg.BodyBytes,
-		BaseURL: cfg.BaseURL, Support: api.Support{URL: cfg.SupportURL, Email: cfg.SupportEmail, IssueKey: cfg.issueKey}, TrustedProxies: cfg.TrustedProxies, Instant: cluster.clock.Instant, Stopping: ctx.Done(), Log: requests, Metrics: metrics, Tracer: tracer,
+		Directory:      directory,
+		Limiter:        limiter.Limiter,
+		Addresses:      limits.NewAddresses(cfg.AddressLimit),
+		Strikes:        strikes,
+		Meter:          meter,
+		FailedRequests: failed,
+		Pets:           data,
+		Orders:         data,
+		Requests:       data,
+		Usage:          data,
+		Failed:         data,
+		Plans:          db.PriceList,
+		Keys:           data,
+		Invalidator:    limiter.Invalidator,
+		Stamps:         limiter.stamps,
+		NoOldWrites:    limiter.watch.Clear,
+		ListCacheBytes: cfg.ListCacheBytes,
+		BodyBytes:      cfg.BodyBytes,
+		BaseURL:        cfg.BaseURL,
+		Support:        api.Support{URL: cfg.SupportURL, Email: cfg.SupportEmail, IssueKey: cfg.issueKey},
+		TrustedProxies: cfg.TrustedProxies,
+		Instant:        cluster.clock.Instant,
+		Stopping:       ctx.Done(),
+		Log:            requests,
+		Metrics:        metrics,
+		Tracer:         tracer,
 	}
-	handler, err := newHandler(customers, account.Config{SignIns: db.SignIns, Turn: data.Run, Failed: data, FailedPage: api.FailedPage, Sold: db.PriceList.Sold, Environment: cfg.keys(), Now: cluster.clock.Now, Log: log})
+	handler, err := newHandler(
+		customers,
+		account.Config{
+			SignIns:     db.SignIns,
+			Turn:        data.Run,
+			Failed:      data,
+			FailedPage:  api.FailedPage,
+			Sold:        db.PriceList.Sold,
+			Environment: cfg.keys(),
+			Now:         cluster.clock.Now,
+			Log:         log,
+		},
+	)
 	if err != nil {
 		return fmt.Errorf("create the API: %w", err)
 	}
@@ -85,7 +125,8 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 // newHandler returns the API with the pages of customers who sign in.
 func newHandler(c api.Config, a account.Config) (_ http.Handler, err error) {
 	c.KeyChanges = &limits.TenantMinute{}
-	a.KeyChanges, a.Limiter, a.Usage, a.Keys, a.BaseURL, a.SupportURL, a.SupportEmail = c.KeyChanges, c.Limiter, c.Usage, c.Keys, c.BaseURL, c.Support.URL, c.Support.Email
+	a.KeyChanges, a.Limiter, a.Usage, a.Keys, a.BaseURL, a.SupportURL, a.SupportEmail = c.KeyChanges, c.Limiter,
+		c.Usage, c.Keys, c.BaseURL, c.Support.URL, c.Support.Email
 	if c.Account, err = account.New(a); err != nil {
 		return nil, err
 	}
@@ -93,7 +134,31 @@ func newHandler(c api.Config, a account.Config) (_ http.Handler, err error) {
 }
 
 func logServing(log zerolog.Logger, cfg config, on *sockets, connections connlimit.Limits) {
-	log.Info().Str("version", versionText()).Str("addr", on.api.Addr().String()).Str("admin_addr", on.admin.Addr().String()).
-		Int("max_connections", connections.Total).Int("max_connections_per_address", connections.PerAddress).
-		Str("environment", cfg.Environment).Bool("redis", cfg.RedisURL != "").Int("pid", os.Getpid()).Msg("serving")
+	log.Info().Str(
+		"version",
+		versionText(),
+	).Str(
+		"addr",
+		on.api.Addr().String(),
+	).Str(
+		"admin_addr",
+		on.admin.Addr().String(),
+	).
+		Int(
+			"max_connections",
+			connections.Total,
+		).Int(
+		"max_connections_per_address",
+		connections.PerAddress,
+	).
+		Str(
+			"environment",
+			cfg.Environment,
+		).Bool(
+		"redis",
+		cfg.RedisURL != "",
+	).Int(
+		"pid",
+		os.Getpid(),
+	).Msg("serving")
 }

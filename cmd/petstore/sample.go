@@ -26,8 +26,9 @@ const (
 	firstDevBan, secondDevBan, furtherDevBan = 10 * time.Second, 30 * time.Second, time.Minute
 )
 
-// createSample makes automatic bans short, and creates the sample tenant, its animals and its keys where they are missing. It returns the
-// tenant, and sets the keys in note: those of dev.json in dir that are still active, otherwise new ones.
+// createSample makes automatic bans short, and creates the sample tenant, its animals and its keys
+// where they are missing. It returns the tenant, and sets the keys in note: those of dev.json in
+// dir that are still active, otherwise new ones.
 func createSample(ctx context.Context, databaseURL, dir string, note *devfile.File) (tenant plans.Tenant, err error) {
 	db, err := store.Open(ctx, databaseURL, store.Options{})
 	if err != nil {
@@ -73,7 +74,13 @@ func createSample(ctx context.Context, databaseURL, dir string, note *devfile.Fi
 }
 
 // replaceKey issues a sample key and revokes the earlier ones, whose plaintext is lost.
-func replaceKey(ctx context.Context, db *store.DB, service *keys.Service, by audit.By, e keys.Environment) (string, error) {
+func replaceKey(
+	ctx context.Context,
+	db *store.DB,
+	service *keys.Service,
+	by audit.By,
+	e keys.Environment,
+) (string, error) {
 	issued, err := store.Collect(db.Keys.List(ctx, people.KeyFilter{Tenant: sampleTenant}, time.Now()))
 	if err != nil {
 		return "", err
@@ -85,7 +92,11 @@ func replaceKey(ctx context.Context, db *store.DB, service *keys.Service, by aud
 			}
 		}
 	}
-	_, token, err := service.Issue(ctx, by, keys.Request{Tenant: sampleTenant, Name: sampleKey, Environment: e, Scope: keys.ScopeManage})
+	_, token, err := service.Issue(
+		ctx,
+		by,
+		keys.Request{Tenant: sampleTenant, Name: sampleKey, Environment: e, Scope: keys.ScopeManage},
+	)
 	if err != nil {
 		return "", err
 	}

@@ -59,7 +59,11 @@ func (c *config) readSecrets(p *problems, variables map[string]string) {
 		if err != nil {
 			p.add("%v", err)
 		} else if s.Value == "" && name == databaseVariable {
-			p.add("%s is required: want postgres://user:password@host:5432/name?sslmode=verify-full, or its file in %[1]s_FILE", name)
+			p.add(
+				"%s is required: want postgres://user:password@host:5432/name?sslmode=verify-full, or its file in "+
+					"%[1]s_FILE",
+				name,
+			)
 		}
 		if s.Warning != "" {
 			c.found.add("secrets", s.Warning)

@@ -13,16 +13,17 @@ func newServeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the API, configured by PETSTORE_* environment variables",
-		Long: `Serve the API until SIGTERM or SIGINT. Then /readyz fails, requests in flight finish, and usage is written.
-Migrate the database first: petstorectl migrate up.
+		Long: `Serve the API until SIGTERM or SIGINT. Then /readyz fails, requests in flight finish, and usage
+is written. Migrate the database first: petstorectl migrate up.
 
 Under systemd it serves on the sockets that it is handed over, says when it is ready and when it stops, and
 pings the watchdog.
 
 The configuration is read from the environment. See docs/configuration.md; "petstore config" prints it.
 
-With --check it tries all that it needs and exits: the settings, the addresses, Postgres with its schema and rights, and Redis.
-A line each says what was tried. The exit code is 1 if anything failed. It may run beside a server, and changes nothing.`,
+With --check it tries all that it needs and exits: the settings, the addresses, Postgres with its schema and
+rights, and Redis. A line each says what was tried. The exit code is 1 if anything failed. It may run beside a
+server, and changes nothing.`,
 		Example: `  petstore serve --check
   PETSTORE_DATABASE_URL='postgres://petstore@db/petstore?sslmode=verify-full' petstore serve`,
 		Args: noArguments,
@@ -46,23 +47,37 @@ A line each says what was tried. The exit code is 1 if anything failed. It may r
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "try all that serve needs, and exit")
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return usageError(err.Error() + "; serve is configured by PETSTORE_* environment variables, see: petstore serve --help")
+		return usageError(
+			err.Error() + "; serve is configured by PETSTORE_* environment variables, see: petstore serve --help",
+		)
 	})
 	return cmd
 }
 
-// openSockets listens on the addresses of the configuration, or on the sockets that systemd hands over in their place.
+// openSockets listens on the addresses of the configuration, or on the sockets that systemd hands
+// over in their place.
 func openSockets(ctx context.Context, cfg *config) (*sockets, error) {
 	handed, err := handedOver()
 	if err != nil {
 		return nil, err
 	}
-	on, err := listen(ctx, address{cfg.Addr, "PETSTORE_ADDR", handed["api"]}, address{cfg.AdminAddr, "PETSTORE_ADMIN_ADDR", handed["admin"]})
+	on, err := listen(
+		ctx,
+		address{cfg.Addr, "PETSTORE_ADDR", handed["api"]},
+		address{cfg.AdminAddr, "PETSTORE_ADMIN_ADDR", handed["admin"]},
+	)
 	if err == nil && handed["api"] != nil && cfg.BaseURL == defaultBaseURL(cfg.Addr) {
 		cfg.BaseURL = defaultBaseURL(on.api.Addr().String())
 	}
 	if err == nil && handed["api"] != nil && cfg.addrSet && !isAddr(on.api.Addr(), cfg.Addr) {
-		cfg.found.add("socket", fmt.Sprintf("the server listens on %v, the socket of systemd, and not on PETSTORE_ADDR=%s: set the same in both", on.api.Addr(), cfg.Addr))
+		cfg.found.add(
+			"socket",
+			fmt.Sprintf(
+				"the server listens on %v, the socket of systemd, and not on PETSTORE_ADDR=%s: set the same in both",
+				on.api.Addr(),
+				cfg.Addr,
+			),
+		)
 	}
 	return on, err
 }

@@ -20,14 +20,19 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// TestSlowReadersHoldLittleMemory: strangers ask for an asset of 4.3 MB and never read. The kernel holds little for them, on a socket of our own and
-// on systemd's, and nothing once they are closed: they are reset.
+// TestSlowReadersHoldLittleMemory: strangers ask for an asset of 4.3 MB and never read. The kernel
+// holds little for them, on a socket of our own and on systemd's, and nothing once they are closed:
+// they are reset.
 func TestSlowReadersHoldLittleMemory(t *testing.T) {
 	t.Parallel()
 	for name, on := range map[string]net.Listener{"own": nil, "systemd": handOver(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			sockets, err := listen(t.Context(), address{addr: "127.0.0.1:0", handedOver: on}, address{addr: "127.0.0.1:0"})
+			sockets, err := listen(
+				t.Context(),
+				address{addr: "127.0.0.1:0", handedOver: on},
+				address{addr: "127.0.0.1:0"},
+			)
 			assert.NoError(t, err)
 			defer sockets.close()
 			holdLittle(t, sockets)
@@ -37,7 +42,8 @@ func TestSlowReadersHoldLittleMemory(t *testing.T) {
 
 func holdLittle(t *testing.T, on *sockets) {
 	t.Helper()
-	// Without bounds a reader holds 4 MB. The count is this machine's, of both sockets and of the readers too: most leaves other tests some.
+	// Without bounds a reader holds 4 MB. The count is this machine's, of both sockets and of the
+	// readers too: most leaves other tests some.
 	readers, most := 300, int64(250<<20)
 	if os.Getenv("PETSTORE_SOAK") != "" {
 		readers, most = 3000, 1000<<20
@@ -74,7 +80,8 @@ func holdLittle(t *testing.T, on *sockets) {
 	}
 }
 
-// begin sends a request, and waits until the response begins, unless the connection is reset before.
+// begin sends a request, and waits until the response begins, unless the connection is reset
+// before.
 func begin(t *testing.T, from string, to net.Addr) net.Conn {
 	t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}

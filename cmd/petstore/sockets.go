@@ -20,8 +20,14 @@ type address struct {
 }
 
 func listen(ctx context.Context, forAPI, forAdmin address) (*sockets, error) {
-	if _, port, _ := net.SplitHostPort(forAPI.addr); forAPI.addr == forAdmin.addr && port != "0" && forAPI.handedOver == nil {
-		return nil, fmt.Errorf("%s and %s are both %s: set different addresses", forAPI.setting, forAdmin.setting, forAPI.addr)
+	if _, port, _ := net.SplitHostPort(forAPI.addr); forAPI.addr == forAdmin.addr && port != "0" &&
+		forAPI.handedOver == nil {
+		return nil, fmt.Errorf(
+			"%s and %s are both %s: set different addresses",
+			forAPI.setting,
+			forAdmin.setting,
+			forAPI.addr,
+		)
 	}
 	api, err := listenOn(ctx, forAPI)
 	if err != nil {
@@ -55,7 +61,8 @@ func listenOn(ctx context.Context, a address) (net.Listener, error) {
 	return nil, fmt.Errorf("can't listen on %s: %w; choose another address with %s", addr, err, setting)
 }
 
-// maxUnsent is how much of a response the kernel takes for a connection before its client is ready for it, in bytes.
+// maxUnsent is how much of a response the kernel takes for a connection before its client is ready
+// for it, in bytes.
 const maxUnsent = 64 << 10
 
 // boundUnsent bounds the memory of the kernel for each connection that a listener will accept.

@@ -18,7 +18,8 @@ import (
 	"petstore.example/internal/storeclock"
 )
 
-// warnings are what the checks at start found that does not keep the server from working, by the name of the check.
+// warnings are what the checks at start found that does not keep the server from working, by the
+// name of the check.
 type warnings map[string]string
 
 // add adds a sentence to what a check found.
@@ -29,9 +30,17 @@ func (w warnings) add(check, message string) {
 	w[check] = message
 }
 
-// openDatabase opens the database and checks that this server can work on it: that its connections have the role and the settings of the
-// API, that notifications arrive, and that the schema is the one of this program. The error says what to do. Warnings are logged.
-func openDatabase(ctx context.Context, cfg config, m *registry, clock *storeclock.Clock, serverID string, log zerolog.Logger) (*store.DB, warnings, error) {
+// openDatabase opens the database and checks that this server can work on it: that its connections
+// have the role and the settings of the API, that notifications arrive, and that the schema is the
+// one of this program. The error says what to do. Warnings are logged.
+func openDatabase(
+	ctx context.Context,
+	cfg config,
+	m *registry,
+	clock *storeclock.Clock,
+	serverID string,
+	log zerolog.Logger,
+) (*store.DB, warnings, error) {
 	db, err := m.open(ctx, string(cfg.DatabaseURL), requestsPool, patiently(log, store.Options{
 		AsAPI: true, MaxConns: databaseConns, Timeout: callTimeout, Trace: cfg.traceQueries(), Earliest: clock.Earliest,
 	}))
@@ -62,8 +71,8 @@ func explained(variable string, err error) error {
 	return fmt.Errorf("%s: %w%s", variable, err, do)
 }
 
-// startTimeout bounds what a server waits for at start, and no request does: that a pool connects, and each call of the checks. A Postgres that
-// is slow is no reason not to start.
+// startTimeout bounds what a server waits for at start, and no request does: that a pool connects,
+// and each call of the checks. A Postgres that is slow is no reason not to start.
 const startTimeout = 10 * time.Second
 
 // patiently returns the options of a pool that is opened at start.
@@ -73,9 +82,21 @@ func patiently(log zerolog.Logger, o store.Options) store.Options {
 	return o
 }
 
-// checkPatiently makes the checks, and measures the clock, so that nothing is decided by a wrong one.
-func checkPatiently(ctx context.Context, cfg config, clock *storeclock.Clock, serverID string, found warnings, log zerolog.Logger) error {
-	db, err := store.Open(ctx, string(cfg.DatabaseURL), patiently(log, store.Options{AsAPI: true, MaxConns: 1, Timeout: startTimeout}))
+// checkPatiently makes the checks, and measures the clock, so that nothing is decided by a wrong
+// one.
+func checkPatiently(
+	ctx context.Context,
+	cfg config,
+	clock *storeclock.Clock,
+	serverID string,
+	found warnings,
+	log zerolog.Logger,
+) error {
+	db, err := store.Open(
+		ctx,
+		string(cfg.DatabaseURL),
+		patiently(log, store.Options{AsAPI: true, MaxConns: 1, Timeout: startTimeout}),
+	)
 	if err != nil {
 		return err
 	}
@@ -88,7 +109,10 @@ func checkPatiently(ctx context.Context, cfg config, clock *storeclock.Clock, se
 
 func checkDatabase(ctx context.Context, db *store.DB, cfg config, serverID string, found warnings) error {
 	// First, because prepared statements fail in puzzling ways if clients share sessions.
-	if err := cfg.checked("Postgres answers, and notifies", changefeed.Check(ctx, db.CurrentURL(), "petstore_start_"+serverID, db.Notify)); err != nil {
+	if err := cfg.checked(
+		"Postgres answers, and notifies",
+		changefeed.Check(ctx, db.CurrentURL(), "petstore_start_"+serverID, db.Notify),
+	); err != nil {
 		return err
 	}
 	login := cfg.checked("the login may serve", checkLogin(ctx, db, cfg, found))
@@ -102,22 +126,31 @@ func checkDatabase(ctx context.Context, db *store.DB, cfg config, serverID strin
 	return errors.Join(login, schema)
 }
 
-// checkLogin refuses a login to which the rights of tables and row-level security do not apply: a superuser, and the owner of the tables. Of
-// another right that a server does not need it warns.
+// checkLogin refuses a login to which the rights of tables and row-level security do not apply: a
+// superuser, and the owner of the tables. Of another right that a server does not need it warns.
 func checkLogin(ctx context.Context, db *store.DB, cfg config, found warnings) error {
 	login, role, err := db.ServerLogin(ctx)
 	if err != nil {
 		return err
 	}
 	if role != pgconn.APIRole {
-		return fmt.Errorf("connections work as %s, not as %s: something between this server and Postgres drops their settings; connect directly",
-			role, pgconn.APIRole)
+		return fmt.Errorf(
+			"connections work as %s, not as %s: something between this server and Postgres drops their settings; "+
+				"connect directly",
+			role,
+			pgconn.APIRole,
+		)
 	}
 	excess := login.Excess()
 	if excess == "" || cfg.dev {
 		return nil
 	}
-	text := fmt.Sprintf("login %q %s: a server needs a login in %s alone; see docs/roles.md", login.Name, excess, pgconn.APIRole)
+	text := fmt.Sprintf(
+		"login %q %s: a server needs a login in %s alone; see docs/roles.md",
+		login.Name,
+		excess,
+		pgconn.APIRole,
+	)
 	if (login.Superuser || login.Owner) && cfg.AllowOwner != "yes" {
 		return errors.New(text + ", or set PETSTORE_ALLOW_OWNER=yes")
 	}
@@ -125,15 +158,18 @@ func checkLogin(ctx context.Context, db *store.DB, cfg config, found warnings) e
 	return nil
 }
 
-// checkRights looks up a caller that does not exist. Without the rights of the migrations, for example after a restore without them, a server
-// would start and refuse every key.
+// checkRights looks up a caller that does not exist. Without the rights of the migrations, for
+// example after a restore without them, a server would start and refuse every key.
 func checkRights(ctx context.Context, db *store.DB) error {
 	_, err := db.Keys.Caller(ctx, keys.Digest{}, time.Now())
 	switch {
 	case errors.Is(err, keys.ErrKeyNotFound):
 		return nil
 	case pgconn.IsForbidden(err):
-		return fmt.Errorf("%s lacks rights that the migrations gave it; restore the database with its rights, see docs/roles.md", pgconn.APIRole)
+		return fmt.Errorf(
+			"%s lacks rights that the migrations gave it; restore the database with its rights, see docs/roles.md",
+			pgconn.APIRole,
+		)
 	}
 	return err
 }

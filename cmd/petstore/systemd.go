@@ -13,15 +13,17 @@ import (
 )
 
 const (
-	// readyWithin is how long systemd is not told that the server has started although it does not serve requests yet.
+	// readyWithin is how long systemd is not told that the server has started although it does not
+	// serve requests yet.
 	readyWithin = 30 * time.Second
 	readyPoll   = 50 * time.Millisecond
 	// standstill is how long the loop that watches the term may not have turned.
 	standstill = 10 * watchEvery
 )
 
-// serviceManager tells systemd how the server is doing, by the protocol of sd_notify: that it is ready, that it stops, what state it is in, and
-// that it is alive, for as long as it is. Without systemd it does nothing.
+// serviceManager tells systemd how the server is doing, by the protocol of sd_notify: that it is
+// ready, that it stops, what state it is in, and that it is alive, for as long as it is. Without
+// systemd it does nothing.
 type serviceManager struct {
 	// stopping ends when the server begins to stop.
 	stopping context.Context
@@ -54,8 +56,8 @@ func newServiceManager(ctx context.Context, log zerolog.Logger) *serviceManager 
 	return m
 }
 
-// serving tells systemd what state the server is in from now on. status is one line, and whether requests are served. The watchdog gets a ping
-// while alive returns nil.
+// serving tells systemd what state the server is in from now on. status is one line, and whether
+// requests are served. The watchdog gets a ping while alive returns nil.
 func (m *serviceManager) serving(status func() (text string, serves bool), alive func(context.Context) error) {
 	if m.notify == nil {
 		return
@@ -68,7 +70,8 @@ func (m *serviceManager) serving(status func() (text string, serves bool), alive
 	}()
 }
 
-// after returns a function that calls started and then begins to tell systemd of the server's health.
+// after returns a function that calls started and then begins to tell systemd of the server's
+// health.
 func (m *serviceManager) after(started func(), h *health, on *sockets) func() {
 	return func() {
 		started()
@@ -76,7 +79,8 @@ func (m *serviceManager) after(started func(), h *health, on *sockets) func() {
 	}
 }
 
-// stop stops telling. The process ends, which systemd sees. It is not to be called at the same time as serving.
+// stop stops telling. The process ends, which systemd sees. It is not to be called at the same time
+// as serving.
 func (m *serviceManager) stop() {
 	close(m.done)
 	if m.ended != nil {
@@ -84,8 +88,9 @@ func (m *serviceManager) stop() {
 	}
 }
 
-// awaitReady returns when the server serves requests, begins to stop, or has not served for readyWithin. Then it has started nevertheless: what
-// it lacks may come back, and a restart would not help.
+// awaitReady returns when the server serves requests, begins to stop, or has not served for
+// readyWithin. Then it has started nevertheless: what it lacks may come back, and a restart would
+// not help.
 func (m *serviceManager) awaitReady(status func() (string, bool)) {
 	poll := time.NewTicker(readyPoll)
 	defer poll.Stop()
@@ -108,7 +113,8 @@ func (m *serviceManager) awaitReady(status func() (string, bool)) {
 	}
 }
 
-// run pings until the end of the process. While it stops, its time limit is systemd's TimeoutStopSec and no longer the watchdog.
+// run pings until the end of the process. While it stops, its time limit is systemd's
+// TimeoutStopSec and no longer the watchdog.
 func (m *serviceManager) run(status func() (string, bool), alive func(context.Context) error) {
 	var ping <-chan time.Time
 	if m.pingEvery > 0 {
@@ -157,7 +163,8 @@ func (h *health) summary() (text string, serves bool) {
 	return verbose{r.Status, h.addr, r.checks}.String(), r.serves()
 }
 
-// alive returns a function that reports whether the process works: its admin server answers, and it has looked for its term lately.
+// alive returns a function that reports whether the process works: its admin server answers, and it
+// has looked for its term lately.
 func (h *health) alive(adminAddr string) func(context.Context) error {
 	turns, turned := int64(-1), time.Now()
 	return func(ctx context.Context) error {

@@ -39,7 +39,8 @@ func receive(t *testing.T, states <-chan string) string {
 	}
 }
 
-// TestServiceManager: ready only once requests are served, then pings while the process is alive, none while it is not, and stopping at once.
+// TestServiceManager: ready only once requests are served, then pings while the process is alive,
+// none while it is not, and stopping at once.
 func TestServiceManager(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())

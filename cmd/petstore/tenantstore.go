@@ -10,20 +10,35 @@ import (
 )
 
 const (
-	// databaseConns is the size of the connection pool of requests and of what is recorded, and callTimeout bounds each call.
+	// databaseConns is the size of the connection pool of requests and of what is recorded, and
+	// callTimeout bounds each call.
 	databaseConns = 16
 	callTimeout   = 1100 * time.Millisecond
-	// tenantSlots leaves connections for what is recorded. A tenant can use ten, and leaves four to others.
+	// tenantSlots leaves connections for what is recorded. A tenant can use ten, and leaves four to
+	// others.
 	tenantSlots, slotsPerTenant = 14, 10
 )
 
 // newTenantStore returns the stores of tenants' data, whose connections tenants share fairly.
 func newTenantStore(db *store.DB, r prometheus.Registerer) *fairqueue.Store {
 	s := fairqueue.New(
-		fairqueue.Stores{Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage, Keys: db.OwnKeys, Failed: db.FailedRequests},
+		fairqueue.Stores{
+			Pets:     db.Pets,
+			Orders:   db.Orders,
+			Requests: db.Idempotency,
+			Usage:    db.Usage,
+			Keys:     db.OwnKeys,
+			Failed:   db.FailedRequests,
+		},
 		fairqueue.Options{Slots: tenantSlots, PerTenant: slotsPerTenant, Timeout: callTimeout},
 	)
-	values{r}.gauge("petstore_tenant_calls_waiting", "Number of requests that wait for their turn to use a connection to Postgres.", nil,
-		func() float64 { return float64(s.Waiting()) })
+	values{
+		r,
+	}.gauge(
+		"petstore_tenant_calls_waiting",
+		"Number of requests that wait for their turn to use a connection to Postgres.",
+		nil,
+		func() float64 { return float64(s.Waiting()) },
+	)
 	return s
 }

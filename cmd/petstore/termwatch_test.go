@@ -13,7 +13,8 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// TestTermWatch: a server without a term says so once when that has lasted longer than a fence, and once when it is over.
+// TestTermWatch: a server without a term says so once when that has lasted longer than a fence, and
+// once when it is over.
 func TestTermWatch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -20,11 +20,18 @@ import (
 // flushTime is how long the export of what is left may take when the server stops.
 const flushTime = 5 * time.Second
 
-// startTracing returns what traces requests, nil for nothing, and registers its metrics. stop exports what is left.
-func startTracing(cfg config, serverID string, r prometheus.Registerer, log zerolog.Logger) (t *tracing.Tracer, stop func()) {
+// startTracing returns what traces requests, nil for nothing, and registers its metrics. stop
+// exports what is left.
+func startTracing(
+	cfg config,
+	serverID string,
+	r prometheus.Registerer,
+	log zerolog.Logger,
+) (t *tracing.Tracer, stop func()) {
 	spans := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "petstore_trace_spans_total",
-		Help: "Spans of traces by result: exported, dropped because the queue was full, or failed because the collector did not take them.",
+		Help: "Spans of traces by result: exported, dropped because the queue was full, or failed because the " +
+			"collector did not take them.",
 	}, []string{"result"})
 	r.MustRegister(spans)
 	for _, result := range []string{"exported", "dropped", "failed"} {
@@ -32,9 +39,18 @@ func startTracing(cfg config, serverID string, r prometheus.Registerer, log zero
 	}
 	host, _ := os.Hostname() // It is left empty.
 	tracing.LogTo(log)
-	t = tracing.Start(cfg.tracing, log, func(result string, n int) { spans.WithLabelValues(result).Add(float64(n)) },
-		attribute.String("service.version", versionText()), attribute.String("service.instance.id", serverID), attribute.String("host.name", host),
-		attribute.Int("process.pid", os.Getpid()), attribute.String("deployment.environment.name", cfg.Environment),
+	t = tracing.Start(
+		cfg.tracing,
+		log,
+		func(result string, n int) { spans.WithLabelValues(result).Add(float64(n)) },
+		attribute.String(
+			"service.version",
+			versionText(),
+		),
+		attribute.String("service.instance.id", serverID),
+		attribute.String("host.name", host),
+		attribute.Int("process.pid", os.Getpid()),
+		attribute.String("deployment.environment.name", cfg.Environment),
 	)
 	return t, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), flushTime)
@@ -51,7 +67,8 @@ func (c *config) traceQueries() func(context.Context, string) (context.Context, 
 	return tracing.Query
 }
 
-// tracingVariable returns the value of a variable of OpenTelemetry. That of a secret one may be in a file.
+// tracingVariable returns the value of a variable of OpenTelemetry. That of a secret one may be in
+// a file.
 func (c *config) tracingVariable(p *problems, variables map[string]string, name string) string {
 	if !tracing.IsSecret(name) {
 		return variables[name]

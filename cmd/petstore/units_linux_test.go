@@ -33,7 +33,11 @@ func systemRoot(t *testing.T, change func(text string) string) string {
 	for _, unit := range units {
 		write(filepath.Join(folder, unit), change(read(t, filepath.Join(unitFolder, unit))), 0o600)
 	}
-	write(filepath.Join(folder, "petstore.service.d/redis.conf"), change(read(t, filepath.Join(unitFolder, "redis.conf"))), 0o600)
+	write(
+		filepath.Join(folder, "petstore.service.d/redis.conf"),
+		change(read(t, filepath.Join(unitFolder, "redis.conf"))),
+		0o600,
+	)
 	for _, program := range []string{"petstore", "petstorectl"} {
 		write(filepath.Join(root, "usr/bin", program), "#!/bin/sh\n", 0o700)
 	}
@@ -53,18 +57,24 @@ func analyze(t *testing.T, args ...string) (string, error) {
 	return string(out), err
 }
 
-// TestUnits: systemd knows every setting of the units, and they are hardened. What is wrong with a unit is found.
+// TestUnits: systemd knows every setting of the units, and they are hardened. What is wrong with a
+// unit is found.
 func TestUnits(t *testing.T) {
 	t.Parallel()
 	verify := func(change func(string) string) (string, error) {
 		t.Helper()
-		return analyze(t, append([]string{"verify", "--man=no", "--recursive-errors=no", "--root=" + systemRoot(t, change)}, units...)...)
+		return analyze(
+			t,
+			append(
+				[]string{"verify", "--man=no", "--recursive-errors=no", "--root=" + systemRoot(t, change)},
+				units...)...)
 	}
 	unchanged := func(text string) string { return text }
 	out, err := verify(unchanged)
 	assert.Result(t, out, err, "", "systemd-analyze verify")
 	for right, wrong := range map[string]string{
-		"ProtectSystem=strict": "ProtectSystm=strict", "Type=notify": "Type=notifies", "petstore serve": "petstor serve",
+		"ProtectSystem=strict": "ProtectSystm=strict", "Type=notify": "Type=notifies",
+		"petstore serve":           "petstor serve",
 		"LoadCredential=redis_url": "LoadCredentials=redis_url", "FileDescriptorName=": "FileDescriptor=",
 	} {
 		if out, err := verify(func(text string) string { return strings.Replace(text, right, wrong, 1) }); err == nil {
@@ -82,7 +92,12 @@ func TestUnits(t *testing.T) {
 			t.Errorf("%s may leave a dump of its memory", unit)
 		}
 		soft := func(text string) string {
-			return regexp.MustCompile(`(?m)^(SystemCall|Protect|Restrict|Capability|Private).*$`).ReplaceAllString(text, "")
+			return regexp.MustCompile(
+				`(?m)^(SystemCall|Protect|Restrict|Capability|Private).*$`,
+			).ReplaceAllString(
+				text,
+				"",
+			)
 		}
 		if out, err := analyze(t, append(harden, "--root="+systemRoot(t, soft))...); err == nil {
 			t.Errorf("%s passes without its hardening:\n%s", unit, out)
@@ -90,7 +105,8 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// TestBackupUnits: systemd knows every setting of the units in deploy/backup, and when its timers are due. The timers start services that exist.
+// TestBackupUnits: systemd knows every setting of the units in deploy/backup, and when its timers
+// are due. The timers start services that exist.
 func TestBackupUnits(t *testing.T) {
 	t.Parallel()
 	const backups = "../../deploy/backup"
@@ -101,7 +117,14 @@ func TestBackupUnits(t *testing.T) {
 		assert.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		assert.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"), 0o700))
 	}
-	verify := []string{"verify", "--man=no", "--recursive-errors=no", "--root=" + root, "petstore-dump.service", "petstore-backup@full.service"}
+	verify := []string{
+		"verify",
+		"--man=no",
+		"--recursive-errors=no",
+		"--root=" + root,
+		"petstore-dump.service",
+		"petstore-backup@full.service",
+	}
 	timers, err := filepath.Glob(backups + "/*.timer")
 	assert.NoError(t, err)
 	for _, timer := range timers {
@@ -120,7 +143,8 @@ func TestBackupUnits(t *testing.T) {
 	assert.True(t, err != nil, "systemd-analyze verify does not find a wrong type:", out)
 }
 
-// TestMemoryLimits: Go knows of the limit at which the kernel would kill the server, in the unit and in the example of another size.
+// TestMemoryLimits: Go knows of the limit at which the kernel would kill the server, in the unit
+// and in the example of another size.
 func TestMemoryLimits(t *testing.T) {
 	t.Parallel()
 	size := func(text, pattern string) int {
@@ -155,7 +179,14 @@ func TestUser(t *testing.T) {
 	if out, err := sandbox.Command(t, "systemd-sysusers", "--root="+root, path).CombinedOutput(); err != nil {
 		t.Fatalf("systemd-sysusers: %v\n%s", err, out)
 	}
-	if text := read(t, filepath.Join(root, "etc/passwd")); !regexp.MustCompile(`(?m)^petstore:.*:/usr/sbin/nologin$`).MatchString(text) {
+	if text := read(
+		t,
+		filepath.Join(root, "etc/passwd"),
+	); !regexp.MustCompile(
+		`(?m)^petstore:.*:/usr/sbin/nologin$`,
+	).MatchString(
+		text,
+	) {
 		t.Errorf("no user petstore without a shell in %q", text)
 	}
 	for _, unit := range []string{"petstore.service", "petstore-migrate.service"} {
@@ -165,18 +196,21 @@ func TestUser(t *testing.T) {
 	}
 }
 
-// TestUnitVariables: the examples of petstore.env are a configuration that is taken, and all variables of the units exist.
+// TestUnitVariables: the examples of petstore.env are a configuration that is taken, and all
+// variables of the units exist.
 func TestUnitVariables(t *testing.T) {
 	t.Parallel()
 	environ := []string{"PETSTORE_DATABASE_URL=postgres://h/db"}
-	for _, m := range regexp.MustCompile(`(?m)^#([A-Z_]+=.*)$`).FindAllStringSubmatch(read(t, filepath.Join(unitFolder, "petstore.env")), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^#([A-Z_]+=.*)$`).FindAllStringSubmatch(read(t,
+		filepath.Join(unitFolder, "petstore.env")), -1) {
 		environ = append(environ, m[1])
 	}
 	assert.True(t, len(environ) >= 5, "petstore.env has few examples", environ)
 	_, err := readConfig(environ)
 	assert.Equal(t, err, nil, "petstore.env")
 	for _, file := range append(slices.Clone(units), "redis.conf", "petstore.env") {
-		for _, name := range regexp.MustCompile(`PETSTORE_[A-Z_]+`).FindAllString(read(t, filepath.Join(unitFolder, file)), -1) {
+		for _, name := range regexp.MustCompile(`PETSTORE_[A-Z_]+`).FindAllString(read(t,
+			filepath.Join(unitFolder, file)), -1) {
 			if !slices.Contains(envvars.Names(), name) {
 				t.Errorf("%s has %s, which no program reads", file, name)
 			}

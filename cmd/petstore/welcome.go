@@ -12,7 +12,8 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// welcome prints the addresses, the keys and commands to try first. prefix is what staffPrefix returns.
+// welcome prints the addresses, the keys and commands to try first. prefix is what staffPrefix
+// returns.
 func welcome(o *devOptions, n devfile.File, tenant plans.Tenant, prefix string) {
 	state := fmt.Sprintf("is on the %s plan: %d requests per minute", tenant.Plan, tenant.Quota.PerMinute)
 	if !tenant.SuspendedAt.IsZero() {
@@ -61,14 +62,17 @@ A key that floods the API after 429 is banned, here for %[9]d seconds at first (
 
 Stop with ^C. The next start with --dir %[10]s has the same data and the same keys.
 
-`, n.BaseURL, n.AdminURL, strings.TrimSuffix(n.BaseURL, "/v1")+"/docs", tenant.Name, state, n.APIKey, n.TestAPIKey, export,
+`, n.BaseURL, n.AdminURL, strings.TrimSuffix(n.BaseURL, "/v1")+"/docs", tenant.Name, state, n.APIKey, n.TestAPIKey,
+		export,
 		firstDevBan/time.Second, o.Dir, strings.TrimSuffix(n.BaseURL, "/v1")+"/account")
 }
 
-// staffPrefix returns the variable by which petstorectl finds the database, in a shell's form, "" if it needs none. It never names the URL of
-// PETSTORE_DATABASE_URL or its file, which may contain a password and is set already.
+// staffPrefix returns the variable by which petstorectl finds the database, in a shell's form, ""
+// if it needs none. It never names the URL of PETSTORE_DATABASE_URL or its file, which may contain
+// a password and is set already.
 func staffPrefix(o *devOptions, dir string) string {
-	if o.Dir == devfile.DefaultDir || os.Getenv(databaseVariable) != "" || os.Getenv(databaseVariable+envvars.FileSuffix) != "" {
+	if o.Dir == devfile.DefaultDir || os.Getenv(databaseVariable) != "" ||
+		os.Getenv(databaseVariable+envvars.FileSuffix) != "" {
 		return ""
 	}
 	quoted := strings.ReplaceAll(filepath.Join(dir, devfile.URLName), "'", `'\''`)

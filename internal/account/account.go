@@ -27,7 +27,8 @@ import (
 
 // SignIns stores who is signed in. All but Open return keys.ErrNoSignIn for one that is over.
 type SignIns interface {
-	// Open begins a sign-in by the digest of an invitation or of a manage key, and reports whether there is one.
+	// Open begins a sign-in by the digest of an invitation or of a manage key, and reports whether
+	// there is one.
 	Open(ctx context.Context, by, session keys.Digest) (bool, error)
 	// Use returns a sign-in. One that is noted goes on.
 	Use(ctx context.Context, session keys.Digest, now time.Time, noted bool) (keys.SignedIn, error)
@@ -91,14 +92,25 @@ func New(c Config) (*Account, error) {
 		return nil, fmt.Errorf("configure account: %w", err)
 	}
 	a := &Account{
-		Config: c, secure: base.Scheme == "https", prefix: strings.TrimSuffix(base.EscapedPath(), "/v1"), cross: http.NewCrossOriginProtection(),
-		mux: http.NewServeMux(), pages: map[string]*template.Template{}, attempts: limits.NewAddresses(perMinute),
+		Config:   c,
+		secure:   base.Scheme == "https",
+		prefix:   strings.TrimSuffix(base.EscapedPath(), "/v1"),
+		cross:    http.NewCrossOriginProtection(),
+		mux:      http.NewServeMux(),
+		pages:    map[string]*template.Template{},
+		attempts: limits.NewAddresses(perMinute),
 	}
 	if err := a.cross.AddTrustedOrigin(base.Scheme + "://" + base.Host); err != nil {
 		return nil, fmt.Errorf("configure account: %w", err)
 	}
 	for name := range titles {
-		a.pages[name], err = template.New("layout.html").Funcs(functions).ParseFS(files, "pages/layout.html", "pages/"+name+".html")
+		a.pages[name], err = template.New("layout.html").Funcs(
+			functions,
+		).ParseFS(
+			files,
+			"pages/layout.html",
+			"pages/"+name+".html",
+		)
 		if err != nil {
 			return nil, fmt.Errorf("configure account: %w", err)
 		}
@@ -124,7 +136,8 @@ type route struct {
 	do      func(*visit) error
 }
 
-// routes also leads from the address of a form, which a browser that loads the answer again asks for by GET, to the page of the form.
+// routes also leads from the address of a form, which a browser that loads the answer again asks
+// for by GET, to the page of the form.
 func (a *Account) routes() []route {
 	all := []route{
 		{"GET /account", false, (*visit).overview},
@@ -167,13 +180,16 @@ func (a *Account) Routes() (patterns []string) {
 }
 
 // policy lets a page load and send only what is the site's own, and nobody frame it.
-const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // ServeHTTP implements http.Handler.
 func (a *Account) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name, value := range map[string]string{
-		"Content-Security-Policy": policy, "Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin",
-		"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Content-Type": "text/html; charset=utf-8",
+		"Content-Security-Policy": policy, "Referrer-Policy": "no-referrer",
+		"Cross-Origin-Opener-Policy": "same-origin",
+		"X-Content-Type-Options":     "nosniff", "Cache-Control": "no-store",
+		"Content-Type": "text/html; charset=utf-8",
 	} {
 		w.Header().Set(name, value)
 	}

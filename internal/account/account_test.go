@@ -31,9 +31,13 @@ import (
 	"petstore.example/internal/test/storetest"
 )
 
-// The memory store of address buckets has a goroutine that ends when the garbage collector finds the store.
+// The memory store of address buckets has a goroutine that ends when the garbage collector finds
+// the store.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(storetest.Suite{M: m}, goleak.IgnoreAnyFunction("github.com/ulule/limiter/v3/drivers/store/memory.(*cleaner).Run"))
+	goleak.VerifyTestMain(
+		storetest.Suite{M: m},
+		goleak.IgnoreAnyFunction("github.com/ulule/limiter/v3/drivers/store/memory.(*cleaner).Run"),
+	)
 }
 
 var by = audit.By{Actor: "test"}
@@ -58,11 +62,31 @@ func newSite(t *testing.T, change ...func(*account.Config)) *site {
 		_, err := s.staff.Tenants.Create(t.Context(), by, people.NewTenant{Name: name, Plan: plans.Pro}, time.Time{})
 		assert.NoError(t, err)
 	}
-	queue := fairqueue.New(fairqueue.Stores{Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage, Keys: db.OwnKeys, Failed: db.FailedRequests},
-		fairqueue.Options{Slots: 4, PerTenant: 4, Timeout: time.Minute})
+	queue := fairqueue.New(
+		fairqueue.Stores{
+			Pets:     db.Pets,
+			Orders:   db.Orders,
+			Requests: db.Idempotency,
+			Usage:    db.Usage,
+			Keys:     db.OwnKeys,
+			Failed:   db.FailedRequests,
+		},
+		fairqueue.Options{Slots: 4, PerTenant: 4, Timeout: time.Minute},
+	)
 	c := account.Config{
-		SignIns: db.SignIns, Limiter: limits.NewMemory(), Usage: queue, Keys: queue, KeyChanges: &limits.TenantMinute{}, Failed: queue, FailedPage: api.FailedPage, Sold: db.PriceList.Sold, BaseURL: "https://api.example.com/v1", SupportURL: "https://support.example.org",
-		Environment: keys.Live, Now: time.Now, Log: zerolog.New(&s.logs),
+		SignIns:     db.SignIns,
+		Limiter:     limits.NewMemory(),
+		Usage:       queue,
+		Keys:        queue,
+		KeyChanges:  &limits.TenantMinute{},
+		Failed:      queue,
+		FailedPage:  api.FailedPage,
+		Sold:        db.PriceList.Sold,
+		BaseURL:     "https://api.example.com/v1",
+		SupportURL:  "https://support.example.org",
+		Environment: keys.Live,
+		Now:         time.Now,
+		Log:         zerolog.New(&s.logs),
 		Turn: func(ctx context.Context, tenant int64, call func(context.Context) error) error {
 			s.mu.Lock()
 			down := s.down
@@ -107,7 +131,12 @@ func (s *site) invite(t *testing.T, tenant string) string {
 
 // do sends a form from a page of the site; headers come in pairs.
 func (s *site) do(method, target string, form url.Values, cookie *http.Cookie, headers ...string) *http.Response {
-	r := httptest.NewRequestWithContext(context.Background(), method, "https://api.example.com"+target, strings.NewReader(form.Encode()))
+	r := httptest.NewRequestWithContext(
+		context.Background(),
+		method,
+		"https://api.example.com"+target,
+		strings.NewReader(form.Encode()),
+	)
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("Sec-Fetch-Site", "same-origin")
 	for i := 0; i < len(headers); i += 2 {
@@ -149,7 +178,8 @@ func cookieOf(t *testing.T, r *http.Response) *http.Cookie {
 	return r.Cookies()[0]
 }
 
-// TestEveryPage: each has the headers that keep it from caches, frames and other sites, no inline style or script, and says to strangers nothing.
+// TestEveryPage: each has the headers that keep it from caches, frames and other sites, no inline
+// style or script, and says to strangers nothing.
 func TestEveryPage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -161,8 +191,10 @@ func TestEveryPage(t *testing.T) {
 			r := s.do(method, path, nil, c)
 			body := text(t, r)
 			for name, want := range map[string]string{
-				"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff", "Content-Type": "text/html; charset=utf-8",
-				"Content-Security-Policy":    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+				"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
+				"Content-Type": "text/html; charset=utf-8",
+				"Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src " +
+					"'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 				"Cross-Origin-Opener-Policy": "same-origin", "Access-Control-Allow-Origin": "",
 			} {
 				assert.Equal(t, r.Header.Get(name), want, route, name)
@@ -186,18 +218,27 @@ func TestEveryPage(t *testing.T) {
 	assert.True(t, head.ContentLength > 1000 && text(t, head) == "", "HEAD", head.ContentLength)
 }
 
-// TestFormsLoadedAgain: GET of an address to which a form was sent leads to the page of the form, or to the sign-in.
+// TestFormsLoadedAgain: GET of an address to which a form was sent leads to the page of the form,
+// or to the sign-in.
 func TestFormsLoadedAgain(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	cookie := s.signIn(t, "acme")
 	for path, want := range map[string]string{
-		"/account/keys/edit": "/account/keys", "/account/keys/rotate": "/account/keys", "/account/keys/revoke?x=y": "/account/keys",
-		"/account/sign-ins/end": "/account/sign-ins", "/account/sign-out": "/account",
+		"/account/keys/edit": "/account/keys", "/account/keys/rotate": "/account/keys",
+		"/account/keys/revoke?x=y": "/account/keys",
+		"/account/sign-ins/end":    "/account/sign-ins", "/account/sign-out": "/account",
 	} {
 		for _, method := range []string{"GET", "HEAD"} {
 			r := s.do(method, path, nil, cookie)
-			assert.True(t, r.StatusCode == 303 && r.Header.Get("Location") == want, method, path, r.StatusCode, r.Header)
+			assert.True(
+				t,
+				r.StatusCode == 303 && r.Header.Get("Location") == want,
+				method,
+				path,
+				r.StatusCode,
+				r.Header,
+			)
 		}
 		assert.Equal(t, s.do("GET", path, nil, nil).Header.Get("Location"), "/account/sign-in", path, "of a stranger")
 	}
@@ -209,12 +250,17 @@ func TestFormsLoadedAgain(t *testing.T) {
 	assert.Equal(t, s.do("GET", "/account", nil, cookie).StatusCode, 200, "still signed in")
 }
 
-// TestCookie: it is bound to the host and to pages of it, and is another one after each sign-in, whatever the browser had.
+// TestCookie: it is bound to the host and to pages of it, and is another one after each sign-in,
+// whatever the browser had.
 func TestCookie(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	first := s.signIn(t, "acme")
-	if first.Name != "__Host-petstore" || !first.HttpOnly || !first.Secure || first.SameSite != http.SameSiteStrictMode || first.Path != "/" || first.Domain != "" || len(first.Value) != 43 {
+	if first.Name != "__Host-petstore" || !first.HttpOnly || !first.Secure ||
+		first.SameSite != http.SameSiteStrictMode ||
+		first.Path != "/" ||
+		first.Domain != "" ||
+		len(first.Value) != 43 {
 		t.Errorf("%+v", first)
 	}
 	planted := &http.Cookie{Name: first.Name, Value: strings.Repeat("A", 43)}
@@ -225,7 +271,11 @@ func TestCookie(t *testing.T) {
 		assert.Equal(t, s.do("GET", "/account", nil, c).StatusCode, want, "with a cookie")
 	}
 	out := s.do("POST", "/account/sign-out", nil, third)
-	assert.True(t, out.StatusCode == 303 && out.Cookies()[0].MaxAge < 0 && out.Header.Get("Clear-Site-Data") == `"cache"`, out.Header)
+	assert.True(
+		t,
+		out.StatusCode == 303 && out.Cookies()[0].MaxAge < 0 && out.Header.Get("Clear-Site-Data") == `"cache"`,
+		out.Header,
+	)
 	assert.Equal(t, s.do("GET", "/account", nil, third).StatusCode, 303, "after the sign-out")
 }
 
@@ -233,7 +283,8 @@ func TestCookie(t *testing.T) {
 func TestPlainHTTP(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(c *account.Config) { c.BaseURL = "http://localhost:8080/v1" })
-	for host, want := range map[string]int{"api.example.com": 403, "192.0.2.1:8080": 403, "localhost:8080": 303, "127.0.0.1:8080": 303, "[::1]:8080": 303, "localhost.example.com": 403} {
+	for host, want := range map[string]int{"api.example.com": 403, "192.0.2.1:8080": 403, "localhost:8080": 303,
+		"127.0.0.1:8080": 303, "[::1]:8080": 303, "localhost.example.com": 403} {
 		r := s.do("POST", "/account/invitation", url.Values{"token": {s.invite(t, "acme")}}, nil, "Host", host)
 		assert.Equal(t, r.StatusCode, want, host)
 		if want == 303 {
@@ -243,7 +294,8 @@ func TestPlainHTTP(t *testing.T) {
 	}
 }
 
-// TestRefusals: whatever is wrong with a key or a link, the answer is the same, byte for byte, and repeats nothing of it.
+// TestRefusals: whatever is wrong with a key or a link, the answer is the same, byte for byte, and
+// repeats nothing of it.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -265,20 +317,33 @@ func TestRefusals(t *testing.T) {
 	cookieOf(t, s.do("POST", "/account/invitation", url.Values{"token": {used}}, nil))
 	first := ""
 	for i, c := range []struct{ path, name, value string }{
-		{"sign-in", "key", writes}, {"sign-in", "key", test}, {"sign-in", "key", elsewhere}, {"sign-in", "key", old}, {"sign-in", "key", suspended},
+		{"sign-in", "key", writes}, {"sign-in", "key", test}, {"sign-in", "key", elsewhere}, {"sign-in", "key", old},
+		{"sign-in", "key", suspended},
 		{"sign-in", "key", unknown.Reveal()}, {"sign-in", "key", "<script>"}, {"sign-in", "key", ""},
-		{"invitation", "token", used}, {"invitation", "token", staging}, {"invitation", "token", strings.Repeat("a", 43)}, {"invitation", "token", "<script>"},
+		{"invitation", "token", used}, {"invitation", "token", staging},
+		{"invitation", "token", strings.Repeat("a", 43)}, {"invitation", "token", "<script>"},
 	} {
-		r := s.do("POST", "/account/"+c.path, url.Values{c.name: {c.value}}, nil, "From", "192.0.2."+string(rune('1'+i%9)))
+		r := s.do(
+			"POST",
+			"/account/"+c.path,
+			url.Values{c.name: {c.value}},
+			nil,
+			"From",
+			"192.0.2."+string(rune('1'+i%9)),
+		)
 		body := text(t, r)
 		if first == "" {
 			first = body
 		}
-		if r.StatusCode != 403 || len(r.Cookies()) != 0 || body != first || c.value != "" && strings.Contains(body, c.value) {
+		if r.StatusCode != 403 || len(r.Cookies()) != 0 || body != first ||
+			c.value != "" && strings.Contains(body, c.value) {
 			t.Errorf("%s %s: %d\n%s", c.path, c.value, r.StatusCode, body)
 		}
 	}
-	cookieOf(t, s.do("POST", "/account/sign-in", url.Values{"key": {" " + elsewhere + "\n"}}, nil, "From", "198.51.100.7"))
+	cookieOf(
+		t,
+		s.do("POST", "/account/sign-in", url.Values{"key": {" " + elsewhere + "\n"}}, nil, "From", "198.51.100.7"),
+	)
 }
 
 // TestKeysAddresses: a sign-in by a key is good only from where the key is.
@@ -306,7 +371,8 @@ func TestAttempts(t *testing.T) {
 	cookieOf(t, s.do("POST", "/account/invitation", link, nil, "From", "198.51.100.7"))
 }
 
-// TestOpenTwice: a GET of a link, as a scanner of mail sends it, does not use it up. Of two who open it at once one gets in.
+// TestOpenTwice: a GET of a link, as a scanner of mail sends it, does not use it up. Of two who
+// open it at once one gets in.
 func TestOpenTwice(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -314,8 +380,17 @@ func TestOpenTwice(t *testing.T) {
 	for range 3 {
 		r := s.do("GET", "/account/invitation?token="+token, nil, nil, "Sec-Fetch-Site", "cross-site")
 		page := text(t, r)
-		assert.True(t, r.StatusCode == 200 && len(r.Cookies()) == 0 && strings.Contains(page, `value="`+token+`"`), r.StatusCode)
-		assert.True(t, strings.Contains(page, "if it is not older than 15 minutes and nobody has used it"), "it promises to sign in", page)
+		assert.True(
+			t,
+			r.StatusCode == 200 && len(r.Cookies()) == 0 && strings.Contains(page, `value="`+token+`"`),
+			r.StatusCode,
+		)
+		assert.True(
+			t,
+			strings.Contains(page, "if it is not older than 15 minutes and nobody has used it"),
+			"it promises to sign in",
+			page,
+		)
 	}
 	var all sync.WaitGroup
 	results := make(chan int, 2)
@@ -326,22 +401,42 @@ func TestOpenTwice(t *testing.T) {
 	assert.Equal(t, <-results+<-results, 303+403, "the two statuses")
 }
 
-// TestForeignForms: no form of another site or another origin does anything, also where a proxy rewrites Host and the browser is old.
+// TestForeignForms: no form of another site or another origin does anything, also where a proxy
+// rewrites Host and the browser is old.
 func TestForeignForms(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	cookie := s.signIn(t, "acme")
 	for _, headers := range [][]string{
-		{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Site", "", "Origin", "https://elsewhere.example"},
+		{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"},
+		{"Sec-Fetch-Site", "", "Origin", "https://elsewhere.example"},
 		{"Sec-Fetch-Site", "", "Origin", "null"},
 	} {
-		for _, path := range []string{"/account/sign-out", "/account/sign-ins/end", "/account/sign-in", "/account/invitation"} {
+		for _, path := range []string{"/account/sign-out", "/account/sign-ins/end", "/account/sign-in",
+			"/account/invitation"} {
 			r := s.do("POST", path, url.Values{"token": {s.invite(t, "acme")}}, cookie, headers...)
-			assert.True(t, r.StatusCode == 403 && len(r.Cookies()) == 0 && strings.Contains(text(t, r), "Not sent from this site"), path, headers, r.StatusCode)
+			assert.True(
+				t,
+				r.StatusCode == 403 && len(r.Cookies()) == 0 && strings.Contains(text(t, r), "Not sent from this site"),
+				path,
+				headers,
+				r.StatusCode,
+			)
 		}
 	}
 	assert.Equal(t, s.do("GET", "/account", nil, cookie).StatusCode, 200, "still signed in")
-	r := s.do("POST", "/account/sign-out", nil, cookie, "Sec-Fetch-Site", "", "Origin", "https://api.example.com", "Host", "10.0.0.7:8080")
+	r := s.do(
+		"POST",
+		"/account/sign-out",
+		nil,
+		cookie,
+		"Sec-Fetch-Site",
+		"",
+		"Origin",
+		"https://api.example.com",
+		"Host",
+		"10.0.0.7:8080",
+	)
 	assert.Equal(t, r.StatusCode, 303, "of its own origin, behind a proxy")
 }
 
@@ -351,7 +446,11 @@ func TestEndOthers(t *testing.T) {
 	s := newSite(t)
 	cookie, other, zoo := s.signIn(t, "acme"), s.signIn(t, "acme"), s.signIn(t, "zoo")
 	id := func(c *http.Cookie) string {
-		found := regexp.MustCompile(`name="id" value="([^"]+)"`).FindStringSubmatch(text(t, s.do("GET", "/account/sign-ins", nil, c)))
+		found := regexp.MustCompile(
+			`name="id" value="([^"]+)"`,
+		).FindStringSubmatch(
+			text(t, s.do("GET", "/account/sign-ins", nil, c)),
+		)
 		if found == nil {
 			t.Fatal("no sign-in that can be ended")
 		}
@@ -365,11 +464,17 @@ func TestEndOthers(t *testing.T) {
 		assert.True(t, r.StatusCode == 404 && text(t, r) == want, "ends", id, r.StatusCode)
 	}
 	assert.Equal(t, s.do("GET", "/account", nil, zoo).StatusCode, 200, "another tenant's")
-	assert.Equal(t, s.do("POST", "/account/sign-ins/end", url.Values{"id": {id(cookie)}}, cookie).StatusCode, 303, "their own")
+	assert.Equal(
+		t,
+		s.do("POST", "/account/sign-ins/end", url.Values{"id": {id(cookie)}}, cookie).StatusCode,
+		303,
+		"their own",
+	)
 	assert.Equal(t, s.do("GET", "/account", nil, other).StatusCode, 303, "after it was ended")
 }
 
-// TestOutages: without the database, or if it is too busy, each page says so with 503, and nobody is signed out.
+// TestOutages: without the database, or if it is too busy, each page says so with 503, and nobody
+// is signed out.
 func TestOutages(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -378,19 +483,30 @@ func TestOutages(t *testing.T) {
 		s.mu.Lock()
 		s.down = down
 		s.mu.Unlock()
-		for _, page := range []string{"GET /account", "GET /account/usage", "GET /account/sign-ins", "POST /account/sign-out", "POST /account/invitation"} {
+		for _, page := range []string{"GET /account", "GET /account/usage", "GET /account/sign-ins",
+			"POST /account/sign-out", "POST /account/invitation"} {
 			method, path, _ := strings.Cut(page, " ")
 			r := s.do(method, path, url.Values{"token": {token}}, cookie)
 			want := "Nothing was changed"
 			if method == "POST" && !errors.Is(down, catalog.ErrNotMade) {
 				want = "Not known whether it was done"
 			}
-			assert.True(t, r.StatusCode == 503 && r.Header.Get("Retry-After") == "1" && len(r.Cookies()) == 0 && strings.Contains(text(t, r), want), page, r.StatusCode)
+			assert.True(
+				t,
+				r.StatusCode == 503 && r.Header.Get("Retry-After") == "1" && len(r.Cookies()) == 0 &&
+					strings.Contains(text(t, r), want),
+				page,
+				r.StatusCode,
+			)
 		}
 	}
 	s.mu.Lock()
 	s.down = nil
 	s.mu.Unlock()
-	assert.True(t, strings.Contains(s.logs.String(), `"route":"GET /account"`) && !strings.Contains(s.logs.String(), token), s.logs.String())
+	assert.True(
+		t,
+		strings.Contains(s.logs.String(), `"route":"GET /account"`) && !strings.Contains(s.logs.String(), token),
+		s.logs.String(),
+	)
 	assert.Equal(t, s.do("GET", "/account", nil, cookie).StatusCode, 200, "afterwards")
 }

@@ -20,28 +20,26 @@ import (
 type Keys interface {
 	// ListKeys returns keys, the newest first.
 	ListKeys(ctx context.Context, tenantID int64, asker keys.Digest, q keys.OwnQuery) ([]keys.Own, error)
-	// ChangeKey makes a change, with once only once, and returns the key: of a rotation, the new one.
-	ChangeKey(ctx context.Context, tenantID int64, asker keys.Digest, c keys.OwnChange, once *catalog.Idempotency) (keys.Own, error)
+	// ChangeKey makes a change, with once only once, and returns the key: of a rotation, the new
+	// one.
+	ChangeKey(
+		ctx context.Context,
+		tenantID int64,
+		asker keys.Digest,
+		c keys.OwnChange,
+		once *catalog.Idempotency,
+	) (keys.Own, error)
 }
 
 const (
-	// shownKeys is how many active keys the page shows at most, which is more than a tenant has, and shownEnded how many of those that ended.
+	// shownKeys is how many active keys the page shows at most, which is more than a tenant has,
+	// and shownEnded how many of those that ended.
 	shownKeys, shownEnded = 100, 20
 	// freshSignIn is how old a sign-in may be that makes a key which may do all that the page can.
 	freshSignIn = 15 * time.Minute
 
 	maxKeyName, maxReason = 100, 200
 )
-
-// keyForm is what was typed for a key, whose ID and Version are those of the key to change, "" for a new one. Once tells a form that is sent again.
-type keyForm struct {
-	ID, Version, Name, Scope, Addresses, Expires, PerMinute, Once string
-	Confirmed                                                     bool
-	// LocksOut is true if the addresses do not contain the client's, which is From.
-	LocksOut bool
-	From     string
-	Problems []string
-}
 
 // shownKey is a key with its status.
 type shownKey struct {
@@ -54,29 +52,10 @@ type shownKey struct {
 	SignedIn bool
 }
 
-// newKey is the form for another key.
-var newKey = keyForm{Scope: string(keys.ScopeWrite)}
-
-// formOf is the form of a key as it is.
-func formOf(k keys.Own) keyForm {
-	f := keyForm{ID: k.ID, Version: k.Version, Name: k.Name, Scope: string(k.Scope), Addresses: strings.Join(k.Allowed.List(), "\n"), Expires: dayOf(k.ExpiresAt)}
-	if k.PerMinute != 0 {
-		f.PerMinute = strconv.FormatInt(k.PerMinute, 10)
-	}
-	return f
-}
-
-// dayOf is the UTC day, "" for never.
-func dayOf(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.DateOnly)
-}
-
 func (v *visit) keys() error { return v.showKeys(newKey) }
 
-// showKeys shows the keys with their forms, and the form for another one. The given form takes the place of the one of its key.
+// showKeys shows the keys with their forms, and the form for another one. The given form takes the
+// place of the one of its key.
 func (v *visit) showKeys(form keyForm) error {
 	active, err := v.listKeys(shownKeys, keys.Active, keys.Banned)
 	if err != nil {
@@ -119,7 +98,12 @@ func (v *visit) showKeys(form keyForm) error {
 // listKeys returns the newest keys with one of these statuses.
 func (v *visit) listKeys(most int, statuses ...keys.Status) (all []keys.Own, err error) {
 	for _, status := range statuses {
-		list, err := v.Keys.ListKeys(v.Context(), v.who.Tenant.ID, v.session, keys.OwnQuery{Status: status, At: v.now, Limit: most})
+		list, err := v.Keys.ListKeys(
+			v.Context(),
+			v.who.Tenant.ID,
+			v.session,
+			keys.OwnQuery{Status: status, At: v.now, Limit: most},
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -141,7 +125,8 @@ func (v *visit) issueKey() error {
 	})
 }
 
-// editKey changes a key, if it is still as the form had it. What is as it was in the form is not changed.
+// editKey changes a key, if it is still as the form had it. What is as it was in the form is not
+// changed.
 func (v *visit) editKey() error {
 	k, err := v.findKey(v.PostFormValue("id"))
 	if err == nil && !k.Valid(v.now) {
@@ -163,7 +148,8 @@ func (v *visit) editKey() error {
 	})
 }
 
-// submit makes the change that a form is for. What is wrong is said above the keys, and the form keeps what was typed.
+// submit makes the change that a form is for. What is wrong is said above the keys, and the form
+// keeps what was typed.
 func (v *visit) submit(form keyForm, change func() error) error {
 	var err error
 	if len(form.Problems) == 0 {
@@ -212,57 +198,11 @@ func (v *visit) findKey(id string) (keys.Own, error) {
 	return found[0], nil
 }
 
-// read reads the form with what is wrong with it, and what it changes of a key, which is empty for a new one.
-func (v *visit) read(k keys.Own) (form keyForm, e keys.Edit) {
-	form = keyForm{
-		ID: k.ID, Version: v.PostFormValue("version"), Name: strings.TrimSpace(v.PostFormValue("name")), Scope: v.PostFormValue("scope"),
-		Addresses: v.PostFormValue("addresses"), Expires: v.PostFormValue("expires"), PerMinute: strings.TrimSpace(v.PostFormValue("per-minute")),
-		Once: v.PostFormValue("once"), Confirmed: v.PostFormValue("confirm") != "",
-	}
-	wrong := func(is bool, text string) {
-		if is {
-			form.Problems = append(form.Problems, text)
-		}
-	}
-	isNew := k.ID == ""
-	if isNew || form.Name != k.Name {
-		wrong(isNew && form.Name == "" || utf8.RuneCountInString(form.Name) > maxKeyName || keys.CheckText(form.Name) != nil,
-			"Name: 1 to 100 characters, without control characters and without an API key.")
-		e.Name = &form.Name
-	}
-	if scope := keys.Scope(form.Scope); isNew || scope != k.Scope {
-		wrong(!slices.Contains(keys.Scopes, scope), "Scope: choose one.")
-		wrong(scope == keys.ScopeManage && !v.isFresh(), staleSignIn)
-		e.Scope = &scope
-	}
-	allowed, err := keys.ParseRanges(strings.FieldsFunc(form.Addresses, func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) }))
-	if err != nil {
-		wrong(true, "Addresses: "+err.Error())
-	} else if access, err := keys.NewAccess(keys.ScopeRead, allowed); err == nil && (isNew || allowed != k.Allowed) {
-		form.LocksOut = !access.From(v.client())
-		wrong(form.LocksOut && !form.Confirmed, "Addresses: yours, "+v.client().String()+", is not among them. Confirm that if it is right.")
-		e.Allowed = &allowed
-	}
-	if form.Expires != dayOf(k.ExpiresAt) {
-		e.ExpiresAt = new(time.Time)
-		if form.Expires != "" {
-			*e.ExpiresAt, err = time.Parse(time.DateOnly, form.Expires)
-			wrong(err != nil || !e.ExpiresAt.After(v.now) || e.ExpiresAt.Year() > 9999, "Expires: a day in the future, such as "+v.now.AddDate(1, 0, 0).Format(time.DateOnly)+".")
-		}
-	}
-	if form.PerMinute != formOf(k).PerMinute {
-		e.PerMinute = new(int64)
-		if form.PerMinute != "" {
-			*e.PerMinute, err = strconv.ParseInt(form.PerMinute, 10, 64)
-			wrong(err != nil || *e.PerMinute < 1, "Requests per minute: a number from 1 on, or nothing.")
-		}
-	}
-	return form, e
-}
+const staleSignIn = "A key with the scope manage is made, and another key gets it, within 15 minutes of a sign-in " +
+	"only: sign out, and in again."
 
-const staleSignIn = "A key with the scope manage is made, and another key gets it, within 15 minutes of a sign-in only: sign out, and in again."
-
-// isFresh reports whether the sign-in began a moment ago: a cookie that was stolen later makes no key that outlives it.
+// isFresh reports whether the sign-in began a moment ago: a cookie that was stolen later makes no
+// key that outlives it.
 func (v *visit) isFresh() bool { return v.now.Sub(v.who.At) < freshSignIn }
 
 // makeKey makes a key by an issue or a rotation, once, and shows its plaintext.
@@ -275,7 +215,10 @@ func (v *visit) makeKey(c keys.OwnChange, once string) (err error) {
 	}
 	// A page that is loaded again sends the same form.
 	fingerprint := sha256.Sum256([]byte(v.PostForm.Encode()))
-	k, err := v.changeKey(c, &catalog.Idempotency{Method: v.Method, Path: v.URL.Path, Key: once, Fingerprint: fingerprint, At: v.now})
+	k, err := v.changeKey(
+		c,
+		&catalog.Idempotency{Method: v.Method, Path: v.URL.Path, Key: once, Fingerprint: fingerprint, At: v.now},
+	)
 	if err != nil {
 		return err
 	}
@@ -305,7 +248,12 @@ func (v *visit) rotateKey() error {
 	if err != nil {
 		return err
 	}
-	return v.refuseChange(v.makeKey(keys.OwnChange{Action: "key.rotate", ID: k.ID, NewID: newID, GracePeriod: time.Duration(grace) * time.Hour}, v.PostFormValue("once")))
+	return v.refuseChange(
+		v.makeKey(
+			keys.OwnChange{Action: "key.rotate", ID: k.ID, NewID: newID, GracePeriod: time.Duration(grace) * time.Hour},
+			v.PostFormValue("once"),
+		),
+	)
 }
 
 // revokeKey ends a key.
@@ -343,13 +291,17 @@ func (v *visit) refuseChange(err error) error {
 // keyProblem says why a change of keys was refused, "" for another error.
 func keyProblem(err error) string {
 	if issued := (*keys.AlreadyIssuedError)(nil); errors.As(err, &issued) {
-		return "This form was sent before, and made the key " + issued.ID + ", which is not shown again. If you have not copied it, revoke it and make another one."
+		return "This form was sent before, and made the key " + issued.ID +
+			", which is not shown again. If you have not copied it, revoke it and make another one."
 	}
 	for refusal, text := range map[error]string{
-		errManyChanges:                  "Your keys were changed 60 times in this minute, here and by /v1/keys. Send it again in a minute.",
-		keys.ErrTooManyKeys:             "You have 10 active keys already: revoke one first.",
-		keys.ErrLastManageKey:           "It is your last key with the scope manage. Rotate it, or make another one, before you revoke or narrow it.",
-		keys.ErrKeyChanged:              "The key was changed after you opened this page. Compare what it has now with what you typed, and send it again.",
+		errManyChanges: "Your keys were changed 60 times in this minute, here and by /v1/keys. " +
+			"Send it again in a minute.",
+		keys.ErrTooManyKeys: "You have 10 active keys already: revoke one first.",
+		keys.ErrLastManageKey: "It is your last key with the scope manage. Rotate it, or make another " +
+			"one, before you revoke or narrow it.",
+		keys.ErrKeyChanged: "The key was changed after you opened this page. Compare what it has now " +
+			"with what you typed, and send it again.",
 		keys.ErrKeyInactive:             "That key has been revoked or has expired.",
 		keys.ErrExpiryPast:              "Expires: a day in the future.",
 		keys.ErrStaleSignIn:             staleSignIn,

@@ -58,24 +58,51 @@ func made(t *testing.T, r *http.Response) keys.Token {
 	return token
 }
 
-// TestIssueKey: the form makes the key that was described, whose plaintext is shown once; sent again, it makes no other.
+// TestIssueKey: the form makes the key that was described, whose plaintext is shown once; sent
+// again, it makes no other.
 func TestIssueKey(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	cookie := s.signIn(t, "acme")
 	day := time.Now().AddDate(0, 0, 2).UTC().Truncate(24 * time.Hour)
-	form := s.form(t, cookie, "name", " <b>dash</b> ", "addresses", "203.0.113.0/24,\r\n192.0.2.1 ", "expires", day.Format(time.DateOnly), "per-minute", "7")
+	form := s.form(
+		t,
+		cookie,
+		"name",
+		" <b>dash</b> ",
+		"addresses",
+		"203.0.113.0/24,\r\n192.0.2.1 ",
+		"expires",
+		day.Format(time.DateOnly),
+		"per-minute",
+		"7",
+	)
 	token := made(t, s.do("POST", "/account/keys", form, cookie))
 	k := s.all(t)[0]
-	if k.Name != "<b>dash</b>" || k.Scope != keys.ScopeRead || k.Allowed != "192.0.2.1,203.0.113.0/24" || !k.ExpiresAt.Equal(day) || k.PerMinute != 7 || k.Last4 != token.Last4() || k.Environment != keys.Live {
+	if k.Name != "<b>dash</b>" || k.Scope != keys.ScopeRead || k.Allowed != "192.0.2.1,203.0.113.0/24" ||
+		!k.ExpiresAt.Equal(day) ||
+		k.PerMinute != 7 ||
+		k.Last4 != token.Last4() ||
+		k.Environment != keys.Live {
 		t.Errorf("%+v", k)
 	}
 	again := s.do("POST", "/account/keys", form, cookie)
 	page := text(t, again)
-	assert.True(t, again.StatusCode == 400 && strings.Contains(page, "made the key "+k.ID) && !strings.Contains(page, token.Reveal()), again.StatusCode, page)
+	assert.True(
+		t,
+		again.StatusCode == 400 && strings.Contains(page, "made the key "+k.ID) &&
+			!strings.Contains(page, token.Reveal()),
+		again.StatusCode,
+		page,
+	)
 	assert.Equal(t, len(s.all(t)), 1, "keys")
 	list := text(t, s.do("GET", "/account/keys", nil, cookie))
-	assert.True(t, strings.Contains(list, "&lt;b&gt;dash&lt;/b&gt;") && strings.Contains(list, k.ID) && !strings.Contains(list, token.Reveal()), list)
+	assert.True(
+		t,
+		strings.Contains(list, "&lt;b&gt;dash&lt;/b&gt;") && strings.Contains(list, k.ID) &&
+			!strings.Contains(list, token.Reveal()),
+		list,
+	)
 }
 
 // TestWrongKeyForms: what is wrong is named, what was typed stays, and nothing is made.
@@ -96,10 +123,22 @@ func TestWrongKeyForms(t *testing.T) {
 		r := s.do("POST", "/account/keys", s.form(t, cookie, append([]string{"name", "typed"}, pairs...)...), cookie)
 		page := text(t, r)
 		typed := pairs[0] == "name" || strings.Contains(page, `value="typed"`)
-		assert.True(t, r.StatusCode == 400 && strings.Contains(page, strings.TrimSpace(want)) && typed && !strings.Contains(page, "<script>"), want, r.StatusCode, page)
+		assert.True(
+			t,
+			r.StatusCode == 400 && strings.Contains(page, strings.TrimSpace(want)) && typed &&
+				!strings.Contains(page, "<script>"),
+			want,
+			r.StatusCode,
+			page,
+		)
 	}
 	for _, once := range []string{"", "x"} {
-		assert.Equal(t, s.do("POST", "/account/keys", s.form(t, cookie, "once", once), cookie).StatusCode, 400, "a form of another site")
+		assert.Equal(
+			t,
+			s.do("POST", "/account/keys", s.form(t, cookie, "once", once), cookie).StatusCode,
+			400,
+			"a form of another site",
+		)
 	}
 	assert.Equal(t, len(s.all(t)), 0, "keys")
 	made(t, s.do("POST", "/account/keys", s.form(t, cookie, "addresses", "203.0.113.0/24", "confirm", "yes"), cookie))
@@ -110,7 +149,8 @@ func TestWrongKeyForms(t *testing.T) {
 	assert.True(t, strings.Contains(full, "10 active keys"), full)
 }
 
-// TestRotateAndRevoke: the page does both for keys of the tenant, and for no other's; of those it says the same as of unknown ones.
+// TestRotateAndRevoke: the page does both for keys of the tenant, and for no other's; of those it
+// says the same as of unknown ones.
 func TestRotateAndRevoke(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -119,12 +159,18 @@ func TestRotateAndRevoke(t *testing.T) {
 	cookie := s.signIn(t, "acme")
 	token := made(t, s.do("POST", "/account/keys/rotate", s.form(t, cookie, "id", k.ID, "grace", "1"), cookie))
 	now := s.all(t)
-	if now[0].Last4 != token.Last4() || now[0].Name != "import" || now[1].ID != k.ID || now[1].ExpiresAt.Sub(now[0].CreatedAt).Round(time.Second) != time.Hour {
+	if now[0].Last4 != token.Last4() || now[0].Name != "import" || now[1].ID != k.ID ||
+		now[1].ExpiresAt.Sub(now[0].CreatedAt).Round(time.Second) != time.Hour {
 		t.Errorf("%+v", now)
 	}
 	r := s.do("POST", "/account/keys/revoke", url.Values{"id": {now[0].ID}, "reason": {"it leaked"}}, cookie)
-	assert.True(t, r.StatusCode == 303 && r.Header.Get("Location") == "/account/keys" && !s.all(t)[0].RevokedAt.IsZero(), r.StatusCode)
-	for path, form := range map[string]url.Values{"/account/keys/rotate": s.form(t, cookie, "grace", "24"), "/account/keys/revoke": {}} {
+	assert.True(
+		t,
+		r.StatusCode == 303 && r.Header.Get("Location") == "/account/keys" && !s.all(t)[0].RevokedAt.IsZero(),
+		r.StatusCode,
+	)
+	for path, form := range map[string]url.Values{"/account/keys/rotate": s.form(t, cookie, "grace", "24"),
+		"/account/keys/revoke": {}} {
 		form.Set("id", "key_0000000000000000")
 		want := text(t, s.do("POST", path, form, cookie))
 		for _, id := range []string{theirs.ID, "", "x", "<script>"} {
@@ -136,13 +182,29 @@ func TestRotateAndRevoke(t *testing.T) {
 	other, err := s.staff.Keys.Get(t.Context(), theirs.ID)
 	assert.True(t, err == nil && other.RevokedAt.IsZero() && other.ExpiresAt.IsZero(), other, err)
 	for _, grace := range []string{"", "-1", "169", "x"} {
-		assert.Equal(t, s.do("POST", "/account/keys/rotate", s.form(t, cookie, "id", k.ID, "grace", grace), cookie).StatusCode, 400, "grace", grace)
+		assert.Equal(
+			t,
+			s.do("POST", "/account/keys/rotate", s.form(t, cookie, "id", k.ID, "grace", grace), cookie).StatusCode,
+			400,
+			"grace",
+			grace,
+		)
 	}
-	assert.Equal(t, s.do("POST", "/account/keys/revoke", url.Values{"id": {k.ID}, "reason": {strings.Repeat("x", 201)}}, cookie).StatusCode, 400, "a long reason")
+	assert.Equal(
+		t,
+		s.do(
+			"POST",
+			"/account/keys/revoke",
+			url.Values{"id": {k.ID}, "reason": {strings.Repeat("x", 201)}},
+			cookie,
+		).StatusCode,
+		400,
+		"a long reason",
+	)
 }
 
-// TestManageKeys: the page makes them a quarter of an hour after the sign-in at most. The last one is rotated, and not revoked; a sign-in by one ends
-// with it.
+// TestManageKeys: the page makes them a quarter of an hour after the sign-in at most. The last one
+// is rotated, and not revoked; a sign-in by one ends with it.
 func TestManageKeys(t *testing.T) {
 	t.Parallel()
 	later := time.Duration(0)
@@ -152,24 +214,46 @@ func TestManageKeys(t *testing.T) {
 	k := s.all(t)[0]
 	assert.Equal(t, k.Scope, keys.ScopeManage, "scope")
 	last := s.do("POST", "/account/keys/revoke", url.Values{"id": {k.ID}}, cookie)
-	assert.True(t, last.StatusCode == 409 && strings.Contains(text(t, last), "your last key with the scope manage"), last.StatusCode)
+	assert.True(
+		t,
+		last.StatusCode == 409 && strings.Contains(text(t, last), "your last key with the scope manage"),
+		last.StatusCode,
+	)
 	byKey := cookieOf(t, s.do("POST", "/account/sign-in", url.Values{"key": {token.Reveal()}}, nil))
 	write, _ := s.key(t, keys.Request{})
 	later = 15 * time.Minute
-	for path, form := range map[string]url.Values{"/account/keys": s.form(t, cookie, "scope", "manage"), "/account/keys/rotate": s.form(t, cookie, "id", k.ID, "grace", "0"), "/account/keys/edit": s.inForm(t, cookie, write.ID, "scope", "manage")} {
+	for path, form := range map[string]url.Values{"/account/keys": s.form(t, cookie, "scope", "manage"),
+		"/account/keys/rotate": s.form(t, cookie, "id", k.ID, "grace", "0"),
+		"/account/keys/edit":   s.inForm(t, cookie, write.ID, "scope", "manage")} {
 		r := s.do("POST", path, form, cookie)
-		assert.True(t, (r.StatusCode == 400 || r.StatusCode == 403) && strings.Contains(text(t, r), "within 15 minutes of a sign-in"), path, r.StatusCode)
+		assert.True(
+			t,
+			(r.StatusCode == 400 || r.StatusCode == 403) &&
+				strings.Contains(text(t, r), "within 15 minutes of a sign-in"),
+			path,
+			r.StatusCode,
+		)
 	}
 	made(t, s.do("POST", "/account/keys", s.form(t, cookie), cookie))
 	later = 0
 	made(t, s.do("POST", "/account/keys", s.form(t, cookie, "scope", "manage"), cookie))
 	r := s.do("POST", "/account/keys/revoke", url.Values{"id": {k.ID}}, byKey)
-	assert.True(t, r.StatusCode == 303 && r.Header.Get("Location") == "/account/sign-in?ended=key", r.StatusCode, r.Header)
-	assert.Equal(t, s.do("GET", "/account/keys", nil, byKey).Header.Get("Location"), "/account/sign-in?ended=session", "after its key was revoked")
+	assert.True(
+		t,
+		r.StatusCode == 303 && r.Header.Get("Location") == "/account/sign-in?ended=key",
+		r.StatusCode,
+		r.Header,
+	)
+	assert.Equal(
+		t,
+		s.do("GET", "/account/keys", nil, byKey).Header.Get("Location"),
+		"/account/sign-in?ended=session",
+		"after its key was revoked",
+	)
 }
 
-// TestKeyOfTheSignIn: the page says which one it is. Its rotation shows the new key; the sign-in goes on while the old one works, and then it is said
-// why it has ended.
+// TestKeyOfTheSignIn: the page says which one it is. Its rotation shows the new key; the sign-in
+// goes on while the old one works, and then it is said why it has ended.
 func TestKeyOfTheSignIn(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -197,21 +281,42 @@ func TestKeyOfTheSignIn(t *testing.T) {
 	successor = rotate(cookie, s.all(t)[0].ID, "0", `href="/account/sign-in?ended=key"`)
 	r := s.do("GET", "/account/keys", nil, cookie)
 	assert.Equal(t, r.Header.Get("Location"), "/account/sign-in?ended=session", "after the old key's end")
-	for ended, want := range map[string]string{"key": "The key that you signed in with has ended.", "session": "A sign-in ends after 2 hours without use", "<script>": "A sign-in ends"} {
+	for ended, want := range map[string]string{"key": "The key that you signed in with has ended.",
+		"session": "A sign-in ends after 2 hours without use", "<script>": "A sign-in ends"} {
 		page := text(t, s.do("GET", "/account/sign-in?ended="+url.QueryEscape(ended), nil, cookie))
-		assert.True(t, strings.Contains(page, want) && strings.Contains(page, "the new one") && !strings.Contains(page, "<script>"), ended, page)
+		assert.True(
+			t,
+			strings.Contains(page, want) && strings.Contains(page, "the new one") &&
+				!strings.Contains(page, "<script>"),
+			ended,
+			page,
+		)
 	}
-	assert.True(t, !strings.Contains(text(t, s.do("GET", "/account/sign-in", nil, nil)), "signed out"), "a stranger is signed out")
+	assert.True(
+		t,
+		!strings.Contains(text(t, s.do("GET", "/account/sign-in", nil, nil)), "signed out"),
+		"a stranger is signed out",
+	)
 	cookie = cookieOf(t, s.do("POST", "/account/sign-in", url.Values{"key": {successor.Reveal()}}, cookie))
 	newID, err := keys.NewID()
 	assert.NoError(t, err)
 	token, err := keys.NewToken(keys.Live)
 	assert.NoError(t, err)
-	change := keys.OwnChange{Action: "key.rotate", ID: s.all(t)[0].ID, NewID: newID, Token: token, GracePeriod: 5 * time.Second}
+	change := keys.OwnChange{
+		Action:      "key.rotate",
+		ID:          s.all(t)[0].ID,
+		NewID:       newID,
+		Token:       token,
+		GracePeriod: 5 * time.Second,
+	}
 	_, err = s.api.OwnKeys.Change(t.Context(), k.TenantID, keys.DigestOf(cookie.Value), change, nil)
 	assert.NoError(t, err)
 	assert.Equal(t, s.do("GET", "/account", nil, cookie).StatusCode, 200, "within the grace period")
-	wait.Until(t, "the sign-in has ended with the old key", func() bool { return s.do("GET", "/account", nil, cookie).StatusCode == 303 })
+	wait.Until(
+		t,
+		"the sign-in has ended with the old key",
+		func() bool { return s.do("GET", "/account", nil, cookie).StatusCode == 303 },
+	)
 }
 
 // TestActiveKeysAreListed: those that are older than a hundred ended ones too, before these.
@@ -220,7 +325,12 @@ func TestActiveKeysAreListed(t *testing.T) {
 	s := newSite(t)
 	first, _ := s.key(t, keys.Request{Name: "first"})
 	banned, _ := s.key(t, keys.Request{Name: "banned"})
-	_, err := s.staff.Bans.Place(t.Context(), by, people.NewBan{KeyID: banned.ID, Length: 24 * time.Hour, Reason: "it floods"}, time.Now())
+	_, err := s.staff.Bans.Place(
+		t.Context(),
+		by,
+		people.NewBan{KeyID: banned.ID, Length: 24 * time.Hour, Reason: "it floods"},
+		time.Now(),
+	)
 	assert.NoError(t, err)
 	for range 101 {
 		ended, _ := s.key(t, keys.Request{Name: "ended"})
@@ -243,11 +353,15 @@ func TestActiveKeysAreListed(t *testing.T) {
 // inForm is what the page's form that changes the key has, with other values for some of it.
 func (s *site) inForm(t *testing.T, cookie *http.Cookie, id string, pairs ...string) url.Values {
 	t.Helper()
-	_, rest, found := strings.Cut(text(t, s.do("GET", "/account/keys", nil, cookie)), `name="id" value="`+id+`"><input type="hidden" name="version"`)
+	_, rest, found := strings.Cut(
+		text(t, s.do("GET", "/account/keys", nil, cookie)),
+		`name="id" value="`+id+`"><input type="hidden" name="version"`,
+	)
 	rest, _, _ = strings.Cut(rest, "</form>")
 	form := url.Values{"id": {id}}
 	for name, in := range map[string]string{
-		"version": `^ value="([^"]+)"`, "name": `name="name"[^>]* value="([^"]*)"`, "scope": `<option value="([a-z]+)" selected`, "addresses": `<textarea[^>]*>([^<]*)<`,
+		"version": `^ value="([^"]+)"`, "name": `name="name"[^>]* value="([^"]*)"`,
+		"scope": `<option value="([a-z]+)" selected`, "addresses": `<textarea[^>]*>([^<]*)<`,
 		"expires": `name="expires"[^>]* value="([^"]*)"`, "per-minute": `name="per-minute"[^>]* value="([^"]*)"`,
 	} {
 		value := regexp.MustCompile(in).FindStringSubmatch(rest)
@@ -262,7 +376,8 @@ func (s *site) inForm(t *testing.T, cookie *http.Cookie, id string, pairs ...str
 	return form
 }
 
-// TestEditKey: the form has the key as it is; it changes what is changed in it, and removes what is emptied. Another key, or a later one, it leaves alone.
+// TestEditKey: the form has the key as it is; it changes what is changed in it, and removes what is
+// emptied. Another key, or a later one, it leaves alone.
 func TestEditKey(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -281,7 +396,8 @@ func TestEditKey(t *testing.T) {
 		t.Helper()
 		got, err := s.staff.Keys.Get(t.Context(), k.ID)
 		assert.NoError(t, err)
-		if got.Name != name || got.Scope != scope || got.Allowed != allowed || !got.ExpiresAt.Equal(ends) || got.PerMinute != perMinute {
+		if got.Name != name || got.Scope != scope || got.Allowed != allowed || !got.ExpiresAt.Equal(ends) ||
+			got.PerMinute != perMinute {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -295,7 +411,13 @@ func TestEditKey(t *testing.T) {
 	expect("c", keys.ScopeRead, "192.0.2.1", day, 9)
 	r := s.do("POST", "/account/keys/edit", stale, cookie)
 	page := text(t, r)
-	assert.True(t, r.StatusCode == 400 && strings.Contains(page, "was changed after you opened this page") && strings.Contains(page, `value="late"`) && !strings.Contains(page, stale.Get("version")), page)
+	assert.True(
+		t,
+		r.StatusCode == 400 && strings.Contains(page, "was changed after you opened this page") &&
+			strings.Contains(page, `value="late"`) &&
+			!strings.Contains(page, stale.Get("version")),
+		page,
+	)
 	for want, pairs := range map[string][]string{
 		"Name: 1 to 100":                      {"name", strings.Repeat("ö", 101)},
 		"Scope: choose one":                   {"scope", "admin"},
@@ -306,8 +428,20 @@ func TestEditKey(t *testing.T) {
 	} {
 		page := change(400, append([]string{"name", "typed"}, pairs...)...)
 		_, form, _ := strings.Cut(page, "<details open>")
-		assert.True(t, strings.Contains(page, want) && strings.Contains(form, `id="name`+k.ID+`"`) && (pairs[0] == "name" || strings.Contains(form, `value="typed"`)), want, page)
-		assert.True(t, strings.Count(page, "<details open>") == 1 && strings.Contains(page, `id="confirm`+k.ID+`"`) == (pairs[1] == "203.0.113.0/24"), want, page)
+		assert.True(
+			t,
+			strings.Contains(page, want) && strings.Contains(form, `id="name`+k.ID+`"`) &&
+				(pairs[0] == "name" || strings.Contains(form, `value="typed"`)),
+			want,
+			page,
+		)
+		assert.True(
+			t,
+			strings.Count(page, "<details open>") == 1 &&
+				strings.Contains(page, `id="confirm`+k.ID+`"`) == (pairs[1] == "203.0.113.0/24"),
+			want,
+			page,
+		)
 	}
 	change(303, "addresses", "203.0.113.0/24", "confirm", "yes")
 	change(303, "name", "", "addresses", "", "expires", "", "per-minute", "")
@@ -325,7 +459,8 @@ func TestEditKey(t *testing.T) {
 	assert.True(t, r.StatusCode == 409 && strings.Contains(text(t, r), "has been revoked or has expired"), r.StatusCode)
 }
 
-// TestChangesAreLimited: what changes keys counts as by /v1/keys, for its tenant alone. Beyond 60 in a minute nothing is done, and what was typed stays.
+// TestChangesAreLimited: what changes keys counts as by /v1/keys, for its tenant alone. Beyond 60
+// in a minute nothing is done, and what was typed stays.
 func TestChangesAreLimited(t *testing.T) {
 	t.Parallel()
 	now, changes := time.Now().Truncate(time.Minute).Add(48*time.Second), &limits.TenantMinute{}
@@ -337,18 +472,36 @@ func TestChangesAreLimited(t *testing.T) {
 	}
 	made(t, s.do("POST", "/account/keys", s.form(t, cookie), cookie))
 	made(t, s.do("POST", "/account/keys/rotate", s.form(t, cookie, "id", k.ID, "grace", "1"), cookie))
-	assert.Equal(t, s.do("POST", "/account/keys/edit", s.inForm(t, cookie, k.ID, "name", "exports"), cookie).StatusCode, 303, "the last of 60")
+	assert.Equal(
+		t,
+		s.do("POST", "/account/keys/edit", s.inForm(t, cookie, k.ID, "name", "exports"), cookie).StatusCode,
+		303,
+		"the last of 60",
+	)
 	before := s.all(t)
 	for path, form := range map[string]url.Values{
-		"": s.form(t, cookie, "name", "typed"), "/edit": s.inForm(t, cookie, k.ID, "name", "typed"), "/rotate": s.form(t, cookie, "id", k.ID, "grace", "0"), "/revoke": {"id": {k.ID}},
+		"": s.form(t, cookie, "name", "typed"), "/edit": s.inForm(t, cookie, k.ID, "name", "typed"),
+		"/rotate": s.form(t, cookie, "id", k.ID, "grace", "0"), "/revoke": {"id": {k.ID}},
 	} {
 		r := s.do("POST", "/account/keys"+path, form, cookie)
 		page := text(t, r)
-		assert.True(t, r.StatusCode == 429 && r.Header.Get("Retry-After") == "12" && strings.Contains(page, "changed 60 times in this minute"), path, r.StatusCode, page)
+		assert.True(
+			t,
+			r.StatusCode == 429 && r.Header.Get("Retry-After") == "12" &&
+				strings.Contains(page, "changed 60 times in this minute"),
+			path,
+			r.StatusCode,
+			page,
+		)
 		assert.Equal(t, strings.Contains(page, `value="typed"`), form.Get("name") == "typed", path, "what was typed")
 	}
 	assert.DeepEqual(t, s.all(t), before)
 	made(t, s.do("POST", "/account/keys", s.form(t, s.signIn(t, "zoo")), s.signIn(t, "zoo")))
 	now = now.Add(12 * time.Second)
-	assert.Equal(t, s.do("POST", "/account/keys/revoke", url.Values{"id": {k.ID}}, cookie).StatusCode, 303, "the next minute")
+	assert.Equal(
+		t,
+		s.do("POST", "/account/keys/revoke", url.Values{"id": {k.ID}}, cookie).StatusCode,
+		303,
+		"the next minute",
+	)
 }

@@ -19,7 +19,16 @@ import (
 
 // titles are those of the pages, by the names of their files.
 var titles = map[string]string{
-	"overview": "Overview", "usage": "Usage", "keys": "Keys", "requests": "Failed requests", "request": "Failed request", "key": "New key", "sign-ins": "Sign-ins", "sign-in": "Sign in", "invitation": "Sign in", "message": "Account",
+	"overview":   "Overview",
+	"usage":      "Usage",
+	"keys":       "Keys",
+	"requests":   "Failed requests",
+	"request":    "Failed request",
+	"key":        "New key",
+	"sign-ins":   "Sign-ins",
+	"sign-in":    "Sign in",
+	"invitation": "Sign in",
+	"message":    "Account",
 }
 
 var functions = template.FuncMap{
@@ -70,7 +79,13 @@ type meter struct {
 }
 
 func meterOf(name string, w limits.Window) meter {
-	m := meter{Name: name, Used: w.Limit - w.Remaining, Limit: w.Limit, Remaining: w.Remaining, ResetsAt: time.Unix(w.Reset, 0)}
+	m := meter{
+		Name:      name,
+		Used:      w.Limit - w.Remaining,
+		Limit:     w.Limit,
+		Remaining: w.Remaining,
+		ResetsAt:  time.Unix(w.Reset, 0),
+	}
 	m.Percent = int64(float64(m.Used) / float64(max(1, m.Limit)) * 100)
 	return m
 }
@@ -130,7 +145,8 @@ func (v *visit) overview() error {
 // maxReplay is how long the overview waits for what larger plans would have refused.
 const maxReplay = time.Second
 
-// larger returns what larger plans would have refused of the last days, and nothing if that takes too long.
+// larger returns what larger plans would have refused of the last days, and nothing if that takes
+// too long.
 func (v *visit) larger() (refused int64, list []diagnose.LargerPlan, err error) {
 	ctx, cancel := context.WithTimeout(v.Context(), maxReplay)
 	defer cancel()
@@ -153,7 +169,11 @@ func (v *visit) usage() error {
 	month := present
 	if asked := v.URL.Query().Get("month"); asked != "" {
 		var err error
-		if month, err = time.Parse(monthLayout, asked); err != nil || month.After(present) || !strings.HasPrefix(asked, "2") {
+		if month, err = time.Parse(
+			monthLayout,
+			asked,
+		); err != nil || month.After(present) ||
+			!strings.HasPrefix(asked, "2") {
 			return v.message(http.StatusNotFound, "noMonth")
 		}
 	}
@@ -185,7 +205,8 @@ type chart struct {
 	Bars  []bar
 }
 
-// bar has the refused requests of a day above the admitted ones. Y and the heights are from the top of the chart.
+// bar has the refused requests of a day above the admitted ones. Y and the heights are from the top
+// of the chart.
 type bar struct {
 	usage.Day
 	X, AdmittedY, AdmittedHeight, RefusedY, RefusedHeight int64

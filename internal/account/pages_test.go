@@ -18,7 +18,8 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// TestOverview: the windows, what comes, and bans with their reasons, of this tenant alone, also for a key that is banned. What people wrote is text.
+// TestOverview: the windows, what comes, and bans with their reasons, of this tenant alone, also
+// for a key that is banned. What people wrote is text.
 func TestOverview(t *testing.T) {
 	t.Parallel()
 	limiter, now := limits.NewMemory(), time.Now()
@@ -29,15 +30,34 @@ func TestOverview(t *testing.T) {
 	k, key := s.key(t, keys.Request{Name: "import", Scope: keys.ScopeManage})
 	theirs, _ := s.key(t, keys.Request{Tenant: "zoo", Name: "okapi"})
 	for _, k := range []keys.Key{k, theirs} {
-		_, err := s.staff.Bans.Place(t.Context(), by, people.NewBan{KeyID: k.ID, Length: time.Hour, Reason: "<b>it floods</b>"}, now)
+		_, err := s.staff.Bans.Place(
+			t.Context(),
+			by,
+			people.NewBan{KeyID: k.ID, Length: time.Hour, Reason: "<b>it floods</b>"},
+			now,
+		)
 		assert.NoError(t, err)
 	}
-	_, err := s.staff.Timelines.Assign(t.Context(), by, pricing.NewAssignment{Tenant: "acme", Kind: plans.Assigned, Plan: plans.Business, From: now.Add(24 * time.Hour)})
+	_, err := s.staff.Timelines.Assign(
+		t.Context(),
+		by,
+		pricing.NewAssignment{
+			Tenant: "acme",
+			Kind:   plans.Assigned,
+			Plan:   plans.Business,
+			From:   now.Add(24 * time.Hour),
+		},
+	)
 	assert.NoError(t, err)
-	page := text(t, s.do("GET", "/account", nil, cookieOf(t, s.do("POST", "/account/sign-in", url.Values{"key": {key}}, nil))))
+	page := text(
+		t,
+		s.do("GET", "/account", nil, cookieOf(t, s.do("POST", "/account/sign-in", url.Values{"key": {key}}, nil))),
+	)
 	for _, want := range []string{
-		"<h1>acme</h1>", "Plan pro: 300 requests per minute and 10,000 per day.", "<strong>7</strong> of 300 used", "<strong>7</strong> of 10,000 used", "9,993 remain",
-		"Key import is banned until", "&lt;b&gt;it floods&lt;/b&gt;", k.ID, "plan business, 1,000 requests per minute and 100,000 per day", "GET /v1/usage",
+		"<h1>acme</h1>", "Plan pro: 300 requests per minute and 10,000 per day.", "<strong>7</strong> of 300 used",
+		"<strong>7</strong> of 10,000 used", "9,993 remain",
+		"Key import is banned until", "&lt;b&gt;it floods&lt;/b&gt;", k.ID,
+		"plan business, 1,000 requests per minute and 100,000 per day", "GET /v1/usage",
 	} {
 		assert.True(t, strings.Contains(page, want), "no", want, page)
 	}
@@ -52,20 +72,43 @@ func (slow) ReplayHours(ctx context.Context, _ int64, _ time.Time) ([]usage.Hour
 	return nil, ctx.Err()
 }
 
-// TestLargerPlans: the overview has what larger plans would have refused of this tenant's requests, unless there is nothing to say or it takes long.
+// TestLargerPlans: the overview has what larger plans would have refused of this tenant's requests,
+// unless there is nothing to say or it takes long.
 func TestLargerPlans(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	k, _ := s.key(t, keys.Request{})
-	bucket := usage.Bucket{TenantID: k.TenantID, KeyID: k.ID, Assignment: 1, Version: 1, Hour: time.Now().Unix() / 3600 * 3600}
+	bucket := usage.Bucket{
+		TenantID:   k.TenantID,
+		KeyID:      k.ID,
+		Assignment: 1,
+		Version:    1,
+		Hour:       time.Now().Unix() / 3600 * 3600,
+	}
 	// On business, the 59 minutes of an hour and the two at its ends have room for 61,000.
-	assert.NoError(t, s.api.Usage.WriteUsage(t.Context(), usage.Batch{ServerID: "s1", Number: 1, Counts: []usage.Count{{Bucket: bucket, Admitted: 60_618, Refused: 412}}}))
+	assert.NoError(
+		t,
+		s.api.Usage.WriteUsage(
+			t.Context(),
+			usage.Batch{
+				ServerID: "s1",
+				Number:   1,
+				Counts:   []usage.Count{{Bucket: bucket, Admitted: 60_618, Refused: 412}},
+			},
+		),
+	)
 	const want = "<li>On plan business at least 30 of your 412 refusals of the last 30 days would remain.</li>"
 	page := text(t, s.do("GET", "/account", nil, s.signIn(t, "acme")))
 	assert.True(t, strings.Contains(page, want) && strings.Count(page, "<li>On plan") == 1, page)
 	for name, path := range map[string]string{"zoo": "/account", "acme": "/account?refresh"} {
 		page := text(t, s.do("GET", path, nil, s.signIn(t, name)))
-		assert.True(t, strings.Contains(page, "This minute") && !strings.Contains(page, "On a larger plan"), name, path, page)
+		assert.True(
+			t,
+			strings.Contains(page, "This minute") && !strings.Contains(page, "On a larger plan"),
+			name,
+			path,
+			page,
+		)
 	}
 	c := s.Handler.(*account.Account).Config
 	c.Failed = slow{c.Failed}
@@ -74,7 +117,12 @@ func TestLargerPlans(t *testing.T) {
 	s.Handler = waits
 	r := s.do("GET", "/account", nil, s.signIn(t, "acme"))
 	page = text(t, r)
-	assert.True(t, r.StatusCode == 200 && strings.Contains(page, "This minute") && !strings.Contains(page, "On a larger plan"), r.StatusCode, page)
+	assert.True(
+		t,
+		r.StatusCode == 200 && strings.Contains(page, "This minute") && !strings.Contains(page, "On a larger plan"),
+		r.StatusCode,
+		page,
+	)
 }
 
 // TestMonths: any month up to now has a page, with links to those beside it.
@@ -85,17 +133,29 @@ func TestMonths(t *testing.T) {
 	})
 	cookie := s.signIn(t, "acme")
 	for query, want := range map[string]string{
-		"": "Usage in February 2028", "?month=2028-02": "Usage in February 2028", "?month=2027-12": "Usage in December 2027", "?month=": "Usage in February 2028",
+		"": "Usage in February 2028", "?month=2028-02": "Usage in February 2028",
+		"?month=2027-12": "Usage in December 2027", "?month=": "Usage in February 2028",
 	} {
 		page := text(t, s.do("GET", "/account/usage"+query, nil, cookie))
-		assert.True(t, strings.Contains(page, want) && strings.Contains(page, `role="img"`) && strings.Contains(page, "<desc") && strings.Contains(page, "<table>"), query, page)
+		assert.True(
+			t,
+			strings.Contains(page, want) && strings.Contains(page, `role="img"`) && strings.Contains(page, "<desc") &&
+				strings.Contains(page, "<table>"),
+			query,
+			page,
+		)
 		bars := strings.Count(page, `<rect class="admitted"`)
 		assert.True(t, bars == 29 || bars == 31 && strings.Contains(page, "December"), query, bars, "bars")
 	}
 	for _, month := range []string{"2028-03", "2028-13", "x", "0001-01", "2028-2", "%3Cscript%3E", "9999-01"} {
 		r := s.do("GET", "/account/usage?month="+month, nil, cookie)
 		body := text(t, r)
-		assert.True(t, r.StatusCode == 404 && strings.Contains(body, "No such month") && !strings.Contains(body, "<script>"), month, r.StatusCode)
+		assert.True(
+			t,
+			r.StatusCode == 404 && strings.Contains(body, "No such month") && !strings.Contains(body, "<script>"),
+			month,
+			r.StatusCode,
+		)
 	}
 	page := text(t, s.do("GET", "/account/usage?month=2028-01", nil, cookie))
 	for _, month := range []string{"2027-12", "2028-02"} {

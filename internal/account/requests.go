@@ -14,7 +14,8 @@ import (
 // shownRequests is how many failed requests a page has.
 const shownRequests = 50
 
-// requests lists failed requests, the newest first, with the filters of GET /v1/requests that are given.
+// requests lists failed requests, the newest first, with the filters of GET /v1/requests that are
+// given.
 func (v *visit) requests() error {
 	typed := url.Values{}
 	for _, name := range []string{"status", "code", "key"} {
@@ -70,7 +71,8 @@ func (v *visit) request() error {
 		Days    int
 		Refused int64
 		Plans   []diagnose.LargerPlan
-	}{FailedDetail: d, Why: diagnose.Explain(&d.FailedRequest, d.LiftedAt), Hour: diagnose.HourOfUse(d.RefusedBy), Days: usage.ReplayDays}
+	}{FailedDetail: d, Why: diagnose.Explain(&d.FailedRequest, d.LiftedAt), Hour: diagnose.HourOfUse(d.RefusedBy),
+		Days: usage.ReplayDays}
 	if diagnose.IsShared(&d.FailedRequest) {
 		sold, err := v.Sold(v.Context())
 		if err != nil {

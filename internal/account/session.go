@@ -13,7 +13,8 @@ import (
 	"petstore.example/internal/limits"
 )
 
-// cookieName is bound to the host by browsers. Without HTTPS, on this machine, not all of them would keep that one.
+// cookieName is bound to the host by browsers. Without HTTPS, on this machine, not all of them
+// would keep that one.
 func (a *Account) cookieName() string {
 	if a.secure {
 		return "__Host-petstore"
@@ -24,7 +25,14 @@ func (a *Account) cookieName() string {
 // setCookie keeps a secret for as long as the browser runs; "" removes it.
 func (v *visit) setCookie(secret string) {
 	//nolint:gosec // It is not Secure only where signIn lets nobody but this machine in.
-	c := &http.Cookie{Name: v.cookieName(), Value: secret, Path: "/", HttpOnly: true, Secure: v.secure, SameSite: http.SameSiteStrictMode}
+	c := &http.Cookie{
+		Name:     v.cookieName(),
+		Value:    secret,
+		Path:     "/",
+		HttpOnly: true,
+		Secure:   v.secure,
+		SameSite: http.SameSiteStrictMode,
+	}
 	if secret == "" {
 		c.MaxAge = -1
 	}
@@ -58,14 +66,16 @@ func (v *visit) use(noted bool) error {
 	return nil
 }
 
-// signInPage says what happened before. Ended is what ended of somebody who was signed in: "key" the key by which they were.
+// signInPage says what happened before. Ended is what ended of somebody who was signed in: "key"
+// the key by which they were.
 type signInPage struct {
 	Refused, FromElsewhere bool
 	Ended                  string
 }
 
 func (v *visit) askForKey() error {
-	// From another site, such as a mail, the browser sends no cookie. A link on this page leads back, with it.
+	// From another site, such as a mail, the browser sends no cookie. A link on this page leads
+	// back, with it.
 	fromElsewhere := v.Header.Get("Sec-Fetch-Site") == "cross-site"
 	return v.show("sign-in", signInPage{FromElsewhere: fromElsewhere, Ended: v.URL.Query().Get("ended")})
 }

@@ -1,40 +1,81 @@
-// Package advice says what to do when Postgres or Redis can't be reached. It depends on nothing, and holds no state.
+// Package advice says what to do when Postgres or Redis can't be reached. It depends on nothing,
+// and holds no state.
 package advice
 
 import "strings"
 
-// rows are texts of errors and what to do about them, the first one that fits: most of these errors have no type of their own.
+// rows are texts of errors and what to do about them, the first one that fits: most of these errors
+// have no type of their own.
 var rows = [][2]string{
-	{"Postgres service", ""}, {"pq: permission denied", ""}, // They say what to do, or their callers.
-	{"(28P01)", "check login and password in the URL, where all but letters and digits is percent-encoded; an expired password is refused alike"},
-	{"client certificate", "name the certificate of this login in the URL, sslcert=FILE&sslkey=FILE, and check that the files are there"},
+	{"Postgres service", ""},
+	{"pq: permission denied", ""}, // They say what to do, or their callers.
+	{
+		"(28P01)",
+		"check login and password in the URL, where all but letters and digits is percent-encoded; an expired " +
+			"password is refused alike",
+	},
+	{
+		"client certificate",
+		"name the certificate of this login in the URL, sslcert=FILE&sslkey=FILE, and check that the files are there",
+	},
 	{"(28000)", "check login, database and sslmode in the URL; if they are right, pg_hba.conf needs an entry for them"},
 	{"(3D000)", "check the name of the database in the URL, or make it: see docs/running.md#the-database"},
-	{"(53300)", "raise max_connections, or what limits the login or the database: each server uses up to 28, each person one; pg_stat_activity shows who has them"},
-	{"(25006)", "this host is a standby: name the one that takes writes, or all hosts with target_session_attrs=read-write"},
+	{
+		"(53300)",
+		"raise max_connections, or what limits the login or the database: each server uses up to 28, each person " +
+			"one; pg_stat_activity shows who has them",
+	},
+	{
+		"(25006)",
+		"this host is a standby: name the one that takes writes, or all hosts with target_session_attrs=read-write",
+	},
 	{"WRONGPASS", "check user and password in the URL"},
 	{"NOAUTH", "set user and password in the URL"},
 	{"NOPERM", "give the user all keys, channels and commands (ACL SETUSER)"},
-	{"not master", "name the master in the URL, or its sentinels: see docs/rate-limiting.md#where-requests-are-counted"},
-	{"SSL is not enabled", "turn on TLS in Postgres (ssl = on), or, if nobody can read what is sent to it, set sslmode=disable in the URL"},
-	{"remote error: tls", "the certificate of sslcert is refused: it must not have expired, and be of the authority in ssl_ca_file"},
+	{
+		"not master",
+		"name the master in the URL, or its sentinels: see docs/rate-limiting.md#where-requests-are-counted",
+	},
+	{
+		"SSL is not enabled",
+		"turn on TLS in Postgres (ssl = on), or, if nobody can read what is sent to it, set sslmode=disable in the URL",
+	},
+	{
+		"remote error: tls",
+		"the certificate of sslcert is refused: it must not have expired, and be of the authority in ssl_ca_file",
+	},
 	{"parse pem", "the file must hold the certificate of an authority, in PEM"},
 	{"tls: private key", "sslcert and sslkey in the URL must name a certificate and its own key"},
 	{"expired", "renew the certificate of that server, or correct this machine's clock"},
-	{"unknown authority", "name the file of the authority of that certificate: sslrootcert=FILE in the URL of Postgres, or its folder in SSL_CERT_DIR for Redis"},
+	{
+		"unknown authority",
+		"name the file of the authority of that certificate: sslrootcert=FILE in the URL of Postgres, or its folder " +
+			"in SSL_CERT_DIR for Redis",
+	},
 	{"x509: ", "name the host in the URL as its certificate does, or have one made for that name"},
 	{"no such host", "check the host in the URL"},
 	{"dial unix", "check the host in the URL, which is a folder, and that Postgres runs there"},
 	{"connection refused", "check host and port in the URL, and that the server runs and listens there"},
 	{"no such file", "the URL names that file (sslrootcert, sslcert, sslkey): it must be there"},
 	{"permission denied", "the URL names that file (sslrootcert, sslcert, sslkey): this user must be able to read it"},
-	{"timeout", unlike}, {"deadline exceeded", unlike}, {"EOF", ended}, {"reset by peer", ended}, {"broken pipe", ended}, {"can't parse", unlike},
+	{
+		"timeout",
+		unlike,
+	},
+	{"deadline exceeded", unlike},
+	{"EOF", ended},
+	{"reset by peer", ended},
+	{"broken pipe", ended},
+	{"can't parse", unlike},
 }
 
 const (
-	unlike = "nothing there answers in time as it should: check host and port in the URL, firewalls, and whether TLS is wanted (rediss:// for Redis)"
-	// With TLS 1.3 a server refuses a certificate when its client has begun to send, which may not see why.
-	ended = "that server ended the connection: check host and port in the URL, whether TLS is wanted (rediss:// for Redis), and the certificate of sslcert if it has one"
+	unlike = "nothing there answers in time as it should: check host and port in the URL, firewalls, and whether " +
+		"TLS is wanted (rediss:// for Redis)"
+	// With TLS 1.3 a server refuses a certificate when its client has begun to send, which may not
+	// see why.
+	ended = "that server ended the connection: check host and port in the URL, whether TLS is wanted (rediss:// for " +
+		"Redis), and the certificate of sslcert if it has one"
 )
 
 // On returns what to do about an error, "" if that is not known.

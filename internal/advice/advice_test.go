@@ -42,7 +42,8 @@ func TestOn(t *testing.T) {
 	} {
 		assert.True(t, strings.Contains(On(c.err), c.want), c.err, On(c.err))
 	}
-	for _, err := range []string{`the Postgres service "x" can't be used: open /home/jo/.pg_service.conf: no such file or directory`, "pq: permission denied for database \"petstore\" (42501)"} {
+	for _, err := range []string{`the Postgres service "x" can't be used: open /home/jo/.pg_service.conf: no such ` +
+		`file or directory`, "pq: permission denied for database \"petstore\" (42501)"} {
 		assert.Equal(t, On(errors.New(err)), "", err)
 	}
 }

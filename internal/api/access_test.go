@@ -22,8 +22,8 @@ func (w *fixture) narrow(t testing.TB, scope keys.Scope, ranges keys.Ranges) {
 	w.directory.change(t, w.key, func(c *keys.Caller) { c.Access = access })
 }
 
-// TestEveryScope sends each route a request by a key of each scope about what is the tenant's own, another's and nobody's. The last two get the same
-// response, but for its ID.
+// TestEveryScope sends each route a request by a key of each scope about what is the tenant's own,
+// another's and nobody's. The last two get the same response, but for its ID.
 func TestEveryScope(t *testing.T) {
 	t.Parallel()
 	for _, r := range table() {
@@ -40,7 +40,11 @@ func TestEveryScope(t *testing.T) {
 				needs := r.scope
 				switch id {
 				case "another's":
-					theirs, err := w.pets.CreatePet(t.Context(), 2, catalog.NewPet{Name: "Zoe", Status: catalog.Available})
+					theirs, err := w.pets.CreatePet(
+						t.Context(),
+						2,
+						catalog.NewPet{Name: "Zoe", Status: catalog.Available},
+					)
 					assert.NoError(t, err)
 					order, err := w.orders.PlaceOrder(t.Context(), 2, catalog.NewOrder{PetID: theirs.ID, Quantity: 1})
 					assert.NoError(t, err)
@@ -70,11 +74,16 @@ func TestEveryScope(t *testing.T) {
 // about is the request about other rows.
 func (w *fixture) about(r route, req *http.Request, pet, order, key string) *http.Request {
 	body, _ := io.ReadAll(req.Body)
-	return w.request(r.method, strings.NewReplacer("{petId}", pet, "{orderId}", order, "{keyId}", key).Replace(r.path), string(body))
+	return w.request(
+		r.method,
+		strings.NewReplacer("{petId}", pet, "{orderId}", order, "{keyId}", key).Replace(r.path),
+		string(body),
+	)
 }
 
-// TestWhoPaysForForbiddenRequests: a wrong address counts for the address, so that a stolen key can't use up its owner's day. A wrong scope is its
-// owner's mistake, and counts one. Both are failed requests of the key.
+// TestWhoPaysForForbiddenRequests: a wrong address counts for the address, so that a stolen key
+// can't use up its owner's day. A wrong scope is its owner's mistake, and counts one. Both are
+// failed requests of the key.
 func TestWhoPaysForForbiddenRequests(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -83,16 +92,33 @@ func TestWhoPaysForForbiddenRequests(t *testing.T) {
 	all := remaining()
 	w.narrow(t, keys.ScopeWrite, "198.51.100.0/24")
 	rec := w.do(w.request("POST", "/v1/pets", "{}"))
-	const elsewhere = `{"code":"address_not_allowed","message":"This API key can't be used from 192.0.2.1. Send the request from one of its addresses, or allow this one: with a key that may manage keys, on your account page, or through our support.","status":403}` + "\n"
+	const elsewhere = `{"code":"address_not_allowed","message":"This API key ` +
+		`can't be used from 192.0.2.1. Send the request from one of its addresses, or allow this one: with a key ` +
+		`that may manage keys, on your account page, or through our support.","status":403}` + "\n"
 	assert.Equal(t, rec.Body.String(), elsewhere)
-	assert.Equal(t, fmt.Sprint(w.addresses.used[here], " ", numbers(rec)["X-RateLimit-Limit"], " ", header(rec, "WWW-Authenticate")), "1 6000 ")
+	assert.Equal(
+		t,
+		fmt.Sprint(
+			w.addresses.used[here],
+			" ",
+			numbers(rec)["X-RateLimit-Limit"],
+			" ",
+			header(rec, "WWW-Authenticate"),
+		),
+		"1 6000 ",
+	)
 	w.narrow(t, keys.ScopeRead, "192.0.2.1,2001:db8::/32")
 	assert.Equal(t, remaining(), all, "after a request from another address")
 
 	rec = w.do(w.request("POST", "/v1/pets", "{}"))
-	const readOnly = `{"code":"insufficient_scope","message":"This API key has the scope read, and this operation needs the scope write.","status":403}` + "\n"
+	const readOnly = `{"code":"insufficient_scope","message":"This API key has the scope read, and this operation ` +
+		`needs the scope write.","status":403}` + "\n"
 	assert.Equal(t, rec.Body.String(), readOnly)
-	assert.Equal(t, header(rec, "WWW-Authenticate"), `Bearer realm="petstore", error="insufficient_scope", scope="write"`)
+	assert.Equal(
+		t,
+		header(rec, "WWW-Authenticate"),
+		`Bearer realm="petstore", error="insufficient_scope", scope="write"`,
+	)
 	assert.True(t, remaining() != all, "a request with the wrong scope is not counted")
 	assert.Equal(t, w.addresses.used[here], 1, "requests of the address")
 
@@ -103,7 +129,8 @@ func TestWhoPaysForForbiddenRequests(t *testing.T) {
 	assert.DeepEqual(t, failed, []string{"address_not_allowed key_acme", "insufficient_scope key_acme"})
 }
 
-// TestAddressOfTheCaller: it is the one that limits use: a proxy's word counts if it is trusted, and IPv4 is IPv4 however it is written.
+// TestAddressOfTheCaller: it is the one that limits use: a proxy's word counts if it is trusted,
+// and IPv4 is IPv4 however it is written.
 func TestAddressOfTheCaller(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(c *Config) { c.TrustedProxies = []string{"192.0.2.0/24"} })

@@ -12,15 +12,17 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// Account serves the pages of customers who sign in. Their requests count for the address. A body is read before, and RemoteAddr is the client's
-// address, whatever proxies are between, with port 0.
+// Account serves the pages of customers who sign in. Their requests count for the address. A body
+// is read before, and RemoteAddr is the client's address, whatever proxies are between, with port
+// 0.
 type Account interface {
 	http.Handler
 	// Routes are its methods and paths, as "GET /account".
 	Routes() []string
 }
 
-// FailedPage reads the query of GET /v1/requests for the pages. problem is the message of the error that the operation would return, "" for none.
+// FailedPage reads the query of GET /v1/requests for the pages. problem is the message of the error
+// that the operation would return, "" for none.
 func FailedPage(query url.Values, now time.Time) (page usage.FailedPage, problem string) {
 	page, _, err := readRequestsQuery(query, now, nil)
 	if err != nil {

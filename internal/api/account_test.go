@@ -27,14 +27,26 @@ func (fakeAccount) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// TestAccountPages: they get the client's address and a whole body, no other origin may read them, and neither the log nor a metric has a query, a
-// body or a cookie. They count for the address.
+// TestAccountPages: they get the client's address and a whole body, no other origin may read them,
+// and neither the log nor a metric has a query, a body or a cookie. They count for the address.
 func TestAccountPages(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(c *Config) { c.Account, c.TrustedProxies = fakeAccount{}, []string{"192.0.2.0/24"} })
 	do := func(method, target, body string, headers ...string) *httptest.ResponseRecorder {
 		t.Helper()
-		headers = append(headers, "Authorization", "", "Content-Type", "", "X-Forwarded-For", "203.0.113.9:4711", "Cookie", "petstore=secret", "Origin", "https://elsewhere.example")
+		headers = append(
+			headers,
+			"Authorization",
+			"",
+			"Content-Type",
+			"",
+			"X-Forwarded-For",
+			"203.0.113.9:4711",
+			"Cookie",
+			"petstore=secret",
+			"Origin",
+			"https://elsewhere.example",
+		)
 		return w.do(w.request(method, target, body, headers...))
 	}
 	for _, c := range []struct{ method, target, body, came string }{
@@ -44,7 +56,8 @@ func TestAccountPages(t *testing.T) {
 		{"POST", "/account/sign-in", "", "POST 203.0.113.9:0 "},
 	} {
 		rec := do(c.method, c.target, c.body)
-		if rec.Code != 200 || header(rec, "X-Came") != c.came || header(rec, "Cache-Control") != "no-store" || header(rec, "X-Request-Id") == "" {
+		if rec.Code != 200 || header(rec, "X-Came") != c.came || header(rec, "Cache-Control") != "no-store" ||
+			header(rec, "X-Request-Id") == "" {
 			t.Errorf("%s %s: %d %v", c.method, c.target, rec.Code, rec.Header())
 		}
 		for name := range rec.Header() {
@@ -52,7 +65,9 @@ func TestAccountPages(t *testing.T) {
 		}
 	}
 	rec := do("OPTIONS", "/account", "", "Access-Control-Request-Method", "POST")
-	if rec.Code != 204 || header(rec, "Allow") != "GET, HEAD, OPTIONS" || header(rec, "Access-Control-Allow-Methods") != "" || header(rec, "Access-Control-Allow-Origin") != "" {
+	if rec.Code != 204 || header(rec, "Allow") != "GET, HEAD, OPTIONS" ||
+		header(rec, "Access-Control-Allow-Methods") != "" ||
+		header(rec, "Access-Control-Allow-Origin") != "" {
 		t.Errorf("OPTIONS: %d %v", rec.Code, rec.Header())
 	}
 	rec = do("POST", "/account/sign-in", strings.Repeat("x", 2<<20))
@@ -76,7 +91,11 @@ func TestFailedPage(t *testing.T) {
 	now := time.Unix(1_795_000_000, 0)
 	page, problem := FailedPage(url.Values{"status": {"429"}, "code": {"key_banned"}, "key": {"key_abc"}}, now)
 	want := usage.FailedPage{
-		Since: now.Add(-usage.FailedFor), Until: now.Add(time.Hour), KeyID: "key_abc", Kinds: []usage.FailedKind{{Status: 429, Code: "key_banned"}}, Limit: defaultLimit,
+		Since: now.Add(-usage.FailedFor),
+		Until: now.Add(time.Hour),
+		KeyID: "key_abc",
+		Kinds: []usage.FailedKind{{Status: 429, Code: "key_banned"}},
+		Limit: defaultLimit,
 	}
 	assert.DeepEqual(t, page, want)
 	assert.Equal(t, problem, "", "problem")

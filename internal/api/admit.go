@@ -15,19 +15,24 @@ import (
 )
 
 var (
-	// errUndecided: this server can't decide at the moment. The request was not counted, so it must not be served. That is not the caller's
-	// fault: it counts in no window and is no strike.
-	errUndecided = errors.New("limits can't be decided between two terms, without Postgres, or if only this server can't reach Redis")
-	// errUnrecorded: the request could not be recorded in time, and too many of its tenant are not recorded yet.
+	// errUndecided: this server can't decide at the moment. The request was not counted, so it must
+	// not be served. That is not the caller's fault: it counts in no window and is no strike.
+	errUndecided = errors.New(
+		"limits can't be decided between two terms, without Postgres, or if only this server can't reach Redis",
+	)
+	// errUnrecorded: the request could not be recorded in time, and too many of its tenant are not
+	// recorded yet.
 	errUnrecorded = errors.New("usage can't be recorded")
 )
 
 // recordTimeout bounds the wait of a request that must be recorded before it is admitted.
 const recordTimeout = time.Second
 
-// admit decides whether the request is served: for a caller by its ban and then by all windows at once, for anybody else by the address's bucket.
-// OPTIONS is neither counted nor refused, because a browser sends it before its page may read even a 429. An unmetered route shows the caller's
-// windows, counts in none and is refused by none. admit returns nil, the 429, or a 503 if nobody can decide.
+// admit decides whether the request is served: for a caller by its ban and then by all windows at
+// once, for anybody else by the address's bucket. OPTIONS is neither counted nor refused, because a
+// browser sends it before its page may read even a 429. An unmetered route shows the caller's
+// windows, counts in none and is refused by none. admit returns nil, the 429, or a 503 if nobody
+// can decide.
 func (a *api) admit(x *exchange) error {
 	switch {
 	case x.simulated != nil:
@@ -56,7 +61,8 @@ func (a *api) admit(x *exchange) error {
 	return a.take(x)
 }
 
-// decideTries is how often a request is decided if its term ends each time before it is noted as usage.
+// decideTries is how often a request is decided if its term ends each time before it is noted as
+// usage.
 const decideTries = 3
 
 // take counts the request in the caller's windows, and as usage.
@@ -87,8 +93,8 @@ func (a *api) take(x *exchange) error {
 	return codeUnavailable.withCause(errUndecided).retryAfter(1)
 }
 
-// decide counts the request. One that will probably write to a catalogue is announced with the decision: then the write itself waits for no call to
-// Redis.
+// decide counts the request. One that will probably write to a catalogue is announced with the
+// decision: then the write itself waits for no call to Redis.
 func (a *api) decide(x *exchange) (d limits.Decision) {
 	if a.announcer == nil || !x.route.writes {
 		return a.Limiter.Take(x.Request.Context(), claim(x.caller), x.now)
@@ -106,8 +112,9 @@ func (x *exchange) releaseWrite() {
 	}
 }
 
-// meter notes the request as usage. If several servers share the limits, it first has the request recorded when too many of the tenant's are not:
-// that many are unknown if this server ends silently.
+// meter notes the request as usage. If several servers share the limits, it first has the request
+// recorded when too many of the tenant's are not: that many are unknown if this server ends
+// silently.
 func (a *api) meter(x *exchange) error {
 	c, most := x.caller, usage.Unlimited
 	if x.decision.Term != 0 {
@@ -128,13 +135,19 @@ func (a *api) unmeter(x *exchange) {
 	a.Meter.Refunded(bucket(x.caller), x.countedAt(), x.decision.Minute.Number)
 }
 
-// bucket returns where the requests of the caller count as usage: under the assignment and version by which they are decided.
+// bucket returns where the requests of the caller count as usage: under the assignment and version
+// by which they are decided.
 func bucket(c *keys.Caller) usage.Bucket {
-	return usage.Bucket{TenantID: c.Tenant.ID, KeyID: c.KeyID, Assignment: c.Tenant.Assignment, Version: c.Tenant.Version}
+	return usage.Bucket{
+		TenantID:   c.Tenant.ID,
+		KeyID:      c.KeyID,
+		Assignment: c.Tenant.Assignment,
+		Version:    c.Tenant.Version,
+	}
 }
 
-// countedAt returns the instant at which the request counts: its own, or the beginning of the day in which it was counted, if that had begun by the
-// clock of another server.
+// countedAt returns the instant at which the request counts: its own, or the beginning of the day
+// in which it was counted, if that had begun by the clock of another server.
 func (x *exchange) countedAt() time.Time {
 	if begins := limits.DayReset(x.decision.Day.Number - 1); x.now.Unix() < begins {
 		return time.Unix(begins, 0)
@@ -201,7 +214,8 @@ func (a *api) admitAddress(x *exchange) error {
 	return addressOverLimit(b.Limit, limits.RetryAfter(b.Reset, x.now))
 }
 
-// address returns the client's address, unmapped and without a zone; the zero Addr if it is not known.
+// address returns the client's address, unmapped and without a zone; the zero Addr if it is not
+// known.
 func (c *Config) address(x *exchange) netip.Addr {
 	if len(c.TrustedProxies) == 0 || len(x.Request.Header["X-Forwarded-For"]) == 0 {
 		return peer(x.Request.RemoteAddr)
@@ -217,11 +231,13 @@ func peer(remote string) netip.Addr {
 	return at.Addr().Unmap().WithZone("")
 }
 
-// maxForwarded is how many items of X-Forwarded-For are read. The last ones are the proxies'; the others are as the client wrote them.
+// maxForwarded is how many items of X-Forwarded-For are read. The last ones are the proxies'; the
+// others are as the client wrote them.
 const maxForwarded = 32
 
-// withoutPorts removes the ports from X-Forwarded-For: some proxies write 192.0.2.1:1234 or [2001:db8::1]:1234, which Gin takes for no address. It
-// keeps the last maxForwarded items: reading 30,000 would take milliseconds.
+// withoutPorts removes the ports from X-Forwarded-For: some proxies write 192.0.2.1:1234 or
+// [2001:db8::1]:1234, which Gin takes for no address. It keeps the last maxForwarded items: reading
+// 30,000 would take milliseconds.
 func withoutPorts(h http.Header) {
 	text := strings.Join(h["X-Forwarded-For"], ",")
 	from := len(text)

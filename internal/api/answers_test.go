@@ -26,19 +26,26 @@ import (
 // removal is the first instant of 5 December 2030, from which on GET /v1/pets/{petId} is gone.
 var removal = time.Unix(1922659200, 0)
 
-// checkAnswer holds what is promised of every answer of every kind, and returns the code of an error.
+// checkAnswer holds what is promised of every answer of every kind, and returns the code of an
+// error.
 func checkAnswer(t *testing.T, r *http.Request, rec *httptest.ResponseRecorder) (code string) {
 	t.Helper()
 	h := rec.Result().Header
 	for _, name := range []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"} {
-		if n, err := strconv.ParseInt(header(rec, name), 10, 64); err != nil || n < 0 || header(rec, name) != strconv.FormatInt(n, 10) {
+		if n, err := strconv.ParseInt(
+			header(rec, name),
+			10,
+			64,
+		); err != nil || n < 0 ||
+			header(rec, name) != strconv.FormatInt(n, 10) {
 			t.Errorf("%s: %q, want one plain integer", name, h[name])
 		}
 	}
 	for _, name := range []string{"X-Request-Id", "RateLimit", "RateLimit-Policy"} {
 		assert.True(t, header(rec, name) != "", name, h[name], "want one value")
 	}
-	if header(rec, "Access-Control-Allow-Origin") != "*" || header(rec, "Access-Control-Expose-Headers") != exposedHeaders[0] {
+	if header(rec, "Access-Control-Allow-Origin") != "*" ||
+		header(rec, "Access-Control-Expose-Headers") != exposedHeaders[0] {
 		t.Errorf("a browser's page can't read the answer: %v", h)
 	}
 	cache := "no-store"
@@ -56,7 +63,13 @@ func checkAnswer(t *testing.T, r *http.Request, rec *httptest.ResponseRecorder) 
 func checkError(t *testing.T, r *http.Request, rec *httptest.ResponseRecorder) string {
 	t.Helper()
 	assert.Equal(t, header(rec, "Content-Type"), "application/json", "Content-Type")
-	needs := map[int]string{401: "WWW-Authenticate", 405: "Allow", 415: "Accept", 429: "Retry-After", 503: "Retry-After"}
+	needs := map[int]string{
+		401: "WWW-Authenticate",
+		405: "Allow",
+		415: "Accept",
+		429: "Retry-After",
+		503: "Retry-After",
+	}
 	if name := needs[rec.Code]; name != "" && header(rec, name) == "" {
 		t.Errorf("%d without %s", rec.Code, name)
 	}
@@ -82,19 +95,25 @@ func checkError(t *testing.T, r *http.Request, rec *httptest.ResponseRecorder) s
 	return code
 }
 
-// TestEveryAnswer sends every route, and two that don't exist, every kind of request there is, and so meets every code.
+// TestEveryAnswer sends every route, and two that don't exist, every kind of request there is, and
+// so meets every code.
 func TestEveryAnswer(t *testing.T) {
 	t.Parallel()
 	var met sync.Map
 	t.Cleanup(func() {
 		for _, c := range codes {
-			// net/http finds a malformed request before there is any. An unknown outcome needs an Invalidator: TestOutcomesOfWrites.
+			// net/http finds a malformed request before there is any. An unknown outcome needs an
+			// Invalidator: TestOutcomesOfWrites.
 			if _, ok := met.Load(c.name); !ok && c != codeMalformedRequest && c != codeOutcomeUnknown && !t.Failed() {
 				t.Errorf("nothing met %s", c.name)
 			}
 		}
 	})
-	all := append(table(), route{method: "GET", path: "/v1/nothing", public: true}, route{method: "DELETE", path: "/v1/pets", public: true})
+	all := append(
+		table(),
+		route{method: "GET", path: "/v1/nothing", public: true},
+		route{method: "DELETE", path: "/v1/pets", public: true},
+	)
 	for _, r := range all {
 		for _, k := range kinds {
 			t.Run(r.method+" "+r.path+" "+k.name, func(t *testing.T) {
@@ -128,14 +147,41 @@ func (w *fixture) goodRequest(t *testing.T, r route) *http.Request {
 	if r.scope == keys.ScopeManage {
 		w.narrow(t, keys.ScopeManage, "")
 	}
-	w.own.all = []usage.FailedDetail{{FailedRequest: usage.FailedRequest{At: at, RequestID: "1", TenantID: 1, KeyID: "key_acme", Status: 404, Code: "pet_not_found", Method: "GET"}}}
+	w.own.all = []usage.FailedDetail{
+		{
+			FailedRequest: usage.FailedRequest{
+				At:        at,
+				RequestID: "1",
+				TenantID:  1,
+				KeyID:     "key_acme",
+				Status:    404,
+				Code:      "pet_not_found",
+				Method:    "GET",
+			},
+		},
+	}
 	body := map[string]string{
-		"POST /v1/keys": `{"name":"ci","scope":"read"}`, "PATCH /v1/keys/{keyId}": `{"name":"nightly","perMinute":null}`,
+		"POST /v1/keys":                `{"name":"ci","scope":"read"}`,
+		"PATCH /v1/keys/{keyId}":       `{"name":"nightly","perMinute":null}`,
 		"POST /v1/keys/{keyId}/rotate": `{"gracePeriod":60}`, "POST /v1/keys/{keyId}/revoke": `{"reason":"it leaked"}`,
 		"POST /v1/pets": `{"name":"Mia","categoryId":7}`, "PATCH /v1/pets/{petId}": `{"name":"Mia","status":"pending"}`,
-		"POST /v1/store/orders": fmt.Sprintf(`{"petId":%d}`, pet), "PATCH /v1/store/orders/{orderId}": `{"status":"approved"}`,
+		"POST /v1/store/orders":            fmt.Sprintf(`{"petId":%d}`, pet),
+		"PATCH /v1/store/orders/{orderId}": `{"status":"approved"}`,
 	}[r.method+" "+r.path]
-	return w.request(r.method, strings.NewReplacer("{petId}", fmt.Sprint(pet), "{orderId}", fmt.Sprint(order), "{keyId}", ciKey, "{requestId}", "1").Replace(r.path), body)
+	return w.request(
+		r.method,
+		strings.NewReplacer(
+			"{petId}",
+			fmt.Sprint(pet),
+			"{orderId}",
+			fmt.Sprint(order),
+			"{keyId}",
+			ciKey,
+			"{requestId}",
+			"1",
+		).Replace(r.path),
+		body,
+	)
 }
 
 // addPet adds an animal of acme's and returns its id.
@@ -149,7 +195,11 @@ func (w *fixture) addPet(t testing.TB, s catalog.Status) int64 {
 // addOrder adds an animal of acme's and an order of it, and returns the order's id.
 func (w *fixture) addOrder(t *testing.T, quantity int32) int64 {
 	t.Helper()
-	order, err := w.orders.PlaceOrder(t.Context(), 1, catalog.NewOrder{PetID: w.addPet(t, catalog.Available), Quantity: quantity})
+	order, err := w.orders.PlaceOrder(
+		t.Context(),
+		1,
+		catalog.NewOrder{PetID: w.addPet(t, catalog.Available), Quantity: quantity},
+	)
 	assert.NoError(t, err)
 	return order.ID
 }
@@ -158,8 +208,8 @@ func (w *fixture) addOrder(t *testing.T, quantity int32) int64 {
 type kind struct {
 	name string
 	make func(*testing.T, *fixture, *http.Request)
-	// operation is the answer of an operation, public that of OPTIONS and where there is no route, 0 for what it would be
-	// anyway.
+	// operation is the answer of an operation, public that of OPTIONS and where there is no route,
+	// 0 for what it would be anyway.
 	operation, public int
 	// status is the answer of the operations that it concerns, nil for none.
 	concerns func(route) bool
@@ -200,7 +250,8 @@ func success(r route) int {
 	return 200
 }
 
-// wantOfPlans is want for GET /v1/plans, which is public, counts nowhere, and has a store and an ETag.
+// wantOfPlans is want for GET /v1/plans, which is public, counts nowhere, and has a store and an
+// ETag.
 func (k kind) wantOfPlans() int {
 	switch {
 	case k.name == "what the client has":
@@ -282,9 +333,19 @@ var kinds = []kind{
 	{name: "another scheme", make: authorization("Basic YTpi"), operation: 401},
 	{name: "a broken key", make: authorization("Bearer pst_live_x"), operation: 401},
 	{name: "another address than the key's", make: narrowed(keys.ScopeWrite, "198.51.100.1"), operation: 403},
-	{name: "a key that may only read", make: narrowed(keys.ScopeRead, "192.0.2.1"), concerns: needs(keys.ScopeWrite), status: 403},
+	{
+		name:     "a key that may only read",
+		make:     narrowed(keys.ScopeRead, "192.0.2.1"),
+		concerns: needs(keys.ScopeWrite),
+		status:   403,
+	},
 	{name: "a key that may manage keys", make: narrowed(keys.ScopeManage, "")},
-	{name: "a key that may write from here", make: narrowed(keys.ScopeWrite, "192.0.2.0/24"), concerns: needs(keys.ScopeManage), status: 403},
+	{
+		name:     "a key that may write from here",
+		make:     narrowed(keys.ScopeWrite, "192.0.2.0/24"),
+		concerns: needs(keys.ScopeManage),
+		status:   403,
+	},
 	{name: "too many changes of keys", make: func(_ *testing.T, w *fixture, r *http.Request) {
 		for range keys.MaxChanges {
 			w.do(w.request("POST", "/v1/keys/"+theirKey+"/revoke", ""))
@@ -307,41 +368,104 @@ var kinds = []kind{
 			w.do(w.request(r.Method, r.URL.Path, string(body), "Idempotency-Key", "k"))
 		}
 	}, concerns: func(r route) bool { return ofKeys(r) && makes(r) }, status: 409},
-	{name: "two keys", make: func(_ *testing.T, w *fixture, r *http.Request) { r.Header.Add("Authorization", "Bearer "+w.other) }, operation: 401},
-	{name: "a revoked key", make: func(_ *testing.T, w *fixture, _ *http.Request) { w.directory.fail(keys.ErrInvalidKey) }, operation: 401},
-	{name: "over the minute", make: quota(plans.Quota{PerMinute: 2, PerDay: 9}), operation: 429, public: 429, concerns: unmetered, status: 200},
-	{name: "over the day", make: quota(plans.Quota{PerMinute: 9, PerDay: 2}), operation: 429, public: 429, concerns: unmetered, status: 200},
+	{
+		name:      "two keys",
+		make:      func(_ *testing.T, w *fixture, r *http.Request) { r.Header.Add("Authorization", "Bearer "+w.other) },
+		operation: 401,
+	},
+	{
+		name:      "a revoked key",
+		make:      func(_ *testing.T, w *fixture, _ *http.Request) { w.directory.fail(keys.ErrInvalidKey) },
+		operation: 401,
+	},
+	{
+		name:      "over the minute",
+		make:      quota(plans.Quota{PerMinute: 2, PerDay: 9}),
+		operation: 429,
+		public:    429,
+		concerns:  unmetered,
+		status:    200,
+	},
+	{
+		name:      "over the day",
+		make:      quota(plans.Quota{PerMinute: 9, PerDay: 2}),
+		operation: 429,
+		public:    429,
+		concerns:  unmetered,
+		status:    200,
+	},
 	{name: "over the key's own limit", make: keyLimit, operation: 429, public: 429, concerns: unmetered, status: 200},
 	{name: "banned", make: ban, operation: 429, public: 429},
 	{name: "address over its limit", make: func(t *testing.T, w *fixture, r *http.Request) {
 		w.addresses.limit = 0
 		r.Header.Del("Authorization")
 	}, operation: 429, public: 429},
-	{name: "a long URI", make: func(_ *testing.T, _ *fixture, r *http.Request) { r.RequestURI += "?" + strings.Repeat("x", maxURI) }, operation: 414, public: 414},
+	{
+		name: "a long URI",
+		make: func(_ *testing.T, _ *fixture, r *http.Request) {
+			r.RequestURI += "?" +
+				strings.Repeat("x", maxURI)
+		},
+		operation: 414,
+		public:    414,
+	},
 	{name: "keys unavailable", make: func(_ *testing.T, w *fixture, _ *http.Request) {
 		w.directory.fail(fmt.Errorf("look up: %w", keys.ErrUnavailable))
 	}, operation: 503, public: 503},
-	{name: "a bug in the directory", make: func(_ *testing.T, w *fixture, _ *http.Request) { w.directory.fail(errors.New("bug")) }, operation: 500, public: 500},
+	{
+		name:      "a bug in the directory",
+		make:      func(_ *testing.T, w *fixture, _ *http.Request) { w.directory.fail(errors.New("bug")) },
+		operation: 500,
+		public:    500,
+	},
 	{name: "catalogue unavailable", make: func(_ *testing.T, w *fixture, _ *http.Request) {
 		w.pets.err = fmt.Errorf("list: %w", catalog.ErrUnavailable)
 	}, operation: 503},
-	{name: "a bug in the catalogue", make: func(_ *testing.T, w *fixture, _ *http.Request) { w.pets.err = errors.New("bug") }, operation: 500},
-	{name: "a panic", make: func(_ *testing.T, w *fixture, _ *http.Request) { w.pets.before = func() { panic("bug") } }, operation: 500},
+	{
+		name:      "a bug in the catalogue",
+		make:      func(_ *testing.T, w *fixture, _ *http.Request) { w.pets.err = errors.New("bug") },
+		operation: 500,
+	},
+	{
+		name:      "a panic",
+		make:      func(_ *testing.T, w *fixture, _ *http.Request) { w.pets.before = func() { panic("bug") } },
+		operation: 500,
+	},
 	{name: "no body", make: sendBody(""), concerns: needsBody, status: 400},
 	{name: "no JSON", make: sendBody("{"), concerns: bodies, status: 400},
 	{name: "a body of nothing known", make: sendBody("[]"), concerns: bodies, status: 400},
 	{name: "a long body", make: sendBody(strings.Repeat(" ", jsonbody.MaxBytes+1)), concerns: bodies, status: 413},
 	{name: "a body of another type", make: setHeader("Content-Type", "text/plain"), concerns: bodies, status: 415},
-	{name: "a bad query", make: func(_ *testing.T, _ *fixture, r *http.Request) { r.URL.RawQuery = "limit=0&cursor=zz" }, concerns: lists, status: 400},
-	{name: "a bad cursor", make: func(_ *testing.T, _ *fixture, r *http.Request) { r.URL.RawQuery = "cursor=zz" }, concerns: lists, status: 400},
-	{name: "a bad query of failed requests", make: func(_ *testing.T, _ *fixture, r *http.Request) { r.URL.RawQuery = "since=x&code=zz" }, concerns: failures, status: 400},
+	{
+		name:     "a bad query",
+		make:     func(_ *testing.T, _ *fixture, r *http.Request) { r.URL.RawQuery = "limit=0&cursor=zz" },
+		concerns: lists,
+		status:   400,
+	},
+	{
+		name:     "a bad cursor",
+		make:     func(_ *testing.T, _ *fixture, r *http.Request) { r.URL.RawQuery = "cursor=zz" },
+		concerns: lists,
+		status:   400,
+	},
+	{
+		name:     "a bad query of failed requests",
+		make:     func(_ *testing.T, _ *fixture, r *http.Request) { r.URL.RawQuery = "since=x&code=zz" },
+		concerns: failures,
+		status:   400,
+	},
 	{name: "over what is free", make: func(t *testing.T, w *fixture, r *http.Request) {
 		for range 60 { // what its plan allows of other requests, which is less than maxFreeReads
 			w.do(w.request("GET", "/v1/requests", ""))
 		}
 	}, concerns: func(r route) bool { return strings.HasPrefix(r.path, "/v1/requests") }, status: 429},
 	{name: "what the client has", make: setHeader("If-None-Match", "*"), concerns: tagged, status: 304},
-	{name: "bad filters", make: func(_ *testing.T, _ *fixture, r *http.Request) { r.URL.RawQuery = "ids=1,,2&name=&categoryId=+7" }, concerns: pets, status: 400},
+	{
+		name:     "bad filters",
+		make:     func(_ *testing.T, _ *fixture, r *http.Request) { r.URL.RawQuery = "ids=1,,2&name=&categoryId=+7" },
+		concerns: pets,
+		status:   400,
+	},
 	{name: "filters", make: func(_ *testing.T, _ *fixture, r *http.Request) {
 		r.URL.RawQuery = "ids=1,2&name=R&categoryId=7"
 	}},
@@ -353,7 +477,12 @@ var kinds = []kind{
 	{name: "unknown preferences", make: setHeader("Prefer", "respond-async, return=minimal, x")},
 	{name: "strict", make: setHeader("Prefer", "handling=strict")},
 	{name: "an idempotency key", make: setHeader("Idempotency-Key", "k")},
-	{name: "a long idempotency key", make: setHeader("Idempotency-Key", strings.Repeat("k", 256)), concerns: posts, status: 400},
+	{
+		name:     "a long idempotency key",
+		make:     setHeader("Idempotency-Key", strings.Repeat("k", 256)),
+		concerns: posts,
+		status:   400,
+	},
 	{name: "a request in progress", make: failOnce(catalog.ErrIdempotencyInProgress), concerns: makes, status: 409},
 	{name: "a key used again", make: failOnce(catalog.ErrIdempotencyKeyReused), concerns: makes, status: 422},
 	{name: "no such row", make: func(_ *testing.T, w *fixture, _ *http.Request) {

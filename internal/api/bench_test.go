@@ -19,14 +19,16 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// discard is a response that nobody reads. Its header map is used again, as that of the fast path is.
+// discard is a response that nobody reads. Its header map is used again, as that of the fast path
+// is.
 type discard struct{ h http.Header }
 
 func (d *discard) Header() http.Header         { return d.h }
 func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
 func (d *discard) WriteHeader(int)             {}
 
-// measured is an API over fakes, nothing of which is counted, and a request of a tenant with that quota.
+// measured is an API over fakes, nothing of which is counted, and a request of a tenant with that
+// quota.
 func measured(tb testing.TB, r func(testing.TB, *fixture) *http.Request, q plans.Quota) (ask func()) {
 	ask, _ = measuredRequest(tb, r, q)
 	return ask
@@ -90,7 +92,8 @@ type noStrikes struct{ fakeStrikes }
 
 func (*noStrikes) Refused(context.Context, *keys.Caller, int64, time.Time) {}
 
-// TestRefusalsAllocateLittle: a flood of refused requests is cheap. It does not run in parallel, because other tests' allocations would count.
+// TestRefusalsAllocateLittle: a flood of refused requests is cheap. It does not run in parallel,
+// because other tests' allocations would count.
 func TestRefusalsAllocateLittle(t *testing.T) {
 	const most = 14 // 12 without the race detector, which makes pools lose some of what they hold.
 	for name, test := range map[string]struct {
@@ -102,7 +105,8 @@ func TestRefusalsAllocateLittle(t *testing.T) {
 		"banned":             {listBanned, noLimit},
 		"a wrong checksum":   {badKey, noLimit},
 	} {
-		// The least of some runs: those of the garbage collector, and what pools lose, differ from run to run.
+		// The least of some runs: those of the garbage collector, and what pools lose, differ from
+		// run to run.
 		n := math.Inf(1)
 		for range 5 {
 			n = min(n, testing.AllocsPerRun(200, measured(t, test.request, test.quota)))
@@ -112,7 +116,8 @@ func TestRefusalsAllocateLittle(t *testing.T) {
 	}
 }
 
-// BenchmarkRequest is a request through all of the API, over fakes. A hot one has the page cache, the log and the connection of a server.
+// BenchmarkRequest is a request through all of the API, over fakes. A hot one has the page cache,
+// the log and the connection of a server.
 func BenchmarkRequest(b *testing.B) {
 	for name, ask := range map[string]func() func(){
 		"list":             func() func() { return measured(b, list, noLimit) },
@@ -143,7 +148,8 @@ func stampedMemory() (*limits.Memory, *freshness.Memory) {
 	return limits.NewMemory(limits.WithStamps(stamps)), stamps
 }
 
-// hot is a request over a page cache, over a connection that takes a head: all but net/http, the directory and the meter is as in a server.
+// hot is a request over a page cache, over a connection that takes a head: all but net/http, the
+// directory and the meter is as in a server.
 func hot(tb testing.TB, of func(testing.TB, *fixture) *http.Request, q plans.Quota, headers ...string) (ask func()) {
 	limiter, stamps := stampedMemory()
 	ask, r := measuredRequest(tb, of, q, func(c *Config) {
@@ -169,7 +175,8 @@ func TestListsAllocateLittle(t *testing.T) {
 		"from memory":  {hot(t, list, noLimit), 8, 1000},
 		"compressed":   {hot(t, list, noLimit, "Accept-Encoding", "gzip"), 8, 1000},
 		"not modified": {hot(t, list, noLimit, "If-None-Match", "*"), 8, 1000},
-		// With the race detector it is some more, and twice the bytes: then pools drop a part of what they are given.
+		// With the race detector it is some more, and twice the bytes: then pools drop a part of
+		// what they are given.
 		"from rows": {measured(t, list, noLimit), 28, 10000},
 	} {
 		n := testing.AllocsPerRun(200, test.ask)
@@ -181,6 +188,16 @@ func TestListsAllocateLittle(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		bytes := float64(after.TotalAlloc-before.TotalAlloc) / 200
 		t.Logf("%s: %g allocations, %g bytes", name, n, bytes)
-		assert.True(t, n <= test.most && bytes <= test.bytes, name, n, "allocations, want at most", test.most, bytes, "bytes, want at most", test.bytes)
+		assert.True(
+			t,
+			n <= test.most && bytes <= test.bytes,
+			name,
+			n,
+			"allocations, want at most",
+			test.most,
+			bytes,
+			"bytes, want at most",
+			test.bytes,
+		)
 	}
 }

@@ -15,8 +15,8 @@ import (
 // handlingStrict is the Preference-Applied after strict handling.
 var handlingStrict = []string{"handling=strict"}
 
-// readBody returns the body of a request that must be JSON, and whether the client prefers strict handling, which the
-// response then confirms. A body that is too long is not read to its end.
+// readBody returns the body of a request that must be JSON, and whether the client prefers strict
+// handling, which the response then confirms. A body that is too long is not read to its end.
 func readBody(b *bodyBudget, x *exchange) (data []byte, strict bool, err error) {
 	data, err = readAll(b, x)
 	if err == nil {
@@ -35,7 +35,8 @@ func readBody(b *bodyBudget, x *exchange) (data []byte, strict bool, err error) 
 	return data, strict, nil
 }
 
-// readOptionalBody is readBody for an operation whose body may be left out, which is the same as an empty object.
+// readOptionalBody is readBody for an operation whose body may be left out, which is the same as an
+// empty object.
 func readOptionalBody(b *bodyBudget, x *exchange) (data []byte, err error) {
 	data, _, err = readBody(b, x)
 	if e, ok := errors.AsType[*Error](err); ok && e.code == codeMissingBody {
@@ -48,11 +49,12 @@ func readOptionalBody(b *bodyBudget, x *exchange) (data []byte, err error) {
 }
 
 const (
-	// A body must arrive at no less than bytesPerWindow in bodyWindow, some 3 KiB per second, and its end within bodyWindow: as fast as a
-	// phone with poor reception sends.
+	// A body must arrive at no less than bytesPerWindow in bodyWindow, some 3 KiB per second, and
+	// its end within bodyWindow: as fast as a phone with poor reception sends.
 	bodyWindow     = 10 * time.Second
 	bytesPerWindow = 32 << 10
-	// A body that took longer than slowBody may have used up the server's time for the exchange. Then slowAnswer is left for the rest.
+	// A body that took longer than slowBody may have used up the server's time for the exchange.
+	// Then slowAnswer is left for the rest.
 	slowBody   = time.Second
 	slowAnswer = 30 * time.Second
 )
@@ -83,8 +85,8 @@ func readAll(b *bodyBudget, x *exchange) ([]byte, error) {
 	return data, nil
 }
 
-// receive reads the body, at most one byte more than it may have. Its memory is reserved as it arrives, so that what a client only
-// announces costs nothing.
+// receive reads the body, at most one byte more than it may have. Its memory is reserved as it
+// arrives, so that what a client only announces costs nothing.
 func receive(b *bodyBudget, x *exchange, conn *http.ResponseController) ([]byte, error) {
 	data, due := make([]byte, 0, x.bodyRoom(0)), 0
 	for len(data) <= jsonbody.MaxBytes {
@@ -111,7 +113,8 @@ func receive(b *bodyBudget, x *exchange, conn *http.ResponseController) ([]byte,
 	return data, nil
 }
 
-// bodyRoom returns how much room the body needs next, in bytes: twice as much as it has, at least 512, and one byte more than its length.
+// bodyRoom returns how much room the body needs next, in bytes: twice as much as it has, at least
+// 512, and one byte more than its length.
 func (x *exchange) bodyRoom(has int) int {
 	room := max(512, 2*has+1)
 	if has == 0 && x.Request.ContentLength > 0 {
@@ -133,9 +136,12 @@ func (x *exchange) checkMediaType() error {
 	h := x.Request.Header
 	if types := h["Content-Type"]; len(types) != 1 || !isJSON(types[0]) {
 		x.set("Accept", "application/json")
-		return codeUnsupportedMediaType.withMessage("Content-Type must be application/json, with charset utf-8 or none.")
+		return codeUnsupportedMediaType.withMessage(
+			"Content-Type must be application/json, with charset utf-8 or none.",
+		)
 	}
-	if encodings := h["Content-Encoding"]; len(encodings) > 0 && !strings.EqualFold(strings.Join(encodings, ","), "identity") {
+	if encodings := h["Content-Encoding"]; len(encodings) > 0 &&
+		!strings.EqualFold(strings.Join(encodings, ","), "identity") {
 		x.set("Accept", "application/json")
 		x.set("Accept-Encoding", "identity")
 		return codeUnsupportedMediaType.withMessage("Content-Encoding must be identity. Send the body uncompressed.")

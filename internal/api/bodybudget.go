@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// freeBody is how many bytes of each body count for no budget: no more than its connection takes anyway. So ordinary bodies arrive
-	// however many long ones are in flight.
+	// freeBody is how many bytes of each body count for no budget: no more than its connection
+	// takes anyway. So ordinary bodies arrive however many long ones are in flight.
 	freeBody = 4 << 10
 	// tenantShares is the part of the budget that one tenant may use: one in so many.
 	tenantShares = 4
@@ -21,7 +21,9 @@ const (
 const MinBodyBytes = tenantShares << 20
 
 // errBodiesFull is for the operator.
-var errBodiesFull = errors.New("the memory for request bodies, or the tenant's share of it, is used up (PETSTORE_BODY_BYTES)")
+var errBodiesFull = errors.New(
+	"the memory for request bodies, or the tenant's share of it, is used up (PETSTORE_BODY_BYTES)",
+)
 
 // shares bound what requests hold, in all and of each tenant. They are safe for concurrent use.
 type shares struct {
@@ -50,7 +52,8 @@ func newBodyBudget(total int64, window time.Duration, metrics prometheus.Registe
 		return b, nil
 	}
 	most := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "petstore_body_bytes_max", Help: "The most memory for request bodies in flight, in bytes (PETSTORE_BODY_BYTES).",
+		Name: "petstore_body_bytes_max",
+		Help: "The most memory for request bodies in flight, in bytes (PETSTORE_BODY_BYTES).",
 	})
 	most.Set(float64(total))
 	return b, errors.Join(metrics.Register(most), metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -64,7 +67,8 @@ func (s *shares) reserved() float64 {
 	return float64(s.used)
 }
 
-// reserve takes n for a tenant. It returns false if that would exceed the total or the tenant's share.
+// reserve takes n for a tenant. It returns false if that would exceed the total or the tenant's
+// share.
 func (s *shares) reserve(tenantID, n int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +90,8 @@ func (s *shares) release(tenantID, n int64) {
 	}
 }
 
-// reserveRoom makes sure that room bytes are reserved for the request's body, until the request ends.
+// reserveRoom makes sure that room bytes are reserved for the request's body, until the request
+// ends.
 func (b *bodyBudget) reserveRoom(x *exchange, room int) bool {
 	more := int64(room) - freeBody - x.bodyReserved
 	if more <= 0 {

@@ -18,7 +18,8 @@ const animal = `{"name":"Mia","categoryId":7}`
 func (c client) begin(t *testing.T, key string, length int, chunked bool) (end string) {
 	t.Helper()
 	body := strings.Repeat(" ", length-len(animal)) + animal
-	head := "POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer " + key + "\r\n"
+	head := "POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer " + key +
+		"\r\n"
 	if chunked {
 		head, end = fmt.Sprintf("%sTransfer-Encoding: chunked\r\n\r\n%x\r\n", head, length), "\r\n0\r\n\r\n"
 	} else {
@@ -30,8 +31,8 @@ func (c client) begin(t *testing.T, key string, length int, chunked bool) (end s
 	return end
 }
 
-// TestBodiesFull: a tenant whose bodies in flight have used up its share gets 503 for another long one, which is refunded. Its short bodies
-// and other tenants' long ones still arrive.
+// TestBodiesFull: a tenant whose bodies in flight have used up its share gets 503 for another long
+// one, which is refunded. Its short bodies and other tenants' long ones still arrive.
 func TestBodiesFull(t *testing.T) {
 	t.Parallel()
 	for _, chunked := range []bool{false, true} {

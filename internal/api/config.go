@@ -23,11 +23,14 @@ import (
 
 // Directory looks up callers by their keys.
 type Directory interface {
-	// Find returns the caller of a valid key. It returns keys.ErrInvalidKey if the key is not valid: a keys.StatusError, together with
-	// the caller, if there is such a key. It returns keys.ErrUnavailable if that can't be determined, and keys.ErrNotCached if only
-	// Lookup can. arrived is when the request did, by time.Now: a change that was acknowledged 300 ms before it holds.
+	// Find returns the caller of a valid key. It returns keys.ErrInvalidKey if the key is not
+	// valid: a keys.StatusError, together with the caller, if there is such a key. It returns
+	// keys.ErrUnavailable if that can't be determined, and keys.ErrNotCached if only Lookup can.
+	// arrived is when the request did, by time.Now: a change that was acknowledged 300 ms before it
+	// holds.
 	Find(ctx context.Context, t keys.Token, arrived time.Time) (*keys.Caller, error)
-	// Lookup also finds the caller of a key that is not in memory, by a query. It does not return keys.ErrNotCached.
+	// Lookup also finds the caller of a key that is not in memory, by a query. It does not return
+	// keys.ErrNotCached.
 	Lookup(ctx context.Context, t keys.Token) (*keys.Caller, error)
 }
 
@@ -43,21 +46,25 @@ type Addresses interface {
 
 // Strikes counts requests that a limit refused, and bans a key that is refused too often.
 type Strikes interface {
-	// Refused counts one request in the minute window with that number, even if ctx ends: a client can't avoid its strike by disconnecting.
+	// Refused counts one request in the minute window with that number, even if ctx ends: a client
+	// can't avoid its strike by disconnecting.
 	Refused(ctx context.Context, c *keys.Caller, minute int64, now time.Time)
-	// NextBan returns how long a ban of the key would last, or an error that is keys.ErrUnavailable.
+	// NextBan returns how long a ban of the key would last, or an error that is
+	// keys.ErrUnavailable.
 	NextBan(ctx context.Context, keyID string, now time.Time) (time.Duration, error)
 }
 
-// FailedRequests records some of the requests whose response has a status of 400 or more, for support. It must not block.
+// FailedRequests records some of the requests whose response has a status of 400 or more, for
+// support. It must not block.
 type FailedRequests interface {
 	Add(f usage.FailedRequest)
 }
 
-// Meter records usage, by the instant and the tenant's minute in which the request counts. Only Flush may block.
+// Meter records usage, by the instant and the tenant's minute in which the request counts. Only
+// Flush may block.
 type Meter interface {
-	// Admitted returns false if the tenant would then have more than most requests that are not recorded. The request may then be
-	// admitted only when Flush has recorded it.
+	// Admitted returns false if the tenant would then have more than most requests that are not
+	// recorded. The request may then be admitted only when Flush has recorded it.
 	Admitted(b usage.Bucket, at time.Time, minute, most int64) bool
 	Refused(b usage.Bucket, at time.Time)
 	Refunded(b usage.Bucket, at time.Time, minute int64)
@@ -66,8 +73,9 @@ type Meter interface {
 	Flush(ctx context.Context) error
 }
 
-// Config is what the API is built from. All of it is required except FailedRequests, KeyChanges, Account, TrustedProxies, Support, Stopping,
-// Invalidator, Stamps, NoOldWrites, ListCacheBytes, Instant, Log, Metrics and Tracer.
+// Config is what the API is built from. All of it is required except FailedRequests, KeyChanges,
+// Account, TrustedProxies, Support, Stopping, Invalidator, Stamps, NoOldWrites, ListCacheBytes,
+// Instant, Log, Metrics and Tracer.
 type Config struct {
 	Directory Directory
 	Limiter   limits.Limiter
@@ -92,19 +100,24 @@ type Config struct {
 	Account Account
 	// Requests makes POSTs with an Idempotency-Key take effect once.
 	Requests catalog.OnceStore
-	// BaseURL is the public URL of the API, absolute and ending in /v1. Links are made from it, never from Host.
+	// BaseURL is the public URL of the API, absolute and ending in /v1. Links are made from it,
+	// never from Host.
 	BaseURL string
-	// TrustedProxies are the addresses and networks (CIDR) whose X-Forwarded-For is trusted; none by default.
+	// TrustedProxies are the addresses and networks (CIDR) whose X-Forwarded-For is trusted; none
+	// by default.
 	TrustedProxies []string
 	// Support is named in messages, guides and the OpenAPI document.
 	Support Support
 	// Invalidator is told of every change to a catalogue. If it is nil, no list is cached.
 	Invalidator freshness.Invalidator
-	// Stamps returns the stamps of a catalogue at any time, for pages that stay when animals are added. nil if only decisions have them.
+	// Stamps returns the stamps of a catalogue at any time, for pages that stay when animals are
+	// added. nil if only decisions have them.
 	Stamps pagecache.Stamps
-	// NoOldWrites reports that no write is under way whose announcement may be over. Otherwise no list is served from the cache. nil for always.
+	// NoOldWrites reports that no write is under way whose announcement may be over. Otherwise no
+	// list is served from the cache. nil for always.
 	NoOldWrites func() bool
-	// announcer is the Limiter if it can announce writes with its decisions, and there is an Invalidator.
+	// announcer is the Limiter if it can announce writes with its decisions, and there is an
+	// Invalidator.
 	announcer limits.WriteLimiter
 	// ListCacheBytes is how many bytes the page cache may hold, 0 for no cache.
 	ListCacheBytes int64
@@ -114,9 +127,11 @@ type Config struct {
 	BodyBytes int64
 	// bodyWindow is bodyWindow unless a test sets it.
 	bodyWindow time.Duration
-	// Stopping is closed when the server begins to stop: then no request waits for a simulated delay. It may be nil.
+	// Stopping is closed when the server begins to stop: then no request waits for a simulated
+	// delay. It may be nil.
 	Stopping <-chan struct{}
-	// Instant returns the instant by which a request is decided that arrived at a time of time.Now. By default it is that time.
+	// Instant returns the instant by which a request is decided that arrived at a time of time.Now.
+	// By default it is that time.
 	Instant func(time.Time) time.Time
 	Log     zerolog.Logger
 	Metrics prometheus.Registerer
@@ -134,7 +149,8 @@ type api struct {
 	bodies    *bodyBudget
 	// delays are the requests that wait for a simulated delay.
 	delays *shares
-	// strangerLog is for requests without a valid key, uncountedLog for those with one that count in no window.
+	// strangerLog is for requests without a valid key, uncountedLog for those with one that count
+	// in no window.
 	strangerLog, uncountedLog zerolog.Logger
 	// trouble limits the lines of requests that failed on our side.
 	trouble *loglimit.Limiter[trouble]

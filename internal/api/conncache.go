@@ -9,9 +9,10 @@ import (
 	"petstore.example/internal/keys"
 )
 
-// connCache is what a connection keeps from one request for the next, because most connections send the same header again. It holds
-// only what the header's bytes alone determine: whose the key is, whether it is valid and what its limits are is looked up for
-// every request. A proxy's connection carries requests of several tenants, so the whole header is compared before its token is used.
+// connCache is what a connection keeps from one request for the next, because most connections send
+// the same header again. It holds only what the header's bytes alone determine: whose the key is,
+// whether it is valid and what its limits are is looked up for every request. A proxy's connection
+// carries requests of several tenants, so the whole header is compared before its token is used.
 type connCache struct {
 	// last is the last well-formed header; nil for none yet.
 	last atomic.Pointer[credentialHeader]
@@ -31,8 +32,8 @@ type credentialHeader struct {
 
 type connCacheKey struct{}
 
-// ConnContext is for http.Server.ConnContext: it gives each connection a cache. If the connection has a method SetAuthenticated,
-// it is called for each request with a valid key.
+// ConnContext is for http.Server.ConnContext: it gives each connection a cache. If the connection
+// has a method SetAuthenticated, it is called for each request with a valid key.
 func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 	c := &connCache{}
 	c.conn, _ = conn.(authenticatable)
@@ -52,10 +53,12 @@ func (c *connCache) setAuthenticated(tenantID int64) {
 	}
 }
 
-// get returns the token of a header that this connection sent before. To check and hash the key anew takes 0.9 µs.
+// get returns the token of a header that this connection sent before. To check and hash the key
+// anew takes 0.9 µs.
 //
-// The comparison is not in constant time. Who could measure it, on a connection shared with the key's owner, learns only how many
-// whole words of the key are right, of eight bytes and 62^8 values each; and a wrong guess is a 401 that counts for its address.
+// The comparison is not in constant time. Who could measure it, on a connection shared with the
+// key's owner, learns only how many whole words of the key are right, of eight bytes and 62^8
+// values each; and a wrong guess is a 401 that counts for its address.
 func (c *connCache) get(authorization string) (keys.Token, bool) {
 	if c == nil {
 		return keys.Token{}, false
@@ -74,15 +77,17 @@ func (c *connCache) put(h *credentialHeader) {
 	}
 }
 
-// maxAuthorization is the longest Authorization header that is kept: a key, its scheme, and some spaces.
+// maxAuthorization is the longest Authorization header that is kept: a key, its scheme, and some
+// spaces.
 const maxAuthorization = 64
 
 // recentSlots is how many headers recentCredentials has room for.
 const recentSlots = 4096
 
-// recentCredentials are well-formed headers that came on any connection, for those of a proxy, which carry requests of many tenants. As with a
-// connection's own, each has its bytes compared. One stays until another takes its place, which may be a stranger's guess: then it is read
-// anew. It is safe for concurrent use.
+// recentCredentials are well-formed headers that came on any connection, for those of a proxy,
+// which carry requests of many tenants. As with a connection's own, each has its bytes compared.
+// One stays until another takes its place, which may be a stranger's guess: then it is read anew.
+// It is safe for concurrent use.
 type recentCredentials struct {
 	seed  maphash.Seed
 	slots [recentSlots]atomic.Pointer[credentialHeader]
@@ -90,7 +95,8 @@ type recentCredentials struct {
 
 func newRecentCredentials() *recentCredentials { return &recentCredentials{seed: maphash.MakeSeed()} }
 
-// get returns nil for a header that is not kept. Nobody can choose in which slot a guess is compared: see connCache.get.
+// get returns nil for a header that is not kept. Nobody can choose in which slot a guess is
+// compared: see connCache.get.
 func (r *recentCredentials) get(authorization string) *credentialHeader {
 	if h := r.slot(authorization).Load(); h != nil && h.authorization == authorization {
 		return h

@@ -42,7 +42,8 @@ func TestConnectionIsAuthenticated(t *testing.T) {
 	assert.DeepEqual(t, conn.tenants, []int64{1})
 }
 
-// TestKeysOverOneConnection: what a connection remembers of one request decides nothing about the next.
+// TestKeysOverOneConnection: what a connection remembers of one request decides nothing about the
+// next.
 func TestKeysOverOneConnection(t *testing.T) {
 	t.Parallel()
 	w, c := newFixture(t), ConnContext(t.Context(), nil)
@@ -94,7 +95,8 @@ func (d *fakeDirectory) revoke(t testing.TB, key string) {
 	delete(d.callers, token.Digest())
 }
 
-// TestRecentCredentials: a header is found with its own key or not at all, on whichever connection it came.
+// TestRecentCredentials: a header is found with its own key or not at all, on whichever connection
+// it came.
 func TestRecentCredentials(t *testing.T) {
 	t.Parallel()
 	r, found := newRecentCredentials(), 0
@@ -117,8 +119,12 @@ func TestRecentCredentials(t *testing.T) {
 	}
 	w := newFixture(t)
 	for range 2 {
-		for authorization, status := range map[string]int{"Bearer " + w.key: 200, "bearer" + strings.Repeat(" ", 100) + w.key: 200, "Bearer " + w.key + " ": 401} {
-			rec := w.over(ConnContext(t.Context(), nil), w.request("GET", "/v1/pets", "", "Authorization", authorization))
+		for authorization, status := range map[string]int{"Bearer " + w.key: 200, "bearer" +
+			strings.Repeat(" ", 100) + w.key: 200, "Bearer " + w.key + " ": 401} {
+			rec := w.over(
+				ConnContext(t.Context(), nil),
+				w.request("GET", "/v1/pets", "", "Authorization", authorization),
+			)
 			assert.Equal(t, rec.Code, status)
 		}
 	}

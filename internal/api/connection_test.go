@@ -17,7 +17,8 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// listen serves the fixture on a loopback port as petstore does, with that read timeout, 0 for none. The time to write is over before it.
+// listen serves the fixture on a loopback port as petstore does, with that read timeout, 0 for
+// none. The time to write is over before it.
 func (w *fixture) listen(t *testing.T, timeout time.Duration) string {
 	t.Helper()
 	s := httptest.NewUnstartedServer(w)
@@ -91,20 +92,25 @@ func TestOddTargets(t *testing.T) {
 			lines, body := raw(t, addr, c.line+" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+w.key+"\r\n\r\n")
 			want := "HTTP/1.1 " + strconv.Itoa(c.status) + " "
 			assert.True(t, strings.HasPrefix(lines[0], want), lines[0], "want", want, body)
-			if !strings.Contains(body, c.code) || !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "X-RateLimit-Limit: ") }) {
+			if !strings.Contains(body, c.code) ||
+				!slices.ContainsFunc(
+					lines,
+					func(l string) bool { return strings.HasPrefix(l, "X-RateLimit-Limit: ") },
+				) {
 				t.Errorf("%q %s, want %s", lines, body, c.code)
 			}
 		})
 	}
 }
 
-// TestTooLarge: a body that is announced as too long is not read at all, one that turns out to be is not read to its
-// end, and both connections are closed.
+// TestTooLarge: a body that is announced as too long is not read at all, one that turns out to be
+// is not read to its end, and both connections are closed.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	addr := w.listen(t, 0)
-	head := "POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer " + w.key + "\r\n"
+	head := "POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer " + w.key +
+		"\r\n"
 	chunk := strconv.FormatInt(2<<20, 16) + "\r\n" + strings.Repeat(" ", 2<<20) + "\r\n0\r\n\r\n"
 	for name, request := range map[string]string{
 		"announced":          head + "Content-Length: 2097152\r\n\r\n",
@@ -112,7 +118,8 @@ func TestTooLarge(t *testing.T) {
 		"in chunks":          head + "Transfer-Encoding: chunked\r\n\r\n" + chunk,
 	} {
 		lines, body := raw(t, addr, request)
-		if !strings.HasPrefix(lines[0], "HTTP/1.1 413 ") || !slices.Contains(lines, "Connection: close") || !strings.Contains(body, "body_too_large") {
+		if !strings.HasPrefix(lines[0], "HTTP/1.1 413 ") || !slices.Contains(lines, "Connection: close") ||
+			!strings.Contains(body, "body_too_large") {
 			t.Errorf("%s: %q %s", name, lines, body)
 		}
 	}
@@ -122,8 +129,12 @@ func TestTooLarge(t *testing.T) {
 func TestBrokenBody(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	lines, body := raw(t, w.listen(t, 0), "POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer "+w.key+
-		"\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n")
+	lines, body := raw(
+		t,
+		w.listen(t, 0),
+		"POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer "+w.key+
+			"\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n",
+	)
 	if !strings.HasPrefix(lines[0], "HTTP/1.1 400 ") || !strings.Contains(body, "invalid_json") {
 		t.Errorf("%q %s", lines, body)
 	}

@@ -22,7 +22,8 @@ func document(t testing.TB) *contract.Document {
 	return d
 }
 
-// TestRoutesAreTheDocuments: there is no route that the document does not name, and none that it names is missing.
+// TestRoutesAreTheDocuments: there is no route that the document does not name, and none that it
+// names is missing.
 func TestRoutesAreTheDocuments(t *testing.T) {
 	t.Parallel()
 	var served, named []string

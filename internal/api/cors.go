@@ -1,17 +1,24 @@
 package api
 
-// CORS headers (https://fetch.spec.whatwg.org/#http-cors-protocol). Pages of any origin may call the API and read all its headers.
-// That is safe because a page must set Authorization itself; there are no cookies that it could misuse.
+// CORS headers (https://fetch.spec.whatwg.org/#http-cors-protocol). Pages of any origin may call
+// the API and read all its headers. That is safe because a page must set Authorization itself;
+// there are no cookies that it could misuse.
 var (
 	anyOrigin      = []string{"*"}
-	exposedHeaders = []string{"X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy, Retry-After, " +
-		"Link, X-Next-Cursor, Location, ETag, Deprecation, Sunset, X-Stability, Idempotent-Replayed, Preference-Applied, " +
-		"X-Request-Id, WWW-Authenticate, Allow, Date, X-Ignored-Parameters, X-Key-Expires"}
+	exposedHeaders = []string{
+		"X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy, Retry-After, " +
+			"Link, X-Next-Cursor, Location, ETag, Deprecation, Sunset, X-Stability, Idempotent-Replayed, " +
+			"Preference-Applied, " +
+			"X-Request-Id, WWW-Authenticate, Allow, Date, X-Ignored-Parameters, X-Key-Expires",
+	}
 
-	// requestHeaders are named because * does not stand for Authorization. Some are those that libraries send unasked: of traces,
-	// X-Requested-With, and Cache-Control when somebody reloads.
-	requestHeaders = []string{"Authorization, Cache-Control, Content-Type, Idempotency-Key, If-Match, If-None-Match, Prefer, " +
-		"traceparent, tracestate, X-Petstore-Simulate, X-Request-Id, X-Requested-With"}
-	// preflightAge is how long a browser may cache the response to a preflight, in seconds: Chromium's maximum.
+	// requestHeaders are named because * does not stand for Authorization. Some are those that
+	// libraries send unasked: of traces, X-Requested-With, and Cache-Control when somebody reloads.
+	requestHeaders = []string{
+		"Authorization, Cache-Control, Content-Type, Idempotency-Key, If-Match, If-None-Match, Prefer, " +
+			"traceparent, tracestate, X-Petstore-Simulate, X-Request-Id, X-Requested-With",
+	}
+	// preflightAge is how long a browser may cache the response to a preflight, in seconds:
+	// Chromium's maximum.
 	preflightAge = []string{"7200"}
 )

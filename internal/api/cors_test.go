@@ -9,14 +9,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestOptions: a browser's preflight is told what a page may send, anybody else which methods there are.
+// TestOptions: a browser's preflight is told what a page may send, anybody else which methods there
+// are.
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	const headers = "Authorization, Cache-Control, Content-Type, Idempotency-Key, If-Match, If-None-Match, Prefer, " +
 		"traceparent, tracestate, X-Petstore-Simulate, X-Request-Id, X-Requested-With"
 	preflight := func(methods string) map[string]string {
 		return map[string]string{
-			"Access-Control-Allow-Methods": methods, "Access-Control-Allow-Headers": headers, "Access-Control-Max-Age": "7200",
+			"Access-Control-Allow-Methods": methods,
+			"Access-Control-Allow-Headers": headers,
+			"Access-Control-Max-Age":       "7200",
 		}
 	}
 	for _, c := range []struct {
@@ -28,13 +31,17 @@ func TestOptions(t *testing.T) {
 		{"plain", "/v1/pets", nil, 204, map[string]string{}},
 		{"with an Origin alone", "/v1/pets", []string{"Origin", "https://shop.example"}, 204, map[string]string{}},
 		{"with a method alone", "/v1/pets", []string{"Access-Control-Request-Method", "GET"}, 204, map[string]string{}},
-		{"preflight", "/v1/pets", []string{"Origin", "https://shop.example", "Access-Control-Request-Method", "POST"}, 204,
+		{"preflight", "/v1/pets", []string{"Origin", "https://shop.example", "Access-Control-Request-Method", "POST"},
+			204,
 			preflight("GET, HEAD, OPTIONS, POST")},
-		{"preflight for an animal", "/v1/pets/1", []string{"Origin", "null", "Access-Control-Request-Method", "PATCH"}, 204,
+		{"preflight for an animal", "/v1/pets/1",
+			[]string{"Origin", "null", "Access-Control-Request-Method", "PATCH"}, 204,
 			preflight("GET, HEAD, OPTIONS, PATCH")},
-		{"preflight for what is not there", "/v1/pets", []string{"Origin", "https://x", "Access-Control-Request-Method", "DELETE",
-			"Access-Control-Request-Headers", "x-foo"}, 204, preflight("GET, HEAD, OPTIONS, POST")},
-		{"preflight for no path", "/v1/nothing", []string{"Origin", "https://x", "Access-Control-Request-Method", "GET"}, 404, map[string]string{}},
+		{"preflight for what is not there", "/v1/pets",
+			[]string{"Origin", "https://x", "Access-Control-Request-Method", "DELETE",
+				"Access-Control-Request-Headers", "x-foo"}, 204, preflight("GET, HEAD, OPTIONS, POST")},
+		{"preflight for no path", "/v1/nothing",
+			[]string{"Origin", "https://x", "Access-Control-Request-Method", "GET"}, 404, map[string]string{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -44,11 +51,16 @@ func TestOptions(t *testing.T) {
 			checkAnswer(t, r, rec)
 			got := map[string]string{}
 			for name := range rec.Result().Header {
-				if strings.HasPrefix(name, "Access-Control-") && name != "Access-Control-Allow-Origin" && name != "Access-Control-Expose-Headers" {
+				if strings.HasPrefix(name, "Access-Control-") && name != "Access-Control-Allow-Origin" &&
+					name != "Access-Control-Expose-Headers" {
 					got[name] = header(rec, name)
 				}
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" || rec.Code != c.status || (rec.Code == 204) != (header(rec, "Allow") != "") {
+			if diff := cmp.Diff(
+				c.want,
+				got,
+			); diff != "" || rec.Code != c.status ||
+				(rec.Code == 204) != (header(rec, "Allow") != "") {
 				t.Errorf("%d, Allow %q: %s", rec.Code, header(rec, "Allow"), diff)
 			}
 			if w.meter.admitted > 0 {
@@ -58,8 +70,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// readable are the headers that a page in a browser can read: all, but for those that concern the connection or the next
-// request of a program that is wrong.
+// readable are the headers that a page in a browser can read: all, but for those that concern the
+// connection or the next request of a program that is wrong.
 var readable = slices.Concat(strings.Split(exposedHeaders[0], ", "),
 	[]string{"Cache-Control", "Content-Length", "Content-Type", "Connection", "Accept", "Accept-Encoding"})
 

@@ -17,7 +17,8 @@ type deprecation struct {
 	deprecated, sunset []string
 }
 
-// getPetRemoval is the removal of GET /pets/{petId} on 5 December 2030, announced five years before.
+// getPetRemoval is the removal of GET /pets/{petId} on 5 December 2030, announced five years
+// before.
 var getPetRemoval = newDeprecation(deprecation{
 	since:     time.Date(2025, time.December, 5, 0, 0, 0, 0, time.UTC).Unix(),
 	end:       time.Date(2030, time.December, 5, 0, 0, 0, 0, time.UTC).Unix(),
@@ -26,7 +27,8 @@ var getPetRemoval = newDeprecation(deprecation{
 	message:   "GET /v1/pets/{petId} was removed on 5 December 2030. Use GET /v1/pets with the status filter.",
 })
 
-// newDeprecation renders the headers Deprecation (RFC 9745, a Date item) and Sunset (RFC 8594, an HTTP date).
+// newDeprecation renders the headers Deprecation (RFC 9745, a Date item) and Sunset (RFC 8594, an
+// HTTP date).
 func newDeprecation(d deprecation) *deprecation {
 	d.deprecated = []string{"@" + strconv.FormatInt(d.since, 10)}
 	d.sunset = []string{time.Unix(d.end, 0).UTC().Format(http.TimeFormat)}

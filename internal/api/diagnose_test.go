@@ -24,8 +24,9 @@ func (m callerMap) Callers(_ context.Context, digests []keys.Digest, _ time.Time
 	return found, nil
 }
 
-// TestDiagnosisIsTheAnswer compares the API's error codes with the verdicts of package diagnose, for every combination of what can be wrong with a
-// caller: on what the API knows, and on what is recorded of the same key.
+// TestDiagnosisIsTheAnswer compares the API's error codes with the verdicts of package diagnose,
+// for every combination of what can be wrong with a caller: on what the API knows, and on what is
+// recorded of the same key.
 func TestDiagnosisIsTheAnswer(t *testing.T) {
 	t.Parallel()
 	known := callerMap{}
@@ -39,7 +40,12 @@ func TestDiagnosisIsTheAnswer(t *testing.T) {
 		wrong := func(bit int) bool { return bits>>bit&1 == 1 }
 		token, err := keys.NewToken(keys.Live)
 		assert.NoError(t, err)
-		tenant := plans.Tenant{ID: int64(bits + 1), Name: "acme", Plan: plans.Free, Quota: plans.Quota{PerMinute: 100, PerDay: 1000}}
+		tenant := plans.Tenant{
+			ID:    int64(bits + 1),
+			Name:  "acme",
+			Plan:  plans.Free,
+			Quota: plans.Quota{PerMinute: 100, PerDay: 1000},
+		}
 		c := keys.Caller{KeyID: fmt.Sprint("key_", bits), Environment: keys.Live, Tenant: &tenant}
 		record := diagnose.Record{Now: w.clock(), Key: keys.Key{ID: c.KeyID, Environment: keys.Live}}
 		if wrong(0) {
@@ -76,8 +82,15 @@ func TestDiagnosisIsTheAnswer(t *testing.T) {
 		}
 		record.Failed = w.failed.all
 		atOnce, recorded := diagnose.Caller(&c, keys.Live, &decision, w.clock()), record.Verdict()
-		if atOnce.Code != answer.Code || recorded.Code != atOnce.Code || recorded.Reason != atOnce.Reason || !recorded.Until.Equal(atOnce.Until) {
-			t.Errorf("%07b: the API answers %s, the verdict is %+v, of the record %+v", bits, answer.Code, atOnce, recorded)
+		if atOnce.Code != answer.Code || recorded.Code != atOnce.Code || recorded.Reason != atOnce.Reason ||
+			!recorded.Until.Equal(atOnce.Until) {
+			t.Errorf(
+				"%07b: the API answers %s, the verdict is %+v, of the record %+v",
+				bits,
+				answer.Code,
+				atOnce,
+				recorded,
+			)
 		}
 		codes[answer.Code]++
 	}

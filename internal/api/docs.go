@@ -9,17 +9,29 @@ import (
 	"petstore.example/internal/api/reference"
 )
 
-// openAPIText describes the API. It is the contract with authors of clients; package contract checks the server against it.
+// openAPIText describes the API. It is the contract with authors of clients; package contract
+// checks the server against it.
 //
 //go:embed openapi.yaml
 var openAPIText []byte
 
-// docsRoutes returns the routes of the documentation pages. They need no key, and carry the headers of every answer.
+// docsRoutes returns the routes of the documentation pages. They need no key, and carry the headers
+// of every answer.
 func docsRoutes(site *reference.Site) (all []route) {
 	for _, p := range site.Pages {
 		isOperation := strings.HasPrefix(p.Path, "/v1/") // A page's address may have anything in its query.
 		isIcon := p.Path == "/favicon.ico"               // Nobody asks for it but browsers, by themselves.
-		all = append(all, route{method: http.MethodGet, path: p.Path, handle: showPage(p), public: true, ignoresQuery: isOperation, unmetered: isIcon})
+		all = append(
+			all,
+			route{
+				method:       http.MethodGet,
+				path:         p.Path,
+				handle:       showPage(p),
+				public:       true,
+				ignoresQuery: isOperation,
+				unmetered:    isIcon,
+			},
+		)
 	}
 	return all
 }

@@ -18,15 +18,19 @@ func TestPagesAreAnswers(t *testing.T) {
 	site, err := reference.New(baseURL, reference.Support{}, openAPIText)
 	assert.NoError(t, err)
 	for _, p := range docsRoutes(site) {
-		for _, headers := range [][]string{{"Authorization", ""}, {"Authorization", "Bearer pst_live_x"}, {"Accept-Encoding", "gzip", "Authorization", ""}} {
+		for _, headers := range [][]string{{"Authorization", ""}, {"Authorization", "Bearer pst_live_x"},
+			{"Accept-Encoding", "gzip", "Authorization", ""}} {
 			full := w.request("GET", p.path, "", headers...)
 			rec := w.do(full)
 			checkAnswer(t, full, rec)
-			if rec.Code != 200 || rec.Body.Len() == 0 || header(rec, "ETag") == "" || header(rec, "X-Content-Type-Options") != "nosniff" || strings.HasPrefix(header(rec, "RateLimit"), `"minute"`) {
+			if rec.Code != 200 || rec.Body.Len() == 0 || header(rec, "ETag") == "" ||
+				header(rec, "X-Content-Type-Options") != "nosniff" ||
+				strings.HasPrefix(header(rec, "RateLimit"), `"minute"`) {
 				t.Errorf("%s: %d, %v", p.path, rec.Code, rec.Result().Header)
 			}
 			head := w.do(w.request("HEAD", p.path, "", headers...))
-			if head.Code != 200 || head.Body.Len() > 0 || header(head, "Content-Length") != strconv.Itoa(rec.Body.Len()) {
+			if head.Code != 200 || head.Body.Len() > 0 ||
+				header(head, "Content-Length") != strconv.Itoa(rec.Body.Len()) {
 				t.Errorf("HEAD %s: %d, %v", p.path, head.Code, head.Result().Header)
 			}
 			again := w.request("GET", p.path, "", append(headers, "If-None-Match", header(rec, "ETag"))...)
@@ -43,15 +47,21 @@ func TestPagesAreAnswers(t *testing.T) {
 	}
 }
 
-// TestPolicies: browsers are told to load nothing from elsewhere, and only the reference may set styles in the page.
+// TestPolicies: browsers are told to load nothing from elsewhere, and only the reference may set
+// styles in the page.
 func TestPolicies(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	for path, styles := range map[string]bool{"/": false, "/docs": true, "/docs/errors": false, "/docs/deprecations/get-pet": false} {
+	for path, styles := range map[string]bool{"/": false, "/docs": true, "/docs/errors": false,
+		"/docs/deprecations/get-pet": false} {
 		rec := w.do(w.request("GET", path, "", "Authorization", ""))
 		policy := header(rec, "Content-Security-Policy")
 		if !strings.HasPrefix(policy, "default-src 'none'; ") || !strings.Contains(policy, "script-src 'self';") ||
-			strings.Contains(policy, "style-src 'self' 'unsafe-inline'") != styles || strings.Contains(policy, "unsafe-eval") || strings.Contains(policy, "*") || header(rec, "X-Content-Type-Options") != "nosniff" {
+			strings.Contains(
+				policy,
+				"style-src 'self' 'unsafe-inline'",
+			) != styles || strings.Contains(policy, "unsafe-eval") || strings.Contains(policy, "*") ||
+			header(rec, "X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%s: %v", path, rec.Result().Header)
 		}
 	}
@@ -63,7 +73,8 @@ func TestDeprecationHasItsPage(t *testing.T) {
 	w := newFixture(t)
 	for _, r := range routes {
 		if r.deprecated != nil {
-			if rec := w.do(w.request("GET", r.deprecated.guide, "")); rec.Code != 200 || !bytes.Contains(rec.Body.Bytes(), []byte("<main")) {
+			if rec := w.do(w.request("GET", r.deprecated.guide, "")); rec.Code != 200 ||
+				!bytes.Contains(rec.Body.Bytes(), []byte("<main")) {
 				t.Errorf("%s: %d", r.deprecated.guide, rec.Code)
 			}
 		}
@@ -81,7 +92,8 @@ func TestPagesBelowAPath(t *testing.T) {
 	}
 }
 
-// TestMissingPage: a browser that looks for a page that does not exist gets a page under the policy of the guides; programs get the error.
+// TestMissingPage: a browser that looks for a page that does not exist gets a page under the policy
+// of the guides; programs get the error.
 func TestMissingPage(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(c *Config) { c.BaseURL = "https://gateway.example.com/animals/v1" })
@@ -110,7 +122,8 @@ func TestMissingPage(t *testing.T) {
 			checkAnswer(t, r, rec)
 			continue
 		}
-		for _, name := range []string{"Content-Security-Policy", "Referrer-Policy", "Cross-Origin-Opener-Policy", "X-Content-Type-Options"} {
+		for _, name := range []string{"Content-Security-Policy", "Referrer-Policy", "Cross-Origin-Opener-Policy",
+			"X-Content-Type-Options"} {
 			if header(rec, name) == "" || header(rec, name) != header(guide, name) {
 				t.Errorf("%s: %s is %q, of a guide %q", c.target, name, header(rec, name), header(guide, name))
 			}
@@ -122,7 +135,8 @@ func TestMissingPage(t *testing.T) {
 	}
 }
 
-// TestIcon: what browsers and crawlers ask for by themselves is there, and an icon counts for no tenant.
+// TestIcon: what browsers and crawlers ask for by themselves is there, and an icon counts for no
+// tenant.
 func TestIcon(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -131,7 +145,8 @@ func TestIcon(t *testing.T) {
 		t.Errorf("%d, %v, %d counted", rec.Code, rec.Result().Header, w.meter.admitted)
 	}
 	rec = w.do(w.request("GET", "/robots.txt", "", "Authorization", ""))
-	if rec.Code != 200 || header(rec, "Content-Type") != "text/plain; charset=utf-8" || !strings.HasSuffix(rec.Body.String(), "\nUser-agent: *\nDisallow: /v1/\n") {
+	if rec.Code != 200 || header(rec, "Content-Type") != "text/plain; charset=utf-8" ||
+		!strings.HasSuffix(rec.Body.String(), "\nUser-agent: *\nDisallow: /v1/\n") {
 		t.Errorf("robots.txt: %d, %v %s", rec.Code, rec.Result().Header, rec.Body)
 	}
 }

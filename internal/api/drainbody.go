@@ -10,24 +10,28 @@ import (
 )
 
 const (
-	// drainWait is how long a response waits for a body that it does not need, and drainMost how much of it is read: as much as
-	// net/http reads.
+	// drainWait is how long a response waits for a body that it does not need, and drainMost how
+	// much of it is read: as much as net/http reads.
 	drainWait = 50 * time.Millisecond
 	drainMost = 256 << 10
-	// lingerTime is how long a closing connection stays open for what the client still sends, and lingerMost how much of it is read. If it
-	// were closed at once, it could be reset before the client has read the response. Many clients, Python's http.client among them, read
-	// only when they have sent all of the body.
+	// lingerTime is how long a closing connection stays open for what the client still sends, and
+	// lingerMost how much of it is read. If it were closed at once, it could be reset before the
+	// client has read the response. Many clients, Python's http.client among them, read only when
+	// they have sent all of the body.
 	lingerTime = 5 * time.Second
 	lingerMost = 32 << 20
-	// lateAnswer is how long a response has to be written if the server's time for the exchange may be over.
+	// lateAnswer is how long a response has to be written if the server's time for the exchange may
+	// be over.
 	lateAnswer = 5 * time.Second
 )
 
-// drainBody deals with an unread body before the response is sent. net/http would first wait for the body, as long as the server's
-// read timeout, and a client that is slow or waits for the response before it sends would get none.
+// drainBody deals with an unread body before the response is sent. net/http would first wait for
+// the body, as long as the server's read timeout, and a client that is slow or waits for the
+// response before it sends would get none.
 //
-// A body that has arrived, as with nearly all clients, is read, so that the connection can be reused. Otherwise the connection is
-// closed after the response: the rest of a body must never be taken for another request.
+// A body that has arrived, as with nearly all clients, is read, so that the connection can be
+// reused. Otherwise the connection is closed after the response: the rest of a body must never be
+// taken for another request.
 func (x *exchange) drainBody() {
 	r := x.Request
 	if x.bodyRead || r.ContentLength == 0 || r.ProtoMajor != 1 || x.headers.Header["Connection"] != nil {
@@ -43,23 +47,25 @@ func (x *exchange) drainBody() {
 		return
 	}
 	_, err := io.CopyN(io.Discard, r.Body, drainMost+1)
-	// At the end of the body net/http begins to watch for the client's disconnect. If the deadline has passed since, it takes
-	// that for one.
+	// At the end of the body net/http begins to watch for the client's disconnect. If the deadline
+	// has passed since, it takes that for one.
 	if errors.Is(err, io.EOF) && conn.SetReadDeadline(time.Time{}) == nil && time.Now().Before(deadline) {
 		return
 	}
 	x.closeEarly()
 }
 
-// closeEarly closes the connection after the response, because the body was not read to its end. A client that waits for 100 Continue
-// does not send it; net/http sends 100 Continue when the first byte is read.
+// closeEarly closes the connection after the response, because the body was not read to its end. A
+// client that waits for 100 Continue does not send it; net/http sends 100 Continue when the first
+// byte is read.
 func (x *exchange) closeEarly() {
 	x.set("Connection", "close")
 	x.lingers = x.bodyRead || len(x.Request.Header["Expect"]) == 0
 }
 
-// linger sends the response, reads what the client still sends, and closes the connection (RFC 9112, section 9.6). It takes the connection
-// over from net/http, which can't read on in a body whose end did not arrive in time.
+// linger sends the response, reads what the client still sends, and closes the connection (RFC
+// 9112, section 9.6). It takes the connection over from net/http, which can't read on in a body
+// whose end did not arrive in time.
 func linger(c *gin.Context) {
 	w, ok := c.Writer.(interface{ Unwrap() http.ResponseWriter }) // Gin gives no connection away after a response.
 	if !ok {
@@ -81,8 +87,8 @@ func linger(c *gin.Context) {
 	_, _ = io.CopyN(io.Discard, conn, lingerMost) // Until the client closes the connection.
 }
 
-// brokenBody returns the error for a body that ended early or did not arrive in time. The server's write deadline may have passed with
-// its read deadline.
+// brokenBody returns the error for a body that ended early or did not arrive in time. The server's
+// write deadline may have passed with its read deadline.
 func (x *exchange) brokenBody() error {
 	x.set("Connection", "close")
 	_ = http.NewResponseController(x.Writer).SetWriteDeadline(time.Now().Add(lateAnswer))

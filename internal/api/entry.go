@@ -19,7 +19,8 @@ type addresses struct {
 	Requests      string `json:"requests"`
 }
 
-// entryRoutes returns the routes of the base URL, with and without a slash at its end. They need no key and are not counted.
+// entryRoutes returns the routes of the base URL, with and without a slash at its end. They need no
+// key and are not counted.
 func (a *api) entryRoutes() ([]route, error) {
 	body, err := jsonbody.Marshal(&addresses{
 		Documentation: a.root + "/docs", OpenAPI: a.BaseURL + "/openapi.json", Pets: a.petsURL, Orders: a.ordersURL,
@@ -39,7 +40,10 @@ func (a *api) entryRoutes() ([]route, error) {
 	}
 	var all []route
 	for _, path := range []string{"/v1", "/v1/"} {
-		all = append(all, route{method: http.MethodGet, path: path, handle: show, public: true, unmetered: true, ignoresQuery: true})
+		all = append(
+			all,
+			route{method: http.MethodGet, path: path, handle: show, public: true, unmetered: true, ignoresQuery: true},
+		)
 	}
 	return all, nil
 }

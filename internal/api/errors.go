@@ -38,55 +38,197 @@ func newCode(status int, name, message string) *errorCode {
 
 // The table of error codes. docs/errors.md explains them.
 var (
-	codeMalformedRequest      = newCode(http.StatusBadRequest, "malformed_request", "The request is not valid HTTP: in the path a % must be followed by two hexadecimal digits, and each header must be well-formed.")
-	codeInvalidJSON           = newCode(http.StatusBadRequest, "invalid_json", "The body is not valid JSON.")
-	codeMissingBody           = newCode(http.StatusBadRequest, "missing_body", "The request has no body. Send a JSON object.")
-	codeValidationFailed      = newCode(http.StatusBadRequest, "validation_failed", "A field of the body has an invalid value.")
-	codeInvalidParameter      = newCode(http.StatusBadRequest, "invalid_parameter", "A query parameter has an invalid value.")
-	codeInvalidCursor         = newCode(http.StatusBadRequest, "invalid_cursor", "cursor must be the value of X-Next-Cursor, unchanged.")
-	codeIdempotencyKeyInvalid = newCode(http.StatusBadRequest, "idempotency_key_invalid", "Idempotency-Key must be 1 to 255 visible ASCII characters, with or without double quotes.")
+	codeMalformedRequest = newCode(
+		http.StatusBadRequest,
+		"malformed_request",
+		"The request is not valid HTTP: in the path a % must be followed by two hexadecimal digits, and each header "+
+			"must be well-formed.",
+	)
+	codeInvalidJSON = newCode(http.StatusBadRequest, "invalid_json", "The body is not valid JSON.")
+	codeMissingBody = newCode(
+		http.StatusBadRequest,
+		"missing_body",
+		"The request has no body. Send a JSON object.",
+	)
+	codeValidationFailed = newCode(
+		http.StatusBadRequest,
+		"validation_failed",
+		"A field of the body has an invalid value.",
+	)
+	codeInvalidParameter = newCode(
+		http.StatusBadRequest,
+		"invalid_parameter",
+		"A query parameter has an invalid value.",
+	)
+	codeInvalidCursor = newCode(
+		http.StatusBadRequest,
+		"invalid_cursor",
+		"cursor must be the value of X-Next-Cursor, unchanged.",
+	)
+	codeIdempotencyKeyInvalid = newCode(
+		http.StatusBadRequest,
+		"idempotency_key_invalid",
+		"Idempotency-Key must be 1 to 255 visible ASCII characters, with or without double quotes.",
+	)
 
-	codeMissingAPIKey = newCode(http.StatusUnauthorized, "missing_api_key", "The request has no API key. Send the header Authorization: Bearer <API key>.")
-	codeInvalidAPIKey = newCode(http.StatusUnauthorized, "invalid_api_key", "The API key is malformed, unknown or no longer valid.")
+	codeMissingAPIKey = newCode(
+		http.StatusUnauthorized,
+		"missing_api_key",
+		"The request has no API key. Send the header Authorization: Bearer <API key>.",
+	)
+	codeInvalidAPIKey = newCode(
+		http.StatusUnauthorized,
+		"invalid_api_key",
+		"The API key is malformed, unknown or no longer valid.",
+	)
 
-	// codeAddressNotAllowed is part of finding out who calls, as a 401 is: it counts for the address, and not for the tenant.
-	codeAddressNotAllowed = newCode(http.StatusForbidden, "address_not_allowed", "This API key can't be used from this address.")
-	codeInsufficientScope = newCode(http.StatusForbidden, "insufficient_scope", "The scope of this API key does not allow this operation.")
+	// codeAddressNotAllowed is part of finding out who calls, as a 401 is: it counts for the
+	// address, and not for the tenant.
+	codeAddressNotAllowed = newCode(
+		http.StatusForbidden,
+		"address_not_allowed",
+		"This API key can't be used from this address.",
+	)
+	codeInsufficientScope = newCode(
+		http.StatusForbidden,
+		"insufficient_scope",
+		"The scope of this API key does not allow this operation.",
+	)
 
-	codePetNotFound           = newCode(http.StatusNotFound, "pet_not_found", "No animal with this ID exists in your catalogue.")
-	codeOrderNotFound         = newCode(http.StatusNotFound, "order_not_found", "No order with this ID exists in your account.")
-	codeKeyNotFound           = newCode(http.StatusNotFound, "key_not_found", "No API key with this ID exists in your account.")
-	codeRequestNotFound       = newCode(http.StatusNotFound, "request_not_found", "No failed request with this ID is stored for your account. Failed requests are stored for a day, and not all of them.")
-	codeRouteNotFound         = newCode(http.StatusNotFound, "route_not_found", "There is no such path.")
-	codeMethodNotAllowed      = newCode(http.StatusMethodNotAllowed, "method_not_allowed", "This path does not support this method.")
-	codePetNotAvailable       = newCode(http.StatusConflict, "pet_not_available", "The animal is pending or sold and cannot be ordered. Order one whose status is available.")
-	codeInvalidTransition     = newCode(http.StatusConflict, "invalid_transition", "The status cannot change in this way.")
-	codeKeyNotActive          = newCode(http.StatusConflict, "key_not_active", "This API key was revoked or has expired, and can't be changed or rotated any more.")
-	codeTooManyKeys           = newCode(http.StatusConflict, "too_many_keys", "Your account has 10 API keys that are neither revoked nor expired, the maximum. Revoke one first, or rotate with the gracePeriod 0.")
-	codeLastManageKey         = newCode(http.StatusConflict, "last_manage_key", "This is your last API key that may manage keys. Rotate it, or give another one the scope manage first.")
-	codeWouldLockOut          = newCode(http.StatusConflict, "would_lock_out", "allowedAddresses does not contain the address of this request. Send confirmLockout: true if that is right.")
-	codeKeyAlreadyIssued      = newCode(http.StatusConflict, "key_already_issued", "A request with this Idempotency-Key has issued an API key. Nobody can show it again.")
-	codeIdempotencyInProgress = newCode(http.StatusConflict, "idempotency_in_progress", "A request with this Idempotency-Key is still in progress. Retry in 1 second.")
-	codeEndpointRemoved       = newCode(http.StatusGone, "endpoint_removed", "This operation has been removed.")
+	codePetNotFound = newCode(
+		http.StatusNotFound,
+		"pet_not_found",
+		"No animal with this ID exists in your catalogue.",
+	)
+	codeOrderNotFound = newCode(
+		http.StatusNotFound,
+		"order_not_found",
+		"No order with this ID exists in your account.",
+	)
+	codeKeyNotFound = newCode(
+		http.StatusNotFound,
+		"key_not_found",
+		"No API key with this ID exists in your account.",
+	)
+	codeRequestNotFound = newCode(
+		http.StatusNotFound,
+		"request_not_found",
+		"No failed request with this ID is stored for your account. Failed requests are stored for a day, and not "+
+			"all of them.",
+	)
+	codeRouteNotFound    = newCode(http.StatusNotFound, "route_not_found", "There is no such path.")
+	codeMethodNotAllowed = newCode(
+		http.StatusMethodNotAllowed,
+		"method_not_allowed",
+		"This path does not support this method.",
+	)
+	codePetNotAvailable = newCode(
+		http.StatusConflict,
+		"pet_not_available",
+		"The animal is pending or sold and cannot be ordered. Order one whose status is available.",
+	)
+	codeInvalidTransition = newCode(
+		http.StatusConflict,
+		"invalid_transition",
+		"The status cannot change in this way.",
+	)
+	codeKeyNotActive = newCode(
+		http.StatusConflict,
+		"key_not_active",
+		"This API key was revoked or has expired, and can't be changed or rotated any more.",
+	)
+	codeTooManyKeys = newCode(
+		http.StatusConflict,
+		"too_many_keys",
+		"Your account has 10 API keys that are neither revoked nor expired, the maximum. Revoke one first, or "+
+			"rotate with the gracePeriod 0.",
+	)
+	codeLastManageKey = newCode(
+		http.StatusConflict,
+		"last_manage_key",
+		"This is your last API key that may manage keys. Rotate it, or give another one the scope manage first.",
+	)
+	codeWouldLockOut = newCode(
+		http.StatusConflict,
+		"would_lock_out",
+		"allowedAddresses does not contain the address of this request. Send confirmLockout: true if that is right.",
+	)
+	codeKeyAlreadyIssued = newCode(
+		http.StatusConflict,
+		"key_already_issued",
+		"A request with this Idempotency-Key has issued an API key. Nobody can show it again.",
+	)
+	codeIdempotencyInProgress = newCode(
+		http.StatusConflict,
+		"idempotency_in_progress",
+		"A request with this Idempotency-Key is still in progress. Retry in 1 second.",
+	)
+	codeEndpointRemoved = newCode(http.StatusGone, "endpoint_removed", "This operation has been removed.")
 
-	codePreconditionFailed = newCode(http.StatusPreconditionFailed, "precondition_failed", "If-Match does not name the current ETag: this has changed since you read it. Read it again, then send the change with its new ETag if it is still right.")
+	codePreconditionFailed = newCode(
+		http.StatusPreconditionFailed,
+		"precondition_failed",
+		"If-Match does not name the current ETag: this has changed since you read it. Read it again, then send the "+
+			"change with its new ETag if it is still right.",
+	)
 
-	codeBodyTooLarge         = newCode(http.StatusRequestEntityTooLarge, "body_too_large", "The body must be at most 1 MiB (1048576 bytes).")
-	codeURITooLong           = newCode(http.StatusRequestURITooLong, "uri_too_long", "The path and query must be at most 8 KiB (8192 bytes) together.")
-	codeUnsupportedMediaType = newCode(http.StatusUnsupportedMediaType, "unsupported_media_type", "Content-Type must be application/json.")
-	codeIdempotencyKeyReused = newCode(http.StatusUnprocessableEntity, "idempotency_key_reused", "This Idempotency-Key was used with another body in the last 24 hours. Use a new key for each new request.")
+	codeBodyTooLarge = newCode(
+		http.StatusRequestEntityTooLarge,
+		"body_too_large",
+		"The body must be at most 1 MiB (1048576 bytes).",
+	)
+	codeURITooLong = newCode(
+		http.StatusRequestURITooLong,
+		"uri_too_long",
+		"The path and query must be at most 8 KiB (8192 bytes) together.",
+	)
+	codeUnsupportedMediaType = newCode(
+		http.StatusUnsupportedMediaType,
+		"unsupported_media_type",
+		"Content-Type must be application/json.",
+	)
+	codeIdempotencyKeyReused = newCode(
+		http.StatusUnprocessableEntity,
+		"idempotency_key_reused",
+		"This Idempotency-Key was used with another body in the last 24 hours. Use a new key for each new request.",
+	)
 
-	codeRateLimitExceeded  = newCode(http.StatusTooManyRequests, "rate_limit_exceeded", "The limit of requests per minute is exceeded.")
-	codeDailyQuotaExceeded = newCode(http.StatusTooManyRequests, "daily_quota_exceeded", "The limit of requests per day is exceeded.")
-	codeKeyBanned          = newCode(http.StatusTooManyRequests, "key_banned", "This API key is temporarily banned.")
+	codeRateLimitExceeded = newCode(
+		http.StatusTooManyRequests,
+		"rate_limit_exceeded",
+		"The limit of requests per minute is exceeded.",
+	)
+	codeDailyQuotaExceeded = newCode(
+		http.StatusTooManyRequests,
+		"daily_quota_exceeded",
+		"The limit of requests per day is exceeded.",
+	)
+	codeKeyBanned = newCode(http.StatusTooManyRequests, "key_banned", "This API key is temporarily banned.")
 
-	codeInternalError = newCode(http.StatusInternalServerError, "internal_error", "Something went wrong on our side. The request was not counted. If it fails again, contact support with the X-Request-Id.")
-	codeUnavailable   = newCode(http.StatusServiceUnavailable, "unavailable", "The service is temporarily unavailable. The request has not taken effect and will not. It was not counted. Retry after the seconds in Retry-After.")
-	// codeOutcomeUnknown is for writes alone. Any other 503 says that nothing was changed, and nothing will be.
-	codeOutcomeUnknown = newCode(http.StatusServiceUnavailable, "outcome_unknown", "The request may have taken effect, or may still. It was not counted. A POST can be repeated safely with the same Idempotency-Key; read the item before you repeat a PATCH.")
+	codeInternalError = newCode(
+		http.StatusInternalServerError,
+		"internal_error",
+		"Something went wrong on our side. The request was not counted. If it fails again, contact support with the "+
+			"X-Request-Id.",
+	)
+	codeUnavailable = newCode(
+		http.StatusServiceUnavailable,
+		"unavailable",
+		"The service is temporarily unavailable. The request has not taken effect and will not. It was not counted. "+
+			"Retry after the seconds in Retry-After.",
+	)
+	// codeOutcomeUnknown is for writes alone. Any other 503 says that nothing was changed, and
+	// nothing will be.
+	codeOutcomeUnknown = newCode(
+		http.StatusServiceUnavailable,
+		"outcome_unknown",
+		"The request may have taken effect, or may still. It was not counted. A POST can be repeated safely with "+
+			"the same Idempotency-Key; read the item before you repeat a PATCH.",
+	)
 )
 
-// Error is an error response. The message is for the customer. The cause is for the operator, and is only logged.
+// Error is an error response. The message is for the customer. The cause is for the operator, and
+// is only logged.
 type Error struct {
 	code    *errorCode
 	message string
@@ -144,7 +286,10 @@ func toError(err error) *Error {
 		return codeValidationFailed.withMessage(b.Message)
 	}
 	if i, ok := errors.AsType[*keys.AlreadyIssuedError](err); ok {
-		return codeKeyAlreadyIssued.withMessage("A request with this Idempotency-Key has issued the API key " + i.ID + ". Nobody can show it again: rotate or revoke it.")
+		return codeKeyAlreadyIssued.withMessage(
+			"A request with this Idempotency-Key has issued the API key " + i.ID +
+				". Nobody can show it again: rotate or revoke it.",
+		)
 	}
 	for _, known := range knownErrors {
 		if errors.Is(err, known.error) {
@@ -154,8 +299,11 @@ func toError(err error) *Error {
 	switch {
 	case errors.Is(err, catalog.ErrIdempotencyInProgress):
 		return codeIdempotencyInProgress.err().retryAfter(1)
-	case errors.Is(err, catalog.ErrUnavailable), errors.Is(err, keys.ErrUnavailable), errors.Is(err, usage.ErrUnavailable),
-		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled),
+	case errors.Is(err, catalog.ErrUnavailable),
+		errors.Is(err, keys.ErrUnavailable),
+		errors.Is(err, usage.ErrUnavailable),
+		errors.Is(err, context.DeadlineExceeded),
+		errors.Is(err, context.Canceled),
 		// The next request learns why: the directory knows it by then.
 		errors.Is(err, keys.ErrAsker):
 		return codeUnavailable.withCause(err).retryAfter(1)
@@ -168,10 +316,30 @@ var knownErrors = []struct {
 	error
 	code *errorCode
 }{
-	{catalog.ErrPetNotFound, codePetNotFound}, {catalog.ErrOrderNotFound, codeOrderNotFound}, {catalog.ErrPetNotAvailable, codePetNotAvailable},
-	{catalog.ErrPreconditionFailed, codePreconditionFailed}, {catalog.ErrIdempotencyKeyReused, codeIdempotencyKeyReused},
-	{usage.ErrFailedNotFound, codeRequestNotFound}, {keys.ErrKeyNotFound, codeKeyNotFound}, {keys.ErrKeyChanged, codePreconditionFailed}, {keys.ErrKeyInactive, codeKeyNotActive},
-	{keys.ErrTooManyKeys, codeTooManyKeys}, {keys.ErrLastManageKey, codeLastManageKey}, {keys.ErrCursor, codeInvalidCursor},
+	{
+		catalog.ErrPetNotFound,
+		codePetNotFound,
+	},
+	{catalog.ErrOrderNotFound, codeOrderNotFound},
+	{catalog.ErrPetNotAvailable, codePetNotAvailable},
+	{
+		catalog.ErrPreconditionFailed,
+		codePreconditionFailed,
+	},
+	{catalog.ErrIdempotencyKeyReused, codeIdempotencyKeyReused},
+	{
+		usage.ErrFailedNotFound,
+		codeRequestNotFound,
+	},
+	{keys.ErrKeyNotFound, codeKeyNotFound},
+	{keys.ErrKeyChanged, codePreconditionFailed},
+	{keys.ErrKeyInactive, codeKeyNotActive},
+	{
+		keys.ErrTooManyKeys,
+		codeTooManyKeys,
+	},
+	{keys.ErrLastManageKey, codeLastManageKey},
+	{keys.ErrCursor, codeInvalidCursor},
 }
 
 // errorBody returns the contract's Error: the code, the message, the status.

@@ -13,7 +13,8 @@ import (
 	"petstore.example/internal/limits"
 )
 
-// exchange is one request and its response, with everything that is found out on the way. It lives as long as the request.
+// exchange is one request and its response, with everything that is found out on the way. It lives
+// as long as the request.
 type exchange struct {
 	*gin.Context
 	route   *route
@@ -21,7 +22,8 @@ type exchange struct {
 	// cache is what the connection keeps between requests, nil for nothing.
 	cache *connCache
 	id    string
-	// span is nil before the request is admitted, and if nothing is traced. traceID is that of the trace if it is exported, set at the end.
+	// span is nil before the request is admitted, and if nothing is traced. traceID is that of the
+	// trace if it is exported, set at the end.
 	span    trace.Span
 	traceID string
 	// now is the time by which everything about the request is decided.
@@ -29,21 +31,24 @@ type exchange struct {
 	// started is for measuring the duration only.
 	started time.Time
 
-	// caller is nil for a request without a valid key; then refusal is the reason, and keyOf whose the key is, if there is such a key.
+	// caller is nil for a request without a valid key; then refusal is the reason, and keyOf whose
+	// the key is, if there is such a key.
 	caller  *keys.Caller
 	refusal *Error
 	keyOf   *keys.Caller
 	// addressCounted is true if the request has been counted for its address.
 	addressCounted bool
 
-	// decision is the limiter's. counted is true if the request was admitted and not refunded since.
+	// decision is the limiter's. counted is true if the request was admitted and not refunded
+	// since.
 	decision limits.Decision
 	counted  bool
 	limits   limitStatus
 	// announced is the write that was announced with the decision, nil for none.
 	announced limits.Announced
 
-	// simulated is the error that the client asked for: nothing of the request is counted. delaysFull is true if too many wait for theirs.
+	// simulated is the error that the client asked for: nothing of the request is counted.
+	// delaysFull is true if too many wait for theirs.
 	simulated  *errorCode
 	delaysFull bool
 
@@ -54,7 +59,8 @@ type exchange struct {
 	// lingers is true if the connection closes while the client may still send the body.
 	lingers bool
 
-	// unknownParams is the error of strict handling for a query with unknown parameters, nil for none.
+	// unknownParams is the error of strict handling for a query with unknown parameters, nil for
+	// none.
 	unknownParams *Error
 
 	// failed is the error of the response, nil if there is none.
@@ -71,8 +77,8 @@ func (x *exchange) isRead() bool {
 	return x.Request.Method == http.MethodGet || x.Request.Method == http.MethodHead
 }
 
-// owner returns who the request is of for the log and for support: also the owner of a key that exists and is not valid. It is nil if there is no
-// such key.
+// owner returns who the request is of for the log and for support: also the owner of a key that
+// exists and is not valid. It is nil if there is no such key.
 func (x *exchange) owner() *keys.Caller {
 	if x.caller == nil {
 		return x.keyOf
@@ -88,9 +94,11 @@ func (x *exchange) plan() string {
 	return x.caller.Tenant.Plan
 }
 
-// gaveUp reports whether the request failed because its client disconnected. A failure of the server counts as one even if the client is gone.
+// gaveUp reports whether the request failed because its client disconnected. A failure of the
+// server counts as one even if the client is gone.
 func (x *exchange) gaveUp() bool {
-	return x.failed != nil && errors.Is(x.failed, context.Canceled) && errors.Is(x.Request.Context().Err(), context.Canceled)
+	return x.failed != nil && errors.Is(x.failed, context.Canceled) &&
+		errors.Is(x.Request.Context().Err(), context.Canceled)
 }
 
 // needs is the scope that a key must have for the request.
@@ -116,10 +124,12 @@ type route struct {
 	stabilityHeader []string
 	// deprecated is set for an operation that will be removed.
 	deprecated *deprecation
-	// links is the Link of every response of a deprecated operation, and help that of an error, by the number of its code.
+	// links is the Link of every response of a deprecated operation, and help that of an error, by
+	// the number of its code.
 	links []string
 	help  [][]string
-	// ignoresQuery is true for an operation without query parameters. One that has some looks for unknown ones itself.
+	// ignoresQuery is true for an operation without query parameters. One that has some looks for
+	// unknown ones itself.
 	ignoresQuery bool
 	// scope is what a key must have. Public routes and those of pages need none.
 	scope keys.Scope
@@ -133,7 +143,8 @@ type route struct {
 	unmetered bool
 	// counts, if not nil, tells which queries of an unmetered route count nevertheless.
 	counts func(rawQuery string) bool
-	// changesKeys is true if the operation changes the tenant's keys. There is a limit for these alone.
+	// changesKeys is true if the operation changes the tenant's keys. There is a limit for these
+	// alone.
 	changesKeys bool
 	// writes is true if the operation writes to the tenant's catalogue, unless it fails.
 	writes bool

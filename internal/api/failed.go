@@ -11,12 +11,12 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// storedPerAddress is how many requests of an address without a valid key are stored of a minute at most. So one address does not use up what
-// all of them share, and its flood costs a comparison.
+// storedPerAddress is how many requests of an address without a valid key are stored of a minute at
+// most. So one address does not use up what all of them share, and its flood costs a comparison.
 const storedPerAddress = 20
 
-// keepFailed records a request that failed, for support. What it records holds nothing that the client chose freely, except a request ID
-// that isRequestID accepted.
+// keepFailed records a request that failed, for support. What it records holds nothing that the
+// client chose freely, except a request ID that isRequestID accepted.
 func (a *api) keepFailed(x *exchange, status int, elapsed time.Duration) {
 	if x.failed == nil || a.FailedRequests == nil {
 		return
@@ -49,7 +49,8 @@ func (a *api) keepFailed(x *exchange, status int, elapsed time.Duration) {
 	a.FailedRequests.Add(f)
 }
 
-// refusedBy returns the window that refused the request with 429, one without a name if a ban did, or the bound of what is free.
+// refusedBy returns the window that refused the request with 429, one without a name if a ban did,
+// or the bound of what is free.
 func (x *exchange) refusedBy() windowStatus {
 	switch {
 	case x.failed.code == codeKeyBanned:
@@ -77,7 +78,9 @@ func (x *exchange) failureReason() string {
 		return usage.UsageUnrecorded
 	case errors.Is(err, errBodiesFull):
 		return usage.BodiesFull
-	case errors.Is(err, catalog.ErrUnavailable), errors.Is(err, keys.ErrUnavailable), errors.Is(err, usage.ErrUnavailable):
+	case errors.Is(err, catalog.ErrUnavailable),
+		errors.Is(err, keys.ErrUnavailable),
+		errors.Is(err, usage.ErrUnavailable):
 		return usage.DatabaseDown
 	case errors.Is(err, context.DeadlineExceeded):
 		return usage.TimedOut

@@ -17,14 +17,23 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// TestFailedRequestsAreRecorded: every status of 400 and more, whosever request it is, with nothing that the client wrote but its request ID.
+// TestFailedRequestsAreRecorded: every status of 400 and more, whosever request it is, with nothing
+// that the client wrote but its request ID.
 func TestFailedRequestsAreRecorded(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cret"
 	known := func(status int, code, reason, method, route string) usage.FailedRequest {
 		return usage.FailedRequest{
-			At: at, RequestID: "r-1", TenantID: 1, KeyID: "key_acme", Plan: plans.Free, Status: status, Code: code, Reason: reason,
-			Method: method, Route: route,
+			At:        at,
+			RequestID: "r-1",
+			TenantID:  1,
+			KeyID:     "key_acme",
+			Plan:      plans.Free,
+			Status:    status,
+			Code:      code,
+			Reason:    reason,
+			Method:    method,
+			Route:     route,
 		}
 	}
 	stranger := func(status int, code, reason string) usage.FailedRequest {
@@ -37,7 +46,12 @@ func TestFailedRequestsAreRecorded(t *testing.T) {
 	over := func(perMinute, perDay, ofKey int64) func(*fixture) { // uses one of each up
 		return func(w *fixture) {
 			w.take(t, w.acme(t, func(c *keys.Caller) {
-				c.Tenant, c.PerMinute = &plans.Tenant{ID: 1, Name: "acme", Plan: plans.Free, Quota: plans.Quota{PerMinute: perMinute, PerDay: perDay}}, ofKey
+				c.Tenant, c.PerMinute = &plans.Tenant{
+					ID:    1,
+					Name:  "acme",
+					Plan:  plans.Free,
+					Quota: plans.Quota{PerMinute: perMinute, PerDay: perDay},
+				}, ofKey
 			}), 1)
 		}
 	}
@@ -62,7 +76,8 @@ func TestFailedRequestsAreRecorded(t *testing.T) {
 			want: refused("rate_limit_exceeded", limits.Minute, 1795166557, "GET", "/v1/pets/{petId}"),
 		},
 		"over the day": {
-			prepare: over(9, 1, 0), method: "POST", target: "/v1/pets", want: refused("daily_quota_exceeded", limits.Day, 1795219200, "POST", "/v1/pets"),
+			prepare: over(9, 1, 0), method: "POST", target: "/v1/pets",
+			want: refused("daily_quota_exceeded", limits.Day, 1795219200, "POST", "/v1/pets"),
 		},
 		"over the key's own": {
 			prepare: over(9, 9, 1), method: strings.ToUpper(secret), target: "/v1/" + secret,
@@ -84,7 +99,8 @@ func TestFailedRequestsAreRecorded(t *testing.T) {
 			method: "GET", target: "/v1/" + secret, want: known(404, "route_not_found", "", "GET", ""),
 		},
 		"no method": {
-			method: strings.ToUpper(secret), target: "/v1/pets", want: known(405, "method_not_allowed", "", "other", ""),
+			method: strings.ToUpper(secret), target: "/v1/pets",
+			want: known(405, "method_not_allowed", "", "other", ""),
 		},
 		"the database": {
 			prepare: func(w *fixture) { w.pets.err = catalog.ErrUnavailable },
@@ -95,7 +111,10 @@ func TestFailedRequestsAreRecorded(t *testing.T) {
 			method:  "GET", target: "/v1/pets", want: known(500, "internal_error", "", "GET", "/v1/pets"),
 		},
 		"a revoked key": {
-			prepare: func(w *fixture) { w.directory.change(t, w.key, func(c *keys.Caller) { c.RevokedAt = at.Unix() }) }, method: "GET", target: "/v1/pets", want: known(401, "invalid_api_key", "revoked", "GET", "/v1/pets"),
+			prepare: func(w *fixture) {
+				w.directory.change(t, w.key,
+					func(c *keys.Caller) { c.RevokedAt = at.Unix() })
+			}, method: "GET", target: "/v1/pets", want: known(401, "invalid_api_key", "revoked", "GET", "/v1/pets"),
 		},
 		"a key that expires while it is looked up": {
 			prepare: func(w *fixture) {
@@ -105,26 +124,31 @@ func TestFailedRequestsAreRecorded(t *testing.T) {
 			method: "GET", target: "/v1/pets", want: known(401, "invalid_api_key", "expired", "GET", "/v1/pets"),
 		},
 		"a step that is forbidden": {
-			prepare: func(w *fixture) { w.addPet(t, catalog.Sold) }, method: "PATCH", target: "/v1/pets/1", body: `{"status":"pending"}`,
+			prepare: func(w *fixture) { w.addPet(t, catalog.Sold) }, method: "PATCH", target: "/v1/pets/1",
+			body: `{"status":"pending"}`,
 			want: known(409, "invalid_transition", "", "PATCH", "/v1/pets/{petId}"),
 		},
 		"a long body": {
-			method: "POST", target: "/v1/pets", body: strings.Repeat(" ", 1<<20+1), want: known(413, "body_too_large", "", "POST", "/v1/pets"),
+			method: "POST", target: "/v1/pets", body: strings.Repeat(" ", 1<<20+1),
+			want: known(413, "body_too_large", "", "POST", "/v1/pets"),
 		},
 		"a long address": {
-			method: "GET", target: "/v1/pets?x=" + strings.Repeat("x", maxURI), headers: []string{"Authorization", ""}, want: stranger(414, "uri_too_long", ""),
+			method: "GET", target: "/v1/pets?x=" + strings.Repeat("x", maxURI),
+			headers: []string{"Authorization", ""}, want: stranger(414, "uri_too_long", ""),
 		},
 		"a body that is no JSON": {
 			method: "POST", target: "/v1/pets", body: rex, headers: []string{"Content-Type", "text/plain"},
 			want: known(415, "unsupported_media_type", "", "POST", "/v1/pets"),
 		},
 		"a key for another body": {
-			prepare: func(w *fixture) { w.sendOnce("/v1/pets", rex, "k") }, method: "POST", target: "/v1/pets", body: mia, headers: []string{"Idempotency-Key", "k"},
+			prepare: func(w *fixture) { w.sendOnce("/v1/pets", rex, "k") }, method: "POST", target: "/v1/pets",
+			body: mia, headers: []string{"Idempotency-Key", "k"},
 			want: known(422, "idempotency_key_reused", "", "POST", "/v1/pets"),
 		},
 		"a suspended tenant": {
-			prepare: func(w *fixture) { w.directory.fail(keys.StatusError(keys.TenantSuspended)) }, method: "GET", target: "/v1/pets",
-			want: known(401, "invalid_api_key", "tenant_suspended", "GET", "/v1/pets"),
+			prepare: func(w *fixture) { w.directory.fail(keys.StatusError(keys.TenantSuspended)) }, method: "GET",
+			target: "/v1/pets",
+			want:   known(401, "invalid_api_key", "tenant_suspended", "GET", "/v1/pets"),
 		},
 		"a client that disconnects": {
 			method: "GET", target: "/v1/pets", want: known(499, "unavailable", usage.ClientGone, "GET", "/v1/pets"),
@@ -134,7 +158,8 @@ func TestFailedRequestsAreRecorded(t *testing.T) {
 			want: gone,
 		},
 		"no key": {
-			method: "GET", target: "/v1/pets", headers: []string{"Authorization", ""}, want: stranger(401, "missing_api_key", ""),
+			method: "GET", target: "/v1/pets", headers: []string{"Authorization", ""},
+			want: stranger(401, "missing_api_key", ""),
 		},
 		"another scheme": {
 			method: "GET", target: "/v1/pets", headers: []string{"Authorization", "Basic " + secret},
@@ -168,13 +193,21 @@ func TestFailedRequestsAreRecorded(t *testing.T) {
 		if test.want.Reason == usage.ClientGone {
 			w.pets.before, w.pets.err = disconnect, context.Canceled
 		}
-		r := w.request(test.method, test.target, test.body, append(test.headers, "X-Request-Id", "r-1")...).WithContext(ctx)
+		r := w.request(
+			test.method,
+			test.target,
+			test.body,
+			append(test.headers, "X-Request-Id", "r-1")...).WithContext(ctx)
 		if test.want.Reason == usage.SeveralHeaders {
 			r.Header.Add("Authorization", "Bearer x")
 		}
 		rec := w.do(r)
 		disconnect()
-		if diff := cmp.Diff([]usage.FailedRequest{test.want}, w.failed.all); diff != "" || rec.Code != test.want.Status && test.want.Status != statusGone {
+		if diff := cmp.Diff(
+			[]usage.FailedRequest{test.want},
+			w.failed.all,
+		); diff != "" ||
+			rec.Code != test.want.Status && test.want.Status != statusGone {
 			t.Errorf("%s: %d (-want +got):\n%s", name, rec.Code, diff)
 		}
 	}
@@ -192,7 +225,10 @@ func TestStrangersFailuresAreBounded(t *testing.T) {
 	for _, f := range w.failed.all {
 		stored[f.Code+" "+f.Window]++
 	}
-	if diff := cmp.Diff(map[string]int{"invalid_api_key ": storedPerAddress, "rate_limit_exceeded ip": 50}, stored); diff != "" {
+	if diff := cmp.Diff(
+		map[string]int{"invalid_api_key ": storedPerAddress, "rate_limit_exceeded ip": 50},
+		stored,
+	); diff != "" {
 		t.Errorf("stored of 150 (-want +got):\n%s", diff)
 	}
 }

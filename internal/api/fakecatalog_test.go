@@ -52,10 +52,18 @@ func pageOf[T any](rows []T, limit int, matches func(T) bool) (page []T, more bo
 	return page[:min(len(page), limit)], len(page) > limit
 }
 
-func (f *fakePets) ListPets(_ context.Context, tenantID int64, p catalog.Page) (page []catalog.Pet, next int64, err error) {
+func (f *fakePets) ListPets(
+	_ context.Context,
+	tenantID int64,
+	p catalog.Page,
+) (page []catalog.Pet, next int64, err error) {
 	next, err = call(f, func() (next int64, _ error) {
 		var more bool
-		page, more = pageOf(f.pets[tenantID], p.Limit, func(pet catalog.Pet) bool { return pet.ID > p.After && p.Matches(pet) })
+		page, more = pageOf(
+			f.pets[tenantID],
+			p.Limit,
+			func(pet catalog.Pet) bool { return pet.ID > p.After && p.Matches(pet) },
+		)
 		if more {
 			next = page[len(page)-1].ID
 		}
@@ -103,9 +111,17 @@ type fakeOrders struct {
 	orders map[int64][]catalog.Order
 }
 
-func (f *fakeOrders) ListOrders(_ context.Context, tenantID int64, p catalog.OrderPage) (page []catalog.Order, more bool, err error) {
+func (f *fakeOrders) ListOrders(
+	_ context.Context,
+	tenantID int64,
+	p catalog.OrderPage,
+) (page []catalog.Order, more bool, err error) {
 	more, err = call(f.pets, func() (more bool, _ error) {
-		page, more = pageOf(f.orders[tenantID], p.Limit, func(o catalog.Order) bool { return o.ID > p.After && (p.Status == "" || o.Status == p.Status) })
+		page, more = pageOf(
+			f.orders[tenantID],
+			p.Limit,
+			func(o catalog.Order) bool { return o.ID > p.After && (p.Status == "" || o.Status == p.Status) },
+		)
 		return more, nil
 	})
 	return page, more, err
@@ -207,15 +223,33 @@ func (f *fakeRequests) end(s scope, r catalog.Idempotency, a *catalog.Answer) {
 	f.stored[s] = storedAnswer{r, a}
 }
 
-func (f *fakeRequests) CreatePetOnce(ctx context.Context, tenantID int64, o catalog.Once[catalog.NewPet, catalog.Pet]) (catalog.Answered, error) {
+func (f *fakeRequests) CreatePetOnce(
+	ctx context.Context,
+	tenantID int64,
+	o catalog.Once[catalog.NewPet, catalog.Pet],
+) (catalog.Answered, error) {
 	return answerOnce(f, tenantID, o, func() (catalog.Pet, error) { return f.pets.CreatePet(ctx, tenantID, o.New) })
 }
 
-func (f *fakeRequests) PlaceOrderOnce(ctx context.Context, tenantID int64, o catalog.Once[catalog.NewOrder, catalog.Order]) (catalog.Answered, error) {
-	return answerOnce(f, tenantID, o, func() (catalog.Order, error) { return f.orders.PlaceOrder(ctx, tenantID, o.New) })
+func (f *fakeRequests) PlaceOrderOnce(
+	ctx context.Context,
+	tenantID int64,
+	o catalog.Once[catalog.NewOrder, catalog.Order],
+) (catalog.Answered, error) {
+	return answerOnce(
+		f,
+		tenantID,
+		o,
+		func() (catalog.Order, error) { return f.orders.PlaceOrder(ctx, tenantID, o.New) },
+	)
 }
 
-func answerOnce[New, T any](f *fakeRequests, tenantID int64, o catalog.Once[New, T], create func() (T, error)) (catalog.Answered, error) {
+func answerOnce[New, T any](
+	f *fakeRequests,
+	tenantID int64,
+	o catalog.Once[New, T],
+	create func() (T, error),
+) (catalog.Answered, error) {
 	s := scope{tenantID, o.Request.Method, o.Request.Path, o.Request.Key}
 	stored, err := f.begin(s, o.Request)
 	if err != nil {

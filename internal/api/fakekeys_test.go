@@ -30,7 +30,14 @@ type fakeKeys struct {
 func newFakeKeys(pets *fakePets, requests *fakeRequests) *fakeKeys {
 	f := &fakeKeys{pets: pets, requests: requests, keys: map[int64][]keys.Own{}, refused: map[string]error{}}
 	for id, tenant := range map[string]int64{"key_acme": 1, ciKey: 1, "key_zoo": 2, theirKey: 2} {
-		k := keys.Key{ID: id, TenantID: tenant, Environment: keys.Live, Last4: "9fQ2", Scope: keys.ScopeWrite, CreatedAt: at}
+		k := keys.Key{
+			ID:          id,
+			TenantID:    tenant,
+			Environment: keys.Live,
+			Last4:       "9fQ2",
+			Scope:       keys.ScopeWrite,
+			CreatedAt:   at,
+		}
 		f.keys[tenant] = append(f.keys[tenant], keys.Own{Key: k, Version: "v1", IssuedBy: "support"})
 	}
 	for _, own := range f.keys {
@@ -62,17 +69,28 @@ func (f *fakeKeys) ListKeys(_ context.Context, tenantID int64, _ keys.Digest, q 
 	})
 }
 
-func (f *fakeKeys) ChangeKey(ctx context.Context, tenantID int64, _ keys.Digest, c keys.OwnChange, once *catalog.Idempotency) (keys.Own, error) {
+func (f *fakeKeys) ChangeKey(
+	ctx context.Context,
+	tenantID int64,
+	_ keys.Digest,
+	c keys.OwnChange,
+	once *catalog.Idempotency,
+) (keys.Own, error) {
 	if once == nil {
 		return f.change(ctx, tenantID, c)
 	}
 	var made keys.Own
-	answered, err := answerOnce(f.requests, tenantID, catalog.Once[keys.OwnChange, keys.Own]{Request: *once, Answer: func(k *keys.Own) (catalog.Answer, error) {
-		return catalog.Answer{Body: []byte(k.ID)}, nil
-	}}, func() (_ keys.Own, err error) {
-		made, err = f.change(ctx, tenantID, c)
-		return made, err
-	})
+	answered, err := answerOnce(
+		f.requests,
+		tenantID,
+		catalog.Once[keys.OwnChange, keys.Own]{Request: *once, Answer: func(k *keys.Own) (catalog.Answer, error) {
+			return catalog.Answer{Body: []byte(k.ID)}, nil
+		}},
+		func() (_ keys.Own, err error) {
+			made, err = f.change(ctx, tenantID, c)
+			return made, err
+		},
+	)
 	if err == nil && answered.Replayed {
 		err = fmt.Errorf("once: %w", &keys.AlreadyIssuedError{ID: string(answered.Body)})
 	}
@@ -84,7 +102,11 @@ func (f *fakeKeys) change(_ context.Context, tenantID int64, c keys.OwnChange) (
 		if f.asked = c; f.refused[c.Action] != nil {
 			return keys.Own{}, fmt.Errorf("change: %w", f.refused[c.Action])
 		}
-		k := keys.Own{Key: keys.Key{ID: c.NewID, Environment: keys.Live, CreatedAt: at}, IssuedBy: "key_acme", Version: "v1"}
+		k := keys.Own{
+			Key:      keys.Key{ID: c.NewID, Environment: keys.Live, CreatedAt: at},
+			IssuedBy: "key_acme",
+			Version:  "v1",
+		}
 		own := &k
 		if c.Action != "key.issue" {
 			if own = f.find(tenantID, c.ID); own == nil {

@@ -65,12 +65,35 @@ func newFixture(t testing.TB, change ...func(*Config)) *fixture {
 	w.usage, w.failed, w.own = &fakeUsage{pets: w.pets}, &fakeFailed{}, &fakeOwn{pets: w.pets}
 	w.requests = &fakeRequests{pets: w.pets, orders: w.orders, stored: map[scope]storedAnswer{}}
 	w.keys = newFakeKeys(w.pets, w.requests)
-	w.key = w.directory.issue(t, "key_acme", plans.Tenant{ID: 1, Name: "acme", Plan: plans.Free, Quota: plans.Quota{PerMinute: 60, PerDay: 1000}})
-	w.other = w.directory.issue(t, "key_zoo", plans.Tenant{ID: 2, Name: "zoo", Plan: plans.Pro, Quota: plans.Quota{PerMinute: 300, PerDay: 10000}})
+	w.key = w.directory.issue(
+		t,
+		"key_acme",
+		plans.Tenant{ID: 1, Name: "acme", Plan: plans.Free, Quota: plans.Quota{PerMinute: 60, PerDay: 1000}},
+	)
+	w.other = w.directory.issue(
+		t,
+		"key_zoo",
+		plans.Tenant{ID: 2, Name: "zoo", Plan: plans.Pro, Quota: plans.Quota{PerMinute: 300, PerDay: 10000}},
+	)
 	c := Config{
-		Directory: w.directory, Limiter: w.limiter, Addresses: w.addresses, Strikes: w.strikes, Meter: w.meter, Pets: w.pets, Orders: w.orders, Requests: w.requests,
-		Usage: w.usage, Failed: w.own, Plans: fakePlans{w.pets}, Keys: w.keys, FailedRequests: w.failed,
-		BodyBytes: MinBodyBytes, BaseURL: baseURL, Instant: w.instant, Log: zerolog.New(w.logs), Metrics: w.registry,
+		Directory:      w.directory,
+		Limiter:        w.limiter,
+		Addresses:      w.addresses,
+		Strikes:        w.strikes,
+		Meter:          w.meter,
+		Pets:           w.pets,
+		Orders:         w.orders,
+		Requests:       w.requests,
+		Usage:          w.usage,
+		Failed:         w.own,
+		Plans:          fakePlans{w.pets},
+		Keys:           w.keys,
+		FailedRequests: w.failed,
+		BodyBytes:      MinBodyBytes,
+		BaseURL:        baseURL,
+		Instant:        w.instant,
+		Log:            zerolog.New(w.logs),
+		Metrics:        w.registry,
 	}
 	for _, f := range change {
 		f(&c)
@@ -190,7 +213,11 @@ func (d *fakeDirectory) uncache(t testing.TB, key string) {
 // setPlan gives acme another plan and quota.
 func (w *fixture) setPlan(t testing.TB, plan string, q plans.Quota) {
 	t.Helper()
-	w.directory.change(t, w.key, func(c *keys.Caller) { c.Tenant = &plans.Tenant{ID: 1, Name: "acme", Plan: plan, Quota: q} })
+	w.directory.change(
+		t,
+		w.key,
+		func(c *keys.Caller) { c.Tenant = &plans.Tenant{ID: 1, Name: "acme", Plan: plan, Quota: q} },
+	)
 }
 
 func (d *fakeDirectory) fail(err error) {
@@ -255,7 +282,12 @@ func (a *fakeAddresses) count(addr netip.Addr, now time.Time, n int64) limiter.C
 		a.used[addr] += n
 	}
 	used := a.used[addr]
-	return limiter.Context{Limit: a.limit, Remaining: max(0, a.limit-used), Reset: now.Unix() + 60, Reached: used > a.limit}
+	return limiter.Context{
+		Limit:     a.limit,
+		Remaining: max(0, a.limit-used),
+		Reset:     now.Unix() + 60,
+		Reached:   used > a.limit,
+	}
 }
 
 type fakeStrikes struct {
@@ -304,7 +336,8 @@ func (m *fakeMeter) Flush(context.Context) error {
 // fakeUsage has recorded what acme used, and fails as the catalogue does.
 type fakeUsage struct {
 	pets *fakePets
-	// rateWindow is what was admitted since usage.RateWindowStart, last what was admitted and refused on the last days, today's last.
+	// rateWindow is what was admitted since usage.RateWindowStart, last what was admitted and
+	// refused on the last days, today's last.
 	rateWindow int64
 	last       [][2]int64
 }
@@ -357,7 +390,11 @@ type fakeOwn struct {
 	asked usage.FailedPage
 }
 
-func (f *fakeOwn) ListFailed(_ context.Context, tenantID int64, p usage.FailedPage) (list []usage.FailedRequest, more bool, err error) {
+func (f *fakeOwn) ListFailed(
+	_ context.Context,
+	tenantID int64,
+	p usage.FailedPage,
+) (list []usage.FailedRequest, more bool, err error) {
 	_, err = call(f.pets, func() (bool, error) {
 		f.asked = p
 		for _, d := range f.all {

@@ -30,8 +30,10 @@ func endless(f *testing.F) *fixture {
 // FuzzBody: any body is answered, and one that is accepted means what encoding/json takes it for.
 func FuzzBody(f *testing.F) {
 	for _, s := range []string{
-		"", "null", "[]", `{"name":"Rex","categoryId":7}`, `{"name":"Rex","categoryId":1.0e3,"status":"sold"}`, `{"name":null}`,
-		`{"name":"\ud83d\udc15","categoryId":-0,"x":{"y":[1,{}]}}`, `{"a":1,"a":2}`, "\xff", `{"name":"a\u0000","categoryId":1e999}`,
+		"", "null", "[]", `{"name":"Rex","categoryId":7}`, `{"name":"Rex","categoryId":1.0e3,"status":"sold"}`,
+		`{"name":null}`,
+		`{"name":"\ud83d\udc15","categoryId":-0,"x":{"y":[1,{}]}}`, `{"a":1,"a":2}`, "\xff",
+		`{"name":"a\u0000","categoryId":1e999}`,
 	} {
 		f.Add([]byte(s))
 	}
@@ -62,10 +64,40 @@ func FuzzBody(f *testing.F) {
 
 // FuzzHeaders: whatever the headers and the query are, the answer is whole and no fault of ours.
 func FuzzHeaders(f *testing.F) {
-	f.Add("GET", "Bearer x", "id", "application/json", "1.2.3.4", "limit=5&status=sold", `"x", W/"y`, "respond-async", "k")
-	f.Add("POST", "bearer  pst_live_Zb7Q0mKxT4vL9sWcR2yNfHjD8aPuGe1dNUMm", "a b", "text/plain; charset", "::1, x", "%zz;", "*", "handling=strict;", `"k"`)
+	f.Add(
+		"GET",
+		"Bearer x",
+		"id",
+		"application/json",
+		"1.2.3.4",
+		"limit=5&status=sold",
+		`"x", W/"y`,
+		"respond-async",
+		"k",
+	)
+	f.Add(
+		"POST",
+		"bearer  pst_live_Zb7Q0mKxT4vL9sWcR2yNfHjD8aPuGe1dNUMm",
+		"a b",
+		"text/plain; charset",
+		"::1, x",
+		"%zz;",
+		"*",
+		"handling=strict;",
+		`"k"`,
+	)
 	f.Add("OPTIONS", "", "", "", "", "cursor=0000000000000001&>\"=\r\n", "", "", "")
-	f.Add("X", "Basic", "pst_test_", "application/json;charset=utf-8;x", ",", "a=b&limit=+5", `"`, "handling=\"", strings.Repeat("k", 256))
+	f.Add(
+		"X",
+		"Basic",
+		"pst_test_",
+		"application/json;charset=utf-8;x",
+		",",
+		"a=b&limit=+5",
+		`"`,
+		"handling=\"",
+		strings.Repeat("k", 256),
+	)
 	f.Add("GET", "", "", "", "", "ids=1,2,1&name=R%25%5F&categoryId=-9223372036854775808", `W/"x"`, "", "")
 	w := endless(f)
 	f.Fuzz(func(t *testing.T, method, authorization, id, contentType, forwarded, query, tags, prefer, key string) {
@@ -77,9 +109,21 @@ func FuzzHeaders(f *testing.F) {
 			r := w.request("GET", "/v1/pets", "{}")
 			r.Method, r.URL.RawQuery = method, query
 			r.Header = http.Header{
-				"Authorization": {credential}, "X-Request-Id": {id}, "Content-Type": {contentType}, "X-Forwarded-For": {forwarded},
-				"Content-Encoding": {forwarded}, "If-None-Match": {tags}, "If-Match": {tags}, "Prefer": {prefer}, "Idempotency-Key": {key},
-				"Origin": {forwarded}, "Access-Control-Request-Method": {method},
+				"Authorization": {
+					credential,
+				},
+				"X-Request-Id":    {id},
+				"Content-Type":    {contentType},
+				"X-Forwarded-For": {forwarded},
+				"Content-Encoding": {
+					forwarded,
+				},
+				"If-None-Match":                 {tags},
+				"If-Match":                      {tags},
+				"Prefer":                        {prefer},
+				"Idempotency-Key":               {key},
+				"Origin":                        {forwarded},
+				"Access-Control-Request-Method": {method},
 			}
 			rec := w.do(r)
 			checkAnswer(t, r, rec)
@@ -95,19 +139,47 @@ func FuzzHeaders(f *testing.F) {
 	})
 }
 
-// FuzzSelfService: whatever is sent to the operations by which customers help themselves, the answer is no fault of ours, and as the document has it.
+// FuzzSelfService: whatever is sent to the operations by which customers help themselves, the
+// answer is no fault of ours, and as the document has it.
 func FuzzSelfService(f *testing.F) {
 	f.Add(uint8(0), "self", "status=active&limit=1&cursor=key_acme", "", "", "", "")
-	f.Add(uint8(1), "", "x", `{"name":"ci","scope":"read","perMinute":5,"allowedAddresses":["192.0.2.0/24"],"expiresAt":"2027-01-01T00:00:00+19:51"}`, "", "", "k")
-	f.Add(uint8(3), "key_acme", "", `{"name":null,"scope":"write","confirmLockout":true,"allowedAddresses":null}`, `"x"`, "handling=strict", "")
+	f.Add(
+		uint8(1),
+		"",
+		"x",
+		`{"name":"ci","scope":"read","perMinute":5,"allowedAddresses":["192.0.2.0/24"],`+
+			`"expiresAt":"2027-01-01T00:00:00+19:51"}`,
+		"",
+		"",
+		"k",
+	)
+	f.Add(
+		uint8(3),
+		"key_acme",
+		"",
+		`{"name":null,"scope":"write","confirmLockout":true,"allowedAddresses":null}`,
+		`"x"`,
+		"handling=strict",
+		"",
+	)
 	f.Add(uint8(4), "key_0000000000000000", "", `{"gracePeriod":604800}`, "*", "", "k")
 	f.Add(uint8(5), "%2F", "", `{"reason":"\u0000","x":null}`, "", "", strings.Repeat("k", 256))
-	f.Add(uint8(6), "", "since=0000-01-01T00:00:00-19:51&until=9999-12-31T23:59:60Z&key=key_a&status=429&code=key_banned&cursor=00000000000000ff", "", "", "", "")
+	f.Add(
+		uint8(6),
+		"",
+		"since=0000-01-01T00:00:00-19:51&until=9999-12-31T23:59:60Z"+
+			"&key=key_a&status=429&code=key_banned&cursor=00000000000000ff",
+		"",
+		"",
+		"",
+		"",
+	)
 	f.Add(uint8(7), "dc4b7dhksdudc20kom6g", "a=b", "", "", "", "")
 	w := endless(f)
 	w.narrow(f, keys.ScopeManage, "")
 	ours := slices.DeleteFunc(slices.Clone(routes), func(r route) bool {
-		return !strings.HasPrefix(r.path, "/v1/keys") && !strings.HasPrefix(r.path, "/v1/requests") || !slices.Contains([]string{"GET", "POST", "PATCH"}, r.method)
+		return !strings.HasPrefix(r.path, "/v1/keys") && !strings.HasPrefix(r.path, "/v1/requests") ||
+			!slices.Contains([]string{"GET", "POST", "PATCH"}, r.method)
 	})
 	requests := 0
 	f.Fuzz(func(t *testing.T, of uint8, id, query, body, tags, prefer, key string) {

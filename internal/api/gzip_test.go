@@ -26,8 +26,9 @@ func unpacked(t *testing.T, rec *httptest.ResponseRecorder) string {
 	return string(content)
 }
 
-// TestCompressedLists: who accepts gzip gets a long list compressed, from the store and from the cache, with the same content and headers
-// but for those of the encoding. Each form's ETag finds the other one unchanged. Everybody else gets what they always got.
+// TestCompressedLists: who accepts gzip gets a long list compressed, from the store and from the
+// cache, with the same content and headers but for those of the encoding. Each form's ETag finds
+// the other one unchanged. Everybody else gets what they always got.
 func TestCompressedLists(t *testing.T) {
 	t.Parallel()
 	cached, _, reads := newCachingFixture(t)
@@ -44,7 +45,8 @@ func TestCompressedLists(t *testing.T) {
 			get("GET") // The second request stores the page, the third one adds its compressed form.
 			for range 3 {
 				plain, packed := get("GET"), get("GET", "Accept-Encoding", "br, gzip")
-				if unpacked(t, packed) != plain.Body.String() || packed.Body.Len() > plain.Body.Len()/2 || header(plain, "Content-Encoding") != "" {
+				if unpacked(t, packed) != plain.Body.String() || packed.Body.Len() > plain.Body.Len()/2 ||
+					header(plain, "Content-Encoding") != "" {
 					t.Errorf("%s: %d bytes for %d", target, packed.Body.Len(), plain.Body.Len())
 				}
 				if tag := header(plain, "ETag"); header(packed, "ETag") != "W/"+tag || !strings.HasPrefix(tag, `"`) {
@@ -55,13 +57,19 @@ func TestCompressedLists(t *testing.T) {
 						t.Errorf("%s: %s is %q, compressed %q", target, name, header(plain, name), header(packed, name))
 					}
 				}
-				if head := get("HEAD", "Accept-Encoding", "gzip"); head.Body.Len() > 0 || header(head, "Content-Length") != strconv.Itoa(packed.Body.Len()) {
+				if head := get(
+					"HEAD",
+					"Accept-Encoding",
+					"gzip",
+				); head.Body.Len() > 0 ||
+					header(head, "Content-Length") != strconv.Itoa(packed.Body.Len()) {
 					t.Errorf("%s: HEAD has %v", target, head.Result().Header)
 				}
 				for _, tag := range []string{header(plain, "ETag"), header(packed, "ETag")} {
 					for _, accepted := range []string{"", "gzip"} {
 						rec := get("GET", "If-None-Match", tag, "Accept-Encoding", accepted)
-						if rec.Code != 304 || rec.Body.Len() > 0 || header(rec, "Content-Encoding") != "" || header(rec, "Vary") != "Accept-Encoding" {
+						if rec.Code != 304 || rec.Body.Len() > 0 || header(rec, "Content-Encoding") != "" ||
+							header(rec, "Vary") != "Accept-Encoding" {
 							t.Errorf("%s: %s of %q: %d %v", target, tag, accepted, rec.Code, rec.Result().Header)
 						}
 					}
@@ -79,7 +87,8 @@ func TestShortListsAreNotCompressed(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.addPet(t, catalog.Available)
-	for target, status := range map[string]int{"/v1/pets": 200, "/v1/usage": 200, "/v1/pets/1": 200, "/v1/pets?limit=0": 400, "/v1/nothing": 404} {
+	for target, status := range map[string]int{"/v1/pets": 200, "/v1/usage": 200, "/v1/pets/1": 200,
+		"/v1/pets?limit=0": 400, "/v1/nothing": 404} {
 		rec := w.do(w.request("GET", target, "", "Accept-Encoding", "gzip"))
 		if rec.Code != status || header(rec, "Content-Encoding") != "" || rec.Result().Header["Vary"] != nil {
 			t.Errorf("%s: %d %v", target, rec.Code, rec.Result().Header)
@@ -87,7 +96,8 @@ func TestShortListsAreNotCompressed(t *testing.T) {
 	}
 }
 
-// TestOneItemIsNotCompressed: a list with one long animal has its strong tag, with which the animal can be changed.
+// TestOneItemIsNotCompressed: a list with one long animal has its strong tag, with which the animal
+// can be changed.
 func TestOneItemIsNotCompressed(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -97,6 +107,16 @@ func TestOneItemIsNotCompressed(t *testing.T) {
 	if rec.Body.Len() <= pagecache.MinGzip || header(rec, "Content-Encoding")+header(rec, "Vary") != "" {
 		t.Fatalf("%d bytes, %v", rec.Body.Len(), rec.Result().Header)
 	}
-	changed := w.do(w.request("PATCH", "/v1/pets/1", `{"categoryId":2}`, "Content-Type", "application/json", "If-Match", header(rec, "ETag")))
+	changed := w.do(
+		w.request(
+			"PATCH",
+			"/v1/pets/1",
+			`{"categoryId":2}`,
+			"Content-Type",
+			"application/json",
+			"If-Match",
+			header(rec, "ETag"),
+		),
+	)
 	assert.Equal(t, changed.Code, 200, changed.Body)
 }

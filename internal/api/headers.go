@@ -2,8 +2,8 @@ package api
 
 import "net/http"
 
-// headers sets the headers of one response. All of them stand in the http.Header, where a middleware, a test recorder and every
-// connection find the same.
+// headers sets the headers of one response. All of them stand in the http.Header, where a
+// middleware, a test recorder and every connection find the same.
 type headers struct {
 	http.Header
 	// values has room for values, so that each does not need a slice of its own.

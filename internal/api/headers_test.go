@@ -17,8 +17,9 @@ import (
 	"petstore.example/internal/test/contract"
 )
 
-// watcher is a middleware. It notes the headers as a ResponseWriter that wraps another sees them when they are written, and as the
-// wrapped one shows them at the end. With bare set it wraps nothing.
+// watcher is a middleware. It notes the headers as a ResponseWriter that wraps another sees them
+// when they are written, and as the wrapped one shows them at the end. With bare set it wraps
+// nothing.
 type watcher struct {
 	http.Handler
 	bare, isFast   bool
@@ -70,7 +71,8 @@ type response struct {
 	Body   string
 }
 
-// comparable returns a response with the same names of headers on every way, and without what differs from request to request.
+// comparable returns a response with the same names of headers on every way, and without what
+// differs from request to request.
 func (r response) comparable(t *testing.T) response {
 	t.Helper()
 	h := http.Header{}
@@ -96,8 +98,8 @@ func (r response) comparable(t *testing.T) response {
 	return r
 }
 
-// TestHeadersEverywhere: the client of net/http and that of the fast path, a test recorder, and a middleware on each of them see the
-// same headers, each once.
+// TestHeadersEverywhere: the client of net/http and that of the fast path, a test recorder, and a
+// middleware on each of them see the same headers, each once.
 func TestHeadersEverywhere(t *testing.T) {
 	t.Parallel()
 	w, _, _ := newCachingFixture(t)
@@ -112,7 +114,11 @@ func TestHeadersEverywhere(t *testing.T) {
 	slow, fast := newWatcher(w), newWatcher(w)
 	slowURL, fastURL := contract.Listen(t, server(slow), "off"), contract.Listen(t, server(fast), "on")
 	tag := header(w.list(t, "?limit=2"), "ETag")
-	w.directory.change(t, w.other, func(c *keys.Caller) { c.Tenant = &plans.Tenant{ID: 3, Quota: plans.Quota{PerMinute: 0, PerDay: 1}} })
+	w.directory.change(
+		t,
+		w.other,
+		func(c *keys.Caller) { c.Tenant = &plans.Tenant{ID: 3, Quota: plans.Quota{PerMinute: 0, PerDay: 1}} },
+	)
 	ask := func(m *watcher, base *url.URL, r *http.Request) response {
 		r = r.Clone(t.Context())
 		r.RequestURI = ""
@@ -126,7 +132,16 @@ func TestHeadersEverywhere(t *testing.T) {
 		assert.NoError(t, err)
 		_ = res.Body.Close()
 		<-m.end
-		assert.True(t, r.Method == http.MethodHead || res.ContentLength == int64(len(body)), r.Method, r.URL, res.ContentLength, "for", len(body), "bytes")
+		assert.True(
+			t,
+			r.Method == http.MethodHead || res.ContentLength == int64(len(body)),
+			r.Method,
+			r.URL,
+			res.ContentLength,
+			"for",
+			len(body),
+			"bytes",
+		)
 		got := response{res.StatusCode, res.Header, string(body)}.comparable(t)
 		for name, header := range map[string]http.Header{"written": m.written, "at the end": m.atEnd} {
 			if header == nil && m.bare {
@@ -156,7 +171,8 @@ func TestHeadersEverywhere(t *testing.T) {
 		{"GET /v1/store/orders", "", nil},
 		{"GET /v1/usage", "", nil},
 		{"POST /v1/pets", `{"name":"Rex","categoryId":1}`, []string{"Content-Type", "application/json"}},
-		{"POST /v1/pets", `{"name":"Rex","categoryId":1}`, []string{"Content-Type", "application/json", "Prefer", "handling=strict"}},
+		{"POST /v1/pets", `{"name":"Rex","categoryId":1}`,
+			[]string{"Content-Type", "application/json", "Prefer", "handling=strict"}},
 		{"POST /v1/pets", `{`, []string{"Content-Type", "application/json"}},
 		{"POST /v1/pets", `{}`, []string{"Content-Type", "text/plain"}},
 		{"PATCH /v1/pets/1", `{"name":"Max"}`, []string{"Content-Type", "application/json"}},
@@ -188,7 +204,8 @@ func TestHeadersEverywhere(t *testing.T) {
 		}
 		assert.True(t, i > 0 || len(slow.atEnd) == 14, "a list has", len(slow.atEnd), "headers; lengthAdded says 14")
 		for _, fast.bare = range []bool{false, true, false, true} {
-			// net/http ends a request after its response was sent; a request that comes before is net/http's.
+			// net/http ends a request after its response was sent; a request that comes before is
+			// net/http's.
 			time.Sleep(time.Millisecond)
 			if diff := cmp.Diff(want, ask(fast, fastURL, request())); diff != "" {
 				t.Errorf("%d %.60s (-recorder +fast path):\n%.2000s", i, tt.line, diff)

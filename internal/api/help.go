@@ -11,8 +11,9 @@ import (
 	"petstore.example/internal/spelling"
 )
 
-// helpLinks returns the Link of an error, by the number of its code: before, where the documentation explains the code, and of a 403 or 429 where its
-// caller finds such requests. root is the base URL without its /v1.
+// helpLinks returns the Link of an error, by the number of its code: before, where the
+// documentation explains the code, and of a 403 or 429 where its caller finds such requests. root
+// is the base URL without its /v1.
 func helpLinks(root, before string) [][]string {
 	all := make([][]string, len(codes))
 	for i, c := range codes {
@@ -25,8 +26,9 @@ func helpLinks(root, before string) [][]string {
 	return all
 }
 
-// routeNotFound leads a reader of the documentation to its page without a slash at the end, and anybody else to the paths that there are. A
-// browser gets a page, except below /v1: every error there is the contract's.
+// routeNotFound leads a reader of the documentation to its page without a slash at the end, and
+// anybody else to the paths that there are. A browser gets a page, except below /v1: every error
+// there is the contract's.
 func routeNotFound(a *api, x *exchange) error {
 	asked := x.Request.URL.Path
 	if page := strings.TrimRight(asked, "/"); page != asked && x.isRead() && slices.Contains(a.pages, page) {
@@ -61,17 +63,20 @@ func (x *exchange) redirect(status int, location string) {
 }
 
 const (
-	// maxMethod and maxShown are how much of a method and of a path or name an error repeats, in bytes.
+	// maxMethod and maxShown are how much of a method and of a path or name an error repeats, in
+	// bytes.
 	maxMethod = 20
 	maxShown  = 100
-	// maxCompared is the longest path or name, in bytes, to which a known one is sought that is spelled alike.
+	// maxCompared is the longest path or name, in bytes, to which a known one is sought that is
+	// spelled alike.
 	maxCompared = 40
 )
 
 // keyLike is a key, or the beginning of one, which somebody may have put into a path.
 var keyLike = regexp.MustCompile(`pst_(?:live|test)_[0-9A-Za-z]+`)
 
-// clean returns the beginning of what a client wrote, with everything percent-encoded that is no visible ASCII, and without keys.
+// clean returns the beginning of what a client wrote, with everything percent-encoded that is no
+// visible ASCII, and without keys.
 func clean(text string, most int) string {
 	const digits = "0123456789ABCDEF"
 	text = keyLike.ReplaceAllLiteralString(text, "pst_***")
@@ -89,8 +94,9 @@ func clean(text string, most int) string {
 	return b.String()
 }
 
-// nearestPath returns the path of an operation or a page that somebody may have meant, "" for none: one without a mistake in its slashes, its
-// case, its version or its folder, a guide under another name, or what is spelled alike.
+// nearestPath returns the path of an operation or a page that somebody may have meant, "" for none:
+// one without a mistake in its slashes, its case, its version or its folder, a guide under another
+// name, or what is spelled alike.
 func (a *api) nearestPath(asked string) string {
 	if len(asked) > maxCompared {
 		return ""
@@ -120,10 +126,15 @@ func (a *api) nearestPath(asked string) string {
 // matches reports whether a path of the contract stands for a path.
 func matches(template, asked string) bool {
 	want, have := strings.Split(template, "/"), strings.Split(asked, "/")
-	return slices.EqualFunc(want, have, func(w, h string) bool { return w == h || strings.HasPrefix(w, "{") && h != "" })
+	return slices.EqualFunc(
+		want,
+		have,
+		func(w, h string) bool { return w == h || strings.HasPrefix(w, "{") && h != "" },
+	)
 }
 
-// nearest returns the one of the words that is spelled most like a word, "" if none differs by one character in ten, or by one.
+// nearest returns the one of the words that is spelled most like a word, "" if none differs by one
+// character in ten, or by one.
 func nearest(word string, words []string) (found string) {
 	if len(word) > maxCompared {
 		return ""

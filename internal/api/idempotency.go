@@ -25,7 +25,8 @@ type creation[New, T any] struct {
 	location func(*T) string
 }
 
-// handle handles a POST. With an Idempotency-Key something is created once, and the same request gets the same response again.
+// handle handles a POST. With an Idempotency-Key something is created once, and the same request
+// gets the same response again.
 //
 // Only successes are stored, so that a failed request can be corrected and sent with the same key.
 func (c creation[New, T]) handle(a *api, x *exchange) error {
@@ -73,12 +74,18 @@ func (c creation[New, T]) answer(x *exchange, key string, asked New) (catalog.An
 	if err != nil {
 		return catalog.Answered{}, err
 	}
-	r := catalog.Idempotency{Method: x.Request.Method, Path: x.Request.URL.Path, Key: key, Fingerprint: fingerprint, At: x.now}
+	r := catalog.Idempotency{
+		Method:      x.Request.Method,
+		Path:        x.Request.URL.Path,
+		Key:         key,
+		Fingerprint: fingerprint,
+		At:          x.now,
+	}
 	return c.once(ctx, tenantID, catalog.Once[New, T]{Request: r, New: asked, Answer: answer})
 }
 
-// fingerprint identifies what a request asks for. Two requests are the same if they ask for the same, however it is written: in any
-// order, as 1 or 1.0, with a default left out or given.
+// fingerprint identifies what a request asks for. Two requests are the same if they ask for the
+// same, however it is written: in any order, as 1 or 1.0, with a default left out or given.
 func fingerprint(asked any) (digest [sha256.Size]byte, err error) {
 	canonical, err := json.Marshal(asked)
 	if err != nil {

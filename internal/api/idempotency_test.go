@@ -43,12 +43,18 @@ func TestReplay(t *testing.T) {
 			t.Errorf("%s: first %s, then %s", c.again, outcome(first), outcome(second))
 		}
 		if header(first, "Idempotent-Replayed") != "" || header(second, "Idempotent-Replayed") != "true" {
-			t.Errorf("%s: Idempotent-Replayed %q, then %q", c.again, header(first, "Idempotent-Replayed"), header(second, "Idempotent-Replayed"))
+			t.Errorf(
+				"%s: Idempotent-Replayed %q, then %q",
+				c.again,
+				header(first, "Idempotent-Replayed"),
+				header(second, "Idempotent-Replayed"),
+			)
 		}
 		if len(w.pets.pets[1]) != pets || len(w.orders.orders[1]) != orders {
 			t.Errorf("%s: added %v %v", c.again, w.pets.pets, w.orders.orders)
 		}
-		if header(first, "X-RateLimit-Remaining") != "59" || header(second, "X-RateLimit-Remaining") != "58" || w.meter.admitted != 2 {
+		if header(first, "X-RateLimit-Remaining") != "59" || header(second, "X-RateLimit-Remaining") != "58" ||
+			w.meter.admitted != 2 {
 			t.Errorf("%s: %v, then %v", c.again, numbers(first), numbers(second))
 		}
 		if header(first, "X-Request-Id") == header(second, "X-Request-Id") {
@@ -57,12 +63,14 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestBadIdempotencyKeys: they are refused on every POST, before the body is looked into, and mean nothing elsewhere.
+// TestBadIdempotencyKeys: they are refused on every POST, before the body is looked into, and mean
+// nothing elsewhere.
 func TestBadIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	for _, r := range routes {
 		for name, values := range map[string][]string{
-			"256 characters": {strings.Repeat("k", 256)}, "control character": {"k\x01"}, "empty": {""}, "two": {"k", "k"},
+			"256 characters": {strings.Repeat("k", 256)}, "control character": {"k\x01"}, "empty": {""},
+			"two": {"k", "k"},
 		} {
 			w := newFixture(t)
 			req := w.goodRequest(t, r)

@@ -9,7 +9,8 @@ import (
 	"petstore.example/internal/keys"
 )
 
-// identify sets the caller. Without a valid key it sets the refusal instead, which is sent only if no other response precedes it.
+// identify sets the caller. Without a valid key it sets the refusal instead, which is sent only if
+// no other response precedes it.
 func (a *api) identify(x *exchange) {
 	if x.Request.Method == http.MethodOptions {
 		return
@@ -38,8 +39,9 @@ func (a *api) identify(x *exchange) {
 	}
 }
 
-// lookUp looks up a key that is not in memory. The request counts for its address before, and over the address's limit
-// there is no look-up: so a stranger causes no more of them than the limit. If the key is valid, the request is uncounted again.
+// lookUp looks up a key that is not in memory. The request counts for its address before, and over
+// the address's limit there is no look-up: so a stranger causes no more of them than the limit. If
+// the key is valid, the request is uncounted again.
 func (a *api) lookUp(x *exchange, token keys.Token) (*keys.Caller, error) {
 	if err := a.admitAddress(x); err != nil {
 		return nil, err
@@ -58,7 +60,8 @@ func (a *api) lookUp(x *exchange, token keys.Token) (*keys.Caller, error) {
 
 const notLookedUp = "The API key can't be checked at the moment. Retry after the seconds in Retry-After."
 
-// credentialOf returns the request's API key. A header that came before, on this connection or another, is not read anew.
+// credentialOf returns the request's API key. A header that came before, on this connection or
+// another, is not read anew.
 func (a *api) credentialOf(x *exchange) (keys.Token, *Error) {
 	values := x.Request.Header["Authorization"]
 	if len(values) != 1 || len(values[0]) > maxAuthorization {
@@ -82,8 +85,8 @@ func (a *api) credentialOf(x *exchange) (keys.Token, *Error) {
 	return h.token, nil
 }
 
-// credential reads the API key: one Authorization header with the scheme Bearer, in any case, one or more spaces and
-// the key (RFC 9110, section 11.4).
+// credential reads the API key: one Authorization header with the scheme Bearer, in any case, one
+// or more spaces and the key (RFC 9110, section 11.4).
 func (r *keyRefusals) credential(values []string) (keys.Token, *Error) {
 	switch {
 	case len(values) == 0, len(values) == 1 && values[0] == "":

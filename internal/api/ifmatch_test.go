@@ -10,7 +10,8 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// TestItemTags: every response with one animal or order has the same tag for the same content, and a list with it alone too.
+// TestItemTags: every response with one animal or order has the same tag for the same content, and
+// a list with it alone too.
 func TestItemTags(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -27,9 +28,12 @@ func TestItemTags(t *testing.T) {
 		return header(ask(method, target, body), "ETag")
 	}
 	for _, steps := range [][]string{
-		{"POST /v1/pets " + rex, "GET /v1/pets/1", "GET /v1/pets", "GET /v1/pets?ids=1&limit=1", "GET /v1/pets?name=R", `PATCH /v1/pets/1 {"name":"Rex"}`, "HEAD /v1/pets/1"},
-		{`POST /v1/store/orders {"petId":1}`, "GET /v1/store/orders/1", "GET /v1/store/orders", `PATCH /v1/store/orders/1 {"status":"placed"}`},
-		{`PATCH /v1/store/orders/1 {"status":"approved"}`, "HEAD /v1/store/orders/1", "GET /v1/store/orders?status=approved"},
+		{"POST /v1/pets " + rex, "GET /v1/pets/1", "GET /v1/pets", "GET /v1/pets?ids=1&limit=1",
+			"GET /v1/pets?name=R", `PATCH /v1/pets/1 {"name":"Rex"}`, "HEAD /v1/pets/1"},
+		{`POST /v1/store/orders {"petId":1}`, "GET /v1/store/orders/1", "GET /v1/store/orders",
+			`PATCH /v1/store/orders/1 {"status":"placed"}`},
+		{`PATCH /v1/store/orders/1 {"status":"approved"}`, "HEAD /v1/store/orders/1",
+			"GET /v1/store/orders?status=approved"},
 	} {
 		want := ""
 		for _, s := range steps {
@@ -45,7 +49,8 @@ func TestItemTags(t *testing.T) {
 	w.create(t, "Mia")
 	for target, same := range map[string]bool{
 		"/v1/pets?ids=1": true, "/v1/pets?ids=1,99": true, "/v1/pets?cursor=0000000000000000&name=Rex": true,
-		"/v1/pets": false, "/v1/pets?limit=1": false, "/v1/pets?ids=2": false, "/v1/pets?ids=99": false, "/v1/pets/2": false,
+		"/v1/pets": false, "/v1/pets?limit=1": false, "/v1/pets?ids=2": false, "/v1/pets?ids=99": false,
+		"/v1/pets/2": false,
 	} {
 		if got := tag("GET", target, ""); (got == one) != same {
 			t.Errorf("%s: ETag %s, that of the animal is %s", target, got, one)
@@ -91,7 +96,8 @@ func TestIfMatch(t *testing.T) {
 			}
 		}
 	}
-	// A stale tag changes nothing, whatever it would change, and the tag that another change left does.
+	// A stale tag changes nothing, whatever it would change, and the tag that another change left
+	// does.
 	before := header(w.do(w.request("GET", "/v1/pets/1", "")), "ETag")
 	w.do(w.request("PATCH", "/v1/pets/1", `{"categoryId":8}`))
 	for _, body := range []string{`{"name":"Lost"}`, `{"status":"sold"}`, `{}`} {
@@ -103,7 +109,8 @@ func TestIfMatch(t *testing.T) {
 	}
 }
 
-// TestFilters: what the filters let through, and what they say of a bad value. Links keep them, in one spelling.
+// TestFilters: what the filters let through, and what they say of a bad value. Links keep them, in
+// one spelling.
 func TestFilters(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -113,8 +120,11 @@ func TestFilters(t *testing.T) {
 		assert.NoError(t, err)
 	}
 	for query, want := range map[string]string{
-		"ids=5,1,5": "1 5", "ids=5&ids=1&ids=5": "1 5", "ids=2,4&name=R&ids=3": "3", "ids=9": "", "ids=1%2C2&categoryId=1": "2", "name=Re": "1 3", "name=Re%25": "3", "name=R%C3%A9": "5", "name=R&categoryId=0&ids=3,4": "3",
-		"categoryId=1": "2 4", "categoryId=-9223372036854775808": "", "status=sold&name=R": "", "ids=2,4&cursor=0000000000000002": "4",
+		"ids=5,1,5": "1 5", "ids=5&ids=1&ids=5": "1 5", "ids=2,4&name=R&ids=3": "3", "ids=9": "",
+		"ids=1%2C2&categoryId=1": "2", "name=Re": "1 3", "name=Re%25": "3", "name=R%C3%A9": "5",
+		"name=R&categoryId=0&ids=3,4": "3",
+		"categoryId=1":                "2 4", "categoryId=-9223372036854775808": "", "status=sold&name=R": "",
+		"ids=2,4&cursor=0000000000000002": "4",
 	} {
 		rec := w.do(w.request("GET", "/v1/pets?"+query, ""))
 		var ids []string
@@ -127,16 +137,20 @@ func TestFilters(t *testing.T) {
 		}
 	}
 	rec := w.do(w.request("GET", "/v1/pets?name=R+%26&x=1&ids=5,1,03&limit=2", ""))
-	if rec.Code != 400 || !strings.Contains(rec.Body.String(), "ids must be 1 to 100 64-bit integers separated by commas") {
+	if rec.Code != 400 ||
+		!strings.Contains(rec.Body.String(), "ids must be 1 to 100 64-bit integers separated by commas") {
 		t.Errorf("%d %s", rec.Code, rec.Body)
 	}
 	rec = w.do(w.request("GET", "/v1/pets?x=1&name=R&ids=5,1,3,1&limit=2&categoryId=0", ""))
-	link := `<https://api.example.com/v1/pets?cursor=0000000000000003&limit=2&categoryId=0&name=R&ids=1,3,5>; rel="next", ` +
+	link := `<https://api.example.com/v1/pets?cursor=0000000000000003&limit=2&categoryId=0&name=R&ids=1,3,5>; ` +
+		`rel="next", ` +
 		`<https://api.example.com/v1/pets?limit=2&categoryId=0&name=R&ids=1,3,5>; rel="first"`
 	assert.Equal(t, header(rec, "Link"), link, "Link")
 	for _, query := range []string{
-		"ids=", "ids=1,", "ids=,1", "ids=+1", "ids=01", "ids=1.0", "ids=x", "ids=9223372036854775808", "ids=1&ids=", "ids=1,2&ids=x", "ids=1%20,2",
-		"ids=" + strings.Repeat("1,", 100) + "1", strings.Repeat("ids=1&", 101), "categoryId=", "categoryId=1.0", "categoryId=%2B1", "categoryId=1,2",
+		"ids=", "ids=1,", "ids=,1", "ids=+1", "ids=01", "ids=1.0", "ids=x", "ids=9223372036854775808", "ids=1&ids=",
+		"ids=1,2&ids=x", "ids=1%20,2",
+		"ids=" + strings.Repeat("1,", 100) + "1", strings.Repeat("ids=1&", 101), "categoryId=", "categoryId=1.0",
+		"categoryId=%2B1", "categoryId=1,2",
 		"name=", "name=a&name=b", "name=a%00", "name=%ff", "name=" + strings.Repeat("%C3%A9", 101),
 	} {
 		rec := w.do(w.request("GET", "/v1/pets?"+query, ""))
@@ -148,7 +162,9 @@ func TestFilters(t *testing.T) {
 			t.Errorf("orders, %s: %d %s", query, rec.Code, rec.Body)
 		}
 	}
-	if rec := w.do(w.request("GET", "/v1/pets?name="+strings.Repeat("%C3%A9", 100)+"&ids="+strings.Repeat("1,", 99)+"1", "")); rec.Code != 200 {
+	if rec := w.do(
+		w.request("GET", "/v1/pets?name="+strings.Repeat("%C3%A9", 100)+"&ids="+strings.Repeat("1,", 99)+"1", ""),
+	); rec.Code != 200 {
 		t.Errorf("at the bounds: %d %s", rec.Code, rec.Body)
 	}
 }

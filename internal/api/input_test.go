@@ -13,8 +13,8 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// TestInvalidRequests: the message names what is wrong, and nothing changes. For POST and PATCH the values are bodies, for GET they are
-// appended to the target.
+// TestInvalidRequests: the message names what is wrong, and nothing changes. For POST and PATCH the
+// values are bodies, for GET they are appended to the target.
 func TestInvalidRequests(t *testing.T) {
 	t.Parallel()
 	const pets, pet, orders, order = "/v1/pets", "/v1/pets/1", "/v1/store/orders", "/v1/store/orders/1"
@@ -24,19 +24,24 @@ func TestInvalidRequests(t *testing.T) {
 		values         []string
 	}{
 		{"GET", pets + "?limit", "invalid_parameter", "limit must be an integer from 1 to 100.",
-			[]string{"", "=", "=0", "=101", "=1.0", "=1e1", "=%2B5", "=+5", "=05", "=-1", "=abc", "=99999999999999999999"}},
+			[]string{"", "=", "=0", "=101", "=1.0", "=1e1", "=%2B5", "=+5", "=05", "=-1", "=abc",
+				"=99999999999999999999"}},
 		{"GET", pets + "?limit=5&", "invalid_parameter", "limit must be given only once", []string{"limit=5"}},
-		{"GET", pets + "?status=", "invalid_parameter", "status must be one of available, pending, sold.", []string{"", "Available"}},
+		{"GET", pets + "?status=", "invalid_parameter", "status must be one of available, pending, sold.",
+			[]string{"", "Available"}},
 		{"GET", pets + "?status=sold&", "invalid_parameter", "status must be given only once", []string{"status=sold"}},
 		{"GET", pets + "?cursor=", "invalid_cursor", "cursor must be the value of X-Next-Cursor",
 			[]string{"", "zz", "000000000000000A", "0x00000000000001", "00000000000000001"}},
 		{"GET", pets + "?limit=0&status=x&", "invalid_parameter",
-			"limit must be an integer from 1 to 100; status must be one of available, pending, sold; cursor must be", []string{"cursor=zz"}},
+			"limit must be an integer from 1 to 100; status must be one of available, pending, sold; cursor must be",
+			[]string{"cursor=zz"}},
 		{"GET", pets + "?limit=", "invalid_parameter", "query is malformed", []string{"%zz", "5;status=sold"}},
 		{"GET", pets + "/", "pet_not_found", "petId must be a 64-bit integer.",
-			[]string{"abc", "1e30", "1.0", "+5", "-", "-+5", "01", "-01", "1_000", "%20", "%00", "9223372036854775808"}},
+			[]string{"abc", "1e30", "1.0", "+5", "-", "-+5", "01", "-01", "1_000", "%20", "%00",
+				"9223372036854775808"}},
 		{"GET", pets + "/", "pet_not_found", "No animal", []string{"9223372036854775807", "-1", "-0"}},
-		{"GET", orders + "?status=", "invalid_parameter", "status must be one of placed, approved, delivered, cancelled.", []string{"", "available"}},
+		{"GET", orders + "?status=", "invalid_parameter",
+			"status must be one of placed, approved, delivered, cancelled.", []string{"", "available"}},
 		{"GET", orders + "?cursor=", "invalid_cursor", "cursor must be", []string{"zz"}},
 
 		{"POST", pets, "missing_body", "body", []string{""}},
@@ -45,20 +50,30 @@ func TestInvalidRequests(t *testing.T) {
 		{"POST", pets, "validation_failed", "name is required; categoryId is required.", []string{"{}"}},
 		{"POST", pets, "validation_failed", "name must not be empty", []string{`{"name":"","categoryId":7}`}},
 		{"POST", pets, "validation_failed", "name must have", []string{`{"name":" \t\u00a0\u2003","categoryId":7}`}},
-		{"POST", pets, "validation_failed", "at most 255", []string{`{"name":"` + strings.Repeat("é", 256) + `","categoryId":7}`}},
-		{"POST", pets, "validation_failed", "name must not contain the NUL", []string{`{"name":"a\u0000b","categoryId":7}`}},
-		{"POST", pets, "validation_failed", "categoryId must be an integer", []string{`{"name":"Rex","categoryId":1.5}`}},
-		{"POST", pets, "validation_failed", "status must be one of available, pending, sold.", []string{`{"name":"Rex","categoryId":7,"status":"Available"}`}},
-		{"POST", pets, "validation_failed", "name must not be empty; categoryId must be an integer; status must be a string, not an array.",
+		{"POST", pets, "validation_failed", "at most 255",
+			[]string{`{"name":"` + strings.Repeat("é", 256) + `","categoryId":7}`}},
+		{"POST", pets, "validation_failed", "name must not contain the NUL",
+			[]string{`{"name":"a\u0000b","categoryId":7}`}},
+		{"POST", pets, "validation_failed", "categoryId must be an integer",
+			[]string{`{"name":"Rex","categoryId":1.5}`}},
+		{"POST", pets, "validation_failed", "status must be one of available, pending, sold.",
+			[]string{`{"name":"Rex","categoryId":7,"status":"Available"}`}},
+		{"POST", pets, "validation_failed",
+			"name must not be empty; categoryId must be an integer; status must be a string, not an array.",
 			[]string{`{"name":"","categoryId":1.5,"status":[]}`}},
-		{"POST", pets, "body_too_large", "1 MiB", []string{`{"x":"` + strings.Repeat("a", jsonbody.MaxBytes-7) + `"}`, strings.Repeat(" ", 2*jsonbody.MaxBytes)}},
+		{"POST", pets, "body_too_large", "1 MiB",
+			[]string{`{"x":"` + strings.Repeat("a", jsonbody.MaxBytes-7) + `"}`,
+				strings.Repeat(" ", 2*jsonbody.MaxBytes)}},
 
 		{"PATCH", pet, "missing_body", "body", []string{""}},
 		{"PATCH", pet, "invalid_json", "name must not be null", []string{`{"name":null}`}},
 		{"PATCH", pet, "validation_failed", "name must not", []string{`{"name":""}`, `{"name":"a\u0000"}`}},
-		{"PATCH", pet, "validation_failed", "name must be a string, not a number; categoryId must be an integer, not a string; status must be a string, not an object.",
+		{"PATCH", pet, "validation_failed",
+			"name must be a string, not a number; categoryId must be an integer, not a string; status must be a " +
+				"string, not an object.",
 			[]string{`{"name":5,"categoryId":"","status":{}}`}},
-		{"PATCH", pets + "/abc", "validation_failed", "status must be one of available, pending, sold.", []string{`{"status":"Sold"}`}},
+		{"PATCH", pets + "/abc", "validation_failed", "status must be one of available, pending, sold.",
+			[]string{`{"status":"Sold"}`}},
 		{"PATCH", pets + "/abc", "pet_not_found", "petId must be a 64-bit integer.", []string{"{}"}},
 		{"PATCH", pets + "/2", "pet_not_found", "No animal", []string{"{}"}},
 
@@ -66,18 +81,24 @@ func TestInvalidRequests(t *testing.T) {
 		{"POST", orders, "invalid_json", "petId must not be null", []string{`{"petId":null}`}},
 		{"POST", orders, "invalid_json", "quantity must not be null", []string{`{"petId":1,"quantity":null}`}},
 		{"POST", orders, "validation_failed", "petId is required.", []string{"{}", `{"petid":1}`}},
-		{"POST", orders, "validation_failed", "petId must be a 64-bit integer", []string{`{"petId":9223372036854775808}`}},
+		{"POST", orders, "validation_failed", "petId must be a 64-bit integer",
+			[]string{`{"petId":9223372036854775808}`}},
 		{"POST", orders, "validation_failed", "quantity must be from 1 to 2147483647.",
-			[]string{`{"petId":1,"quantity":0}`, `{"petId":1,"quantity":-1}`, `{"petId":1,"quantity":2147483648}`, `{"petId":1,"quantity":4294967297}`}},
-		{"POST", orders, "validation_failed", "quantity must be a 64-bit integer.", []string{`{"petId":1,"quantity":1e99}`}},
-		{"POST", orders, "validation_failed", "quantity must be an integer", []string{`{"petId":1,"quantity":0.5}`, `{"petId":1,"quantity":"2"}`}},
+			[]string{`{"petId":1,"quantity":0}`, `{"petId":1,"quantity":-1}`, `{"petId":1,"quantity":2147483648}`,
+				`{"petId":1,"quantity":4294967297}`}},
+		{"POST", orders, "validation_failed", "quantity must be a 64-bit integer.",
+			[]string{`{"petId":1,"quantity":1e99}`}},
+		{"POST", orders, "validation_failed", "quantity must be an integer",
+			[]string{`{"petId":1,"quantity":0.5}`, `{"petId":1,"quantity":"2"}`}},
 		{"POST", orders, "pet_not_found", "No animal", []string{`{"petId":0}`, `{"petId":-9223372036854775808}`}},
 
 		{"PATCH", order, "missing_body", "body", []string{""}},
 		{"PATCH", order, "validation_failed", "status is required.", []string{"{}"}},
-		{"PATCH", order, "validation_failed", "status must be one of placed, approved, delivered, cancelled.", []string{`{"status":"sold"}`, `{"status":"Approved"}`}},
+		{"PATCH", order, "validation_failed", "status must be one of placed, approved, delivered, cancelled.",
+			[]string{`{"status":"sold"}`, `{"status":"Approved"}`}},
 		{"PATCH", orders + "/abc", "invalid_json", "status must not be null", []string{`{"status":null}`}},
-		{"PATCH", orders + "/abc", "order_not_found", "orderId must be a 64-bit integer.", []string{`{"status":"approved"}`}},
+		{"PATCH", orders + "/abc", "order_not_found", "orderId must be a 64-bit integer.",
+			[]string{`{"status":"approved"}`}},
 		{"PATCH", orders + "/01", "order_not_found", "orderId must be", []string{`{"status":"approved"}`}},
 		{"PATCH", orders + "/9", "order_not_found", "No order", []string{`{"status":"approved"}`}},
 	} {
@@ -202,7 +223,8 @@ func TestCredentials(t *testing.T) {
 		if got := header(rec, "WWW-Authenticate"); got != c.want || (rec.Code == 401) != (c.want != "") {
 			t.Errorf("%s: %d, challenge %q, want %q", c.name, rec.Code, got, c.want)
 		}
-		code := map[string]string{missing: "missing_api_key", invalid: "invalid_api_key", several: "invalid_api_key"}[c.want]
+		code := map[string]string{missing: "missing_api_key", invalid: "invalid_api_key",
+			several: "invalid_api_key"}[c.want]
 		if c.want != "" && checkError(t, r, rec) != code {
 			t.Errorf("%s: %s, want %s", c.name, rec.Body, code)
 		}

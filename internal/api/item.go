@@ -10,8 +10,14 @@ import (
 	"petstore.example/internal/catalog"
 )
 
-// showItem responds with the item whose ID is that parameter of the path; none is the code if there is none.
-func showItem[T any](x *exchange, param string, none *errorCode, get func(ctx context.Context, tenantID, id int64) (T, error)) error {
+// showItem responds with the item whose ID is that parameter of the path; none is the code if there
+// is none.
+func showItem[T any](
+	x *exchange,
+	param string,
+	none *errorCode,
+	get func(ctx context.Context, tenantID, id int64) (T, error),
+) error {
 	id, err := x.itemID(param, none)
 	if err != nil {
 		return err
@@ -23,10 +29,15 @@ func showItem[T any](x *exchange, param string, none *errorCode, get func(ctx co
 	return x.writeItem(&item)
 }
 
-// changeItem changes the item whose ID is that parameter of the path, as decode reads from the body, and responds with it.
+// changeItem changes the item whose ID is that parameter of the path, as decode reads from the
+// body, and responds with it.
 func changeItem[T, C any](
-	a *api, x *exchange, param string, none *errorCode,
-	decode func(data []byte, strict bool) (C, error), change func(ctx context.Context, tenantID, id int64, c C) (T, error),
+	a *api,
+	x *exchange,
+	param string,
+	none *errorCode,
+	decode func(data []byte, strict bool) (C, error),
+	change func(ctx context.Context, tenantID, id int64, c C) (T, error),
 ) error {
 	data, strict, err := readBody(a.bodies, x)
 	if err != nil {
@@ -36,7 +47,12 @@ func changeItem[T, C any](
 	if err != nil {
 		return err
 	}
-	return showItem(x, param, none, func(ctx context.Context, tenantID, id int64) (T, error) { return change(ctx, tenantID, id, asked) })
+	return showItem(
+		x,
+		param,
+		none,
+		func(ctx context.Context, tenantID, id int64) (T, error) { return change(ctx, tenantID, id, asked) },
+	)
 }
 
 func (x *exchange) itemID(param string, none *errorCode) (int64, error) {
@@ -47,7 +63,8 @@ func (x *exchange) itemID(param string, none *errorCode) (int64, error) {
 	return id, nil
 }
 
-// writeItem responds 200 with an animal, an order or a list that is one, and its ETag, or 304 if the client has it.
+// writeItem responds 200 with an animal, an order or a list that is one, and its ETag, or 304 if
+// the client has it.
 func (x *exchange) writeItem(v any) error {
 	b, err := jsonbody.Encode(v)
 	if err != nil {
@@ -64,12 +81,12 @@ func (x *exchange) writeItem(v any) error {
 	return nil
 }
 
-// itemTag returns the ETag of an animal or an order, made of its JSON with or without the line end. A list with this item alone has the
-// same ETag (listTag).
+// itemTag returns the ETag of an animal or an order, made of its JSON with or without the line end.
+// A list with this item alone has the same ETag (listTag).
 func itemTag(body []byte) string { return httpfield.ETag(bytes.TrimSuffix(body, []byte("\n"))) }
 
-// ifMatch returns the precondition of a PATCH by If-Match (RFC 9110, section 13.1.1), nil if the request has none. It compares strongly:
-// a weak ETag never matches.
+// ifMatch returns the precondition of a PATCH by If-Match (RFC 9110, section 13.1.1), nil if the
+// request has none. It compares strongly: a weak ETag never matches.
 func ifMatch[T any](x *exchange) func(T) error {
 	values, given := x.Request.Header["If-Match"]
 	if !given {

@@ -9,7 +9,8 @@ import (
 	"petstore.example/internal/keys"
 )
 
-// TestKeyExpires: every response to a key says when it expires, from 30 days before to its end, whatever the status is.
+// TestKeyExpires: every response to a key says when it expires, from 30 days before to its end,
+// whatever the status is.
 func TestKeyExpires(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -42,13 +43,18 @@ func TestKeyExpires(t *testing.T) {
 	check("another key", get("/v1/pets", "Authorization", "Bearer "+w.other), 200, "")
 	w.pets.err = keys.ErrUnavailable
 	check("503", get("/v1/pets?limit=7"), 503, want)
-	w.directory.change(t, w.key, func(c *keys.Caller) { c.Ban = &keys.Ban{Reason: "test", EndsAt: at.Add(time.Minute)} })
+	w.directory.change(
+		t,
+		w.key,
+		func(c *keys.Caller) { c.Ban = &keys.Ban{Reason: "test", EndsAt: at.Add(time.Minute)} },
+	)
 	check("banned", get("/v1/pets"), 429, want)
 	w.directory.fail(keys.StatusError(keys.Expired))
 	check("expired", get("/v1/pets"), 401, "")
 }
 
-// TestKeyExpiresInWholeSeconds: a key that expires within a second is good until its end, so the number is rounded up.
+// TestKeyExpiresInWholeSeconds: a key that expires within a second is good until its end, so the
+// number is rounded up.
 func TestKeyExpiresInWholeSeconds(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

@@ -23,14 +23,16 @@ const (
 	wantsDateTime = "expiresAt must be a date and time, such as 2027-01-01T00:00:00Z"
 )
 
-// keyMembers are the members of a key that clients write. Those of nullableKeyMembers may be null, for none.
+// keyMembers are the members of a key that clients write. Those of nullableKeyMembers may be null,
+// for none.
 var (
 	keyMembers         = []string{"name", "scope", "expiresAt", "perMinute", "allowedAddresses", "confirmLockout"}
 	nullableKeyMembers = keyMembers[2:5]
 )
 
-// readKey reads the members that are there, and rejects others: a misspelt restriction would leave the key without it. A new key must have a name,
-// and gets the others by default. Addresses without that of the caller need a confirmation, because they may lock the caller out.
+// readKey reads the members that are there, and rejects others: a misspelt restriction would leave
+// the key without it. A new key must have a name, and gets the others by default. Addresses without
+// that of the caller need a confirmation, because they may lock the caller out.
 func (a *api) readKey(x *exchange, data []byte, isNew bool) (e keys.Edit, err error) {
 	nullable := nullableKeyMembers
 	if !isNew {
@@ -64,7 +66,11 @@ func (a *api) readKey(x *exchange, data []byte, isNew bool) (e keys.Edit, err er
 		return e, err
 	}
 	if from := a.address(x); !confirmed && e.Allowed != nil && !contains(*e.Allowed, from) {
-		return e, codeWouldLockOut.withMessage("allowedAddresses does not contain " + addressText(from) + ", the address of this request. Send confirmLockout: true if that is right.")
+		return e, codeWouldLockOut.withMessage(
+			"allowedAddresses does not contain " + addressText(
+				from,
+			) + ", the address of this request. Send confirmLockout: true if that is right.",
+		)
 	}
 	return e, nil
 }

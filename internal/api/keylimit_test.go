@@ -26,8 +26,8 @@ func keyed(t *testing.T, perMinute int64, q plans.Quota) (w *fixture, second lim
 	return w, second
 }
 
-// TestKeyLimit: a key's own limit binds it beside its tenant's, all or nothing, and the headers show the narrowest. The
-// minute ends in 49 s, the day in 52,692 s.
+// TestKeyLimit: a key's own limit binds it beside its tenant's, all or nothing, and the headers
+// show the narrowest. The minute ends in 49 s, the day in 52,692 s.
 func TestKeyLimit(t *testing.T) {
 	t.Parallel()
 	w, second := keyed(t, 2, plans.Quota{PerMinute: 4, PerDay: 5})
@@ -49,17 +49,24 @@ func TestKeyLimit(t *testing.T) {
 			t.Errorf("%s, want %s", rec.Body, body)
 		}
 	}
-	const own = `{"code":"rate_limit_exceeded","message":"This API key's own limit allows 2 requests per minute. Retry in 49 seconds.","status":429}` + "\n"
+	const own = `{"code":"rate_limit_exceeded","message":"This API key's own limit allows 2 requests per minute. ` +
+		`Retry in 49 seconds.","status":429}` + "\n"
 	expect(200, "2", "1", `"minute";r=3;t=49, "day";r=4;t=52692, "key";r=1;t=49`, "")
 	expect(200, "2", "0", `"minute";r=2;t=49, "day";r=3;t=52692, "key";r=0;t=49`, "")
 	// Refused by its own, it takes nothing from its tenant's.
 	expect(429, "2", "0", `"minute";r=2;t=49, "day";r=3;t=52692, "key";r=0;t=49`, own)
 	w.take(t, second, 2)
-	// Both refuse, and pass again at the same instant: the tenant's is named, for a wider limit of the key's would not help.
-	const plan = `{"code":"rate_limit_exceeded","message":"Plan free allows 4 requests per minute. Retry in 49 seconds.","status":429}` + "\n"
+	// Both refuse, and pass again at the same instant: the tenant's is named, for a wider limit of
+	// the key's would not help.
+	const plan = `{"code":"rate_limit_exceeded","message":"Plan free allows 4 requests per minute. Retry in 49 ` +
+		`seconds.","status":429}` + "\n"
 	expect(429, "4", "0", `"minute";r=0;t=49, "day";r=1;t=52692, "key";r=0;t=49`, plan)
 
-	if diff := cmp.Diff([]string{"key_acme", "key_acme"}, w.strikes.refused); diff != "" || w.meter.admitted != 2 || w.meter.refused != 2 {
+	if diff := cmp.Diff(
+		[]string{"key_acme", "key_acme"},
+		w.strikes.refused,
+	); diff != "" || w.meter.admitted != 2 ||
+		w.meter.refused != 2 {
 		t.Errorf("strikes %v, admitted %d, refused %d", w.strikes.refused, w.meter.admitted, w.meter.refused)
 	}
 }
@@ -73,10 +80,12 @@ func TestKeyLimitIsGivenBack(t *testing.T) {
 		status    int
 		remaining string
 	}{
-		{catalog.ErrUnavailable, 503, "2"}, {nil, 200, "1"}, {catalog.ErrUnavailable, 503, "1"}, {nil, 200, "0"}, {nil, 429, "0"},
+		{catalog.ErrUnavailable, 503, "2"}, {nil, 200, "1"}, {catalog.ErrUnavailable, 503, "1"}, {nil, 200, "0"},
+		{nil, 429, "0"},
 	} {
 		w.pets.err = c.err
-		if rec := w.do(w.request("GET", "/v1/pets", "")); rec.Code != c.status || header(rec, "X-RateLimit-Remaining") != c.remaining {
+		if rec := w.do(w.request("GET", "/v1/pets", "")); rec.Code != c.status ||
+			header(rec, "X-RateLimit-Remaining") != c.remaining {
 			t.Errorf("request %d: %d %v, want %d, %s remaining", i, rec.Code, numbers(rec), c.status, c.remaining)
 		}
 	}
@@ -91,7 +100,8 @@ func TestFailedRequestsAreOptional(t *testing.T) {
 	assert.Equal(t, rec.Code, 429, rec.Body)
 }
 
-// TestMessagesOf429 holds what they say of one and of many, and that what staff wrote is quoted as JSON wants it.
+// TestMessagesOf429 holds what they say of one and of many, and that what staff wrote is quoted as
+// JSON wants it.
 func TestMessagesOf429(t *testing.T) {
 	t.Parallel()
 	c := &keys.Caller{Tenant: &plans.Tenant{Plan: "pro"}}
@@ -106,12 +116,17 @@ func TestMessagesOf429(t *testing.T) {
 		retry   int64
 	}{
 		{overLimit(c, window(limits.Minute, 1), "", 1), "Plan pro allows 1 request per minute. Retry in 1 second.", 1},
-		{overLimit(c, window(limits.Day, 10_000), "", 86_400), "Plan pro allows 10000 requests per day. Retry in 86400 seconds.", 86400},
-		{overLimit(c, window(limits.Key, 5), "", 42), "This API key's own limit allows 5 requests per minute. Retry in 42 seconds.", 42},
-		{overLimit(c, window(limits.Key, 5), shareUsedUp, 42), "This API key's own limit allows 5 requests per minute. Rate limiting is temporarily degraded: " +
-			"this server's share of your limit is used up. Retry in 42 seconds.", 42},
-		{addressOverLimit(6000, 7), "Without a valid API key an address may send 6000 requests per minute. Retry in 7 seconds.", 7},
-		{banned(&keys.Ban{Reason: `it said "no" <3`}, at.Unix(), 60, ""), `This API key is banned until 2026-11-20T09:21:48Z: it said "no" <3. Retry in 60 seconds.`, 60},
+		{overLimit(c, window(limits.Day, 10_000), "", 86_400),
+			"Plan pro allows 10000 requests per day. Retry in 86400 seconds.", 86400},
+		{overLimit(c, window(limits.Key, 5), "", 42),
+			"This API key's own limit allows 5 requests per minute. Retry in 42 seconds.", 42},
+		{overLimit(c, window(limits.Key, 5), shareUsedUp, 42),
+			"This API key's own limit allows 5 requests per minute. Rate limiting is temporarily degraded: " +
+				"this server's share of your limit is used up. Retry in 42 seconds.", 42},
+		{addressOverLimit(6000, 7), "Without a valid API key an address may send 6000 requests per minute. Retry in " +
+			"7 seconds.", 7},
+		{banned(&keys.Ban{Reason: `it said "no" <3`}, at.Unix(), 60, ""),
+			`This API key is banned until 2026-11-20T09:21:48Z: it said "no" <3. Retry in 60 seconds.`, 60},
 	} {
 		assert.Equal(t, test.got.message, test.message)
 		assert.Equal(t, test.got.retrySeconds, test.retry)

@@ -9,7 +9,8 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// The challenges of a 401 (RFC 6750, section 3). Without a credential, or with one of another scheme, the challenge names no error.
+// The challenges of a 401 (RFC 6750, section 3). Without a credential, or with one of another
+// scheme, the challenge names no error.
 const (
 	challenge        = `Bearer realm="petstore"`
 	challengeInvalid = challenge + `, error="invalid_token"`
@@ -17,7 +18,8 @@ const (
 	challengeSeveral = challengeInvalid + `, error_description="The request has two Authorization headers"`
 )
 
-// descriptions tell programs why a key that exists is not valid, as error_description. docs/errors.md lists them, and they never change.
+// descriptions tell programs why a key that exists is not valid, as error_description.
+// docs/errors.md lists them, and they never change.
 var descriptions = map[keys.Status]string{
 	keys.Expired:          "The API key has expired",
 	keys.Revoked:          "The API key was revoked",
@@ -25,8 +27,9 @@ var descriptions = map[keys.Status]string{
 	keys.OtherEnvironment: "The API key is for the other deployment",
 }
 
-// keyRefusals are the refusals of requests without a valid key. Who does not hold a key that was issued gets one answer, whatever is wrong with it:
-// only support sees the reason. Who holds one is told what is wrong with it. A key has 178 random bits, so nobody else can send it.
+// keyRefusals are the refusals of requests without a valid key. Who does not hold a key that was
+// issued gets one answer, whatever is wrong with it: only support sees the reason. Who holds one is
+// told what is wrong with it. A key has 178 random bits, so nobody else can send it.
 type keyRefusals struct {
 	support Support
 	// aboutBan is what the message of a ban ends with.
@@ -49,8 +52,8 @@ func newKeyRefusals(s Support) *keyRefusals {
 	}
 }
 
-// severalHeaders returns the refusal of a request with more than one Authorization header. It says nothing about the keys in them, which nobody
-// has looked at.
+// severalHeaders returns the refusal of a request with more than one Authorization header. It says
+// nothing about the keys in them, which nobody has looked at.
 func severalHeaders() *Error {
 	const message = "The request has two Authorization headers. Send one."
 	return &Error{
@@ -66,11 +69,15 @@ func refusalBy(c *errorCode, about, reason string) *Error {
 	return e
 }
 
-// elsewhere returns the refusal of a key that may not be used from the address. It does not say from where it may be: who sends it may have
-// stolen it.
+// elsewhere returns the refusal of a key that may not be used from the address. It does not say
+// from where it may be: who sends it may have stolen it.
 func (r *keyRefusals) elsewhere(from netip.Addr) *Error {
-	return codeAddressNotAllowed.withMessage("This API key can't be used from " + addressText(from) + ". Send the request from one of its addresses, or allow " +
-		"this one: with a key that may manage keys, on your account page, or through " + r.support.String() + ".")
+	return codeAddressNotAllowed.withMessage(
+		"This API key can't be used from " + addressText(
+			from,
+		) + ". Send the request from one of its addresses, or allow " +
+			"this one: with a key that may manage keys, on your account page, or through " + r.support.String() + ".",
+	)
 }
 
 // addressText names the address of a request.
@@ -83,13 +90,16 @@ func addressText(from netip.Addr) string {
 
 // scopeRefusal returns the refusal of a key whose scope is another than the operation needs.
 func scopeRefusal(has, needs keys.Scope) *Error {
-	e := codeInsufficientScope.withMessage("This API key has the scope " + string(has) + ", and this operation needs the scope " + string(needs) + ".")
+	e := codeInsufficientScope.withMessage(
+		"This API key has the scope " + string(has) + ", and this operation needs the scope " + string(needs) + ".",
+	)
 	e.challenge = challengeScope + `"` + string(needs) + `"`
 	return e
 }
 
-// notValid returns the refusal of a key that is not valid, whose caller is nil if there is no such key. Its reason is the status by which
-// the directory judged: a moment before or after, another clock would find another one.
+// notValid returns the refusal of a key that is not valid, whose caller is nil if there is no such
+// key. Its reason is the status by which the directory judged: a moment before or after, another
+// clock would find another one.
 func (r *keyRefusals) notValid(c *keys.Caller, err error) *Error {
 	status := keys.StatusError("")
 	if c == nil || !errors.As(err, &status) {
@@ -105,16 +115,24 @@ func (r *keyRefusals) notValid(c *keys.Caller, err error) *Error {
 func (r *keyRefusals) text(c *keys.Caller, s keys.Status) string {
 	switch s {
 	case keys.Expired:
-		return "This API key expired at " + instant(c.ExpiresAt) + ". Use its replacement, or ask " + r.support.String() + " for a new key."
+		return "This API key expired at " + instant(
+			c.ExpiresAt,
+		) + ". Use its replacement, or ask " + r.support.String() + " for a new key."
 	case keys.Revoked:
-		return "This API key was revoked at " + instant(time.Unix(c.RevokedAt, 0)) + ". Use another one, or ask " + r.support.String() + " for a new key."
+		return "This API key was revoked at " + instant(
+			time.Unix(c.RevokedAt, 0),
+		) + ". Use another one, or ask " + r.support.String() + " for a new key."
 	case keys.TenantSuspended:
-		return "The account of this API key has been suspended since " + instant(c.Tenant.SuspendedAt) + ". Ask " + r.support.String() + " to resume it."
+		return "The account of this API key has been suspended since " + instant(
+			c.Tenant.SuspendedAt,
+		) + ". Ask " + r.support.String() + " to resume it."
 	case keys.OtherEnvironment:
 		if c.Environment == keys.Test {
-			return "This API key (pst_test_) is for staging, and this is production. Send a key that begins with pst_live_, or send the request to staging."
+			return "This API key (pst_test_) is for staging, and this is production. Send a key that begins with " +
+				"pst_live_, or send the request to staging."
 		}
-		return "This API key (pst_live_) is for production, and this is staging. Send a key that begins with pst_test_, or send the request to production."
+		return "This API key (pst_live_) is for production, and this is staging. Send a key that begins with " +
+			"pst_test_, or send the request to production."
 	}
 	return codeInvalidAPIKey.message
 }

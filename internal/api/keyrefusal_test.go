@@ -19,8 +19,8 @@ func withSupport(c *Config) {
 	c.Support = Support{URL: "https://help.example.com/api", Email: "help@example.com"}
 }
 
-// TestHolderOfAKeyLearnsTheReason: who holds a key that exists learns why it is not valid and what to do in the message, and programs learn it in the
-// challenge, by the words that are documented.
+// TestHolderOfAKeyLearnsTheReason: who holds a key that exists learns why it is not valid and what
+// to do in the message, and programs learn it in the challenge, by the words that are documented.
 func TestHolderOfAKeyLearnsTheReason(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile("../../docs/errors.md")
@@ -33,21 +33,25 @@ func TestHolderOfAKeyLearnsTheReason(t *testing.T) {
 	for status, test := range map[keys.Status]test{
 		keys.Expired: {
 			func(c *keys.Caller) { c.ExpiresAt = at },
-			"This API key expired at 2026-11-20T09:21:48Z. Use its replacement, or ask our support for a new key.", true,
+			"This API key expired at 2026-11-20T09:21:48Z. Use its replacement, or ask our support for a new key.",
+			true,
 		},
 		keys.Revoked: {
 			func(c *keys.Caller) { c.RevokedAt = at.Add(-time.Hour).Unix() },
-			"This API key was revoked at 2026-11-20T08:21:48Z. Use another one, or ask our support for a new key.", true,
+			"This API key was revoked at 2026-11-20T08:21:48Z. Use another one, or ask our support for a new key.",
+			true,
 		},
 		keys.TenantSuspended: {
 			func(c *keys.Caller) {
 				c.Tenant = &plans.Tenant{ID: 1, Name: "acme", SuspendedAt: at.Add(-24 * time.Hour)}
 			},
-			"The account of this API key has been suspended since 2026-11-19T09:21:48Z. Ask our support to resume it.", true,
+			"The account of this API key has been suspended since 2026-11-19T09:21:48Z. " +
+				"Ask our support to resume it.", true,
 		},
 		keys.OtherEnvironment: {
 			func(c *keys.Caller) { c.Environment = keys.Test },
-			"This API key (pst_test_) is for staging, and this is production. Send a key that begins with pst_live_, or send the request to staging.", false,
+			"This API key (pst_test_) is for staging, and this is production. Send a key that begins with " +
+				"pst_live_, or send the request to staging.", false,
 		},
 	} {
 		for _, change := range [][]func(*Config){nil, {withSupport}} {
@@ -59,14 +63,23 @@ func TestHolderOfAKeyLearnsTheReason(t *testing.T) {
 			checkAnswer(t, r, rec)
 			message := test.message
 			if len(change) > 0 && test.contacts {
-				message = strings.Replace(message, "our support", "our support (https://help.example.com/api, help@example.com)", 1)
+				message = strings.Replace(
+					message,
+					"our support",
+					"our support (https://help.example.com/api, help@example.com)",
+					1,
+				)
 			}
 			if want := string(errorBody(codeInvalidAPIKey, message)); rec.Code != 401 || rec.Body.String() != want {
 				t.Errorf("%s: %d %s, want %s", status, rec.Code, rec.Body, want)
 			}
-			description, ok := strings.CutPrefix(header(rec, "WWW-Authenticate"), `Bearer realm="petstore", error="invalid_token", error_description="`)
+			description, ok := strings.CutPrefix(
+				header(rec, "WWW-Authenticate"),
+				`Bearer realm="petstore", error="invalid_token", error_description="`,
+			)
 			description = strings.TrimSuffix(description, `"`)
-			if !ok || !strings.Contains(string(guide), "\n| `"+description+"` | ") || !strings.Contains(string(openAPIText), "`"+description+"`") {
+			if !ok || !strings.Contains(string(guide), "\n| `"+description+"` | ") ||
+				!strings.Contains(string(openAPIText), "`"+description+"`") {
 				t.Errorf("%s: challenge %s, which is not in the documents", status, header(rec, "WWW-Authenticate"))
 			}
 		}
@@ -76,12 +89,17 @@ func TestHolderOfAKeyLearnsTheReason(t *testing.T) {
 // TestKeysOfStaging: at staging the reason is the reverse.
 func TestKeysOfStaging(t *testing.T) {
 	t.Parallel()
-	got := newKeyRefusals(Support{}).notValid(&keys.Caller{Environment: keys.Live}, keys.StatusError(keys.OtherEnvironment)).message
-	want := "This API key (pst_live_) is for production, and this is staging. Send a key that begins with pst_test_, or send the request to production."
+	got := newKeyRefusals(Support{}).notValid(
+		&keys.Caller{Environment: keys.Live},
+		keys.StatusError(keys.OtherEnvironment),
+	).message
+	want := "This API key (pst_live_) is for production, and this is staging. Send a key that begins with " +
+		"pst_test_, or send the request to production."
 	assert.Equal(t, got, want)
 }
 
-// TestStrangersLearnNoReason: whatever is wrong with a key that was never issued, the answer is one and the same.
+// TestStrangersLearnNoReason: whatever is wrong with a key that was never issued, the answer is one
+// and the same.
 func TestStrangersLearnNoReason(t *testing.T) {
 	t.Parallel()
 	for _, change := range [][]func(*Config){nil, {withSupport}} {
@@ -95,9 +113,13 @@ func TestStrangersLearnNoReason(t *testing.T) {
 		note("malformed", w.do(w.request("GET", "/v1/pets", "", "Authorization", "Bearer "+malformed)))
 		w.directory.fail(keys.ErrOtherEnvironment)
 		note("of another environment, unknown", w.do(w.request("GET", "/v1/pets", "")))
-		want := `Bearer realm="petstore", error="invalid_token"` + "\n" + `{"code":"invalid_api_key","message":"The API key is malformed, unknown or no longer valid."`
+		want := `Bearer realm="petstore", error="invalid_token"` + "\n" +
+			`{"code":"invalid_api_key","message":"The API key is malformed, unknown or no longer valid."`
 		if change != nil {
-			want = strings.TrimSuffix(want, `"`) + ` Ask our support (https://help.example.com/api, help@example.com) for help."`
+			want = strings.TrimSuffix(
+				want,
+				`"`,
+			) + ` Ask our support (https://help.example.com/api, help@example.com) for help."`
 		}
 		if got := slices.Collect(maps.Keys(answers)); len(got) != 1 || got[0] != want+`,"status":401}`+"\n" {
 			t.Errorf("answers: %q, want one: %s", answers, want)
@@ -110,12 +132,20 @@ func TestSupportInOtherRefusals(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, withSupport)
 	rec := w.do(w.request("GET", "/v1/pets", "", "Authorization", ""))
-	if want := `Bearer <API key>. Ask our support (https://help.example.com/api, help@example.com) for one."`; rec.Code != 401 || !strings.Contains(rec.Body.String(), want) {
+	if want := `Bearer <API key>. ` +
+		`Ask our support (https://help.example.com/api, help@example.com) for one."`; rec.Code != 401 ||
+		!strings.Contains(rec.Body.String(), want) {
 		t.Errorf("no key: %d %s, want %s", rec.Code, rec.Body, want)
 	}
-	w.directory.change(t, w.key, func(c *keys.Caller) { c.Ban = &keys.Ban{Reason: "test", EndsAt: at.Add(time.Minute)} })
+	w.directory.change(
+		t,
+		w.key,
+		func(c *keys.Caller) { c.Ban = &keys.Ban{Reason: "test", EndsAt: at.Add(time.Minute)} },
+	)
 	rec = w.do(w.request("GET", "/v1/pets", ""))
-	if want := `Retry in 60 seconds. Ask our support (https://help.example.com/api, help@example.com) for help."`; rec.Code != 429 || !strings.Contains(rec.Body.String(), want) {
+	if want := `Retry in 60 seconds. ` +
+		`Ask our support (https://help.example.com/api, help@example.com) for help."`; rec.Code != 429 ||
+		!strings.Contains(rec.Body.String(), want) {
 		t.Errorf("banned: %d %s, want %s", rec.Code, rec.Body, want)
 	}
 }
@@ -123,11 +153,17 @@ func TestSupportInOtherRefusals(t *testing.T) {
 func TestCheckSupport(t *testing.T) {
 	t.Parallel()
 	for s, ok := range map[string]bool{
-		"": true, "https://help.example.com": true, "https://help.example.com:8443/a?b=c&d=%20#e": true, "https://xn--bcher-kva.example/": true,
-		"http://help.example.com": false, "help.example.com": false, "https://": false, "https:///x": false, "https://u:p@help.example.com": false,
-		"https://help.example.com/a b": false, `https://help.example.com/"`: false, `https://help.example.com/\`: false, "https://help.example.com/'": false,
-		"https://help.example.com/(a)": false, "https://help.example.com/a:": false, "https://help.example.com/$1": false, "https://bücher.example": false, "https://help.example.com/\n": false, "javascript:alert(1)": false,
-		"https://help.example.com/%zz": false, "https://help.example.com/*a*b": false, "https://help.example.com/?a&lt;b": false,
+		"": true, "https://help.example.com": true, "https://help.example.com:8443/a?b=c&d=%20#e": true,
+		"https://xn--bcher-kva.example/": true,
+		"http://help.example.com":        false, "help.example.com": false, "https://": false, "https:///x": false,
+		"https://u:p@help.example.com": false,
+		"https://help.example.com/a b": false, `https://help.example.com/"`: false,
+		`https://help.example.com/\`: false, "https://help.example.com/'": false,
+		"https://help.example.com/(a)": false, "https://help.example.com/a:": false,
+		"https://help.example.com/$1": false, "https://bücher.example": false, "https://help.example.com/\n": false,
+		"javascript:alert(1)":          false,
+		"https://help.example.com/%zz": false, "https://help.example.com/*a*b": false,
+		"https://help.example.com/?a&lt;b": false,
 	} {
 		if err := CheckSupportURL(s); (err == nil) != ok {
 			t.Errorf("URL %q: %v", s, err)
@@ -135,8 +171,10 @@ func TestCheckSupport(t *testing.T) {
 	}
 	for s, ok := range map[string]bool{
 		"": true, "help@example.com": true, "api-help+shop@mail.example.co": true,
-		"help": false, "help@localhost": false, "Help <help@example.com>": false, "mailto:help@example.com": false, "a@b.com,c@d.com": false,
-		"a b@example.com": false, `"a"@example.com`: false, "help@example..com": false, "help@-example.com": false, "hülfe@example.com": false, "help@example.com\n": false,
+		"help": false, "help@localhost": false, "Help <help@example.com>": false, "mailto:help@example.com": false,
+		"a@b.com,c@d.com": false,
+		"a b@example.com": false, `"a"@example.com`: false, "help@example..com": false, "help@-example.com": false,
+		"hülfe@example.com": false, "help@example.com\n": false,
 		strings.Repeat("a", 65) + "@example.com": false,
 	} {
 		if err := CheckSupportEmail(s); (err == nil) != ok {

@@ -11,17 +11,25 @@ import (
 	"petstore.example/internal/keys"
 )
 
-// KeyStore has the keys of tenants, for themselves. The asker is the digest of the key that asks, by which the store judges anew: it returns
-// keys.ErrAsker if that may not.
+// KeyStore has the keys of tenants, for themselves. The asker is the digest of the key that asks,
+// by which the store judges anew: it returns keys.ErrAsker if that may not.
 type KeyStore interface {
 	// ListKeys returns keys, the newest first, or keys.ErrCursor.
 	ListKeys(ctx context.Context, tenantID int64, asker keys.Digest, q keys.OwnQuery) ([]keys.Own, error)
-	// ChangeKey makes a change and returns the key: of a rotation, the new one. With once, a request is served once: then it returns a
-	// keys.AlreadyIssuedError, or an error of catalog.OnceStore. It also returns the errors of a tenant's own changes.
-	ChangeKey(ctx context.Context, tenantID int64, asker keys.Digest, c keys.OwnChange, once *catalog.Idempotency) (keys.Own, error)
+	// ChangeKey makes a change and returns the key: of a rotation, the new one. With once, a
+	// request is served once: then it returns a keys.AlreadyIssuedError, or an error of
+	// catalog.OnceStore. It also returns the errors of a tenant's own changes.
+	ChangeKey(
+		ctx context.Context,
+		tenantID int64,
+		asker keys.Digest,
+		c keys.OwnChange,
+		once *catalog.Idempotency,
+	) (keys.Own, error)
 }
 
-// ownKey is a key in responses. Key, its plaintext, is in the response to the request alone that made it.
+// ownKey is a key in responses. Key, its plaintext, is in the response to the request alone that
+// made it.
 type ownKey struct {
 	ID               string           `json:"id"`
 	Name             string           `json:"name"`
@@ -41,9 +49,19 @@ type ownKey struct {
 
 func ownKeyOf(k keys.Own, now time.Time) ownKey {
 	return ownKey{
-		ID: k.ID, Name: k.Name, Environment: k.Environment, Last4: k.Last4, Scope: k.Scope, AllowedAddresses: append([]string{}, k.Allowed.List()...),
-		PerMinute: orNull(k.PerMinute), Status: k.Status(now), CreatedAt: k.CreatedAt, ExpiresAt: orNull(k.ExpiresAt), LastUsedAt: orNull(k.LastUsedAt),
-		Replaces: orNull(k.Replaces), IssuedBy: orNull(k.IssuedBy),
+		ID:               k.ID,
+		Name:             k.Name,
+		Environment:      k.Environment,
+		Last4:            k.Last4,
+		Scope:            k.Scope,
+		AllowedAddresses: append([]string{}, k.Allowed.List()...),
+		PerMinute:        orNull(k.PerMinute),
+		Status:           k.Status(now),
+		CreatedAt:        k.CreatedAt,
+		ExpiresAt:        orNull(k.ExpiresAt),
+		LastUsedAt:       orNull(k.LastUsedAt),
+		Replaces:         orNull(k.Replaces),
+		IssuedBy:         orNull(k.IssuedBy),
 	}
 }
 
@@ -122,7 +140,8 @@ func getKey(a *api, x *exchange) error {
 	return x.writeKey(http.StatusOK, k, "")
 }
 
-// findKey returns the key in the path, or the error of an ID that is unknown, of another tenant or none.
+// findKey returns the key in the path, or the error of an ID that is unknown, of another tenant or
+// none.
 func (a *api) findKey(x *exchange) (keys.Own, error) {
 	q := keys.OwnQuery{ID: x.keyID(), At: x.now, Limit: 1}
 	if q.ID != x.caller.KeyID && !keys.IsID(q.ID) {
@@ -138,8 +157,8 @@ func (a *api) findKey(x *exchange) (keys.Own, error) {
 	return found[0], nil
 }
 
-// keyTag is the ETag of a key. It changes with every change of the key, and not with its use, after which If-Match would fail for no reason. So there
-// is no 304.
+// keyTag is the ETag of a key. It changes with every change of the key, and not with its use, after
+// which If-Match would fail for no reason. So there is no 304.
 func keyTag(k keys.Own) string { return `"` + k.Version + `"` }
 
 // writeKey responds with a key, and with its plaintext if it was made now.
@@ -181,7 +200,8 @@ func rotateKey(a *api, x *exchange) error {
 	})
 }
 
-// makeKey makes a key as decode reads from the body, once if the request has an Idempotency-Key, and shows its plaintext.
+// makeKey makes a key as decode reads from the body, once if the request has an Idempotency-Key,
+// and shows its plaintext.
 func (a *api) makeKey(x *exchange, decode func() (keys.OwnChange, error)) error {
 	key, err := idempotencyKey(x.Request.Header)
 	if err != nil {
@@ -238,7 +258,8 @@ func changeKey(a *api, x *exchange) error {
 	return a.showChanged(x, c)
 }
 
-// revokeKey is POST /v1/keys/{keyId}/revoke, beta. It is the same however often it is sent, so nothing is kept of an Idempotency-Key.
+// revokeKey is POST /v1/keys/{keyId}/revoke, beta. It is the same however often it is sent, so
+// nothing is kept of an Idempotency-Key.
 func revokeKey(a *api, x *exchange) error {
 	data, err := readOptionalBody(a.bodies, x)
 	if err != nil {
@@ -271,13 +292,15 @@ func (a *api) changeKeys(x *exchange, c keys.OwnChange, once *catalog.Idempotenc
 	switch {
 	case errors.Is(err, keys.ErrExpiryPast):
 		err = &jsonbody.ValidationError{Message: expiryPast + "."}
-	case err != nil && !errors.Is(err, catalog.ErrNotMade) && !errors.Is(err, keys.ErrAsker) && toError(err).code == codeUnavailable:
+	case err != nil && !errors.Is(err, catalog.ErrNotMade) && !errors.Is(err, keys.ErrAsker) &&
+		toError(err).code == codeUnavailable:
 		err = codeOutcomeUnknown.withCause(err).retryAfter(1)
 	}
 	return k, err
 }
 
-// takeKeyChange counts a change of keys. A key that was found and ends itself uses up nothing of its owner's.
+// takeKeyChange counts a change of keys. A key that was found and ends itself uses up nothing of
+// its owner's.
 func (a *api) takeKeyChange(x *exchange) error {
 	if x.needs() != keys.ScopeManage {
 		return nil

@@ -23,30 +23,47 @@ func manages(t *testing.T, change ...func(*Config)) *fixture {
 	return w
 }
 
-// TestKeysAreShownOnce: the plaintext is in the response that issued the key, and nowhere else: not in a repeated one, a list, or the log.
+// TestKeysAreShownOnce: the plaintext is in the response that issued the key, and nowhere else: not
+// in a repeated one, a list, or the log.
 func TestKeysAreShownOnce(t *testing.T) {
 	t.Parallel()
 	w := manages(t)
-	body := `{"name":"ci","scope":"read","perMinute":50,"expiresAt":"2027-01-01T00:00:00+01:00","allowedAddresses":["::1","192.0.2.0/24"]}`
+	body := `{"name":"ci","scope":"read","perMinute":50,"expiresAt":"2027-01-01T00:00:00+01:00",` +
+		`"allowedAddresses":["::1","192.0.2.0/24"]}`
 	rec := w.do(w.request("POST", "/v1/keys", body, "Idempotency-Key", "k"))
 	var made struct{ ID, Key, Last4 string }
 	assert.NoError(t, json.Unmarshal(rec.Body.Bytes(), &made))
 	token, err := keys.ParseToken(made.Key)
 	assert.NoError(t, err)
 	assert.Equal(t, token.Digest(), w.keys.asked.Token.Digest(), "the key that is stored")
-	want := fmt.Sprintf(`{"id":%q,"name":"ci","environment":"live","last4":%q,"scope":"read","allowedAddresses":["192.0.2.0/24","::1"],"perMinute":50,`+
-		`"status":"active","createdAt":"2026-11-20T09:21:48Z","expiresAt":"2026-12-31T23:00:00Z","lastUsedAt":null,"replaces":null,"issuedBy":"key_acme"`,
-		made.ID, token.Last4())
+	want := fmt.Sprintf(
+		`{"id":%q,"name":"ci","environment":"live","last4":%q,"scope":"read","allowedAddresses":["192.0.2.0/24",`+
+			`"::1"],"perMinute":50,`+
+			`"status":"active","createdAt":"2026-11-20T09:21:48Z","expiresAt":"2026-12-31T23:00:00Z",`+
+			`"lastUsedAt":null,"replaces":null,"issuedBy":"key_acme"`,
+		made.ID,
+		token.Last4(),
+	)
 	assert.Equal(t, rec.Body.String(), want+fmt.Sprintf(",\"key\":%q}\n", made.Key))
 	assert.Equal(t, header(rec, "Location")+header(rec, "Cache-Control"), baseURL+"/keys/"+made.ID+"no-store")
 	rec = w.do(w.request("GET", "/v1/keys/"+made.ID, ""))
 	assert.Equal(t, rec.Body.String(), want+"}\n")
 
 	rec = w.do(w.request("POST", "/v1/keys", body, "Idempotency-Key", "k"))
-	assert.Equal(t, rec.Body.String(), `{"code":"key_already_issued","message":"A request with this Idempotency-Key has issued the API key `+made.ID+
-		`. Nobody can show it again: rotate or revoke it.","status":409}`+"\n")
+	assert.Equal(
+		t,
+		rec.Body.String(),
+		`{"code":"key_already_issued","message":"A request with this Idempotency-Key has issued the API key `+made.ID+
+			`. Nobody can show it again: rotate or revoke it.","status":409}`+"\n",
+	)
 	rec = w.do(w.request("POST", "/v1/keys/"+made.ID+"/rotate", "", "Idempotency-Key", "k"))
-	assert.True(t, rec.Code == 201 && w.keys.asked.GracePeriod == 24*time.Hour, "rotated without a body", rec.Code, w.keys.asked.GracePeriod)
+	assert.True(
+		t,
+		rec.Code == 201 && w.keys.asked.GracePeriod == 24*time.Hour,
+		"rotated without a body",
+		rec.Code,
+		w.keys.asked.GracePeriod,
+	)
 	for _, path := range []string{"/v1/keys", "/v1/keys/" + made.ID} {
 		assert.True(t, !strings.Contains(w.do(w.request("GET", path, "")).Body.String(), `"key"`), path, "shows a key")
 	}
@@ -63,24 +80,35 @@ func TestInvalidKeys(t *testing.T) {
 	for _, c := range []struct{ request, body, want string }{
 		{"POST /v1/keys", `{}`, "name is required."},
 		{"POST /v1/keys", `{"name":null}`, "name must not be null."},
-		{"POST /v1/keys", `{"name":"","scope":"admin","perMinute":0,"expiresAt":"tomorrow","allowedAddresses":"::1","confirmLockout":1}`,
-			"name must have 1 to 100 characters, without control characters and without an API key; scope must be one of read, write, manage; " +
+		{"POST /v1/keys", `{"name":"","scope":"admin","perMinute":0,"expiresAt":"tomorrow","allowedAddresses":"::1",` +
+			`"confirmLockout":1}`,
+			"name must have 1 to 100 characters, without control characters and without an API key; scope must be " +
+				"one of read, write, manage; " +
 				"perMinute must be at least 1; expiresAt must be a date and time, such as 2027-01-01T00:00:00Z; " +
 				"allowedAddresses must be an array, not a string; confirmLockout must be a boolean, not a number."},
-		{"POST /v1/keys", `{"name":"` + secret.Reveal() + `"}`, "name must have 1 to 100 characters, without control characters and without an API key."},
+		{"POST /v1/keys", `{"name":"` + secret.Reveal() + `"}`,
+			"name must have 1 to 100 characters, without control characters and without an API key."},
 		{"POST /v1/keys", `{"name":"x","expiresAt":"2026-11-20T09:21:48Z"}`, "expiresAt must be in the future."},
-		{"POST /v1/keys", `{"name":"x","expiresAt":"9999-12-31T23:59:59-01:00"}`, "expiresAt must be a date and time, such as 2027-01-01T00:00:00Z."},
-		{"POST /v1/keys", `{"name":"x","allowedAddresses":["192.0.2.1",7]}`, "allowedAddresses must be an array of strings."},
-		{"POST /v1/keys", `{"name":"x","allowedAddresses":["10.0.0.1/8"]}`, `allowedAddresses: not a range of addresses: "10.0.0.1/8": did you mean 10.0.0.0/8.`},
-		{"POST /v1/keys", `{"name":"x","allowedAddresses":["` + strings.Repeat("1", 1000) + `"]}`, "allowedAddresses must be addresses or blocks, such as 203.0.113.7 or 2001:db8::/32."},
+		{"POST /v1/keys", `{"name":"x","expiresAt":"9999-12-31T23:59:59-01:00"}`,
+			"expiresAt must be a date and time, such as 2027-01-01T00:00:00Z."},
+		{"POST /v1/keys", `{"name":"x","allowedAddresses":["192.0.2.1",7]}`,
+			"allowedAddresses must be an array of strings."},
+		{"POST /v1/keys", `{"name":"x","allowedAddresses":["10.0.0.1/8"]}`,
+			`allowedAddresses: not a range of addresses: "10.0.0.1/8": did you mean 10.0.0.0/8.`},
+		{"POST /v1/keys", `{"name":"x","allowedAddresses":["` + strings.Repeat("1", 1000) + `"]}`,
+			"allowedAddresses must be addresses or blocks, such as 203.0.113.7 or 2001:db8::/32."},
 		{"PATCH /v1/keys/" + ciKey, `{"scope":null}`, "scope must not be null."},
-		{"POST /v1/keys/" + ciKey + "/rotate", `{"gracePeriod":604801}`, "gracePeriod must be from 0 to 604800 seconds."},
+		{"POST /v1/keys/" + ciKey + "/rotate", `{"gracePeriod":604801}`,
+			"gracePeriod must be from 0 to 604800 seconds."},
 		{"POST /v1/keys/" + ciKey + "/rotate", `{"gracePeriod":-1}`, "gracePeriod must be from 0 to 604800 seconds."},
 		// Each of these members is a mistake, after which the key could do more than was meant.
-		{"POST /v1/keys", `{"name":"x","allowedAdresses":["192.0.2.1"]}`, `unknown members "allowedAdresses": want only ` + strings.Join(keyMembers, ", ") + "."},
-		{"PATCH /v1/keys/" + ciKey, `{"expires":"2027-01-01T00:00:00Z"}`, `unknown members "expires": want only ` + strings.Join(keyMembers, ", ") + "."},
+		{"POST /v1/keys", `{"name":"x","allowedAdresses":["192.0.2.1"]}`,
+			`unknown members "allowedAdresses": want only ` + strings.Join(keyMembers, ", ") + "."},
+		{"PATCH /v1/keys/" + ciKey, `{"expires":"2027-01-01T00:00:00Z"}`, `unknown members "expires": want only ` +
+			strings.Join(keyMembers, ", ") + "."},
 		{"POST /v1/keys/" + ciKey + "/rotate", `{"grace":0}`, `unknown members "grace": want only gracePeriod.`},
-		{"POST /v1/keys/" + ciKey + "/revoke", `{"id":null,"reason":"found in a repository"}`, `unknown members "id": want only reason.`},
+		{"POST /v1/keys/" + ciKey + "/revoke", `{"id":null,"reason":"found in a repository"}`,
+			`unknown members "id": want only reason.`},
 		{"POST /v1/keys/" + ciKey + "/revoke", `{"reason":7}`, "reason must be a string, not a number."},
 	} {
 		method, path, _ := strings.Cut(c.request, " ")
@@ -92,7 +120,8 @@ func TestInvalidKeys(t *testing.T) {
 	assert.Equal(t, w.keys.asked.Action, "", "nothing was asked of the store")
 }
 
-// TestChangingAKey: null removes, If-Match holds the version, and addresses without that of the caller need a confirmation.
+// TestChangingAKey: null removes, If-Match holds the version, and addresses without that of the
+// caller need a confirmation.
 func TestChangingAKey(t *testing.T) {
 	t.Parallel()
 	w := manages(t)
@@ -100,20 +129,40 @@ func TestChangingAKey(t *testing.T) {
 		return w.do(w.request("PATCH", "/v1/keys/"+ciKey, body, headers...))
 	}
 	tag := header(w.do(w.request("GET", "/v1/keys/"+ciKey, "")), "ETag")
-	rec := change(`{"name":"ci","perMinute":7,"allowedAddresses":["192.0.2.1"],"expiresAt":"2027-01-01T00:00:00Z"}`, "If-Match", tag)
-	assert.True(t, rec.Code == 200 && w.keys.asked.Version == strings.Trim(tag, `"`), "changed", rec.Body, w.keys.asked.Version)
+	rec := change(
+		`{"name":"ci","perMinute":7,"allowedAddresses":["192.0.2.1"],"expiresAt":"2027-01-01T00:00:00Z"}`,
+		"If-Match",
+		tag,
+	)
+	assert.True(
+		t,
+		rec.Code == 200 && w.keys.asked.Version == strings.Trim(tag, `"`),
+		"changed",
+		rec.Body,
+		w.keys.asked.Version,
+	)
 	assert.True(t, header(rec, "ETag") != tag, "the version stays", tag)
 	assert.Equal(t, change(`{}`, "If-Match", tag).Code, 412, "another version")
 	assert.Equal(t, change(`{}`, "If-Match", "W/"+header(rec, "ETag")).Code, 412, "a weak version")
 	rec = change(`{"name":null,"perMinute":null,"allowedAddresses":null,"expiresAt":null}`, "If-Match", "*")
-	assert.True(t, strings.Contains(rec.Body.String(), `"name":"",`) && strings.Contains(rec.Body.String(), `"allowedAddresses":[],"perMinute":null`), rec.Body)
+	assert.True(
+		t,
+		strings.Contains(rec.Body.String(), `"name":"",`) &&
+			strings.Contains(rec.Body.String(), `"allowedAddresses":[],"perMinute":null`),
+		rec.Body,
+	)
 
 	const elsewhere = `{"name":"x","allowedAddresses":["198.51.100.0/24"]`
 	for _, r := range []string{"PATCH /v1/keys/" + ciKey, "PATCH /v1/keys/self", "POST /v1/keys"} {
 		method, path, _ := strings.Cut(r, " ")
 		rec := w.do(w.request(method, path, elsewhere+"}"))
-		assert.Equal(t, rec.Body.String(), `{"code":"would_lock_out","message":"allowedAddresses does not contain 192.0.2.1, the address of this request. `+
-			`Send confirmLockout: true if that is right.","status":409}`+"\n")
+		assert.Equal(
+			t,
+			rec.Body.String(),
+			`{"code":"would_lock_out","message":"allowedAddresses does not contain 192.0.2.1, the address of this `+
+				`request. `+
+				`Send confirmLockout: true if that is right.","status":409}`+"\n",
+		)
 		rec = w.do(w.request(method, path, elsewhere+`,"confirmLockout":true}`))
 		assert.True(t, rec.Code < 300, r, "confirmed", rec.Body)
 	}
@@ -133,22 +182,39 @@ func TestListingKeys(t *testing.T) {
 		}
 		return text, header(rec, "X-Next-Cursor") + " " + header(rec, "Link")
 	}
-	assert.Equal(t, w.do(w.request("GET", "/v1/keys?limit=1", "", "If-None-Match", "*")).Code, 304, "a page that has a next one")
+	assert.Equal(
+		t,
+		w.do(w.request("GET", "/v1/keys?limit=1", "", "If-None-Match", "*")).Code,
+		304,
+		"a page that has a next one",
+	)
 	first, next := ids("?limit=1&status=active")
-	assert.Equal(t, first+next, ciKey+" "+ciKey+" <"+baseURL+`/keys?cursor=`+ciKey+`&limit=1&status=active>; rel="next", <`+baseURL+`/keys?limit=1&status=active>; rel="first"`)
+	assert.Equal(
+		t,
+		first+next,
+		ciKey+" "+ciKey+" <"+baseURL+`/keys?cursor=`+ciKey+`&limit=1&status=active>; rel="next", <`+baseURL+
+			`/keys?limit=1&status=active>; rel="first"`,
+	)
 	w.do(w.request("POST", "/v1/keys/"+ciKey+"/revoke", ""))
-	for query, want := range map[string]string{"": ciKey + " key_acme ", "?status=revoked": ciKey + " ", "?status=expired": "", "?cursor=" + ciKey: "key_acme "} {
+	for query, want := range map[string]string{"": ciKey + " key_acme ", "?status=revoked": ciKey + " ",
+		"?status=expired": "", "?cursor=" + ciKey: "key_acme "} {
 		got, next := ids(query)
 		assert.True(t, got == want && !strings.Contains(next, "next"), query, got, next)
 	}
 	for _, cursor := range []string{theirKey, "key_0000000000000099", "0000000000000001", "x"} {
 		rec := w.do(w.request("GET", "/v1/keys?cursor="+cursor, ""))
-		assert.Equal(t, rec.Body.String(), `{"code":"invalid_cursor","message":"cursor must be the value of X-Next-Cursor, unchanged.","status":400}`+"\n")
+		assert.Equal(
+			t,
+			rec.Body.String(),
+			`{"code":"invalid_cursor","message":"cursor must be the value of X-Next-Cursor, unchanged.",`+
+				`"status":400}`+"\n",
+		)
 	}
 }
 
-// TestChangesOfKeysAreLimited: 60 a minute of a tenant, with those on its page, by a limit of their own. They count in no other, are no step towards a
-// ban, and a key that may not change keys, or only end itself, uses none up.
+// TestChangesOfKeysAreLimited: 60 a minute of a tenant, with those on its page, by a limit of their
+// own. They count in no other, are no step towards a ban, and a key that may not change keys, or
+// only end itself, uses none up.
 func TestChangesOfKeysAreLimited(t *testing.T) {
 	t.Parallel()
 	changes := &limits.TenantMinute{}
@@ -164,10 +230,24 @@ func TestChangesOfKeysAreLimited(t *testing.T) {
 		assert.Equal(t, revoke(w.key).Code, 200)
 	}
 	rec := revoke(w.key)
-	assert.Equal(t, rec.Body.String(), `{"code":"rate_limit_exceeded","message":"Your API keys may be changed by 60 requests per minute. Retry in 12 seconds.","status":429}`+"\n")
-	assert.Equal(t, fmt.Sprint(header(rec, "Retry-After"), header(rec, "RateLimit"), numbers(rec)["X-RateLimit-Remaining"]), `12"changes";r=0;t=120`)
+	assert.Equal(
+		t,
+		rec.Body.String(),
+		`{"code":"rate_limit_exceeded","message":"Your API keys may be changed by 60 requests per minute. Retry in `+
+			`12 seconds.","status":429}`+"\n",
+	)
+	assert.Equal(
+		t,
+		fmt.Sprint(header(rec, "Retry-After"), header(rec, "RateLimit"), numbers(rec)["X-RateLimit-Remaining"]),
+		`12"changes";r=0;t=120`,
+	)
 	last := w.failed.all[len(w.failed.all)-1]
-	assert.Equal(t, last.Code+last.Reason+last.Window, "rate_limit_exceededuncounted", "recorded, by no window of the plan")
+	assert.Equal(
+		t,
+		last.Code+last.Reason+last.Window,
+		"rate_limit_exceededuncounted",
+		"recorded, by no window of the plan",
+	)
 	assert.Equal(t, w.do(w.request("GET", "/v1/keys", "")).Code, 200, "a read")
 	assert.Equal(t, numbers(w.do(w.request("GET", "/v1/usage", "")))["RateLimit"], before, "the tenant's windows")
 	assert.Equal(t, len(w.strikes.refused), 0, "strikes")
@@ -182,9 +262,14 @@ func TestOutcomesOfKeyChanges(t *testing.T) {
 	t.Parallel()
 	w := manages(t)
 	for want, err := range map[string]error{
-		"outcome_unknown": keys.ErrUnavailable, "unavailable": errors.Join(keys.ErrUnavailable, catalog.ErrNotMade), "internal_error": errors.New("bug"),
+		"outcome_unknown": keys.ErrUnavailable, "unavailable": errors.Join(keys.ErrUnavailable, catalog.ErrNotMade),
+		"internal_error": errors.New("bug"),
 	} {
 		w.keys.refused["key.issue"] = err
-		assert.True(t, strings.Contains(w.do(w.request("POST", "/v1/keys", `{"name":"x"}`)).Body.String(), `"`+want+`"`), want)
+		assert.True(
+			t,
+			strings.Contains(w.do(w.request("POST", "/v1/keys", `{"name":"x"}`)).Body.String(), `"`+want+`"`),
+			want,
+		)
 	}
 }

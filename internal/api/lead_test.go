@@ -18,25 +18,29 @@ func message(t *testing.T, body []byte) string {
 	return e.Message
 }
 
-// TestWrongPath: the message names method and path, however long or odd they are, and a path that may be meant.
+// TestWrongPath: the message names method and path, however long or odd they are, and a path that
+// may be meant.
 func TestWrongPath(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	const see = " See https://api.example.com/docs."
 	long := strings.Repeat("x", 5000)
 	for target, want := range map[string]string{
-		"/v2/pets":                    "GET /v2/pets: there is no such path. Did you mean /v1/pets?" + see,
-		"/v1/pets/":                   "GET /v1/pets/: there is no such path. Did you mean /v1/pets?" + see,
-		"/v1/pets/7/":                 "GET /v1/pets/7/: there is no such path. Did you mean /v1/pets/7?" + see,
-		"/pets/7":                     "GET /pets/7: there is no such path. Did you mean /v1/pets/7?" + see,
-		"/store/orders":               "GET /store/orders: there is no such path. Did you mean /v1/store/orders?" + see,
-		"/api/v1/usage":               "GET /api/v1/usage: there is no such path. Did you mean /v1/usage?" + see,
-		"/v1/orders":                  "GET /v1/orders: there is no such path. Did you mean /v1/store/orders?" + see,
-		"/orders/7":                   "GET /orders/7: there is no such path. Did you mean /v1/store/orders/7?" + see,
-		"/openapi.json":               "GET /openapi.json: there is no such path. Did you mean /v1/openapi.json?" + see,
-		"/docs/rate-limiting":         "GET /docs/rate-limiting: there is no such path. Did you mean /docs/limits?" + see,
-		"/docs/rate-limiting.md":      "GET /docs/rate-limiting.md: there is no such path. Did you mean /docs/limits.md?" + see,
-		"/docs/Versions":              "GET /docs/Versions: there is no such path. Did you mean /docs/versioning?" + see,
+		"/v2/pets":      "GET /v2/pets: there is no such path. Did you mean /v1/pets?" + see,
+		"/v1/pets/":     "GET /v1/pets/: there is no such path. Did you mean /v1/pets?" + see,
+		"/v1/pets/7/":   "GET /v1/pets/7/: there is no such path. Did you mean /v1/pets/7?" + see,
+		"/pets/7":       "GET /pets/7: there is no such path. Did you mean /v1/pets/7?" + see,
+		"/store/orders": "GET /store/orders: there is no such path. Did you mean /v1/store/orders?" + see,
+		"/api/v1/usage": "GET /api/v1/usage: there is no such path. Did you mean /v1/usage?" + see,
+		"/v1/orders":    "GET /v1/orders: there is no such path. Did you mean /v1/store/orders?" + see,
+		"/orders/7":     "GET /orders/7: there is no such path. Did you mean /v1/store/orders/7?" + see,
+		"/openapi.json": "GET /openapi.json: there is no such path. Did you mean /v1/openapi.json?" + see,
+		"/docs/rate-limiting": "GET /docs/rate-limiting: there is no such path. Did you mean /docs/limits?" +
+			see,
+		"/docs/rate-limiting.md": "GET /docs/rate-limiting.md: there is no such path. Did you mean " +
+			"/docs/limits.md?" + see,
+		"/docs/Versions": "GET /docs/Versions: there is no such path. Did you mean /docs/versioning?" +
+			see,
 		"/docs/eror":                  "GET /docs/eror: there is no such path." + see,
 		"/docs/erors":                 "GET /docs/erors: there is no such path. Did you mean /docs/errors?" + see,
 		"/errors":                     "GET /errors: there is no such path. Did you mean /docs/errors?" + see,
@@ -61,7 +65,8 @@ func TestWrongPath(t *testing.T) {
 	}
 }
 
-// TestHelp: every error leads to the documentation of its code, which is there, and a 403 or 429 to the caller's that failed so. A deprecated operation keeps its own links.
+// TestHelp: every error leads to the documentation of its code, which is there, and a 403 or 429 to
+// the caller's that failed so. A deprecated operation keeps its own links.
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(c *Config) { c.BaseURL = "https://gateway.example.com/animals/v1" })
@@ -73,7 +78,8 @@ func TestHelp(t *testing.T) {
 	}
 	const help = `<https://gateway.example.com/animals/docs/errors#`
 	for target, want := range map[string]string{
-		"/v1/nothing": help + `route_not_found>; rel="help"`, "/v1/pets?limit=0": help + `invalid_parameter>; rel="help"`,
+		"/v1/nothing": help + `route_not_found>; rel="help"`, "/v1/pets?limit=0": help +
+			`invalid_parameter>; rel="help"`,
 	} {
 		assert.Equal(t, header(w.do(w.request("GET", target, "")), "Link"), want, target, "Link")
 	}
@@ -85,7 +91,8 @@ func TestHelp(t *testing.T) {
 	assert.Equal(t, header(w.do(w.request("GET", "/v1/pets", "", "Authorization", "")), "Link"),
 		help+`rate_limit_exceeded>; rel="help"`+failed+`rate_limit_exceeded>; rel="describedby"`, "Link of a 429")
 	got := header(w.do(w.request("GET", "/v1/pets/999", "")), "Link")
-	if !strings.HasPrefix(got, `</animals/docs/deprecations/get-pet>; rel="deprecation"`) || !strings.HasSuffix(got, `, `+help+`pet_not_found>; rel="help"`) {
+	if !strings.HasPrefix(got, `</animals/docs/deprecations/get-pet>; rel="deprecation"`) ||
+		!strings.HasSuffix(got, `, `+help+`pet_not_found>; rel="help"`) {
 		t.Errorf("Link of a deprecated operation: %s", got)
 	}
 }
@@ -96,14 +103,16 @@ func TestEntry(t *testing.T) {
 	w := newFixture(t)
 	for _, target := range []string{"/v1", "/v1/"} {
 		for accept, want := range map[string]int{
-			"": 200, "*/*": 200, "application/json": 200, "text/html;q=0.5, application/json": 200, "text/html, application/json": 200, "text/html;q=0": 200,
+			"": 200, "*/*": 200, "application/json": 200, "text/html;q=0.5, application/json": 200,
+			"text/html, application/json": 200, "text/html;q=0": 200,
 			"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8": 303, "text/html": 303,
 		} {
 			for _, key := range []string{"", "Bearer " + w.key, "Bearer wrong"} {
 				r := w.request("GET", target, "", "Accept", accept, "Authorization", key)
 				rec := w.do(r)
 				checkAnswer(t, r, rec)
-				if rec.Code != want || header(rec, "Vary") != "Accept" || want == 303 && header(rec, "Location") != "/docs" {
+				if rec.Code != want || header(rec, "Vary") != "Accept" ||
+					want == 303 && header(rec, "Location") != "/docs" {
 					t.Errorf("%s for %q: %d %v", target, accept, rec.Code, rec.Result().Header)
 				}
 			}
@@ -111,15 +120,19 @@ func TestEntry(t *testing.T) {
 		w.meter.admitted = 0
 		var got addresses
 		assert.NoError(t, json.Unmarshal(w.do(w.request("GET", target, "")).Body.Bytes(), &got))
-		for _, address := range []string{got.Documentation, got.OpenAPI, got.Pets, got.Orders, got.Usage, got.Requests} {
-			if rec := w.do(w.request("GET", strings.TrimPrefix(address, "https://api.example.com"), "")); rec.Code != 200 {
+		for _, address := range []string{got.Documentation, got.OpenAPI, got.Pets, got.Orders, got.Usage,
+			got.Requests} {
+			if rec := w.do(
+				w.request("GET", strings.TrimPrefix(address, "https://api.example.com"), ""),
+			); rec.Code != 200 {
 				t.Errorf("%s: %d", address, rec.Code)
 			}
 		}
 		if n := w.meter.admitted; n != 4 { // the two lists, and two pages
 			t.Errorf("%d requests counted", n)
 		}
-		if rec := w.do(w.request("POST", target, "{}")); rec.Code != 405 || header(rec, "Allow") != "GET, HEAD, OPTIONS" {
+		if rec := w.do(w.request("POST", target, "{}")); rec.Code != 405 ||
+			header(rec, "Allow") != "GET, HEAD, OPTIONS" {
 			t.Errorf("POST %s: %d, %v", target, rec.Code, rec.Result().Header)
 		}
 	}
@@ -129,17 +142,23 @@ func TestEntry(t *testing.T) {
 func TestPagesWithASlash(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(c *Config) { c.BaseURL = "https://gateway.example.com/animals/v1" })
-	for target, want := range map[string]string{"/docs/": "/animals/docs", "/docs/errors/": "/animals/docs/errors", "/docs/nothing/": "", "/v1/pets/": ""} {
+	for target, want := range map[string]string{"/docs/": "/animals/docs", "/docs/errors/": "/animals/docs/errors",
+		"/docs/nothing/": "", "/v1/pets/": ""} {
 		for _, method := range []string{"GET", "HEAD"} {
 			rec := w.do(w.request(method, target, "", "Authorization", ""))
-			if got := header(rec, "Location"); got != want || (rec.Code == http.StatusPermanentRedirect) != (want != "") {
+			if got := header(
+				rec,
+				"Location",
+			); got != want ||
+				(rec.Code == http.StatusPermanentRedirect) != (want != "") {
 				t.Errorf("%s %s: %d, Location %q, want %q", method, target, rec.Code, got, want)
 			}
 		}
 	}
 }
 
-// TestUnknownParameters: an unknown parameter is ignored, and named; with strict handling it is refused.
+// TestUnknownParameters: an unknown parameter is ignored, and named; with strict handling it is
+// refused.
 func TestUnknownParameters(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -152,11 +171,17 @@ func TestUnknownParameters(t *testing.T) {
 	for _, c := range []struct {
 		method, target, body, ignored, refused string
 	}{
-		{"GET", "/v1/pets?stauts=sold&limit=1", "", "stauts", "stauts is not a parameter of this operation (did you mean status?)."},
-		{"GET", "/v1/pets?stauts=sold&limit=0", "", "stauts", "stauts is not a parameter of this operation (did you mean status?); limit must be an integer from 1 to 100."},
-		{"GET", "/v1/store/orders?Limit=1&x=1&x=2", "", "Limit, x", "Limit is not a parameter of this operation (did you mean limit?); x is not a parameter of this operation."},
+		{"GET", "/v1/pets?stauts=sold&limit=1", "", "stauts",
+			"stauts is not a parameter of this operation (did you mean status?)."},
+		{"GET", "/v1/pets?stauts=sold&limit=0", "", "stauts",
+			"stauts is not a parameter of this operation (did you mean status?); limit must be an integer from 1 to " +
+				"100."},
+		{"GET", "/v1/store/orders?Limit=1&x=1&x=2", "", "Limit, x",
+			"Limit is not a parameter of this operation " +
+				"(did you mean limit?); x is not a parameter of this operation."},
 		{"GET", "/v1/pets/1?fields=name", "", "fields", "fields is not a parameter of this operation."},
-		{"GET", "/v1/usage?a%2Cb%0D%0A=1&%zz", "", "a%2Cb%0D%0A, %25zz", "a%2Cb%0D%0A is not a parameter of this operation; %25zz is not a parameter of this operation."},
+		{"GET", "/v1/usage?a%2Cb%0D%0A=1&%zz", "", "a%2Cb%0D%0A, %25zz",
+			"a%2Cb%0D%0A is not a parameter of this operation; %25zz is not a parameter of this operation."},
 		{"GET", "/v1/?v=2", "", "v", "v is not a parameter of this operation."},
 		{"GET", "/v1/openapi.json?v=2", "", "v", "v is not a parameter of this operation."},
 		{"POST", "/v1/pets?dry_run=1", rex, "dry_run", "dry_run is not a parameter of this operation."},
@@ -166,26 +191,43 @@ func TestUnknownParameters(t *testing.T) {
 		{"OPTIONS", "/v1/pets?stauts=sold", "", "", ""},
 	} {
 		lenient := w.do(w.request(c.method, c.target, c.body))
-		if header(lenient, "X-Ignored-Parameters") != c.ignored || lenient.Code >= 400 && !strings.Contains(c.target, "limit=0") {
-			t.Errorf("%s %s: %d, ignored %q, want %q: %s", c.method, c.target, lenient.Code, header(lenient, "X-Ignored-Parameters"), c.ignored, lenient.Body)
+		if header(lenient, "X-Ignored-Parameters") != c.ignored ||
+			lenient.Code >= 400 && !strings.Contains(c.target, "limit=0") {
+			t.Errorf(
+				"%s %s: %d, ignored %q, want %q: %s",
+				c.method,
+				c.target,
+				lenient.Code,
+				header(lenient, "X-Ignored-Parameters"),
+				c.ignored,
+				lenient.Body,
+			)
 		}
 		strict := w.do(w.request(c.method, c.target, c.body, "Prefer", "handling=strict"))
 		refused := ""
 		if strict.Code == 400 {
 			refused = message(t, strict.Body.Bytes())
 		}
-		if refused != c.refused || header(strict, "X-Ignored-Parameters") != "" || refused != "" && header(strict, "Preference-Applied") != "handling=strict" {
+		if refused != c.refused || header(strict, "X-Ignored-Parameters") != "" ||
+			refused != "" && header(strict, "Preference-Applied") != "handling=strict" {
 			t.Errorf("%s %s, strict: %d %s, want %q", c.method, c.target, strict.Code, strict.Body, c.refused)
 		}
 	}
 	rec := w.do(w.request("GET", "/v1/pets?"+many, ""))
-	if got := header(rec, "X-Ignored-Parameters"); rec.Code != 200 || strings.Count(got, ", ") != maxIgnored-1 || len(got) > maxIgnored*(maxShown+5) {
+	if got := header(
+		rec,
+		"X-Ignored-Parameters",
+	); rec.Code != 200 || strings.Count(got, ", ") != maxIgnored-1 ||
+		len(got) > maxIgnored*(maxShown+5) {
 		t.Errorf("%d names, %d bytes", strings.Count(got, ", ")+1, len(got))
 	}
 	pet := w.pets.pets[1][0]
 	assert.Equal(t, pet.ID, id, pet)
 	// The body's own errors come first, as ever.
-	if rec := w.do(w.request("POST", "/v1/pets?dry_run=1", "", "Prefer", "handling=strict")); !strings.Contains(rec.Body.String(), "missing_body") {
+	if rec := w.do(w.request("POST", "/v1/pets?dry_run=1", "", "Prefer", "handling=strict")); !strings.Contains(
+		rec.Body.String(),
+		"missing_body",
+	) {
 		t.Errorf("%s", rec.Body)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"petstore.example/internal/limits"
 )
 
-// limitStatus is what a response says of the caller's limits: the binding window in the contract's three headers, and all windows in
-// the two of the IETF's draft.
+// limitStatus is what a response says of the caller's limits: the binding window in the contract's
+// three headers, and all windows in the two of the IETF's draft.
 type limitStatus struct {
 	limit, remaining, reset int64
 
@@ -39,7 +39,8 @@ func tenantLimits(d *limits.Decision) limitStatus {
 	return l
 }
 
-// bannedLimits says that no window admits a request before the ban ends. The narrowest window binds.
+// bannedLimits says that no window admits a request before the ban ends. The narrowest window
+// binds.
 func bannedLimits(c *keys.Caller, reset int64) limitStatus {
 	q := c.Tenant.Quota
 	l := limitStatus{limit: q.PerMinute, reset: reset}
@@ -58,8 +59,9 @@ func addressLimits(b limiter.Context) limitStatus {
 	return l
 }
 
-// setHeaders sets the contract's X-RateLimit headers, and RateLimit-Policy and RateLimit as draft-ietf-httpapi-ratelimit-headers-11
-// has them: structured field lists of strings with parameters. Their values are parts of one string.
+// setHeaders sets the contract's X-RateLimit headers, and RateLimit-Policy and RateLimit as
+// draft-ietf-httpapi-ratelimit-headers-11 has them: structured field lists of strings with
+// parameters. Their values are parts of one string.
 func (l *limitStatus) setHeaders(h *headers, now int64) {
 	var space [320]byte
 	b := strconv.AppendInt(space[:0], l.limit, 10)

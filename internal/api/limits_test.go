@@ -23,7 +23,8 @@ import (
 // numbers are an answer's limits, by header.
 func numbers(rec *httptest.ResponseRecorder) map[string]string {
 	n := map[string]string{}
-	for _, name := range []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "Retry-After", "RateLimit", "RateLimit-Policy"} {
+	for _, name := range []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "Retry-After",
+		"RateLimit", "RateLimit-Policy"} {
 		if v := header(rec, name); v != "" {
 			n[name] = v
 		}
@@ -47,14 +48,23 @@ func TestLimits(t *testing.T) {
 	}
 	rec := get()
 	assert.DeepEqual(t, numbers(rec), map[string]string{
-		"X-RateLimit-Limit": "3", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": fmt.Sprint(reset), "Retry-After": fmt.Sprint(wait),
-		"RateLimit": fmt.Sprintf(`"minute";r=0;t=%d, "day";r=1;t=52692`, wait), "RateLimit-Policy": policy,
+		"X-RateLimit-Limit":     "3",
+		"X-RateLimit-Remaining": "0",
+		"X-RateLimit-Reset":     fmt.Sprint(reset),
+		"Retry-After":           fmt.Sprint(wait),
+		"RateLimit":             fmt.Sprintf(`"minute";r=0;t=%d, "day";r=1;t=52692`, wait),
+		"RateLimit-Policy":      policy,
 	})
-	minute := fmt.Sprintf(`{"code":"rate_limit_exceeded","message":"Plan free allows 3 requests per minute. Retry in %d seconds.","status":429}`+"\n", wait)
+	minute := fmt.Sprintf(
+		`{"code":"rate_limit_exceeded","message":"Plan free allows 3 requests per minute. Retry in %d `+
+			`seconds.","status":429}`+"\n",
+		wait,
+	)
 	assert.Equal(t, rec.Body.String(), minute)
 
 	w.setClock(time.Unix(reset, 0))
-	if rec = get(); rec.Code != 200 || header(rec, "X-RateLimit-Limit") != "4" || header(rec, "X-RateLimit-Reset") != "1795219200" {
+	if rec = get(); rec.Code != 200 || header(rec, "X-RateLimit-Limit") != "4" ||
+		header(rec, "X-RateLimit-Reset") != "1795219200" {
 		t.Errorf("at the instant of Retry-After: %d %v", rec.Code, numbers(rec))
 	}
 	rec = get()
@@ -63,9 +73,14 @@ func TestLimits(t *testing.T) {
 		"X-RateLimit-Limit": "4", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1795219200", "Retry-After": left,
 		"RateLimit": `"minute";r=2;t=60, "day";r=0;t=` + left, "RateLimit-Policy": policy,
 	})
-	want := `{"code":"daily_quota_exceeded","message":"Plan free allows 4 requests per day. Retry in ` + left + ` seconds.","status":429}` + "\n"
+	want := `{"code":"daily_quota_exceeded","message":"Plan free allows 4 requests per day. Retry in ` + left +
+		` seconds.","status":429}` + "\n"
 	assert.Equal(t, rec.Body.String(), want, rec.Body)
-	if diff := cmp.Diff([]string{"key_acme", "key_acme"}, w.strikes.refused); diff != "" || w.meter.admitted != 4 || w.meter.refused != 2 {
+	if diff := cmp.Diff(
+		[]string{"key_acme", "key_acme"},
+		w.strikes.refused,
+	); diff != "" || w.meter.admitted != 4 ||
+		w.meter.refused != 2 {
 		t.Errorf("strikes %s, admitted %d, refused %d", diff, w.meter.admitted, w.meter.refused)
 	}
 }
@@ -81,13 +96,18 @@ func (l degraded) Take(ctx context.Context, c limits.Claim, now time.Time) limit
 	return d
 }
 
-// TestRefusedByAShare: who is refused by one server's part of the limit may have kept to its plan. That is no strike.
+// TestRefusedByAShare: who is refused by one server's part of the limit may have kept to its plan.
+// That is no strike.
 func TestRefusedByAShare(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(c *Config) { c.Limiter = degraded{c.Limiter} })
 	rec := w.do(w.request("GET", "/v1/pets", ""))
-	want := `{"code":"rate_limit_exceeded","message":"Plan free allows 60 requests per minute. Rate limiting is temporarily degraded: ` +
-		`this server's share of your limit is used up. Retry in ` + header(rec, "Retry-After") + ` seconds.","status":429}` + "\n"
+	want := `{"code":"rate_limit_exceeded","message":"Plan free allows 60 requests per minute. Rate limiting is ` +
+		`temporarily degraded: ` +
+		`this server's share of your limit is used up. Retry in ` + header(
+		rec,
+		"Retry-After",
+	) + ` seconds.","status":429}` + "\n"
 	if rec.Code != 429 || rec.Body.String() != want {
 		t.Errorf("%d %s, want %s", rec.Code, rec.Body, want)
 	}
@@ -112,7 +132,8 @@ func (l storeless) Peek(ctx context.Context, c limits.Claim, now time.Time) limi
 	return d
 }
 
-// TestNobodyCanDecide: a request that nobody counted is not answered, not even where no row is needed for it.
+// TestNobodyCanDecide: a request that nobody counted is not answered, not even where no row is
+// needed for it.
 func TestNobodyCanDecide(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(c *Config) { c.Limiter = storeless{c.Limiter} })
@@ -140,12 +161,16 @@ func TestBan(t *testing.T) {
 		w.acme(t, func(caller *keys.Caller) { caller.PerMinute = c.perMinute })
 		rec = w.do(w.request("GET", "/v1/pets", ""))
 		assert.DeepEqual(t, numbers(rec), map[string]string{
-			"X-RateLimit-Limit": c.limit, "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1795167409", "Retry-After": "901",
-			"RateLimit":        `"minute";r=0;t=901, "day";r=0;t=901` + c.state,
-			"RateLimit-Policy": `"minute";q=60;w=60, "day";q=1000;w=86400` + c.policy,
+			"X-RateLimit-Limit":     c.limit,
+			"X-RateLimit-Remaining": "0",
+			"X-RateLimit-Reset":     "1795167409",
+			"Retry-After":           "901",
+			"RateLimit":             `"minute";r=0;t=901, "day";r=0;t=901` + c.state,
+			"RateLimit-Policy":      `"minute";q=60;w=60, "day";q=1000;w=86400` + c.policy,
 		})
 	}
-	const want = `{"code":"key_banned","message":"This API key is banned until 2026-11-20T09:36:49Z: it went on sending requests after 429. ` +
+	const want = `{"code":"key_banned","message":"This API key is banned until 2026-11-20T09:36:49Z: it went on ` +
+		`sending requests after 429. ` +
 		`Retry in 901 seconds.","status":429}` + "\n"
 	assert.Equal(t, rec.Body.String(), want)
 	if len(w.strikes.refused) > 0 || w.meter.admitted > 0 {
@@ -157,7 +182,8 @@ func TestBan(t *testing.T) {
 	}
 }
 
-// TestWhatCounts: whatever a caller is let in with counts one; what is refused, unauthenticated or OPTIONS does not.
+// TestWhatCounts: whatever a caller is let in with counts one; what is refused, unauthenticated or
+// OPTIONS does not.
 func TestWhatCounts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -190,7 +216,17 @@ func TestWhatCounts(t *testing.T) {
 		}
 		rec := w.do(w.request(c.method, c.target, c.body, headers...))
 		if rec.Code != c.status || w.meter.admitted != c.counts || header(rec, "X-RateLimit-Limit") != c.limit {
-			t.Errorf("%s %s: %d, counted %d, %v; want %d, %d, %s", c.method, c.target, rec.Code, w.meter.admitted, numbers(rec), c.status, c.counts, c.limit)
+			t.Errorf(
+				"%s %s: %d, counted %d, %v; want %d, %d, %s",
+				c.method,
+				c.target,
+				rec.Code,
+				w.meter.admitted,
+				numbers(rec),
+				c.status,
+				c.counts,
+				c.limit,
+			)
 		}
 		after := header(w.do(w.request("GET", "/v1/pets", "")), "X-RateLimit-Remaining")
 		want := fmt.Sprint(59 - c.counts)
@@ -204,7 +240,19 @@ func TestOptionsNeverCount(t *testing.T) {
 	w := newFixture(t)
 	w.addresses.limit = 1
 	preflight := func() *httptest.ResponseRecorder {
-		return w.do(w.request("OPTIONS", "/v1/pets", "", "Authorization", "", "Origin", "https://shop.example", "Access-Control-Request-Method", "GET"))
+		return w.do(
+			w.request(
+				"OPTIONS",
+				"/v1/pets",
+				"",
+				"Authorization",
+				"",
+				"Origin",
+				"https://shop.example",
+				"Access-Control-Request-Method",
+				"GET",
+			),
+		)
 	}
 	stranger := func() *httptest.ResponseRecorder { return w.do(w.request("GET", "/v1/pets", "", "Authorization", "")) }
 	for i, c := range []struct {
@@ -220,8 +268,9 @@ func TestOptionsNeverCount(t *testing.T) {
 	}
 }
 
-// TestRefund: a request that ends in 5xx is given back, also when its client has hung up, and its answer says so already. A request
-// that ends because its client hung up is not: else hanging up would be a way around the limit.
+// TestRefund: a request that ends in 5xx is given back, also when its client has hung up, and its
+// answer says so already. A request that ends because its client hung up is not: else hanging up
+// would be a way around the limit.
 func TestRefund(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -236,7 +285,8 @@ func TestRefund(t *testing.T) {
 		{"unavailable, the client gone", func(p *fakePets, disconnect func()) {
 			p.before, p.err = disconnect, fmt.Errorf("list: %w", catalog.ErrUnavailable)
 		}, 503, 1},
-		{"bug, the client gone", func(p *fakePets, disconnect func()) { p.before, p.err = disconnect, errors.New("bug") }, 500, 1},
+		{"bug, the client gone",
+			func(p *fakePets, disconnect func()) { p.before, p.err = disconnect, errors.New("bug") }, 500, 1},
 		{"hung up", func(p *fakePets, disconnect func()) {
 			p.before, p.err = disconnect, fmt.Errorf("list: %w", context.Canceled)
 		}, 499, 0},
@@ -246,25 +296,31 @@ func TestRefund(t *testing.T) {
 		c.fault(w.pets, cancel)
 		rec := w.do(w.request("GET", "/v1/pets", "").WithContext(ctx))
 		cancel()
-		if logged := event(t, w)["status"]; logged != float64(c.status) || w.meter.admitted != 1 || w.meter.refunded != c.refunded {
+		if logged := event(t, w)["status"]; logged != float64(c.status) || w.meter.admitted != 1 ||
+			w.meter.refunded != c.refunded {
 			t.Errorf("%s: logged as %v, admitted %d, refunded %d", c.name, logged, w.meter.admitted, w.meter.refunded)
 		}
 		if c.refunded == 1 && (rec.Code != c.status || header(rec, "X-RateLimit-Remaining") != "60") {
 			t.Errorf("%s: %d %v", c.name, rec.Code, numbers(rec))
 		}
 		w.pets.err, w.pets.before = nil, nil
-		if got, want := header(w.do(w.request("GET", "/v1/pets", "")), "X-RateLimit-Remaining"), fmt.Sprint(58+c.refunded); got != want {
+		if got, want := header(
+			w.do(w.request("GET", "/v1/pets", "")),
+			"X-RateLimit-Remaining",
+		), fmt.Sprint(58+c.refunded); got != want {
 			t.Errorf("%s: %s remain afterwards, want %s", c.name, got, want)
 		}
 	}
 }
 
-// TestForwardedIsBounded: a client's long X-Forwarded-For does not cost as many allocations as it has commas.
+// TestForwardedIsBounded: a client's long X-Forwarded-For does not cost as many allocations as it
+// has commas.
 func TestForwardedIsBounded(t *testing.T) {
 	t.Parallel()
 	h := http.Header{"X-Forwarded-For": {strings.Repeat("1:99999,", 4_000), "192.0.2.1:80", "192.0.2.2"}}
 	withoutPorts(h)
-	if got := h["X-Forwarded-For"]; len(got) != 1 || !strings.HasSuffix(got[0], ",1:99999,,192.0.2.1,192.0.2.2") || strings.Count(got[0], ",") != maxForwarded-1 {
+	if got := h["X-Forwarded-For"]; len(got) != 1 || !strings.HasSuffix(got[0], ",1:99999,,192.0.2.1,192.0.2.2") ||
+		strings.Count(got[0], ",") != maxForwarded-1 {
 		t.Errorf("%.100q", got)
 	}
 }
@@ -281,7 +337,8 @@ func TestClientAddress(t *testing.T) {
 		{"direct", nil, "192.0.2.1:1234", nil, "192.0.2.1"},
 		{"nobody is trusted", nil, "192.0.2.1:1234", []string{"198.51.100.7"}, "192.0.2.1"},
 		{"a trusted proxy", []string{"192.0.2.0/24"}, "192.0.2.1:1234", []string{"198.51.100.7"}, "198.51.100.7"},
-		{"through two", []string{"192.0.2.0/24"}, "192.0.2.1:1234", []string{"203.0.113.9, 198.51.100.7", "192.0.2.2"}, "198.51.100.7"},
+		{"through two", []string{"192.0.2.0/24"}, "192.0.2.1:1234",
+			[]string{"203.0.113.9, 198.51.100.7", "192.0.2.2"}, "198.51.100.7"},
 		{"not the trusted one", []string{"192.0.2.9"}, "192.0.2.1:1234", []string{"198.51.100.7"}, "192.0.2.1"},
 		{"rubbish", []string{"192.0.2.1"}, "192.0.2.1:1234", []string{"x"}, "192.0.2.1"},
 		{"with a port", []string{"192.0.2.1"}, "192.0.2.1:1234", []string{"198.51.100.7:5678"}, "198.51.100.7"},
@@ -295,13 +352,24 @@ func TestClientAddress(t *testing.T) {
 		{"a name with a port", []string{"192.0.2.1"}, "192.0.2.1:1234", []string{"host:80"}, "192.0.2.1"},
 		{"rubbish before", []string{"192.0.2.1"}, "192.0.2.1:1234", []string{"x:y, 198.51.100.7:80"}, "198.51.100.7"},
 		{"rubbish behind", []string{"192.0.2.1"}, "192.0.2.1:1234", []string{"198.51.100.7:80, x"}, "192.0.2.1"},
-		{"very many before", []string{"192.0.2.1"}, "192.0.2.1:1234", []string{strings.Repeat(",", 30_000) + "198.51.100.7:80"}, "198.51.100.7"},
+		{"very many before", []string{"192.0.2.1"}, "192.0.2.1:1234",
+			[]string{strings.Repeat(",", 30_000) + "198.51.100.7:80"}, "198.51.100.7"},
 		{"ports of nobody trusted", nil, "192.0.2.1:1234", []string{"198.51.100.7:80"}, "192.0.2.1"},
 		{"IPv6", nil, "[2001:db8::1]:1234", nil, "2001:db8::1"},
 		{"no address", nil, "@", nil, netip.Addr{}.String()},
 	} {
 		w := newFixture(t, func(cfg *Config) { cfg.TrustedProxies = c.trusted })
-		r := w.request("GET", "/v1/pets", "", "Authorization", "", "X-Real-Ip", "203.0.113.66", "Forwarded", "for=203.0.113.66")
+		r := w.request(
+			"GET",
+			"/v1/pets",
+			"",
+			"Authorization",
+			"",
+			"X-Real-Ip",
+			"203.0.113.66",
+			"Forwarded",
+			"for=203.0.113.66",
+		)
 		r.RemoteAddr = c.peer
 		r.Header["X-Forwarded-For"] = c.forwarded
 		w.do(r)
@@ -311,8 +379,8 @@ func TestClientAddress(t *testing.T) {
 	}
 }
 
-// TestUnknownInAnOutage: who can't be known because keys can't be looked up is no stranger. The address's bucket is shown,
-// but neither counts nor refuses, however many come.
+// TestUnknownInAnOutage: who can't be known because keys can't be looked up is no stranger. The
+// address's bucket is shown, but neither counts nor refuses, however many come.
 func TestUnknownInAnOutage(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -327,7 +395,10 @@ func TestUnknownInAnOutage(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t)
 			w.addresses.limit = 2
-			stranger := func() *httptest.ResponseRecorder { return w.do(w.request("GET", "/v1/pets", "", "Authorization", "")) }
+			stranger := func() *httptest.ResponseRecorder {
+				return w.do(w.request("GET", "/v1/pets", "",
+					"Authorization", ""))
+			}
 			stranger()
 			ask := func(remain string) {
 				t.Helper()
@@ -338,13 +409,25 @@ func TestUnknownInAnOutage(t *testing.T) {
 					rec := w.do(r)
 					if code := checkAnswer(t, r, rec); rec.Code != c.status || code != c.code ||
 						header(rec, "X-RateLimit-Limit") != "2" || header(rec, "X-RateLimit-Remaining") != remain {
-						t.Errorf("%d %s %v, want %d %s and %s to remain", rec.Code, code, numbers(rec), c.status, c.code, remain)
+						t.Errorf(
+							"%d %s %v, want %d %s and %s to remain",
+							rec.Code,
+							code,
+							numbers(rec),
+							c.status,
+							c.code,
+							remain,
+						)
 					}
 				}
 			}
 			ask("1")
 			if rec := stranger(); rec.Code != 401 || header(rec, "X-RateLimit-Remaining") != "0" {
-				t.Errorf("after an outage a stranger gets %d %v: requests during it were counted", rec.Code, numbers(rec))
+				t.Errorf(
+					"after an outage a stranger gets %d %v: requests during it were counted",
+					rec.Code,
+					numbers(rec),
+				)
 			}
 			assert.Equal(t, stranger().Code, 429)
 			ask("0")

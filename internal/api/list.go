@@ -17,8 +17,8 @@ func nextCursor(after int64) string {
 	return httpfield.FormatCursor(after)
 }
 
-// newListPage makes the response for the rows of a page. address is the absolute address of the list. next is the
-// cursor of the next page, "" for none.
+// newListPage makes the response for the rows of a page. address is the absolute address of the
+// list. next is the cursor of the next page, "" for none.
 func newListPage[T any](q *listQuery, address string, rows []T, next string) (*pagecache.Page, error) {
 	if rows == nil {
 		rows = []T{}
@@ -30,14 +30,18 @@ func newListPage[T any](q *listQuery, address string, rows []T, next string) (*p
 	defer body.Release()
 	var space [512]byte
 	page := &pagecache.Page{
-		Links: string(q.appendLinks(space[:0], address, next)), Next: next, Body: bytes.Clone(body.Bytes()), OneItem: len(rows) == 1 && next == "",
+		Links:   string(q.appendLinks(space[:0], address, next)),
+		Next:    next,
+		Body:    bytes.Clone(body.Bytes()),
+		OneItem: len(rows) == 1 && next == "",
 	}
 	page.Tag = listTag(body, page.OneItem, next)
 	return page, nil
 }
 
-// listTag returns the ETag of a page, made of its body and the next cursor: if a row is added after a full last page, the body stays the
-// same, but Link changes. A page with one row and none to follow has the ETag of that row, so that it can be changed with If-Match.
+// listTag returns the ETag of a page, made of its body and the next cursor: if a row is added after
+// a full last page, the body stays the same, but Link changes. A page with one row and none to
+// follow has the ETag of that row, so that it can be changed with If-Match.
 func listTag(body *jsonbody.Buffer, oneItem bool, next string) string {
 	if oneItem {
 		return itemTag(body.Bytes()[1 : body.Len()-len("]\n")])
@@ -49,14 +53,17 @@ func listTag(body *jsonbody.Buffer, oneItem bool, next string) string {
 	return httpfield.ETag(body.Bytes())
 }
 
-// form is the form in which a client gets a page: compressed if it accepts that, unless the page is short or has one item, and without the
-// body if it has the page.
+// form is the form in which a client gets a page: compressed if it accepts that, unless the page is
+// short or has one item, and without the body if it has the page.
 type form struct{ gzip, unchanged bool }
 
 func (x *exchange) form(p *pagecache.Page) form {
 	h := x.Request.Header
 	// The comparison is weak, so a client that has the other form has this one.
-	return form{gzip: p.Compressible() && httpfield.AcceptsGzip(h["Accept-Encoding"]), unchanged: httpfield.NoneMatch(h["If-None-Match"], p.Tag)}
+	return form{
+		gzip:      p.Compressible() && httpfield.AcceptsGzip(h["Accept-Encoding"]),
+		unchanged: httpfield.NoneMatch(h["If-None-Match"], p.Tag),
+	}
 }
 
 // compresses reports whether the compressed body is sent. A 304 needs only its tag.

@@ -100,7 +100,8 @@ func (v *fakeStamps) ended() []bool {
 	return ended
 }
 
-// newCachingFixture returns a fixture with a page cache, and a function that counts the calls of its store since the last time.
+// newCachingFixture returns a fixture with a page cache, and a function that counts the calls of
+// its store since the last time.
 func newCachingFixture(t testing.TB) (w *fixture, v *fakeStamps, reads func() int) {
 	t.Helper()
 	v = &fakeStamps{stamp: 1}
@@ -135,8 +136,8 @@ func (w *fixture) create(t testing.TB, name string, headers ...string) *httptest
 	return w.do(w.request("POST", "/v1/pets", `{"name":"`+name+`","categoryId":1}`, headers...))
 }
 
-// TestCachedListsAreTheSame: responses from the cache have the bytes and all headers of those from the store, except for what belongs to
-// the request, and the store is not read.
+// TestCachedListsAreTheSame: responses from the cache have the bytes and all headers of those from
+// the store, except for what belongs to the request, and the store is not read.
 func TestCachedListsAreTheSame(t *testing.T) {
 	t.Parallel()
 	w, _, reads := newCachingFixture(t)
@@ -148,8 +149,10 @@ func TestCachedListsAreTheSame(t *testing.T) {
 	plain.setPlan(t, plans.Enterprise, noLimit)
 	for _, query := range []string{
 		"", "?limit=20", "?limit=7", "?limit=100", "?status=sold", "?status=sold&limit=20", "?cursor=0000000000000014",
-		"?cursor=0000000000000014&limit=20&status=available", "?cursor=7fffffffffffffff", "?cursor=ffffffffffffffff", "?limit=%320",
-		"?ids=3,1", "?ids=1,3", "?categoryId=7", "?categoryId=7&status=sold", "?name=Rex&limit=3", "?name=Rex&categoryId=7&ids=2&status=sold",
+		"?cursor=0000000000000014&limit=20&status=available", "?cursor=7fffffffffffffff", "?cursor=ffffffffffffffff",
+		"?limit=%320",
+		"?ids=3,1", "?ids=1,3", "?categoryId=7", "?categoryId=7&status=sold", "?name=Rex&limit=3",
+		"?name=Rex&categoryId=7&ids=2&status=sold",
 	} {
 		for range 2 {
 			w.list(t, query)
@@ -163,7 +166,8 @@ func TestCachedListsAreTheSame(t *testing.T) {
 		if rec := w.list(t, query, "If-None-Match", `"x", W/`+tag); rec.Code != 304 || rec.Body.Len() > 0 {
 			t.Errorf("%s: %d, want 304", query, rec.Code)
 		}
-		if head := w.do(w.request("HEAD", "/v1/pets"+query, "")); head.Code != 200 || head.Body.Len() > 0 || header(head, "ETag") != tag {
+		if head := w.do(w.request("HEAD", "/v1/pets"+query, "")); head.Code != 200 || head.Body.Len() > 0 ||
+			header(head, "ETag") != tag {
 			t.Errorf("%s: HEAD %d %v", query, head.Code, head.Result().Header)
 		}
 		assert.Equal(t, reads(), 0, query, "the store was read times")
@@ -181,13 +185,15 @@ func TestNoCachedListWhileAnOldWriteIsUnderWay(t *testing.T) {
 	}
 }
 
-// TestWritesEndBeforeTheirIntent: a write may be made for so long after its announcement that its intent is still in force.
+// TestWritesEndBeforeTheirIntent: a write may be made for so long after its announcement that its
+// intent is still in force.
 func TestWritesEndBeforeTheirIntent(t *testing.T) {
 	t.Parallel()
 	s := &invalidatingStore{invalidator: &fakeStamps{}}
 	began := time.Now()
 	err := s.write(t.Context(), 1, freshness.Changes, func(ctx context.Context) error {
-		if end, ok := ctx.Deadline(); !ok || end.Before(began.Add(freshness.MaxWrite)) || end.After(time.Now().Add(freshness.MaxWrite)) {
+		if end, ok := ctx.Deadline(); !ok || end.Before(began.Add(freshness.MaxWrite)) ||
+			end.After(time.Now().Add(freshness.MaxWrite)) {
 			t.Errorf("until %v, %v", end, ok)
 		}
 		return nil
@@ -203,11 +209,13 @@ func withoutCounts(rec *httptest.ResponseRecorder) map[string]any {
 	return map[string]any{"status": rec.Code, "header": h, "body": rec.Body.String()}
 }
 
-// TestListsNotCached: lists that are requested once, invalid requests, and lists with long filters. Unknown parameters make no difference.
+// TestListsNotCached: lists that are requested once, invalid requests, and lists with long filters.
+// Unknown parameters make no difference.
 func TestListsNotCached(t *testing.T) {
 	t.Parallel()
 	w, v, reads := newCachingFixture(t)
-	for query, want := range map[string]int{"?limit=0": 0, "?limit=1&limit=1": 0, "?cursor=x": 0, "?colour=red": 2, "?limit=3": 2, "?ids=1": 2, "?name=" + strings.Repeat("x", 65): 3} {
+	for query, want := range map[string]int{"?limit=0": 0, "?limit=1&limit=1": 0, "?cursor=x": 0, "?colour=red": 2,
+		"?limit=3": 2, "?ids=1": 2, "?name=" + strings.Repeat("x", 65): 3} {
 		for range 3 {
 			w.list(t, query)
 		}
@@ -265,8 +273,9 @@ func TestListsAreNeverStale(t *testing.T) {
 	}
 }
 
-// TestListsDuringAWrite: a list that was read during a write is not cached, nor is one read before a write cached under the stamp
-// after it. After an abandoned write lists are read from the store each time.
+// TestListsDuringAWrite: a list that was read during a write is not cached, nor is one read before
+// a write cached under the stamp after it. After an abandoned write lists are read from the store
+// each time.
 func TestListsDuringAWrite(t *testing.T) {
 	t.Parallel()
 	w, v, reads := newCachingFixture(t)
@@ -308,7 +317,12 @@ func TestUnannouncedWritesAreNotMade(t *testing.T) {
 	v.err = errors.New("no reader can be told")
 	for _, headers := range [][]string{nil, {"Idempotency-Key", "a"}} {
 		rec := w.create(t, "Rex", headers...)
-		if code := checkAnswer(t, w.request("POST", "/v1/pets", ""), rec); rec.Code != 503 || code != "unavailable" || reads() != 0 {
+		if code := checkAnswer(
+			t,
+			w.request("POST", "/v1/pets", ""),
+			rec,
+		); rec.Code != 503 || code != "unavailable" ||
+			reads() != 0 {
 			t.Errorf("%v: %d %s", headers, rec.Code, rec.Body)
 		}
 	}
@@ -317,7 +331,8 @@ func TestUnannouncedWritesAreNotMade(t *testing.T) {
 	}
 }
 
-// TestOutcomesOfWrites: a 503 says whether the write may have taken effect, and its intent ends only if that is certain.
+// TestOutcomesOfWrites: a 503 says whether the write may have taken effect, and its intent ends
+// only if that is certain.
 func TestOutcomesOfWrites(t *testing.T) {
 	t.Parallel()
 	unknown := fmt.Errorf("change: %w", catalog.ErrUnavailable)
@@ -326,10 +341,11 @@ func TestOutcomesOfWrites(t *testing.T) {
 		code    string
 		settled bool
 	}{
-		"unknown":             {unknown, "outcome_unknown", false},
-		"timeout":             {context.DeadlineExceeded, "outcome_unknown", false},
-		"certainly not made":  {fmt.Errorf("%w: %w", catalog.ErrNotMade, unknown), "unavailable", true},
-		"not called in time":  {fmt.Errorf("%w: %w", catalog.ErrNotMade, context.DeadlineExceeded), "unavailable", true},
+		"unknown":            {unknown, "outcome_unknown", false},
+		"timeout":            {context.DeadlineExceeded, "outcome_unknown", false},
+		"certainly not made": {fmt.Errorf("%w: %w", catalog.ErrNotMade, unknown), "unavailable", true},
+		"not called in time": {fmt.Errorf("%w: %w", catalog.ErrNotMade, context.DeadlineExceeded), "unavailable",
+			true},
 		"a bug after sending": {errors.New("bug"), "internal_error", false},
 	} {
 		w, v, _ := newCachingFixture(t)
@@ -337,27 +353,43 @@ func TestOutcomesOfWrites(t *testing.T) {
 		v.ended()
 		w.pets.err = test.err
 		for _, r := range []*http.Request{
-			w.request("POST", "/v1/pets", `{"name":"Rex","categoryId":1}`), w.request("PATCH", fmt.Sprintf("/v1/pets/%d", id), `{"name":"Rex"}`),
+			w.request("POST", "/v1/pets", `{"name":"Rex","categoryId":1}`),
+			w.request("PATCH", fmt.Sprintf("/v1/pets/%d", id), `{"name":"Rex"}`),
 		} {
 			rec := w.do(r)
-			if code := checkAnswer(t, r, rec); code != test.code || header(rec, "Retry-After") != "1" && rec.Code == 503 {
+			if code := checkAnswer(
+				t,
+				r,
+				rec,
+			); code != test.code ||
+				header(rec, "Retry-After") != "1" && rec.Code == 503 {
 				t.Errorf("%s: %s %d %s", name, r.Method, rec.Code, rec.Body)
 			}
 			assert.DeepEqual(t, v.ended(), []bool{test.settled}, name, "ends of changes")
 		}
-		if r := w.request("GET", "/v1/pets?limit=7", ""); name == "unknown" && checkAnswer(t, r, w.do(r)) != "unavailable" {
+		if r := w.request(
+			"GET",
+			"/v1/pets?limit=7",
+			"",
+		); name == "unknown" &&
+			checkAnswer(t, r, w.do(r)) != "unavailable" {
 			t.Error("a read of unknown outcome")
 		}
 	}
 }
 
-// TestLateWriteIsNotAcknowledged: if readers may not know of a write that was made, its response is 503.
+// TestLateWriteIsNotAcknowledged: if readers may not know of a write that was made, its response is
+// 503.
 func TestLateWriteIsNotAcknowledged(t *testing.T) {
 	t.Parallel()
 	w, v, _ := newCachingFixture(t)
 	v.tooLate = errors.New("the server stood still")
 	for _, headers := range [][]string{nil, {"Idempotency-Key", "a"}, {"Idempotency-Key", "a"}} {
-		if rec := w.create(t, "Rex", headers...); rec.Code != 503 || !strings.Contains(rec.Body.String(), "outcome_unknown") {
+		if rec := w.create(
+			t,
+			"Rex",
+			headers...); rec.Code != 503 ||
+			!strings.Contains(rec.Body.String(), "outcome_unknown") {
 			t.Errorf("%v: %d %s", headers, rec.Code, rec.Body)
 		}
 	}
@@ -365,13 +397,15 @@ func TestLateWriteIsNotAcknowledged(t *testing.T) {
 	v.tooLate = nil
 	v.ended()
 	rec := w.create(t, "Rex", "Idempotency-Key", "a")
-	if ended := v.ended(); rec.Code != 201 || header(rec, "Idempotent-Replayed") != "true" || len(ended) != 1 || !ended[0] {
+	if ended := v.ended(); rec.Code != 201 || header(rec, "Idempotent-Replayed") != "true" || len(ended) != 1 ||
+		!ended[0] {
 		t.Errorf("repeated: %d %s, ends of changes %v", rec.Code, rec.Body, ended)
 	}
 	assert.True(t, strings.Contains(w.logs.String(), "the server stood still"), "log", w.logs)
 }
 
-// TestAnnouncedWritesEnd: a request that writes is announced with the decision, until it ends, whether it writes or fails; no other is.
+// TestAnnouncedWritesEnd: a request that writes is announced with the decision, until it ends,
+// whether it writes or fails; no other is.
 func TestAnnouncedWritesEnd(t *testing.T) {
 	t.Parallel()
 	w, v, _ := newCachingFixture(t)
@@ -426,6 +460,12 @@ func TestListCacheMetrics(t *testing.T) {
 			}
 		}
 	}
-	want := map[string]float64{"hits_total": 3, "misses_total miss": 2, "misses_total stale": 1, "misses_total unversioned": 1, "shared_total": 0}
+	want := map[string]float64{
+		"hits_total":               3,
+		"misses_total miss":        2,
+		"misses_total stale":       1,
+		"misses_total unversioned": 1,
+		"shared_total":             0,
+	}
 	assert.DeepEqual(t, got, want)
 }

@@ -13,7 +13,8 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// TestListsShareARead: requests for the same page at the same time share a read and its error, and one whose client disconnects fails no other.
+// TestListsShareARead: requests for the same page at the same time share a read and its error, and
+// one whose client disconnects fails no other.
 func TestListsShareARead(t *testing.T) {
 	t.Parallel()
 	w, v, reads := newCachingFixture(t)

@@ -12,7 +12,8 @@ import (
 	"petstore.example/internal/loglimit"
 )
 
-// statusGone is the status in the log and the metrics of a request that its client broke off. nginx uses the same number.
+// statusGone is the status in the log and the metrics of a request that its client broke off. nginx
+// uses the same number.
 const statusGone = 499
 
 // status returns the status for the log and the metrics.
@@ -23,8 +24,9 @@ func (x *exchange) status() int {
 	return x.Writer.Status()
 }
 
-// record logs the request. Of those that no plan limits only some are logged if there are many, and of those that failed on our side one a
-// second of each kind. Of what the client chose the line has the request ID and, if the request failed, the address and the user agent.
+// record logs the request. Of those that no plan limits only some are logged if there are many, and
+// of those that failed on our side one a second of each kind. Of what the client chose the line has
+// the request ID and, if the request failed, the address and the user agent.
 func (a *api) record(x *exchange, status int, elapsed time.Duration) {
 	log, level := &a.Log, zerolog.InfoLevel
 	suppressed := int64(0)
@@ -44,7 +46,19 @@ func (a *api) record(x *exchange, status int, elapsed time.Duration) {
 	if !e.Enabled() {
 		return
 	}
-	e.Str("request_id", x.id).Str("method", methodName(x.Request.Method)).Str("route", x.route.path).Int("status", status)
+	e.Str(
+		"request_id",
+		x.id,
+	).Str(
+		"method",
+		methodName(x.Request.Method),
+	).Str(
+		"route",
+		x.route.path,
+	).Int(
+		"status",
+		status,
+	)
 	if id := a.traceOf(x); id != "" {
 		e.Str("trace_id", id)
 	}
@@ -65,9 +79,11 @@ func (a *api) record(x *exchange, status int, elapsed time.Duration) {
 	e.Msg("request")
 }
 
-// isTrouble reports whether the request failed on our side. The handler may have failed after it sent another status.
+// isTrouble reports whether the request failed on our side. The handler may have failed after it
+// sent another status.
 func (x *exchange) isTrouble(status int) bool {
-	return x.failed != nil && x.simulated == nil && status != statusGone && x.failed.code.status >= http.StatusInternalServerError
+	return x.failed != nil && x.simulated == nil && status != statusGone &&
+		x.failed.code.status >= http.StatusInternalServerError
 }
 
 // trouble is a kind of failure on our side.
@@ -95,8 +111,8 @@ func logClient(e *zerolog.Event, from netip.Addr, header http.Header) {
 	}
 }
 
-// panicked is the operator's error of a handler that panicked. The stack holds functions and lines; it is taken
-// where the panic is, and knows neither headers nor query.
+// panicked is the operator's error of a handler that panicked. The stack holds functions and lines;
+// it is taken where the panic is, and knows neither headers nor query.
 type panicked struct {
 	value any
 	stack []byte

@@ -33,9 +33,20 @@ func TestEvent(t *testing.T) {
 	w.pets.err = errors.New("pets are out")
 	w.do(w.request("GET", "/v1/pets/7?limit=5", "", "X-Request-Id", "r-1", "User-Agent", "curl/8.5.0"))
 	want := map[string]any{
-		"level": "error", "request_id": "r-1", "method": "GET", "route": "/v1/pets/{petId}", "status": 500.0,
-		"code": "internal_error", "tenant": "acme", "tenant_id": 1.0, "key": "key_acme", "plan": "free", "error": "pets are out",
-		"address": "192.0.2.1", "user_agent": "curl/8.5.0", "message": "request",
+		"level":      "error",
+		"request_id": "r-1",
+		"method":     "GET",
+		"route":      "/v1/pets/{petId}",
+		"status":     500.0,
+		"code":       "internal_error",
+		"tenant":     "acme",
+		"tenant_id":  1.0,
+		"key":        "key_acme",
+		"plan":       "free",
+		"error":      "pets are out",
+		"address":    "192.0.2.1",
+		"user_agent": "curl/8.5.0",
+		"message":    "request",
 	}
 	ignored := cmpopts.IgnoreMapEntries(func(k string, _ any) bool { return k == "duration_ms" || k == "bytes" })
 	if diff := cmp.Diff(want, event(t, w), ignored); diff != "" {
@@ -67,8 +78,8 @@ func TestPanicIsLogged(t *testing.T) {
 	}
 }
 
-// TestRefusalsNameTheClient: the line of a request that failed says who sent it, also if its key is no longer valid. That of one that was
-// served does not.
+// TestRefusalsNameTheClient: the line of a request that failed says who sent it, also if its key is
+// no longer valid. That of one that was served does not.
 func TestRefusalsNameTheClient(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(c *Config) { c.TrustedProxies = []string{"192.0.2.1"} })
@@ -85,12 +96,17 @@ func TestRefusalsNameTheClient(t *testing.T) {
 		t.Errorf("served: %v", e)
 	}
 	e := send("Authorization", "", "User-Agent", agent, "X-Forwarded-For", "203.0.113.7:4711, 198.51.100.9:33")
-	if e["code"] != "missing_api_key" || e["address"] != "198.51.100.9" || e["user_agent"] != agent || e["tenant"] != nil {
+	if e["code"] != "missing_api_key" || e["address"] != "198.51.100.9" || e["user_agent"] != agent ||
+		e["tenant"] != nil {
 		t.Errorf("without a key: %v", e)
 	}
 	w.directory.fail(keys.StatusError(keys.Revoked))
-	if e := send("X-Forwarded-For", "2001:db8::1"); e["reason"] != "revoked" || e["tenant"] != "acme" || e["tenant_id"] != 1.0 ||
-		e["key"] != "key_acme" || e["address"] != "2001:db8::1" || e["user_agent"] != nil {
+	if e := send(
+		"X-Forwarded-For",
+		"2001:db8::1",
+	); e["reason"] != "revoked" || e["tenant"] != "acme" || e["tenant_id"] != 1.0 ||
+		e["key"] != "key_acme" || e["address"] != "2001:db8::1" ||
+		e["user_agent"] != nil {
 		t.Errorf("revoked: %v", e)
 	}
 }
@@ -111,8 +127,9 @@ func TestUserAgent(t *testing.T) {
 	assert.Equal(t, userAgent(http.Header{}), "", "without one")
 }
 
-// TestLogIsSampled: of many requests without a valid key some are logged, and how many more there were. The same holds for those with
-// one that count in no window. All that count are logged, and of failures on our side one a second.
+// TestLogIsSampled: of many requests without a valid key some are logged, and how many more there
+// were. The same holds for those with one that count in no window. All that count are logged, and
+// of failures on our side one a second.
 func TestLogIsSampled(t *testing.T) {
 	t.Parallel()
 	const each = 3 * sampledLines
@@ -143,13 +160,15 @@ func TestLogIsSampled(t *testing.T) {
 		t.Errorf("%d lines of one kind of failure in %v", lines, time.Since(begun))
 	}
 	for kind, lines := range found.lines {
-		if most := sampledLines * (2 + int(time.Since(begun)/samplePeriod)); kind != "bug" && kind != "counted" && (lines < sampledLines || lines > most) {
+		if most := sampledLines * (2 + int(time.Since(begun)/samplePeriod)); kind != "bug" && kind != "counted" &&
+			(lines < sampledLines || lines > most) {
 			t.Errorf("%d lines of %s, want %d to %d", lines, kind, sampledLines, most)
 		}
 	}
 }
 
-// logged is what a log has of each kind of requests: lines, and requests with those that were suppressed.
+// logged is what a log has of each kind of requests: lines, and requests with those that were
+// suppressed.
 type logged struct {
 	lines, requests map[string]int
 }
@@ -186,8 +205,9 @@ type brokenWriter struct{ http.ResponseWriter }
 
 func (brokenWriter) Write([]byte) (int, error) { panic("no more") }
 
-// TestPanicsThatCutTheConnection: one in the middle of a response is logged as an error, so that the event is neither left out nor held
-// back, and a handler that asks for the connection to be cut is logged too.
+// TestPanicsThatCutTheConnection: one in the middle of a response is logged as an error, so that
+// the event is neither left out nor held back, and a handler that asks for the connection to be cut
+// is logged too.
 func TestPanicsThatCutTheConnection(t *testing.T) {
 	t.Parallel()
 	for name, late := range map[string]bool{"late": true, "abort": false} {
@@ -201,10 +221,15 @@ func TestPanicsThatCutTheConnection(t *testing.T) {
 				w.pets.before = func() { panic(http.ErrAbortHandler) }
 			}
 			defer func() {
-				if v := recover(); v != http.ErrAbortHandler { //nolint:errorlint // The value itself is what net/http looks for.
+				//nolint:errorlint // net/http looks for the value itself.
+				if v := recover(); v != http.ErrAbortHandler {
 					t.Errorf("recovered %v", v)
 				}
-				if e := event(t, w); late && (e["level"] != "error" || e["error"] != "panic: no more" || e["stack"] == nil) {
+				if e := event(
+					t,
+					w,
+				); late &&
+					(e["level"] != "error" || e["error"] != "panic: no more" || e["stack"] == nil) {
 					t.Errorf("event %v", e)
 				}
 			}()
@@ -223,7 +248,8 @@ func TestSecretsStayOut(t *testing.T) {
 	}
 }
 
-// sendSecret sends the n-th of the requests with the key in another place. It returns false if there are not so many.
+// sendSecret sends the n-th of the requests with the key in another place. It returns false if
+// there are not so many.
 func sendSecret(t *testing.T, fault string, n int) bool {
 	t.Helper()
 	w := newFixture(t, func(c *Config) { c.Log = c.Log.Level(zerolog.TraceLevel) })

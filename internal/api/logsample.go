@@ -15,8 +15,9 @@ const (
 	samplePeriod = time.Second
 )
 
-// sampled returns a logger for requests that no plan limits, so that a flood of them does not fill the log. It leaves out what is beyond
-// sampledLines, and logs once in each period how many that were, with the message.
+// sampled returns a logger for requests that no plan limits, so that a flood of them does not fill
+// the log. It leaves out what is beyond sampledLines, and logs once in each period how many that
+// were, with the message.
 func sampled(log zerolog.Logger, message string) zerolog.Logger {
 	left := &leftOut{log: log, message: message}
 	return log.Sample(&zerolog.BurstSampler{Burst: sampledLines, Period: samplePeriod, NextSampler: left})

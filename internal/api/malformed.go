@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// Malformed answers what net/http can't read as a request, so that no handler sees it. An answer counts for the address that the connection
-// comes from, and has the headers of every response. It is safe for concurrent use.
+// Malformed answers what net/http can't read as a request, so that no handler sees it. An answer
+// counts for the address that the connection comes from, and has the headers of every response. It
+// is safe for concurrent use.
 type Malformed struct {
 	addresses Addresses
 	instant   func(time.Time) time.Time
@@ -21,12 +22,18 @@ type Malformed struct {
 // NewMalformed takes Addresses, Instant and BaseURL of the configuration.
 func NewMalformed(c Config) *Malformed {
 	return &Malformed{
-		addresses: c.Addresses, instant: c.Instant, link: helpLinks(strings.TrimSuffix(c.BaseURL, "/v1"), "")[codeMalformedRequest.number],
-		toTLS: errorBody(codeMalformedRequest, "This port speaks HTTP without TLS. Use http:// in place of https://, or the address "+c.BaseURL+"."),
+		addresses: c.Addresses,
+		instant:   c.Instant,
+		link:      helpLinks(strings.TrimSuffix(c.BaseURL, "/v1"), "")[codeMalformedRequest.number],
+		toTLS: errorBody(
+			codeMalformedRequest,
+			"This port speaks HTTP without TLS. Use http:// in place of https://, or the address "+c.BaseURL+".",
+		),
 	}
 }
 
-// Answer returns the response, head and body, to send in place of net/http's own. A 400 becomes an error; other statuses keep their body.
+// Answer returns the response, head and body, to send in place of net/http's own. A 400 becomes an
+// error; other statuses keep their body.
 func (m *Malformed) Answer(from net.Addr, own []byte) []byte {
 	line, rest, _ := bytes.Cut(own, []byte("\r\n"))
 	if bytes.Contains(line, []byte(" 400 ")) {

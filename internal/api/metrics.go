@@ -36,7 +36,10 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Help: "Error responses by code, reason and plan. The reason of a 429 is the window that refused.",
 		}, []string{"code", "reason", "plan"}),
 	}
-	m.failures.create = func(f errorKind) prometheus.Counter { return m.errors.WithLabelValues(f.code.name, f.reason, f.plan) }
+	m.failures.create = func(f errorKind) prometheus.Counter {
+		return m.errors.WithLabelValues(f.code.name, f.reason,
+			f.plan)
+	}
 	if r == nil {
 		return m, nil
 	}
@@ -87,7 +90,8 @@ func (m *metrics) forRoute(path string) *routeMetrics {
 	return r
 }
 
-// observe counts a request. traceID is the trace that is exported of it, for an exemplar; "" for none.
+// observe counts a request. traceID is the trace that is exported of it, for an exemplar; "" for
+// none.
 func (r *routeMetrics) observe(method, plan string, status int, elapsed time.Duration, traceID string) {
 	s := r.results.of(result{status: status, method: methodName(method), plan: plan})
 	s.requests.Inc()
@@ -96,11 +100,15 @@ func (r *routeMetrics) observe(method, plan string, status int, elapsed time.Dur
 		return
 	}
 	// Every histogram of client_golang takes exemplars.
-	s.duration.(prometheus.ExemplarObserver).ObserveWithExemplar(elapsed.Seconds(), prometheus.Labels{"trace_id": traceID})
+	s.duration.(prometheus.ExemplarObserver).ObserveWithExemplar(
+		elapsed.Seconds(),
+		prometheus.Labels{"trace_id": traceID},
+	)
 }
 
-// few holds the metrics of every combination of labels that occurred, because a search among them takes 10 ns and a lookup by labels
-// 350 ns. There are few: the labels are never what a client chose.
+// few holds the metrics of every combination of labels that occurred, because a search among them
+// takes 10 ns and a lookup by labels 350 ns. There are few: the labels are never what a client
+// chose.
 type few[K comparable, V any] struct {
 	create func(K) V
 	mu     sync.Mutex
@@ -123,7 +131,8 @@ func (f *few[K, V]) of(key K) V {
 	return f.add(key)
 }
 
-// add may add a key that another request has just added. That does no harm: both have the same metrics.
+// add may add a key that another request has just added. That does no harm: both have the same
+// metrics.
 func (f *few[K, V]) add(key K) V {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -136,7 +145,8 @@ func (f *few[K, V]) add(key K) V {
 	return all[len(all)-1].value
 }
 
-// methodName returns "other" for an unusual method, because a client may send any word, even an API key.
+// methodName returns "other" for an unusual method, because a client may send any word, even an API
+// key.
 func methodName(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,

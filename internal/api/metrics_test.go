@@ -34,7 +34,8 @@ func exemplars(t *testing.T, from prometheus.Gatherer) (ids []string) {
 	return ids
 }
 
-// TestErrorsAreCountedByReason: each error response is counted by its code, why, and the plan; durations are apart by class of status.
+// TestErrorsAreCountedByReason: each error response is counted by its code, why, and the plan;
+// durations are apart by class of status.
 func TestErrorsAreCountedByReason(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -51,10 +52,18 @@ func TestErrorsAreCountedByReason(t *testing.T) {
 	w.directory.change(t, w.key, func(c *keys.Caller) { c.Ban = &keys.Ban{StartsAt: at, EndsAt: at.Add(time.Hour)} })
 	get()
 	errors := map[string]float64{
-		"rate_limit_exceeded minute free": 2, "missing_api_key  none": 2, "rate_limit_exceeded " + string(limits.Address) + " none": 1,
-		"unavailable " + usage.DatabaseDown + " pro": 1, "key_banned  free": 1,
+		"rate_limit_exceeded minute free":                         2,
+		"missing_api_key  none":                                   2,
+		"rate_limit_exceeded " + string(limits.Address) + " none": 1,
+		"unavailable " + usage.DatabaseDown + " pro":              1,
+		"key_banned  free":                                        1,
 	}
-	assert.DeepEqual(t, samples(t, w.registry, "petstore_http_errors_total", "code", "reason", "plan"), errors, "errors")
+	assert.DeepEqual(
+		t,
+		samples(t, w.registry, "petstore_http_errors_total", "code", "reason", "plan"),
+		errors,
+		"errors",
+	)
 	classes := map[string]float64{"2xx": 60, "4xx": 6, "5xx": 1}
 	assert.DeepEqual(t, samples(t, w.registry, "petstore_http_request_duration_seconds", "class"), classes, "durations")
 }

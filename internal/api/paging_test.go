@@ -49,14 +49,19 @@ func TestWalk(t *testing.T) {
 	assert.DeepEqual(t, got, want)
 }
 
-// next returns the target of the link to the next page and checks that it agrees with X-Next-Cursor.
+// next returns the target of the link to the next page and checks that it agrees with
+// X-Next-Cursor.
 func next(t *testing.T, link, cursor string) string {
 	t.Helper()
 	const first = `<https://api.example.com/v1/pets?limit=4&status=sold>; rel="first"`
 	if link == first && cursor == "" {
 		return ""
 	}
-	want := fmt.Sprintf(`<https://api.example.com/v1/pets?cursor=%s&limit=4&status=sold>; rel="next", %s`, cursor, first)
+	want := fmt.Sprintf(
+		`<https://api.example.com/v1/pets?cursor=%s&limit=4&status=sold>; rel="next", %s`,
+		cursor,
+		first,
+	)
 	if link != want {
 		t.Fatalf("Link %s, want %s", link, want)
 	}
@@ -85,7 +90,8 @@ func TestPageSizes(t *testing.T) {
 	}
 }
 
-// TestTenantsNeverMeet: to another tenant, what acme has is not found, is absent from lists, and stays as it is.
+// TestTenantsNeverMeet: to another tenant, what acme has is not found, is absent from lists, and
+// stays as it is.
 func TestTenantsNeverMeet(t *testing.T) {
 	t.Parallel()
 	for _, r := range routes {
@@ -95,7 +101,9 @@ func TestTenantsNeverMeet(t *testing.T) {
 		w.directory.change(t, w.other, func(c *keys.Caller) { c.Access, _ = keys.NewAccess(keys.ScopeManage, "") })
 		w.usage.last = [][2]int64{{1, 1}}
 		w.do(w.request("GET", "/v1/pets", ""))
-		pets, orders, own := slices.Clone(w.pets.pets[1]), slices.Clone(w.orders.orders[1]), slices.Clone(w.keys.keys[1])
+		pets, orders, own := slices.Clone(w.pets.pets[1]), slices.Clone(
+			w.orders.orders[1],
+		), slices.Clone(w.keys.keys[1])
 		rec := w.do(req)
 		want, body := 404, ""
 		switch r.method + " " + r.path {
@@ -119,7 +127,16 @@ func TestTenantsNeverMeet(t *testing.T) {
 		if rec.Code != want || body != "" && rec.Body.String() != body {
 			t.Errorf("%s %s: %d %s, want %d %s", r.method, r.path, rec.Code, rec.Body, want, body)
 		}
-		if diff := cmp.Diff(pets, w.pets.pets[1]) + cmp.Diff(orders, w.orders.orders[1]) + cmp.Diff(own, w.keys.keys[1]); diff != "" {
+		if diff := cmp.Diff(
+			pets,
+			w.pets.pets[1],
+		) + cmp.Diff(
+			orders,
+			w.orders.orders[1],
+		) + cmp.Diff(
+			own,
+			w.keys.keys[1],
+		); diff != "" {
 			t.Errorf("%s %s: %s", r.method, r.path, diff)
 		}
 	}
@@ -143,7 +160,8 @@ func TestBaseURLWithPrefix(t *testing.T) {
 
 func TestConfigRefused(t *testing.T) {
 	t.Parallel()
-	for _, s := range []string{"", "/v1", "api.example.com/v1", "ftp://x/v1", "https://x", "https://x/v1/", "https://x/v1?a", "https://u:p@x/v1", "https://\x00/v1"} {
+	for _, s := range []string{"", "/v1", "api.example.com/v1", "ftp://x/v1", "https://x", "https://x/v1/",
+		"https://x/v1?a", "https://u:p@x/v1", "https://\x00/v1"} {
 		if _, err := parseBaseURL(s); err == nil {
 			t.Errorf("base URL %q accepted", s)
 		}
@@ -158,7 +176,8 @@ func TestConfigRefused(t *testing.T) {
 	}
 }
 
-// TestTagKnowsWhatFollows: behind a full last page comes an animal. The body stays, but there is a next page now.
+// TestTagKnowsWhatFollows: behind a full last page comes an animal. The body stays, but there is a
+// next page now.
 func TestTagKnowsWhatFollows(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

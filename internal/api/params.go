@@ -15,7 +15,8 @@ const (
 	maxLimit     = 100
 )
 
-// listRequest is what a list operation asks for: at most limit rows after an ID, of one status unless it is empty.
+// listRequest is what a list operation asks for: at most limit rows after an ID, of one status
+// unless it is empty.
 type listRequest[S ~string] struct {
 	listQuery
 	after    int64
@@ -32,7 +33,8 @@ type listQuery struct {
 	filters    [len(petFilters)]parameter
 	filtered   bool
 	filterText string
-	// hasOthers is set if there are unknown parameters. They change nothing, and no response repeats their values: one may be a key.
+	// hasOthers is set if there are unknown parameters. They change nothing, and no response
+	// repeats their values: one may be a key.
 	hasOthers bool
 }
 
@@ -42,8 +44,9 @@ type parameter struct {
 	times int
 }
 
-// parseListRequest reads the query of a list, which has the known parameters, and whose statuses are those that parse accepts; statuses lists them
-// for the message. position reads a cursor. The error names all invalid parameters.
+// parseListRequest reads the query of a list, which has the known parameters, and whose statuses
+// are those that parse accepts; statuses lists them for the message. position reads a cursor. The
+// error names all invalid parameters.
 func parseListRequest[S ~string](
 	x *exchange, known []string, position func(string) (int64, bool), parse func(string) (S, bool), statuses string,
 ) (r listRequest[S], err error) {
@@ -82,7 +85,8 @@ func parseListRequest[S ~string](
 	return r, nil
 }
 
-// parseListQuery reads a query (application/x-www-form-urlencoded) as url.ParseQuery does, but makes no map for known parameters.
+// parseListQuery reads a query (application/x-www-form-urlencoded) as url.ParseQuery does, but
+// makes no map for known parameters.
 func parseListQuery(raw string, known []string) (q listQuery, err error) {
 	for raw != "" {
 		var pair string
@@ -101,7 +105,8 @@ func parseListQuery(raw string, known []string) (q listQuery, err error) {
 	return q, nil
 }
 
-const malformedQuery = "The query is malformed: a % must be followed by two hexadecimal digits, and parameters are separated by &."
+const malformedQuery = "The query is malformed: a % must be followed by two hexadecimal digits, and parameters are " +
+	"separated by &."
 
 func (q *listQuery) addParam(key, value string, known []string) {
 	p, joined := q.param(key)
@@ -160,8 +165,8 @@ func parseNumber(s string, least, most int) (int, bool) {
 	return n, err == nil && least <= n && n <= most && '1' <= s[0] && s[0] <= '9'
 }
 
-// appendLinks appends the list's links (RFC 8288): the next page, unless its cursor is empty, and the first. They keep the other known parameters.
-// The query must be valid.
+// appendLinks appends the list's links (RFC 8288): the next page, unless its cursor is empty, and
+// the first. They keep the other known parameters. The query must be valid.
 func (q *listQuery) appendLinks(b []byte, list, next string) []byte {
 	if next != "" {
 		b = append(q.appendTarget(b, list, next), `; rel="next", `...)

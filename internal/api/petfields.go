@@ -17,7 +17,8 @@ const petStatuses = "available, pending, sold"
 // petMembers are the members of an animal that clients write.
 var petMembers = []string{"name", "categoryId", "status"}
 
-// readPet reads the members that are there. A NewPet must have the required ones; a change may have any, and without members it changes nothing.
+// readPet reads the members that are there. A NewPet must have the required ones; a change may have
+// any, and without members it changes nothing.
 func readPet(data []byte, strict bool, required ...string) (catalog.PetPatch, error) {
 	o, err := jsonbody.Read(data, strict, petMembers...)
 	if err != nil {
@@ -60,11 +61,12 @@ const (
 	maxNamePrefix = 100 // characters
 )
 
-// petFilter is a query parameter that only the list of animals has. Filters combine by AND, also with status.
+// petFilter is a query parameter that only the list of animals has. Filters combine by AND, also
+// with status.
 type petFilter struct {
 	name string
-	// set makes the page select by the value. It returns the value as links and the key of the page cache have it, escaped, or says what it
-	// must be. The page shares no memory with the request.
+	// set makes the page select by the value. It returns the value as links and the key of the page
+	// cache have it, escaped, or says what it must be. The page shares no memory with the request.
 	set func(page *catalog.Page, value string) (text, must string)
 	// joined: given several times, the values are joined by commas, as some clients send an array.
 	joined bool
@@ -81,8 +83,11 @@ var petFilters = [...]petFilter{
 		return strconv.FormatInt(id, 10), ""
 	}},
 	{name: "name", set: func(page *catalog.Page, value string) (text, must string) {
-		if value == "" || utf8.RuneCountInString(value) > maxNamePrefix || !utf8.ValidString(value) || strings.IndexByte(value, 0) >= 0 {
-			return "", "be the first 1 to " + strconv.Itoa(maxNamePrefix) + " characters of a name, in UTF-8 and without NUL"
+		if value == "" || utf8.RuneCountInString(value) > maxNamePrefix || !utf8.ValidString(value) ||
+			strings.IndexByte(value, 0) >= 0 {
+			return "", "be the first 1 to " + strconv.Itoa(
+				maxNamePrefix,
+			) + " characters of a name, in UTF-8 and without NUL"
 		}
 		page.NamePrefix = strings.Clone(value)
 		return url.QueryEscape(value), ""
@@ -96,7 +101,8 @@ var petFilters = [...]petFilter{
 	}},
 }
 
-// readFilters reads the filters that were given, and adds what is wrong with them. It returns what they select, and them as a query.
+// readFilters reads the filters that were given, and adds what is wrong with them. It returns what
+// they select, and them as a query.
 func (q *listQuery) readFilters(p *problems) (page catalog.Page, text string) {
 	for i, f := range petFilters {
 		if !p.given(f.name, q.filters[i]) {

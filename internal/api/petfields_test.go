@@ -15,8 +15,9 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// describedPets returns two animals that have all members which the document lets clients change, and the query parameters of their list,
-// each with a value that only the first animal has, and one that only the second has.
+// describedPets returns two animals that have all members which the document lets clients change,
+// and the query parameters of their list, each with a value that only the first animal has, and one
+// that only the second has.
 func describedPets(t *testing.T) (first, second map[string]any, params map[string][2]string) {
 	t.Helper()
 	spec, err := openapi3.NewLoader().LoadFromData(openAPIText)
@@ -35,9 +36,17 @@ func describedPets(t *testing.T) (first, second map[string]any, params map[strin
 			t.Fatalf("%s has the example %T", name, v)
 		}
 	}
-	wrote, read := slices.Sorted(maps.Keys(first)), slices.Sorted(maps.Keys(spec.Components.Schemas["Pet"].Value.Properties))
+	wrote, read := slices.Sorted(maps.Keys(first)), slices.Sorted(
+		maps.Keys(spec.Components.Schemas["Pet"].Value.Properties),
+	)
 	asked := slices.Sorted(maps.Keys(spec.Components.Schemas["NewPet"].Value.Properties))
-	if diff := cmp.Diff(wrote, asked) + cmp.Diff(wrote, slices.DeleteFunc(read, func(n string) bool { return n == "id" })); diff != "" {
+	if diff := cmp.Diff(
+		wrote,
+		asked,
+	) + cmp.Diff(
+		wrote,
+		slices.DeleteFunc(read, func(n string) bool { return n == "id" }),
+	); diff != "" {
 		t.Errorf("members in the document, of PetChange and of NewPet or Pet:\n%s", diff)
 	}
 	for _, p := range spec.Paths.Find("/pets").Get.Parameters {
@@ -64,7 +73,8 @@ func bodyOf(t *testing.T, members map[string]any) string {
 	return string(text)
 }
 
-// TestEachMemberIsWritten: POST and PATCH write each member that the document has, and nothing else is in the response.
+// TestEachMemberIsWritten: POST and PATCH write each member that the document has, and nothing else
+// is in the response.
 func TestEachMemberIsWritten(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -79,7 +89,8 @@ func TestEachMemberIsWritten(t *testing.T) {
 	assert.DeepEqual(t, petOf(t, w.do(w.request("GET", "/v1/pets/1", ""))), want, "GET")
 }
 
-// TestEachFilterSelects: each query parameter of the document is known, selects, and is in the key of the page cache and in links.
+// TestEachFilterSelects: each query parameter of the document is known, selects, and is in the key
+// of the page cache and in links.
 func TestEachFilterSelects(t *testing.T) {
 	t.Parallel()
 	w, _, reads := newCachingFixture(t)
@@ -107,7 +118,11 @@ func TestEachFilterSelects(t *testing.T) {
 			assert.True(t, reads() != 0, name+"="+value, "is not in the key of the page cache")
 			assert.Contains(t, header(rec, "Link"), name+"="+url.QueryEscape(value), name, "is not in the link")
 			var got []map[string]any
-			if err := json.Unmarshal(rec.Body.Bytes(), &got); err != nil || len(got) != 1 || got[0]["id"] != float64(i+1) {
+			if err := json.Unmarshal(
+				rec.Body.Bytes(),
+				&got,
+			); err != nil || len(got) != 1 ||
+				got[0]["id"] != float64(i+1) {
 				t.Errorf("%s=%s selects %s, %v", name, value, rec.Body, err)
 			}
 		}

@@ -25,7 +25,11 @@ func listPets(a *api, x *exchange) error {
 		stamp = 0
 	}
 	key := pagecache.Key{
-		Tenant: x.caller.Tenant.ID, After: r.after, Filters: r.filterText, Limit: r.pageSize, LimitGiven: r.limitParam.times > 0,
+		Tenant:     x.caller.Tenant.ID,
+		After:      r.after,
+		Filters:    r.filterText,
+		Limit:      r.pageSize,
+		LimitGiven: r.limitParam.times > 0,
 	}
 	if key.Filters == "" {
 		key.Filters = string(r.status)
@@ -52,8 +56,9 @@ func listPets(a *api, x *exchange) error {
 // maxCachedFilters is the longest text of filters, in bytes, whose pages are cached.
 const maxCachedFilters = 64
 
-// readPets reads a page from the database. It goes on if the client disconnects, because others may wait for the page. To watch the
-// connection would cost more than it saves: a read is not ended once it has begun.
+// readPets reads a page from the database. It goes on if the client disconnects, because others may
+// wait for the page. To watch the connection would cost more than it saves: a read is not ended
+// once it has begun.
 func (a *api) readPets(x *exchange, r *listRequest[catalog.Status]) (*pagecache.Page, error) {
 	page := r.filters
 	page.After, page.Limit, page.Status = r.after, r.pageSize, r.status

@@ -10,12 +10,14 @@ import (
 
 // PriceList is what is sold.
 type PriceList interface {
-	// Sold returns the plans that can be assigned now, with the numbers in force, the smallest first and those without numbers last. It returns
-	// keys.ErrUnavailable if Postgres does not answer.
+	// Sold returns the plans that can be assigned now, with the numbers in force, the smallest
+	// first and those without numbers last. It returns keys.ErrUnavailable if Postgres does not
+	// answer.
 	Sold(ctx context.Context) ([]plans.Plan, error)
 }
 
-// soldPlan is a plan in the response of GET /v1/plans. Its numbers are nil if they are agreed with each tenant.
+// soldPlan is a plan in the response of GET /v1/plans. Its numbers are nil if they are agreed with
+// each tenant.
 type soldPlan struct {
 	Name              string `json:"name"`
 	RequestsPerMinute *int64 `json:"requestsPerMinute"`
@@ -41,11 +43,16 @@ func listPlans(a *api, x *exchange) error {
 // readTimeout bounds a read of the price list and the wait for it.
 const readTimeout = time.Second
 
-// readPlans reads the price list for all requests that wait for the same read. Each gets a read that began after it asked, so it is current. Only
-// one read is under way: requests are free, and must not become a load.
+// readPlans reads the price list for all requests that wait for the same read. Each gets a read
+// that began after it asked, so it is current. Only one read is under way: requests are free, and
+// must not become a load.
 func (a *api) readPlans(ctx context.Context) ([]plans.Plan, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
-	sold, _, err := a.soldPlans.Do(struct{}{}, 0, func(freshness.Stamp) ([]plans.Plan, error) { return a.Plans.Sold(ctx) })
+	sold, _, err := a.soldPlans.Do(
+		struct{}{},
+		0,
+		func(freshness.Stamp) ([]plans.Plan, error) { return a.Plans.Sold(ctx) },
+	)
 	return sold, err
 }

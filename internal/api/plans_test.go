@@ -22,18 +22,26 @@ type fakePlans struct{ pets *fakePets }
 func (f fakePlans) Sold(context.Context) ([]plans.Plan, error) {
 	return call(f.pets, func() ([]plans.Plan, error) {
 		return []plans.Plan{
-			{Name: plans.Free, Quota: &plans.Quota{PerMinute: 60, PerDay: 1000}}, {Name: plans.Pro, Quota: &plans.Quota{PerMinute: 300, PerDay: 10_000}},
-			{Name: plans.Business, Quota: &plans.Quota{PerMinute: 1000, PerDay: 100_000}}, {Name: plans.Enterprise},
+			{
+				Name:  plans.Free,
+				Quota: &plans.Quota{PerMinute: 60, PerDay: 1000},
+			},
+			{Name: plans.Pro, Quota: &plans.Quota{PerMinute: 300, PerDay: 10_000}},
+			{Name: plans.Business, Quota: &plans.Quota{PerMinute: 1000, PerDay: 100_000}},
+			{Name: plans.Enterprise},
 		}, nil
 	})
 }
 
-// TestPlans: the answer is the same for everybody, counts nothing, can be revalidated, and is 503 without the store.
+// TestPlans: the answer is the same for everybody, counts nothing, can be revalidated, and is 503
+// without the store.
 func TestPlans(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	const want = `[{"name":"free","requestsPerMinute":60,"requestsPerDay":1000},{"name":"pro","requestsPerMinute":300,"requestsPerDay":10000},` +
-		`{"name":"business","requestsPerMinute":1000,"requestsPerDay":100000},{"name":"enterprise","requestsPerMinute":null,"requestsPerDay":null}]`
+	const want = `[{"name":"free","requestsPerMinute":60,"requestsPerDay":1000},{"name":"pro",` +
+		`"requestsPerMinute":300,"requestsPerDay":10000},` +
+		`{"name":"business","requestsPerMinute":1000,"requestsPerDay":100000},{"name":"enterprise",` +
+		`"requestsPerMinute":null,"requestsPerDay":null}]`
 	for _, key := range []string{"", "Bearer " + w.key, "Bearer wrong"} {
 		r := w.request("GET", "/v1/plans", "", "Authorization", key)
 		rec := w.do(r)
@@ -50,7 +58,8 @@ func TestPlans(t *testing.T) {
 	}
 	assert.Equal(t, w.meter.admitted, 0, "requests counted")
 	w.pets.err = context.DeadlineExceeded
-	if rec := w.do(w.request("GET", "/v1/plans", "")); rec.Code != http.StatusServiceUnavailable || !strings.Contains(rec.Body.String(), `"unavailable"`) {
+	if rec := w.do(w.request("GET", "/v1/plans", "")); rec.Code != http.StatusServiceUnavailable ||
+		!strings.Contains(rec.Body.String(), `"unavailable"`) {
 		t.Errorf("without the store: %d %s", rec.Code, rec.Body)
 	}
 }
@@ -68,7 +77,8 @@ func (s *slowPlans) Sold(context.Context) ([]plans.Plan, error) {
 	return []plans.Plan{{Version: n}}, nil
 }
 
-// TestPlansAreReadOnceForAll: a request shares a read that begins after it, never one under way, and there is one at a time.
+// TestPlansAreReadOnceForAll: a request shares a read that begins after it, never one under way,
+// and there is one at a time.
 func TestPlansAreReadOnceForAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -30,8 +30,15 @@ func TestPrecedence(t *testing.T) {
 	w.limiter.Take(t.Context(), limits.Claim{TenantID: 1, Quota: q}, removal)
 
 	w.requests.err = catalog.ErrIdempotencyKeyReused
-	r := w.request("DELETE", "/v1/nothing?limit=0&"+strings.Repeat("x", maxURI), strings.Repeat(" ", jsonbody.MaxBytes+1), "Content-Type", "text/plain",
-		"Idempotency-Key", strings.Repeat("k", 256))
+	r := w.request(
+		"DELETE",
+		"/v1/nothing?limit=0&"+strings.Repeat("x", maxURI),
+		strings.Repeat(" ", jsonbody.MaxBytes+1),
+		"Content-Type",
+		"text/plain",
+		"Idempotency-Key",
+		strings.Repeat("k", 256),
+	)
 	body := func(b string) func() {
 		return func() {
 			fresh := w.request(r.Method, r.RequestURI, b)
@@ -103,7 +110,8 @@ func TestPrecedence(t *testing.T) {
 		{body(`{"allowedAddresses":["198.51.100.1"]}`), "would_lock_out"},
 		{body(`{"name":"x"}`), "key_not_found"},
 		{func() { target("PATCH", "/v1/keys/"+ciKey)(); body(`{"name":"x"}`)() }, "precondition_failed"},
-		{func() { r.Header.Del("If-Match"); w.keys.find(1, ciKey).RevokedAt = at; body(`{"name":"x"}`)() }, "key_not_active"},
+		{func() { r.Header.Del("If-Match"); w.keys.find(1, ciKey).RevokedAt = at; body(`{"name":"x"}`)() },
+			"key_not_active"},
 		{func() {
 			for range maxFreeReads {
 				w.do(w.request("GET", "/v1/requests", ""))

@@ -19,10 +19,12 @@ func TestStrict(t *testing.T) {
 		{"and all else that is wrong", "POST", "/v1/pets", `{"NAME":"Rex","categoryId":"7"}`, "handling=strict", 400,
 			`unknown members "NAME": ` + allowed + `; name is required; categoryId must be`},
 		{"in a change", "PATCH", "/v1/pets/1", `{"nom":"Rex"}`, "handling=strict", 400, `unknown members "nom": `},
-		{"in an order", "POST", "/v1/store/orders", `{"petId":1,"status":"placed"}`, "handling=strict", 400, `"status": want only petId, quantity`},
+		{"in an order", "POST", "/v1/store/orders", `{"petId":1,"status":"placed"}`, "handling=strict", 400,
+			`"status": want only petId, quantity`},
 		{"all known", "POST", "/v1/pets", `{"name":"Rex","categoryId":7}`, "handling=strict", 201, `"id":2`},
 		{"all known in a change", "PATCH", "/v1/pets/1", `{"name":"Mia"}`, "handling=strict", 200, `"name":"Mia"`},
-		{"lenient", "POST", "/v1/pets", `{"id":9,"name":"Rex","categoryId":7,"x":null}`, "handling=lenient", 201, `"id":2`},
+		{"lenient", "POST", "/v1/pets", `{"id":9,"name":"Rex","categoryId":7,"x":null}`, "handling=lenient", 201,
+			`"id":2`},
 		{"no body to read", "GET", "/v1/pets", "", "handling=strict", 200, "Rex"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -32,7 +34,12 @@ func TestStrict(t *testing.T) {
 			r := w.request(c.method, c.target, c.body, "Prefer", c.prefer)
 			rec := w.do(r)
 			checkAnswer(t, r, rec)
-			if plain := strings.ReplaceAll(rec.Body.String(), `\"`, `"`); rec.Code != c.status || !strings.Contains(plain, c.saying) {
+			if plain := strings.ReplaceAll(
+				rec.Body.String(),
+				`\"`,
+				`"`,
+			); rec.Code != c.status ||
+				!strings.Contains(plain, c.saying) {
 				t.Errorf("%d %s, want %d saying %s", rec.Code, rec.Body, c.status, c.saying)
 			}
 			want := ""

@@ -9,10 +9,12 @@ import (
 	"petstore.example/internal/limits"
 )
 
-// shareUsedUp is what a refusal says while the servers can't share their counters. The tenant may have kept to its plan, so it is no strike.
+// shareUsedUp is what a refusal says while the servers can't share their counters. The tenant may
+// have kept to its plan, so it is no strike.
 const shareUsedUp = " Rate limiting is temporarily degraded: this server's share of your limit is used up."
 
-// overLimit returns the refusal by a window of the caller's. degraded is that sentence, or empty if all servers counted together.
+// overLimit returns the refusal by a window of the caller's. degraded is that sentence, or empty if
+// all servers counted together.
 func overLimit(c *keys.Caller, w limits.Window, degraded string, wait int64) *Error {
 	var space [256]byte
 	b := space[:0]
@@ -35,7 +37,8 @@ func overLimit(c *keys.Caller, w limits.Window, degraded string, wait int64) *Er
 	return code.retryIn(append(b, degraded...), wait)
 }
 
-// banned returns the refusal of a key until the Unix time at which its ban ends. The message ends with about.
+// banned returns the refusal of a key until the Unix time at which its ban ends. The message ends
+// with about.
 func banned(ban *keys.Ban, until, wait int64, about string) *Error {
 	var space [256]byte
 	b := append(space[:0], "This API key is banned until "...)

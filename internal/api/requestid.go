@@ -18,7 +18,8 @@ func requestID(h http.Header, now time.Time) string {
 	return xid.NewWithTime(now).String()
 }
 
-// isRequestID accepts 1 to 128 letters, digits and -._~:/+=@. It rejects anything that contains an API key, because the ID is logged.
+// isRequestID accepts 1 to 128 letters, digits and -._~:/+=@. It rejects anything that contains an
+// API key, because the ID is logged.
 func isRequestID(id string) bool {
 	if len(id) == 0 || len(id) > maxRequestID {
 		return false

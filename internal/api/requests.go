@@ -31,7 +31,8 @@ type (
 	failedDetail struct {
 		failedRequest
 		Explanation string `json:"explanation"`
-		// Window is nil if no window refused the request, PassesAt if waiting does not help, and Refusals if the window is not the plan's.
+		// Window is nil if no window refused the request, PassesAt if waiting does not help, and
+		// Refusals if the window is not the plan's.
 		Window   *usage.RefusingWindow `json:"window"`
 		PassesAt *time.Time            `json:"passesAt"`
 		Refusals *refusals             `json:"refusals"`
@@ -90,7 +91,9 @@ func getRequest(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	explanation := strings.TrimSpace(diagnose.Explain(&d.FailedRequest, d.LiftedAt) + " " + diagnose.HourOfUse(d.RefusedBy))
+	explanation := strings.TrimSpace(
+		diagnose.Explain(&d.FailedRequest, d.LiftedAt) + " " + diagnose.HourOfUse(d.RefusedBy),
+	)
 	detail := failedDetail{failedRequestOf(&d.FailedRequest), explanation, d.RefusedBy, x.passesAt(&d), nil}
 	if diagnose.IsShared(&d.FailedRequest) {
 		if detail.Refusals, err = a.refusalsUnderLargerPlans(x, d.Hours); err != nil {
@@ -102,7 +105,13 @@ func getRequest(a *api, x *exchange) error {
 
 func failedRequestOf(f *usage.FailedRequest) failedRequest {
 	r := failedRequest{
-		ID: f.RequestID, Time: f.At, Method: f.Method, Status: f.Status, Code: f.Code, DurationMs: float64(f.Took.Microseconds()) / 1000, KeyID: f.KeyID,
+		ID:         f.RequestID,
+		Time:       f.At,
+		Method:     f.Method,
+		Status:     f.Status,
+		Code:       f.Code,
+		DurationMs: float64(f.Took.Microseconds()) / 1000,
+		KeyID:      f.KeyID,
 	}
 	if f.Route != "" {
 		r.Route = &f.Route
@@ -110,9 +119,10 @@ func failedRequestOf(f *usage.FailedRequest) failedRequest {
 	return r
 }
 
-// passesAt returns from when the limits would admit a request that one of them or a ban refused, as far as is known: the end of what refused it, of the
-// window that had refused the key before the ban, of a ban that is in force, and of a window that is used up. It may be over. It is nil for any other
-// request.
+// passesAt returns from when the limits would admit a request that one of them or a ban refused, as
+// far as is known: the end of what refused it, of the window that had refused the key before the
+// ban, of a ban that is in force, and of a window that is used up. It may be over. It is nil for
+// any other request.
 func (x *exchange) passesAt(d *usage.FailedDetail) *time.Time {
 	if d.Status != http.StatusTooManyRequests {
 		return nil
@@ -121,10 +131,17 @@ func (x *exchange) passesAt(d *usage.FailedDetail) *time.Time {
 	if !d.LiftedAt.IsZero() {
 		at = d.LiftedAt
 	}
-	at = slices.MaxFunc([]time.Time{at, d.FullUntil, d.BannedUntil.Add(time.Second - 1).Truncate(time.Second)}, time.Time.Compare)
+	at = slices.MaxFunc(
+		[]time.Time{at, d.FullUntil, d.BannedUntil.Add(time.Second - 1).Truncate(time.Second)},
+		time.Time.Compare,
+	)
 	windows, count := x.decision.Windows()
 	for _, w := range windows[:count] {
-		if reset := time.Unix(w.Reset, 0); w.Remaining == 0 && reset.After(at) && (w.Name != limits.Key || d.KeyID == x.caller.KeyID) {
+		if reset := time.Unix(
+			w.Reset,
+			0,
+		); w.Remaining == 0 && reset.After(at) &&
+			(w.Name != limits.Key || d.KeyID == x.caller.KeyID) {
 			at = reset
 		}
 	}
@@ -132,8 +149,8 @@ func (x *exchange) passesAt(d *usage.FailedDetail) *time.Time {
 	return &at
 }
 
-// refusalsUnderLargerPlans returns how many of the tenant's requests in these hours were refused, and how many would be, at least, under each plan
-// that is sold and larger than what is in force.
+// refusalsUnderLargerPlans returns how many of the tenant's requests in these hours were refused,
+// and how many would be, at least, under each plan that is sold and larger than what is in force.
 func (a *api) refusalsUnderLargerPlans(x *exchange, hours []usage.Hour) (*refusals, error) {
 	sold, err := a.readPlans(x.Request.Context())
 	if err != nil {
@@ -164,11 +181,13 @@ func (x *exchange) parseRequestsQuery() (p usage.FailedPage, q listQuery, err er
 	return readRequestsQuery(values, x.now, bad)
 }
 
-// readRequestsQuery returns what the known parameters select, or an error that names what is wrong with them, after what is bad already.
+// readRequestsQuery returns what the known parameters select, or an error that names what is wrong
+// with them, after what is bad already.
 func readRequestsQuery(values url.Values, now time.Time, bad problems) (p usage.FailedPage, q listQuery, err error) {
 	p = usage.FailedPage{Since: now.Add(-usage.FailedFor), Until: now.Add(time.Hour), Limit: defaultLimit}
 	repeated := url.Values{}
-	// read reads a parameter that is given once; with it links have it, except for those that they write themselves.
+	// read reads a parameter that is given once; with it links have it, except for those that they
+	// write themselves.
 	read := func(name, want string, parse func(s string) bool) parameter {
 		v := lastOf(values[name])
 		if bad.given(name, v) && !parse(v.value) {
@@ -228,7 +247,8 @@ func narrows(bound *time.Time, nearer func(at, than time.Time) bool) func(string
 	}
 }
 
-// kindsOf returns the kinds of failed requests with that status and code, 0 and "" for any. With any code the client may have gone before.
+// kindsOf returns the kinds of failed requests with that status and code, 0 and "" for any. With
+// any code the client may have gone before.
 func kindsOf(status int, code string) []usage.FailedKind {
 	found := []usage.FailedKind{}
 	for _, c := range codes {

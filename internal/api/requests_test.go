@@ -21,8 +21,20 @@ import (
 // refused is a request of acme's that its minute refused, n seconds before at.
 func refused(n int) usage.FailedDetail {
 	return usage.FailedDetail{FailedRequest: usage.FailedRequest{
-		At: at.Add(-time.Duration(n) * time.Second), Took: 183 * time.Microsecond, RequestID: fmt.Sprint("r-", n), TenantID: 1, KeyID: "key_acme", Status: 429,
-		Code: "rate_limit_exceeded", Plan: plans.Free, Window: "minute", Limit: 60, Reset: at.Unix() - 3, Method: "GET", Route: "/v1/pets", Number: int64(100 - n),
+		At:        at.Add(-time.Duration(n) * time.Second),
+		Took:      183 * time.Microsecond,
+		RequestID: fmt.Sprint("r-", n),
+		TenantID:  1,
+		KeyID:     "key_acme",
+		Status:    429,
+		Code:      "rate_limit_exceeded",
+		Plan:      plans.Free,
+		Window:    "minute",
+		Limit:     60,
+		Reset:     at.Unix() - 3,
+		Method:    "GET",
+		Route:     "/v1/pets",
+		Number:    int64(100 - n),
 	}}
 }
 
@@ -34,7 +46,8 @@ func answerOf[T any](t *testing.T, rec *httptest.ResponseRecorder) (v T) {
 	return v
 }
 
-// TestRequestsInPages: the links lead through all pages and keep the filters; another tenant has none of them. Nothing is counted.
+// TestRequestsInPages: the links lead through all pages and keep the filters; another tenant has
+// none of them. Nothing is counted.
 func TestRequestsInPages(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -55,8 +68,16 @@ func TestRequestsInPages(t *testing.T) {
 			target = strings.TrimPrefix(link, "<https://api.example.com")
 			asked, err := url.Parse(target)
 			assert.NoError(t, err)
-			assert.Equal(t, asked.Query().Get("since")+asked.Query().Get("key")+asked.Query().Get("status")+asked.Query().Get("code"),
-				"2026-11-20T00:00:00Zkey_acme429rate_limit_exceeded", target)
+			assert.Equal(
+				t,
+				asked.Query().Get("since")+asked.Query().Get(
+					"key",
+				)+asked.Query().Get("status")+asked.Query().Get(
+					"code",
+				),
+				"2026-11-20T00:00:00Zkey_acme429rate_limit_exceeded",
+				target,
+			)
 		}
 	}
 	assert.DeepEqual(t, got, []string{"r-0", "r-1", "r-2", "r-3", "r-4"})
@@ -80,15 +101,21 @@ func TestRequestFilters(t *testing.T) {
 	}
 	for query, want := range map[string]usage.FailedPage{
 		"": day, "since=2026-11-01T00:00:00Z&until=2027-01-01T00:00:00%2B01:00&nothing=1": day,
-		"since=2026-11-20T09:00:00%2B01:00": with(func(p *usage.FailedPage) { p.Since = at.Truncate(time.Hour).Add(-time.Hour) }),
-		"until=2026-11-20T09:00:00Z":        with(func(p *usage.FailedPage) { p.Until = at.Truncate(time.Hour) }),
-		"key=key_1&limit=7":                 with(func(p *usage.FailedPage) { p.KeyID, p.Limit = "key_1", 7 }),
-		"status=403": with(func(p *usage.FailedPage) {
-			p.Kinds = []usage.FailedKind{{Status: 403, Code: "address_not_allowed"}, {Status: 403, Code: "insufficient_scope"}}
+		"since=2026-11-20T09:00:00%2B01:00": with(func(p *usage.FailedPage) {
+			p.Since = at.Truncate(time.Hour).Add(-time.Hour)
 		}),
-		"status=418":                 with(func(p *usage.FailedPage) { p.Kinds = []usage.FailedKind{} }),
-		"status=499":                 with(func(p *usage.FailedPage) { p.Kinds = kindsOf(499, "") }),
-		"status=429&code=key_banned": with(func(p *usage.FailedPage) { p.Kinds = []usage.FailedKind{{Status: 429, Code: "key_banned"}} }),
+		"until=2026-11-20T09:00:00Z": with(func(p *usage.FailedPage) { p.Until = at.Truncate(time.Hour) }),
+		"key=key_1&limit=7":          with(func(p *usage.FailedPage) { p.KeyID, p.Limit = "key_1", 7 }),
+		"status=403": with(func(p *usage.FailedPage) {
+			p.Kinds = []usage.FailedKind{{Status: 403, Code: "address_not_allowed"},
+				{Status: 403, Code: "insufficient_scope"}}
+		}),
+		"status=418": with(func(p *usage.FailedPage) { p.Kinds = []usage.FailedKind{} }),
+		"status=499": with(func(p *usage.FailedPage) { p.Kinds = kindsOf(499, "") }),
+		"status=429&code=key_banned": with(func(p *usage.FailedPage) {
+			p.Kinds = []usage.FailedKind{{Status: 429,
+				Code: "key_banned"}}
+		}),
 		"code=key_banned": with(func(p *usage.FailedPage) {
 			p.Kinds = []usage.FailedKind{{Status: 429, Code: "key_banned"}, {Status: 499, Code: "key_banned"}}
 		}),
@@ -101,11 +128,14 @@ func TestRequestFilters(t *testing.T) {
 	}
 	for query, want := range map[string]string{
 		"since=yesterday&until=2026-11-20": "since must be " + anInstant + "; until must be " + anInstant + ".",
-		"key=x&key=y":                      "key must be given only once.", "key=x": "key must be the ID of a key, which begins with key_.",
-		"key=key_%00": "key must be the ID of a key, which begins with key_.",
-		"status=200":  "status must be a status from 400 to 599.", "status=+429": "status must be a status from 400 to 599.",
-		"code=rate_limit_exeeded":   "code must be a code of an error (did you mean rate_limit_exceeded?).",
-		"limit=0&cursor=&code=x":    "code must be a code of an error; limit must be an integer from 1 to 100; " + codeInvalidCursor.message,
+		"key=x&key=y":                      "key must be given only once.",
+		"key=x":                            "key must be the ID of a key, which begins with key_.",
+		"key=key_%00":                      "key must be the ID of a key, which begins with key_.",
+		"status=200":                       "status must be a status from 400 to 599.",
+		"status=+429":                      "status must be a status from 400 to 599.",
+		"code=rate_limit_exeeded":          "code must be a code of an error (did you mean rate_limit_exceeded?).",
+		"limit=0&cursor=&code=x": "code must be a code of an error; " +
+			"limit must be an integer from 1 to 100; " + codeInvalidCursor.message,
 		"cursor=1":                  codeInvalidCursor.message,
 		"cursor=1&cursor=2":         "cursor must be given only once.",
 		"since=2026-11-20T09%zz":    malformedQuery,
@@ -133,7 +163,10 @@ func TestRequestExplained(t *testing.T) {
 	}
 	assert.NoError(t, json.Unmarshal(inJSON, &document))
 	var want failedDetail
-	assert.NoError(t, json.Unmarshal(document.Components.Responses["RequestFound"].Content["application/json"].Example, &want))
+	assert.NoError(
+		t,
+		json.Unmarshal(document.Components.Responses["RequestFound"].Content["application/json"].Example, &want),
+	)
 
 	w := newFixture(t)
 	d := refused(0)
@@ -141,11 +174,17 @@ func TestRequestExplained(t *testing.T) {
 	d.RefusedBy = want.Window
 	// On the first day, 30 more than pro admits.
 	midnight := at.Truncate(24 * time.Hour)
-	d.Hours = []usage.Hour{{At: midnight.AddDate(0, 0, -1), Requests: 10_030, Refused: 35}, {At: midnight, Requests: 400, Refused: 377}}
+	d.Hours = []usage.Hour{
+		{At: midnight.AddDate(0, 0, -1), Requests: 10_030, Refused: 35},
+		{At: midnight, Requests: 400, Refused: 377},
+	}
 	w.own.all = []usage.FailedDetail{d}
 	rec := w.do(w.request("GET", "/v1/requests/"+want.ID, ""))
 	var shown map[string]any
-	assert.NoError(t, json.Unmarshal(document.Components.Responses["RequestFound"].Content["application/json"].Example, &shown))
+	assert.NoError(
+		t,
+		json.Unmarshal(document.Components.Responses["RequestFound"].Content["application/json"].Example, &shown),
+	)
 	assert.DeepEqual(t, answerOf[map[string]any](t, rec), shown, "-document +server")
 	guide, err := os.ReadFile("../../docs/errors.md")
 	assert.NoError(t, err)
@@ -159,7 +198,8 @@ func TestRequestExplained(t *testing.T) {
 	assert.Equal(t, w.do(w.request("GET", "/v1/requests/"+want.ID, "", "If-None-Match", header(rec, "ETag"))).Code, 304)
 }
 
-// TestRequestPasses: a request passes when what refused it is over, and neither a ban of its key nor a window of its tenant refuses it.
+// TestRequestPasses: a request passes when what refused it is over, and neither a ban of its key
+// nor a window of its tenant refuses it.
 func TestRequestPasses(t *testing.T) {
 	t.Parallel()
 	over := at.Add(-3 * time.Second)
@@ -168,23 +208,32 @@ func TestRequestPasses(t *testing.T) {
 		want   time.Time
 	}{
 		"the minute is over": {func(*fixture, *usage.FailedDetail) {}, over},
-		"banned now":         {func(_ *fixture, d *usage.FailedDetail) { d.BannedUntil = at.Add(time.Minute + 1) }, at.Add(time.Minute + time.Second)},
+		"banned now": {func(_ *fixture, d *usage.FailedDetail) { d.BannedUntil = at.Add(time.Minute + 1) },
+			at.Add(time.Minute + time.Second)},
 		"a ban that was lifted": {func(_ *fixture, d *usage.FailedDetail) {
 			d.Code, d.Window, d.Reset, d.LiftedAt = diagnose.KeyBanned, "", at.Unix()+900, at.Add(-time.Minute)
 		}, at.Add(-time.Minute)},
 		"a ban that was lifted before the window was over": {func(_ *fixture, d *usage.FailedDetail) {
-			d.Code, d.Window, d.Reset, d.LiftedAt, d.FullUntil = diagnose.KeyBanned, "", at.Unix()+900, at.Add(-time.Minute), at.Add(-7*time.Second)
+			d.Code, d.Window, d.Reset, d.LiftedAt, d.FullUntil = diagnose.KeyBanned, "", at.Unix()+900,
+				at.Add(-time.Minute), at.Add(-7*time.Second)
 		}, at.Add(-7 * time.Second)},
 		"the day was used up at the end of the ban": {func(_ *fixture, d *usage.FailedDetail) {
 			d.Code, d.Window, d.Reset, d.FullUntil = diagnose.KeyBanned, "", at.Unix()-900, at.Add(-time.Minute)
 		}, at.Add(-time.Minute)},
-		"the day is used up": {func(w *fixture, _ *usage.FailedDetail) { quota(plans.Quota{PerMinute: 9, PerDay: 2})(t, w, nil) }, at.Truncate(24*time.Hour).AddDate(0, 0, 1)},
+		"the day is used up": {func(w *fixture,
+			_ *usage.FailedDetail) {
+			quota(plans.Quota{PerMinute: 9, PerDay: 2})(t, w, nil)
+		}, at.Truncate(24*time.Hour).AddDate(0, 0, 1)},
 		"another key's own limit": {func(w *fixture, d *usage.FailedDetail) {
 			keyLimit(t, w, nil)
 			d.KeyID = "key_other"
 		}, over},
-		"the key's own limit": {func(w *fixture, _ *usage.FailedDetail) { keyLimit(t, w, nil) }, time.Unix(1795166557, 0)},
-		"not refused":         {func(_ *fixture, d *usage.FailedDetail) { d.Status, d.Code, d.Window = 404, "pet_not_found", "" }, time.Time{}},
+		"the key's own limit": {func(w *fixture, _ *usage.FailedDetail) { keyLimit(t, w, nil) },
+			time.Unix(1795166557, 0)},
+		"not refused": {func(_ *fixture, d *usage.FailedDetail) {
+			d.Status, d.Code, d.Window = 404, "pet_not_found",
+				""
+		}, time.Time{}},
 	} {
 		w, d := newFixture(t), refused(1)
 		test.change(w, &d)
@@ -197,14 +246,19 @@ func TestRequestPasses(t *testing.T) {
 	}
 }
 
-// TestRequestIDs: an ID that the client chose may have a slash, and one that no request has asks the store for nothing.
+// TestRequestIDs: an ID that the client chose may have a slash, and one that no request has asks
+// the store for nothing.
 func TestRequestIDs(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	d := refused(1)
 	d.RequestID = "a/b:c+d@e=~"
 	w.own.all = []usage.FailedDetail{d}
-	assert.Equal(t, answerOf[failedDetail](t, w.do(w.request("GET", "/v1/requests/"+url.PathEscape(d.RequestID), ""))).ID, d.RequestID)
+	assert.Equal(
+		t,
+		answerOf[failedDetail](t, w.do(w.request("GET", "/v1/requests/"+url.PathEscape(d.RequestID), ""))).ID,
+		d.RequestID,
+	)
 	w.pets.err = fmt.Errorf("not to be asked")
 	for _, id := range []string{"%00", "a%20b", strings.Repeat("x", 129), "pst_live_x", "%C3%A9"} {
 		assert.Equal(t, w.do(w.request("GET", "/v1/requests/"+id, "")).Code, 404, id)
@@ -215,7 +269,8 @@ func TestRequestIDs(t *testing.T) {
 func TestFreeRequestsAreUses(t *testing.T) {
 	t.Parallel()
 	w := manages(t)
-	for i, path := range []string{"/v1/keys", "/v1/keys/self", "/v1/usage", "/v1/requests", "/v1/requests/x", "/v1/plans"} {
+	for i, path := range []string{"/v1/keys", "/v1/keys/self", "/v1/usage", "/v1/requests", "/v1/requests/x",
+		"/v1/plans"} {
 		w.do(w.request("GET", path, ""))
 		assert.Equal(t, w.meter.used, i+1, path)
 	}
@@ -223,7 +278,8 @@ func TestFreeRequestsAreUses(t *testing.T) {
 	assert.Equal(t, fmt.Sprint(w.meter.used, w.meter.admitted), "6 1", "free and counted")
 }
 
-// TestFreeReads: a tenant may read so many failed requests a minute, which counts nowhere, is no strike, and is recorded with its reason.
+// TestFreeReads: a tenant may read so many failed requests a minute, which counts nowhere, is no
+// strike, and is recorded with its reason.
 func TestFreeReads(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -234,7 +290,12 @@ func TestFreeReads(t *testing.T) {
 			assert.Equal(t, header(rec, "Retry-After"), "12", "at 48 seconds")
 		}
 	}
-	assert.Equal(t, w.do(w.request("GET", "/v1/requests", "", "Authorization", "Bearer "+w.other)).Code, 200, "another tenant's")
+	assert.Equal(
+		t,
+		w.do(w.request("GET", "/v1/requests", "", "Authorization", "Bearer "+w.other)).Code,
+		200,
+		"another tenant's",
+	)
 	assert.Equal(t, w.do(w.request("GET", "/v1/usage", "")).Code, 200, "another operation")
 	assert.Equal(t, len(w.strikes.refused), 0, "strikes")
 	assert.Equal(t, len(w.failed.all), 2, "failed")

@@ -7,8 +7,9 @@ import (
 	"petstore.example/internal/api/jsonbody"
 )
 
-// lengthAdded is the longest body, in bytes, whose Content-Length the server adds by itself ("under a few KB", http.ResponseWriter), unless it is sent
-// before the handler has returned, as lingering does. A list then has 14 headers. The map of one more would be twice as large.
+// lengthAdded is the longest body, in bytes, whose Content-Length the server adds by itself ("under
+// a few KB", http.ResponseWriter), unless it is sent before the handler has returned, as lingering
+// does. A list then has 14 headers. The map of one more would be twice as large.
 const lengthAdded = 2 << 10
 
 // write sends the response: the headers that every response has, and the body, if any.
@@ -32,7 +33,8 @@ func (x *exchange) write(status int, body []byte) {
 	_, _ = x.Writer.Write(body)
 }
 
-// setHeaders sets the headers that every response has. Their values are safe: constants, numbers, and a request ID that was checked.
+// setHeaders sets the headers that every response has. Their values are safe: constants, numbers,
+// and a request ID that was checked.
 func (x *exchange) setHeaders(status int) {
 	h := &x.headers
 	if !x.route.sameOrigin {
@@ -50,7 +52,8 @@ func (x *exchange) setHeaders(status int) {
 	}
 }
 
-// setRouteHeaders sets the headers of an operation that is deprecated or not stable, whatever the response will be.
+// setRouteHeaders sets the headers of an operation that is deprecated or not stable, whatever the
+// response will be.
 func (x *exchange) setRouteHeaders() {
 	h := x.headers.Header
 	if x.route.stabilityHeader != nil {

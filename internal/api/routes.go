@@ -13,27 +13,156 @@ import (
 // routes is the contract. Every GET also has HEAD, and every path OPTIONS.
 var routes = []route{
 	{method: http.MethodGet, path: "/v1/pets", handle: listPets, scope: keys.ScopeRead},
-	{method: http.MethodPost, path: "/v1/pets", handle: createPet, writes: true, ignoresQuery: true, scope: keys.ScopeWrite},
-	{method: http.MethodGet, path: "/v1/pets/{petId}", handle: getPet, deprecated: getPetRemoval, ignoresQuery: true, scope: keys.ScopeRead},
-	{method: http.MethodPatch, path: "/v1/pets/{petId}", handle: changePet, writes: true, stability: beta, ignoresQuery: true, scope: keys.ScopeWrite},
+	{
+		method:       http.MethodPost,
+		path:         "/v1/pets",
+		handle:       createPet,
+		writes:       true,
+		ignoresQuery: true,
+		scope:        keys.ScopeWrite,
+	},
+	{
+		method:       http.MethodGet,
+		path:         "/v1/pets/{petId}",
+		handle:       getPet,
+		deprecated:   getPetRemoval,
+		ignoresQuery: true,
+		scope:        keys.ScopeRead,
+	},
+	{
+		method:       http.MethodPatch,
+		path:         "/v1/pets/{petId}",
+		handle:       changePet,
+		writes:       true,
+		stability:    beta,
+		ignoresQuery: true,
+		scope:        keys.ScopeWrite,
+	},
 	{method: http.MethodGet, path: "/v1/store/orders", handle: listOrders, stability: beta, scope: keys.ScopeRead},
-	{method: http.MethodPost, path: "/v1/store/orders", handle: placeOrder, writes: true, stability: experimental, ignoresQuery: true, scope: keys.ScopeWrite},
-	{method: http.MethodGet, path: "/v1/store/orders/{orderId}", handle: getOrder, stability: beta, ignoresQuery: true, scope: keys.ScopeRead},
-	{method: http.MethodPatch, path: "/v1/store/orders/{orderId}", handle: changeOrder, writes: true, stability: experimental, ignoresQuery: true, scope: keys.ScopeWrite},
-	{method: http.MethodGet, path: "/v1/usage", handle: getUsage, stability: beta, unmetered: true, counts: asksForReport, scope: keys.ScopeRead},
-	{method: http.MethodGet, path: "/v1/keys", handle: listKeys, stability: beta, unmetered: true, scope: keys.ScopeManage},
-	{method: http.MethodPost, path: "/v1/keys", handle: createKey, stability: beta, unmetered: true, changesKeys: true, ignoresQuery: true, scope: keys.ScopeManage},
-	{method: http.MethodGet, path: "/v1/keys/{keyId}", handle: getKey, stability: beta, unmetered: true, ignoresQuery: true, scope: keys.ScopeManage, selfScope: keys.ScopeRead},
-	{method: http.MethodPatch, path: "/v1/keys/{keyId}", handle: changeKey, stability: beta, unmetered: true, changesKeys: true, ignoresQuery: true, scope: keys.ScopeManage},
-	{method: http.MethodPost, path: "/v1/keys/{keyId}/rotate", handle: rotateKey, stability: beta, unmetered: true, changesKeys: true, ignoresQuery: true, scope: keys.ScopeManage},
-	{method: http.MethodPost, path: "/v1/keys/{keyId}/revoke", handle: revokeKey, stability: beta, unmetered: true, changesKeys: true, ignoresQuery: true, scope: keys.ScopeManage, selfScope: keys.ScopeRead},
-	{method: http.MethodGet, path: "/v1/requests", handle: listRequests, stability: beta, unmetered: true, scope: keys.ScopeRead},
-	{method: http.MethodGet, path: "/v1/requests/{requestId}", handle: getRequest, stability: beta, unmetered: true, ignoresQuery: true, scope: keys.ScopeRead},
-	{method: http.MethodGet, path: "/v1/plans", handle: listPlans, stability: beta, public: true, unmetered: true, ignoresQuery: true},
+	{
+		method:       http.MethodPost,
+		path:         "/v1/store/orders",
+		handle:       placeOrder,
+		writes:       true,
+		stability:    experimental,
+		ignoresQuery: true,
+		scope:        keys.ScopeWrite,
+	},
+	{
+		method:       http.MethodGet,
+		path:         "/v1/store/orders/{orderId}",
+		handle:       getOrder,
+		stability:    beta,
+		ignoresQuery: true,
+		scope:        keys.ScopeRead,
+	},
+	{
+		method:       http.MethodPatch,
+		path:         "/v1/store/orders/{orderId}",
+		handle:       changeOrder,
+		writes:       true,
+		stability:    experimental,
+		ignoresQuery: true,
+		scope:        keys.ScopeWrite,
+	},
+	{
+		method:    http.MethodGet,
+		path:      "/v1/usage",
+		handle:    getUsage,
+		stability: beta,
+		unmetered: true,
+		counts:    asksForReport,
+		scope:     keys.ScopeRead,
+	},
+	{
+		method:    http.MethodGet,
+		path:      "/v1/keys",
+		handle:    listKeys,
+		stability: beta,
+		unmetered: true,
+		scope:     keys.ScopeManage,
+	},
+	{
+		method:       http.MethodPost,
+		path:         "/v1/keys",
+		handle:       createKey,
+		stability:    beta,
+		unmetered:    true,
+		changesKeys:  true,
+		ignoresQuery: true,
+		scope:        keys.ScopeManage,
+	},
+	{
+		method:       http.MethodGet,
+		path:         "/v1/keys/{keyId}",
+		handle:       getKey,
+		stability:    beta,
+		unmetered:    true,
+		ignoresQuery: true,
+		scope:        keys.ScopeManage,
+		selfScope:    keys.ScopeRead,
+	},
+	{
+		method:       http.MethodPatch,
+		path:         "/v1/keys/{keyId}",
+		handle:       changeKey,
+		stability:    beta,
+		unmetered:    true,
+		changesKeys:  true,
+		ignoresQuery: true,
+		scope:        keys.ScopeManage,
+	},
+	{
+		method:       http.MethodPost,
+		path:         "/v1/keys/{keyId}/rotate",
+		handle:       rotateKey,
+		stability:    beta,
+		unmetered:    true,
+		changesKeys:  true,
+		ignoresQuery: true,
+		scope:        keys.ScopeManage,
+	},
+	{
+		method:       http.MethodPost,
+		path:         "/v1/keys/{keyId}/revoke",
+		handle:       revokeKey,
+		stability:    beta,
+		unmetered:    true,
+		changesKeys:  true,
+		ignoresQuery: true,
+		scope:        keys.ScopeManage,
+		selfScope:    keys.ScopeRead,
+	},
+	{
+		method:    http.MethodGet,
+		path:      "/v1/requests",
+		handle:    listRequests,
+		stability: beta,
+		unmetered: true,
+		scope:     keys.ScopeRead,
+	},
+	{
+		method:       http.MethodGet,
+		path:         "/v1/requests/{requestId}",
+		handle:       getRequest,
+		stability:    beta,
+		unmetered:    true,
+		ignoresQuery: true,
+		scope:        keys.ScopeRead,
+	},
+	{
+		method:       http.MethodGet,
+		path:         "/v1/plans",
+		handle:       listPlans,
+		stability:    beta,
+		public:       true,
+		unmetered:    true,
+		ignoresQuery: true,
+	},
 }
 
-// mount registers the table and the documentation pages. Methods are in alphabetical order, because Gin writes Allow in the
-// order in which they were registered.
+// mount registers the table and the documentation pages. Methods are in alphabetical order, because
+// Gin writes Allow in the order in which they were registered.
 func (a *api) mount(e *gin.Engine, pages []route) {
 	e.RedirectTrailingSlash = false
 	e.RedirectFixedPath = false
@@ -76,8 +205,10 @@ func options(allowed []string) handler {
 	return func(_ *api, x *exchange) error {
 		h := x.headers.Header
 		h["Allow"] = allow
-		if !x.route.sameOrigin && len(x.Request.Header["Origin"]) > 0 && len(x.Request.Header["Access-Control-Request-Method"]) > 0 {
-			h["Access-Control-Allow-Methods"], h["Access-Control-Allow-Headers"], h["Access-Control-Max-Age"] = allow, requestHeaders, preflightAge
+		if !x.route.sameOrigin && len(x.Request.Header["Origin"]) > 0 &&
+			len(x.Request.Header["Access-Control-Request-Method"]) > 0 {
+			h["Access-Control-Allow-Methods"], h["Access-Control-Allow-Headers"], h["Access-Control-Max-Age"] = allow,
+				requestHeaders, preflightAge
 		}
 		x.write(http.StatusNoContent, nil)
 		return nil

@@ -52,7 +52,8 @@ func (a *api) announce(r *route) {
 // exchanges are reused, because one has about 1 kB.
 var exchanges = sync.Pool{New: func() any { return new(exchange) }}
 
-// answer serves a request. The first of these that applies is the response: 414, 429, 404, 405 or OPTIONS, 401, 410, the operation's own.
+// answer serves a request. The first of these that applies is the response: 414, 429, 404, 405 or
+// OPTIONS, 401, 410, the operation's own.
 func (a *api) answer(x *exchange) error {
 	x.setRouteHeaders()
 	if len(x.Request.RequestURI) > maxURI {
@@ -73,7 +74,9 @@ func (a *api) answer(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if x.refusal != nil && (!x.route.public || x.refusal.code.status != http.StatusUnauthorized && x.refusal.code != codeAddressNotAllowed) {
+	if x.refusal != nil &&
+		(!x.route.public || x.refusal.code.status != http.StatusUnauthorized &&
+			x.refusal.code != codeAddressNotAllowed) {
 		return x.refusal
 	}
 	if x.caller != nil && !x.caller.Access.May(x.needs()) {
@@ -98,7 +101,8 @@ func (a *api) answer(x *exchange) error {
 	return x.route.handle(a, x)
 }
 
-// finish ends every exchange, also one whose handler panicked. It makes the log event and the observation in the metrics.
+// finish ends every exchange, also one whose handler panicked. It makes the log event and the
+// observation in the metrics.
 func (a *api) finish(x *exchange) {
 	cut := false
 	if v := recover(); v != nil {
@@ -122,7 +126,8 @@ func (a *api) finish(x *exchange) {
 	*x = exchange{}
 	exchanges.Put(x)
 	if cut {
-		// The server closes the connection, so that the client does not take a part of the response for all of it.
+		// The server closes the connection, so that the client does not take a part of the response
+		// for all of it.
 		panic(http.ErrAbortHandler)
 	}
 	if lingers {
@@ -130,8 +135,9 @@ func (a *api) finish(x *exchange) {
 	}
 }
 
-// recovered responds with 500 for a handler that panicked. It reports whether the connection must be closed: because the response had
-// begun, or because the handler panicked with http.ErrAbortHandler.
+// recovered responds with 500 for a handler that panicked. It reports whether the connection must
+// be closed: because the response had begun, or because the handler panicked with
+// http.ErrAbortHandler.
 func (a *api) recovered(x *exchange, v any) (cut bool) {
 	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		return true

@@ -17,8 +17,9 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// New returns the API as a handler for an http.Server. Set the server's DisableGeneralOptionsHandler, so that OPTIONS * is handled
-// here too. The error names what is wrong with the configuration.
+// New returns the API as a handler for an http.Server. Set the server's
+// DisableGeneralOptionsHandler, so that OPTIONS * is handled here too. The error names what is
+// wrong with the configuration.
 func New(c Config) (http.Handler, error) {
 	if err := c.Support.check(); err != nil {
 		return nil, fmt.Errorf("configure api: %w", err)
@@ -43,11 +44,31 @@ func New(c Config) (http.Handler, error) {
 		return nil, fmt.Errorf("configure api: trusted proxies: %w", err)
 	}
 	a := &api{
-		Config: c, metrics: m, months: usage.NewMonths(c.Usage), soldPlans: &pagecache.Reads[struct{}, []plans.Plan]{Wait: readTimeout}, bodies: bodies, pageCache: cache, prefix: strings.TrimSuffix(base.Path, "/v1"),
-		root:        strings.TrimSuffix(c.BaseURL, "/v1"),
-		strangerLog: sampled(c.Log, "requests without a valid key"), uncountedLog: sampled(c.Log, "requests that did not count"),
-		trouble: newTrouble(c.Log), refusals: newKeyRefusals(c.Support), credentials: newRecentCredentials(),
-		delays: newShares(maxDelays, maxDelaysPerTenant), site: site, petsURL: c.BaseURL + "/pets", ordersURL: c.BaseURL + "/store/orders", keysURL: c.BaseURL + "/keys", requestsURL: c.BaseURL + "/requests",
+		Config:    c,
+		metrics:   m,
+		months:    usage.NewMonths(c.Usage),
+		soldPlans: &pagecache.Reads[struct{}, []plans.Plan]{Wait: readTimeout},
+		bodies:    bodies,
+		pageCache: cache,
+		prefix:    strings.TrimSuffix(base.Path, "/v1"),
+		root:      strings.TrimSuffix(c.BaseURL, "/v1"),
+		strangerLog: sampled(
+			c.Log,
+			"requests without a valid key",
+		),
+		uncountedLog: sampled(c.Log, "requests that did not count"),
+		trouble:      newTrouble(c.Log),
+		refusals:     newKeyRefusals(c.Support),
+		credentials:  newRecentCredentials(),
+		delays: newShares(
+			maxDelays,
+			maxDelaysPerTenant,
+		),
+		site:        site,
+		petsURL:     c.BaseURL + "/pets",
+		ordersURL:   c.BaseURL + "/store/orders",
+		keysURL:     c.BaseURL + "/keys",
+		requestsURL: c.BaseURL + "/requests",
 	}
 	a.help = helpLinks(a.root, "")
 	for _, p := range site.Pages {
@@ -61,7 +82,8 @@ func New(c Config) (http.Handler, error) {
 	return matchRawPath(engine), nil
 }
 
-// newPageCache returns nil if nothing may be cached: without memory for it, or without an Invalidator.
+// newPageCache returns nil if nothing may be cached: without memory for it, or without an
+// Invalidator.
 func (c Config) newPageCache() (*pagecache.Cache, error) {
 	if c.ListCacheBytes <= 0 || c.Invalidator == nil {
 		return nil, nil
@@ -69,7 +91,8 @@ func (c Config) newPageCache() (*pagecache.Cache, error) {
 	return pagecache.New(c.ListCacheBytes, c.Stamps, c.pageClock, c.Metrics)
 }
 
-// CheckBaseURL returns an error that says what is wrong with a base URL, to be printed after its name.
+// CheckBaseURL returns an error that says what is wrong with a base URL, to be printed after its
+// name.
 func CheckBaseURL(s string) error {
 	_, err := parseBaseURL(s)
 	return err

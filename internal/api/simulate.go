@@ -12,12 +12,13 @@ import (
 	"petstore.example/internal/limits"
 )
 
-// simulateHeader asks for the response with an error code, for a delay, or for both: daily_quota_exceeded;delay=2s. Customers prove with it
-// that their programs wait and try again. It works with test keys only, so that no request of production fails for it.
+// simulateHeader asks for the response with an error code, for a delay, or for both:
+// daily_quota_exceeded;delay=2s. Customers prove with it that their programs wait and try again. It
+// works with test keys only, so that no request of production fails for it.
 const simulateHeader = "X-Petstore-Simulate"
 
-// maxDelay is the longest simulated delay. maxDelays is how many requests may wait for theirs at the same time, and maxDelaysPerTenant
-// how many of one tenant: each holds a connection.
+// maxDelay is the longest simulated delay. maxDelays is how many requests may wait for theirs at
+// the same time, and maxDelaysPerTenant how many of one tenant: each holds a connection.
 const (
 	maxDelay           = 30 * time.Second
 	maxDelays          = 256
@@ -30,16 +31,19 @@ type simulation struct {
 	delay time.Duration
 }
 
-// simulate reads X-Petstore-Simulate, and waits for its delay, unless a ban or a limit refuses the request. It returns the 400 of a request
-// that may not simulate, or that asks for what there is not; a ban or a limit comes before it. If x.simulated is then set, that is the code
-// of the response.
+// simulate reads X-Petstore-Simulate, and waits for its delay, unless a ban or a limit refuses the
+// request. It returns the 400 of a request that may not simulate, or that asks for what there is
+// not; a ban or a limit comes before it. If x.simulated is then set, that is the code of the
+// response.
 func (a *api) simulate(x *exchange) (invalid *Error) {
 	values := x.Request.Header[simulateHeader]
 	if values == nil || x.caller.Banned(x.now) != nil {
 		return nil
 	}
 	if x.caller.Environment != keys.Test {
-		return codeInvalidParameter.withMessage(simulateHeader + " works with test keys only: those that begin with pst_test_.")
+		return codeInvalidParameter.withMessage(
+			simulateHeader + " works with test keys only: those that begin with pst_test_.",
+		)
 	}
 	s, wrong := parseSimulation(values)
 	if wrong != "" {
@@ -54,7 +58,8 @@ func (a *api) simulate(x *exchange) (invalid *Error) {
 		x.simulated, x.delaysFull = codeUnavailable, true
 		return nil
 	}
-	// Of a request with a body net/http learns only after the body is read that the client has disconnected, so its delay then goes on.
+	// Of a request with a body net/http learns only after the body is read that the client has
+	// disconnected, so its delay then goes on.
 	select {
 	case <-time.After(s.delay):
 	case <-x.Request.Context().Done():
@@ -74,7 +79,8 @@ func (a *api) simulate(x *exchange) (invalid *Error) {
 	return nil
 }
 
-// refusesNow reports whether admit will refuse the request, or can't decide. A delay would only hold a connection, which nothing counts.
+// refusesNow reports whether admit will refuse the request, or can't decide. A delay would only
+// hold a connection, which nothing counts.
 func (a *api) refusesNow(x *exchange) bool {
 	if x.route.unmetered {
 		return false
@@ -86,7 +92,8 @@ func (a *api) refusesNow(x *exchange) bool {
 // delay is what follows delay=: whole or decimal seconds, or milliseconds.
 var delay = regexp.MustCompile(`^[0-9]{1,5}(\.[0-9]{1,3})?(s|ms)$`)
 
-// parseSimulation reads a code, a delay, or both, separated by a semicolon. wrong is the message about anything else.
+// parseSimulation reads a code, a delay, or both, separated by a semicolon. wrong is the message
+// about anything else.
 func parseSimulation(values []string) (s simulation, wrong string) {
 	if len(values) != 1 {
 		return s, simulationHelp
@@ -111,7 +118,11 @@ func parseSimulation(values []string) (s simulation, wrong string) {
 }
 
 // delayHelp says what a delay may be.
-var delayHelp = fmt.Sprintf("The delay of %s must be at most %.0f seconds, as in delay=2s or delay=500ms.", simulateHeader, maxDelay.Seconds())
+var delayHelp = fmt.Sprintf(
+	"The delay of %s must be at most %.0f seconds, as in delay=2s or delay=500ms.",
+	simulateHeader,
+	maxDelay.Seconds(),
+)
 
 // simulationHelp says what X-Petstore-Simulate may be.
 var simulationHelp = func() string {
@@ -119,12 +130,16 @@ var simulationHelp = func() string {
 	for i, c := range codes {
 		names[i] = c.name
 	}
-	return simulateHeader + " must be an error code, delay= and at most 30s, or both, as in rate_limit_exceeded;delay=2s. The codes are " +
-		strings.Join(names, ", ") + "."
+	return simulateHeader + " must be an error code, delay= and at most 30s, or both, as in " +
+		"rate_limit_exceeded;delay=2s. The codes are " +
+		strings.Join(
+			names,
+			", ",
+		) + "."
 }()
 
-// admitSimulated decides as for a real request, but counts nothing. A ban, or a limit that is used up, refuses it, which
-// counts as always.
+// admitSimulated decides as for a real request, but counts nothing. A ban, or a limit that is used
+// up, refuses it, which counts as always.
 func (a *api) admitSimulated(x *exchange) error {
 	if ban := x.caller.Banned(x.now); ban != nil {
 		x.simulated = nil
@@ -167,7 +182,11 @@ func (a *api) simulatedError(x *exchange) error {
 		x.set("Accept", "application/json")
 	case codeUnavailable:
 		if x.delaysFull {
-			return codeUnavailable.withMessage("Too many requests wait for a simulated delay. Retry in 1 second.").retryAfter(1)
+			return codeUnavailable.withMessage(
+				"Too many requests wait for a simulated delay. Retry in 1 second.",
+			).retryAfter(
+				1,
+			)
 		}
 		return codeUnavailable.err().retryAfter(1)
 	case codeRateLimitExceeded, codeDailyQuotaExceeded, codeKeyBanned:
@@ -176,7 +195,8 @@ func (a *api) simulatedError(x *exchange) error {
 	return x.simulated.err()
 }
 
-// simulatedRemoval returns the 410 of the operation if its removal was announced, or else the one that there will be: of GET /v1/pets/{petId}.
+// simulatedRemoval returns the 410 of the operation if its removal was announced, or else the one
+// that there will be: of GET /v1/pets/{petId}.
 func (a *api) simulatedRemoval(x *exchange) error {
 	if x.route.deprecated == nil {
 		removed := *x.route
@@ -202,7 +222,12 @@ func (a *api) simulatedRefusal(x *exchange) error {
 		}
 		_, ends := keys.BanTimes(x.now, length)
 		x.limits = bannedLimits(x.caller, ends.Unix())
-		return banned(&keys.Ban{Reason: keys.AutomaticReason}, ends.Unix(), limits.RetryAfter(ends.Unix(), x.now), a.refusals.aboutBan)
+		return banned(
+			&keys.Ban{Reason: keys.AutomaticReason},
+			ends.Unix(),
+			limits.RetryAfter(ends.Unix(), x.now),
+			a.refusals.aboutBan,
+		)
 	}
 	w := &x.decision.Minute
 	if x.simulated == codeDailyQuotaExceeded {

@@ -17,8 +17,8 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// newDrill returns an API where acme's key is a test key. Its responses are not compared with the document, which does not name every code for
-// every operation.
+// newDrill returns an API where acme's key is a test key. Its responses are not compared with the
+// document, which does not name every code for every operation.
 func newDrill(t *testing.T, change ...func(*Config)) *fixture {
 	t.Helper()
 	w := newFixture(struct{ testing.TB }{t}, change...)
@@ -27,7 +27,9 @@ func newDrill(t *testing.T, change ...func(*Config)) *fixture {
 }
 
 func (w *fixture) simulate(method, target, what string, headers ...string) *httptest.ResponseRecorder {
-	return w.do(w.request(method, target, "", append([]string{simulateHeader, what, "X-Request-Id", "r-1"}, headers...)...))
+	return w.do(
+		w.request(method, target, "", append([]string{simulateHeader, what, "X-Request-Id", "r-1"}, headers...)...),
+	)
 }
 
 // TestSimulatedAnswersAreTheRealOnes compares whole responses.
@@ -48,10 +50,12 @@ func TestSimulatedAnswersAreTheRealOnes(t *testing.T) {
 		"route_not_found":    {target: "/v1/nowhere", simulated: "/v1/nowhere"},
 		"method_not_allowed": {method: "DELETE"},
 		"rate_limit_exceeded": {
-			both: quota(plans.Quota{PerMinute: 1, PerDay: 10}), real: func(w *fixture) { w.do(w.request("GET", "/v1/store/orders", "")) },
+			both: quota(plans.Quota{PerMinute: 1, PerDay: 10}),
+			real: func(w *fixture) { w.do(w.request("GET", "/v1/store/orders", "")) },
 		},
 		"daily_quota_exceeded": {
-			both: quota(plans.Quota{PerMinute: 10, PerDay: 1}), real: func(w *fixture) { w.do(w.request("GET", "/v1/store/orders", "")) },
+			both: quota(plans.Quota{PerMinute: 10, PerDay: 1}),
+			real: func(w *fixture) { w.do(w.request("GET", "/v1/store/orders", "")) },
 		},
 		"key_banned": {real: func(w *fixture) {
 			w.directory.change(t, w.key, func(c *keys.Caller) {
@@ -61,7 +65,8 @@ func TestSimulatedAnswersAreTheRealOnes(t *testing.T) {
 		"unavailable":    {real: func(w *fixture) { w.pets.err = keys.ErrUnavailable }},
 		"internal_error": {real: func(w *fixture) { w.pets.err = fmt.Errorf("broken") }},
 		"endpoint_removed": {
-			both: func(w *fixture) { w.setClock(time.Unix(getPetRemoval.end, 0)) }, target: "/v1/pets/1", simulated: "/v1/pets/1",
+			both: func(w *fixture) { w.setClock(time.Unix(getPetRemoval.end, 0)) }, target: "/v1/pets/1",
+			simulated: "/v1/pets/1",
 		},
 		"endpoint_removed of an operation that stays": {
 			both: func(w *fixture) { w.setClock(time.Unix(getPetRemoval.end, 0)) }, target: "/v1/pets/1",
@@ -82,7 +87,13 @@ func TestSimulatedAnswersAreTheRealOnes(t *testing.T) {
 				if test.real != nil {
 					test.real(w)
 				}
-				rec = w.do(w.request(cmp.Or(test.method, "GET"), cmp.Or(test.target, "/v1/pets?limit=7"), "", append(test.headers, "X-Request-Id", "r-1")...))
+				rec = w.do(
+					w.request(
+						cmp.Or(test.method, "GET"),
+						cmp.Or(test.target, "/v1/pets?limit=7"),
+						"",
+						append(test.headers, "X-Request-Id", "r-1")...),
+				)
 			} else {
 				rec = w.simulate("GET", cmp.Or(test.simulated, "/v1/pets?limit=7"), code)
 			}
@@ -117,11 +128,31 @@ func TestEveryCodeCanBeSimulated(t *testing.T) {
 			}
 		}
 	}
-	if n := strings.Count(w.logs.String(), `"simulated":true`); n != 2*len(codes) || strings.Contains(w.logs.String(), `"level":"error"`) {
-		t.Errorf("%d lines of %d say that they were simulated, or one is an error:\n%s", n, 2*len(codes), w.logs.String())
+	if n := strings.Count(
+		w.logs.String(),
+		`"simulated":true`,
+	); n != 2*len(codes) ||
+		strings.Contains(w.logs.String(), `"level":"error"`) {
+		t.Errorf(
+			"%d lines of %d say that they were simulated, or one is an error:\n%s",
+			n,
+			2*len(codes),
+			w.logs.String(),
+		)
 	}
-	if w.meter.admitted+w.meter.refused+w.meter.refunded+len(w.strikes.refused)+len(w.failed.all)+len(w.addresses.used)+len(w.pets.pets[1]) > 0 {
-		t.Errorf("counted: %+v, strikes %v, failed requests %v, addresses %v, animals %v", w.meter, w.strikes.refused, w.failed.all, w.addresses.used, w.pets.pets[1])
+	if w.meter.admitted+w.meter.refused+w.meter.refunded+len(w.strikes.refused)+len(
+		w.failed.all,
+	)+len(w.addresses.used)+len(
+		w.pets.pets[1],
+	) > 0 {
+		t.Errorf(
+			"counted: %+v, strikes %v, failed requests %v, addresses %v, animals %v",
+			w.meter,
+			w.strikes.refused,
+			w.failed.all,
+			w.addresses.used,
+			w.pets.pets[1],
+		)
 	}
 	if diff := gocmp.Diff(before, scrape(t, w)); diff != "" {
 		t.Errorf("metrics (-before +after):\n%s", diff)
@@ -145,24 +176,51 @@ func scrape(t *testing.T, w *fixture) []string {
 	return lines
 }
 
-// TestRealRefusalsComeFirst: a simulation is no way around a ban or a limit, nor a way to learn more than the document.
+// TestRealRefusalsComeFirst: a simulation is no way around a ban or a limit, nor a way to learn
+// more than the document.
 func TestRealRefusalsComeFirst(t *testing.T) {
 	t.Parallel()
 	w := newDrill(t)
-	if rec := w.simulate("GET", "/v1/pets", "internal_error", "Authorization", ""); !strings.Contains(rec.Body.String(), "missing_api_key") {
+	if rec := w.simulate(
+		"GET",
+		"/v1/pets",
+		"internal_error",
+		"Authorization",
+		"",
+	); !strings.Contains(
+		rec.Body.String(),
+		"missing_api_key",
+	) {
 		t.Errorf("without a key: %s", rec.Body)
 	}
 	w.setPlan(t, plans.Free, plans.Quota{PerMinute: 1, PerDay: 10})
 	w.do(w.request("GET", "/v1/pets", ""))
-	if rec := w.simulate("GET", "/v1/pets", "internal_error"); !strings.Contains(rec.Body.String(), "rate_limit_exceeded") {
+	if rec := w.simulate(
+		"GET",
+		"/v1/pets",
+		"internal_error",
+	); !strings.Contains(
+		rec.Body.String(),
+		"rate_limit_exceeded",
+	) {
 		t.Errorf("over the limit: %s", rec.Body)
 	}
 	if w.meter.refused != 1 || len(w.strikes.refused) != 1 || len(w.failed.all) != 2 {
-		t.Errorf("a real refusal is not counted: %d refused, %d strikes, %d stored", w.meter.refused, len(w.strikes.refused), len(w.failed.all))
+		t.Errorf(
+			"a real refusal is not counted: %d refused, %d strikes, %d stored",
+			w.meter.refused,
+			len(w.strikes.refused),
+			len(w.failed.all),
+		)
 	}
 	began := time.Now()
 	for _, what := range []string{"delay=30s", "internal_error;delay=30s"} {
-		if rec := w.simulate("GET", "/v1/pets", what); !strings.Contains(rec.Body.String(), "rate_limit_exceeded") || time.Since(began) > 25*time.Second {
+		if rec := w.simulate(
+			"GET",
+			"/v1/pets",
+			what,
+		); !strings.Contains(rec.Body.String(), "rate_limit_exceeded") ||
+			time.Since(began) > 25*time.Second {
 			t.Errorf("%s over the limit: %s after %v", what, rec.Body, time.Since(began))
 		}
 	}
@@ -172,28 +230,56 @@ func TestRealRefusalsComeFirst(t *testing.T) {
 	assert.True(t, strings.Contains(rec.Body.String(), "key_banned"), "banned", rec.Body)
 }
 
-// TestSimulatedWhileUndecided: while nobody knows the limits, no window is shown as used up, and nobody waits.
+// TestSimulatedWhileUndecided: while nobody knows the limits, no window is shown as used up, and
+// nobody waits.
 func TestSimulatedWhileUndecided(t *testing.T) {
 	t.Parallel()
 	w := newDrill(t, func(c *Config) { c.Limiter = storeless{c.Limiter} })
 	for what, want := range map[string]string{
-		"rate_limit_exceeded": "unavailable", "daily_quota_exceeded;delay=30s": "unavailable", "delay=30s": "unavailable", "internal_error": "internal_error",
+		"rate_limit_exceeded": "unavailable", "daily_quota_exceeded;delay=30s": "unavailable",
+		"delay=30s": "unavailable", "internal_error": "internal_error",
 	} {
 		began := time.Now()
 		rec := w.simulate("GET", "/v1/pets", what)
-		if !strings.Contains(rec.Body.String(), `"`+want+`"`) || header(rec, "X-RateLimit-Remaining") != "60" || time.Since(began) > 25*time.Second {
-			t.Errorf("%s: %d %s after %v, %s remain", what, rec.Code, rec.Body, time.Since(began), header(rec, "X-RateLimit-Remaining"))
+		if !strings.Contains(rec.Body.String(), `"`+want+`"`) || header(rec, "X-RateLimit-Remaining") != "60" ||
+			time.Since(began) > 25*time.Second {
+			t.Errorf(
+				"%s: %d %s after %v, %s remain",
+				what,
+				rec.Code,
+				rec.Body,
+				time.Since(began),
+				header(rec, "X-RateLimit-Remaining"),
+			)
 		}
 	}
 }
 
-// TestSimulationInvalid: what can't be simulated is a 400 that says what can, and counts as any other.
+// TestSimulationInvalid: what can't be simulated is a 400 that says what can, and counts as any
+// other.
 func TestSimulationInvalid(t *testing.T) {
 	t.Parallel()
 	w := newDrill(t)
 	wrong := []string{
-		"", "teapot", "500", "rate_limit_exceeded,unavailable", "unavailable;internal_error", "unavailable;", "delay", "delay=", "delay=0s", "delay=31s",
-		"delay=-1s", "delay=1m", "delay=1", "delay=1s1s", "delay=1s;delay=1s", "delay=0.5", "delay=1e1s", "delay=99999999999s", "UNAVAILABLE",
+		"",
+		"teapot",
+		"500",
+		"rate_limit_exceeded,unavailable",
+		"unavailable;internal_error",
+		"unavailable;",
+		"delay",
+		"delay=",
+		"delay=0s",
+		"delay=31s",
+		"delay=-1s",
+		"delay=1m",
+		"delay=1",
+		"delay=1s1s",
+		"delay=1s;delay=1s",
+		"delay=0.5",
+		"delay=1e1s",
+		"delay=99999999999s",
+		"UNAVAILABLE",
 		"unavailable;delay=60s",
 	}
 	for _, what := range wrong {
@@ -202,9 +288,11 @@ func TestSimulationInvalid(t *testing.T) {
 		rec := w.do(r)
 		want := "daily_quota_exceeded, key_banned"
 		if strings.Contains(what, "delay=") {
-			want = `The delay of X-Petstore-Simulate must be at most 30 seconds, as in delay=2s or delay=500ms.","status"`
+			want = `The delay of X-Petstore-Simulate must be at most 30 seconds, as in delay=2s or ` +
+				`delay=500ms.","status"`
 		}
-		if rec.Code != 400 || !strings.Contains(rec.Body.String(), `"invalid_parameter"`) || !strings.Contains(rec.Body.String(), want) {
+		if rec.Code != 400 || !strings.Contains(rec.Body.String(), `"invalid_parameter"`) ||
+			!strings.Contains(rec.Body.String(), want) {
 			t.Errorf("%q: %d %s", what, rec.Code, rec.Body)
 		}
 	}
@@ -216,7 +304,8 @@ func TestSimulationInvalid(t *testing.T) {
 	}
 	assert.Equal(t, w.simulate("GET", "/v1/nowhere", "teapot").Code, 404, "a path that does not exist")
 	rec := w.simulate("GET", "/v1/pets", "unavailable", "Authorization", "Bearer "+w.other)
-	if want := "X-Petstore-Simulate works with test keys only: those that begin with pst_test_."; rec.Code != 400 || !strings.Contains(rec.Body.String(), want) {
+	if want := "X-Petstore-Simulate works with test keys only: those that begin with pst_test_."; rec.Code != 400 ||
+		!strings.Contains(rec.Body.String(), want) {
 		t.Errorf("a live key: %d %s, want %s", rec.Code, rec.Body, want)
 	}
 	if rec := w.simulate("GET", "/docs/errors", "unavailable", "Authorization", "Bearer "+w.other); rec.Code != 200 {
@@ -224,8 +313,8 @@ func TestSimulationInvalid(t *testing.T) {
 	}
 }
 
-// TestSimulatedDelay: the operation itself, or the error, comes after the delay, by what holds then. It ends when the server stops and when the
-// client disconnects.
+// TestSimulatedDelay: the operation itself, or the error, comes after the delay, by what holds
+// then. It ends when the server stops and when the client disconnects.
 func TestSimulatedDelay(t *testing.T) {
 	t.Parallel()
 	stopping := make(chan struct{})
@@ -243,7 +332,8 @@ func TestSimulatedDelay(t *testing.T) {
 	began = time.Now()
 	begun, ended := make(chan struct{}, 1000), make(chan int, maxDelaysPerTenant)
 	long := func(ctx context.Context) {
-		ended <- w.do(w.request("GET", "/v1/pets", "", simulateHeader, "rate_limit_exceeded;delay=30s").WithContext(waits{ctx, begun})).Code
+		ended <- w.do(w.request("GET", "/v1/pets", "", simulateHeader,
+			"rate_limit_exceeded;delay=30s").WithContext(waits{ctx, begun})).Code
 	}
 	ctx, disconnect := context.WithCancel(t.Context())
 	go long(ctx)
@@ -256,7 +346,8 @@ func TestSimulatedDelay(t *testing.T) {
 	}
 	w.directory.change(t, w.other, func(c *keys.Caller) { c.Environment = keys.Test })
 	rec = w.simulate("GET", "/v1/pets", "delay=30s")
-	if rec.Code != 503 || header(rec, "Retry-After") != "1" || !strings.Contains(rec.Body.String(), "Too many requests wait") {
+	if rec.Code != 503 || header(rec, "Retry-After") != "1" ||
+		!strings.Contains(rec.Body.String(), "Too many requests wait") {
 		t.Errorf("one delay too many: %d %s", rec.Code, rec.Body)
 	}
 	if rec = w.simulate("GET", "/v1/pets", "delay=1ms", "Authorization", "Bearer "+w.other); rec.Code != 200 {

@@ -52,8 +52,8 @@ func (c client) answer(t *testing.T) (res *http.Response, code string) {
 	return res, e.Code
 }
 
-// TestSilentBody: who announces a body and sends none gets an answer all the same: at once when it does not need the body,
-// else within the time that there is to send one.
+// TestSilentBody: who announces a body and sends none gets an answer all the same: at once when it
+// does not need the body, else within the time that there is to send one.
 func TestSilentBody(t *testing.T) {
 	t.Parallel()
 	const long, short = time.Hour, 300 * time.Millisecond
@@ -66,7 +66,8 @@ func TestSilentBody(t *testing.T) {
 		{"no key", "POST /v1/pets", "", "Content-Length: 100", long, 401, "missing_api_key"},
 		{"no key, in chunks", "POST /v1/pets", "", "Transfer-Encoding: chunked", long, 401, "missing_api_key"},
 		{"no key, a long body", "POST /v1/pets", "", "Content-Length: 1000000", long, 401, "missing_api_key"},
-		{"no key, waiting to be told", "POST /v1/pets", "", "Content-Length: 100\r\nExpect: 100-continue", long, 401, "missing_api_key"},
+		{"no key, waiting to be told", "POST /v1/pets", "", "Content-Length: 100\r\nExpect: 100-continue", long, 401,
+			"missing_api_key"},
 		{"no path", "POST /v1/nothing", "", "Content-Length: 100", long, 404, "route_not_found"},
 		{"a body that nobody wants", "GET /v1/pets", "key", "Content-Length: 100", long, 200, ""},
 		{"a key", "POST /v1/pets", "key", "Content-Length: 100", short, 400, "invalid_json"},
@@ -100,15 +101,19 @@ func TestBodyIsDrained(t *testing.T) {
 	w := newFixture(t)
 	conn := dial(t, w.listen(t, time.Hour))
 	const smuggled = "DELETE /v1/nothing HTTP/1.1\r\nHost: x\r\n\r\n"
-	for _, headers := range []string{"Content-Length: 40\r\n\r\n" + smuggled, "Transfer-Encoding: chunked\r\n\r\n28\r\n" + smuggled + "\r\n0\r\n\r\n"} {
+	for _, headers := range []string{"Content-Length: 40\r\n\r\n" + smuggled,
+		"Transfer-Encoding: chunked\r\n\r\n28\r\n" + smuggled + "\r\n0\r\n\r\n"} {
 		for range 3 {
 			conn.send(t, "POST /v1/pets HTTP/1.1\r\nHost: x\r\n"+headers)
 			if res, code := conn.answer(t); res.StatusCode != 401 || code != "missing_api_key" || res.Close {
 				t.Fatalf("%d %q, closes %v", res.StatusCode, code, res.Close)
 			}
 			// What net/http listens for on the connection meanwhile leaves the next request whole.
-			conn.send(t, "POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer "+w.key+
-				"\r\nContent-Length: 29\r\n\r\n"+`{"name":"Mia","categoryId":7}`)
+			conn.send(
+				t,
+				"POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer "+w.key+
+					"\r\nContent-Length: 29\r\n\r\n"+`{"name":"Mia","categoryId":7}`,
+			)
 			if res, code := conn.answer(t); res.StatusCode != 201 || res.Close {
 				t.Fatalf("%d %q, closes %v", res.StatusCode, code, res.Close)
 			}
@@ -116,7 +121,8 @@ func TestBodyIsDrained(t *testing.T) {
 	}
 }
 
-// TestLateBody: what comes of a body after its request was answered is never taken for another request.
+// TestLateBody: what comes of a body after its request was answered is never taken for another
+// request.
 func TestLateBody(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -131,8 +137,8 @@ func TestLateBody(t *testing.T) {
 	}
 }
 
-// TestSlowBody: a body may take as long as it needs, if it does not come too slowly, and then gets its answer though the server's own time
-// for it is over.
+// TestSlowBody: a body may take as long as it needs, if it does not come too slowly, and then gets
+// its answer though the server's own time for it is over.
 func TestSlowBody(t *testing.T) {
 	t.Parallel()
 	const window = time.Second
@@ -152,8 +158,11 @@ func TestSlowBody(t *testing.T) {
 			conn := dial(t, w.listen(t, window))
 			body := `{"name":"Mia","categoryId":7}`
 			body = strings.Repeat(" ", 7*bytesPerWindow-len(body)) + body
-			conn.send(t, "POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer "+w.key+
-				"\r\nContent-Length: "+strconv.Itoa(len(body))+"\r\n\r\n")
+			conn.send(
+				t,
+				"POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer "+w.key+
+					"\r\nContent-Length: "+strconv.Itoa(len(body))+"\r\n\r\n",
+			)
 			go func() {
 				for i := range c.pieces {
 					_, _ = io.WriteString(conn, body[i*c.piece:(i+1)*c.piece])
@@ -167,8 +176,9 @@ func TestSlowBody(t *testing.T) {
 	}
 }
 
-// TestLongBodyGetsItsAnswer: a client that sends all of a body before it reads gets the response even if the body is far too long.
-// Python's http.client is one, and so are most libraries of Python. The last request expects 100 Continue, and gets it.
+// TestLongBodyGetsItsAnswer: a client that sends all of a body before it reads gets the response
+// even if the body is far too long. Python's http.client is one, and so are most libraries of
+// Python. The last request expects 100 Continue, and gets it.
 func TestLongBodyGetsItsAnswer(t *testing.T) {
 	t.Parallel()
 	const program = `

@@ -6,9 +6,10 @@ import (
 	"regexp"
 )
 
-// Support is where customers reach the operator's support. Its parts may be empty. They stand in messages, in YAML and in
-// Markdown: CheckSupportURL and CheckSupportEmail accept only what means nothing in any of them. IssueKey is the command that issues keys
-// where there is no support: on the machine of a developer. The documents name it.
+// Support is where customers reach the operator's support. Its parts may be empty. They stand in
+// messages, in YAML and in Markdown: CheckSupportURL and CheckSupportEmail accept only what means
+// nothing in any of them. IssueKey is the command that issues keys where there is no support: on
+// the machine of a developer. The documents name it.
 type Support struct{ URL, Email, IssueKey string }
 
 var (
@@ -16,7 +17,8 @@ var (
 	supportEmail = regexp.MustCompile(`^[A-Za-z0-9._+-]{1,64}@([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z]{2,}$`)
 )
 
-// CheckSupportURL returns an error that says what is wrong with the URL of a page, to be printed after its name. An empty one is right.
+// CheckSupportURL returns an error that says what is wrong with the URL of a page, to be printed
+// after its name. An empty one is right.
 func CheckSupportURL(s string) error {
 	u, err := url.Parse(s)
 	switch {
@@ -30,7 +32,8 @@ func CheckSupportURL(s string) error {
 	return nil
 }
 
-// CheckSupportEmail returns an error that says what is wrong with an e-mail address, to be printed after its name. An empty one is right.
+// CheckSupportEmail returns an error that says what is wrong with an e-mail address, to be printed
+// after its name. An empty one is right.
 func CheckSupportEmail(s string) error {
 	if s == "" || len(s) <= 254 && supportEmail.MatchString(s) {
 		return nil

@@ -5,11 +5,12 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// maxFreeReads is how often a tenant may read its failed requests in a minute of one server, if its plan allows as many of other requests.
+// maxFreeReads is how often a tenant may read its failed requests in a minute of one server, if its
+// plan allows as many of other requests.
 const maxFreeReads = 600
 
-// takeUncounted counts a request that counts in no window. It refuses one more than most of the tenant's, as the window of that name, with a message that
-// begins with about. That is no strike.
+// takeUncounted counts a request that counts in no window. It refuses one more than most of the
+// tenant's, as the window of that name, with a message that begins with about. That is no strike.
 func (x *exchange) takeUncounted(c *limits.TenantMinute, name limits.WindowName, most int64, about string) error {
 	reset, over := c.Take(x.caller.Tenant.ID, most, x.now)
 	if !over {
@@ -25,5 +26,10 @@ func (x *exchange) takeUncounted(c *limits.TenantMinute, name limits.WindowName,
 
 // takeFreeRead counts a read of failed requests.
 func (a *api) takeFreeRead(x *exchange) error {
-	return x.takeUncounted(&a.freeReads, "reads", min(maxFreeReads, x.caller.Tenant.Quota.PerMinute), "Your failed requests may be read by ")
+	return x.takeUncounted(
+		&a.freeReads,
+		"reads",
+		min(maxFreeReads, x.caller.Tenant.Quota.PerMinute),
+		"Your failed requests may be read by ",
+	)
 }

@@ -10,8 +10,9 @@ import (
 	"petstore.example/internal/tracing"
 )
 
-// startTrace starts the span of a request that came at that time, if requests are traced: when it is known whether the request counts in its
-// sender's limits. Only then is the client's trace its parent. What ran before is added by its times, unless the request ended before.
+// startTrace starts the span of a request that came at that time, if requests are traced: when it
+// is known whether the request counts in its sender's limits. Only then is the client's trace its
+// parent. What ran before is added by its times, unless the request ended before.
 func (a *api) startTrace(x *exchange, came, identified, admitting time.Time) {
 	if a.Tracer == nil {
 		return
@@ -32,8 +33,8 @@ func (a *api) startTrace(x *exchange, came, identified, admitting time.Time) {
 	}
 }
 
-// endTrace ends the span, and starts it if the request was never admitted. Its attributes are those of OpenTelemetry's conventions for HTTP
-// servers, without url.path, which may hold a key.
+// endTrace ends the span, and starts it if the request was never admitted. Its attributes are those
+// of OpenTelemetry's conventions for HTTP servers, without url.path, which may hold a key.
 func (a *api) endTrace(x *exchange, status int) {
 	if x.span == nil {
 		a.startTrace(x, x.started, time.Time{}, time.Time{})
@@ -49,12 +50,21 @@ func (a *api) endTrace(x *exchange, status int) {
 	x.span.SetName(name)
 	// The request ID may be part of a string that holds the whole request.
 	x.span.SetAttributes(
-		attribute.String("http.request.method", method), attribute.String("http.route", x.route.path), attribute.Int("http.response.status_code", status),
-		attribute.String("petstore.request_id", strings.Clone(x.id)), attribute.String("petstore.plan", x.plan()),
+		attribute.String(
+			"http.request.method",
+			method,
+		),
+		attribute.String("http.route", x.route.path),
+		attribute.Int("http.response.status_code", status),
+		attribute.String("petstore.request_id", strings.Clone(x.id)),
+		attribute.String("petstore.plan", x.plan()),
 	)
 	if c := x.owner(); c != nil {
-		x.span.SetAttributes(attribute.String("petstore.tenant", c.Tenant.Name), attribute.Int64("petstore.tenant_id", c.Tenant.ID),
-			attribute.String("petstore.key", c.KeyID))
+		x.span.SetAttributes(
+			attribute.String("petstore.tenant", c.Tenant.Name),
+			attribute.Int64("petstore.tenant_id", c.Tenant.ID),
+			attribute.String("petstore.key", c.KeyID),
+		)
 	}
 	if x.failed != nil {
 		x.span.SetAttributes(attribute.String("petstore.code", x.failed.code.name))
@@ -69,8 +79,8 @@ func (a *api) endTrace(x *exchange, status int) {
 	x.traceID = x.span.SpanContext().TraceID().String()
 }
 
-// traceOf returns the ID of the trace that a request is part of, for the log: of the one that is exported, or else of the client's. It is ""
-// if there is none.
+// traceOf returns the ID of the trace that a request is part of, for the log: of the one that is
+// exported, or else of the client's. It is "" if there is none.
 func (a *api) traceOf(x *exchange) string {
 	if x.traceID != "" {
 		return x.traceID

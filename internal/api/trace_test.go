@@ -23,7 +23,8 @@ const (
 	sampledBy   = "00-" + clientTrace + "-" + clientSpan + "-01"
 )
 
-// traced returns a fixture whose requests are traced with that sampler, and what stops the tracer and returns the spans of requests.
+// traced returns a fixture whose requests are traced with that sampler, and what stops the tracer
+// and returns the spans of requests.
 func traced(t *testing.T, sampler string) (w *fixture, stop func() []otlptest.Span) {
 	t.Helper()
 	collector := otlptest.New(t)
@@ -41,7 +42,8 @@ func traced(t *testing.T, sampler string) (w *fixture, stop func() []otlptest.Sp
 	}
 }
 
-// TestTraceOfRequests: each request is a span with the conventions' attributes, and nothing of what a client may choose freely.
+// TestTraceOfRequests: each request is a span with the conventions' attributes, and nothing of what
+// a client may choose freely.
 func TestTraceOfRequests(t *testing.T) {
 	w, stop := traced(t, "always_on")
 	w.do(w.request("GET", "/v1/pets?limit=7", "", "X-Request-Id", "r-1", "Traceparent", sampledBy))
@@ -56,11 +58,17 @@ func TestTraceOfRequests(t *testing.T) {
 			requests[s.Attrs["petstore.request_id"]] = s
 		}
 		phases[s.Trace] = append(phases[s.Trace], s.Name)
-		if text := strings.ToLower(cmp.Diff(otlptest.Span{}, s)); strings.Contains(text, "secret") || strings.Contains(text, "471147114711") {
+		if text := strings.ToLower(cmp.Diff(otlptest.Span{}, s)); strings.Contains(text, "secret") ||
+			strings.Contains(text, "471147114711") {
 			t.Errorf("a span has what the client sent: %s", text)
 		}
 	}
-	acme := map[string]any{"petstore.tenant": "acme", "petstore.tenant_id": int64(1), "petstore.key": "key_acme", "petstore.plan": "free"}
+	acme := map[string]any{
+		"petstore.tenant":    "acme",
+		"petstore.tenant_id": int64(1),
+		"petstore.key":       "key_acme",
+		"petstore.plan":      "free",
+	}
 	with := func(of map[string]any, more ...any) map[string]any {
 		all := map[string]any{"http.request.method": "GET"}
 		for k, v := range of {
@@ -73,11 +81,37 @@ func TestTraceOfRequests(t *testing.T) {
 	}
 	want := map[any]map[string]any{
 		"r-1": with(acme, "http.route", "/v1/pets", "http.response.status_code", int64(200)),
-		"r-2": with(acme, "http.route", "/v1/pets/{petId}", "http.response.status_code", int64(404), "petstore.code", "pet_not_found"),
-		"r-3": with(map[string]any{"petstore.plan": "none"}, "http.request.method", "_OTHER", "http.route", "unmatched", "http.response.status_code", int64(404),
-			"petstore.code", "route_not_found"),
-		"r-4": with(acme, "http.route", "/v1/pets", "http.response.status_code", int64(500), "petstore.code", "internal_error",
-			"error.type", "internal_error"),
+		"r-2": with(
+			acme,
+			"http.route",
+			"/v1/pets/{petId}",
+			"http.response.status_code",
+			int64(404),
+			"petstore.code",
+			"pet_not_found",
+		),
+		"r-3": with(
+			map[string]any{"petstore.plan": "none"},
+			"http.request.method",
+			"_OTHER",
+			"http.route",
+			"unmatched",
+			"http.response.status_code",
+			int64(404),
+			"petstore.code",
+			"route_not_found",
+		),
+		"r-4": with(
+			acme,
+			"http.route",
+			"/v1/pets",
+			"http.response.status_code",
+			int64(500),
+			"petstore.code",
+			"internal_error",
+			"error.type",
+			"internal_error",
+		),
 	}
 	for id, attrs := range want {
 		attrs["petstore.request_id"] = id
@@ -93,7 +127,8 @@ func TestTraceOfRequests(t *testing.T) {
 	assert.DeepEqual(t, phases[clientTrace], []string{"GET /v1/pets", "admit", "identify"})
 }
 
-// TestTraceIDIsLogged: that of the client's traceparent, whether or not anything is exported, and that of a trace that is.
+// TestTraceIDIsLogged: that of the client's traceparent, whether or not anything is exported, and
+// that of a trace that is.
 func TestTraceIDIsLogged(t *testing.T) {
 	off := newFixture(t)
 	off.do(off.request("GET", "/v1/pets", "", "Traceparent", sampledBy))
@@ -115,7 +150,8 @@ func TestTraceIDIsLogged(t *testing.T) {
 	}
 }
 
-// TestTraceparentOfStrangers: without a valid key it does not have a request exported, and leaves no exemplar.
+// TestTraceparentOfStrangers: without a valid key it does not have a request exported, and leaves
+// no exemplar.
 func TestTraceparentOfStrangers(t *testing.T) {
 	w, stop := traced(t, "parentbased_always_off")
 	w.do(w.request("GET", "/v1/pets", "", "Authorization", "", "Traceparent", sampledBy))
@@ -132,7 +168,8 @@ func TestTraceparentOfStrangers(t *testing.T) {
 	}
 }
 
-// TestTraceparentOfUncounted: a valid key has a request exported only if it was counted, which its quota bounds, also if it then failed on our side.
+// TestTraceparentOfUncounted: a valid key has a request exported only if it was counted, which its
+// quota bounds, also if it then failed on our side.
 func TestTraceparentOfUncounted(t *testing.T) {
 	w, stop := traced(t, "parentbased_always_off")
 	send := func(target string, want int) {

@@ -18,7 +18,8 @@ func (w *fixture) sendUnknown(t *testing.T, path string) *httptest.ResponseRecor
 	return w.do(w.request("GET", path, "", "Authorization", "Bearer "+token.Reveal()))
 }
 
-// TestUnknownKeysOfAnAddressOverItsLimit: they are refused without a look-up. Callers that are known are served.
+// TestUnknownKeysOfAnAddressOverItsLimit: they are refused without a look-up. Callers that are
+// known are served.
 func TestUnknownKeysOfAnAddressOverItsLimit(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -39,7 +40,8 @@ func TestUnknownKeysOfAnAddressOverItsLimit(t *testing.T) {
 	assert.Equal(t, w.do(w.request("GET", "/v1/pets", "")).Code, 200, "a known caller at the same address")
 }
 
-// TestUncachedCallerCountsForItsTenant: the address is charged for a look-up, and gets it back for a valid key.
+// TestUncachedCallerCountsForItsTenant: the address is charged for a look-up, and gets it back for
+// a valid key.
 func TestUncachedCallerCountsForItsTenant(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -55,7 +57,8 @@ func TestUncachedCallerCountsForItsTenant(t *testing.T) {
 	}
 }
 
-// TestFailedLookUpCountsForTheAddress: otherwise a flood that keeps the look-ups busy would never reach its limit.
+// TestFailedLookUpCountsForTheAddress: otherwise a flood that keeps the look-ups busy would never
+// reach its limit.
 func TestFailedLookUpCountsForTheAddress(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

@@ -23,8 +23,8 @@ var (
 	}()
 )
 
-// checkQuery looks at the query of an operation that has no parameters. With strict handling it returns an error, which an operation with a
-// body returns once it has the body: see readBody.
+// checkQuery looks at the query of an operation that has no parameters. With strict handling it
+// returns an error, which an operation with a body returns once it has the body: see readBody.
 func (x *exchange) checkQuery() error {
 	var p problems
 	x.checkUnknown(&p, nil)
@@ -35,8 +35,8 @@ func (x *exchange) checkQuery() error {
 	return x.unknownParams
 }
 
-// checkUnknown names the parameters of the query that the operation does not know in X-Ignored-Parameters. With strict handling they are
-// problems instead.
+// checkUnknown names the parameters of the query that the operation does not know in
+// X-Ignored-Parameters. With strict handling they are problems instead.
 func (x *exchange) checkUnknown(p *problems, known []string) {
 	unknown := unknownParams(x.Request.URL.RawQuery, known)
 	if len(unknown) == 0 {
@@ -55,7 +55,8 @@ func (x *exchange) checkUnknown(p *problems, known []string) {
 	x.set("X-Ignored-Parameters", strings.Join(unknown, ", "))
 }
 
-// unknownParams returns the names in a query that are not known, each once, at most maxIgnored of them.
+// unknownParams returns the names in a query that are not known, each once, at most maxIgnored of
+// them.
 func unknownParams(raw string, known []string) (unknown []string) {
 	for pair := range strings.SplitSeq(raw, "&") {
 		name, _, _ := strings.Cut(pair, "=")
@@ -69,7 +70,8 @@ func unknownParams(raw string, known []string) (unknown []string) {
 	return unknown
 }
 
-// showParam returns the beginning of a parameter's name as a query has it: percent-encoded, so that a comma separates two names.
+// showParam returns the beginning of a parameter's name as a query has it: percent-encoded, so that
+// a comma separates two names.
 func showParam(name string) string {
 	name = name[:min(len(name), maxShown)]
 	return clean(strings.ReplaceAll(url.QueryEscape(name), "+", "%20"), maxShown)

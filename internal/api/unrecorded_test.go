@@ -9,7 +9,8 @@ import (
 	"petstore.example/internal/limits"
 )
 
-// shared decides as a limiter that servers share. Its first decisions, that many, are of a term that has ended since.
+// shared decides as a limiter that servers share. Its first decisions, that many, are of a term
+// that has ended since.
 type shared struct {
 	limits.Limiter
 	over int
@@ -26,7 +27,8 @@ func (l *shared) InForce(*limits.Decision) bool {
 	return l.over < 0
 }
 
-// TestUnrecordedRequest: a request that must be recorded first waits for that, and is given back with 503 if it can't be.
+// TestUnrecordedRequest: a request that must be recorded first waits for that, and is given back
+// with 503 if it can't be.
 func TestUnrecordedRequest(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(c *Config) { c.Limiter = &shared{Limiter: c.Limiter} })
@@ -37,7 +39,12 @@ func TestUnrecordedRequest(t *testing.T) {
 	}
 	w.meter.err = errors.New("broken")
 	rec := w.do(r)
-	if code := checkAnswer(t, r, rec); code != "unavailable" || header(rec, "Retry-After") != "1" || header(rec, "X-RateLimit-Remaining") != "59" {
+	if code := checkAnswer(
+		t,
+		r,
+		rec,
+	); code != "unavailable" || header(rec, "Retry-After") != "1" ||
+		header(rec, "X-RateLimit-Remaining") != "59" {
 		t.Errorf("%d %s %v", rec.Code, rec.Body, rec.Header())
 	}
 	if w.meter.admitted != 2 || w.meter.refunded != 1 {
@@ -45,7 +52,8 @@ func TestUnrecordedRequest(t *testing.T) {
 	}
 }
 
-// TestTermEndsBeforeTheRecord: a request whose term has ended before it was noted is decided again, and not for ever.
+// TestTermEndsBeforeTheRecord: a request whose term has ended before it was noted is decided again,
+// and not for ever.
 func TestTermEndsBeforeTheRecord(t *testing.T) {
 	t.Parallel()
 	for over, want := range map[int]int{0: 200, 1: 200, 2: 200, 3: 503} {

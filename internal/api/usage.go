@@ -29,7 +29,8 @@ type (
 		PerMinute int64 `json:"perMinute"`
 		PerDay    int64 `json:"perDay"`
 	}
-	// usageWindows have the names of RateLimit-Policy. Key is nil for a key without a limit of its own.
+	// usageWindows have the names of RateLimit-Policy. Key is nil for a key without a limit of its
+	// own.
 	usageWindows struct {
 		Minute usageWindow  `json:"minute"`
 		Day    usageWindow  `json:"day"`
@@ -74,7 +75,8 @@ type (
 	}
 )
 
-// getUsage is GET /v1/usage, beta. Without a report it counts in no window. The windows are those before the next request.
+// getUsage is GET /v1/usage, beta. Without a report it counts in no window. The windows are those
+// before the next request.
 func getUsage(a *api, x *exchange) error {
 	q, err := x.parseUsageRequest()
 	if err != nil {
@@ -105,7 +107,8 @@ func getUsage(a *api, x *exchange) error {
 	})
 }
 
-// nextChangeOf returns the next change of the tenant's plan or numbers. A version with the numbers of the one before changes neither.
+// nextChangeOf returns the next change of the tenant's plan or numbers. A version with the numbers
+// of the one before changes neither.
 func nextChangeOf(t *plans.Tenant) *planChange {
 	for before := t; before.Next != nil; before = before.Next {
 		if next := before.Next; next.Plan != t.Plan || next.Quota != t.Quota {

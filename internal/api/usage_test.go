@@ -89,7 +89,8 @@ func TestUsage(t *testing.T) {
 		plan      string
 		quota     plans.Quota
 		perMinute int64
-		// dayBefore was used of the day before this minute; others, and then own, are used in it: by other keys, by this one.
+		// dayBefore was used of the day before this minute; others, and then own, are used in it:
+		// by other keys, by this one.
 		dayBefore   int64
 		others, own int
 		rateWindow  int64
@@ -98,11 +99,13 @@ func TestUsage(t *testing.T) {
 		ends        time.Time
 	}{
 		"usual": {
-			time.Date(2026, time.November, 3, 9, 35, 0, 0, time.UTC), plans.Free, plans.Quota{PerMinute: 60, PerDay: 1000}, 0,
+			time.Date(2026, time.November, 3, 9, 35, 0, 0, time.UTC), plans.Free,
+			plans.Quota{PerMinute: 60, PerDay: 1000}, 0,
 			638, 0, 3, 111, [][2]int64{{812, 12}, {641, 0}}, nil, time.Time{},
 		},
 		"key": {
-			time.Date(2026, time.November, 1, 9, 0, 0, 0, time.UTC), plans.Pro, plans.Quota{PerMinute: 300, PerDay: 10_000}, 50,
+			time.Date(2026, time.November, 1, 9, 0, 0, 0, time.UTC), plans.Pro,
+			plans.Quota{PerMinute: 300, PerDay: 10_000}, 50,
 			0, 1, 50, 51, [][2]int64{{51, 4}},
 			&plans.Tenant{ID: 1, Name: "acme", Plan: plans.Free, Quota: plans.Quota{PerMinute: 60, PerDay: 1000}},
 			time.Date(2026, time.November, 15, 0, 0, 0, 0, time.UTC),
@@ -142,7 +145,8 @@ func TestForecastOfADayThatIsOver(t *testing.T) {
 	assert.DeepEqual(t, got, usageForecast{PerHour: 0, DayRunsOutAt: new(at)})
 }
 
-// TestUsageReports: a report has the month, its days and corrections, and by key each key. It counts as one request, and nothing else does.
+// TestUsageReports: a report has the month, its days and corrections, and by key each key. It
+// counts as one request, and nothing else does.
 func TestUsageReports(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -183,13 +187,21 @@ func TestUsageReports(t *testing.T) {
 		}
 	}
 	for query, want := range map[string]string{
-		"month=": "month must be", "month=2026-13": "month must be", "month=2026-1": "month must be", "month=1999-12": "month must be", "month=3000-01": "month must be",
-		"month=2026-10&month=2026-10": "month must be given only once", "by=": "by must be key", "by=keys": "by must be key", "by=key&by=key": "by must be given only once",
-		"month=2026-10-01": "month must be", "month=2026-12": "month must not be in the future: the present month is 2026-11", "by=key&month=2999-12": "present month is 2026-11", "month=%zz": "malformed",
+		"month=": "month must be", "month=2026-13": "month must be", "month=2026-1": "month must be",
+		"month=1999-12": "month must be", "month=3000-01": "month must be",
+		"month=2026-10&month=2026-10": "month must be given only once", "by=": "by must be key",
+		"by=keys": "by must be key", "by=key&by=key": "by must be given only once",
+		"month=2026-10-01": "month must be", "month=2026-12": "month must not be in the future: the present month " +
+			"is 2026-11", "by=key&month=2999-12": "present month is 2026-11", "month=%zz": "malformed",
 	} {
 		r := w.request("GET", "/v1/usage?"+query, "")
 		rec := w.do(r)
-		if code := checkAnswer(t, r, rec); rec.Code != 400 || code != "invalid_parameter" || !strings.Contains(rec.Body.String(), want) {
+		if code := checkAnswer(
+			t,
+			r,
+			rec,
+		); rec.Code != 400 || code != "invalid_parameter" ||
+			!strings.Contains(rec.Body.String(), want) {
 			t.Errorf("%s: %d %s", query, rec.Code, rec.Body)
 		}
 	}

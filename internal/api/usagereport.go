@@ -20,7 +20,8 @@ type usageRequest struct {
 	month         time.Time
 }
 
-// asksForReport reports whether a query asks for a report. Then the request counts: without that, reading all months would be free.
+// asksForReport reports whether a query asks for a report. Then the request counts: without that,
+// reading all months would be free.
 func asksForReport(rawQuery string) bool {
 	if rawQuery == "" {
 		return false
@@ -36,7 +37,8 @@ func (x *exchange) parseUsageRequest() (r usageRequest, err error) {
 	}
 	q, err := url.ParseQuery(x.Request.URL.RawQuery)
 	// What is malformed in other parameters is ignored, as they are.
-	if err != nil && (strings.Contains(x.Request.URL.RawQuery, "month=") || strings.Contains(x.Request.URL.RawQuery, "by=")) {
+	if err != nil &&
+		(strings.Contains(x.Request.URL.RawQuery, "month=") || strings.Contains(x.Request.URL.RawQuery, "by=")) {
 		return r, codeInvalidParameter.withMessage(malformedQuery)
 	}
 	var p problems
@@ -77,7 +79,8 @@ func parseMonth(s string) (time.Time, bool) {
 	return month, err == nil && len(s) == len(monthLayout) && s[0] == '2'
 }
 
-// reportOf shows the report of a month: its sums have no corrections, which belong to the days of earlier months.
+// reportOf shows the report of a month: its sums have no corrections, which belong to the days of
+// earlier months.
 func reportOf(r *usage.Report, q usageRequest) usageMonth {
 	m := monthOf(r.Month)
 	m.Month, m.Corrections = q.month.Format(monthLayout), []usageCorrection{}

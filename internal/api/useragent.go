@@ -8,12 +8,13 @@ import (
 const (
 	// maxUserAgent is how much of a User-Agent is logged, in bytes.
 	maxUserAgent = 160
-	// secretLength is the length of a run of letters and digits that may be a secret: a key without its prefix has 36.
+	// secretLength is the length of a run of letters and digits that may be a secret: a key without
+	// its prefix has 36.
 	secretLength = 24
 )
 
-// userAgent returns the request's User-Agent for the log: its beginning, in printable ASCII, without what may be a secret. The client
-// chose it freely, so nothing but the log may rest on it.
+// userAgent returns the request's User-Agent for the log: its beginning, in printable ASCII,
+// without what may be a secret. The client chose it freely, so nothing but the log may rest on it.
 func userAgent(h http.Header) string {
 	values := h["User-Agent"]
 	if len(values) == 0 || values[0] == "" {
@@ -26,7 +27,8 @@ func userAgent(h http.Header) string {
 	return strings.Map(printable, text)
 }
 
-// hasSecret reports whether the text has a run of letters and digits that is so long that it may be a secret.
+// hasSecret reports whether the text has a run of letters and digits that is so long that it may be
+// a secret.
 func hasSecret(text string) bool {
 	run := 0
 	for i := range len(text) {

@@ -17,15 +17,17 @@ type By struct {
 	Reason string
 	// DryRun makes the change in a transaction that is rolled back. All checks are made.
 	DryRun bool
-	// Undoable, if not nil, gets the numbers of the entries that were written and can be taken back, when the change is committed. A dry run
-	// adds none.
+	// Undoable, if not nil, gets the numbers of the entries that were written and can be taken
+	// back, when the change is committed. A dry run adds none.
 	Undoable *Numbers
 }
 
-// Numbers are the numbers of entries, in the order in which they were written. Those of one transaction follow each other.
+// Numbers are the numbers of entries, in the order in which they were written. Those of one
+// transaction follow each other.
 type Numbers []int64
 
-// String returns the numbers as ranges: "4711", "4711-4760" or, of several transactions, "4711-4760,4802".
+// String returns the numbers as ranges: "4711", "4711-4760" or, of several transactions,
+// "4711-4760,4802".
 func (n Numbers) String() string {
 	var text strings.Builder
 	for i := 0; i < len(n); i++ {
@@ -48,25 +50,28 @@ func (n Numbers) String() string {
 type Entry struct {
 	// Number counts from 1, without gaps.
 	Number int64
-	// At, Login and Address are what Postgres saw: its own clock, to the microsecond; the role that logged in, empty for entries
-	// from before the trail had this member; and the client's address, empty for a Unix socket.
+	// At, Login and Address are what Postgres saw: its own clock, to the microsecond; the role that
+	// logged in, empty for entries from before the trail had this member; and the client's address,
+	// empty for a Unix socket.
 	At             time.Time
 	Login, Address string
 	// ClaimedActor is who made the change by their own account.
 	ClaimedActor string
 	// Action is noun.verb, for example "key.issue" or "plan.assign".
 	Action string
-	// TenantID is 0 if the change concerns no tenant. TenantName is looked up when the entry is read: it is empty for a tenant that was
-	// erased, and no part of the entry.
+	// TenantID is 0 if the change concerns no tenant. TenantName is looked up when the entry is
+	// read: it is empty for a tenant that was erased, and no part of the entry.
 	TenantID   int64
 	TenantName string
-	// Subject is what was changed: TenantSubject, or the ID of a key such as "key_9Xb2LmQ0tR7sVw1Z".
+	// Subject is what was changed: TenantSubject, or the ID of a key such as
+	// "key_9Xb2LmQ0tR7sVw1Z".
 	Subject string
-	// Before and After are the subject as JSON objects in the text form of jsonb, empty if it did not exist. They contain no secret, no
-	// name and no text of a customer.
+	// Before and After are the subject as JSON objects in the text form of jsonb, empty if it did
+	// not exist. They contain no secret, no name and no text of a customer.
 	Before, After json.RawMessage
 	Reason        string
-	// Prev is the Hash of the entry before, zeros for the first. Hash is Sum, as it was when the entry was written.
+	// Prev is the Hash of the entry before, zeros for the first. Hash is Sum, as it was when the
+	// entry was written.
 	Prev, Hash Hash
 }
 

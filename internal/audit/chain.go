@@ -23,8 +23,9 @@ const (
 	canonicalTime    = "2006-01-02T15:04:05.000000Z"
 )
 
-// Canonical returns the bytes whose SHA-256 is the entry's hash: its values as netstrings, in the order of docs/audit.md. What is not
-// set is an empty value. The function audit_canonical of the migrations returns the same.
+// Canonical returns the bytes whose SHA-256 is the entry's hash: its values as netstrings, in the
+// order of docs/audit.md. What is not set is an empty value. The function audit_canonical of the
+// migrations returns the same.
 func (e *Entry) Canonical() []byte {
 	tenant := ""
 	if e.TenantID != 0 {
@@ -46,8 +47,8 @@ func (e *Entry) Canonical() []byte {
 // Sum returns the hash that the entry must have.
 func (e *Entry) Sum() Hash { return sha256.Sum256(e.Canonical()) }
 
-// Checkpoint identifies an entry, and with it all entries before it. Noted elsewhere, it shows later whether the trail was written
-// anew.
+// Checkpoint identifies an entry, and with it all entries before it. Noted elsewhere, it shows
+// later whether the trail was written anew.
 type Checkpoint struct {
 	Number int64
 	Hash   Hash
@@ -94,7 +95,8 @@ func faultf(number int64, format string, args ...any) *Fault {
 type Verifier struct {
 	// Noted is a checkpoint that the trail must contain, nil for none.
 	Noted *Checkpoint
-	// Begin is the last entry that was removed because it was old, zero if none was. The trail goes on from there.
+	// Begin is the last entry that was removed because it was old, zero if none was. The trail goes
+	// on from there.
 	Begin Checkpoint
 
 	last   Checkpoint
@@ -106,7 +108,8 @@ type Verifier struct {
 // ActionRemove is the action of the entry that says which entries were removed.
 const ActionRemove = "audit.remove"
 
-// Removed is what the entry of ActionRemove holds in its After: the last entry that was removed, and its hash.
+// Removed is what the entry of ActionRemove holds in its After: the last entry that was removed,
+// and its hash.
 type Removed struct {
 	Number int64  `json:"number"`
 	Hash   string `json:"hash"`
@@ -120,7 +123,8 @@ func (v *Verifier) before() Checkpoint {
 	return v.last
 }
 
-// Last is the last entry that was found intact, and when it was written: the number is 0 if there is none.
+// Last is the last entry that was found intact, and when it was written: the number is 0 if there
+// is none.
 func (v *Verifier) Last() (Checkpoint, time.Time) { return v.last, v.lastAt }
 
 // Add checks the next entry in the order of numbers. After a Fault the verifier is done.
@@ -141,11 +145,28 @@ func (v *Verifier) Add(e *Entry) *Fault {
 	case e.Prev != before.Hash && e.Number == 1:
 		return faultf(e.Number, "entry 1 was replaced: it refers to an entry before it")
 	case e.Prev != before.Hash && e.Number == v.Begin.Number+1:
-		return faultf(e.Number, "entry %d was replaced, or the beginning was changed: it does not hold the hash of entry %d, the last that was removed", e.Number, v.Begin.Number)
+		return faultf(
+			e.Number,
+			"entry %d was replaced, or the beginning was changed: it does not hold the hash of entry %d, the last "+
+				"that was removed",
+			e.Number,
+			v.Begin.Number,
+		)
 	case e.Prev != before.Hash:
-		return faultf(e.Number, "entry %d or %d was replaced: %d does not hold the hash of %d", e.Number-1, e.Number, e.Number, e.Number-1)
+		return faultf(
+			e.Number,
+			"entry %d or %d was replaced: %d does not hold the hash of %d",
+			e.Number-1,
+			e.Number,
+			e.Number,
+			e.Number-1,
+		)
 	case v.Noted != nil && v.Noted.Number == e.Number && v.Noted.Hash != e.Hash:
-		return faultf(e.Number, "entry %d is not that of the checkpoint: it or an earlier one was written anew", e.Number)
+		return faultf(
+			e.Number,
+			"entry %d is not that of the checkpoint: it or an earlier one was written anew",
+			e.Number,
+		)
 	}
 	v.last, v.lastAt = Checkpoint{e.Number, e.Hash}, e.At
 	v.said = v.said || e.says(v.Begin)
@@ -155,11 +176,12 @@ func (v *Verifier) Add(e *Entry) *Fault {
 // says tells whether the entry says that those up to the checkpoint were removed.
 func (e *Entry) says(begin Checkpoint) bool {
 	var removed Removed
-	return e.Action == ActionRemove && json.Unmarshal(e.After, &removed) == nil && removed == Removed{begin.Number, begin.Hash.String()}
+	return e.Action == ActionRemove && json.Unmarshal(e.After, &removed) == nil &&
+		removed == Removed{begin.Number, begin.Hash.String()}
 }
 
-// End checks the end of the trail: head is the one that the trail itself keeps, nil if that is gone, and count is how many entries
-// there are.
+// End checks the end of the trail: head is the one that the trail itself keeps, nil if that is
+// gone, and count is how many entries there are.
 func (v *Verifier) End(head *Checkpoint, count int64) *Fault {
 	last := v.before()
 	next := last.Number + 1
@@ -167,23 +189,55 @@ func (v *Verifier) End(head *Checkpoint, count int64) *Fault {
 	case head == nil:
 		return faultf(last.Number, "the head is missing: entries after %d may have been removed", last.Number)
 	case count > last.Number-v.Begin.Number:
-		return faultf(last.Number, "%d entries are too many: they were inserted with a number of another, or with none", count-last.Number+v.Begin.Number)
+		return faultf(
+			last.Number,
+			"%d entries are too many: they were inserted with a number of another, or with none",
+			count-last.Number+v.Begin.Number,
+		)
 	case head.Number == next:
 		return faultf(next, "entry %d, the last, is missing", next)
 	case head.Number > next:
 		return faultf(next, "entries %d to %d, the last, are missing", next, head.Number)
 	case head.Number < last.Number:
-		return faultf(head.Number+1, "entry %d was inserted, or the head was changed: the head is at entry %d", head.Number+1, head.Number)
+		return faultf(
+			head.Number+1,
+			"entry %d was inserted, or the head was changed: the head is at entry %d",
+			head.Number+1,
+			head.Number,
+		)
 	case head.Hash != last.Hash:
-		return faultf(head.Number, "entry %d was replaced, or the head was changed: the head has another hash", head.Number)
+		return faultf(
+			head.Number,
+			"entry %d was replaced, or the head was changed: the head has another hash",
+			head.Number,
+		)
 	case v.Begin.Number > 0 && !v.said:
-		return faultf(v.Begin.Number, "the entries up to %d are missing, and no entry says that they were removed", v.Begin.Number)
+		return faultf(
+			v.Begin.Number,
+			"the entries up to %d are missing, and no entry says that they were removed",
+			v.Begin.Number,
+		)
 	case v.Noted != nil && v.Noted.Number < v.Begin.Number:
-		return faultf(v.Noted.Number, "entry %d, of the checkpoint, was removed with those up to %d: give a later checkpoint", v.Noted.Number, v.Begin.Number)
+		return faultf(
+			v.Noted.Number,
+			"entry %d, of the checkpoint, was removed with those up to %d: give a later checkpoint",
+			v.Noted.Number,
+			v.Begin.Number,
+		)
 	case v.Noted != nil && v.Noted.Number == v.Begin.Number && v.Noted.Hash != v.Begin.Hash:
-		return faultf(v.Noted.Number, "entry %d, the last that was removed, is not that of the checkpoint: it or an earlier one was written anew", v.Noted.Number)
+		return faultf(
+			v.Noted.Number,
+			"entry %d, the last that was removed, is not that of the checkpoint: it or an earlier one was written anew",
+			v.Noted.Number,
+		)
 	case v.Noted != nil && v.Noted.Number > last.Number:
-		return faultf(next, "entries %d to %d are missing: the checkpoint is of entry %d", next, v.Noted.Number, v.Noted.Number)
+		return faultf(
+			next,
+			"entries %d to %d are missing: the checkpoint is of entry %d",
+			next,
+			v.Noted.Number,
+			v.Noted.Number,
+		)
 	}
 	return nil
 }

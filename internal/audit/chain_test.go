@@ -14,7 +14,8 @@ import (
 
 const docFile = "../../docs/audit.md"
 
-// TestDocumentedHash holds the worked example of the document: the entry has the canonical form and the hash that are printed.
+// TestDocumentedHash holds the worked example of the document: the entry has the canonical form and
+// the hash that are printed.
 func TestDocumentedHash(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(docFile)
@@ -38,12 +39,14 @@ func TestDocumentedHash(t *testing.T) {
 	assert.Equal(t, e.Sum().String(), doc.Hash, "hash")
 }
 
-// TestCanonicalIsUnambiguous: no two entries that differ have the same form, wherever a text ends and the next begins.
+// TestCanonicalIsUnambiguous: no two entries that differ have the same form, wherever a text ends
+// and the next begins.
 func TestCanonicalIsUnambiguous(t *testing.T) {
 	t.Parallel()
 	forms := map[string]audit.Entry{}
 	for _, e := range []audit.Entry{
-		{Number: 1}, {Number: 11}, {TenantID: 1}, {Subject: "1"}, {Login: "a"}, {Address: "a"}, {ClaimedActor: "a"}, {Action: "a"},
+		{Number: 1}, {Number: 11}, {TenantID: 1}, {Subject: "1"}, {Login: "a"}, {Address: "a"}, {ClaimedActor: "a"},
+		{Action: "a"},
 		{Login: "a", Address: "b"}, {Login: "ab"}, {Login: "1:a,"}, {Login: "a,1:b"}, {Before: json.RawMessage("{}")},
 		{After: json.RawMessage("{}")}, {Reason: "{}"}, {Reason: "é"}, {Reason: "e\u0301"}, {Prev: audit.Hash{1}},
 		{At: time.Unix(0, 1000)}, {At: time.Unix(1, 0)},
@@ -67,7 +70,8 @@ func TestParseCheckpoint(t *testing.T) {
 		assert.Result(t, got, err, c)
 	}
 	hash := c.Hash.String()
-	for _, text := range []string{"", "12", ":", "12:", "0:" + hash, "-1:" + hash, "x:" + hash, "12:" + hash[2:], "12:" + hash + "00", "12:" + strings.Repeat("x", 64)} {
+	for _, text := range []string{"", "12", ":", "12:", "0:" + hash, "-1:" + hash, "x:" + hash, "12:" + hash[2:],
+		"12:" + hash + "00", "12:" + strings.Repeat("x", 64)} {
 		if got, err := audit.ParseCheckpoint(text); err == nil || got != (audit.Checkpoint{}) {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}

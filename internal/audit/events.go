@@ -6,16 +6,18 @@ import "slices"
 type Event struct {
 	// Action is noun.verb.
 	Action string
-	// Change says in a list what changed; {member} stands for a member after the change. "" stands for the members that differ.
+	// Change says in a list what changed; {member} stands for a member after the change. "" stands
+	// for the members that differ.
 	Change string
-	// Undo says what the undo does, "" if there is none: then Final is why, a sentence without its end, and Hint what to do instead, with
-	// {name} for the name of the subject.
+	// Undo says what the undo does, "" if there is none: then Final is why, a sentence without its
+	// end, and Hint what to do instead, with {name} for the name of the subject.
 	Undo, Final, Hint string
 	// Refuses is set if requests of the tenant are refused since.
 	Refuses bool
 }
 
-// Events are all of them: the table of docs/audit.md is made of it, and the store has an undo for each with Undo.
+// Events are all of them: the table of docs/audit.md is made of it, and the store has an undo for
+// each with Undo.
 var Events = []Event{
 	{Action: "tenant.edit", Undo: restores},
 	{Action: "key.edit", Undo: restores},
@@ -27,42 +29,61 @@ var Events = []Event{
 	{Action: "plan.unschedule", Undo: "schedules again what was removed, if it would begin later than now"},
 	{Action: "plan.void", Change: "assignment {assignment} is void", Undo: "removes the mark"},
 	{Action: "plan.unvoid", Change: "assignment {assignment} is not void", Undo: "restores the mark and its reason"},
-	{Action: "plan.edit", Undo: "withdraws the version; one that has begun is followed by a version with the numbers of before. Restores title and price"},
+	{
+		Action: "plan.edit",
+		Undo: "withdraws the version; one that has begun is followed by a version with the numbers of before. " +
+			"Restores title and price",
+	},
 	{Action: "plan.withdraw", Undo: "schedules the version again"},
 	{Action: "plan.retire", Undo: "restores when the plan retires"},
 	{Action: "plan.resell", Undo: "restores when the plan retires"},
 	{Action: "key.issue", Undo: "revokes the key"},
 	{Action: "key.unrevoke", Change: "revoked → active", Undo: "revokes the key"},
 	{
-		Action: "key.revoke", Change: "active → revoked", Undo: "brings the key back, within 15 minutes, by the login that revoked it or by the owner",
+		Action:  "key.revoke",
+		Change:  "active → revoked",
+		Undo:    "brings the key back, within 15 minutes, by the login that revoked it or by the owner",
 		Refuses: true,
 	},
 	{
 		Action: "key.rotate",
-		Undo: "restores the expiry of the old key, for 15 minutes after it expired by the clock of the database. The new key is another entry, " +
+		Undo: "restores the expiry of the old key, for 15 minutes after it expired by the clock of the database. " +
+			"The new key is another entry, " +
 			"`key.issue`",
 	},
 	{Action: "ban.place", Change: "until {ends_at}", Undo: bans, Refuses: true},
 	{Action: "ban.lift", Change: "ban lifted", Undo: bans},
 	{Action: "tenant.create", Final: "a tenant is not removed", Hint: "suspend it: petstorectl tenant suspend {name}"},
-	{Action: "tenant.invite", Final: "the link ends by itself 15 minutes after it was made", Hint: "to end it at once, suspend the tenant: petstorectl tenant suspend {name}"},
+	{
+		Action: "tenant.invite",
+		Final:  "the link ends by itself 15 minutes after it was made",
+		Hint:   "to end it at once, suspend the tenant: petstorectl tenant suspend {name}",
+	},
 	{Action: "tenant.erase", Final: "what was erased is not kept anywhere"},
 	{Action: "plan.create", Final: "a plan is never removed", Hint: "retire it: petstorectl plan retire {name}"},
 	{Action: "plan.remove", Final: "it was made by SQL", Hint: "take it back by SQL, as the owner of the tables"},
 	{Action: "limits.reset", Final: "requests were counted since, and what was used before is not kept"},
 	{Action: "usage.close", Final: "a closed month never changes: what comes late is a correction in the next"},
 	{Action: "usage.events", Final: "what the billing system has received stays there"},
-	{Action: "retention.set", Final: "what was removed since does not come back; set it again: petstorectl retention set"},
+	{
+		Action: "retention.set",
+		Final:  "what was removed since does not come back; set it again: petstorectl retention set",
+	},
 	{Action: "audit.remove", Final: "the entries are gone"},
 	{Action: "staff.add", Final: "a login is a role of Postgres", Hint: "remove it: petstorectl staff remove {name}"},
 	{Action: "staff.remove", Final: "the password was not kept", Hint: "add it again: petstorectl staff add {name}"},
-	{Action: "staff.rotate", Final: "the former password was not kept", Hint: "set another one: petstorectl staff rotate {name}"},
+	{
+		Action: "staff.rotate",
+		Final:  "the former password was not kept",
+		Hint:   "set another one: petstorectl staff rotate {name}",
+	},
 }
 
 const (
-	restores = "restores the values that the change changed. It is refused if the key's former expiry has passed: the key would end at once"
-	assigns  = "assigns from now on what would be in force without it; one that has not begun is removed"
-	bans     = "lifts the ban, or places it again until the end that it had"
+	restores = "restores the values that the change changed. It is refused if the key's former expiry has passed: " +
+		"the key would end at once"
+	assigns = "assigns from now on what would be in force without it; one that has not begun is removed"
+	bans    = "lifts the ban, or places it again until the end that it had"
 )
 
 // Actions are those of all events, sorted.

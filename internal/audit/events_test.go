@@ -9,7 +9,8 @@ import (
 	"petstore.example/internal/test/sandbox"
 )
 
-// TestEventsAreThoseOfThePage compares the events with the table of the document. With UPDATE_DOCS it writes the table.
+// TestEventsAreThoseOfThePage compares the events with the table of the document. With UPDATE_DOCS
+// it writes the table.
 func TestEventsAreThoseOfThePage(t *testing.T) {
 	t.Parallel()
 	want := "| action | its undo |\n|---|---|\n"

@@ -66,18 +66,27 @@ func TestVerifier(t *testing.T) {
 	t.Parallel()
 	other := audit.Hash{1}
 	for want, change := range map[string]func(*trail){
-		"":                                      func(*trail) {},
-		"3 entry 3 was inserted: there are two": func(l *trail) { l.entries = slices.Insert(l.entries, 3, l.entries[2]) },
-		"0 entry 0 was inserted: the first entry is number 1": func(l *trail) { l.entries = slices.Insert(l.entries, 0, audit.Entry{}) },
-		"3 entry 3 is missing":                                func(l *trail) { l.entries = slices.Delete(l.entries, 2, 3) },
-		"3 entries 3 to 4 are missing":                        func(l *trail) { l.entries = slices.Delete(l.entries, 2, 4) },
-		"3 entry 3 was changed":                               func(l *trail) { l.entries[2].Reason = "x" },
-		"1 entry 1 was replaced: it refers to":                func(l *trail) { l.entries[0].Prev = other; l.chain(0) },
+		"": func(*trail) {},
+		"3 entry 3 was inserted: there are two": func(l *trail) {
+			l.entries = slices.Insert(l.entries, 3,
+				l.entries[2])
+		},
+		"0 entry 0 was inserted: the first entry is number 1": func(l *trail) {
+			l.entries = slices.Insert(l.entries,
+				0, audit.Entry{})
+		},
+		"3 entry 3 is missing":                 func(l *trail) { l.entries = slices.Delete(l.entries, 2, 3) },
+		"3 entries 3 to 4 are missing":         func(l *trail) { l.entries = slices.Delete(l.entries, 2, 4) },
+		"3 entry 3 was changed":                func(l *trail) { l.entries[2].Reason = "x" },
+		"1 entry 1 was replaced: it refers to": func(l *trail) { l.entries[0].Prev = other; l.chain(0) },
 		"4 entry 3 or 4 was replaced: 4 does not hold the hash of 3": func(l *trail) {
 			l.entries[2].Reason = "x"
 			l.entries[2].Hash = l.entries[2].Sum()
 		},
-		"3 entry 3 is not that of the checkpoint":         func(l *trail) { l.Noted = &audit.Checkpoint{Number: 3, Hash: other} },
+		"3 entry 3 is not that of the checkpoint": func(l *trail) {
+			l.Noted = &audit.Checkpoint{Number: 3,
+				Hash: other}
+		},
 		"5 the head is missing: entries after 5":          func(l *trail) { l.head = nil },
 		"5 1 entries are too many":                        func(l *trail) { l.count = 6 },
 		"5 entry 5, the last, is missing":                 func(l *trail) { l.entries, l.count = l.entries[:4], 4 },
@@ -93,8 +102,12 @@ func TestVerifier(t *testing.T) {
 			l.removeAndSaySo()
 			l.entries = slices.Insert(l.entries, 0, second)
 		},
-		"1 entry 1, of the checkpoint, was removed with":    func(l *trail) { l.Noted = l.at(1); l.removeAndSaySo() },
-		"2 entry 2, the last that was removed, is not that": func(l *trail) { l.Noted = &audit.Checkpoint{Number: 2, Hash: other}; l.removeAndSaySo() },
+		"1 entry 1, of the checkpoint, was removed with": func(l *trail) { l.Noted = l.at(1); l.removeAndSaySo() },
+		"2 entry 2, the last that was removed, is not that": func(l *trail) {
+			l.Noted = &audit.Checkpoint{Number: 2,
+				Hash: other}
+			l.removeAndSaySo()
+		},
 	} {
 		l := newTrail()
 		change(l)
@@ -106,7 +119,8 @@ func TestVerifier(t *testing.T) {
 	}
 }
 
-// TestVerifierIsContent: with the first ones, the last, or all of a trail noted or removed, as long as the trail says so.
+// TestVerifierIsContent: with the first ones, the last, or all of a trail noted or removed, as long
+// as the trail says so.
 func TestVerifierIsContent(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*trail){
@@ -129,7 +143,8 @@ func TestVerifierIsContent(t *testing.T) {
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	for want, n := range map[string]audit.Numbers{
-		"": nil, "7": {7}, "7-8": {7, 8}, "7-9": {7, 8, 9}, "7-8,10": {7, 8, 10}, "7,9-10": {7, 9, 10}, "7,9,11": {7, 9, 11},
+		"": nil, "7": {7}, "7-8": {7, 8}, "7-9": {7, 8, 9}, "7-8,10": {7, 8, 10}, "7,9-10": {7, 9, 10},
+		"7,9,11": {7, 9, 11},
 	} {
 		assert.Equal(t, n.String(), want)
 	}
@@ -137,7 +152,8 @@ func TestNumbers(t *testing.T) {
 
 func TestRedacted(t *testing.T) {
 	t.Parallel()
-	for after, want := range map[string][]string{`{"redacted": ["name"]}`: {"name"}, `{}`: nil, ``: nil, `{"redacted": ["a"], "redacted": 5}`: nil} {
+	for after, want := range map[string][]string{`{"redacted": ["name"]}`: {"name"}, `{}`: nil, ``: nil,
+		`{"redacted": ["a"], "redacted": 5}`: nil} {
 		assert.DeepEqual(t, (&audit.Entry{After: json.RawMessage(after)}).Redacted(), want, after)
 	}
 	assert.Equal(t, audit.FindEvent(audit.Events[0].Action), audit.Events[0])

@@ -1,5 +1,5 @@
-// Package buildinfo says which version a program is: what the linker set for a release, else what the Go tool wrote into it. Its functions are
-// safe for concurrent use. What is not known is empty.
+// Package buildinfo says which version a program is: what the linker set for a release, else what
+// the Go tool wrote into it. Its functions are safe for concurrent use. What is not known is empty.
 package buildinfo
 
 import (
@@ -17,7 +17,8 @@ type Info struct {
 	Go           string
 }
 
-// Read returns how this program was built. A version that is not empty wins over that of the Go tool.
+// Read returns how this program was built. A version that is not empty wins over that of the Go
+// tool.
 func Read(version string) Info {
 	i := Info{Version: cmp.Or(version, "(devel)"), Go: runtime.Version()}
 	info, ok := debug.ReadBuildInfo()
@@ -36,7 +37,8 @@ func Read(version string) Info {
 	return i
 }
 
-// Line returns what a program prints of its version: its name, the version, the commit and the Go release.
+// Line returns what a program prints of its version: its name, the version, the commit and the Go
+// release.
 func (i Info) Line(program string) string {
 	text := program + " " + i.Version
 	if i.Commit == "" {

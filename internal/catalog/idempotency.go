@@ -24,8 +24,8 @@ type Idempotency struct {
 	Method, Path, Key string
 	// Fingerprint is the digest of the body in its canonical form.
 	Fingerprint [sha256.Size]byte
-	// At is the time of the request. The lifetime of its answer begins then, and earlier answers may have
-	// expired by then.
+	// At is the time of the request. The lifetime of its answer begins then, and earlier answers
+	// may have expired by then.
 	At time.Time
 }
 
@@ -40,8 +40,10 @@ type Answer struct {
 type Once[New, Created any] struct {
 	Request Idempotency
 	New     New
-	// Answer returns the answer, which is stored. A store may call it before something is created, with the ID and the time zero, and puts in what
-	// Postgres gives: the ID at the end of the location and as the first member of the body, and the time. Another request's goroutine may call it.
+	// Answer returns the answer, which is stored. A store may call it before something is created,
+	// with the ID and the time zero, and puts in what Postgres gives: the ID at the end of the
+	// location and as the first member of the body, and the time. Another request's goroutine may
+	// call it.
 	Answer func(*Created) (Answer, error)
 }
 
@@ -54,11 +56,13 @@ type Answered struct {
 
 // OnceStore makes repeated requests take effect once.
 //
-// Each method creates something and stores its answer for IdempotencyLifetime, in one transaction. If an answer is stored already, it
-// returns that one. It returns an error of Answer as it is, and then creates nothing.
+// Each method creates something and stores its answer for IdempotencyLifetime, in one transaction.
+// If an answer is stored already, it returns that one. It returns an error of Answer as it is, and
+// then creates nothing.
 //
-// It never waits for another request with the same key. It returns ErrIdempotencyInProgress while that one runs, at most until its
-// connection ends, and ErrIdempotencyKeyReused if an answer to another body is stored.
+// It never waits for another request with the same key. It returns ErrIdempotencyInProgress while
+// that one runs, at most until its connection ends, and ErrIdempotencyKeyReused if an answer to
+// another body is stored.
 type OnceStore interface {
 	// CreatePetOnce is Store's CreatePet.
 	CreatePetOnce(ctx context.Context, tenantID int64, o Once[NewPet, Pet]) (Answered, error)

@@ -19,7 +19,8 @@ var (
 // OrderStatus is the state of an order.
 type OrderStatus string
 
-// The statuses of an order. It goes placed → approved → delivered, or from placed or approved to cancelled.
+// The statuses of an order. It goes placed → approved → delivered, or from placed or approved to
+// cancelled.
 const (
 	Placed    OrderStatus = "placed"
 	Approved  OrderStatus = "approved"
@@ -54,12 +55,14 @@ type NewOrder struct {
 
 // OrderPatch is a change to an order.
 type OrderPatch struct {
-	// Precondition, if not nil, returns ErrPreconditionFailed if the present order must not be changed.
+	// Precondition, if not nil, returns ErrPreconditionFailed if the present order must not be
+	// changed.
 	Precondition func(Order) error
 	Status       OrderStatus
 }
 
-// Apply returns the changed order, the error of the precondition, or a *TransitionError if the new status is forbidden.
+// Apply returns the changed order, the error of the precondition, or a *TransitionError if the new
+// status is forbidden.
 func (c OrderPatch) Apply(o Order) (Order, error) {
 	if c.Precondition != nil {
 		if err := c.Precondition(o); err != nil {
@@ -97,19 +100,20 @@ type OrderPage struct {
 	Status OrderStatus
 }
 
-// OrderStore stores the orders of all tenants. Every method accesses one tenant's only. An order and the
-// status of its animal change atomically: from placed until delivered or cancelled the order holds its
-// animal, which is pending, and no other order can be placed for it.
+// OrderStore stores the orders of all tenants. Every method accesses one tenant's only. An order
+// and the status of its animal change atomically: from placed until delivered or cancelled the
+// order holds its animal, which is pending, and no other order can be placed for it.
 type OrderStore interface {
 	// ListOrders returns the page in ascending order of ID, and whether there are more.
 	ListOrders(ctx context.Context, tenantID int64, p OrderPage) (orders []Order, more bool, err error)
 	// GetOrder returns ErrOrderNotFound if the tenant has no such order.
 	GetOrder(ctx context.Context, tenantID, id int64) (Order, error)
-	// PlaceOrder makes the animal pending. It returns ErrPetNotFound, or ErrPetNotAvailable if the animal is
-	// not available. Of concurrent orders for an animal, one is placed.
+	// PlaceOrder makes the animal pending. It returns ErrPetNotFound, or ErrPetNotAvailable if the
+	// animal is not available. Of concurrent orders for an animal, one is placed.
 	PlaceOrder(ctx context.Context, tenantID int64, o NewOrder) (Order, error)
-	// ChangeOrder changes the status of the order, and that of its animal accordingly. The present status is
-	// no change. It returns ErrOrderNotFound, the error of the precondition, or a *TransitionError for a forbidden transition.
-	// Nothing changes between the precondition and the change.
+	// ChangeOrder changes the status of the order, and that of its animal accordingly. The present
+	// status is no change. It returns ErrOrderNotFound, the error of the precondition, or a
+	// *TransitionError for a forbidden transition. Nothing changes between the precondition and the
+	// change.
 	ChangeOrder(ctx context.Context, tenantID, id int64, c OrderPatch) (Order, error)
 }

@@ -17,7 +17,8 @@ func TestOrderHasTheContractsShape(t *testing.T) {
 		CreatedAt: time.Date(2026, time.November, 20, 9, 21, 48, 0, time.UTC),
 	}
 	got, err := json.Marshal(o)
-	want := `{"id":7,"petId":9223372036854775807,"quantity":2147483647,"status":"placed","createdAt":"2026-11-20T09:21:48Z"}`
+	want := `{"id":7,"petId":9223372036854775807,"quantity":2147483647,"status":"placed",` +
+		`"createdAt":"2026-11-20T09:21:48Z"}`
 	assert.Result(t, string(got), err, want)
 }
 
@@ -61,9 +62,12 @@ func TestPetPatch(t *testing.T) {
 		want  catalog.Pet
 	}{
 		{"nothing", catalog.PetPatch{}, rex},
-		{"name", catalog.PetPatch{Name: &name}, catalog.Pet{ID: 1, NewPet: catalog.NewPet{Name: "Max", CategoryID: 2, Status: catalog.Pending}}},
-		{"category", catalog.PetPatch{CategoryID: &category}, catalog.Pet{ID: 1, NewPet: catalog.NewPet{Name: "Rex", CategoryID: -3, Status: catalog.Pending}}},
-		{"all", catalog.PetPatch{Name: &name, CategoryID: &category, Status: &sold}, catalog.Pet{ID: 1, NewPet: catalog.NewPet{Name: "Max", CategoryID: -3, Status: catalog.Sold}}},
+		{"name", catalog.PetPatch{Name: &name},
+			catalog.Pet{ID: 1, NewPet: catalog.NewPet{Name: "Max", CategoryID: 2, Status: catalog.Pending}}},
+		{"category", catalog.PetPatch{CategoryID: &category},
+			catalog.Pet{ID: 1, NewPet: catalog.NewPet{Name: "Rex", CategoryID: -3, Status: catalog.Pending}}},
+		{"all", catalog.PetPatch{Name: &name, CategoryID: &category, Status: &sold},
+			catalog.Pet{ID: 1, NewPet: catalog.NewPet{Name: "Max", CategoryID: -3, Status: catalog.Sold}}},
 	} {
 		got, err := tt.patch.Apply(rex)
 		assert.Result(t, got, err, tt.want, tt.name)

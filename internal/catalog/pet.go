@@ -19,22 +19,24 @@ var (
 	ErrPreconditionFailed = errors.New("the precondition of the change does not hold")
 	// ErrUnavailable: the store is down or did not answer in time; a later retry helps.
 	ErrUnavailable = errors.New("catalogue unavailable")
-	// ErrNotMade: a change that failed certainly was not made, and never will be. After an ErrUnavailable without it nobody knows.
+	// ErrNotMade: a change that failed certainly was not made, and never will be. After an
+	// ErrUnavailable without it nobody knows.
 	ErrNotMade = errors.New("the change was not made")
 )
 
 // Status is the availability of an animal: PetStatus in the API.
 type Status string
 
-// The statuses an animal can have. It goes available → pending → sold, or from pending back to available.
+// The statuses an animal can have. It goes available → pending → sold, or from pending back to
+// available.
 const (
 	Available Status = "available"
 	Pending   Status = "pending"
 	Sold      Status = "sold"
 )
 
-// ParseStatus returns the status with exactly that name, and whether it exists. It does not return s, which
-// may be part of the text of a whole request, because cached lists keep their status.
+// ParseStatus returns the status with exactly that name, and whether it exists. It does not return
+// s, which may be part of the text of a whole request, because cached lists keep their status.
 func ParseStatus(s string) (Status, bool) {
 	for _, known := range []Status{Available, Pending, Sold} {
 		if s == string(known) {
@@ -57,7 +59,8 @@ type NewPet struct {
 	Status     Status `json:"status"     db:"status"`
 }
 
-// Outcome is what became of one of several things that were asked for together: a result, or an error.
+// Outcome is what became of one of several things that were asked for together: a result, or an
+// error.
 type Outcome[T any] struct {
 	Result T
 	Err    error
@@ -65,7 +68,8 @@ type Outcome[T any] struct {
 
 // PetPatch is a change to an animal. Nil fields stay as they are.
 type PetPatch struct {
-	// Precondition, if not nil, returns ErrPreconditionFailed if the present animal must not be changed.
+	// Precondition, if not nil, returns ErrPreconditionFailed if the present animal must not be
+	// changed.
 	Precondition func(Pet) error
 
 	Name       *string
@@ -87,7 +91,8 @@ func (c PetPatch) Then(next PetPatch) PetPatch {
 	return PetPatch{Name: cmp.Or(next.Name, c.Name), CategoryID: cmp.Or(next.CategoryID, c.CategoryID)}
 }
 
-// Apply returns the changed animal, the error of the precondition, or a *TransitionError if the new status is forbidden.
+// Apply returns the changed animal, the error of the precondition, or a *TransitionError if the new
+// status is forbidden.
 func (c PetPatch) Apply(p Pet) (Pet, error) {
 	if c.Precondition != nil {
 		if err := c.Precondition(p); err != nil {
@@ -119,8 +124,8 @@ func set[T any](field, value *T) {
 // maxNameLength is in code points.
 const maxNameLength = 255
 
-// CheckName returns an error if the name of an animal is not valid. A valid name has 1 to 255 code points,
-// one of which is not white space, and no NUL. It is stored as it is.
+// CheckName returns an error if the name of an animal is not valid. A valid name has 1 to 255 code
+// points, one of which is not white space, and no NUL. It is stored as it is.
 func CheckName(name string) error {
 	switch n := utf8.RuneCountInString(name); {
 	case n == 0:
@@ -161,14 +166,16 @@ func (p Page) Matches(pet Pet) bool {
 
 // Store stores the catalogues of all tenants. Every method accesses one tenant's only.
 type Store interface {
-	// ListPets returns the page in ascending order of ID, and the ID after which the next page begins, 0 if there is none. A page
-	// that selects by name may have fewer animals than there are, or none, and a next page.
+	// ListPets returns the page in ascending order of ID, and the ID after which the next page
+	// begins, 0 if there is none. A page that selects by name may have fewer animals than there
+	// are, or none, and a next page.
 	ListPets(ctx context.Context, tenantID int64, p Page) (pets []Pet, next int64, err error)
 	// GetPet returns ErrPetNotFound if the tenant has no such animal.
 	GetPet(ctx context.Context, tenantID, id int64) (Pet, error)
 	// CreatePet assigns the ID of the animal.
 	CreatePet(ctx context.Context, tenantID int64, p NewPet) (Pet, error)
-	// ChangePet returns the changed animal. It returns ErrPetNotFound, the error of the precondition, or a *TransitionError if
-	// the new status is forbidden or an order holds the animal. Nothing changes between the precondition and the change.
+	// ChangePet returns the changed animal. It returns ErrPetNotFound, the error of the
+	// precondition, or a *TransitionError if the new status is forbidden or an order holds the
+	// animal. Nothing changes between the precondition and the change.
 	ChangePet(ctx context.Context, tenantID, id int64, c PetPatch) (Pet, error)
 }

@@ -10,8 +10,8 @@ import (
 // ErrInvalidTransition matches every TransitionError.
 var ErrInvalidTransition = errors.New("invalid transition")
 
-// TransitionError is a step from one status to another that the rules forbid. Its text is written for
-// customers.
+// TransitionError is a step from one status to another that the rules forbid. Its text is written
+// for customers.
 type TransitionError struct {
 	// Item is what has the status: "animal" or "order".
 	Item     string
@@ -48,10 +48,12 @@ var (
 	}
 )
 
-// CheckStep returns a *TransitionError if an animal cannot go from s to that status. Staying is allowed.
+// CheckStep returns a *TransitionError if an animal cannot go from s to that status. Staying is
+// allowed.
 func (s Status) CheckStep(to Status) error { return checkStep("animal", petSteps, s, to) }
 
-// CheckStep returns a *TransitionError if an order cannot go from s to that status. Staying is allowed.
+// CheckStep returns a *TransitionError if an order cannot go from s to that status. Staying is
+// allowed.
 func (s OrderStatus) CheckStep(to OrderStatus) error { return checkStep("order", orderSteps, s, to) }
 
 func checkStep[S ~string](item string, steps map[S][]S, from, to S) error {

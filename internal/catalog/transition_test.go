@@ -25,8 +25,14 @@ func TestOrderSteps(t *testing.T) {
 	t.Parallel()
 	const p, a, d, c = catalog.Placed, catalog.Approved, catalog.Delivered, catalog.Cancelled
 	checkSteps(t, []catalog.OrderStatus{p, a, d, c}, catalog.OrderStatus.CheckStep, map[[2]catalog.OrderStatus]string{
-		{p, p}: "", {p, a}: "", {p, d}: "An order that is placed cannot become delivered, only approved or cancelled", {p, c}: "",
-		{a, p}: "An order that is approved cannot become placed, only delivered or cancelled", {a, a}: "", {a, d}: "", {a, c}: "",
+		{p, p}: "",
+		{p, a}: "",
+		{p, d}: "An order that is placed cannot become delivered, only approved or cancelled",
+		{p, c}: "",
+		{a, p}: "An order that is approved cannot become placed, only delivered or cancelled",
+		{a, a}: "",
+		{a, d}: "",
+		{a, c}: "",
 		{d, p}: "An order that is delivered cannot become placed, because delivered is final",
 		{d, a}: "An order that is delivered cannot become approved, because delivered is final",
 		{d, d}: "",
@@ -68,7 +74,10 @@ func TestOrderStepsMoveTheAnimalByItsRules(t *testing.T) {
 		}
 	}
 	want := map[catalog.OrderStatus]catalog.Status{
-		catalog.Placed: catalog.Pending, catalog.Approved: catalog.Pending, catalog.Delivered: catalog.Sold, catalog.Cancelled: catalog.Available,
+		catalog.Placed:    catalog.Pending,
+		catalog.Approved:  catalog.Pending,
+		catalog.Delivered: catalog.Sold,
+		catalog.Cancelled: catalog.Available,
 	}
 	for order, pet := range want {
 		assert.Equal(t, order.PetStatus(), pet, "the animal of an order that is", order)

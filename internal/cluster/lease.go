@@ -7,28 +7,33 @@ import (
 	"time"
 )
 
-// lease is a term, when this server began to act by it, and until when it may without another renewal.
+// lease is a term, when this server began to act by it, and until when it may without another
+// renewal.
 type lease struct {
 	term         Term
 	since, until time.Time
 }
 
-// leaseView answers whether this server may act now. Renewals write it; requests read it without a lock.
+// leaseView answers whether this server may act now. Renewals write it; requests read it without a
+// lock.
 type leaseView struct {
 	clock   func() time.Time
 	current atomic.Pointer[lease]
-	// renewedUntil is when a lease ends that begins with the last successful renewal; failing is set if the most recent one failed.
+	// renewedUntil is when a lease ends that begins with the last successful renewal; failing is
+	// set if the most recent one failed.
 	renewedUntil atomic.Pointer[time.Time]
 	failing      atomic.Bool
 
 	mu sync.Mutex
-	// granted is closed and replaced whenever a lease is granted. ends is when the last one granted expires.
+	// granted is closed and replaced whenever a lease is granted. ends is when the last one granted
+	// expires.
 	granted  chan struct{}
 	ends     time.Time
 	onRegain []func()
 }
 
-// Term returns the term in force. It returns false between two terms and when the lease has expired.
+// Term returns the term in force. It returns false between two terms and when the lease has
+// expired.
 func (v *leaseView) Term() (Term, bool) {
 	t, _, ok := v.TermSince()
 	return t, ok
@@ -43,15 +48,16 @@ func (v *leaseView) TermSince() (t Term, since time.Time, ok bool) {
 	return l.term, l.since, true
 }
 
-// Valid reports whether the term with that number is in force now. Check it again after each wait, before using the
-// result: the process may have been frozen meanwhile.
+// Valid reports whether the term with that number is in force now. Check it again after each wait,
+// before using the result: the process may have been frozen meanwhile.
 func (v *leaseView) Valid(number int64) bool {
 	l := v.current.Load()
 	return l != nil && l.term.Number == number && v.clock().Before(l.until)
 }
 
-// StoreUnreachable reports whether renewals have failed for as long as a lease lasts: no term is in force then, and none can
-// begin. It is false between two terms, and in a process that was frozen and has not tried since.
+// StoreUnreachable reports whether renewals have failed for as long as a lease lasts: no term is in
+// force then, and none can begin. It is false between two terms, and in a process that was frozen
+// and has not tried since.
 func (v *leaseView) StoreUnreachable() bool {
 	if !v.failing.Load() {
 		return false
@@ -60,7 +66,8 @@ func (v *leaseView) StoreUnreachable() bool {
 	return until == nil || !v.clock().Before(*until)
 }
 
-// Await returns the term in force, and waits for one if there is none. It returns the context's error if that ends first.
+// Await returns the term in force, and waits for one if there is none. It returns the context's
+// error if that ends first.
 func (v *leaseView) Await(ctx context.Context) (Term, error) {
 	for {
 		granted := v.nextGrant()
@@ -81,8 +88,9 @@ func (v *leaseView) nextGrant() <-chan struct{} {
 	return v.granted
 }
 
-// OnRegain registers f, to be called when a lease begins after an earlier one has expired: this server was frozen, or cut off from the
-// store, and may have missed anything. No term is in force until f has returned. f must not use the member.
+// OnRegain registers f, to be called when a lease begins after an earlier one has expired: this
+// server was frozen, or cut off from the store, and may have missed anything. No term is in force
+// until f has returned. f must not use the member.
 func (v *leaseView) OnRegain(f func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

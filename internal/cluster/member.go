@@ -11,7 +11,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Options of a Member. ServerID is required and unique to the process: a restarted server is another server.
+// Options of a Member. ServerID is required and unique to the process: a restarted server is
+// another server.
 type Options struct {
 	ServerID string
 	// Clock is time.Now if nil. Its times must have a monotonic reading in a real process.
@@ -38,11 +39,13 @@ type Member struct {
 
 	// renewMu guards what only a renewal uses. It is held during the calls of OnEnd's functions.
 	renewMu sync.Mutex
-	// held is the term that this server acts by, or acted by and has not ended; the zero Term for none.
+	// held is the term that this server acts by, or acted by and has not ended; the zero Term for
+	// none.
 	held Term
 	// endFailing is since when ending the held term has failed; zero if it has not.
 	endFailing time.Time
-	// acked is the term that the next heartbeat acknowledges, sentAck the one that the last successful heartbeat did.
+	// acked is the term that the next heartbeat acknowledges, sentAck the one that the last
+	// successful heartbeat did.
 	acked, sentAck int64
 	sequence       int64
 	// last is what the last successful renewal returned.
@@ -65,7 +68,8 @@ func NewMember(s Store, o Options) *Member {
 // ID returns the id by which the other servers know this one.
 func (m *Member) ID() string { return m.id }
 
-// SetRedis sets the fingerprint of the Redis that this server reaches, "" for none, or CutOff. A change is renewed at once.
+// SetRedis sets the fingerprint of the Redis that this server reaches, "" for none, or CutOff. A
+// change is renewed at once.
 func (m *Member) SetRedis(fingerprint string) {
 	m.seenMu.Lock()
 	changed := m.redis != fingerprint
@@ -84,8 +88,8 @@ func (m *Member) Forgot(number int64) {
 	m.Wake()
 }
 
-// Saw says that a term of that number exists or existed: Redis may know a term that the store has lost. A number above all that this
-// server has seen is sent at once.
+// Saw says that a term of that number exists or existed: Redis may know a term that the store has
+// lost. A number above all that this server has seen is sent at once.
 func (m *Member) Saw(number int64) {
 	if m.saw(number) {
 		m.Wake()
@@ -105,13 +109,14 @@ func (m *Member) saw(number int64) bool {
 	}
 }
 
-// OnEnd registers f, to be called when a term that this server acted by has ended: before this server acknowledges the next
-// one, and before it leaves. Registered functions are called in order, one at a time, when Term already returns false. Once f
-// returns nil, this server must do nothing more by the ended term and must have recorded what it did.
+// OnEnd registers f, to be called when a term that this server acted by has ended: before this
+// server acknowledges the next one, and before it leaves. Registered functions are called in order,
+// one at a time, when Term already returns false. Once f returns nil, this server must do nothing
+// more by the ended term and must have recorded what it did.
 //
-// After an error the next renewal calls all of them again, and until they succeed the other servers wait for this one. After
-// FenceTimeout of errors this server sends no more heartbeats until they succeed, so that it is fenced. f must not call Renew
-// or Leave.
+// After an error the next renewal calls all of them again, and until they succeed the other servers
+// wait for this one. After FenceTimeout of errors this server sends no more heartbeats until they
+// succeed, so that it is fenced. f must not call Renew or Leave.
 func (m *Member) OnEnd(f func(ctx context.Context) error) {
 	m.seenMu.Lock()
 	defer m.seenMu.Unlock()
@@ -126,8 +131,9 @@ func (m *Member) Wake() {
 	}
 }
 
-// Renew sends one heartbeat and acts on the state that the store returns. It extends the lease of the term in force, ends a
-// term that is over, or begins a new one that is active. The next heartbeat acknowledges a new term that is not active yet.
+// Renew sends one heartbeat and acts on the state that the store returns. It extends the lease of
+// the term in force, ends a term that is over, or begins a new one that is active. The next
+// heartbeat acknowledges a new term that is not active yet.
 func (m *Member) Renew(ctx context.Context) error {
 	m.renewMu.Lock()
 	defer m.renewMu.Unlock()
@@ -138,7 +144,8 @@ func (m *Member) Renew(ctx context.Context) error {
 		}
 	}
 	lease := leaseOf(m.every())
-	// Taken before the heartbeat is sent: the store's Seen is later, so the others wait longer than this lease.
+	// Taken before the heartbeat is sent: the store's Seen is later, so the others wait longer than
+	// this lease.
 	sent := m.clock()
 	m.shorten(sent.Add(lease)) // The store may know of the new lease although its reply is lost.
 	m.sequence++
@@ -151,7 +158,8 @@ func (m *Member) Renew(ctx context.Context) error {
 	until := sent.Add(lease)
 	m.renewedUntil.Store(&until)
 	if s.Term.Number < m.highest.Load() || s.Origin != "" && s.Origin != s.Database {
-		// The store was set back, or Redis knows a term that it has lost. This or another server makes a term above it.
+		// The store was set back, or Redis knows a term that it has lost. This or another server
+		// makes a term above it.
 		m.busy = true
 		return nil
 	}
@@ -181,7 +189,8 @@ func (m *Member) heartbeat(lease time.Duration) Heartbeat {
 	}
 }
 
-// end stops acting by the held term and calls OnEnd's functions. Without a held term it does nothing.
+// end stops acting by the held term and calls OnEnd's functions. Without a held term it does
+// nothing.
 func (m *Member) end(ctx context.Context) error {
 	m.revoke()
 	if m.held.Number == 0 {
@@ -212,8 +221,9 @@ func (m *Member) begin(t Term, until time.Time) {
 	}
 }
 
-// Leave ends the held term as Renew does and removes this server, so that the others no longer wait for it. After an error
-// this server may stay a member until it is fenced. A later renewal joins again.
+// Leave ends the held term as Renew does and removes this server, so that the others no longer wait
+// for it. After an error this server may stay a member until it is fenced. A later renewal joins
+// again.
 func (m *Member) Leave(ctx context.Context) error {
 	m.renewMu.Lock()
 	defer m.renewMu.Unlock()

@@ -40,11 +40,15 @@ func (s *memoryStore) Renew(_ context.Context, hb cluster.Heartbeat) (cluster.St
 }
 
 func (s *memoryStore) Leave(_ context.Context, id string) error {
-	s.state.Servers = slices.DeleteFunc(slices.Clone(s.state.Servers), func(e cluster.Server) bool { return e.ID == id })
+	s.state.Servers = slices.DeleteFunc(
+		slices.Clone(s.state.Servers),
+		func(e cluster.Server) bool { return e.ID == id },
+	)
 	return nil
 }
 
-// sharedStore is a memoryStore for several members at once. Like Postgres it notifies them of a new term.
+// sharedStore is a memoryStore for several members at once. Like Postgres it notifies them of a new
+// term.
 type sharedStore struct {
 	mu sync.Mutex
 	memoryStore
@@ -130,7 +134,8 @@ func TestLeaseStartsWhenSent(t *testing.T) {
 	assert.True(t, !f.Valid(first), "the lease starts with the reply")
 }
 
-// TestStoreUnreachable: only failed renewals show that the store is unreachable. A process that was frozen does not know yet.
+// TestStoreUnreachable: only failed renewals show that the store is unreachable. A process that was
+// frozen does not know yet.
 func TestStoreUnreachable(t *testing.T) {
 	t.Parallel()
 	f, reached := newFixture(), true
@@ -183,7 +188,8 @@ func TestOnEndIsRetried(t *testing.T) {
 	assert.DeepEqual(t, calls, want, "calls")
 }
 
-// TestOnEndFailsForLong: a server whose OnEnd keeps failing does not block the others for ever. It is fenced.
+// TestOnEndFailsForLong: a server whose OnEnd keeps failing does not block the others for ever. It
+// is fenced.
 func TestOnEndFailsForLong(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
@@ -213,7 +219,12 @@ func TestOnEndFailsForLong(t *testing.T) {
 	for !b.Valid(first.Number+1) && f.now.Sub(lost) < time.Minute {
 		step()
 	}
-	assert.True(t, f.now.Sub(lost) <= 2*cluster.FenceTimeout+2*cluster.RenewEvery, "the next term began after", f.now.Sub(lost))
+	assert.True(
+		t,
+		f.now.Sub(lost) <= 2*cluster.FenceTimeout+2*cluster.RenewEvery,
+		"the next term began after",
+		f.now.Sub(lost),
+	)
 	until := f.store.state.Term.SilentUntil
 	assert.True(t, !until.Before(lost), "silent until", until, "want after", lost)
 	_, ok = a.Term()
@@ -226,7 +237,8 @@ func TestOnEndFailsForLong(t *testing.T) {
 	assert.True(t, ok && a.Valid(term.Number), "a does not take part again")
 }
 
-// TestRun: three servers agree within milliseconds, and the last one is the sole one when the others have left.
+// TestRun: three servers agree within milliseconds, and the last one is the sole one when the
+// others have left.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -285,7 +297,8 @@ func TestAwaitEndsWithItsContext(t *testing.T) {
 	assert.ErrorIs(t, err, context.Canceled)
 }
 
-// TestRegain: whoever registered is told after a time without a lease, and before the next one, and not when terms change.
+// TestRegain: whoever registered is told after a time without a lease, and before the next one, and
+// not when terms change.
 func TestRegain(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
@@ -310,8 +323,9 @@ func TestRegain(t *testing.T) {
 	renew(time.Hour, 2)
 }
 
-// TestSetBackLeavesOutNumbers: a promotion lost a term that only one server knows. Another server notices it first, in the same second. The
-// term that it makes must not have the number of the lost one, by which the first server would take it for a term that it knows.
+// TestSetBackLeavesOutNumbers: a promotion lost a term that only one server knows. Another server
+// notices it first, in the same second. The term that it makes must not have the number of the lost
+// one, by which the first server would take it for a term that it knows.
 func TestSetBackLeavesOutNumbers(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
@@ -338,8 +352,9 @@ func TestSetBackLeavesOutNumbers(t *testing.T) {
 	assert.True(t, got.SetBack > lost, got, "term", lost, "was lost")
 }
 
-// TestSetBackTwice: the store is set back twice within a second. A server that has not heard of the first time makes a term of the number that
-// the others know from it. They do not take it for that one.
+// TestSetBackTwice: the store is set back twice within a second. A server that has not heard of the
+// first time makes a term of the number that the others know from it. They do not take it for that
+// one.
 func TestSetBackTwice(t *testing.T) {
 	t.Parallel()
 	f := newFixture()

@@ -17,9 +17,11 @@ func TestReadmeHasTheConstants(t *testing.T) {
 	text, err := os.ReadFile("../limits/README.md")
 	assert.NoError(t, err)
 	for name, value := range map[string]time.Duration{
-		"RenewEvery": cluster.RenewEvery, "MaxRenewEvery": cluster.MaxRenewEvery, "Lease": cluster.Lease, "MaxLease": cluster.MaxLease,
-		"CrashLoss": cluster.CrashLoss, "FenceTimeout": cluster.FenceTimeout, "MaxFenceTimeout": cluster.MaxFenceTimeout,
-		"CutOffAfter": cluster.CutOffAfter, "MemberTTL": cluster.MemberTTL, "ListedFor": cluster.ListedFor,
+		"RenewEvery": cluster.RenewEvery, "MaxRenewEvery": cluster.MaxRenewEvery, "Lease": cluster.Lease,
+		"MaxLease":  cluster.MaxLease,
+		"CrashLoss": cluster.CrashLoss, "FenceTimeout": cluster.FenceTimeout,
+		"MaxFenceTimeout": cluster.MaxFenceTimeout,
+		"CutOffAfter":     cluster.CutOffAfter, "MemberTTL": cluster.MemberTTL, "ListedFor": cluster.ListedFor,
 		"SetBackWait": cluster.SetBackWait,
 	} {
 		want := fmt.Sprintf("| `%s` | %v |", name, value)

@@ -7,14 +7,15 @@ import (
 )
 
 const (
-	// renewSoon is the interval between renewals while no term is in force, and a millisecond more for each server.
+	// renewSoon is the interval between renewals while no term is in force, and a millisecond more
+	// for each server.
 	renewSoon    = 20 * time.Millisecond
 	renewSoonFor = time.Millisecond
 	leaveTimeout = 2 * time.Second
 )
 
-// Run renews until ctx ends, and then leaves. It renews at the fleet's interval, at once after Wake, and faster while no term is in
-// force.
+// Run renews until ctx ends, and then leaves. It renews at the fleet's interval, at once after
+// Wake, and faster while no term is in force.
 func (m *Member) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -36,8 +37,8 @@ func (m *Member) Run(ctx context.Context) error {
 	}
 }
 
-// pause returns the time from a renewal that ended with err to the next one. It varies, so that servers that were woken together do not
-// stay together.
+// pause returns the time from a renewal that ended with err to the next one. It varies, so that
+// servers that were woken together do not stay together.
 func (m *Member) pause(err error) time.Duration {
 	m.renewMu.Lock()
 	defer m.renewMu.Unlock()

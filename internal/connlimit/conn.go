@@ -35,8 +35,8 @@ type Conn struct {
 	places [2]place
 }
 
-// SetAuthenticated is to be called when a request on the connection has a valid key of that tenant. It has no effect while the tenant's
-// share of authenticated connections is used up.
+// SetAuthenticated is to be called when a request on the connection has a valid key of that tenant.
+// It has no effect while the tenant's share of authenticated connections is used up.
 func (c *Conn) SetAuthenticated(tenantID int64) {
 	if !c.authenticated.Load() {
 		c.listener.authenticate(c, tenantID)
@@ -52,7 +52,8 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write implements net.Conn. If it fails, the connection is reset: the kernel would keep what its client does not take.
+// Write implements net.Conn. If it fails, the connection is reset: the kernel would keep what its
+// client does not take.
 func (c *Conn) Write(p []byte) (written int, err error) {
 	for {
 		part := p[written:min(len(p), written+chunk)]
@@ -99,7 +100,8 @@ func (c *Conn) touch() {
 	}
 }
 
-// unsent returns how many bytes its client has not acknowledged, those that are being written included.
+// unsent returns how many bytes its client has not acknowledged, those that are being written
+// included.
 func (c *Conn) unsent() (n int64) {
 	if s, ok := c.Conn.(syscall.Conn); ok {
 		if raw, err := s.SyscallConn(); err == nil {

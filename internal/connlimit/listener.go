@@ -17,25 +17,32 @@ import (
 type Limits struct {
 	// Total is how many connections may be open.
 	Total int
-	// PerAddress is how many of them may be of one address (an IPv4 address, or the /64 network of an IPv6 address); 0 for no bound.
+	// PerAddress is how many of them may be of one address (an IPv4 address, or the /64 network of
+	// an IPv6 address); 0 for no bound.
 	PerAddress int
-	// Trusted are networks of proxies. Their addresses have no bound of their own, and their connections are authenticated from the start:
-	// they carry the requests of customers.
+	// Trusted are networks of proxies. Their addresses have no bound of their own, and their
+	// connections are authenticated from the start: they carry the requests of customers.
 	Trusted []netip.Prefix
-	// IdleTimeout is how long an unauthenticated connection may be idle, or take for 32 KiB of a response; 0 for no bound.
+	// IdleTimeout is how long an unauthenticated connection may be idle, or take for 32 KiB of a
+	// response; 0 for no bound.
 	IdleTimeout time.Duration
-	// Unsent is how many bytes of responses unauthenticated clients may leave unread, and those of one address a quarter of it; 0 for no bound.
+	// Unsent is how many bytes of responses unauthenticated clients may leave unread, and those of
+	// one address a quarter of it; 0 for no bound.
 	Unsent int64
 }
 
 const (
-	// minIdle is how long an authenticated connection must have been idle to be closed in favour of another.
+	// minIdle is how long an authenticated connection must have been idle to be closed in favour of
+	// another.
 	minIdle = 10 * time.Second
-	// tick is how often idle connections are looked for, and how exactly it is known when a connection was used.
+	// tick is how often idle connections are looked for, and how exactly it is known when a
+	// connection was used.
 	tick = time.Second
-	// tenantShares is the part of all connections that may be authenticated by keys of one tenant: one in so many.
+	// tenantShares is the part of all connections that may be authenticated by keys of one tenant:
+	// one in so many.
 	tenantShares = 4
-	// unsentShares is the part of Unsent that the connections of one address may hold: one in so many.
+	// unsentShares is the part of Unsent that the connections of one address may hold: one in so
+	// many.
 	unsentShares = 4
 )
 
@@ -133,14 +140,16 @@ func (l *Listener) Accept() (net.Conn, error) {
 		}
 		if evicted != nil {
 			evicted.drop()
-			// A descriptor is released when nobody reads from it any more. Let its reader notice before more are accepted.
+			// A descriptor is released when nobody reads from it any more. Let its reader notice
+			// before more are accepted.
 			runtime.Gosched()
 		}
 		return c, nil
 	}
 }
 
-// admit adds a connection. If a bound is reached, it removes another one and returns it, or returns false.
+// admit adds a connection. If a bound is reached, it removes another one and returns it, or returns
+// false.
 func (l *Listener) admit(c *Conn) (evicted *Conn, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -174,7 +183,8 @@ func (l *Listener) closeIdle() {
 	}
 }
 
-// removeIdle removes an unauthenticated connection that was not used since latest, and returns it; nil if there is none.
+// removeIdle removes an unauthenticated connection that was not used since latest, and returns it;
+// nil if there is none.
 func (l *Listener) removeIdle(latest int64) *Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -190,8 +200,8 @@ func (l *Listener) removeIdle(latest int64) *Conn {
 	return c
 }
 
-// reserve counts n bytes that are about to be written on an unauthenticated connection. At a bound it resets the connections whose clients leave
-// most unread.
+// reserve counts n bytes that are about to be written on an unauthenticated connection. At a bound
+// it resets the connections whose clients leave most unread.
 func (l *Listener) reserve(c *Conn, n int64) {
 	if l.limits.Unsent == 0 {
 		return
@@ -204,8 +214,8 @@ func (l *Listener) reserve(c *Conn, n int64) {
 	}
 }
 
-// resetUnsent counts anew what the clients of a queue leave unread. It leaves three quarters of the bound at most, so that it is not called for every
-// response.
+// resetUnsent counts anew what the clients of a queue leave unread. It leaves three quarters of the
+// bound at most, so that it is not called for every response.
 func (l *Listener) resetUnsent(q *queue, bound int64) {
 	type holder struct {
 		*Conn
@@ -293,7 +303,8 @@ func (l *Listener) remove(c *Conn) {
 	}
 }
 
-// addressOf returns the network for which a connection counts, the zero Prefix for none, and whether it is a trusted proxy's.
+// addressOf returns the network for which a connection counts, the zero Prefix for none, and
+// whether it is a trusted proxy's.
 func (l *Listener) addressOf(c net.Conn) (network netip.Prefix, trusted bool) {
 	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
 	if !ok {

@@ -102,7 +102,8 @@ func stats(authenticated, unauthenticated int64, more func(*Stats)) Stats {
 	return s
 }
 
-// TestTotal: a new connection takes the place of the unauthenticated one that has been idle longest.
+// TestTotal: a new connection takes the place of the unauthenticated one that has been idle
+// longest.
 func TestTotal(t *testing.T) {
 	t.Parallel()
 	f := listen(t, Limits{Total: 3})
@@ -126,7 +127,8 @@ func TestTotal(t *testing.T) {
 	f.wantStats(stats(1, 2, func(s *Stats) { s.Closed[TotalReached] = 22 }))
 }
 
-// TestAllAuthenticated: in favour of a new connection one is closed that has been idle for 10 seconds, and none that is used.
+// TestAllAuthenticated: in favour of a new connection one is closed that has been idle for 10
+// seconds, and none that is used.
 func TestAllAuthenticated(t *testing.T) {
 	t.Parallel()
 	f := listen(t, Limits{Total: 2})
@@ -154,7 +156,8 @@ func TestAllAuthenticated(t *testing.T) {
 	f.wantStats(stats(1, 1, func(s *Stats) { s.Refused[TotalReached], s.Closed[TotalReached] = 1, 1 }))
 }
 
-// TestTenantShare: one tenant's key authenticates a quarter of all connections, so that its connections never keep out the others'.
+// TestTenantShare: one tenant's key authenticates a quarter of all connections, so that its
+// connections never keep out the others'.
 func TestTenantShare(t *testing.T) {
 	t.Parallel()
 	f := listen(t, Limits{Total: 8})
@@ -199,7 +202,8 @@ func TestPerAddress(t *testing.T) {
 	assert.Equal(t, ended(t, third, soon), nil, "the address's authenticated connection")
 }
 
-// TestIdle: an unauthenticated connection may be idle only so long. A client that reads slowly gets all of its response, one that stops is reset.
+// TestIdle: an unauthenticated connection may be idle only so long. A client that reads slowly gets
+// all of its response, one that stops is reset.
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	f := listen(t, Limits{Total: 10, IdleTimeout: 2 * time.Second})
@@ -240,12 +244,14 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// TestUnsent: beyond a bound, clients without a key that do not read are reset: those that leave most. Those who read lose nothing.
+// TestUnsent: beyond a bound, clients without a key that do not read are reset: those that leave
+// most. Those who read lose nothing.
 func TestUnsent(t *testing.T) {
 	t.Parallel()
 	const bound = 4 << 20
 	for name, from := range map[string]func(i int) string{
-		"one address": func(int) string { return "127.0.0.1" }, "all": func(i int) string { return "127.0.1." + strconv.Itoa(1+i) },
+		"one address": func(int) string { return "127.0.0.1" },
+		"all":         func(i int) string { return "127.0.1." + strconv.Itoa(1+i) },
 	} {
 		f := listen(t, Limits{Total: 1000, PerAddress: 1000, Unsent: bound})
 		most := int64(bound)
@@ -290,7 +296,8 @@ func TestUnsent(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeft: whatever happens to connections at the same time, none is counted that is closed.
+// TestNothingIsLeft: whatever happens to connections at the same time, none is counted that is
+// closed.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	f := listen(t, Limits{Total: 8, PerAddress: 3, IdleTimeout: time.Nanosecond})
@@ -337,7 +344,12 @@ func TestNothingIsLeft(t *testing.T) {
 	_ = f.Close()
 	<-served
 	if s := f.Stats(); s.Authenticated+s.Unauthenticated != 0 || len(f.addresses) != 0 || len(f.tenants) != 0 {
-		t.Errorf("%d connections, %d addresses and %d tenants are left", s.Authenticated+s.Unauthenticated, len(f.addresses), len(f.tenants))
+		t.Errorf(
+			"%d connections, %d addresses and %d tenants are left",
+			s.Authenticated+s.Unauthenticated,
+			len(f.addresses),
+			len(f.tenants),
+		)
 	}
 }
 
@@ -351,7 +363,12 @@ func (c conn) RemoteAddr() net.Addr { return c.from }
 
 func TestAddressOf(t *testing.T) {
 	t.Parallel()
-	l := &Listener{limits: Limits{PerAddress: 1, Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8:f::/48")}}}
+	l := &Listener{
+		limits: Limits{
+			PerAddress: 1,
+			Trusted:    []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8:f::/48")},
+		},
+	}
 	for from, want := range map[string]string{
 		"192.0.2.1":         "192.0.2.1/32",
 		"::ffff:192.0.2.1":  "192.0.2.1/32",

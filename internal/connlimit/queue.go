@@ -5,12 +5,14 @@ import (
 	"sync/atomic"
 )
 
-// queue holds connections so that the one that has been idle longest is found, the unauthenticated ones first. It is a heap by rank. A
-// rank only grows, and may have grown since it was noted: it is noted anew when it matters, so that using a connection takes no lock.
+// queue holds connections so that the one that has been idle longest is found, the unauthenticated
+// ones first. It is a heap by rank. A rank only grows, and may have grown since it was noted: it is
+// noted anew when it matters, so that using a connection takes no lock.
 type queue struct {
 	conns []*Conn
 	by    int
-	// unsent is how many bytes at most the clients of unauthenticated connections have not read. It only grows until it is counted anew.
+	// unsent is how many bytes at most the clients of unauthenticated connections have not read. It
+	// only grows until it is counted anew.
 	unsent atomic.Int64
 }
 

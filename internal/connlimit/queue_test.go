@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestIdleLongest compares the queue with a search among all connections, while they are used at random.
+// TestIdleLongest compares the queue with a search among all connections, while they are used at
+// random.
 func TestIdleLongest(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {

@@ -15,7 +15,8 @@ import (
 	"petstore.example/internal/test/storetest"
 )
 
-// TestDocumentedVerifier runs the Python program of docs/audit.md on an export: it agrees with audit verify, and finds faults.
+// TestDocumentedVerifier runs the Python program of docs/audit.md on an export: it agrees with
+// audit verify, and finds faults.
 func TestDocumentedVerifier(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/audit.md")
@@ -26,7 +27,8 @@ func TestDocumentedVerifier(t *testing.T) {
 	}
 	d := docRun{url: storetest.New(t).URL}
 	for _, command := range []string{
-		`petstorectl tenant create acme --plan pro --reason "Zoë's order \ <17> 犬"`, "petstorectl plan assign acme free",
+		`petstorectl tenant create acme --plan pro --reason "Zoë's order \ <17> 犬"`,
+		"petstorectl plan assign acme free",
 		"petstorectl key issue acme --name ci --per-minute 5 --expires 1h", "petstorectl tenant suspend acme --yes",
 	} {
 		d.run(t, command)
@@ -38,7 +40,8 @@ func TestDocumentedVerifier(t *testing.T) {
 	for _, test := range []struct{ name, export, want string }{
 		{"intact", export, state.Checkpoint},
 		{"changed", strings.Replace(export, "order", "0rder", 1), "entry 1 was changed"},
-		{"changed number in a record", strings.Replace(export, `"per_minute":5,`, `"per_minute":6,`, 1), "entry 3 was changed"},
+		{"changed number in a record", strings.Replace(export, `"per_minute":5,`, `"per_minute":6,`, 1),
+			"entry 3 was changed"},
 		{"missing", missing, "entry 4 does not follow entry 2"},
 	} {
 		cmd := sandbox.Command(t, "python3", "-c", string(m[1]))

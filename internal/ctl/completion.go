@@ -8,8 +8,8 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 )
 
-// bashInit takes the place of what Cobra's script calls of the package bash-completion where that is not installed: it finds the words up
-// to the cursor, without breaking them at = and :.
+// bashInit takes the place of what Cobra's script calls of the package bash-completion where that
+// is not installed: it finds the words up to the cursor, without breaking them at = and :.
 const bashInit = `
 __petstorectl_init_completion()
 {
@@ -45,7 +45,10 @@ database, the names of tenants, plans and keys. Zsh requires compinit.`,
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(f.Out)
 			}
-			return cmdutil.UsageErrorf("no completion for shell %q", shell).WithHint("want bash, zsh, fish or powershell")
+			return cmdutil.UsageErrorf(
+				"no completion for shell %q",
+				shell,
+			).WithHint("want bash, zsh, fish or powershell")
 		},
 	}
 	cmdutil.SetArgs(cmd, cmdutil.Arg{Name: "bash, zsh, fish or powershell", Value: &shell})

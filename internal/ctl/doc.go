@@ -1,3 +1,3 @@
-// Package ctl is the command line of staff: tenants, keys, plans, bans, usage, the audit trail and migrations. Each noun
-// has a package, each verb a file in it.
+// Package ctl is the command line of staff: tenants, keys, plans, bans, usage, the audit trail and
+// migrations. Each noun has a package, each verb a file in it.
 package ctl

@@ -40,7 +40,8 @@ func TestDocNamesEveryCommandAndFlag(t *testing.T) {
 		if c.HasSubCommands() {
 			return
 		}
-		if !strings.Contains(doc, c.CommandPath()) && !strings.Contains(strings.ReplaceAll(doc, "\n", " "), c.CommandPath()) {
+		if !strings.Contains(doc, c.CommandPath()) &&
+			!strings.Contains(strings.ReplaceAll(doc, "\n", " "), c.CommandPath()) {
 			t.Errorf("%s does not name %q", docFile, c.CommandPath())
 		}
 		if c.Example == "" {
@@ -71,7 +72,10 @@ func TestDocListsTheMembers(t *testing.T) {
 	}
 	those, member := regexp.MustCompile("those of `([a-z ]+)`"), regexp.MustCompile("`([a-z0-9_]+)`")
 	check := func(name string, want []string) {
-		row := those.ReplaceAllStringFunc(rows[name], func(other string) string { return rows[strings.Split(other, "`")[1]] })
+		row := those.ReplaceAllStringFunc(
+			rows[name],
+			func(other string) string { return rows[strings.Split(other, "`")[1]] },
+		)
 		var members []string
 		for _, found := range member.FindAllStringSubmatch(row, -1) {
 			if !slices.Contains(members, found[1]) {
@@ -104,15 +108,16 @@ func TestDocListsTheMembers(t *testing.T) {
 	})
 }
 
-// TestDocExamples runs the examples of the document in order on one database, and compares the output of a terminal. Each
-// run has other IDs, keys and hashes than the document: they are translated.
+// TestDocExamples runs the examples of the document in order on one database, and compares the
+// output of a terminal. Each run has other IDs, keys and hashes than the document: they are
+// translated.
 func TestDocExamples(t *testing.T) {
 	t.Parallel()
 	newDocRun(t).file(t, docFile, "")
 }
 
-// file runs the examples of a document, or of one of its sections, and compares the document with their output. With UPDATE_SCRIPTS it
-// writes the output into the document.
+// file runs the examples of a document, or of one of its sections, and compares the document with
+// their output. With UPDATE_SCRIPTS it writes the output into the document.
 func (d *docRun) file(t *testing.T, name, section string) {
 	t.Helper()
 	text, err := os.ReadFile(name)
@@ -121,7 +126,11 @@ func (d *docRun) file(t *testing.T, name, section string) {
 	part := doc
 	if section != "" {
 		level := strings.Index(section, " ")
-		part = regexp.MustCompile(fmt.Sprintf(`(?ms)^%s\n.*?(^#{2,%d} |\z)`, regexp.QuoteMeta(section), level)).FindString(doc)
+		part = regexp.MustCompile(
+			fmt.Sprintf(`(?ms)^%s\n.*?(^#{2,%d} |\z)`, regexp.QuoteMeta(section), level),
+		).FindString(
+			doc,
+		)
 	}
 	blocks := regexp.MustCompile("(?s)```console\n(.*?)```")
 	if !blocks.MatchString(part) {
@@ -182,7 +191,8 @@ func (d *docRun) block(t *testing.T, text string) string {
 	return out.String()
 }
 
-// entryNumber is where the number of an audit entry stands, or of two: a change may have many entries.
+// entryNumber is where the number of an audit entry stands, or of two: a change may have many
+// entries.
 var entryNumber = regexp.MustCompile(`((?:undo(?:es|ne entry| of)?|entry|audit show|--after) +)(\d+)(?:-(\d+))?\b`)
 
 // entryNumbers returns the numbers of audit entries in a text.
@@ -203,7 +213,8 @@ func (d *docRun) pair(documented, actual string) {
 	}
 }
 
-// match pairs the IDs and keys of the document with those of this run, in the order in which they first appear.
+// match pairs the IDs and keys of the document with those of this run, in the order in which they
+// first appear.
 func (d *docRun) match(want, got string) {
 	ids := randomID.FindAllString(want, -1)
 	for i, id := range randomID.FindAllString(got, -1) {
@@ -300,10 +311,13 @@ func (d *docRun) recordFailed(t *testing.T) {
 	assert.NoError(t, err)
 	defer db.Close()
 	_, err = db.ExecContext(t.Context(), `
-		insert into failed_requests (tenant_id, server_id, number, key_id, at, request_id, code, plan, limited_by, allowed, resets_at, partial, method, route, suppressed, status, reason, took_micros)
-		select tenant_id, 'server', row_number() over (), id, timestamptz '2026-11-20 10:29:50Z' + n * interval '1 second', 'd4s6v8qk3m5t0b2n7c1' || n,
+		insert into failed_requests (tenant_id, server_id, number, key_id, at, request_id, code, plan, limited_by,
+			allowed, resets_at, partial, method, route, suppressed, status, reason, took_micros)
+		select tenant_id, 'server', row_number() over (), id, timestamptz '2026-11-20 10:29:50Z' + n * interval
+			'1 second', 'd4s6v8qk3m5t0b2n7c1' || n,
 		       'key_banned', 'enterprise', '', 0, '2026-11-20 11:30Z', false, 'GET', '/v1/pets', 100 * n, 429, '', 250
-		from api_keys k, generate_series(0, 1) n where name = '' and exists (select from bans b where b.key_id = k.id and lifted_at is null)
+		from api_keys k, generate_series(0, 1) n where name = '' and exists (select from bans b where b.key_id = k.id
+			and lifted_at is null)
 		on conflict do nothing`)
 	assert.NoError(t, err)
 }
@@ -319,7 +333,8 @@ func (d *docRun) recordUsage(t *testing.T) {
 		"2026-11-20 09:00Z": "'business', 44100, 0",
 	} {
 		_, err := db.ExecContext(t.Context(), fmt.Sprintf(`
-			select test_usage(tenant_id, '%s', id, %s) from api_keys k where name = 'ci' and not exists (select from usage_hourly u where u.key_id = k.id and u.hour = '%[1]s')`, hour, row))
+			select test_usage(tenant_id, '%s', id, %s) from api_keys k where name = 'ci' and not exists (select from
+				usage_hourly u where u.key_id = k.id and u.hour = '%[1]s')`, hour, row))
 		assert.NoError(t, err)
 	}
 }

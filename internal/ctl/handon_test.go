@@ -21,7 +21,8 @@ import (
 	"petstore.example/internal/test/storetest"
 )
 
-// TestHandingOn runs the script and the query of docs/billing.md for each receiver, over a network that fails.
+// TestHandingOn runs the script and the query of docs/billing.md for each receiver, over a network
+// that fails.
 func TestHandingOn(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/billing.md")
@@ -32,7 +33,10 @@ func TestHandingOn(t *testing.T) {
 		t.Fatal("docs/billing.md has no script or no query")
 	}
 	receivers := map[string]*receiver{
-		"stripe": stripeReceiver(t), "lago": lagoReceiver(t), "openmeter": openMeterReceiver(t), "cloudevents": cloudEventsReceiver(t),
+		"stripe":      stripeReceiver(t),
+		"lago":        lagoReceiver(t),
+		"openmeter":   openMeterReceiver(t),
+		"cloudevents": cloudEventsReceiver(t),
 	}
 	urls := map[string]string{}
 	for name, r := range receivers {
@@ -59,17 +63,31 @@ func TestHandingOn(t *testing.T) {
 				return err
 			}
 			// The month of the document is that of the usage.
-			month := regexp.MustCompile(`'2026-1[12]-01Z'`).ReplaceAllStringFunc(string(query[1]), func(month string) string {
-				return map[string]string{"'2026-11-01Z'": "now() - interval '30 days'", "'2026-12-01Z'": "now()"}[month]
-			})
-			e.Setenv("RECONCILE", "select concat_ws(' ', tenant, recorded, sent, missing) from ("+strings.ReplaceAll(month, ";", "")+") q")
+			month := regexp.MustCompile(
+				`'2026-1[12]-01Z'`,
+			).ReplaceAllStringFunc(
+				string(query[1]),
+				func(month string) string {
+					return map[string]string{"'2026-11-01Z'": "now() - interval '30 days'",
+						"'2026-12-01Z'": "now()"}[month]
+				},
+			)
+			e.Setenv(
+				"RECONCILE",
+				"select concat_ws(' ', tenant, recorded, sent, missing) from ("+strings.ReplaceAll(
+					month,
+					";",
+					"",
+				)+") q",
+			)
 			if err := seedHandOn(database.URL); err != nil {
 				return err
 			}
 			return writeCurlFiles(e.WorkDir, string(page), urls)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			// fail RECEIVER before|after N: the next N requests fail before or after their events were taken.
+			// fail RECEIVER before|after N: the next N requests fail before or after their events
+			// were taken.
 			"fail": func(ts *testscript.TestScript, _ bool, args []string) {
 				n, err := strconv.Atoi(args[2])
 				ts.Check(err)
@@ -100,9 +118,15 @@ func TestHandingOn(t *testing.T) {
 	})
 }
 
-// writeCurlFiles writes the files that the document's table has for each receiver, with the addresses of their stand-ins.
+// writeCurlFiles writes the files that the document's table has for each receiver, with the
+// addresses of their stand-ins.
 func writeCurlFiles(dir, page string, urls map[string]string) error {
-	rows := regexp.MustCompile("(?m)^\\| (Stripe|OpenMeter|Lago|CloudEvents) \\| (`url = .*) \\|$").FindAllStringSubmatch(page, -1)
+	rows := regexp.MustCompile(
+		"(?m)^\\| (Stripe|OpenMeter|Lago|CloudEvents) \\| (`url = .*) \\|$",
+	).FindAllStringSubmatch(
+		page,
+		-1,
+	)
 	if len(rows) != len(urls) {
 		return fmt.Errorf("docs/billing.md has the files of %d receivers", len(rows))
 	}
@@ -110,14 +134,19 @@ func writeCurlFiles(dir, page string, urls map[string]string) error {
 		name := strings.ToLower(row[1])
 		lines := strings.NewReplacer("`, `", "\n", "`", "").Replace(row[2])
 		lines = regexp.MustCompile(`https://[^/"]+`).ReplaceAllString(lines, urls[name])
-		if err := os.WriteFile(filepath.Join(dir, name+".curl"), []byte(strings.ReplaceAll(lines, "…", "123")+"\n"), 0o600); err != nil {
+		if err := os.WriteFile(
+			filepath.Join(dir, name+".curl"),
+			[]byte(strings.ReplaceAll(lines, "…", "123")+"\n"),
+			0o600,
+		); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// seedHandOn records usage of the last 60 hours: of acme and zoo, and of shy, which has no billing reference.
+// seedHandOn records usage of the last 60 hours: of acme and zoo, and of shy, which has no billing
+// reference.
 func seedHandOn(url string) error {
 	db, err := sql.Open("postgres", url)
 	if err != nil {
@@ -128,7 +157,8 @@ func seedHandOn(url string) error {
 		update tenants set billing_ref = 'cus_' || name where name <> 'shy';
 		insert into api_keys (id, tenant_id, environment, digest, last4, created_at)
 		select 'key_000000000000000' || id, id, 'live', sha256(name::bytea), '0001', now() from tenants;
-		select test_usage(id, date_trunc('hour', now()) - n * interval '1 hour', 'key_000000000000000' || id, 'pro', (array[10, 3, 1])[id], 0)
+		select test_usage(id, date_trunc('hour', now()) - n * interval '1 hour', 'key_000000000000000' || id, 'pro',
+			(array[10, 3, 1])[id], 0)
 		from tenants, generate_series(1, 60) n`)
 	return errors.Join(err, db.Close())
 }
@@ -137,10 +167,12 @@ func seedHandOn(url string) error {
 func TestStripeMock(t *testing.T) {
 	t.Parallel()
 	mock := startStripeMock(t)
-	const event = "event_name=petstore_requests&identifier=1&payload%5Bstripe_customer_id%5D=cus_1&payload%5Bvalue%5D=-25&timestamp=1795165200"
+	const event = "event_name=petstore_requests&identifier=1&payload%5Bstripe_customer_id%5D=cus_1" +
+		"&payload%5Bvalue%5D=-25&timestamp=1795165200"
 	assert.Equal(t, postToMock(mock, []byte(event)), nil)
 	for _, broken := range []string{
-		strings.Replace(event, "event_name", "name", 1), strings.Replace(event, "timestamp=", "timestamp=x", 1), strings.Replace(event, "payload", "load", 2),
+		strings.Replace(event, "event_name", "name", 1), strings.Replace(event, "timestamp=", "timestamp=x", 1),
+		strings.Replace(event, "payload", "load", 2),
 	} {
 		err := postToMock(mock, []byte(broken))
 		assert.True(t, err != nil, "accepted", broken)

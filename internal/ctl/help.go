@@ -53,17 +53,20 @@ func flagsWhere(flags *pflag.FlagSet, keep func(*pflag.Flag) bool) string {
 	return some.FlagUsages()
 }
 
-// usageTemplate is Cobra's, but a group shows no line of its own, the flags that commands share follow the others, and examples come
-// last, as gh has it: a terminal shows the end of what does not fit.
+// usageTemplate is Cobra's, but a group shows no line of its own, the flags that commands share
+// follow the others, and examples come last, as gh has it: a terminal shows the end of what does
+// not fit.
 const usageTemplate = `Usage:
-  {{if not .HasAvailableSubCommands}}{{.UseLine}}{{else if .HasParent}}{{.CommandPath}} VERB [flags]{{else}}{{.CommandPath}} COMMAND [flags]{{end}}
+  {{if not .HasAvailableSubCommands}}{{.UseLine}}{{else if .HasParent}}{{.CommandPath}} VERB [flags]{{else}}` +
+	`{{.CommandPath}} COMMAND [flags]{{end}}
 {{- if gt (len .Aliases) 0}}
 
 Aliases:
   {{.NameAndAliases}}{{end}}{{if .HasAvailableSubCommands}}{{$cmds := .Commands}}{{if eq (len .Groups) 0}}
 
 Verbs:{{range $cmds}}{{if .IsAvailableCommand}}
-  {{rpad .Name (padding .)}} {{.Short}}{{end}}{{end}}{{else}}{{range $group := .Groups}}{{if hasCommands $cmds $group.ID}}
+  {{rpad .Name (padding .)}} {{.Short}}{{end}}{{end}}{{else}}` +
+	`{{range $group := .Groups}}{{if hasCommands $cmds $group.ID}}
 
 {{.Title}}{{range $cmds}}{{if and (eq .GroupID $group.ID) (or .IsAvailableCommand (eq .Name "help"))}}
   {{rpad .Name (padding .)}} {{.Short}}{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}{{if .HasHelpSubCommands}}
@@ -83,7 +86,8 @@ Shared flags:
 Examples:
 {{.Example}}{{end}}{{if .HasAvailableSubCommands}}
 
-Use "{{.CommandPath}} {{if .HasParent}}VERB{{else}}COMMAND{{end}} --help" for the flags and examples of a command.{{end}}
+Use "{{.CommandPath}} {{if .HasParent}}VERB{{else}}COMMAND{{end}} --help" ` +
+	`for the flags and examples of a command.{{end}}
 `
 
 // Cobra's template functions are global.
@@ -92,7 +96,8 @@ var addTemplateFuncs = sync.OnceFunc(func() {
 		return flagsWhere(f, func(f *pflag.Flag) bool { return !isShared(f) })
 	})
 	cobra.AddTemplateFunc("sharedFlags", func(f *pflag.FlagSet) string { return flagsWhere(f, isShared) })
-	// Two spaces follow the longest name of the commands and topics: Cobra's padding does not know topics.
+	// Two spaces follow the longest name of the commands and topics: Cobra's padding does not know
+	// topics.
 	cobra.AddTemplateFunc("padding", func(c *cobra.Command) int {
 		padding := c.NamePadding()
 		for _, other := range c.Parent().Commands() {
@@ -103,7 +108,10 @@ var addTemplateFuncs = sync.OnceFunc(func() {
 		return padding
 	})
 	cobra.AddTemplateFunc("hasCommands", func(commands []*cobra.Command, group string) bool {
-		return slices.ContainsFunc(commands, func(c *cobra.Command) bool { return c.GroupID == group && c.IsAvailableCommand() })
+		return slices.ContainsFunc(
+			commands,
+			func(c *cobra.Command) bool { return c.GroupID == group && c.IsAvailableCommand() },
+		)
 	})
 })
 

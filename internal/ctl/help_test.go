@@ -73,7 +73,8 @@ func TestEnvironmentIsDocumented(t *testing.T) {
 	assert.Equal(t, err, nil)
 }
 
-// TestVariablesAreKnown: every variable that the topic names is known, and every known one is the server's, of the topic or of docs/clients.md.
+// TestVariablesAreKnown: every variable that the topic names is known, and every known one is the
+// server's, of the topic or of docs/clients.md.
 func TestVariablesAreKnown(t *testing.T) {
 	t.Parallel()
 	documented := environmentText
@@ -94,14 +95,19 @@ func TestVariablesAreKnown(t *testing.T) {
 	}
 }
 
-// TestSharedFlags: a command has a shared flag only if the flag has an effect on it: those that change something all of them, those that read
-// the last three.
+// TestSharedFlags: a command has a shared flag only if the flag has an effect on it: those that
+// change something all of them, those that read the last three.
 func TestSharedFlags(t *testing.T) {
 	t.Parallel()
 	const changes, reads = "reason yes dry-run database-url profile output", "database-url profile output"
 	others := map[string]string{
-		"migrate up": "yes dry-run " + reads, "migrate down": "yes dry-run " + reads, "tenant export": "database-url profile",
-		"login": "profile output", "logout": "profile", "version": "output", "completion": "",
+		"migrate up":    "yes dry-run " + reads,
+		"migrate down":  "yes dry-run " + reads,
+		"tenant export": "database-url profile",
+		"login":         "profile output",
+		"logout":        "profile",
+		"version":       "output",
+		"completion":    "",
 	}
 	eachCommand(newCmdRoot(cmdutil.NewFactory(&cmdutil.IOStreams{})), func(c *cobra.Command) {
 		var has []string

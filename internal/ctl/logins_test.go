@@ -18,8 +18,8 @@ import (
 	"petstore.example/internal/test/storetest"
 )
 
-// TestLogins runs the scripts of testdata/logins on one server with TLS and passwords, and looks for secrets where none may be. Roles
-// belong to the server: each script has logins of its own.
+// TestLogins runs the scripts of testdata/logins on one server with TLS and passwords, and looks
+// for secrets where none may be. Roles belong to the server: each script has logins of its own.
 func TestLogins(t *testing.T) {
 	t.Parallel()
 	server := storetest.NewTLSServer(t)
@@ -36,7 +36,11 @@ func TestLogins(t *testing.T) {
 			UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 			Setup:               func(e *testscript.Env) error { return setUpLogins(e, server) },
 			Cmds: map[string]func(*testscript.TestScript, bool, []string){
-				"member": setMember, "sqlas": runSQL, "session": beginSession, "ended": checkEnded, "append": appendSecret,
+				"member":  setMember,
+				"sqlas":   runSQL,
+				"session": beginSession,
+				"ended":   checkEnded,
+				"append":  appendSecret,
 			},
 		})
 	})
@@ -50,9 +54,13 @@ func setUpLogins(e *testscript.Env, server *storetest.TLSServer) error {
 	}
 	home := filepath.Join(e.WorkDir, "home")
 	for name, value := range map[string]string{
-		"OWNER_URL": server.URL, "ADMIN_URL": storetest.As(t, server.URL, "petstore_admin"), "NOT_ADMIN_URL": storetest.As(t, server.URL, storetest.OwnerLogin), "HAL_URL": storetest.As(t, server.URL, "hal"),
-		"SUPPORT_URL": server.SupportURL, "BILLING_URL": server.BillingURL,
-		"ALICE_URL": storetest.As(t, server.URL, "alice"), "OLGA_URL": storetest.As(t, server.URL, storetest.OtherLogin), "PORT": server.Port, "CERTS": server.Dir, "AT": "localhost:" + server.Port + "/postgres?sslrootcert=" + server.Dir + "/ca.pem",
+		"OWNER_URL": server.URL, "ADMIN_URL": storetest.As(t, server.URL, "petstore_admin"),
+		"NOT_ADMIN_URL": storetest.As(t, server.URL, storetest.OwnerLogin),
+		"HAL_URL":       storetest.As(t, server.URL, "hal"),
+		"SUPPORT_URL":   server.SupportURL, "BILLING_URL": server.BillingURL,
+		"ALICE_URL": storetest.As(t, server.URL, "alice"),
+		"OLGA_URL":  storetest.As(t, server.URL, storetest.OtherLogin), "PORT": server.Port, "CERTS": server.Dir,
+		"AT":   "localhost:" + server.Port + "/postgres?sslrootcert=" + server.Dir + "/ca.pem",
 		"HOME": home, "PETSTORE_ACTOR": "jo@support-3", "GORACE": "atexit_sleep_ms=0",
 	} {
 		e.Setenv(name, value)
@@ -60,7 +68,8 @@ func setUpLogins(e *testscript.Env, server *storetest.TLSServer) error {
 	return os.Mkdir(home, 0o700)
 }
 
-// openSQL opens the database of the first argument of a script command for as long as the script runs.
+// openSQL opens the database of the first argument of a script command for as long as the script
+// runs.
 func openSQL(ts *testscript.TestScript, args []string, want int) *sql.DB {
 	if len(args) != want {
 		ts.Fatalf("want %d arguments", want)
@@ -98,7 +107,8 @@ func checkEnded(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// appendSecret is the script command "append FILE TEXT SECRET-FILE": it writes the text and the secret at the end of the file.
+// appendSecret is the script command "append FILE TEXT SECRET-FILE": it writes the text and the
+// secret at the end of the file.
 func appendSecret(ts *testscript.TestScript, _ bool, args []string) {
 	f, err := os.OpenFile(ts.MkAbs(args[0]), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	ts.Check(err)
@@ -116,8 +126,8 @@ func queryText(t *testing.T, url, query string) (text string) {
 	return text
 }
 
-// checkNoSecrets fails if a secret is in the log of the server, which has every statement; in a statement of a session; in the audit
-// trail; or among the roles.
+// checkNoSecrets fails if a secret is in the log of the server, which has every statement; in a
+// statement of a session; in the audit trail; or among the roles.
 func checkNoSecrets(t *testing.T, server *storetest.TLSServer) {
 	t.Helper()
 	places := map[string]string{"the log": server.Log()}
@@ -132,7 +142,8 @@ func checkNoSecrets(t *testing.T, server *storetest.TLSServer) {
 		assert.True(t, !staff.ContainsSecret(text), place, "has a secret")
 	}
 	// The test looks where secrets would be.
-	for place, want := range map[string]string{"the log": "password 'SCRAM-SHA-256$", "the audit trail": "staff.rotate", "pg_authid": "SCRAM-SHA-256$"} {
+	for place, want := range map[string]string{"the log": "password 'SCRAM-SHA-256$",
+		"the audit trail": "staff.rotate", "pg_authid": "SCRAM-SHA-256$"} {
 		assert.True(t, strings.Contains(places[place], want), place, "does not have", want)
 	}
 }

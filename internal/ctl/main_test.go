@@ -47,7 +47,8 @@ func TestScripts(t *testing.T) {
 			e.Setenv("LATEST", fmt.Sprint(status.Latest))
 			e.Setenv("BEFORE", fmt.Sprint(status.Latest-1))
 			e.Setenv("TO_SEVEN", fmt.Sprint(status.Latest-1-7)) // steps from there to the schema without servers
-			// Under the race detector a program waits for a second before it ends; there are hundreds.
+			// Under the race detector a program waits for a second before it ends; there are
+			// hundreds.
 			e.Setenv("GORACE", "atexit_sleep_ms=0")
 			e.Setenv("PETSTORE_ACTOR", "jo@support-3")
 			e.Setenv("TEST_NOW", "2026-11-20T10:30:00Z")
@@ -71,8 +72,9 @@ func silentServer(t testing.TB) string {
 	return listener.Addr().String()
 }
 
-// scriptedMain is petstorectl at the time TEST_NOW. With TEST_WIDTH its stdout is taken for a terminal of that width and of TEST_HEIGHT;
-// TEST_MEMORY_FILE gets what Linux says about its memory. On failure the last line of stderr is the exit code.
+// scriptedMain is petstorectl at the time TEST_NOW. With TEST_WIDTH its stdout is taken for a
+// terminal of that width and of TEST_HEIGHT; TEST_MEMORY_FILE gets what Linux says about its
+// memory. On failure the last line of stderr is the exit code.
 func scriptedMain() {
 	s := cmdutil.SystemStreams()
 	if width, err := strconv.Atoi(os.Getenv("TEST_WIDTH")); err == nil {
@@ -146,9 +148,15 @@ func writeDevMain() {
 	}
 }
 
-// pinAuditMain lets all entries of the audit trail be of TEST_NOW: Postgres sets their times by its own clock.
+// pinAuditMain lets all entries of the audit trail be of TEST_NOW: Postgres sets their times by its
+// own clock.
 func pinAuditMain() {
-	if err := pinAudit(context.Background(), os.Getenv("PETSTORE_DATABASE_URL"), os.Getenv("TEST_NOW"), "postgres"); err != nil {
+	if err := pinAudit(
+		context.Background(),
+		os.Getenv("PETSTORE_DATABASE_URL"),
+		os.Getenv("TEST_NOW"),
+		"postgres",
+	); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -158,7 +166,8 @@ func pinAudit(ctx context.Context, url, at, login string) error {
 	return storetest.RewriteAudit(ctx, url, fmt.Sprintf("e.at := '%s'; e.login := '%s'", at, login))
 }
 
-// setMember is the script command "member VARIABLE NAME": it sets the variable to a member of the JSON object on stdout.
+// setMember is the script command "member VARIABLE NAME": it sets the variable to a member of the
+// JSON object on stdout.
 func setMember(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: member VARIABLE NAME")

@@ -12,17 +12,23 @@ import (
 	"petstore.example/internal/test/storetest"
 )
 
-// TestMessagesDoNotDependOnThePassword: with another password the output is the same, letter for letter. So no message contains a
-// password, and none lacks letters because a password has them.
+// TestMessagesDoNotDependOnThePassword: with another password the output is the same, letter for
+// letter. So no message contains a password, and none lacks letters because a password has them.
 func TestMessagesDoNotDependOnThePassword(t *testing.T) {
 	t.Parallel()
 	server, err := url.Parse(storetest.New(t).URL)
 	assert.NoError(t, err)
-	existing := "postgres://" + server.User.Username() + ":%s@" + server.Host + "/none?" + strings.ReplaceAll(server.RawQuery, "%", "%%")
+	existing := "postgres://" + server.User.Username() + ":%s@" + server.Host + "/none?" + strings.ReplaceAll(
+		server.RawQuery,
+		"%",
+		"%%",
+	)
 	const (
-		unreachable = "petstorectl: can't connect to the database set by --database-url: reach the database: database unavailable: "
-		unreadable  = "petstorectl: can't use the database set by --database-url: the database URL can't be read: want postgres://user:password@host:5432/name?sslmode=…"
-		noDatabase  = unreachable + `pq: database "none" does not exist`
+		unreachable = "petstorectl: can't connect to the database set by --database-url: reach the database: " +
+			"database unavailable: "
+		unreadable = "petstorectl: can't use the database set by --database-url: the database URL can't be read: " +
+			"want postgres://user:password@host:5432/name?sslmode=…"
+		noDatabase = unreachable + `pq: database "none" does not exist`
 	)
 	for name, c := range map[string]struct{ dsn, want string }{
 		"nobody listens":     {"postgres://jo:%s@127.0.0.1:1/none?sslmode=disable", unreachable},
@@ -41,10 +47,13 @@ func TestMessagesDoNotDependOnThePassword(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, command := range [][]string{{"tenant", "list"}, {"doctor"}, {"migrate", "status"}, {"migrate", "up"}} {
+			for _, command := range [][]string{{"tenant", "list"}, {"doctor"}, {"migrate", "status"},
+				{"migrate", "up"}} {
 				run := func(password string) string {
 					var out bytes.Buffer
-					f := cmdutil.NewFactory(&cmdutil.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &out, Width: 80})
+					f := cmdutil.NewFactory(
+						&cmdutil.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &out, Width: 80},
+					)
 					defer f.Close()
 					code := Run(t.Context(), f, append(command, "--database-url", fmt.Sprintf(c.dsn, password)))
 					return fmt.Sprintf("%sexit %d", &out, code)

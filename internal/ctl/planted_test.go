@@ -16,7 +16,8 @@ import (
 	"petstore.example/internal/test/sandbox"
 )
 
-// TestPlantedDevFile: a dev.json that another user could have written gets no connection. The same file of this user or of root does.
+// TestPlantedDevFile: a dev.json that another user could have written gets no connection. The same
+// file of this user or of root does.
 func TestPlantedDevFile(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -33,38 +34,54 @@ func TestPlantedDevFile(t *testing.T) {
 		{user: daemon, folderOwner: daemon, fileOwner: daemon, mode: 0o755},
 		{user: daemon, folderOwner: root, fileOwner: root, mode: 0o755},
 		{user: root, folderOwner: root, fileOwner: root, mode: 0o755},
-		{user: daemon, folderOwner: bin, fileOwner: bin, mode: 0o755, want: ".petstore is not trusted: it belongs to bin"},
-		{user: root, folderOwner: bin, fileOwner: bin, mode: 0o755, want: ".petstore is not trusted: it belongs to bin"},
-		{user: daemon, folderOwner: daemon, fileOwner: bin, mode: 0o755, want: "dev.json is not trusted: it belongs to bin"},
-		{user: daemon, folderOwner: daemon, fileOwner: daemon, mode: 0o777, want: ".petstore is not trusted: it can be written to by other users (mode 0777)"},
+		{user: daemon, folderOwner: bin, fileOwner: bin, mode: 0o755,
+			want: ".petstore is not trusted: it belongs to bin"},
+		{user: root, folderOwner: bin, fileOwner: bin, mode: 0o755,
+			want: ".petstore is not trusted: it belongs to bin"},
+		{user: daemon, folderOwner: daemon, fileOwner: bin, mode: 0o755,
+			want: "dev.json is not trusted: it belongs to bin"},
+		{user: daemon, folderOwner: daemon, fileOwner: daemon, mode: 0o777,
+			want: ".petstore is not trusted: it can be written to by other users (mode 0777)"},
 	} {
-		t.Run(fmt.Sprintf("user %d, folder of %d, file of %d, %#o", c.user, c.folderOwner, c.fileOwner, c.mode), func(t *testing.T) {
-			t.Parallel()
-			url, connections := countingServer(t)
-			parent := folderForAll(t)
-			folder := filepath.Join(parent, ".petstore")
-			file := filepath.Join(folder, "dev.json")
-			assert.NoError(t, errors.Join(os.Mkdir(folder, c.mode), os.Chmod(folder, c.mode),
-				os.WriteFile(file, []byte(`{"database_url": "`+url+`"}`), 0o644),
-				os.Chown(folder, c.folderOwner, c.folderOwner), os.Chown(file, c.fileOwner, c.fileOwner)))
-			cmd := sandbox.Command(t, program, "tenant", "list")
-			cmd.Dir = parent
-			cmd.Env = append(cmd.Env, "GORACE=atexit_sleep_ms=0")
-			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(c.user), Gid: uint32(c.user)}}
-			var stderr bytes.Buffer
-			cmd.Stderr = &stderr
-			_ = cmd.Run()
-			used := "petstorectl: using the database of " + file + "\n"
-			if c.want == "" {
-				if connections.Load() == 0 || !strings.HasPrefix(stderr.String(), used) || !strings.HasSuffix(stderr.String(), "exit 5\n") {
-					t.Errorf("%d connections, stderr %q, want some and %q", connections.Load(), stderr.String(), used)
+		t.Run(
+			fmt.Sprintf("user %d, folder of %d, file of %d, %#o", c.user, c.folderOwner, c.fileOwner, c.mode),
+			func(t *testing.T) {
+				t.Parallel()
+				url, connections := countingServer(t)
+				parent := folderForAll(t)
+				folder := filepath.Join(parent, ".petstore")
+				file := filepath.Join(folder, "dev.json")
+				assert.NoError(t, errors.Join(os.Mkdir(folder, c.mode), os.Chmod(folder, c.mode),
+					os.WriteFile(file, []byte(`{"database_url": "`+url+`"}`), 0o644),
+					os.Chown(folder, c.folderOwner, c.folderOwner), os.Chown(file, c.fileOwner, c.fileOwner)))
+				cmd := sandbox.Command(t, program, "tenant", "list")
+				cmd.Dir = parent
+				cmd.Env = append(cmd.Env, "GORACE=atexit_sleep_ms=0")
+				cmd.SysProcAttr = &syscall.SysProcAttr{
+					Credential: &syscall.Credential{Uid: uint32(c.user), Gid: uint32(c.user)},
 				}
-				return
-			}
-			if connections.Load() != 0 || !strings.Contains(stderr.String(), c.want) || !strings.HasSuffix(stderr.String(), "exit 2\n") {
-				t.Errorf("%d connections, stderr %q, want none and %q", connections.Load(), stderr.String(), c.want)
-			}
-		})
+				var stderr bytes.Buffer
+				cmd.Stderr = &stderr
+				_ = cmd.Run()
+				used := "petstorectl: using the database of " + file + "\n"
+				if c.want == "" {
+					if connections.Load() == 0 || !strings.HasPrefix(stderr.String(), used) ||
+						!strings.HasSuffix(stderr.String(), "exit 5\n") {
+						t.Errorf(
+							"%d connections, stderr %q, want some and %q",
+							connections.Load(),
+							stderr.String(),
+							used,
+						)
+					}
+					return
+				}
+				if connections.Load() != 0 || !strings.Contains(stderr.String(), c.want) ||
+					!strings.HasSuffix(stderr.String(), "exit 2\n") {
+					t.Errorf("%d connections, stderr %q, want none and %q", connections.Load(), stderr.String(), c.want)
+				}
+			},
+		)
 	}
 }
 
@@ -94,7 +111,8 @@ func folderForAll(t *testing.T) string {
 	return dir
 }
 
-// petstorectlForAll copies this binary, which is petstorectl under that name, to where every user may run it.
+// petstorectlForAll copies this binary, which is petstorectl under that name, to where every user
+// may run it.
 func petstorectlForAll(t *testing.T) string {
 	t.Helper()
 	exe, err := os.Executable()
@@ -102,7 +120,8 @@ func petstorectlForAll(t *testing.T) string {
 	binary, err := os.ReadFile(exe)
 	assert.NoError(t, err)
 	program := filepath.Join(folderForAll(t), "petstorectl")
-	// A process that another test starts meanwhile would inherit the open file, and what is open for writing can't be run (ETXTBSY).
+	// A process that another test starts meanwhile would inherit the open file, and what is open
+	// for writing can't be run (ETXTBSY).
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	assert.NoError(t, errors.Join(os.WriteFile(program, binary, 0o755), os.Chmod(program, 0o755)))

@@ -14,8 +14,9 @@ import (
 	"petstore.example/internal/test/storetest"
 )
 
-// programSuite runs the tests. The scripts start programs more than a thousand times, and with the race detector a start takes four
-// times as long: under it the programs are those of this test without it, as in internal/e2e. PETSTORE_E2E_RACE=1 leaves it in.
+// programSuite runs the tests. The scripts start programs more than a thousand times, and with the
+// race detector a start takes four times as long: under it the programs are those of this test
+// without it, as in internal/e2e. PETSTORE_E2E_RACE=1 leaves it in.
 type programSuite struct{ storetest.Suite }
 
 func (s programSuite) Run() int {
@@ -27,7 +28,8 @@ func (s programSuite) Run() int {
 	return max(s.Suite.Run(), remove())
 }
 
-// plainPrograms puts the programs of the scripts, built without the race detector, first in the PATH.
+// plainPrograms puts the programs of the scripts, built without the race detector, first in the
+// PATH.
 func plainPrograms() (remove func() int, err error) {
 	info, ok := debug.ReadBuildInfo()
 	underRace := ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
@@ -46,8 +48,22 @@ func plainPrograms() (remove func() int, err error) {
 		return 0
 	}
 	test := filepath.Join(dir, "ctl.test")
-	// Without cgo, as in make build, which has compiled most of it. The tag scripts leaves out what takes long to initialize.
-	cmd := sandbox.CommandIn(".", "go", "test", "-c", "-vet", "off", "-tags", "nomsgpack,scripts", "-trimpath", "-o", test, ".")
+	// Without cgo, as in make build, which has compiled most of it. The tag scripts leaves out what
+	// takes long to initialize.
+	cmd := sandbox.CommandIn(
+		".",
+		"go",
+		"test",
+		"-c",
+		"-vet",
+		"off",
+		"-tags",
+		"nomsgpack,scripts",
+		"-trimpath",
+		"-o",
+		test,
+		".",
+	)
 	cmd.Env = append(cmd.Env, "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		remove()

@@ -30,7 +30,8 @@ import (
 	"petstore.example/internal/usage/events"
 )
 
-// receiver is a stand-in for a billing system, with the rules that its documentation states. take returns the events of a body, or why it refuses it.
+// receiver is a stand-in for a billing system, with the rules that its documentation states. take
+// returns the events of a body, or why it refuses it.
 type receiver struct {
 	contentType string
 	take        func(body []byte) ([]received, error)
@@ -96,7 +97,8 @@ func (r *receiver) start(t testing.TB) string {
 	return s.URL
 }
 
-// stripeReceiver passes each body to stripe-mock, which knows Stripe's OpenAPI document, and adds the rules that this does not state.
+// stripeReceiver passes each body to stripe-mock, which knows Stripe's OpenAPI document, and adds
+// the rules that this does not state.
 func stripeReceiver(t testing.TB) *receiver {
 	mock := startStripeMock(t)
 	return &receiver{
@@ -116,13 +118,15 @@ func stripeReceiver(t testing.TB) *receiver {
 				return nil, fmt.Errorf("timestamp %q", form.Get("timestamp"))
 			}
 			n, err := strconv.ParseInt(value, 10, 64)
-			if err != nil || len(strings.TrimPrefix(value, "-")) > 15 || len(id) > 100 || len(form.Get("event_name")) > 100 {
+			if err != nil || len(strings.TrimPrefix(value, "-")) > 15 || len(id) > 100 ||
+				len(form.Get("event_name")) > 100 {
 				return nil, fmt.Errorf("out of bounds: %s", body)
 			}
 			return []received{{id, form.Get("payload[stripe_customer_id]"), n}}, nil
 		},
 		duplicates: func(of, _ []received) (int, string) {
-			return http.StatusBadRequest, `{"error": {"message": "An event already exists with identifier ` + of[0].id + `."}}`
+			return http.StatusBadRequest, `{"error": {"message": "An event already exists with identifier ` +
+				of[0].id + `."}}`
 		},
 	}
 }
@@ -153,7 +157,14 @@ func startStripeMock(t testing.TB) string {
 	find.Dir = "."
 	path, err := find.Output()
 	assert.NoError(t, err, "build stripe-mock")
-	cmd := sandbox.Command(t, strings.TrimSpace(string(path)), "-http-addr", "127.0.0.1:0", "-https-addr", "127.0.0.1:0")
+	cmd := sandbox.Command(
+		t,
+		strings.TrimSpace(string(path)),
+		"-http-addr",
+		"127.0.0.1:0",
+		"-https-addr",
+		"127.0.0.1:0",
+	)
 	out, err := cmd.StdoutPipe()
 	assert.NoError(t, err)
 	p, err := subprocess.Start(cmd, syscall.SIGKILL)
@@ -217,7 +228,9 @@ func lagoReceiver(t testing.TB) *receiver {
 					details[strconv.Itoa(i)] = map[string][]string{"transaction_id": {"value_already_exist"}}
 				}
 			}
-			reply, _ := json.Marshal(map[string]any{"status": 422, "code": "validation_errors", "error_details": details})
+			reply, _ := json.Marshal(
+				map[string]any{"status": 422, "code": "validation_errors", "error_details": details},
+			)
 			return http.StatusUnprocessableEntity, string(reply)
 		},
 	}

@@ -53,7 +53,8 @@ func newRightsEnv(t *testing.T) *rightsEnv {
 	assert.NoError(t, err)
 	// A tenant that can be moved, and a version that can be withdrawn.
 	for plan, edit := range map[string]plans.VersionEdit{
-		plans.Pro: {PerMinute: 250, KeepExisting: true}, plans.Business: {PerMinute: 900, From: time.Now().AddDate(0, 0, 1)},
+		plans.Pro:      {PerMinute: 250, KeepExisting: true},
+		plans.Business: {PerMinute: 900, From: time.Now().AddDate(0, 0, 1)},
 	} {
 		_, err := db.Plans.Edit(t.Context(), by, plan, pricing.PlanEdit{Numbers: &edit})
 		assert.NoError(t, err)
@@ -62,10 +63,20 @@ func newRightsEnv(t *testing.T) *rightsEnv {
 	assert.NoError(t, err)
 	e.key, e.banned = list[0].ID, list[1].ID
 	// A closed month in which acme was on a plan.
-	execSQL(t, e.URL, `insert into tenant_plans (tenant_id, valid_from, plan) select id, '2020-01-01Z', 'pro' from tenants where name = 'acme'`)
+	execSQL(
+		t,
+		e.URL,
+		`insert into tenant_plans (tenant_id, valid_from, plan) select id, '2020-01-01Z', 'pro' from tenants where
+			name = 'acme'`,
+	)
 	_, err = db.Months.Close(t.Context(), by, time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), nil)
 	assert.NoError(t, err)
-	_, err = db.Bans.Place(t.Context(), by, people.NewBan{KeyID: e.banned, Length: time.Hour, Reason: "test"}, time.Now())
+	_, err = db.Bans.Place(
+		t.Context(),
+		by,
+		people.NewBan{KeyID: e.banned, Length: time.Hour, Reason: "test"},
+		time.Now(),
+	)
 	assert.NoError(t, err)
 	for entry, err := range db.Audit.List(t.Context(), trail.Filter{Limit: 1}) {
 		assert.NoError(t, err)
@@ -82,7 +93,8 @@ func newRightsEnv(t *testing.T) *rightsEnv {
 // argument is one that a command needs.
 var argument = regexp.MustCompile(`[A-Z][A-Z-]+`)
 
-// args are those with which a command is tried, and leaves nothing behind: those that it needs by its usage, if it has no others here.
+// args are those with which a command is tried, and leaves nothing behind: those that it needs by
+// its usage, if it has no others here.
 func (e *rightsEnv) args(c *cobra.Command, name string) []string {
 	if args, ok := map[string][]string{
 		"tenant create":   {"new", "--plan", "pro", "--dry-run"},
@@ -157,13 +169,14 @@ func (e *rightsEnv) run(t *testing.T, url string, args []string) (code int, stde
 	return Run(t.Context(), f, args), messages.String()
 }
 
-// TestCommandsOfRoles runs every command in every role: it is allowed, or refused with one sentence and exit code 4, as docs/roles.md
-// says. With UPDATE_DOCS it writes the table.
+// TestCommandsOfRoles runs every command in every role: it is allowed, or refused with one sentence
+// and exit code 4, as docs/roles.md says. With UPDATE_DOCS it writes the table.
 func TestCommandsOfRoles(t *testing.T) {
 	t.Parallel()
 	e := newRightsEnv(t)
 	owner := storetest.As(t, e.URL, storetest.OwnerLogin)
-	const head = "| command | `petstore_support` | `petstore_billing` | `petstore_api` | owner |\n|---|---|---|---|---|\n"
+	const head = "| command | `petstore_support` | `petstore_billing` | `petstore_api` | owner " +
+		"|\n|---|---|---|---|---|\n"
 	// Commands of one noun with the same cells share a row, as in `key list`, `show`.
 	var rows []string
 	at := map[string]int{}
@@ -204,7 +217,8 @@ func (e *rightsEnv) try(t *testing.T, url, name string, args []string) string {
 	t.Helper()
 	code, stderr := e.run(t, url, slices.Concat(strings.Fields(name), args))
 	switch {
-	case code == cmdutil.ExitOK, name == "doctor" && code == cmdutil.ExitFailed: // A check found something, as no server is alive.
+	case code == cmdutil.ExitOK,
+		name == "doctor" && code == cmdutil.ExitFailed: // A check found something, as no server is alive.
 		return " yes |"
 	case code != cmdutil.ExitRefused:
 		t.Errorf("%s as %s: exit %d: %s", name, storetest.LoginOf(t, url), code, stderr)
@@ -220,9 +234,12 @@ func (e *rightsEnv) try(t *testing.T, url, name string, args []string) string {
 	return " – |"
 }
 
-var refusalForm = regexp.MustCompile(`^petstorectl: your login \w+ is in the role petstore_\w+, which may not [a-z][^:]+: ask ` +
-	`(somebody in petstore_(support|billing)|somebody who connects as the owner of the tables)\n$|` +
-	`^petstorectl: your login \w+ may not manage logins: it lacks CREATEROLE\nask an administrator, who can run in SQL: [a-z]+ role .+\n$`)
+var refusalForm = regexp.MustCompile(
+	`^petstorectl: your login \w+ is in the role petstore_\w+, which may not [a-z][^:]+: ask ` +
+		`(somebody in petstore_(support|billing)|somebody who connects as the owner of the tables)\n$|` +
+		`^petstorectl: your login \w+ may not manage logins: it lacks CREATEROLE\nask an administrator, who can run ` +
+		`in SQL: [a-z]+ role .+\n$`,
+)
 
 func checkRefusal(t *testing.T, name, stderr string) {
 	t.Helper()
@@ -234,16 +251,22 @@ func TestRefusals(t *testing.T) {
 	t.Parallel()
 	e := newRightsEnv(t)
 	for _, tt := range []struct{ url, command, want string }{
-		{e.BillingURL, "key issue acme", "your login bill is in the role petstore_billing, which may not issue a key and print it once: ask somebody in petstore_support"},
-		{e.BillingURL, "ban list", "your login bill is in the role petstore_billing, which may not list bans in force: ask somebody in petstore_support"},
-		{e.SupportURL, "migrate up", "your login sam is in the role petstore_support, which may not apply all pending migrations: ask somebody who connects as the owner of the tables"},
+		{e.BillingURL, "key issue acme",
+			"your login bill is in the role petstore_billing, which may not issue a key and print it once: ask " +
+				"somebody in petstore_support"},
+		{e.BillingURL, "ban list", "your login bill is in the role petstore_billing, which may not list bans in " +
+			"force: ask somebody in petstore_support"},
+		{e.SupportURL, "migrate up", "your login sam is in the role petstore_support, which may not apply all " +
+			"pending migrations: ask somebody who connects as the owner of the tables"},
 		{
 			storetest.As(t, e.URL, storetest.OtherLogin), "tenant list",
-			"your login olga is in none of the roles petstore_support and petstore_billing: ask an administrator for one",
+			"your login olga is in none of the roles petstore_support and petstore_billing: ask an administrator " +
+				"for one",
 		},
 		{
 			storetest.As(t, e.URL, storetest.OtherLogin), "migrate up",
-			"your login olga may not apply all pending migrations: ask somebody who connects as the owner of the tables",
+			"your login olga may not apply all pending migrations: ask somebody who connects as the owner of the " +
+				"tables",
 		},
 	} {
 		code, stderr := e.run(t, tt.url, strings.Fields(tt.command))
@@ -277,7 +300,11 @@ func TestWhatBillingSeesOfKeys(t *testing.T) {
 		got, err := store.Collect(storetest.Open(t, url, store.Options{}).Usage.Report(t.Context(), query))
 		assert.Result(t, got, err, []billing.UsageRow{want})
 	}
-	if code, stderr := e.run(t, e.BillingURL, []string{"tenant", "show", "acme", "-o", "json"}); code != cmdutil.ExitOK {
+	if code, stderr := e.run(
+		t,
+		e.BillingURL,
+		[]string{"tenant", "show", "acme", "-o", "json"},
+	); code != cmdutil.ExitOK {
 		t.Errorf("tenant show: exit %d: %s", code, stderr)
 	}
 }

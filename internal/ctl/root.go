@@ -43,11 +43,19 @@ func Run(ctx context.Context, f *cmdutil.Factory, args []string) int {
 }
 
 // withoutEnvironment are the commands for which no variable has a meaning.
-var withoutEnvironment = []string{"petstorectl", "help", "version", "completion", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
+var withoutEnvironment = []string{
+	"petstorectl",
+	"help",
+	"version",
+	"completion",
+	cobra.ShellCompRequestCmd,
+	cobra.ShellCompNoDescRequestCmd,
+}
 
 // Root returns the root command, from which the reference is made.
 func Root(f *cmdutil.Factory) *cobra.Command { return newCmdRoot(f) }
 
+//nolint:funlen // the list of commands
 func newCmdRoot(f *cmdutil.Factory) *cobra.Command {
 	var showVersion bool
 	cmd := &cobra.Command{
@@ -91,8 +99,25 @@ and login, and what sets them.`,
 	cmd.Flags().BoolVar(&showVersion, "version", false, "print the version")
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	cmd.AddCommand(
-		tenant.NewCmd(f), key.NewCmd(f), plan.NewCmd(f), ban.NewCmd(f), limits.NewCmd(f), retention.NewCmd(f), usage.NewCmd(f), audit.NewCmd(f),
-		why.NewCmd(f), undo.NewCmd(f), staff.NewCmd(f), login.NewCmdLogin(f), login.NewCmdLogout(f), login.NewCmdWhoami(f), tail.NewCmd(f), doctor.NewCmd(f), migrate.NewCmd(f), newCmdCompletion(f), newCmdVersion(f),
+		tenant.NewCmd(f),
+		key.NewCmd(f),
+		plan.NewCmd(f),
+		ban.NewCmd(f),
+		limits.NewCmd(f),
+		retention.NewCmd(f),
+		usage.NewCmd(f),
+		audit.NewCmd(f),
+		why.NewCmd(f),
+		undo.NewCmd(f),
+		staff.NewCmd(f),
+		login.NewCmdLogin(f),
+		login.NewCmdLogout(f),
+		login.NewCmdWhoami(f),
+		tail.NewCmd(f),
+		doctor.NewCmd(f),
+		migrate.NewCmd(f),
+		newCmdCompletion(f),
+		newCmdVersion(f),
 	)
 	setHelp(f, cmd)
 	return cmd

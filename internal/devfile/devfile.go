@@ -1,8 +1,9 @@
-// Package devfile reads and writes dev.json, which `petstore dev` leaves in its data directory so that petstorectl and scripts find
-// the running server, its database and the sample key.
+// Package devfile reads and writes dev.json, which `petstore dev` leaves in its data directory so
+// that petstorectl and scripts find the running server, its database and the sample key.
 //
-// A file that another user could have written is an error: its database would get this user's password, and would answer in the place of
-// the real one. All functions are safe for concurrent use.
+// A file that another user could have written is an error: its database would get this user's
+// password, and would answer in the place of the real one. All functions are safe for concurrent
+// use.
 package devfile
 
 import (
@@ -18,7 +19,8 @@ const (
 	DefaultDir = ".petstore"
 	// Name is the file's name in the data directory.
 	Name = "dev.json"
-	// URLName is the name of a file that has only the database's URL, for PETSTORE_DATABASE_URL_FILE.
+	// URLName is the name of a file that has only the database's URL, for
+	// PETSTORE_DATABASE_URL_FILE.
 	URLName = "database-url"
 )
 
@@ -31,8 +33,8 @@ type File struct {
 	TestAPIKey  string `json:"test_api_key"`
 }
 
-// Read reads the file in dir. The error is fs.ErrNotExist when there is none, and an ownfiles.UntrustedError when another user could have
-// written it.
+// Read reads the file in dir. The error is fs.ErrNotExist when there is none, and an
+// ownfiles.UntrustedError when another user could have written it.
 func Read(dir string) (File, error) {
 	root, err := ownfiles.OpenDir(dir)
 	if err != nil {
@@ -45,12 +47,17 @@ func Read(dir string) (File, error) {
 	}
 	var f File
 	if err := json.Unmarshal(text, &f); err != nil {
-		return File{}, fmt.Errorf("%s is not valid (delete it: the next start of petstore dev writes it again): %w", filepath.Join(dir, Name), err)
+		return File{}, fmt.Errorf(
+			"%s is not valid (delete it: the next start of petstore dev writes it again): %w",
+			filepath.Join(dir, Name),
+			err,
+		)
 	}
 	return f, nil
 }
 
-// Write replaces the file in dir atomically, and then that of URLName. The error is an ownfiles.UntrustedError when another user could replace it.
+// Write replaces the file in dir atomically, and then that of URLName. The error is an
+// ownfiles.UntrustedError when another user could replace it.
 func Write(dir string, f File) error {
 	text, err := json.MarshalIndent(f, "", "  ")
 	if err != nil {

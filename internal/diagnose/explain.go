@@ -14,8 +14,9 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// Explain says what the response to a failed request was, and why. Customers read it too: it names no person and no command. lifted is when the
-// ban that refused the request was lifted, zero if it was not.
+// Explain says what the response to a failed request was, and why. Customers read it too: it names
+// no person and no command. lifted is when the ban that refused the request was lifted, zero if it
+// was not.
 func Explain(f *usage.FailedRequest, lifted time.Time) string {
 	text, more := "The request was answered "+Answer(f, lifted)+".", Reasons[f.Reason]
 	if more == "" && f.Window == "" {
@@ -24,7 +25,8 @@ func Explain(f *usage.FailedRequest, lifted time.Time) string {
 	return strings.TrimSpace(text + " " + more)
 }
 
-// Answer is the response to a failed request, "with 404 pet_not_found at 2026-11-20T09:21:48Z", the limit that refused it, and until when.
+// Answer is the response to a failed request, "with 404 pet_not_found at 2026-11-20T09:21:48Z", the
+// limit that refused it, and until when.
 func Answer(f *usage.FailedRequest, lifted time.Time) string {
 	text := fmt.Sprintf("with %d %s at %s", f.Status, f.Code, f.At.UTC().Format(time.RFC3339)) + OverLimit(f)
 	if !lifted.IsZero() {
@@ -54,7 +56,8 @@ func OverLimit(f *usage.FailedRequest) string {
 	return ""
 }
 
-// HourOfUse says that the use of a window is not that of a minute, but of the hours around it, "" if it is the window's.
+// HourOfUse says that the use of a window is not that of a minute, but of the hours around it, ""
+// if it is the window's.
 func HourOfUse(w *usage.RefusingWindow) string {
 	if w == nil || w.Name == string(limits.Day) || w.To.Sub(w.From) <= time.Minute {
 		return ""
@@ -66,8 +69,15 @@ func HourOfUse(w *usage.RefusingWindow) string {
 	for _, u := range w.Used {
 		used += u.Admitted
 	}
-	return fmt.Sprintf("In the %s from %s to %s, %s requests were admitted; the minute's limit is %s. That minute's use is no longer kept.", span,
-		w.From.UTC().Format(time.RFC3339), w.To.UTC().Format(time.RFC3339), spelling.Thousands(used), spelling.Thousands(w.Limit))
+	return fmt.Sprintf(
+		"In the %s from %s to %s, %s requests were admitted; the minute's limit is %s. That minute's use is no "+
+			"longer kept.",
+		span,
+		w.From.UTC().Format(time.RFC3339),
+		w.To.UTC().Format(time.RFC3339),
+		spelling.Thousands(used),
+		spelling.Thousands(w.Limit),
+	)
 }
 
 // LiftedAt is when the ban was lifted by which the request was refused, zero if it was not.
@@ -80,27 +90,33 @@ func LiftedAt(f *usage.FailedRequest, bans []keys.Ban) time.Time {
 	return time.Time{}
 }
 
-// Reasons are the reasons that a code does not say. The states of a key are explained by what the key is now.
+// Reasons are the reasons that a code does not say. The states of a key are explained by what the
+// key is now.
 var Reasons = map[string]string{
-	usage.OtherScheme:            "The Authorization header has another scheme than Bearer.",
-	usage.SeveralHeaders:         "The request had several Authorization headers.",
-	usage.Malformed:              "The text that was sent is not an API key: its length, its characters or its checksum are wrong. It was probably cut off or changed.",
-	usage.OtherEnvironment:       "The key is for the other deployment: pst_live_ is for production, pst_test_ for staging.",
+	usage.OtherScheme:    "The Authorization header has another scheme than Bearer.",
+	usage.SeveralHeaders: "The request had several Authorization headers.",
+	usage.Malformed: "The text that was sent is not an API key: its length, its characters or its " +
+		"checksum are wrong. It was probably cut off or changed.",
+	usage.OtherEnvironment: "The key is for the other deployment: pst_live_ is for production, pst_test_ for " +
+		"staging.",
 	usage.UnknownKey:             "The key has the right form, but was never issued in this database.",
 	string(keys.Revoked):         "The key was revoked.",
 	string(keys.Expired):         "The key had expired.",
 	string(keys.TenantSuspended): "The tenant was suspended.",
 
-	usage.DatabaseDown:    "The server could not use the database, or got no answer in time.",
-	usage.LimitsUndecided: "The server could not decide whether the limits allow it: the servers were agreeing where to count, or it alone could not reach Redis.",
+	usage.DatabaseDown: "The server could not use the database, or got no answer in time.",
+	usage.LimitsUndecided: "The server could not decide whether the limits allow it: the servers were agreeing " +
+		"where to count, or it alone could not reach Redis.",
 	usage.UsageUnrecorded: "Usage could not be recorded in time, and too much of the tenant's was not recorded yet.",
 	usage.BodiesFull:      "Too many long bodies arrived at the same time.",
-	usage.TimedOut:        "It waited for too long: very many requests of the tenant ran at the same time, or the database is slow.",
-	usage.Uncounted:       "It is not counted, and the account sent too many of these within a minute.",
-	usage.ClientGone:      "The client closed the connection before the response.",
+	usage.TimedOut: "It waited for too long: very many requests of the tenant ran at the same time, or the " +
+		"database is slow.",
+	usage.Uncounted:  "It is not counted, and the account sent too many of these within a minute.",
+	usage.ClientGone: "The client closed the connection before the response.",
 }
 
-// Doc is what docs/errors.md tells customers of an error code: when it is the response, and what to do.
+// Doc is what docs/errors.md tells customers of an error code: when it is the response, and what to
+// do.
 type Doc struct{ When, Advice string }
 
 var (

@@ -11,8 +11,8 @@ type LargerPlan struct {
 	Remain int64
 }
 
-// LargerPlans returns how many requests of these hours were refused under a quota, and how many would be, at least, under each of these plans that
-// is larger.
+// LargerPlans returns how many requests of these hours were refused under a quota, and how many
+// would be, at least, under each of these plans that is larger.
 func LargerPlans(hours []usage.Hour, q plans.Quota, sold []plans.Plan) (refused int64, list []LargerPlan) {
 	refused, _ = usage.Refusals(hours, q.PerMinute, q.PerDay)
 	for _, p := range sold {

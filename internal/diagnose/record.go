@@ -19,12 +19,14 @@ type Record struct {
 	// Bans and Failed are the latest of the key, the newest first.
 	Bans   []keys.Ban
 	Failed []usage.FailedRequest
-	// TenantRefusal is the latest refusal of any key of the tenant by the minute or the day, nil for none.
+	// TenantRefusal is the latest refusal of any key of the tenant by the minute or the day, nil
+	// for none.
 	TenantRefusal *usage.FailedRequest
 }
 
-// Verdict returns what the API answers to the key's next request, in the environment that the key is for. The
-// counters of a minute are not recorded: a minute that is used up is known from the latest refusal.
+// Verdict returns what the API answers to the key's next request, in the environment that the key
+// is for. The counters of a minute are not recorded: a minute that is used up is known from the
+// latest refusal.
 func (r *Record) Verdict() Verdict {
 	c := &keys.Caller{
 		KeyID: r.Key.ID, Environment: r.Key.Environment, ExpiresAt: r.Key.ExpiresAt,
@@ -66,7 +68,8 @@ func IsShared(f *usage.FailedRequest) bool {
 	return f.Window == string(limits.Minute) || f.Window == string(limits.Day)
 }
 
-// refusals returns the latest refusal of the tenant by a limit that its keys share, and the key's latest by any limit.
+// refusals returns the latest refusal of the tenant by a limit that its keys share, and the key's
+// latest by any limit.
 func (r *Record) refusals() (list []*usage.FailedRequest) {
 	if r.TenantRefusal != nil {
 		list = append(list, r.TenantRefusal)
@@ -79,7 +82,8 @@ func (r *Record) refusals() (list []*usage.FailedRequest) {
 	return list
 }
 
-// LastRefusal is the key's latest refusal by a limit, which led to its ban; if none is stored, one by its lowest limit.
+// LastRefusal is the key's latest refusal by a limit, which led to its ban; if none is stored, one
+// by its lowest limit.
 func (r *Record) LastRefusal() usage.FailedRequest {
 	for _, f := range r.Failed {
 		if f.Window != "" {

@@ -42,7 +42,8 @@ func TestVerdict(t *testing.T) {
 		{func() {}, diagnose.Verdict{Code: "invalid_api_key", Reason: "revoked"}},
 		{func() { r.Key.RevokedAt = time.Time{} }, diagnose.Verdict{Code: "invalid_api_key", Reason: "expired"}},
 		{func() { r.Key.ExpiresAt = soon }, diagnose.Verdict{Code: "invalid_api_key", Reason: "tenant_suspended"}},
-		{func() { r.Tenant.SuspendedAt = time.Time{} }, diagnose.Verdict{Code: "key_banned", Reason: "banned", Until: ban.EndsAt}},
+		{func() { r.Tenant.SuspendedAt = time.Time{} },
+			diagnose.Verdict{Code: "key_banned", Reason: "banned", Until: ban.EndsAt}},
 		{func() { r.Bans = nil }, diagnose.Verdict{Code: "daily_quota_exceeded", Reason: "day", Until: tomorrow}},
 		{func() { r.UsedToday = 999 }, diagnose.Verdict{Code: "rate_limit_exceeded", Reason: "partial", Until: soon}},
 		{
@@ -53,7 +54,8 @@ func TestVerdict(t *testing.T) {
 			refused(func(r *usage.FailedRequest) { r.Window, r.Limit, r.Reset = "day", 1000, tomorrow.Unix() }),
 			diagnose.Verdict{Code: "daily_quota_exceeded", Reason: "day", Until: tomorrow},
 		},
-		{refused(func(*usage.FailedRequest) {}), diagnose.Verdict{Code: "rate_limit_exceeded", Reason: "minute", Until: soon}},
+		{refused(func(*usage.FailedRequest) {}),
+			diagnose.Verdict{Code: "rate_limit_exceeded", Reason: "minute", Until: soon}},
 		{
 			refused(func(r *usage.FailedRequest) { r.Window, r.Limit = "key", 5 }),
 			diagnose.Verdict{Code: "rate_limit_exceeded", Reason: "key", Until: soon},
@@ -61,7 +63,8 @@ func TestVerdict(t *testing.T) {
 		{func() { r.Key.PerMinute = 6 }, diagnose.Verdict{Code: "admitted"}},
 		{refused(func(r *usage.FailedRequest) { r.Limit = 300 }), diagnose.Verdict{Code: "admitted"}},
 		{refused(func(r *usage.FailedRequest) { r.Reset = now.Unix() }), diagnose.Verdict{Code: "admitted"}},
-		{refused(func(r *usage.FailedRequest) { r.Code, r.Window = "key_banned", "" }), diagnose.Verdict{Code: "admitted"}},
+		{refused(func(r *usage.FailedRequest) { r.Code, r.Window = "key_banned", "" }),
+			diagnose.Verdict{Code: "admitted"}},
 		// What failed since then for another reason says nothing about the limits.
 		{
 			func() {

@@ -16,19 +16,20 @@ const (
 	DailyQuotaExceeded = "daily_quota_exceeded"
 )
 
-// The reasons of a Verdict, beside the statuses of a key (package keys) and the names of windows (package
-// limits).
+// The reasons of a Verdict, beside the statuses of a key (package keys) and the names of windows
+// (package limits).
 const (
 	Banned = "banned"
-	// Partial: one server's share of a limit is used up while the servers can't share their counters.
+	// Partial: one server's share of a limit is used up while the servers can't share their
+	// counters.
 	Partial = "partial"
 )
 
 // Verdict is what the API answers to a request of a caller.
 type Verdict struct {
 	Code string
-	// Reason is a status of the key, Banned, Partial or the name of the window that refuses; empty for
-	// Admitted.
+	// Reason is a status of the key, Banned, Partial or the name of the window that refuses; empty
+	// for Admitted.
 	Reason string
 	// Until is when the verdict changes by itself, zero for never.
 	Until time.Time

@@ -22,11 +22,13 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// restarted runs a program three times on the sockets that the shell was handed over, as systemd does with a service that is restarted.
+// restarted runs a program three times on the sockets that the shell was handed over, as systemd
+// does with a service that is restarted.
 const restarted = `for i in 1 2 3; do sh -c 'export LISTEN_PID=$$; exec "$0" serve' "$0" || exit; done`
 
-// TestUpgradeWithoutAClosedPort restarts a server twice on a socket that is handed over, under load on connections that are new for every request.
-// None is refused or lost. Each server says that it is ready, alive and stopping.
+// TestUpgradeWithoutAClosedPort restarts a server twice on a socket that is handed over, under load
+// on connections that are new for every request. None is refused or lost. Each server says that it
+// is ready, alive and stopping.
 func TestUpgradeWithoutAClosedPort(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)
@@ -34,13 +36,18 @@ func TestUpgradeWithoutAClosedPort(t *testing.T) {
 	states := listenNotify(t)
 	addr := freeport.Address(t)
 	args := []string{"-l", addr, "--fdname=api"}
-	for _, variable := range append(d.serverEnv([]string{"PETSTORE_ADDR=" + addr}), "NOTIFY_SOCKET="+states.path, "WATCHDOG_USEC=600000") {
+	for _, variable := range append(d.serverEnv([]string{"PETSTORE_ADDR=" + addr}), "NOTIFY_SOCKET="+states.path,
+		"WATCHDOG_USEC=600000") {
 		args = append(args, "-E", variable)
 	}
-	p := programs.Start(t, sandbox.Command(t, "systemd-socket-activate", append(args, "sh", "-c", restarted, d.petstore)...))
+	p := programs.Start(
+		t,
+		sandbox.Command(t, "systemd-socket-activate", append(args, "sh", "-c", restarted, d.petstore)...),
+	)
 	t.Cleanup(func() {
 		for _, pid := range serverPIDs(p) {
-			if program, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); program == d.petstore { // the number may be another process's by now
+			// the number may be another process's by now
+			if program, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); program == d.petstore {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
 		}
@@ -75,7 +82,8 @@ func TestUpgradeWithoutAClosedPort(t *testing.T) {
 			t.Errorf("a request failed: %v", a)
 		}
 	}
-	// A server that stops gives its last connections 200 ms to send their requests, and a busy machine may take longer to read one.
+	// A server that stops gives its last connections 200 ms to send their requests, and a busy
+	// machine may take longer to read one.
 	if lost > 0 && long() || lost > 2 {
 		t.Errorf("%d requests were lost", lost)
 	}
@@ -90,15 +98,25 @@ func TestUpgradeWithoutAClosedPort(t *testing.T) {
 func TestSocketsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	for want, listens := range map[string][]string{
-		`petstore: systemd hands over a socket named "web": name it api or admin (FileDescriptorName=)`:               {"api", "web"},
-		`petstore: systemd hands over two sockets named api: use one, ListenStream=PORT, for IPv4 and IPv6`:           {"api", "api"},
-		`petstore: systemd hands over a socket named api that is not TCP: use ListenStream=PORT`:                      {"unix"},
-		`petstore: systemd hands over a socket named api that does not listen: use ListenStream= and Accept=no`:       {"datagram"},
-		`petstore: PETSTORE_DATABASE_URL: reach the database: database unavailable: dial tcp 127.0.0.1:1: connect: c`: {"admin"},
+		`petstore: systemd hands over a socket named "web": name it api or admin ` +
+			`(FileDescriptorName=)`: {"api", "web"},
+		`petstore: systemd hands over two sockets named api: use one, ` +
+			`ListenStream=PORT, for IPv4 and IPv6`: {"api", "api"},
+		`petstore: systemd hands over a socket named api that is not TCP: use ` +
+			`ListenStream=PORT`: {"unix"},
+		`petstore: systemd hands over a socket named api that does not listen: use ` +
+			`ListenStream= and Accept=no`: {"datagram"},
+		`petstore: PETSTORE_DATABASE_URL: reach the database: database unavailable: ` +
+			`dial tcp 127.0.0.1:1: connect: c`: {"admin"},
 	} {
 		t.Run(strings.Join(listens, ","), func(t *testing.T) {
 			t.Parallel()
-			args := []string{"-E", "PETSTORE_DATABASE_URL=postgres://jo@127.0.0.1:1/none?sslmode=disable", "-E", "PETSTORE_ADDR=127.0.0.1:0"}
+			args := []string{
+				"-E",
+				"PETSTORE_DATABASE_URL=postgres://jo@127.0.0.1:1/none?sslmode=disable",
+				"-E",
+				"PETSTORE_ADDR=127.0.0.1:0",
+			}
 			addr, network := freeport.Address(t), "tcp"
 			switch listens[0] {
 			case "unix":
@@ -112,9 +130,13 @@ func TestSocketsThatAreRefused(t *testing.T) {
 				}
 				args = append(args, "-l", addr, "--fdname="+strings.Join(listens, ":"))
 			}
-			p := programs.Start(t, sandbox.Command(t, "systemd-socket-activate", append(args, program(t, "petstore"), "serve")...))
+			p := programs.Start(
+				t,
+				sandbox.Command(t, "systemd-socket-activate", append(args, program(t, "petstore"), "serve")...),
+			)
 			wait.Until(t, "a socket", func() bool { return strings.Count(p.Stderr(), "Listening on") == len(listens) })
-			// It starts the server, which may end and reset the connection before Dial or Write has returned.
+			// It starts the server, which may end and reset the connection before Dial or Write has
+			// returned.
 			if conn, err := net.Dial(network, addr); err == nil {
 				_, _ = conn.Write([]byte("x"))
 				_ = conn.Close()

@@ -12,8 +12,8 @@ import (
 	"petstore.example/internal/test/programs"
 )
 
-// checkDocumentedBackup follows docs/running.md word for word: it dumps the database of d, in which nothing is written any more, and restores
-// it on another cluster. list is what the tenant had.
+// checkDocumentedBackup follows docs/running.md word for word: it dumps the database of d, in which
+// nothing is written any more, and restores it on another cluster. list is what the tenant had.
 func checkDocumentedBackup(d *deployment, a *administration, customer *tenant, list response) {
 	t := d.t
 	a.sql(a.server, "revoke connect on database postgres, template1 from public") // as pg_hba.conf of the page
@@ -23,7 +23,10 @@ func checkDocumentedBackup(d *deployment, a *administration, customer *tenant, l
 	a.shell(programs.Read(t, "../../deploy/backup/petstore-dump"))
 	a.env = nil
 	dumped := time.Now().UTC().Format(time.RFC3339Nano)
-	if out := a.shell("grep -c tenant.create 20*/audit.jsonl && ls -l 20*/petstore.dump && mv 20*/* . && ls -d 20*"); strings.Contains(out, "2020") || !strings.Contains(out, "-rw------- ") {
+	if out := a.shell(
+		"grep -c tenant.create 20*/audit.jsonl && ls -l 20*/petstore.dump && mv 20*/* . && ls -d 20*",
+	); strings.Contains(out, "2020") ||
+		!strings.Contains(out, "-rw------- ") {
 		t.Errorf("dumps: %s", out)
 	}
 	before := content(t, a.server)
@@ -45,13 +48,27 @@ func checkDocumentedBackup(d *deployment, a *administration, customer *tenant, l
 	}
 	a.sql(restored, a.block("setval"))
 
-	there := newDeploymentAs(t, a.url(restored, "petstore_owner"), a.url(restored, "api_server"), a.url(restored, "alice"), "")
-	if out := a.shell(strings.ReplaceAll(a.block("petstorectl migrate status"), "2026-11-20T14:03:27Z", dumped)); !regexp.MustCompile(`catalogue\s+ok`).MatchString(out) || !strings.Contains(out, "intact") {
+	there := newDeploymentAs(
+		t,
+		a.url(restored, "petstore_owner"),
+		a.url(restored, "api_server"),
+		a.url(restored, "alice"),
+		"",
+	)
+	if out := a.shell(
+		strings.ReplaceAll(a.block("petstorectl migrate status"), "2026-11-20T14:03:27Z", dumped),
+	); !regexp.MustCompile(`catalogue\s+ok`).MatchString(out) ||
+		!strings.Contains(out, "intact") {
 		t.Errorf("the restored database: %s", out)
 	}
 	a.shell(a.block("sort -u revoked-keys"))
 	s := there.serve()
-	if r := there.patient.get(s, customer.keys[0].token, "/pets"); r.status != 200 || string(r.body) != string(list.body) {
+	if r := there.patient.get(
+		s,
+		customer.keys[0].token,
+		"/pets",
+	); r.status != 200 ||
+		string(r.body) != string(list.body) {
 		t.Errorf("GET /pets: %v, want %s", r, list.body)
 	}
 	if r := there.patient.get(s, customer.keys[1].token, "/pets"); r.status != 401 {
@@ -66,7 +83,8 @@ func checkDocumentedBackup(d *deployment, a *administration, customer *tenant, l
 	checkHollowDatabase(t, a, restored)
 }
 
-// checkErasure: the login of the backup exports a tenant, the owner erases it, and the server refuses its keys.
+// checkErasure: the login of the backup exports a tenant, the owner erases it, and the server
+// refuses its keys.
 func checkErasure(d *deployment, s *server, n *tenant, backupURL string) {
 	t := d.t
 	c := runCtl(d, "", []string{"PETSTORE_DATABASE_URL=" + backupURL}, "tenant", "export", n.Name)
@@ -82,7 +100,8 @@ func checkErasure(d *deployment, s *server, n *tenant, backupURL string) {
 	assert.Equal(t, r.status, 401, "a key of a tenant that was erased", r)
 }
 
-// checkWrongDump: the owner's dump fails, and the one that docs/running.md warns of ends without an error.
+// checkWrongDump: the owner's dump fails, and the one that docs/running.md warns of ends without an
+// error.
 func checkWrongDump(t testing.TB, a *administration) {
 	t.Helper()
 	owner := " --format=custom --file=hollow.dump '" + a.url(a.server, "petstore_owner") + "'"
@@ -99,7 +118,8 @@ func checkHollowDatabase(t testing.TB, a *administration, server *pgtest.Server)
 	a.shell("pg_restore --exit-on-error --dbname='" + server.URL("postgres", "hollow") + "' hollow.dump")
 	a.env = []string{"PETSTORE_DATABASE_URL=" + strings.Replace(a.url(server, "alice"), "/petstore?", "/hollow?", 1)}
 	out := a.shell("petstorectl doctor --columns check,status,advice")
-	if !regexp.MustCompile(`catalogue\s+warn`).MatchString(out) || !strings.Contains(out, "running.md#backup-and-restore") {
+	if !regexp.MustCompile(`catalogue\s+warn`).MatchString(out) ||
+		!strings.Contains(out, "running.md#backup-and-restore") {
 		t.Errorf("a database without its animals: %s", out)
 	}
 }

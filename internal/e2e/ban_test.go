@@ -15,8 +15,9 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// TestAutomaticBan: one server may refuse a key of a Free tenant 1,000 times in a minute window, whatever others refuse. Once more, and the
-// key is banned for 15 minutes on both servers, until staff lift the ban.
+// TestAutomaticBan: one server may refuse a key of a Free tenant 1,000 times in a minute window,
+// whatever others refuse. Once more, and the key is banned for 15 minutes on both servers, until
+// staff lift the ban.
 func TestAutomaticBan(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, true)
@@ -36,7 +37,9 @@ func TestAutomaticBan(t *testing.T) {
 // expect sends requests, 16 at a time, all of which should have that result.
 func (d *deployment) expect(s *server, token string, requests int, want string) {
 	d.t.Helper()
-	n := countByCode(sendConcurrently(16, requests, func(int, int) response { return d.patient.get(s, token, "/pets") }))
+	n := countByCode(
+		sendConcurrently(16, requests, func(int, int) response { return d.patient.get(s, token, "/pets") }),
+	)
 	assert.Equal(d.t, n[want], requests, n, "×", want)
 }
 
@@ -51,13 +54,23 @@ func checkBan(d *deployment, servers []*server, tn *tenant) {
 			a = d.client.get(s, token, "/pets")
 			return a.code == "key_banned"
 		})
-		d.t.Logf("server %d: banned %v after the last refusal was seen, Retry-After %s", i, time.Since(from).Round(time.Millisecond),
-			a.header.Get("Retry-After"))
+		d.t.Logf(
+			"server %d: banned %v after the last refusal was seen, Retry-After %s",
+			i,
+			time.Since(from).Round(time.Millisecond),
+			a.header.Get("Retry-After"),
+		)
 		wait, left := a.integer("Retry-After"), time.Until(time.Unix(a.integer("X-RateLimit-Reset"), 0))
 		assert.True(d.t, wait >= 15*60-10 && wait <= 15*60+1, "Retry-After", wait, "want 15 minutes")
 		off := left - time.Duration(wait)*time.Second
 		assert.True(d.t, off.Abs() <= 2*time.Second, "Retry-After", wait, "and X-RateLimit-Reset in", left, "disagree")
-		assert.True(d.t, a.status == 429 && a.integer("X-RateLimit-Remaining") == 0, "a banned key's answer:", a, a.header)
+		assert.True(
+			d.t,
+			a.status == 429 && a.integer("X-RateLimit-Remaining") == 0,
+			"a banned key's answer:",
+			a,
+			a.header,
+		)
 	}
 	d.ctl("ban", "lift", tn.keys[0].id, "--reason", "test")
 	for _, s := range servers {
@@ -78,7 +91,8 @@ type group struct {
 	counts       [3]atomic.Int64 // admitted, refused, others
 }
 
-// besides returns how long a worker waits besides Retry-After, which is wait, at the n-th 429 in a row.
+// besides returns how long a worker waits besides Retry-After, which is wait, at the n-th 429 in a
+// row.
 func (g *group) besides(wait time.Duration, n int) time.Duration {
 	switch g.manner {
 	case "a tenth":
@@ -114,8 +128,9 @@ func (g *group) work(ctx context.Context, c *http.Client, servers []*server) {
 	}
 }
 
-// TestWorkersThatWaitAreNotBanned: neither up to 1,000 workers that share a key, whatever they wait besides Retry-After, nor 10 times as many as
-// the limit, all at once, nor any of them on three servers.
+// TestWorkersThatWaitAreNotBanned: neither up to 1,000 workers that share a key, whatever they wait
+// besides Retry-After, nor 10 times as many as the limit, all at once, nor any of them on three
+// servers.
 func TestWorkersThatWaitAreNotBanned(t *testing.T) {
 	t.Parallel()
 	for _, count := range []int{1, 3} {
@@ -136,7 +151,15 @@ func TestWorkersThatWaitAreNotBanned(t *testing.T) {
 			}
 			all.Wait()
 			for _, g := range groups {
-				t.Logf("%s, %d workers, %s: %d admitted, %d refused, %d others", g.name, g.workers, g.manner, g.counts[0].Load(), g.counts[1].Load(), g.counts[2].Load())
+				t.Logf(
+					"%s, %d workers, %s: %d admitted, %d refused, %d others",
+					g.name,
+					g.workers,
+					g.manner,
+					g.counts[0].Load(),
+					g.counts[1].Load(),
+					g.counts[2].Load(),
+				)
 			}
 			banned := d.number(`select count(*) from bans`)
 			assert.True(t, banned <= 0, banned, "of", len(groups), "keys are banned")
@@ -144,8 +167,8 @@ func TestWorkersThatWaitAreNotBanned(t *testing.T) {
 	}
 }
 
-// groups returns the groups of workers, and for how long they work: all for ten minutes, or in the short form one of each plan for some seconds, in
-// which a window ends.
+// groups returns the groups of workers, and for how long they work: all for ten minutes, or in the
+// short form one of each plan for some seconds, in which a window ends.
 func (d *deployment) groups() (groups []*group, lasts time.Duration) {
 	sizes := []int{4, 16, 64, 256, 1000}
 	if !long() {

@@ -19,7 +19,8 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// check runs petstore serve --check, whose settings are right but for env, and returns what it prints and its exit code.
+// check runs petstore serve --check, whose settings are right but for env, and returns what it
+// prints and its exit code.
 func check(t *testing.T, env ...string) (lines string, code int) {
 	t.Helper()
 	free := []string{"PETSTORE_ADDR=127.0.0.1:0", "PETSTORE_ADMIN_ADDR=" + freeport.Address(t), patientRedis}
@@ -29,13 +30,15 @@ func check(t *testing.T, env ...string) (lines string, code int) {
 	return lines, code
 }
 
-// TestCheck: serve --check says what it tried, and changes nothing. Beside a server on the same addresses all is well too.
+// TestCheck: serve --check says what it tried, and changes nothing. Beside a server on the same
+// addresses all is well too.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	postgres, redis := storetest.NewTLSServer(t), redistest.New(t)
 	execute(t, postgres.URL, "alter role api_server password 'hunter2'")
 	before := len(postgres.Log())
-	databaseURL := "PETSTORE_DATABASE_URL=postgres://api_server:hunter2@localhost:" + postgres.Port + "/postgres?sslmode=verify-full&sslrootcert=" + postgres.Dir + "/ca.pem"
+	databaseURL := "PETSTORE_DATABASE_URL=postgres://api_server:hunter2@localhost:" + postgres.Port +
+		"/postgres?sslmode=verify-full&sslrootcert=" + postgres.Dir + "/ca.pem"
 	redisURL := "PETSTORE_REDIS_URL=" + redis.URL
 	lines, code := check(t, databaseURL, redisURL)
 	want := regexp.MustCompile(`^ok    the settings have no mistake, and leave files for \d+ connections
@@ -51,7 +54,10 @@ $`)
 		t.Errorf("exit %d:\n%s", code, lines)
 	}
 	log := postgres.Log()[before:]
-	if changes := regexp.MustCompile(`(?i)(statement|execute [^:]*): +(insert|update|delete|create|alter|drop|grant)`); changes.MatchString(log) || !strings.Contains(log, "callers_of_keys") {
+	if changes := regexp.MustCompile(
+		`(?i)(statement|execute [^:]*): +(insert|update|delete|create|alter|drop|grant)`,
+	); changes.MatchString(log) ||
+		!strings.Contains(log, "callers_of_keys") {
 		t.Errorf("the check changes the database, or does not look up a caller: %s", log)
 	}
 
@@ -68,22 +74,38 @@ $`)
 	assert.NoError(t, err)
 	defer listener.Close()
 	lines, code = check(t, addresses[1], "PETSTORE_ADDR="+listener.Addr().String(), databaseURL, redisURL)
-	if code != 1 || strings.Count(lines, inUse) != 1 || !strings.Contains(lines, "fail  "+listener.Addr().String()+" is in use by another program") {
+	if code != 1 || strings.Count(lines, inUse) != 1 ||
+		!strings.Contains(lines, "fail  "+listener.Addr().String()+" is in use by another program") {
 		t.Errorf("beside another program: exit %d:\n%s", code, lines)
 	}
 	lines, code = check(t, databaseURL, "PETSTORE_REDIS_URL="+redistest.New(t).URL)
-	if code != 1 || !strings.Contains(lines, "fail  PETSTORE_REDIS_URL: this server reaches another Redis than the other servers\n") {
+	if code != 1 ||
+		!strings.Contains(
+			lines,
+			"fail  PETSTORE_REDIS_URL: this server reaches another Redis than the other servers\n",
+		) {
 		t.Errorf("with another Redis: exit %d:\n%s", code, lines)
 	}
 }
 
-// TestWrongConfigurations: each is one line of serve --check, which names the variable, what was found and what to do.
+// TestWrongConfigurations: each is one line of serve --check, which names the variable, what was
+// found and what to do.
 func TestWrongConfigurations(t *testing.T) {
 	t.Parallel()
 	postgres, redis := storetest.NewTLSServer(t), redistest.New(t)
-	execute(t, postgres.URL, "alter role api_server password 'hunter2'; create role carol login in role petstore_api; create role full login password 'hunter2' connection limit 0 in role petstore_api")
-	execute(t, postgres.URL, `do $$ begin execute format('copy (select unnest(array[''local all all trust'', ''hostssl all carol 127.0.0.1/32 cert'',
-		''hostssl all all 127.0.0.1/32 scram-sha-256''])) to %L', current_setting('hba_file')); end $$`)
+	execute(
+		t,
+		postgres.URL,
+		"alter role api_server password 'hunter2'; create role carol login in role petstore_api; create role full "+
+			"login password 'hunter2' connection limit 0 in role petstore_api",
+	)
+	execute(
+		t,
+		postgres.URL,
+		`do $$ begin execute format('copy (select unnest(array[''local all all trust'',
+		''hostssl all carol 127.0.0.1/32 cert'',
+		''hostssl all all 127.0.0.1/32 scram-sha-256''])) to %L', current_setting('hba_file')); end $$`,
+	)
 	postgres.Stop()
 	postgres.Start()
 	_, redisTLS, _ := redistest.NewTLS(t, "127.0.0.1")
@@ -106,37 +128,61 @@ func TestWrongConfigurations(t *testing.T) {
 	right := database(by, at, "postgres", full)
 	cert := func(cert, key string) string { return full + "&sslcert=" + cert + "&sslkey=" + key }
 	const (
-		unlike = "nothing there answers in time as it should: check host and port in the URL, firewalls, and whether TLS is wanted"
-		ended  = "that server ended the connection: check host and port in the URL, whether TLS is wanted (rediss:// for Redis)"
+		unlike = "nothing there answers in time as it should: check host and port in the URL, firewalls, and " +
+			"whether TLS is wanted"
+		ended = "that server ended the connection: check host and port in the URL, whether TLS is wanted (rediss:// " +
+			"for Redis)"
 	)
 	for name, c := range map[string]struct{ env, found, do string }{
-		"no such authority":      {database(by, at, "postgres", "sslmode=verify-full&sslrootcert=/none.crt"), "open /none.crt: no such file", "the URL names that file (sslrootcert, sslcert, sslkey)"},
-		"no PEM":                 {database(by, at, "postgres", "sslmode=verify-full&sslrootcert="+garbage), "sslrootcert", "the file must hold the certificate of an authority, in PEM"},
-		"another authority":      {database(by, at, "postgres", "sslmode=verify-full&sslrootcert="+dir+"/ca.pem"), "unknown authority", "sslrootcert=FILE in the URL"},
-		"another host":           {database(by, "127.0.0.1:"+postgres.Port, "postgres", full), "127.0.0.1", "name the host in the URL as its certificate does"},
-		"wrong database":         {database(by, at, "petstor", full), `database "petstor" does not exist`, "check the name of the database in the URL"},
-		"wrong password":         {database("api_server:hunter3", at, "postgres", full), `user "api_server"`, "check login and password in the URL"},
-		"wrong login":            {database("nobody:hunter3", at, "postgres", full), `user "nobody"`, "check login and password in the URL"},
-		"no entry":               {database(by, at, "postgres", "sslmode=disable"), "no pg_hba.conf entry", "check login, database and sslmode in the URL"},
-		"no connection left":     {database("full:hunter2", at, "postgres", full), "too many connections", "raise max_connections, or what limits the login or the database: each server uses up to 28"},
-		"refused":                {database(by, "127.0.0.1:1", "postgres", full), "connection refused", "check host and port in the URL"},
-		"no such host":           {database(by, "db.invalid", "postgres", full), "db.invalid", "check the host in the URL"},
-		"no Postgres":            {database(by, silent, "postgres", "sslmode=disable"), "deadline exceeded", unlike},
-		"unknown certificate":    {database("carol", at, "postgres", cert(dir+"/carol.pem", dir+"/carol.key")), "", "the certificate of sslcert "},
-		"another key":            {database("carol", at, "postgres", cert(postgres.Dir+"/carol.pem", dir+"/carol.key")), "private key does not match", "sslcert and sslkey in the URL must name a certificate and its own key"},
-		"no such certificate":    {database("carol", at, "postgres", cert("/none.pem", dir+"/carol.key")), "requires a valid client certificate", "check that the files are there"},
-		"no such key":            {database("carol", at, "postgres", cert(postgres.Dir+"/carol.pem", "/none.key")), "/none.key: no such file", "the URL names that file"},
-		"Redis refuses":          {"PETSTORE_REDIS_URL=redis://:hunter3@127.0.0.1:1/0", "connection refused", "check host and port in the URL"},
-		"Redis password":         {"PETSTORE_REDIS_URL=" + strings.Replace(locked, "2", "3", 1), "WRONGPASS", "check user and password in the URL"},
-		"Redis without password": {"PETSTORE_REDIS_URL=" + strings.Replace(locked, ":hunter2@", "", 1), "NOAUTH", "set user and password in the URL"},
-		"Redis without TLS":      {"PETSTORE_REDIS_URL=" + strings.Replace(redis.URL, "redis:", "rediss:", 1), "", unlike},
-		"Redis with TLS":         {"PETSTORE_REDIS_URL=redis://" + tlsAddr.Host + "/0", "", ended},
-		"Redis authority":        {"PETSTORE_REDIS_URL=" + redisTLS, "unknown authority", "SSL_CERT_DIR for Redis"},
-		"no Redis":               {"PETSTORE_REDIS_URL=redis://127.0.0.1:" + postgres.Port + "/0", "", ended},
-		"no such address":        {"PETSTORE_ADDR=192.0.2.1:8080", "can't listen on 192.0.2.1:8080: ", "choose another address with PETSTORE_ADDR"},
-		"no address":             {"PETSTORE_ADDR=8080", `PETSTORE_ADDR is "8080"`, "want HOST:PORT"},
-		"no network":             {"PETSTORE_TRUSTED_PROXIES=10.0.0.0/33", `PETSTORE_TRUSTED_PROXIES contains "10.0.0.0/33"`, "want addresses or ranges such as 10.0.0.0/8"},
-		"misspelt":               {"PETSTORE_ADDRSS=:80", "PETSTORE_ADDRSS is no variable of petstore", "did you mean PETSTORE_ADDR?"},
+		"no such authority": {database(by, at, "postgres", "sslmode=verify-full&sslrootcert=/none.crt"),
+			"open /none.crt: no such file", "the URL names that file (sslrootcert, sslcert, sslkey)"},
+		"no PEM": {database(by, at, "postgres", "sslmode=verify-full&sslrootcert="+garbage),
+			"sslrootcert", "the file must hold the certificate of an authority, in PEM"},
+		"another authority": {database(by, at, "postgres", "sslmode=verify-full&sslrootcert="+dir+"/ca.pem"),
+			"unknown authority", "sslrootcert=FILE in the URL"},
+		"another host": {database(by, "127.0.0.1:"+postgres.Port, "postgres", full), "127.0.0.1",
+			"name the host in the URL as its certificate does"},
+		"wrong database": {database(by, at, "petstor", full), `database "petstor" does not exist`,
+			"check the name of the database in the URL"},
+		"wrong password": {database("api_server:hunter3", at, "postgres", full), `user "api_server"`,
+			"check login and password in the URL"},
+		"wrong login": {database("nobody:hunter3", at, "postgres", full), `user "nobody"`,
+			"check login and password in the URL"},
+		"no entry": {database(by, at, "postgres", "sslmode=disable"), "no pg_hba.conf entry",
+			"check login, database and sslmode in the URL"},
+		"no connection left": {database("full:hunter2", at, "postgres", full), "too many connections",
+			"raise max_connections, or what limits the login or the database: each server uses up to 28"},
+		"refused": {database(by, "127.0.0.1:1", "postgres", full), "connection refused",
+			"check host and port in the URL"},
+		"no such host": {database(by, "db.invalid", "postgres", full), "db.invalid",
+			"check the host in the URL"},
+		"no Postgres": {database(by, silent, "postgres", "sslmode=disable"), "deadline exceeded", unlike},
+		"unknown certificate": {database("carol", at, "postgres", cert(dir+"/carol.pem", dir+"/carol.key")), "",
+			"the certificate of sslcert "},
+		"another key": {database("carol", at, "postgres",
+			cert(postgres.Dir+"/carol.pem", dir+"/carol.key")), "private key does not match",
+			"sslcert and sslkey in the URL must name a certificate and its own key"},
+		"no such certificate": {database("carol", at, "postgres", cert("/none.pem", dir+"/carol.key")),
+			"requires a valid client certificate", "check that the files are there"},
+		"no such key": {database("carol", at, "postgres", cert(postgres.Dir+"/carol.pem", "/none.key")),
+			"/none.key: no such file", "the URL names that file"},
+		"Redis refuses": {"PETSTORE_REDIS_URL=redis://:hunter3@127.0.0.1:1/0", "connection refused",
+			"check host and port in the URL"},
+		"Redis password": {"PETSTORE_REDIS_URL=" + strings.Replace(locked, "2", "3", 1), "WRONGPASS",
+			"check user and password in the URL"},
+		"Redis without password": {"PETSTORE_REDIS_URL=" + strings.Replace(locked, ":hunter2@", "", 1), "NOAUTH",
+			"set user and password in the URL"},
+		"Redis without TLS": {"PETSTORE_REDIS_URL=" + strings.Replace(redis.URL, "redis:", "rediss:", 1), "", unlike},
+		"Redis with TLS":    {"PETSTORE_REDIS_URL=redis://" + tlsAddr.Host + "/0", "", ended},
+		"Redis authority":   {"PETSTORE_REDIS_URL=" + redisTLS, "unknown authority", "SSL_CERT_DIR for Redis"},
+		"no Redis":          {"PETSTORE_REDIS_URL=redis://127.0.0.1:" + postgres.Port + "/0", "", ended},
+		"no such address": {"PETSTORE_ADDR=192.0.2.1:8080", "can't listen on 192.0.2.1:8080: ",
+			"choose another address with PETSTORE_ADDR"},
+		"no address": {"PETSTORE_ADDR=8080", `PETSTORE_ADDR is "8080"`, "want HOST:PORT"},
+		"no network": {"PETSTORE_TRUSTED_PROXIES=10.0.0.0/33", `PETSTORE_TRUSTED_PROXIES contains "10.0.0.0/33"`,
+			"want addresses or ranges such as 10.0.0.0/8"},
+		"misspelt": {"PETSTORE_ADDRSS=:80", "PETSTORE_ADDRSS is no variable of petstore",
+			"did you mean PETSTORE_ADDR?"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -152,7 +198,9 @@ func TestWrongConfigurations(t *testing.T) {
 					failed = append(failed, line)
 				}
 			}
-			if code != 1 || len(failed) != 1 || !strings.Contains(failed[0], variable) || !strings.Contains(failed[0], c.found) || !strings.Contains(failed[0], c.do) {
+			if code != 1 || len(failed) != 1 || !strings.Contains(failed[0], variable) ||
+				!strings.Contains(failed[0], c.found) ||
+				!strings.Contains(failed[0], c.do) {
 				t.Errorf("exit %d, want a line with %s, %q and %q:\n%s", code, variable, c.found, c.do, lines)
 			}
 			t.Log(strings.Join(failed, ""))
@@ -165,9 +213,16 @@ func TestCheckFindsAllAtOnce(t *testing.T) {
 	t.Parallel()
 	database := storetest.New(t)
 	execute(t, database.URL, "update schema_migrations set dirty = true")
-	lines, code := check(t, "PETSTORE_DATABASE_URL="+database.URL, "PETSTORE_REDIS_URL=redis://127.0.0.1:1/0", "PETSTORE_LOG_LEVEL=loud", "PETSTORE_ADDR=192.0.2.1:80")
+	lines, code := check(
+		t,
+		"PETSTORE_DATABASE_URL="+database.URL,
+		"PETSTORE_REDIS_URL=redis://127.0.0.1:1/0",
+		"PETSTORE_LOG_LEVEL=loud",
+		"PETSTORE_ADDR=192.0.2.1:80",
+	)
 	for _, want := range []string{
-		`fail  PETSTORE_LOG_LEVEL is "loud"`, "fail  can't listen on 192.0.2.1:80", "PETSTORE_ALLOW_OWNER=yes\n", "the database is dirty", "fail  PETSTORE_REDIS_URL: ",
+		`fail  PETSTORE_LOG_LEVEL is "loud"`, "fail  can't listen on 192.0.2.1:80", "PETSTORE_ALLOW_OWNER=yes\n",
+		"the database is dirty", "fail  PETSTORE_REDIS_URL: ",
 	} {
 		assert.Contains(t, lines, want)
 	}

@@ -17,12 +17,14 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// client is a tenant's HTTP client. It fails the test if a response, or a request that succeeds, violates the OpenAPI document.
+// client is a tenant's HTTP client. It fails the test if a response, or a request that succeeds,
+// violates the OpenAPI document.
 type client struct {
 	http  *http.Client
 	check *checker
-	// patient is whether it sends a request again after a 503 with Retry-After, when that says, for a minute at most. On a busy machine a server
-	// may be without a term for a moment, or not look up a key in time.
+	// patient is whether it sends a request again after a 503 with Retry-After, when that says, for
+	// a minute at most. On a busy machine a server may be without a term for a moment, or not look
+	// up a key in time.
 	patient bool
 }
 
@@ -40,7 +42,8 @@ func newPatientClient(t testing.TB) *client {
 
 const timeout = wait.Limit
 
-// response is the result of a request. err is a failure of the connection; then only the times are set.
+// response is the result of a request. err is a failure of the connection; then only the times are
+// set.
 type response struct {
 	err     error
 	status  int
@@ -78,14 +81,21 @@ func (c *client) get(s *server, token, path string) response {
 }
 
 func (c *client) post(s *server, token, name string) response {
-	return c.do(context.Background(), http.MethodPost, s.URL+"/pets", token, fmt.Sprintf(`{"name":%q,"categoryId":7}`, name))
+	return c.do(
+		context.Background(),
+		http.MethodPost,
+		s.URL+"/pets",
+		token,
+		fmt.Sprintf(`{"name":%q,"categoryId":7}`, name),
+	)
 }
 
 // do sends a request. headers are alternating names and values.
 func (c *client) do(ctx context.Context, method, url, token, body string, headers ...string) response {
 	for end := time.Now().Add(timeout); ; {
 		a := c.once(ctx, method, url, token, body, headers...)
-		if !c.patient || a.status != http.StatusServiceUnavailable || a.integer("Retry-After") < 0 || time.Now().After(end) {
+		if !c.patient || a.status != http.StatusServiceUnavailable || a.integer("Retry-After") < 0 ||
+			time.Now().After(end) {
 			return a
 		}
 		time.Sleep(time.Duration(a.integer("Retry-After")) * time.Second) // as it says
@@ -110,12 +120,22 @@ func (c *client) once(ctx context.Context, method, url, token, body string, head
 	a.exchange(c.http, req)
 	a.got = time.Now()
 	if a.err == nil {
-		c.check.exchange(contract.Exchange{Request: req, RequestBody: []byte(body), Status: a.status, Header: a.header, Body: a.body, Uncompressed: a.unpacked})
+		c.check.exchange(
+			contract.Exchange{
+				Request:      req,
+				RequestBody:  []byte(body),
+				Status:       a.status,
+				Header:       a.header,
+				Body:         a.body,
+				Uncompressed: a.unpacked,
+			},
+		)
 	}
 	return a
 }
 
-// get lists with a key, "" for none. It does not check the response against the document, which takes more of a processor than the request.
+// get lists with a key, "" for none. It does not check the response against the document, which
+// takes more of a processor than the request.
 func get(h *http.Client, url, token string) (a response) {
 	req, err := http.NewRequest(http.MethodGet, url, http.NoBody)
 	if err != nil {
@@ -196,7 +216,8 @@ func sendAtOnce(requests int, call func(request int) response) []response {
 	return responses
 }
 
-// startLoad starts callers that each send one request after the other. stop ends them and returns all responses, in no order.
+// startLoad starts callers that each send one request after the other. stop ends them and returns
+// all responses, in no order.
 func startLoad(callers int, call func(caller, request int) response) (stop func() []response) {
 	ended := make(chan struct{})
 	each := make([][]response, callers)

@@ -25,20 +25,25 @@ var clockFaults = []operatorFault{
 	{"a server's clock set back by a minute after a failed look-up", tryClockBack},
 }
 
-// serveWithClock starts a server whose wall clock set moves by that much from the real time on, beginning with ahead.
+// serveWithClock starts a server whose wall clock set moves by that much from the real time on,
+// beginning with ahead.
 func (d *deployment) serveWithClock(ahead time.Duration, env ...string) (s *server, set func(ahead time.Duration)) {
 	d.t.Helper()
 	other, clock, set := d.withClock(ahead)
 	return other.serve(append(env, clock)...), set
 }
 
-// withClock returns the deployment with a program whose wall clock set moves, and the variable of its environment.
+// withClock returns the deployment with a program whose wall clock set moves, and the variable of
+// its environment.
 func (d *deployment) withClock(ahead time.Duration) (other *deployment, env string, set func(ahead time.Duration)) {
 	d.t.Helper()
 	path := filepath.Join(d.t.TempDir(), "clock")
 	set = func(ahead time.Duration) {
 		next := path + ".next"
-		assert.NoError(d.t, errors.Join(os.WriteFile(next, fmt.Append(nil, int64(ahead/time.Second)), 0o600), os.Rename(next, path)))
+		assert.NoError(
+			d.t,
+			errors.Join(os.WriteFile(next, fmt.Append(nil, int64(ahead/time.Second)), 0o600), os.Rename(next, path)),
+		)
 		time.Sleep(20 * time.Millisecond) // the server reads the file every 2 ms
 	}
 	set(ahead)
@@ -94,8 +99,8 @@ func (tr *clockTrial) spend(requests int) (last response) {
 	return last
 }
 
-// end spends more than the day has left, and counts what is wrong. Then Redis is emptied, so that the servers begin with what Postgres has,
-// and the other tenant uses up its next minute.
+// end spends more than the day has left, and counts what is wrong. Then Redis is emptied, so that
+// the servers begin with what Postgres has, and the other tenant uses up its next minute.
 func (tr *clockTrial) end() faultResult {
 	tr.t.Helper()
 	last := tr.spend(clockPerDay)
@@ -146,14 +151,17 @@ func tryClockOnce(t *testing.T) faultResult {
 	tr := newClockTrial(t, 0)
 	tr.spend(300)
 	tr.set(25 * time.Hour)
-	tr.admitted += admitted([]response{tr.send(tr.wrong, tr.daily.keys[0].token), tr.send(tr.wrong, tr.daily.keys[0].token)})
+	tr.admitted += admitted(
+		[]response{tr.send(tr.wrong, tr.daily.keys[0].token), tr.send(tr.wrong, tr.daily.keys[0].token)},
+	)
 	tr.send(tr.wrong, tr.each.keys[0].token)
 	tr.set(0)
 	tr.spend(60)
 	return tr.end()
 }
 
-// tryClockForLong: the clock of one server is 25 hours ahead from its start on. Operators are told, and nobody else notices.
+// tryClockForLong: the clock of one server is 25 hours ahead from its start on. Operators are told,
+// and nobody else notices.
 func tryClockForLong(t *testing.T) faultResult {
 	tr := newClockTrial(t, 25*time.Hour)
 	tr.spend(300)
@@ -183,14 +191,27 @@ func (tr *clockTrial) postOnce() {
 	tr.t.Helper()
 	var answers []response
 	for _, s := range []*server{tr.servers[1], tr.servers[0]} {
-		answers = append(answers, tr.client.do(tr.t.Context(), http.MethodPost, s.URL+"/pets", tr.each.keys[0].token, `{"name":"once","categoryId":1}`,
-			"Idempotency-Key", "once"))
+		answers = append(
+			answers,
+			tr.client.do(
+				tr.t.Context(),
+				http.MethodPost,
+				s.URL+"/pets",
+				tr.each.keys[0].token,
+				`{"name":"once","categoryId":1}`,
+				"Idempotency-Key",
+				"once",
+			),
+		)
 	}
 	if i := slices.IndexFunc(answers, func(a response) bool { return a.code == "unavailable" }); i >= 0 {
 		checkServed(tr.t, 1, clockPerDay, "with an Idempotency-Key: %v", answers[i])
 		return
 	}
-	if n := tr.number(`select count(*) from pets where name = 'once'`); n != 1 || answers[1].header.Get("Idempotent-Replayed") != "true" {
+	if n := tr.number(
+		`select count(*) from pets where name = 'once'`,
+	); n != 1 ||
+		answers[1].header.Get("Idempotent-Replayed") != "true" {
 		tr.t.Errorf("%d animals of one request; %v, %v", n, answers[0], answers[1])
 	}
 }
@@ -207,7 +228,8 @@ func (tr *clockTrial) checkWarnsOperators() {
 			tr.t.Errorf("%s: %s", path, body)
 		}
 	}
-	if c := tr.ctl("doctor"); !strings.Contains(c.stdout, "the clocks of 1 server differ from the database's: ") || !strings.Contains(c.stdout, " by 25h0m0s, ahead") {
+	if c := tr.ctl("doctor"); !strings.Contains(c.stdout, "the clocks of 1 server differ from the database's: ") ||
+		!strings.Contains(c.stdout, " by 25h0m0s, ahead") {
 		tr.t.Errorf("doctor: %s", c.stdout)
 	}
 	if _, body := tr.servers[1].Ask("/readyz"); !strings.Contains(string(body), `"clock":"ok"`) {
@@ -215,7 +237,8 @@ func (tr *clockTrial) checkWarnsOperators() {
 	}
 }
 
-// tryClockBack: the clock of the only server is set back by a minute after a look-up of a key has failed. Other keys are looked up.
+// tryClockBack: the clock of the only server is set back by a minute after a look-up of a key has
+// failed. Other keys are looked up.
 func tryClockBack(t *testing.T) (r faultResult) {
 	d := newDeployment(t, false)
 	s, set := d.serveWithClock(0)

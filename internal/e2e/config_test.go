@@ -12,7 +12,8 @@ import (
 	"petstore.example/internal/test/sandbox"
 )
 
-// TestSecretsInFiles: a server takes the database's URL from a file, and warns if others can read it.
+// TestSecretsInFiles: a server takes the database's URL from a file, and warns if others can read
+// it.
 func TestSecretsInFiles(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)
@@ -24,7 +25,12 @@ func TestSecretsInFiles(t *testing.T) {
 	s.Stop(syscall.SIGTERM)
 
 	assert.NoError(t, os.Chmod(path, 0o644))
-	checkDocumented(t, "others can read a secret's file", "warns", "PETSTORE_DATABASE_URL_FILE: every user of this machine can read %s: take the right from others (chmod o-r)")
+	checkDocumented(
+		t,
+		"others can read a secret's file",
+		"warns",
+		"PETSTORE_DATABASE_URL_FILE: every user of this machine can read %s: take the right from others (chmod o-r)",
+	)
 	s = d.serve(environ...)
 	const warning = "PETSTORE_DATABASE_URL_FILE: every user of this machine can read "
 	assert.Equal(t, s.Logged(`"level":"warn"`, `"check":"secrets"`, warning+path), 1, "warnings in the log")

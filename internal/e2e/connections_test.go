@@ -15,7 +15,8 @@ import (
 	"petstore.example/internal/test/sandbox"
 )
 
-// TestSilentConnections: strangers hold more connections than the server has file descriptors. Customers, old and new, notice nothing.
+// TestSilentConnections: strangers hold more connections than the server has file descriptors.
+// Customers, old and new, notice nothing.
 func TestSilentConnections(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)

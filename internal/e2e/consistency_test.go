@@ -19,8 +19,9 @@ const listsFromMemory = "petstore_list_cache_hits_total"
 // staleSeed makes the schedule of faults the same in every run.
 const staleSeed = 20261120
 
-// TestNeverStale runs writers and readers on three servers with one Redis, while servers are killed during writes and Redis is killed,
-// paused and flushed. No list is older than a list that any reader has seen, or than an acknowledged write.
+// TestNeverStale runs writers and readers on three servers with one Redis, while servers are killed
+// during writes and Redis is killed, paused and flushed. No list is older than a list that any
+// reader has seen, or than an acknowledged write.
 func TestNeverStale(t *testing.T) {
 	t.Parallel()
 	redis := redistest.New(t)
@@ -37,9 +38,18 @@ func TestNeverStale(t *testing.T) {
 		}
 	}
 	fromMemory := w.steady(true)
-	lose, pause := outage(200*time.Millisecond, redis.Stop, redis.Start), outage(400*time.Millisecond, redis.Pause, redis.Resume)
+	lose, pause := outage(
+		200*time.Millisecond,
+		redis.Stop,
+		redis.Start,
+	), outage(
+		400*time.Millisecond,
+		redis.Pause,
+		redis.Resume,
+	)
 	flush := outage(0, redis.Flush, func() {})
-	// If a server is killed and Redis lost in the same minute, limits deny everything in that minute. So test them separately first.
+	// If a server is killed and Redis lost in the same minute, limits deny everything in that
+	// minute. So test them separately first.
 	w.run(6, duration(6*time.Second), staleSeed, pause, flush, lose)
 	w.run(6, duration(3*time.Second), staleSeed, end(killed), end(stopped))
 	w.run(6, duration(2*time.Second), staleSeed, lose, end(killed))
@@ -47,8 +57,8 @@ func TestNeverStale(t *testing.T) {
 	w.want(fromMemory)
 }
 
-// TestNeverStaleSoleServer runs a server without Redis, which may serve cached lists while it is the sole one, and another that is started,
-// stopped and killed. None of their lists is stale.
+// TestNeverStaleSoleServer runs a server without Redis, which may serve cached lists while it is
+// the sole one, and another that is started, stopped and killed. None of their lists is stale.
 func TestNeverStaleSoleServer(t *testing.T) {
 	t.Parallel()
 	w := newRegisterLoad(newDeployment(t, false), 1, 4)
@@ -73,7 +83,8 @@ func TestNeverStaleSoleServer(t *testing.T) {
 	w.want(fromMemory)
 }
 
-// TestStaleListsAreFound plants a fault: servers do not invalidate lists. The same readers and writers must find it.
+// TestStaleListsAreFound plants a fault: servers do not invalidate lists. The same readers and
+// writers must find it.
 func TestStaleListsAreFound(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, true)
@@ -96,9 +107,11 @@ func duration(short time.Duration) time.Duration {
 	return short
 }
 
-// awaitRedis waits until Redis is up on all servers, at most that long: a Redis that was lost often is trusted late.
+// awaitRedis waits until Redis is up on all servers, at most that long: a Redis that was lost often
+// is trusted late.
 func (w *registerLoad) awaitRedis(most time.Duration) {
-	for end := time.Now().Add(most); time.Now().Before(end); time.Sleep(20 * time.Millisecond) { // between two looks, at most that long
+	// between two looks, at most that long
+	for end := time.Now().Add(most); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		all := true
 		for i := range w.servers {
 			all = all && w.servers[i].Load().Ready().Redis == "up"
@@ -109,8 +122,8 @@ func (w *registerLoad) awaitRedis(most time.Duration) {
 	}
 }
 
-// steady reads and writes without faults and returns how many lists were served from the cache. It first waits for the servers to agree
-// on Redis, or on the sole server.
+// steady reads and writes without faults and returns how many lists were served from the cache. It
+// first waits for the servers to agree on Redis, or on the sole server.
 func (w *registerLoad) steady(redis bool) float64 {
 	w.d.t.Helper()
 	if redis {

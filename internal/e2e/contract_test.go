@@ -37,8 +37,8 @@ func newChecker(t testing.TB) *checker {
 	return &checker{t: t, document: d}
 }
 
-// exchange checks a response. Of a kind that a load gets by the thousand, make test checks the first hundred and some of the others: the
-// check takes more time of a processor than the response.
+// exchange checks a response. Of a kind that a load gets by the thousand, make test checks the
+// first hundred and some of the others: the check takes more time of a processor than the response.
 func (c *checker) exchange(x contract.Exchange) {
 	kind := x.Request.Method + x.Request.URL.Path + strconv.Itoa(x.Status)
 	number, _ := c.seen.LoadOrStore(kind, &atomic.Int64{})
@@ -50,7 +50,8 @@ func (c *checker) exchange(x contract.Exchange) {
 	}
 }
 
-// report fails the test. It logs the first ten errors only, since thousands of responses may have the same one.
+// report fails the test. It logs the first ten errors only, since thousands of responses may have
+// the same one.
 func (c *checker) report(err error) {
 	if c.reports.Add(1) <= 10 {
 		c.t.Error(err)

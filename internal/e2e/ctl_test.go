@@ -17,7 +17,8 @@ type command struct {
 	exited         time.Time
 }
 
-// ctl runs petstorectl as a person in support on the deployment's database, and fails the test if it fails.
+// ctl runs petstorectl as a person in support on the deployment's database, and fails the test if
+// it fails.
 func (d *deployment) ctl(args ...string) command {
 	d.t.Helper()
 	c := d.tryCtl(args...)

@@ -40,7 +40,8 @@ type deployment struct {
 	started *atomic.Int64
 }
 
-// newDeployment returns a deployment on a database of its own, and on a Redis of its own if withRedis is set.
+// newDeployment returns a deployment on a database of its own, and on a Redis of its own if
+// withRedis is set.
 func newDeployment(t testing.TB, withRedis bool) *deployment {
 	t.Helper()
 	redisURL := ""
@@ -52,7 +53,13 @@ func newDeployment(t testing.TB, withRedis bool) *deployment {
 
 func newDeploymentOn(t testing.TB, databaseURL, redisURL string) *deployment {
 	t.Helper()
-	return newDeploymentAs(t, databaseURL, storetest.As(t, databaseURL, storetest.APILogin), storetest.As(t, databaseURL, storetest.SupportLogin), redisURL)
+	return newDeploymentAs(
+		t,
+		databaseURL,
+		storetest.As(t, databaseURL, storetest.APILogin),
+		storetest.As(t, databaseURL, storetest.SupportLogin),
+		redisURL,
+	)
 }
 
 // newDeploymentAs returns a deployment on a database, with these logins.
@@ -94,7 +101,12 @@ var testActor = audit.By{Actor: "e2e", Reason: "test"}
 func (d *deployment) tenant(plan string, own *plans.Quota, keyCount int) *tenant {
 	d.t.Helper()
 	name := fmt.Sprintf("%s-%d", plan, d.names.Add(1))
-	made, err := d.db.Tenants.Create(d.t.Context(), testActor, people.NewTenant{Name: name, Plan: plan, Own: own}, time.Time{})
+	made, err := d.db.Tenants.Create(
+		d.t.Context(),
+		testActor,
+		people.NewTenant{Name: name, Plan: plan, Own: own},
+		time.Time{},
+	)
 	assert.NoError(d.t, err)
 	t := &tenant{Tenant: made}
 	for range keyCount {
@@ -127,7 +139,8 @@ func (d *deployment) scope(k key, scope keys.Scope) {
 	assert.NoError(d.t, err)
 }
 
-// tenantEnding creates a tenant a minute of which ends at that time, to the second: when it does depends on the number of the tenant.
+// tenantEnding creates a tenant a minute of which ends at that time, to the second: when it does
+// depends on the number of the tenant.
 func (d *deployment) tenantEnding(at time.Time, plan string, own *plans.Quota, keyCount int) *tenant {
 	d.t.Helper()
 	for {

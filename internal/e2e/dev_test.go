@@ -40,7 +40,8 @@ type dev struct {
 	took time.Duration
 }
 
-// nobody is the id of an unprivileged user. Tests that do not run as root run the programs as themselves.
+// nobody is the id of an unprivileged user. Tests that do not run as root run the programs as
+// themselves.
 const nobody = 65534
 
 // devCommand returns petstore dev on free ports, to be run as that user.
@@ -70,7 +71,13 @@ func startDev(t testing.TB, dir string, uid int, args ...string) *dev {
 	})
 	d.took = time.Since(began)
 	assert.NoError(t, json.Unmarshal([]byte(programs.Read(t, filepath.Join(dir, "dev.json"))), &d.note))
-	d.URL, d.Addr, d.Admin = d.BaseURL, strings.TrimSuffix(strings.TrimPrefix(d.BaseURL, "http://"), "/v1"), strings.TrimPrefix(d.AdminURL, "http://")
+	d.URL, d.Addr, d.Admin = d.BaseURL, strings.TrimSuffix(
+		strings.TrimPrefix(d.BaseURL, "http://"),
+		"/v1",
+	), strings.TrimPrefix(
+		d.AdminURL,
+		"http://",
+	)
 	return d
 }
 
@@ -130,8 +137,13 @@ func TestDev(t *testing.T) {
 			if a := c.get(&third.server, first.APIKey, fmt.Sprintf("/pets/%d", id)); a.status != 200 {
 				t.Errorf("after kill -9, the animal of the first start: %v", a)
 			}
-			t.Logf("first start %v, second %v, third (after kill -9) %v; Postgres gone %v after kill -9",
-				first.took.Round(time.Millisecond), second.took.Round(time.Millisecond), third.took.Round(time.Millisecond), gone.Round(time.Millisecond))
+			t.Logf(
+				"first start %v, second %v, third (after kill -9) %v; Postgres gone %v after kill -9",
+				first.took.Round(time.Millisecond),
+				second.took.Round(time.Millisecond),
+				third.took.Round(time.Millisecond),
+				gone.Round(time.Millisecond),
+			)
 			most := first.took // which creates a database
 			if long() {
 				most = 2 * time.Second
@@ -169,7 +181,13 @@ func (d *dev) checkNote(t *testing.T) {
 	assert.Equal(t, info.Mode().Perm(), 0o600, "dev.json has mode")
 	var members map[string]string
 	assert.NoError(t, json.Unmarshal([]byte(programs.Read(t, filepath.Join(d.dir, "dev.json"))), &members))
-	want := map[string]string{"base_url": d.BaseURL, "admin_url": d.AdminURL, "database_url": d.DatabaseURL, "api_key": d.APIKey, "test_api_key": d.TestAPIKey}
+	want := map[string]string{
+		"base_url":     d.BaseURL,
+		"admin_url":    d.AdminURL,
+		"database_url": d.DatabaseURL,
+		"api_key":      d.APIKey,
+		"test_api_key": d.TestAPIKey,
+	}
 	if diff := cmp.Diff(want, members); diff != "" || slices.Contains(slices.Collect(maps.Values(members)), "") {
 		t.Errorf("dev.json has the members %v, want %v", members, want)
 	}
@@ -178,17 +196,39 @@ func (d *dev) checkNote(t *testing.T) {
 // checkCtl: petstorectl finds the database through .petstore/dev.json in the working directory.
 func (d *dev) checkCtl(t *testing.T) {
 	t.Helper()
-	if c := runCtl(&deployment{t: t}, d.folder(t), nil, "key", "list", "--tenant", "demo", "-o", "json"); c.code != 0 || !strings.Contains(c.stdout, "key_") {
+	if c := runCtl(
+		&deployment{t: t},
+		d.folder(t),
+		nil,
+		"key",
+		"list",
+		"--tenant",
+		"demo",
+		"-o",
+		"json",
+	); c.code != 0 ||
+		!strings.Contains(c.stdout, "key_") {
 		t.Errorf("petstorectl in the folder: exit %d: %s%s", c.code, c.stdout, c.stderr)
 	}
 }
 
-// folder returns a new folder in which petstorectl finds the database. It trusts no link, and no other user's file.
+// folder returns a new folder in which petstorectl finds the database. It trusts no link, and no
+// other user's file.
 func (d *dev) folder(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
 	own := filepath.Join(folder, ".petstore")
-	assert.NoError(t, errors.Join(os.Mkdir(own, 0o700), os.WriteFile(filepath.Join(own, "dev.json"), []byte(programs.Read(t, filepath.Join(d.dir, "dev.json"))), 0o600)))
+	assert.NoError(
+		t,
+		errors.Join(
+			os.Mkdir(own, 0o700),
+			os.WriteFile(
+				filepath.Join(own, "dev.json"),
+				[]byte(programs.Read(t, filepath.Join(d.dir, "dev.json"))),
+				0o600,
+			),
+		),
+	)
 	return folder
 }
 
@@ -204,7 +244,8 @@ func commands(t *testing.T, text string) (all []string) {
 	return all
 }
 
-// checkCommands: what the welcome and the README tell people to paste works as it is, whatever --dir and --addr are, and fits into a line.
+// checkCommands: what the welcome and the README tell people to paste works as it is, whatever
+// --dir and --addr are, and fits into a line.
 func (d *dev) checkCommands(t *testing.T) {
 	t.Helper()
 	printed := commands(t, d.Stdout())
@@ -229,12 +270,23 @@ func (d *dev) checkCommands(t *testing.T) {
 		}
 		ctl := strings.Count(text, "/petstorectl' ")
 		if err != nil || good != c.want || ctl != c.ctl || strings.Contains(string(out), "Deprecation:") {
-			t.Errorf("the commands of the %s: %d responses of %d are good, %d commands of %d are for staff, %v\n%s\n%s", name, good, c.want, ctl, c.ctl, err, text, out)
+			t.Errorf(
+				"the commands of the %s: %d responses of %d are good, %d commands of %d are for staff, %v\n%s\n%s",
+				name,
+				good,
+				c.want,
+				ctl,
+				c.ctl,
+				err,
+				text,
+				out,
+			)
 		}
 	}
 	c := runCtl(&deployment{t: t}, d.folder(t), nil, "plan", "assign", "demo", "pro", "--yes")
 	assert.Equal(t, c.code, 0, "back to Pro: exit", c.stderr)
-	for path, want := range map[string]string{"/v1/openapi.yaml": "    name: bin/petstorectl key issue demo\n", "/docs/getting-a-key.md": "`bin/petstorectl key issue demo` issues keys"} {
+	for path, want := range map[string]string{"/v1/openapi.yaml": "    name: bin/petstorectl key issue demo\n",
+		"/docs/getting-a-key.md": "`bin/petstorectl key issue demo` issues keys"} {
 		page, err := sandbox.Command(t, "curl", "-s", strings.TrimSuffix(d.BaseURL, "/v1")+path).Output()
 		if err != nil || !strings.Contains(string(page), want) {
 			t.Errorf("%s does not say who issues keys: %v: %s", path, err, page)
@@ -242,7 +294,8 @@ func (d *dev) checkCommands(t *testing.T) {
 	}
 }
 
-// checkBan: a key that floods is banned as in production, but for seconds. The command that was printed lifts the ban.
+// checkBan: a key that floods is banned as in production, but for seconds. The command that was
+// printed lifts the ban.
 func (d *dev) checkBan(t *testing.T, c *client) {
 	t.Helper()
 	var last response
@@ -255,14 +308,19 @@ func (d *dev) checkBan(t *testing.T, c *client) {
 	if wait := last.integer("Retry-After"); wait > 10 {
 		t.Errorf("banned for %d seconds: %v", wait, last)
 	}
-	found := regexp.MustCompile(`(?ms)^ +export (PETSTORE_DATABASE_URL_FILE='[^']+')$.*^ +bin/petstorectl (ban lift demo)$`).FindStringSubmatch(d.Stdout())
+	found := regexp.MustCompile(
+		`(?ms)^ +export (PETSTORE_DATABASE_URL_FILE='[^']+')$.*^ +bin/petstorectl (ban lift demo)$`,
+	).FindStringSubmatch(
+		d.Stdout(),
+	)
 	if found == nil {
 		t.Fatalf("it is not said how to lift the ban: %s", d.Stdout())
 	}
 	ctl := func(command string) *exec.Cmd {
 		return sandbox.Command(t, "sh", "-c", found[1]+" '"+program(t, "petstorectl")+"' "+command)
 	}
-	if out, err := ctl("ban list --past --source automatic").CombinedOutput(); err != nil || !strings.Contains(string(out), "automatic") {
+	if out, err := ctl("ban list --past --source automatic").CombinedOutput(); err != nil ||
+		!strings.Contains(string(out), "automatic") {
 		t.Errorf("the ban is not listed: %v: %s", err, out)
 	}
 	// It works in any folder. The ban may have ended meanwhile: exit code 3.
@@ -270,7 +328,11 @@ func (d *dev) checkBan(t *testing.T, c *client) {
 	if out, err := lift.CombinedOutput(); err != nil && lift.ProcessState.ExitCode() != 3 {
 		t.Errorf("lift: %v: %s", err, out)
 	}
-	wait.Until(t, "the end of the ban", func() bool { return c.get(&d.server, d.APIKey, "/pets?limit=1").code != "key_banned" })
+	wait.Until(
+		t,
+		"the end of the ban",
+		func() bool { return c.get(&d.server, d.APIKey, "/pets?limit=1").code != "key_banned" },
+	)
 }
 
 // checkRefusals: petstore dev that cannot start ends at once with one line that says what to do.
@@ -290,8 +352,8 @@ func checkRefusals(t *testing.T, running *dev, uid int) {
 	}
 }
 
-// TestDevInPrivateDirectory: in a directory that PostgreSQL's user cannot enter, petstore dev keeps the data elsewhere and says where.
-// The next start finds it.
+// TestDevInPrivateDirectory: in a directory that PostgreSQL's user cannot enter, petstore dev keeps
+// the data elsewhere and says where. The next start finds it.
 func TestDevInPrivateDirectory(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -332,7 +394,8 @@ func dataDirs(p *programs.Process) (dirs []string) {
 	return dirs
 }
 
-// postgresUnder returns the processes of the Postgres server whose data is under dir. Their working directory is the data directory.
+// postgresUnder returns the processes of the Postgres server whose data is under dir. Their working
+// directory is the data directory.
 func postgresUnder(t testing.TB, dir string) (pids []string) {
 	t.Helper()
 	links, err := filepath.Glob("/proc/[0-9]*/cwd")

@@ -9,8 +9,9 @@ import (
 
 const callers = 64
 
-// TestExactness: 64 callers of one tenant with two keys send requests to two servers that share Redis, and to one that counts in memory.
-// Exactly the limit is admitted, and denied requests consume nothing.
+// TestExactness: 64 callers of one tenant with two keys send requests to two servers that share
+// Redis, and to one that counts in memory. Exactly the limit is admitted, and denied requests
+// consume nothing.
 func TestExactness(t *testing.T) {
 	t.Parallel()
 	// Beside other tests a burst must not take longer than the minute has left.

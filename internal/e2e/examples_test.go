@@ -19,21 +19,33 @@ import (
 	"petstore.example/internal/test/sandbox"
 )
 
-// example is a client of docs/clients.md in one language: its library, and the program that imports lines with many workers.
+// example is a client of docs/clients.md in one language: its library, and the program that imports
+// lines with many workers.
 type example struct {
 	language, interpreter, library, program string
-	// hurry lets 60 seconds of the program pass in one. It is loaded before the program, by its name or by args.
+	// hurry lets 60 seconds of the program pass in one. It is loaded before the program, by its
+	// name or by args.
 	hurry, hurryFile string
 	args             []string
 }
 
 var examples = map[string]example{
 	"Python": {
-		language: "python", interpreter: "python3", library: "petstore.py", program: "program.py", hurryFile: "sitecustomize.py",
-		hurry: "import time\nsleep, monotonic = time.sleep, time.monotonic\ntime.sleep, time.monotonic = lambda s: sleep(s / 60), lambda: monotonic() * 60\n",
+		language:    "python",
+		interpreter: "python3",
+		library:     "petstore.py",
+		program:     "program.py",
+		hurryFile:   "sitecustomize.py",
+		hurry: "import time\nsleep, monotonic = time.sleep, time.monotonic\ntime.sleep, time.monotonic = " +
+			"lambda s: sleep(s / 60), lambda: monotonic() * 60\n",
 	},
 	"JavaScript": {
-		language: "js", interpreter: "node", library: "petstore.mjs", program: "program.mjs", hurryFile: "hurry.mjs", args: []string{"--import", "./hurry.mjs"},
+		language:    "js",
+		interpreter: "node",
+		library:     "petstore.mjs",
+		program:     "program.mjs",
+		hurryFile:   "hurry.mjs",
+		args:        []string{"--import", "./hurry.mjs"},
 		hurry: `import timers from "node:timers/promises";
 import { syncBuiltinESMExports } from "node:module";
 const { setTimeout } = timers, now = performance.now.bind(performance);
@@ -44,13 +56,19 @@ syncBuiltinESMExports();
 	},
 }
 
-// workers is how many the programs have in these tests: more than make sense, and than they have in docs/clients.md.
+// workers is how many the programs have in these tests: more than make sense, and than they have in
+// docs/clients.md.
 const workers = 16
 
 // run runs the library by itself, or the program with these lines, and returns what it prints.
 func (e example) run(t *testing.T, file, url, token, lines string, hurry bool) string {
 	t.Helper()
-	blocks := regexp.MustCompile("(?s)```"+e.language+"\n(.*?)```").FindAllStringSubmatch(programs.Read(t, "../../docs/clients.md"), -1)
+	blocks := regexp.MustCompile(
+		"(?s)```"+e.language+"\n(.*?)```",
+	).FindAllStringSubmatch(
+		programs.Read(t, "../../docs/clients.md"),
+		-1,
+	)
 	if len(blocks) != 2 {
 		t.Fatalf("docs/clients.md has %d blocks in %s, want the library and the program", len(blocks), e.language)
 	}
@@ -59,7 +77,10 @@ func (e example) run(t *testing.T, file, url, token, lines string, hurry bool) s
 	if !few.MatchString(blocks[1][1]) {
 		t.Fatalf("the program in %s has no 4 workers", e.language)
 	}
-	files := map[string]string{e.library: blocks[0][1], e.program: few.ReplaceAllString(blocks[1][1], fmt.Sprint("${1}", workers))}
+	files := map[string]string{
+		e.library: blocks[0][1],
+		e.program: few.ReplaceAllString(blocks[1][1], fmt.Sprint("${1}", workers)),
+	}
 	if hurry {
 		files[e.hurryFile] = e.hurry
 		cmd.Args = append(cmd.Args, e.args...)
@@ -82,8 +103,8 @@ func names(n int) string {
 	return lines.String()
 }
 
-// TestExampleClients: the examples of docs/clients.md list and add animals, and with many workers they add more than the limit of Free allows in
-// a minute, without a ban.
+// TestExampleClients: the examples of docs/clients.md list and add animals, and with many workers
+// they add more than the limit of Free allows in a minute, without a ban.
 func TestExampleClients(t *testing.T) {
 	t.Parallel()
 	for name, e := range examples {
@@ -100,7 +121,11 @@ func TestExampleClients(t *testing.T) {
 			added := strings.Count(e.run(t, e.program, s.URL, tn.keys[0].token, names(animals), false), "added ")
 			refused := d.number(`select coalesce(sum(refused), 0) from usage_hourly where tenant_id = $1`, tn.ID)
 			t.Logf("%d added, %d × 429", added, refused)
-			if n := d.number(`select count(*) from pets where tenant_id = $1`, tn.ID); added != animals || n != int64(animals) {
+			if n := d.number(
+				`select count(*) from pets where tenant_id = $1`,
+				tn.ID,
+			); added != animals ||
+				n != int64(animals) {
 				t.Errorf("%d added, and %d are there, want %d", added, n, animals)
 			}
 			assert.Equal(t, d.number(`select count(*) from bans`), 0, "bans")
@@ -110,8 +135,9 @@ func TestExampleClients(t *testing.T) {
 	}
 }
 
-// TestExampleClientsShareAPause: 16 workers add 500 animals on Free. When one is refused, no other sends a request before the pause ends. So each is
-// refused once a minute at most. The minutes of the API and of the program last a second.
+// TestExampleClientsShareAPause: 16 workers add 500 animals on Free. When one is refused, no other
+// sends a request before the pause ends. So each is refused once a minute at most. The minutes of
+// the API and of the program last a second.
 func TestExampleClientsShareAPause(t *testing.T) {
 	t.Parallel()
 	for name, e := range examples {
@@ -133,8 +159,8 @@ func TestExampleClientsShareAPause(t *testing.T) {
 	}
 }
 
-// hurriedAPI admits 60 requests a second, and says that it is a minute. It refuses the very first request for a while, and answers the others that
-// came with it in the middle of that.
+// hurriedAPI admits 60 requests a second, and says that it is a minute. It refuses the very first
+// request for a while, and answers the others that came with it in the middle of that.
 type hurriedAPI struct {
 	mu       sync.Mutex
 	requests int

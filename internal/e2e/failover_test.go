@@ -26,11 +26,14 @@ type failover struct {
 }
 
 var failoverFaults = func() (all []operatorFault) {
-	kill, pause, start, resume := (*storetest.PrivateServer).Kill, (*storetest.PrivateServer).Pause, (*storetest.PrivateServer).Start, (*storetest.PrivateServer).Resume
+	kill, pause, start, resume := (*storetest.PrivateServer).Kill, (*storetest.PrivateServer).Pause,
+		(*storetest.PrivateServer).Start, (*storetest.PrivateServer).Resume
 	for _, f := range []failover{
-		{name: "the primary killed, and back later; its standby, synchronous, promoted", synchronous: true, end: kill, comesBack: start},
+		{name: "the primary killed, and back later; its standby, synchronous, promoted", synchronous: true, end: kill,
+			comesBack: start},
 		{name: "the primary frozen, and back later; its standby promoted", end: pause, comesBack: resume},
-		{name: "the primary killed, and back later; its standby, 2 s behind, promoted", lag: true, end: kill, comesBack: start},
+		{name: "the primary killed, and back later; its standby, 2 s behind, promoted", lag: true, end: kill,
+			comesBack: start},
 	} {
 		all = append(all, operatorFault{f.name, f.try})
 	}
@@ -41,7 +44,13 @@ func (f failover) try(t *testing.T) faultResult {
 	primary := storetest.NewServer(t)
 	standby := primary.Standby()
 	redis := redistest.New(t)
-	d := newDeploymentAs(t, primary.URL, storetest.HostsURL(t, storetest.APILogin, primary, standby), primary.SupportURL, redis.URL)
+	d := newDeploymentAs(
+		t,
+		primary.URL,
+		storetest.HostsURL(t, storetest.APILogin, primary, standby),
+		primary.SupportURL,
+		redis.URL,
+	)
 	if f.synchronous {
 		d.exec(`alter system set synchronous_standby_names = '*'`)
 		d.exec(`select pg_reload_conf()`)
@@ -73,8 +82,17 @@ func (f failover) try(t *testing.T) faultResult {
 	}
 	there := countIn(t, standby, `select count(distinct name) from pets where name = any($1)`, pq.Array(acknowledged))
 	t.Logf("%d of %d acknowledged animals were lost", len(acknowledged)-there, len(acknowledged))
-	assert.True(t, there == len(acknowledged) || !f.synchronous, "acknowledged animals are lost although the standby was synchronous")
-	latest := countIn(t, primary, `select ceil(1000 * extract(epoch from greatest(max(created_at), $1) - $1))::int from pets`, b.back)
+	assert.True(
+		t,
+		there == len(acknowledged) || !f.synchronous,
+		"acknowledged animals are lost although the standby was synchronous",
+	)
+	latest := countIn(
+		t,
+		primary,
+		`select ceil(1000 * extract(epoch from greatest(max(created_at), $1) - $1))::int from pets`,
+		b.back,
+	)
 	assert.Equal(t, latest, 0, "how long after the promotion the former primary was given an animal, in ms")
 	return r
 }

@@ -17,7 +17,8 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// revokedWithin is how long after its revocation a key may be admitted, whatever happens to the listening connection or to the process.
+// revokedWithin is how long after its revocation a key may be admitted, whatever happens to the
+// listening connection or to the process.
 const revokedWithin = 400 * time.Millisecond
 
 // feedFaults are those that the change feed, or a cached list, may not survive.
@@ -41,10 +42,12 @@ var commitFaults = []operatorFault{
 	{"a commit waits 13 s for a standby, limits in memory", tryWaitingCommit(false)},
 }
 
-// listenProxy stands before Postgres and can swallow what the connections that listen for changes carry, in both directions.
+// listenProxy stands before Postgres and can swallow what the connections that listen for changes
+// carry, in both directions.
 type listenProxy struct{ swallowed atomic.Int64 }
 
-// swallow makes the connections that listen now carry nothing from now on. Nobody sees an end of them.
+// swallow makes the connections that listen now carry nothing from now on. Nobody sees an end of
+// them.
 func (p *listenProxy) swallow() { p.swallowed.Store(time.Now().UnixNano()) }
 
 func (p *listenProxy) relay(client, server net.Conn) {
@@ -69,7 +72,8 @@ func (d *deployment) revoke(k key) time.Time {
 	return time.Now()
 }
 
-// lastPass returns how long after the instant the last of the responses was requested that admitted its key.
+// lastPass returns how long after the instant the last of the responses was requested that admitted
+// its key.
 func lastPass(responses []response, revoked time.Time) (late time.Duration) {
 	for _, a := range responses {
 		if a.status == http.StatusOK {
@@ -79,8 +83,8 @@ func lastPass(responses []response, revoked time.Time) (late time.Duration) {
 	return late
 }
 
-// tryDeadListener kills the listening connection silently, again and again, and revokes a key at some time after each. Another key
-// must be served all the while.
+// tryDeadListener kills the listening connection silently, again and again, and revokes a key at
+// some time after each. Another key must be served all the while.
 func tryDeadListener(t *testing.T) (r faultResult) {
 	proxy := &listenProxy{}
 	d := newDeploymentOn(t, storetest.New(t).URL, "")
@@ -102,7 +106,8 @@ func tryDeadListener(t *testing.T) (r faultResult) {
 		}
 		assert.Equal(t, d.patient.get(s, k.token, "/pets?limit=1").status, http.StatusOK, "before the revocation")
 		proxy.swallow()
-		time.Sleep(time.Duration(round%4) * 300 * time.Millisecond) // the key is revoked at different times after the fault
+		// the key is revoked at different times after the fault
+		time.Sleep(time.Duration(round%4) * 300 * time.Millisecond)
 		requests := startLoad(2, get)
 		revoked := d.revoke(k)
 		time.Sleep(2500 * time.Millisecond) // longer than the server may take to notice
@@ -112,7 +117,8 @@ func tryDeadListener(t *testing.T) (r faultResult) {
 	return r.check(t, false)
 }
 
-// tryPause freezes a server for that long, revokes a key meanwhile, sends requests with it to the frozen server, and continues it.
+// tryPause freezes a server for that long, revokes a key meanwhile, sends requests with it to the
+// frozen server, and continues it.
 func tryPause(lasts time.Duration) func(t *testing.T) faultResult {
 	return func(t *testing.T) (r faultResult) {
 		d := newDeployment(t, false)
@@ -161,12 +167,18 @@ func tryPause(lasts time.Duration) func(t *testing.T) faultResult {
 		}
 		r.revoked = lastPass(ofKey, revoked)
 		r.add(ofOther)
-		t.Logf("frozen for %v: %d of %d requests with a revoked key passed", lasts, countByCode(ofKey)["200"], len(ofKey))
+		t.Logf(
+			"frozen for %v: %d of %d requests with a revoked key passed",
+			lasts,
+			countByCode(ofKey)["200"],
+			len(ofKey),
+		)
 		return r.check(t, true)
 	}
 }
 
-// check fails the test if a revoked key passed too late, or if a good key was refused. mayFail: requests fail because of the fault.
+// check fails the test if a revoked key passed too late, or if a good key was refused. mayFail:
+// requests fail because of the fault.
 func (r *faultResult) check(t *testing.T, mayFail bool) faultResult {
 	t.Helper()
 	if r.revoked > revokedWithin {
@@ -180,8 +192,9 @@ func (r *faultResult) check(t *testing.T, mayFail bool) faultResult {
 	return *r
 }
 
-// tryWaitingCommit lets a write wait for a standby that is not there, for longer than a write intent lasts. With Redis its server is killed, and another
-// one has the lists. When it becomes visible, no list is older. The column "over-admitted" has the stale lists.
+// tryWaitingCommit lets a write wait for a standby that is not there, for longer than a write
+// intent lasts. With Redis its server is killed, and another one has the lists. When it becomes
+// visible, no list is older. The column "over-admitted" has the stale lists.
 func tryWaitingCommit(withRedis bool) func(t *testing.T) faultResult {
 	return func(t *testing.T) (r faultResult) {
 		postgres := storetest.NewServer(t)
@@ -205,13 +218,18 @@ func tryWaitingCommit(withRedis bool) func(t *testing.T) faultResult {
 		name := ""
 		wait.Until(t, "a write that waits for the standby", func() bool {
 			name = fmt.Sprint("written at ", time.Now().UnixNano())
-			return d.client.post(s, token, name).code == "outcome_unknown" // not one of which the key was not found in time
+			return d.client.post(
+				s,
+				token,
+				name,
+			).code == "outcome_unknown" // not one of which the key was not found in time
 		})
 		if withRedis {
 			s.Kill()
 		}
 		var meanwhile []response
-		for end := time.Now().Add(13 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) { // the server is frozen for some time before
+		// the server is frozen for some time before
+		for end := time.Now().Add(13 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 			meanwhile = append(meanwhile, list())
 		}
 		r.add(meanwhile)
@@ -223,8 +241,13 @@ func tryWaitingCommit(withRedis bool) func(t *testing.T) faultResult {
 		}
 		d.exec(`alter system reset synchronous_standby_names`)
 		d.exec(`select pg_reload_conf()`)
-		wait.Until(t, "the write", func() bool { return d.number(`select count(*) from pets where name = $1`, name) == 1 })
-		for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) { // lists of a second
+		wait.Until(
+			t,
+			"the write",
+			func() bool { return d.number(`select count(*) from pets where name = $1`, name) == 1 },
+		)
+		// lists of a second
+		for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 			if a := list(); a.status == http.StatusOK && !bytes.Contains(a.body, []byte(name)) {
 				r.over++
 			}

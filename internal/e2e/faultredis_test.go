@@ -69,7 +69,8 @@ func (tr *trial) result() (r faultResult) {
 
 // full reports whether one of a request's windows was used up in the end.
 func (tr *trial) full(counts map[window]*count, a record) bool {
-	return counts[window{a.demand, "minute", a.minute}].full() || counts[window{a.demand, "day", midnight(a.minute)}].full() ||
+	return counts[window{a.demand, "minute", a.minute}].full() ||
+		counts[window{a.demand, "day", midnight(a.minute)}].full() ||
 		a.key == 0 && tr.demands[a.demand].ofKey > 0 && counts[window{a.demand, "key", a.minute}].full()
 }
 
@@ -103,13 +104,18 @@ func tryEviction(t *testing.T) faultResult {
 	}
 	var phases []phase
 	for i, policy := range []string{
-		"volatile-ttl", "volatile-lru", "volatile-lfu", "volatile-random", "allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction",
+		"volatile-ttl", "volatile-lru", "volatile-lfu", "volatile-random", "allkeys-lru", "allkeys-lfu",
+		"allkeys-random", "noeviction",
 	} {
 		phases = append(phases, phase{name: policy, from: every * time.Duration(i), do: func() {
 			ofRedis(t, server.Addr, "CONFIG", "SET", "maxmemory-policy", policy)
 			before := stats("evicted_keys")
 			ofRedis(t, server.Addr, "CONFIG", "SET", "maxmemory", strconv.Itoa(stats("used_memory")+100_000))
-			wait.Until(t, "evicted keys under "+policy, func() bool { return policy == "noeviction" || stats("evicted_keys") >= before+20 })
+			wait.Until(
+				t,
+				"evicted keys under "+policy,
+				func() bool { return policy == "noeviction" || stats("evicted_keys") >= before+20 },
+			)
 		}})
 	}
 	stop := startLoad(1, func(_, n int) response {
@@ -123,7 +129,8 @@ func tryEviction(t *testing.T) faultResult {
 	return tr.result()
 }
 
-// tryLayouts replaces three servers one after the other by those of a program with another layout in Redis, and then replaces them back.
+// tryLayouts replaces three servers one after the other by those of a program with another layout
+// in Redis, and then replaces them back.
 func tryLayouts(t *testing.T) faultResult {
 	next := planted(t)
 	tr := lightTrial(t, redistest.New(t).URL, 3,
@@ -178,12 +185,27 @@ func trySentinel(t *testing.T) faultResult {
 	if long() {
 		at, end = []float64{20, 60, 100}, 3*time.Minute
 	}
-	tr.run(end,
-		phase{name: "master killed", from: seconds(at[0]), do: func() { master.Stop(); s.AwaitMaster(replica); counted() }},
+	tr.run(
+		end,
+		phase{
+			name: "master killed",
+			from: seconds(at[0]),
+			do:   func() { master.Stop(); s.AwaitMaster(replica); counted() },
+		},
 		phase{name: "back as a replica", from: seconds(at[1]), do: func() { master.Start(); s.AwaitReplica(master) }},
-		phase{name: "switched over", from: seconds(at[2]), do: func() { s.Failover(master); s.AwaitReplica(replica); counted() }},
+		phase{
+			name: "switched over",
+			from: seconds(at[2]),
+			do:   func() { s.Failover(master); s.AwaitReplica(replica); counted() },
+		},
 	)
-	if used, _, _ := strings.Cut(ofRedis(t, master.Addr, "INFO", "keyspace"), ","); !strings.Contains(used, "db0:keys=") {
+	if used, _, _ := strings.Cut(
+		ofRedis(t, master.Addr, "INFO", "keyspace"),
+		",",
+	); !strings.Contains(
+		used,
+		"db0:keys=",
+	) {
 		t.Errorf("the master has no counters: %s: this test has shown nothing", used)
 	}
 	return tr.result()

@@ -11,8 +11,8 @@ import (
 
 var refundFaults = []operatorFault{{"the Postgres of one server hangs", tryHangingPostgres}}
 
-// tryHangingPostgres hangs the Postgres of one of two servers while it has requests of a tenant. They end in 503, and must not count:
-// the other server admits the whole minute.
+// tryHangingPostgres hangs the Postgres of one of two servers while it has requests of a tenant.
+// They end in 503, and must not count: the other server admits the whole minute.
 func tryHangingPostgres(t *testing.T) (r faultResult) {
 	var way gate
 	d := newDeployment(t, true)

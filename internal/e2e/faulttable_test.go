@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// operatorFault is a fault of what the servers depend on: a restored database, a failover, a wrong clock, a frozen process.
+// operatorFault is a fault of what the servers depend on: a restored database, a failover, a wrong
+// clock, a frozen process.
 type operatorFault struct {
 	name string
 	// try makes the fault under load, checks what must hold, and returns what was measured.
@@ -24,7 +25,8 @@ type faultResult struct {
 	over int64
 	// refused is how many requests were refused that the limits allowed.
 	refused int
-	// failed is how many ended in 5xx, or without a response; sent is how many were sent, 0 if they were not counted.
+	// failed is how many ended in 5xx, or without a response; sent is how many were sent, 0 if they
+	// were not counted.
 	failed, sent int
 	// slowest is the longest time of a request; 0 if none was timed.
 	slowest time.Duration
@@ -32,8 +34,9 @@ type faultResult struct {
 	revoked time.Duration
 }
 
-// checkServed checks how many of all requests were refused or failed although the limits allowed them. No promise is broken by one that a
-// server without a processor could not serve, so in make test, beside other tests, fewer than half may be. In make soak none may.
+// checkServed checks how many of all requests were refused or failed although the limits allowed
+// them. No promise is broken by one that a server without a processor could not serve, so in make
+// test, beside other tests, fewer than half may be. In make soak none may.
 func checkServed(t testing.TB, unserved, all int, format string, args ...any) {
 	t.Helper()
 	switch {
@@ -46,10 +49,21 @@ func checkServed(t testing.TB, unserved, all int, format string, args ...any) {
 }
 
 // operatorFaults are the rows of docs/faults.md.
-var operatorFaults = slices.Concat(setBackFaults, failoverFaults, refundFaults, clockFaults, feedFaults(), commitFaults, stallFaults, redisFaults, uncleanFaults)
+var operatorFaults = slices.Concat(
+	setBackFaults,
+	failoverFaults,
+	refundFaults,
+	clockFaults,
+	feedFaults(),
+	commitFaults,
+	stallFaults,
+	redisFaults,
+	uncleanFaults,
+)
 
-// faultsAtOnce is how many faults are under way at the same time, each in a deployment of its own: most of their time is schedule. More
-// would keep servers from processors for so long that requests fail for that.
+// faultsAtOnce is how many faults are under way at the same time, each in a deployment of its own:
+// most of their time is schedule. More would keep servers from processors for so long that requests
+// fail for that.
 const faultsAtOnce = 5
 
 // TestOperatorFaults makes every fault, and prints what customers met.
@@ -70,7 +84,16 @@ func TestOperatorFaults(t *testing.T) {
 	fmt.Fprintln(out, "fault\tover-admitted\twrongly refused\t5xx\tslowest\trevoked")
 	for i, f := range operatorFaults {
 		r := results[i]
-		fmt.Fprintf(out, "%s\t%d\t%d\t%d\t%v\t%v\n", f.name, r.over, r.refused, r.failed, r.slowest.Round(time.Millisecond), r.revoked.Round(time.Millisecond))
+		fmt.Fprintf(
+			out,
+			"%s\t%d\t%d\t%d\t%v\t%v\n",
+			f.name,
+			r.over,
+			r.refused,
+			r.failed,
+			r.slowest.Round(time.Millisecond),
+			r.revoked.Round(time.Millisecond),
+		)
 	}
 	_ = out.Flush()
 	t.Logf("what customers met:\n%s", &b)

@@ -38,11 +38,12 @@ func newUnclean(t *testing.T) *unclean {
 	return u
 }
 
-// silentMargin is what a Free tenant loses of its windows when a server ends silently: limits.Margin.
+// silentMargin is what a Free tenant loses of its windows when a server ends silently:
+// limits.Margin.
 const silentMargin = 3
 
-// take sends n requests of a tenant, one after the other, and returns what remains of its day. A 503, by a new server on a busy machine,
-// counts nothing, so the request is sent again.
+// take sends n requests of a tenant, one after the other, and returns what remains of its day. A
+// 503, by a new server on a busy machine, counts nothing, so the request is sent again.
 func (u *unclean) take(s *server, tn *tenant, n int) (left int64) {
 	u.t.Helper()
 	for range n {
@@ -60,11 +61,12 @@ func (u *unclean) take(s *server, tn *tenant, n int) (left int64) {
 	return left
 }
 
-// afterLoss sends requests of a tenant until one is admitted. Before the next term begins, a response is 503. It returns what remains
-// of the tenant's day.
+// afterLoss sends requests of a tenant until one is admitted. Before the next term begins, a
+// response is 503. It returns what remains of the tenant's day.
 func (u *unclean) afterLoss(tn *tenant) (left int64) {
 	u.t.Helper()
-	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) { // each response until then is checked
+	// each response until then is checked
+	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		a := u.client.get(u.stays, tn.keys[0].token, "/pets?limit=1")
 		u.result.slowest = max(u.result.slowest, a.took())
 		switch {
@@ -83,8 +85,8 @@ func (u *unclean) afterLoss(tn *tenant) (left int64) {
 	return 0
 }
 
-// tryKilledPairs kills a server and empties Redis, several times in a row. A Free tenant sends two requests to each server that is
-// killed. Another tenant has never sent one to any of them.
+// tryKilledPairs kills a server and empties Redis, several times in a row. A Free tenant sends two
+// requests to each server that is killed. Another tenant has never sent one to any of them.
 func tryKilledPairs(t *testing.T) faultResult {
 	u, pairs := newUnclean(t), int64(2)
 	if long() {
@@ -107,14 +109,25 @@ func tryKilledPairs(t *testing.T) faultResult {
 	lost := 1000 - u.sent - left
 	t.Logf("%d pairs: %d requests admitted, %d of 1,000 left: %d lost", pairs, u.sent, left, lost)
 	if lost > pairs*silentMargin || lost < 0 {
-		t.Errorf("%d of the day's 1,000 were lost, want at most %d for each of %d silent servers", lost, silentMargin, pairs)
+		t.Errorf(
+			"%d of the day's 1,000 were lost, want at most %d for each of %d silent servers",
+			lost,
+			silentMargin,
+			pairs,
+		)
 	}
-	checkServed(t, u.result.refused, int(u.sent)+u.result.failed, "%d requests within the limits had 429", u.result.refused)
+	checkServed(
+		t,
+		u.result.refused,
+		int(u.sent)+u.result.failed,
+		"%d requests within the limits had 429",
+		u.result.refused,
+	)
 	return u.result
 }
 
-// tryFrozenPair freezes a server and empties Redis. The server records what it admitted when it resumes, so the tenant has lost nothing
-// by the next term.
+// tryFrozenPair freezes a server and empties Redis. The server records what it admitted when it
+// resumes, so the tenant has lost nothing by the next term.
 func tryFrozenPair(t *testing.T) faultResult {
 	u := newUnclean(t)
 	frozen := u.serve()

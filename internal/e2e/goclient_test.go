@@ -20,7 +20,8 @@ import (
 // perMinute is the limit of the tenant, which is less than a day's.
 const perMinute = 1_000_000
 
-// TestGoClient: every operation of the Go client, on two servers in turn. What the client makes of each answer, its own tests hold.
+// TestGoClient: every operation of the Go client, on two servers in turn. What the client makes of
+// each answer, its own tests hold.
 func TestGoClient(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)
@@ -54,28 +55,46 @@ func checkPets(t *testing.T, first, second *petstore.Client) (pets []petstore.Pe
 		in := petstore.NewPet{Name: fmt.Sprintf("Rex %d 🐕", i), CategoryID: -int64(i)}
 		var seen petstore.Response
 		made, err := first.CreatePet(ctx, in, petstore.IdempotencyKey(fmt.Sprint("rex-", i)))
-		again, failed := second.CreatePet(ctx, in, petstore.IdempotencyKey(fmt.Sprint("rex-", i)), petstore.CaptureResponse(&seen))
+		again, failed := second.CreatePet(
+			ctx,
+			in,
+			petstore.IdempotencyKey(fmt.Sprint("rex-", i)),
+			petstore.CaptureResponse(&seen),
+		)
 		assert.NoError(t, errors.Join(err, failed))
 		want := petstore.Pet{ID: made.ID, Name: in.Name, CategoryID: in.CategoryID, Status: petstore.PetAvailable}
-		if diff := cmp.Diff([]petstore.Pet{want, want}, []petstore.Pet{*made, *again}); diff != "" || !seen.Replayed || seen.Status != http.StatusCreated {
+		if diff := cmp.Diff(
+			[]petstore.Pet{want, want},
+			[]petstore.Pet{*made, *again},
+		); diff != "" || !seen.Replayed ||
+			seen.Status != http.StatusCreated {
 			t.Errorf("created, and created again, %+v (-want +got):\n%s", seen, diff)
 		}
 		pets = append(pets, want)
 	}
 	pets[4] = petstore.Pet{ID: pets[4].ID, Name: name, CategoryID: category, Status: status}
-	changed, err := second.UpdatePet(ctx, pets[4].ID, petstore.PetPatch{Name: &name, CategoryID: &category, Status: &status})
+	changed, err := second.UpdatePet(
+		ctx,
+		pets[4].ID,
+		petstore.PetPatch{Name: &name, CategoryID: &category, Status: &status},
+	)
 	got, failed := first.GetPet(ctx, pets[4].ID) //nolint:staticcheck // It is deprecated, and served until its sunset.
 	assert.NoError(t, errors.Join(err, failed))
 	assert.DeepEqual(t, []petstore.Pet{*changed, *got}, []petstore.Pet{pets[4], pets[4]}, "changed, and got")
-	for status, want := range map[petstore.PetStatus][]petstore.Pet{"": pets, petstore.PetPending: pets[4:], petstore.PetSold: nil} {
-		if diff := cmp.Diff(want, collect(t, second.Pets(ctx, petstore.ListPetsParams{Limit: 2, Status: status}))); diff != "" {
+	for status, want := range map[petstore.PetStatus][]petstore.Pet{"": pets, petstore.PetPending: pets[4:],
+		petstore.PetSold: nil} {
+		if diff := cmp.Diff(
+			want,
+			collect(t, second.Pets(ctx, petstore.ListPetsParams{Limit: 2, Status: status})),
+		); diff != "" {
 			t.Errorf("status %q (-want +got):\n%s", status, diff)
 		}
 	}
 	page, err := first.ListPets(ctx, petstore.ListPetsParams{Limit: 2})
 	assert.NoError(t, err)
 	same, err := second.ListPets(ctx, petstore.ListPetsParams{Limit: 2, IfNoneMatch: page.ETag})
-	if err != nil || page.NextCursor == "" || !same.NotModified || same.Rate.Limit != perMinute || time.Until(same.Rate.Reset) > time.Minute {
+	if err != nil || page.NextCursor == "" || !same.NotModified || same.Rate.Limit != perMinute ||
+		time.Until(same.Rate.Reset) > time.Minute {
 		t.Errorf("a page %+v, and the same %+v, %v", page, same, err)
 	}
 	return pets
@@ -92,7 +111,10 @@ func checkOrders(t *testing.T, first, second *petstore.Client, pet int64) {
 	assert.NoError(t, errors.Join(err, failed))
 	want := petstore.Order{ID: placed.ID, PetID: pet, Quantity: 1, Status: approved, CreatedAt: placed.CreatedAt}
 	listed := collect(t, second.Orders(t.Context(), petstore.ListOrdersParams{Limit: 1, Status: approved}))
-	if diff := cmp.Diff([]petstore.Order{want, want, want}, append([]petstore.Order{*changed, *got}, listed...)); diff != "" {
+	if diff := cmp.Diff(
+		[]petstore.Order{want, want, want},
+		append([]petstore.Order{*changed, *got}, listed...),
+	); diff != "" {
 		t.Errorf("changed, got and listed (-want +got):\n%s", diff)
 	}
 }
@@ -126,8 +148,9 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// TestGoClientWaits: many goroutines that share a client exceed the limit of Free, and all of them succeed. They are refused once a minute at
-// most. Ten programs beside each other are refused few times, and not banned.
+// TestGoClientWaits: many goroutines that share a client exceed the limit of Free, and all of them
+// succeed. They are refused once a minute at most. Ten programs beside each other are refused few
+// times, and not banned.
 func TestGoClientWaits(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ programs, callers, soak, most int }{
@@ -149,14 +172,22 @@ func TestGoClientWaits(t *testing.T) {
 			}
 			began := time.Now()
 			responses := sendAtOnce(test.programs*test.callers, func(i int) response {
-				_, err := stores[i%len(stores)].CreatePet(t.Context(), petstore.NewPet{Name: fmt.Sprintf("Rex %d", i), CategoryID: 1})
+				_, err := stores[i%len(stores)].CreatePet(
+					t.Context(),
+					petstore.NewPet{Name: fmt.Sprintf("Rex %d", i), CategoryID: 1},
+				)
 				var e *petstore.Error
 				if errors.As(err, &e) {
 					return response{status: e.Status, code: string(e.Code)}
 				}
 				return response{status: http.StatusCreated, err: err}
 			})
-			t.Logf("%v in %v, 429s by window: %v", countByCode(responses), time.Since(began).Round(time.Millisecond), transport.refused)
+			t.Logf(
+				"%v in %v, 429s by window: %v",
+				countByCode(responses),
+				time.Since(began).Round(time.Millisecond),
+				transport.refused,
+			)
 			assert.DeepEqual(t, countByCode(responses), map[string]int{"201": len(responses)}, "responses")
 			for reset, n := range transport.refused {
 				if n > test.most {

@@ -10,14 +10,15 @@ import (
 	"sync/atomic"
 )
 
-// heldWay is a proxy before Postgres that holds up what programs send, and passes it on when it is let go: also when the program has closed
-// its connection meanwhile.
+// heldWay is a proxy before Postgres that holds up what programs send, and passes it on when it is
+// let go: also when the program has closed its connection meanwhile.
 type heldWay struct {
 	// gate is closed while messages are held.
 	gate
 	// holds says which messages wait at the gate, with all that follow them on their connection.
 	holds atomic.Pointer[func(message []byte) bool]
-	// closed counts the connections that a program has closed, done those of them that Postgres has ended since: it has done what it was sent.
+	// closed counts the connections that a program has closed, done those of them that Postgres has
+	// ended since: it has done what it was sent.
 	closed, done atomic.Int64
 }
 
@@ -71,7 +72,8 @@ func (w *heldWay) relay(client, server net.Conn) {
 	w.done.Add(1)
 }
 
-// readMessage reads a message of the protocol of Postgres, whose length is the last four of its first bytes.
+// readMessage reads a message of the protocol of Postgres, whose length is the last four of its
+// first bytes.
 func readMessage(from io.Reader, head int) ([]byte, error) {
 	m := make([]byte, head)
 	if _, err := io.ReadFull(from, m); err != nil {

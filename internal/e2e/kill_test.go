@@ -17,8 +17,8 @@ import (
 // hugeQuota is a quota that no test reaches.
 var hugeQuota = &plans.Quota{PerMinute: 10_000_000, PerDay: 10_000_000}
 
-// TestKilledServer kills a server while animals are created: every animal with a response of 201 is stored once, and usage is recorded up
-// to the last second.
+// TestKilledServer kills a server while animals are created: every animal with a response of 201 is
+// stored once, and usage is recorded up to the last second.
 func TestKilledServer(t *testing.T) {
 	t.Parallel()
 	rounds := 2
@@ -32,7 +32,8 @@ func TestKilledServer(t *testing.T) {
 		stop := startLoad(8, func(caller, request int) response {
 			return d.client.post(s, tn.keys[caller%2].token, fmt.Sprintf("%d-%d-%d", round, caller, request))
 		})
-		time.Sleep(1500*time.Millisecond + time.Duration(round)*170*time.Millisecond) // the server dies at some time after usage was recorded
+		// the server dies at some time after usage was recorded
+		time.Sleep(1500*time.Millisecond + time.Duration(round)*170*time.Millisecond)
 		s.Kill()
 		killed := time.Now()
 		responses := stop()
@@ -55,23 +56,41 @@ func TestKilledServer(t *testing.T) {
 			where name = any($2)`, tn.ID, pq.Array(created))
 		stored := d.number(`select count(*) from pets where tenant_id = $1`, tn.ID)
 		recorded := recorded(d, tn)
-		t.Logf("kill -9: %d answered 201, %d of them stored once, %d stored; usage recorded %d, of which %d a second before the end",
-			len(created), once, stored, recorded, early)
+		t.Logf(
+			"kill -9: %d answered 201, %d of them stored once, %d stored; usage recorded %d, of which %d a second "+
+				"before the end",
+			len(created),
+			once,
+			stored,
+			recorded,
+			early,
+		)
 		if once != int64(len(created)) || once == 0 {
 			t.Errorf("%d of %d acknowledged animals are stored once", once, len(created))
 		}
 		if recorded < early || recorded > stored+8 {
-			t.Errorf("usage recorded %d, want at least the %d answered a second before the end and at most %d", recorded, early, stored)
+			t.Errorf(
+				"usage recorded %d, want at least the %d answered a second before the end and at most %d",
+				recorded,
+				early,
+				stored,
+			)
 		}
-		// It said up to when everything is recorded, ten seconds behind, and nobody forgets that it did not end as it should.
-		if n := d.number(`select count(*) from usage_deliveries where delivered_to > written_at - interval '15 seconds'`); n != int64(round+1) {
+		// It said up to when everything is recorded, ten seconds behind, and nobody forgets that it
+		// did not end as it should.
+		if n := d.number(
+			`select count(*) from usage_deliveries where delivered_to > written_at - interval '15 seconds'`,
+		); n != int64(
+			round+1,
+		) {
 			t.Errorf("a month waits for %d servers, want the %d killed ones", n, round+1)
 		}
 	}
 }
 
-// TestStoppedServer stops a server gracefully under load. All admitted requests are recorded, every request that was sent before the stop gets
-// a response, and the next server, which counts in memory, continues the day's count.
+// TestStoppedServer stops a server gracefully under load. All admitted requests are recorded, every
+// request that was sent before the stop gets a response, and the next server, which counts in
+// memory, continues the day's count.
 func TestStoppedServer(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)
@@ -91,8 +110,15 @@ func TestStoppedServer(t *testing.T) {
 	n := countByCode(responses)
 	total := int64(n["200"]+n["201"]) + 1
 	recorded := recorded(d, tn)
-	t.Logf("stopped within %v: %v; admitted %d, recorded %d", ended.Sub(asked).Round(time.Millisecond), n, total, recorded)
-	// Shutdown closes idle connections. A request that arrives on one in that instant may be admitted, and its response be lost.
+	t.Logf(
+		"stopped within %v: %v; admitted %d, recorded %d",
+		ended.Sub(asked).Round(time.Millisecond),
+		n,
+		total,
+		recorded,
+	)
+	// Shutdown closes idle connections. A request that arrives on one in that instant may be
+	// admitted, and its response be lost.
 	lost := int64(0)
 	for _, a := range responses {
 		if a.err != nil && !errors.Is(a.err, syscall.ECONNREFUSED) {
@@ -100,7 +126,12 @@ func TestStoppedServer(t *testing.T) {
 		}
 	}
 	if recorded < total || recorded > total+lost {
-		t.Errorf("usage recorded %d, want the %d admitted, and at most %d that lost their response", recorded, total, lost)
+		t.Errorf(
+			"usage recorded %d, want the %d admitted, and at most %d that lost their response",
+			recorded,
+			total,
+			lost,
+		)
 	}
 	if n := d.number(`select count(*) from usage_deliveries`); n != 0 {
 		t.Errorf("a month waits for %d servers that have recorded everything and ended", n)

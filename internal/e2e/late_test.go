@@ -39,23 +39,35 @@ func newLateWrites(t *testing.T, databaseURL string, pets int) *lateWrites {
 	w.tenant = w.deployment.tenant(plans.Enterprise, hugeQuota, 1)
 	w.pets = w.insertPets(w.tenant, pets)
 	// As many connections as it needs, with their statements prepared.
-	for _, a := range sendAtOnce(12, func(i int) response { return w.rename(w.patient, w.stalled, w.pets[i%pets], "n-0") }) {
+	for _, a := range sendAtOnce(12,
+		func(i int) response { return w.rename(w.patient, w.stalled, w.pets[i%pets], "n-0") }) {
 		if a.status != http.StatusOK {
 			t.Fatal(a)
 		}
 	}
-	w.scan(&w.backends, `select array_agg(pid) from pg_stat_activity where datname = current_database() and application_name = 'petstore_api'`)
+	w.scan(
+		&w.backends,
+		`select array_agg(pid) from pg_stat_activity where datname = current_database() and application_name =
+			'petstore_api'`,
+	)
 	w.other = w.serve()
 	return w
 }
 
 // rename sends a PATCH once with c.
 func (w *lateWrites) rename(c *client, s *server, pet int64, name string) response {
-	return c.do(context.Background(), http.MethodPatch, fmt.Sprintf("%s/pets/%d", s.URL, pet), w.tenant.keys[0].token, fmt.Sprintf(`{"name":%q}`, name))
+	return c.do(
+		context.Background(),
+		http.MethodPatch,
+		fmt.Sprintf("%s/pets/%d", s.URL, pet),
+		w.tenant.keys[0].token,
+		fmt.Sprintf(`{"name":%q}`, name),
+	)
 }
 
-// TestNothingHappensLate sends every kind of write while one server's way to Postgres is disturbed, and then changes the same animals by another
-// server. What the database says then is what it says when the disturbance is over, and no list goes back.
+// TestNothingHappensLate sends every kind of write while one server's way to Postgres is disturbed,
+// and then changes the same animals by another server. What the database says then is what it says
+// when the disturbance is over, and no list goes back.
 func TestNothingHappensLate(t *testing.T) {
 	t.Parallel()
 	rounds, longest := 2, 2*time.Second
@@ -71,12 +83,19 @@ func TestNothingHappensLate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url := func(t testing.TB) string { return storetest.New(t).URL }
-			if name == "backends are stopped" { // No database of a Postgres is created or dropped while one of its processes stands still.
+			// No database of a Postgres is created or dropped while one of its processes stands
+			// still.
+			if name == "backends are stopped" {
 				url = func(t testing.TB) string { return storetest.NewServer(t).URL }
 			}
 			w := newLateWrites(t, url(t), 2)
 			w.second = w.deployment.tenant(plans.Enterprise, hugeQuota, 1)
-			lists := &registerLoad{registers: newRegisters(w.pets), d: w.deployment, tenant: w.tenant, servers: make([]atomic.Pointer[server], 2)}
+			lists := &registerLoad{
+				registers: newRegisters(w.pets),
+				d:         w.deployment,
+				tenant:    w.tenant,
+				servers:   make([]atomic.Pointer[server], 2),
+			}
 			lists.servers[0].Store(w.stalled)
 			lists.servers[1].Store(w.other)
 			ctx, stop := context.WithCancel(t.Context())
@@ -131,12 +150,20 @@ func (w *lateWrites) round(lists *registerLoad, n int, disturb func(*lateWrites)
 	}
 }
 
-// writes returns one of each kind, to the first server. The first two change the animals, one of them with If-Match.
+// writes returns one of each kind, to the first server. The first two change the animals, one of
+// them with If-Match.
 func (w *lateWrites) writes(n int) []func() response {
 	fresh := w.insertPets(w.second, 2)
 	order := w.do(w.patient, w.other, w.second, http.MethodPost, "/store/orders", fmt.Sprintf(`{"petId":%d}`, fresh[0]))
 	_, target, _ := strings.Cut(order.header.Get("Location"), "/v1")
-	tag := w.do(w.patient, w.other, w.tenant, http.MethodGet, fmt.Sprintf("/pets?ids=%d", w.pets[1]), "").header.Get("ETag")
+	tag := w.do(
+		w.patient,
+		w.other,
+		w.tenant,
+		http.MethodGet,
+		fmt.Sprintf("/pets?ids=%d", w.pets[1]),
+		"",
+	).header.Get("ETag")
 	c, s, rename := w.client, w.stalled, fmt.Sprintf(`{"name":"n-%d"}`, 2*n+1)
 	all := []func() response{
 		func() response {
@@ -156,7 +183,14 @@ func (w *lateWrites) writes(n int) []func() response {
 		for _, tn := range []*tenant{w.tenant, w.second} {
 			all = append(all, func() response {
 				headers := []string{"Idempotency-Key", fmt.Sprintf("%d-%d", n, i)}
-				return w.do(c, s, tn, http.MethodPost, "/pets", fmt.Sprintf(`{"name":"%d-%d","categoryId":1}`, n, i), headers[:i%2*2]...)
+				return w.do(
+					c,
+					s,
+					tn,
+					http.MethodPost,
+					"/pets",
+					fmt.Sprintf(`{"name":"%d-%d","categoryId":1}`, n, i),
+					headers[:i%2*2]...)
 			})
 		}
 	}
@@ -170,7 +204,8 @@ func (w *lateWrites) do(c *client, s *server, tn *tenant, method, target, body s
 // rows returns all rows of customers as text.
 func (w *lateWrites) rows() (rows string) {
 	w.scan(&rows, `select string_agg(r, e'\n' order by r) from (
-		select p::text as r from pets p union all select o::text from orders o union all select key from idempotency_keys) all_rows`)
+		select p::text as r from pets p union all select o::text from orders o union all select key from
+			idempotency_keys) all_rows`)
 	return rows
 }
 

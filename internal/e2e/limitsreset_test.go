@@ -14,8 +14,9 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// TestLimitsReset: a tenant is in windows of tomorrow, in Postgres and in Redis, as after a clock of Postgres that was set forward and back.
-// The owner resets its limits: it has what its day has left, at once.
+// TestLimitsReset: a tenant is in windows of tomorrow, in Postgres and in Redis, as after a clock
+// of Postgres that was set forward and back. The owner resets its limits: it has what its day has
+// left, at once.
 func TestLimitsReset(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, true)
@@ -39,7 +40,17 @@ func TestLimitsReset(t *testing.T) {
 		t.Fatalf("after the fault: %v", a)
 	}
 
-	c := runCtl(d, "", []string{"PETSTORE_DATABASE_URL=" + d.databaseURL}, "limits", "reset", tn.Name, "--yes", "--reason", "test")
+	c := runCtl(
+		d,
+		"",
+		[]string{"PETSTORE_DATABASE_URL=" + d.databaseURL},
+		"limits",
+		"reset",
+		tn.Name,
+		"--yes",
+		"--reason",
+		"test",
+	)
 	if c.code != 0 {
 		t.Fatalf("limits reset: %+v", c)
 	}
@@ -48,12 +59,18 @@ func TestLimitsReset(t *testing.T) {
 	if left := a.windows["day"].remaining; a.status != 200 || left != 1000-used-1 {
 		t.Errorf("after the reset: %v, %d remain of the day, want %d", a, left, 1000-used-1)
 	}
-	if a := d.patient.get(servers[1], other.keys[0].token, "/pets"); a.status != 200 || a.windows["minute"].remaining != 59 {
+	if a := d.patient.get(
+		servers[1],
+		other.keys[0].token,
+		"/pets",
+	); a.status != 200 ||
+		a.windows["minute"].remaining != 59 {
 		t.Errorf("another tenant: %v, %d remain", a, a.windows["minute"].remaining)
 	}
 }
 
-// toTomorrow moves the tenant's windows to those of 25 hours later, used up, in Redis and in Postgres.
+// toTomorrow moves the tenant's windows to those of 25 hours later, used up, in Redis and in
+// Postgres.
 func (d *deployment) toTomorrow(tn *tenant) {
 	d.t.Helper()
 	client, err := redisbackend.NewClient(d.redisURL, time.Minute)
@@ -62,12 +79,18 @@ func (d *deployment) toTomorrow(tn *tenant) {
 	const move = `local state = redis.call('GET', KEYS[1])
 		local term, version, minute, _, day = struct.unpack('<ddddd', state)
 		redis.call('SETRANGE', KEYS[1], 16, struct.pack('<dddd', minute + 1500, 60, day + 1, 1000))`
-	if err := client.Eval(d.t.Context(), move, []string{fmt.Sprintf("pst:3:{%d}", tn.ID)}).Err(); err != nil && !errors.Is(err, redis.Nil) {
+	if err := client.Eval(
+		d.t.Context(),
+		move,
+		[]string{fmt.Sprintf("pst:3:{%d}", tn.ID)},
+	).Err(); err != nil &&
+		!errors.Is(err, redis.Nil) {
 		d.t.Fatal(err)
 	}
 	_, err = d.sql.ExecContext(d.t.Context(), fmt.Sprintf(`begin;
 		alter table limit_states disable trigger user;
-		update limit_states set minute = minute + 1500, minute_used = 60, day = day + 1, day_used = 1000 where tenant_id = %d;
+		update limit_states set minute = minute + 1500, minute_used = 60, day = day + 1, day_used = 1000 where
+			tenant_id = %d;
 		alter table limit_states enable trigger user;
 		commit`, tn.ID))
 	assert.NoError(d.t, err)

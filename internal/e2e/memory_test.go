@@ -18,8 +18,8 @@ import (
 
 const megabyte = 1 << 20
 
-// TestMemory: a server that holds 100,000 keys of 10,000 tenants, each of which has called, keeps under 60 MB resident. The short form has
-// a twentieth of them, and 45 MB.
+// TestMemory: a server that holds 100,000 keys of 10,000 tenants, each of which has called, keeps
+// under 60 MB resident. The short form has a twentieth of them, and 45 MB.
 func TestMemory(t *testing.T) {
 	const keysEach = 10
 	tenants, most := 500, int64(45*megabyte)
@@ -58,24 +58,40 @@ func TestMemory(t *testing.T) {
 		time.Sleep(250 * time.Millisecond) // between two looks
 		rest = status(t, s.PID(), "VmRSS")
 	}
-	t.Logf("%.0f callers held after one call each in %v: %.1f MB resident at the end, at most %.1f MB, %.1f MB after %v of rest; started with %.1f MB",
-		held, took.Round(time.Millisecond), megabytes(busy), megabytes(peak), megabytes(rest), time.Since(rested).Round(time.Millisecond), megabytes(empty))
+	t.Logf(
+		"%.0f callers held after one call each in %v: %.1f MB resident at the end, at most %.1f MB, %.1f MB after "+
+			"%v of rest; started with %.1f MB",
+		held,
+		took.Round(time.Millisecond),
+		megabytes(busy),
+		megabytes(peak),
+		megabytes(rest),
+		time.Since(rested).Round(time.Millisecond),
+		megabytes(empty),
+	)
 	if held < float64(tenants*keysEach) {
 		t.Errorf("%.0f callers held, want all", held)
 	}
 	if rest >= most {
-		t.Errorf("%.1f MB resident, want under %.0f MB; heap %.1f MB in use, %.1f MB next collection", megabytes(rest), megabytes(most),
-			s.Metric("go_memstats_heap_inuse_bytes")/megabyte, s.Metric("go_memstats_next_gc_bytes")/megabyte)
+		t.Errorf(
+			"%.1f MB resident, want under %.0f MB; heap %.1f MB in use, %.1f MB next collection",
+			megabytes(rest),
+			megabytes(most),
+			s.Metric("go_memstats_heap_inuse_bytes")/megabyte,
+			s.Metric("go_memstats_next_gc_bytes")/megabyte,
+		)
 	}
 }
 
 func megabytes(n int64) float64 { return float64(n) / megabyte }
 
-// insertKeys writes tenants and keys as migrations left room for them, a thousand times faster than one by one.
+// insertKeys writes tenants and keys as migrations left room for them, a thousand times faster than
+// one by one.
 func insertKeys(d *deployment, tenants, each int) (tokens []string) {
 	d.t.Helper()
 	d.exec(`with audited as materialized (select set_config('petstore.audited', 'on', true)), t as (
-		  insert into tenants (name, created_at) select 'many-' || n, now() from audited, generate_series(1, $1) n returning id
+		  insert into tenants (name, created_at) select 'many-' || n, now() from audited, generate_series(1, $1) n
+		      returning id
 		)
 		insert into tenant_plans (tenant_id, plan) select id, 'business' from t`, tenants)
 	var ids, digests, last4 []string

@@ -27,8 +27,8 @@ type evil struct {
 	begin, end func()
 }
 
-// nemesis makes faults, two at a time, by a seed. In make soak some seeds have Sentinels in place of one Redis, clocks that are set, or a Postgres
-// that is set back in the middle of the run.
+// nemesis makes faults, two at a time, by a seed. In make soak some seeds have Sentinels in place
+// of one Redis, clocks that are set, or a Postgres that is set back in the middle of the run.
 type nemesis struct {
 	*oracleLoad
 	t         *testing.T
@@ -78,7 +78,10 @@ func newNemesis(t *testing.T, l *oracleLoad, seed uint64) *nemesis {
 		}
 		env := []string{"PETSTORE_DATABASE_URL=" + database.String()}
 		if n.redis != nil {
-			env = append(env, "PETSTORE_REDIS_URL=redis://"+storetest.Proxy(t, "tcp", n.redis.Addr, n.toRedis[i].relay)+"/0")
+			env = append(
+				env,
+				"PETSTORE_REDIS_URL=redis://"+storetest.Proxy(t, "tcp", n.redis.Addr, n.toRedis[i].relay)+"/0",
+			)
 		}
 		d := l.deployment
 		if long() && seed%2 == 1 && i == len(l.servers)-1 {
@@ -97,7 +100,8 @@ func newNemesis(t *testing.T, l *oracleLoad, seed uint64) *nemesis {
 	return n
 }
 
-// supervise starts a server, and again if it ends before it serves: on a busy machine Postgres may not answer it in time.
+// supervise starts a server, and again if it ends before it serves: on a busy machine Postgres may
+// not answer it in time.
 func supervise(d *deployment, env []string) (s *server) {
 	wait.Until(d.t, "a server that serves", func() bool {
 		if s == nil || s.Ended() {
@@ -119,7 +123,14 @@ func (n *nemesis) prepareSetBack(seed uint64) {
 			n.second.to(n.t, standby.URL)
 		}
 		n.setBack = func() oracle.Fault {
-			wait.Until(n.t, "a standby that follows", func() bool { return n.number(`select count(*) from pg_stat_replication where state = 'streaming'`) > 0 })
+			wait.Until(
+				n.t,
+				"a standby that follows",
+				func() bool {
+					return n.number(`select count(*) from pg_stat_replication where state = 'streaming'`) >
+						0
+				},
+			)
 			lost := time.Now().Add(-time.Second) // it may be as much behind already
 			standby.Detach()
 			time.Sleep(2 * time.Second) // the standby is that far behind
@@ -150,7 +161,11 @@ func (n *nemesis) prepareSetBack(seed uint64) {
 func (n *nemesis) pick(taken []string) evil {
 	for {
 		short := time.Duration(100+n.rnd.IntN(900)) * time.Millisecond
-		all := slices.Concat(n.ofServer(n.rnd.IntN(len(n.servers)), short), n.ofRedis(n.rnd.IntN(len(n.servers)), short), n.ofPostgres(short))
+		all := slices.Concat(
+			n.ofServer(n.rnd.IntN(len(n.servers)), short),
+			n.ofRedis(n.rnd.IntN(len(n.servers)), short),
+			n.ofPostgres(short),
+		)
 		e := all[n.rnd.IntN(len(all))]
 		if !slices.ContainsFunc(e.on, func(on string) bool { return slices.Contains(taken, on) }) {
 			return e
@@ -170,15 +185,36 @@ func (n *nemesis) ofServer(i int, short time.Duration) []evil {
 	}
 	all := []evil{
 		// A server starts only while it reaches Postgres.
-		{"kill -9 of " + server, []string{server, way, "Postgres"}, 0, func() { n.servers[i].Load().Kill(); n.servers[i].Store(n.launch[i]()) }, nothing},
+		{
+			"kill -9 of " + server,
+			[]string{server, way, "Postgres"},
+			0,
+			func() { n.servers[i].Load().Kill(); n.servers[i].Store(n.launch[i]()) },
+			nothing,
+		},
 		{server + " stopped", []string{server}, 3 * short, signal(syscall.SIGSTOP), signal(syscall.SIGCONT)},
 		{way + " cut", []string{way, server}, 0, to.cut, nothing},
 		{way + " held", []string{way, server}, held, to.Lock, to.Unlock},
-		{way + " slow", []string{way, server}, 3 * short, func() { to.delay.Store(int64(short / 20)) }, func() { to.delay.Store(0) }},
+		{
+			way + " slow",
+			[]string{way, server},
+			3 * short,
+			func() { to.delay.Store(int64(short / 20)) },
+			func() { to.delay.Store(0) },
+		},
 	}
 	if last := len(n.servers) - 1; n.setClock != nil && i == last {
 		ahead := time.Duration(n.rnd.IntN(180_000)-90_000) * time.Second
-		all = append(all, evil{fmt.Sprintf("clock of server %d set by %v", last, ahead), []string{server}, 3 * short, func() { n.setClock(ahead) }, func() { n.setClock(0) }})
+		all = append(
+			all,
+			evil{
+				fmt.Sprintf("clock of server %d set by %v", last, ahead),
+				[]string{server},
+				3 * short,
+				func() { n.setClock(ahead) },
+				func() { n.setClock(0) },
+			},
+		)
 	}
 	return all
 }
@@ -196,7 +232,13 @@ func (n *nemesis) ofRedis(i int, short time.Duration) []evil {
 	return []evil{
 		{way + " cut", []string{way}, 0, to.cut, nothing},
 		{way + " held", []string{way}, 3 * short, to.Lock, to.Unlock},
-		{way + " slow", []string{way}, 3 * short, func() { to.delay.Store(int64(short / 20)) }, func() { to.delay.Store(0) }},
+		{
+			way + " slow",
+			[]string{way},
+			3 * short,
+			func() { to.delay.Store(int64(short / 20)) },
+			func() { to.delay.Store(0) },
+		},
 		{"Redis flushed", []string{"Redis"}, 0, n.redis.Flush, nothing},
 		{"Redis restarted", []string{"Redis"}, short, n.redis.Stop, n.redis.Start},
 		{"Redis frozen", []string{"Redis"}, short, n.redis.Pause, n.redis.Resume},
@@ -214,7 +256,16 @@ func (n *nemesis) ofPostgres(short time.Duration) []evil {
 	}
 	if n.setStore != nil {
 		ahead := time.Duration(n.rnd.IntN(121)-60) * time.Second
-		all = append(all, evil{fmt.Sprint("clock of Postgres set by ", ahead), on, 3 * short, func() { n.setStore(ahead) }, func() { n.setStore(0) }})
+		all = append(
+			all,
+			evil{
+				fmt.Sprint("clock of Postgres set by ", ahead),
+				on,
+				3 * short,
+				func() { n.setStore(ahead) },
+				func() { n.setStore(0) },
+			},
+		)
 	}
 	return all
 }
@@ -241,7 +292,8 @@ func (n *nemesis) rage(lasts time.Duration) {
 	}
 	time.Sleep(500 * time.Millisecond) // the load before the first fault
 	next, middle := time.Now(), time.Now().Add(lasts/2)
-	for over := time.Now().Add(lasts); time.Now().Before(over); time.Sleep(5 * time.Millisecond) { // until the next fault begins or ends
+	// until the next fault begins or ends
+	for over := time.Now().Add(lasts); time.Now().Before(over); time.Sleep(5 * time.Millisecond) {
 		heal(func(o ongoing) bool { return !time.Now().Before(o.until) })
 		if time.Now().Before(next) || len(now) > 1 {
 			continue

@@ -58,8 +58,9 @@ time_t time(time_t *t)
 }
 `
 
-// serverWithClock starts a Postgres whose clock set moves by that much from the real time on. Until the test ends, the PATH of this process begins with that
-// Postgres, so no other test may run beside it.
+// serverWithClock starts a Postgres whose clock set moves by that much from the real time on. Until
+// the test ends, the PATH of this process begins with that Postgres, so no other test may run
+// beside it.
 func serverWithClock(t *testing.T) (server *storetest.PrivateServer, set func(ahead time.Duration)) {
 	t.Helper()
 	dir, remove, err := pgtest.TempDir(false) // Postgres may run as another user.
@@ -88,7 +89,10 @@ func serverWithClock(t *testing.T) (server *storetest.PrivateServer, set func(ah
 	assert.NoError(t, err)
 	path := os.Getenv("PATH")
 	t.Cleanup(func() { _ = os.Setenv("PATH", path) })
-	if err := os.Setenv("PATH", dir+":"+path); err != nil { //nolint:usetesting // Its parent is parallel to nothing in the long form.
+	if err := os.Setenv(
+		"PATH",
+		dir+":"+path,
+	); err != nil { //nolint:usetesting // Its parent is parallel to nothing in the long form.
 		t.Fatal(err)
 	}
 	return storetest.NewServer(t), func(ahead time.Duration) {

@@ -22,8 +22,9 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// TestOracle sends requests to three servers while a nemesis makes faults by a seed. A checker that knows nothing of our code judges what the
-// clients saw. With PETSTORE_E2E_LOGS the records of a seed stay there. The seed draws the faults and the requests; what meets what is the machine's.
+// TestOracle sends requests to three servers while a nemesis makes faults by a seed. A checker that
+// knows nothing of our code judges what the clients saw. With PETSTORE_E2E_LOGS the records of a
+// seed stay there. The seed draws the faults and the requests; what meets what is the machine's.
 func TestOracle(t *testing.T) {
 	t.Parallel()
 	if !long() {
@@ -54,8 +55,11 @@ var notGuaranteed = []oracle.Exception{
 		Promise:  oracle.Windows, Faults: []string{"clock of Postgres"}, After: 2 * time.Minute,
 	},
 	{
-		Document: "faults.md: a dump is restored that does not know of a server, and that server freezes before it has noticed",
-		Promise:  oracle.Windows, Faults: []string{"Postgres restored", "server "}, After: time.Minute,
+		Document: "faults.md: a dump is restored that does not know of a server, and that server freezes before it " +
+			"has noticed",
+		Promise: oracle.Windows,
+		Faults:  []string{"Postgres restored", "server "},
+		After:   time.Minute,
 	},
 }
 
@@ -69,7 +73,12 @@ func judge(t *testing.T, seed uint64, lasts time.Duration) {
 	wait.Until(t, "a create, and a list", func() bool {
 		create := oracle.Request{Method: http.MethodPost, Name: fmt.Sprintf("c-%x", rnd.Uint64())}
 		return l.send(l.creates, l.creates.keys[0], rnd, create).Status == http.StatusCreated &&
-			l.send(l.changes, l.changes.keys[0], rnd, oracle.Request{Method: http.MethodGet, Asked: l.registers}).Status == http.StatusOK
+			l.send(
+				l.changes,
+				l.changes.keys[0],
+				rnd,
+				oracle.Request{Method: http.MethodGet, Asked: l.registers},
+			).Status == http.StatusOK
 	})
 	l.settle()
 	assert.NoError(t, l.out.Err())
@@ -78,13 +87,29 @@ func judge(t *testing.T, seed uint64, lasts time.Duration) {
 	defer file.Close()
 	all, err := oracle.Read(file)
 	assert.NoError(t, err)
-	r := oracle.Check(all, oracle.Options{RefusedNeverHappens: true, ClockError: time.Second, Exceptions: notGuaranteed})
+	r := oracle.Check(
+		all,
+		oracle.Options{RefusedNeverHappens: true, ClockError: time.Second, Exceptions: notGuaranteed},
+	)
 	statuses := map[int]int{}
 	for _, q := range all.Requests {
 		statuses[q.Status]++
 	}
-	t.Logf("seed %d: %d requests %v, %d faults; checked %d windows, %d refusals, %d bills, %d creates, %d lists; %d violations, by exception %v",
-		seed, len(all.Requests), statuses, len(all.Faults), r.Windows, r.Refusals, r.Bills, r.Creates, r.Lists, len(r.Violations), r.Allowed)
+	t.Logf(
+		"seed %d: %d requests %v, %d faults; checked %d windows, %d refusals, %d bills, %d creates, %d lists; %d "+
+			"violations, by exception %v",
+		seed,
+		len(all.Requests),
+		statuses,
+		len(all.Faults),
+		r.Windows,
+		r.Refusals,
+		r.Bills,
+		r.Creates,
+		r.Lists,
+		len(r.Violations),
+		r.Allowed,
+	)
 	for _, v := range r.Violations[:min(len(r.Violations), 10)] {
 		t.Errorf("seed %d: %v", seed, v)
 	}
@@ -107,7 +132,8 @@ func judge(t *testing.T, seed uint64, lasts time.Duration) {
 	if long() {
 		least = 10
 	}
-	if r.Windows == 0 || long() && r.Refusals == 0 || r.Bills < 4 || r.Creates < least || r.Lists < least || len(all.Faults) < 3 {
+	if r.Windows == 0 || long() && r.Refusals == 0 || r.Bills < 4 || r.Creates < least || r.Lists < least ||
+		len(all.Faults) < 3 {
 		t.Errorf("seed %d: this run has shown nothing: %+v", seed, r)
 	}
 }
@@ -146,8 +172,21 @@ func (l *oracleLoad) prepare() {
 	l.t.Cleanup(transport.CloseIdleConnections)
 	l.http = &http.Client{Transport: transport, Timeout: 10 * time.Second}
 	customer := func(q *plans.Quota, keyCount int) *tenant { return l.tenant(plans.Enterprise, q, keyCount) }
-	wide := enterprise(200_000, 100_000_000) // Each server that is killed while Redis is lost costs the day a twentieth of the minute.
-	l.narrow, l.daily, l.changes, l.creates = customer(enterprise(40, 100_000), 2), customer(enterprise(30, 45), 1), customer(wide, 1), customer(wide, 2)
+	// Each server that is killed while Redis is lost costs the day a twentieth of the minute.
+	wide := enterprise(200_000, 100_000_000)
+	l.narrow, l.daily, l.changes, l.creates = customer(
+		enterprise(40, 100_000),
+		2,
+	), customer(
+		enterprise(30, 45),
+		1,
+	), customer(
+		wide,
+		1,
+	), customer(
+		wide,
+		2,
+	)
 	l.registers = l.insertPets(l.changes, 4)
 	l.own = l.creates.keys[1]
 	const ofKey = 25
@@ -192,7 +231,12 @@ func (l *oracleLoad) begin() (stop func()) {
 			}
 			q := oracle.Request{Method: http.MethodPatch, ID: id, Name: fmt.Sprintf("n-%d-%d", i, n+1)}
 			if n%3 == 0 {
-				if a := l.send(l.changes, l.changes.keys[0], rnd, oracle.Request{Method: http.MethodGet, Asked: []int64{id}}); len(a.Items) == 1 {
+				if a := l.send(
+					l.changes,
+					l.changes.keys[0],
+					rnd,
+					oracle.Request{Method: http.MethodGet, Asked: []int64{id}},
+				); len(a.Items) == 1 {
 					q.IfMatch, q.Expected = a.ETag, a.Items[0].Name
 				}
 			}
@@ -225,7 +269,8 @@ func (l *oracleLoad) begin() (stop func()) {
 	return func() { cancel(); wg.Wait() }
 }
 
-// create makes an animal. With an Idempotency-Key it is repeated until it is acknowledged, three times at most.
+// create makes an animal. With an Idempotency-Key it is repeated until it is acknowledged, three
+// times at most.
 func (l *oracleLoad) create(rnd *rand.Rand, _ int) {
 	name := fmt.Sprintf("c-%x", rnd.Uint64())
 	q := oracle.Request{Method: http.MethodPost, Name: name}
@@ -272,13 +317,19 @@ func (l *oracleLoad) send(tn *tenant, k key, rnd *rand.Rand, q oracle.Request) o
 		query.Set("cursor", q.Next)
 	}
 	q.Next = ""
-	req, err := http.NewRequestWithContext(context.Background(), q.Method, target+"?"+query.Encode(), strings.NewReader(body))
+	req, err := http.NewRequestWithContext(
+		context.Background(),
+		q.Method,
+		target+"?"+query.Encode(),
+		strings.NewReader(body),
+	)
 	if err != nil {
 		l.t.Errorf("a request: %v", err)
 		return q
 	}
 	req.Header.Set("Authorization", "Bearer "+k.token)
-	for name, value := range map[string]string{"Idempotency-Key": q.IdempotencyKey, "If-None-Match": q.IfNoneMatch, "If-Match": q.IfMatch} {
+	for name, value := range map[string]string{"Idempotency-Key": q.IdempotencyKey, "If-None-Match": q.IfNoneMatch,
+		"If-Match": q.IfMatch} {
 		if value != "" {
 			req.Header.Set(name, value)
 		}
@@ -339,7 +390,12 @@ func (l *oracleLoad) settle() {
 	time.Sleep(1500 * time.Millisecond) // usage is recorded within a second
 	for _, tn := range []*tenant{l.narrow, l.daily, l.changes, l.creates} {
 		wait.Until(l.t, "a bill", func() bool {
-			return l.send(tn, tn.keys[0], rnd, oracle.Request{Method: http.MethodGet, Used: new(int64)}).Status == http.StatusOK
+			return l.send(
+				tn,
+				tn.keys[0],
+				rnd,
+				oracle.Request{Method: http.MethodGet, Used: new(int64)},
+			).Status == http.StatusOK
 		})
 	}
 }

@@ -15,8 +15,9 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// TestCustomersManageKeys goes a customer's whole way on three servers: a key of one's own, narrowed, rotated without a lost request, and revoked by
-// whoever finds it. Staff read it in the audit trail, and take the last step back.
+// TestCustomersManageKeys goes a customer's whole way on three servers: a key of one's own,
+// narrowed, rotated without a lost request, and revoked by whoever finds it. Staff read it in the
+// audit trail, and take the last step back.
 func TestCustomersManageKeys(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, true)
@@ -45,12 +46,31 @@ func TestCustomersManageKeys(t *testing.T) {
 	again := ask(1, boss.token, "POST", "/keys", `{"name":"ci"}`, "Idempotency-Key", "k")
 	assert.True(t, again.code == "key_already_issued" && strings.Contains(string(again.body), first.id), "again", again)
 	for i := range servers {
-		assert.Equal(t, ask(i, first.token, "POST", "/pets", `{"name":"Rex","categoryId":1}`).status, 201, "a new key on server", i+1)
+		assert.Equal(
+			t,
+			ask(i, first.token, "POST", "/pets", `{"name":"Rex","categoryId":1}`).status,
+			201,
+			"a new key on server",
+			i+1,
+		)
 	}
 	tag := ask(1, boss.token, "GET", "/keys/"+first.id, "").header.Get("ETag")
-	assert.Equal(t, ask(2, boss.token, "PATCH", "/keys/"+first.id, `{"scope":"read"}`, "If-Match", tag).status, 200, "narrowed")
-	assert.Equal(t, ask(0, boss.token, "PATCH", "/keys/"+first.id, `{"name":"x"}`, "If-Match", tag).status, 412, "by an old version")
-	everywhere("narrowed", func(i int) bool { return ask(i, first.token, "POST", "/pets", "{}").code == "insufficient_scope" })
+	assert.Equal(
+		t,
+		ask(2, boss.token, "PATCH", "/keys/"+first.id, `{"scope":"read"}`, "If-Match", tag).status,
+		200,
+		"narrowed",
+	)
+	assert.Equal(
+		t,
+		ask(0, boss.token, "PATCH", "/keys/"+first.id, `{"name":"x"}`, "If-Match", tag).status,
+		412,
+		"by an old version",
+	)
+	everywhere(
+		"narrowed",
+		func(i int) bool { return ask(i, first.token, "POST", "/pets", "{}").code == "insufficient_scope" },
+	)
 
 	second := made(ask(1, boss.token, "POST", "/keys/"+first.id+"/rotate", `{"gracePeriod":600}`))
 	for _, k := range []key{first, second} {
@@ -60,7 +80,12 @@ func TestCustomersManageKeys(t *testing.T) {
 		})
 	}
 	assert.Equal(t, ask(0, second.token, "GET", "/keys/"+first.id, "").code, "insufficient_scope")
-	assert.Equal(t, ask(0, second.token, "POST", "/keys/self/revoke", `{"reason":"found in a repository"}`).status, 200, "revoked by itself")
+	assert.Equal(
+		t,
+		ask(0, second.token, "POST", "/keys/self/revoke", `{"reason":"found in a repository"}`).status,
+		200,
+		"revoked by itself",
+	)
 	everywhere("revoked", func(i int) bool { return ask(i, second.token, "GET", "/pets?limit=1", "").status == 401 })
 	assert.Equal(t, ask(2, boss.token, "POST", "/keys/"+boss.id+"/revoke", "").code, "last_manage_key")
 
@@ -88,9 +113,17 @@ func TestCustomersManageKeys(t *testing.T) {
 	assert.Equal(t, code, "rate_limit_exceeded", "after as many changes on the page")
 
 	trail := d.ctl("audit", "list", "--subject", second.id, "-o", "json").stdout
-	assert.True(t, strings.Contains(trail, `"key:`+second.id+`"`) && strings.Contains(trail, `"key:`+boss.id+`"`), "audit", trail)
+	assert.True(
+		t,
+		strings.Contains(trail, `"key:`+second.id+`"`) && strings.Contains(trail, `"key:`+boss.id+`"`),
+		"audit",
+		trail,
+	)
 	var entries []struct{ Number int64 }
 	assert.NoError(t, json.Unmarshal([]byte(trail), &entries))
 	d.ctl("undo", fmt.Sprint(entries[0].Number), "--yes")
-	everywhere("brought back", func(i int) bool { return ask(i, second.token, "GET", "/pets?limit=1", "").status == 200 })
+	everywhere(
+		"brought back",
+		func(i int) bool { return ask(i, second.token, "GET", "/pets?limit=1", "").status == 200 },
+	)
 }

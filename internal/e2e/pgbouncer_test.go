@@ -19,7 +19,8 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// startPgBouncer starts a PgBouncer before the database, and returns the database's URL through it. It refuses to run as root.
+// startPgBouncer starts a PgBouncer before the database, and returns the database's URL through it.
+// It refuses to run as root.
 func startPgBouncer(t testing.TB, databaseURL, mode string, settings ...string) string {
 	t.Helper()
 	path, err := exec.LookPath("pgbouncer")
@@ -32,14 +33,29 @@ func startPgBouncer(t testing.TB, databaseURL, mode string, settings ...string) 
 	dir, login := openDir(t, nobody), direct.User.Username()
 	users, config := filepath.Join(dir, "users"), filepath.Join(dir, "pgbouncer.ini")
 	lines := append([]string{
-		"[databases]", fmt.Sprintf("* = host=%s port=%s", direct.Hostname(), direct.Port()),
-		"[pgbouncer]", "pool_mode = " + mode, "listen_addr =", "unix_socket_dir = " + dir, "auth_type = trust", "auth_file = " + users,
+		"[databases]",
+		fmt.Sprintf("* = host=%s port=%s", direct.Hostname(), direct.Port()),
+		"[pgbouncer]",
+		"pool_mode = " + mode,
+		"listen_addr =",
+		"unix_socket_dir = " + dir,
+		"auth_type = trust",
+		"auth_file = " + users,
 	}, settings...)
-	for name, text := range map[string]string{users: fmt.Sprintf("%q \"\"\n", login), config: strings.Join(lines, "\n") + "\n"} {
+	for name, text := range map[string]string{users: fmt.Sprintf("%q \"\"\n", login),
+		config: strings.Join(lines, "\n") + "\n"} {
 		assert.NoError(t, os.WriteFile(name, []byte(text), 0o644))
 	}
-	// Debian's version 1.18 may end when a query is canceled, as a server's is whose time is over: then it is started again.
-	cmd := sandbox.Command(t, "sh", "-c", `trap 'kill $!; exit' TERM; while :; do "$0" "$1" & wait $! || sleep 1; done`, path, config)
+	// Debian's version 1.18 may end when a query is canceled, as a server's is whose time is over:
+	// then it is started again.
+	cmd := sandbox.Command(
+		t,
+		"sh",
+		"-c",
+		`trap 'kill $!; exit' TERM; while :; do "$0" "$1" & wait $! || sleep 1; done`,
+		path,
+		config,
+	)
 	cmd.Dir = dir
 	if os.Geteuid() == 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
@@ -67,8 +83,8 @@ func startPgBouncer(t testing.TB, databaseURL, mode string, settings ...string) 
 // ignored is what a PgBouncer needs for clients that send these settings when they connect.
 const ignored = "ignore_startup_parameters = role,statement_timeout,idle_in_transaction_session_timeout,plan_cache_mode"
 
-// TestPgBouncer: behind a pooler that keeps a session for each client a server works and hears of changes. Behind one that does not, it
-// does not start.
+// TestPgBouncer: behind a pooler that keeps a session for each client a server works and hears of
+// changes. Behind one that does not, it does not start.
 func TestPgBouncer(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)
@@ -85,12 +101,19 @@ func TestPgBouncer(t *testing.T) {
 			database := "PETSTORE_DATABASE_URL=" + startPgBouncer(t, d.serverURL, "transaction", settings...)
 			var p *programs.Process
 			wait.Until(t, "PgBouncer does not end meanwhile", func() bool {
-				p = programs.Start(t, sandbox.Command(t, d.petstore, "serve"), "PETSTORE_ADDR=127.0.0.1:0", "PETSTORE_ADMIN_ADDR=127.0.0.1:0", database)
+				p = programs.Start(
+					t,
+					sandbox.Command(t, d.petstore, "serve"),
+					"PETSTORE_ADDR=127.0.0.1:0",
+					"PETSTORE_ADMIN_ADDR=127.0.0.1:0",
+					database,
+				)
 				p.Wait()
 				return !strings.Contains(p.Stderr(), "reach the database")
 			})
 			const line = "a notification of this server to itself did not arrive: " +
-				"a pooler shares the connections (PgBouncer in transaction mode); connect directly, or by a pooler in session mode"
+				"a pooler shares the connections (PgBouncer in transaction mode); connect directly, or by a pooler " +
+				"in session mode"
 			checkDocumented(t, "pooler in transaction mode", "fails", line)
 			p.FailsWith(line)
 		})

@@ -15,30 +15,41 @@ import (
 	"petstore.example/internal/test/sandbox"
 )
 
-// plant is a fault in a file of the sources: what it says, and says instead. Each is off until a variable of a server's environment has a value.
+// plant is a fault in a file of the sources: what it says, and says instead. Each is off until a
+// variable of a server's environment has a value.
 type plant struct{ file, says, instead string }
 
-// plants are the faults of the planted program. TEST_CLOCK names a file with the number of seconds that its wall clock is ahead, TEST_LAYOUT is the
-// layout of its counters in Redis, and with TEST_STALE it does not invalidate lists.
+// plants are the faults of the planted program. TEST_CLOCK names a file with the number of seconds
+// that its wall clock is ahead, TEST_LAYOUT is the layout of its counters in Redis, and with
+// TEST_STALE it does not invalidate lists.
 var plants = []plant{
-	{"internal/api/invalidate.go", "if c.Invalidator == nil {", `if c.Invalidator == nil || byTest("STALE", "") != "" {`},
+	{
+		"internal/api/invalidate.go",
+		"if c.Invalidator == nil {",
+		`if c.Invalidator == nil || byTest("STALE", "") != "" {`,
+	},
 	{"internal/limits/redisbackend/codec.go", `const layout = "3"`, `var layout = byTest("LAYOUT", "3")`},
 	{"internal/limits/redisbackend/codec.go", "const refundsChannel =", "var refundsChannel ="},
 }
 
-// The wall clock is set where time.Now is called to decide: in package storeclock and where a request begins. Only the wall part of a time is
-// moved, as in a process whose machine's clock is set.
+// The wall clock is set where time.Now is called to decide: in package storeclock and where a
+// request begins. Only the wall part of a time is moved, as in a process whose machine's clock is
+// set.
 var clockPlants = []plant{
 	{"internal/storeclock/clock.go", "now := time.Now()", "now := setByTest(time.Now())"},
 	{"internal/api/serve.go", "x.started = time.Now()", "x.started = setByTest(time.Now())"},
 }
 
-// With PETSTORE_SOAK it is time.Now itself, so that all of the program has that clock; then everything is compiled anew, which takes minutes.
+// With PETSTORE_SOAK it is time.Now itself, so that all of the program has that clock; then
+// everything is compiled anew, which takes minutes.
 var longClockPlant = plant{
-	"time.go", "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n", "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n\tsec += SetByTest.Load()\n",
+	"time.go",
+	"func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n",
+	"func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n\tsec += SetByTest.Load()\n",
 }
 
-// These are files of their own: in the packages of the plants, in package time, and in the program that sets its clock.
+// These are files of their own: in the packages of the plants, in package time, and in the program
+// that sets its clock.
 const (
 	ofPackages = `package %s
 
@@ -112,7 +123,8 @@ func buildPlanted(dir string) (path string, err error) {
 		ofLibrary := filepath.Join(strings.TrimSpace(string(goroot)), "src", "time")
 		longClockPlant.file = filepath.Join(ofLibrary, longClockPlant.file)
 		all = append(slices.Clone(plants), longClockPlant)
-		files[filepath.Join(ofLibrary, "setbytest.go")], files[filepath.Join(root, "cmd/petstore/set.go")] = ofTime, ofProgram
+		files[filepath.Join(ofLibrary, "setbytest.go")], files[filepath.Join(root, "cmd/petstore/set.go")] = ofTime,
+			ofProgram
 	}
 	for _, p := range all {
 		path := p.file

@@ -11,8 +11,8 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// TestPostgresAway stops, kills and pauses Postgres under load. Requests end in 503 within 2 s, never in 401, and the same servers
-// continue when Postgres is back.
+// TestPostgresAway stops, kills and pauses Postgres under load. Requests end in 503 within 2 s,
+// never in 401, and the same servers continue when Postgres is back.
 func TestPostgresAway(t *testing.T) {
 	t.Parallel()
 	most := 20 * time.Second // beside other tests
@@ -59,7 +59,8 @@ func TestPostgresAway(t *testing.T) {
 			how.start(postgres)
 			up := time.Now()
 			wait.Until(t, "animals served again", func() bool {
-				return d.client.get(s, tn.keys[0].token, "/pets").status == 200 && d.client.post(s, tn.keys[0].token, "again").status == 201
+				return d.client.get(s, tn.keys[0].token, "/pets").status == 200 &&
+					d.client.post(s, tn.keys[0].token, "again").status == 201
 			})
 			recovered := time.Since(up)
 			wait.Until(t, "a server that is ready again", func() bool { return s.Ready().Status == "ready" })
@@ -68,16 +69,30 @@ func TestPostgresAway(t *testing.T) {
 			for _, a := range append(during, unknown...) {
 				slowest = max(slowest, a.took())
 				if a.took() > most {
-					t.Errorf("an answer took %v, want %v at most: %v, request %s", a.took(), most, a, a.header.Get("X-Request-Id"))
+					t.Errorf(
+						"an answer took %v, want %v at most: %v, request %s",
+						a.took(),
+						most,
+						a,
+						a.header.Get("X-Request-Id"),
+					)
 				}
 				if a.status == 503 && a.integer("Retry-After") < 1 {
 					t.Errorf("503 without Retry-After: %v", a.header)
 				}
 			}
 			n := countByCode(during)
-			t.Logf("down for %v: %v, slowest %v; served again %v after it was back",
-				up.Sub(down).Round(time.Millisecond), n, slowest.Round(time.Millisecond), recovered.Round(time.Millisecond))
-			if n["503 unavailable"] == 0 || n["503 unavailable"]+n["503 outcome_unknown"]+n["200"]+n["201"] != len(during) {
+			t.Logf(
+				"down for %v: %v, slowest %v; served again %v after it was back",
+				up.Sub(down).Round(
+					time.Millisecond,
+				),
+				n,
+				slowest.Round(time.Millisecond),
+				recovered.Round(time.Millisecond),
+			)
+			if n["503 unavailable"] == 0 ||
+				n["503 unavailable"]+n["503 outcome_unknown"]+n["200"]+n["201"] != len(during) {
 				t.Errorf("responses while Postgres was down: %v, want 503 (and what was under way)", n)
 			}
 		})

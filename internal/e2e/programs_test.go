@@ -8,7 +8,8 @@ import (
 	"petstore.example/internal/test/sandbox"
 )
 
-// TestVersion: both programs say their version by a command and by a flag, also with a variable that is misspelt.
+// TestVersion: both programs say their version by a command and by a flag, also with a variable
+// that is misspelt.
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"petstore", "petstorectl"} {
@@ -18,7 +19,8 @@ func TestVersion(t *testing.T) {
 			if programs.UnderRace() {
 				want = name + " "
 			}
-			if code := p.Wait(); code != 0 || !strings.HasPrefix(p.Stdout(), want) || strings.Count(p.Stdout(), "\n") != 1 {
+			if code := p.Wait(); code != 0 || !strings.HasPrefix(p.Stdout(), want) ||
+				strings.Count(p.Stdout(), "\n") != 1 {
 				t.Errorf("%s %s: exit %d, %q%q, want %q…", name, arg, code, p.Stdout(), p.Stderr(), want)
 			}
 		}
@@ -33,10 +35,25 @@ func TestHealthcheck(t *testing.T) {
 	addr := s.Admin
 	check := func(code int, stdout, stderr string, env string, args ...string) {
 		t.Helper()
-		p := programs.Start(t, sandbox.Command(t, program(t, "petstore"), append([]string{"healthcheck"}, args...)...), env)
-		if got := p.Wait(); got != code || !strings.HasPrefix(p.Stdout(), stdout) || !strings.HasPrefix(p.Stderr(), stderr) ||
+		p := programs.Start(
+			t,
+			sandbox.Command(t, program(t, "petstore"), append([]string{"healthcheck"}, args...)...),
+			env,
+		)
+		if got := p.Wait(); got != code || !strings.HasPrefix(p.Stdout(), stdout) ||
+			!strings.HasPrefix(p.Stderr(), stderr) ||
 			strings.Count(p.Stdout()+p.Stderr(), "\n") != 1 {
-			t.Errorf("healthcheck %v with %s: exit %d, %q, %q; want %d, %q, %q", args, env, got, p.Stdout(), p.Stderr(), code, stdout, stderr)
+			t.Errorf(
+				"healthcheck %v with %s: exit %d, %q, %q; want %d, %q, %q",
+				args,
+				env,
+				got,
+				p.Stdout(),
+				p.Stderr(),
+				code,
+				stdout,
+				stderr,
+			)
 		}
 	}
 	check(0, "ready", "", "PETSTORE_ADMIN_ADDR="+addr)
@@ -45,7 +62,12 @@ func TestHealthcheck(t *testing.T) {
 	check(1, "", "petstore: the server at 127.0.0.1:1 does not answer: ", "PETSTORE_ADMIN_ADDR=127.0.0.1:1")
 	check(1, "", "petstore: 127.0.0.1", "PETSTORE_ADMIN_ADDR="+s.Addr) // the API
 	check(1, "", `petstore: PETSTORE_ADMIN_ADDR is "8081": want HOST:PORT`, "PETSTORE_ADMIN_ADDR=8081")
-	check(1, "", "petstore: PETSTORE_ADMIN_ADR is no variable of petstore: did you mean PETSTORE_ADMIN_ADDR?\n", "PETSTORE_ADMIN_ADR="+addr)
+	check(
+		1,
+		"",
+		"petstore: PETSTORE_ADMIN_ADR is no variable of petstore: did you mean PETSTORE_ADMIN_ADDR?\n",
+		"PETSTORE_ADMIN_ADR="+addr,
+	)
 	d.beginStop(s)
 	check(1, "", "petstore: the server at "+addr+" is stopping", "PETSTORE_ADMIN_ADDR="+addr)
 	check(0, "live\n", "", "PETSTORE_ADMIN_ADDR="+addr, "--live")

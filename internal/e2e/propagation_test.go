@@ -13,8 +13,8 @@ import (
 	"petstore.example/internal/test/storetest"
 )
 
-// change is a command of petstorectl, in which KEY and TENANT stand for those of a tenant, and how a response shows its effect: of a list, or, for
-// what a key may change, of a POST without a body.
+// change is a command of petstorectl, in which KEY and TENANT stand for those of a tenant, and how
+// a response shows its effect: of a list, or, for what a key may change, of a POST without a body.
 type change struct {
 	command string
 	shown   func(response) bool
@@ -27,7 +27,8 @@ func (c change) of(t *tenant) []string {
 
 const (
 	otherLimit = 7_654_321
-	// roomyLimit is that of the plan Business. The test polls for as long as a command takes: the key of a plan with less would get banned.
+	// roomyLimit is that of the plan Business. The test polls for as long as a command takes: the
+	// key of a plan with less would get banned.
 	roomyLimit = 100_000
 )
 
@@ -47,7 +48,11 @@ var changes = []change{
 	{"ban lift KEY", served, "GET"},
 	{"tenant suspend TENANT --yes", refusedAs("invalid_api_key"), "GET"},
 	{"tenant resume TENANT", served, "GET"},
-	{fmt.Sprintf("plan assign TENANT enterprise --per-minute %d --per-day %[1]d", otherLimit), limitedTo(otherLimit), "GET"},
+	{
+		fmt.Sprintf("plan assign TENANT enterprise --per-minute %d --per-day %[1]d", otherLimit),
+		limitedTo(otherLimit),
+		"GET",
+	},
 	{"plan assign TENANT business", limitedTo(roomyLimit), "GET"},
 	{fmt.Sprint("plan edit business --per-minute ", 2*roomyLimit), limitedTo(2 * roomyLimit), "GET"},
 	{fmt.Sprint("plan edit business --per-minute ", roomyLimit), limitedTo(roomyLimit), "GET"},
@@ -59,11 +64,12 @@ var changes = []change{
 	{"undo --yes", served, "GET"},
 }
 
-// TestChangesApplyEverywhere measures, for each change, the time from its commit to the first response that shows it, on each of three
-// servers that get requests all the time.
+// TestChangesApplyEverywhere measures, for each change, the time from its commit to the first
+// response that shows it, on each of three servers that get requests all the time.
 func TestChangesApplyEverywhere(t *testing.T) {
 	t.Parallel()
-	// design.md, section 6, says 100 ms. Beside other tests a server may wait for a processor, so there it is ten times that in most cases.
+	// design.md, section 6, says 100 ms. Beside other tests a server may wait for a processor, so
+	// there it is ten times that in most cases.
 	samples, most, of, pause := 2, time.Second, 50, 5*time.Millisecond
 	if long() {
 		samples, most, of, pause = 200, 100*time.Millisecond, 99, time.Millisecond
@@ -74,8 +80,17 @@ func TestChangesApplyEverywhere(t *testing.T) {
 	d.exec(`alter system set track_commit_timestamp = on`)
 	postgres.Stop()
 	postgres.Start()
-	d.ctl("plan", "edit", plans.Business, "--per-minute", fmt.Sprint(roomyLimit), "--per-day", fmt.Sprint(100*roomyLimit),
-		"--database-url", storetest.As(t, d.databaseURL, storetest.BillingLogin))
+	d.ctl(
+		"plan",
+		"edit",
+		plans.Business,
+		"--per-minute",
+		fmt.Sprint(roomyLimit),
+		"--per-day",
+		fmt.Sprint(100*roomyLimit),
+		"--database-url",
+		storetest.As(t, d.databaseURL, storetest.BillingLogin),
+	)
 	servers := d.serveAll(3)
 	if took := percentile(measureDelays(d, servers, samples, pause), of); took >= most {
 		t.Errorf("p%d %v, want under %v", of, took, most)
@@ -105,7 +120,8 @@ func measureDelays(d *deployment, servers []*server, samples int, pause time.Dur
 	return all
 }
 
-// makeChange returns how long after the commit each server showed the change. The delays include the time of a request, and the pause before it.
+// makeChange returns how long after the commit each server showed the change. The delays include
+// the time of a request, and the pause before it.
 func makeChange(d *deployment, servers []*server, tn *tenant, c change, pause time.Duration) []time.Duration {
 	d.t.Helper()
 	seen := make([]time.Time, len(servers))

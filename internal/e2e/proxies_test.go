@@ -14,8 +14,8 @@ import (
 	"petstore.example/internal/test/storetest"
 )
 
-// relay carries what a client and a server send, until one of them ends. Each side's pieces are shown before they are passed on, which may take
-// its time, or refuse it; nil shows none.
+// relay carries what a client and a server send, until one of them ends. Each side's pieces are
+// shown before they are passed on, which may take its time, or refuse it; nil shows none.
 func relay(client, server net.Conn, toServer, toClient func(piece []byte) (pass bool)) {
 	carry := func(to, from net.Conn, shown func([]byte) bool) {
 		defer to.Close()
@@ -40,7 +40,8 @@ func relay(client, server net.Conn, toServer, toClient func(piece []byte) (pass 
 
 func passOn(client, server net.Conn) { relay(client, server, nil, nil) }
 
-// roundTrips counts how often something is sent after the last reply. Requests that are sent together are one.
+// roundTrips counts how often something is sent after the last reply. Requests that are sent
+// together are one.
 type roundTrips struct{ atomic.Int64 }
 
 func (r *roundTrips) relay(client, server net.Conn) {
@@ -67,7 +68,8 @@ func (g *gate) pass([]byte) bool {
 	return true
 }
 
-// way is what one server's connections to Postgres or Redis go through. It can be cut, held up, and slowed down.
+// way is what one server's connections to Postgres or Redis go through. It can be cut, held up, and
+// slowed down.
 type way struct {
 	gate
 	delay atomic.Int64 // of each piece

@@ -14,8 +14,9 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// TestReadinessUnderFlood sends /readyz from 200 callers while requests of tenants use all connections of the API to Postgres. The
-// response stays 200, is fast, and costs at most four pings per second.
+// TestReadinessUnderFlood sends /readyz from 200 callers while requests of tenants use all
+// connections of the API to Postgres. The response stays 200, is fast, and costs at most four pings
+// per second.
 func TestReadinessUnderFlood(t *testing.T) {
 	t.Parallel()
 	var pings atomic.Int64
@@ -44,7 +45,11 @@ func TestReadinessUnderFlood(t *testing.T) {
 	defer func() { _ = blocking.Rollback() }()
 	_, err = blocking.ExecContext(t.Context(), `lock table pets`)
 	assert.NoError(t, err)
-	wait.Until(t, "no connection for tenants", func() bool { return d.client.post(s, last.keys[0].token, "waits").code == "unavailable" })
+	wait.Until(
+		t,
+		"no connection for tenants",
+		func() bool { return d.client.post(s, last.keys[0].token, "waits").code == "unavailable" },
+	)
 
 	transport := &http.Transport{MaxIdleConnsPerHost: 32, MaxConnsPerHost: 32}
 	defer transport.CloseIdleConnections()
@@ -62,7 +67,13 @@ func TestReadinessUnderFlood(t *testing.T) {
 	}
 	t.Logf("%d requests for /readyz in %v: %v, %s, %d pings; the tenants' requests: %v",
 		len(floods), took.Round(time.Millisecond), countByCode(floods), percentiles(all), pinged, countByCode(waited))
-	checkServed(t, len(floods)-countByCode(floods)["200"], len(floods), "/readyz: %v, want 200 only", countByCode(floods))
+	checkServed(
+		t,
+		len(floods)-countByCode(floods)["200"],
+		len(floods),
+		"/readyz: %v, want 200 only",
+		countByCode(floods),
+	)
 	// The first and the last may have been under way.
 	if most := int64(took/(250*time.Millisecond)) + 2; pinged == 0 || pinged > most {
 		t.Errorf("%d pings in %v, want 1 to %d", pinged, took, most)

@@ -21,7 +21,8 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// backup is a Postgres that pgBackRest backs up as docs/running.md and deploy/backup say. Only paths are others.
+// backup is a Postgres that pgBackRest backs up as docs/running.md and deploy/backup say. Only
+// paths are others.
 type backup struct {
 	*storetest.PrivateServer
 	t    *testing.T
@@ -43,12 +44,17 @@ func newBackup(t *testing.T) *backup {
 	assert.Equal(t, len(settings), 3, "settings of the page", settings)
 	b.PrivateServer = storetest.NewServerWith(t, settings)
 	config := programs.Read(t, "../../deploy/backup/pgbackrest.conf")
-	for from, to := range map[string]string{"=/var/lib/pgbackrest": "=" + b.dir, "=/var/lib/postgresql/15/main": "=" + b.DataDir()} {
+	for from, to := range map[string]string{"=/var/lib/pgbackrest": "=" + b.dir, "=/var/lib/postgresql/15/main": "=" +
+		b.DataDir()} {
 		assert.Contains(t, config, from)
 		config = strings.Replace(config, from, to, 1)
 	}
 	socket := regexp.MustCompile(`host=([^&]+)`).FindStringSubmatch(b.URL)
-	config += "pg1-socket-path=" + strings.ReplaceAll(socket[1], "%2F", "/") + "\npg1-user=postgres\npg1-database=postgres\n" +
+	config += "pg1-socket-path=" + strings.ReplaceAll(
+		socket[1],
+		"%2F",
+		"/",
+	) + "\npg1-user=postgres\npg1-database=postgres\n" +
 		"[global:archive-push]\nlog-level-console=off\n" // Postgres would log it
 	config = strings.Replace(config, "[global]\n", "[global]\nlog-path="+b.dir+"\nlock-path="+b.dir+"/lock\n", 1)
 	assert.NoError(t, os.Mkdir(b.dir, 0o700))
@@ -61,7 +67,12 @@ func (b *backup) config() string { return filepath.Join(filepath.Dir(b.dir), "pg
 
 // here has the commands read the configuration of this test.
 func (b *backup) here(commands string) string {
-	return regexp.MustCompile(`\bpgbackrest --stanza`).ReplaceAllString(commands, "pgbackrest --config="+b.config()+" --stanza")
+	return regexp.MustCompile(
+		`\bpgbackrest --stanza`,
+	).ReplaceAllString(
+		commands,
+		"pgbackrest --config="+b.config()+" --stanza",
+	)
 }
 
 // run runs commands of the page as the user of Postgres.
@@ -83,13 +94,19 @@ func (b *backup) take(kind string) {
 	b.run(strings.ReplaceAll(start[1], "%i", kind))
 }
 
-// restore removes the data of a server that is gone, and recovers it to an instant, with further options.
+// restore removes the data of a server that is gone, and recovers it to an instant, with further
+// options.
 func (b *backup) restore(to time.Time, options string) {
 	b.t.Helper()
 	b.RemoveData()
 	command := regexp.MustCompile(`(?m)^ *(pgbackrest .*--target='.*restore)$`).FindStringSubmatch(b.page)
 	assert.True(b.t, command != nil, "the page has no restore")
-	target := regexp.MustCompile(`--target='[^']*'`).ReplaceAllString(command[1], "--target='"+to.UTC().Format("2006-01-02 15:04:05+00")+"' "+options)
+	target := regexp.MustCompile(
+		`--target='[^']*'`,
+	).ReplaceAllString(
+		command[1],
+		"--target='"+to.UTC().Format("2006-01-02 15:04:05+00")+"' "+options,
+	)
 	b.run(target)
 	b.Start()
 	db, err := sql.Open("postgres", b.URL)
@@ -101,7 +118,8 @@ func (b *backup) restore(to time.Time, options string) {
 	})
 }
 
-// archived waits until all that is committed by now is in the repository. The page's archive_timeout does the same within a minute.
+// archived waits until all that is committed by now is in the repository. The page's
+// archive_timeout does the same within a minute.
 func (b *backup) archived(d *deployment) {
 	b.t.Helper()
 	var segment string
@@ -111,8 +129,9 @@ func (b *backup) archived(d *deployment) {
 	})
 }
 
-// TestRecoveryToASecond takes a base backup, loses Postgres under load (kill -9, and its data), and recovers it to a second: what was
-// acknowledged by then is there, and nothing that was sent after it. What docs/running.md says that a restore takes back is taken back.
+// TestRecoveryToASecond takes a base backup, loses Postgres under load (kill -9, and its data), and
+// recovers it to a second: what was acknowledged by then is there, and nothing that was sent after
+// it. What docs/running.md says that a restore takes back is taken back.
 func TestRecoveryToASecond(t *testing.T) {
 	t.Parallel()
 	if !long() {
@@ -131,8 +150,16 @@ func tryRecovery(t *testing.T) {
 	assert.True(t, begin != nil, "the page does not say how to begin")
 	assert.NoError(t, os.Rename(b.config(), b.config()+".away"))
 	d.exec(`select pg_switch_wal()`)
-	wait.Until(t, "a segment that can't be archived", func() bool { return d.number(`select failed_count from pg_stat_archiver`) > 0 })
-	assert.Contains(t, d.tryCtl("doctor", "-o", "csv").stdout, "archive,warn,Postgres cannot archive its write-ahead log; last archived: never,")
+	wait.Until(
+		t,
+		"a segment that can't be archived",
+		func() bool { return d.number(`select failed_count from pg_stat_archiver`) > 0 },
+	)
+	assert.Contains(
+		t,
+		d.tryCtl("doctor", "-o", "csv").stdout,
+		"archive,warn,Postgres cannot archive its write-ahead log; last archived: never,",
+	)
 	assert.NoError(t, os.Rename(b.config()+".away", b.config()))
 	b.run(begin[1])
 	b.take("full")
@@ -183,15 +210,24 @@ type recovery struct {
 	customer   *tenant
 	to         time.Time
 	month      string
-	// early and late are checkpoints of the audit trail, events what was sent, issued a key that is lost.
+	// early and late are checkpoints of the audit trail, events what was sent, issued a key that is
+	// lost.
 	early, late, events string
 	issued              key
 }
 
 func newRecovery(d *deployment, b *backup) *recovery {
 	r := &recovery{deployment: d, billingURL: b.BillingURL, customer: d.tenant(plans.Enterprise, hugeQuota, 2)}
-	d.scan(&r.month, `select to_char(date_trunc('month', now() at time zone 'UTC') - interval '1 month 1 day', 'YYYY-MM')`)
-	d.exec(`select test_usage($1, ($2 || '-28Z')::timestamptz, $3, 'enterprise', 100, 0)`, r.customer.ID, r.month, r.customer.keys[0].id)
+	d.scan(
+		&r.month,
+		`select to_char(date_trunc('month', now() at time zone 'UTC') - interval '1 month 1 day', 'YYYY-MM')`,
+	)
+	d.exec(
+		`select test_usage($1, ($2 || '-28Z')::timestamptz, $3, 'enterprise', 100, 0)`,
+		r.customer.ID,
+		r.month,
+		r.customer.keys[0].id,
+	)
 	r.early = r.checkpoint()
 	return r
 }
@@ -204,14 +240,29 @@ func (r *recovery) checkpoint() string {
 // bill runs petstorectl as a person in billing.
 func (r *recovery) bill(args ...string) string {
 	r.t.Helper()
-	c := runCtl(r.deployment, "", []string{"PETSTORE_DATABASE_URL=" + r.billingURL}, append(args, "--reason", "test")...)
+	c := runCtl(
+		r.deployment,
+		"",
+		[]string{"PETSTORE_DATABASE_URL=" + r.billingURL},
+		append(args, "--reason", "test")...)
 	assert.Equal(r.t, c.code, 0, args, c.stderr)
 	return c.stdout
 }
 
 func (r *recovery) send() string {
 	r.t.Helper()
-	return r.bill("usage", "events", "--since", r.month+"-28", "--until", r.month+"-29", "-o", "cloudevents", "--mark-sent", "receiver")
+	return r.bill(
+		"usage",
+		"events",
+		"--since",
+		r.month+"-28",
+		"--until",
+		r.month+"-29",
+		"-o",
+		"cloudevents",
+		"--mark-sent",
+		"receiver",
+	)
 }
 
 // changeMore makes changes that are lost.
@@ -234,7 +285,12 @@ func (r *recovery) check(d *deployment) {
 	assert.Equal(r.t, c.code, 1, "audit verify with a later checkpoint", c.stdout, c.stderr)
 	s := d.serve()
 	for k, want := range map[key]int{r.customer.keys[1]: 200, r.issued: 401} {
-		assert.Equal(r.t, d.patient.get(s, k.token, "/pets?limit=1").status, want, "a key that was revoked or issued later")
+		assert.Equal(
+			r.t,
+			d.patient.get(s, k.token, "/pets?limit=1").status,
+			want,
+			"a key that was revoked or issued later",
+		)
 	}
 	assert.Equal(r.t, r.send(), r.events, "events that are sent again")
 	r.bill("usage", "close", "--month", r.month, "--wait", "0")
@@ -265,6 +321,12 @@ func checkRecovered(d *deployment, responses []response, to time.Time) {
 			assert.True(d.t, !there[name], name, "was sent after the second, and is there")
 		}
 	}
-	d.t.Logf("%d acknowledged before %v: all there; %d acknowledged after it: none there; %d are there", acknowledged, to.UTC().Format(time.TimeOnly), after, len(there))
+	d.t.Logf(
+		"%d acknowledged before %v: all there; %d acknowledged after it: none there; %d are there",
+		acknowledged,
+		to.UTC().Format(time.TimeOnly),
+		after,
+		len(there),
+	)
 	assert.True(d.t, acknowledged > 10 && after > 10, "few requests:", acknowledged, after)
 }

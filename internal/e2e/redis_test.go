@@ -11,7 +11,8 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// TestRedisAway: while Redis is away, both servers serve, say that they are degraded, and log it once; and that Redis is back, once.
+// TestRedisAway: while Redis is away, both servers serve, say that they are degraded, and log it
+// once; and that Redis is back, once.
 func TestRedisAway(t *testing.T) {
 	t.Parallel()
 	redis := redistest.New(t)
@@ -22,7 +23,10 @@ func TestRedisAway(t *testing.T) {
 	before := map[*server]map[string]int{}
 	for _, s := range servers {
 		awaitRedis(t, "up", s)
-		before[s] = map[string]int{"limits: degraded": s.Logged("limits: degraded"), "limits: Redis is back": s.Logged("limits: Redis is back")}
+		before[s] = map[string]int{
+			"limits: degraded":      s.Logged("limits: degraded"),
+			"limits: Redis is back": s.Logged("limits: Redis is back"),
+		}
 	}
 	check := func(state, status string, degraded float64, line string) {
 		t.Helper()
@@ -47,14 +51,18 @@ func TestRedisAway(t *testing.T) {
 	check("up", "ready", 0, "limits: Redis is back")
 }
 
-// TestFarRedis: a Redis that is so far away that connecting takes longer than a reply may decides, also for calls at the same time.
+// TestFarRedis: a Redis that is so far away that connecting takes longer than a reply may decides,
+// also for calls at the same time.
 func TestFarRedis(t *testing.T) {
 	t.Parallel()
 	redis := redistest.New(t)
 	d := newDeploymentOn(t, storetest.New(t).URL, redis.URL)
 	var far way
 	far.delay.Store(int64(140 * time.Millisecond))
-	s := d.serve("PETSTORE_REDIS_TIMEOUT=1s", "PETSTORE_REDIS_URL=redis://"+storetest.Proxy(t, "tcp", redis.Addr, far.relay)+"/0")
+	s := d.serve(
+		"PETSTORE_REDIS_TIMEOUT=1s",
+		"PETSTORE_REDIS_URL=redis://"+storetest.Proxy(t, "tcp", redis.Addr, far.relay)+"/0",
+	)
 	awaitRedis(t, "up", s)
 	tokens := make([]string, 8)
 	for i := range tokens {

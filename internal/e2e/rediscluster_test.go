@@ -7,8 +7,8 @@ import (
 	"petstore.example/internal/test/redistest"
 )
 
-// tryCluster: as tryOneRedis, with a Redis Cluster of three masters. One master is killed and replaced by its
-// replica; in the long form another one is paused until its replica replaces it.
+// tryCluster: as tryOneRedis, with a Redis Cluster of three masters. One master is killed and
+// replaced by its replica; in the long form another one is paused until its replica replaces it.
 func tryCluster(t *testing.T) *trial {
 	t.Helper()
 	cluster := redistest.NewCluster(t, 3)

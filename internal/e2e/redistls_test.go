@@ -10,8 +10,8 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// TestRedisOverTLS: limits are counted in a Redis that is reached by TLS. With a certificate that can't be trusted they are counted
-// in Postgres, and the log says why.
+// TestRedisOverTLS: limits are counted in a Redis that is reached by TLS. With a certificate that
+// can't be trusted they are counted in Postgres, and the log says why.
 func TestRedisOverTLS(t *testing.T) {
 	t.Parallel()
 	redis, url, ca := redistest.NewTLS(t, "127.0.0.1")
@@ -35,7 +35,11 @@ func TestRedisOverTLS(t *testing.T) {
 			if r := s.Ready(); r.Redis != "down" || r.HTTP != 200 {
 				t.Errorf("/readyz %+v, want Redis down", r)
 			}
-			wait.Until(t, "a line that says "+tt.says, func() bool { return s.Logged("limits: degraded", tt.says) == 1 })
+			wait.Until(
+				t,
+				"a line that says "+tt.says,
+				func() bool { return s.Logged("limits: degraded", tt.says) == 1 },
+			)
 			for line := range strings.Lines(s.Stderr()) {
 				if strings.Contains(line, "limits: degraded") {
 					t.Log(strings.TrimSpace(line))

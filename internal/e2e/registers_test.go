@@ -17,8 +17,9 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// registers are animals whose names count their writes. Each has one writer. A list that is requested after a write was acknowledged, or after
-// another list showed it, must show that write or a later one. This is Herlihy and Wing's linearizability for single-writer registers.
+// registers are animals whose names count their writes. Each has one writer. A list that is
+// requested after a write was acknowledged, or after another list showed it, must show that write
+// or a later one. This is Herlihy and Wing's linearizability for single-writer registers.
 type registers struct {
 	ids     []int64
 	started []atomic.Int64 // the last write that was sent
@@ -60,7 +61,17 @@ func (r *registers) saw(known []int64, page []pet, on string) {
 	for i, id := range r.ids {
 		n, ok := values[id]
 		if !ok || n < known[i] || n > r.started[i].Load() {
-			r.isStale(fmt.Sprintf("server %s shows write %d of animal %d (there: %v), known was %d, sent %d", on, n, id, ok, known[i], r.started[i].Load()))
+			r.isStale(
+				fmt.Sprintf(
+					"server %s shows write %d of animal %d (there: %v), known was %d, sent %d",
+					on,
+					n,
+					id,
+					ok,
+					known[i],
+					r.started[i].Load(),
+				),
+			)
 			return
 		}
 		raise(&r.floor[i], n)
@@ -92,14 +103,19 @@ type registerLoad struct {
 	env     []string
 }
 
-// write updates an animal until ctx ends. The outcome of a write without a response is unknown, so the next write waits until the previous one has
-// surely ended.
+// write updates an animal until ctx ends. The outcome of a write without a response is unknown, so
+// the next write waits until the previous one has surely ended.
 func (w *registerLoad) write(ctx context.Context, i int, rnd *rand.Rand) {
 	for n := w.started[i].Load() + 1; ctx.Err() == nil; n++ {
 		w.started[i].Store(n)
 		s := w.servers[rnd.IntN(len(w.servers))].Load()
-		a := w.d.client.do(context.Background(), http.MethodPatch, fmt.Sprintf("%s/pets/%d", s.URL, w.ids[i]), w.tenant.keys[0].token,
-			fmt.Sprintf(`{"name":"n-%d"}`, n))
+		a := w.d.client.do(
+			context.Background(),
+			http.MethodPatch,
+			fmt.Sprintf("%s/pets/%d", s.URL, w.ids[i]),
+			w.tenant.keys[0].token,
+			fmt.Sprintf(`{"name":"n-%d"}`, n),
+		)
 		if a.status == http.StatusOK {
 			w.writes.Add(1)
 			raise(&w.floor[i], n)
@@ -215,6 +231,14 @@ func (w *registerLoad) hits() (n float64) {
 
 func (w *registerLoad) show(t *testing.T, what string) {
 	t.Helper()
-	t.Logf("%s: %d lists, %d not modified, %d writes, %d of unknown outcome; %d lists stale; failed: %v",
-		what, w.reads.Load(), w.unchanged.Load(), w.writes.Load(), w.unknown.Load(), w.stale.Load(), countByCode(w.failures))
+	t.Logf(
+		"%s: %d lists, %d not modified, %d writes, %d of unknown outcome; %d lists stale; failed: %v",
+		what,
+		w.reads.Load(),
+		w.unchanged.Load(),
+		w.writes.Load(),
+		w.unknown.Load(),
+		w.stale.Load(),
+		countByCode(w.failures),
+	)
 }

@@ -15,7 +15,8 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// restore is a dump of that age that is restored while the servers are alive, or after they were stopped or killed.
+// restore is a dump of that age that is restored while the servers are alive, or after they were
+// stopped or killed.
 type restore struct {
 	age     time.Duration
 	servers string // "alive", "stopped" or "killed"
@@ -30,8 +31,9 @@ func (r restore) String() string {
 	return fmt.Sprintf("%v old, servers %s, Redis %s", r.age, r.servers, redis)
 }
 
-// TestRestores prints for each restore how long requests got 503, how much of a minute and of a day was lost to their tenants, and how much
-// was admitted beyond: only what the dump does not know of, if Redis was emptied on the same day.
+// TestRestores prints for each restore how long requests got 503, how much of a minute and of a day
+// was lost to their tenants, and how much was admitted beyond: only what the dump does not know of,
+// if Redis was emptied on the same day.
 func TestRestores(t *testing.T) {
 	t.Parallel()
 	if !long() {
@@ -75,7 +77,12 @@ const restoredLimit = 600
 
 func tryRestoreOf(t *testing.T, r restore) {
 	redis := redistest.New(t)
-	d := &restored{deployment: newDeploymentOn(t, storetest.New(t).URL, redis.URL), restore: r, redis: redis, dump: filepath.Join(t.TempDir(), "dump")}
+	d := &restored{
+		deployment: newDeploymentOn(t, storetest.New(t).URL, redis.URL),
+		restore:    r,
+		redis:      redis,
+		dump:       filepath.Join(t.TempDir(), "dump"),
+	}
 	d.servers = d.serveAll(2)
 	for _, s := range d.servers {
 		s.Expects = "permission denied" // in the middle of a restore
@@ -85,8 +92,16 @@ func tryRestoreOf(t *testing.T, r restore) {
 		ends = ends.Add(77 * time.Second)
 	}
 	d.avoidMidnight()
-	minute := &restoredWindow{name: "minute", limit: restoredLimit, tenant: d.tenantEnding(ends, plans.Enterprise, enterprise(restoredLimit, 1_000_000), 1)}
-	day := &restoredWindow{name: "day", limit: restoredLimit, tenant: d.tenant(plans.Enterprise, enterprise(restoredLimit, restoredLimit), 1)}
+	minute := &restoredWindow{
+		name:   "minute",
+		limit:  restoredLimit,
+		tenant: d.tenantEnding(ends, plans.Enterprise, enterprise(restoredLimit, 1_000_000), 1),
+	}
+	day := &restoredWindow{
+		name:   "day",
+		limit:  restoredLimit,
+		tenant: d.tenant(plans.Enterprise, enterprise(restoredLimit, restoredLimit), 1),
+	}
 	d.windows = []*restoredWindow{minute, day}
 	wide := d.tenant(plans.Enterprise, hugeQuota, 1)
 
@@ -95,7 +110,8 @@ func tryRestoreOf(t *testing.T, r restore) {
 	}
 	d.takeDump()
 	if r.age == 75*time.Second {
-		time.Sleep(max(r.age, time.Until(minute.reset.Add(61*time.Second)))) // the age of the dump, and into the minute after the next
+		// the age of the dump, and into the minute after the next
+		time.Sleep(max(r.age, time.Until(minute.reset.Add(61*time.Second))))
 		minute.admitted = 0
 	} else {
 		time.Sleep(6 * time.Second) // The rest of the 12 hours is made up.
@@ -117,13 +133,17 @@ func tryRestoreOf(t *testing.T, r restore) {
 	}
 }
 
-// crashTwice kills the servers and loses Redis twice on the day of the restore. That costs what it does on any day: the margin for each server
-// that was killed, those before the restore among them.
+// crashTwice kills the servers and loses Redis twice on the day of the restore. That costs what it
+// does on any day: the margin for each server that was killed, those before the restore among them.
 func (d *restored) crashTwice(wide *tenant) {
 	d.t.Helper()
 	r := d.restore
 	d.emptied = true
-	w := &restoredWindow{name: "day", limit: restoredLimit, tenant: d.tenant(plans.Enterprise, enterprise(restoredLimit, restoredLimit), 1)}
+	w := &restoredWindow{
+		name:   "day",
+		limit:  restoredLimit,
+		tenant: d.tenant(plans.Enterprise, enterprise(restoredLimit, restoredLimit), 1),
+	}
 	for range 2 {
 		d.spend(w, 100)
 		d.fail()
@@ -138,7 +158,13 @@ func (d *restored) crashTwice(wide *tenant) {
 }
 
 func (w *restoredWindow) String() string {
-	return fmt.Sprintf("%s: lost %d, over %d of %d", w.name, max(0, w.limit-w.admitted), max(0, w.admitted-w.limit), w.limit)
+	return fmt.Sprintf(
+		"%s: lost %d, over %d of %d",
+		w.name,
+		max(0, w.limit-w.admitted),
+		max(0, w.admitted-w.limit),
+		w.limit,
+	)
 }
 
 // spend sends requests until so many were admitted, or the limit is used up.
@@ -149,8 +175,11 @@ func (d *restored) spend(w *restoredWindow, requests int) {
 		a := d.client.get(d.servers[d.sentLast%2], w.tenant.keys[0].token, "/pets?limit=1")
 		switch a.status {
 		case http.StatusOK:
-			// On a machine without a free processor the minute may end before its limit is used up. The day tells the same.
-			w.ended = w.ended || d.age != 75*time.Second && !w.reset.IsZero() && a.windows["minute"].reset.After(w.reset.Add(2*time.Second))
+			// On a machine without a free processor the minute may end before its limit is used up.
+			// The day tells the same.
+			w.ended = w.ended ||
+				d.age != 75*time.Second && !w.reset.IsZero() &&
+					a.windows["minute"].reset.After(w.reset.Add(2*time.Second))
 			w.reset = a.windows["minute"].reset
 			w.admitted++
 			requests--
@@ -163,11 +192,16 @@ func (d *restored) spend(w *restoredWindow, requests int) {
 	}
 }
 
-// takeDump dumps the database when all is recorded. A dump of 12 hours is one of now without what was used, as if all had happened since.
+// takeDump dumps the database when all is recorded. A dump of 12 hours is one of now without what
+// was used, as if all had happened since.
 func (d *restored) takeDump() {
 	d.t.Helper()
 	recorded := func() bool {
-		return d.number(`select coalesce(sum(admitted), 0) from usage_hourly where tenant_id in ($1, $2)`, d.windows[0].tenant.ID, d.windows[1].tenant.ID) >=
+		return d.number(
+			`select coalesce(sum(admitted), 0) from usage_hourly where tenant_id in ($1, $2)`,
+			d.windows[0].tenant.ID,
+			d.windows[1].tenant.ID,
+		) >=
 			d.windows[0].admitted+d.windows[1].admitted
 	}
 	wait.Until(d.t, "recorded usage", recorded)
@@ -181,7 +215,8 @@ func (d *restored) takeDump() {
 			set session_replication_role = replica;
 			delete from usage_hourly; delete from limit_states;
 			update servers set seen_at = seen_at - interval '12 hours';
-			update usage_writers set written_at = written_at - interval '12 hours', delivered_to = delivered_to - interval '12 hours'`)
+			update usage_writers set written_at = written_at - interval '12 hours', delivered_to = delivered_to -
+				interval '12 hours'`)
 		from = old.URL
 		for _, w := range d.windows {
 			w.unknown = w.admitted
@@ -214,7 +249,8 @@ func (d *restored) bringBack(wide *tenant) {
 	d.start(wide)
 }
 
-// start starts servers that have ended, and waits until each admits a request. A server that does not listen yet does not respond 503.
+// start starts servers that have ended, and waits until each admits a request. A server that does
+// not listen yet does not respond 503.
 func (d *restored) start(wide *tenant) {
 	d.t.Helper()
 	back := []time.Time{time.Now(), time.Now()}
@@ -225,7 +261,11 @@ func (d *restored) start(wide *tenant) {
 	}
 	d.away = 0
 	for i, s := range d.servers {
-		wait.Until(d.t, "an admitted request", func() bool { return d.client.get(s, wide.keys[0].token, "/pets?limit=1").status == http.StatusOK })
+		wait.Until(
+			d.t,
+			"an admitted request",
+			func() bool { return d.client.get(s, wide.keys[0].token, "/pets?limit=1").status == http.StatusOK },
+		)
 		d.away = max(d.away, time.Since(back[i]))
 	}
 	if most := 3500 * time.Millisecond; d.away > most && long() {

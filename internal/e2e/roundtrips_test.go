@@ -36,7 +36,8 @@ func newProxiedServer(t *testing.T, redisAddr string, env ...string) *proxiedSer
 // trips are round trips to Redis and to Postgres.
 type trips struct{ redis, postgres int64 }
 
-// count sends requests one after the other and returns how many of them took each number of round trips.
+// count sends requests one after the other and returns how many of them took each number of round
+// trips.
 func (m *proxiedServer) count(t *testing.T, status int, token, path func(int) string) map[trips]int {
 	t.Helper()
 	const unmeasured, measured = 20, 100
@@ -55,9 +56,10 @@ func (m *proxiedServer) count(t *testing.T, status int, token, path func(int) st
 	return counts
 }
 
-// TestRoundTripsOfARequest: an admitted request takes one round trip to Redis. A denied one takes none after the first, and one with a
-// banned key takes none. Usage, refusals and strikes are written in the background, so requests during which they are take more: what none is
-// below is what a request takes. With a processor free it is what most take.
+// TestRoundTripsOfARequest: an admitted request takes one round trip to Redis. A denied one takes
+// none after the first, and one with a banned key takes none. Usage, refusals and strikes are
+// written in the background, so requests during which they are take more: what none is below is
+// what a request takes. With a processor free it is what most take.
 func TestRoundTripsOfARequest(t *testing.T) {
 	t.Parallel()
 	redis := redistest.New(t)
@@ -77,7 +79,8 @@ func TestRoundTripsOfARequest(t *testing.T) {
 		counts := s.count(t, status, token, path)
 		fmt.Fprintf(out, "%s\t%d\t%d\t%d\n", name, want.redis, want.postgres, counts[want])
 		for other, n := range counts {
-			if counts[want] == 0 || other.redis < want.redis || other.postgres < want.postgres || long() && other != want && n >= counts[want] {
+			if counts[want] == 0 || other.redis < want.redis || other.postgres < want.postgres ||
+				long() && other != want && n >= counts[want] {
 				t.Errorf("%s: want %+v at least and within most, were %+v", name, want, counts)
 			}
 		}

@@ -45,8 +45,10 @@ func TestSecretsStaySecret(t *testing.T) {
 		}
 	}
 	broken := issued.token[:len(issued.token)-1] + "!"
-	for _, k := range []string{issued.token, broken, issued.token + "x", "Basic " + issued.token, "", tn.keys[0].token} {
-		for _, path := range []string{"/pets", "/pets/1", "/nowhere/" + issued.token, "/pets?cursor=" + issued.token, "/pets?" + issued.token + "=1"} {
+	for _, k := range []string{issued.token, broken, issued.token + "x", "Basic " + issued.token, "",
+		tn.keys[0].token} {
+		for _, path := range []string{"/pets", "/pets/1", "/nowhere/" + issued.token, "/pets?cursor=" + issued.token,
+			"/pets?" + issued.token + "=1"} {
 			ask(d.patient.get(s, k, path))
 		}
 		ask(d.patient.do(t.Context(), "POST", s.URL+"/pets", k, `{"name":7,"categoryId":"x"}`))
@@ -54,7 +56,15 @@ func TestSecretsStaySecret(t *testing.T) {
 	}
 	d.scope(tn.keys[1], keys.ScopeManage)
 	for range 2 {
-		a := d.patient.do(t.Context(), "POST", s.URL+"/keys", tn.keys[1].token, `{"name":"made"}`, "Idempotency-Key", "k")
+		a := d.patient.do(
+			t.Context(),
+			"POST",
+			s.URL+"/keys",
+			tn.keys[1].token,
+			`{"name":"made"}`,
+			"Idempotency-Key",
+			"k",
+		)
 		var made struct{ Key string }
 		if json.Unmarshal(a.body, &made) == nil && made.Key != "" {
 			secrets = append(secrets, made.Key)
@@ -90,11 +100,27 @@ func TestSecretsStaySecret(t *testing.T) {
 	time.Sleep(600 * time.Millisecond) // until usage is written, or its errors are logged
 
 	places := map[string]string{
-		"answers": withoutEchoes(bodies.String(), issued.token), "log": s.Stderr(), "stdout": s.Stdout(),
-		"metrics": string(metrics), "readyz": string(ready), "petstorectl": printed.String(),
-		"command lines": commandLines(t, s.PID()), "audit": tableText(d, "audit_entries"), "keys": tableText(d, "api_keys"),
-		"tenants": tableText(d, "tenants"), "bans": tableText(d, "bans"), "usage": tableText(d, "usage_hourly"),
-		"idempotency keys": tableText(d, "idempotency_keys"), "failed requests": tableText(d, "failed_requests"), "undo": tableText(d, "undo_values"),
+		"answers":     withoutEchoes(bodies.String(), issued.token),
+		"log":         s.Stderr(),
+		"stdout":      s.Stdout(),
+		"metrics":     string(metrics),
+		"readyz":      string(ready),
+		"petstorectl": printed.String(),
+		"command lines": commandLines(
+			t,
+			s.PID(),
+		),
+		"audit":   tableText(d, "audit_entries"),
+		"keys":    tableText(d, "api_keys"),
+		"tenants": tableText(d, "tenants"),
+		"bans":    tableText(d, "bans"),
+		"usage":   tableText(d, "usage_hourly"),
+		"idempotency keys": tableText(
+			d,
+			"idempotency_keys",
+		),
+		"failed requests": tableText(d, "failed_requests"),
+		"undo":            tableText(d, "undo_values"),
 	}
 	size, found := 0, 0
 	for place, text := range places {
@@ -105,7 +131,12 @@ func TestSecretsStaySecret(t *testing.T) {
 		for i, secret := range secrets {
 			if at := strings.Index(text, secret); at >= 0 {
 				found++
-				t.Errorf("secret %d stands in %s: …%s…", i, place, strings.ReplaceAll(text[max(0, at-200):at], secret, "SECRET"))
+				t.Errorf(
+					"secret %d stands in %s: …%s…",
+					i,
+					place,
+					strings.ReplaceAll(text[max(0, at-200):at], secret, "SECRET"),
+				)
 			}
 		}
 	}

@@ -33,10 +33,12 @@ func (d *deployment) serveAll(n int, env ...string) (all []*server) {
 	return all
 }
 
-// patientRedis has a server wait for Redis: on a busy machine a call may take longer than the default timeout, and without Redis less is admitted.
+// patientRedis has a server wait for Redis: on a busy machine a call may take longer than the
+// default timeout, and without Redis less is admitted.
 const patientRedis = "PETSTORE_REDIS_TIMEOUT=5s"
 
-// awaitRedis waits until Redis is in that state for all servers: "up" if it decides, "down" if Postgres does.
+// awaitRedis waits until Redis is in that state for all servers: "up" if it decides, "down" if
+// Postgres does.
 func awaitRedis(t testing.TB, state string, servers ...*server) {
 	t.Helper()
 	for _, s := range servers {
@@ -44,14 +46,16 @@ func awaitRedis(t testing.TB, state string, servers ...*server) {
 	}
 }
 
-// launch starts a server as serve does, and waits until it serves, which it also does while Redis is lost.
+// launch starts a server as serve does, and waits until it serves, which it also does while Redis
+// is lost.
 func (d *deployment) launch(env ...string) *server {
 	d.t.Helper()
 	return &server{programs.Launch(d.t, d.petstore, d.serverEnv(env)...)}
 }
 
-// serverEnv returns the environment of a server: the deployment's, then that of PETSTORE_E2E_SERVER_ENV (NAME=value, separated by
-// spaces), then env. The last value of a name wins. Of several servers every second has the HTTP fast path off.
+// serverEnv returns the environment of a server: the deployment's, then that of
+// PETSTORE_E2E_SERVER_ENV (NAME=value, separated by spaces), then env. The last value of a name
+// wins. Of several servers every second has the HTTP fast path off.
 func (d *deployment) serverEnv(env []string) []string {
 	fastPath := "on"
 	if d.started.Add(1)%2 == 0 {

@@ -20,11 +20,12 @@ var setBackFaults = []operatorFault{
 	{"a standby 2 s behind promoted", tryPromotion},
 }
 
-// admitsAgain is within what time after a set-back all requests must be admitted. A fence takes three seconds of it.
+// admitsAgain is within what time after a set-back all requests must be admitted. A fence takes
+// three seconds of it.
 const admitsAgain = 5 * time.Second
 
-// setBack is two servers with Redis while their database is set back. Two callers of tenant narrow use up its limit during that, and two
-// of wide never do.
+// setBack is two servers with Redis while their database is set back. Two callers of tenant narrow
+// use up its limit during that, and two of wide never do.
 type setBack struct {
 	*deployment
 	redis        *redistest.Server
@@ -47,7 +48,8 @@ func newSetBack(t *testing.T, d *deployment, redis *redistest.Server) *setBack {
 	return b
 }
 
-// run sends requests while fault sets the database back, and long enough after it for the narrow tenant's limit to be reached.
+// run sends requests while fault sets the database back, and long enough after it for the narrow
+// tenant's limit to be reached.
 func (b *setBack) run(t *testing.T, fault func()) faultResult {
 	t.Helper()
 	load := func(tn *tenant) func() []response {
@@ -81,8 +83,16 @@ func (b *setBack) result(t *testing.T, narrow, wide []response) (r faultResult) 
 			last = maxTime(last, a.got)
 		}
 	}
-	t.Logf("the database was away for %v; %v after that all requests were admitted. Admitted to the limited tenant by minute: %v; others: %v",
-		b.back.Sub(b.stopped).Round(time.Millisecond), last.Sub(b.back).Round(time.Millisecond), inMinute, countByCode(wide))
+	t.Logf(
+		"the database was away for %v; %v after that all requests were admitted. Admitted to the limited tenant by "+
+			"minute: %v; others: %v",
+		b.back.Sub(b.stopped).Round(
+			time.Millisecond,
+		),
+		last.Sub(b.back).Round(time.Millisecond),
+		inMinute,
+		countByCode(wide),
+	)
 	assert.True(t, r.over <= 0, r.over, "admitted over the limit")
 	most := 10 * admitsAgain // beside other tests
 	if long() {
@@ -105,7 +115,8 @@ func maxTime(a, b time.Time) time.Time {
 	return a
 }
 
-// tryRestore takes a dump, has the terms change, and restores the dump into the database of the running servers.
+// tryRestore takes a dump, has the terms change, and restores the dump into the database of the
+// running servers.
 func tryRestore(t *testing.T) faultResult {
 	redis := redistest.New(t)
 	d := newDeploymentOn(t, storetest.New(t).URL, redis.URL)
@@ -123,7 +134,8 @@ func tryRestore(t *testing.T) faultResult {
 	})
 }
 
-// tryPromotion promotes an asynchronous standby that lacks the last two seconds, in which the terms changed.
+// tryPromotion promotes an asynchronous standby that lacks the last two seconds, in which the terms
+// changed.
 func tryPromotion(t *testing.T) faultResult {
 	primary := storetest.NewServer(t)
 	standby := primary.Standby()

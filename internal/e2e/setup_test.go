@@ -24,8 +24,8 @@ import (
 // documentedPassword takes the place of … in the documents.
 const documentedPassword = "Pa55word"
 
-// administration runs the commands of docs/running.md and docs/roles.md on a cluster that has nothing yet. Only names of hosts and passwords
-// are others.
+// administration runs the commands of docs/running.md and docs/roles.md on a cluster that has
+// nothing yet. Only names of hosts and passwords are others.
 type administration struct {
 	t      testing.TB
 	page   string // both pages
@@ -39,7 +39,12 @@ type administration struct {
 
 func newAdministration(t testing.TB) *administration {
 	t.Helper()
-	a := &administration{t: t, page: programs.Read(t, "../../docs/running.md") + programs.Read(t, "../../docs/roles.md"), dir: t.TempDir(), hosts: map[string]string{}}
+	a := &administration{
+		t:     t,
+		page:  programs.Read(t, "../../docs/running.md") + programs.Read(t, "../../docs/roles.md"),
+		dir:   t.TempDir(),
+		hosts: map[string]string{},
+	}
 	a.server = a.cluster("db")
 	return a
 }
@@ -100,7 +105,11 @@ func (a *administration) run(cmd *exec.Cmd, server *pgtest.Server) string {
 		if _, err := os.Stat(path); err == nil {
 			cmd.Path, cmd.Err = path, nil
 		}
-		cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(exe)+":"+filepath.Dir(program(a.t, "petstorectl"))+":"+os.Getenv("PATH"), "HOME="+a.dir)
+		cmd.Env = append(
+			cmd.Env,
+			"PATH="+filepath.Dir(exe)+":"+filepath.Dir(program(a.t, "petstorectl"))+":"+os.Getenv("PATH"),
+			"HOME="+a.dir,
+		)
 	}
 	cmd.Env = append(cmd.Env, a.env...)
 	out, err := cmd.CombinedOutput()
@@ -113,8 +122,9 @@ func (a *administration) url(server *pgtest.Server, login string) string {
 	return strings.Replace(server.URL(login, "petstore"), login+"@", login+":"+documentedPassword+"@", 1)
 }
 
-// TestDocumentedSetup follows docs/roles.md, and docs/running.md before it, word for word: roles, database, migrations, logins. Then a server and persons use what they
-// need, and a backup is restored on another cluster as docs/running.md says.
+// TestDocumentedSetup follows docs/roles.md, and docs/running.md before it, word for word: roles,
+// database, migrations, logins. Then a server and persons use what they need, and a backup is
+// restored on another cluster as docs/running.md says.
 func TestDocumentedSetup(t *testing.T) {
 	t.Parallel()
 	a := newAdministration(t)
@@ -125,12 +135,24 @@ func TestDocumentedSetup(t *testing.T) {
 	_, asAlice, _ := strings.Cut(a.block("make build"), "\n") // without the installation
 	a.shell(asAlice)
 
-	d := newDeploymentAs(t, a.url(a.server, "petstore_owner"), a.url(a.server, "api_server"), a.url(a.server, "alice"), "")
+	d := newDeploymentAs(
+		t,
+		a.url(a.server, "petstore_owner"),
+		a.url(a.server, "api_server"),
+		a.url(a.server, "alice"),
+		"",
+	)
 	s := d.serve()
 	checkWorkingServer(d, s)
 	customer := d.tenant(plans.Pro, nil, 2)
 	for _, name := range []string{"Rex", "Tom"} {
-		if r := d.patient.do(t.Context(), "POST", s.URL+"/pets", customer.keys[0].token, `{"name":"`+name+`","categoryId":1}`); r.status != 201 {
+		if r := d.patient.do(
+			t.Context(),
+			"POST",
+			s.URL+"/pets",
+			customer.keys[0].token,
+			`{"name":"`+name+`","categoryId":1}`,
+		); r.status != 201 {
 			t.Fatalf("POST /pets: %v", r)
 		}
 	}
@@ -163,7 +185,8 @@ func TestMigrationNeedsTheDatabase(t *testing.T) {
 	a.sql(a.server, "\\c petstore\ngrant create on schema public to petstore_owner")
 	env := []string{"PETSTORE_DATABASE_URL=" + a.url(a.server, "petstore_owner")}
 	c := runCtl(&deployment{t: t}, "", env, "migrate", "up")
-	const want = "role petstore_owner does not own the database; an administrator must run: alter database petstore owner to petstore_owner"
+	const want = "role petstore_owner does not own the database; an administrator must run: alter database petstore " +
+		"owner to petstore_owner"
 	if c.code == 0 || !strings.Contains(c.stderr, want) {
 		t.Errorf("exit %d: %s", c.code, c.stderr)
 	}
@@ -171,7 +194,8 @@ func TestMigrationNeedsTheDatabase(t *testing.T) {
 	a.shell(a.block("petstorectl migrate up"))
 }
 
-// content returns how many rows each table has and their hash, where each sequence stands, and the rights on everything.
+// content returns how many rows each table has and their hash, where each sequence stands, and the
+// rights on everything.
 func content(t testing.TB, server *pgtest.Server) map[string]string {
 	t.Helper()
 	db, err := sql.Open("postgres", server.URL("postgres", "petstore"))
@@ -179,16 +203,20 @@ func content(t testing.TB, server *pgtest.Server) map[string]string {
 	defer db.Close()
 	rows, err := db.QueryContext(t.Context(), `
 		select 'rows of ' || relname, (xpath('/row/n/text()', query_to_xml(
-		         'select count(*) || '' '' || coalesce(md5(string_agg(t::text, chr(10) order by t::text collate "C")), '''') as n from '
+		         'select count(*) || '' '' ||
+		           coalesce(md5(string_agg(t::text, chr(10) order by t::text collate "C")), '''') as n from '
 		         || quote_ident(relname) || ' t', false, true, '')))[1]::text
 		from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'
 		union all
 		select 'sequence ' || sequencename, last_value::text from pg_sequences where schemaname = 'public'
 		union all
-		select 'rights on ' || relname, coalesce(relacl, acldefault('r', relowner))::text || coalesce((select string_agg(attname || attacl::text, ',') from pg_attribute where attrelid = c.oid and attacl is not null and not attisdropped), '')
+		select 'rights on ' || relname, coalesce(relacl, acldefault('r', relowner))::text || coalesce((select
+			string_agg(attname || attacl::text, ',') from pg_attribute where attrelid = c.oid and attacl is not null
+				and not attisdropped), '')
 		from pg_class c where relnamespace = 'public'::regnamespace and relkind = 'r'
 		union all
-		select 'rights on ' || proname, coalesce(proacl, acldefault('f', proowner))::text from pg_proc where pronamespace = 'public'::regnamespace
+		select 'rights on ' || proname, coalesce(proacl, acldefault('f', proowner))::text from pg_proc where
+			pronamespace = 'public'::regnamespace
 		union all
 		select 'rights on the database', datacl::text from pg_database where datname = current_database()
 		union all
@@ -219,7 +247,8 @@ func checkWorkingServer(d *deployment, s *server) {
 		a := d.patient.get(s, token, path)
 		assert.Equal(t, a.status, 200, "GET", path, a)
 	}
-	for path, body := range map[string]string{"/pets/2": `{"status":"pending"}`, "/store/orders/1": `{"status":"approved"}`} {
+	for path, body := range map[string]string{"/pets/2": `{"status":"pending"}`,
+		"/store/orders/1": `{"status":"approved"}`} {
 		a := d.patient.do(t.Context(), "PATCH", s.URL+path, token, body)
 		assert.Equal(t, a.status, 200, "PATCH", path, a)
 	}

@@ -16,8 +16,9 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// TestFloodOfSignIns sends sign-ins, and in turn as many requests of the API, from many addresses with well-formed keys that nobody has. A known
-// caller is served by the one as by the other, and its p99 is no worse.
+// TestFloodOfSignIns sends sign-ins, and in turn as many requests of the API, from many addresses
+// with well-formed keys that nobody has. A known caller is served by the one as by the other, and
+// its p99 is no worse.
 func TestFloodOfSignIns(t *testing.T) {
 	t.Parallel()
 	rate, rounds, lasts := 1000, 1, time.Second
@@ -43,8 +44,13 @@ func TestFloodOfSignIns(t *testing.T) {
 	signIn := func() string {
 		token, headers := random()
 		form := "key=" + token
-		return fmt.Sprintf("POST /account/sign-in HTTP/1.1\r\n%sContent-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n%s",
-			headers, len(form), form)
+		return fmt.Sprintf(
+			"POST /account/sign-in HTTP/1.1\r\n%sContent-Type: application/x-www-form-urlencoded\r\nContent-Length: "+
+				"%d\r\n\r\n%s",
+			headers,
+			len(form),
+			form,
+		)
 	}
 	p99 := func(request func() string, refused int) time.Duration {
 		stop := startLoad(2, func(int, int) response {
@@ -57,11 +63,23 @@ func TestFloodOfSignIns(t *testing.T) {
 		for _, a := range known {
 			took = append(took, a.took())
 		}
-		t.Logf("%.0f answers a second: %v; the known caller: %v, %s", float64(total(strangers))/lasts.Seconds(), strangers, countByCode(known), percentiles(took))
+		t.Logf(
+			"%.0f answers a second: %v; the known caller: %v, %s",
+			float64(total(strangers))/lasts.Seconds(),
+			strangers,
+			countByCode(known),
+			percentiles(took),
+		)
 		if n := total(strangers); strangers[refused] == 0 || n != strangers[refused]+strangers[503] {
 			t.Errorf("the strangers: %v, want %d, and 503 of those that found no turn", strangers, refused)
 		}
-		checkServed(t, len(known)-countByCode(known)["200"], len(known), "the known caller: %v, want 200 only", countByCode(known))
+		checkServed(
+			t,
+			len(known)-countByCode(known)["200"],
+			len(known),
+			"the known caller: %v, want 200 only",
+			countByCode(known),
+		)
 		return percentile(took, 99)
 	}
 	var usual, signIns []time.Duration
@@ -81,7 +99,8 @@ func TestFloodOfSignIns(t *testing.T) {
 	}
 }
 
-// flood sends that many requests a second, without waiting for the responses to those before, and counts the responses by status.
+// flood sends that many requests a second, without waiting for the responses to those before, and
+// counts the responses by status.
 func flood(t *testing.T, addr string, rate int, lasts time.Duration, request func() string) map[int]int {
 	t.Helper()
 	const connections = 50

@@ -13,8 +13,9 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// TestKeysOfAStagingServer: of keys that exist the response says why, an expiry that comes is announced, and a simulated delay
-// ends when the server stops: with the fast path and without. The address has the limit that was configured.
+// TestKeysOfAStagingServer: of keys that exist the response says why, an expiry that comes is
+// announced, and a simulated delay ends when the server stops: with the fast path and without. The
+// address has the limit that was configured.
 func TestKeysOfAStagingServer(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)
@@ -23,19 +24,33 @@ func TestKeysOfAStagingServer(t *testing.T) {
 		return strings.TrimSpace(d.ctl("key", "issue", tn.Name, "--environment", "test", "--expires", expires).stdout)
 	}
 	good, later, revoked := issued("20d"), issued("40d"), issued("20d")
-	d.ctl("key", "revoke", "--yes", "--reason", "test", strings.Fields(d.ctl("key", "list", "--tenant", tn.Name, "-o", "json", "--jq",
-		fmt.Sprintf(`.[] | select(.last4 == %q) | .id`, revoked[len(revoked)-4:])).stdout)[0])
+	d.ctl(
+		"key",
+		"revoke",
+		"--yes",
+		"--reason",
+		"test",
+		strings.Fields(d.ctl("key", "list", "--tenant", tn.Name, "-o", "json", "--jq",
+			fmt.Sprintf(`.[] | select(.last4 == %q) | .id`, revoked[len(revoked)-4:])).stdout)[0],
+	)
 	for _, fastPath := range []string{"on", "off"} {
-		s := d.serve("PETSTORE_ENVIRONMENT=staging", "PETSTORE_SUPPORT_EMAIL=help@example.com", "PETSTORE_HTTP_FAST_PATH="+fastPath, "PETSTORE_ADDRESS_LIMIT=1700")
+		s := d.serve(
+			"PETSTORE_ENVIRONMENT=staging",
+			"PETSTORE_SUPPORT_EMAIL=help@example.com",
+			"PETSTORE_HTTP_FAST_PATH="+fastPath,
+			"PETSTORE_ADDRESS_LIMIT=1700",
+		)
 		for key, want := range map[string]string{
 			tn.keys[0].token: "This API key (pst_live_) is for production, and this is staging.",
 			revoked:          "Z. Use another one, or ask our support (help@example.com) for a new key.",
 		} {
 			a := d.patient.get(s, key, "/pets")
-			for tries := 1; !strings.Contains(string(a.body), want) && tries < 10; tries++ { // A key that can't be looked up in time gets the general text.
+			// A key that can't be looked up in time gets the general text.
+			for tries := 1; !strings.Contains(string(a.body), want) && tries < 10; tries++ {
 				a = d.patient.get(s, key, "/pets")
 			}
-			if a.status != 401 || a.code != "invalid_api_key" || a.integer("X-RateLimit-Limit") != 1700 || !strings.Contains(string(a.body), want) {
+			if a.status != 401 || a.code != "invalid_api_key" || a.integer("X-RateLimit-Limit") != 1700 ||
+				!strings.Contains(string(a.body), want) {
 				t.Errorf("fast path %s: %d %s, want %s", fastPath, a.status, a.body, want)
 			}
 		}
@@ -43,7 +58,12 @@ func TestKeysOfAStagingServer(t *testing.T) {
 		responses := bufio.NewReader(conn)
 		send := func(key, header string) {
 			t.Helper()
-			_, err := fmt.Fprintf(conn, "GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n%s\r\n", key, header)
+			_, err := fmt.Fprintf(
+				conn,
+				"GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n%s\r\n",
+				key,
+				header,
+			)
 			assert.NoError(t, err)
 		}
 		receive := func(status int, expires bool) {
@@ -52,7 +72,14 @@ func TestKeysOfAStagingServer(t *testing.T) {
 			assert.NoError(t, err)
 			body, err := io.ReadAll(res.Body)
 			if err != nil || res.StatusCode != status || (res.Header["X-Key-Expires"] != nil) != expires {
-				t.Errorf("fast path %s: %s, %v, X-Key-Expires %q: %s", fastPath, res.Status, err, res.Header["X-Key-Expires"], body)
+				t.Errorf(
+					"fast path %s: %s, %v, X-Key-Expires %q: %s",
+					fastPath,
+					res.Status,
+					err,
+					res.Header["X-Key-Expires"],
+					body,
+				)
 			}
 		}
 		// The first request of a connection is never fast.

@@ -13,8 +13,9 @@ import (
 	"petstore.example/internal/test/storetest"
 )
 
-// TestSlowPostgres gives Postgres a share of the time, and the servers eight times the requests that one patient client gets done then. They do
-// what Postgres can do. They open no connection that they give up, and no server is without a term.
+// TestSlowPostgres gives Postgres a share of the time, and the servers eight times the requests
+// that one patient client gets done then. They do what Postgres can do. They open no connection
+// that they give up, and no server is without a term.
 func TestSlowPostgres(t *testing.T) {
 	t.Parallel()
 	shares, during := []time.Duration{8}, 3*time.Second
@@ -22,8 +23,13 @@ func TestSlowPostgres(t *testing.T) {
 		shares, during = []time.Duration{1, 4, 8, 15}, 20*time.Second
 	}
 	postgres := storetest.NewTLSServer(t)
-	d := newDeploymentAs(t, postgres.URL, fmt.Sprintf("postgres://%s:unused@localhost:%s/postgres?sslmode=require", storetest.APILogin, postgres.Port),
-		postgres.SupportURL, "")
+	d := newDeploymentAs(
+		t,
+		postgres.URL,
+		fmt.Sprintf("postgres://%s:unused@localhost:%s/postgres?sslmode=require", storetest.APILogin, postgres.Port),
+		postgres.SupportURL,
+		"",
+	)
 	s := &slowPostgres{deployment: d, servers: d.serveAll(2), tenant: d.tenant(plans.Enterprise, hugeQuota, 1)}
 	s.load(100, time.Second) // Connections are open, and plans made.
 	for _, share := range shares {
@@ -40,14 +46,33 @@ func TestSlowPostgres(t *testing.T) {
 		end()
 		given := strings.Count(postgres.Log(), "could not accept SSL") - before
 		done := float64(len(took)) / during.Seconds()
-		t.Logf("| %d %% | %.0f/s | %.0f/s | %.0f/s = %.2f | %d | p99 %v | %d |", share, perSecond, 8*perSecond, done, done/perSecond, refused,
-			percentile(took, 99).Round(time.Millisecond), given)
+		t.Logf(
+			"| %d %% | %.0f/s | %.0f/s | %.0f/s = %.2f | %d | p99 %v | %d |",
+			share,
+			perSecond,
+			8*perSecond,
+			done,
+			done/perSecond,
+			refused,
+			percentile(took, 99).Round(time.Millisecond),
+			given,
+		)
 		patiently, least, mostGiven := 0.5, 0.05*perSecond, 20 // on a machine that is busy with other tests
 		if long() {
 			patiently, least, mostGiven = 1, 0.8*perSecond, 0
 		}
 		if got < patiently*float64(patient) || done < least || given > mostGiven {
-			t.Errorf("%d %%: a patient client got %.0f of %d; %.1f/s were done, want %.1f; %d handshakes were given up, want %d", share, got, patient, done, least, given, mostGiven)
+			t.Errorf(
+				"%d %%: a patient client got %.0f of %d; %.1f/s were done, want %.1f; %d handshakes were given up, "+
+					"want %d",
+				share,
+				got,
+				patient,
+				done,
+				least,
+				given,
+				mostGiven,
+			)
 		}
 	}
 	for _, server := range s.servers {
@@ -72,7 +97,8 @@ func (s *slowPostgres) send(n int) response {
 	return s.client.get(to, token, "/pets/7")
 }
 
-// load sends so many requests a second, and returns how long those took that were done, in order, and how many were not.
+// load sends so many requests a second, and returns how long those took that were done, in order,
+// and how many were not.
 func (s *slowPostgres) load(perSecond int, during time.Duration) (took []time.Duration, refused int) {
 	var (
 		mu    sync.Mutex

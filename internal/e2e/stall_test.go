@@ -51,8 +51,9 @@ func (s *stalledWay) settle() int64 {
 	return s.number()
 }
 
-// unmovedBy checks that the others stay in their term while the way is held up, and count in Redis. Beside other tests a server may be late
-// with its heartbeat, which begins a term too: there it is only logged, and the simulation holds it.
+// unmovedBy checks that the others stay in their term while the way is held up, and count in Redis.
+// Beside other tests a server may be late with its heartbeat, which begins a term too: there it is
+// only logged, and the simulation holds it.
 func (s *stalledWay) unmovedBy(d time.Duration) {
 	before := s.settle()
 	s.holdUp(d)
@@ -62,12 +63,25 @@ func (s *stalledWay) unmovedBy(d time.Duration) {
 	}
 	own := s.servers[2].Ready().Redis
 	if after := s.number(); long() && (after != before || degraded != 0) {
-		s.t.Errorf("the other servers leave Redis when one does not reach it for %v: term %d, before %d", d, after, before)
+		s.t.Errorf(
+			"the other servers leave Redis when one does not reach it for %v: term %d, before %d",
+			d,
+			after,
+			before,
+		)
 	}
-	s.t.Logf("after %v: term %d, before %d; %v servers without Redis; that server's Redis is %s", d, s.number(), before, degraded, own)
+	s.t.Logf(
+		"after %v: term %d, before %d; %v servers without Redis; that server's Redis is %s",
+		d,
+		s.number(),
+		before,
+		degraded,
+		own,
+	)
 }
 
-// refuses checks that a server that alone can't reach Redis is not ready, and that the others stay in their term, for as long as it lasts.
+// refuses checks that a server that alone can't reach Redis is not ready, and that the others stay
+// in their term, for as long as it lasts.
 func (s *stalledWay) refuses() {
 	before := s.settle()
 	s.way.Lock()
@@ -83,7 +97,8 @@ func (s *stalledWay) refuses() {
 	s.settle()
 }
 
-// tryOneWay sends light load to all servers, with a tenant that has room and one that has not, while the fault happens.
+// tryOneWay sends light load to all servers, with a tenant that has room and one that has not,
+// while the fault happens.
 func tryOneWay(t *testing.T, fault func(*stalledWay)) faultResult {
 	t.Helper()
 	redis := redistest.New(t)
@@ -151,5 +166,14 @@ func (r *faultResult) measure(t *testing.T, roomy, full []response, limit int64)
 	if few := len(roomy) / 50; r.refused > few || undecided > few {
 		unserved += r.refused + undecided
 	}
-	checkServed(t, unserved, len(roomy), "of %d requests below the limit %d were refused, %d undecided; %d failed", len(roomy), r.refused, undecided, r.failed)
+	checkServed(
+		t,
+		unserved,
+		len(roomy),
+		"of %d requests below the limit %d were refused, %d undecided; %d failed",
+		len(roomy),
+		r.refused,
+		undecided,
+		r.failed,
+	)
 }

@@ -34,10 +34,12 @@ type situation struct {
 	fails string
 	// check is the check with the status warn, "" for none, and warns the end of its sentence.
 	check, warns string
-	// doctor is the exit code of petstorectl doctor by the login, and doctorLine the beginning of a line of it.
+	// doctor is the exit code of petstorectl doctor by the login, and doctorLine the beginning of a
+	// line of it.
 	doctor     int
 	doctorLine string
-	// migrate is the exit code of petstorectl migrate up by the owner, and migrateLine the end of the line of an error.
+	// migrate is the exit code of petstorectl migrate up by the owner, and migrateLine the end of
+	// the line of an error.
 	migrate     int
 	migrateLine string
 }
@@ -47,39 +49,52 @@ func TestStartup(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]situation{
 		"login in `petstore_api` alone": {
-			login: "in role petstore_api", doctor: 1, doctorLine: "role	fail	role %s is a member of neither petstore_support nor petstore_billing, but of petstore_api, the role of servers",
+			login: "in role petstore_api", doctor: 1, doctorLine: "role	fail	role %s is a member of neither " +
+				"petstore_support nor petstore_billing, but of petstore_api, the role of servers",
 		},
 		"login owns the tables": {
-			login: "in role petstore_api", setup: `alter table plans owner to %s`, fails: `login "%s" owns the tables: ` + tooMuch + orAllow,
+			login: "in role petstore_api", setup: `alter table plans owner to %s`,
+			fails:      `login "%s" owns the tables: ` + tooMuch + orAllow,
 			doctorLine: "role	ok	role %s owns the tables, so it may run all commands",
 		},
 		"login is a member of the owner": {
-			login: "in role petstore_api", setup: `create role %[1]s_owner role %[1]s; alter table plans owner to %[1]s_owner`,
-			fails: `login "%s" owns the tables: ` + tooMuch + orAllow, doctorLine: "role	ok	role %s owns the tables",
+			login:      "in role petstore_api",
+			setup:      `create role %[1]s_owner role %[1]s; alter table plans owner to %[1]s_owner`,
+			fails:      `login "%s" owns the tables: ` + tooMuch + orAllow,
+			doctorLine: "role	ok	role %s owns the tables",
 		},
 		"login is a superuser": {
-			login: "superuser", fails: `login "%s" is a superuser: ` + tooMuch + orAllow, doctorLine: "role	warn	role %s is a superuser",
+			login: "superuser", fails: `login "%s" is a superuser: ` + tooMuch + orAllow,
+			doctorLine: "role	warn	role %s is a superuser",
 		},
 		"the same with `PETSTORE_ALLOW_OWNER=yes`": {
-			login: "superuser", env: []string{"PETSTORE_ALLOW_OWNER=yes"}, check: "login", warns: `login "%s" is a superuser: ` + tooMuch,
+			login: "superuser", env: []string{"PETSTORE_ALLOW_OWNER=yes"}, check: "login",
+			warns:      `login "%s" is a superuser: ` + tooMuch,
 			doctorLine: "role	warn	role %s is a superuser",
 		},
 		"login has BYPASSRLS": {
-			login: "bypassrls in role petstore_api", check: "login", warns: `login "%s" bypasses row-level security: ` + tooMuch,
+			login: "bypassrls in role petstore_api", check: "login",
+			warns:  `login "%s" bypasses row-level security: ` + tooMuch,
 			doctor: 1, doctorLine: "role	fail	role %s is a member of neither",
 		},
 		"login is not in `petstore_api`": {
-			login: "nosuperuser", fails: `login "%[1]s" is not a member of petstore_api; an administrator must run in SQL: grant petstore_api to "%[1]s"`,
-			doctor: 1, doctorLine: "role	fail	role %s is a member of neither petstore_support nor petstore_billing",
+			login: "nosuperuser", fails: `login "%[1]s" is not a member of petstore_api; an administrator must run ` +
+				`in SQL: grant petstore_api to "%[1]s"`,
+			doctor: 1, doctorLine: "role	fail	role %s is a member of neither petstore_support nor " +
+				"petstore_billing",
 		},
 		"login may not connect": {
-			login: "nosuperuser", setup: `do $$ begin execute format('revoke connect on database %I from public', current_database()); end $$`,
-			fails:  `login "%[1]s" is not a member of petstore_api; an administrator must run in SQL: grant petstore_api to "%[1]s"`,
-			doctor: 1, doctorLine: "role	fail	role %s is a member of neither petstore_support nor petstore_billing",
+			login: "nosuperuser", setup: `do $$ begin execute format('revoke connect on database %I from public', ` +
+				`current_database()); end $$`,
+			fails: `login "%[1]s" is not a member of petstore_api; an administrator must run in SQL: ` +
+				`grant petstore_api to "%[1]s"`,
+			doctor: 1, doctorLine: "role	fail	role %s is a member of neither petstore_support nor " +
+				"petstore_billing",
 		},
 		"rights are missing": {
 			login: "in role petstore_api", setup: `revoke execute on function callers_of_keys from petstore_api`,
-			fails:  "petstore_api lacks rights that the migrations gave it; restore the database with its rights, see docs/roles.md",
+			fails: "petstore_api lacks rights that the migrations gave it; restore the database with its rights, " +
+				"see docs/roles.md",
 			doctor: 1, doctorLine: "role	fail	role %s is a member of neither",
 		},
 		"schema newer than the server": {
@@ -89,7 +104,8 @@ func TestStartup(t *testing.T) {
 			migrate: 5, migrateLine: "; use the release that migrated it, or a later one",
 		},
 		"migration interrupted": {
-			login: "in role petstore_api", setup: `update schema_migrations set dirty = true`, fails: "; then migrate again",
+			login: "in role petstore_api", setup: `update schema_migrations set dirty = true`,
+			fails:  "; then migrate again",
 			doctor: 1, doctorLine: "schema	fail	a migration failed at version",
 			migrate: 5, migrateLine: "; then migrate again",
 		},
@@ -142,7 +158,8 @@ func (s situation) run(t *testing.T, ownerURL string) {
 	}
 }
 
-// checkServe checks that serve fails with the line, or that it serves and warns in its log and in /readyz?verbose.
+// checkServe checks that serve fails with the line, or that it serves and warns in its log and in
+// /readyz?verbose.
 func (s situation) checkServe(t *testing.T, databaseURL string, text *strings.Replacer) {
 	t.Helper()
 	d := &deployment{t: t, serverURL: databaseURL}
@@ -177,19 +194,24 @@ func (s situation) checkServe(t *testing.T, databaseURL string, text *strings.Re
 	got, warns := verbose.Checks[s.check], text.Replace(s.warns)
 	quoted, err := json.Marshal(got.Message)
 	assert.NoError(t, err)
-	if got.Status != "warn" || !strings.HasSuffix(got.Message, warns) || warnings != 1 || p.Logged(`"level":"warn"`, string(quoted)) != 1 {
+	if got.Status != "warn" || !strings.HasSuffix(got.Message, warns) || warnings != 1 ||
+		p.Logged(`"level":"warn"`, string(quoted)) != 1 {
 		t.Errorf("%s: %+v and %d warnings in the log, want one: %q", s.check, got, warnings, warns)
 	}
 	// A server of the same login is seen by doctor.
 	if s.check == "login" {
 		c := runCtl(d, "", []string{"PETSTORE_DATABASE_URL=" + databaseURL}, "doctor")
-		if !strings.Contains(c.stdout, "logins	warn	1 login of servers with too many rights: "+text.Replace("%s ")) {
+		if !strings.Contains(
+			c.stdout,
+			"logins	warn	1 login of servers with too many rights: "+text.Replace("%s "),
+		) {
 			t.Errorf("doctor says nothing of the server's login: %s", c.stdout)
 		}
 	}
 }
 
-// checkDocumented checks that docs/configuration.md says what serve does in the situation, with the end of the line.
+// checkDocumented checks that docs/configuration.md says what serve does in the situation, with the
+// end of the line.
 func checkDocumented(t *testing.T, situation, outcome, line string) {
 	t.Helper()
 	for row := range strings.Lines(programs.Read(t, "../../docs/configuration.md")) {
@@ -211,7 +233,9 @@ func TestStartupOnAFreshCluster(t *testing.T) {
 	owner := postgres.URL("postgres", "postgres")
 	d := &deployment{t: t, serverURL: owner}
 	p := programs.Start(t, sandbox.Command(t, program(t, "petstore"), "serve"), d.env()...)
-	p.FailsWith(`petstore: PETSTORE_DATABASE_URL: the database "postgres" was never migrated; run: petstorectl migrate up`)
+	p.FailsWith(
+		`petstore: PETSTORE_DATABASE_URL: the database "postgres" was never migrated; run: petstorectl migrate up`,
+	)
 
 	execute(t, owner, "create role jo login")
 	jo := postgres.URL("jo", "postgres")
@@ -222,9 +246,11 @@ func TestStartupOnAFreshCluster(t *testing.T) {
 	}{
 		{owner, "tenant list", 5, "the database lacks migrations of this release; run: petstorectl migrate up\n"},
 		{owner, "doctor", 1, "petstorectl: check failed: schema\n"},
-		{jo, "migrate up", 4, "petstorectl: your login jo may not apply all pending migrations: ask somebody who connects as the owner of the tables\n"},
+		{jo, "migrate up", 4, "petstorectl: your login jo may not apply all pending migrations: ask somebody who " +
+			"connects as the owner of the tables\n"},
 		{owner, "migrate up", 0, ""},
-		{jo, "migrate up", 4, "petstorectl: your login jo may not apply all pending migrations: ask somebody who connects as the owner of the tables\n"},
+		{jo, "migrate up", 4, "petstorectl: your login jo may not apply all pending migrations: ask somebody who " +
+			"connects as the owner of the tables\n"},
 		{jo, "doctor", 1, "petstorectl: check failed: role\n"},
 	} {
 		c := runCtl(d, "", []string{"PETSTORE_DATABASE_URL=" + step.url}, strings.Fields(step.command)...)
@@ -251,7 +277,8 @@ func TestStartupBehind(t *testing.T) {
 	}
 }
 
-// TestStartupOnABusyPostgres: it answers no connection at first, nor those of the checks. A server goes on, and says for what it waits.
+// TestStartupOnABusyPostgres: it answers no connection at first, nor those of the checks. A server
+// goes on, and says for what it waits.
 func TestStartupOnABusyPostgres(t *testing.T) {
 	t.Parallel()
 	const unanswered = 4
@@ -272,7 +299,11 @@ func TestStartupOnABusyPostgres(t *testing.T) {
 
 // env is the environment of a server on free ports.
 func (d *deployment) env() []string {
-	return []string{"PETSTORE_DATABASE_URL=" + d.serverURL, "PETSTORE_ADDR=127.0.0.1:0", "PETSTORE_ADMIN_ADDR=127.0.0.1:0"}
+	return []string{
+		"PETSTORE_DATABASE_URL=" + d.serverURL,
+		"PETSTORE_ADDR=127.0.0.1:0",
+		"PETSTORE_ADMIN_ADDR=127.0.0.1:0",
+	}
 }
 
 func execute(t testing.TB, databaseURL, statements string) {

@@ -14,7 +14,8 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// TestOngoingRequestIsFinished stops a server while a client is still sending a body. The animal is created, and the request counted.
+// TestOngoingRequestIsFinished stops a server while a client is still sending a body. The animal is
+// created, and the request counted.
 func TestOngoingRequestIsFinished(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)
@@ -23,8 +24,14 @@ func TestOngoingRequestIsFinished(t *testing.T) {
 	d.patient.get(s, tn.keys[0].token, "/pets") // From now on its key is in memory.
 	conn := s.connect(t)
 	const body = `{"name":"Late","categoryId":7}`
-	_, err := fmt.Fprintf(conn, "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
-		"Content-Length: %d\r\n\r\n%s", tn.keys[0].token, len(body), body[:10])
+	_, err := fmt.Fprintf(
+		conn,
+		"POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
+			"Content-Length: %d\r\n\r\n%s",
+		tn.keys[0].token,
+		len(body),
+		body[:10],
+	)
 	assert.NoError(t, err)
 	// The server has read the headers once the request is counted.
 	wait.Until(t, "a request that has begun", func() bool { return recorded(d, tn) == 2 })
@@ -52,8 +59,8 @@ func TestOngoingRequestIsFinished(t *testing.T) {
 		time.Since(asked).Round(time.Millisecond))
 }
 
-// TestOngoingListIsFinished stops a server while a list query is running, on a connection that was used before. The client gets the
-// list, and Connection: close.
+// TestOngoingListIsFinished stops a server while a list query is running, on a connection that was
+// used before. The client gets the list, and Connection: close.
 func TestOngoingListIsFinished(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)
@@ -64,7 +71,12 @@ func TestOngoingListIsFinished(t *testing.T) {
 	responses := bufio.NewReader(conn)
 	send := func(limit int) {
 		t.Helper()
-		_, err := fmt.Fprintf(conn, "GET /v1/pets?limit=%d HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", limit, tn.keys[0].token)
+		_, err := fmt.Fprintf(
+			conn,
+			"GET /v1/pets?limit=%d HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n",
+			limit,
+			tn.keys[0].token,
+		)
 		assert.NoError(t, err)
 	}
 	receive := func() *http.Response {

@@ -31,7 +31,8 @@ type populated struct {
 // operation is an operationId of the OpenAPI document. TestTenantsNeverMeet must call all of them.
 type operation string
 
-// TestTenantsNeverMeet: in every operation a tenant gets its own data and nothing of another tenant's.
+// TestTenantsNeverMeet: in every operation a tenant gets its own data and nothing of another
+// tenant's.
 func TestTenantsNeverMeet(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)
@@ -64,13 +65,17 @@ func TestTenantsNeverMeet(t *testing.T) {
 
 const petsEach = 25
 
-// addPopulated creates a tenant with animals and an order. All tenants use the same idempotency keys.
+// addPopulated creates a tenant with animals and an order. All tenants use the same idempotency
+// keys.
 func addPopulated(d *deployment, s *server, i int) *populated {
 	d.t.Helper()
 	n := &populated{tenant: d.tenant(plans.Business, nil, 1)}
 	d.scope(n.keys[0], keys.ScopeManage)
 	for pet := range petsEach {
-		n.pets = append(n.pets, createFor(d, s, n, "/pets", fmt.Sprintf(`{"name":"%d of tenant %d","categoryId":1}`, pet, i)))
+		n.pets = append(
+			n.pets,
+			createFor(d, s, n, "/pets", fmt.Sprintf(`{"name":"%d of tenant %d","categoryId":1}`, pet, i)),
+		)
 	}
 	n.placed = createFor(d, s, n, "/store/orders", fmt.Sprintf(`{"petId":%d}`, n.pets[0]))
 	n.failed = d.patient.get(s, n.keys[0].token, "/store/orders/0").header.Get("X-Request-Id")
@@ -80,7 +85,15 @@ func addPopulated(d *deployment, s *server, i int) *populated {
 // createFor sends a POST and returns the id of what it created.
 func createFor(d *deployment, s *server, n *populated, path, body string) int64 {
 	d.t.Helper()
-	a := d.patient.do(d.t.Context(), "POST", s.URL+path, n.keys[0].token, body, "Idempotency-Key", fmt.Sprint(path, len(n.pets)))
+	a := d.patient.do(
+		d.t.Context(),
+		"POST",
+		s.URL+path,
+		n.keys[0].token,
+		body,
+		"Idempotency-Key",
+		fmt.Sprint(path, len(n.pets)),
+	)
 	if a.status != 201 {
 		d.t.Fatalf("create: %v", a)
 	}
@@ -91,7 +104,8 @@ func createFor(d *deployment, s *server, n *populated, path, body string) int64 
 func checkLists(d *deployment, s *server, me *populated, i int, called map[operation]int) {
 	d.t.Helper()
 	for query, want := range map[string]int{
-		"?limit=100": petsEach, "?limit=7": petsEach, "?limit=100&status=available": petsEach - 1, "?limit=100&status=pending": 1,
+		"?limit=100": petsEach, "?limit=7": petsEach, "?limit=100&status=available": petsEach - 1,
+		"?limit=100&status=pending":          1,
 		"?limit=100&cursor=0000000000000000": petsEach,
 	} {
 		seen := listAll(d, s, me.keys[0].token, "/pets"+query)
@@ -137,7 +151,11 @@ func checkOwnKeys(d *deployment, s *server, me *populated, called map[operation]
 	a := d.patient.get(s, me.keys[0].token, "/keys")
 	called["listKeys"]++
 	var seen []struct{ ID string }
-	if err := json.Unmarshal(a.body, &seen); err != nil || made.status != 201 || len(seen) != 2 || seen[1].ID != me.keys[0].id {
+	if err := json.Unmarshal(
+		a.body,
+		&seen,
+	); err != nil || made.status != 201 || len(seen) != 2 ||
+		seen[1].ID != me.keys[0].id {
 		d.t.Errorf("tenant %s makes %v and sees the keys %v", me.Name, made, a)
 	}
 }

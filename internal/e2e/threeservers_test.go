@@ -49,8 +49,8 @@ func uneven(edges ...float64) []spec {
 	return specs
 }
 
-// tryOneRedis: whatever happens to Redis, no window of any tenant admits more than its limit. Windows without a fault admit exactly the
-// limit. No request ends in 5xx.
+// tryOneRedis: whatever happens to Redis, no window of any tenant admits more than its limit.
+// Windows without a fault admit exactly the limit. No request ends in 5xx.
 func tryOneRedis(t *testing.T) *trial {
 	t.Helper()
 	redis := redistest.New(t)

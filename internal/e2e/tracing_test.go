@@ -17,8 +17,9 @@ import (
 	"petstore.example/internal/test/otlptest"
 )
 
-// TestTracing: a server with Redis and Postgres exports its requests as part of their clients' traces, also those of the fast path, and logs
-// the trace: in plain text by W3C's header, and encrypted in both directions by B3's. On SIGTERM it exports what is left.
+// TestTracing: a server with Redis and Postgres exports its requests as part of their clients'
+// traces, also those of the fast path, and logs the trace: in plain text by W3C's header, and
+// encrypted in both directions by B3's. On SIGTERM it exports what is left.
 func TestTracing(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, true)
@@ -34,29 +35,43 @@ func TestTracing(t *testing.T) {
 				header, parent = "Traceparent", "00-%s-00f067aa0ba902b7-01"
 			}
 			d := d.in(t)
-			s := d.serve(append(variables, "PETSTORE_HTTP_FAST_PATH="+fastPath, "OTEL_EXPORTER_OTLP_HEADERS=api-key=hunter2",
-				"OTEL_TRACES_SAMPLER=parentbased_always_off")...)
+			s := d.serve(
+				append(variables, "PETSTORE_HTTP_FAST_PATH="+fastPath, "OTEL_EXPORTER_OTLP_HEADERS=api-key=hunter2",
+					"OTEL_TRACES_SAMPLER=parentbased_always_off")...)
 			tenant := d.tenant(plans.Pro, nil, 1)
 			n := 0
 			send := func(method, path, body, token string) (trace string) {
 				t.Helper()
 				n++
 				trace = fmt.Sprintf("%s%031x", map[string]string{"on": "a", "off": "b"}[fastPath], n)
-				a := d.patient.do(context.Background(), method, s.URL+path, token, body, header, fmt.Sprintf(parent, trace))
+				a := d.patient.do(
+					context.Background(),
+					method,
+					s.URL+path,
+					token,
+					body,
+					header,
+					fmt.Sprintf(parent, trace),
+				)
 				if a.err != nil {
 					t.Fatal(a)
 				}
 				return trace
 			}
 			key := tenant.keys[0].token
-			// The first request of a connection is net/http's in any case, and that of a key and of a tenant needs queries.
+			// The first request of a connection is net/http's in any case, and that of a key and of
+			// a tenant needs queries.
 			first := send(http.MethodGet, "/pets", "", key)
 			created := send(http.MethodPost, "/pets", `{"name":"Rex","categoryId":7}`, key)
 			fast := send(http.MethodGet, "/pets?limit=3", "", key)
 			stranger := send(http.MethodGet, "/pets", "", "")
 			a := d.patient.get(s, key, "/pets")
 			assert.Equal(t, a.status, 200, "without a traceparent", a)
-			if text := openMetrics(t, s); !strings.Contains(text, `# {trace_id="`+fast+`"}`) && !strings.Contains(text, `# {trace_id="`+first+`"}`) {
+			if text := openMetrics(
+				t,
+				s,
+			); !strings.Contains(text, `# {trace_id="`+fast+`"}`) &&
+				!strings.Contains(text, `# {trace_id="`+first+`"}`) {
 				t.Errorf("no exemplar of %s or %s", fast, first)
 			}
 			assert.Equal(t, s.Stop(syscall.SIGTERM), 0, "exit code")
@@ -74,9 +89,15 @@ func TestTracing(t *testing.T) {
 				slices.Sort(lines)
 				return lines
 			}
-			want := []string{"GET /v1/pets > admit", "GET /v1/pets > identify", "GET /v1/pets > select pets", "the client > GET /v1/pets"}
+			want := []string{
+				"GET /v1/pets > admit",
+				"GET /v1/pets > identify",
+				"GET /v1/pets > select pets",
+				"the client > GET /v1/pets",
+			}
 			assert.DeepEqual(t, tree(fast), want, "a list")
-			// The flag decides once the request is admitted, so the calls before are not in the trace.
+			// The flag decides once the request is admitted, so the calls before are not in the
+			// trace.
 			for trace, contains := range map[string][]string{
 				first:   {"GET /v1/pets > identify", "the client > GET /v1/pets"},
 				created: {"POST /v1/pets > insert pets"},
@@ -88,8 +109,10 @@ func TestTracing(t *testing.T) {
 			}
 			all := collector.Spans()
 			for _, span := range all {
-				if span.Trace != first && span.Trace != created && span.Trace != fast || span.Resource["service.name"] != "petstore" ||
-					span.End.Before(span.Start) || time.Since(span.Start) > 5*time.Minute {
+				if span.Trace != first && span.Trace != created && span.Trace != fast ||
+					span.Resource["service.name"] != "petstore" ||
+					span.End.Before(span.Start) ||
+					time.Since(span.Start) > 5*time.Minute {
 					t.Errorf("span %+v", span)
 				}
 			}

@@ -75,7 +75,8 @@ type phase struct {
 	healthy bool
 }
 
-// demand makes the tenants of the specs, with ten keys each. A minute of theirs ends as the spec says.
+// demand makes the tenants of the specs, with ten keys each. A minute of theirs ends as the spec
+// says.
 func (tr *trial) demand(specs ...spec) {
 	tr.t.Helper()
 	for _, s := range specs {
@@ -201,7 +202,10 @@ func (tr *trial) counts() map[window]*count {
 		}
 		d := tr.demands[r.demand]
 		day := r.sent.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
-		in := map[window]int64{{r.demand, "minute", r.minute}: d.Quota.PerMinute, {r.demand, "day", day}: d.Quota.PerDay}
+		in := map[window]int64{
+			{r.demand, "minute", r.minute}: d.Quota.PerMinute,
+			{r.demand, "day", day}:         d.Quota.PerDay,
+		}
 		if r.key == 0 && d.ofKey > 0 {
 			in[window{r.demand, "key", r.minute}] = d.ofKey
 		}
@@ -220,8 +224,9 @@ func (tr *trial) counts() map[window]*count {
 	return counts
 }
 
-// show logs the admitted requests of every window and the latencies of every phase. It fails the test if a limit was exceeded, and by
-// checkServed if a window without a fault admitted less than its limit, or a response is neither 200 nor 429.
+// show logs the admitted requests of every window and the latencies of every phase. It fails the
+// test if a limit was exceeded, and by checkServed if a window without a fault admitted less than
+// its limit, or a response is neither 200 nor 429.
 func (tr *trial) show() {
 	tr.t.Helper()
 	counts, faults := tr.counts(), tr.faults()
@@ -237,7 +242,17 @@ func (tr *trial) show() {
 		fault := slices.ContainsFunc(faults, func(f [2]time.Time) bool {
 			return f[0].Before(w.ends) && f[1].After(w.ends.Add(-time.Minute))
 		})
-		fmt.Fprintf(out, "%s\t%s\t%+.0fs\t%d\t%d\t%d\t%v\n", plan, w.what, w.ends.Sub(tr.begin).Seconds(), n.limit, n.admitted, n.refused, fault)
+		fmt.Fprintf(
+			out,
+			"%s\t%s\t%+.0fs\t%d\t%d\t%d\t%v\n",
+			plan,
+			w.what,
+			w.ends.Sub(tr.begin).Seconds(),
+			n.limit,
+			n.admitted,
+			n.refused,
+			fault,
+		)
 		if n.admitted > n.limit {
 			tr.t.Errorf("%s: %d admitted in a %s, over the limit of %d", plan, n.admitted, w.what, n.limit)
 		}
@@ -245,10 +260,22 @@ func (tr *trial) show() {
 			continue
 		}
 		exact++
-		checkServed(tr.t, int(n.limit-n.admitted), int(n.limit), "%s: %d admitted in a minute without a fault, want the limit of %d", plan, n.admitted, n.limit)
+		checkServed(
+			tr.t,
+			int(n.limit-n.admitted),
+			int(n.limit),
+			"%s: %d admitted in a minute without a fault, want the limit of %d",
+			plan,
+			n.admitted,
+			n.limit,
+		)
 	}
 	_ = out.Flush()
-	tr.t.Logf("admitted against limit, in every window:\n%s%d minutes with enough demand were without a fault", &b, exact)
+	tr.t.Logf(
+		"admitted against limit, in every window:\n%s%d minutes with enough demand were without a fault",
+		&b,
+		exact,
+	)
 	if exact == 0 && long() {
 		tr.t.Error("no minute with enough demand was without a fault")
 	}
@@ -259,8 +286,8 @@ func (c *count) full() bool { return c != nil && c.admitted >= c.limit }
 
 func midnight(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour) }
 
-// termWait is how long a request waits for a term. On a busy machine a change of terms may take longer: some requests then end in 503,
-// which the long form does not accept.
+// termWait is how long a request waits for a term. On a busy machine a change of terms may take
+// longer: some requests then end in 503, which the long form does not accept.
 const termWait = 250 * time.Millisecond
 
 func (tr *trial) checkPhases() {
@@ -292,17 +319,37 @@ func (tr *trial) checkPhases() {
 		if !tr.silent && undecided*100 > len(took) {
 			unserved += undecided
 		}
-		checkServed(tr.t, unserved, max(len(took), few), "%s: %d of %d requests waited for a term in vain; other responses: %v", p.name, undecided, len(took), others)
+		checkServed(
+			tr.t,
+			unserved,
+			max(len(took), few),
+			"%s: %d of %d requests waited for a term in vain; other responses: %v",
+			p.name,
+			undecided,
+			len(took),
+			others,
+		)
 		if len(took) > 0 {
-			fmt.Fprintf(out, "%s\t%+.1fs\t%d\t%d\t%d\t%d\t%s\n", p.name, p.from.Seconds(), len(took), let, undecided, bad, percentiles(took))
+			fmt.Fprintf(
+				out,
+				"%s\t%+.1fs\t%d\t%d\t%d\t%d\t%s\n",
+				p.name,
+				p.from.Seconds(),
+				len(took),
+				let,
+				undecided,
+				bad,
+				percentiles(took),
+			)
 		}
 	}
 	_ = out.Flush()
 	tr.t.Logf("responses in every phase:\n%s", &b)
 }
 
-// TestRedisFaults runs the trials at the same time: their load is light, and most of their time is schedule. A server that ends silently together
-// with Redis is one for make soak: beside other tests TestOperatorFaults has such ends, and TestOracle has them under load.
+// TestRedisFaults runs the trials at the same time: their load is light, and most of their time is
+// schedule. A server that ends silently together with Redis is one for make soak: beside other
+// tests TestOperatorFaults has such ends, and TestOracle has them under load.
 func TestRedisFaults(t *testing.T) {
 	t.Parallel()
 	trials := map[string]func(t *testing.T) *trial{"one Redis": tryOneRedis, "Redis Cluster": tryCluster}

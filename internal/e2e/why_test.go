@@ -12,7 +12,8 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// TestWhyNamesATenant: a ticket names the customer, or a request. So a second after refusals, the name explains them, and the ID of the first.
+// TestWhyNamesATenant: a ticket names the customer, or a request. So a second after refusals, the
+// name explains them, and the ID of the first.
 func TestWhyNamesATenant(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)
@@ -42,14 +43,16 @@ func TestWhyNamesATenant(t *testing.T) {
 		return got.Verdict == "rate_limit_exceeded"
 	})
 	// The limit is the tenant's, so both keys are refused. The one that was used comes first.
-	if len(got.Keys) != 2 || got.RefusedKeys != 2 || got.Keys[0].KeyID != tn.keys[0].id || got.Keys[1].Verdict != "rate_limit_exceeded" {
+	if len(got.Keys) != 2 || got.RefusedKeys != 2 || got.Keys[0].KeyID != tn.keys[0].id ||
+		got.Keys[1].Verdict != "rate_limit_exceeded" {
 		t.Errorf("%+v, want both keys of %s, the refused one first", got, tn.Name)
 	}
 	assert.Contains(t, d.ctl("why", first).stdout, "over plan free's 60 requests per minute", "why", first)
 }
 
-// TestRequestsExplainThemselves: from its 429 a customer follows Link to the request and to the reason, which is what why tells staff. It works while
-// the limit is used up. Another tenant finds nothing.
+// TestRequestsExplainThemselves: from its 429 a customer follows Link to the request and to the
+// reason, which is what why tells staff. It works while the limit is used up. Another tenant finds
+// nothing.
 func TestRequestsExplainThemselves(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)
@@ -103,5 +106,10 @@ func TestRequestsExplainThemselves(t *testing.T) {
 	text, _, _ := strings.Cut(staffs.Explanation, " Now")
 	assert.Equal(t, own.Explanation, text)
 	assert.Equal(t, string(d.patient.get(s, stranger.keys[0].token, list).body), "[]\n", "another tenant's list")
-	assert.Equal(t, d.patient.get(s, stranger.keys[0].token, "/requests/"+id).status, http.StatusNotFound, "another tenant's request")
+	assert.Equal(
+		t,
+		d.patient.get(s, stranger.keys[0].token, "/requests/"+id).status,
+		http.StatusNotFound,
+		"another tenant's request",
+	)
 }

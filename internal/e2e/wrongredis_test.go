@@ -15,8 +15,9 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// TestWrongRedis: a server that is configured for another Redis than the others, or with a login that is refused, ends at its start and names
-// the variable. The others notice nothing. A server that is alone starts: it counts in the Redis that it has, or in Postgres.
+// TestWrongRedis: a server that is configured for another Redis than the others, or with a login
+// that is refused, ends at its start and names the variable. The others notice nothing. A server
+// that is alone starts: it counts in the Redis that it has, or in Postgres.
 func TestWrongRedis(t *testing.T) {
 	t.Parallel()
 	redis, other := redistest.New(t), redistest.New(t)
@@ -25,7 +26,12 @@ func TestWrongRedis(t *testing.T) {
 	servers := d.serveAll(2, patientRedis)
 	becomes := func(s *server, redis, status string) {
 		t.Helper()
-		wait.Until(t, "Redis "+redis+", "+status, func() bool { r := s.Ready(); return r.Redis == redis && r.Status == status }, s.Ready)
+		wait.Until(
+			t,
+			"Redis "+redis+", "+status,
+			func() bool { r := s.Ready(); return r.Redis == redis && r.Status == status },
+			s.Ready,
+		)
 	}
 	for url, want := range map[string]string{
 		refused:   "WRONGPASS",
@@ -33,7 +39,9 @@ func TestWrongRedis(t *testing.T) {
 	} {
 		wrong := d.start(patientRedis, "PETSTORE_REDIS_URL="+url)
 		code, said := wrong.Wait(), wrong.Stderr()
-		if code == 0 || !strings.Contains(said, "PETSTORE_REDIS_URL: other servers count limits in Redis, and this one can't: ") || !strings.Contains(said, want) {
+		if code == 0 ||
+			!strings.Contains(said, "PETSTORE_REDIS_URL: other servers count limits in Redis, and this one can't: ") ||
+			!strings.Contains(said, want) {
 			t.Errorf("%s: exit %d: %s", url, code, said)
 		}
 		for _, s := range servers {
@@ -43,11 +51,17 @@ func TestWrongRedis(t *testing.T) {
 	}
 	s := newDeploymentOn(t, storetest.New(t).URL, refused).launch()
 	becomes(s, "down", "degraded")
-	assert.Equal(t, s.Logged(`"level":"warn"`, "PETSTORE_REDIS_URL: WRONGPASS", "; check user and password in the URL"), 1, "lines that say what to do")
+	assert.Equal(
+		t,
+		s.Logged(`"level":"warn"`, "PETSTORE_REDIS_URL: WRONGPASS", "; check user and password in the URL"),
+		1,
+		"lines that say what to do",
+	)
 }
 
-// TestPasswordOfRedisChanges as docs/running.md has it: both passwords hold while the servers are restarted. In the other order no server
-// reaches Redis, none ends, and all count in Postgres until more than half have the new password.
+// TestPasswordOfRedisChanges as docs/running.md has it: both passwords hold while the servers are
+// restarted. In the other order no server reaches Redis, none ends, and all count in Postgres until
+// more than half have the new password.
 func TestPasswordOfRedisChanges(t *testing.T) {
 	t.Parallel()
 	own := redistest.New(t)
@@ -58,7 +72,10 @@ func TestPasswordOfRedisChanges(t *testing.T) {
 		assert.NoError(t, c.Do(t.Context(), "ACL", "SETUSER", "default", rule).Err())
 	}
 	with := func(password string) string { return "PETSTORE_REDIS_URL=redis://:" + password + "@" + own.Addr + "/0" }
-	assert.NoError(t, c.Do(t.Context(), "ACL", "SETUSER", "admin", "on", "nopass", "allcommands", "allkeys", "allchannels").Err())
+	assert.NoError(
+		t,
+		c.Do(t.Context(), "ACL", "SETUSER", "admin", "on", "nopass", "allcommands", "allkeys", "allchannels").Err(),
+	)
 	assert.NoError(t, c.Do(t.Context(), "AUTH", "admin", "").Err())
 	acl("resetpass")
 	acl(">first")
@@ -89,7 +106,11 @@ func TestPasswordOfRedisChanges(t *testing.T) {
 	inRedis("down")
 	key := d.tenant(plans.Enterprise, hugeQuota, 1).keys[0].token
 	for _, s := range servers {
-		wait.Until(t, "an admitted request", func() bool { return d.client.get(s, key, "/pets").status == http.StatusOK })
+		wait.Until(
+			t,
+			"an admitted request",
+			func() bool { return d.client.get(s, key, "/pets").status == http.StatusOK },
+		)
 	}
 	restart("third")
 }

@@ -40,14 +40,29 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// What is known, of others, or set by Kubernetes for a service named petstore, petstore-2 or petstore-redis.
+// What is known, of others, or set by Kubernetes for a service named petstore, petstore-2 or
+// petstore-redis.
 func TestKnown(t *testing.T) {
 	t.Parallel()
 	environ := []string{
-		"PATH=/bin", "PETSTORE=1", "XPETSTORE_DATABSE_URL=x", "PETSTORE_DATABASE_URL=x", "PETSTORE_ACTOR=jo", "PETSTORE_API_KEY=x", "PETSTORE_STOP_TIMEOUT=",
-		"PETSTORE_SERVICE_HOST=10.0.0.1", "PETSTORE_SERVICE_PORT=80", "PETSTORE_SERVICE_PORT_HTTP=80", "PETSTORE_PORT=tcp://10.0.0.1:80",
-		"PETSTORE_PORT_80_TCP=tcp://10.0.0.1:80", "PETSTORE_PORT_80_TCP_PROTO=tcp", "PETSTORE_PORT_80_TCP_PORT=80", "PETSTORE_PORT_80_TCP_ADDR=10.0.0.1",
-		"PETSTORE_2_SERVICE_HOST=10.0.0.1", "PETSTORE_REDIS_PORT=tcp://10.0.0.1:6379", "PETSTORE_REDIS_PORT_6379_TCP_ADDR=10.0.0.1",
+		"PATH=/bin",
+		"PETSTORE=1",
+		"XPETSTORE_DATABSE_URL=x",
+		"PETSTORE_DATABASE_URL=x",
+		"PETSTORE_ACTOR=jo",
+		"PETSTORE_API_KEY=x",
+		"PETSTORE_STOP_TIMEOUT=",
+		"PETSTORE_SERVICE_HOST=10.0.0.1",
+		"PETSTORE_SERVICE_PORT=80",
+		"PETSTORE_SERVICE_PORT_HTTP=80",
+		"PETSTORE_PORT=tcp://10.0.0.1:80",
+		"PETSTORE_PORT_80_TCP=tcp://10.0.0.1:80",
+		"PETSTORE_PORT_80_TCP_PROTO=tcp",
+		"PETSTORE_PORT_80_TCP_PORT=80",
+		"PETSTORE_PORT_80_TCP_ADDR=10.0.0.1",
+		"PETSTORE_2_SERVICE_HOST=10.0.0.1",
+		"PETSTORE_REDIS_PORT=tcp://10.0.0.1:6379",
+		"PETSTORE_REDIS_PORT_6379_TCP_ADDR=10.0.0.1",
 	}
 	for _, name := range Names() {
 		environ = append(environ, name+"=x")
@@ -77,8 +92,10 @@ func TestReadSecret(t *testing.T) {
 		{name: "file", content: value, mode: 0o600, want: value},
 		{name: "newline", content: value + "\n", mode: 0o640, want: value},
 		{name: "newline of Windows", content: value + "\r\n", mode: 0o400, want: value},
-		{name: "open to others", content: value, mode: 0o644, want: value, warning: "every user of this machine can read "},
-		{name: "both", value: value, content: value, mode: 0o600, error: "PETSTORE_DATABASE_URL and PETSTORE_DATABASE_URL_FILE are both set"},
+		{name: "open to others", content: value, mode: 0o644, want: value,
+			warning: "every user of this machine can read "},
+		{name: "both", value: value, content: value, mode: 0o600,
+			error: "PETSTORE_DATABASE_URL and PETSTORE_DATABASE_URL_FILE are both set"},
 		{name: "empty", content: "\n", mode: 0o600, error: " is empty"},
 		{name: "two lines", content: value + "\n\n", mode: 0o600, error: " has more than one line"},
 		{name: "large", content: strings.Repeat(value, 4000), mode: 0o600, error: " is too large"},
@@ -94,7 +111,8 @@ func TestReadSecret(t *testing.T) {
 		got, err := ReadSecret(func(name string) string {
 			return map[string]string{variable: test.value, variable + "_FILE": path}[name]
 		}, variable)
-		if got.Value != test.want || (test.warning == "") != (got.Warning == "") || !strings.Contains(got.Warning, test.warning) {
+		if got.Value != test.want || (test.warning == "") != (got.Warning == "") ||
+			!strings.Contains(got.Warning, test.warning) {
 			t.Errorf("%s: %+v, want %q, warning %q", test.name, got, test.want, test.warning)
 		}
 		if (err == nil) != (test.error == "") || err != nil && !strings.Contains(err.Error(), test.error) {

@@ -12,14 +12,40 @@ import (
 // Prefix is how the names of all variables begin.
 const Prefix = "PETSTORE_"
 
-// known are the names without the prefix: those of the server, of petstorectl, and those that the examples for customers use. Tests hold the list to
-// what the programs read.
+// known are the names without the prefix: those of the server, of petstorectl, and those that the
+// examples for customers use. Tests hold the list to what the programs read.
 var known = []string{
-	"DATABASE_URL", "DATABASE_URL_FILE", "REDIS_URL", "REDIS_URL_FILE", "REDIS_TIMEOUT", "ADDR", "ADMIN_ADDR", "ENVIRONMENT", "BASE_URL",
-	"SUPPORT_URL", "SUPPORT_EMAIL", "TRUSTED_PROXIES", "ADDRESS_LIMIT", "MAX_CONNECTIONS", "MAX_CONNECTIONS_PER_ADDRESS", "LIST_CACHE_BYTES", "BODY_BYTES", "UNSENT_BYTES", "HTTP_FAST_PATH",
-	"LOG_LEVEL", "LOG_FORMAT", "PPROF", "DRAIN_DELAY", "STOP_TIMEOUT", "ALLOW_OWNER",
-	"PROFILE", "ACTOR", "PAGER",
-	"URL", "API_KEY", "TEST_API_KEY",
+	"DATABASE_URL",
+	"DATABASE_URL_FILE",
+	"REDIS_URL",
+	"REDIS_URL_FILE",
+	"REDIS_TIMEOUT",
+	"ADDR",
+	"ADMIN_ADDR",
+	"ENVIRONMENT",
+	"BASE_URL",
+	"SUPPORT_URL",
+	"SUPPORT_EMAIL",
+	"TRUSTED_PROXIES",
+	"ADDRESS_LIMIT",
+	"MAX_CONNECTIONS",
+	"MAX_CONNECTIONS_PER_ADDRESS",
+	"LIST_CACHE_BYTES",
+	"BODY_BYTES",
+	"UNSENT_BYTES",
+	"HTTP_FAST_PATH",
+	"LOG_LEVEL",
+	"LOG_FORMAT",
+	"PPROF",
+	"DRAIN_DELAY",
+	"STOP_TIMEOUT",
+	"ALLOW_OWNER",
+	"PROFILE",
+	"ACTOR",
+	"PAGER",
+	"URL",
+	"API_KEY",
+	"TEST_API_KEY",
 }
 
 // Names returns the names of all variables.
@@ -31,11 +57,15 @@ func Names() []string {
 	return names
 }
 
-// serviceLink is what Kubernetes sets in every pod for a service whose name begins with petstore, unless enableServiceLinks is false.
-var serviceLink = regexp.MustCompile(`^PETSTORE_(?:[A-Z0-9_]+_)?(?:SERVICE_HOST=|SERVICE_PORT(?:_[A-Z0-9_]+)?=|PORT=[a-z]+://|PORT_[0-9]+_[A-Z]+(?:_PROTO|_PORT|_ADDR)?=)`)
+// serviceLink is what Kubernetes sets in every pod for a service whose name begins with petstore,
+// unless enableServiceLinks is false.
+var serviceLink = regexp.MustCompile(
+	`^PETSTORE_(?:[A-Z0-9_]+_)?` +
+		`(?:SERVICE_HOST=|SERVICE_PORT(?:_[A-Z0-9_]+)?=|PORT=[a-z]+://|PORT_[0-9]+_[A-Z]+(?:_PROTO|_PORT|_ADDR)?=)`,
+)
 
-// Unknown returns a sentence for each variable of the environment that begins with the prefix and that no program reads. The environment has the form
-// of os.Environ.
+// Unknown returns a sentence for each variable of the environment that begins with the prefix and
+// that no program reads. The environment has the form of os.Environ.
 func Unknown(environ []string) []string {
 	var found []string
 	for _, variable := range environ {
@@ -54,8 +84,8 @@ func Unknown(environ []string) []string {
 	return found
 }
 
-// nearest returns the known name that was probably meant, "" for none: up to a third of it may be wrong, or its end or some of its parts may be
-// missing.
+// nearest returns the known name that was probably meant, "" for none: up to a third of it may be
+// wrong, or its end or some of its parts may be missing.
 func nearest(name string) string {
 	best, smallest := "", (len(name)+2)/3+1
 	for _, k := range known {
@@ -73,7 +103,8 @@ func nearest(name string) string {
 	return best
 }
 
-// hasParts reports whether a name consists of some of the parts of a longer one, in their order, as REDIS and DATABASE_FILE do.
+// hasParts reports whether a name consists of some of the parts of a longer one, in their order, as
+// REDIS and DATABASE_FILE do.
 func hasParts(long, name string) bool {
 	parts := strings.Split(long, "_")
 	for part := range strings.SplitSeq(name, "_") {

@@ -28,8 +28,9 @@ type Secret struct {
 	Warning string
 }
 
-// ReadSecret returns the value of the variable, or what the file of the variable with _FILE contains, without the newline at its end. An empty
-// variable counts as not set. It is an error if both are set, and if the file cannot be read, is empty, or has more than one line.
+// ReadSecret returns the value of the variable, or what the file of the variable with _FILE
+// contains, without the newline at its end. An empty variable counts as not set. It is an error if
+// both are set, and if the file cannot be read, is empty, or has more than one line.
 func ReadSecret(getenv func(string) string, name string) (Secret, error) {
 	value, setBy := getenv(name), name+FileSuffix
 	path := getenv(setBy)
@@ -48,14 +49,20 @@ func ReadSecret(getenv func(string) string, name string) (Secret, error) {
 	s := Secret{Value: string(text), SetBy: setBy}
 	// On Windows the permissions that Go shows say nothing.
 	if mode.IsRegular() && mode.Perm()&0o004 != 0 && runtime.GOOS != "windows" {
-		s.Warning = fmt.Sprintf("%s: every user of this machine can read %s: take the right from others (chmod o-r)", setBy, path)
+		s.Warning = fmt.Sprintf(
+			"%s: every user of this machine can read %s: take the right from others (chmod o-r)",
+			setBy,
+			path,
+		)
 	}
 	return s, nil
 }
 
-// MayBeSecret reports whether what should be the name of a file is a URL, headers or the like, which may hold a password.
+// MayBeSecret reports whether what should be the name of a file is a URL, headers or the like,
+// which may hold a password.
 func MayBeSecret(path string) bool {
-	return strings.Contains(path, "://") || strings.Contains(path, "password=") || strings.Contains(path, "=") && !filepath.IsAbs(path)
+	return strings.Contains(path, "://") || strings.Contains(path, "password=") ||
+		strings.Contains(path, "=") && !filepath.IsAbs(path)
 }
 
 func read(path string) (text []byte, mode fs.FileMode, err error) {

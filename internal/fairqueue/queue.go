@@ -26,7 +26,8 @@ type queue struct {
 	running, waiting int
 	// tenants are those with calls that run or wait.
 	tenants map[int64]*tenant
-	// turns are the tenants that wait and may run another call, in the order of their turns. It is empty while a slot is free.
+	// turns are the tenants that wait and may run another call, in the order of their turns. It is
+	// empty while a slot is free.
 	turns *list.List
 }
 
@@ -59,7 +60,8 @@ func (q *queue) run(ctx context.Context, tenantID int64, call func(context.Conte
 	return call(ctx)
 }
 
-// await leaves the call a quarter of the timeout before ctx ends: one with less time would often be in vain, and hold a slot meanwhile.
+// await leaves the call a quarter of the timeout before ctx ends: one with less time would often be
+// in vain, and hold a slot meanwhile.
 func (q *queue) await(ctx context.Context, ready <-chan struct{}) error {
 	end, _ := ctx.Deadline()
 	limit := time.NewTimer(time.Until(end) - q.Timeout/4)
@@ -74,7 +76,8 @@ func (q *queue) await(ctx context.Context, ready <-chan struct{}) error {
 	}
 }
 
-// enter takes a slot, or a place in the line of the tenant. Then waiting is not nil, and ready is closed when a slot is there.
+// enter takes a slot, or a place in the line of the tenant. Then waiting is not nil, and ready is
+// closed when a slot is there.
 func (q *queue) enter(tenantID int64) (t *tenant, ready chan struct{}, waiting *list.Element) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -23,12 +23,19 @@ func bubble(t *testing.T, o Options, test func(t *testing.T, q *queue)) {
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		if q.running != 0 || q.waiting != 0 || len(q.tenants) != 0 || q.turns.Len() != 0 {
-			t.Errorf("at the end %d run, %d wait, %d tenants, %d turns", q.running, q.waiting, len(q.tenants), q.turns.Len())
+			t.Errorf(
+				"at the end %d run, %d wait, %d tenants, %d turns",
+				q.running,
+				q.waiting,
+				len(q.tenants),
+				q.turns.Len(),
+			)
 		}
 	})
 }
 
-// occupy starts calls of a tenant that take that long. done, if not nil, gets the tenant at the end of each.
+// occupy starts calls of a tenant that take that long. done, if not nil, gets the tenant at the end
+// of each.
 func (q *queue) occupy(t *testing.T, tenantID int64, calls int, long time.Duration, done func(error)) {
 	for range calls {
 		go func() {
@@ -103,7 +110,12 @@ func TestAWaitEnds(t *testing.T) {
 			return nil
 		}
 		start := time.Now()
-		if err := q.run(t.Context(), 2, called); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, catalog.ErrNotMade) || time.Since(start) != 750*time.Millisecond {
+		if err := q.run(
+			t.Context(),
+			2,
+			called,
+		); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, catalog.ErrNotMade) ||
+			time.Since(start) != 750*time.Millisecond {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -153,7 +165,8 @@ func (q *queue) check(t *testing.T) {
 	}
 }
 
-// TestBoundsHold makes random calls, some of which are canceled, and checks the bounds at every step.
+// TestBoundsHold makes random calls, some of which are canceled, and checks the bounds at every
+// step.
 func TestBoundsHold(t *testing.T) {
 	bubble(t, Options{Slots: 5, PerTenant: 3, Timeout: 300 * time.Millisecond}, func(t *testing.T, q *queue) {
 		const seed = 1
@@ -161,7 +174,9 @@ func TestBoundsHold(t *testing.T) {
 		ended := map[bool]int{}
 		var mu sync.Mutex
 		for range 5000 {
-			tenantID, long, limit := random.Int64N(6), time.Duration(random.IntN(100))*time.Millisecond, time.Duration(random.IntN(400))*time.Millisecond
+			tenantID, long, limit := random.Int64N(6), time.Duration(
+				random.IntN(100),
+			)*time.Millisecond, time.Duration(random.IntN(400))*time.Millisecond
 			go func() {
 				ctx, cancel := context.WithTimeout(t.Context(), limit)
 				defer cancel()

@@ -18,12 +18,15 @@ const (
 	sharedPerTenant = 2
 )
 
-// shared lets requests of a tenant, of one kind, share calls: while sharedPerTenant calls are under way, further requests gather in a batch, which
-// is one call when one of them has ended. A lone request goes at once, without another goroutine.
+// shared lets requests of a tenant, of one kind, share calls: while sharedPerTenant calls are under
+// way, further requests gather in a batch, which is one call when one of them has ended. A lone
+// request goes at once, without another goroutine.
 //
-// The request that leads a batch may be canceled while others are in it, so a batch has the time of a call and no other end.
+// The request that leads a batch may be canceled while others are in it, so a batch has the time of
+// a call and no other end.
 type shared[Asked, Result any] struct {
-	// call does what several requests ask for. It returns what became of each: one that can't be done does not prevent the others.
+	// call does what several requests ask for. It returns what became of each: one that can't be
+	// done does not prevent the others.
 	call func(ctx context.Context, tenantID int64, asked []Asked) []catalog.Outcome[Result]
 	// turns bounds the calls of each tenant of this kind, and slots all of its calls.
 	turns, slots *queue
@@ -51,7 +54,12 @@ func newShared[Asked, Result any](
 	slots *queue, call func(ctx context.Context, tenantID int64, asked []Asked) []catalog.Outcome[Result],
 ) *shared[Asked, Result] {
 	o := Options{Slots: math.MaxInt, PerTenant: sharedPerTenant, Timeout: slots.Timeout}
-	return &shared[Asked, Result]{call: call, turns: newQueue(o), slots: slots, gathering: map[int64]*batch[Asked, Result]{}}
+	return &shared[Asked, Result]{
+		call:      call,
+		turns:     newQueue(o),
+		slots:     slots,
+		gathering: map[int64]*batch[Asked, Result]{},
+	}
 }
 
 // do does what one request asks for, with those of the same tenant that gather meanwhile.
@@ -106,7 +114,8 @@ func (s *shared[Asked, Result]) seal(tenantID int64, b *batch[Asked, Result]) {
 
 var errPanicked = errors.New("the call panicked")
 
-// lead makes the call when the batch has its turn and a slot. It goes on if the leader disconnects, but not beyond the leader's deadline.
+// lead makes the call when the batch has its turn and a slot. It goes on if the leader disconnects,
+// but not beyond the leader's deadline.
 func (s *shared[Asked, Result]) lead(ctx context.Context, tenantID int64, b *batch[Asked, Result]) {
 	end := time.Now().Add(s.slots.Timeout)
 	if earlier, ok := ctx.Deadline(); ok && earlier.Before(end) {

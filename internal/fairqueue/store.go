@@ -12,9 +12,11 @@ import (
 // PetStore is a store of animals that can create or change several with one call.
 type PetStore interface {
 	catalog.Store
-	// CreatePets is CreatePet for several animals. It returns what became of each: one that can't be created does not prevent the others.
+	// CreatePets is CreatePet for several animals. It returns what became of each: one that can't
+	// be created does not prevent the others.
 	CreatePets(ctx context.Context, tenantID int64, pets []catalog.NewPet) []catalog.Outcome[catalog.Pet]
-	// ChangePets is ChangePet for several changes that depend on nothing, as if one after the other.
+	// ChangePets is ChangePet for several changes that depend on nothing, as if one after the
+	// other.
 	ChangePets(ctx context.Context, tenantID int64, changes []catalog.PetChange) []catalog.Outcome[catalog.Pet]
 }
 
@@ -25,13 +27,22 @@ type OrderStore interface {
 	PlaceOrders(ctx context.Context, tenantID int64, orders []catalog.NewOrder) []catalog.Outcome[catalog.Order]
 }
 
-// OnceStore is a catalog.OnceStore that can create several animals, or place several orders, with one call.
+// OnceStore is a catalog.OnceStore that can create several animals, or place several orders, with
+// one call.
 type OnceStore interface {
 	catalog.OnceStore
 	// CreatePetsOnce is CreatePetOnce for several animals, as CreatePets is CreatePet.
-	CreatePetsOnce(ctx context.Context, tenantID int64, pets []catalog.Once[catalog.NewPet, catalog.Pet]) []catalog.Outcome[catalog.Answered]
+	CreatePetsOnce(
+		ctx context.Context,
+		tenantID int64,
+		pets []catalog.Once[catalog.NewPet, catalog.Pet],
+	) []catalog.Outcome[catalog.Answered]
 	// PlaceOrdersOnce is PlaceOrderOnce for several orders, as PlaceOrders is PlaceOrder.
-	PlaceOrdersOnce(ctx context.Context, tenantID int64, orders []catalog.Once[catalog.NewOrder, catalog.Order]) []catalog.Outcome[catalog.Answered]
+	PlaceOrdersOnce(
+		ctx context.Context,
+		tenantID int64,
+		orders []catalog.Once[catalog.NewOrder, catalog.Order],
+	) []catalog.Outcome[catalog.Answered]
 }
 
 // Stores are the stores behind a Store.
@@ -49,7 +60,13 @@ type KeyStore interface {
 	// List returns the keys that the asker may see.
 	List(ctx context.Context, tenantID int64, asker keys.Digest, q keys.OwnQuery) ([]keys.Own, error)
 	// Change makes a change, with once only once, and returns the key.
-	Change(ctx context.Context, tenantID int64, asker keys.Digest, c keys.OwnChange, once *catalog.Idempotency) (keys.Own, error)
+	Change(
+		ctx context.Context,
+		tenantID int64,
+		asker keys.Digest,
+		c keys.OwnChange,
+		once *catalog.Idempotency,
+	) (keys.Own, error)
 }
 
 // Store is all of Stores, with the calls of each tenant in a queue.
@@ -84,11 +101,16 @@ func New(s Stores, o Options) *Store {
 
 // Waiting returns how many calls wait for their turn.
 func (s *Store) Waiting() int {
-	return s.queue.waitingCalls() + s.creates.waiting() + s.changes.waiting() + s.orders.waiting() + s.createsOnce.waiting() + s.ordersOnce.waiting()
+	return s.queue.waitingCalls() + s.creates.waiting() + s.changes.waiting() + s.orders.waiting() +
+		s.createsOnce.waiting() + s.ordersOnce.waiting()
 }
 
 // ListPets implements catalog.Store.
-func (s *Store) ListPets(ctx context.Context, tenantID int64, p catalog.Page) (pets []catalog.Pet, next int64, err error) {
+func (s *Store) ListPets(
+	ctx context.Context,
+	tenantID int64,
+	p catalog.Page,
+) (pets []catalog.Pet, next int64, err error) {
 	err = s.queue.run(ctx, tenantID, func(ctx context.Context) (err error) {
 		pets, next, err = s.stores.Pets.ListPets(ctx, tenantID, p)
 		return err
@@ -119,7 +141,11 @@ func (s *Store) ChangePet(ctx context.Context, tenantID, id int64, c catalog.Pet
 }
 
 // ListOrders implements catalog.OrderStore.
-func (s *Store) ListOrders(ctx context.Context, tenantID int64, p catalog.OrderPage) (orders []catalog.Order, more bool, err error) {
+func (s *Store) ListOrders(
+	ctx context.Context,
+	tenantID int64,
+	p catalog.OrderPage,
+) (orders []catalog.Order, more bool, err error) {
 	err = s.queue.run(ctx, tenantID, func(ctx context.Context) (err error) {
 		orders, more, err = s.stores.Orders.ListOrders(ctx, tenantID, p)
 		return err
@@ -147,12 +173,20 @@ func (s *Store) ChangeOrder(ctx context.Context, tenantID, id int64, c catalog.O
 }
 
 // CreatePetOnce implements catalog.OnceStore.
-func (s *Store) CreatePetOnce(ctx context.Context, tenantID int64, o catalog.Once[catalog.NewPet, catalog.Pet]) (catalog.Answered, error) {
+func (s *Store) CreatePetOnce(
+	ctx context.Context,
+	tenantID int64,
+	o catalog.Once[catalog.NewPet, catalog.Pet],
+) (catalog.Answered, error) {
 	return s.createsOnce.do(ctx, tenantID, o)
 }
 
 // PlaceOrderOnce implements catalog.OnceStore.
-func (s *Store) PlaceOrderOnce(ctx context.Context, tenantID int64, o catalog.Once[catalog.NewOrder, catalog.Order]) (catalog.Answered, error) {
+func (s *Store) PlaceOrderOnce(
+	ctx context.Context,
+	tenantID int64,
+	o catalog.Once[catalog.NewOrder, catalog.Order],
+) (catalog.Answered, error) {
 	return s.ordersOnce.do(ctx, tenantID, o)
 }
 
@@ -187,7 +221,11 @@ func (s *Store) ChangeKey(
 }
 
 // ListFailed implements usage.FailedReader.
-func (s *Store) ListFailed(ctx context.Context, tenantID int64, p usage.FailedPage) (list []usage.FailedRequest, more bool, err error) {
+func (s *Store) ListFailed(
+	ctx context.Context,
+	tenantID int64,
+	p usage.FailedPage,
+) (list []usage.FailedRequest, more bool, err error) {
 	err = s.queue.run(ctx, tenantID, func(ctx context.Context) (err error) {
 		list, more, err = s.stores.Failed.ListFailed(ctx, tenantID, p)
 		return err
@@ -196,7 +234,12 @@ func (s *Store) ListFailed(ctx context.Context, tenantID int64, p usage.FailedPa
 }
 
 // GetFailed implements usage.FailedReader.
-func (s *Store) GetFailed(ctx context.Context, tenantID int64, id string, since, now time.Time) (usage.FailedDetail, error) {
+func (s *Store) GetFailed(
+	ctx context.Context,
+	tenantID int64,
+	id string,
+	since, now time.Time,
+) (usage.FailedDetail, error) {
 	return queued(ctx, s.queue, tenantID, func(ctx context.Context) (usage.FailedDetail, error) {
 		return s.stores.Failed.GetFailed(ctx, tenantID, id, since, now)
 	})
@@ -210,7 +253,12 @@ func (s *Store) ReplayHours(ctx context.Context, tenantID int64, now time.Time) 
 }
 
 // queued makes a call with one result when it has a slot.
-func queued[T any](ctx context.Context, q *queue, tenantID int64, call func(context.Context) (T, error)) (result T, err error) {
+func queued[T any](
+	ctx context.Context,
+	q *queue,
+	tenantID int64,
+	call func(context.Context) (T, error),
+) (result T, err error) {
 	err = q.run(ctx, tenantID, func(ctx context.Context) error {
 		result, err = call(ctx)
 		return err
@@ -218,7 +266,8 @@ func queued[T any](ctx context.Context, q *queue, tenantID int64, call func(cont
 	return result, err
 }
 
-// Run makes another call for a tenant in its turn; 0 stands for all whose tenant is not known. The error is catalog.ErrNotMade if it was not made.
+// Run makes another call for a tenant in its turn; 0 stands for all whose tenant is not known. The
+// error is catalog.ErrNotMade if it was not made.
 func (s *Store) Run(ctx context.Context, tenantID int64, call func(context.Context) error) error {
 	return s.queue.run(ctx, tenantID, call)
 }

@@ -9,7 +9,8 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// TestEveryMethodIsQueued: each method of a Store waits for a slot of its tenant. The stores behind it would panic.
+// TestEveryMethodIsQueued: each method of a Store waits for a slot of its tenant. The stores behind
+// it would panic.
 func TestEveryMethodIsQueued(t *testing.T) {
 	t.Parallel()
 	var none struct {
@@ -20,7 +21,10 @@ func TestEveryMethodIsQueued(t *testing.T) {
 		KeyStore
 		usage.FailedReader
 	}
-	s := New(Stores{Pets: none, Orders: none, Requests: none, Usage: none, Keys: none, Failed: none}, Options{Slots: 1, PerTenant: 1})
+	s := New(
+		Stores{Pets: none, Orders: none, Requests: none, Usage: none, Keys: none, Failed: none},
+		Options{Slots: 1, PerTenant: 1},
+	)
 	store, called := reflect.ValueOf(s), 0
 	for i := range store.NumMethod() {
 		method := store.Type().Method(i)

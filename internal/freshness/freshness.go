@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Stamp identifies a state of a tenant's catalogue. 0 means that the state is not certain: nothing may be served from a cache.
+// Stamp identifies a state of a tenant's catalogue. 0 means that the state is not certain: nothing
+// may be served from a cache.
 type Stamp int64
 
 // Kind is what a write does to the animals that are there.
@@ -19,17 +20,19 @@ const (
 	Adds
 )
 
-// WriteIntentTTL is how long a write intent that nobody ended lasts. Within it a write is committed, or never will be, unless Watch sees it.
+// WriteIntentTTL is how long a write intent that nobody ended lasts. Within it a write is
+// committed, or never will be, unless Watch sees it.
 const WriteIntentTTL = 10 * time.Second
 
 // Invalidator is told of every write to a tenant's catalogue.
 type Invalidator interface {
-	// BeginWrite announces a write. It is called before the transaction begins. An error means that readers could not be
-	// told, so the write must not be made.
+	// BeginWrite announces a write. It is called before the transaction begins. An error means that
+	// readers could not be told, so the write must not be made.
 	BeginWrite(ctx context.Context, tenantID int64, k Kind) (*Write, error)
 }
 
-// Write is a write that was announced. Exactly one of its methods is to be called; later calls do nothing.
+// Write is a write that was announced. Exactly one of its methods is to be called; later calls do
+// nothing.
 type Write struct {
 	once sync.Once
 	end  func(settled bool) error
@@ -39,8 +42,8 @@ type Write struct {
 // NewWrite returns a write. At its end, end is called once; settled says that the outcome is known.
 func NewWrite(end func(settled bool) error) *Write { return &Write{end: end} }
 
-// Commit ends a write whose outcome is known: it was committed, or certainly was not. After an error readers may not know of it, because
-// it came too late. Then it must not be acknowledged.
+// Commit ends a write whose outcome is known: it was committed, or certainly was not. After an
+// error readers may not know of it, because it came too late. Then it must not be acknowledged.
 func (w *Write) Commit() error { return w.endAs(true) }
 
 func (w *Write) endAs(settled bool) error {
@@ -48,5 +51,6 @@ func (w *Write) endAs(settled bool) error {
 	return w.err
 }
 
-// Abandon leaves a write whose outcome is not known. The catalogue has no stamp until WriteIntentTTL has passed.
+// Abandon leaves a write whose outcome is not known. The catalogue has no stamp until
+// WriteIntentTTL has passed.
 func (w *Write) Abandon() { _ = w.endAs(false) }

@@ -23,13 +23,15 @@ var _ Invalidator = (*Memory)(nil)
 
 type shard struct {
 	mu sync.Mutex
-	// sequence numbers the states of this shard's catalogues; unwritten is the number of those without an entry.
+	// sequence numbers the states of this shard's catalogues; unwritten is the number of those
+	// without an entry.
 	sequence, unwritten int64
 	forgotten           time.Time
 	written             map[int64]*state
 }
 
-// state is that of a catalogue that was written to: of all of it, and of the animals that were there before others were added.
+// state is that of a catalogue that was written to: of all of it, and of the animals that were
+// there before others were added.
 type state struct{ all, existing writes }
 
 type writes struct {
@@ -39,20 +41,22 @@ type writes struct {
 	intent   time.Time
 }
 
-// NewMemory returns a Memory. sole reports whether this process is the only server, the number of the term in which it
-// is, 1 for the first ever, and since when: between two terms another server may have written, and its last write may still be under way. It
-// is called for every request.
+// NewMemory returns a Memory. sole reports whether this process is the only server, the number of
+// the term in which it is, 1 for the first ever, and since when: between two terms another server
+// may have written, and its last write may still be under way. It is called for every request.
 func NewMemory(sole func() (term int64, since time.Time, sole bool)) *Memory {
 	return &Memory{sole: sole, now: time.Now}
 }
 
-// Stamp returns the current stamp of a tenant's catalogue, 0 while it is being written to or another server may write.
+// Stamp returns the current stamp of a tenant's catalogue, 0 while it is being written to or
+// another server may write.
 func (m *Memory) Stamp(tenantID int64) Stamp {
 	current, _ := m.Stamps(tenantID)
 	return current
 }
 
-// Stamps returns the current stamp, and that of the animals that are there: existing stays the same while animals are only added.
+// Stamps returns the current stamp, and that of the animals that are there: existing stays the same
+// while animals are only added.
 func (m *Memory) Stamps(tenantID int64) (current, existing Stamp) {
 	term := m.soleTerm()
 	if term == 0 {
@@ -75,8 +79,8 @@ func (w *writes) stamp(term int64, now func() time.Time) Stamp {
 	return Stamp(term<<32 | w.number)
 }
 
-// soleTerm returns the term in which this process is the only server, 0 if it is not or if writes of others may still be under
-// way. Before the first term there were no others.
+// soleTerm returns the term in which this process is the only server, 0 if it is not or if writes
+// of others may still be under way. Before the first term there were no others.
 func (m *Memory) soleTerm() int64 {
 	term, since, sole := m.sole()
 	if !sole || term > 1 && m.now().Sub(since) <= WriteIntentTTL {
@@ -136,7 +140,8 @@ func (w *writes) changing(now func() time.Time) bool {
 	return w.underWay > 0 || !w.intent.IsZero() && now().Before(w.intent)
 }
 
-// forget drops the entries of catalogues that are not being written to, once a day. All of them get a number that none had before.
+// forget drops the entries of catalogues that are not being written to, once a day. All of them get
+// a number that none had before.
 func (s *shard) forget(now func() time.Time) {
 	if s.written != nil && now().Sub(s.forgotten) < forgetEvery {
 		return

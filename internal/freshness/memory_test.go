@@ -28,7 +28,8 @@ func (f *fixture) begin(t *testing.T) *Write {
 	return w
 }
 
-// TestMemoryStamps: a catalogue has no stamp while it is written to, and afterwards one that it never had.
+// TestMemoryStamps: a catalogue has no stamp while it is written to, and afterwards one that it
+// never had.
 func TestMemoryStamps(t *testing.T) {
 	t.Parallel()
 	f, had := newFixture(), map[Stamp]bool{}
@@ -70,7 +71,8 @@ func TestMemoryStamps(t *testing.T) {
 	assert.Equal(t, len(f.shard(1).written), 1, "catalogues are remembered")
 }
 
-// TestMemoryStampsOfWhatWasThere: additions leave the stamp of the animals that are there, whether they are under way, made, or of unknown outcome.
+// TestMemoryStampsOfWhatWasThere: additions leave the stamp of the animals that are there, whether
+// they are under way, made, or of unknown outcome.
 func TestMemoryStampsOfWhatWasThere(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
@@ -106,7 +108,8 @@ func TestMemoryStampsOfWhatWasThere(t *testing.T) {
 	assert.Equal(t, existing, 0, "while it is not the only server")
 }
 
-// TestMemoryStampsOfTerms: a server that has just become the only one waits until the writes of the others are over.
+// TestMemoryStampsOfTerms: a server that has just become the only one waits until the writes of the
+// others are over.
 func TestMemoryStampsOfTerms(t *testing.T) {
 	t.Parallel()
 	f := newFixture()

@@ -11,8 +11,8 @@ import (
 // announceEvery is how often it is tried to announce a write that ended late.
 const announceEvery = time.Second
 
-// Outcomes is an Invalidator that announces a write which ended so late that readers may not know of it, and could not be announced again, as soon
-// as that succeeds. It is safe for concurrent use.
+// Outcomes is an Invalidator that announces a write which ended so late that readers may not know
+// of it, and could not be announced again, as soon as that succeeds. It is safe for concurrent use.
 type Outcomes struct {
 	inner Invalidator
 	wake  chan struct{}
@@ -79,7 +79,8 @@ func (o *Outcomes) all() (tenantIDs []int64) {
 	return slices.Collect(maps.Keys(o.late))
 }
 
-// announce stops at the first failure: while nothing can be announced, as between two terms, there are no stamps.
+// announce stops at the first failure: while nothing can be announced, as between two terms, there
+// are no stamps.
 func (o *Outcomes) announce(ctx context.Context, tenantIDs []int64) {
 	for _, id := range tenantIDs {
 		o.mu.Lock()

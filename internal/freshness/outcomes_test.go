@@ -26,7 +26,8 @@ func outcomesOf(t *testing.T, test func(t *testing.T, m *Memory, o *Outcomes)) {
 	})
 }
 
-// deaf is an Invalidator that can't announce anything while it is down. A write that ends then is as one whose intent ran out before.
+// deaf is an Invalidator that can't announce anything while it is down. A write that ends then is
+// as one whose intent ran out before.
 type deaf struct {
 	inner *Memory
 	down  atomic.Bool
@@ -46,8 +47,9 @@ func (d *deaf) BeginWrite(ctx context.Context, tenantID int64, k Kind) (*Write, 
 	}), err
 }
 
-// TestLateAndNotAnnounced: a write that ended late, and could not be announced again, is announced as soon as that succeeds. Otherwise a
-// list that was cached before it would be served until the next write.
+// TestLateAndNotAnnounced: a write that ended late, and could not be announced again, is announced
+// as soon as that succeeds. Otherwise a list that was cached before it would be served until the
+// next write.
 func TestLateAndNotAnnounced(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, w *Write){
 		"committed": func(t *testing.T, w *Write) {
@@ -68,7 +70,13 @@ func TestLateAndNotAnnounced(t *testing.T) {
 			d.down.Store(false)
 			time.Sleep(3 * announceEvery)
 			if s := m.Stamp(1); s == 0 || s == stale || len(o.all()) != 0 {
-				t.Errorf("%s: stamp %d, %d before the write was announced again; %d are unknown", name, s, stale, len(o.all()))
+				t.Errorf(
+					"%s: stamp %d, %d before the write was announced again; %d are unknown",
+					name,
+					s,
+					stale,
+					len(o.all()),
+				)
 			}
 		})
 	}

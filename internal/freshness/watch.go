@@ -12,22 +12,27 @@ const (
 	// watchEvery is how often a Watch looks, watchTTL how long what it saw is worth.
 	watchEvery = 500 * time.Millisecond
 	watchTTL   = 2 * time.Second
-	// oldAfter is how long an old transaction has been under way at least. After twice that time each is old.
+	// oldAfter is how long an old transaction has been under way at least. After twice that time
+	// each is old.
 	oldAfter = 2 * time.Second
 )
 
-// Transactions are those of the store that write. They are numbered in the order in which they begin to write.
+// Transactions are those of the store that write. They are numbered in the order in which they
+// begin to write.
 type Transactions interface {
-	// UnderWay returns the number of the next transaction, and whether one is under way that changes a catalogue and began to write before
-	// UnderWay returned since; 0 for any. What it wrote may still become visible.
+	// UnderWay returns the number of the next transaction, and whether one is under way that
+	// changes a catalogue and began to write before UnderWay returned since; 0 for any. What it
+	// wrote may still become visible.
 	UnderWay(ctx context.Context, since int64) (next int64, changing bool, err error)
 }
 
-// Watch tells whether a write whose intent may be over is still under way: its commit waits for a synchronous standby, or its process in the store
-// stands still. Nobody may announce it any more, and no list may be cached before it has ended.
+// Watch tells whether a write whose intent may be over is still under way: its commit waits for a
+// synchronous standby, or its process in the store stands still. Nobody may announce it any more,
+// and no list may be cached before it has ended.
 //
-// An intent lasts for at least nine tenths of WriteIntentTTL from when a write begins. MaxWrite from then on the write has a number, or
-// never will. A look that begins MaxWrite and twice oldAfter later finds it, and watchTTL after it no earlier look counts: together less than an
+// An intent lasts for at least nine tenths of WriteIntentTTL from when a write begins. MaxWrite
+// from then on the write has a number, or never will. A look that begins MaxWrite and twice
+// oldAfter later finds it, and watchTTL after it no earlier look counts: together less than an
 // intent lasts.
 //
 // Clear may be called concurrently, for every list.

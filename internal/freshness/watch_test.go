@@ -69,8 +69,9 @@ func watchOf(t *testing.T, test func(t *testing.T, w *Watch, f *fakeTransactions
 	})
 }
 
-// TestOldWrite: from the end of a write's intent until its transaction has ended, no list may be cached, whoever made it and whenever the
-// watch looks. Short transactions in any number hold up nobody.
+// TestOldWrite: from the end of a write's intent until its transaction has ended, no list may be
+// cached, whoever made it and whenever the watch looks. Short transactions in any number hold up
+// nobody.
 func TestOldWrite(t *testing.T) {
 	for began := time.Duration(0); began < watchEvery; began += watchEvery / 7 {
 		watchOf(t, func(t *testing.T, w *Watch, f *fakeTransactions) {
@@ -101,8 +102,8 @@ func TestOldWrite(t *testing.T) {
 	}
 }
 
-// TestWatchWithoutTheStore: what is not known is not clear. Afterwards any transaction may be the old one, for as long as one that began later
-// would be young.
+// TestWatchWithoutTheStore: what is not known is not clear. Afterwards any transaction may be the
+// old one, for as long as one that began later would be young.
 func TestWatchWithoutTheStore(t *testing.T) {
 	watchOf(t, func(t *testing.T, w *Watch, f *fakeTransactions) {
 		end := f.begin()

@@ -26,7 +26,8 @@ type Conn struct {
 const (
 	open int32 = iota
 	serving
-	// closing is a connection that was closed while it served a request. It stays open until the response is sent.
+	// closing is a connection that was closed while it served a request. It stays open until the
+	// response is sent.
 	closing
 	closed
 )
@@ -42,8 +43,8 @@ func (c *Conn) remote() string {
 	return c.from
 }
 
-// Close implements net.Conn. While a fast request is served, only a server that shuts down closes its connection. Then it is closed
-// after the response.
+// Close implements net.Conn. While a fast request is served, only a server that shuts down closes
+// its connection. Then it is closed after the response.
 func (c *Conn) Close() error {
 	for {
 		switch state := c.state.Load(); {

@@ -15,7 +15,8 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// serve starts a server on a listener of this package and returns its address. Nothing is left of it when the test ends.
+// serve starts a server on a listener of this package and returns its address. Nothing is left of
+// it when the test ends.
 func serve(t *testing.T, s *http.Server) (addr string, l *Listener) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -32,7 +33,8 @@ func serve(t *testing.T, s *http.Server) (addr string, l *Listener) {
 	return addr, l
 }
 
-// serveOn serves, until the test ends, on what wrap makes of a loopback port, and returns its address.
+// serveOn serves, until the test ends, on what wrap makes of a loopback port, and returns its
+// address.
 func serveOn(t testing.TB, s *http.Server, wrap func(net.Listener) net.Listener) (addr string) {
 	t.Helper()
 	on, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -58,7 +60,8 @@ func dial(t testing.TB, addr string) net.Conn {
 	return c
 }
 
-// TestConnContext: all requests of a connection, whoever serves them, have what the server's ConnContext gave it.
+// TestConnContext: all requests of a connection, whoever serves them, have what the server's
+// ConnContext gave it.
 func TestConnContext(t *testing.T) {
 	t.Parallel()
 	type key struct{}

@@ -9,9 +9,10 @@ import (
 	"time"
 )
 
-// requestContext is a fast request's context. It ends with the request, or if the client disconnects meanwhile. net/http watches for
-// that during every request, with a goroutine for each, which costs 1 µs. Here watching begins with the first call of Done, which a
-// request that is answered from memory does not make.
+// requestContext is a fast request's context. It ends with the request, or if the client
+// disconnects meanwhile. net/http watches for that during every request, with a goroutine for each,
+// which costs 1 µs. Here watching begins with the first call of Done, which a request that is
+// answered from memory does not make.
 type requestContext struct {
 	context.Context // the connection's
 	conn            *Conn
@@ -62,7 +63,8 @@ func (r *requestContext) Err() error {
 	return r.Context.Err()
 }
 
-// Value implements context.Context. Package context looks up its own key here, so that a child needs no goroutine.
+// Value implements context.Context. Package context looks up its own key here, so that a child
+// needs no goroutine.
 func (r *requestContext) Value(key any) any {
 	if key == http.LocalAddrContextKey {
 		return r.conn.LocalAddr()
@@ -73,8 +75,8 @@ func (r *requestContext) Value(key any) any {
 	return r.Context.Value(key)
 }
 
-// end ends the context with its request. It reports whether the client was watched, and returns what it sent meanwhile: at most one
-// byte.
+// end ends the context with its request. It reports whether the client was watched, and returns
+// what it sent meanwhile: at most one byte.
 func (r *requestContext) end() (ahead []byte, watched bool) {
 	r.mu.Lock()
 	r.over = true

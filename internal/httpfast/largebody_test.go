@@ -13,8 +13,8 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// TestLargeBodyIsNotCopied: a large body whose length is declared is sent as it is written, so that a client that does not read it
-// costs no copy of it.
+// TestLargeBodyIsNotCopied: a large body whose length is declared is sent as it is written, so that
+// a client that does not read it costs no copy of it.
 func TestLargeBodyIsNotCopied(t *testing.T) {
 	t.Parallel()
 	body := bytes.Repeat([]byte("large "), 1<<16)
@@ -42,7 +42,8 @@ func TestLargeBodyIsNotCopied(t *testing.T) {
 		res, err := http.ReadResponse(bufio.NewReader(c), nil)
 		assert.NoError(t, err)
 		got, err := io.ReadAll(res.Body)
-		// One that comes while net/http still ends the one before it is net/http's, which closes a connection after more than was declared.
+		// One that comes while net/http still ends the one before it is net/http's, which closes a
+		// connection after more than was declared.
 		if err == nil && len(got) == 0 {
 			if tries == 100 {
 				t.Fatal("no request took the fast path")
@@ -50,7 +51,8 @@ func TestLargeBodyIsNotCopied(t *testing.T) {
 			continue
 		}
 		fast++
-		if err != nil || !bytes.Equal(got, body) || res.Header.Get("Content-Type") != "text/plain; charset=utf-8" || res.Close {
+		if err != nil || !bytes.Equal(got, body) || res.Header.Get("Content-Type") != "text/plain; charset=utf-8" ||
+			res.Close {
 			t.Errorf("%d bytes, %v, %v", len(got), res.Header, err)
 		}
 		assert.Equal(t, <-written, nil)

@@ -13,7 +13,8 @@ type Listener struct {
 
 	handler                   http.Handler
 	writeTimeout, idleTimeout time.Duration
-	// slack is how long deadlines stay as they were set, which spares most requests to set them: 1/16 of the shorter timeout.
+	// slack is how long deadlines stay as they were set, which spares most requests to set them:
+	// 1/16 of the shorter timeout.
 	slack time.Duration
 
 	mu     sync.Mutex

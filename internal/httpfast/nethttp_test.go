@@ -69,8 +69,9 @@ func (l *oneConn) Accept() (net.Conn, error) {
 func (l *oneConn) Close() error   { return nil }
 func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
 
-// TestNetHTTPIsAsExpected: between two requests net/http does what the fast path relies on, in this order. A new release of Go that
-// does otherwise turns the fast path off; see docs/adr/0010-fast-path.md.
+// TestNetHTTPIsAsExpected: between two requests net/http does what the fast path relies on, in this
+// order. A new release of Go that does otherwise turns the fast path off; see
+// docs/adr/0010-fast-path.md.
 func TestNetHTTPIsAsExpected(t *testing.T) {
 	t.Parallel()
 	client, served := net.Pipe()
@@ -86,7 +87,8 @@ func TestNetHTTPIsAsExpected(t *testing.T) {
 	for range 2 {
 		_, err := ask(client, "/")
 		assert.NoError(t, err)
-		// A request that comes before net/http waits for it loses its first byte to the watch for a disconnect.
+		// A request that comes before net/http waits for it loses its first byte to the watch for a
+		// disconnect.
 		for end := time.Now().Add(hangTimeout); !r.waits(); time.Sleep(time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatalf("net/http no longer waits for the next request: %q; see docs/adr/0010-fast-path.md", r.events)
@@ -102,7 +104,11 @@ func TestNetHTTPIsAsExpected(t *testing.T) {
 	} {
 		r.mu.Lock()
 		if !strings.Contains(fmt.Sprintf("%q", r.events), strings.Trim(fmt.Sprintf("%q", want), "[]")) {
-			t.Errorf("net/http no longer does %q with a connection, but %q; see docs/adr/0010-fast-path.md", want, r.events)
+			t.Errorf(
+				"net/http no longer does %q with a connection, but %q; see docs/adr/0010-fast-path.md",
+				want,
+				r.events,
+			)
 		}
 		r.mu.Unlock()
 	}

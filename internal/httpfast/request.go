@@ -11,8 +11,9 @@ import (
 // maxLines is how many header lines a fast request may have.
 const maxLines = 32
 
-// fastRequest is a request of the most usual kind: GET or HEAD without a body, whole in one read. It is read strictly: whatever is
-// unusual or wrong is not fast and is left to net/http. What is fast reads here as it does there (FuzzFastRequest).
+// fastRequest is a request of the most usual kind: GET or HEAD without a body, whole in one read.
+// It is read strictly: whatever is unusual or wrong is not fast and is left to net/http. What is
+// fast reads here as it does there (FuzzFastRequest).
 type fastRequest struct {
 	method, target, host string
 
@@ -33,8 +34,8 @@ func (r *fastRequest) forHandler(c *Conn) *http.Request {
 	return &r.request
 }
 
-// read reads the request that b begins with, and returns its length. It returns false if the request is not fast. The request's strings
-// share one copy of its head.
+// read reads the request that b begins with, and returns its length. It returns false if the
+// request is not fast. The request's strings share one copy of its head.
 func (r *fastRequest) read(b []byte) (length int, ok bool) {
 	if !bytes.HasPrefix(b, []byte("GET /")) && !bytes.HasPrefix(b, []byte("HEAD /")) {
 		return 0, false
@@ -73,7 +74,8 @@ func (r *fastRequest) readLine(line string) bool {
 	return true
 }
 
-// readField reads a header line. A header about the connection or a body is not fast, and neither is one that occurs twice.
+// readField reads a header line. A header about the connection or a body is not fast, and neither
+// is one that occurs twice.
 func (r *fastRequest) readField(line string) bool {
 	name, value, ok := strings.Cut(line, ":")
 	value = strings.Trim(value, " \t")
@@ -92,7 +94,16 @@ func (r *fastRequest) readField(line string) bool {
 		if !strings.EqualFold(value, "keep-alive") {
 			return false
 		}
-	case "Content-Length", "Transfer-Encoding", "Trailer", "Te", "Expect", "Upgrade", "Http2-Settings", "Keep-Alive", "Proxy-Connection", "Pragma":
+	case "Content-Length",
+		"Transfer-Encoding",
+		"Trailer",
+		"Te",
+		"Expect",
+		"Upgrade",
+		"Http2-Settings",
+		"Keep-Alive",
+		"Proxy-Connection",
+		"Pragma":
 		return false
 	}
 	if _, twice := r.header[name]; twice || r.lines == maxLines {

@@ -20,16 +20,33 @@ func requestSeeds() []string {
 	const host = "Host: x\r\n"
 	return []string{
 		"GET / HTTP/1.1\r\n" + host + "\r\n",
-		"GET /v1/pets?limit=20&status=sold HTTP/1.1\r\nHost: api.example:8080\r\nAuthorization: Bearer x\r\nx-request-id:  a b \r\nConnection: Keep-Alive\r\n\r\nGET /",
+		"GET /v1/pets?limit=20&status=sold HTTP/1.1\r\nHost: api.example:8080\r\nAuthorization: Bearer " +
+			"x\r\nx-request-id:  a b \r\nConnection: Keep-Alive\r\n\r\nGET /",
 		"HEAD /a.b/~c:d-_ HTTP/1.1\r\nhOST: [::1]:80\r\naccept:\r\n\r\n",
-		"GET /? HTTP/1.1\r\n" + host + "\r\n", "GET /a%2Fb HTTP/1.1\r\n" + host + "\r\n", "GET //x/y HTTP/1.1\r\n" + host + "\r\n",
-		"GET /?a=%zz;b?c&&=\"<>\\^`{|} HTTP/1.1\r\n" + host + "\r\n", "GET /#a HTTP/1.1\r\n" + host + "\r\n", "GET / HTTP/1.0\r\n" + host + "\r\n",
-		"GET / HTTP/1.1\r\n" + host + "Content-Length: 3\r\n\r\nabc", "GET / HTTP/1.1\r\n" + host + "Content-Length : 3\r\n\r\nabc",
-		"GET / HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "GET / HTTP/1.1\r\n" + host + "A: b\r\n c\r\n\r\n",
-		"GET / HTTP/1.1\r\n" + host + "A: b\nC: d\r\n\r\n", "GET / HTTP/1.1\n" + host + "\n", "GET / HTTP/1.1\r\n" + host + "A: b\rc\r\n\r\n", "GET / HTTP/1.1\r\nA: b\r\n\r\n",
-		"GET / HTTP/1.1\r\n" + host + host + "\r\n", "GET / HTTP/1.1\r\n" + host + "A: 1\r\na: 2\r\n\r\n", "GET / HTTP/1.1\r\n" + host + ": x\r\n\r\n",
-		"GET / HTTP/1.1\r\n" + host + "Pragma: no-cache\r\n\r\n", "GET / HTTP/1.1\r\n" + host + "Connection: close\r\n\r\n", "GET  / HTTP/1.1\r\n" + host + "\r\n",
-		"GET / HTTP/1.1 \r\n" + host + "\r\n", "GET / a HTTP/1.1\r\n" + host + "\r\n", "POST / HTTP/1.1\r\n" + host + "\r\n", "GET / HTTP/1.1\r\n" + host + "A: \x7f\x80\r\n\r\n",
+		"GET /? HTTP/1.1\r\n" + host + "\r\n",
+		"GET /a%2Fb HTTP/1.1\r\n" + host + "\r\n",
+		"GET //x/y HTTP/1.1\r\n" + host + "\r\n",
+		"GET /?a=%zz;b?c&&=\"<>\\^`{|} HTTP/1.1\r\n" + host + "\r\n",
+		"GET /#a HTTP/1.1\r\n" + host + "\r\n",
+		"GET / HTTP/1.0\r\n" + host + "\r\n",
+		"GET / HTTP/1.1\r\n" + host + "Content-Length: 3\r\n\r\nabc",
+		"GET / HTTP/1.1\r\n" + host + "Content-Length : 3\r\n\r\nabc",
+		"GET / HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"GET / HTTP/1.1\r\n" + host + "A: b\r\n c\r\n\r\n",
+		"GET / HTTP/1.1\r\n" + host + "A: b\nC: d\r\n\r\n",
+		"GET / HTTP/1.1\n" + host + "\n",
+		"GET / HTTP/1.1\r\n" + host + "A: b\rc\r\n\r\n",
+		"GET / HTTP/1.1\r\nA: b\r\n\r\n",
+		"GET / HTTP/1.1\r\n" + host + host + "\r\n",
+		"GET / HTTP/1.1\r\n" + host + "A: 1\r\na: 2\r\n\r\n",
+		"GET / HTTP/1.1\r\n" + host + ": x\r\n\r\n",
+		"GET / HTTP/1.1\r\n" + host + "Pragma: no-cache\r\n\r\n",
+		"GET / HTTP/1.1\r\n" + host + "Connection: close\r\n\r\n",
+		"GET  / HTTP/1.1\r\n" + host + "\r\n",
+		"GET / HTTP/1.1 \r\n" + host + "\r\n",
+		"GET / a HTTP/1.1\r\n" + host + "\r\n",
+		"POST / HTTP/1.1\r\n" + host + "\r\n",
+		"GET / HTTP/1.1\r\n" + host + "A: \x7f\x80\r\n\r\n",
 	}
 }
 
@@ -63,7 +80,8 @@ func FuzzFastRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) { sameAsNetHTTP(t, &fastRequest{header: http.Header{}}, b) })
 }
 
-// TestGeneratedRequests is the same with generated requests: 20,000, and with PETSTORE_SOAK=1 a million.
+// TestGeneratedRequests is the same with generated requests: 20,000, and with PETSTORE_SOAK=1 a
+// million.
 func TestGeneratedRequests(t *testing.T) {
 	t.Parallel()
 	cases := 20_000
@@ -85,12 +103,31 @@ func TestGeneratedRequests(t *testing.T) {
 
 // headerLines are what mutated adds to a request.
 var headerLines = []string{
-	"Accept: */*\r\n", "accept-encoding: gzip, br\r\n", "User-Agent: curl/8.5.0\r\n", "Authorization: Bearer pst_live_x\r\n", "If-None-Match: \"a\", W/\"b\"\r\n",
-	"X_Y-z9:\tv \r\n", "Empty:\r\n", "Cookie: a=b; c=d\r\n", "Range: bytes=0-1\r\n", "Expect: 100-continue\r\n", "Upgrade: h2c\r\n", "Te: trailers\r\n", "Trailer: X\r\n",
-	"Content-Length: 0\r\n", "Connection: keep-alive\r\n", "Connection: upgrade\r\n", "Keep-Alive: 5\r\n", "Host: y\r\n", "X: \xc3\xa4\r\n", "X : y\r\n", "X: a\r\n b\r\n",
+	"Accept: */*\r\n",
+	"accept-encoding: gzip, br\r\n",
+	"User-Agent: curl/8.5.0\r\n",
+	"Authorization: Bearer pst_live_x\r\n",
+	"If-None-Match: \"a\", W/\"b\"\r\n",
+	"X_Y-z9:\tv \r\n",
+	"Empty:\r\n",
+	"Cookie: a=b; c=d\r\n",
+	"Range: bytes=0-1\r\n",
+	"Expect: 100-continue\r\n",
+	"Upgrade: h2c\r\n",
+	"Te: trailers\r\n",
+	"Trailer: X\r\n",
+	"Content-Length: 0\r\n",
+	"Connection: keep-alive\r\n",
+	"Connection: upgrade\r\n",
+	"Keep-Alive: 5\r\n",
+	"Host: y\r\n",
+	"X: \xc3\xa4\r\n",
+	"X : y\r\n",
+	"X: a\r\n b\r\n",
 }
 
-// mutated returns a seed with lines added behind its first, and at most three bytes changed, added or removed. Half of all begin as one that is fast.
+// mutated returns a seed with lines added behind its first, and at most three bytes changed, added
+// or removed. Half of all begin as one that is fast.
 func mutated(random *rand.Rand) []byte {
 	const bytesOfHTTP = "GEThost/?&=%#:;,. \t\r\n\"[]\x00\x7f\x80HTTP/1.1-_~019"
 	seeds, lines := requestSeeds(), headerLines
@@ -123,9 +160,12 @@ func TestFastRequest(t *testing.T) {
 		request string
 		fast    bool
 	}{
-		{"GET /v1/pets?limit=20 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: curl/7.88.1\r\nAccept: */*\r\nAuthorization: Bearer pst_live_x\r\n\r\n", true},
-		{"GET /v1/pets/1 HTTP/1.1\r\nHost: api.example\r\nUser-Agent: Go-http-client/1.1\r\nIf-None-Match: \"a\"\r\nAccept-Encoding: gzip\r\n\r\n", true},
-		{"HEAD /v1/pets HTTP/1.1\r\nhost: x\r\nconnection: keep-alive\r\naccept-language: de-DE,de;q=0.9\r\n\r\n", true},
+		{"GET /v1/pets?limit=20 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: curl/7.88.1\r\nAccept: " +
+			"*/*\r\nAuthorization: Bearer pst_live_x\r\n\r\n", true},
+		{"GET /v1/pets/1 HTTP/1.1\r\nHost: api.example\r\nUser-Agent: Go-http-client/1.1\r\nIf-None-Match: " +
+			"\"a\"\r\nAccept-Encoding: gzip\r\n\r\n", true},
+		{"HEAD /v1/pets HTTP/1.1\r\nhost: x\r\nconnection: keep-alive\r\naccept-language: de-DE,de;q=0.9\r\n\r\n",
+			true},
 		{"GET /v1/pets HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", false},
 		{"GET /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", false},
 		{"GET /v1/pets HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("A: b\r\n", 2) + "\r\n", false},

@@ -13,9 +13,11 @@ import (
 // maxCopied is the longest body, in bytes, that is copied although its length is declared.
 const maxCopied = 16 << 10
 
-// responseWriter is the http.ResponseWriter of a fast request. It keeps the body until the handler has returned, so that its length is
-// known and the response is sent in one write. A longer body that the handler writes at once, and whose length it has declared, is
-// sent without a copy: clients that do not read responses must not fill the memory. It does not support flushing, trailers and 1xx.
+// responseWriter is the http.ResponseWriter of a fast request. It keeps the body until the handler
+// has returned, so that its length is known and the response is sent in one write. A longer body
+// that the handler writes at once, and whose length it has declared, is sent without a copy:
+// clients that do not read responses must not fill the memory. It does not support flushing,
+// trailers and 1xx.
 type responseWriter struct {
 	conn   *Conn
 	method string
@@ -23,7 +25,8 @@ type responseWriter struct {
 	// names are those of a header in order, usually also of the next response's.
 	names []string
 
-	// status is 0 until the handler has written the header. The fields that depend on the header are set then.
+	// status is 0 until the handler has written the header. The fields that depend on the header
+	// are set then.
 	status                      int
 	closes                      bool
 	hasDate, hasType, hasLength bool
@@ -92,8 +95,8 @@ func (w *responseWriter) sortNames() bool {
 	return true
 }
 
-// appendLines appends the lines of w.names. It appends none and returns false if the header has other names, or if net/http would
-// correct a value.
+// appendLines appends the lines of w.names. It appends none and returns false if the header has
+// other names, or if net/http would correct a value.
 func (w *responseWriter) appendLines() bool {
 	if len(w.names) != len(w.header) {
 		return false
@@ -118,8 +121,8 @@ func (w *responseWriter) appendLines() bool {
 	return true
 }
 
-// omits reports whether a header that the handler has set is left out: what it says is the connection's to say, or wrong without a
-// body.
+// omits reports whether a header that the handler has set is left out: what it says is the
+// connection's to say, or wrong without a body.
 func (w *responseWriter) omits(name string) bool {
 	switch name {
 	case "Connection", "Transfer-Encoding", "Trailer":
@@ -212,7 +215,8 @@ func (w *responseWriter) finish(now time.Time) []byte {
 	return w.out
 }
 
-// endHeader completes the header of a response with that body with the lines that net/http adds too.
+// endHeader completes the header of a response with that body with the lines that net/http adds
+// too.
 func (w *responseWriter) endHeader(now time.Time, body []byte) {
 	b, isHead := w.out, w.method == http.MethodHead
 	if !w.hasDate {
@@ -255,7 +259,8 @@ type written struct {
 
 var lastDate atomic.Pointer[written]
 
-// date returns the value of Date. It is formatted once a second, which spares the other requests 0.2 µs.
+// date returns the value of Date. It is formatted once a second, which spares the other requests
+// 0.2 µs.
 func date(now time.Time) string {
 	d := lastDate.Load()
 	if d == nil || d.second != now.Unix() {

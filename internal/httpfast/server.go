@@ -12,14 +12,17 @@ import (
 // longAgo is a deadline that is over.
 var longAgo = time.Unix(1, 0)
 
-// WrapServer returns a listener for the server to serve. Its connections serve fast requests by themselves: GET and HEAD without a body, as most
-// clients write them. All others are served by the server, on the same connection and in the same order: each connection's first request, requests
-// with a body, and whatever is unusual. Set the server's Handler, ConnContext and timeouts before; its ConnState is replaced, and its ConnContext is
-// called with the connections that were accepted from on.
+// WrapServer returns a listener for the server to serve. Its connections serve fast requests by
+// themselves: GET and HEAD without a body, as most clients write them. All others are served by the
+// server, on the same connection and in the same order: each connection's first request, requests
+// with a body, and whatever is unusual. Set the server's Handler, ConnContext and timeouts before;
+// its ConnState is replaced, and its ConnContext is called with the connections that were accepted
+// from on.
 //
-// A fast request differs for the handler in three ways. The request, its header and its ResponseWriter must not be used after the handler has
-// returned; a string of the request that is kept holds on to the request's whole head. The ResponseWriter can't flush or hijack. The context notices
-// a client that disconnects only after its Done was called.
+// A fast request differs for the handler in three ways. The request, its header and its
+// ResponseWriter must not be used after the handler has returned; a string of the request that is
+// kept holds on to the request's whole head. The ResponseWriter can't flush or hijack. The context
+// notices a client that disconnects only after its Done was called.
 //
 // A timeout may end 1/16 early. The server's Close does not interrupt fast requests: WaitIdle does.
 func WrapServer(s *http.Server, on net.Listener) *Listener {
@@ -60,8 +63,9 @@ func WrapServer(s *http.Server, on net.Listener) *Listener {
 	return l
 }
 
-// WaitIdle waits until the last connection is closed. Call it after the server's Shutdown, which does not know of fast requests: a connection that it
-// closes stays open until its fast request is answered. If ctx ends first, WaitIdle closes the remaining connections and returns ctx's error.
+// WaitIdle waits until the last connection is closed. Call it after the server's Shutdown, which
+// does not know of fast requests: a connection that it closes stays open until its fast request is
+// answered. If ctx ends first, WaitIdle closes the remaining connections and returns ctx's error.
 func (l *Listener) WaitIdle(ctx context.Context) error {
 	select {
 	case <-l.over:
@@ -74,20 +78,23 @@ func (l *Listener) WaitIdle(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// The phases of a connection. Between two requests net/http reports that it is idle, sets the deadline for the next request, waits for its first
-// bytes, and sets the deadline for the rest of its head.
+// The phases of a connection. Between two requests net/http reports that it is idle, sets the
+// deadline for the next request, waits for its first bytes, and sets the deadline for the rest of
+// its head.
 const (
 	busy int32 = iota
 	ended
 	waiting
 )
 
-// Read implements net.Conn. If net/http waits for a request and reads into its whole buffer, the bytes are the beginning of a request; then fast
-// requests among them are served here, and net/http does not see them. Any other bytes may be the middle of a request and are passed on.
+// Read implements net.Conn. If net/http waits for a request and reads into its whole buffer, the
+// bytes are the beginning of a request; then fast requests among them are served here, and net/http
+// does not see them. Any other bytes may be the middle of a request and are passed on.
 //
-// Both conditions are needed. While net/http waits, its buffer may already hold the first bytes of the request: one that it read while it watched for
-// a disconnect, or up to three that followed the last request. Then it reads into the rest of the buffer. And in the middle of a request it may read
-// into the whole buffer, but then it does not wait.
+// Both conditions are needed. While net/http waits, its buffer may already hold the first bytes of
+// the request: one that it read while it watched for a disconnect, or up to three that followed the
+// last request. Then it reads into the rest of the buffer. And in the middle of a request it may
+// read into the whole buffer, but then it does not wait.
 func (c *Conn) Read(p []byte) (int, error) {
 	if c.room == 0 {
 		// The first read is into all of the buffer.
@@ -122,8 +129,8 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return c.Conn.SetDeadline(t)
 }
 
-// serveFast serves the fast requests that the first n bytes of p begin with. It moves the rest to the front of p, and returns its length. moved is
-// when the connection's deadlines were set last.
+// serveFast serves the fast requests that the first n bytes of p begin with. It moves the rest to
+// the front of p, and returns its length. moved is when the connection's deadlines were set last.
 func (c *Conn) serveFast(p []byte, n int, moved *time.Time) (left int, err error) {
 	for n > 0 {
 		x := exchanges.Get().(*exchange)
@@ -174,7 +181,8 @@ func (c *Conn) serve(x *exchange, moved *time.Time) (ahead []byte, err error) {
 		isLong = len(out) > maxPooled
 	}
 	if isLong {
-		// The client may have taken long to read it. That is no part of the time for its next request.
+		// The client may have taken long to read it. That is no part of the time for its next
+		// request.
 		*moved = time.Now()
 		c.moveDeadlines(*moved)
 	}
@@ -189,7 +197,8 @@ func (c *Conn) serve(x *exchange, moved *time.Time) (ahead []byte, err error) {
 	return ahead, nil
 }
 
-// moveDeadlines sets the deadlines for writing a response and for reading the next request. A connection that can't have them fails when it is used.
+// moveDeadlines sets the deadlines for writing a response and for reading the next request. A
+// connection that can't have them fails when it is used.
 func (c *Conn) moveDeadlines(now time.Time) {
 	if d := c.listener.writeTimeout; d > 0 {
 		_ = c.SetWriteDeadline(now.Add(d))

@@ -27,7 +27,17 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	h := w.Header()
 	h.Set("X-Path", r.URL.Path)
-	request := fmt.Sprintf("%s %s %s %s %v %v %q %v", r.Method, r.RequestURI, r.Host, r.Proto, r.URL, r.Header, body, err)
+	request := fmt.Sprintf(
+		"%s %s %s %s %v %v %q %v",
+		r.Method,
+		r.RequestURI,
+		r.Host,
+		r.Proto,
+		r.URL,
+		r.Header,
+		body,
+		err,
+	)
 	switch r.URL.Path {
 	case "/nothing":
 		return
@@ -84,7 +94,8 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sent is bytes written at once, after which so many answers are read before anything more is written.
+// sent is bytes written at once, after which so many answers are read before anything more is
+// written.
 type sent struct {
 	bytes   string
 	answers []string // their requests' methods
@@ -118,7 +129,10 @@ func answers(t *testing.T, addr string, all []sent) (got []string) {
 			if res.Header["Date"] != nil {
 				res.Header.Set("Date", "its own")
 			}
-			got = append(got, fmt.Sprintf("%s %v %d close %v %v %s", res.Status, res.Header, res.ContentLength, res.Close, err, body))
+			got = append(
+				got,
+				fmt.Sprintf("%s %v %d close %v %v %s", res.Status, res.Header, res.ContentLength, res.Close, err, body),
+			)
 			if res.Close {
 				return got
 			}
@@ -131,7 +145,8 @@ func answers(t *testing.T, addr string, all []sent) (got []string) {
 	return got
 }
 
-// TestSameAnswers: a connection with any requests on it, one by one or several at once, written in any pieces, is answered as it is by net/http.
+// TestSameAnswers: a connection with any requests on it, one by one or several at once, written in
+// any pieces, is answered as it is by net/http.
 func TestSameAnswers(t *testing.T) {
 	t.Parallel()
 	var all, fast atomic.Int64
@@ -164,21 +179,47 @@ func TestSameAnswers(t *testing.T) {
 // What a stream is made of: each request with each path.
 var (
 	streamed = []string{
-		"GET /%s HTTP/1.1\r\nHost: x\r\n\r\n", "HEAD /%s HTTP/1.1\r\nHost: x\r\nA: b\r\n\r\n", "GET /%s?a=b HTTP/1.1\r\nhost: x:80\r\nauthorization: Bearer y\r\n\r\n",
+		"GET /%s HTTP/1.1\r\nHost: x\r\n\r\n",
+		"HEAD /%s HTTP/1.1\r\nHost: x\r\nA: b\r\n\r\n",
+		"GET /%s?a=b HTTP/1.1\r\nhost: x:80\r\nauthorization: Bearer y\r\n\r\n",
 		"POST /%s HTTP/1.1\r\nHost: x\r\nContent-Length: 38\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: xxxx\r\n\r\n",
-		"POST /%s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n26\r\nGET /smuggled HTTP/1.1\r\nHost: xxxx\r\n\r\n\r\n0\r\n\r\n",
-		"GET /%s HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nHEAD", "DELETE /%s HTTP/1.1\r\nHost: x\r\n\r\n", "GET /%s HTTP/1.1\r\nHost: x\r\nX: a, b\r\nX: c\r\n\r\n",
-		"GET /%s HTTP/1.1\nHost: x\n\n", "GET /%s HTTP/1.1\r\nHost: x\r\nLong: " + strings.Repeat("x", 5000) + "\r\n\r\n",
+		"POST /%s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n26\r\nGET /smuggled HTTP/1.1\r\nHost: " +
+			"xxxx\r\n\r\n\r\n0\r\n\r\n",
+		"GET /%s HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nHEAD",
+		"DELETE /%s HTTP/1.1\r\nHost: x\r\n\r\n",
+		"GET /%s HTTP/1.1\r\nHost: x\r\nX: a, b\r\nX: c\r\n\r\n",
+		"GET /%s HTTP/1.1\nHost: x\n\n",
+		"GET /%s HTTP/1.1\r\nHost: x\r\nLong: " + strings.Repeat("x", 5000) + "\r\n\r\n",
 	}
-	// lastOnes end a connection. What came behind one would be answered by a reset, sooner or later.
+	// lastOnes end a connection. What came behind one would be answered by a reset, sooner or
+	// later.
 	lastOnes = []string{
-		"POST /%s HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx", "GET /%s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "GET /%s HTTP/1.0\r\n\r\n",
-		"GET /%s\r\n\r\n", "GET /%s HTTP/1.1\r\n\r\n", "GET /%s HTTP/1.1\r\nHost: x\r\nA b\r\n\r\n",
+		"POST /%s HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx",
+		"GET /%s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+		"GET /%s HTTP/1.0\r\n\r\n",
+		"GET /%s\r\n\r\n",
+		"GET /%s HTTP/1.1\r\n\r\n",
+		"GET /%s HTTP/1.1\r\nHost: x\r\nA b\r\n\r\n",
 	}
-	streamedPaths = []string{"", "nothing", "304", "204", "999", "typed", "length", "odd", "long", "large", "large/but/short", "a%2Fb", "x/../y"}
+	streamedPaths = []string{
+		"",
+		"nothing",
+		"304",
+		"204",
+		"999",
+		"typed",
+		"length",
+		"odd",
+		"long",
+		"large",
+		"large/but/short",
+		"a%2Fb",
+		"x/../y",
+	}
 )
 
-// randomStream returns a connection's requests, in groups of one to three that are written together, in pieces.
+// randomStream returns a connection's requests, in groups of one to three that are written
+// together, in pieces.
 func randomStream(random *rand.Rand) (all []sent) {
 	pick := func(from []string) string { return from[random.IntN(len(from))] }
 	for range 1 + random.IntN(6) {
@@ -203,12 +244,19 @@ func randomStream(random *rand.Rand) (all []sent) {
 	case 0:
 		all = append(all, sent{fmt.Sprintf(pick(lastOnes), pick(streamedPaths)), []string{http.MethodGet}})
 	case 1:
-		all = append(all, sent{"GET /" + pick([]string{"close", "large/close"}) + " HTTP/1.1\r\nHost: x\r\n\r\n", []string{http.MethodGet}})
+		all = append(
+			all,
+			sent{
+				"GET /" + pick([]string{"close", "large/close"}) + " HTTP/1.1\r\nHost: x\r\n\r\n",
+				[]string{http.MethodGet},
+			},
+		)
 	}
 	return all
 }
 
-// TestFastContext: the context of a fast request ends when its client disconnects, when it is over, and not before.
+// TestFastContext: the context of a fast request ends when its client disconnects, when it is over,
+// and not before.
 func TestFastContext(t *testing.T) {
 	t.Parallel()
 	seen, ended := make(chan context.Context, 1), make(chan error, 1)
@@ -261,7 +309,8 @@ func TestFastContext(t *testing.T) {
 	}
 	assert.ErrorIs(t, last.Err(), context.Canceled, "after the request")
 	<-last.Done()
-	// Twice, so that the next request comes while somebody listens, and once more, for the connection goes on.
+	// Twice, so that the next request comes while somebody listens, and once more, for the
+	// connection goes on.
 	send("/short", "/short")
 	for range 2 {
 		assert.Equal(t, <-ended, nil)
@@ -280,7 +329,8 @@ func TestFastContext(t *testing.T) {
 	assert.ErrorIs(t, <-ended, context.Canceled, "after the client has hung up")
 }
 
-// TestFastShutdown: a server that stops answers the fast request under way, says that it closes, and closes.
+// TestFastShutdown: a server that stops answers the fast request under way, says that it closes,
+// and closes.
 func TestFastShutdown(t *testing.T) {
 	t.Parallel()
 	for _, inTime := range []bool{true, false} {
@@ -336,15 +386,18 @@ func TestFastShutdown(t *testing.T) {
 func TestFastPanics(t *testing.T) {
 	t.Parallel()
 	var logged bytes.Buffer
-	s := &http.Server{ErrorLog: log.New(&logged, "", 0), Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/abort":
-			panic(http.ErrAbortHandler)
-		case "/panic":
-			_ = r.Context().Done()
-			panic("oh")
-		}
-	})}
+	s := &http.Server{
+		ErrorLog: log.New(&logged, "", 0),
+		Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case "/abort":
+				panic(http.ErrAbortHandler)
+			case "/panic":
+				_ = r.Context().Done()
+				panic("oh")
+			}
+		}),
+	}
 	addr, l := serve(t, s)
 	for _, path := range []string{"/abort", "/panic"} {
 		c := dial(t, addr)
@@ -365,16 +418,24 @@ func TestFastPanics(t *testing.T) {
 	}
 }
 
-// TestFastTimeouts: after fast requests too, a connection that is idle is closed, and one whose client does not read.
+// TestFastTimeouts: after fast requests too, a connection that is idle is closed, and one whose
+// client does not read.
 func TestFastTimeouts(t *testing.T) {
 	t.Parallel()
 	const timeout = 2 * time.Second
 	long := strings.Repeat("x", 8<<20)
-	addr, _ := serve(t, &http.Server{IdleTimeout: timeout, WriteTimeout: timeout, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/long" {
-			_, _ = io.WriteString(w, long)
-		}
-	})})
+	addr, _ := serve(
+		t,
+		&http.Server{
+			IdleTimeout:  timeout,
+			WriteTimeout: timeout,
+			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/long" {
+					_, _ = io.WriteString(w, long)
+				}
+			}),
+		},
+	)
 	for _, path := range []string{"/", "/long"} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
@@ -401,11 +462,18 @@ func TestFastTimeouts(t *testing.T) {
 func TestIdleAfterALongResponse(t *testing.T) {
 	t.Parallel()
 	const idle = 2 * time.Second
-	addr, _ := serve(t, &http.Server{IdleTimeout: idle, WriteTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/long" {
-			_, _ = w.Write(make([]byte, 32<<20))
-		}
-	})})
+	addr, _ := serve(
+		t,
+		&http.Server{
+			IdleTimeout:  idle,
+			WriteTimeout: time.Minute,
+			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/long" {
+					_, _ = w.Write(make([]byte, 32<<20))
+				}
+			}),
+		},
+	)
 	c := dial(t, addr)
 	for range 3 {
 		get(t, c, "/")
@@ -460,7 +528,10 @@ func BenchmarkRequest(b *testing.B) {
 				wrap = func(l net.Listener) net.Listener { return WrapServer(s, l) }
 			}
 			c := dial(b, serveOn(b, s, wrap))
-			request := []byte("GET /v1/pets?limit=20 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nAuthorization: Bearer pst_live_x\r\nAccept: */*\r\n\r\n")
+			request := []byte(
+				"GET /v1/pets?limit=20 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nAuthorization: Bearer " +
+					"pst_live_x\r\nAccept: */*\r\n\r\n",
+			)
 			answer := make([]byte, 4096)
 			b.ReportAllocs()
 			for b.Loop() {
@@ -513,8 +584,11 @@ func (c countedConn) SetWriteDeadline(t time.Time) error {
 func TestCallsOfARequest(t *testing.T) {
 	t.Parallel()
 	s := &http.Server{
-		Handler:     http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1204)) }),
-		IdleTimeout: time.Minute, WriteTimeout: time.Minute,
+		Handler: http.HandlerFunc(
+			func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1204)) },
+		),
+		IdleTimeout:  time.Minute,
+		WriteTimeout: time.Minute,
 	}
 	counted := &countedConns{}
 	c := dial(t, serveOn(t, s, func(l net.Listener) net.Listener {
@@ -533,5 +607,14 @@ func TestCallsOfARequest(t *testing.T) {
 	// One read finds the first request, and the one that waits for the next may have begun.
 	reads, writes := counted.reads.Load(), counted.writes.Load()
 	t.Logf("%d requests: %d reads, %d writes, %d deadlines", requests, reads, writes, counted.deadlines.Load())
-	assert.True(t, reads <= requests+2 && writes == requests, reads, "reads and", writes, "writes for", requests, "requests")
+	assert.True(
+		t,
+		reads <= requests+2 && writes == requests,
+		reads,
+		"reads and",
+		writes,
+		"writes for",
+		requests,
+		"requests",
+	)
 }

@@ -29,7 +29,8 @@ var Scopes = []Scope{ScopeRead, ScopeWrite, ScopeManage}
 var (
 	// ErrScope: there is no such scope.
 	ErrScope = errors.New("the scope of a key must be read, write or manage")
-	// ErrRange: the text is no range of addresses. The error says what is right, if that can be known.
+	// ErrRange: the text is no range of addresses. The error says what is right, if that can be
+	// known.
 	ErrRange = errors.New("not a range of addresses")
 	// ErrTooManyRanges: a key may have MaxRanges.
 	ErrTooManyRanges = fmt.Errorf("a key may have %d ranges of addresses", MaxRanges)
@@ -38,11 +39,12 @@ var (
 // MaxRanges is the most ranges of addresses of a key.
 const MaxRanges = 20
 
-// Ranges are the addresses from which a key may be used: CIDR blocks in order, separated by commas, a single address without its length; "" for
-// any address. It is comparable, as a Key is.
+// Ranges are the addresses from which a key may be used: CIDR blocks in order, separated by commas,
+// a single address without its length; "" for any address. It is comparable, as a Key is.
 type Ranges string
 
-// ParseRanges reads CIDR blocks and single addresses: 203.0.113.0/24, 2001:db8::/32, 203.0.113.7. It returns ErrRange or ErrTooManyRanges.
+// ParseRanges reads CIDR blocks and single addresses: 203.0.113.0/24, 2001:db8::/32, 203.0.113.7.
+// It returns ErrRange or ErrTooManyRanges.
 func ParseRanges(texts []string) (Ranges, error) {
 	var all []netip.Prefix
 	for _, text := range texts {
@@ -81,18 +83,26 @@ func rangeText(p netip.Prefix) string {
 
 var (
 	zone = regexp.MustCompile(`%[^/]*`)
-	// leadingZeros of an IPv4 address or of a length: netip refuses them, because elsewhere they mean octal numbers.
+	// leadingZeros of an IPv4 address or of a length: netip refuses them, because elsewhere they
+	// mean octal numbers.
 	leadingZeros = regexp.MustCompile(`(^|[./])0+([0-9])`)
 )
 
-// parseRange reads one range. A text that stands for another range than it says, or for all addresses, is refused with the right one.
+// parseRange reads one range. A text that stands for another range than it says, or for all
+// addresses, is refused with the right one.
 func parseRange(text string) (netip.Prefix, error) {
 	p, err := parsePrefix(text)
 	right := p
 	if err != nil {
 		p = netip.Prefix{}
-		if right, err = parsePrefix(leadingZeros.ReplaceAllString(zone.ReplaceAllString(text, ""), "$1$2")); err != nil {
-			return p, fmt.Errorf("%w: %q: want an address or a block, such as 203.0.113.7 or 2001:db8::/32", ErrRange, text)
+		if right, err = parsePrefix(
+			leadingZeros.ReplaceAllString(zone.ReplaceAllString(text, ""), "$1$2"),
+		); err != nil {
+			return p, fmt.Errorf(
+				"%w: %q: want an address or a block, such as 203.0.113.7 or 2001:db8::/32",
+				ErrRange,
+				text,
+			)
 		}
 	}
 	if mapped := right.Addr(); mapped.Is4In6() && right.Bits() >= 96 {
@@ -120,7 +130,8 @@ func parsePrefix(text string) (netip.Prefix, error) {
 	return netip.PrefixFrom(a, a.BitLen()), err
 }
 
-// Access is what the holder of a key may do, and from where, as servers keep it. nil is for ScopeWrite, from anywhere.
+// Access is what the holder of a key may do, and from where, as servers keep it. nil is for
+// ScopeWrite, from anywhere.
 type Access struct {
 	scope Scope
 	// from has no overlaps, and is in order. nil is for anywhere.

@@ -55,7 +55,10 @@ func TestParseRanges(t *testing.T) {
 // TestAccessFrom compares the search with a look at each range.
 func TestAccessFrom(t *testing.T) {
 	t.Parallel()
-	given := strings.Fields("10.0.0.0/8 10.1.0.0/16 10.1.2.3 10.2.0.0/16 127.0.0.0/8 192.0.2.128/25 203.0.113.7 ::1 2001:db8::/32 2001:db8:1::/48 fe80::/10")
+	given := strings.Fields(
+		"10.0.0.0/8 10.1.0.0/16 10.1.2.3 10.2.0.0/16 127.0.0.0/8 192.0.2.128/25 203.0.113.7 ::1 2001:db8::/32 " +
+			"2001:db8:1::/48 fe80::/10",
+	)
 	ranges, err := keys.ParseRanges(given)
 	assert.NoError(t, err)
 	access, err := keys.NewAccess(keys.ScopeWrite, ranges)

@@ -11,10 +11,11 @@ import (
 
 // Errors of this package and of its stores. Stores wrap them, so compare with errors.Is.
 var (
-	// ErrInvalidKey: the key is malformed, unknown, revoked, expired, of a suspended tenant or of another
-	// environment. Only who holds a key that exists is told which: see StatusError.
+	// ErrInvalidKey: the key is malformed, unknown, revoked, expired, of a suspended tenant or of
+	// another environment. Only who holds a key that exists is told which: see StatusError.
 	ErrInvalidKey = errors.New("invalid API key")
-	// ErrOtherEnvironment: the key is for another environment, and none is known with its text. It is an ErrInvalidKey.
+	// ErrOtherEnvironment: the key is for another environment, and none is known with its text. It
+	// is an ErrInvalidKey.
 	ErrOtherEnvironment = fmt.Errorf("%w: for another environment", ErrInvalidKey)
 	// ErrKeyNotFound: there is no key with that ID or digest.
 	ErrKeyNotFound = errors.New("no such key")
@@ -26,7 +27,8 @@ var (
 	ErrKeyNotRevoked = errors.New("the key is not revoked")
 	// ErrRevocationFinal: the key was revoked too long ago to be brought back.
 	ErrRevocationFinal = errors.New("a revoked key can be brought back for 15 minutes only")
-	// ErrRevokedByOther: the key can be brought back only by the login that revoked it, or the owner of the tables.
+	// ErrRevokedByOther: the key can be brought back only by the login that revoked it, or the
+	// owner of the tables.
 	ErrRevokedByOther = errors.New("a key is brought back by the login that revoked it, or by the owner of the tables")
 	// ErrBanNotFound: the key has no ban in force.
 	ErrBanNotFound = errors.New("no ban in force")
@@ -59,9 +61,11 @@ type Key struct {
 	ExpiresAt  time.Time
 	RevokedAt  time.Time
 	LastUsedAt time.Time
-	// Ban is the one that ends last of those that were not lifted, the zero Ban for none: its source, reason and end.
+	// Ban is the one that ends last of those that were not lifted, the zero Ban for none: its
+	// source, reason and end.
 	Ban Ban
-	// ReplacedBy is the ID of the key that a rotation issued in its place, unless that was revoked; "" for none.
+	// ReplacedBy is the ID of the key that a rotation issued in its place, unless that was revoked;
+	// "" for none.
 	ReplacedBy string
 }
 
@@ -115,8 +119,8 @@ func (e StatusError) Error() string { return ErrInvalidKey.Error() + ": " + stri
 // Is reports whether target is ErrInvalidKey.
 func (e StatusError) Is(target error) bool { return target == ErrInvalidKey }
 
-// Caller is the key and the tenant that a request comes from. Requests share it: treat it as read-only. A
-// directory caches one for each key in use, so it is small.
+// Caller is the key and the tenant that a request comes from. Requests share it: treat it as
+// read-only. A directory caches one for each key in use, so it is small.
 type Caller struct {
 	KeyID       string
 	Environment Environment
@@ -129,7 +133,8 @@ type Caller struct {
 	// Access is what the key may do, and from where; nil for all, from anywhere.
 	Access *Access
 	Tenant *plans.Tenant
-	// Ban is the ban that was in force when the caller was loaded, the one that ends last; nil for none.
+	// Ban is the ban that was in force when the caller was loaded, the one that ends last; nil for
+	// none.
 	Ban *Ban
 }
 

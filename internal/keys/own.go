@@ -10,7 +10,8 @@ const MaxChanges = 60
 
 // Errors of a tenant's own changes, besides ErrKeyNotFound, ErrTooManyKeys and ErrExpiryPast.
 var (
-	// ErrAsker: who asks may not, by what the store knows now: the key was revoked or narrowed a moment ago, or the tenant was suspended.
+	// ErrAsker: who asks may not, by what the store knows now: the key was revoked or narrowed a
+	// moment ago, or the tenant was suspended.
 	ErrAsker = errors.New("the key that asks is not valid, or not for this")
 	// ErrKeyChanged: the key has another version.
 	ErrKeyChanged = errors.New("the key has changed")
@@ -27,8 +28,8 @@ var (
 // Own is a key as its tenant sees it: without the tenant's name, and of a ban only its end.
 type Own struct {
 	Key
-	// IssuedBy is the ID of the key by which it was issued, account or support, and Replaces that of the key that it replaced; "" if that is not
-	// known, or for none.
+	// IssuedBy is the ID of the key by which it was issued, account or support, and Replaces that
+	// of the key that it replaced; "" if that is not known, or for none.
 	IssuedBy, Replaces string
 	// Version changes with each change of the key, and not when it is used.
 	Version string
@@ -65,7 +66,8 @@ type OwnChange struct {
 	Token Token
 }
 
-// AlreadyIssuedError means that a request with the same idempotency key has issued a key, whose secret is not stored.
+// AlreadyIssuedError means that a request with the same idempotency key has issued a key, whose
+// secret is not stored.
 type AlreadyIssuedError struct{ ID string }
 
 // Error implements error.

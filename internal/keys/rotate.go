@@ -22,7 +22,8 @@ var (
 
 // Rotation asks for a replacement of a key.
 type Rotation struct {
-	// GracePeriod is how long the old key goes on working. If it expires earlier, that expiry stays.
+	// GracePeriod is how long the old key goes on working. If it expires earlier, that expiry
+	// stays.
 	GracePeriod time.Duration
 	// ExpiresAt is the expiry of the new key: zero for never, nil for the expiry of the old key.
 	ExpiresAt *time.Time
@@ -31,10 +32,15 @@ type Rotation struct {
 // Replacement makes the key, and its digest, that replaces old. The store has locked old.
 type Replacement func(old Key) (Key, Digest, error)
 
-// Rotate issues a key with the tenant, name, environment, own limit, scope and addresses of another key and lets that one
-// expire. It returns both keys as they are afterwards. It returns ErrGracePeriod, ErrExpiryPast, or an error
-// of ServiceStore.Rotate.
-func (s *Service) Rotate(ctx context.Context, by audit.By, id string, r Rotation) (old, issued Key, token Token, err error) {
+// Rotate issues a key with the tenant, name, environment, own limit, scope and addresses of another
+// key and lets that one expire. It returns both keys as they are afterwards. It returns
+// ErrGracePeriod, ErrExpiryPast, or an error of ServiceStore.Rotate.
+func (s *Service) Rotate(
+	ctx context.Context,
+	by audit.By,
+	id string,
+	r Rotation,
+) (old, issued Key, token Token, err error) {
 	now := s.now()
 	if err = r.check(now); err != nil {
 		return Key{}, Key{}, Token{}, fmt.Errorf("rotate key: %w", err)
@@ -69,7 +75,16 @@ func (r Rotation) check(now time.Time) error {
 func (k Key) replacement(token Token, now time.Time) (Key, error) {
 	id, err := NewID()
 	return Key{
-		ID: id, TenantID: k.TenantID, TenantName: k.TenantName, Name: k.Name, Environment: k.Environment,
-		Last4: token.Last4(), PerMinute: k.PerMinute, Scope: k.Scope, Allowed: k.Allowed, CreatedAt: now, ExpiresAt: k.ExpiresAt,
+		ID:          id,
+		TenantID:    k.TenantID,
+		TenantName:  k.TenantName,
+		Name:        k.Name,
+		Environment: k.Environment,
+		Last4:       token.Last4(),
+		PerMinute:   k.PerMinute,
+		Scope:       k.Scope,
+		Allowed:     k.Allowed,
+		CreatedAt:   now,
+		ExpiresAt:   k.ExpiresAt,
 	}, err
 }

@@ -25,24 +25,33 @@ var (
 // maxNameLength is in code points.
 const maxNameLength = 100
 
-// ServiceStore stores keys. Every change writes its audit entry in the same transaction. With by.DryRun a
-// change is checked in full and then rolled back. A text that CheckText refuses is refused with its error.
+// ServiceStore stores keys. Every change writes its audit entry in the same transaction. With
+// by.DryRun a change is checked in full and then rolled back. A text that CheckText refuses is
+// refused with its error.
 type ServiceStore interface {
-	// Create adds a key for the tenant k.TenantName. It returns plans.ErrTenantNotFound, or ErrTooManyKeys if
-	// the tenant has MaxActive keys that are active at k.CreatedAt, also if several keys are created at the
-	// same time.
+	// Create adds a key for the tenant k.TenantName. It returns plans.ErrTenantNotFound, or
+	// ErrTooManyKeys if the tenant has MaxActive keys that are active at k.CreatedAt, also if
+	// several keys are created at the same time.
 	Create(ctx context.Context, by audit.By, k Key, d Digest) (Key, error)
 	// Find returns the key with that digest, whatever its status, or ErrKeyNotFound.
 	Find(ctx context.Context, d Digest) (Key, error)
-	// Edit changes the key and returns it before and after. It returns ErrKeyNotFound or ErrKeyRevoked and, for
-	// another expiry, ErrExpiryPast or ErrKeyExpired. If nothing changes, before and after are equal and there is
-	// no audit entry.
+	// Edit changes the key and returns it before and after. It returns ErrKeyNotFound or
+	// ErrKeyRevoked and, for another expiry, ErrExpiryPast or ErrKeyExpired. If nothing changes,
+	// before and after are equal and there is no audit entry.
 	Edit(ctx context.Context, by audit.By, id string, e Edit, now time.Time) (before, after Key, err error)
-	// Rotate adds the replacement that next makes and lets the old key expire at until, unless it expires
-	// earlier. It returns both keys as they are afterwards. It returns ErrKeyNotFound, ErrKeyRevoked,
-	// ErrKeyExpired, an error of next, or ErrTooManyKeys if more than MaxActive keys would be active at now.
-	Rotate(ctx context.Context, by audit.By, id string, now, until time.Time, next Replacement) (old, issued Key, err error)
-	// Revoke returns the key as it is afterwards, ErrKeyNotFound, or ErrKeyRevoked if it is already revoked.
+	// Rotate adds the replacement that next makes and lets the old key expire at until, unless it
+	// expires earlier. It returns both keys as they are afterwards. It returns ErrKeyNotFound,
+	// ErrKeyRevoked, ErrKeyExpired, an error of next, or ErrTooManyKeys if more than MaxActive keys
+	// would be active at now.
+	Rotate(
+		ctx context.Context,
+		by audit.By,
+		id string,
+		now, until time.Time,
+		next Replacement,
+	) (old, issued Key, err error)
+	// Revoke returns the key as it is afterwards, ErrKeyNotFound, or ErrKeyRevoked if it is already
+	// revoked.
 	Revoke(ctx context.Context, by audit.By, id string, now time.Time) (Key, error)
 }
 
@@ -78,12 +87,14 @@ type Edit struct {
 	Scope     *Scope
 	// Allowed are the addresses from which the key may be used; "" for any.
 	Allowed *Ranges
-	// ExpiresAt is when the key expires: in the future, or zero for never. A key that has expired stays so.
+	// ExpiresAt is when the key expires: in the future, or zero for never. A key that has expired
+	// stays so.
 	ExpiresAt *time.Time
 }
 
-// Issue makes a key. The Token it returns is the only place where the plaintext ever exists. It returns
-// ErrKeyName, ErrPerMinute, ErrScope, ErrExpiryPast, an error of CheckText, or one of ServiceStore.Create.
+// Issue makes a key. The Token it returns is the only place where the plaintext ever exists. It
+// returns ErrKeyName, ErrPerMinute, ErrScope, ErrExpiryPast, an error of CheckText, or one of
+// ServiceStore.Create.
 func (s *Service) Issue(ctx context.Context, by audit.By, r Request) (Key, Token, error) {
 	now := s.now()
 	if err := r.check(now); err != nil {
@@ -98,8 +109,16 @@ func (s *Service) Issue(ctx context.Context, by audit.By, r Request) (Key, Token
 		return Key{}, Token{}, err
 	}
 	key, err := s.Store.Create(ctx, by, Key{
-		ID: id, TenantName: r.Tenant, Name: r.Name, Environment: r.Environment, Last4: token.Last4(),
-		PerMinute: r.PerMinute, Scope: cmp.Or(r.Scope, ScopeWrite), Allowed: r.Allowed, CreatedAt: now, ExpiresAt: r.ExpiresAt,
+		ID:          id,
+		TenantName:  r.Tenant,
+		Name:        r.Name,
+		Environment: r.Environment,
+		Last4:       token.Last4(),
+		PerMinute:   r.PerMinute,
+		Scope:       cmp.Or(r.Scope, ScopeWrite),
+		Allowed:     r.Allowed,
+		CreatedAt:   now,
+		ExpiresAt:   r.ExpiresAt,
 	}, token.Digest())
 	if err != nil {
 		return Key{}, Token{}, fmt.Errorf("issue key: %w", err)
@@ -107,8 +126,8 @@ func (s *Service) Issue(ctx context.Context, by audit.By, r Request) (Key, Token
 	return key, token, nil
 }
 
-// Identify returns the key with that plaintext, whatever its status. It returns ErrMalformed for a text
-// without the form of a key, and ErrKeyNotFound for one that was never issued.
+// Identify returns the key with that plaintext, whatever its status. It returns ErrMalformed for a
+// text without the form of a key, and ErrKeyNotFound for one that was never issued.
 func (s *Service) Identify(ctx context.Context, text string) (Key, error) {
 	token, err := ParseToken(text)
 	if err != nil {
@@ -121,8 +140,9 @@ func (s *Service) Identify(ctx context.Context, text string) (Key, error) {
 	return key, nil
 }
 
-// Edit changes a key's name, its own limit, its scope, its addresses or its expiry and returns the key before and after. It returns
-// ErrKeyName, ErrPerMinute, ErrScope, an error of CheckText, or one of ServiceStore.Edit.
+// Edit changes a key's name, its own limit, its scope, its addresses or its expiry and returns the
+// key before and after. It returns ErrKeyName, ErrPerMinute, ErrScope, an error of CheckText, or
+// one of ServiceStore.Edit.
 func (s *Service) Edit(ctx context.Context, by audit.By, id string, e Edit) (before, after Key, err error) {
 	if err = e.check(); err == nil {
 		before, after, err = s.Store.Edit(ctx, by, id, e, s.now())

@@ -80,12 +80,13 @@ func TestIssueChecks(t *testing.T) {
 		"NUL":                 {keys.Request{Environment: keys.Live, Name: "a\x00"}, keys.ErrTextCharacter},
 		"an escape":           {keys.Request{Environment: keys.Live, Name: "\x1b[2J"}, keys.ErrTextCharacter},
 		"bad UTF-8":           {keys.Request{Environment: keys.Live, Name: "\xff"}, keys.ErrKeyName},
-		"a key":               {keys.Request{Environment: keys.Live, Name: "ci " + documented}, keys.ErrTextContainsKey},
-		"its own limit":       {keys.Request{Environment: keys.Live, PerMinute: 1}, nil},
-		"a negative limit":    {keys.Request{Environment: keys.Live, PerMinute: -1}, keys.ErrPerMinute},
-		"no scope of ours":    {keys.Request{Environment: keys.Live, Scope: "admin"}, keys.ErrScope},
-		"expires now":         {keys.Request{Environment: keys.Live, ExpiresAt: now}, keys.ErrExpiryPast},
-		"expires next":        {keys.Request{Environment: keys.Live, ExpiresAt: now.Add(1)}, nil},
+		"a key": {keys.Request{Environment: keys.Live, Name: "ci " + documented},
+			keys.ErrTextContainsKey},
+		"its own limit":    {keys.Request{Environment: keys.Live, PerMinute: 1}, nil},
+		"a negative limit": {keys.Request{Environment: keys.Live, PerMinute: -1}, keys.ErrPerMinute},
+		"no scope of ours": {keys.Request{Environment: keys.Live, Scope: "admin"}, keys.ErrScope},
+		"expires now":      {keys.Request{Environment: keys.Live, ExpiresAt: now}, keys.ErrExpiryPast},
+		"expires next":     {keys.Request{Environment: keys.Live, ExpiresAt: now.Add(1)}, nil},
 	} {
 		service, table := newService(nil)
 		key, token, err := service.Issue(t.Context(), audit.By{}, test.request)
@@ -93,7 +94,12 @@ func TestIssueChecks(t *testing.T) {
 		if (err == nil) != (len(table.keys) == 1) {
 			t.Errorf("%s: error %v and %d keys", name, err, len(table.keys))
 		}
-		_, edited, editErr := service.Edit(t.Context(), audit.By{}, "key_1", keys.Edit{Name: &test.request.Name, PerMinute: &test.request.PerMinute, Scope: &test.request.Scope})
+		_, edited, editErr := service.Edit(
+			t.Context(),
+			audit.By{},
+			"key_1",
+			keys.Edit{Name: &test.request.Name, PerMinute: &test.request.PerMinute, Scope: &test.request.Scope},
+		)
 		if test.request.ExpiresAt.IsZero() {
 			assert.ErrorIs(t, editErr, test.want, "edited", name)
 			assert.Equal(t, edited.ID == "key_1", test.want == nil, "edited", name)
@@ -135,8 +141,10 @@ func TestCheckText(t *testing.T) {
 	for text, want := range map[string]error{
 		"": nil, "pst_live_": nil, token.String(): nil, key[:len(key)-1]: nil, "key_9Xb2LmQ0tR7sVw1Z": nil,
 		strings.Repeat("pst_live", 20): nil, "pst_prod" + key[len("pst_live"):]: nil,
-		key: keys.ErrTextContainsKey, "leaked: " + key + ".": keys.ErrTextContainsKey, "x" + key + "x": keys.ErrTextContainsKey,
-		"é" + key: keys.ErrTextContainsKey, "pst_live_" + key: keys.ErrTextContainsKey, "pst_test_" + key[9:44] + "!": nil,
+		key: keys.ErrTextContainsKey, "leaked: " + key + ".": keys.ErrTextContainsKey, "x" + key +
+			"x": keys.ErrTextContainsKey,
+		"é" + key: keys.ErrTextContainsKey, "pst_live_" + key: keys.ErrTextContainsKey, "pst_test_" + key[9:44] +
+			"!": nil,
 		"pst_test_" + strings.Repeat("0", 36): keys.ErrTextContainsKey,
 	} {
 		err := keys.CheckText(text)
@@ -155,16 +163,23 @@ func TestCheckTextCharacters(t *testing.T) {
 	t.Parallel()
 	const refused = "the text contains a character that is invisible or changes how text is shown: "
 	for text, want := range map[string]string{
-		"ASCII !~": "", "Grüße, 日本": "", "שלום": "", "👩\u200D💻 ❤️\u200D🔥": "", "می\u200Cخواهم": "", "क्\u200Dष": "", "1\uFE0F\u20E3": "",
-		"a\u202Eb": "U+202E", "a\u2066b": "U+2066", "a\u200Fb": "U+200F", "a\u061Cb": "U+061C", // bidirectional
-		"a\u200Bb": "U+200B", "a\u00ADb": "U+00AD", "\uFEFFa": "U+FEFF", "a\u2060b": "U+2060", "a\U000E0061b": "U+E0061", // invisible
-		"a\x00": "U+0000", "\x1b[2J": "U+001B", "a\nb": "U+000A", "a\tb": "U+0009", "a\x7f": "U+007F", "a\u0085b": "U+0085", "a\u009Bb": "U+009B",
+		"ASCII !~": "", "Grüße, 日本": "", "שלום": "", "👩\u200D💻 ❤️\u200D🔥": "", "می\u200Cخواهم": "", "क्\u200Dष": "",
+		"1\uFE0F\u20E3": "",
+		"a\u202Eb":      "U+202E", "a\u2066b": "U+2066", "a\u200Fb": "U+200F", "a\u061Cb": "U+061C", // bidirectional
+		// invisible
+		"a\u200Bb": "U+200B", "a\u00ADb": "U+00AD", "\uFEFFa": "U+FEFF", "a\u2060b": "U+2060",
+		"a\U000E0061b": "U+E0061",
+		"a\x00":        "U+0000", "\x1b[2J": "U+001B", "a\nb": "U+000A", "a\tb": "U+0009", "a\x7f": "U+007F",
+		"a\u0085b": "U+0085", "a\u009Bb": "U+009B",
 		"a\u2028b": "U+2028", "a\u2029b": "U+2029",
-		"pay\u200Dpal": "U+200D", "pay\u200Cpal": "U+200C", "\u200D": "U+200D", "日\u200D\u200D": "U+200D", "ÿ\u200Dz": "U+200D", // joiners that join nothing
-		"\xff": "invalid UTF-8",
+		// joiners that join nothing
+		"pay\u200Dpal": "U+200D", "pay\u200Cpal": "U+200C", "\u200D": "U+200D", "日\u200D\u200D": "U+200D",
+		"ÿ\u200Dz": "U+200D",
+		"\xff":     "invalid UTF-8",
 	} {
 		err := keys.CheckText(text)
-		if want == "" && err != nil || want != "" && (!errors.Is(err, keys.ErrTextCharacter) || err.Error() != refused+want) {
+		if want == "" && err != nil ||
+			want != "" && (!errors.Is(err, keys.ErrTextCharacter) || err.Error() != refused+want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
@@ -201,7 +216,11 @@ func TestRotateChecks(t *testing.T) {
 		if test.rotation.ExpiresAt != nil {
 			want.ExpiresAt = *test.rotation.ExpiresAt
 		}
-		if found, err := service.Identify(t.Context(), token.Reveal()); err != nil || found != want || issued.ID == old.ID {
+		if found, err := service.Identify(
+			t.Context(),
+			token.Reveal(),
+		); err != nil || found != want ||
+			issued.ID == old.ID {
 			t.Errorf("%s: the new key is %+v, want %+v; %v", name, found, want, err)
 		}
 	}

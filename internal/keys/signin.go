@@ -33,7 +33,8 @@ type SignedIn struct {
 	Caller
 }
 
-// NewSecret returns 256 random bits for a cookie or a link, 43 characters of base64url, and their digest, which alone is stored.
+// NewSecret returns 256 random bits for a cookie or a link, 43 characters of base64url, and their
+// digest, which alone is stored.
 func NewSecret() (string, Digest) {
 	var bits [32]byte
 	_, _ = rand.Read(bits[:]) // It never fails.

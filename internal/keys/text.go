@@ -20,7 +20,8 @@ var (
 // tokenForm has no word boundaries: a key with other characters next to it is still a secret.
 var tokenForm = regexp.MustCompile(`pst_(live|test)_[0-9A-Za-z]{36}`)
 
-// FindTokens returns the keys in a text, such as a line of a log or JSON, each once: what has the form of a key and a correct checksum.
+// FindTokens returns the keys in a text, such as a line of a log or JSON, each once: what has the
+// form of a key and a correct checksum.
 func FindTokens(text string) (found []Token) {
 	for _, form := range tokenForm.FindAllString(text, -1) {
 		token, err := ParseToken(form)
@@ -31,10 +32,12 @@ func FindTokens(text string) (found []Token) {
 	return found
 }
 
-// CheckText checks a text that is kept and shown to others: the name of a key, a reason, an actor. It returns ErrTextContainsKey if the text
-// contains the form of a key, whether or not that key was issued, and ErrTextCharacter if another text could be made to look like it:
-// for a control or format character, the bidirectional ones among them, and for a line or paragraph separator. Joiners are allowed within
-// emoji and words of other scripts than Latin, which need them. Stores refuse what CheckText refuses.
+// CheckText checks a text that is kept and shown to others: the name of a key, a reason, an actor.
+// It returns ErrTextContainsKey if the text contains the form of a key, whether or not that key was
+// issued, and ErrTextCharacter if another text could be made to look like it: for a control or
+// format character, the bidirectional ones among them, and for a line or paragraph separator.
+// Joiners are allowed within emoji and words of other scripts than Latin, which need them. Stores
+// refuse what CheckText refuses.
 func CheckText(text string) error {
 	if tokenForm.MatchString(text) {
 		return ErrTextContainsKey

@@ -35,19 +35,23 @@ const (
 // ErrMalformed: the text does not have the form of an API key. The error never contains the text.
 var ErrMalformed = errors.New("malformed API key")
 
-// Digest is the SHA-256 of a key. Keys are stored and looked up by it. With 178 random bits in the key it needs neither salt nor a slow hash.
+// Digest is the SHA-256 of a key. Keys are stored and looked up by it. With 178 random bits in the
+// key it needs neither salt nor a slow hash.
 type Digest [sha256.Size]byte
 
-// DigestPrefix is the first half of a Digest. It tells digests apart, and nobody finds a caller by it.
+// DigestPrefix is the first half of a Digest. It tells digests apart, and nobody finds a caller by
+// it.
 type DigestPrefix [sha256.Size / 2]byte
 
 // Prefix returns the first half of the digest.
 func (d Digest) Prefix() DigestPrefix { return DigestPrefix(d[:len(DigestPrefix{})]) }
 
-// Token is the plaintext of an API key: "pst_live_" or "pst_test_", 30 random letters and digits, and the CRC-32 (IEEE) of all before it in base 62,
-// which has 6. It prints itself redacted; only Reveal returns the text.
+// Token is the plaintext of an API key: "pst_live_" or "pst_test_", 30 random letters and digits,
+// and the CRC-32 (IEEE) of all before it in base 62, which has 6. It prints itself redacted; only
+// Reveal returns the text.
 //
-// It carries its digest, so that a connection which keeps the Token of its requests need not hash the key again.
+// It carries its digest, so that a connection which keeps the Token of its requests need not hash
+// the key again.
 type Token struct {
 	text   string
 	digest Digest
@@ -65,7 +69,8 @@ func NewToken(env Environment) (Token, error) {
 	return Token{text: text, digest: sha256.Sum256([]byte(text))}, nil
 }
 
-// ParseToken returns ErrMalformed unless the text has the form of a key and a correct checksum. So typos and fakes are refused without a look-up.
+// ParseToken returns ErrMalformed unless the text has the form of a key and a correct checksum. So
+// typos and fakes are refused without a look-up.
 func ParseToken(text string) (Token, error) {
 	if len(text) != tokenLength || (text[:prefixLength] != "pst_live_" && text[:prefixLength] != "pst_test_") {
 		return Token{}, ErrMalformed
@@ -98,7 +103,8 @@ func (t Token) Last4() string {
 // Reveal returns the secret, to be shown once to the person it was issued to.
 func (t Token) Reveal() string { return t.text }
 
-// String redacts, as Format and MarshalText do, so that no log, error or JSON document contains a key.
+// String redacts, as Format and MarshalText do, so that no log, error or JSON document contains a
+// key.
 func (t Token) String() string { return "pst_" + string(t.Environment()) + "_…" + t.Last4() }
 
 // Format redacts for every verb. Without it, fmt would print the fields for some.
@@ -125,7 +131,8 @@ func checksum(body []byte) (out [checksumLength]byte) {
 	return out
 }
 
-// randomBase62 returns n random letters and digits. Bytes from 248 on are drawn again, so that all are equally likely.
+// randomBase62 returns n random letters and digits. Bytes from 248 on are drawn again, so that all
+// are equally likely.
 func randomBase62(random io.Reader, n int) (string, error) {
 	out := make([]byte, 0, n)
 	buf := make([]byte, n)

@@ -11,17 +11,20 @@ import (
 	"github.com/ulule/limiter/v3/drivers/store/memory"
 )
 
-// maxAddresses is how many addresses have a counter of their own in one minute: some 10 MB. Counters of up to three minutes are held.
+// maxAddresses is how many addresses have a counter of their own in one minute: some 10 MB.
+// Counters of up to three minutes are held.
 const maxAddresses = 50_000
 
 // others stands for the addresses that came when there were as many as that.
 const others = "*"
 
-// Addresses limits callers without a valid key by their address: an IPv4 address, or the /64 network of an IPv6 address, which is what one subscriber
-// has. It counts in this process, refused requests too.
+// Addresses limits callers without a valid key by their address: an IPv4 address, or the /64
+// network of an IPv6 address, which is what one subscriber has. It counts in this process, refused
+// requests too.
 //
-// Callers from very many networks must not fill the memory: after 50,000 of them in a minute, all further ones share one counter until the minute
-// ends. At worst they get 429 instead of 401, and so does a customer among them whose key the server does not know yet.
+// Callers from very many networks must not fill the memory: after 50,000 of them in a minute, all
+// further ones share one counter until the minute ends. At worst they get 429 instead of 401, and
+// so does a customer among them whose key the server does not know yet.
 type Addresses struct {
 	store       limiter.Store
 	limit, most int64
@@ -31,8 +34,9 @@ type Addresses struct {
 	minute, came int64
 }
 
-// NewAddresses returns a limiter of that many requests a minute for each address. Counters of minutes that are over are dropped every minute, by a
-// goroutine that ends when the Addresses is garbage.
+// NewAddresses returns a limiter of that many requests a minute for each address. Counters of
+// minutes that are over are dropped every minute, by a goroutine that ends when the Addresses is
+// garbage.
 func NewAddresses(perMinute int64) *Addresses {
 	return &Addresses{
 		store: memory.NewStoreWithOptions(limiter.StoreOptions{Prefix: "a", CleanUpInterval: time.Minute}),
@@ -40,8 +44,9 @@ func NewAddresses(perMinute int64) *Addresses {
 	}
 }
 
-// Take counts one request from that address in the clock's minute at now. Reached is true when the request is over the limit and to be refused. An
-// IPv4 address in IPv6 form counts as the IPv4 address; callers whose address is not known (the zero Addr) share one counter.
+// Take counts one request from that address in the clock's minute at now. Reached is true when the
+// request is over the limit and to be refused. An IPv4 address in IPv6 form counts as the IPv4
+// address; callers whose address is not known (the zero Addr) share one counter.
 func (a *Addresses) Take(addr netip.Addr, now time.Time) limiter.Context {
 	minute := floorDiv(now.Unix(), minuteSeconds)
 	c := a.query(a.store.Get, a.key(addr, minute), minute)
@@ -88,12 +93,13 @@ func (a *Addresses) count(minute, more int64) int64 {
 func (a *Addresses) query(
 	store func(context.Context, string, limiter.Rate) (limiter.Context, error), key string, minute int64,
 ) limiter.Context {
-	// The minute's number in the key ends the window. The store's own period, which begins with the first request and
-	// goes by its own clock, only has to outlast it.
+	// The minute's number in the key ends the window. The store's own period, which begins with the
+	// first request and goes by its own clock, only has to outlast it.
 	rate := limiter.Rate{Period: 2 * time.Minute, Limit: a.limit}
 	c, err := store(context.Background(), key, rate)
 	if err != nil {
-		// A store in memory has no way to fail. If it ever does, a guard that guards nothing is better than an outage.
+		// A store in memory has no way to fail. If it ever does, a guard that guards nothing is
+		// better than an outage.
 		c = limiter.Context{Limit: a.limit, Remaining: a.limit}
 	}
 	c.Reset = (minute + 1) * minuteSeconds
@@ -114,14 +120,16 @@ func addressKey(addr netip.Addr, minute int64) string {
 	return string(strconv.AppendInt(b, minute, 10))
 }
 
-// TenantMinute counts what counts in no window, by tenant in the clock's minute, so that it doesn't become a load. It is safe for concurrent use.
+// TenantMinute counts what counts in no window, by tenant in the clock's minute, so that it doesn't
+// become a load. It is safe for concurrent use.
 type TenantMinute struct {
 	mu     sync.Mutex
 	minute int64
 	made   map[int64]int64
 }
 
-// Take counts one of the tenant's. It returns when the minute ends, in Unix seconds, and whether that is one more than most.
+// Take counts one of the tenant's. It returns when the minute ends, in Unix seconds, and whether
+// that is one more than most.
 func (c *TenantMinute) Take(tenantID, most int64, now time.Time) (reset int64, over bool) {
 	minute := floorDiv(now.Unix(), minuteSeconds)
 	c.mu.Lock()

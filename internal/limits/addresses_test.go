@@ -117,7 +117,8 @@ func TestReturnUndoesATake(t *testing.T) {
 	assert.Equal(t, c.Remaining, 2, c)
 }
 
-// TestAddressesAreBounded: beyond a number of addresses in a minute, new ones share a counter and known ones keep theirs.
+// TestAddressesAreBounded: beyond a number of addresses in a minute, new ones share a counter and
+// known ones keep theirs.
 func TestAddressesAreBounded(t *testing.T) {
 	t.Parallel()
 	const most = 500

@@ -19,7 +19,13 @@ func TestBinding(t *testing.T) {
 		late++
 	}
 	day := limits.DayAt(limitstest.Noon)
-	minute, lastMinute := limits.MinuteAt(late, limitstest.Noon), limits.MinuteAt(late, time.Unix(limits.DayReset(day)-1, 0))
+	minute, lastMinute := limits.MinuteAt(
+		late,
+		limitstest.Noon,
+	), limits.MinuteAt(
+		late,
+		time.Unix(limits.DayReset(day)-1, 0),
+	)
 	for _, c := range []struct {
 		name             string
 		minute           int64

@@ -37,7 +37,11 @@ func readExample(t *testing.T) example {
 		return atoi(t, m[1])
 	}
 	e := example{
-		tenantID: number(`Tenant (\d+) is on Free`), second: number(`begin at second (\d+)`), used: number(`has used (\d+) requests`),
+		tenantID: number(
+			`Tenant (\d+) is on Free`,
+		),
+		second: number(`begin at second (\d+)`),
+		used:   number(`has used (\d+) requests`),
 	}
 	for _, line := range strings.Split(text2, "\n") {
 		if cells := strings.Split(line, "|"); len(cells) == 10 && strings.Contains(cells[1], ":") {
@@ -109,13 +113,15 @@ func TestDocumentedExample(t *testing.T) {
 	}
 }
 
-// TestDocumentedTestsExist finds every test that the document names as holding a promise. Those of the suite are named limitstest.Name.
+// TestDocumentedTestsExist finds every test that the document names as holding a promise. Those of
+// the suite are named limitstest.Name.
 func TestDocumentedTestsExist(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(docsFile)
 	assert.NoError(t, err)
 	var tests strings.Builder
-	for _, dir := range []string{".", "../test/limitstest", "counter", "distributed", "distributed/simtest", "redisbackend", "../e2e", "../freshness", "../cluster"} {
+	for _, dir := range []string{".", "../test/limitstest", "counter", "distributed", "distributed/simtest",
+		"redisbackend", "../e2e", "../freshness", "../cluster"} {
 		files, err := filepath.Glob(filepath.Join(filepath.FromSlash(dir), "*.go"))
 		assert.NoError(t, err)
 		for _, file := range files {

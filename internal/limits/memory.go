@@ -54,8 +54,8 @@ func NewMemory(options ...MemoryOption) *Memory {
 	return m
 }
 
-// Seed adds what the tenant had used of a day before this process began to count. It is called once for a tenant, and does nothing
-// for a day that is over.
+// Seed adds what the tenant had used of a day before this process began to count. It is called once
+// for a tenant, and does nothing for a day that is over.
 func (m *Memory) Seed(tenantID, day, used int64) {
 	s := m.shard(tenantID)
 	s.mu.Lock()
@@ -136,8 +136,8 @@ func (m *Memory) Refund(_ context.Context, claim Claim, d Decision) {
 
 func (m *Memory) shard(tenantID int64) *shard { return &m.shards[uint64(tenantID)%shards] }
 
-// counter returns the tenant's counter in these windows. It never moves back: a request whose clock was read just before the end of a
-// window counts in the next one if that has begun.
+// counter returns the tenant's counter in these windows. It never moves back: a request whose clock
+// was read just before the end of a window counts in the next one if that has begun.
 func (s *shard) counter(tenantID, minute, day int64) *counter {
 	if day > s.day {
 		s.forgetBefore(day - 1)

@@ -15,8 +15,12 @@ func TestMemory(t *testing.T) {
 
 func TestMemoryTakeDoesNotAllocate(t *testing.T) {
 	m := limits.NewMemory()
-	for name, q := range map[string]plans.Quota{"admitted": {PerMinute: 1 << 40, PerDay: 1 << 41}, "refused": {PerMinute: 1, PerDay: 1}} {
-		if n := testing.AllocsPerRun(1000, func() { m.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon) }); n != 0 {
+	for name, q := range map[string]plans.Quota{"admitted": {PerMinute: 1 << 40, PerDay: 1 << 41},
+		"refused": {PerMinute: 1, PerDay: 1}} {
+		if n := testing.AllocsPerRun(
+			1000,
+			func() { m.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon) },
+		); n != 0 {
 			t.Errorf("%s: %v allocations a request, want none", name, n)
 		}
 	}
@@ -27,18 +31,53 @@ func TestSeed(t *testing.T) {
 	q := plans.Quota{PerMinute: 60, PerDay: 100}
 	m := limits.NewMemory()
 	m.Seed(1, limits.DayAt(limitstest.Noon), 98)
-	limitstest.Check(t, "first", m.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon), limitstest.Want(true, 1, q, limitstest.Noon, 1, 99))
-	limitstest.Check(t, "second", m.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon), limitstest.Want(true, 1, q, limitstest.Noon, 2, 100))
-	limitstest.Check(t, "third", m.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon), limitstest.Want(false, 1, q, limitstest.Noon, 2, 100))
-	limitstest.Check(t, "another tenant", m.Take(t.Context(), limitstest.Claim(2, q), limitstest.Noon), limitstest.Want(true, 2, q, limitstest.Noon, 1, 1))
+	limitstest.Check(
+		t,
+		"first",
+		m.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon),
+		limitstest.Want(true, 1, q, limitstest.Noon, 1, 99),
+	)
+	limitstest.Check(
+		t,
+		"second",
+		m.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon),
+		limitstest.Want(true, 1, q, limitstest.Noon, 2, 100),
+	)
+	limitstest.Check(
+		t,
+		"third",
+		m.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon),
+		limitstest.Want(false, 1, q, limitstest.Noon, 2, 100),
+	)
+	limitstest.Check(
+		t,
+		"another tenant",
+		m.Take(t.Context(), limitstest.Claim(2, q), limitstest.Noon),
+		limitstest.Want(true, 2, q, limitstest.Noon, 1, 1),
+	)
 
 	m.Seed(2, limits.DayAt(limitstest.Noon), 50)
-	limitstest.Check(t, "seeded after it was counted", m.Take(t.Context(), limitstest.Claim(2, q), limitstest.Noon), limitstest.Want(true, 2, q, limitstest.Noon, 2, 52))
+	limitstest.Check(
+		t,
+		"seeded after it was counted",
+		m.Take(t.Context(), limitstest.Claim(2, q), limitstest.Noon),
+		limitstest.Want(true, 2, q, limitstest.Noon, 2, 52),
+	)
 	m.Seed(2, limits.DayAt(limitstest.Noon)-1, 40)
-	limitstest.Check(t, "seeded with yesterday", m.Take(t.Context(), limitstest.Claim(2, q), limitstest.Noon), limitstest.Want(true, 2, q, limitstest.Noon, 3, 53))
+	limitstest.Check(
+		t,
+		"seeded with yesterday",
+		m.Take(t.Context(), limitstest.Claim(2, q), limitstest.Noon),
+		limitstest.Want(true, 2, q, limitstest.Noon, 3, 53),
+	)
 
 	m.Seed(3, limits.DayAt(limitstest.Noon)-1, 100)
-	limitstest.Check(t, "seeded before midnight", m.Take(t.Context(), limitstest.Claim(3, q), limitstest.Noon), limitstest.Want(true, 3, q, limitstest.Noon, 1, 1))
+	limitstest.Check(
+		t,
+		"seeded before midnight",
+		m.Take(t.Context(), limitstest.Claim(3, q), limitstest.Noon),
+		limitstest.Want(true, 3, q, limitstest.Noon, 1, 1),
+	)
 }
 
 func TestMemoryForgets(t *testing.T) {

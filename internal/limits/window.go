@@ -35,16 +35,18 @@ func (n WindowName) Seconds() int64 {
 // Window is the state of one window after a decision.
 type Window struct {
 	Name WindowName
-	// Number says which minute or day it is. It is part of every counter, so that nothing depends on a time to live.
+	// Number says which minute or day it is. It is part of every counter, so that nothing depends
+	// on a time to live.
 	Number int64
-	// Limit, Remaining (never negative) and Reset (Unix seconds, the first instant of the next window).
-	// Reached is true if this window refused the request.
+	// Limit, Remaining (never negative) and Reset (Unix seconds, the first instant of the next
+	// window). Reached is true if this window refused the request.
 	limiter.Context
 }
 
-// phase is the second within the minute at which the tenant's minute windows begin. It depends on the tenant's id, so that not all
-// tenants' limits reset at once. The id times 2^64 divided by the golden ratio, as a fraction of 2^64, spreads any run
-// of ids evenly (Knuth, The Art of Computer Programming, volume 3, 6.4); here of its upper half, scaled to a minute.
+// phase is the second within the minute at which the tenant's minute windows begin. It depends on
+// the tenant's id, so that not all tenants' limits reset at once. The id times 2^64 divided by the
+// golden ratio, as a fraction of 2^64, spreads any run of ids evenly (Knuth, The Art of Computer
+// Programming, volume 3, 6.4); here of its upper half, scaled to a minute.
 func phase(tenantID int64) int64 {
 	return int64(uint64(tenantID) * 0x9E3779B97F4A7C15 >> 32 * minuteSeconds >> 32)
 }

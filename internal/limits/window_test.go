@@ -15,7 +15,13 @@ func TestMinuteContainsItsInstant(t *testing.T) {
 		tenantID := random.Int64() - 1<<62
 		at := time.Unix(random.Int64N(1<<34)-1<<33, random.Int64N(1e9))
 		number := limits.MinuteAt(tenantID, at)
-		begin, end := time.Unix(limits.MinuteReset(tenantID, number-1), 0), time.Unix(limits.MinuteReset(tenantID, number), 0)
+		begin, end := time.Unix(
+			limits.MinuteReset(tenantID, number-1),
+			0,
+		), time.Unix(
+			limits.MinuteReset(tenantID, number),
+			0,
+		)
 		if at.Before(begin) || !at.Before(end) || end.Sub(begin) != time.Minute {
 			t.Fatalf("tenant %d: the minute of %v is from %v to %v", tenantID, at, begin, end)
 		}
@@ -27,7 +33,8 @@ func TestMinuteContainsItsInstant(t *testing.T) {
 	}
 }
 
-// Tenants' ids count up from 1: of any run of them about as many begin their minute at one second as at another.
+// Tenants' ids count up from 1: of any run of them about as many begin their minute at one second
+// as at another.
 func TestPhasesSpread(t *testing.T) {
 	t.Parallel()
 	for _, tenants := range []int64{600, 6000, 60_000} {

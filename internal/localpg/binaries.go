@@ -15,7 +15,9 @@ import (
 )
 
 // ErrNotInstalled says that this machine has no PostgreSQL server, and how to install one.
-var ErrNotInstalled = errors.New("PostgreSQL is not installed: apt-get install postgresql, brew install postgresql, or your system's package of it")
+var ErrNotInstalled = errors.New(
+	"PostgreSQL is not installed: apt-get install postgresql, brew install postgresql, or your system's package of it",
+)
 
 // binaries is a directory with the programs postgres and initdb.
 type binaries struct {
@@ -38,7 +40,8 @@ var packageDirs = []string{
 	"/Applications/Postgres.app/Contents/Versions/*/bin",
 }
 
-// searchDirs returns the directories that may hold the programs, in order of preference: PATH, pg_config's, the newest package.
+// searchDirs returns the directories that may hold the programs, in order of preference: PATH,
+// pg_config's, the newest package.
 func searchDirs(ctx context.Context) []string {
 	var dirs []string
 	if path, err := exec.LookPath("postgres"); err == nil {
@@ -55,8 +58,8 @@ func searchDirs(ctx context.Context) []string {
 	return dirs
 }
 
-// findBinaries returns the programs of version want in dirs, or the first ones there when want is empty or not found. It returns
-// ErrNotInstalled when there are none.
+// findBinaries returns the programs of version want in dirs, or the first ones there when want is
+// empty or not found. It returns ErrNotInstalled when there are none.
 func findBinaries(ctx context.Context, dirs []string, want string) (first binaries, err error) {
 	for _, dir := range dirs {
 		b, ok := inspect(ctx, dir)
@@ -76,7 +79,8 @@ func findBinaries(ctx context.Context, dirs []string, want string) (first binari
 // versionText has at least two digits: versions before 10 are too old.
 var versionText = regexp.MustCompile(`\(PostgreSQL\) ([0-9]{2,})`)
 
-// inspect returns the programs in dir. It follows a link, because PostgreSQL finds its other files relative to the target.
+// inspect returns the programs in dir. It follows a link, because PostgreSQL finds its other files
+// relative to the target.
 func inspect(ctx context.Context, dir string) (b binaries, ok bool) {
 	postgres, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres"))
 	if err != nil {

@@ -40,8 +40,8 @@ type dataDir struct {
 
 func (d *dataDir) pgdata() string { return filepath.Join(d.path, "data") }
 
-// openDir makes and locks the directory; the caller unlocks it. A directory in which another user could write is refused: this process,
-// which may be root, makes, opens and chowns files there.
+// openDir makes and locks the directory; the caller unlocks it. A directory in which another user
+// could write is refused: this process, which may be root, makes, opens and chowns files there.
 func openDir(dir string, log io.Writer) (*dataDir, error) {
 	dir, err := makeDir(dir)
 	d := &dataDir{dir: dir}
@@ -52,7 +52,11 @@ func openDir(dir string, log io.Writer) (*dataDir, error) {
 		return nil, fmt.Errorf("%w: use another directory", err)
 	}
 	if owner, ok := ownerOf(dir); ok && errors.Is(err, fs.ErrPermission) {
-		return nil, fmt.Errorf("%s belongs to %s: start as that user, or use another directory", dir, ownfiles.UserName(owner))
+		return nil, fmt.Errorf(
+			"%s belongs to %s: start as that user, or use another directory",
+			dir,
+			ownfiles.UserName(owner),
+		)
 	}
 	if err != nil {
 		return nil, err
@@ -64,7 +68,8 @@ func openDir(dir string, log io.Writer) (*dataDir, error) {
 	return d, nil
 }
 
-// makeDir makes the directory and returns its path without links, so that the lock and the fallback do not depend on the name.
+// makeDir makes the directory and returns its path without links, so that the lock and the fallback
+// do not depend on the name.
 func makeDir(dir string) (string, error) {
 	err := os.MkdirAll(filepath.Dir(dir), 0o711)
 	if err == nil {
@@ -95,8 +100,8 @@ func (d *dataDir) open(name string, mode os.FileMode) (*os.File, error) {
 	return root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW, mode)
 }
 
-// flock locks a file until all descriptors of this opening are closed, in child processes too. It fails with EWOULDBLOCK if the file is
-// locked already.
+// flock locks a file until all descriptors of this opening are closed, in child processes too. It
+// fails with EWOULDBLOCK if the file is locked already.
 func flock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
 
 // tryLock fails when another process, or another Server of this one, uses the directory.
@@ -116,14 +121,16 @@ func (d *dataDir) tryLock() (err error) {
 	return err
 }
 
-// unlock unlocks explicitly: a child process that another goroutine is just starting may hold a copy of the descriptor.
+// unlock unlocks explicitly: a child process that another goroutine is just starting may hold a
+// copy of the descriptor.
 func (d *dataDir) unlock() {
 	_ = syscall.Flock(int(d.lock.Fd()), syscall.LOCK_UN)
 	_ = d.lock.Close()
 }
 
-// choosePath sets the path of the data: dir/postgres, or, when the server's user cannot work there, a directory in /var/tmp, which survives a
-// restart of the machine. When one of them holds data already, it is that one.
+// choosePath sets the path of the data: dir/postgres, or, when the server's user cannot work there,
+// a directory in /var/tmp, which survives a restart of the machine. When one of them holds data
+// already, it is that one.
 func (d *dataDir) choosePath(log io.Writer) error {
 	beside, fallback := filepath.Join(d.dir, "postgres"), d.sharedDir("/var/tmp")
 	problem := ""
@@ -145,7 +152,8 @@ func (d *dataDir) choosePath(log io.Writer) error {
 	return nil
 }
 
-// usePath sets the path, its user and the directory of the socket. The error names the parent that the user cannot pass, where the modes show it.
+// usePath sets the path, its user and the directory of the socket. The error names the parent that
+// the user cannot pass, where the modes show it.
 func (d *dataDir) usePath(path string) (err error) {
 	d.path = path
 	if d.user, err = userFor(d.pgdata()); err != nil {
@@ -183,7 +191,8 @@ func (d *dataDir) sharedDir(parent string) string {
 	return filepath.Join(parent, fmt.Sprintf("petstore-%d-%s", os.Geteuid(), hex.EncodeToString(sum[:6])), "postgres")
 }
 
-// makeShared makes the parent of a sharedDir. Another user may have made it first: it is refused unless only this user or root can write to it.
+// makeShared makes the parent of a sharedDir. Another user may have made it first: it is refused
+// unless only this user or root can write to it.
 func makeShared(dir string) error {
 	parent := filepath.Dir(dir)
 	if err := mkdir(parent, 0o755); err != nil {
@@ -192,12 +201,14 @@ func makeShared(dir string) error {
 	return ownfiles.CheckDir(parent)
 }
 
-// makePrivate makes a directory that only the user may enter, and proves that the user can write to it.
+// makePrivate makes a directory that only the user may enter, and proves that the user can write to
+// it.
 func makePrivate(dir string, u osUser) error {
 	if err := errors.Join(mkdir(dir, 0o700), u.chown(dir), os.Chmod(dir, 0o700)); err != nil {
 		return err
 	}
-	// A try is the only sure test: modes, access lists, network file systems and containers all have a say.
+	// A try is the only sure test: modes, access lists, network file systems and containers all
+	// have a say.
 	cmd := exec.Command("/bin/sh", "-c", `cd "$1" && : >.probe && rm .probe`, "sh", dir)
 	cmd.Dir = "/"
 	u.run(cmd)
@@ -217,8 +228,8 @@ type osUser struct {
 	other *syscall.Credential // nil for this process's user
 }
 
-// userFor returns the user for a server on pgdata: this process's user, or for root the owner of pgdata, else postgres, else
-// nobody.
+// userFor returns the user for a server on pgdata: this process's user, or for root the owner of
+// pgdata, else postgres, else nobody.
 func userFor(pgdata string) (osUser, error) {
 	if os.Geteuid() != 0 {
 		return osUser{name: ownfiles.UserName(os.Geteuid())}, nil

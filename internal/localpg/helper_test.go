@@ -23,8 +23,8 @@ import (
 	"petstore.example/internal/test/sandbox"
 )
 
-// helperDir names the environment variable that makes the test binary a second petstore: it starts a server on the directory,
-// reports it as one line of JSON, and stops it when its input ends.
+// helperDir names the environment variable that makes the test binary a second petstore: it starts
+// a server on the directory, reports it as one line of JSON, and stops it when its input ends.
 const helperDir = "LOCALPG_TEST_DIR"
 
 func TestMain(m *testing.M) {
@@ -104,7 +104,8 @@ func copyOfThisBinary(t *testing.T) string {
 	binary, err := os.ReadFile(exe)
 	assert.NoError(t, err)
 	to := filepath.Join(tempDir(t), "petstore")
-	// A process that another test starts meanwhile would inherit the open file, and what is open for writing can't be run (ETXTBSY).
+	// A process that another test starts meanwhile would inherit the open file, and what is open
+	// for writing can't be run (ETXTBSY).
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	assert.NoError(t, errors.Join(os.WriteFile(to, binary, 0o755), os.Chmod(to, 0o755)))

@@ -30,17 +30,21 @@ func TestInstallScriptSearchesAllDirs(t *testing.T) {
 }
 
 const (
-	// aptGet notes what it is asked for and whether services and clusters are kept from being started; then it installs.
+	// aptGet notes what it is asked for and whether services and clusters are kept from being
+	// started; then it installs.
 	aptGet = `#!/bin/sh
 echo "apt-get $1" >>"$DPKG_ROOT/calls"
-[ "$1" = update ] || { "$DPKG_ROOT/usr/sbin/policy-rc.d"; [ $? = 101 ] && [ -s "$DPKG_ROOT/etc/postgresql-common/createcluster.d/petstore-no-cluster.conf" ]; } ||
+[ "$1" = update ] || { "$DPKG_ROOT/usr/sbin/policy-rc.d"
+	[ $? = 101 ] && [ -s "$DPKG_ROOT/etc/postgresql-common/createcluster.d/petstore-no-cluster.conf" ]; } ||
 	echo unguarded >>"$DPKG_ROOT/calls"
 `
 	putRedis    = `: >"$DPKG_ROOT/bin/redis-server" && chmod 755 "$DPKG_ROOT/bin/redis-server"` + "\n"
-	putPostgres = `dir=$DPKG_ROOT/usr/lib/postgresql/15/bin && mkdir -p "$dir" && for p in postgres initdb; do : >"$dir/$p" && chmod 755 "$dir/$p"; done` + "\n"
-	staleIndex  = `[ "$1" = update ] && { : >"$DPKG_ROOT/updated"; exit; }` + "\n" + `[ -e "$DPKG_ROOT/updated" ] || exit 100` + "\n"
-	sudo        = "#!/bin/sh\n" + `echo "sudo ${2##*/}" >>"$DPKG_ROOT/calls"; shift; FAKE_UID=0 exec "$@"` + "\n"
-	brew        = "#!/bin/sh\n" + `echo "brew $*" >>"$DPKG_ROOT/calls"` + "\n" + putRedis
+	putPostgres = `dir=$DPKG_ROOT/usr/lib/postgresql/15/bin && mkdir -p "$dir" && for p in postgres initdb; do : ` +
+		`>"$dir/$p" && chmod 755 "$dir/$p"; done` + "\n"
+	staleIndex = `[ "$1" = update ] && { : >"$DPKG_ROOT/updated"; exit; }` + "\n" +
+		`[ -e "$DPKG_ROOT/updated" ] || exit 100` + "\n"
+	sudo = "#!/bin/sh\n" + `echo "sudo ${2##*/}" >>"$DPKG_ROOT/calls"; shift; FAKE_UID=0 exec "$@"` + "\n"
+	brew = "#!/bin/sh\n" + `echo "brew $*" >>"$DPKG_ROOT/calls"` + "\n" + putRedis
 )
 
 // installRoot is a file system with nothing but a few commands and those named here, each a script.
@@ -66,7 +70,12 @@ func installRoot(t *testing.T, commands map[string]string) string {
 func install(t *testing.T, root, system, uid string, programs ...string) (string, error) {
 	cmd := sandbox.Command(t, installScript, programs...)
 	cmd.Dir = "."
-	cmd.Env = []string{"PATH=" + filepath.Join(root, "bin"), "DPKG_ROOT=" + root, "FAKE_SYSTEM=" + system, "FAKE_UID=" + uid}
+	cmd.Env = []string{
+		"PATH=" + filepath.Join(root, "bin"),
+		"DPKG_ROOT=" + root,
+		"FAKE_SYSTEM=" + system,
+		"FAKE_UID=" + uid,
+	}
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
@@ -81,23 +90,96 @@ func TestInstallScript(t *testing.T) {
 		calls       string // of package managers
 		says        string // the last line; empty where it succeeds
 	}{
-		"there":            {"Linux", "0", map[string]string{"apt-get": aptGet, "redis-server": ""}, "redis-server", "", ""},
-		"as root":          {"Linux", "0", map[string]string{"apt-get": aptGet + putRedis}, "redis-server", "apt-get install\n", ""},
-		"postgres":         {"Linux", "0", map[string]string{"apt-get": aptGet + putPostgres}, "postgres", "apt-get install\n", ""},
-		"stale index":      {"Linux", "0", map[string]string{"apt-get": aptGet + staleIndex + putRedis}, "redis-server", "apt-get install\napt-get update\napt-get install\n", ""},
-		"no network":       {"Linux", "0", map[string]string{"apt-get": aptGet + "exit 100", "apt-cache": "#!/bin/sh\n"}, "chromium", "apt-get install\napt-get update\n", missing + "apt-get install chromium-headless-shell"},
-		"other package":    {"Linux", "0", map[string]string{"apt-get": aptGet}, "postgres", "apt-get install\n", missing + "apt-get install postgresql"},
-		"with sudo":        {"Linux", "1000", map[string]string{"apt-get": aptGet + putRedis, "sudo": sudo}, "redis-server", "sudo install.sh\nsudo install.sh\napt-get install\n", ""},
-		"without sudo":     {"Linux", "1000", map[string]string{"apt-get": aptGet, "sudo": "#!/bin/sh\nexit 1\n"}, "redis-server", "", missing + "apt-get install redis-server"},
-		"sudo for others":  {"Linux", "1000", map[string]string{"apt-get": aptGet, "sudo": "#!/bin/sh\n[ \"$2\" = true ]\n"}, "redis-server", "", missing + "apt-get install redis-server"},
-		"no apt-get":       {"Linux", "0", nil, "redis-server", "", missing + "apt-get install redis-server"},
-		"Homebrew":         {"Darwin", "501", map[string]string{"brew": brew}, "redis-server", "brew install redis\n", ""},
+		"there": {
+			"Linux",
+			"0",
+			map[string]string{"apt-get": aptGet, "redis-server": ""},
+			"redis-server",
+			"",
+			"",
+		},
+		"as root": {
+			"Linux",
+			"0",
+			map[string]string{"apt-get": aptGet + putRedis},
+			"redis-server",
+			"apt-get install\n",
+			"",
+		},
+		"postgres": {
+			"Linux",
+			"0",
+			map[string]string{"apt-get": aptGet + putPostgres},
+			"postgres",
+			"apt-get install\n",
+			"",
+		},
+		"stale index": {
+			"Linux",
+			"0",
+			map[string]string{"apt-get": aptGet + staleIndex + putRedis},
+			"redis-server",
+			"apt-get install\napt-get update\napt-get install\n",
+			"",
+		},
+		"no network": {
+			"Linux",
+			"0",
+			map[string]string{"apt-get": aptGet + "exit 100", "apt-cache": "#!/bin/sh\n"},
+			"chromium",
+			"apt-get install\napt-get update\n",
+			missing + "apt-get install chromium-headless-shell",
+		},
+		"other package": {
+			"Linux",
+			"0",
+			map[string]string{"apt-get": aptGet},
+			"postgres",
+			"apt-get install\n",
+			missing + "apt-get install postgresql",
+		},
+		"with sudo": {
+			"Linux",
+			"1000",
+			map[string]string{"apt-get": aptGet + putRedis, "sudo": sudo},
+			"redis-server",
+			"sudo install.sh\nsudo install.sh\napt-get install\n",
+			"",
+		},
+		"without sudo": {
+			"Linux",
+			"1000",
+			map[string]string{"apt-get": aptGet, "sudo": "#!/bin/sh\nexit 1\n"},
+			"redis-server",
+			"",
+			missing + "apt-get install redis-server",
+		},
+		"sudo for others": {
+			"Linux",
+			"1000",
+			map[string]string{"apt-get": aptGet, "sudo": "#!/bin/sh\n[ \"$2\" = true ]\n"},
+			"redis-server",
+			"",
+			missing + "apt-get install redis-server",
+		},
+		"no apt-get": {"Linux", "0", nil, "redis-server", "", missing + "apt-get install redis-server"},
+		"Homebrew": {
+			"Darwin",
+			"501",
+			map[string]string{"brew": brew},
+			"redis-server",
+			"brew install redis\n",
+			"",
+		},
 		"without Homebrew": {"Darwin", "501", nil, "redis-server", "", missing + "brew install redis"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			commands := map[string]string{"id": "#!/bin/sh\necho $FAKE_UID\n", "uname": "#!/bin/sh\necho $FAKE_SYSTEM\n"}
+			commands := map[string]string{
+				"id":    "#!/bin/sh\necho $FAKE_UID\n",
+				"uname": "#!/bin/sh\necho $FAKE_SYSTEM\n",
+			}
 			for name, script := range test.commands {
 				commands[name] = script
 			}

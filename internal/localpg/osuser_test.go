@@ -39,7 +39,8 @@ func ownedDir(t *testing.T, who *syscall.Credential) string {
 	return dir
 }
 
-// Root refuses the directory of a plain user, who could put a link in the place of any file there. The plain user's data stays as it was.
+// Root refuses the directory of a plain user, who could put a link in the place of any file there.
+// The plain user's data stays as it was.
 func TestRootRefusesDirOfPlainUser(t *testing.T) {
 	t.Parallel()
 	if !asRoot() {
@@ -52,7 +53,9 @@ func TestRootRefusesDirOfPlainUser(t *testing.T) {
 	h.stop(t)
 
 	_, err := Start(t.Context(), Options{Dir: dir})
-	if want := "start PostgreSQL: " + dir + " is not trusted: it belongs to nobody: use another directory"; err == nil || err.Error() != want {
+	if want := "start PostgreSQL: " + dir +
+		" is not trusted: it belongs to nobody: use another directory"; err == nil ||
+		err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 
@@ -61,7 +64,8 @@ func TestRootRefusesDirOfPlainUser(t *testing.T) {
 	h.stop(t)
 }
 
-// TestPlantedFiles: what another user could have put into the directory is not opened, and what it points to stays as it was.
+// TestPlantedFiles: what another user could have put into the directory is not opened, and what it
+// points to stays as it was.
 func TestPlantedFiles(t *testing.T) {
 	t.Parallel()
 	link := func(name string) func(t *testing.T, dir, target string) {
@@ -128,7 +132,8 @@ func TestUnreachableDirFallsBack(t *testing.T) {
 
 	o, log := withLog(Options{Dir: dir})
 	s := begin(t, o)
-	if want := closed + " has mode 0700"; !strings.Contains(log.String(), want) || !strings.Contains(log.String(), s.dir.path) {
+	if want := closed + " has mode 0700"; !strings.Contains(log.String(), want) ||
+		!strings.Contains(log.String(), s.dir.path) {
 		t.Errorf("logged %q, want %q and %s in it", log, want, s.dir.path)
 	}
 	query(t, s.URL("postgres", "postgres"), oneNote)

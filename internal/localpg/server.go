@@ -24,7 +24,8 @@ import (
 
 // Options configure a server.
 type Options struct {
-	// Dir is the directory for the data, the socket, the log and the lock; it is made when it does not exist.
+	// Dir is the directory for the data, the socket, the log and the lock; it is made when it does
+	// not exist.
 	Dir string
 	// Settings are further settings of PostgreSQL; they win over ours.
 	Settings map[string]string
@@ -34,7 +35,8 @@ type Options struct {
 
 // settings are given on the command line, so that a change in a release applies to existing data.
 var settings = strings.Fields(`
-	listen_addresses= port=5432 unix_socket_permissions=0700 max_connections=200 wal_level=minimal max_wal_senders=0 jit=off
+	listen_addresses= port=5432 unix_socket_permissions=0700 max_connections=200
+	wal_level=minimal max_wal_senders=0 jit=off
 	cluster_name=petstore logging_collector=off log_destination=stderr log_checkpoints=off`)
 
 // Server is a running PostgreSQL.
@@ -45,8 +47,9 @@ type Server struct {
 	port    string
 }
 
-// Start starts the server, after creating the data when there is none, and returns when the server accepts connections. The error
-// is ErrNotInstalled when there is no PostgreSQL. ctx bounds only the start.
+// Start starts the server, after creating the data when there is none, and returns when the server
+// accepts connections. The error is ErrNotInstalled when there is no PostgreSQL. ctx bounds only
+// the start.
 func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	defer func() {
 		if err != nil {
@@ -97,7 +100,8 @@ func (s *Server) launch(ctx context.Context, program string, further map[string]
 	cmd.Dir = s.dir.path
 	cmd.Stdout, cmd.Stderr = log, log
 	s.dir.user.run(cmd)
-	// SIGQUIT ends the server at once, with its processes that do not answer; the next one recovers the data.
+	// SIGQUIT ends the server at once, with its processes that do not answer; the next one recovers
+	// the data.
 	if s.process, err = subprocess.Start(cmd, syscall.SIGQUIT); err != nil {
 		return err
 	}
@@ -127,7 +131,8 @@ func (s *Server) waitReady(ctx context.Context) error {
 	return nil
 }
 
-// URL returns the address of a database for lib/pq, over the server's socket. The superuser is postgres; no user needs a password.
+// URL returns the address of a database for lib/pq, over the server's socket. The superuser is
+// postgres; no user needs a password.
 func (s *Server) URL(user, database string) string {
 	u := url.URL{Scheme: "postgres", User: url.User(user), Path: "/" + database}
 	u.RawQuery = url.Values{"host": {s.dir.socketDir}, "port": {s.port}, "sslmode": {"disable"}}.Encode()
@@ -140,8 +145,8 @@ func (s *Server) PID() int { return s.process.PID() }
 // Done is closed when the server has ended, by Stop or otherwise.
 func (s *Server) Done() <-chan struct{} { return s.process.Done() }
 
-// Err waits for the server's end. It returns nil after an orderly end, by Stop or by another's request; otherwise an error with
-// the last lines of the server's log.
+// Err waits for the server's end. It returns nil after an orderly end, by Stop or by another's
+// request; otherwise an error with the last lines of the server's log.
 func (s *Server) Err() error {
 	err := s.process.Err()
 	if err == nil {
@@ -149,11 +154,17 @@ func (s *Server) Err() error {
 	}
 	file := filepath.Join(s.dir.dir, logName)
 	log, _ := os.ReadFile(file) // without it the error has no details
-	return fmt.Errorf("the server ended: %w: %s (log: %s)", err, usefulLines(string(log[min(s.logFrom, int64(len(log))):])), file)
+	return fmt.Errorf(
+		"the server ended: %w: %s (log: %s)",
+		err,
+		usefulLines(string(log[min(s.logFrom, int64(len(log))):])),
+		file,
+	)
 }
 
-// Stop ends the server and returns when it is gone: it aborts the transactions that are running and writes everything to disk.
-// Once ctx is done the server is ended faster: the next start then takes longer, and no data is lost.
+// Stop ends the server and returns when it is gone: it aborts the transactions that are running and
+// writes everything to disk. Once ctx is done the server is ended faster: the next start then takes
+// longer, and no data is lost.
 func (s *Server) Stop(ctx context.Context) error {
 	err := s.process.Stop(ctx, 10*time.Second, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGKILL)
 	if s.dir.socketDir != s.dir.path {
@@ -178,15 +189,21 @@ func (d *dataDir) prepare(ctx context.Context, log io.Writer) (binaries, error) 
 	case err != nil || version == b.version:
 		return b, err
 	case version != "":
-		return b, fmt.Errorf("%s holds data of PostgreSQL %s, but PostgreSQL %s is installed: install version %s, or move the directory away to start with an empty database",
-			d.path, version, b.version, version)
+		return b, fmt.Errorf(
+			"%s holds data of PostgreSQL %s, but PostgreSQL %s is installed: install version %s, or move the "+
+				"directory away to start with an empty database",
+			d.path,
+			version,
+			b.version,
+			version,
+		)
 	}
 	_, _ = fmt.Fprintf(log, "creating a database with PostgreSQL %s in %s\n", b.version, d.path)
 	return b, d.initDB(ctx, b.path("initdb"))
 }
 
-// initDB creates an empty cluster whose superuser is postgres. It renames the directory to pgdata at the end, so that an
-// interrupted attempt leaves nothing that looks like a cluster.
+// initDB creates an empty cluster whose superuser is postgres. It renames the directory to pgdata
+// at the end, so that an interrupted attempt leaves nothing that looks like a cluster.
 func (d *dataDir) initDB(ctx context.Context, initdb string) error {
 	leftovers, _ := filepath.Glob(filepath.Join(d.path, "data.new-*")) // the pattern is well formed
 	for _, dir := range leftovers {
@@ -200,8 +217,22 @@ func (d *dataDir) initDB(ctx context.Context, initdb string) error {
 		return err
 	}
 	// Trust needs no password: the permissions of the socket's directory decide who can connect.
-	cmd := exec.CommandContext(ctx, initdb, "-D", unfinished, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-	cmd.Dir, cmd.Cancel, cmd.WaitDelay = d.path, func() error { return cmd.Process.Signal(syscall.SIGTERM) }, 10*time.Second
+	cmd := exec.CommandContext(
+		ctx,
+		initdb,
+		"-D",
+		unfinished,
+		"-U",
+		"postgres",
+		"-A",
+		"trust",
+		"-E",
+		"UTF8",
+		"--locale=C",
+		"--no-sync",
+	)
+	cmd.Dir, cmd.Cancel, cmd.WaitDelay = d.path, func() error { return cmd.Process.Signal(syscall.SIGTERM) },
+		10*time.Second
 	d.user.run(cmd)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return cmp.Or(ctx.Err(), fmt.Errorf("initdb: %w: %s", err, usefulLines(string(out))))
@@ -209,8 +240,8 @@ func (d *dataDir) initDB(ctx context.Context, initdb string) error {
 	return os.Rename(unfinished, d.pgdata())
 }
 
-// readPIDFile returns the process id and the status (starting, ready, stopping; empty at first) in the server's own lock file; 0 when there
-// is none.
+// readPIDFile returns the process id and the status (starting, ready, stopping; empty at first) in
+// the server's own lock file; 0 when there is none.
 func (d *dataDir) readPIDFile() (pid int, status string) {
 	text, _ := os.ReadFile(filepath.Join(d.pgdata(), "postmaster.pid"))
 	// https://github.com/postgres/postgres/blob/master/src/include/utils/pidfile.h
@@ -219,8 +250,9 @@ func (d *dataDir) readPIDFile() (pid int, status string) {
 	return max(pid, 0), strings.TrimSpace(lines[7])
 }
 
-// endOrphans locks the log, after the end of all processes that an earlier server left. It removes that server's lock files when their
-// process id now belongs to another process, which PostgreSQL would take for a running server.
+// endOrphans locks the log, after the end of all processes that an earlier server left. It removes
+// that server's lock files when their process id now belongs to another process, which PostgreSQL
+// would take for a running server.
 func (d *dataDir) endOrphans(ctx context.Context, log *os.File) error {
 	pid, _ := d.readPIDFile()
 	works, noProc := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)) // Another process may have the number by now.
@@ -240,7 +272,10 @@ func (d *dataDir) endOrphans(ctx context.Context, log *os.File) error {
 	if pid == 0 || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return nil // PostgreSQL handles the file of a process that is gone
 	}
-	return errors.Join(os.RemoveAll(filepath.Join(d.pgdata(), "postmaster.pid")), os.RemoveAll(filepath.Join(d.socketDir, socketName+".lock")))
+	return errors.Join(
+		os.RemoveAll(filepath.Join(d.pgdata(), "postmaster.pid")),
+		os.RemoveAll(filepath.Join(d.socketDir, socketName+".lock")),
+	)
 }
 
 // waitFor polls the condition until it holds, ctx ends or the timeout has passed.
@@ -262,8 +297,9 @@ var (
 	timestamp = regexp.MustCompile(`^[-0-9]+ [.:0-9]+ \S+ \[[0-9]+\] `)
 )
 
-// usefulLines joins into one line the part of a log that says what went wrong: the last fatal line with the line before it, which
-// often has the details, and those after it, which have the hint; without a fatal line, the last lines.
+// usefulLines joins into one line the part of a log that says what went wrong: the last fatal line
+// with the line before it, which often has the details, and those after it, which have the hint;
+// without a fatal line, the last lines.
 func usefulLines(log string) string {
 	const most = 4
 	lines := strings.Split(strings.TrimSpace(log), "\n")

@@ -112,7 +112,8 @@ func TestDirInUse(t *testing.T) {
 	}
 }
 
-// TestFailedStartSaysWhy: in one line, that the data are of another version, or what the server's log says.
+// TestFailedStartSaysWhy: in one line, that the data are of another version, or what the server's
+// log says.
 func TestFailedStartSaysWhy(t *testing.T) {
 	t.Parallel()
 	for file, c := range map[string]struct{ holds, says string }{
@@ -170,7 +171,8 @@ func TestUsefulLines(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ log, want string }{
 		"fatal line": {
-			"LOG:  starting\n2026-11-20 11:03:40.459 UTC [30763] LOG:  room 7\n2026-11-20 11:03:40.459 UTC [30763] FATAL:  no room\nHINT:  make room\n",
+			"LOG:  starting\n2026-11-20 11:03:40.459 UTC [30763] LOG:  room 7\n2026-11-20 11:03:40.459 UTC [30763] " +
+				"FATAL:  no room\nHINT:  make room\n",
 			"LOG:  room 7; FATAL:  no room; HINT:  make room",
 		},
 		"only the last":  {"a\nb\nc\nd\ne\n", "b; c; d; e"},

@@ -9,11 +9,13 @@ import (
 const (
 	// Suppressed is the field with the number of lines that were left out.
 	Suppressed = "suppressed"
-	// maxMessages is how many messages are kinds of their own. All later ones are one kind: a text with a number in it must not fill the memory.
+	// maxMessages is how many messages are kinds of their own. All later ones are one kind: a text
+	// with a number in it must not fill the memory.
 	maxMessages = 256
 )
 
-// Log returns the log with at most one warning and one error a second of each message. Other levels stay as they are.
+// Log returns the log with at most one warning and one error a second of each message. Other levels
+// stay as they are.
 func Log(to zerolog.Logger) zerolog.Logger {
 	h := &hook{}
 	h.limiter = New(func(of message, suppressed int64) {

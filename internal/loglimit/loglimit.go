@@ -19,7 +19,8 @@ type Limiter[Kind comparable] struct {
 
 // kind counts the lines of one kind.
 type kind struct {
-	// last is when a line was written, in nanoseconds since the Limiter's start; never if it is negative.
+	// last is when a line was written, in nanoseconds since the Limiter's start; never if it is
+	// negative.
 	last       atomic.Int64
 	suppressed atomic.Int64
 }
@@ -29,7 +30,8 @@ func New[Kind comparable](report func(of Kind, suppressed int64)) *Limiter[Kind]
 	return &Limiter[Kind]{report: report, start: time.Now()}
 }
 
-// Allow reports whether a line of that kind may be written now, and how many were left out since the last one.
+// Allow reports whether a line of that kind may be written now, and how many were left out since
+// the last one.
 func (l *Limiter[Kind]) Allow(of Kind) (ok bool, suppressed int64) {
 	k := l.kind(of)
 	if l.begins(k) {
@@ -57,8 +59,8 @@ func (l *Limiter[Kind]) begins(k *kind) bool {
 	return (last < 0 || now-last >= int64(Period)) && k.last.CompareAndSwap(last, now)
 }
 
-// reportLate reports what no line has said in time. If a line has been written a moment ago, its count was taken too: what has been left
-// out since has a timer of its own.
+// reportLate reports what no line has said in time. If a line has been written a moment ago, its
+// count was taken too: what has been left out since has a timer of its own.
 func (l *Limiter[Kind]) reportLate(of Kind, k *kind) {
 	if k.suppressed.Load() == 0 || !l.begins(k) {
 		return

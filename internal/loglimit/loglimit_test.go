@@ -46,7 +46,8 @@ func (b *buffer) lines(t *testing.T) (all []line) {
 	return all
 }
 
-// TestOneLineASecond: of a flood one line a second is written, with the number of those before, and other kinds are not held back.
+// TestOneLineASecond: of a flood one line a second is written, with the number of those before, and
+// other kinds are not held back.
 func TestOneLineASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out buffer
@@ -77,7 +78,8 @@ func TestOneLineASecond(t *testing.T) {
 	})
 }
 
-// TestEveryLineIsCounted: lines of several goroutines are written or counted, each once, and never two within a second.
+// TestEveryLineIsCounted: lines of several goroutines are written or counted, each once, and never
+// two within a second.
 func TestEveryLineIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const writers, each = 8, 900
@@ -113,7 +115,8 @@ func TestEveryLineIsCounted(t *testing.T) {
 	})
 }
 
-// TestMessagesAreBounded: messages that differ each time do not fill the memory, and are one kind from some number on.
+// TestMessagesAreBounded: messages that differ each time do not fill the memory, and are one kind
+// from some number on.
 func TestMessagesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // No second passes meanwhile.
 		var out buffer

@@ -26,7 +26,9 @@ func checkOwner(path string, _ fs.FileInfo) error {
 		return fmt.Errorf("read the user of this process: %w", err)
 	}
 	// What an administrator makes belongs to the group.
-	if owner == nil || !owner.Equals(user.User.Sid) && !owner.IsWellKnown(windows.WinBuiltinAdministratorsSid) && !owner.IsWellKnown(windows.WinLocalSystemSid) {
+	if owner == nil ||
+		!owner.Equals(user.User.Sid) && !owner.IsWellKnown(windows.WinBuiltinAdministratorsSid) &&
+			!owner.IsWellKnown(windows.WinLocalSystemSid) {
 		return &UntrustedError{path, "belongs to another user"}
 	}
 	return nil

@@ -54,18 +54,31 @@ func TestTrust(t *testing.T) {
 		want      string // part of the error; "" for none
 		root      bool   // only root can make this case
 	}{
-		"as made":                     {},
-		"all may read":                {dir: chmod(0o755), file: chmod(0o644)},
-		"directory of another":        {dir: chown(stranger), want: "dir is not trusted: it belongs to daemon", root: true},
-		"file of another":             {file: chown(stranger), want: "file is not trusted: it belongs to daemon", root: true},
-		"directory, group writes":     {dir: chmod(0o770), want: "dir is not trusted: it can be written to by other users (mode 0770)"},
-		"directory, others write":     {dir: chmod(0o1777), want: "dir is not trusted: it can be written to by other users (mode 0777)"},
-		"file, group writes":          {file: chmod(0o660), want: "file is not trusted: it can be written to by other users (mode 0660)"},
-		"file, others write":          {file: chmod(0o606), want: "file is not trusted: it can be written to by other users (mode 0606)"},
-		"directory is a link":         {dir: link, want: "dir is not trusted: it is a symbolic link"},
-		"directory is a file":         {dir: replace(func(path, _ string) error { return os.WriteFile(path, nil, 0o600) }), want: "dir is not trusted: it is not a directory"},
-		"file is a link that escapes": {file: replace(func(path, _ string) error { return os.Symlink("/etc/passwd", path) }), want: "path escapes from parent"},
-		"file is a pipe":              {file: replace(func(path, _ string) error { return syscall.Mkfifo(path, 0o600) }), want: "file is not trusted: it is not a regular file"},
+		"as made":      {},
+		"all may read": {dir: chmod(0o755), file: chmod(0o644)},
+		"directory of another": {dir: chown(stranger), want: "dir is not trusted: it belongs to daemon",
+			root: true},
+		"file of another": {file: chown(stranger), want: "file is not trusted: it belongs to daemon",
+			root: true},
+		"directory, group writes": {dir: chmod(0o770),
+			want: "dir is not trusted: it can be written to by other users (mode 0770)"},
+		"directory, others write": {dir: chmod(0o1777),
+			want: "dir is not trusted: it can be written to by other users (mode 0777)"},
+		"file, group writes": {file: chmod(0o660),
+			want: "file is not trusted: it can be written to by other users (mode 0660)"},
+		"file, others write": {file: chmod(0o606),
+			want: "file is not trusted: it can be written to by other users (mode 0606)"},
+		"directory is a link": {dir: link, want: "dir is not trusted: it is a symbolic link"},
+		"directory is a file": {dir: replace(func(path,
+			_ string) error {
+			return os.WriteFile(path, nil, 0o600)
+		}), want: "dir is not trusted: it is not a directory"},
+		"file is a link that escapes": {file: replace(func(path,
+			_ string) error {
+			return os.Symlink("/etc/passwd", path)
+		}), want: "path escapes from parent"},
+		"file is a pipe": {file: replace(func(path, _ string) error { return syscall.Mkfifo(path, 0o600) }),
+			want: "file is not trusted: it is not a regular file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 )
 
-// MakeDir opens a trusted directory that only this user may enter, and makes it if there is none. One that exists keeps its mode.
+// MakeDir opens a trusted directory that only this user may enter, and makes it if there is none.
+// One that exists keeps its mode.
 func MakeDir(dir string) (*os.Root, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -43,7 +44,10 @@ func ReadSecret(root *os.Root, name string) ([]byte, error) {
 		return nil, err
 	}
 	if _, hasOwner := Owner(info); hasOwner && info.Mode().Perm()&0o077 != 0 {
-		return nil, &UntrustedError{filepath.Join(root.Name(), name), fmt.Sprintf("can be read by other users (mode %#o)", info.Mode().Perm())}
+		return nil, &UntrustedError{
+			filepath.Join(root.Name(), name),
+			fmt.Sprintf("can be read by other users (mode %#o)", info.Mode().Perm()),
+		}
 	}
 	return text, nil
 }

@@ -13,7 +13,8 @@ type inForce struct {
 	generation int
 }
 
-// temporary is a temporary assignment that has not ended, and what is in force before it and, unless it says otherwise, after it.
+// temporary is a temporary assignment that has not ended, and what is in force before it and,
+// unless it says otherwise, after it.
 type temporary struct {
 	Assignment
 	under inForce
@@ -28,8 +29,9 @@ type derivation struct {
 	open []temporary
 }
 
-// derive returns the timeline of these assignments: those that have begun as they are, and the others with the plans of boosts and the
-// ends of temporary assignments as they follow from what is in force around them.
+// derive returns the timeline of these assignments: those that have begun as they are, and the
+// others with the plans of boosts and the ends of temporary assignments as they follow from what is
+// in force around them.
 func derive(assignments []Assignment, generation func(plan string, at time.Time) int, now time.Time) []Assignment {
 	d := derivation{generation: generation}
 	var coming []Assignment
@@ -67,7 +69,8 @@ func (d *derivation) replay(a Assignment) {
 	d.timeline = append(d.timeline, a)
 }
 
-// bound returns the boost with what it takes from before it. If that changes a boost that is stored, its ID becomes negative.
+// bound returns the boost with what it takes from before it. If that changes a boost that is
+// stored, its ID becomes negative.
 func (d *derivation) bound(boost Assignment) Assignment {
 	b := boost
 	if b.Named == (Quota{}) {
@@ -91,7 +94,8 @@ func (d *derivation) begin(a Assignment) {
 	d.timeline = append(d.timeline, a)
 }
 
-// endUntil ends the temporary assignments whose end is not after the instant. An assignment that begins at that end takes its place.
+// endUntil ends the temporary assignments whose end is not after the instant. An assignment that
+// begins at that end takes its place.
 func (d *derivation) endUntil(instant time.Time) {
 	for n := d.first(); n >= 0 && !d.open[n].Until.After(instant); {
 		at, ended := d.open[n].Until, false
@@ -142,7 +146,8 @@ func (d *derivation) bindings(a Assignment) inForce {
 	return b
 }
 
-// completed returns the numbers of a boost: those that it does not name are those of before it, which may be the plan's: then they stay 0.
+// completed returns the numbers of a boost: those that it does not name are those of before it,
+// which may be the plan's: then they stay 0.
 func completed(named Quota, before *Quota) *Quota {
 	if before == nil {
 		return &named

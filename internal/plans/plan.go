@@ -1,5 +1,6 @@
-// Package plans defines plans, their quotas, and tenants. Package limits enforces quotas. A changed plan reaches the servers through
-// package changefeed of store, and requests through package callers of keys.
+// Package plans defines plans, their quotas, and tenants. Package limits enforces quotas. A changed
+// plan reaches the servers through package changefeed of store, and requests through package
+// callers of keys.
 package plans
 
 import (
@@ -38,7 +39,8 @@ type Quota struct {
 	PerDay    int64
 }
 
-// Validate says what is wrong with numbers that staff gave: each must be at least 1, the minute's at most the day's.
+// Validate says what is wrong with numbers that staff gave: each must be at least 1, the minute's
+// at most the day's.
 func (q Quota) Validate() error {
 	switch {
 	case q.PerMinute < 1:
@@ -56,17 +58,19 @@ type Plan struct {
 	Name string
 	// Quota is nil for a plan whose numbers are agreed with each tenant (Enterprise).
 	Quota *Quota
-	// Version is that of the numbers, which are in force from From on. Of a plan that has not begun it is the first.
+	// Version is that of the numbers, which are in force from From on. Of a plan that has not begun
+	// it is the first.
 	Version int
 	From    time.Time
 	// Title and Price are texts for people; they may be empty.
 	Title, Price string
-	// RetiresAt is when the plan is no longer assigned to anybody new; zero for a plan that is sold.
+	// RetiresAt is when the plan is no longer assigned to anybody new; zero for a plan that is
+	// sold.
 	RetiresAt time.Time
 }
 
-// Resolve returns the quota of a tenant on this plan; own is the tenant's own numbers, nil for none.
-// It returns ErrQuotaRequired, ErrQuotaFixed, or what Quota.Validate found.
+// Resolve returns the quota of a tenant on this plan; own is the tenant's own numbers, nil for
+// none. It returns ErrQuotaRequired, ErrQuotaFixed, or what Quota.Validate found.
 func (p Plan) Resolve(own *Quota) (Quota, error) {
 	switch {
 	case p.Quota == nil && own == nil:
@@ -94,7 +98,8 @@ type Tenant struct {
 	// SuspendedAt is zero for a tenant in good standing. A suspended tenant's keys are refused.
 	SuspendedAt time.Time
 	CreatedAt   time.Time
-	// Until is when what is in force ends, zero for no end. From then on the tenant is Next; nil for what is not known.
+	// Until is when what is in force ends, zero for no end. From then on the tenant is Next; nil
+	// for what is not known.
 	Until time.Time
 	Next  *Tenant
 	// Profile is for staff only.
@@ -105,7 +110,8 @@ type Tenant struct {
 type Profile struct {
 	// BillingRef is the tenant's number in the billing system, and Email the address for bills.
 	BillingRef, Email string
-	// Contact is a person to ask, such as "Jo Doe, +49 30 1234". Notes are anything else that staff should know.
+	// Contact is a person to ask, such as "Jo Doe, +49 30 1234". Notes are anything else that staff
+	// should know.
 	Contact, Notes string
 }
 

@@ -33,7 +33,8 @@ func TestResolve(t *testing.T) {
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	for q, valid := range map[Quota]bool{
-		{1, 1}: true, {60, 1000}: true, {60, 60}: true, {0, 10}: false, {-1, 10}: false, {10, 0}: false, {61, 60}: false,
+		{1, 1}: true, {60, 1000}: true, {60, 60}: true, {0, 10}: false, {-1, 10}: false, {10, 0}: false,
+		{61, 60}: false,
 	} {
 		if err := q.Validate(); (err == nil) != valid {
 			t.Errorf("%+v: %v", q, err)
@@ -46,15 +47,19 @@ func TestChecksOfTenants(t *testing.T) {
 	long := strings.Repeat("é", maxContact)
 	for profile, want := range map[Profile]error{
 		{}: nil, {"cus_N4a1", "jo@a.example", "Jo", "asks"}: nil,
-		{BillingRef: "_x"}: ErrBillingRef, {BillingRef: "x" + strings.Repeat("1", 99)}: nil, {BillingRef: strings.Repeat("1", 101)}: ErrBillingRef,
-		{Email: "a.example"}: ErrEmail, {Email: strings.Repeat("j", maxEmail-2) + "@a"}: nil, {Email: strings.Repeat("j", maxEmail-1) + "@a"}: ErrEmail,
+		{BillingRef: "_x"}: ErrBillingRef, {BillingRef: "x" + strings.Repeat("1", 99)}: nil,
+		{BillingRef: strings.Repeat("1", 101)}: ErrBillingRef,
+		{Email: "a.example"}:                   ErrEmail, {Email: strings.Repeat("j", maxEmail-2) + "@a"}: nil,
+		{Email: strings.Repeat("j", maxEmail-1) + "@a"}: ErrEmail,
 		{Contact: long}: nil, {Contact: long + "é"}: ErrContact,
-		{Notes: strings.Repeat(long, maxNotes/maxContact)}: nil, {Notes: strings.Repeat(long, maxNotes/maxContact) + "é"}: ErrNotes,
+		{Notes: strings.Repeat(long, maxNotes/maxContact)}:       nil,
+		{Notes: strings.Repeat(long, maxNotes/maxContact) + "é"}: ErrNotes,
 	} {
 		assert.ErrorIs(t, profile.Check(), want, profile)
 	}
 	for name, want := range map[string]error{
-		"acme": nil, "0-a": nil, "": ErrTenantName, "-acme": ErrTenantName, "Acme": ErrTenantName, ErasedName(7): ErrTenantName,
+		"acme": nil, "0-a": nil, "": ErrTenantName, "-acme": ErrTenantName, "Acme": ErrTenantName,
+		ErasedName(7): ErrTenantName,
 	} {
 		assert.ErrorIs(t, CheckTenantName(name), want, name)
 	}
@@ -76,7 +81,8 @@ func TestTenant(t *testing.T) {
 		want bool
 	}{
 		{nil, nil, true}, {&one, nil, false}, {&one, &Tenant{ID: 7}, true}, {&one, &end, false},
-		{&followed, &one, false}, {&followed, &Tenant{ID: 7, Next: &Tenant{ID: 7, Until: until}}, true}, {&followed, &other, false},
+		{&followed, &one, false}, {&followed, &Tenant{ID: 7, Next: &Tenant{ID: 7, Until: until}}, true},
+		{&followed, &other, false},
 	} {
 		assert.Equal(t, c.a.Equal(c.b), c.want, c.a, "and", c.b)
 	}

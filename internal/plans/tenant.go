@@ -10,10 +10,16 @@ import (
 // Errors of changes to a tenant. Stores wrap them, so compare with errors.Is.
 var (
 	// ErrTenantName: the text can't be the name of a tenant.
-	ErrTenantName = errors.New("a tenant's name is 1 to 63 characters of a-z, 0-9 and -, does not begin with -, and is not erased-NUMBER")
-	// ErrBillingRef and ErrEmail: the text can't be the tenant's number in a billing system, or an e-mail address.
-	ErrBillingRef = errors.New("a billing reference is 1 to 100 characters of A-Z, a-z, 0-9 and . _ : / -, and begins with a letter or a digit")
-	ErrEmail      = errors.New("an e-mail address is NAME@HOST, with at most 254 characters and no spaces")
+	ErrTenantName = errors.New(
+		"a tenant's name is 1 to 63 characters of a-z, 0-9 and -, does not begin with -, and is not erased-NUMBER",
+	)
+	// ErrBillingRef and ErrEmail: the text can't be the tenant's number in a billing system, or an
+	// e-mail address.
+	ErrBillingRef = errors.New(
+		"a billing reference is 1 to 100 characters of A-Z, a-z, 0-9 and . _ : / -, and begins with a letter or a " +
+			"digit",
+	)
+	ErrEmail = errors.New("an e-mail address is NAME@HOST, with at most 254 characters and no spaces")
 	// ErrContact and ErrNotes: the text is too long.
 	ErrContact = errors.New("a contact has at most 200 characters")
 	ErrNotes   = errors.New("notes have at most 1,000 characters")
@@ -32,7 +38,8 @@ var (
 	email      = regexp.MustCompile(`^[^@\s\pC\pZ]+@[^@\s\pC\pZ]+$`)
 )
 
-// CheckTenantName returns ErrTenantName for a text that can't be the name of a tenant, and for the name of one that was erased.
+// CheckTenantName returns ErrTenantName for a text that can't be the name of a tenant, and for the
+// name of one that was erased.
 func CheckTenantName(name string) error {
 	if !tenantName.MatchString(name) || erasedName.MatchString(name) {
 		return fmt.Errorf("name %.80q: %w", name, ErrTenantName)
@@ -40,10 +47,12 @@ func CheckTenantName(name string) error {
 	return nil
 }
 
-// ErasedName is the name of the tenant with that number after it was erased. No other tenant has such a name.
+// ErasedName is the name of the tenant with that number after it was erased. No other tenant has
+// such a name.
 func ErasedName(id int64) string { return fmt.Sprintf("erased-%d", id) }
 
-// Erased reports whether the tenant was erased. Constraints tie the name to erased_at: only an erased tenant has such a name.
+// Erased reports whether the tenant was erased. Constraints tie the name to erased_at: only an
+// erased tenant has such a name.
 func (t *Tenant) Erased() bool { return t.Name == ErasedName(t.ID) }
 
 const (

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// UnscheduleMargin is how long before its beginning an assignment can be removed at the latest: all servers forget it before it begins.
+// UnscheduleMargin is how long before its beginning an assignment can be removed at the latest: all
+// servers forget it before it begins.
 const UnscheduleMargin = 2 * time.Second
 
 // Errors of operations on timelines. Compare with errors.Is.
@@ -33,7 +34,8 @@ var (
 	ErrNoTime = errors.New("an assignment must end after it begins")
 )
 
-// ConflictError is returned for an assignment that can't be made because of another one that is scheduled.
+// ConflictError is returned for an assignment that can't be made because of another one that is
+// scheduled.
 type ConflictError struct{ With Assignment }
 
 // Error implements error.
@@ -56,11 +58,13 @@ func (e PlanError) Unwrap() error { return e.Err }
 // Temporary reports whether the assignment ends by itself.
 func (a Assignment) Temporary() bool { return !a.Until.IsZero() }
 
-// Timeline is the assignments of a tenant in order of time, each in force until the next one begins: it has no gaps and no overlaps.
+// Timeline is the assignments of a tenant in order of time, each in force until the next one
+// begins: it has no gaps and no overlaps.
 //
-// The temporary assignments that have not ended nest. One without an end ends all of them: their ends are no longer in the timeline,
-// and come back if it is removed before it began. The plan of a boost and what follows a temporary assignment are derived from what is
-// in force around them, so they change with it as long as they have not begun. What has begun never changes.
+// The temporary assignments that have not ended nest. One without an end ends all of them: their
+// ends are no longer in the timeline, and come back if it is removed before it began. The plan of a
+// boost and what follows a temporary assignment are derived from what is in force around them, so
+// they change with it as long as they have not begun. What has begun never changes.
 type Timeline struct {
 	Assignments []Assignment
 	// Generation returns the latest generation of a plan at an instant.
@@ -70,8 +74,8 @@ type Timeline struct {
 // Change is what an operation makes of a timeline.
 type Change struct {
 	After Timeline
-	// Removed is no longer in the timeline, Added is new in it and has no ID yet: 0, or the negative ID of the removed one in whose place it
-	// comes. Ends refers to them by these numbers.
+	// Removed is no longer in the timeline, Added is new in it and has no ID yet: 0, or the
+	// negative ID of the removed one in whose place it comes. Ends refers to them by these numbers.
 	Removed, Added []Assignment
 	// Lasts is the temporary assignment that no longer ends by itself, nil for none.
 	Lasts *Assignment
@@ -101,8 +105,9 @@ func (t Timeline) begun(at time.Time) int {
 	return n
 }
 
-// Assign adds an assignment or a boost, temporary or not. It returns ErrInPast, ErrNoTime, or a ConflictError: two assignments can't
-// begin at the same instant, and none may begin within a temporary one that is added.
+// Assign adds an assignment or a boost, temporary or not. It returns ErrInPast, ErrNoTime, or a
+// ConflictError: two assignments can't begin at the same instant, and none may begin within a
+// temporary one that is added.
 func (t Timeline) Assign(a Assignment, now time.Time) (Change, error) {
 	last, ok := t.At(now)
 	switch {
@@ -121,7 +126,8 @@ func (t Timeline) Assign(a Assignment, now time.Time) (Change, error) {
 	return t.change(append(slices.Clone(t.Assignments), a), now)
 }
 
-// Begin returns the first assignments of a new tenant. A trial has to say which plan follows. It returns ErrNoTime.
+// Begin returns the first assignments of a new tenant. A trial has to say which plan follows. It
+// returns ErrNoTime.
 func Begin(first Assignment) (Change, error) {
 	if first.Temporary() && (!first.Until.After(first.From) || first.Then == "") {
 		return Change{}, ErrNoTime
@@ -131,8 +137,9 @@ func Begin(first Assignment) (Change, error) {
 	return Change{After: Timeline{added, latest}, Added: added}, nil
 }
 
-// Unschedule removes an assignment that has not begun. A temporary one is removed with its end, and the timeline is as if it had never
-// been. If an end is removed, the temporary assignment lasts, or, within another one, ends with that. It returns ErrAssignmentNotFound, ErrAssignmentBegun or
+// Unschedule removes an assignment that has not begun. A temporary one is removed with its end, and
+// the timeline is as if it had never been. If an end is removed, the temporary assignment lasts,
+// or, within another one, ends with that. It returns ErrAssignmentNotFound, ErrAssignmentBegun or
 // ErrAssignmentBegins.
 func (t Timeline) Unschedule(id int64, now time.Time) (Change, error) {
 	i := slices.IndexFunc(t.Assignments, func(a Assignment) bool { return a.ID == id })
@@ -155,7 +162,8 @@ func (t Timeline) Unschedule(id int64, now time.Time) (Change, error) {
 	return c, err
 }
 
-// endAround returns the end of the innermost temporary assignment around another temporary one, zero for none.
+// endAround returns the end of the innermost temporary assignment around another temporary one,
+// zero for none.
 func (t Timeline) endAround(inner int) time.Time {
 	for i := inner - 1; i >= 0 && (t.Assignments[i+1].Temporary() || t.Assignments[i+1].Kind == End); i-- {
 		if a := t.Assignments[i]; a.Temporary() && a.Until.After(t.Assignments[inner].Until) {
@@ -165,8 +173,8 @@ func (t Timeline) endAround(inner int) time.Time {
 	return time.Time{}
 }
 
-// change derives the timeline from these assignments, and compares it with the present one. It returns ErrAssignmentBegins if an
-// assignment had to be removed that begins at this moment.
+// change derives the timeline from these assignments, and compares it with the present one. It
+// returns ErrAssignmentBegins if an assignment had to be removed that begins at this moment.
 func (t Timeline) change(from []Assignment, now time.Time) (Change, error) {
 	after := Timeline{derive(from, t.Generation, now), t.Generation}
 	c := Change{After: after}
@@ -178,7 +186,10 @@ func (t Timeline) change(from []Assignment, now time.Time) (Change, error) {
 		}
 	}
 	for _, b := range t.Coming(now) {
-		if !slices.ContainsFunc(after.Assignments, func(a Assignment) bool { return a.ID == b.ID && sameInForce(a, b) }) {
+		if !slices.ContainsFunc(
+			after.Assignments,
+			func(a Assignment) bool { return a.ID == b.ID && sameInForce(a, b) },
+		) {
 			c.Removed = append(c.Removed, b)
 			if b.From.Before(now.Add(UnscheduleMargin)) {
 				return Change{}, fmt.Errorf("assignment %d: %w", b.ID, ErrAssignmentBegins)
@@ -195,7 +206,9 @@ func (t Timeline) change(from []Assignment, now time.Time) (Change, error) {
 
 // sameInForce compares all that decides, and not the end that is planned.
 func sameInForce(a, b Assignment) bool {
-	return a.From.Equal(b.From) && a.Kind == b.Kind && a.Plan == b.Plan && SameQuota(a.Own, b.Own) && a.Generation == b.Generation && a.Ends == b.Ends
+	return a.From.Equal(b.From) && a.Kind == b.Kind && a.Plan == b.Plan && SameQuota(a.Own, b.Own) &&
+		a.Generation == b.Generation &&
+		a.Ends == b.Ends
 }
 
 // SameQuota reports whether two assignments have the same numbers of their own, or none.

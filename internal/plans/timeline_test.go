@@ -29,7 +29,8 @@ func newTimeline(plan string) Timeline {
 	return Timeline{[]Assignment{{ID: 1, From: testDay(0), Kind: Assigned, Plan: plan}}, generationOn}
 }
 
-// stored returns the timeline after a change, with the IDs that a store gives: the numbers from next on.
+// stored returns the timeline after a change, with the IDs that a store gives: the numbers from
+// next on.
 func (c Change) stored(next *int64) Timeline {
 	after := Timeline{slices.Clone(c.After.Assignments), c.After.Generation}
 	ids := map[int64]int64{}
@@ -98,21 +99,35 @@ func TestAssign(t *testing.T) {
 			"a boost within a boost", 5, []Assignment{boost(5, 9, 2000), boost(6, 8, 3000)},
 			"0 free; 5 free.1 2000/0 boost; 6 free.1 3000/0 boost; 8 free.1 2000/0 end; 9 free.1 end",
 		},
-		{"bought before a boost of other numbers", 12, []Assignment{agreed, boost(14, 15, 900), lasting(13, Business)}, "0 free; 12 enterprise 12345/500000; 13 business; 14 business.1 900/0 boost; 15 business.1 end"},
-		{"bought during a trial", 5, []Assignment{until(5, 9, Pro, Free), lasting(6, Business)}, "0 free; 5 pro; 6 business"},
-		{"bought when the trial ends", 5, []Assignment{until(5, 9, Pro, Free), lasting(9, Business)}, "0 free; 5 pro; 9 business"},
-		{"the same plan bought during a trial", 5, []Assignment{until(5, 9, Pro, Free), lasting(6, Pro)}, "0 free; 5 pro; 6 pro"},
+		{"bought before a boost of other numbers", 12,
+			[]Assignment{agreed, boost(14, 15, 900), lasting(13, Business)},
+			"0 free; 12 enterprise 12345/500000; 13 business; 14 business.1 900/0 boost; 15 business.1 end"},
+		{"bought during a trial", 5, []Assignment{until(5, 9, Pro, Free), lasting(6, Business)},
+			"0 free; 5 pro; 6 business"},
+		{"bought when the trial ends", 5, []Assignment{until(5, 9, Pro, Free), lasting(9, Business)},
+			"0 free; 5 pro; 9 business"},
+		{"the same plan bought during a trial", 5, []Assignment{until(5, 9, Pro, Free), lasting(6, Pro)},
+			"0 free; 5 pro; 6 pro"},
 		{
 			"a boost during a trial", 5, []Assignment{until(5, 9, Pro, Free), boost(6, 7, 900)},
 			"0 free; 5 pro; 6 pro.1 900/0 boost; 7 pro.1 end; 9 free.1 end",
 		},
-		{"a boost to the end of a trial", 5, []Assignment{until(5, 9, Pro, Free), boost(6, 9, 900)}, "0 free; 5 pro; 6 pro.1 900/0 boost; 9 free.1 end"},
-		{"bought during a boost during a trial", 5, []Assignment{until(5, 9, Pro, Free), boost(6, 8, 900), lasting(7, Business)}, "0 free; 5 pro; 6 pro.1 900/0 boost; 7 business"},
-		{"bought after a boost during a trial", 5, []Assignment{until(5, 9, Pro, Free), boost(6, 7, 900), lasting(8, Business)}, "0 free; 5 pro; 6 pro.1 900/0 boost; 7 pro.1 end; 8 business"},
-		{"bought before a boost", 5, []Assignment{boost(7, 8, 900), lasting(6, Business)}, "0 free; 6 business; 7 business.1 900/0 boost; 8 business.1 end"},
-		{"one temporary after another", 5, []Assignment{until(5, 7, Pro, ""), until(7, 9, Business, "")}, "0 free; 5 pro; 7 business; 9 free.1 end"},
-		{"one temporary before another", 5, []Assignment{until(7, 9, Business, ""), until(5, 7, Pro, "")}, "0 free; 5 pro; 7 business; 9 free.1 end"},
-		{"a temporary one up to another plan", 5, []Assignment{lasting(9, Business), until(5, 9, Pro, "")}, "0 free; 5 pro; 9 business"},
+		{"a boost to the end of a trial", 5, []Assignment{until(5, 9, Pro, Free), boost(6, 9, 900)},
+			"0 free; 5 pro; 6 pro.1 900/0 boost; 9 free.1 end"},
+		{"bought during a boost during a trial", 5,
+			[]Assignment{until(5, 9, Pro, Free), boost(6, 8, 900), lasting(7, Business)},
+			"0 free; 5 pro; 6 pro.1 900/0 boost; 7 business"},
+		{"bought after a boost during a trial", 5,
+			[]Assignment{until(5, 9, Pro, Free), boost(6, 7, 900), lasting(8, Business)},
+			"0 free; 5 pro; 6 pro.1 900/0 boost; 7 pro.1 end; 8 business"},
+		{"bought before a boost", 5, []Assignment{boost(7, 8, 900), lasting(6, Business)},
+			"0 free; 6 business; 7 business.1 900/0 boost; 8 business.1 end"},
+		{"one temporary after another", 5, []Assignment{until(5, 7, Pro, ""), until(7, 9, Business, "")},
+			"0 free; 5 pro; 7 business; 9 free.1 end"},
+		{"one temporary before another", 5, []Assignment{until(7, 9, Business, ""), until(5, 7, Pro, "")},
+			"0 free; 5 pro; 7 business; 9 free.1 end"},
+		{"a temporary one up to another plan", 5, []Assignment{lasting(9, Business), until(5, 9, Pro, "")},
+			"0 free; 5 pro; 9 business"},
 		{
 			"numbers of one's own come back", 12, []Assignment{agreed, boost(13, 14, 20_000)},
 			"0 free; 12 enterprise 12345/500000; 13 enterprise.1 20000/500000 boost; 14 enterprise.1 12345/500000 end",
@@ -121,7 +136,9 @@ func TestAssign(t *testing.T) {
 			"the generation comes back", 12, []Assignment{lasting(12, Pro), until(22, 24, Business, "")},
 			"0 free; 12 pro; 22 business; 24 pro.1 end",
 		},
-		{"a plan that follows is as it is sold then", 12, []Assignment{until(12, 24, Business, Pro), boost(26, 27, 900)}, "0 free; 12 business; 24 pro end; 26 pro.2 900/0 boost; 27 pro.2 end"},
+		{"a plan that follows is as it is sold then", 12,
+			[]Assignment{until(12, 24, Business, Pro), boost(26, 27, 900)},
+			"0 free; 12 business; 24 pro end; 26 pro.2 900/0 boost; 27 pro.2 end"},
 	} {
 		line, next := newTimeline(Free), int64(1)
 		for _, a := range c.do {
@@ -159,7 +176,9 @@ func TestAssignRefuses(t *testing.T) {
 	} {
 		change, err := line.Assign(c.a, testDay(5))
 		var conflict ConflictError
-		if c.with != 0 && (!errors.As(err, &conflict) || conflict.With.ID != c.with) || c.with == 0 && !errors.Is(err, c.err) || !change.Empty() {
+		if c.with != 0 && (!errors.As(err, &conflict) || conflict.With.ID != c.with) ||
+			c.with == 0 && !errors.Is(err, c.err) ||
+			!change.Empty() {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
@@ -189,10 +208,13 @@ func TestUnschedule(t *testing.T) {
 		err   error
 	}{
 		{"a boost", ids[6], "0 free; 5 pro; 9 free.1 end; 10 business; 12 pro end", 0, nil},
-		{"the end of a boost within a trial", ids[8], "0 free; 5 pro; 6 pro.1 900/0 boost; 9 free.1 end; 10 business; 12 pro end", ids[6], nil},
-		{"the end of one that has begun", ids[9], "0 free; 5 pro; 6 pro.1 900/0 boost; 8 pro.1 end; 10 business; 12 pro.1 end", ids[5], nil},
+		{"the end of a boost within a trial", ids[8],
+			"0 free; 5 pro; 6 pro.1 900/0 boost; 9 free.1 end; 10 business; 12 pro end", ids[6], nil},
+		{"the end of one that has begun", ids[9],
+			"0 free; 5 pro; 6 pro.1 900/0 boost; 8 pro.1 end; 10 business; 12 pro.1 end", ids[5], nil},
 		{"a temporary one", ids[10], "0 free; 5 pro; 6 pro.1 900/0 boost; 8 pro.1 end; 9 free.1 end", 0, nil},
-		{"its end", ids[12], "0 free; 5 pro; 6 pro.1 900/0 boost; 8 pro.1 end; 9 free.1 end; 10 business", ids[10], nil},
+		{"its end", ids[12], "0 free; 5 pro; 6 pro.1 900/0 boost; 8 pro.1 end; 9 free.1 end; 10 business", ids[10],
+			nil},
 		{"one that has begun", ids[5], all, 0, ErrAssignmentBegun},
 		{"the first", 1, all, 0, ErrAssignmentBegun},
 		{"nobody's", 99, all, 0, ErrAssignmentNotFound},
@@ -203,14 +225,15 @@ func TestUnschedule(t *testing.T) {
 		} else if err != nil {
 			continue
 		}
-		if got := show(change.After); got != c.want || (change.Lasts == nil) != (c.lasts == 0) || change.Lasts != nil && change.Lasts.ID != c.lasts {
+		if got := show(change.After); got != c.want || (change.Lasts == nil) != (c.lasts == 0) ||
+			change.Lasts != nil && change.Lasts.ID != c.lasts {
 			t.Errorf("%s: %s, %+v, want %s", c.name, got, change.Lasts, c.want)
 		}
 	}
 }
 
-// TestUnscheduleAnEndOfATrial: without its end a temporary assignment ends with the one around it, if that has not been ended. The end of the
-// first one is restored as that of any other.
+// TestUnscheduleAnEndOfATrial: without its end a temporary assignment ends with the one around it,
+// if that has not been ended. The end of the first one is restored as that of any other.
 func TestUnscheduleAnEndOfATrial(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -218,9 +241,11 @@ func TestUnscheduleAnEndOfATrial(t *testing.T) {
 		end  float64
 		want string
 	}{
-		"after a boost within it":  {[]Assignment{boost(4, 5, 900), boost(6, 8, 900)}, 8, "0 pro; 4 pro.1 900/0 boost; 5 pro.1 end; 6 pro.1 900/0 boost; 9 free end"},
-		"ended by what was bought": {[]Assignment{lasting(5, Business), boost(6, 8, 900)}, 8, "0 pro; 5 business; 6 business.1 900/0 boost"},
-		"its own":                  {nil, 9, "0 pro"},
+		"after a boost within it": {[]Assignment{boost(4, 5, 900), boost(6, 8, 900)}, 8,
+			"0 pro; 4 pro.1 900/0 boost; 5 pro.1 end; 6 pro.1 900/0 boost; 9 free end"},
+		"ended by what was bought": {[]Assignment{lasting(5, Business), boost(6, 8, 900)}, 8,
+			"0 pro; 5 business; 6 business.1 900/0 boost"},
+		"its own": {nil, 9, "0 pro"},
 	} {
 		change, err := Begin(until(0, 9, Pro, Free))
 		assert.NoError(t, err)
@@ -252,7 +277,8 @@ func TestNothingIsRemovedThatBeginsAtThisMoment(t *testing.T) {
 	assert.NoError(t, err)
 	line := change.stored(&next)
 	end := line.Assignments[2]
-	for before, want := range map[time.Duration]error{UnscheduleMargin: nil, UnscheduleMargin - 1: ErrAssignmentBegins, 1: ErrAssignmentBegins, 0: ErrAssignmentBegun} {
+	for before, want := range map[time.Duration]error{UnscheduleMargin: nil,
+		UnscheduleMargin - 1: ErrAssignmentBegins, 1: ErrAssignmentBegins, 0: ErrAssignmentBegun} {
 		_, err := line.Unschedule(end.ID, end.From.Add(-before))
 		assert.ErrorIs(t, err, want, "unschedule", before, "before")
 	}

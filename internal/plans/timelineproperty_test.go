@@ -12,9 +12,10 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// TestTimelineProperties makes random changes while time passes. After each: one assignment at each instant and the one that the rules
-// say, with numbers that nobody named but those who are below it; what has begun is unchanged; a change that is unscheduled leaves the
-// timeline as if it had never been.
+// TestTimelineProperties makes random changes while time passes. After each: one assignment at each
+// instant and the one that the rules say, with numbers that nobody named but those who are below
+// it; what has begun is unchanged; a change that is unscheduled leaves the timeline as if it had
+// never been.
 func TestTimelineProperties(t *testing.T) {
 	t.Parallel()
 	made, refused := 0, 0
@@ -25,7 +26,9 @@ func TestTimelineProperties(t *testing.T) {
 		for range 40 {
 			now = now.Add(time.Duration(r.IntN(20)) * time.Hour)
 			change, err := randomChange(r, line, now, named)
-			if errors.As(err, &ConflictError{}) || errors.Is(err, ErrAssignmentBegins) || errors.Is(err, ErrAssignmentBegun) || errors.Is(err, ErrInPast) {
+			if errors.As(err, &ConflictError{}) || errors.Is(err, ErrAssignmentBegins) ||
+				errors.Is(err, ErrAssignmentBegun) ||
+				errors.Is(err, ErrInPast) {
 				refused++
 				continue
 			}
@@ -64,7 +67,8 @@ func randomChange(r *rand.Rand, line Timeline, now time.Time, named map[time.Tim
 		}
 		if r.IntN(2) == 0 {
 			a.Kind, a.Plan, a.Then = Boost, "", ""
-			a.Own = []*Quota{{PerMinute: 900 + r.Int64N(9)}, {PerDay: 500 + r.Int64N(900)}, {PerMinute: 50, PerDay: 5000}}[r.IntN(3)]
+			a.Own = []*Quota{{PerMinute: 900 + r.Int64N(9)}, {PerDay: 500 + r.Int64N(900)},
+				{PerMinute: 50, PerDay: 5000}}[r.IntN(3)]
 		}
 	}
 	if a.Plan == Enterprise {
@@ -92,7 +96,12 @@ func checkTimeline(t *testing.T, line Timeline, named map[time.Time]Quota) {
 			if !ok {
 				continue
 			}
-			if want := expected(line, at, named); want.plan != got.Plan || !SameQuota(want.own, got.Own) || want.generation != generationIn(got) {
+			if want := expected(
+				line,
+				at,
+				named,
+			); want.plan != got.Plan || !SameQuota(want.own, got.Own) ||
+				want.generation != generationIn(got) {
 				t.Errorf("in force at day %g: %+v, want %+v", at.Sub(testDay(0)).Hours()/24, got, want)
 			}
 		}
@@ -106,8 +115,8 @@ func generationIn(a Assignment) int {
 	return generationOn(a.Plan, a.From)
 }
 
-// expected says what binds at an instant by the rules: the latest assignment that has begun does, unless it has ended by itself.
-// Then the same holds without it, unless it says which plan follows.
+// expected says what binds at an instant by the rules: the latest assignment that has begun does,
+// unless it has ended by itself. Then the same holds without it, unless it says which plan follows.
 func expected(line Timeline, at time.Time, named map[time.Time]Quota) inForce {
 	var begun []Assignment
 	for _, a := range line.Assignments {
@@ -160,7 +169,8 @@ func checkBegun(t *testing.T, before, after Timeline, now time.Time) {
 	}
 }
 
-// checkChange: what is added has no ID yet, what is removed is in the timeline no longer, and no end comes back under another ID.
+// checkChange: what is added has no ID yet, what is removed is in the timeline no longer, and no
+// end comes back under another ID.
 func checkChange(t *testing.T, before Timeline, c Change) {
 	t.Helper()
 	in := func(all []Assignment, id int64, a Assignment) bool {

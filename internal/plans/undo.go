@@ -9,10 +9,12 @@ import (
 // ErrNothingToUndo: what an assignment changed is over, so taking it back would change nothing.
 var ErrNothingToUndo = errors.New("its end has passed: nothing is in force any more")
 
-// TakeBack makes the timeline from now on what it would be without the latest change of it: an assignment or boost, or those by which an undo
-// took one back. It has begun, and stays as the past does: what would be in force without it is assigned from now on, and each temporary
-// assignment that would not have ended begins a microsecond after the one around it. It returns ErrAssignmentNotFound, ErrAssignmentBegun
-// for a tenant's first one, ErrNothingToUndo, or ErrAssignmentBegins.
+// TakeBack makes the timeline from now on what it would be without the latest change of it: an
+// assignment or boost, or those by which an undo took one back. It has begun, and stays as the past
+// does: what would be in force without it is assigned from now on, and each temporary assignment
+// that would not have ended begins a microsecond after the one around it. It returns
+// ErrAssignmentNotFound, ErrAssignmentBegun for a tenant's first one, ErrNothingToUndo, or
+// ErrAssignmentBegins.
 func (t Timeline) TakeBack(ids []int64, now time.Time) (Change, error) {
 	first := slices.IndexFunc(t.Assignments, func(a Assignment) bool { return slices.Contains(ids, a.ID) })
 	switch {
@@ -29,8 +31,8 @@ func (t Timeline) TakeBack(ids []int64, now time.Time) (Change, error) {
 	return t.change(slices.Concat(t.Assignments, wanted), now)
 }
 
-// SetEnd restores the end of an assignment whose end was removed. The assignment ends at until; the plan then follows.
-// It returns ErrAssignmentNotFound, ErrInPast, or a ConflictError.
+// SetEnd restores the end of an assignment whose end was removed. The assignment ends at until; the
+// plan then follows. It returns ErrAssignmentNotFound, ErrInPast, or a ConflictError.
 func (t Timeline) SetEnd(id int64, until time.Time, then string, now time.Time) (Change, error) {
 	rest := slices.Clone(t.Assignments)
 	i := slices.IndexFunc(rest, func(a Assignment) bool { return a.ID == id })
@@ -46,8 +48,9 @@ func (t Timeline) SetEnd(id int64, until time.Time, then string, now time.Time) 
 	return c, err
 }
 
-// standing returns the assignments that make what is in force at the instant, and the temporary assignments that have not ended, without
-// the assignments with these IDs. What began before the first of these is taken as it was; what came after it is derived anew.
+// standing returns the assignments that make what is in force at the instant, and the temporary
+// assignments that have not ended, without the assignments with these IDs. What began before the
+// first of these is taken as it was; what came after it is derived anew.
 func (t Timeline) standing(without []int64, at time.Time) []Assignment {
 	d := derivation{generation: t.Generation}
 	derived := false

@@ -9,8 +9,15 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// takenBack is the change that takes back what an earlier one assigned, and the IDs of what it assigns itself.
-func takenBack(t *testing.T, line Timeline, ids []int64, now time.Time, next *int64) (after Timeline, stack []int64, err error) {
+// takenBack is the change that takes back what an earlier one assigned, and the IDs of what it
+// assigns itself.
+func takenBack(
+	t *testing.T,
+	line Timeline,
+	ids []int64,
+	now time.Time,
+	next *int64,
+) (after Timeline, stack []int64, err error) {
 	t.Helper()
 	change, err := line.TakeBack(ids, now)
 	if err != nil {
@@ -51,8 +58,9 @@ func sameFrom(t *testing.T, what string, want, got Timeline, from time.Time) {
 	}
 }
 
-// TestTakeBackProperties: after a random assignment and some time the undo makes everything from then on as if it had never been made,
-// and the undo of the undo as if that had not been made. What has begun is unchanged.
+// TestTakeBackProperties: after a random assignment and some time the undo makes everything from
+// then on as if it had never been made, and the undo of the undo as if that had not been made. What
+// has begun is unchanged.
 func TestTakeBackProperties(t *testing.T) {
 	t.Parallel()
 	const stacked = time.Millisecond
@@ -102,7 +110,15 @@ func TestTakeBackProperties(t *testing.T) {
 			sameFrom(t, "undone twice", with, again, now.Add(time.Second).Add(stacked))
 		}
 		if t.Failed() {
-			t.Fatalf("seed %d: made at %v, undone at %v\n%s\n%s\n%s", seed, made.From.Sub(testDay(0)), now.Sub(testDay(0)), show(line), show(with), show(after))
+			t.Fatalf(
+				"seed %d: made at %v, undone at %v\n%s\n%s\n%s",
+				seed,
+				made.From.Sub(testDay(0)),
+				now.Sub(testDay(0)),
+				show(line),
+				show(with),
+				show(after),
+			)
 		}
 	}
 	if done < 200 || over < 30 {
@@ -110,7 +126,8 @@ func TestTakeBackProperties(t *testing.T) {
 	}
 }
 
-// TestTakeBack: what would be in force is assigned by its plan as it is sold now or was, and a boost stays one.
+// TestTakeBack: what would be in force is assigned by its plan as it is sold now or was, and a
+// boost stays one.
 func TestTakeBack(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -119,9 +136,11 @@ func TestTakeBack(t *testing.T) {
 	}{
 		"a boost around it": {
 			[]Assignment{boost(5, 20, 900), boost(6, 8, 3000)},
-			"0 free; 5 free.1 900/0 boost; 6 free.1 3000/0 boost; 7 free; 7.000000000011574 free.1 900/0 boost; 20 free.1 end",
+			"0 free; 5 free.1 900/0 boost; 6 free.1 3000/0 boost; 7 free; 7.000000000011574 free.1 900/0 boost; 20 " +
+				"free.1 end",
 		},
-		"of a generation": {[]Assignment{lasting(12, Pro), lasting(22, Business)}, "0 free; 12 pro; 22 business; 23 pro.1"},
+		"of a generation": {[]Assignment{lasting(12, Pro), lasting(22, Business)},
+			"0 free; 12 pro; 22 business; 23 pro.1"},
 		"a trial around it": {
 			[]Assignment{until(5, 20, Pro, Free), lasting(6, Business)},
 			"0 free; 5 pro; 6 business; 7 free; 7.000000000011574 pro; 20 free.1 end",

@@ -31,15 +31,22 @@ var (
 	ErrNotGrandfathered = errors.New("the tenant follows the plan's latest version")
 )
 
-// VersionScheduledError is returned for a version that would begin before another one that is scheduled.
+// VersionScheduledError is returned for a version that would begin before another one that is
+// scheduled.
 type VersionScheduledError struct{ Scheduled Version }
 
 // Error implements error.
 func (e VersionScheduledError) Error() string {
-	return fmt.Sprintf("version %d of plan %s begins at %s", e.Scheduled.Number, e.Scheduled.Plan, e.Scheduled.From.UTC().Format(time.RFC3339Nano))
+	return fmt.Sprintf(
+		"version %d of plan %s begins at %s",
+		e.Scheduled.Number,
+		e.Scheduled.Plan,
+		e.Scheduled.From.UTC().Format(time.RFC3339Nano),
+	)
 }
 
-// WithdrawMargin is how long before its beginning a version can be withdrawn at the latest: all servers forget it before it begins.
+// WithdrawMargin is how long before its beginning a version can be withdrawn at the latest: all
+// servers forget it before it begins.
 const WithdrawMargin = 2 * time.Second
 
 // NumbersError is returned for a version whose numbers can't be.
@@ -64,7 +71,8 @@ func CheckPlanName(name string) error {
 // Version is the numbers of a plan from an instant on. A version that has begun is never changed.
 type Version struct {
 	Plan string
-	// Number counts from 1. Generation is the same as that of the version before, and one more if existing tenants keep their numbers.
+	// Number counts from 1. Generation is the same as that of the version before, and one more if
+	// existing tenants keep their numbers.
 	Number, Generation int
 	// Quota is nil for a plan whose numbers are agreed with each tenant.
 	Quota *Quota
@@ -87,7 +95,9 @@ type VersionEdit struct {
 	KeepExisting bool
 }
 
-// Next returns the version that the edit makes after the last one of the plan; ok is false if the numbers are the same. It returns ErrNoNumbers, VersionScheduledError, ErrVersionPast or NumbersError.
+// Next returns the version that the edit makes after the last one of the plan; ok is false if the
+// numbers are the same. It returns ErrNoNumbers, VersionScheduledError, ErrVersionPast or
+// NumbersError.
 func (e VersionEdit) Next(last Version, now time.Time) (next Version, ok bool, err error) {
 	if last.Quota == nil {
 		return Version{}, false, ErrNoNumbers

@@ -12,10 +12,22 @@ func TestNextVersion(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 10, 30, 0, 0, time.UTC)
 	later := now.AddDate(0, 0, 10)
-	pro := Version{Plan: Pro, Number: 3, Generation: 2, Quota: &Quota{PerMinute: 300, PerDay: 10_000}, From: now.AddDate(-1, 0, 0)}
+	pro := Version{
+		Plan:       Pro,
+		Number:     3,
+		Generation: 2,
+		Quota:      &Quota{PerMinute: 300, PerDay: 10_000},
+		From:       now.AddDate(-1, 0, 0),
+	}
 	at := func(v Version, from time.Time) Version { v.From = from; return v }
 	next := func(generation int, perMinute, perDay int64, from time.Time) Version {
-		return Version{Plan: Pro, Number: 4, Generation: generation, Quota: &Quota{PerMinute: perMinute, PerDay: perDay}, From: from}
+		return Version{
+			Plan:       Pro,
+			Number:     4,
+			Generation: generation,
+			Quota:      &Quota{PerMinute: perMinute, PerDay: perDay},
+			From:       from,
+		}
 	}
 	for name, test := range map[string]struct {
 		last Version
@@ -24,19 +36,28 @@ func TestNextVersion(t *testing.T) {
 		ok   bool
 		err  error
 	}{
-		"now":                        {pro, VersionEdit{PerMinute: 400}, next(2, 400, 10_000, now), true, nil},
-		"later":                      {pro, VersionEdit{PerDay: 9000, From: later}, next(2, 300, 9000, later), true, nil},
-		"a generation":               {pro, VersionEdit{PerMinute: 1, PerDay: 2, KeepExisting: true}, next(3, 1, 2, now), true, nil},
-		"the same numbers":           {pro, VersionEdit{PerMinute: 300}, next(2, 300, 10_000, now), false, nil},
-		"no numbers":                 {pro, VersionEdit{KeepExisting: true}, next(3, 300, 10_000, now), false, nil},
-		"more a minute than a day":   {pro, VersionEdit{PerDay: 299}, Version{}, false, NumbersError{}},
-		"the past":                   {pro, VersionEdit{PerMinute: 1, From: now.Add(-1)}, Version{}, false, ErrVersionPast},
-		"agreed with each tenant":    {Version{Plan: Enterprise, Number: 1, Generation: 1}, VersionEdit{PerMinute: 1}, Version{}, false, ErrNoNumbers},
-		"in the same instant":        {at(pro, now), VersionEdit{PerMinute: 1}, next(2, 1, 10_000, now.Add(time.Microsecond)), true, nil},
-		"before a scheduled one":     {at(pro, later), VersionEdit{PerMinute: 1}, Version{}, false, VersionScheduledError{at(pro, later)}},
-		"as early as it":             {at(pro, later), VersionEdit{PerMinute: 1, From: later}, Version{}, false, VersionScheduledError{at(pro, later)}},
-		"after a scheduled one":      {at(pro, later), VersionEdit{PerMinute: 1, From: later.Add(1)}, next(2, 1, 10_000, later.Add(1)), true, nil},
-		"one is scheduled, the past": {at(pro, later), VersionEdit{PerMinute: 1, From: now.Add(-1)}, Version{}, false, ErrVersionPast},
+		"now": {pro, VersionEdit{PerMinute: 400}, next(2, 400, 10_000, now), true, nil},
+		"later": {pro, VersionEdit{PerDay: 9000, From: later}, next(2, 300, 9000, later), true,
+			nil},
+		"a generation": {pro, VersionEdit{PerMinute: 1, PerDay: 2, KeepExisting: true},
+			next(3, 1, 2, now), true, nil},
+		"the same numbers":         {pro, VersionEdit{PerMinute: 300}, next(2, 300, 10_000, now), false, nil},
+		"no numbers":               {pro, VersionEdit{KeepExisting: true}, next(3, 300, 10_000, now), false, nil},
+		"more a minute than a day": {pro, VersionEdit{PerDay: 299}, Version{}, false, NumbersError{}},
+		"the past": {pro, VersionEdit{PerMinute: 1, From: now.Add(-1)}, Version{}, false,
+			ErrVersionPast},
+		"agreed with each tenant": {Version{Plan: Enterprise, Number: 1, Generation: 1}, VersionEdit{PerMinute: 1},
+			Version{}, false, ErrNoNumbers},
+		"in the same instant": {at(pro, now), VersionEdit{PerMinute: 1},
+			next(2, 1, 10_000, now.Add(time.Microsecond)), true, nil},
+		"before a scheduled one": {at(pro, later), VersionEdit{PerMinute: 1}, Version{}, false,
+			VersionScheduledError{at(pro, later)}},
+		"as early as it": {at(pro, later), VersionEdit{PerMinute: 1, From: later}, Version{}, false,
+			VersionScheduledError{at(pro, later)}},
+		"after a scheduled one": {at(pro, later), VersionEdit{PerMinute: 1, From: later.Add(1)},
+			next(2, 1, 10_000, later.Add(1)), true, nil},
+		"one is scheduled, the past": {at(pro, later), VersionEdit{PerMinute: 1, From: now.Add(-1)}, Version{}, false,
+			ErrVersionPast},
 	} {
 		got, ok, err := test.edit.Next(test.last, now)
 		var invalid NumbersError
@@ -49,7 +70,8 @@ func TestNextVersion(t *testing.T) {
 
 func TestCheckPlanName(t *testing.T) {
 	t.Parallel()
-	for name, ok := range map[string]bool{"pro": true, "pro-2027": true, "0": true, "": false, "-pro": false, "Pro": false, "pro plan": false} {
+	for name, ok := range map[string]bool{"pro": true, "pro-2027": true, "0": true, "": false, "-pro": false,
+		"Pro": false, "pro plan": false} {
 		if err := CheckPlanName(name); (err == nil) != ok || err != nil && !errors.Is(err, ErrPlanName) {
 			t.Errorf("%q: %v", name, err)
 		}

@@ -26,7 +26,8 @@ type Login struct {
 	OID   int64
 	Name  string
 	Roles []Role
-	// ExpiresAt is when the secret expires; zero for never. Connections with a client certificate go on.
+	// ExpiresAt is when the secret expires; zero for never. Connections with a client certificate
+	// go on.
 	ExpiresAt time.Time
 	// Sessions is how many are open.
 	Sessions int64
@@ -62,15 +63,16 @@ var (
 	ErrOwnLogin = errors.New("it is your own login")
 )
 
-// PrivilegedError means that the login may do more than support and billing. A person who changes its secret gets all of its rights, so that
-// is left to SQL.
+// PrivilegedError means that the login may do more than support and billing. A person who changes
+// its secret gets all of its rights, so that is left to SQL.
 type PrivilegedError struct{ Login, Excess string }
 
 func (e PrivilegedError) Error() string {
 	return fmt.Sprintf("login %s %s, so it is more than a login of support or billing", e.Login, e.Excess)
 }
 
-// OwnsError means that the login has objects, or rights of its own on objects, and so can't be removed.
+// OwnsError means that the login has objects, or rights of its own on objects, and so can't be
+// removed.
 type OwnsError struct {
 	Login, Database string
 	Objects         int64
@@ -99,7 +101,8 @@ func (e LacksRightError) Error() string {
 
 var nameForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
 
-// CheckName returns ErrName unless a person's login can have the name. Names that begin with pg_ or petstore_ are those of roles.
+// CheckName returns ErrName unless a person's login can have the name. Names that begin with pg_ or
+// petstore_ are those of roles.
 func CheckName(name string) error {
 	if !nameForm.MatchString(name) || strings.HasPrefix(name, "pg_") || strings.HasPrefix(name, "petstore_") ||
 		name == "public" || name == "none" || name == "user" {

@@ -18,7 +18,8 @@ const (
 	secretPrefix = "petstaff-"
 	groups       = 6
 	groupLength  = 5
-	// iterations is the standard of Postgres. A secret has 148 random bits: more would slow down logins, and nobody who guesses.
+	// iterations is the standard of Postgres. A secret has 148 random bits: more would slow down
+	// logins, and nobody who guesses.
 	iterations = 4096
 	saltLength = 16
 )
@@ -29,8 +30,8 @@ var secretForm = regexp.MustCompile(`petstaff-([2-9a-hjkmnp-z]{5}-){5}[2-9a-hjkm
 // ContainsSecret reports whether a text contains the form of a secret.
 func ContainsSecret(text string) bool { return secretForm.MatchString(text) }
 
-// Secret is the password of a login: "petstaff-" and six groups of five letters and digits, 148 random bits. It prints itself redacted;
-// only Reveal returns the text.
+// Secret is the password of a login: "petstaff-" and six groups of five letters and digits, 148
+// random bits. It prints itself redacted; only Reveal returns the text.
 type Secret struct{ text string }
 
 // NewSecret makes a secret.
@@ -60,7 +61,8 @@ func (Secret) String() string { return secretPrefix + "…" }
 // GoString implements fmt.GoStringer without the text.
 func (s Secret) GoString() string { return s.String() }
 
-// Verifier returns what Postgres stores of the secret, with a new salt: a SCRAM-SHA-256 verifier (RFC 5803), as in pg_authid.
+// Verifier returns what Postgres stores of the secret, with a new salt: a SCRAM-SHA-256 verifier
+// (RFC 5803), as in pg_authid.
 func (s Secret) Verifier() (string, error) {
 	salt := make([]byte, saltLength)
 	if _, err := rand.Read(salt); err != nil {
@@ -69,7 +71,8 @@ func (s Secret) Verifier() (string, error) {
 	return verifier(s.text, salt)
 }
 
-// verifier computes the verifier of a text in ASCII, which SASLprep leaves as it is (RFC 5802, section 3).
+// verifier computes the verifier of a text in ASCII, which SASLprep leaves as it is (RFC 5802,
+// section 3).
 func verifier(text string, salt []byte) (string, error) {
 	salted, err := pbkdf2.Key(sha256.New, text, salt, iterations, sha256.Size)
 	if err != nil {
@@ -77,7 +80,13 @@ func verifier(text string, salt []byte) (string, error) {
 	}
 	stored := sha256.Sum256(sum(salted, "Client Key"))
 	encode := base64.StdEncoding.EncodeToString
-	return fmt.Sprintf("SCRAM-SHA-256$%d:%s$%s:%s", iterations, encode(salt), encode(stored[:]), encode(sum(salted, "Server Key"))), nil
+	return fmt.Sprintf(
+		"SCRAM-SHA-256$%d:%s$%s:%s",
+		iterations,
+		encode(salt),
+		encode(stored[:]),
+		encode(sum(salted, "Server Key")),
+	), nil
 }
 
 func sum(key []byte, text string) []byte {

@@ -35,7 +35,8 @@ func TestSecret(t *testing.T) {
 	if strings.ContainsAny(alphabet, "01ilo") {
 		t.Error("the alphabet has characters that look alike")
 	}
-	if !ContainsSecret("postgres://alice:petstaff-22222-33333-44444-55555-66666-zzzzz@db/x") || ContainsSecret("petstaff-22222") {
+	if !ContainsSecret("postgres://alice:petstaff-22222-33333-44444-55555-66666-zzzzz@db/x") ||
+		ContainsSecret("petstaff-22222") {
 		t.Error("ContainsSecret")
 	}
 }
@@ -46,7 +47,8 @@ func TestVerifier(t *testing.T) {
 	salt, err := base64.StdEncoding.DecodeString("W22ZaJ0SNY7soEsUEjb6gQ==")
 	assert.NoError(t, err)
 	got, err := verifier("pencil", salt)
-	const want = "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU="
+	const want = "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$" +
+		"WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU="
 	assert.Result(t, got, err, want)
 	s := Secret{"x"}
 	first, err := s.Verifier()
@@ -59,7 +61,8 @@ func TestCheckName(t *testing.T) {
 	t.Parallel()
 	for name, ok := range map[string]bool{
 		"alice": true, "a": true, "jo_2": true, strings.Repeat("a", 63): true,
-		"": false, "Alice": false, "2jo": false, "pg_jo": false, "petstore_support": false, "public": false, "jo-2": false, `a"b`: false,
+		"": false, "Alice": false, "2jo": false, "pg_jo": false, "petstore_support": false, "public": false,
+		"jo-2": false, `a"b`: false,
 		strings.Repeat("a", 64): false, "zoë": false,
 	} {
 		if err := CheckName(name); (err == nil) != ok {

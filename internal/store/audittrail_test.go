@@ -18,7 +18,8 @@ import (
 	"petstore.example/internal/test/storetest"
 )
 
-// TestAuditIsAppendOnly: plain SQL changes neither the entries nor the head, not even as their owner and a superuser.
+// TestAuditIsAppendOnly: plain SQL changes neither the entries nor the head, not even as their
+// owner and a superuser.
 func TestAuditIsAppendOnly(t *testing.T) {
 	t.Parallel()
 	o := newAcme(t)
@@ -29,7 +30,8 @@ func TestAuditIsAppendOnly(t *testing.T) {
 		`delete from audit_entries`,
 		`truncate audit_entries`,
 		`truncate audit_entries, audit_head cascade`,
-		`insert into audit_entries (claimed_actor, action, subject) values ('', '', '') on conflict (number) do update set reason = 'x'`,
+		`insert into audit_entries (claimed_actor, action, subject) values ('', '', '') on conflict (number) do update
+			set reason = 'x'`,
 		`merge into audit_entries a using price_list on a.number = 1 when matched then delete`,
 		`update audit_entries_1 set reason = 'x'`,
 		`delete from audit_entries_1`,
@@ -60,7 +62,8 @@ func (o office) refuses(t *testing.T, statements string) {
 	assert.NoError(t, err)
 }
 
-// TestAuditEntriesCantBeForged: what the inserter gives for the members that Postgres sets is overwritten.
+// TestAuditEntriesCantBeForged: what the inserter gives for the members that Postgres sets is
+// overwritten.
 func TestAuditEntriesCantBeForged(t *testing.T) {
 	t.Parallel()
 	o := newAcme(t)
@@ -83,7 +86,8 @@ func TestAuditEntriesCantBeForged(t *testing.T) {
 	o.wantIntact(t, 3)
 }
 
-// TestNoEntryBreaksTheTrail: whatever somebody inserts who may, the trail can be verified afterwards.
+// TestNoEntryBreaksTheTrail: whatever somebody inserts who may, the trail can be verified
+// afterwards.
 func TestNoEntryBreaksTheTrail(t *testing.T) {
 	t.Parallel()
 	o := newAcme(t)
@@ -92,15 +96,20 @@ func TestNoEntryBreaksTheTrail(t *testing.T) {
 	for values, taken := range map[string]bool{
 		`'', '', null, '', null, null, ''`:                                                  true,
 		`'', '', 9223372036854775807, '', '{}', '{"n": 1e400, "a": -0.0}', E'\u0001\u202e'`: true,
-		`'', '', 0, '', null, null, ''`:                                                     false, // Has the hash of none.
-		`'', '', -1, '', null, null, ''`:                                                    false,
-		`'', '', null, '', 'null', null, ''`:                                                false,
-		`'', '', null, '', null, null, repeat('x', 16000)`:                                  true,
-		`'', '', null, '', null, null, repeat('x', 16384)`:                                  false,
-		`'', '', null, '', jsonb_build_object('x', repeat('x', 1000000)), null, ''`:         false,
+		// Has the hash of none.
+		`'', '', 0, '', null, null, ''`:                                             false,
+		`'', '', -1, '', null, null, ''`:                                            false,
+		`'', '', null, '', 'null', null, ''`:                                        false,
+		`'', '', null, '', null, null, repeat('x', 16000)`:                          true,
+		`'', '', null, '', null, null, repeat('x', 16384)`:                          false,
+		`'', '', null, '', jsonb_build_object('x', repeat('x', 1000000)), null, ''`: false,
 	} {
-		_, err := support.Exec(`insert into audit_entries (claimed_actor, action, tenant_id, subject, before, after, reason) values (` + values + `)`)
-		if taken != (err == nil) || err != nil && pq.As(err, pqerror.CheckViolation, pqerror.ProgramLimitExceeded) == nil {
+		_, err := support.Exec(
+			`insert into audit_entries (claimed_actor, action, tenant_id, subject, before, after, reason) values (` +
+				values + `)`,
+		)
+		if taken != (err == nil) ||
+			err != nil && pq.As(err, pqerror.CheckViolation, pqerror.ProgramLimitExceeded) == nil {
 			t.Errorf("%s: %v", values, err)
 		}
 		if taken {
@@ -110,7 +119,8 @@ func TestNoEntryBreaksTheTrail(t *testing.T) {
 	o.wantIntact(t, intact)
 }
 
-// TestAuditLogin: the login is that of the session, even in another role and in a function that has its owner's rights.
+// TestAuditLogin: the login is that of the session, even in another role and in a function that has
+// its owner's rights.
 func TestAuditLogin(t *testing.T) {
 	t.Parallel()
 	o := newAcme(t)
@@ -128,7 +138,8 @@ func TestAuditLogin(t *testing.T) {
 	}
 }
 
-// TestAuditWritersAtOnce: writers at the same time, some of which roll back, leave an unbroken chain.
+// TestAuditWritersAtOnce: writers at the same time, some of which roll back, leave an unbroken
+// chain.
 func TestAuditWritersAtOnce(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -151,7 +162,8 @@ func TestAuditWritersAtOnce(t *testing.T) {
 	o.wantIntact(t, writers*changes)
 }
 
-// TestAuditLockEnds: a client that freezes between its entry and its commit does not lock the trail for long.
+// TestAuditLockEnds: a client that freezes between its entry and its commit does not lock the trail
+// for long.
 func TestAuditLockEnds(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -168,7 +180,8 @@ func TestAuditLockEnds(t *testing.T) {
 	assert.Equal(t, o.text(t, `show idle_in_transaction_session_timeout`), "0", "after the commit")
 }
 
-// TestAuditTriggersCantBeBorrowed: nobody but the owner lets the trigger number the rows of another table, which would move the head.
+// TestAuditTriggersCantBeBorrowed: nobody but the owner lets the trigger number the rows of another
+// table, which would move the head.
 func TestAuditTriggersCantBeBorrowed(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

@@ -38,7 +38,8 @@ func newTrail(t *testing.T) office {
 	o := newAcme(t)
 	key, _ := o.issue(t, "acme")
 	o.exec(t, `insert into audit_entries (claimed_actor, action, subject, before, after, reason) values
-		('Zoë "z" \ 犬', 'x.y', '', '{"b": 1.50, "aa": [true, null, "\u0001\u00e4\\"], "a": {}}', '{}', E'a,b:c\n7:\t\u2028')`)
+		('Zoë "z" \ 犬', 'x.y', '', '{"b": 1.50, "aa": [true, null, "\u0001\u00e4\\"], "a": {}}', '{}',
+			E'a,b:c\n7:\t\u2028')`)
 	o.ban(t, key.ID, 1e9, noon)
 	name := "nightly"
 	_, _, err := o.service().Edit(t.Context(), jo, key.ID, keys.Edit{Name: &name})
@@ -56,7 +57,8 @@ func TestVerifyAnIntactTrail(t *testing.T) {
 	if fault != nil || last.Number != 8 {
 		t.Fatalf("%v, %v", last, fault)
 	}
-	for _, setting := range []string{"timezone = 'Asia/Kolkata'", "datestyle = 'German, DMY'", "bytea_output = escape"} {
+	for _, setting := range []string{"timezone = 'Asia/Kolkata'", "datestyle = 'German, DMY'",
+		"bytea_output = escape"} {
 		o.exec(t, `alter database `+o.text(t, `select current_database()`)+` set `+setting)
 	}
 	other := storetest.Open(t, o.URL, store.Options{})
@@ -70,7 +72,8 @@ func TestVerifyAnIntactTrail(t *testing.T) {
 
 var copies atomic.Int64
 
-// copyTrail returns the office with a copy of the trail in another schema, which is faster than another database.
+// copyTrail returns the office with a copy of the trail in another schema, which is faster than
+// another database.
 func (o office) copyTrail(t *testing.T) office {
 	t.Helper()
 	schema := fmt.Sprintf("copy_%d", copies.Add(1))
@@ -103,7 +106,8 @@ func TestVerifyFindsFaults(t *testing.T) {
 	t.Parallel()
 	const changed = "entry %d was changed: its hash is not that of its content"
 	copyOf5 := func(number, hash string) string {
-		return `insert into audit_entries select ` + number + `, at, claimed_actor, action, tenant_id, subject, before, after,
+		return `insert into audit_entries select ` + number + `, at, claimed_actor, action, tenant_id, subject,
+		  before, after,
 			reason, login, address, prev, ` + hash + ` from audit_entries where number = 5`
 	}
 	trail := newTrail(t)
@@ -112,14 +116,18 @@ func TestVerifyFindsFaults(t *testing.T) {
 		number    int64
 		want      string
 	}{
-		"changed before":  {`update audit_entries set before = before || '{"last4": "0000"}' where number = 5`, 5, fmt.Sprintf(changed, 5)},
-		"removed before":  {`update audit_entries set before = null where number = 5`, 5, fmt.Sprintf(changed, 5)},
-		"changed after":   {`update audit_entries set after = '{}' where number = 2`, 2, fmt.Sprintf(changed, 2)},
-		"changed reason":  {`update audit_entries set reason = 'x' where number = 1`, 1, fmt.Sprintf(changed, 1)},
-		"changed time":    {`update audit_entries set at = at + interval '1 microsecond' where number = 8`, 8, fmt.Sprintf(changed, 8)},
-		"changed login":   {`update audit_entries set login = 'jo' where number = 3`, 3, fmt.Sprintf(changed, 3)},
-		"added address":   {`update audit_entries set address = '192.0.2.1' where number = 3`, 3, fmt.Sprintf(changed, 3)},
-		"changed claim":   {`update audit_entries set claimed_actor = 'al' where number = 3`, 3, fmt.Sprintf(changed, 3)},
+		"changed before": {`update audit_entries set before = before || '{"last4": "0000"}' where number = 5`, 5,
+			fmt.Sprintf(changed, 5)},
+		"removed before": {`update audit_entries set before = null where number = 5`, 5, fmt.Sprintf(changed, 5)},
+		"changed after":  {`update audit_entries set after = '{}' where number = 2`, 2, fmt.Sprintf(changed, 2)},
+		"changed reason": {`update audit_entries set reason = 'x' where number = 1`, 1, fmt.Sprintf(changed, 1)},
+		"changed time": {`update audit_entries set at = at + interval '1 microsecond' where number = 8`, 8,
+			fmt.Sprintf(changed, 8)},
+		"changed login": {`update audit_entries set login = 'jo' where number = 3`, 3, fmt.Sprintf(changed, 3)},
+		"added address": {`update audit_entries set address = '192.0.2.1' where number = 3`, 3,
+			fmt.Sprintf(changed, 3)},
+		"changed claim": {`update audit_entries set claimed_actor = 'al' where number = 3`, 3,
+			fmt.Sprintf(changed, 3)},
 		"changed action":  {`update audit_entries set action = 'x.z' where number = 3`, 3, fmt.Sprintf(changed, 3)},
 		"changed tenant":  {`update audit_entries set tenant_id = 2 where number = 4`, 4, fmt.Sprintf(changed, 4)},
 		"removed tenant":  {`update audit_entries set tenant_id = null where number = 4`, 4, fmt.Sprintf(changed, 4)},
@@ -127,24 +135,28 @@ func TestVerifyFindsFaults(t *testing.T) {
 		"changed prev":    {`update audit_entries set prev = sha256('x') where number = 4`, 4, fmt.Sprintf(changed, 4)},
 		"changed hash":    {`update audit_entries set hash = sha256('x') where number = 4`, 4, fmt.Sprintf(changed, 4)},
 		"moved text": {
-			`update audit_entries set claimed_actor = claimed_actor || left(action, 1), action = substr(action, 2) where number = 4`,
+			`update audit_entries set claimed_actor = claimed_actor || left(action, 1), action = substr(action, 2)
+				where number = 4`,
 			4, fmt.Sprintf(changed, 4),
 		},
 		"no instant":    {`update audit_entries set at = 'infinity' where number = 3`, 3, fmt.Sprintf(changed, 3)},
 		"a far instant": {`update audit_entries set at = '4000-01-01 BC' where number = 3`, 3, fmt.Sprintf(changed, 3)},
 		"no login": {
-			`alter table audit_entries alter login drop not null; update audit_entries set login = null where number = 3`,
+			`alter table audit_entries alter login drop not null; update audit_entries set login = null where number =
+				3`,
 			3, fmt.Sprintf(changed, 3),
 		},
 		"a long hash": {
-			`alter table audit_entries drop constraint audit_entries_hash_check; update audit_entries set hash = hash || '\x00' where number = 3`,
+			`alter table audit_entries drop constraint audit_entries_hash_check; update audit_entries set hash = hash
+				|| '\x00' where number = 3`,
 			3, fmt.Sprintf(changed, 3),
 		},
 		"missing":          {`delete from audit_entries where number = 4`, 4, "entry 4 is missing"},
 		"all missing":      {`truncate audit_entries`, 1, "entries 1 to 8, the last, are missing"},
 		"the last missing": {`delete from audit_entries where number = 8`, 8, "entry 8, the last, is missing"},
 		"inserted between": {
-			`update audit_entries set number = -number where number > 5; update audit_entries set number = 1 - number where number < 0;` +
+			`update audit_entries set number = -number where number > 5; update audit_entries set number = 1 - number
+				where number < 0;` +
 				copyOf5("6", "hash"), 6, fmt.Sprintf(changed, 6),
 		},
 		"inserted twice": {
@@ -152,7 +164,8 @@ func TestVerifyFindsFaults(t *testing.T) {
 			5, "entry 5 was inserted: there are two of that number",
 		},
 		"inserted without a number": {
-			`alter table audit_entries drop constraint audit_entries_pkey, alter number drop not null;` + copyOf5("null", "hash"),
+			`alter table audit_entries drop constraint audit_entries_pkey, alter number drop not null;` +
+				copyOf5("null", "hash"),
 			8, "1 entries are too many: they were inserted with a number of another, or with none",
 		},
 		"inserted after all": {copyOf5("9", "sha256('x')"), 9, fmt.Sprintf(changed, 9)},
@@ -163,7 +176,8 @@ func TestVerifyFindsFaults(t *testing.T) {
 		"no head": {`delete from audit_head`, 8, "the head is missing: entries after 8 may have been removed"},
 		"no trigger": {
 			`drop trigger audit_refuse on audit_entries`, 8,
-			"the trigger audit_refuse of audit_entries is missing, disabled or another: entries can be forged or changed",
+			"the trigger audit_refuse of audit_entries is missing, disabled or another: entries can be forged or " +
+				"changed",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -175,13 +189,20 @@ func TestVerifyFindsFaults(t *testing.T) {
 			assert.NoError(t, storetest.ForgeAudit(t.Context(), o.URL, statement))
 			last, fault := o.verify(t, nil)
 			if fault == nil || fault.Number != test.number || fault.What != test.want {
-				t.Errorf("found %+v after %d intact entries, want entry %d: %s", fault, last.Number, test.number, test.want)
+				t.Errorf(
+					"found %+v after %d intact entries, want entry %d: %s",
+					fault,
+					last.Number,
+					test.number,
+					test.want,
+				)
 			}
 		})
 	}
 }
 
-// TestVerifyFindsARewrittenTrail: who computes all hashes anew is found by a checkpoint that was noted before.
+// TestVerifyFindsARewrittenTrail: who computes all hashes anew is found by a checkpoint that was
+// noted before.
 func TestVerifyFindsARewrittenTrail(t *testing.T) {
 	t.Parallel()
 	o := newTrail(t)
@@ -193,12 +214,17 @@ func TestVerifyFindsARewrittenTrail(t *testing.T) {
 		t.Errorf("found %+v", fault)
 	}
 	later := audit.Checkpoint{Number: 11, Hash: noted.Hash}
-	if _, fault := o.verify(t, &later); fault == nil || fault.Number != 9 || fault.What != "entries 9 to 11 are missing: the checkpoint is of entry 11" {
+	if _, fault := o.verify(
+		t,
+		&later,
+	); fault == nil || fault.Number != 9 ||
+		fault.What != "entries 9 to 11 are missing: the checkpoint is of entry 11" {
 		t.Errorf("found %+v", fault)
 	}
 }
 
-// TestVerifyFindsASilentTrigger: each trigger of the trail is missed if it is gone, or does not fire always and for every row.
+// TestVerifyFindsASilentTrigger: each trigger of the trail is missed if it is gone, or does not
+// fire always and for every row.
 func TestVerifyFindsASilentTrigger(t *testing.T) {
 	t.Parallel()
 	o := newTrail(t)
@@ -210,8 +236,12 @@ func TestVerifyFindsASilentTrigger(t *testing.T) {
 		c.wantIntact(t, 8)
 		var definition string
 		owner := connect(t, c.URL)
-		err := owner.Get(&definition, `select pg_get_triggerdef(oid) from pg_trigger where tgname = $1 and tgrelid = $2::text::regclass`,
-			name, table)
+		err := owner.Get(
+			&definition,
+			`select pg_get_triggerdef(oid) from pg_trigger where tgname = $1 and tgrelid = $2::text::regclass`,
+			name,
+			table,
+		)
 		assert.NoError(t, err)
 		never := strings.Replace(definition, "EXECUTE FUNCTION", "WHEN (pg_trigger_depth() > 9) EXECUTE FUNCTION", 1)
 		drop := "drop trigger " + name + " on " + table
@@ -222,7 +252,8 @@ func TestVerifyFindsASilentTrigger(t *testing.T) {
 			never + "; alter table " + table + " enable always trigger " + name,
 		} {
 			owner.MustExec(statement)
-			want := "the trigger " + name + " of " + table + " is missing, disabled or another: entries can be forged or changed"
+			want := "the trigger " + name + " of " + table +
+				" is missing, disabled or another: entries can be forged or changed"
 			if _, fault := c.verify(t, nil); fault == nil || fault.What != want {
 				t.Errorf("%s: found %+v", statement, fault)
 			}
@@ -236,7 +267,8 @@ func TestVerifyFindsAView(t *testing.T) {
 	o := newTrail(t)
 	o.exec(t, `alter table audit_entries rename to hidden; create view audit_entries as select * from hidden;
 		grant select on audit_entries to petstore_support`)
-	want := "the trigger audit_append of audit_entries is missing, disabled or another: entries can be forged or changed"
+	want := "the trigger audit_append of audit_entries is missing, disabled or another: entries can be forged or " +
+		"changed"
 	if _, fault := o.verify(t, nil); fault == nil || fault.What != want {
 		t.Errorf("found %+v", fault)
 	}

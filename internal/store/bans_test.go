@@ -48,7 +48,8 @@ func TestPlaceAutomaticBan(t *testing.T) {
 	checkBanAudit(t, db, k, got.EndsAt)
 }
 
-// TestBansAreWholeSeconds: what a customer reads in HTTP, which knows whole seconds, is what the staff's list says.
+// TestBansAreWholeSeconds: what a customer reads in HTTP, which knows whole seconds, is what the
+// staff's list says.
 func TestBansAreWholeSeconds(t *testing.T) {
 	t.Parallel()
 	o := newAcme(t)
@@ -84,14 +85,17 @@ func checkBanAudit(t *testing.T, db meteredDB, k meteredKey, end time.Time) {
 	assert.NoError(t, err)
 	var record map[string]any
 	assert.NoError(t, json.Unmarshal([]byte(after), &record))
-	got.Key, got.Source, got.Ends = fmt.Sprint(record["key_id"]), fmt.Sprint(record["source"]), fmt.Sprint(record["ends_at"])
+	got.Key, got.Source, got.Ends = fmt.Sprint(record["key_id"]), fmt.Sprint(
+		record["source"],
+	), fmt.Sprint(record["ends_at"])
 	want := entry{
 		"petstore", "ban.place", k.Tenant, k.ID, keys.AutomaticReason, k.ID, "automatic", end.Format(time.RFC3339),
 	}
 	assert.DeepEqual(t, got, want, "audit entry")
 }
 
-// TestAutomaticBansGrow: they are as long as NextBan said, and as the owner set, for `petstore dev`.
+// TestAutomaticBansGrow: they are as long as NextBan said, and as the owner set, for `petstore
+// dev`.
 func TestAutomaticBansGrow(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
@@ -118,8 +122,12 @@ func TestAutomaticBansGrow(t *testing.T) {
 		{"none within seven days", k, 21*24*time.Hour + first + time.Minute, false, 0},
 	} {
 		// Time passes by making the bans older.
-		db.exec(t, `update bans set starts_at = starts_at - $1 * interval '1 second', ends_at = ends_at - $1 * interval '1 second'`,
-			(step.at - passed).Seconds())
+		db.exec(
+			t,
+			`update bans set starts_at = starts_at - $1 * interval '1 second', ends_at = ends_at - $1 * interval
+				'1 second'`,
+			(step.at - passed).Seconds(),
+		)
 		passed = step.at
 		next, err := db.api.Bans.NextBan(t.Context(), step.key.ID, time.Now())
 		assert.NoError(t, err)
@@ -139,7 +147,8 @@ func TestAutomaticBansGrow(t *testing.T) {
 		key := db.key(t, 1)
 		db.exec(t, `
 			insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at)
-			select $1, $2, 'automatic', '', now(), now() + interval '1 second' from generate_series(1, $3)`, key.TenantID, key.ID, earlier)
+			select $1, $2, 'automatic', '', now(), now() + interval '1 second' from generate_series(1,
+			  $3)`, key.TenantID, key.ID, earlier)
 		got, err := db.api.Bans.NextBan(t.Context(), key.ID, time.Now())
 		assert.Result(t, got, err, want, "after", earlier, "bans of petstore dev")
 	}
@@ -153,7 +162,8 @@ func TestPlaceAutomaticBanDuringABan(t *testing.T) {
 			db := newMeteredDB(t)
 			k, now := db.key(t, 1), time.Now().UTC().Truncate(time.Second)
 			db.exec(t, `
-				insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at) values ($1, $2, $3, 'why', $4, $5)`,
+				insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at) values ($1, $2, $3, 'why',
+					$4, $5)`,
 				k.TenantID, k.ID, string(source), now, now.Add(time.Hour))
 			b, err := db.api.Bans.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID)
 			assert.NoError(t, err)
@@ -234,7 +244,14 @@ func TestDocumentedLengths(t *testing.T) {
 	t.Parallel()
 	lengths := newDatabase(t).banLengths(t)
 	table, sentence := "| earlier bans | minutes of the next one |\n|---|---|\n", ""
-	places := []string{"The first ban lasts", ", a second one within 7 days lasts", ", a third one", ", a fourth one", ", a fifth one", ", a sixth one"}
+	places := []string{
+		"The first ban lasts",
+		", a second one within 7 days lasts",
+		", a third one",
+		", a fourth one",
+		", a fifth one",
+		", a sixth one",
+	}
 	for earlier, length := range lengths {
 		more, unit, n := "", "minute", length.Minutes()
 		if earlier == len(lengths)-1 {
@@ -270,7 +287,12 @@ func TestBansAreAudited(t *testing.T) {
 		"starts_at": "2026-11-20T12:00:00Z", "ends_at": "2026-11-20T13:00:00Z",
 	}
 	entry := remembered{
-		ClaimedActor: "jo@support-3", Action: "ban.place", Tenant: "acme", Subject: key.ID, Reason: "because", After: record,
+		ClaimedActor: "jo@support-3",
+		Action:       "ban.place",
+		Tenant:       "acme",
+		Subject:      key.ID,
+		Reason:       "because",
+		After:        record,
 	}
 	assert.DeepEqual(t, o.last(t), entry, "remembered")
 
@@ -297,7 +319,8 @@ func TestLiftBanEndsAllInForce(t *testing.T) {
 	for _, minutes := range []int{15, 60, 30} {
 		o.exec(t, `
 			insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at)
-			values ($1, $2, 'automatic', 'x', $3::timestamptz, $3::timestamptz + make_interval(mins => $4))`, acme.ID, key.ID, noon, minutes)
+			values ($1, $2, 'automatic', 'x', $3::timestamptz, $3::timestamptz + make_interval(mins => $4))`, acme.ID,
+			key.ID, noon, minutes)
 	}
 	lifted, err := o.Bans.Lift(t.Context(), jo, key.ID, noon)
 	if err != nil || !lifted.EndsAt.Equal(noon.Add(time.Hour)) {

@@ -31,7 +31,8 @@ func (o office) tenants(t *testing.T, n int) (names []string) {
 	return names
 }
 
-// suspendAll is the function of a batch that suspends tenants, and calls between after each of them.
+// suspendAll is the function of a batch that suspends tenants, and calls between after each of
+// them.
 func suspendAll(by audit.By, names []string, between func()) func(context.Context, *store.DB) error {
 	return func(ctx context.Context, db *store.DB) error {
 		if err := db.Lock(ctx, names, nil); err != nil {
@@ -49,7 +50,8 @@ func suspendAll(by audit.By, names []string, between func()) func(context.Contex
 
 func nothing() {}
 
-// TestBatchChangesNothing: neither what fails, nor a failure that fn passes over, nor a dry run, of the batch or of one of its changes.
+// TestBatchChangesNothing: neither what fails, nor a failure that fn passes over, nor a dry run, of
+// the batch or of one of its changes.
 func TestBatchChangesNothing(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -64,8 +66,9 @@ func TestBatchChangesNothing(t *testing.T) {
 		fn   func(context.Context, *store.DB) error
 		want error
 	}{
-		"the third of four fails": {by, suspendAll(by, []string{names[0], names[1], "nobody", names[2]}, nothing), plans.ErrTenantNotFound},
-		"the same one twice":      {by, suspendAll(by, []string{names[0], names[0]}, nothing), plans.ErrTenantSuspended},
+		"the third of four fails": {by, suspendAll(by, []string{names[0], names[1], "nobody", names[2]}, nothing),
+			plans.ErrTenantNotFound},
+		"the same one twice": {by, suspendAll(by, []string{names[0], names[0]}, nothing), plans.ErrTenantSuspended},
 		"fn fails": {by, func(ctx context.Context, db *store.DB) error {
 			return errors.Join(suspendAll(by, names, nothing)(ctx, db), own)
 		}, own},
@@ -104,7 +107,8 @@ func TestBatchReadsItsChanges(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// TestBatchDoesNotHoldTheHead: while the changes of a batch are made, others write audit entries, and still its numbers follow each other.
+// TestBatchDoesNotHoldTheHead: while the changes of a batch are made, others write audit entries,
+// and still its numbers follow each other.
 func TestBatchDoesNotHoldTheHead(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -126,7 +130,8 @@ func TestBatchDoesNotHoldTheHead(t *testing.T) {
 	o.wantIntact(t, 20)
 }
 
-// TestBatchesAtOnce: batches over the same tenants and keys in other orders wait for each other, and their numbers follow each other.
+// TestBatchesAtOnce: batches over the same tenants and keys in other orders wait for each other,
+// and their numbers follow each other.
 func TestBatchesAtOnce(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -156,7 +161,8 @@ func TestBatchesAtOnce(t *testing.T) {
 				}
 				return nil
 			})
-			if first := (*numbers)[:min(1, len(*numbers))]; err != nil || len(*numbers) != 8 || (*numbers)[7] != first[0]+7 {
+			if first := (*numbers)[:min(1, len(*numbers))]; err != nil || len(*numbers) != 8 ||
+				(*numbers)[7] != first[0]+7 {
 				t.Errorf("batch %d: numbers %s, %v", w, numbers, err)
 			}
 		})

@@ -21,22 +21,33 @@ func (o office) bucketOf(t *testing.T, token keys.Token, at time.Time) usage.Buc
 	t.Helper()
 	c, err := o.api.Keys.Caller(t.Context(), token.Digest(), at)
 	assert.NoError(t, err)
-	return usage.Bucket{TenantID: c.Tenant.ID, KeyID: c.KeyID, Assignment: c.Tenant.Assignment, Version: c.Tenant.Version}
+	return usage.Bucket{
+		TenantID:   c.Tenant.ID,
+		KeyID:      c.KeyID,
+		Assignment: c.Tenant.Assignment,
+		Version:    c.Tenant.Version,
+	}
 }
 
 // lines returns those of November.
 func (o office) lines(t *testing.T) (lines []closing.Line) {
 	t.Helper()
-	err := o.Months.Lines(t.Context(), billing.LineQuery{Month: november}, false, func(l *closing.Line, _ closing.Hash) error {
-		lines = append(lines, *l)
-		return nil
-	})
+	err := o.Months.Lines(
+		t.Context(),
+		billing.LineQuery{Month: november},
+		false,
+		func(l *closing.Line, _ closing.Hash) error {
+			lines = append(lines, *l)
+			return nil
+		},
+	)
 	assert.NoError(t, err)
 	return lines
 }
 
-// TestManyChangesInAMinute: whatever changes follow each other within a minute, of the tenant's plans or of a plan's numbers, each line has
-// exactly what was admitted and refused under it, and each quota period has a line.
+// TestManyChangesInAMinute: whatever changes follow each other within a minute, of the tenant's
+// plans or of a plan's numbers, each line has exactly what was admitted and refused under it, and
+// each quota period has a line.
 func TestManyChangesInAMinute(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -95,10 +106,17 @@ func TestManyChangesInAMinute(t *testing.T) {
 	}
 }
 
-// changeAtRandom schedules changes of the tenant's plans and of the numbers of pro and business within two minutes.
+// changeAtRandom schedules changes of the tenant's plans and of the numbers of pro and business
+// within two minutes.
 func (o office) changeAtRandom(t *testing.T, random *rand.Rand) {
 	t.Helper()
-	version, generation, last := map[string]int{plans.Pro: 1, plans.Business: 1}, map[string]int{plans.Pro: 1, plans.Business: 1}, noon.Add(59*time.Minute)
+	version, generation, last := map[string]int{
+		plans.Pro:      1,
+		plans.Business: 1,
+	}, map[string]int{
+		plans.Pro:      1,
+		plans.Business: 1,
+	}, noon.Add(59*time.Minute)
 	for range 60 {
 		at := last.Add(time.Duration(1+random.Int64N(int64(4*time.Second/time.Microsecond))) * time.Microsecond)
 		last = at
@@ -106,8 +124,16 @@ func (o office) changeAtRandom(t *testing.T, random *rand.Rand) {
 		if random.IntN(2) == 0 {
 			version[plan]++
 			generation[plan] += random.IntN(2)
-			o.exec(t, `insert into plan_versions (plan, version, generation, valid_from, per_minute, per_day) values ($1, $2, $3, $4, $5, 100000)`,
-				plan, version[plan], generation[plan], at, random.Int64N(100_000)+1)
+			o.exec(
+				t,
+				`insert into plan_versions (plan, version, generation, valid_from, per_minute, per_day) values ($1,
+					$2, $3, $4, $5, 100000)`,
+				plan,
+				version[plan],
+				generation[plan],
+				at,
+				random.Int64N(100_000)+1,
+			)
 			continue
 		}
 		var own *plans.Quota
@@ -119,8 +145,8 @@ func (o office) changeAtRandom(t *testing.T, random *rand.Rand) {
 	}
 }
 
-// TestUsageOfARemovedAssignment: what a server counted under an assignment that was removed meanwhile is not lost. It goes to what was in
-// force, and a refund of it too.
+// TestUsageOfARemovedAssignment: what a server counted under an assignment that was removed
+// meanwhile is not lost. It goes to what was in force, and a refund of it too.
 func TestUsageOfARemovedAssignment(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)

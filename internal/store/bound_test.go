@@ -15,7 +15,8 @@ import (
 	"petstore.example/internal/test/storetest"
 )
 
-// staffReads are reads of staff with few connections: a read ends after the timeout also when it waits for one that others hold.
+// staffReads are reads of staff with few connections: a read ends after the timeout also when it
+// waits for one that others hold.
 func staffReads(t *testing.T, url string) map[string]func(context.Context) error {
 	t.Helper()
 	db := storetest.Open(t, url, store.Options{Timeout: time.Second, MaxConns: 2})
@@ -46,6 +47,10 @@ func staffReads(t *testing.T, url string) map[string]func(context.Context) error
 			_, err := db.Cluster.Renew(ctx, cluster.Heartbeat{ServerID: "a"})
 			return err
 		},
-		"used today": func(ctx context.Context) error { _, err := db.Usage.AdmittedOn(ctx, limits.DayAt(noon)); return err },
+		"used today": func(ctx context.Context) error {
+			_,
+				err := db.Usage.AdmittedOn(ctx, limits.DayAt(noon))
+			return err
+		},
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// TestCallers: each digest of a query gets its own caller with what follows, and one of no key gets none.
+// TestCallers: each digest of a query gets its own caller with what follows, and one of no key gets
+// none.
 func TestCallers(t *testing.T) {
 	t.Parallel()
 	o := newAcme(t)

@@ -11,8 +11,9 @@ import (
 	"petstore.example/internal/test/storetest"
 )
 
-// TestGivenUpIsCanceled: a call whose context ends returns context.Canceled, whatever the database did. The API does not
-// refund a request of a client that hangs up, which would be a way around the limit.
+// TestGivenUpIsCanceled: a call whose context ends returns context.Canceled, whatever the database
+// did. The API does not refund a request of a client that hangs up, which would be a way around the
+// limit.
 func TestGivenUpIsCanceled(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -109,7 +109,8 @@ func TestChangesAreHeard(t *testing.T) {
 			_, _, err := assignPlan(t.Context(), db, by, "acme-europe", plans.Pro, nil, time.Time{})
 			return err
 		}, ofTenant},
-		{"ban", func() error { _, err := db.Bans.PlaceAutomaticBan(t.Context(), tenant.ID, key.ID); return err }, ofKey},
+		{"ban", func() error { _, err := db.Bans.PlaceAutomaticBan(t.Context(), tenant.ID, key.ID); return err },
+			ofKey},
 		{"lift", func() error { _, err := db.Bans.Lift(t.Context(), by, key.ID, now); return err }, ofKey},
 		{"limit", func() error {
 			fifty := int64(50)

@@ -13,7 +13,15 @@ import (
 func TestCheckup(t *testing.T) {
 	t.Parallel()
 	database := storetest.New(t)
-	owner, api := storetest.Open(t, database.URL, store.Options{}), storetest.Open(t, database.APIURL, store.Options{AsAPI: true})
+	owner, api := storetest.Open(
+		t,
+		database.URL,
+		store.Options{},
+	), storetest.Open(
+		t,
+		database.APIURL,
+		store.Options{AsAPI: true},
+	)
 	for db, want := range map[*store.DB]operate.Login{
 		owner: {Name: "postgres", Superuser: true, BypassRLS: true, Owner: true, API: true},
 		api:   {Name: "petstore_api", API: true},
@@ -39,7 +47,8 @@ func TestServerLogins(t *testing.T) {
 	proper := storetest.Open(t, database.APIURL, store.Options{AsAPI: true})
 	for db, want := range map[*store.DB]string{excessive: "postgres", proper: "api_server"} {
 		login, role, err := db.ServerLogin(t.Context())
-		if err != nil || login.Name != want || role != "petstore_api" || (login.Excess() != "") != (want == "postgres") {
+		if err != nil || login.Name != want || role != "petstore_api" ||
+			(login.Excess() != "") != (want == "postgres") {
 			t.Errorf("%+v in the role %s, %v, want %s", login, role, err, want)
 		}
 		logins, err := db.ServerLogins(t.Context())

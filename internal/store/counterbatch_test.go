@@ -12,13 +12,19 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// newBusyCounters returns a database with so many more tenants, in a term of Redis, and with as many transactions under way as a server
-// has: calls that come now wait until release, and then share transactions.
+// newBusyCounters returns a database with so many more tenants, in a term of Redis, and with as
+// many transactions under way as a server has: calls that come now wait until release, and then
+// share transactions.
 func newBusyCounters(t *testing.T, tenants int) (g *counters, term int64, release func()) {
 	t.Helper()
 	g = newCounters(t)
 	g.exec(t, `select test_tenant('many-' || n, 'free') from generate_series(1, $1) n`, tenants)
-	g.exec(t, `insert into limit_states (tenant_id, scope) select id, scope from tenants, (values (''), (test_key($1, 'busy'))) s (scope) where id = $1 or scope = ''`, g.key.TenantID)
+	g.exec(
+		t,
+		`insert into limit_states (tenant_id, scope) select id, scope from tenants, (values (''), (test_key($1,
+			'busy'))) s (scope) where id = $1 or scope = ''`,
+		g.key.TenantID,
+	)
 	term = g.begin(t, "r")
 	tx, err := g.owner.BeginTxx(t.Context(), nil)
 	assert.NoError(t, err)
@@ -31,7 +37,13 @@ func newBusyCounters(t *testing.T, tenants int) (g *counters, term int64, releas
 			assert.Equal(t, err, nil)
 		})
 	}
-	eventuallyText(t, g.database, "2", `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%limit_states%'`)
+	eventuallyText(
+		t,
+		g.database,
+		"2",
+		`select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and
+			query like '%limit_states%'`,
+	)
 	return g, term, func() {
 		assert.Equal(t, tx.Rollback(), nil)
 		busy.Wait()
@@ -53,13 +65,19 @@ func eventuallyText(t *testing.T, db database, want, query string) {
 	}, &got)
 }
 
-// TestManyOpenInFewTransactions: calls that wait share transactions, and each has the result that it would have alone.
+// TestManyOpenInFewTransactions: calls that wait share transactions, and each has the result that
+// it would have alone.
 func TestManyOpenInFewTransactions(t *testing.T) {
 	t.Parallel()
 	const tenants = 200
 	g, term, release := newBusyCounters(t, tenants)
 	now := time.Now()
-	g.exec(t, `select test_usage(id, date_trunc('hour', $1::timestamptz), $2, 'free', id, 0) from tenants`, now, g.key.ID)
+	g.exec(
+		t,
+		`select test_usage(id, date_trunc('hour', $1::timestamptz), $2, 'free', id, 0) from tenants`,
+		now,
+		g.key.ID,
+	)
 	var all sync.WaitGroup
 	for id := g.key.TenantID + 1; id <= g.key.TenantID+tenants; id++ {
 		all.Go(func() {
@@ -73,11 +91,16 @@ func TestManyOpenInFewTransactions(t *testing.T) {
 	release()
 	all.Wait()
 	if got := g.text(t, `select count(distinct xmin::text) <= 20 from limit_states`); got != "true" {
-		t.Errorf("%d tenants were opened in %s transactions", tenants, g.text(t, `select count(distinct xmin::text) from limit_states`))
+		t.Errorf(
+			"%d tenants were opened in %s transactions",
+			tenants,
+			g.text(t, `select count(distinct xmin::text) from limit_states`),
+		)
 	}
 }
 
-// TestNobodyWaitsForALockedRow: a row that another server has locked holds up the calls that need it, and no other.
+// TestNobodyWaitsForALockedRow: a row that another server has locked holds up the calls that need
+// it, and no other.
 func TestNobodyWaitsForALockedRow(t *testing.T) {
 	t.Parallel()
 	g, term, release := newBusyCounters(t, 3)
@@ -106,7 +129,8 @@ func TestNobodyWaitsForALockedRow(t *testing.T) {
 	locked.Wait()
 }
 
-// TestOneFailsNoOther: what Postgres refuses for one tenant, and a tenant that is not there, fail no other.
+// TestOneFailsNoOther: what Postgres refuses for one tenant, and a tenant that is not there, fail
+// no other.
 func TestOneFailsNoOther(t *testing.T) {
 	t.Parallel()
 	g, term, release := newBusyCounters(t, 2)

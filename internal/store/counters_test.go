@@ -17,7 +17,8 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// counters is a database whose only server is in a term; the minute of its tenant 1 lasts from eleven on for some seconds more.
+// counters is a database whose only server is in a term; the minute of its tenant 1 lasts from
+// eleven on for some seconds more.
 type counters struct {
 	meteredDB
 	key       meteredKey
@@ -56,7 +57,8 @@ func (g *counters) record(t *testing.T, serverID string, batch int64, at time.Ti
 	writeUsage(t, g.api, usage.Batch{ServerID: serverID, Number: batch, Counts: []usage.Count{recorded}})
 }
 
-// TestCountersOverTerms: a term begins where the records stand, whatever was granted in the one before.
+// TestCountersOverTerms: a term begins where the records stand, whatever was granted in the one
+// before.
 func TestCountersOverTerms(t *testing.T) {
 	t.Parallel()
 	g := newCounters(t)
@@ -66,12 +68,21 @@ func TestCountersOverTerms(t *testing.T) {
 	g.record(t, "a", 1, now, 7)
 
 	term := g.begin(t, "r")
-	base, fresh, err := g.api.Counters.Initialize(t.Context(), counter.InitRequest{Claim: c, Term: term, At: now.Add(-time.Hour)})
+	base, fresh, err := g.api.Counters.Initialize(
+		t.Context(),
+		counter.InitRequest{Claim: c, Term: term, At: now.Add(-time.Hour)},
+	)
 	base.LatestMinute, base.LatestDay = 0, 0
-	if want := (counter.Baseline{Minute: minute, MinuteUsed: 7, Day: day, DayUsed: 7, KeyUsed: 7}); err != nil || !fresh || base != want {
+	if want := (counter.Baseline{Minute: minute, MinuteUsed: 7, Day: day, DayUsed: 7, KeyUsed: 7}); err != nil ||
+		!fresh ||
+		base != want {
 		t.Errorf("the first to open: %+v, fresh %v, %v, want %+v", base, fresh, err, want)
 	}
-	if _, fresh, err := g.api.Counters.Initialize(t.Context(), counter.InitRequest{Claim: c, Term: term, At: now}); err != nil || fresh {
+	if _, fresh, err := g.api.Counters.Initialize(
+		t.Context(),
+		counter.InitRequest{Claim: c, Term: term, At: now},
+	); err != nil ||
+		fresh {
 		t.Errorf("the second to open: fresh %v, %v", fresh, err)
 	}
 	_, err = g.api.Counters.Grant(t.Context(), counter.GrantRequest{Claim: c, Term: term, At: now, Want: 1})
@@ -83,7 +94,10 @@ func TestCountersOverTerms(t *testing.T) {
 	_, _, err = g.api.Counters.Initialize(t.Context(), counter.InitRequest{Claim: c, Term: over, At: now})
 	assert.ErrorIs(t, err, counter.ErrTermOver, "open a term that is over")
 	grant, err := g.api.Counters.Grant(t.Context(), counter.GrantRequest{Claim: c, Term: term, At: now, Want: 1})
-	want := counter.Grant{Baseline: counter.Baseline{Minute: minute, MinuteUsed: 27, Day: day, DayUsed: 27, KeyUsed: 27}, Count: 7}
+	want := counter.Grant{
+		Baseline: counter.Baseline{Minute: minute, MinuteUsed: 27, Day: day, DayUsed: 27, KeyUsed: 27},
+		Count:    7,
+	}
 	assert.Result(t, grant, err, want, "a grant of the key's 30")
 	again, err := g.api.Counters.Grant(t.Context(), counter.GrantRequest{
 		Claim: c, Term: term, At: now, Returns: []counter.Return{{Minute: minute, Day: day, Count: 3}},
@@ -101,7 +115,8 @@ func TestCountersOverTerms(t *testing.T) {
 	assert.Equal(t, g.text(t, `select count(*) from limit_states`), "2", "rows")
 }
 
-// minuteWithin returns the present instant, at which the tenant's minute lasts for some seconds more.
+// minuteWithin returns the present instant, at which the tenant's minute lasts for some seconds
+// more.
 func minuteWithin(tenantID int64) time.Time {
 	now := time.Now()
 	if end := time.Unix(limits.MinuteReset(tenantID, limits.MinuteAt(tenantID, now)), 0); end.Sub(now) < 8*time.Second {
@@ -110,18 +125,24 @@ func minuteWithin(tenantID int64) time.Time {
 	return time.Now()
 }
 
-// TestSilentServerInCounters: a server that was killed may have admitted its margin more than it recorded, in the windows that began before it
-// had surely stopped: not any more when it has recorded everything.
+// TestSilentServerInCounters: a server that was killed may have admitted its margin more than it
+// recorded, in the windows that began before it had surely stopped: not any more when it has
+// recorded everything.
 func TestSilentServerInCounters(t *testing.T) {
 	t.Parallel()
 	g := newCounters(t)
 	c := g.claim(plans.Quota{PerMinute: 100, PerDay: 1000}, 0)
 	now := minuteWithin(g.key.TenantID)
 	g.exec(t, `
-		insert into tenant_plans (tenant_id, plan, valid_from) values ($1, 'free', $2::timestamptz - interval '1 microsecond')`, c.TenantID, now)
+		insert into tenant_plans (tenant_id, plan, valid_from) values ($1, 'free', $2::timestamptz - interval
+			'1 microsecond')`, c.TenantID, now)
 	g.record(t, "killed", 1, now, 20)
 	// It has not acknowledged a term.
-	g.exec(t, `insert into servers (id, seen_at, redis, acked) values ('killed', clock_timestamp() - interval '10 seconds', 'r', 1)`)
+	g.exec(
+		t,
+		`insert into servers (id, seen_at, redis, acked) values ('killed', clock_timestamp() - interval '10 seconds',
+			'r', 1)`,
+	)
 	grant := func(redis string) counter.Baseline {
 		t.Helper()
 		term := g.begin(t, redis)
@@ -147,7 +168,8 @@ func TestSilentServerInCounters(t *testing.T) {
 	}
 }
 
-// TestGrantsOfManyServersNeverExceed: whoever asks at the same time, all that is granted is the limit, and no less.
+// TestGrantsOfManyServersNeverExceed: whoever asks at the same time, all that is granted is the
+// limit, and no less.
 func TestGrantsOfManyServersNeverExceed(t *testing.T) {
 	t.Parallel()
 	g := newCounters(t)
@@ -163,7 +185,10 @@ func TestGrantsOfManyServersNeverExceed(t *testing.T) {
 			c.KeyID, c.KeyPerMinute = own[i%4/2].ID, limit
 		}
 		for {
-			p, err := servers[i%2].Counters.Grant(t.Context(), counter.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
+			p, err := servers[i%2].Counters.Grant(
+				t.Context(),
+				counter.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1},
+			)
 			if granted.Add(p.Count); err != nil || p.Count == 0 {
 				return err
 			}
@@ -179,7 +204,10 @@ func TestOneOpens(t *testing.T) {
 	term := g.begin(t, "r")
 	var first atomic.Int64
 	atOnce(t, 8, 8, nil, func(int) error {
-		_, fresh, err := g.api.Counters.Initialize(t.Context(), counter.InitRequest{Claim: g.claim(plans.Quota{PerMinute: 9, PerDay: 9}, 5), Term: term, At: eleven})
+		_, fresh, err := g.api.Counters.Initialize(
+			t.Context(),
+			counter.InitRequest{Claim: g.claim(plans.Quota{PerMinute: 9, PerDay: 9}, 5), Term: term, At: eleven},
+		)
 		if fresh {
 			first.Add(1)
 		}
@@ -193,7 +221,12 @@ func TestGrantsAtOnce(t *testing.T) {
 	t.Parallel()
 	g := newCounters(t)
 	const tenants = 40
-	g.exec(t, `select test_key(test_tenant('many-' || n, 'free'), 'm' || lpad(n::text, 15, '0')) from generate_series(1, $1) n`, tenants)
+	g.exec(
+		t,
+		`select test_key(test_tenant('many-' || n, 'free'), 'm' || lpad(n::text, 15, '0')) from generate_series(1, $1)
+			n`,
+		tenants,
+	)
 	term := g.begin(t, "")
 	atOnce(t, 8, 8, nil, func(worker int) error {
 		for n := range int64(tenants) {
@@ -201,7 +234,12 @@ func TestGrantsAtOnce(t *testing.T) {
 			if worker%2 == 0 {
 				i = tenants - 1 - n
 			}
-			c := limits.Claim{TenantID: i + 2, KeyID: fmt.Sprintf("key_m%015d", i+1), Quota: plans.Quota{PerMinute: 1000, PerDay: 1000}, KeyPerMinute: 1000}
+			c := limits.Claim{
+				TenantID:     i + 2,
+				KeyID:        fmt.Sprintf("key_m%015d", i+1),
+				Quota:        plans.Quota{PerMinute: 1000, PerDay: 1000},
+				KeyPerMinute: 1000,
+			}
 			_, err := g.api.Counters.Grant(t.Context(), counter.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
 			if err = errors.Join(err, errorOf(g.api.Counters.Prune(t.Context(), eleven, 3))); err != nil {
 				return err
@@ -224,7 +262,8 @@ func TestCountersRoundTrips(t *testing.T) {
 		want  int
 	}{
 		"grant": {"", func(term int64) error {
-			return errorOf(db.Counters.Grant(t.Context(), counter.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1}))
+			return errorOf(db.Counters.Grant(t.Context(),
+				counter.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1}))
 		}, 4},
 		"open again": {"r", func(term int64) error {
 			_, _, err := db.Counters.Initialize(t.Context(), counter.InitRequest{Claim: c, Term: term, At: eleven})

@@ -10,7 +10,8 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// CreateDatabase makes a database of that name on the server that the URL leads to, unless there is one.
+// CreateDatabase makes a database of that name on the server that the URL leads to, unless there is
+// one.
 func CreateDatabase(ctx context.Context, url, name string) error {
 	db, err := pgconn.Open(ctx, url, pgconn.Options{MaxConns: 1})
 	if err != nil {

@@ -78,18 +78,31 @@ func atOnce(t *testing.T, n, succeed int, refusal error, call func(i int) error)
 	assert.Equal(t, succeeded.Load(), int64(succeed), "of", n, "calls succeeded, want", succeed)
 }
 
-// Postgres hides most of others' sessions from staff, but not how many there are. A server of its own, as other tests connect to the shared one.
+// Postgres hides most of others' sessions from staff, but not how many there are. A server of its
+// own, as other tests connect to the shared one.
 func TestSessionsAreTheSameForAllLogins(t *testing.T) {
 	server := storetest.NewServer(t)
 	got, want := map[string]int64{}, map[string]int64{"owner": 5, "server": 5, "support": 5, "billing": 5}
 	logins := map[string]*store.DB{
-		"owner": storetest.Open(t, server.URL, store.Options{}), "server": storetest.Open(t, server.APIURL, store.Options{AsAPI: true}),
-		"support": storetest.Open(t, server.SupportURL, store.Options{}), "billing": storetest.Open(t, server.BillingURL, store.Options{}),
+		"owner": storetest.Open(
+			t,
+			server.URL,
+			store.Options{},
+		),
+		"server": storetest.Open(t, server.APIURL, store.Options{AsAPI: true}),
+		"support": storetest.Open(
+			t,
+			server.SupportURL,
+			store.Options{},
+		),
+		"billing": storetest.Open(t, server.BillingURL, store.Options{}),
 	}
 	_, err := connect(t, server.URL).Connx(t.Context())
 	assert.NoError(t, err)
-	// The sessions that prepared the server may not have ended yet, and others begin with the first query.
-	for end := time.Now().Add(longTimeout); !cmp.Equal(want, got) && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	// The sessions that prepared the server may not have ended yet, and others begin with the first
+	// query. Between two looks it sleeps.
+	pause := func() { time.Sleep(5 * time.Millisecond) }
+	for end := time.Now().Add(longTimeout); !cmp.Equal(want, got) && time.Now().Before(end); pause() {
 		for login, db := range logins {
 			s, err := db.Operation.Sessions(t.Context())
 			assert.NoError(t, err, login)

@@ -24,7 +24,8 @@ import (
 	"petstore.example/internal/test/storetest"
 )
 
-// customers is a database with two tenants that have rows in every table: acme, whose texts hold the word quagga, and zoo, with okapi.
+// customers is a database with two tenants that have rows in every table: acme, whose texts hold
+// the word quagga, and zoo, with okapi.
 type customers struct {
 	*books
 	owner *store.DB // a login that is no superuser
@@ -39,21 +40,33 @@ func newCustomers(t *testing.T) customers {
 	b.fill(t)
 	for id, word := range map[int64]string{acme: "quagga", zoo: "okapi"} {
 		c.exec(t, strings.NewReplacer("$1", fmt.Sprint(id), "$2", "'"+word+"'").Replace(`
-			insert into pets (tenant_id, name, category_id, status, created_at) select $1, $2, 1, 'sold', now() from generate_series(1, 3);
-			insert into orders (tenant_id, pet_id, quantity, status, created_at) select $1, id, 1, 'delivered', now() from pets where tenant_id = $1;
-			insert into idempotency_keys (tenant_id, method, path, key, fingerprint, status, location, body, created_at, expires_at)
-			values ($1, 'POST', '/v1/pets', $2, sha256('x'), 201, '/v1/pets/1', convert_to('{"name":"' || $2 || '"}', 'UTF8'), now(), now() + interval '1 day');
-			insert into failed_requests (tenant_id, server_id, number, key_id, at, request_id, code, plan, limited_by, allowed, partial, method, route,
+			insert into pets (tenant_id, name, category_id, status, created_at) select $1, $2, 1, 'sold', now() from
+				generate_series(1, 3);
+			insert into orders (tenant_id, pet_id, quantity, status, created_at) select $1, id, 1, 'delivered', now()
+				from pets where tenant_id = $1;
+			insert into idempotency_keys (tenant_id, method, path, key, fingerprint, status, location, body,
+				created_at, expires_at)
+			values ($1, 'POST', '/v1/pets', $2, sha256('x'), 201, '/v1/pets/1', convert_to('{"name":"' || $2 || '"}',
+				'UTF8'), now(), now() + interval '1 day');
+			insert into failed_requests (tenant_id, server_id, number, key_id, at, request_id, code, plan, limited_by,
+				allowed, partial, method, route,
 			                             suppressed, status, reason, took_micros)
-			values ($1, 's1', $1, 'key_000000000000000$1', now(), $2, 'pet_not_found', 'pro', '', 0, false, 'GET', '/v1/pets/{petId}', 0, 404, '', 5);
+			values ($1, 's1', $1, 'key_000000000000000$1', now(), $2, 'pet_not_found', 'pro', '', 0, false, 'GET',
+				'/v1/pets/{petId}', 0, 404, '', 5);
 			insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at)
 			values ($1, 'key_000000000000000$1', 'staff', $2, now(), now() + interval '1 hour');
 			insert into limit_states (tenant_id, scope) values ($1, '');
-			insert into sign_ins (digest, tenant_id, key_id, environment) values (sha256($2), $1, 'key_000000000000000$1', 'live');
+			insert into sign_ins (digest, tenant_id, key_id, environment) values (sha256($2), $1,
+				'key_000000000000000$1', 'live');
 			insert into invites (digest, tenant_id, environment) values (sha256($2), $1, 'live');
 			update api_keys set name = $2, last4 = left($2, 4) where tenant_id = $1;`))
 		name, email := word+"-inc", word+"@example.com"
-		_, _, err := c.owner.Tenants.Edit(t.Context(), ops, fmt.Sprint("#", id), people.TenantEdit{Name: &name, Email: &email, Contact: &word, Notes: &word})
+		_, _, err := c.owner.Tenants.Edit(
+			t.Context(),
+			ops,
+			fmt.Sprint("#", id),
+			people.TenantEdit{Name: &name, Email: &email, Contact: &word, Notes: &word},
+		)
 		assert.NoError(t, err)
 	}
 	b.deliver(t, "s1", dec, used(business, nov.Add(time.Hour), 7, 0))
@@ -62,7 +75,8 @@ func newCustomers(t *testing.T) customers {
 	b.exec(t, `
 		alter table usage_daily disable trigger user;
 		create table daily_of_2020 partition of usage_daily for values from ('2020-01-01Z') to ('2021-01-01Z');
-		insert into usage_daily (tenant_id, day, key_id, assignment, version, admitted, refused) values (1, '2020-01-01Z', 'key_0000000000000001', 1, 1, 1, 1);
+		insert into usage_daily (tenant_id, day, key_id, assignment, version, admitted, refused) values (1,
+			'2020-01-01Z', 'key_0000000000000001', 1, 1, 1, 1);
 		alter table usage_daily enable trigger user`)
 	return c
 }
@@ -73,7 +87,9 @@ func (c customers) holding(t *testing.T, word string) (tables []string) {
 	c.rows(t, &tables, `
 		select relname from pg_class
 		where relnamespace = 'public'::regnamespace and relkind = 'r'
-		  and (xpath('//n/text()', query_to_xml(format('select count(*) as n from %I t where position(%L in t::text) > 0', relname, $1::text), false, true, '')))[1]::text <> '0'
+		  and (xpath('//n/text()',
+		      query_to_xml(format('select count(*) as n from %I t where position(%L in t::text) > 0', relname,
+		          $1::text), false, true, '')))[1]::text <> '0'
 		order by relname`, word)
 	return tables
 }
@@ -81,7 +97,8 @@ func (c customers) holding(t *testing.T, word string) (tables []string) {
 func (c customers) rowsOf(t *testing.T, id int64) string {
 	t.Helper()
 	return c.text(t, `
-		select string_agg(query_to_xml(format('select * from %I t where tenant_id = %s order by t::text', relname, $1::bigint), true, true, '')::text, '' order by relname)
+		select string_agg(query_to_xml(format('select * from %I t where tenant_id = %s order by t::text', relname,
+			$1::bigint), true, true, '')::text, '' order by relname)
 		from pg_class c where relnamespace = 'public'::regnamespace and relkind = 'r'
 		  and exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'tenant_id')`, id)
 }
@@ -93,7 +110,8 @@ func (c customers) erase(t *testing.T, tenant string) operate.Erasure {
 	return e
 }
 
-// TestErase: no word of the tenant is left in any table, what is billed is still what it was, and the other tenant has all that it had.
+// TestErase: no word of the tenant is left in any table, what is billed is still what it was, and
+// the other tenant has all that it had.
 func TestErase(t *testing.T) {
 	t.Parallel()
 	c := newCustomers(t)
@@ -119,10 +137,24 @@ func TestErase(t *testing.T) {
 	want := operate.Erasure{
 		TenantID: acme, Name: "erased-1", Lines: 2,
 		Removed: map[string]int64{
-			"api_keys": 1, "bans": 1, "failed_requests": 1, "idempotency_keys": 1, "limit_states": 1, "orders": 3, "pets": 3, "undo_values": 2,
+			"api_keys":         1,
+			"bans":             1,
+			"failed_requests":  1,
+			"idempotency_keys": 1,
+			"limit_states":     1,
+			"orders":           3,
+			"pets":             3,
+			"undo_values":      2,
 		},
 		Stay: map[string]int64{
-			"tenant_plans": 2, "tenant_suspensions": 2, "tenant_activity": 1, "usage_hourly": 4, "usage_late": 1, "usage_lines": 2, "usage_daily": 1, "audit_entries": 4,
+			"tenant_plans":       2,
+			"tenant_suspensions": 2,
+			"tenant_activity":    1,
+			"usage_hourly":       4,
+			"usage_late":         1,
+			"usage_lines":        2,
+			"usage_daily":        1,
+			"audit_entries":      4,
 		},
 	}
 	planned.ErasedAt = e.ErasedAt
@@ -149,34 +181,53 @@ func (c customers) checkErased(t *testing.T, e operate.Erasure) {
 	}
 	// The owner can alter the lines and what they are computed from, but not unseen.
 	for _, tamper := range []string{
-		`update usage_lines set form = replace(form, '"refused":12', '"refused":13') where tenant_id = 1 and number = 1`,
+		`update usage_lines set form = replace(form, '"refused":12', '"refused":13') where tenant_id = 1 and number =
+			1`,
 		`update usage_lines set form = replace(form, 'erased-1', 'okapi') where tenant_id = 1 and number = 1`,
 		`update usage_lines set sha256 = sha256('x') where tenant_id = 1 and number = 1`,
 	} {
-		c.exec(t, `create table lines as select month, tenant_id, number, form, sha256 from usage_lines; alter table usage_lines disable trigger user; `+tamper)
+		c.exec(
+			t,
+			`create table lines as select month, tenant_id, number, form, sha256 from usage_lines; alter table
+				usage_lines disable trigger user; `+tamper,
+		)
 		if v, err := c.owner.Months.Verify(t.Context(), oct); len(v.Differences) == 0 || err != nil {
 			t.Errorf("%s is not found: %v", tamper, err)
 		}
 		c.exec(t, `
-			update usage_lines l set form = b.form, sha256 = b.sha256 from lines b where (b.month, b.tenant_id, b.number) = (l.month, l.tenant_id, l.number);
+			update usage_lines l set form = b.form, sha256 = b.sha256 from lines b where (b.month, b.tenant_id,
+				b.number) = (l.month, l.tenant_id, l.number);
 			alter table usage_lines enable trigger user; drop table lines`)
 	}
-	if _, err := c.database.owner.ExecContext(t.Context(), `update usage_lines set form = replace(form, '"refused":12', '"refused":13') where tenant_id = 1`); err == nil {
+	if _, err := c.database.owner.ExecContext(
+		t.Context(),
+		`update usage_lines set form = replace(form, '"refused":12', '"refused":13') where tenant_id = 1`,
+	); err == nil {
 		t.Error("a line of an erased tenant can be changed")
 	}
 }
 
-// TestEraseKeepsWhatIsCounted: what servers counted before, and record after, is billed: in the open month, and as a correction of a closed one.
+// TestEraseKeepsWhatIsCounted: what servers counted before, and record after, is billed: in the
+// open month, and as a correction of a closed one.
 func TestEraseKeepsWhatIsCounted(t *testing.T) {
 	t.Parallel()
 	c := newCustomers(t)
 	_, err := c.owner.Tenants.Suspend(t.Context(), ops, "quagga-inc", time.Time{})
 	assert.NoError(t, err)
 	c.erase(t, "quagga-inc")
-	const counted = `select sum(admitted) || ' ' || sum(refused) from usage_recorded where tenant_id = 1 and hour >= $1 and hour < $2`
+	const counted = `select sum(admitted) || ' ' || sum(refused) from usage_recorded where tenant_id = 1 and hour >=
+		$1 and hour < $2`
 	odd, never := used(business, nov.Add(2*time.Hour), 100, 0), used(business, nov.Add(2*time.Hour), 100, 0)
 	odd.KeyID, never.TenantID = "x", 99
-	c.deliver(t, "s1", dec.Add(time.Hour), used(business, nov.Add(2*time.Hour), 3, 2), used(business, oct.AddDate(0, 0, 25), 5, 4), odd, never)
+	c.deliver(
+		t,
+		"s1",
+		dec.Add(time.Hour),
+		used(business, nov.Add(2*time.Hour), 3, 2),
+		used(business, oct.AddDate(0, 0, 25), 5, 4),
+		odd,
+		never,
+	)
 	c.deliver(t, "s2", dec.Add(time.Hour), used(business, nov.Add(2*time.Hour), 30, 0))
 	if got, want := c.text(t, counted, oct, nov), fmt.Sprint(8030+10+44100+9+5, " ", 12+4); got != want {
 		t.Errorf("of the closed month: %s, want %s", got, want)
@@ -196,12 +247,18 @@ func TestEraseKeepsWhatIsCounted(t *testing.T) {
 	}
 }
 
-// TestEraseGoesOn: one that is interrupted has taken the keys and the name; another call removes the rest.
+// TestEraseGoesOn: one that is interrupted has taken the keys and the name; another call removes
+// the rest.
 func TestEraseGoesOn(t *testing.T) {
 	t.Parallel()
 	const batch = 5000 // as many as are removed in one transaction
 	c := newCustomers(t)
-	c.exec(t, `insert into pets (tenant_id, name, category_id, status, created_at) select 1, 'quagga', 1, 'sold', now() from generate_series(1, $1) n`, batch+10)
+	c.exec(
+		t,
+		`insert into pets (tenant_id, name, category_id, status, created_at) select 1, 'quagga', 1, 'sold', now() from
+			generate_series(1, $1) n`,
+		batch+10,
+	)
 	_, err := c.owner.Tenants.Suspend(t.Context(), ops, "quagga-inc", time.Time{})
 	assert.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -232,7 +289,12 @@ func TestOnlyTheOwnerErases(t *testing.T) {
 		if _, err := db.TenantData.Erase(t.Context(), ops, "quagga-inc", nil); !store.IsForbidden(err) {
 			t.Errorf("%s: %v", storetest.LoginOf(t, url), err)
 		}
-		if err := attempt(t, connect(t, url), "reset role", `update tenants set erased_at = now()`); !store.IsForbidden(err) {
+		if err := attempt(
+			t,
+			connect(t, url),
+			"reset role",
+			`update tenants set erased_at = now()`,
+		); !store.IsForbidden(err) {
 			t.Errorf("%s sets it: %v", storetest.LoginOf(t, url), err)
 		}
 	}
@@ -243,7 +305,12 @@ func TestExport(t *testing.T) {
 	t.Parallel()
 	c := newCustomers(t)
 	const pets = 2500 // several pages
-	c.exec(t, `insert into pets (tenant_id, name, category_id, status, created_at) select 1, 'quagga "' || n, 1, 'sold', now() from generate_series(1, $1) n`, pets-3)
+	c.exec(
+		t,
+		`insert into pets (tenant_id, name, category_id, status, created_at) select 1, 'quagga "' || n, 1, 'sold',
+			now() from generate_series(1, $1) n`,
+		pets-3,
+	)
 	files := map[string]*bytes.Buffer{}
 	var first operate.TenantExport
 	e, err := c.owner.TenantData.Export(t.Context(), "quagga-inc",
@@ -257,7 +324,8 @@ func TestExport(t *testing.T) {
 	var all strings.Builder
 	for _, f := range e.Files {
 		text := files[f.Name].String()
-		if int64(len(text)) != f.Size || int64(strings.Count(text, "\n")) != f.Rows || f.Rows == 0 && f.Name != "sent_events.jsonl" {
+		if int64(len(text)) != f.Size || int64(strings.Count(text, "\n")) != f.Rows ||
+			f.Rows == 0 && f.Name != "sent_events.jsonl" {
 			t.Errorf("%+v has %d bytes and %d lines", f, len(text), strings.Count(text, "\n"))
 		}
 		for line := range strings.Lines(text) {
@@ -267,12 +335,22 @@ func TestExport(t *testing.T) {
 	}
 	assert.Equal(t, strings.Count(files["pets.jsonl"].String(), "quagga"), pets, "animals")
 	digest := c.text(t, `select encode(digest, 'hex') from api_keys where tenant_id = 1`)
-	for _, never := range []string{"okapi", "key_0000000000000002", digest, "digest", storetest.OwnerLogin, "sha256('x')"} {
+	for _, never := range []string{"okapi", "key_0000000000000002", digest, "digest", storetest.OwnerLogin,
+		"sha256('x')"} {
 		assert.True(t, !strings.Contains(all.String(), never), "the export has", never)
 	}
 	names := slices.Sorted(maps.Keys(files))
 	assert.Equal(t, len(names), len(e.Files), "files", names)
-	if _, err := storetest.Open(t, c.SupportURL, store.Options{}).TenantData.Export(t.Context(), "quagga-inc", nil, nil); !store.IsForbidden(err) {
+	if _, err := storetest.Open(
+		t,
+		c.SupportURL,
+		store.Options{},
+	).TenantData.Export(
+		t.Context(),
+		"quagga-inc",
+		nil,
+		nil,
+	); !store.IsForbidden(err) {
 		t.Errorf("as support: %v", err)
 	}
 }

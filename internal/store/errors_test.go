@@ -9,7 +9,8 @@ import (
 	"petstore.example/internal/store"
 )
 
-// TestErrorsThatPass: what would pass if it came again is "not now", and what would not is no outage.
+// TestErrorsThatPass: what would pass if it came again is "not now", and what would not is no
+// outage.
 func TestErrorsThatPass(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

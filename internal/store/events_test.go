@@ -41,7 +41,8 @@ func newHandOn(t *testing.T) *handOn {
 		select test_tenant(name, 'pro') from unnest('{acme,zoo}'::text[]) name;
 		update tenants set billing_ref = 'cus_' || name;
 		insert into api_keys (id, tenant_id, environment, digest, last4, created_at)
-		select 'key_000000000000000' || n, n / 2 + 1, 'live', sha256(n::text::bytea), '0001', now() from generate_series(0, 2) n;
+		select 'key_000000000000000' || n, n / 2 + 1, 'live', sha256(n::text::bytea), '0001', now() from
+			generate_series(0, 2) n;
 		select test_usage(1, '2026-11-20 12:00Z', 'key_0000000000000000', 'pro', 10, 1);
 		select test_usage(1, '2026-11-20 12:00Z', 'key_0000000000000001', 'pro', 100, 0);
 		select test_usage(1, '2026-11-20 12:00Z', 'key_0000000000000001', 'free', 1000, 2);
@@ -49,7 +50,8 @@ func newHandOn(t *testing.T) *handOn {
 	return h
 }
 
-// sink sends all events, unless err is set, but those of hours that are too old for it. While it writes it calls during.
+// sink sends all events, unless err is set, but those of hours that are too old for it. While it
+// writes it calls during.
 type sink struct {
 	since  time.Time
 	got    []events.Event
@@ -72,7 +74,15 @@ func (s *sink) Close() error { return s.err }
 // counts are the events as texts without what does not change.
 func (s *sink) counts() (list []string) {
 	for _, e := range s.got {
-		text := fmt.Sprintf("%s %s %s %d %d #%d", e.BillingRef, e.Hour.Format("01-02T15"), e.Plan, e.Admitted, e.Refused, e.Correction)
+		text := fmt.Sprintf(
+			"%s %s %s %d %d #%d",
+			e.BillingRef,
+			e.Hour.Format("01-02T15"),
+			e.Plan,
+			e.Admitted,
+			e.Refused,
+			e.Correction,
+		)
 		if !e.At.Equal(e.Hour) {
 			text += " at " + e.At.Format("01-02T15")
 		}
@@ -109,12 +119,19 @@ func TestEventsAreSentOnce(t *testing.T) {
 	h.wantSent(t, other, all...)
 	h.wantSent(t, unrecorded, all...)
 
-	// What comes later is a correction: more of one, less of another, and a new hour. It comes once.
+	// What comes later is a correction: more of one, less of another, and a new hour. It comes
+	// once.
 	h.owner.MustExec(`
 		select test_usage(1, '2026-11-20 12:00Z', 'key_0000000000000000', 'pro', 5, 0);
 		update usage_hourly set admitted = admitted - 2 where tenant_id = 2;
 		select test_usage(1, '2026-11-20 13:00Z', 'key_0000000000000000', 'pro', 1, 1)`)
-	h.wantSent(t, h.query, "cus_acme 11-20T12 pro 5 0 #1", "cus_zoo 11-20T12 pro -2 0 #1", "cus_acme 11-20T13 pro 1 1 #0")
+	h.wantSent(
+		t,
+		h.query,
+		"cus_acme 11-20T12 pro 5 0 #1",
+		"cus_zoo 11-20T12 pro -2 0 #1",
+		"cus_acme 11-20T13 pro 1 1 #0",
+	)
 	h.wantSent(t, h.query)
 	h.owner.MustExec(`update usage_hourly set refused = 9 where tenant_id = 2`)
 	h.wantSent(t, h.query, "cus_zoo 11-20T12 pro 0 9 #2")
@@ -122,9 +139,11 @@ func TestEventsAreSentOnce(t *testing.T) {
 	var differ int
 	if err := h.owner.Get(&differ, `
 		select count(*) from (
-		  select tenant_id, hour, assignment, sum(admitted) as admitted, sum(refused) as refused from usage_hourly group by 1, 2, 3
+		  select tenant_id, hour, assignment, sum(admitted) as admitted, sum(refused) as refused from usage_hourly
+		      group by 1, 2, 3
 		) u full join (
-		  select tenant_id, hour, assignment, sum(admitted) as admitted, sum(refused) as refused, count(distinct event_id), count(*) as n
+		  select tenant_id, hour, assignment, sum(admitted) as admitted, sum(refused) as refused, count(distinct
+		      event_id), count(*) as n
 		  from sent_events where receiver = 'stripe' group by 1, 2, 3
 		) s using (tenant_id, hour, assignment, admitted, refused)
 		where u is null or s is null or s.count <> s.n`); err != nil || differ > 0 {
@@ -147,7 +166,8 @@ func TestEventsOfPartOfTheUsage(t *testing.T) {
 	h.wantSent(t, q, "cus_acme 11-20T12 pro 110 1 #0", "cus_acme 11-20T12 free 1000 2 #0")
 }
 
-// TestEventsAreRecordedWhenWritten: output that could not be written, a dry run, and what the sink leaves out leave no record.
+// TestEventsAreRecordedWhenWritten: output that could not be written, a dry run, and what the sink
+// leaves out leave no record.
 func TestEventsAreRecordedWhenWritten(t *testing.T) {
 	t.Parallel()
 	h := newHandOn(t)
@@ -156,22 +176,36 @@ func TestEventsAreRecordedWhenWritten(t *testing.T) {
 		t.Errorf("error %v, want the sink's", err)
 	}
 	var s sink
-	if err := h.Events.Send(t.Context(), audit.By{Actor: "bill", DryRun: true}, h.query, &s); err != nil || len(s.got) != 3 {
+	if err := h.Events.Send(
+		t.Context(),
+		audit.By{Actor: "bill", DryRun: true},
+		h.query,
+		&s,
+	); err != nil ||
+		len(s.got) != 3 {
 		t.Errorf("dry run: %d events, %v", len(s.got), err)
 	}
 	var entries int
 	h.owner.MustExec(`select`)
-	if err := h.owner.Get(&entries, `select count(*) from audit_entries where action = 'usage.events'`); err != nil || entries != 0 {
+	if err := h.owner.Get(
+		&entries,
+		`select count(*) from audit_entries where action = 'usage.events'`,
+	); err != nil ||
+		entries != 0 {
 		t.Errorf("%d audit entries of runs that recorded nothing, %v", entries, err)
 	}
 	h.wantSent(t, h.query, s.counts()...)
 	var entry string
-	err := h.owner.Get(&entry, `select concat_ws(' ', claimed_actor, subject, after ->> 'format', after ->> 'events', after ->> 'admitted')
-		from audit_entries where action = 'usage.events'`)
+	err := h.owner.Get(
+		&entry,
+		`select concat_ws(' ', claimed_actor, subject, after ->> 'format', after ->> 'events', after ->> 'admitted')
+		from audit_entries where action = 'usage.events'`,
+	)
 	assert.Result(t, entry, err, "bill receiver:stripe stripe 3 1117", "audit entry")
 }
 
-// TestEventsOfTwoRuns: of two runs at once for a receiver one is refused. For two receivers both run.
+// TestEventsOfTwoRuns: of two runs at once for a receiver one is refused. For two receivers both
+// run.
 func TestEventsOfTwoRuns(t *testing.T) {
 	t.Parallel()
 	h := newHandOn(t)
@@ -189,17 +223,20 @@ func TestEventsOfTwoRuns(t *testing.T) {
 	assert.ErrorIs(t, h.send(t, other, &sink{}), billing.ErrReceiverFormat, "another format")
 }
 
-// TestLateEvents: what arrives after its month was closed counts when it arrived, but within the month that has it as a correction.
+// TestLateEvents: what arrives after its month was closed counts when it arrived, but within the
+// month that has it as a correction.
 func TestLateEvents(t *testing.T) {
 	t.Parallel()
 	h := newHandOn(t)
 	assert.NoError(t, h.send(t, h.query, &sink{}))
 	h.owner.MustExec(`
-		insert into usage_late (month, tenant_id, hour, key_id, assignment, version, admitted, refused, server_id, arrived_at)
+		insert into usage_late (month, tenant_id, hour, key_id, assignment, version, admitted, refused, server_id,
+			arrived_at)
 		select month, 1, hour, 'key_0000000000000000', a.id, 1, admits, 0, 's', at
 		from tenant_plans a, (values
 		  (date '2026-11-01', timestamptz '2026-10-31 09:00Z', 3, timestamptz '2026-12-01 00:30Z'),
-		  ('2026-12-01', '2026-11-20 12:00Z', 5, '2026-12-02 10:17Z'), ('2026-12-01', '2026-11-20 12:00Z', 4, '2026-12-02 10:59Z'),
+		  ('2026-12-01', '2026-11-20 12:00Z', 5, '2026-12-02 10:17Z'), ('2026-12-01', '2026-11-20 12:00Z', 4,
+		      '2026-12-02 10:59Z'),
 		  ('2026-12-01', '2026-11-20 12:00Z', -2, '2026-12-02 11:00Z')) l (month, hour, admits, at)
 		where a.tenant_id = 1 and a.plan = 'pro'`)
 	h.wantSent(t, h.query) // October was before its beginning.
@@ -219,12 +256,15 @@ func TestLateEvents(t *testing.T) {
 	h.wantSent(t, next, want...)
 	h.wantSent(t, next)
 	h.owner.MustExec(`
-		insert into usage_late (month, tenant_id, hour, key_id, assignment, version, admitted, refused, server_id, arrived_at)
-		select month, tenant_id, hour, key_id, assignment, version, 1, refused, server_id, arrived_at from usage_late where admitted = -2`)
+		insert into usage_late (month, tenant_id, hour, key_id, assignment, version, admitted, refused, server_id,
+			arrived_at)
+		select month, tenant_id, hour, key_id, assignment, version, 1, refused, server_id, arrived_at from usage_late
+			where admitted = -2`)
 	h.wantSent(t, next, "cus_acme 11-20T12 pro 1 0 #3 at 12-02T11")
 }
 
-// TestVoidEvents: usage under a void assignment is taken back: where it was counted, or, once the month is closed, when it was voided.
+// TestVoidEvents: usage under a void assignment is taken back: where it was counted, or, once the
+// month is closed, when it was voided.
 func TestVoidEvents(t *testing.T) {
 	t.Parallel()
 	h := newHandOn(t)
@@ -235,29 +275,42 @@ func TestVoidEvents(t *testing.T) {
 	behind, tooOld := october, sink{since: november}
 	behind.Receiver = "behind"
 	assert.NoError(t, errors.Join(h.send(t, october, &sink{}), h.send(t, behind, &tooOld)))
-	h.owner.MustExec(`update tenant_plans set voided_at = '2026-11-21 15:40Z', void_reason = 'wrong tenant' where tenant_id = 1 and plan = 'free'`)
+	h.owner.MustExec(
+		`update tenant_plans set voided_at = '2026-11-21 15:40Z', void_reason = 'wrong tenant' where tenant_id = 1 and
+			plan = 'free'`,
+	)
 	fresh := h.query
 	fresh.Receiver = "fresh"
 	h.wantSent(t, fresh, all...)
 	// What was too old is not taken back.
 	tooOld.got = nil
 	err := h.send(t, behind, &tooOld)
-	if diff := cmp.Diff([]string{"cus_acme 10-31T09 free 3 0 #0", "cus_acme 11-20T12 free -1000 -2 #1"}, tooOld.counts()); diff != "" || err != nil {
+	if diff := cmp.Diff(
+		[]string{"cus_acme 10-31T09 free 3 0 #0", "cus_acme 11-20T12 free -1000 -2 #1"},
+		tooOld.counts(),
+	); diff != "" ||
+		err != nil {
 		t.Errorf("what was left out (-want +got):\n%s%v", diff, err)
 	}
 	h.wantSent(t, october, "cus_acme 11-20T12 free -1000 -2 #1", "cus_acme 10-31T09 free -3 0 #1 at 11-21T15")
 	h.wantSent(t, october)
 	// For a receiver that has nothing yet, what is in open months never counted.
 	october.Receiver = ""
-	h.wantSent(t, october, append([]string{"cus_acme 10-31T09 free 3 0 #0"}, append(all, "cus_acme 10-31T09 free -3 0 #1 at 11-21T15")...)...)
+	h.wantSent(
+		t,
+		october,
+		append(
+			[]string{"cus_acme 10-31T09 free 3 0 #0"},
+			append(all, "cus_acme 10-31T09 free -3 0 #1 at 11-21T15")...)...)
 	// It stays so when November is closed.
 	h.owner.MustExec(`insert into usage_months (month, begun_at) values ('2026-11-01', '2026-12-02 10:00Z')`)
 	october.Receiver = "stripe"
 	h.wantSent(t, october)
 }
 
-// TestVoidEventsByDay: what was taken back by hour is not sent again when its month is summed into days. A receiver from which it was not
-// taken back gets that by day, and one that begins after it gets nothing.
+// TestVoidEventsByDay: what was taken back by hour is not sent again when its month is summed into
+// days. A receiver from which it was not taken back gets that by day, and one that begins after it
+// gets nothing.
 func TestVoidEventsByDay(t *testing.T) {
 	t.Parallel()
 	b := newFilledBooks(t)
@@ -267,11 +320,19 @@ func TestVoidEventsByDay(t *testing.T) {
 	send := func(receiver string, from time.Time, want ...string) {
 		t.Helper()
 		var s sink
-		q := billing.EventQuery{From: from, To: time.Now().Truncate(time.Hour).Add(2 * time.Hour), Receiver: receiver, Format: events.CloudEvents}
+		q := billing.EventQuery{
+			From:     from,
+			To:       time.Now().Truncate(time.Hour).Add(2 * time.Hour),
+			Receiver: receiver,
+			Format:   events.CloudEvents,
+		}
 		err := b.billing.Events.Send(t.Context(), bill, q, &s)
 		var got []string
 		for _, e := range s.got {
-			got = append(got, fmt.Sprintf("%s %d %d %d", e.Hour.Format("01-02T15"), e.Assignment, e.Admitted, e.Refused))
+			got = append(
+				got,
+				fmt.Sprintf("%s %d %d %d", e.Hour.Format("01-02T15"), e.Assignment, e.Admitted, e.Refused),
+			)
 		}
 		assert.Result(t, got, err, want, "to", receiver)
 	}
@@ -298,9 +359,11 @@ func TestEventsInPages(t *testing.T) {
 	h.owner.MustExec(`
 		select test_tenant('t' || n, 'pro') from generate_series(3, 2500) n;
 		insert into api_keys (id, tenant_id, environment, digest, last4, created_at)
-		select 'key_' || lpad(id::text, 16, 'x'), id, 'live', sha256(name::bytea), '0001', now() from tenants where id > 2;
+		select 'key_' || lpad(id::text, 16, 'x'), id, 'live', sha256(name::bytea), '0001', now() from tenants where id
+			> 2;
 		insert into usage_hourly (tenant_id, hour, key_id, assignment, version, admitted, refused)
-		select k.tenant_id, '2026-11-20 12:00Z', k.id, a.id, 1, 1, 0 from api_keys k join tenant_plans a using (tenant_id) where k.tenant_id > 2`)
+		select k.tenant_id, '2026-11-20 12:00Z', k.id, a.id, 1, 1, 0 from api_keys k join tenant_plans a using
+			(tenant_id) where k.tenant_id > 2`)
 	var s sink
 	err := h.send(t, h.query, &s)
 	ids := map[string]bool{}

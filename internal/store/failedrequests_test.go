@@ -12,10 +12,23 @@ import (
 // refusal is the n-th of a server, at so many seconds after noon.
 func (k meteredKey) refusal(server string, n int) usage.FailedRequest {
 	return usage.FailedRequest{
-		At: noon.Add(time.Duration(n) * time.Second), Took: 1500 * time.Microsecond, RequestID: fmt.Sprintf("%s-%d", server, n),
-		TenantID: k.TenantID, KeyID: k.ID, Status: 429, Code: "rate_limit_exceeded", Plan: "pro", Window: "minute", Limit: 300,
-		Reset: noon.Unix() + 60, Partial: true, Method: "GET", Route: "/v1/pets",
-		ServerID: server, Number: int64(n), Suppressed: int64(n),
+		At:         noon.Add(time.Duration(n) * time.Second),
+		Took:       1500 * time.Microsecond,
+		RequestID:  fmt.Sprintf("%s-%d", server, n),
+		TenantID:   k.TenantID,
+		KeyID:      k.ID,
+		Status:     429,
+		Code:       "rate_limit_exceeded",
+		Plan:       "pro",
+		Window:     "minute",
+		Limit:      300,
+		Reset:      noon.Unix() + 60,
+		Partial:    true,
+		Method:     "GET",
+		Route:      "/v1/pets",
+		ServerID:   server,
+		Number:     int64(n),
+		Suppressed: int64(n),
 	}
 }
 
@@ -33,11 +46,25 @@ func TestFailedRequestsAreStoredOnce(t *testing.T) {
 	gone := k
 	gone.ID = "key_gone000000000000"
 	stranger := usage.FailedRequest{
-		At: noon, RequestID: "stranger", Status: 401, Code: "invalid_api_key", Reason: usage.Malformed, Method: "GET", ServerID: "a", Number: 6,
+		At:        noon,
+		RequestID: "stranger",
+		Status:    401,
+		Code:      "invalid_api_key",
+		Reason:    usage.Malformed,
+		Method:    "GET",
+		ServerID:  "a",
+		Number:    6,
 	}
 	banned := k.refusal("a", 3)
 	banned.Code, banned.Window, banned.Limit, banned.Reset, banned.Partial = "key_banned", "", 0, 0, false
-	batch := []usage.FailedRequest{k.refusal("a", 1), k.refusal("a", 2), banned, other.refusal("a", 4), gone.refusal("a", 5), stranger}
+	batch := []usage.FailedRequest{
+		k.refusal("a", 1),
+		k.refusal("a", 2),
+		banned,
+		other.refusal("a", 4),
+		gone.refusal("a", 5),
+		stranger,
+	}
 	for range 2 {
 		assert.NoError(t, db.api.FailedRequests.WriteFailed(t.Context(), batch))
 	}
@@ -56,13 +83,16 @@ func TestFailedRequestsAreStoredOnce(t *testing.T) {
 	assert.Result(t, got, err, []usage.FailedRequest{again, batch[0]}, "of the request")
 }
 
-// TestFailedRequestsPerKeyAreBounded: whoever writes at the same time, of each key and hour the latest stay, and of those that were
-// refused with 429 only as many as of the others.
+// TestFailedRequestsPerKeyAreBounded: whoever writes at the same time, of each key and hour the
+// latest stay, and of those that were refused with 429 only as many as of the others.
 func TestFailedRequestsPerKeyAreBounded(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
 	k, quiet := db.key(t, 1), db.key(t, 2)
-	assert.NoError(t, db.api.FailedRequests.WriteFailed(t.Context(), []usage.FailedRequest{quiet.refusal("a", 1_000_000)}))
+	assert.NoError(
+		t,
+		db.api.FailedRequests.WriteFailed(t.Context(), []usage.FailedRequest{quiet.refusal("a", 1_000_000)}),
+	)
 	others := []usage.FailedRequest{k.notFound("c", 0), k.notFound("c", 1)}
 	assert.NoError(t, db.api.FailedRequests.WriteFailed(t.Context(), others))
 	atOnce(t, 4, 4, nil, func(server int) error {
@@ -81,7 +111,12 @@ func TestFailedRequestsPerKeyAreBounded(t *testing.T) {
 	assert.NoError(t, db.api.FailedRequests.WriteFailed(t.Context(), []usage.FailedRequest{latest, nextHour}))
 	got, err := db.staff.FailedRequests.OfKey(t.Context(), k.TenantID, k.ID, 1000)
 	if err != nil || len(got) != 1+usage.FailedPerHour+len(others) {
-		t.Fatalf("%d stored, want %d of an hour, one of the next, and the others; %v", len(got), usage.FailedPerHour, err)
+		t.Fatalf(
+			"%d stored, want %d of an hour, one of the next, and the others; %v",
+			len(got),
+			usage.FailedPerHour,
+			err,
+		)
 	}
 	assert.DeepEqual(t, got[:2], []usage.FailedRequest{nextHour, latest}, "the latest")
 	// Four servers refused 48 times after the 187th second.
@@ -111,13 +146,19 @@ func TestPruneFailedRequests(t *testing.T) {
 	}
 }
 
-// TestPruneStrangers: of requests without a key that exists the latest 10,000 stay, whatever their age.
+// TestPruneStrangers: of requests without a key that exists the latest 10,000 stay, whatever their
+// age.
 func TestPruneStrangers(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
-	db.exec(t, `insert into failed_requests (server_id, number, at, request_id, status, code, reason, plan, limited_by, allowed, partial, method,
+	db.exec(
+		t,
+		`insert into failed_requests (server_id, number, at, request_id, status, code, reason, plan, limited_by,
+			allowed, partial, method,
 		route, suppressed, took_micros)
-		select 's', n, now() - n * interval '1 second', '', 401, '', '', '', '', 0, false, '', '', 0, 0 from generate_series(1, 10100) n`)
+		select 's', n, now() - n * interval '1 second', '', 401, '', '', '', '', 0, false, '', '', 0, 0 from
+			generate_series(1, 10100) n`,
+	)
 	for _, want := range []int{60, 40, 0} {
 		removed, err := db.api.FailedRequests.Prune(t.Context(), noon, 60)
 		assert.Result(t, removed, err, want, "removed")

@@ -16,23 +16,28 @@ import (
 
 const rolesPage = "../../docs/roles.md"
 
-// grantsQuery lists every right in the database that somebody other than the owner has, PUBLIC among them. A right on some columns of a table names
-// them, or the columns that it leaves out if those are fewer.
+// grantsQuery lists every right in the database that somebody other than the owner has, PUBLIC
+// among them. A right on some columns of a table names them, or the columns that it leaves out if
+// those are fewer.
 const grantsQuery = `
 with granted as (
   select 'table' as kind, c.relname::text as object, a.grantee, a.privilege_type as privilege, null::text as columns
-  from pg_class c, aclexplode(coalesce(c.relacl, acldefault(case c.relkind when 'S' then 's' else 'r' end::"char", c.relowner))) a
-  where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'v', 'm', 'p', 'f', 'S') and a.grantee <> c.relowner
+  from pg_class c, aclexplode(coalesce(c.relacl, acldefault(case c.relkind when 'S' then 's' else 'r' end::"char",
+      c.relowner))) a
+  where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'v', 'm', 'p', 'f', 'S') and a.grantee <>
+      c.relowner
   union all
   select 'table', c.relname, a.grantee, a.privilege_type,
          case when 2 * count(*) > max(n.columns)
            then 'all but ' || (select string_agg(o.attname, ', ' order by o.attnum) from pg_attribute o
-                               where o.attrelid = c.oid and o.attnum > 0 and not o.attisdropped and o.attnum <> all (array_agg(t.attnum)))
+                               where o.attrelid = c.oid and o.attnum > 0 and not o.attisdropped and o.attnum <> all
+                                   (array_agg(t.attnum)))
            else string_agg(t.attname, ', ' order by t.attnum) end
   from pg_class c
   join pg_attribute t on t.attrelid = c.oid and not t.attisdropped,
   aclexplode(t.attacl) a,
-  lateral (select count(*) as columns from pg_attribute o where o.attrelid = c.oid and o.attnum > 0 and not o.attisdropped) n
+  lateral (select count(*) as columns from pg_attribute o where o.attrelid = c.oid and o.attnum > 0 and not
+      o.attisdropped) n
   where c.relnamespace = 'public'::regnamespace
   group by c.oid, c.relname, a.grantee, a.privilege_type
   union all
@@ -56,7 +61,8 @@ group by 1, 2, 3`
 
 type grant struct{ Kind, Object, Role, Rights string }
 
-// TestGrantsAreThoseOfThePage compares every right that the database grants with the table of docs/roles.md. With UPDATE_DOCS it writes the table.
+// TestGrantsAreThoseOfThePage compares every right that the database grants with the table of
+// docs/roles.md. With UPDATE_DOCS it writes the table.
 func TestGrantsAreThoseOfThePage(t *testing.T) {
 	t.Parallel()
 	db := storetest.NewServer(t)
@@ -69,7 +75,16 @@ func TestGrantsAreThoseOfThePage(t *testing.T) {
 // grantsTable has a row for the objects of a kind with the same rights.
 func grantsTable(t *testing.T, grants []grant) string {
 	t.Helper()
-	kinds, roles := []string{"database", "schema", "table", "function"}, []string{"petstore_api", "petstore_support", "petstore_billing"}
+	kinds, roles := []string{
+		"database",
+		"schema",
+		"table",
+		"function",
+	}, []string{
+		"petstore_api",
+		"petstore_support",
+		"petstore_billing",
+	}
 	rights := map[string]map[string]string{}
 	for _, g := range grants {
 		if !slices.Contains(roles, g.Role) {
@@ -106,8 +121,8 @@ func grantsTable(t *testing.T, grants []grant) string {
 	return b.String()
 }
 
-// TestDefinersAreSafe: a function that runs with its owner's rights finds tables where the owner put them, and a role may run it only if it was
-// granted.
+// TestDefinersAreSafe: a function that runs with its owner's rights finds tables where the owner
+// put them, and a role may run it only if it was granted.
 func TestDefinersAreSafe(t *testing.T) {
 	t.Parallel()
 	db := newDatabase(t)
@@ -115,10 +130,15 @@ func TestDefinersAreSafe(t *testing.T) {
 	db.rows(t, &unsafe, `select proname from pg_proc where pronamespace = 'public'::regnamespace and prosecdef
 		and not coalesce(proconfig @> array['search_path=pg_catalog, public, pg_temp'], false)`)
 	assert.True(t, len(unsafe) == 0, "without a search path that ends with pg_temp", unsafe)
-	db.exec(t, `create table later (n int); create sequence numbers; create function later() returns int language sql as 'select 1'`)
+	db.exec(
+		t,
+		`create table later (n int); create sequence numbers; create function later() returns int language sql as
+			'select 1'`,
+	)
 	var open []string
 	db.rows(t, &open, `
-		select c.relname from pg_class c, aclexplode(c.relacl) a where c.relname in ('later', 'numbers') and a.grantee <> c.relowner
+		select c.relname from pg_class c, aclexplode(c.relacl) a where c.relname in ('later', 'numbers') and a.grantee
+			<> c.relowner
 		union all
 		select p.proname from pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
 		where p.proname = 'later' and a.grantee <> p.proowner`)

@@ -15,20 +15,27 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// TestHostileUsage: no count that a login in petstore_api can add keeps the servers from recording, or staff from reading.
+// TestHostileUsage: no count that a login in petstore_api can add keeps the servers from recording,
+// or staff from reading.
 func TestHostileUsage(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
 	a, b := db.key(t, 1), db.key(t, 2)
 	conn := connect(t, db.APIURL)
 	for _, statement := range []string{
-		`select add_usage('x', 1, 0, $1, '{1794999600,1794999600}', $2, '{1,7}', '{1,1}', '{9223372036854775807,9223372036854775807}', '{9223372036854775807,1}',
-			'{9223372036854775807,29916660}', '{9223372036854775807,9223372036854775807}', '{9223372036854775807,9223372036854775807}', '{}', '{}')`,
-		`select add_usage('x', 2, 0, $1, '{1794999600,999999999999}', $2, '{1,1}', '{1,7}', '{9223372036854775807,1}', '{9223372036854775807,1}',
+		`select add_usage('x', 1, 0, $1, '{1794999600,1794999600}', $2, '{1,7}', '{1,1}',
+			'{9223372036854775807,9223372036854775807}', '{9223372036854775807,1}',
+			'{9223372036854775807,29916660}', '{9223372036854775807,9223372036854775807}',
+				'{9223372036854775807,9223372036854775807}', '{}', '{}')`,
+		`select add_usage('x', 2, 0, $1, '{1794999600,999999999999}', $2, '{1,1}', '{1,7}', '{9223372036854775807,1}',
+			'{9223372036854775807,1}',
 			'{9223372036854775807,1}', '{1,1}', '{1,1}', '{}', '{}')`,
-		`select add_usage('x', 3, 0, $1, '{1794999600,1794999600}', $2, '{7,1}', '{1,1}', '{-9223372036854775808,-1}', '{0,0}',
-			'{-9223372036854775808,9223372036854775807}', '{-9223372036854775808,-1}', '{-9223372036854775808,-1}', '{}', '{}')`,
-		`select add_usage('x', 4, 0, $1, '{-1,-99999999999}', $2, '{1,1}', '{1,1}', '{1,1}', '{1,1}', '{0,0}', '{0,0}', '{0,0}', '{}', '{}')`,
+		`select add_usage('x', 3, 0, $1, '{1794999600,1794999600}', $2, '{7,1}', '{1,1}', '{-9223372036854775808,-1}',
+			'{0,0}',
+			'{-9223372036854775808,9223372036854775807}', '{-9223372036854775808,-1}', '{-9223372036854775808,-1}',
+				'{}', '{}')`,
+		`select add_usage('x', 4, 0, $1, '{-1,-99999999999}', $2, '{1,1}', '{1,1}', '{1,1}', '{1,1}', '{0,0}',
+			'{0,0}', '{0,0}', '{}', '{}')`,
 	} {
 		conn.MustExec(statement, []byte(`{1,1}`), []byte(`{`+a.ID+`,`+a.ID+`}`))
 	}
@@ -43,7 +50,8 @@ func TestHostileUsage(t *testing.T) {
 	db.want(t, "0", `select count(*) from usage_hourly where hour not between '1970-01-01Z' and '9999-12-31 23:59Z'`)
 }
 
-// TestHostileLateUsage: no count of a closed month, and no instant of a delivery, keeps months from being exported or servers from recording.
+// TestHostileLateUsage: no count of a closed month, and no instant of a delivery, keeps months from
+// being exported or servers from recording.
 func TestHostileLateUsage(t *testing.T) {
 	t.Parallel()
 	b := newFilledBooks(t)
@@ -51,25 +59,42 @@ func TestHostileLateUsage(t *testing.T) {
 	conn := connect(t, b.APIURL)
 	hour := fmt.Sprintf(`{%d,%[1]d}`, oct.Unix())
 	for i, delivered := range []int64{math.MaxInt64, math.MinInt64, -1, 1} {
-		conn.MustExec(`select add_usage('x', $1, $2, '{1,1}', $3, $4, '{1,1}', '{1,1}', $5, '{9223372036854775807,1}', '{0,0}', '{0,0}', '{0,0}', '{}', '{}')`,
-			i+1, delivered, hour, `{`+acmeKey+`,`+acmeKey+`}`, []string{
-				`{9223372036854775807,1}`, `{-9223372036854775808,-9223372036854775808}`, `{-9223372036854775808,9223372036854775807}`, `{0,1}`,
-			}[i])
+		conn.MustExec(
+			`select add_usage('x', $1, $2, '{1,1}', $3, $4, '{1,1}', '{1,1}', $5, '{9223372036854775807,1}', '{0,0}',
+				'{0,0}', '{0,0}', '{}', '{}')`,
+			i+1,
+			delivered,
+			hour,
+			`{`+acmeKey+`,`+acmeKey+`}`,
+			[]string{
+				`{9223372036854775807,1}`, `{-9223372036854775808,-9223372036854775808}`,
+				`{-9223372036854775808,9223372036854775807}`, `{0,1}`,
+			}[i],
+		)
 	}
 	lines := b.lines(t, nov)
-	if last := lines[1]; last.Corrects != "2025-10" || last.Admitted != 1_000_000_000_000 || last.Refused != 1_000_000_000_000 {
+	if last := lines[1]; last.Corrects != "2025-10" || last.Admitted != 1_000_000_000_000 ||
+		last.Refused != 1_000_000_000_000 {
 		t.Errorf("the correction is %+v, want 10^12 at most", last)
 	}
 	b.close(t, nov)
 }
 
-// TestHostileFailedRequest: a failed request of the far future would never be pruned, and keep all others out of the latest ones.
+// TestHostileFailedRequest: a failed request of the far future would never be pruned, and keep all
+// others out of the latest ones.
 func TestHostileFailedRequest(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
 	k := db.key(t, 1)
-	connect(t, db.APIURL).MustExec(`select add_failed_requests('{1}', '{x}', '{1}', $1, '{9000000000000000000}', '{-1}', $2, '{9000000000000}', $2,
-		$2, $2, $2, '{1}', '{9000000000000}', '{f}', '{GET}', $2, '{0}')`, []byte(`{`+k.ID+`}`), []byte(`{`+strings.Repeat("x", 1<<16)+`}`))
+	connect(
+		t,
+		db.APIURL,
+	).MustExec(
+		`select add_failed_requests('{1}', '{x}', '{1}', $1, '{9000000000000000000}', '{-1}', $2, '{9000000000000}', $2,
+		$2, $2, $2, '{1}', '{9000000000000}', '{f}', '{GET}', $2, '{0}')`,
+		[]byte(`{`+k.ID+`}`),
+		[]byte(`{`+strings.Repeat("x", 1<<16)+`}`),
+	)
 	got, err := db.staff.FailedRequests.OfKey(t.Context(), k.TenantID, k.ID, 10)
 	if err != nil || len(got) != 1 {
 		t.Fatalf("%d failed requests, %v", len(got), err)
@@ -77,17 +102,23 @@ func TestHostileFailedRequest(t *testing.T) {
 	if at := got[0].At; at.After(time.Now().Add(2*time.Minute)) || got[0].Reset > 253402300799 {
 		t.Errorf("at %v until %d", at, got[0].Reset)
 	}
-	for _, text := range []string{got[0].RequestID, got[0].Code, got[0].Reason, got[0].Plan, got[0].Window, got[0].Route} {
+	for _, text := range []string{got[0].RequestID, got[0].Code, got[0].Reason, got[0].Plan, got[0].Window,
+		got[0].Route} {
 		assert.True(t, len(text) <= 128, "a text of", len(text), "bytes is stored")
 	}
 }
 
-// TestInfiniteTimes: a time that servers can't read would keep all of them from renewing their leases.
+// TestInfiniteTimes: a time that servers can't read would keep all of them from renewing their
+// leases.
 func TestInfiniteTimes(t *testing.T) {
 	t.Parallel()
 	db := newDatabase(t)
 	populate(t, db)
-	db.exec(t, `alter table cluster_term disable trigger user; update cluster_term set unclean_until = null; alter table cluster_term enable trigger user`)
+	db.exec(
+		t,
+		`alter table cluster_term disable trigger user; update cluster_term set unclean_until = null; alter table
+			cluster_term enable trigger user`,
+	)
 	for url, statements := range map[string][]string{
 		db.APIURL: {
 			`insert into servers (id, seen_at) values ('x', '-infinity')`,
@@ -100,7 +131,8 @@ func TestInfiniteTimes(t *testing.T) {
 			`insert into tenant_plans (tenant_id, plan, valid_from) values (1, 'free', 'infinity')`,
 			`update api_keys set expires_at = 'infinity'`,
 			`update api_keys set revoked_at = '-infinity'`,
-			`insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at) select tenant_id, id, 'staff', '', now(), 'infinity' from api_keys`,
+			`insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at) select tenant_id, id, 'staff',
+				'', now(), 'infinity' from api_keys`,
 			`update bans set lifted_at = 'infinity'`,
 		},
 	} {
@@ -122,21 +154,32 @@ func TestNotificationsHoldNoDigest(t *testing.T) {
 	next := bob.listen(t)
 	k := db.key(t, 1)
 	want := db.text(t, `select 'key ' || left(encode(digest, 'hex'), 32) from api_keys`)
-	db.exec(t, `insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at) values ($1, $2, 'staff', '', now(), now() + interval '1 day')`,
-		k.TenantID, k.ID)
+	db.exec(
+		t,
+		`insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at) values ($1, $2, 'staff', '', now(),
+			now() + interval '1 day')`,
+		k.TenantID,
+		k.ID,
+	)
 	for i, of := range []string{"a new tenant", "a new key", "a ban"} {
 		assert.Equal(t, next(t), []string{"tenant 1", want, want}[i], "notification of", of)
 	}
 }
 
-// TestLoginSettings: a login may change its own settings for later sessions, and so for all servers that share it. The API does not depend on those.
+// TestLoginSettings: a login may change its own settings for later sessions, and so for all servers
+// that share it. The API does not depend on those.
 func TestLoginSettings(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
 	k := db.key(t, 1)
-	url := db.APIURL + "&default_transaction_read_only=on&row_security=off&lock_timeout=1&default_transaction_isolation=serializable&jit=on"
+	url := db.APIURL + "&default_transaction_read_only=on&row_security=off" +
+		"&lock_timeout=1&default_transaction_isolation=serializable&jit=on"
 	api := storetest.Open(t, url, store.Options{AsAPI: true})
-	writeUsage(t, api, usage.Batch{ServerID: "s", Number: 1, Counts: []usage.Count{count(k.TenantID, k.ID, eleven, 1, 0)}})
+	writeUsage(
+		t,
+		api,
+		usage.Batch{ServerID: "s", Number: 1, Counts: []usage.Count{count(k.TenantID, k.ID, eleven, 1, 0)}},
+	)
 	_, err := api.Idempotency.Prune(t.Context(), time.Now(), 10)
 	assert.Equal(t, err, nil)
 	got := recordedUsage(t, db)

@@ -19,7 +19,13 @@ import (
 
 // request is a POST of an animal of that name, with a key.
 func request(key, name string) catalog.Idempotency {
-	return catalog.Idempotency{Method: "POST", Path: "/v1/pets", Key: key, Fingerprint: sha256.Sum256([]byte(name)), At: noon}
+	return catalog.Idempotency{
+		Method:      "POST",
+		Path:        "/v1/pets",
+		Key:         key,
+		Fingerprint: sha256.Sum256([]byte(name)),
+		At:          noon,
+	}
 }
 
 // petOnce is an animal to be added once.
@@ -34,10 +40,19 @@ func adding(r catalog.Idempotency, name string) petOnce {
 }
 
 func answerOf(p catalog.Pet) catalog.Answer {
-	return catalog.Answer{Status: 201, Location: fmt.Sprintf("/v1/pets/%d", p.ID), Body: fmt.Appendf(nil, `{"id":%d,"name":%q}`, p.ID, p.Name)}
+	return catalog.Answer{
+		Status:   201,
+		Location: fmt.Sprintf("/v1/pets/%d", p.ID),
+		Body:     fmt.Appendf(nil, `{"id":%d,"name":%q}`, p.ID, p.Name),
+	}
 }
 
-func once(ctx context.Context, requests catalog.OnceStore, tenantID int64, o petOnce) (a catalog.Answer, replayed bool, err error) {
+func once(
+	ctx context.Context,
+	requests catalog.OnceStore,
+	tenantID int64,
+	o petOnce,
+) (a catalog.Answer, replayed bool, err error) {
 	answered, err := requests.CreatePetOnce(ctx, tenantID, o)
 	return answered.Answer, answered.Replayed, err
 }
@@ -76,10 +91,17 @@ func TestOnceScope(t *testing.T) {
 		tenantID int64
 		r        catalog.Idempotency
 	}{
-		"first": {s.a.ID, nothing}, "other tenant": {s.b.ID, request("k", "other")}, "other path": {s.a.ID, path}, "other method": {s.a.ID, method},
-		"other key": {s.a.ID, request("K", "Rex")}, "a long key": {s.a.ID, request(strings.Repeat("~", 255), "Rex")},
+		"first": {s.a.ID, nothing}, "other tenant": {s.b.ID, request("k", "other")}, "other path": {s.a.ID, path},
+		"other method": {s.a.ID, method},
+		"other key":    {s.a.ID, request("K", "Rex")}, "a long key": {s.a.ID, request(strings.Repeat("~", 255), "Rex")},
 	} {
-		if _, replayed, err := once(t.Context(), s.Idempotency, tt.tenantID, adding(tt.r, "Rex")); err != nil || replayed {
+		if _, replayed, err := once(
+			t.Context(),
+			s.Idempotency,
+			tt.tenantID,
+			adding(tt.r, "Rex"),
+		); err != nil ||
+			replayed {
 			t.Errorf("%s: replayed %v, %v", name, replayed, err)
 		}
 	}
@@ -95,7 +117,9 @@ func ordering(key string, petID int64) catalog.Once[catalog.NewOrder, catalog.Or
 		Answer: func(o *catalog.Order) (catalog.Answer, error) {
 			created, err := o.CreatedAt.MarshalJSON()
 			return catalog.Answer{
-				Status: 201, Location: fmt.Sprintf("/v1/store/orders/%d", o.ID), Body: fmt.Appendf(nil, `{"id":%d,"createdAt":%s}`, o.ID, created),
+				Status:   201,
+				Location: fmt.Sprintf("/v1/store/orders/%d", o.ID),
+				Body:     fmt.Appendf(nil, `{"id":%d,"createdAt":%s}`, o.ID, created),
 			}, err
 		},
 	}
@@ -121,7 +145,13 @@ func TestOnceForOrders(t *testing.T) {
 	// What fails is not stored: the key is free for another attempt, even with another body.
 	_, err = order("k2")
 	assert.ErrorIs(t, err, catalog.ErrPetNotAvailable, "second order")
-	if _, replayed, err := once(t.Context(), s.Idempotency, s.a.ID, adding(request("k2", "Rex"), "Max")); err != nil || replayed {
+	if _, replayed, err := once(
+		t.Context(),
+		s.Idempotency,
+		s.a.ID,
+		adding(request("k2", "Rex"), "Max"),
+	); err != nil ||
+		replayed {
 		t.Errorf("after a failure: replayed %v, %v", replayed, err)
 	}
 }
@@ -134,19 +164,27 @@ func TestOnceLooksAfterItLocks(t *testing.T) {
 	s.exec(t, `create function slow(scope bigint) returns boolean language plpgsql as 'begin
 		perform pg_advisory_xact_lock(42); return pg_try_advisory_xact_lock(scope); end';
 		grant execute on function slow to petstore_api`)
-	s.exec(t, `do $$ begin execute replace(pg_get_functiondef('claim_idempotency_keys'::regproc), 'pg_try_advisory_xact_lock', 'slow'); end $$`)
+	s.exec(
+		t,
+		`do $$ begin execute replace(pg_get_functiondef('claim_idempotency_keys'::regproc), `+
+			`'pg_try_advisory_xact_lock', 'slow'); end $$`,
+	)
 	tx := s.owner.MustBegin()
 	defer func() { _ = tx.Rollback() }()
 	tx.MustExec(`select pg_advisory_xact_lock(42)`)
 	tx.MustExec(`insert into idempotency_keys
-		values ($1, 'POST', '/v1/pets', 'k', sha256('Rex'), 201, '', '', $2, $2::timestamptz + interval '1 hour')`, s.a.ID, noon)
+		values ($1, 'POST', '/v1/pets', 'k', sha256('Rex'), 201, '', '', $2, $2::timestamptz + interval
+		  '1 hour')`, s.a.ID, noon)
 	replayed := make(chan bool)
 	go func() {
 		_, again, err := once(context.Background(), s.Idempotency, s.a.ID, adding(request("k", "Rex"), "Rex"))
 		replayed <- again && err == nil
 	}()
 	wait.Until(t, "it waits", func() bool {
-		return s.text(t, `select count(*) from pg_stat_activity where datname = current_database() and wait_event = 'advisory'`) == "1"
+		return s.text(
+			t,
+			`select count(*) from pg_stat_activity where datname = current_database() and wait_event = 'advisory'`,
+		) == "1"
 	})
 	assert.NoError(t, tx.Commit())
 	assert.True(t, <-replayed && len(s.pets(t, s.a.ID)) == 0, "it was done once more")
@@ -170,7 +208,8 @@ func TestOnceExpires(t *testing.T) {
 	}{
 		{"first", at(noon, "Rex"), false, nil},
 		{"just before the end", at(end.Add(-time.Microsecond), "Rex"), true, nil},
-		{"just before the end, other body", at(end.Add(-time.Microsecond), "Luna"), false, catalog.ErrIdempotencyKeyReused},
+		{"just before the end, other body", at(end.Add(-time.Microsecond), "Luna"), false,
+			catalog.ErrIdempotencyKeyReused},
 		{"at the end, other body", at(end, "Luna"), false, nil},
 		{"the new one", at(end.Add(24*time.Hour-time.Microsecond), "Luna"), true, nil},
 		{"the old one", at(end, "Rex"), false, catalog.ErrIdempotencyKeyReused},
@@ -219,12 +258,14 @@ func TestPruneIdempotencyKeys(t *testing.T) {
 	assert.Result(t, removed, err, 1, "in the end: removed")
 }
 
-// Removing reads what has expired, by the index on it, and not the whole table. What has not expired now stays, whatever the instant.
+// Removing reads what has expired, by the index on it, and not the whole table. What has not
+// expired now stays, whatever the instant.
 func TestPruneReadsOnlyWhatExpired(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.exec(t, `insert into idempotency_keys
-		select $1, 'POST', '/v1/pets', n::text, sha256(''), 201, '', '', now(), now() + interval '1 hour' * least(n - 5.5, 20)
+		select $1, 'POST', '/v1/pets', n::text, sha256(''), 201, '', '', now(), now() + interval '1 hour' * least(n -
+			5.5, 20)
 		from generate_series(1, 20000) n`, s.a.ID)
 	s.exec(t, `vacuum analyze idempotency_keys`)
 	tx := connect(t, s.APIURL).MustBegin()

@@ -91,10 +91,22 @@ func TestRotateKey(t *testing.T) {
 	}
 
 	// An expiry that comes before stays, and a key that is not kept is no good at once.
-	if old, _, _, err = o.service().Rotate(t.Context(), jo, old.ID, keys.Rotation{GracePeriod: keys.MaxGracePeriod}); err != nil || old.ExpiresAt != wantOld.ExpiresAt {
+	if old, _, _, err = o.service().Rotate(
+		t.Context(),
+		jo,
+		old.ID,
+		keys.Rotation{GracePeriod: keys.MaxGracePeriod},
+	); err != nil ||
+		old.ExpiresAt != wantOld.ExpiresAt {
 		t.Errorf("rotated again: %+v, want %+v; %v", old, wantOld, err)
 	}
-	if old, _, _, err = o.service().Rotate(t.Context(), jo, old.ID, keys.Rotation{}); err != nil || old.Status(noon) != "expired" {
+	if old, _, _, err = o.service().Rotate(
+		t.Context(),
+		jo,
+		old.ID,
+		keys.Rotation{},
+	); err != nil ||
+		old.Status(noon) != "expired" {
 		t.Errorf("not kept: %+v, %v", old, err)
 	}
 }
@@ -115,12 +127,18 @@ func TestRotateWithTheFullNumber(t *testing.T) {
 	assert.Equal(t, err, nil)
 }
 
-// TestRotateBannedKey: the key that takes the place of a banned one is banned as long, for the same reason.
+// TestRotateBannedKey: the key that takes the place of a banned one is banned as long, for the same
+// reason.
 func TestRotateBannedKey(t *testing.T) {
 	t.Parallel()
 	o := newAcme(t)
 	key, _ := o.issue(t, "acme")
-	long, err := o.Bans.Place(t.Context(), jo, people.NewBan{KeyID: key.ID, Length: 2 * time.Hour, Reason: "abuse"}, noon)
+	long, err := o.Bans.Place(
+		t.Context(),
+		jo,
+		people.NewBan{KeyID: key.ID, Length: 2 * time.Hour, Reason: "abuse"},
+		noon,
+	)
 	assert.NoError(t, err)
 	old, issued, _, err := o.service().Rotate(t.Context(), jo, key.ID, keys.Rotation{GracePeriod: time.Hour})
 	assert.NoError(t, err)
@@ -134,7 +152,10 @@ func TestRotateBannedKey(t *testing.T) {
 	if r := o.last(t); r.Action != "ban.place" || r.Subject != issued.ID || r.After["source"] != "staff" {
 		t.Errorf("remembered %+v", r)
 	}
-	if bans, err := store.Collect(o.Bans.List(t.Context(), people.BanFilter{KeyID: old.ID, Limit: 9}, noon)); err != nil || len(bans) != 1 {
+	if bans, err := store.Collect(
+		o.Bans.List(t.Context(), people.BanFilter{KeyID: old.ID, Limit: 9}, noon),
+	); err != nil ||
+		len(bans) != 1 {
 		t.Errorf("the old key has %d bans, error %v", len(bans), err)
 	}
 
@@ -143,7 +164,10 @@ func TestRotateBannedKey(t *testing.T) {
 	assert.NoError(t, err)
 	_, issued, _, err = o.service().Rotate(t.Context(), jo, issued.ID, keys.Rotation{})
 	assert.NoError(t, err)
-	if bans, err := store.Collect(o.Bans.List(t.Context(), people.BanFilter{KeyID: issued.ID, Past: true, Limit: 9}, noon)); err != nil || len(bans) != 0 {
+	if bans, err := store.Collect(
+		o.Bans.List(t.Context(), people.BanFilter{KeyID: issued.ID, Past: true, Limit: 9}, noon),
+	); err != nil ||
+		len(bans) != 0 {
 		t.Errorf("a ban that was lifted is carried over: %+v, error %v", bans, err)
 	}
 }
@@ -154,7 +178,8 @@ const endUndoTime = `
 	update api_keys set revocation_final_at = clock_timestamp() where revoked_at is not null;
 	alter table api_keys enable trigger api_keys_revocation`
 
-// TestUnrevoke: within 15 minutes, by the login that revoked the key or by the owner, also with SQL.
+// TestUnrevoke: within 15 minutes, by the login that revoked the key or by the owner, also with
+// SQL.
 func TestUnrevoke(t *testing.T) {
 	t.Parallel()
 	o := newAcme(t)
@@ -179,7 +204,8 @@ func TestUnrevoke(t *testing.T) {
 		after, err := by.Keys.Unrevoke(t.Context(), jo, key.ID, noon)
 		assert.Result(t, after, err, key)
 	}
-	if r := o.last(t); r.Action != "key.unrevoke" || r.Subject != key.ID || r.Before["revoked_at"] == nil || r.After["revoked_at"] != nil {
+	if r := o.last(t); r.Action != "key.unrevoke" || r.Subject != key.ID || r.Before["revoked_at"] == nil ||
+		r.After["revoked_at"] != nil {
 		t.Errorf("remembered %+v", r)
 	}
 
@@ -213,7 +239,11 @@ func TestUnrevokeBySQL(t *testing.T) {
 	}
 	// Not even the owner changes who revoked it.
 	o.exec(t, `update api_keys set revoked_by = 'sue', revocation_final_at = now() + interval '1 year'`)
-	o.want(t, "sam true", `select revoked_by || ' ' || (revocation_final_at < now() + interval '16 minutes') from api_keys`)
+	o.want(
+		t,
+		"sam true",
+		`select revoked_by || ' ' || (revocation_final_at < now() + interval '16 minutes') from api_keys`,
+	)
 	o.exec(t, endUndoTime)
 	if _, err := sam.ExecContext(t.Context(), `update api_keys set revoked_at = null`); err == nil {
 		t.Error("the key was brought back after 15 minutes")
@@ -258,13 +288,22 @@ func TestUndoOfARotationKeepsTheMaximum(t *testing.T) {
 	assert.ErrorIs(t, err, keys.ErrTooManyKeys, "an eleventh active key")
 }
 
-// TestKeyAccess: what a key may do, and from where, is that of its caller; a rotation carries it, and an undo restores it. A server of the last
-// release, which knows neither, does not find the key.
+// TestKeyAccess: what a key may do, and from where, is that of its caller; a rotation carries it,
+// and an undo restores it. A server of the last release, which knows neither, does not find the
+// key.
 func TestKeyAccess(t *testing.T) {
 	t.Parallel()
 	o := newAcme(t)
-	read, ranges, write, manage, anywhere := keys.ScopeRead, keys.Ranges("203.0.113.0/24,2001:db8::1"), keys.ScopeWrite, keys.ScopeManage, keys.Ranges("")
-	key, token, err := o.service().Issue(t.Context(), jo, keys.Request{Tenant: "acme", Environment: keys.Live, Scope: read, Allowed: ranges})
+	read, ranges, write, manage, anywhere := keys.ScopeRead, keys.Ranges(
+		"203.0.113.0/24,2001:db8::1",
+	), keys.ScopeWrite, keys.ScopeManage, keys.Ranges(
+		"",
+	)
+	key, token, err := o.service().Issue(
+		t.Context(),
+		jo,
+		keys.Request{Tenant: "acme", Environment: keys.Live, Scope: read, Allowed: ranges},
+	)
 	assert.NoError(t, err)
 	expect := func(what string, token keys.Token, scope keys.Scope, allowed keys.Ranges) {
 		t.Helper()
@@ -276,7 +315,13 @@ func TestKeyAccess(t *testing.T) {
 		}
 		var found bool
 		digest := token.Digest()
-		err = o.owner.GetContext(t.Context(), &found, `select exists (select from find_caller($1, $2))`, digest[:], noon)
+		err = o.owner.GetContext(
+			t.Context(),
+			&found,
+			`select exists (select from find_caller($1, $2))`,
+			digest[:],
+			noon,
+		)
 		assert.Result(t, found, err, want == nil, what, "found by a server of the last release")
 	}
 	expect("issued", token, read, ranges)
@@ -297,10 +342,19 @@ func TestKeyAccess(t *testing.T) {
 	assert.Result(t, string(after.Scope)+string(after.Allowed), err, "write", "edited")
 	expect("edited", next, write, anywhere)
 	entry := o.last(t)
-	assert.Equal(t, fmt.Sprint(entry.Before["scope"], entry.Before["allowed_addresses"], entry.After["scope"]), fmt.Sprint(read, ranges, "<nil>"))
+	assert.Equal(
+		t,
+		fmt.Sprint(entry.Before["scope"], entry.Before["allowed_addresses"], entry.After["scope"]),
+		fmt.Sprint(read, ranges, "<nil>"),
+	)
 
-	// What petstorectl would refuse, such as a mapped block, does not become "any address" by another edit.
-	_, err = o.owner.ExecContext(t.Context(), `update api_keys set allowed = '{::ffff:10.0.0.0/104}' where id = $1`, issued.ID)
+	// What petstorectl would refuse, such as a mapped block, does not become "any address" by
+	// another edit.
+	_, err = o.owner.ExecContext(
+		t.Context(),
+		`update api_keys set allowed = '{::ffff:10.0.0.0/104}' where id = $1`,
+		issued.ID,
+	)
 	assert.NoError(t, err)
 	name := "by hand"
 	_, after, err = o.service().Edit(t.Context(), jo, issued.ID, keys.Edit{Name: &name})

@@ -44,21 +44,32 @@ func TestIssueFindRevoke(t *testing.T) {
 		"created_at": "2026-11-20T12:00:00Z", "expires_at": "2026-11-20T13:00:00Z",
 	}
 	entry := remembered{
-		ClaimedActor: "jo@support-3", Action: "key.issue", Tenant: "acme", Subject: issued.ID, Reason: "because", After: record,
+		ClaimedActor: "jo@support-3",
+		Action:       "key.issue",
+		Tenant:       "acme",
+		Subject:      issued.ID,
+		Reason:       "because",
+		After:        record,
 	}
 	assert.DeepEqual(t, o.last(t), entry, "remembered")
 	if strings.Contains(o.everything(t), token.Reveal()) {
 		t.Error("the key itself is in the database")
 	}
 
-	if c, err := o.api.Keys.Caller(t.Context(), token.Digest(), noon); err != nil || c.RevokedAt != 0 || c.PerMinute != 50 {
+	if c, err := o.api.Keys.Caller(
+		t.Context(),
+		token.Digest(),
+		noon,
+	); err != nil || c.RevokedAt != 0 ||
+		c.PerMinute != 50 {
 		t.Errorf("before its revocation the caller is %+v, %v", c, err)
 	}
 	want.RevokedAt = noon
 	if revoked, err := service.Revoke(t.Context(), jo, issued.ID); err != nil || !cmp.Equal(want, revoked) {
 		t.Errorf("revoked %+v, %v", revoked, err)
 	}
-	if got := o.last(t); got.Action != "key.revoke" || got.Before["revoked_at"] != nil || got.After["revoked_at"] == nil {
+	if got := o.last(t); got.Action != "key.revoke" || got.Before["revoked_at"] != nil ||
+		got.After["revoked_at"] == nil {
 		t.Errorf("remembered %+v", got)
 	}
 	if c, err := o.api.Keys.Caller(t.Context(), token.Digest(), noon); err != nil || c.RevokedAt != noon.Unix() {
@@ -113,7 +124,10 @@ func TestOfTwentyIssuedAtOnceTenAreMade(t *testing.T) {
 	})
 	n, err := o.Keys.CountActive(t.Context(), acme.ID, noon)
 	assert.Result(t, n, err, keys.MaxActive, "active")
-	if n := o.text(t, `select count(*) from audit_entries where action = 'key.issue'`); n != fmt.Sprint(keys.MaxActive) {
+	if n := o.text(
+		t,
+		`select count(*) from audit_entries where action = 'key.issue'`,
+	); n != fmt.Sprint(keys.MaxActive) {
 		t.Errorf("%s issues remembered", n)
 	}
 }

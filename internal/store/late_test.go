@@ -14,7 +14,8 @@ import (
 	"petstore.example/internal/test/storetest"
 )
 
-// customerWrite is a write for a customer. It has an order, and the animal of another one that can be ordered.
+// customerWrite is a write for a customer. It has an order, and the animal of another one that can
+// be ordered.
 type customerWrite func(ctx context.Context, db *store.DB, tenantID int64, o catalog.Order, pet catalog.Pet) error
 
 // customerWrites are all of them: what the handlers of the API call.
@@ -34,33 +35,49 @@ func customerWrites() map[string]customerWrite {
 		"create": func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order, _ catalog.Pet) error {
 			return errorOf(db.Pets.CreatePet(ctx, tenantID, rex))
 		},
-		"create several": func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order, _ catalog.Pet) error {
+		"create several": func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order,
+			_ catalog.Pet) error {
 			return db.Pets.CreatePets(ctx, tenantID, litter(3))[2].Err
 		},
-		"create with a key": func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order, _ catalog.Pet) error {
+		"create with a key": func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order,
+			_ catalog.Pet) error {
 			return errorOf(db.Idempotency.CreatePetOnce(ctx, tenantID, adding(request("one", "Rex"), "Rex")))
 		},
-		"create several with keys": func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order, _ catalog.Pet) error {
-			return db.Idempotency.CreatePetsOnce(ctx, tenantID, []petOnce{adding(request("two", "Rex"), "Rex"), adding(request("three", "Rex"), "Rex")})[1].Err
+		"create several with keys": func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order,
+			_ catalog.Pet) error {
+			return db.Idempotency.CreatePetsOnce(ctx, tenantID,
+				[]petOnce{adding(request("two", "Rex"), "Rex"), adding(request("three", "Rex"), "Rex")})[1].Err
 		},
-		"change":                     change(catalog.PetPatch{Name: &luna}),
-		"change the status":          change(catalog.PetPatch{Status: &pending}),
-		"change with a precondition": change(catalog.PetPatch{Name: &luna, Precondition: func(catalog.Pet) error { return nil }}),
-		"place an order": func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order, pet catalog.Pet) error {
+		"change":            change(catalog.PetPatch{Name: &luna}),
+		"change the status": change(catalog.PetPatch{Status: &pending}),
+		"change with a precondition": change(
+			catalog.PetPatch{Name: &luna, Precondition: func(catalog.Pet) error { return nil }},
+		),
+		"place an order": func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order,
+			pet catalog.Pet) error {
 			return errorOf(db.Orders.PlaceOrder(ctx, tenantID, catalog.NewOrder{PetID: pet.ID, Quantity: 1}))
 		},
-		"place an order with a key": func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order, pet catalog.Pet) error {
+		"place an order with a key": func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order,
+			pet catalog.Pet) error {
 			return errorOf(db.Idempotency.PlaceOrderOnce(ctx, tenantID, ordering("order", pet.ID)))
 		},
-		"change several": func(ctx context.Context, db *store.DB, tenantID int64, o catalog.Order, pet catalog.Pet) error {
+		"change several": func(ctx context.Context, db *store.DB, tenantID int64, o catalog.Order,
+			pet catalog.Pet) error {
 			name := catalog.PetPatch{Name: &luna}
-			return db.Pets.ChangePets(ctx, tenantID, []catalog.PetChange{{ID: pet.ID, PetPatch: name}, {ID: o.PetID, PetPatch: name}})[1].Err
+			return db.Pets.ChangePets(ctx, tenantID,
+				[]catalog.PetChange{{ID: pet.ID, PetPatch: name}, {ID: o.PetID, PetPatch: name}})[1].Err
 		},
-		"place several orders": func(ctx context.Context, db *store.DB, tenantID int64, o catalog.Order, pet catalog.Pet) error {
-			return db.Orders.PlaceOrders(ctx, tenantID, []catalog.NewOrder{{PetID: pet.ID, Quantity: 1}, {PetID: o.PetID, Quantity: 1}})[0].Err
+		"place several orders": func(ctx context.Context, db *store.DB, tenantID int64, o catalog.Order,
+			pet catalog.Pet) error {
+			return db.Orders.PlaceOrders(ctx, tenantID,
+				[]catalog.NewOrder{{PetID: pet.ID, Quantity: 1}, {PetID: o.PetID, Quantity: 1}})[0].Err
 		},
-		"place several orders with keys": func(ctx context.Context, db *store.DB, tenantID int64, o catalog.Order, pet catalog.Pet) error {
-			asked := []catalog.Once[catalog.NewOrder, catalog.Order]{ordering("first", pet.ID), ordering("second", o.PetID)}
+		"place several orders with keys": func(ctx context.Context, db *store.DB, tenantID int64, o catalog.Order,
+			pet catalog.Pet) error {
+			asked := []catalog.Once[catalog.NewOrder, catalog.Order]{
+				ordering("first", pet.ID),
+				ordering("second", o.PetID),
+			}
 			return db.Idempotency.PlaceOrdersOnce(ctx, tenantID, asked)[0].Err
 		},
 		"approve an order": changeOrder(catalog.Approved),
@@ -72,22 +89,34 @@ func customerWrites() map[string]customerWrite {
 func (s shop) customersRows(t *testing.T) (rows string) {
 	t.Helper()
 	err := s.owner.Get(&rows, `select coalesce(string_agg(r, e'\n' order by r), '') from (
-		select p::text as r from pets p union all select o::text from orders o union all select k::text from idempotency_keys k) all_rows`)
+		select p::text as r from pets p union all select o::text from orders o union all select k::text from
+			idempotency_keys k) all_rows`)
 	assert.NoError(t, err)
 	return rows
 }
 
-// TestLateWritesAreRefused: a write that Postgres would commit after its deadline is refused, and its error says that it was not made. The same write
-// is made in time.
+// TestLateWritesAreRefused: a write that Postgres would commit after its deadline is refused, and
+// its error says that it was not made. The same write is made in time.
 func TestLateWritesAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	late := storetest.Open(t, s.APIURL, store.Options{AsAPI: true, Earliest: func(end time.Time) time.Time { return end.Add(-time.Hour) }})
+	late := storetest.Open(
+		t,
+		s.APIURL,
+		store.Options{AsAPI: true, Earliest: func(end time.Time) time.Time { return end.Add(-time.Hour) }},
+	)
 	for name, write := range customerWrites() {
 		t.Run(name, func(t *testing.T) {
 			order, pet := s.order(t, s.a), s.pet(t, s.a, catalog.Available)
 			before := s.customersRows(t)
-			if err := write(t.Context(), late, s.a.ID, order, pet); !errors.Is(err, catalog.ErrNotMade) || !errors.Is(err, store.ErrUnavailable) {
+			if err := write(
+				t.Context(),
+				late,
+				s.a.ID,
+				order,
+				pet,
+			); !errors.Is(err, catalog.ErrNotMade) ||
+				!errors.Is(err, store.ErrUnavailable) {
 				t.Errorf("%v, want ErrNotMade and ErrUnavailable", err)
 			}
 			assert.DeepEqual(t, s.customersRows(t), before, "it was made")
@@ -98,8 +127,9 @@ func TestLateWritesAreRefused(t *testing.T) {
 	}
 }
 
-// TestWhileADumpIsRestored: while tables or rights are not there yet, the API's database is unavailable, and nothing is made. To staff it is said
-// what is missing. When all is there again, writes work at once, although types have other numbers than those for which they were prepared.
+// TestWhileADumpIsRestored: while tables or rights are not there yet, the API's database is
+// unavailable, and nothing is made. To staff it is said what is missing. When all is there again,
+// writes work at once, although types have other numbers than those for which they were prepared.
 func TestWhileADumpIsRestored(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -113,11 +143,19 @@ func TestWhileADumpIsRestored(t *testing.T) {
 	order, pet := s.order(t, s.a), s.pet(t, s.a, catalog.Available)
 	staff := storetest.Open(t, s.URL, store.Options{})
 	for _, missing := range []string{
-		`revoke all on pets, orders, idempotency_keys from petstore_api`, `drop policy pets_of_tenant on pets`, `alter table pets rename to restored`,
+		`revoke all on pets, orders, idempotency_keys from petstore_api`, `drop policy pets_of_tenant on pets`,
+		`alter table pets rename to restored`,
 	} {
 		s.exec(t, missing)
 		for name, write := range customerWrites() {
-			if err := write(t.Context(), s.DB, s.a.ID, order, pet); !errors.Is(err, catalog.ErrNotMade) || !errors.Is(err, store.ErrUnavailable) {
+			if err := write(
+				t.Context(),
+				s.DB,
+				s.a.ID,
+				order,
+				pet,
+			); !errors.Is(err, catalog.ErrNotMade) ||
+				!errors.Is(err, store.ErrUnavailable) {
 				t.Errorf("%s: %s: %v, want ErrNotMade and ErrUnavailable", missing, name, err)
 			}
 		}
@@ -133,7 +171,8 @@ func TestWhileADumpIsRestored(t *testing.T) {
 	assert.NoError(t, err, "a create after the restore")
 }
 
-// TestNoRowIsNotMade: an INSERT that Postgres commits without a row is no 201, and stores no answer to the idempotency key.
+// TestNoRowIsNotMade: an INSERT that Postgres commits without a row is no 201, and stores no answer
+// to the idempotency key.
 func TestNoRowIsNotMade(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

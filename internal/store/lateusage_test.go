@@ -12,14 +12,22 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// TestLateUsage: what arrives after the month was closed is a correction in the next, refunds too, and a repeated batch is none.
+// TestLateUsage: what arrives after the month was closed is a correction in the next, refunds too,
+// and a repeated batch is none.
 func TestLateUsage(t *testing.T) {
 	t.Parallel()
 	b := newFilledBooks(t)
 	b.close(t, oct)
 	before := b.lines(t, oct)
 	hour := oct.AddDate(0, 0, 19).Add(10 * time.Hour)
-	b.deliver(t, "s3", nov, used(business, hour, 7, 3), used(business, hour.Add(time.Hour), 100, 0), used(business, nov, 5, 0))
+	b.deliver(
+		t,
+		"s3",
+		nov,
+		used(business, hour, 7, 3),
+		used(business, hour.Add(time.Hour), 100, 0),
+		used(business, nov, 5, 0),
+	)
 	again := usage.Batch{ServerID: "s3", Number: 1, Counts: []usage.Count{used(business, hour, 7, 3)}}
 	assert.NoError(t, b.api.Usage.WriteUsage(t.Context(), again))
 	assert.DeepEqual(t, b.lines(t, oct), before, "the closed month changed -before +after")
@@ -45,7 +53,10 @@ func TestLateUsage(t *testing.T) {
 	var got []string
 	for _, l := range b.lines(t, dec) {
 		if l.Corrects != "" {
-			got = append(got, fmt.Sprintf("%s %d %v to %v", l.Corrects, l.Admitted, l.From.Format("01-02"), l.To.Format("01-02")))
+			got = append(
+				got,
+				fmt.Sprintf("%s %d %v to %v", l.Corrects, l.Admitted, l.From.Format("01-02"), l.To.Format("01-02")),
+			)
 		}
 	}
 	if diff := cmp.Diff([]string{"2025-10 1 10-20 to 11-01", "2025-11 2 11-01 to 12-01"}, got); diff != "" {
@@ -77,7 +88,8 @@ func TestLateRefunds(t *testing.T) {
 	assert.Equal(t, b.text(t, `select sum(admitted) from usage_hourly`), "5", "the closed month has now")
 }
 
-// TestClosingWhileUsageArrives: each request is in the closed month or in a correction, never in both and never in none.
+// TestClosingWhileUsageArrives: each request is in the closed month or in a correction, never in
+// both and never in none.
 func TestClosingWhileUsageArrives(t *testing.T) {
 	t.Parallel()
 	b := newBooks(t)
@@ -89,7 +101,13 @@ func TestClosingWhileUsageArrives(t *testing.T) {
 			for n := range batches {
 				hour := oct.Add(time.Duration(n) * time.Hour)
 				err := b.api.Usage.WriteUsage(t.Context(), usage.Batch{
-					ServerID: fmt.Sprint("s", s), Number: int64(n + 1), DeliveredTo: nov, Counts: []usage.Count{used(pro, hour, 1, 1)},
+					ServerID: fmt.Sprint(
+						"s",
+						s,
+					),
+					Number:      int64(n + 1),
+					DeliveredTo: nov,
+					Counts:      []usage.Count{used(pro, hour, 1, 1)},
 				})
 				assert.Equal(t, err, nil)
 				if n == 5 {

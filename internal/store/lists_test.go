@@ -23,25 +23,41 @@ import (
 	"petstore.example/internal/test/storetest"
 )
 
-// listedRows fills the tables of lists: many rows have the same time, so that an order by time alone would not be one.
+// listedRows fills the tables of lists: many rows have the same time, so that an order by time
+// alone would not be one.
 const listedRows = `
-	select test_tenant((array['t','m','x-y'])[1 + n % 3] || n, case when n % 7 = 0 then 'pro' else 'free' end) from generate_series(1, 60) n;
+	select test_tenant((array['t','m','x-y'])[1 + n % 3] || n, case when n % 7 = 0 then 'pro' else 'free' end) from
+		generate_series(1, 60) n;
 	update tenants set suspended_at = now() where id % 5 = 0;
 	update tenants set billing_ref = 'cus_' || id, email = 'Ops@' || id || '.example' where id % 4 = 0;
-	insert into api_keys (id, tenant_id, name, environment, digest, last4, created_at, expires_at, revoked_at, last_used_at)
-	select 'key_' || lpad((997 * n % 1000)::text, 16, '0'), 1 + n % 60, (array['ci', 'Größe 100%', 'a_b'])[1 + n % 3], 'live', sha256(n::text::bytea), lpad((n % 50)::text, 4, 'x'),
-	       timestamptz '2025-10-01Z' + n % 4 * interval '1 day', case when n % 3 = 0 then timestamptz '2025-11-18Z' + n % 5 * interval '1 day' end,
-	       case when n % 11 = 0 then timestamptz '2025-11-01Z' + n % 3 * interval '1 day' end, case when n % 2 = 0 then timestamptz '2025-11-01Z' + n % 9 * interval '1 day' end
+	insert into api_keys (id, tenant_id, name, environment, digest, last4, created_at, expires_at, revoked_at,
+		last_used_at)
+	select 'key_' || lpad((997 * n % 1000)::text, 16, '0'), 1 + n % 60, (array['ci', 'Größe 100%', 'a_b'])[1 + n % 3],
+		'live', sha256(n::text::bytea), lpad((n % 50)::text, 4, 'x'),
+	       timestamptz '2025-10-01Z' + n % 4 * interval '1 day', case when n % 3 = 0 then timestamptz '2025-11-18Z' +
+	           n % 5 * interval '1 day' end,
+	       case when n % 11 = 0 then timestamptz '2025-11-01Z' + n % 3 * interval '1 day' end, case when n % 2 = 0
+	           then timestamptz '2025-11-01Z' + n % 9 * interval '1 day' end
 	from generate_series(1, 240) n;
 	insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at, lifted_at)
-	select tenant_id, id, case when tenant_id % 3 = 0 then 'staff' else 'automatic' end, 'x', timestamptz '2025-11-20 10:00Z' - tenant_id % 7 * interval '1 hour',
-	       timestamptz '2025-11-20 10:00Z' + (tenant_id % 9) * interval '1 hour', case when tenant_id % 8 = 0 then timestamptz '2025-11-20 11:00Z' end from api_keys;
+	select tenant_id, id, case when tenant_id % 3 = 0 then 'staff' else 'automatic' end, 'x', timestamptz
+		'2025-11-20 10:00Z' - tenant_id % 7 * interval '1 hour',
+	       timestamptz '2025-11-20 10:00Z' + (tenant_id % 9) * interval '1 hour', case when tenant_id % 8 = 0 then
+	           timestamptz '2025-11-20 11:00Z' end from api_keys;
 	insert into audit_entries (claimed_actor, action, tenant_id, subject)
-	select (array['jo','ann'])[1 + n % 2], (array['plan.assign','plan.void','planet.x','key.issue'])[1 + n % 4], nullif(n % 60, 0), 'tenant:' || n % 60 from generate_series(1, 200) n`
+	select (array['jo','ann'])[1 + n % 2], (array['plan.assign','plan.void','planet.x','key.issue'])[1 + n % 4],
+		nullif(n % 60, 0), 'tenant:' || n % 60 from generate_series(1, 200) n`
 
-// checkList compares a list with the rows of the whole list to which its filter applies, and then reads it page by page. A page begins after the
-// last row of the page before.
-func checkList[T any](t *testing.T, name string, all []T, wanted func(T) bool, list func(after string, limit int) iter.Seq2[T, error], id func(T) string) {
+// checkList compares a list with the rows of the whole list to which its filter applies, and then
+// reads it page by page. A page begins after the last row of the page before.
+func checkList[T any](
+	t *testing.T,
+	name string,
+	all []T,
+	wanted func(T) bool,
+	list func(after string, limit int) iter.Seq2[T, error],
+	id func(T) string,
+) {
 	t.Helper()
 	var want []string
 	for _, item := range all {
@@ -111,15 +127,22 @@ func checkTenantLists(t *testing.T, db *store.DB) {
 		filter people.TenantFilter
 		wanted func(plans.Tenant) bool
 	}{
-		"all tenants":       {people.TenantFilter{}, func(plans.Tenant) bool { return true }},
-		"tenants on pro":    {people.TenantFilter{Plan: "pro"}, func(x plans.Tenant) bool { return x.Plan == "pro" }},
-		"suspended":         {people.TenantFilter{Suspended: &suspended}, func(x plans.Tenant) bool { return !x.SuspendedAt.IsZero() }},
-		"active":            {people.TenantFilter{Suspended: &active}, func(x plans.Tenant) bool { return x.SuspendedAt.IsZero() }},
-		"names":             {people.TenantFilter{Search: "X-y"}, func(x plans.Tenant) bool { return strings.Contains(x.Name, "x-y") }},
-		"addresses":         {people.TenantFilter{Search: "ops@1"}, func(x plans.Tenant) bool { return strings.HasPrefix(x.Email, "Ops@1") }},
-		"references":        {people.TenantFilter{Search: "CUS_1"}, func(x plans.Tenant) bool { return strings.HasPrefix(x.BillingRef, "cus_1") }},
-		"no references":     {people.TenantFilter{WithoutBillingRef: true}, func(x plans.Tenant) bool { return x.BillingRef == "" }},
-		"suspended without": {people.TenantFilter{Suspended: &suspended, WithoutBillingRef: true}, func(x plans.Tenant) bool { return !x.SuspendedAt.IsZero() && x.BillingRef == "" }},
+		"all tenants":    {people.TenantFilter{}, func(plans.Tenant) bool { return true }},
+		"tenants on pro": {people.TenantFilter{Plan: "pro"}, func(x plans.Tenant) bool { return x.Plan == "pro" }},
+		"suspended": {people.TenantFilter{Suspended: &suspended},
+			func(x plans.Tenant) bool { return !x.SuspendedAt.IsZero() }},
+		"active": {people.TenantFilter{Suspended: &active},
+			func(x plans.Tenant) bool { return x.SuspendedAt.IsZero() }},
+		"names": {people.TenantFilter{Search: "X-y"},
+			func(x plans.Tenant) bool { return strings.Contains(x.Name, "x-y") }},
+		"addresses": {people.TenantFilter{Search: "ops@1"},
+			func(x plans.Tenant) bool { return strings.HasPrefix(x.Email, "Ops@1") }},
+		"references": {people.TenantFilter{Search: "CUS_1"},
+			func(x plans.Tenant) bool { return strings.HasPrefix(x.BillingRef, "cus_1") }},
+		"no references": {people.TenantFilter{WithoutBillingRef: true},
+			func(x plans.Tenant) bool { return x.BillingRef == "" }},
+		"suspended without": {people.TenantFilter{Suspended: &suspended, WithoutBillingRef: true},
+			func(x plans.Tenant) bool { return !x.SuspendedAt.IsZero() && x.BillingRef == "" }},
 	} {
 		checkList(t, name, all, test.wanted, func(after string, limit int) iter.Seq2[plans.Tenant, error] {
 			f := test.filter
@@ -140,16 +163,23 @@ func checkKeyLists(t *testing.T, db *store.DB, now time.Time) {
 		filter people.KeyFilter
 		wanted func(keys.Key) bool
 	}{
-		"all keys":         {people.KeyFilter{}, func(keys.Key) bool { return true }},
-		"keys of a tenant": {people.KeyFilter{Tenant: all[0].TenantName}, func(k keys.Key) bool { return k.TenantID == all[0].TenantID }},
-		"active keys":      {people.KeyFilter{Status: keys.Active}, func(k keys.Key) bool { return k.Status(now) == keys.Active }},
-		"banned keys":      {people.KeyFilter{Status: keys.Banned}, func(k keys.Key) bool { return k.Status(now) == keys.Banned }},
-		"expired":          {people.KeyFilter{Status: keys.Expired}, func(k keys.Key) bool { return k.Status(now) == keys.Expired }},
-		"revoked":          {people.KeyFilter{Status: keys.Revoked}, func(k keys.Key) bool { return k.Status(now) == keys.Revoked }},
-		"expiring":         {people.KeyFilter{ExpiresBefore: soon}, expiring},
-		"unused":           {people.KeyFilter{UnusedSince: unusedSince}, func(k keys.Key) bool { return k.LastUsedAt.Before(unusedSince) }},
-		"last4":            {people.KeyFilter{Last4: "xx17"}, func(k keys.Key) bool { return k.Last4 == "xx17" }},
-		"by name":          {people.KeyFilter{Search: "E 100%"}, func(k keys.Key) bool { return strings.HasSuffix(k.Name, "100%") }},
+		"all keys": {people.KeyFilter{}, func(keys.Key) bool { return true }},
+		"keys of a tenant": {people.KeyFilter{Tenant: all[0].TenantName},
+			func(k keys.Key) bool { return k.TenantID == all[0].TenantID }},
+		"active keys": {people.KeyFilter{Status: keys.Active},
+			func(k keys.Key) bool { return k.Status(now) == keys.Active }},
+		"banned keys": {people.KeyFilter{Status: keys.Banned},
+			func(k keys.Key) bool { return k.Status(now) == keys.Banned }},
+		"expired": {people.KeyFilter{Status: keys.Expired},
+			func(k keys.Key) bool { return k.Status(now) == keys.Expired }},
+		"revoked": {people.KeyFilter{Status: keys.Revoked},
+			func(k keys.Key) bool { return k.Status(now) == keys.Revoked }},
+		"expiring": {people.KeyFilter{ExpiresBefore: soon}, expiring},
+		"unused": {people.KeyFilter{UnusedSince: unusedSince},
+			func(k keys.Key) bool { return k.LastUsedAt.Before(unusedSince) }},
+		"last4": {people.KeyFilter{Last4: "xx17"}, func(k keys.Key) bool { return k.Last4 == "xx17" }},
+		"by name": {people.KeyFilter{Search: "E 100%"},
+			func(k keys.Key) bool { return strings.HasSuffix(k.Name, "100%") }},
 		"revoked by name": {people.KeyFilter{Status: keys.Revoked, Search: "A_B"}, func(k keys.Key) bool {
 			return k.Status(now) == keys.Revoked && k.Name == "a_b"
 		}},
@@ -161,11 +191,20 @@ func checkKeyLists(t *testing.T, db *store.DB, now time.Time) {
 		}, func(k keys.Key) string { return k.ID })
 	}
 	if !slices.IsSortedFunc(all, func(a, b keys.Key) int {
-		return cmp.Or(cmp.Compare(a.TenantName, b.TenantName), b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(
+			cmp.Compare(a.TenantName, b.TenantName),
+			b.CreatedAt.Compare(a.CreatedAt),
+			cmp.Compare(a.ID, b.ID),
+		)
 	}) {
 		t.Error("keys are not by tenant, the newest first")
 	}
-	if ids, err := db.Keys.IDs(t.Context(), all[0].ID[:10], 10); err != nil || len(ids) == 0 || ids[0][:10] != all[0].ID[:10] {
+	if ids, err := db.Keys.IDs(
+		t.Context(),
+		all[0].ID[:10],
+		10,
+	); err != nil || len(ids) == 0 ||
+		ids[0][:10] != all[0].ID[:10] {
 		t.Errorf("ids %v, %v", ids, err)
 	}
 }
@@ -178,12 +217,16 @@ func checkBanLists(t *testing.T, db *store.DB, now time.Time) {
 		filter people.BanFilter
 		wanted func(keys.Ban) bool
 	}{
-		"all bans":         {people.BanFilter{Past: true}, func(keys.Ban) bool { return true }},
-		"bans in force":    {people.BanFilter{}, func(b keys.Ban) bool { return b.InForce(now) }},
-		"bans of a tenant": {people.BanFilter{Past: true, Tenant: all[0].TenantName}, func(b keys.Ban) bool { return b.TenantID == all[0].TenantID }},
-		"bans of a key":    {people.BanFilter{Past: true, KeyID: all[0].KeyID}, func(b keys.Ban) bool { return b.KeyID == all[0].KeyID }},
-		"bans by staff":    {people.BanFilter{Past: true, Source: keys.ByStaff}, func(b keys.Ban) bool { return b.Source == keys.ByStaff }},
-		"bans since":       {people.BanFilter{Past: true, Since: since}, func(b keys.Ban) bool { return !b.StartsAt.Before(since) }},
+		"all bans":      {people.BanFilter{Past: true}, func(keys.Ban) bool { return true }},
+		"bans in force": {people.BanFilter{}, func(b keys.Ban) bool { return b.InForce(now) }},
+		"bans of a tenant": {people.BanFilter{Past: true, Tenant: all[0].TenantName},
+			func(b keys.Ban) bool { return b.TenantID == all[0].TenantID }},
+		"bans of a key": {people.BanFilter{Past: true, KeyID: all[0].KeyID},
+			func(b keys.Ban) bool { return b.KeyID == all[0].KeyID }},
+		"bans by staff": {people.BanFilter{Past: true, Source: keys.ByStaff},
+			func(b keys.Ban) bool { return b.Source == keys.ByStaff }},
+		"bans since": {people.BanFilter{Past: true, Since: since},
+			func(b keys.Ban) bool { return !b.StartsAt.Before(since) }},
 	} {
 		checkList(t, name, all, test.wanted, func(after string, limit int) iter.Seq2[keys.Ban, error] {
 			f := test.filter
@@ -203,14 +246,18 @@ func checkAuditLists(t *testing.T, db *store.DB) {
 		filter trail.Filter
 		wanted func(audit.Entry) bool
 	}{
-		"all entries":    {trail.Filter{Login: all[0].Login}, func(audit.Entry) bool { return true }},
-		"of a tenant":    {trail.Filter{Tenant: "7"}, func(e audit.Entry) bool { return e.TenantID == 7 }},
-		"of subjects":    {trail.Filter{Subjects: []string{"tenant:7", "tenant:8"}}, func(e audit.Entry) bool { return e.TenantID == 7 || e.TenantID == 8 }},
-		"by ann":         {trail.Filter{Actor: "ann"}, func(e audit.Entry) bool { return e.ClaimedActor == "ann" }},
-		"of an action":   {trail.Filter{Action: "plan.void"}, func(e audit.Entry) bool { return e.Action == "plan.void" }},
-		"of a noun":      {trail.Filter{Action: "plan"}, func(e audit.Entry) bool { return strings.HasPrefix(e.Action, "plan.") }},
-		"between":        {trail.Filter{Since: from, Until: to}, between},
-		"by ann between": {trail.Filter{Actor: "ann", Since: from, Until: to}, func(e audit.Entry) bool { return e.ClaimedActor == "ann" && between(e) }},
+		"all entries": {trail.Filter{Login: all[0].Login}, func(audit.Entry) bool { return true }},
+		"of a tenant": {trail.Filter{Tenant: "7"}, func(e audit.Entry) bool { return e.TenantID == 7 }},
+		"of subjects": {trail.Filter{Subjects: []string{"tenant:7", "tenant:8"}},
+			func(e audit.Entry) bool { return e.TenantID == 7 || e.TenantID == 8 }},
+		"by ann": {trail.Filter{Actor: "ann"}, func(e audit.Entry) bool { return e.ClaimedActor == "ann" }},
+		"of an action": {trail.Filter{Action: "plan.void"},
+			func(e audit.Entry) bool { return e.Action == "plan.void" }},
+		"of a noun": {trail.Filter{Action: "plan"},
+			func(e audit.Entry) bool { return strings.HasPrefix(e.Action, "plan.") }},
+		"between": {trail.Filter{Since: from, Until: to}, between},
+		"by ann between": {trail.Filter{Actor: "ann", Since: from, Until: to},
+			func(e audit.Entry) bool { return e.ClaimedActor == "ann" && between(e) }},
 	} {
 		checkList(t, name, all, test.wanted, func(after string, limit int) iter.Seq2[audit.Entry, error] {
 			f := test.filter
@@ -233,7 +280,8 @@ func TestListsAfterAKeyThatIsNotInThem(t *testing.T) {
 	}
 }
 
-// TestListToASlowReader: a list may take longer than a call. What bounds it is each wait for the database.
+// TestListToASlowReader: a list may take longer than a call. What bounds it is each wait for the
+// database.
 func TestListToASlowReader(t *testing.T) {
 	t.Parallel()
 	database := storetest.New(t)

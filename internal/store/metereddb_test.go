@@ -23,7 +23,15 @@ type meteredDB struct {
 func newMeteredDB(t *testing.T) meteredDB {
 	t.Helper()
 	db := newDatabase(t)
-	api, staff := storetest.Open(t, db.APIURL, store.Options{AsAPI: true}), storetest.Open(t, db.SupportURL, store.Options{})
+	api, staff := storetest.Open(
+		t,
+		db.APIURL,
+		store.Options{AsAPI: true},
+	), storetest.Open(
+		t,
+		db.SupportURL,
+		store.Options{},
+	)
 	return meteredDB{db, api, staff, &atomic.Int64{}}
 }
 

@@ -31,8 +31,8 @@ var (
 	bill = audit.By{Actor: "bill@billing-1", Reason: "month end"}
 )
 
-// books is a database as billing works on it. acme was on pro until 20 October, 10:30, and then on business; it was suspended for an hour
-// on the 30th. zoo is on free and has no usage.
+// books is a database as billing works on it. acme was on pro until 20 October, 10:30, and then on
+// business; it was suspended for an hour on the 30th. zoo is on free and has no usage.
 type books struct {
 	database
 	billing, api *store.DB
@@ -56,7 +56,8 @@ func newBooks(t *testing.T) *books {
 		values (1, '2025-09-01Z', 'pro'), (2, '2025-09-15Z', 'free'), (1, '2025-10-20 10:30Z', 'business');
 		insert into tenant_suspensions (tenant_id, valid_from, valid_to) values (1, '2025-10-30Z', '2025-10-30 01:00Z');
 		insert into api_keys (id, tenant_id, environment, digest, last4, created_at)
-		select 'key_000000000000000' || n, n, 'live', sha256(n::text::bytea), '0001', '2025-09-01Z' from generate_series(1, 2) n`)
+		select 'key_000000000000000' || n, n, 'live', sha256(n::text::bytea), '0001', '2025-09-01Z' from
+			generate_series(1, 2) n`)
 	return &books{
 		database: db, batches: map[string]int64{},
 		billing: storetest.Open(t, db.BillingURL, store.Options{}),
@@ -67,7 +68,13 @@ func newBooks(t *testing.T) *books {
 // fill records the usage of October, from two servers that have delivered it.
 func (b *books) fill(t *testing.T) {
 	t.Helper()
-	b.deliver(t, "s1", nov, used(pro, oct.Add(33*time.Hour), 8030, 12), used(pro, oct.AddDate(0, 0, 19).Add(10*time.Hour), 10, 0))
+	b.deliver(
+		t,
+		"s1",
+		nov,
+		used(pro, oct.Add(33*time.Hour), 8030, 12),
+		used(pro, oct.AddDate(0, 0, 19).Add(10*time.Hour), 10, 0),
+	)
 	b.deliver(t, "s2", nov.Add(time.Minute), used(business, oct.AddDate(0, 0, 19).Add(10*time.Hour), 44100, 0))
 }
 
@@ -108,14 +115,19 @@ func (b *books) lines(t *testing.T, month time.Time) []closing.Line {
 		t.Fatal(err)
 	}
 	var all []closing.Line
-	err = b.billing.Months.Lines(t.Context(), billing.LineQuery{Month: month}, m.Sealed(), func(l *closing.Line, sum closing.Hash) error {
-		again, err := l.Form()
-		if err == nil && closing.Sum(again) != sum {
-			err = fmt.Errorf("%s has the hash %s", again, sum)
-		}
-		all = append(all, *l)
-		return err
-	})
+	err = b.billing.Months.Lines(
+		t.Context(),
+		billing.LineQuery{Month: month},
+		m.Sealed(),
+		func(l *closing.Line, sum closing.Hash) error {
+			again, err := l.Form()
+			if err == nil && closing.Sum(again) != sum {
+				err = fmt.Errorf("%s has the hash %s", again, sum)
+			}
+			all = append(all, *l)
+			return err
+		},
+	)
 	assert.NoError(t, err)
 	return all
 }
@@ -142,8 +154,17 @@ func TestLinesOfAMonth(t *testing.T) {
 	move := oct.AddDate(0, 0, 19).Add(10*time.Hour + 30*time.Minute)
 	line := func(tenant int64, name, plan string, assignment int64, q plans.Quota, from, to time.Time) closing.Line {
 		return closing.Line{
-			Month: "2025-10", TenantID: tenant, Tenant: name, Plan: plan, PerMinute: q.PerMinute, PerDay: q.PerDay, From: from, To: to,
-			Assignment: assignment, Version: 1, Kind: "assign",
+			Month:      "2025-10",
+			TenantID:   tenant,
+			Tenant:     name,
+			Plan:       plan,
+			PerMinute:  q.PerMinute,
+			PerDay:     q.PerDay,
+			From:       from,
+			To:         to,
+			Assignment: assignment,
+			Version:    1,
+			Kind:       "assign",
 		}
 	}
 	first := line(acme, "acme", "pro", pro, plans.Quota{PerMinute: 300, PerDay: 10_000}, oct, move)
@@ -159,26 +180,31 @@ func TestLinesOfAMonth(t *testing.T) {
 		t.Errorf("the hashes of what is recorded: %s, %s", sealed[0].Recorded, sealed[2].Recorded)
 	}
 	assert.DeepEqual(t, ignoreHashes(sealed), want, "sealed")
-	if m.Sums.Tenants != 2 || m.Sums.Lines != 3 || m.Sums.Admitted != 52140 || m.Sums.Refused != 12 || m.SealedBy != storetest.BillingLogin {
+	if m.Sums.Tenants != 2 || m.Sums.Lines != 3 || m.Sums.Admitted != 52140 || m.Sums.Refused != 12 ||
+		m.SealedBy != storetest.BillingLogin {
 		t.Errorf("closed: %+v", m)
 	}
 	assert.Equal(t, b.verify(t, oct), "")
 	after := b.text(t, `select after::text from audit_entries where action = 'usage.close'`)
-	for _, part := range []string{`"sha256": "` + m.Sums.SHA256.String() + `"`, `"lines": 3`, `"month": "2025-10"`, `"admitted": 52140`, `"without": []`} {
+	for _, part := range []string{`"sha256": "` + m.Sums.SHA256.String() + `"`, `"lines": 3`, `"month": "2025-10"`,
+		`"admitted": 52140`, `"without": []`} {
 		assert.Contains(t, after, part, "the audit entry")
 	}
 }
 
-// TestRecordedHash: the hash of a line is that of the rows that it sums, by the hour and then by the bytes of the key.
+// TestRecordedHash: the hash of a line is that of the rows that it sums, by the hour and then by
+// the bytes of the key.
 func TestRecordedHash(t *testing.T) {
 	t.Parallel()
 	b := newBooks(t)
 	b.exec(t, `
 		insert into api_keys (id, tenant_id, environment, digest, last4, created_at)
-		select 'key_' || n || '000000000000000', 1, 'live', sha256(n::bytea), '0001', now() from unnest('{a,B,0}'::text[]) n`)
+		select 'key_' || n || '000000000000000', 1, 'live', sha256(n::bytea), '0001', now() from
+			unnest('{a,B,0}'::text[]) n`)
 	b.exec(t, `
 		insert into usage_hourly (tenant_id, hour, key_id, assignment, version, admitted, refused)
-		select 1, h, 'key_' || n || '000000000000000', 1, 1, 5, 2 from unnest('{a,B,0}'::text[]) n, unnest('{2025-10-02 01:00Z,2025-10-02 00:00Z}'::timestamptz[]) h`)
+		select 1, h, 'key_' || n || '000000000000000', 1, 1, 5, 2 from unnest('{a,B,0}'::text[]) n,
+			unnest('{2025-10-02 01:00Z,2025-10-02 00:00Z}'::timestamptz[]) h`)
 	b.close(t, oct)
 	var rows strings.Builder
 	for _, hour := range []time.Time{oct.AddDate(0, 0, 1), oct.AddDate(0, 0, 1).Add(time.Hour)} {
@@ -191,7 +217,8 @@ func TestRecordedHash(t *testing.T) {
 	}
 }
 
-// TestClosingIsRefused: of a month that has not ended, that is closed, before which one is open, or after which one is closed.
+// TestClosingIsRefused: of a month that has not ended, that is closed, before which one is open, or
+// after which one is closed.
 func TestClosingIsRefused(t *testing.T) {
 	t.Parallel()
 	b := newFilledBooks(t)
@@ -200,16 +227,32 @@ func TestClosingIsRefused(t *testing.T) {
 	for _, tt := range []struct {
 		month time.Time
 		want  error
-	}{{future, billing.ErrMonthNotEnded}, {oct, billing.ErrEarlierMonthOpen}, {sept, nil}, {sept, billing.ErrMonthClosed}, {oct, nil}, {sept.AddDate(0, -1, 0), billing.ErrLaterMonthClosed}} {
+	}{{future, billing.ErrMonthNotEnded}, {oct, billing.ErrEarlierMonthOpen}, {sept, nil},
+		{sept, billing.ErrMonthClosed}, {oct, nil}, {sept.AddDate(0, -1, 0), billing.ErrLaterMonthClosed}} {
 		dry := bill
 		dry.DryRun = true
-		if _, err := b.billing.Months.Close(t.Context(), dry, tt.month, nil); !errors.Is(err, tt.want) && !errors.Is(tt.want, billing.ErrMonthClosed) {
+		if _, err := b.billing.Months.Close(
+			t.Context(),
+			dry,
+			tt.month,
+			nil,
+		); !errors.Is(err, tt.want) &&
+			!errors.Is(tt.want, billing.ErrMonthClosed) {
 			t.Errorf("dry run for %v: %v, want %v", tt.month, err, tt.want)
 		}
 		_, err := b.billing.Months.Close(t.Context(), bill, tt.month, nil)
 		assert.ErrorIs(t, err, tt.want, tt.month)
 	}
-	if _, err := storetest.Open(t, b.SupportURL, store.Options{}).Months.Close(t.Context(), bill, nov, nil); !store.IsForbidden(err) {
+	if _, err := storetest.Open(
+		t,
+		b.SupportURL,
+		store.Options{},
+	).Months.Close(
+		t.Context(),
+		bill,
+		nov,
+		nil,
+	); !store.IsForbidden(err) {
 		t.Errorf("support: %v, want that it may not", err)
 	}
 }
@@ -285,10 +328,12 @@ func TestClosedMonthsAreProtected(t *testing.T) {
 		`update usage_hourly set hour = '2025-10-01Z' where hour >= '2025-11-01Z'`,
 		`delete from usage_hourly where hour < '2025-11-01Z'`,
 		`truncate usage_hourly`,
-		`insert into usage_hourly (tenant_id, hour, key_id, assignment, version, admitted, refused) values (1, '2025-10-01Z', 'key_0000000000000001', 1, 1, 1, 1)`,
+		`insert into usage_hourly (tenant_id, hour, key_id, assignment, version, admitted, refused) values (1,
+			'2025-10-01Z', 'key_0000000000000001', 1, 1, 1, 1)`,
 		`update usage_lines set form = form where number = 1`,
 		`delete from usage_lines`,
-		`insert into usage_lines (month, tenant_id, number, form, sha256) select month, tenant_id, number + 9, form, sha256 from usage_lines`,
+		`insert into usage_lines (month, tenant_id, number, form, sha256) select month, tenant_id, number + 9, form,
+			sha256 from usage_lines`,
 		`truncate usage_lines cascade`,
 		`update usage_months set lines = 1`,
 		`delete from usage_months`,
@@ -305,7 +350,8 @@ func TestClosedMonthsAreProtected(t *testing.T) {
 	assert.Equal(t, b.verify(t, oct), "")
 }
 
-// history is of random changes: what three servers delivered, by the month of the requests and the assignment, of assignments of two tenants.
+// history is of random changes: what three servers delivered, by the month of the requests and the
+// assignment, of assignments of two tenants.
 type history struct {
 	*books
 
@@ -314,7 +360,8 @@ type history struct {
 	delivered   map[string]int64
 	months      []time.Time
 	closed      map[time.Time][]closing.Line
-	// sent is what a receiver was sent so far of each tenant, and sentIn in each month of each assignment. marked were void once.
+	// sent is what a receiver was sent so far of each tenant, and sentIn in each month of each
+	// assignment. marked were void once.
 	sent   map[int64]int64
 	sentIn map[inMonth]int64
 	marked map[int64]bool
@@ -325,17 +372,24 @@ type inMonth struct {
 	assignment int64
 }
 
-// TestTotalsConserve: at any time, whatever is assigned, void or restored, delivered late and closed, the lines of all months add up for each
-// tenant to the events of all hours, and to what a receiver was sent; of what was never void in each month. Those that are not void add up to
-// what was delivered, and no closed month changes.
+// TestTotalsConserve: at any time, whatever is assigned, void or restored, delivered late and
+// closed, the lines of all months add up for each tenant to the events of all hours, and to what a
+// receiver was sent; of what was never void in each month. Those that are not void add up to what
+// was delivered, and no closed month changes.
 func TestTotalsConserve(t *testing.T) {
 	t.Parallel()
 	taken := 0
 	for _, seed := range []uint64{1, 3} { // in both, closed months take back lines of earlier ones
 		h := &history{
-			newBooks(t), rand.New(rand.NewPCG(seed, 0)), []usage.Bucket{{TenantID: acme, Assignment: pro}, {TenantID: zoo, Assignment: free}},
-			map[string]int64{}, []time.Time{sept, oct, nov, dec}, map[time.Time][]closing.Line{},
-			map[int64]int64{}, map[inMonth]int64{}, map[int64]bool{},
+			newBooks(t),
+			rand.New(rand.NewPCG(seed, 0)),
+			[]usage.Bucket{{TenantID: acme, Assignment: pro}, {TenantID: zoo, Assignment: free}},
+			map[string]int64{},
+			[]time.Time{sept, oct, nov, dec},
+			map[time.Time][]closing.Line{},
+			map[int64]int64{},
+			map[inMonth]int64{},
+			map[int64]bool{},
 		}
 		for step := range 40 {
 			h.step(t)
@@ -361,8 +415,16 @@ func (h *history) step(t *testing.T) {
 	switch h.random.IntN(8) {
 	case 0:
 		a := usage.Bucket{TenantID: 1 + h.random.Int64N(2)}
-		assert.NoError(t, h.owner.Get(&a.Assignment, `insert into tenant_plans (tenant_id, valid_from, plan) values ($1, $2, $3) returning id`,
-			a.TenantID, next.Add(time.Duration(h.random.IntN(1e6))*time.Second), []string{"free", "pro", "business"}[h.random.IntN(3)]))
+		assert.NoError(
+			t,
+			h.owner.Get(
+				&a.Assignment,
+				`insert into tenant_plans (tenant_id, valid_from, plan) values ($1, $2, $3) returning id`,
+				a.TenantID,
+				next.Add(time.Duration(h.random.IntN(1e6))*time.Second),
+				[]string{"free", "pro", "business"}[h.random.IntN(3)],
+			),
+		)
 		h.assignments = append(h.assignments, a)
 	case 1, 2:
 		h.mark(t)
@@ -378,7 +440,12 @@ func (h *history) step(t *testing.T) {
 		h.closed[next] = h.lines(t, next)
 	default:
 		of, month := h.assignments[h.random.IntN(len(h.assignments))], h.months[h.random.IntN(len(h.months))]
-		c := used(of.Assignment, month.Add(time.Duration(h.random.IntN(4))*100*time.Hour), 1+h.random.Int64N(100), h.random.Int64N(3))
+		c := used(
+			of.Assignment,
+			month.Add(time.Duration(h.random.IntN(4))*100*time.Hour),
+			1+h.random.Int64N(100),
+			h.random.Int64N(3),
+		)
 		c.TenantID, c.KeyID = of.TenantID, fmt.Sprint("key_000000000000000", of.TenantID)
 		h.deliver(t, fmt.Sprint("s", h.random.IntN(3)), time.Time{}, c)
 		h.delivered[fmt.Sprint(month.Format("2006-01"), " ", c.Assignment)] += c.Admitted + c.Refused
@@ -432,7 +499,13 @@ func (h history) check(t *testing.T) {
 	}
 	for _, tenant := range []int64{acme, zoo} {
 		if lines[tenant] != all[tenant] || lines[tenant] != h.sent[tenant] {
-			t.Errorf("tenant %d: the lines add up to %d, the events to %d, %d were sent", tenant, lines[tenant], all[tenant], h.sent[tenant])
+			t.Errorf(
+				"tenant %d: the lines add up to %d, the events to %d, %d were sent",
+				tenant,
+				lines[tenant],
+				all[tenant],
+				h.sent[tenant],
+			)
 		}
 	}
 	everVoid := cmpopts.IgnoreMapEntries(func(of inMonth, _ int64) bool { return h.marked[of.assignment] })
@@ -451,7 +524,8 @@ func (h history) send(t *testing.T, receiver string) []events.Event {
 	return s.got
 }
 
-// TestServersDoNotWaitForClosing: while a batch keeps a month from being closed, other batches are recorded within the time of a call.
+// TestServersDoNotWaitForClosing: while a batch keeps a month from being closed, other batches are
+// recorded within the time of a call.
 func TestServersDoNotWaitForClosing(t *testing.T) {
 	t.Parallel()
 	b := newFilledBooks(t)

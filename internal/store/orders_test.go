@@ -34,7 +34,11 @@ func (s shop) pet(t *testing.T, tenant plans.Tenant, status catalog.Status) cata
 // order places an order for an animal of its own.
 func (s shop) order(t *testing.T, tenant plans.Tenant) catalog.Order {
 	t.Helper()
-	o, err := s.Orders.PlaceOrder(t.Context(), tenant.ID, catalog.NewOrder{PetID: s.pet(t, tenant, catalog.Available).ID, Quantity: 1})
+	o, err := s.Orders.PlaceOrder(
+		t.Context(),
+		tenant.ID,
+		catalog.NewOrder{PetID: s.pet(t, tenant, catalog.Available).ID, Quantity: 1},
+	)
 	assert.NoError(t, err)
 	return o
 }
@@ -62,10 +66,17 @@ func TestPlaceOrder(t *testing.T) {
 	before := time.Now()
 	got, err := s.Orders.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: pet.ID, Quantity: catalog.MaxQuantity})
 	assert.NoError(t, err)
-	if age := got.CreatedAt.Sub(before); age < -time.Second || age > time.Minute || got.CreatedAt.Location() != time.UTC {
+	if age := got.CreatedAt.Sub(before); age < -time.Second || age > time.Minute ||
+		got.CreatedAt.Location() != time.UTC {
 		t.Errorf("created at %v, called at %v", got.CreatedAt, before)
 	}
-	want := catalog.Order{ID: got.ID, PetID: pet.ID, Quantity: catalog.MaxQuantity, Status: catalog.Placed, CreatedAt: got.CreatedAt}
+	want := catalog.Order{
+		ID:        got.ID,
+		PetID:     pet.ID,
+		Quantity:  catalog.MaxQuantity,
+		Status:    catalog.Placed,
+		CreatedAt: got.CreatedAt,
+	}
 	assert.DeepEqual(t, got, want, "placed")
 	assert.DeepEqual(t, s.orders(t, s.a), []catalog.Order{want}, "list")
 	assert.Equal(t, s.petStatus(t, s.a, pet.ID), catalog.Pending, "the ordered animal")
@@ -103,7 +114,9 @@ func TestOneOfManyOrdersWins(t *testing.T) {
 	servers := []*store.DB{s.server(t), s.server(t)}
 	pet := s.pet(t, s.a, catalog.Available)
 	atOnce(t, 100, 1, catalog.ErrPetNotAvailable, func(i int) error {
-		return errorOf(servers[i%2].Orders.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: pet.ID, Quantity: 1}))
+		return errorOf(
+			servers[i%2].Orders.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: pet.ID, Quantity: 1}),
+		)
 	})
 	orders := s.orders(t, s.a)
 	assert.Equal(t, len(orders), 1, "the list", orders)
@@ -140,7 +153,11 @@ func TestChangeOrderByEveryStep(t *testing.T) {
 				} else if e := (*catalog.TransitionError)(nil); !errors.As(err, &e) || e.Error() != wantErr.Error() {
 					t.Errorf("got %v, want %v", err, wantErr)
 				}
-				stored, _, err := s.Orders.ListOrders(t.Context(), s.a.ID, catalog.OrderPage{After: want.ID - 1, Limit: 1})
+				stored, _, err := s.Orders.ListOrders(
+					t.Context(),
+					s.a.ID,
+					catalog.OrderPage{After: want.ID - 1, Limit: 1},
+				)
 				assert.Result(t, stored, err, []catalog.Order{want}, "in the table")
 				assert.Equal(t, s.petStatus(t, s.a, want.PetID), want.Status.PetStatus(), "the animal")
 			})
@@ -209,12 +226,17 @@ func TestListOrders(t *testing.T) {
 	}
 }
 
-// Whatever servers do at the same time, an animal has at most one open order, and no call waits forever.
+// Whatever servers do at the same time, an animal has at most one open order, and no call waits
+// forever.
 func TestOrdersAndChangesAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.DB = s.server(t)
-	pets := []catalog.Pet{s.pet(t, s.a, catalog.Available), s.pet(t, s.a, catalog.Available), s.pet(t, s.a, catalog.Available)}
+	pets := []catalog.Pet{
+		s.pet(t, s.a, catalog.Available),
+		s.pet(t, s.a, catalog.Available),
+		s.pet(t, s.a, catalog.Available),
+	}
 	expected := []error{nil, catalog.ErrPetNotAvailable, catalog.ErrInvalidTransition, catalog.ErrOrderNotFound}
 	atOnce(t, 8, 8, nil, func(worker int) error {
 		random := rand.New(rand.NewPCG(uint64(worker), 7))
@@ -234,11 +256,13 @@ func TestOrdersAndChangesAtTheSameTime(t *testing.T) {
 	assert.Equal(t, wrong, "0", "animals are in a state that can't be")
 }
 
-// disturb places or changes an order or the animal. It never sells, so that there is always something to do.
+// disturb places or changes an order or the animal. It never sells, so that there is always
+// something to do.
 func (s shop) disturb(t *testing.T, random *rand.Rand, petID int64) error {
 	switch random.IntN(6) {
 	case 4:
-		return s.Orders.PlaceOrders(t.Context(), s.a.ID, []catalog.NewOrder{{PetID: petID, Quantity: 1}, {PetID: petID - 1, Quantity: 1}})[0].Err
+		return s.Orders.PlaceOrders(t.Context(), s.a.ID,
+			[]catalog.NewOrder{{PetID: petID, Quantity: 1}, {PetID: petID - 1, Quantity: 1}})[0].Err
 	case 5:
 		return s.Pets.ChangePets(t.Context(), s.a.ID, []catalog.PetChange{{ID: petID}, {ID: petID - 1}})[0].Err
 	case 0, 1:
@@ -249,18 +273,27 @@ func (s shop) disturb(t *testing.T, random *rand.Rand, petID int64) error {
 		_, err := s.Pets.ChangePet(t.Context(), s.a.ID, petID, catalog.PetPatch{Status: &status})
 		return err
 	default:
-		page := catalog.OrderPage{Limit: 100, Status: []catalog.OrderStatus{catalog.Placed, catalog.Approved}[random.IntN(2)]}
+		page := catalog.OrderPage{
+			Limit:  100,
+			Status: []catalog.OrderStatus{catalog.Placed, catalog.Approved}[random.IntN(2)],
+		}
 		orders, _, err := s.Orders.ListOrders(t.Context(), s.a.ID, page)
 		if err != nil || len(orders) == 0 {
 			return err
 		}
 		to := []catalog.OrderStatus{catalog.Approved, catalog.Cancelled}[random.IntN(2)]
-		_, err = s.Orders.ChangeOrder(t.Context(), s.a.ID, orders[random.IntN(len(orders))].ID, catalog.OrderPatch{Status: to})
+		_, err = s.Orders.ChangeOrder(
+			t.Context(),
+			s.a.ID,
+			orders[random.IntN(len(orders))].ID,
+			catalog.OrderPatch{Status: to},
+		)
 		return err
 	}
 }
 
-// TestPreconditions: of many changes at the same time that are for the same state, one is made. No other is lost.
+// TestPreconditions: of many changes at the same time that are for the same state, one is made. No
+// other is lost.
 func TestPreconditions(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -273,7 +306,14 @@ func TestPreconditions(t *testing.T) {
 	})
 	atOnce(t, 50, 1, catalog.ErrPreconditionFailed, func(i int) error {
 		to := []catalog.OrderStatus{catalog.Approved, catalog.Cancelled}[i/2%2]
-		return errorOf(servers[i%2].Orders.ChangeOrder(t.Context(), s.a.ID, order.ID, catalog.OrderPatch{Status: to, Precondition: holds(order)}))
+		return errorOf(
+			servers[i%2].Orders.ChangeOrder(
+				t.Context(),
+				s.a.ID,
+				order.ID,
+				catalog.OrderPatch{Status: to, Precondition: holds(order)},
+			),
+		)
 	})
 	got, err := s.Orders.GetOrder(t.Context(), s.a.ID, order.ID)
 	if err != nil || got.Status == catalog.Placed {
@@ -286,7 +326,8 @@ func TestPreconditions(t *testing.T) {
 	// Not found comes first.
 	for _, err := range []error{
 		errorOf(s.Pets.ChangePet(t.Context(), s.b.ID, pet.ID, catalog.PetPatch{Precondition: holds(catalog.Pet{})})),
-		errorOf(s.Orders.ChangeOrder(t.Context(), s.b.ID, order.ID, catalog.OrderPatch{Status: catalog.Approved, Precondition: holds(catalog.Order{})})),
+		errorOf(s.Orders.ChangeOrder(t.Context(), s.b.ID, order.ID,
+			catalog.OrderPatch{Status: catalog.Approved, Precondition: holds(catalog.Order{})})),
 	} {
 		if !errors.Is(err, catalog.ErrPetNotFound) && !errors.Is(err, catalog.ErrOrderNotFound) {
 			t.Errorf("of another tenant: %v", err)

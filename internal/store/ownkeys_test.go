@@ -39,7 +39,8 @@ func newSelfService(t *testing.T) selfService {
 	return s
 }
 
-// key has staff issue a key to acme, unless the request names another tenant: a live one that may write, unless it says otherwise.
+// key has staff issue a key to acme, unless the request names another tenant: a live one that may
+// write, unless it says otherwise.
 func (s selfService) key(t *testing.T, r keys.Request) (keys.Key, keys.Digest) {
 	t.Helper()
 	if r.Tenant == "" {
@@ -54,7 +55,12 @@ func (s selfService) key(t *testing.T, r keys.Request) (keys.Key, keys.Digest) {
 }
 
 // change makes a change by the key with that digest.
-func (s selfService) change(ctx context.Context, asker keys.Digest, c keys.OwnChange, once *catalog.Idempotency) (keys.Own, error) {
+func (s selfService) change(
+	ctx context.Context,
+	asker keys.Digest,
+	c keys.OwnChange,
+	once *catalog.Idempotency,
+) (keys.Own, error) {
 	id, err := keys.NewID()
 	token, err2 := keys.NewToken(keys.Live)
 	if err = errors.Join(err, err2); err != nil {
@@ -85,7 +91,8 @@ func newKey(e keys.Edit) keys.Edit {
 	return e
 }
 
-// entries are those after a number, the oldest first, as text without what differs by chance: IDs, ends of keys and the instants, whose form it checks.
+// entries are those after a number, the oldest first, as text without what differs by chance: IDs,
+// ends of keys and the instants, whose form it checks.
 func (s selfService) entries(t *testing.T, after int64) (texts []string, numbers []int64) {
 	t.Helper()
 	list, err := store.Collect(s.Audit.List(t.Context(), trail.Filter{OldestFirst: true}))
@@ -128,7 +135,8 @@ func (s selfService) lastNumber(t *testing.T) int64 {
 	return numbers[len(numbers)-1]
 }
 
-// TestOwnChangesAreAudited: each change that a customer makes leaves the entries that the same change by staff leaves, and an undo takes it back.
+// TestOwnChangesAreAudited: each change that a customer makes leaves the entries that the same
+// change by staff leaves, and an undo takes it back.
 func TestOwnChangesAreAudited(t *testing.T) {
 	t.Parallel()
 	s := newSelfService(t)
@@ -146,29 +154,45 @@ func TestOwnChangesAreAudited(t *testing.T) {
 			return err
 		}},
 		{
-			name:   "issue with all",
-			change: keys.OwnChange{Action: "key.issue", Edit: keys.Edit{Name: &name, Scope: &read, Allowed: &ranges, PerMinute: &perMinute, ExpiresAt: &later}},
+			name: "issue with all",
+			change: keys.OwnChange{Action: "key.issue",
+				Edit: keys.Edit{Name: &name, Scope: &read, Allowed: &ranges, PerMinute: &perMinute, ExpiresAt: &later}},
 			staff: func(string) error {
-				_, _, err := s.staff.Issue(t.Context(), jo, keys.Request{Tenant: "acme", Environment: keys.Live, Name: name, Scope: read, Allowed: ranges, PerMinute: perMinute, ExpiresAt: later})
+				_, _,
+					err := s.staff.Issue(t.Context(), jo,
+					keys.Request{Tenant: "acme", Environment: keys.Live, Name: name, Scope: read, Allowed: ranges,
+						PerMinute: perMinute, ExpiresAt: later})
 				return err
 			},
 		},
-		{name: "edit", change: keys.OwnChange{Action: "key.edit", Edit: keys.Edit{Scope: &read, Allowed: &ranges, PerMinute: &perMinute, ExpiresAt: &later}}},
-		{name: "rename", key: keys.Request{Name: "old"}, change: keys.OwnChange{Action: "key.edit", Edit: keys.Edit{Name: &name}}},
+		{name: "edit",
+			change: keys.OwnChange{Action: "key.edit",
+				Edit: keys.Edit{Scope: &read, Allowed: &ranges, PerMinute: &perMinute, ExpiresAt: &later}}},
+		{name: "rename", key: keys.Request{Name: "old"},
+			change: keys.OwnChange{Action: "key.edit", Edit: keys.Edit{Name: &name}}},
 		{
 			name: "remove", key: keys.Request{Name: "old", Allowed: "::1", PerMinute: 5, ExpiresAt: later},
-			change: keys.OwnChange{Action: "key.edit", Edit: keys.Edit{Name: new(string), Allowed: new(keys.Ranges), PerMinute: &none, ExpiresAt: &never}},
+			change: keys.OwnChange{Action: "key.edit",
+				Edit: keys.Edit{Name: new(string), Allowed: new(keys.Ranges), PerMinute: &none, ExpiresAt: &never}},
 		},
-		{name: "no change", key: keys.Request{Name: name}, change: keys.OwnChange{Action: "key.edit", Edit: keys.Edit{Name: &name}}},
-		{name: "rotate", key: keys.Request{Name: name, Scope: read, Allowed: ranges}, change: keys.OwnChange{Action: "key.rotate", GracePeriod: time.Hour}},
-		{name: "rotate a banned key", banned: true, change: keys.OwnChange{Action: "key.rotate", GracePeriod: time.Hour}},
+		{name: "no change", key: keys.Request{Name: name},
+			change: keys.OwnChange{Action: "key.edit", Edit: keys.Edit{Name: &name}}},
+		{name: "rotate", key: keys.Request{Name: name, Scope: read, Allowed: ranges},
+			change: keys.OwnChange{Action: "key.rotate", GracePeriod: time.Hour}},
+		{name: "rotate a banned key", banned: true,
+			change: keys.OwnChange{Action: "key.rotate", GracePeriod: time.Hour}},
 		{name: "revoke", key: keys.Request{Name: name}, change: keys.OwnChange{Action: "key.revoke"}},
 	} {
 		own, _ := s.key(t, c.key)
 		twin, _ := s.key(t, c.key)
 		for _, id := range []string{own.ID, twin.ID} {
 			if c.banned {
-				_, err := s.Bans.Place(t.Context(), jo, people.NewBan{KeyID: id, Length: time.Hour, Reason: "abuse"}, time.Now())
+				_, err := s.Bans.Place(
+					t.Context(),
+					jo,
+					people.NewBan{KeyID: id, Length: time.Hour, Reason: "abuse"},
+					time.Now(),
+				)
 				assert.NoError(t, err)
 			}
 		}
@@ -212,7 +236,11 @@ func (s selfService) byStaff(t *testing.T, id string, c keys.OwnChange, issue fu
 
 func (s selfService) keysText(t *testing.T) string {
 	t.Helper()
-	return s.text(t, `select string_agg(concat_ws(' ', id, name, per_minute, revoked_at is not null, expires_at, scope, allowed), E'\n' order by id) from api_keys`)
+	return s.text(
+		t,
+		`select string_agg(concat_ws(' ', id, name, per_minute, revoked_at is not null, expires_at, scope, allowed),
+			E'\n' order by id) from api_keys`,
+	)
 }
 
 // TestOwnChangesThatAreRefused: by whom, of which key, and why.
@@ -227,10 +255,17 @@ func TestOwnChangesThatAreRefused(t *testing.T) {
 	_, err := s.staff.Revoke(t.Context(), jo, gone.ID)
 	assert.NoError(t, err)
 	banned, bannedKey := s.key(t, keys.Request{Scope: keys.ScopeManage})
-	_, err = s.Bans.Place(t.Context(), jo, people.NewBan{KeyID: banned.ID, Length: time.Hour, Reason: "abuse"}, time.Now())
+	_, err = s.Bans.Place(
+		t.Context(),
+		jo,
+		people.NewBan{KeyID: banned.ID, Length: time.Hour, Reason: "abuse"},
+		time.Now(),
+	)
 	assert.NoError(t, err)
 	s.exec(t, `update api_keys set scope = 'read' where id = $1`, banned.ID) // The last manage key is s.boss.
-	read, past, soon, sole := keys.ScopeRead, time.Now().Add(-time.Second), time.Now().Add(time.Hour), keys.ErrLastManageKey
+	read, past, soon, sole := keys.ScopeRead, time.Now().Add(-time.Second), time.Now().Add(
+		time.Hour,
+	), keys.ErrLastManageKey
 	edit := func(id string) keys.OwnChange {
 		return keys.OwnChange{Action: "key.edit", ID: id, Edit: keys.Edit{Scope: &read}}
 	}
@@ -248,15 +283,21 @@ func TestOwnChangesThatAreRefused(t *testing.T) {
 		{"it revokes another", writer, keys.OwnChange{Action: "key.revoke", ID: s.boss.ID}, keys.ErrAsker},
 		{"an unknown key", s.asker, edit("key_0000000000000000"), keys.ErrKeyNotFound},
 		{"another tenant's", s.asker, edit(theirs.ID), keys.ErrKeyNotFound},
-		{"another tenant's, to rotate", s.asker, keys.OwnChange{Action: "key.rotate", ID: theirs.ID}, keys.ErrKeyNotFound},
+		{"another tenant's, to rotate", s.asker, keys.OwnChange{Action: "key.rotate", ID: theirs.ID},
+			keys.ErrKeyNotFound},
 		{"another tenant's, to revoke", zoo, keys.OwnChange{Action: "key.revoke", ID: write.ID}, keys.ErrKeyNotFound},
 		{"a live key by a test key", tester, keys.OwnChange{Action: "key.rotate", ID: write.ID}, keys.ErrKeyNotFound},
 		{"a revoked key", s.asker, edit(gone.ID), keys.ErrKeyInactive},
-		{"another version", s.asker, keys.OwnChange{Action: "key.edit", ID: write.ID, Version: "x", Edit: keys.Edit{Scope: &read}}, keys.ErrKeyChanged},
-		{"an expiry in the past", s.asker, keys.OwnChange{Action: "key.edit", ID: write.ID, Edit: keys.Edit{ExpiresAt: &past}}, keys.ErrExpiryPast},
-		{"a new key that has expired", s.asker, keys.OwnChange{Action: "key.issue", Edit: keys.Edit{ExpiresAt: &past}}, keys.ErrExpiryPast},
+		{"another version", s.asker,
+			keys.OwnChange{Action: "key.edit", ID: write.ID, Version: "x", Edit: keys.Edit{Scope: &read}},
+			keys.ErrKeyChanged},
+		{"an expiry in the past", s.asker,
+			keys.OwnChange{Action: "key.edit", ID: write.ID, Edit: keys.Edit{ExpiresAt: &past}}, keys.ErrExpiryPast},
+		{"a new key that has expired", s.asker,
+			keys.OwnChange{Action: "key.issue", Edit: keys.Edit{ExpiresAt: &past}}, keys.ErrExpiryPast},
 		{"the last one narrowed", s.asker, edit(s.boss.ID), sole},
-		{"the last one, soon expired", s.asker, keys.OwnChange{Action: "key.edit", ID: s.boss.ID, Edit: keys.Edit{ExpiresAt: &soon}}, sole},
+		{"the last one, soon expired", s.asker,
+			keys.OwnChange{Action: "key.edit", ID: s.boss.ID, Edit: keys.Edit{ExpiresAt: &soon}}, sole},
 		{"the last one revoked", s.asker, keys.OwnChange{Action: "key.revoke", ID: s.boss.ID}, sole},
 	} {
 		before := s.lastNumber(t)
@@ -309,7 +350,8 @@ func TestOwnChangesAtOnce(t *testing.T) {
 	assert.True(t, len(failed) == 1 && errors.Is(failed[0], keys.ErrAsker), "each revokes the other", failed)
 }
 
-// TestOwnKeysOnce: a repeated request makes one key, whose secret nobody gets again. It is stored nowhere.
+// TestOwnKeysOnce: a repeated request makes one key, whose secret nobody gets again. It is stored
+// nowhere.
 func TestOwnKeysOnce(t *testing.T) {
 	t.Parallel()
 	s := newSelfService(t)
@@ -324,7 +366,12 @@ func TestOwnKeysOnce(t *testing.T) {
 	once.Fingerprint[0] = 1
 	_, err = s.change(t.Context(), s.asker, keys.OwnChange{Action: "key.issue"}, &once)
 	assert.ErrorIs(t, err, catalog.ErrIdempotencyKeyReused)
-	_, err = s.change(t.Context(), s.asker, keys.OwnChange{Action: "key.issue", Edit: keys.Edit{Name: new(token.Reveal())}}, nil)
+	_, err = s.change(
+		t.Context(),
+		s.asker,
+		keys.OwnChange{Action: "key.issue", Edit: keys.Edit{Name: new(token.Reveal())}},
+		nil,
+	)
 	assert.ErrorIs(t, err, keys.ErrTextContainsKey)
 	digest := token.Digest()
 	caller, err := s.api.Keys.Caller(t.Context(), digest, time.Now())
@@ -333,7 +380,8 @@ func TestOwnKeysOnce(t *testing.T) {
 	assert.True(t, !strings.Contains(all, token.Reveal()), "the secret is stored")
 }
 
-// A server that is paused or cut off while it has the lock of an idempotency key keeps it for seconds, not until TCP notices.
+// A server that is paused or cut off while it has the lock of an idempotency key keeps it for
+// seconds, not until TCP notices.
 func TestOwnKeysOnceWithPausedServer(t *testing.T) {
 	t.Parallel()
 	for n := 3; n <= 6; n++ { // after begin and claim: deadline, change, keep, commit
@@ -345,7 +393,14 @@ func TestOwnKeysOnceWithPausedServer(t *testing.T) {
 			paused.api = storetest.Open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1, Timeout: shortTimeout})
 			issue := func(by selfService, key string) error {
 				once := catalog.Idempotency{Method: "POST", Path: "/v1/keys", Key: key, At: time.Now()}
-				return errorOf(by.change(t.Context(), s.asker, keys.OwnChange{Action: "key.issue", Edit: keys.Edit{Name: &key}}, &once))
+				return errorOf(
+					by.change(
+						t.Context(),
+						s.asker,
+						keys.OwnChange{Action: "key.issue", Edit: keys.Edit{Name: &key}},
+						&once,
+					),
+				)
 			}
 			assert.NoError(t, issue(paused, fmt.Sprint("prepared ", n)))
 			proxy.breakAt(n, stall)
@@ -365,7 +420,8 @@ func TestOwnKeysOnceWithPausedServer(t *testing.T) {
 	}
 }
 
-// TestOwnKeysList: the newest first, page by page, by status; a key that may not manage keys sees itself.
+// TestOwnKeysList: the newest first, page by page, by status; a key that may not manage keys sees
+// itself.
 func TestOwnKeysList(t *testing.T) {
 	t.Parallel()
 	s := newSelfService(t)
@@ -382,9 +438,18 @@ func TestOwnKeysList(t *testing.T) {
 	}
 	read, reader := s.key(t, keys.Request{Scope: keys.ScopeRead, Allowed: "192.0.2.1"})
 	staging, tester := s.key(t, keys.Request{Environment: keys.Test, Scope: keys.ScopeManage})
-	made, err := s.change(t.Context(), s.asker, keys.OwnChange{Action: "key.rotate", ID: read.ID, GracePeriod: time.Hour}, nil)
+	made, err := s.change(
+		t.Context(),
+		s.asker,
+		keys.OwnChange{Action: "key.rotate", ID: read.ID, GracePeriod: time.Hour},
+		nil,
+	)
 	assert.NoError(t, err)
-	assert.Equal(t, fmt.Sprint(made.Replaces, made.IssuedBy, made.Scope, made.Allowed), fmt.Sprint(read.ID, s.boss.ID, read.Scope, read.Allowed))
+	assert.Equal(
+		t,
+		fmt.Sprint(made.Replaces, made.IssuedBy, made.Scope, made.Allowed),
+		fmt.Sprint(read.ID, s.boss.ID, read.Scope, read.Allowed),
+	)
 	_, err = s.change(t.Context(), s.asker, keys.OwnChange{Action: "key.revoke", ID: made.ID}, nil)
 	assert.NoError(t, err)
 	all := []string{made.ID, staging.ID, read.ID, s.boss.ID}
@@ -422,14 +487,19 @@ func TestOwnKeysList(t *testing.T) {
 	assert.DeepEqual(t, got, []string{theirs.ID})
 }
 
-// TestOwnKeysInTime: a change after its deadline is not made. A petstorectl that knows no scopes rotates no key that has one.
+// TestOwnKeysInTime: a change after its deadline is not made. A petstorectl that knows no scopes
+// rotates no key that has one.
 func TestOwnKeysInTime(t *testing.T) {
 	t.Parallel()
 	s := newSelfService(t)
 	write, _ := s.key(t, keys.Request{})
 	tx, err := connect(t, s.APIURL).BeginTxx(t.Context(), nil)
 	assert.NoError(t, err)
-	_, err = tx.Exec(`select set_config('petstore.deadline', '1', true), manage_key($1, 'key.revoke', $2, '{}')`, s.asker[:], write.ID)
+	_, err = tx.Exec(
+		`select set_config('petstore.deadline', '1', true), manage_key($1, 'key.revoke', $2, '{}')`,
+		s.asker[:],
+		write.ID,
+	)
 	assert.NoError(t, err)
 	err = tx.Commit()
 	assert.True(t, err != nil && strings.Contains(err.Error(), "came too late"), "commit", err)
@@ -438,11 +508,18 @@ func TestOwnKeysInTime(t *testing.T) {
 		_, err = connect(t, s.SupportURL).ExecContext(t.Context(), `
 			with made as (
 			  insert into api_keys (id, tenant_id, environment, digest, last4, created_at)
-			  select 'key_' || substr(md5(k.id), 1, 16), tenant_id, environment, sha256(k.id::bytea), last4, now() from api_keys k where id = $1
+			  select 'key_' || substr(md5(k.id), 1, 16), tenant_id, environment, sha256(k.id::bytea), last4, now()
+			      from api_keys k where id = $1
 			  returning tenant_id, id
 			)
 			insert into audit_entries (claimed_actor, action, tenant_id, subject, after)
 			select 'jo', 'key.rotate', tenant_id, $1, jsonb_build_object('replaced_by', id) from made`, old)
-		assert.True(t, (err != nil && strings.Contains(err.Error(), "too old to rotate")) == refused, "rotation of", old, err)
+		assert.True(
+			t,
+			(err != nil && strings.Contains(err.Error(), "too old to rotate")) == refused,
+			"rotation of",
+			old,
+			err,
+		)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// TestOwnFailedRequests: every page of every filter, whatever its size, together has each of the tenant's failed requests once, the newest first, and
-// none of another tenant's or a stranger's.
+// TestOwnFailedRequests: every page of every filter, whatever its size, together has each of the
+// tenant's failed requests once, the newest first, and none of another tenant's or a stranger's.
 func TestOwnFailedRequests(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
@@ -36,16 +36,22 @@ func TestOwnFailedRequests(t *testing.T) {
 		page usage.FailedPage
 		has  func(f usage.FailedRequest) bool
 	}{
-		"all":        {usage.FailedPage{}, func(usage.FailedRequest) bool { return true }},
-		"a key":      {usage.FailedPage{KeyID: second.ID}, func(f usage.FailedRequest) bool { return f.KeyID == second.ID }},
-		"a code":     {usage.FailedPage{Kinds: kinds(404, "pet_not_found")}, func(f usage.FailedRequest) bool { return f.Code == "pet_not_found" }},
-		"codes":      {usage.FailedPage{Kinds: kinds(404, "order_not_found", "x", "pet_not_found")}, func(f usage.FailedRequest) bool { return f.Status == 404 }},
-		"no code":    {usage.FailedPage{Kinds: kinds(404)}, func(usage.FailedRequest) bool { return false }},
-		"all three":  {usage.FailedPage{KeyID: k.ID, Kinds: kinds(429, "rate_limit_exceeded", "x")}, func(f usage.FailedRequest) bool { return f.KeyID == k.ID && f.Status == 429 }},
-		"other code": {usage.FailedPage{Kinds: kinds(429, "pet_not_found")}, func(usage.FailedRequest) bool { return false }},
-		"a time": {usage.FailedPage{Since: noon.Add(9 * time.Second), Until: noon.Add(20 * time.Second)}, func(f usage.FailedRequest) bool {
-			return !f.At.Before(noon.Add(9*time.Second)) && f.At.Before(noon.Add(20*time.Second))
-		}},
+		"all": {usage.FailedPage{}, func(usage.FailedRequest) bool { return true }},
+		"a key": {usage.FailedPage{KeyID: second.ID},
+			func(f usage.FailedRequest) bool { return f.KeyID == second.ID }},
+		"a code": {usage.FailedPage{Kinds: kinds(404, "pet_not_found")},
+			func(f usage.FailedRequest) bool { return f.Code == "pet_not_found" }},
+		"codes": {usage.FailedPage{Kinds: kinds(404, "order_not_found", "x", "pet_not_found")},
+			func(f usage.FailedRequest) bool { return f.Status == 404 }},
+		"no code": {usage.FailedPage{Kinds: kinds(404)}, func(usage.FailedRequest) bool { return false }},
+		"all three": {usage.FailedPage{KeyID: k.ID, Kinds: kinds(429, "rate_limit_exceeded", "x")},
+			func(f usage.FailedRequest) bool { return f.KeyID == k.ID && f.Status == 429 }},
+		"other code": {usage.FailedPage{Kinds: kinds(429, "pet_not_found")},
+			func(usage.FailedRequest) bool { return false }},
+		"a time": {usage.FailedPage{Since: noon.Add(9 * time.Second), Until: noon.Add(20 * time.Second)},
+			func(f usage.FailedRequest) bool {
+				return !f.At.Before(noon.Add(9*time.Second)) && f.At.Before(noon.Add(20*time.Second))
+			}},
 		"another's key": {usage.FailedPage{KeyID: other.ID}, func(usage.FailedRequest) bool { return false }},
 	} {
 		var want []string
@@ -68,7 +74,15 @@ func TestOwnFailedRequests(t *testing.T) {
 				var err error
 				list, more, err = db.api.FailedRequests.ListFailed(t.Context(), k.TenantID, p)
 				assert.NoError(t, err, name)
-				assert.True(t, len(list) == limit || !more, name, len(list), "on a page of", limit, "with more to follow")
+				assert.True(
+					t,
+					len(list) == limit || !more,
+					name,
+					len(list),
+					"on a page of",
+					limit,
+					"with more to follow",
+				)
 				for _, f := range list {
 					got, p.After = append(got, f.RequestID), f.Cursor()
 				}
@@ -87,8 +101,9 @@ func kinds(status int, codes ...string) []usage.FailedKind {
 	return all
 }
 
-// TestFailedRequestInDetail: what each key used of the window, by its minute while that is recorded, or else by the hour; the ban that was lifted, and
-// the one that is in force. Another tenant finds nothing.
+// TestFailedRequestInDetail: what each key used of the window, by its minute while that is
+// recorded, or else by the hour; the ban that was lifted, and the one that is in force. Another
+// tenant finds nothing.
 func TestFailedRequestInDetail(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
@@ -98,13 +113,27 @@ func TestFailedRequestInDetail(t *testing.T) {
 	ofKey, missing, banned := k.refusal("a", 3), k.notFound("a", 4), k.notFound("a", 5)
 	ofKey.Window = "key"
 	banned.Status, banned.Code, banned.Reset = 429, "key_banned", noon.Add(time.Hour).Unix()
-	assert.NoError(t, db.api.FailedRequests.WriteFailed(t.Context(), []usage.FailedRequest{minute, day, ofKey, missing, banned}))
+	assert.NoError(
+		t,
+		db.api.FailedRequests.WriteFailed(t.Context(), []usage.FailedRequest{minute, day, ofKey, missing, banned}),
+	)
 	// The minute of the refusals begins at noon.
 	number := noon.Unix() / 60
 	hour := func(key meteredKey, at time.Time, admitted, refused, minute, inMinute, inPrevious int64) {
-		db.exec(t, `insert into usage_hourly (tenant_id, hour, key_id, assignment, version, admitted, refused, minute, in_minute, in_previous)
+		db.exec(
+			t,
+			`insert into usage_hourly (tenant_id, hour, key_id, assignment, version, admitted, refused, minute,
+				in_minute, in_previous)
 			select $1, $2, $3, min(id), 1, $4, $5, $6, $7, $8 from tenant_plans where tenant_id = $1`,
-			key.TenantID, at, key.ID, admitted, refused, minute, inMinute, inPrevious)
+			key.TenantID,
+			at,
+			key.ID,
+			admitted,
+			refused,
+			minute,
+			inMinute,
+			inPrevious,
+		)
 	}
 	hour(k, noon, 100, 7, number, 40, 3)
 	hour(second, noon, 300, 0, number+1, 9, 260)
@@ -116,37 +145,82 @@ func TestFailedRequestInDetail(t *testing.T) {
 		assert.NoError(t, err, id)
 		return got
 	}
-	hours := []usage.Hour{{At: noon.Add(-5 * time.Hour), Requests: 51, Refused: 1}, {At: noon, Requests: 407, Refused: 7}}
+	hours := []usage.Hour{
+		{At: noon.Add(-5 * time.Hour), Requests: 51, Refused: 1},
+		{At: noon, Requests: 407, Refused: 7},
+	}
 	assert.DeepEqual(t, inUTC(get("a-1")), usage.FailedDetail{
-		FailedRequest: minute, Hours: hours,
-		RefusedBy: &usage.RefusingWindow{Name: minute.Window, Limit: 300, From: noon, To: noon.Add(time.Minute), Used: []usage.UsedByKey{{ID: second.ID, Admitted: 260}, {ID: k.ID, Admitted: 40}}},
+		FailedRequest: minute,
+		Hours:         hours,
+		RefusedBy: &usage.RefusingWindow{
+			Name:  minute.Window,
+			Limit: 300,
+			From:  noon,
+			To:    noon.Add(time.Minute),
+			Used:  []usage.UsedByKey{{ID: second.ID, Admitted: 260}, {ID: k.ID, Admitted: 40}},
+		},
 	}, "a minute that is recorded")
 	assert.DeepEqual(t, inUTC(get("a-2")), usage.FailedDetail{
-		FailedRequest: day, Hours: hours,
-		RefusedBy: &usage.RefusingWindow{Name: day.Window, Limit: 300, From: noon.Add(-12 * time.Hour), To: noon.Add(12 * time.Hour), Used: []usage.UsedByKey{{ID: second.ID, Admitted: 350}, {ID: k.ID, Admitted: 100}}},
+		FailedRequest: day,
+		Hours:         hours,
+		RefusedBy: &usage.RefusingWindow{
+			Name:  day.Window,
+			Limit: 300,
+			From:  noon.Add(-12 * time.Hour),
+			To:    noon.Add(12 * time.Hour),
+			Used:  []usage.UsedByKey{{ID: second.ID, Admitted: 350}, {ID: k.ID, Admitted: 100}},
+		},
 	}, "a day")
 	assert.DeepEqual(t, inUTC(get("a-3")), usage.FailedDetail{
 		FailedRequest: ofKey,
-		RefusedBy:     &usage.RefusingWindow{Name: "key", Limit: 300, From: noon, To: noon.Add(time.Minute), Used: []usage.UsedByKey{{ID: k.ID, Admitted: 40}}},
+		RefusedBy: &usage.RefusingWindow{
+			Name:  "key",
+			Limit: 300,
+			From:  noon,
+			To:    noon.Add(time.Minute),
+			Used:  []usage.UsedByKey{{ID: k.ID, Admitted: 40}},
+		},
 	}, "a key's own minute")
 	db.exec(t, `update usage_hourly set minute = minute + 1 where key_id = $1 and hour = $2`, second.ID, noon)
 	assert.DeepEqual(t, inUTC(get("a-1")), usage.FailedDetail{
-		FailedRequest: minute, Hours: hours,
-		RefusedBy: &usage.RefusingWindow{Name: minute.Window, Limit: 300, From: noon, To: noon.Add(time.Hour), Used: []usage.UsedByKey{{ID: second.ID, Admitted: 300}, {ID: k.ID, Admitted: 100}}},
+		FailedRequest: minute,
+		Hours:         hours,
+		RefusedBy: &usage.RefusingWindow{
+			Name:  minute.Window,
+			Limit: 300,
+			From:  noon,
+			To:    noon.Add(time.Hour),
+			Used:  []usage.UsedByKey{{ID: second.ID, Admitted: 300}, {ID: k.ID, Admitted: 100}},
+		},
 	}, "a minute that is over")
 
 	assert.DeepEqual(t, get("a-4"), usage.FailedDetail{FailedRequest: missing}, "no window")
-	db.exec(t, `insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at, lifted_at) values
+	db.exec(
+		t,
+		`insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at, lifted_at) values
 		($1, $2, 'staff', '', $3, $4, $5), ($1, $2, 'staff', '', $3, $6, null)`,
-		k.TenantID, k.ID, noon, noon.Add(time.Hour), noon.Add(time.Minute), time.Now().Add(time.Hour).Truncate(time.Second))
+		k.TenantID,
+		k.ID,
+		noon,
+		noon.Add(time.Hour),
+		noon.Add(time.Minute),
+		time.Now().Add(time.Hour).Truncate(time.Second),
+	)
 	got := get("a-5")
 	if !got.LiftedAt.Equal(noon.Add(time.Minute)) || time.Until(got.BannedUntil) < 59*time.Minute {
 		t.Errorf("lifted at %s, banned until %s", got.LiftedAt, got.BannedUntil)
 	}
 	assert.True(t, get("a-4").LiftedAt.IsZero(), "the ban refused another request")
-	assert.True(t, got.FullUntil.Equal(noon.Add(time.Minute)) && get("a-1").FullUntil.IsZero(), "the window that refused the key before its ban", got.FullUntil)
-	// 61 minutes of a key's own limit of 4 have room for 244 of 300 requests or more, but what was admitted was not refused by it.
-	for _, c := range []struct{ perMinute, refused, own int64 }{{4, 0, 0}, {4, 70, 70}, {4, 200, 200}, {7, 150, 23}, {math.MaxInt64, 70, 0}} {
+	assert.True(
+		t,
+		got.FullUntil.Equal(noon.Add(time.Minute)) && get("a-1").FullUntil.IsZero(),
+		"the window that refused the key before its ban",
+		got.FullUntil,
+	)
+	// 61 minutes of a key's own limit of 4 have room for 244 of 300 requests or more, but what was
+	// admitted was not refused by it.
+	for _, c := range []struct{ perMinute, refused, own int64 }{{4, 0, 0}, {4, 70, 70}, {4, 200, 200}, {7, 150, 23},
+		{math.MaxInt64, 70, 0}} {
 		db.exec(t, `update usage_hourly set refused = $3 where key_id = $1 and hour = $2`, second.ID, noon, c.refused)
 		db.exec(t, `update api_keys set per_minute = $2 where id = $1`, second.ID, c.perMinute)
 		assert.Equal(t, fmt.Sprint(get("a-1").Hours[0].Own, get("a-1").Hours[1].Own), fmt.Sprint(0, c.own), c)
@@ -155,7 +229,13 @@ func TestFailedRequestInDetail(t *testing.T) {
 		_, err := db.api.FailedRequests.GetFailed(t.Context(), tenant, id, noon, noon.Add(time.Hour))
 		assert.ErrorIs(t, err, usage.ErrFailedNotFound, id)
 	}
-	_, err := db.api.FailedRequests.GetFailed(t.Context(), k.TenantID, "a-1", noon.Add(2*time.Second), noon.Add(time.Hour))
+	_, err := db.api.FailedRequests.GetFailed(
+		t.Context(),
+		k.TenantID,
+		"a-1",
+		noon.Add(2*time.Second),
+		noon.Add(time.Hour),
+	)
 	assert.ErrorIs(t, err, usage.ErrFailedNotFound, "older than asked for")
 	later := minute
 	later.At, later.Number, later.Status = noon.Add(time.Minute), 6, 404

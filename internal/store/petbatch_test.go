@@ -24,20 +24,46 @@ import (
 
 // litter returns that many animals, some of them alike and some with names that are hard to quote.
 func litter(n int) []catalog.NewPet {
-	names := []string{"Rex", "", `"`, `\`, `\"`, "{", "}", ",", "NULL", "null", "'", "a b", "\n\t", "ÄÖ漢🐕", strings.Repeat("ß", 255)}
+	names := []string{
+		"Rex",
+		"",
+		`"`,
+		`\`,
+		`\"`,
+		"{",
+		"}",
+		",",
+		"NULL",
+		"null",
+		"'",
+		"a b",
+		"\n\t",
+		"ÄÖ漢🐕",
+		strings.Repeat("ß", 255),
+	}
 	pets := make([]catalog.NewPet, n)
 	for i := range pets {
 		name := names[i%len(names)]
 		if name == "" {
 			name = fmt.Sprintf("pet %d", i)
 		}
-		pets[i] = catalog.NewPet{Name: name, CategoryID: int64(i%3 - 1), Status: []catalog.Status{catalog.Available, catalog.Sold}[i%2]}
+		pets[i] = catalog.NewPet{
+			Name:       name,
+			CategoryID: int64(i%3 - 1),
+			Status:     []catalog.Status{catalog.Available, catalog.Sold}[i%2],
+		}
 	}
 	return pets
 }
 
-// wantCreated checks that each animal was created, has an ID of its own, and is stored as it was asked for.
-func (s shop) wantCreated(t *testing.T, tenantID int64, asked []catalog.NewPet, created []catalog.Outcome[catalog.Pet]) {
+// wantCreated checks that each animal was created, has an ID of its own, and is stored as it was
+// asked for.
+func (s shop) wantCreated(
+	t *testing.T,
+	tenantID int64,
+	asked []catalog.NewPet,
+	created []catalog.Outcome[catalog.Pet],
+) {
 	t.Helper()
 	stored, seen := map[int64]catalog.Pet{}, map[int64]bool{}
 	for _, p := range s.pets(t, tenantID) {
@@ -86,7 +112,8 @@ func TestCreatePetsWithABadOne(t *testing.T) {
 	}
 }
 
-// The animals are added once or not at all, whatever happens to the connection, and nobody is told that they were.
+// The animals are added once or not at all, whatever happens to the connection, and nobody is told
+// that they were.
 func TestCreatePetsOverBrokenConnection(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -131,12 +158,21 @@ func TestCreatePetsIsNotLate(t *testing.T) {
 func (s shop) sharing(t *testing.T) *fairqueue.Store {
 	t.Helper()
 	db := s.server(t)
-	return fairqueue.New(fairqueue.Stores{Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage, Failed: db.FailedRequests},
-		fairqueue.Options{Slots: 14, PerTenant: 10, Timeout: longTimeout})
+	return fairqueue.New(
+		fairqueue.Stores{
+			Pets:     db.Pets,
+			Orders:   db.Orders,
+			Requests: db.Idempotency,
+			Usage:    db.Usage,
+			Failed:   db.FailedRequests,
+		},
+		fairqueue.Options{Slots: 14, PerTenant: 10, Timeout: longTimeout},
+	)
 }
 
-// Many creates at the same time, by two servers and of two tenants, of which one is locked for a time: each that succeeds gets an animal of its own,
-// with the name that it asked for, and there are no others.
+// Many creates at the same time, by two servers and of two tenants, of which one is locked for a
+// time: each that succeeds gets an animal of its own, with the name that it asked for, and there
+// are no others.
 func TestCreatesAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -150,9 +186,15 @@ func TestCreatesAtTheSameTime(t *testing.T) {
 	var mu sync.Mutex
 	add := func(ctx context.Context, tenantID int64, client int) {
 		for n := range each {
-			asked := catalog.NewPet{Name: fmt.Sprintf("%d of %d", n, client), CategoryID: tenantID, Status: catalog.Sold}
+			asked := catalog.NewPet{
+				Name:       fmt.Sprintf("%d of %d", n, client),
+				CategoryID: tenantID,
+				Status:     catalog.Sold,
+			}
 			p, err := servers[client%2].CreatePet(ctx, tenantID, asked)
-			if want := (catalog.Pet{ID: p.ID, NewPet: catalog.NewPet{Name: asked.Name, CategoryID: tenantID, Status: catalog.Sold}}); err != nil || p != want {
+			if want := (catalog.Pet{ID: p.ID,
+				NewPet: catalog.NewPet{Name: asked.Name, CategoryID: tenantID, Status: catalog.Sold}}); err != nil ||
+				p != want {
 				t.Errorf("%+v, %v, want %+v", p, err, want)
 			}
 			mu.Lock()
@@ -171,12 +213,18 @@ func TestCreatesAtTheSameTime(t *testing.T) {
 		byID := func(a, b catalog.Pet) int { return int(a.ID - b.ID) }
 		slices.SortFunc(created[tenantID], byID)
 		if stored := s.pets(t, tenantID); len(stored) != clients*each || !slices.Equal(stored, created[tenantID]) {
-			t.Errorf("tenant %d: %d animals are stored and %d were created, or they differ", tenantID, len(stored), len(created[tenantID]))
+			t.Errorf(
+				"tenant %d: %d animals are stored and %d were created, or they differ",
+				tenantID,
+				len(stored),
+				len(created[tenantID]),
+			)
 		}
 	}
 }
 
-// Requests with keys that share a transaction get what each would get alone: a new animal, a stored answer, or an error of its own.
+// Requests with keys that share a transaction get what each would get alone: a new animal, a stored
+// answer, or an error of its own.
 func TestCreatePetsOnce(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -195,8 +243,17 @@ func TestCreatePetsOnce(t *testing.T) {
 		replayed bool
 	}
 	asked := []petOnce{
-		ask("stored", "Old"), ask("stored", "other"), ask("expired", "New"), ask("locked", "Kim"), ask("locked", "other"),
-		ask("twice", "Rex"), ask("twice", "Rex"), ask("twice", "Luna"),
+		ask(
+			"stored",
+			"Old",
+		),
+		ask("stored", "other"),
+		ask("expired", "New"),
+		ask("locked", "Kim"),
+		ask("locked", "other"),
+		ask("twice", "Rex"),
+		ask("twice", "Rex"),
+		ask("twice", "Luna"),
 	}
 	wants := []want{
 		{nil, true}, {catalog.ErrIdempotencyKeyReused, false}, {nil, false}, {catalog.ErrIdempotencyInProgress, false},
@@ -223,7 +280,8 @@ func TestCreatePetsOnce(t *testing.T) {
 	assert.Equal(t, len(s.pets(t, s.a.ID)), 2+1+1+40, "animals")
 }
 
-// lockScope holds the lock of a request of tenant A until the test ends, as a server does that works on it.
+// lockScope holds the lock of a request of tenant A until the test ends, as a server does that
+// works on it.
 func (s shop) lockScope(t *testing.T, r catalog.Idempotency) {
 	t.Helper()
 	tx := s.owner.MustBegin()
@@ -232,14 +290,17 @@ func (s shop) lockScope(t *testing.T, r catalog.Idempotency) {
 	tx.MustExec(`select pg_advisory_xact_lock($1)`, int64(binary.BigEndian.Uint64(scope[:])))
 }
 
-// A request that Postgres refuses, or whose answer fails, keeps no other from its animal, and can be sent again.
+// A request that Postgres refuses, or whose answer fails, keeps no other from its animal, and can
+// be sent again.
 func TestCreatePetsOnceWithBadOnes(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	asked, broken := keyed(10), errors.New("broken")
 	answer := asked[9].Answer
-	asked[4].New.Status, asked[9].Answer = "lost", func(*catalog.Pet) (catalog.Answer, error) { return catalog.Answer{}, broken }
-	for i, o := range s.Idempotency.CreatePetsOnce(t.Context(), s.b.ID, asked[5:]) { // without the one that Postgres refuses
+	asked[4].New.Status, asked[9].Answer = "lost",
+		func(*catalog.Pet) (catalog.Answer, error) { return catalog.Answer{}, broken }
+	// without the one that Postgres refuses
+	for i, o := range s.Idempotency.CreatePetsOnce(t.Context(), s.b.ID, asked[5:]) {
 		assert.True(t, errors.Is(o.Err, broken) == (i == 4) && (i == 4 || o.Result.Status == 201), "request", i, o)
 	}
 	for i, o := range s.Idempotency.CreatePetsOnce(t.Context(), s.a.ID, asked) {
@@ -274,7 +335,8 @@ func keyed(n int) []petOnce {
 	return asked
 }
 
-// A connection that is cut before or after the statement, and clients that all try again, make one animal for each.
+// A connection that is cut before or after the statement, and clients that all try again, make one
+// animal for each.
 func TestCreatePetsOnceOverBrokenConnection(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -301,7 +363,8 @@ func TestCreatePetsOnceOverBrokenConnection(t *testing.T) {
 	}
 }
 
-// A connection that prepared its statements when the table had just been vacuumed, empty, looks up keys by the primary key.
+// A connection that prepared its statements when the table had just been vacuumed, empty, looks up
+// keys by the primary key.
 func TestStoredAnswersAreFoundByKey(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -312,7 +375,8 @@ func TestStoredAnswersAreFoundByKey(t *testing.T) {
 		assert.NoError(t, err, i)
 	}
 	s.exec(t, `insert into idempotency_keys
-		select $1, 'POST', '/v1/pets', n::text, sha256(''), 201, '', '', now(), now() + interval '1 hour' from generate_series(1, 20000) n`, s.a.ID)
+		select $1, 'POST', '/v1/pets', n::text, sha256(''), 201, '', '', now(), now() + interval '1 hour' from
+			generate_series(1, 20000) n`, s.a.ID)
 	read := func() int {
 		var rows []int
 		s.rows(t, &rows, `select sum(idx_tup_read)::int from pg_stat_user_indexes where relname = 'idempotency_keys'`)
@@ -334,7 +398,8 @@ func TestStoredAnswersAreFoundByKey(t *testing.T) {
 	assert.True(t, rows <= 1000, "for 50 keys", rows, "rows of 20,000 were read")
 }
 
-// Many clients that all try again until they are answered, by two servers: each key makes one animal, whatever shares a transaction.
+// Many clients that all try again until they are answered, by two servers: each key makes one
+// animal, whatever shares a transaction.
 func TestCreatesOnceAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

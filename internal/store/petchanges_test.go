@@ -31,7 +31,8 @@ func TestChangePet(t *testing.T) {
 		{"name", catalog.PetPatch{Name: &name}, func(p *catalog.Pet) { p.Name = name }},
 		{"category", catalog.PetPatch{CategoryID: &category}, func(p *catalog.Pet) { p.CategoryID = category }},
 		{"status", catalog.PetPatch{Status: &pending}, func(p *catalog.Pet) { p.Status = pending }},
-		{"the same again", catalog.PetPatch{Name: &name, CategoryID: &category, Status: &pending}, func(*catalog.Pet) {}},
+		{"the same again", catalog.PetPatch{Name: &name, CategoryID: &category, Status: &pending},
+			func(*catalog.Pet) {}},
 	} {
 		tt.change(&rex)
 		got, err := s.Pets.ChangePet(t.Context(), s.a.ID, rex.ID, tt.patch)
@@ -41,8 +42,8 @@ func TestChangePet(t *testing.T) {
 	}
 }
 
-// TestEachFieldIsStored: each field of an animal that clients write is created, alone and in a batch, changed in both ways, and selects a list
-// by the filter of its name.
+// TestEachFieldIsStored: each field of an animal that clients write is created, alone and in a
+// batch, changed in both ways, and selects a list by the filter of its name.
 func TestEachFieldIsStored(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -108,7 +109,12 @@ func TestEachFieldIsStored(t *testing.T) {
 		} else {
 			to.Set(value)
 		}
-		if got, _, err := s.Pets.ListPets(t.Context(), s.b.ID, p); err != nil || len(got) != 1 || got[0].NewPet != first {
+		if got, _, err := s.Pets.ListPets(
+			t.Context(),
+			s.b.ID,
+			p,
+		); err != nil || len(got) != 1 ||
+			got[0].NewPet != first {
 			t.Errorf("list by %s: %v, %v", f.Name, got, err)
 		}
 	}
@@ -151,7 +157,8 @@ func TestChangePetOfNobodyOrAnother(t *testing.T) {
 	assert.Result(t, stored, err, pet, "the animal")
 }
 
-// An open order blocks its animal's status. Its name and category are free, and so is all of it when the order is closed.
+// An open order blocks its animal's status. Its name and category are free, and so is all of it
+// when the order is closed.
 func TestOpenOrderBlocksItsAnimalsStatus(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -181,7 +188,8 @@ func TestOpenOrderBlocksItsAnimalsStatus(t *testing.T) {
 	}
 }
 
-// TestChangesSeeWhatTheyWaitedFor: a change that began while another one was not yet committed obeys it, and does not overwrite it.
+// TestChangesSeeWhatTheyWaitedFor: a change that began while another one was not yet committed
+// obeys it, and does not overwrite it.
 func TestChangesSeeWhatTheyWaitedFor(t *testing.T) {
 	t.Parallel()
 	available, pending := catalog.Available, catalog.Pending
@@ -200,15 +208,21 @@ func TestChangesSeeWhatTheyWaitedFor(t *testing.T) {
 	}{
 		"an order is placed, the animal is made available": {
 			from: pending, first: []string{`update pets set status = 'pending' where id = $1`,
-				`insert into orders (tenant_id, pet_id, quantity, status, created_at) select tenant_id, id, 1, 'placed', now() from pets where id = $1`},
+				`insert into orders (tenant_id, pet_id, quantity, status, created_at) select tenant_id, id, 1,
+					'placed', now() from pets where id = $1`},
 			second: changePet(available), want: "pending placed",
 		},
-		"the animal is sold, then pending": {from: available, first: []string{`update pets set status = 'sold' where id = $1`}, second: changePet(pending), want: "sold "},
+		"the animal is sold, then pending": {from: available,
+			first: []string{`update pets set status = 'sold' where id = $1`}, second: changePet(pending),
+			want: "sold "},
 		"the order is cancelled, then delivered": {
 			from: available, order: true,
-			first: []string{`update orders set status = 'cancelled' where pet_id = $1`, `update pets set status = 'available' where id = $1`},
+			first: []string{`update orders set status = 'cancelled' where pet_id = $1`,
+				`update pets set status = 'available' where id = $1`},
 			second: func(s shop, _, order int64) error {
-				_, err := s.Orders.ChangeOrder(context.Background(), s.a.ID, order, catalog.OrderPatch{Status: catalog.Delivered})
+				_,
+					err := s.Orders.ChangeOrder(context.Background(), s.a.ID, order,
+					catalog.OrderPatch{Status: catalog.Delivered})
 				return err
 			},
 			want: "available cancelled",
@@ -230,11 +244,13 @@ func TestChangesSeeWhatTheyWaitedFor(t *testing.T) {
 			}
 			done := make(chan error, 1)
 			go func() { done <- c.second(s, pet, order) }()
-			const waits = `select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')`
+			const waits = `select exists (select from pg_stat_activity where datname = current_database() and
+				wait_event_type = 'Lock')`
 			wait.Until(t, "a change that waits for a lock", func() bool { return s.text(t, waits) == "true" })
 			assert.NoError(t, tx.Commit())
 			assert.ErrorIs(t, <-done, catalog.ErrInvalidTransition)
-			const statuses = `select p.status || ' ' || coalesce((select o.status from orders o where o.pet_id = p.id order by o.id desc limit 1), '') from pets p where p.id = `
+			const statuses = `select p.status || ' ' || coalesce((select o.status from orders o where o.pet_id = p.id
+				order by o.id desc limit 1), '') from pets p where p.id = `
 			assert.Equal(t, s.text(t, statuses+strconv.FormatInt(pet, 10)), c.want, "the animal and its order")
 		})
 	}

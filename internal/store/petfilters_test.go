@@ -13,10 +13,41 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// names are such that a prefix as a pattern, in another collation or cut at the wrong code point would find other animals.
+// names are such that a prefix as a pattern, in another collation or cut at the wrong code point
+// would find other animals.
 var names = []string{
-	"Rex", "rex", "Re", "R", "REX", "Rey", "Re%x", "Re_x", "Re\\x", "Rex II", "réx", "re\u0301x", "\uFFFDx", "\uD7FFa", "\uD7FF", "\uE000", "é", "e", "f", "ß", "ss",
-	"\U0010FFFF", "\U0010FFFFx", "z\U0010FFFFz", "z\U0010FFFE", "zz", "{", "  x", " \t", "'", "犬", "犬二",
+	"Rex",
+	"rex",
+	"Re",
+	"R",
+	"REX",
+	"Rey",
+	"Re%x",
+	"Re_x",
+	"Re\\x",
+	"Rex II",
+	"réx",
+	"re\u0301x",
+	"\uFFFDx",
+	"\uD7FFa",
+	"\uD7FF",
+	"\uE000",
+	"é",
+	"e",
+	"f",
+	"ß",
+	"ss",
+	"\U0010FFFF",
+	"\U0010FFFFx",
+	"z\U0010FFFFz",
+	"z\U0010FFFE",
+	"zz",
+	"{",
+	"  x",
+	" \t",
+	"'",
+	"犬",
+	"犬二",
 }
 
 // traverse returns the animals of all pages.
@@ -47,7 +78,11 @@ func TestPetFilters(t *testing.T) {
 		if random.IntN(3) == 0 {
 			tenant = s.b
 		}
-		n := catalog.NewPet{Name: names[random.IntN(len(names))], CategoryID: categories[random.IntN(4)], Status: statuses[random.IntN(3)]}
+		n := catalog.NewPet{
+			Name:       names[random.IntN(len(names))],
+			CategoryID: categories[random.IntN(4)],
+			Status:     statuses[random.IntN(3)],
+		}
 		_, err := s.Pets.CreatePet(t.Context(), tenant.ID, n)
 		assert.NoError(t, err)
 	}
@@ -89,18 +124,21 @@ func TestPetFilters(t *testing.T) {
 	assert.True(t, found >= 1000, "all lists together have", found, "animals, so they show little")
 }
 
-// TestCommonNames: of a prefix that very many animals have, every page takes bounded work, and all pages together have all animals.
+// TestCommonNames: of a prefix that very many animals have, every page takes bounded work, and all
+// pages together have all animals.
 func TestCommonNames(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	// Animals that are called Ann are many and, but for one, behind the others.
 	s.exec(t, fmt.Sprintf(`
 		insert into pets (tenant_id, name, category_id, status, created_at)
-		select %d, case when n = 1000 or n > 24000 then 'Ann ' else 'Bea ' end || n, n %% 3, case when n %% 7 = 0 then 'sold' else 'available' end, now()
+		select %d, case when n = 1000 or n > 24000 then 'Ann ' else 'Bea ' end || n, n %% 3, case when n %% 7 = 0 then
+			'sold' else 'available' end, now()
 		from generate_series(1, 35000) n`, s.a.ID))
 	for _, p := range []catalog.Page{
 		{NamePrefix: "Ann"}, {NamePrefix: "Ann", Status: catalog.Sold}, {NamePrefix: "A", CategoryID: new(int64(2))},
-		{NamePrefix: "Ann", CategoryID: new(int64(1)), Status: catalog.Available}, {NamePrefix: "Bea 1234"}, {NamePrefix: "Ann 3000"}, {NamePrefix: "Ca"},
+		{NamePrefix: "Ann", CategoryID: new(int64(1)), Status: catalog.Available}, {NamePrefix: "Bea 1234"},
+		{NamePrefix: "Ann 3000"}, {NamePrefix: "Ca"},
 	} {
 		p.Limit = 2000
 		got, pages := s.traverse(t, s.a.ID, p)

@@ -40,7 +40,12 @@ func newShopOn(t *testing.T, database database) shop {
 	s := shop{DB: storetest.Open(t, database.URL, store.Options{AsAPI: true}), database: database}
 	for name, tenant := range map[string]*plans.Tenant{"a": &s.a, "b": &s.b} {
 		var err error
-		*tenant, err = staff.Tenants.Create(t.Context(), audit.By{Actor: "test"}, people.NewTenant{Name: name, Plan: plans.Free}, time.Now())
+		*tenant, err = staff.Tenants.Create(
+			t.Context(),
+			audit.By{Actor: "test"},
+			people.NewTenant{Name: name, Plan: plans.Free},
+			time.Now(),
+		)
 		assert.NoError(t, err)
 	}
 	return s
@@ -51,7 +56,11 @@ func (s shop) add(t *testing.T, tenant plans.Tenant, names ...string) []catalog.
 	var pets []catalog.Pet
 	for i, name := range names {
 		statuses := []catalog.Status{catalog.Available, catalog.Pending, catalog.Sold}
-		p, err := s.Pets.CreatePet(t.Context(), tenant.ID, catalog.NewPet{Name: name, CategoryID: math.MinInt64, Status: statuses[i%3]})
+		p, err := s.Pets.CreatePet(
+			t.Context(),
+			tenant.ID,
+			catalog.NewPet{Name: name, CategoryID: math.MinInt64, Status: statuses[i%3]},
+		)
 		assert.NoError(t, err)
 		pets = append(pets, p)
 	}
@@ -133,9 +142,12 @@ func TestUnavailable(t *testing.T) {
 		"write usage": func(ctx context.Context) error {
 			return db.Usage.WriteUsage(ctx, usage.Batch{ServerID: "s1", Number: 1})
 		},
-		"write failed requests": func(ctx context.Context) error { return db.FailedRequests.WriteFailed(ctx, []usage.FailedRequest{{}}) },
-		"prune":                 func(ctx context.Context) error { _, err := db.Idempotency.Prune(ctx, noon, 1); return err },
-		"caller":                func(ctx context.Context) error { _, err := db.Keys.Caller(ctx, [32]byte{}, time.Now()); return err },
+		"write failed requests": func(ctx context.Context) error {
+			return db.FailedRequests.WriteFailed(ctx,
+				[]usage.FailedRequest{{}})
+		},
+		"prune":  func(ctx context.Context) error { _, err := db.Idempotency.Prune(ctx, noon, 1); return err },
+		"caller": func(ctx context.Context) error { _, err := db.Keys.Caller(ctx, [32]byte{}, time.Now()); return err },
 	}
 	maps.Copy(calls, staffReads(t, server.URL))
 	for _, call := range calls { // whose statements are prepared
@@ -148,7 +160,8 @@ func TestUnavailable(t *testing.T) {
 			all.Go(func() {
 				start := time.Now()
 				err := call(t.Context())
-				for _, want := range []error{store.ErrUnavailable, catalog.ErrUnavailable, keys.ErrUnavailable, usage.ErrUnavailable} {
+				for _, want := range []error{store.ErrUnavailable, catalog.ErrUnavailable, keys.ErrUnavailable,
+					usage.ErrUnavailable} {
 					assert.ErrorIs(t, err, want, name, "server", how)
 				}
 				took := time.Since(start)
@@ -166,9 +179,15 @@ func TestUnavailable(t *testing.T) {
 	assert.Equal(t, calls["list"](t.Context()), nil, "list after the server came back")
 }
 
-// Full pages of lists outlive creates because an animal that is added later has a higher ID (ADR 8): sessions must have no blocks of IDs.
+// Full pages of lists outlive creates because an animal that is added later has a higher ID (ADR
+// 8): sessions must have no blocks of IDs.
 func TestAnimalsHaveRisingIDs(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	assert.Equal(t, s.text(t, `select cache_size::text from pg_sequences where sequencename = 'pets_id_seq'`), "1", "IDs a session takes at once")
+	assert.Equal(
+		t,
+		s.text(t, `select cache_size::text from pg_sequences where sequencename = 'pets_id_seq'`),
+		"1",
+		"IDs a session takes at once",
+	)
 }

@@ -35,7 +35,18 @@ func numbersOf(t *testing.T, db *store.DB, plan string) (numbers []string) {
 	list, err := db.Plans.Versions(t.Context(), plan)
 	assert.NoError(t, err)
 	for _, v := range list {
-		numbers = append(numbers, fmt.Sprintf("%d/%d: %d, %d from %s: %d", v.Number, v.Generation, v.Quota.PerMinute, v.Quota.PerDay, v.From.Format(time.TimeOnly), v.Tenants))
+		numbers = append(
+			numbers,
+			fmt.Sprintf(
+				"%d/%d: %d, %d from %s: %d",
+				v.Number,
+				v.Generation,
+				v.Quota.PerMinute,
+				v.Quota.PerDay,
+				v.From.Format(time.TimeOnly),
+				v.Tenants,
+			),
+		)
 	}
 	return numbers
 }
@@ -73,7 +84,13 @@ func TestGenerations(t *testing.T) {
 	o := newOffice(t)
 	old := o.tenant(t, "old", plans.Pro)
 	trial := o.tenant(t, "trial", plans.Pro)
-	o.exec(t, `insert into tenant_plans (tenant_id, plan, valid_from, kind, ends) values ($1, 'free', $2, 'end', $3)`, trial.ID, noon.AddDate(0, 1, 0), trial.Assignment)
+	o.exec(
+		t,
+		`insert into tenant_plans (tenant_id, plan, valid_from, kind, ends) values ($1, 'free', $2, 'end', $3)`,
+		trial.ID,
+		noon.AddDate(0, 1, 0),
+		trial.Assignment,
+	)
 	hour := func(n int) time.Time { return noon.Add(time.Duration(n) * time.Hour) }
 	edit := func(n int, e plans.VersionEdit) pricing.EditedPlan {
 		t.Helper()
@@ -81,7 +98,11 @@ func TestGenerations(t *testing.T) {
 		assert.NoError(t, err)
 		return done
 	}
-	if done := edit(1, plans.VersionEdit{PerMinute: 250, KeepExisting: true}); !cmp.Equal(done.Followers, []int64{old.ID, trial.ID}) || !done.KeepExisting {
+	if done := edit(
+		1,
+		plans.VersionEdit{PerMinute: 250, KeepExisting: true},
+	); !cmp.Equal(done.Followers, []int64{old.ID, trial.ID}) ||
+		!done.KeepExisting {
 		t.Errorf("followers %v, %v keep", done.Followers, done.KeepExisting)
 	}
 	fresh, err := o.Tenants.Create(t.Context(), jo, people.NewTenant{Name: "fresh", Plan: plans.Pro}, hour(2))
@@ -92,21 +113,29 @@ func TestGenerations(t *testing.T) {
 		t.Errorf("followers of the second generation: %v", done.Followers)
 	}
 	staff := o.staffAt(t, hour(4))
-	want := []string{"1/1: 300, 10000 from 00:00:00: 2", "2/2: 250, 10000 from 13:00:00: 0", "3/2: 250, 9000 from 15:00:00: 1"}
+	want := []string{
+		"1/1: 300, 10000 from 00:00:00: 2",
+		"2/2: 250, 10000 from 13:00:00: 0",
+		"3/2: 250, 9000 from 15:00:00: 1",
+	}
 	assert.DeepEqual(t, numbersOf(t, staff, plans.Pro), want, "versions")
 	list, err := staff.Plans.Grandfathered(t.Context(), plans.Pro, nil)
-	if err != nil || len(list) != 2 || list[0].Tenant.Name != "old" || list[0].Temporary || list[1].Tenant.Name != "trial" || !list[1].Temporary {
+	if err != nil || len(list) != 2 || list[0].Tenant.Name != "old" || list[0].Temporary ||
+		list[1].Tenant.Name != "trial" ||
+		!list[1].Temporary {
 		t.Errorf("grandfathered: %+v, %v", list, err)
 	}
 	moved, err := staff.Plans.Move(t.Context(), jo, plans.Pro, []int64{old.ID, trial.ID, fresh.ID})
-	if err != nil || len(moved) != 1 || moved[0].Name != "old" || moved[0].Version != 3 || moved[0].Quota != (plans.Quota{PerMinute: 250, PerDay: 9000}) {
+	if err != nil || len(moved) != 1 || moved[0].Name != "old" || moved[0].Version != 3 ||
+		moved[0].Quota != (plans.Quota{PerMinute: 250, PerDay: 9000}) {
 		t.Errorf("moved %+v, %v", moved, err)
 	}
 	again, err := staff.Plans.Move(t.Context(), jo, plans.Pro, []int64{old.ID})
 	assert.Result(t, len(again), err, 0, "moved again")
 	// Nothing of the past changed.
 	periods, err := staff.Timelines.Periods(t.Context(), old.ID, time.Time{})
-	if err != nil || len(periods) != 2 || periods[0].Version != 1 || !periods[0].To.Equal(hour(4)) || periods[1].Version != 3 {
+	if err != nil || len(periods) != 2 || periods[0].Version != 1 || !periods[0].To.Equal(hour(4)) ||
+		periods[1].Version != 3 {
 		t.Errorf("periods %+v, %v", periods, err)
 	}
 }
@@ -148,7 +177,15 @@ func TestHistoryHasReasons(t *testing.T) {
 	assert.NoError(t, err)
 	for n, e := range []plans.VersionEdit{{PerMinute: 250}, {PerMinute: 200, KeepExisting: true}} {
 		at := noon.Add(time.Duration(1+n) * time.Hour)
-		_, err := o.billing(t, at).Plans.Edit(t.Context(), by(fmt.Sprint("edit ", n)), plans.Pro, pricing.PlanEdit{Numbers: &e})
+		_, err := o.billing(
+			t,
+			at,
+		).Plans.Edit(
+			t.Context(),
+			by(fmt.Sprint("edit ", n)),
+			plans.Pro,
+			pricing.PlanEdit{Numbers: &e},
+		)
 		assert.NoError(t, err)
 	}
 	staff := o.staffAt(t, noon.Add(5*time.Hour))
@@ -160,7 +197,8 @@ func TestHistoryHasReasons(t *testing.T) {
 		Login, By, Reason string
 	}
 	for url, want := range map[string][]period{
-		o.SupportURL: {{1, "sam", jo.Actor, "signed"}, {2, "bill", jo.Actor, "edit 0"}, {3, "sam", jo.Actor, "agreed"}, {4, "postgres", "sql", ""}},
+		o.SupportURL: {{1, "sam", jo.Actor, "signed"}, {2, "bill", jo.Actor, "edit 0"},
+			{3, "sam", jo.Actor, "agreed"}, {4, "postgres", "sql", ""}},
 		o.BillingURL: {{1, "sam", "", ""}, {2, "bill", "", ""}, {3, "sam", "", ""}, {4, "postgres", "", ""}},
 	} {
 		history, err := storetest.Open(t, url, store.Options{}).Timelines.History(t.Context(), "acme")

@@ -15,23 +15,35 @@ import (
 	"petstore.example/internal/test/storetest"
 )
 
-// TestSoldPlans: the API's role sees the numbers in force at once, and neither plans that have not begun nor those that are retired.
+// TestSoldPlans: the API's role sees the numbers in force at once, and neither plans that have not
+// begun nor those that are retired.
 func TestSoldPlans(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	o.exec(t, `
 		insert into plans (name, per_minute, per_day) values ('gold', 500, 50000);
 		insert into price_list (name, position) values ('later', 9);
-		insert into plan_versions (plan, version, generation, valid_from, per_minute, per_day) values ('later', 1, 1, now() + interval '1 hour', 1, 1)`)
+		insert into plan_versions (plan, version, generation, valid_from, per_minute, per_day) values ('later', 1, 1,
+			now() + interval '1 hour', 1, 1)`)
 	billing := storetest.Open(t, o.BillingURL, store.Options{})
-	_, err := billing.Plans.Edit(t.Context(), jo, plans.Pro, pricing.PlanEdit{Numbers: &plans.VersionEdit{PerMinute: 400}})
+	_, err := billing.Plans.Edit(
+		t.Context(),
+		jo,
+		plans.Pro,
+		pricing.PlanEdit{Numbers: &plans.VersionEdit{PerMinute: 400}},
+	)
 	assert.NoError(t, err)
 	_, err = billing.Plans.Retire(t.Context(), jo, plans.Business, time.Time{})
 	assert.NoError(t, err)
 	want := []plans.Plan{
 		{Name: plans.Free, Quota: &plans.Quota{PerMinute: 60, PerDay: 1000}, Version: 1},
 		{Name: plans.Pro, Quota: &plans.Quota{PerMinute: 400, PerDay: 10_000}, Version: 2},
-		{Name: "gold", Quota: &plans.Quota{PerMinute: 500, PerDay: 50_000}, Version: 1}, {Name: plans.Enterprise, Version: 1},
+		{
+			Name:    "gold",
+			Quota:   &plans.Quota{PerMinute: 500, PerDay: 50_000},
+			Version: 1,
+		},
+		{Name: plans.Enterprise, Version: 1},
 	}
 	got, err := o.api.PriceList.Sold(t.Context())
 	assert.Result(t, got, err, want, "plans")
@@ -50,7 +62,8 @@ func (o office) history(t *testing.T, tenantID int64) []planPeriod {
 	t.Helper()
 	var periods []planPeriod
 	o.rows(t, &periods, `
-		select plan, per_minute, per_day, valid_from at time zone 'UTC' as valid_from, valid_to at time zone 'UTC' as valid_to
+		select plan, per_minute, per_day, valid_from at time zone 'UTC' as valid_from, valid_to at time zone 'UTC' as
+			valid_to
 		from quota_periods where tenant_id = $1 order by valid_from`, tenantID)
 	return periods
 }
@@ -59,7 +72,11 @@ func (o office) history(t *testing.T, tenantID int64) []planPeriod {
 func assignPlan(
 	ctx context.Context, db *store.DB, by audit.By, tenant, plan string, own *plans.Quota, at time.Time,
 ) (before, after plans.Tenant, err error) {
-	done, err := db.Timelines.Assign(ctx, by, pricing.NewAssignment{Tenant: tenant, Kind: plans.Assigned, Plan: plan, Own: own, From: at})
+	done, err := db.Timelines.Assign(
+		ctx,
+		by,
+		pricing.NewAssignment{Tenant: tenant, Kind: plans.Assigned, Plan: plan, Own: own, From: at},
+	)
 	if err != nil {
 		return before, after, err
 	}

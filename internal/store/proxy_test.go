@@ -19,7 +19,8 @@ const (
 	cutRequest breakage = iota
 	// cutAnswer: the connection ends after the database did the work, and the reply is lost.
 	cutAnswer
-	// stall: nothing passes any more, and the database sees no end of the connection, as if the program's machine was paused.
+	// stall: nothing passes any more, and the database sees no end of the connection, as if the
+	// program's machine was paused.
 	stall
 )
 
@@ -88,7 +89,8 @@ func (p *breakingProxy) isStalled() bool {
 	return p.stalled
 }
 
-// relay carries one round trip after the other: lib/pq does not send a request before the last one is answered.
+// relay carries one round trip after the other: lib/pq does not send a request before the last one
+// is answered.
 func (p *breakingProxy) relay(client, server net.Conn) {
 	stalled := p.isStalled()
 	for read := readStartup; !stalled; read = readTrip {
@@ -116,7 +118,8 @@ func (p *breakingProxy) relay(client, server net.Conn) {
 	_ = client.Close()
 }
 
-// carry sends a request to the server, and its reply up to "ready for query" to the client unless it is to be lost.
+// carry sends a request to the server, and its reply up to "ready for query" to the client unless
+// it is to be lost.
 func carry(client, server net.Conn, trip []byte, lose bool) error {
 	if _, err := server.Write(trip); err != nil {
 		return err

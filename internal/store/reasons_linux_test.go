@@ -32,7 +32,11 @@ func TestReasons(t *testing.T) {
 	standby := primary.Standby()
 	single := storetest.Open(t, standby.APIURL, store.Options{AsAPI: true})
 	check(single.PingWrites(t.Context()), pgconn.ReadOnly)
-	both := storetest.Open(t, storetest.HostsURL(t, storetest.APILogin, primary, standby), store.Options{AsAPI: true, Timeout: shortTimeout})
+	both := storetest.Open(
+		t,
+		storetest.HostsURL(t, storetest.APILogin, primary, standby),
+		store.Options{AsAPI: true, Timeout: shortTimeout},
+	)
 	assert.NoError(t, both.PingWrites(t.Context()), "both")
 	primary.Kill()
 	check(both.PingWrites(t.Context()), pgconn.ReadOnly)

@@ -15,7 +15,8 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// endPartition makes the first partition of usage end at an instant. What is later goes to the default one.
+// endPartition makes the first partition of usage end at an instant. What is later goes to the
+// default one.
 func (db database) endPartition(t *testing.T, at time.Time) {
 	t.Helper()
 	end := at.Format(time.RFC3339)
@@ -26,8 +27,10 @@ func (db database) endPartition(t *testing.T, at time.Time) {
 		  first text := (select name from usage_partitions where begins is null);
 		begin
 		  execute format('alter table usage_hourly detach partition %I', first);
-		  execute format('with later as (delete from %I where hour >= ''`+end+`'' returning *) insert into usage_hourly_default select * from later', first);
-		  execute format('alter table usage_hourly attach partition %I for values from (minvalue) to (''`+end+`'')', first);
+		  execute format('with later as (delete from %I where hour >= ''`+end+`'' returning *) insert into
+		      usage_hourly_default select * from later', first);
+		  execute format('alter table usage_hourly attach partition %I for values from (minvalue) to (''`+end+`'')',
+		    first);
 		end $$;
 		alter table usage_hourly attach partition usage_hourly_default default;
 		update usage_partitions set ends = '`+end+`' where begins is null;
@@ -52,22 +55,27 @@ func (b *books) rollUp(t *testing.T, most int) (hours int) {
 // usageOf is everything that reports show of October, without what only hours have.
 func (b *books) usageOf(t *testing.T) (all []any) {
 	t.Helper()
-	for _, by := range []billing.UsageBy{billing.ByTenantAndPlan, billing.ByTenant, billing.ByPlan, billing.ByKey, billing.ByDay} {
+	for _, by := range []billing.UsageBy{billing.ByTenantAndPlan, billing.ByTenant, billing.ByPlan, billing.ByKey,
+		billing.ByDay} {
 		for row, err := range b.billing.Usage.Report(t.Context(), billing.UsageQuery{From: oct, To: nov, By: by}) {
 			assert.NoError(t, err)
 			all = append(all, row)
 		}
 	}
-	err := b.billing.Usage.EachDay(t.Context(), billing.DaysQuery{From: oct, To: nov}, func(tenant int64, day usage.RecordedDay) {
-		day.Busy = nil
-		all = append(all, tenant, day)
-	})
+	err := b.billing.Usage.EachDay(
+		t.Context(),
+		billing.DaysQuery{From: oct, To: nov},
+		func(tenant int64, day usage.RecordedDay) {
+			day.Busy = nil
+			all = append(all, tenant, day)
+		},
+	)
 	assert.NoError(t, err)
 	return append(all, b.lines(t, oct), b.verify(t, oct))
 }
 
-// TestRollUp: hours of a closed month become days with the same sums, in batches of any size. Reports, lines and the verification say the
-// same before and after; the partition is gone.
+// TestRollUp: hours of a closed month become days with the same sums, in batches of any size.
+// Reports, lines and the verification say the same before and after; the partition is gone.
 func TestRollUp(t *testing.T) {
 	t.Parallel()
 	for _, most := range []int{1, 1000} {
@@ -80,14 +88,26 @@ func TestRollUp(t *testing.T) {
 		before := b.usageOf(t)
 		assert.Equal(t, b.rollUp(t, most), 4, "batches of", most, "hours were summed")
 		assert.DeepEqual(t, b.usageOf(t), before, "batches of", most, "-before +after")
-		if got := b.text(t, `select hours || ' ' || days || ' ' || admitted || ' ' || refused from usage_partitions where rolled_at is not null`); got != "4 3 52210 15" {
+		if got := b.text(
+			t,
+			`select hours || ' ' || days || ' ' || admitted || ' ' || refused from usage_partitions where rolled_at is
+				not null`,
+		); got != "4 3 52210 15" {
 			t.Errorf("batches of %d: %s", most, got)
 		}
-		if got := b.text(t, `select string_agg(to_char(hour at time zone 'UTC', 'MM-DD HH24') || ' ' || admitted, ', ' order by hour) from usage_in_time`); got !=
-			"10-02 00 8100, 10-20 00 10, 10-20 00 44100, 11-01 01 5" && got != "10-02 00 8100, 10-20 00 44100, 10-20 00 10, 11-01 01 5" {
+		if got := b.text(
+			t,
+			`select string_agg(to_char(hour at time zone 'UTC', 'MM-DD HH24') || ' ' || admitted, ', ' order by hour)
+				from usage_in_time`,
+		); got !=
+			"10-02 00 8100, 10-20 00 10, 10-20 00 44100, 11-01 01 5" &&
+			got != "10-02 00 8100, 10-20 00 44100, 10-20 00 10, 11-01 01 5" {
 			t.Errorf("batches of %d: %s", most, got)
 		}
-		if got := b.text(t, `select count(*) from pg_class where relname ~ '^usage_hourly_until_[0-9_]*$' and relkind = 'r'`); got != "0" {
+		if got := b.text(
+			t,
+			`select count(*) from pg_class where relname ~ '^usage_hourly_until_[0-9_]*$' and relkind = 'r'`,
+		); got != "0" {
 			t.Errorf("batches of %d: the hours are still there", most)
 		}
 		b.wantByDay(t)
@@ -98,16 +118,24 @@ func TestRollUp(t *testing.T) {
 func (b *books) wantByDay(t *testing.T) {
 	t.Helper()
 	var byDay billing.ByDayError
-	for _, err := range b.billing.Usage.Report(t.Context(), billing.UsageQuery{From: oct, To: nov, By: billing.ByHour}) {
+	for _, err := range b.billing.Usage.Report(t.Context(),
+		billing.UsageQuery{From: oct, To: nov, By: billing.ByHour}) {
 		if !errors.As(err, &byDay) || !byDay.Until.Equal(nov) {
 			t.Errorf("a report by hour: %v", err)
 		}
 	}
 	err := b.billing.Events.Send(t.Context(), bill, billing.EventQuery{From: oct, To: dec}, nil)
 	assert.True(t, errors.As(err, &byDay), "events", err)
-	for _, statement := range []string{`update usage_daily set admitted = 1`, `delete from usage_daily`, `truncate usage_daily`,
+	for _, statement := range []string{`update usage_daily set admitted = 1`, `delete from usage_daily`,
+		`truncate usage_daily`,
 		`insert into usage_daily select * from usage_daily`} {
-		if err := attempt(t, b.owner, `reset role`, statement); err == nil || !strings.Contains(err.Error(), "never changed") {
+		if err := attempt(
+			t,
+			b.owner,
+			`reset role`,
+			statement,
+		); err == nil ||
+			!strings.Contains(err.Error(), "never changed") {
 			t.Errorf("%s: %v", statement, err)
 		}
 	}
@@ -115,8 +143,8 @@ func (b *books) wantByDay(t *testing.T) {
 	assert.Equal(t, b.text(t, `select sum(admitted) from usage_late`), "1", "late usage of a month that is by day")
 }
 
-// TestRollUpIsLocked: while others read usage, the days are not put in the place of the hours, which are not read either. The month after
-// follows at once.
+// TestRollUpIsLocked: while others read usage, the days are not put in the place of the hours,
+// which are not read either. The month after follows at once.
 func TestRollUpIsLocked(t *testing.T) {
 	t.Parallel()
 	b := newFilledBooks(t)
@@ -132,9 +160,15 @@ func TestRollUpIsLocked(t *testing.T) {
 	prune(3, true, nil)
 	tx := connect(t, b.URL).MustBegin()
 	tx.MustExec(`select count(*) from usage_hourly`)
-	b.exec(t, `set session_replication_role = replica; update usage_hourly set admitted = admitted + 1 where assignment = 3`)
+	b.exec(
+		t,
+		`set session_replication_role = replica; update usage_hourly set admitted = admitted + 1 where assignment = 3`,
+	)
 	prune(0, false, operate.ErrRetentionLocked)
-	b.exec(t, `set session_replication_role = replica; update usage_hourly set admitted = admitted - 1 where assignment = 3`)
+	b.exec(
+		t,
+		`set session_replication_role = replica; update usage_hourly set admitted = admitted - 1 where assignment = 3`,
+	)
 	b.want(t, "0", `select count(run_at) from retention where kind = 'hourly_usage'`)
 	assert.NoError(t, tx.Rollback())
 	prune(0, true, nil)
@@ -142,7 +176,8 @@ func TestRollUpIsLocked(t *testing.T) {
 	b.want(t, "1", `select count(run_at) from retention where kind = 'hourly_usage'`)
 }
 
-// TestRollUpWaits: for the month to be closed, for the hours to be old enough, and for the migration to be some days ago.
+// TestRollUpWaits: for the month to be closed, for the hours to be old enough, and for the
+// migration to be some days ago.
 func TestRollUpWaits(t *testing.T) {
 	t.Parallel()
 	b := newFilledBooks(t)
@@ -171,21 +206,28 @@ func TestRollUpWaits(t *testing.T) {
 	assert.Equal(t, b.rollUp(t, 1000), 3, "at last hours were summed")
 }
 
-// TestRollUpProves: hours that are not those that were sealed stay, and so do hours of which the days have other sums.
+// TestRollUpProves: hours that are not those that were sealed stay, and so do hours of which the
+// days have other sums.
 func TestRollUpProves(t *testing.T) {
 	t.Parallel()
 	b := newFilledBooks(t)
 	b.close(t, oct)
 	b.endPartition(t, nov)
 	for what, statement := range map[string]string{
-		"a count":       `update usage_hourly set admitted = admitted + 1 where assignment = 3`,
-		"another hour":  `update usage_hourly set hour = hour + interval '1 hour' where assignment = 3`,
-		"a row less":    `delete from usage_hourly where assignment = 3`,
-		"a row more":    `insert into usage_hourly (tenant_id, hour, key_id, assignment, version, admitted, refused) values (2, '2025-10-01Z', 'key_0000000000000002', 2, 1, 1, 0)`,
+		"a count":      `update usage_hourly set admitted = admitted + 1 where assignment = 3`,
+		"another hour": `update usage_hourly set hour = hour + interval '1 hour' where assignment = 3`,
+		"a row less":   `delete from usage_hourly where assignment = 3`,
+		"a row more": `insert into usage_hourly (tenant_id, hour, key_id, assignment, version, admitted, refused)
+			values (2, '2025-10-01Z', 'key_0000000000000002', 2, 1, 1, 0)`,
 		"a sealed line": `update usage_lines set form = replace(form, '44100', '44101')`,
 	} {
 		b.tampered(t, what, statement, func(t *testing.T) {
-			if n, _, err := b.api.Retention.Prune(t.Context(), operate.RetentionUsage, 1000); err == nil || !strings.Contains(err.Error(), "sealed") {
+			if n, _, err := b.api.Retention.Prune(
+				t.Context(),
+				operate.RetentionUsage,
+				1000,
+			); err == nil ||
+				!strings.Contains(err.Error(), "sealed") {
 				t.Errorf("%d, %v", n, err)
 			}
 			b.want(t, "0", `select count(*) from usage_partitions where begun_at is not null`)
@@ -193,30 +235,47 @@ func TestRollUpProves(t *testing.T) {
 	}
 	_, _, err := b.api.Retention.Prune(t.Context(), operate.RetentionUsage, 1000)
 	assert.NoError(t, err)
-	b.exec(t, `set session_replication_role = replica; update usage_hourly set admitted = admitted + 1 where assignment = 3`)
-	if _, _, err := b.api.Retention.Prune(t.Context(), operate.RetentionUsage, 1000); err == nil || !strings.Contains(err.Error(), "sums") {
+	b.exec(
+		t,
+		`set session_replication_role = replica; update usage_hourly set admitted = admitted + 1 where assignment = 3`,
+	)
+	if _, _, err := b.api.Retention.Prune(
+		t.Context(),
+		operate.RetentionUsage,
+		1000,
+	); err == nil ||
+		!strings.Contains(err.Error(), "sums") {
 		t.Errorf("hours that were changed after they were summed: %v", err)
 	}
-	b.exec(t, `set session_replication_role = replica; update usage_hourly set admitted = admitted - 1 where assignment = 3`)
+	b.exec(
+		t,
+		`set session_replication_role = replica; update usage_hourly set admitted = admitted - 1 where assignment = 3`,
+	)
 	if got := b.rollUp(t, 1000); got != 0 || b.verify(t, oct) != "" {
 		t.Errorf("the last step: %d hours, %s", got, b.verify(t, oct))
 	}
 }
 
-// TestPruneKeys: bans and keys are removed when they ended long enough ago, and usage keeps the ID of the key.
+// TestPruneKeys: bans and keys are removed when they ended long enough ago, and usage keeps the ID
+// of the key.
 func TestPruneKeys(t *testing.T) {
 	t.Parallel()
 	b := newFilledBooks(t)
 	b.exec(t, `
 		insert into api_keys (id, tenant_id, environment, digest, last4, created_at, expires_at, revoked_at)
-		select 'key_000000000000001' || n, 1, 'live', sha256((10 + n)::text::bytea), '0001', '2020-01-01Z', expires, revoked
-		from (values (1, null, now() - interval '366 days'), (2, null, now() - interval '364 days'), (3, now() - interval '366 days', null),
-		             (4, now() - interval '364 days', null), (5, null, null), (6, null, now() - interval '900 days'), (7, null, now() - interval '900 days')
+		select 'key_000000000000001' || n, 1, 'live', sha256((10 + n)::text::bytea), '0001', '2020-01-01Z', expires,
+			revoked
+		from (values (1, null, now() - interval '366 days'), (2, null, now() - interval '364 days'), (3, now() -
+			interval '366 days', null),
+		             (4, now() - interval '364 days', null), (5, null, null), (6, null, now() - interval '900 days'),
+		                 (7, null, now() - interval '900 days')
 		     ) k (n, expires, revoked);
 		insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at, lifted_at)
 		select 1, 'key_000000000000001' || n, 'staff', '', ends - interval '1 hour', ends, lifted
-		from (values (6, now() + interval '1 day', null), (7, now() - interval '366 days', null), (7, now() - interval '364 days', now() - interval '400 days'), (5, now() - interval '364 days', null)) b (n, ends, lifted);
-		insert into failed_requests (tenant_id, server_id, number, key_id, at, request_id, code, plan, limited_by, allowed, partial, method, route, suppressed, status, reason, took_micros)
+		from (values (6, now() + interval '1 day', null), (7, now() - interval '366 days', null), (7, now() - interval
+			'364 days', now() - interval '400 days'), (5, now() - interval '364 days', null)) b (n, ends, lifted);
+		insert into failed_requests (tenant_id, server_id, number, key_id, at, request_id, code, plan, limited_by,
+			allowed, partial, method, route, suppressed, status, reason, took_micros)
 		values (1, 's', 1, 'key_0000000000000011', now(), '', '', '', '', 0, false, '', '', 0, 401, '', 0)`)
 	prune := func(kind string, most, want int) {
 		t.Helper()
@@ -231,7 +290,13 @@ func TestPruneKeys(t *testing.T) {
 	assert.NoError(t, err)
 	defer owner.Close()
 	due, err := owner.Retention.Due(t.Context())
-	want := []operate.Removed{{Kind: "audit"}, {Kind: "bans", Rows: 2}, {Kind: "ended_keys", Rows: 3}, {Kind: "failed_requests"}, {Kind: "hourly_usage"}}
+	want := []operate.Removed{
+		{Kind: "audit"},
+		{Kind: "bans", Rows: 2},
+		{Kind: "ended_keys", Rows: 3},
+		{Kind: "failed_requests"},
+		{Kind: "hourly_usage"},
+	}
 	assert.Result(t, due, err, want, "due")
 	prune(operate.RetentionKeys, 1, 1)
 	prune(operate.RetentionBans, 10, 2)
@@ -284,7 +349,14 @@ func (o office) entry(t *testing.T, year string) {
 	t.Helper()
 	// The trigger writes the present instant, so the chain is computed anew.
 	o.exec(t, `insert into audit_entries (claimed_actor, action, subject) values ('jo', 'x.y', '`+year+`')`)
-	assert.NoError(t, storetest.RewriteAudit(t.Context(), o.URL, `if e.action = 'x.y' then e.at := (e.subject || '-06-15Z')::timestamptz; end if`))
+	assert.NoError(
+		t,
+		storetest.RewriteAudit(
+			t.Context(),
+			o.URL,
+			`if e.action = 'x.y' then e.at := (e.subject || '-06-15Z')::timestamptz; end if`,
+		),
+	)
 }
 
 // agedTrail has three partitions: of 2010, of 2015, and one for new entries with one of 2020.
@@ -306,14 +378,19 @@ func agedTrail(t *testing.T) office {
 	cut(true)
 	o.entry(t, "2020")
 	o.wantIntact(t, 4)
-	if got := o.text(t, `select string_agg(name || ' ' || first || '-' || coalesce(last::text, ''), ', ' order by first) from audit_partitions`); got !=
+	if got := o.text(
+		t,
+		`select string_agg(name || ' ' || first || '-' || coalesce(last::text, ''), ', ' order by first) from
+			audit_partitions`,
+	); got !=
 		"audit_entries_1 1-2, audit_entries_3 3-3, audit_entries_4 4-" {
 		t.Fatal(got)
 	}
 	return o
 }
 
-// TestRemoveAudit: old entries go by whole partitions, the trail is verified from there on, and also with checkpoints.
+// TestRemoveAudit: old entries go by whole partitions, the trail is verified from there on, and
+// also with checkpoints.
 func TestRemoveAudit(t *testing.T) {
 	t.Parallel()
 	o := agedTrail(t)
@@ -339,13 +416,21 @@ func TestRemoveAudit(t *testing.T) {
 			t.Errorf("with the checkpoint %d: %v", noted.Number, fault)
 		}
 	}
-	if got := o.text(t, `select after::text from audit_entries where action = 'audit.remove'`); !strings.Contains(got, `"hash": "`+at2.Hash.String()+`"`) {
+	if got := o.text(
+		t,
+		`select after::text from audit_entries where action = 'audit.remove'`,
+	); !strings.Contains(
+		got,
+		`"hash": "`+at2.Hash.String()+`"`,
+	) {
 		t.Errorf("the entry says %s", got)
 	}
 	o.exec(t, `update retention set keep = least where kind = 'audit'`)
 	remove(jo, 1)
 	last, fault := o.verify(t, &at2)
-	if fault == nil || fault.What != "entry 2, of the checkpoint, was removed with those up to 3: give a later checkpoint" || last.Number != 6 {
+	if fault == nil ||
+		fault.What != "entry 2, of the checkpoint, was removed with those up to 3: give a later checkpoint" ||
+		last.Number != 6 {
 		t.Errorf("with an old checkpoint: %d, %v", last.Number, fault)
 	}
 	other := at3
@@ -359,7 +444,8 @@ func TestRemoveAudit(t *testing.T) {
 	}
 }
 
-// TestRemoveAuditGivesWay: while somebody reads the trail nothing is removed, and entries are written.
+// TestRemoveAuditGivesWay: while somebody reads the trail nothing is removed, and entries are
+// written.
 func TestRemoveAuditGivesWay(t *testing.T) {
 	t.Parallel()
 	o := agedTrail(t)
@@ -394,11 +480,19 @@ func (o office) checkpoint(t *testing.T, number int64) audit.Checkpoint {
 func TestVerifyFindsAFalseBeginning(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct{ statement, want string }{
-		"dropped":            {`drop table audit_entries_1`, "entries 1 to 2 are missing"},
-		"dropped and said":   {`update audit_beginning set number = 2, hash = (select hash from audit_entries where number = 2); drop table audit_entries_1`, "the entries up to 2 are missing, and no entry says that they were removed"},
-		"another hash":       {`update audit_beginning set number = 2, hash = sha256(''); drop table audit_entries_1`, "entry 3 was replaced, or the beginning was changed: it does not hold the hash of entry 2, the last that was removed"},
-		"without triggers":   {`alter table audit_entries_3 disable trigger audit_refuse_row`, "the trigger audit_refuse_row of audit_entries_3 is missing, disabled or another: entries can be forged or changed"},
-		"without statements": {`drop trigger audit_refuse on audit_entries_4`, "the trigger audit_refuse of audit_entries_4 is missing, disabled or another: entries can be forged or changed"},
+		"dropped": {`drop table audit_entries_1`, "entries 1 to 2 are missing"},
+		"dropped and said": {`update audit_beginning set number = 2, hash = (select hash from audit_entries where
+			number = 2); drop table audit_entries_1`, "the entries up to 2 are missing, and no entry says that they " +
+			"were removed"},
+		"another hash": {`update audit_beginning set number = 2, hash = sha256(''); drop table audit_entries_1`,
+			"entry 3 was replaced, or the beginning was changed: it does not hold the hash of entry 2, the last " +
+				"that was removed"},
+		"without triggers": {`alter table audit_entries_3 disable trigger audit_refuse_row`,
+			"the trigger audit_refuse_row of audit_entries_3 is missing, disabled or another: entries can be forged " +
+				"or changed"},
+		"without statements": {`drop trigger audit_refuse on audit_entries_4`,
+			"the trigger audit_refuse of audit_entries_4 is missing, disabled or another: entries can be forged or " +
+				"changed"},
 	} {
 		o := agedTrail(t)
 		o.exec(t, test.statement)

@@ -12,8 +12,8 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// Row-level security holds for all that tenants own, even where a filter was forgotten: without a tenant no row is seen, and with one no other's is
-// seen, changed or added.
+// Row-level security holds for all that tenants own, even where a filter was forgotten: without a
+// tenant no row is seen, and with one no other's is seen, changed or added.
 func TestRowLevelSecurityOfEveryTable(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -28,7 +28,8 @@ func TestRowLevelSecurityOfEveryTable(t *testing.T) {
 	api.SetMaxOpenConns(1) // so that each query meets what the last one left behind
 
 	for table, insert := range map[string]string{
-		"pets": `insert into pets (tenant_id, name, category_id, status, created_at) values ($1, 'x', 1, 'sold', now())`,
+		"pets": `insert into pets (tenant_id, name, category_id, status, created_at) values ($1, 'x', 1, 'sold',
+			now())`,
 		"orders": `insert into orders (tenant_id, pet_id, quantity, status, created_at)
 			values ($1, (select max(pet_id) from orders), 1, 'delivered', now())`,
 		"idempotency_keys": `insert into idempotency_keys
@@ -71,7 +72,8 @@ func TestRowLevelSecurityOfEveryTable(t *testing.T) {
 	}
 }
 
-// What tenants own names them first in every key and index, and has row-level security even for the tables' owner.
+// What tenants own names them first in every key and index, and has row-level security even for the
+// tables' owner.
 func TestTenantTablesAreAlike(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -82,6 +84,7 @@ func TestTenantTablesAreAlike(t *testing.T) {
 	var otherwise []string
 	s.rows(t, &otherwise, `select i.indexrelid::regclass::text from pg_index i
 		join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
-		where i.indrelid in ('pets'::regclass, 'orders'::regclass, 'idempotency_keys'::regclass) and a.attname <> 'tenant_id'`)
+		where i.indrelid in ('pets'::regclass, 'orders'::regclass, 'idempotency_keys'::regclass) and a.attname <>
+			'tenant_id'`)
 	assert.True(t, len(otherwise) == 0, "indexes that do not begin with the tenant", otherwise)
 }

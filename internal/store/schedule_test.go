@@ -22,7 +22,10 @@ func (o office) planned(t *testing.T, tenantID int64) (lines []string) {
 	periods, err := o.Timelines.Periods(t.Context(), tenantID, time.Time{})
 	assert.NoError(t, err)
 	for _, p := range periods {
-		lines = append(lines, fmt.Sprintf("%s %s %s %d/%d", p.From.Format("02 15:04"), p.Kind, p.Plan, p.Quota.PerMinute, p.Quota.PerDay))
+		lines = append(
+			lines,
+			fmt.Sprintf("%s %s %s %d/%d", p.From.Format("02 15:04"), p.Kind, p.Plan, p.Quota.PerMinute, p.Quota.PerDay),
+		)
 	}
 	return lines
 }
@@ -54,8 +57,24 @@ func atNoon(t *testing.T) (office, plans.Tenant) {
 func TestAssignmentsAreStoredAsDerived(t *testing.T) {
 	t.Parallel()
 	o, acme := atNoon(t)
-	trial := o.assign(t, pricing.NewAssignment{Plan: plans.Business, From: noon.AddDate(0, 0, 1), Until: at(noon.AddDate(0, 0, 9)), Then: plans.Free})
-	boost := o.assign(t, pricing.NewAssignment{Kind: plans.Boost, Own: &plans.Quota{PerMinute: 5000}, From: noon.AddDate(0, 0, 2), Until: at(noon.AddDate(0, 0, 3))})
+	trial := o.assign(
+		t,
+		pricing.NewAssignment{
+			Plan:  plans.Business,
+			From:  noon.AddDate(0, 0, 1),
+			Until: at(noon.AddDate(0, 0, 9)),
+			Then:  plans.Free,
+		},
+	)
+	boost := o.assign(
+		t,
+		pricing.NewAssignment{
+			Kind:  plans.Boost,
+			Own:   &plans.Quota{PerMinute: 5000},
+			From:  noon.AddDate(0, 0, 2),
+			Until: at(noon.AddDate(0, 0, 3)),
+		},
+	)
 	all := []string{
 		"20 12:00 assign pro 300/10000", "21 12:00 assign business 1000/100000", "22 12:00 boost business 5000/100000",
 		"23 12:00 end business 1000/100000", "29 12:00 end free 60/1000",
@@ -77,12 +96,18 @@ func TestAssignmentsAreStoredAsDerived(t *testing.T) {
 	}
 }
 
-// TestBoostsHaveTheNumbersOfBefore: a boost has the numbers that it does not name from what is in force when it begins.
+// TestBoostsHaveTheNumbersOfBefore: a boost has the numbers that it does not name from what is in
+// force when it begins.
 func TestBoostsHaveTheNumbersOfBefore(t *testing.T) {
 	t.Parallel()
 	o, acme := atNoon(t)
 	boost := func(from, until int, q plans.Quota) pricing.NewAssignment {
-		return pricing.NewAssignment{Kind: plans.Boost, Own: &q, From: noon.AddDate(0, 0, from), Until: at(noon.AddDate(0, 0, until))}
+		return pricing.NewAssignment{
+			Kind:  plans.Boost,
+			Own:   &q,
+			From:  noon.AddDate(0, 0, from),
+			Until: at(noon.AddDate(0, 0, until)),
+		}
 	}
 	outer := o.assign(t, boost(1, 9, plans.Quota{PerMinute: 2000}))
 	removed := o.assign(t, boost(2, 3, plans.Quota{PerDay: 50_000}))
@@ -95,27 +120,49 @@ func TestBoostsHaveTheNumbersOfBefore(t *testing.T) {
 	assert.NoError(t, err)
 	o.assign(t, boost(4, 5, plans.Quota{PerMinute: 3000}))
 	want := []string{
-		"20 12:00 assign pro 300/10000", "21 12:00 boost pro 2000/10000", "22 12:00 boost pro 2000/50000", "23 12:00 end pro 2000/10000",
-		"24 12:00 boost pro 3000/10000", "25 12:00 end pro 2000/10000", "29 12:00 end pro 300/10000",
+		"20 12:00 assign pro 300/10000",
+		"21 12:00 boost pro 2000/10000",
+		"22 12:00 boost pro 2000/50000",
+		"23 12:00 end pro 2000/10000",
+		"24 12:00 boost pro 3000/10000",
+		"25 12:00 end pro 2000/10000",
+		"29 12:00 end pro 300/10000",
 	}
 	assert.DeepEqual(t, o.planned(t, acme.ID), want)
 	_, err = o.Timelines.Unschedule(t.Context(), jo, outer.Assignment.ID)
 	assert.NoError(t, err)
 	o.assign(t, pricing.NewAssignment{Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 70, PerDay: 700}})
 	want = []string{
-		"22 12:00 boost enterprise 70/50000", "23 12:00 end enterprise 70/700", "24 12:00 boost enterprise 3000/700", "25 12:00 end enterprise 70/700",
+		"22 12:00 boost enterprise 70/50000",
+		"23 12:00 end enterprise 70/700",
+		"24 12:00 boost enterprise 3000/700",
+		"25 12:00 end enterprise 70/700",
 	}
 	assert.DeepEqual(t, o.planned(t, acme.ID)[2:], want, "after another plan was agreed")
 }
 
-// TestTheLatestVersionWhenItBegins: a plan that is scheduled has the numbers that it has then, and what comes back those of before.
+// TestTheLatestVersionWhenItBegins: a plan that is scheduled has the numbers that it has then, and
+// what comes back those of before.
 func TestTheLatestVersionWhenItBegins(t *testing.T) {
 	t.Parallel()
 	o, acme := atNoon(t)
-	o.exec(t, `insert into plan_versions (plan, version, generation, valid_from, per_minute, per_day) values ('pro', 2, 2, $1, 400, 20000)`, noon.AddDate(0, 0, 2))
+	o.exec(
+		t,
+		`insert into plan_versions (plan, version, generation, valid_from, per_minute, per_day) values ('pro', 2, 2,
+			$1, 400, 20000)`,
+		noon.AddDate(0, 0, 2),
+	)
 	o.assign(t, pricing.NewAssignment{Plan: plans.Free, From: noon.AddDate(0, 0, 3), Until: at(noon.AddDate(0, 0, 4))})
 	o.assign(t, pricing.NewAssignment{Plan: plans.Pro, From: noon.AddDate(0, 0, 5)})
-	o.assign(t, pricing.NewAssignment{Kind: plans.Boost, Own: &plans.Quota{PerDay: 90000}, From: noon.AddDate(0, 0, 6), Until: at(noon.AddDate(0, 0, 7))})
+	o.assign(
+		t,
+		pricing.NewAssignment{
+			Kind:  plans.Boost,
+			Own:   &plans.Quota{PerDay: 90000},
+			From:  noon.AddDate(0, 0, 6),
+			Until: at(noon.AddDate(0, 0, 7)),
+		},
+	)
 	want := []string{
 		"20 12:00 assign pro 300/10000", "23 12:00 assign free 60/1000", "24 12:00 end pro 300/10000",
 		"25 12:00 assign pro 400/20000", "26 12:00 boost pro 400/90000", "27 12:00 end pro 400/20000",
@@ -123,7 +170,8 @@ func TestTheLatestVersionWhenItBegins(t *testing.T) {
 	assert.DeepEqual(t, o.planned(t, acme.ID), want)
 }
 
-// TestChangesOfOneTenantAtOnce: of many that want the same instant one gets it, and there is one assignment at each instant.
+// TestChangesOfOneTenantAtOnce: of many that want the same instant one gets it, and there is one
+// assignment at each instant.
 func TestChangesOfOneTenantAtOnce(t *testing.T) {
 	t.Parallel()
 	o, acme := atNoon(t)
@@ -134,13 +182,29 @@ func TestChangesOfOneTenantAtOnce(t *testing.T) {
 		all.Go(func() {
 			switch i % 3 {
 			case 0:
-				_, errs[i] = o.Timelines.Assign(t.Context(), jo, pricing.NewAssignment{Tenant: "acme", Kind: plans.Assigned, Plan: plans.Business, From: december})
+				_, errs[i] = o.Timelines.Assign(
+					t.Context(),
+					jo,
+					pricing.NewAssignment{Tenant: "acme", Kind: plans.Assigned, Plan: plans.Business, From: december},
+				)
 			case 1:
 				_, errs[i] = o.Timelines.Assign(t.Context(), jo, pricing.NewAssignment{
-					Tenant: "acme", Kind: plans.Boost, Own: &plans.Quota{PerMinute: 500}, From: december.AddDate(0, 0, i), Until: at(december.AddDate(0, 0, i+3)),
+					Tenant: "acme",
+					Kind:   plans.Boost,
+					Own:    &plans.Quota{PerMinute: 500},
+					From:   december.AddDate(0, 0, i),
+					Until:  at(december.AddDate(0, 0, i+3)),
 				})
 			default:
-				_, errs[i] = o.Timelines.Assign(t.Context(), jo, pricing.NewAssignment{Tenant: "acme", Kind: plans.Assigned, Plan: []string{plans.Free, plans.Pro}[i%2]})
+				_, errs[i] = o.Timelines.Assign(
+					t.Context(),
+					jo,
+					pricing.NewAssignment{
+						Tenant: "acme",
+						Kind:   plans.Assigned,
+						Plan:   []string{plans.Free, plans.Pro}[i%2],
+					},
+				)
 			}
 		})
 	}
@@ -177,12 +241,19 @@ func TestWhatHasBegunIsNotUnscheduled(t *testing.T) {
 		Tenant: "acme", Kind: plans.Assigned, Plan: plans.Free, From: time.Now().Add(-time.Minute),
 	})
 	assert.ErrorIs(t, err, plans.ErrInPast, "in the past")
-	o.DB = storetest.Open(t, o.SupportURL, store.Options{Clock: func() time.Time { return begins.Add(-plans.UnscheduleMargin / 2) }})
+	o.DB = storetest.Open(
+		t,
+		o.SupportURL,
+		store.Options{Clock: func() time.Time { return begins.Add(-plans.UnscheduleMargin / 2) }},
+	)
 	_, err = o.Timelines.Unschedule(t.Context(), jo, soon.Assignment.ID)
 	assert.ErrorIs(t, err, plans.ErrAssignmentBegins, "within two seconds of its beginning")
 	_, err = o.Timelines.Unschedule(t.Context(), jo, acme.Assignment)
 	assert.ErrorIs(t, err, plans.ErrAssignmentBegun, "of what has begun")
-	trial := o.assign(t, pricing.NewAssignment{Plan: plans.Pro, From: begins.Add(time.Hour), Until: at(begins.Add(2 * time.Hour))})
+	trial := o.assign(
+		t,
+		pricing.NewAssignment{Plan: plans.Pro, From: begins.Add(time.Hour), Until: at(begins.Add(2 * time.Hour))},
+	)
 	_, err = o.Timelines.Unschedule(t.Context(), jo, trial.Added[1].ID)
 	assert.Equal(t, err, nil, "the end of what comes")
 	got := o.planned(t, acme.ID)

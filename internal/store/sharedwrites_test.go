@@ -17,7 +17,8 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// Changes and orders that share a statement get what they would get one after the other, and so do the rows. Tenant A's share one, B's go alone.
+// Changes and orders that share a statement get what they would get one after the other, and so do
+// the rows. Tenant A's share one, B's go alone.
 func TestSharedWritesActInTurn(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -59,7 +60,11 @@ func TestSharedWritesActInTurn(t *testing.T) {
 			}
 		}
 		for i, got := range s.Orders.PlaceOrders(t.Context(), s.a.ID, orders) {
-			single, err := s.Orders.PlaceOrder(t.Context(), s.b.ID, catalog.NewOrder{PetID: b[which[i]], Quantity: orders[i].Quantity})
+			single, err := s.Orders.PlaceOrder(
+				t.Context(),
+				s.b.ID,
+				catalog.NewOrder{PetID: b[which[i]], Quantity: orders[i].Quantity},
+			)
 			want := ordered(catalog.Outcome[catalog.Order]{Result: single, Err: err})
 			if ordered(got) != want || got.Err == nil && got.Result.PetID != orders[i].PetID {
 				t.Fatalf("round %d, order %d of %+v: %+v, want %s", round, i, orders, got, want)
@@ -82,7 +87,8 @@ func TestSharedWritesActInTurn(t *testing.T) {
 	}
 }
 
-// Statements that lock the same animals, asked for in opposite orders, wait for each other in the order of IDs: none is ended as a deadlock.
+// Statements that lock the same animals, asked for in opposite orders, wait for each other in the
+// order of IDs: none is ended as a deadlock.
 func TestSharedWritesDoNotDeadlock(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -137,12 +143,15 @@ func TestSharedWritesSeeWhatTheyWaitedFor(t *testing.T) {
 	changed, placed := make(chan []catalog.Outcome[catalog.Pet]), make(chan []catalog.Outcome[catalog.Order])
 	go func() {
 		luna := catalog.PetPatch{Name: new("Luna")}
-		changed <- s.Pets.ChangePets(context.Background(), s.a.ID, []catalog.PetChange{{ID: second.ID, PetPatch: luna}, {ID: first.ID, PetPatch: luna}})
+		changed <- s.Pets.ChangePets(context.Background(), s.a.ID,
+			[]catalog.PetChange{{ID: second.ID, PetPatch: luna}, {ID: first.ID, PetPatch: luna}})
 	}()
 	go func() {
-		placed <- s.Orders.PlaceOrders(context.Background(), s.a.ID, []catalog.NewOrder{{PetID: first.ID, Quantity: 1}, {PetID: second.ID, Quantity: 1}})
+		placed <- s.Orders.PlaceOrders(context.Background(), s.a.ID,
+			[]catalog.NewOrder{{PetID: first.ID, Quantity: 1}, {PetID: second.ID, Quantity: 1}})
 	}()
-	const waits = `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+	const waits = `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type =
+		'Lock'`
 	wait.Until(t, "both wait for a lock", func() bool { return s.text(t, waits) == "2" })
 	assert.NoError(t, tx.Commit())
 	pets, orders := <-changed, <-placed
@@ -154,7 +163,8 @@ func TestSharedWritesSeeWhatTheyWaitedFor(t *testing.T) {
 	assert.NoError(t, orders[1].Err)
 }
 
-// They are made once or not at all, whatever happens to the connection, and nobody is told that they were.
+// They are made once or not at all, whatever happens to the connection, and nobody is told that
+// they were.
 func TestSharedWritesOverBrokenConnection(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -164,10 +174,18 @@ func TestSharedWritesOverBrokenConnection(t *testing.T) {
 		one, two := s.pet(t, s.a, catalog.Available).ID, s.pet(t, s.a, catalog.Available).ID
 		luna := catalog.PetPatch{Name: new(fmt.Sprint("Luna ", how))}
 		change := func(tenantID int64) []catalog.Outcome[catalog.Pet] {
-			return db.Pets.ChangePets(t.Context(), tenantID, []catalog.PetChange{{ID: one, PetPatch: luna}, {ID: two, PetPatch: luna}})
+			return db.Pets.ChangePets(
+				t.Context(),
+				tenantID,
+				[]catalog.PetChange{{ID: one, PetPatch: luna}, {ID: two, PetPatch: luna}},
+			)
 		}
 		place := func(tenantID int64) []catalog.Outcome[catalog.Order] {
-			return db.Orders.PlaceOrders(t.Context(), tenantID, []catalog.NewOrder{{PetID: one, Quantity: 7}, {PetID: two, Quantity: 7}})
+			return db.Orders.PlaceOrders(
+				t.Context(),
+				tenantID,
+				[]catalog.NewOrder{{PetID: one, Quantity: 7}, {PetID: two, Quantity: 7}},
+			)
 		}
 		change(s.b.ID) // The statements are prepared.
 		place(s.b.ID)
@@ -180,26 +198,81 @@ func TestSharedWritesOverBrokenConnection(t *testing.T) {
 		for _, o := range place(s.a.ID) {
 			assert.ErrorIs(t, o.Err, store.ErrUnavailable, how)
 		}
-		assert.Equal(t, s.text(t, fmt.Sprintf(`select count(*) filter (where name = 'Luna %d') || ' ' || count(*) filter (where status = 'pending')
-			from pets where id in (%d, %d)`, how, one, two)), want, how, "made")
+		assert.Equal(
+			t,
+			s.text(
+				t,
+				fmt.Sprintf(
+					`select count(*) filter (where name = 'Luna %d') || ' ' || count(*) filter (where status =
+						'pending')
+			from pets where id in (%d, %d)`,
+					how,
+					one,
+					two,
+				),
+			),
+			want,
+			how,
+			"made",
+		)
 	}
 }
 
-// Orders with keys that share a transaction get what each would get by itself. What is refused stores no answer, and keeps no other from its order.
+// Orders with keys that share a transaction get what each would get by itself. What is refused
+// stores no answer, and keeps no other from its order.
 func TestPlaceOrdersOnce(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.DB = s.server(t)
-	one, two, three, held := s.pet(t, s.a, catalog.Available).ID, s.pet(t, s.a, catalog.Available).ID, s.pet(t, s.a, catalog.Available).ID, s.order(t, s.a).PetID
+	one, two, three, held := s.pet(
+		t,
+		s.a,
+		catalog.Available,
+	).ID, s.pet(
+		t,
+		s.a,
+		catalog.Available,
+	).ID, s.pet(
+		t,
+		s.a,
+		catalog.Available,
+	).ID, s.order(
+		t,
+		s.a,
+	).PetID
 	stored, err := s.Idempotency.PlaceOrderOnce(t.Context(), s.a.ID, ordering("stored", three))
 	assert.NoError(t, err)
 	asked := []catalog.Once[catalog.NewOrder, catalog.Order]{
-		ordering("stored", three), ordering("stored", one), ordering("b", two), ordering("b", two), ordering("b", one), ordering("c", two),
-		ordering("held", held), ordering("held", held), ordering("held", one), ordering("nobody's", math.MaxInt64), ordering("a", one),
+		ordering(
+			"stored",
+			three,
+		),
+		ordering("stored", one),
+		ordering("b", two),
+		ordering("b", two),
+		ordering("b", one),
+		ordering("c", two),
+		ordering(
+			"held",
+			held,
+		),
+		ordering("held", held),
+		ordering("held", one),
+		ordering("nobody's", math.MaxInt64),
+		ordering("a", one),
 	}
 	wants := []error{
-		nil, catalog.ErrIdempotencyKeyReused, nil, nil, catalog.ErrIdempotencyKeyReused, catalog.ErrPetNotAvailable,
-		catalog.ErrPetNotAvailable, catalog.ErrPetNotAvailable, catalog.ErrIdempotencyInProgress, catalog.ErrPetNotFound, nil,
+		nil,
+		catalog.ErrIdempotencyKeyReused,
+		nil,
+		nil,
+		catalog.ErrIdempotencyKeyReused,
+		catalog.ErrPetNotAvailable,
+		catalog.ErrPetNotAvailable,
+		catalog.ErrPetNotAvailable,
+		catalog.ErrIdempotencyInProgress,
+		catalog.ErrPetNotFound,
+		nil,
 	}
 	outcomes := s.Idempotency.PlaceOrdersOnce(t.Context(), s.a.ID, asked)
 	for i, o := range outcomes {
@@ -210,8 +283,14 @@ func TestPlaceOrdersOnce(t *testing.T) {
 	assert.DeepEqual(t, outcomes[0].Result.Answer, stored.Answer, "stored")
 	assert.DeepEqual(t, outcomes[3].Result.Answer, outcomes[2].Result.Answer, "twice")
 	assert.Equal(t, len(s.orders(t, s.a)), 4, "orders")
-	assert.Equal(t, s.text(t, `select string_agg(key, ' ' order by key) from idempotency_keys`), "a b stored", "keys with an answer")
-	// The same if only one of them is fresh, and if the animal of an order was made available in the database.
+	assert.Equal(
+		t,
+		s.text(t, `select string_agg(key, ' ' order by key) from idempotency_keys`),
+		"a b stored",
+		"keys with an answer",
+	)
+	// The same if only one of them is fresh, and if the animal of an order was made available in
+	// the database.
 	refused := []catalog.Once[catalog.NewOrder, catalog.Order]{ordering("held", held), ordering("held", one)}
 	outcomes = s.Idempotency.PlaceOrdersOnce(t.Context(), s.a.ID, refused)
 	assert.ErrorIs(t, outcomes[0].Err, catalog.ErrPetNotAvailable)
@@ -220,7 +299,10 @@ func TestPlaceOrdersOnce(t *testing.T) {
 	outcomes = s.Idempotency.PlaceOrdersOnce(t.Context(), s.a.ID, refused)
 	assert.ErrorIs(t, outcomes[0].Err, catalog.ErrPetNotAvailable)
 	// One that Postgres refuses keeps no other from its order.
-	bad := []catalog.Once[catalog.NewOrder, catalog.Order]{ordering("bad", s.pet(t, s.a, catalog.Available).ID), ordering("good", s.pet(t, s.a, catalog.Available).ID)}
+	bad := []catalog.Once[catalog.NewOrder, catalog.Order]{
+		ordering("bad", s.pet(t, s.a, catalog.Available).ID),
+		ordering("good", s.pet(t, s.a, catalog.Available).ID),
+	}
 	bad[0].New.Quantity = 0
 	outcomes = s.Idempotency.PlaceOrdersOnce(t.Context(), s.a.ID, bad)
 	if outcomes[0].Err == nil || outcomes[1].Err != nil {

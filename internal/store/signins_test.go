@@ -53,12 +53,23 @@ func (o office) good(t *testing.T, session keys.Digest) bool {
 	return err == nil
 }
 
-// TestInvitation: a link signs in once, also if two open it at once. Staff see in the trail who made it.
+// TestInvitation: a link signs in once, also if two open it at once. Staff see in the trail who
+// made it.
 func TestInvitation(t *testing.T) {
 	t.Parallel()
 	o := newAcme(t)
 	link := o.invited(t, "acme")
-	assert.DeepEqual(t, o.last(t), remembered{ClaimedActor: jo.Actor, Action: "tenant.invite", Tenant: "acme", Subject: "tenant:1", Reason: jo.Reason})
+	assert.DeepEqual(
+		t,
+		o.last(t),
+		remembered{
+			ClaimedActor: jo.Actor,
+			Action:       "tenant.invite",
+			Tenant:       "acme",
+			Subject:      "tenant:1",
+			Reason:       jo.Reason,
+		},
+	)
 	refused := errors.New("refused")
 	atOnce(t, 8, 1, refused, func(i int) error {
 		ok, err := o.api.SignIns.Open(t.Context(), link, keys.Digest{byte(i)})
@@ -72,14 +83,24 @@ func TestInvitation(t *testing.T) {
 	ok, err := o.api.SignIns.Open(t.Context(), late, keys.Digest{99})
 	assert.NoError(t, err)
 	assert.True(t, !ok, "signed in after 15 minutes")
-	o.want(t, "00:15:00", `with i as (insert into invites (digest, tenant_id, environment) values (sha256('x'), 1, 'live') returning *) select (expires_at - created_at)::text from i`)
+	o.want(
+		t,
+		"00:15:00",
+		`with i as (insert into invites (digest, tenant_id, environment) values (sha256('x'), 1, 'live') returning *)
+			select (expires_at - created_at)::text from i`,
+	)
 	_, err = o.Tenants.Suspend(t.Context(), jo, "acme", time.Time{})
 	assert.NoError(t, err)
-	assert.ErrorIs(t, errorOf(o.SignIns.Invite(t.Context(), jo, "acme", keys.Live, keys.Digest{2})), plans.ErrTenantSuspended)
+	assert.ErrorIs(
+		t,
+		errorOf(o.SignIns.Invite(t.Context(), jo, "acme", keys.Live, keys.Digest{2})),
+		plans.ErrTenantSuspended,
+	)
 	o.want(t, "0", `select count(*)::text from invites`)
 }
 
-// TestWhoSignsIn: only a manage key that is good opens a sign-in. It has the tenant, and what comes next for it.
+// TestWhoSignsIn: only a manage key that is good opens a sign-in. It has the tenant, and what comes
+// next for it.
 func TestWhoSignsIn(t *testing.T) {
 	t.Parallel()
 	o := newAcme(t)
@@ -95,12 +116,20 @@ func TestWhoSignsIn(t *testing.T) {
 	session := o.opened(t, token.Digest())
 	s, err := o.api.SignIns.Use(t.Context(), session, time.Now(), true)
 	assert.NoError(t, err)
-	if s.KeyID != k.ID || s.Tenant.Name != "acme" || s.Tenant.Plan != plans.Pro || s.Environment != k.Environment || !s.Access.From(netip.MustParseAddr("203.0.113.9")) || s.Access.From(netip.MustParseAddr("192.0.2.1")) {
+	if s.KeyID != k.ID || s.Tenant.Name != "acme" || s.Tenant.Plan != plans.Pro || s.Environment != k.Environment ||
+		!s.Access.From(netip.MustParseAddr("203.0.113.9")) ||
+		s.Access.From(netip.MustParseAddr("192.0.2.1")) {
 		t.Errorf("%+v %+v", s, s.Tenant)
 	}
 	invited, err := o.api.SignIns.Use(t.Context(), o.opened(t, o.invited(t, "acme")), time.Now(), true)
 	assert.NoError(t, err)
-	assert.True(t, invited.KeyID == "" && invited.Environment == keys.Test && invited.Access.From(netip.MustParseAddr("192.0.2.1")), "by a link", invited)
+	assert.True(
+		t,
+		invited.KeyID == "" && invited.Environment == keys.Test &&
+			invited.Access.From(netip.MustParseAddr("192.0.2.1")),
+		"by a link",
+		invited,
+	)
 }
 
 // TestSignInsEnd: with time, the key and the tenant, and for ever.
@@ -156,7 +185,11 @@ func TestSignInsGoOn(t *testing.T) {
 	for noted, want := range map[bool]string{false: "1", true: "2"} {
 		o.exec(t, `update sign_ins set used_at = now() - interval '90 minutes'`)
 		assert.NoError(t, errorOf(o.api.SignIns.Use(t.Context(), session, time.Now(), noted)))
-		o.want(t, want, `select ceil(extract(epoch from used_at + interval '2 hours' - now()) / 3600)::text from sign_ins`)
+		o.want(
+			t,
+			want,
+			`select ceil(extract(epoch from used_at + interval '2 hours' - now()) / 3600)::text from sign_ins`,
+		)
 	}
 }
 
@@ -174,7 +207,11 @@ func TestSignInsOfATenant(t *testing.T) {
 		all = append(all, o.opened(t, token.Digest()))
 		o.exec(t, `update sign_ins set used_at = used_at - interval '1 second' where tenant_id = 1`)
 		if i == 20 {
-			assert.True(t, !o.good(t, all[0]) && o.good(t, all[1]), "the one used longest ago is not the one that ended")
+			assert.True(
+				t,
+				!o.good(t, all[0]) && o.good(t, all[1]),
+				"the one used longest ago is not the one that ended",
+			)
 			o.exec(t, `update sign_ins set used_at = now() - interval '1 minute' where digest = $1`, all[1][:])
 		}
 	}
@@ -240,7 +277,8 @@ func TestBansAreShown(t *testing.T) {
 	session := o.opened(t, o.invited(t, "acme"))
 	bans, err := o.api.SignIns.Bans(t.Context(), session, now)
 	assert.NoError(t, err)
-	if len(bans) != 1 || bans[0].ID != banned.ID || bans[0].Name != banned.Name || !bans[0].Ban.InForce(now) || bans[0].Ban.Reason == "" {
+	if len(bans) != 1 || bans[0].ID != banned.ID || bans[0].Name != banned.Name || !bans[0].Ban.InForce(now) ||
+		bans[0].Ban.Reason == "" {
 		t.Errorf("%+v", bans)
 	}
 }
@@ -250,8 +288,20 @@ func TestPruneSignIns(t *testing.T) {
 	t.Parallel()
 	o := newAcme(t)
 	for i := range 3 {
-		o.exec(t, `insert into sign_ins (digest, tenant_id, environment, expires_at) values (sha256($1::text::bytea), 1, 'live', now() - interval '1 second'), (sha256($2::text::bytea), 1, 'live', default)`, fmt.Sprint(i), fmt.Sprint("x", i))
-		o.exec(t, `insert into invites (digest, tenant_id, environment, expires_at) values (sha256($1::text::bytea), 1, 'live', now() - interval '1 second'), (sha256($2::text::bytea), 1, 'live', default)`, fmt.Sprint(i), fmt.Sprint("x", i))
+		o.exec(
+			t,
+			`insert into sign_ins (digest, tenant_id, environment, expires_at) values (sha256($1::text::bytea), 1,
+				'live', now() - interval '1 second'), (sha256($2::text::bytea), 1, 'live', default)`,
+			fmt.Sprint(i),
+			fmt.Sprint("x", i),
+		)
+		o.exec(
+			t,
+			`insert into invites (digest, tenant_id, environment, expires_at) values (sha256($1::text::bytea), 1,
+				'live', now() - interval '1 second'), (sha256($2::text::bytea), 1, 'live', default)`,
+			fmt.Sprint(i),
+			fmt.Sprint("x", i),
+		)
 	}
 	for _, want := range []int{4, 2, 0} {
 		n, err := o.api.SignIns.Prune(t.Context(), time.Time{}, 2)
@@ -261,8 +311,8 @@ func TestPruneSignIns(t *testing.T) {
 	o.want(t, "3 3", `select (select count(*) from sign_ins) || ' ' || (select count(*) from invites)`)
 }
 
-// TestSignInsManageKeys: a sign-in manages the tenant's keys as a manage key does, also while that is banned, until it ends. The trail names the key, or
-// the sign-in of an invitation.
+// TestSignInsManageKeys: a sign-in manages the tenant's keys as a manage key does, also while that
+// is banned, until it ends. The trail names the key, or the sign-in of an invitation.
 func TestSignInsManageKeys(t *testing.T) {
 	t.Parallel()
 	o := newAcme(t)
@@ -274,11 +324,20 @@ func TestSignInsManageKeys(t *testing.T) {
 		assert.NoError(t, err)
 		made, err := keys.NewToken(keys.Live)
 		assert.NoError(t, err)
-		change := keys.OwnChange{Action: "key.issue", ID: id, NewID: id, Token: made, Edit: keys.Edit{Name: new("x"), Scope: new(keys.ScopeRead), Allowed: new(keys.Ranges)}}
+		change := keys.OwnChange{
+			Action: "key.issue",
+			ID:     id,
+			NewID:  id,
+			Token:  made,
+			Edit:   keys.Edit{Name: new("x"), Scope: new(keys.ScopeRead), Allowed: new(keys.Ranges)},
+		}
 		own, err := o.api.OwnKeys.Change(t.Context(), 1, session, change, nil)
 		assert.NoError(t, err)
-		actor, env := o.last(t).ClaimedActor, keys.Environment(o.text(t, `select environment from sign_ins where digest = $1`, session[:]))
-		if own.ID != id || own.Environment != env || !regexp.MustCompile(want).MatchString(actor) || own.IssuedBy != map[bool]string{true: k.ID, false: "account"}[session == byKey] {
+		actor, env := o.last(t).ClaimedActor, keys.Environment(
+			o.text(t, `select environment from sign_ins where digest = $1`, session[:]),
+		)
+		if own.ID != id || own.Environment != env || !regexp.MustCompile(want).MatchString(actor) ||
+			own.IssuedBy != map[bool]string{true: k.ID, false: "account"}[session == byKey] {
 			t.Errorf("%+v by %s", own, actor)
 		}
 	}
@@ -289,8 +348,9 @@ func TestSignInsManageKeys(t *testing.T) {
 	assert.ErrorIs(t, err, keys.ErrAsker)
 }
 
-// TestStaleSignInsMakeNoManageKeys: a quarter of an hour after a sign-in the database lets it issue, rotate and give no key that may manage keys,
-// whatever a server asks for. A manage key always may.
+// TestStaleSignInsMakeNoManageKeys: a quarter of an hour after a sign-in the database lets it
+// issue, rotate and give no key that may manage keys, whatever a server asks for. A manage key
+// always may.
 func TestStaleSignInsMakeNoManageKeys(t *testing.T) {
 	t.Parallel()
 	o := newAcme(t)
@@ -300,7 +360,14 @@ func TestStaleSignInsMakeNoManageKeys(t *testing.T) {
 		assert.NoError(t, err)
 		newID, err := keys.NewID()
 		assert.NoError(t, err)
-		c := keys.OwnChange{Action: action, ID: cmp.Or(id, newID), NewID: newID, Token: made, GracePeriod: time.Hour, Edit: keys.Edit{Scope: scope}}
+		c := keys.OwnChange{
+			Action:      action,
+			ID:          cmp.Or(id, newID),
+			NewID:       newID,
+			Token:       made,
+			GracePeriod: time.Hour,
+			Edit:        keys.Edit{Scope: scope},
+		}
 		if action == "key.issue" {
 			c.Edit.Name, c.Edit.Allowed = new("x"), new(keys.Ranges)
 		}

@@ -72,7 +72,13 @@ func (o office) last(t *testing.T) remembered {
 		t.Fatalf("%d audit entries, error %v", len(entries), err)
 	}
 	e := entries[0]
-	r := remembered{ClaimedActor: e.ClaimedActor, Action: e.Action, Tenant: e.TenantName, Subject: e.Subject, Reason: e.Reason}
+	r := remembered{
+		ClaimedActor: e.ClaimedActor,
+		Action:       e.Action,
+		Tenant:       e.TenantName,
+		Subject:      e.Subject,
+		Reason:       e.Reason,
+	}
 	for text, record := range map[*json.RawMessage]*map[string]any{&e.Before: &r.Before, &e.After: &r.After} {
 		if len(*text) == 0 {
 			continue
@@ -125,7 +131,9 @@ func newStaffChanges(t *testing.T) staffChanges {
 		},
 		"key.revoke": func(by audit.By) error { return errorOf(o.Keys.Revoke(t.Context(), by, s.key.ID, noon)) },
 		"ban.place": func(by audit.By) error {
-			return errorOf(o.Bans.Place(t.Context(), by, people.NewBan{KeyID: s.key.ID, Length: time.Hour, Reason: "x"}, noon))
+			return errorOf(
+				o.Bans.Place(t.Context(), by, people.NewBan{KeyID: s.key.ID, Length: time.Hour, Reason: "x"}, noon),
+			)
 		},
 		"ban.lift": func(by audit.By) error { return errorOf(o.Bans.Lift(t.Context(), by, s.banned.ID, noon)) },
 	}
@@ -156,22 +164,36 @@ func TestNoChangeWithoutItsAuditEntry(t *testing.T) {
 	s.check(t, jo, func(err error) bool { return err != nil })
 }
 
-// TestTextsWithKeysAreRefused: the store refuses a key in a text that it stores. Texts that were stored before block nothing.
+// TestTextsWithKeysAreRefused: the store refuses a key in a text that it stores. Texts that were
+// stored before block nothing.
 func TestTextsWithKeysAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newStaffChanges(t)
 	secret := "see " + s.token.Reveal()
 	s.changes["key.issue, name"] = func(audit.By) error {
-		k := keys.Key{ID: "key_0000000000000001", TenantName: "acme", Name: secret, Environment: keys.Live, Last4: "0001", CreatedAt: noon}
+		k := keys.Key{
+			ID:          "key_0000000000000001",
+			TenantName:  "acme",
+			Name:        secret,
+			Environment: keys.Live,
+			Last4:       "0001",
+			CreatedAt:   noon,
+		}
 		return errorOf(s.Keys.Create(t.Context(), jo, k, keys.Digest{1}))
 	}
 	s.changes["key.revoke, actor"] = func(audit.By) error {
 		return errorOf(s.Keys.Revoke(t.Context(), audit.By{Actor: secret}, s.key.ID, noon))
 	}
 	s.changes["ban.place"] = func(audit.By) error {
-		return errorOf(s.Bans.Place(t.Context(), jo, people.NewBan{KeyID: s.key.ID, Length: time.Hour, Reason: secret}, noon))
+		return errorOf(
+			s.Bans.Place(t.Context(), jo, people.NewBan{KeyID: s.key.ID, Length: time.Hour, Reason: secret}, noon),
+		)
 	}
-	s.check(t, audit.By{Actor: "jo", Reason: secret}, func(err error) bool { return errors.Is(err, keys.ErrTextContainsKey) })
+	s.check(
+		t,
+		audit.By{Actor: "jo", Reason: secret},
+		func(err error) bool { return errors.Is(err, keys.ErrTextContainsKey) },
+	)
 
 	s.exec(t, `update api_keys set name = $1`, secret)
 	s.exec(t, `update bans set reason = $1`, secret)

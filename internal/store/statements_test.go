@@ -17,7 +17,8 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// TestMigrationUnderLoad: a migration changes what prepared statements return while many calls use them. Each is prepared again, and no call fails.
+// TestMigrationUnderLoad: a migration changes what prepared statements return while many calls use
+// them. Each is prepared again, and no call fails.
 func TestMigrationUnderLoad(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -68,7 +69,8 @@ func TestMigrationUnderLoad(t *testing.T) {
 	}
 }
 
-// Operations that customers repeat take one round trip once their statement is prepared: setting the tenant for row-level security is part of it.
+// Operations that customers repeat take one round trip once their statement is prepared: setting
+// the tenant for row-level security is part of it.
 func TestRoundTrips(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -108,13 +110,15 @@ func TestRoundTrips(t *testing.T) {
 		},
 		"orders with keys": func() error {
 			asked := []catalog.Once[catalog.NewOrder, catalog.Order]{ordering("a", pet.ID), ordering("b", 0)}
-			if o := db.Idempotency.PlaceOrdersOnce(t.Context(), s.a.ID, asked)[1]; !errors.Is(o.Err, catalog.ErrPetNotFound) {
+			if o := db.Idempotency.PlaceOrdersOnce(t.Context(), s.a.ID, asked)[1]; !errors.Is(o.Err,
+				catalog.ErrPetNotFound) {
 				return o.Err
 			}
 			return nil
 		},
 		"several orders": func() error {
-			if o := db.Orders.PlaceOrders(t.Context(), s.a.ID, make([]catalog.NewOrder, 2))[1]; !errors.Is(o.Err, catalog.ErrPetNotFound) {
+			if o := db.Orders.PlaceOrders(t.Context(), s.a.ID, make([]catalog.NewOrder, 2))[1]; !errors.Is(o.Err,
+				catalog.ErrPetNotFound) {
 				return o.Err
 			}
 			return nil
@@ -136,13 +140,19 @@ func TestRoundTrips(t *testing.T) {
 		"usage": func() error {
 			number++
 			return db.Usage.WriteUsage(t.Context(), usage.Batch{
-				ServerID: "s1", Number: number, Counts: []usage.Count{count(s.a.ID, "key_0000000000000000", time.Now(), 1, 1)},
+				ServerID: "s1", Number: number,
+				Counts:   []usage.Count{count(s.a.ID, "key_0000000000000000", time.Now(), 1, 1)},
 				LastUsed: []usage.KeyUse{{KeyID: "key_0000000000000000", At: time.Now()}},
 			})
 		},
-		"failed requests": func() error { return db.FailedRequests.WriteFailed(t.Context(), []usage.FailedRequest{{}}) },
+		"failed requests": func() error {
+			return db.FailedRequests.WriteFailed(t.Context(),
+				[]usage.FailedRequest{{}})
+		},
 		"automatic ban": func() error {
-			if _, err := db.Bans.PlaceAutomaticBan(t.Context(), s.a.ID, "key_0000000000000000"); !errors.Is(err, keys.ErrKeyNotFound) {
+			if _,
+				err := db.Bans.PlaceAutomaticBan(t.Context(), s.a.ID, "key_0000000000000000"); !errors.Is(err,
+				keys.ErrKeyNotFound) {
 				return err
 			}
 			return nil

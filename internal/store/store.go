@@ -45,16 +45,19 @@ func IsServerError(err error) bool { return pgconn.IsServerError(err) }
 // IsNotMigrated reports whether the error means that the database was not migrated.
 func IsNotMigrated(err error) bool { return pgconn.IsNotMigrated(err) }
 
-// IsForbidden reports whether the login lacks a right that the statement, or the connection itself, needs.
+// IsForbidden reports whether the login lacks a right that the statement, or the connection itself,
+// needs.
 func IsForbidden(err error) bool { return pgconn.IsForbidden(err) }
 
-// IsPasswordRefused reports whether the login's password is wrong or has expired, or there is none. Postgres does not say which.
+// IsPasswordRefused reports whether the login's password is wrong or has expired, or there is none.
+// Postgres does not say which.
 func IsPasswordRefused(err error) bool { return pgconn.IsPasswordRefused(err) }
 
 // Target is where a URL leads.
 type Target = pgconn.Target
 
-// ReadTarget returns where a URL leads, with all that its Postgres service and the environment add. The error never holds a password.
+// ReadTarget returns where a URL leads, with all that its Postgres service and the environment add.
+// The error never holds a password.
 func ReadTarget(url string) (Target, error) { return pgconn.ReadTarget(url) }
 
 // ServiceFile and PassFile are libpq's files of services and of passwords.
@@ -74,8 +77,16 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 
 func newDB(c *pgconn.DB) *DB {
 	return &DB{
-		pg: c, People: people.New(c), Pricing: pricing.New(c), Catalogue: catalogue.New(c), Billing: billing.New(c), Operate: operate.New(c),
-		Audit: trail.New(c), Undos: undo.New(c, people.Undoers, pricing.Undoers), Counters: counters.New(c), Cluster: counters.NewTerms(c),
+		pg:        c,
+		People:    people.New(c),
+		Pricing:   pricing.New(c),
+		Catalogue: catalogue.New(c),
+		Billing:   billing.New(c),
+		Operate:   operate.New(c),
+		Audit:     trail.New(c),
+		Undos:     undo.New(c, people.Undoers, pricing.Undoers),
+		Counters:  counters.New(c),
+		Cluster:   counters.NewTerms(c),
 	}
 }
 
@@ -91,13 +102,15 @@ func (d *DB) Ping(ctx context.Context) error { return d.pg.Ping(ctx) }
 // PingWrites is Ping, with an error for a standby too.
 func (d *DB) PingWrites(ctx context.Context) error { return d.pg.PingWrites(ctx) }
 
-// CurrentURL returns the connection string of Open, with the host that was used last if it has several.
+// CurrentURL returns the connection string of Open, with the host that was used last if it has
+// several.
 func (d *DB) CurrentURL() string { return d.pg.CurrentURL() }
 
 // Notify sends an empty notification to the channel.
 func (d *DB) Notify(ctx context.Context, channel string) (err error) {
 	defer pgconn.Wrap(&err, "notify")
-	// The semicolon keeps the statement from being prepared, which fails where clients share a session.
+	// The semicolon keeps the statement from being prepared, which fails where clients share a
+	// session.
 	_, err = d.pg.Exec(ctx, `notify `+pq.QuoteIdentifier(channel)+`;`)
 	return err
 }

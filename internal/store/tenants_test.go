@@ -16,7 +16,8 @@ func TestTenantNames(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	for name, want := range map[string]error{
-		"0" + strings.Repeat("-", 62): nil, "acme\n": plans.ErrTenantName, "-": plans.ErrTenantName, "": plans.ErrTenantName,
+		"0" + strings.Repeat("-", 62): nil, "acme\n": plans.ErrTenantName, "-": plans.ErrTenantName,
+		"":      plans.ErrTenantName,
 		"a\x00": plans.ErrTenantName, strings.Repeat("a", 64): plans.ErrTenantName,
 	} {
 		created, err := o.Tenants.Create(t.Context(), jo, people.NewTenant{Name: name, Plan: plans.Free}, noon)
@@ -41,17 +42,27 @@ func TestSuspensionFromNowOn(t *testing.T) {
 	o := newAcme(t)
 	_, err := o.Tenants.Suspend(t.Context(), jo, "acme", time.Time{})
 	assert.NoError(t, err)
-	o.want(t, "true", `select clock_timestamp() - suspended_at between '0' and '1 minute' from tenants where name = 'acme'`)
+	o.want(
+		t,
+		"true",
+		`select clock_timestamp() - suspended_at between '0' and '1 minute' from tenants where name = 'acme'`,
+	)
 }
 
 func errorOf[T any](_ T, err error) error { return err }
 
-// TestOneRuleForTheQuota: staff see what binds a tenant, also where an assignment to a plan with numbers has its own.
+// TestOneRuleForTheQuota: staff see what binds a tenant, also where an assignment to a plan with
+// numbers has its own.
 func TestOneRuleForTheQuota(t *testing.T) {
 	t.Parallel()
 	o := newAcme(t)
 	_, token := o.issue(t, "acme")
-	o.exec(t, `insert into tenant_plans (tenant_id, plan, kind, valid_from, per_minute, per_day) values (1, 'pro', 'boost', $1::timestamptz + interval '1 microsecond', 7, 8)`, noon)
+	o.exec(
+		t,
+		`insert into tenant_plans (tenant_id, plan, kind, valid_from, per_minute, per_day) values (1, 'pro', 'boost',
+			$1::timestamptz + interval '1 microsecond', 7, 8)`,
+		noon,
+	)
 	seen, err := o.Tenants.Get(t.Context(), "acme")
 	assert.NoError(t, err)
 	caller, err := o.api.Keys.Caller(t.Context(), token.Digest(), december)

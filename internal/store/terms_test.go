@@ -28,13 +28,21 @@ func TestRenew(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
 	begin := time.Now()
-	db.exec(t, `insert into servers (id, seen_at, acked) values ('gone', now() - interval '1 minute', 0), ('long gone', now() - interval '26 hours', 0)`)
-	same := cmp.Options{cmpopts.EquateApproxTime(20 * time.Second), cmpopts.IgnoreFields(cluster.State{}, "Database", "Origin")}
+	db.exec(
+		t,
+		`insert into servers (id, seen_at, acked) values ('gone', now() - interval '1 minute', 0), ('long gone', now()
+			- interval '26 hours', 0)`,
+	)
+	same := cmp.Options{
+		cmpopts.EquateApproxTime(20 * time.Second),
+		cmpopts.IgnoreFields(cluster.State{}, "Database", "Origin"),
+	}
 	gone := cluster.Server{ID: "gone", Seen: begin.Add(-time.Minute), Lease: cluster.Lease}
 	hb := cluster.Heartbeat{ServerID: "a", Lease: cluster.Lease}
 	number := renew(t, db.api, hb).Term.Number
 	// The highest number comes from the clock: seconds since 2026.
-	if want := int64(begin.Sub(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)) / time.Second); number < want || number > want+60 {
+	if want := int64(begin.Sub(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)) / time.Second); number < want ||
+		number > want+60 {
 		t.Errorf("the first term is %d, want %d or a little more", number, want)
 	}
 	silent := gone.Seen.Add(cluster.FenceTimeout)
@@ -67,8 +75,21 @@ func TestRenew(t *testing.T) {
 	}
 	assert.True(t, next.Number > number, "term", next.Number, "follows", number)
 	want := cluster.State{Term: next, Active: true, Now: begin, Servers: []cluster.Server{
-		{ID: "a", Seen: begin, Redis: "r", Acked: next.Number, Lease: cluster.Lease}, {ID: "b", Seen: begin, Redis: "r", Lease: cluster.Lease}, gone}}
-	if diff := cmp.Diff(want, renew(t, db.api, cluster.Heartbeat{ServerID: "b", Redis: "r", Lease: cluster.Lease, Sequence: 1}), same); diff != "" {
+		{
+			ID:    "a",
+			Seen:  begin,
+			Redis: "r",
+			Acked: next.Number,
+			Lease: cluster.Lease,
+		},
+		{ID: "b", Seen: begin, Redis: "r", Lease: cluster.Lease},
+		gone,
+	}}
+	if diff := cmp.Diff(
+		want,
+		renew(t, db.api, cluster.Heartbeat{ServerID: "b", Redis: "r", Lease: cluster.Lease, Sequence: 1}),
+		same,
+	); diff != "" {
 		t.Errorf("another joins (-want +got)\n%s", diff)
 	}
 	for range 2 {
@@ -86,7 +107,8 @@ func TestLateHeartbeat(t *testing.T) {
 	assert.Equal(t, db.text(t, `select redis from servers`), "r", "redis")
 }
 
-// TestSignsOfLifeMayBeLost in a crash, but not one that is late or that takes a longer lease: cluster.RenewLate.
+// TestSignsOfLifeMayBeLost in a crash, but not one that is late or that takes a longer lease:
+// cluster.RenewLate.
 func TestSignsOfLifeMayBeLost(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
@@ -127,7 +149,8 @@ func TestSignsOfLifeMayBeLost(t *testing.T) {
 	}
 }
 
-// TestManyServersAtOnce: many servers join, renew and agree at the same time, and hear of the term by notice.
+// TestManyServersAtOnce: many servers join, renew and agree at the same time, and hear of the term
+// by notice.
 func TestManyServersAtOnce(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)

@@ -13,8 +13,9 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// TestUnderWay: a transaction that changes animals is seen from its first write to the end of its commit, also while that waits for a standby. One
-// that changes something else, or began after the number that is asked for, is not.
+// TestUnderWay: a transaction that changes animals is seen from its first write to the end of its
+// commit, also while that waits for a standby. One that changes something else, or began after the
+// number that is asked for, is not.
 func TestUnderWay(t *testing.T) {
 	t.Parallel()
 	postgres := storetest.NewServer(t)

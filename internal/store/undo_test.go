@@ -85,7 +85,12 @@ func editTenant(ref, email string) func(context.Context, *undoEnv, audit.By) err
 func editProfile(end, contact, notes string) func(context.Context, *undoEnv, audit.By) error {
 	return func(ctx context.Context, e *undoEnv, by audit.By) error {
 		name := e.tenant + end
-		_, _, err := e.Tenants.Edit(ctx, by, fmt.Sprintf("#%d", e.key.TenantID), people.TenantEdit{Name: &name, Contact: &contact, Notes: &notes})
+		_, _, err := e.Tenants.Edit(
+			ctx,
+			by,
+			fmt.Sprintf("#%d", e.key.TenantID),
+			people.TenantEdit{Name: &name, Contact: &contact, Notes: &notes},
+		)
 		return err
 	}
 }
@@ -132,7 +137,12 @@ func rotate(grace time.Duration) func(context.Context, *undoEnv, audit.By) error
 
 func placeBan(length time.Duration) func(context.Context, *undoEnv, audit.By) error {
 	return func(ctx context.Context, e *undoEnv, by audit.By) error {
-		_, err := e.Bans.Place(ctx, by, people.NewBan{KeyID: e.key.ID, Length: length, Reason: "abuse of " + length.String()}, time.Now())
+		_, err := e.Bans.Place(
+			ctx,
+			by,
+			people.NewBan{KeyID: e.key.ID, Length: length, Reason: "abuse of " + length.String()},
+			time.Now(),
+		)
 		return err
 	}
 }
@@ -169,7 +179,9 @@ func assign(n pricing.NewAssignment) func(context.Context, *undoEnv, audit.By) e
 
 func boostFor(length time.Duration) pricing.NewAssignment {
 	return pricing.NewAssignment{
-		Kind: plans.Boost, Own: &plans.Quota{PerMinute: 5000, PerDay: 50_000}, Until: func(from time.Time) time.Time { return from.Add(length) },
+		Kind:  plans.Boost,
+		Own:   &plans.Quota{PerMinute: 5000, PerDay: 50_000},
+		Until: func(from time.Time) time.Time { return from.Add(length) },
 	}
 }
 
@@ -255,54 +267,215 @@ func first(changes ...func(context.Context, *undoEnv, audit.By) error) func(*tes
 
 var undoCases = []undoCase{
 	{action: "tenant.edit", change: editTenant("cus_1", "a@example.com"), later: editTenant("cus_2", "b@example.com")},
-	{action: "tenant.edit", name: "of another value", before: first(editTenant("cus_1", "a@example.com")), change: editTenant("cus_1", ""), later: editTenant("cus_1", "c@example.com")},
-	{action: "tenant.edit", name: "of name and profile", before: first(editProfile("-1", "Jo", "")), change: editProfile("-2", "", "x"), later: editProfile("-3", "Al", "")},
+	{
+		action: "tenant.edit",
+		name:   "of another value",
+		before: first(editTenant("cus_1", "a@example.com")),
+		change: editTenant("cus_1", ""),
+		later:  editTenant("cus_1", "c@example.com"),
+	},
+	{
+		action: "tenant.edit",
+		name:   "of name and profile",
+		before: first(editProfile("-1", "Jo", "")),
+		change: editProfile("-2", "", "x"),
+		later:  editProfile("-3", "Al", ""),
+	},
 	{action: "tenant.suspend", change: suspend, later: resume},
 	{action: "tenant.resume", before: first(suspend), change: resume, later: suspend},
 	{action: "key.issue", change: issueKey, later: revoke},
 	{action: "key.edit", change: editKey("nightly", 50), later: editKey("hourly", 60)},
-	{action: "key.edit", name: "back", before: first(editKey("nightly", 50)), change: editKey("", 0), later: editKey("", 70)},
+	{
+		action: "key.edit",
+		name:   "back",
+		before: first(editKey("nightly", 50)),
+		change: editKey("", 0),
+		later:  editKey("", 70),
+	},
 	{action: "key.issue", name: "by a rotation", change: rotate(time.Hour), later: rotate(0)},
 	{action: "key.issue", name: "by a rotation without a grace period", change: rotate(0), final: "would end at once"},
-	{action: "key.edit", name: "of scope and addresses", before: first(editAccess(keys.ScopeRead, "192.0.2.0/24")), change: editAccess(keys.ScopeWrite, ""), later: editAccess(keys.ScopeWrite, "::1")},
-	{action: "key.edit", name: "to a scope and addresses", change: editAccess(keys.ScopeRead, "192.0.2.0/24,::1"), later: editAccess(keys.ScopeRead, "")},
-	{action: "key.edit", name: "of name and expiry", change: editExpiry("nightly", time.Hour), later: editExpiry("nightly", 2*time.Hour)},
-	{action: "ban.place", name: "carried by a rotation", before: first(placeBan(2 * time.Hour)), change: rotate(time.Hour)},
+	{
+		action: "key.edit",
+		name:   "of scope and addresses",
+		before: first(editAccess(keys.ScopeRead, "192.0.2.0/24")),
+		change: editAccess(keys.ScopeWrite, ""),
+		later:  editAccess(keys.ScopeWrite, "::1"),
+	},
+	{
+		action: "key.edit",
+		name:   "to a scope and addresses",
+		change: editAccess(keys.ScopeRead, "192.0.2.0/24,::1"),
+		later:  editAccess(keys.ScopeRead, ""),
+	},
+	{
+		action: "key.edit",
+		name:   "of name and expiry",
+		change: editExpiry("nightly", time.Hour),
+		later:  editExpiry("nightly", 2*time.Hour),
+	},
+	{
+		action: "ban.place",
+		name:   "carried by a rotation",
+		before: first(placeBan(2 * time.Hour)),
+		change: rotate(time.Hour),
+	},
 	{action: "key.revoke", change: revoke, later: unrevoke},
 	{action: "key.unrevoke", before: first(revoke), change: unrevoke, later: revoke},
 	{action: "ban.place", change: placeBan(time.Hour), later: placeBan(2 * time.Hour)},
-	{action: "ban.place", name: "in place of another", before: first(placeBan(3 * time.Hour)), change: placeBan(time.Hour), later: liftBan},
+	{
+		action: "ban.place",
+		name:   "in place of another",
+		before: first(placeBan(3 * time.Hour)),
+		change: placeBan(time.Hour),
+		later:  liftBan,
+	},
 	{action: "ban.place", name: "by a server", change: automaticBan, later: liftBan},
 	{action: "ban.lift", before: first(placeBan(time.Hour)), change: liftBan, later: automaticBan},
-	{action: "plan.assign", change: assign(pricing.NewAssignment{Plan: plans.Business}), later: assign(pricing.NewAssignment{Plan: plans.Free})},
-	{action: "plan.assign", name: "over a boost", before: first(assign(boostFor(time.Hour))), change: assign(pricing.NewAssignment{Plan: plans.Business}), later: assign(boostFor(2 * time.Hour))},
-	{action: "plan.assign", name: "of own numbers", change: assign(pricing.NewAssignment{Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 7, PerDay: 70}}), later: assign(pricing.NewAssignment{Plan: plans.Free})},
-	{action: "plan.assign", name: "from own numbers", before: first(assign(pricing.NewAssignment{Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 7, PerDay: 70}})), change: assign(pricing.NewAssignment{Plan: plans.Pro})},
-	{action: "plan.assign", name: "that has not begun", change: assign(pricing.NewAssignment{Plan: plans.Business, From: inDays(5)}), later: assign(pricing.NewAssignment{Plan: plans.Free, From: inDays(6)})},
-	{action: "plan.assign", name: "from a retired plan", before: first(assign(pricing.NewAssignment{Plan: ownPlan}), retire(time.Time{})), change: assign(pricing.NewAssignment{Plan: plans.Business})},
+	{
+		action: "plan.assign",
+		change: assign(pricing.NewAssignment{Plan: plans.Business}),
+		later:  assign(pricing.NewAssignment{Plan: plans.Free}),
+	},
+	{
+		action: "plan.assign",
+		name:   "over a boost",
+		before: first(assign(boostFor(time.Hour))),
+		change: assign(pricing.NewAssignment{Plan: plans.Business}),
+		later:  assign(boostFor(2 * time.Hour)),
+	},
+	{
+		action: "plan.assign",
+		name:   "of own numbers",
+		change: assign(pricing.NewAssignment{Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 7, PerDay: 70}}),
+		later:  assign(pricing.NewAssignment{Plan: plans.Free}),
+	},
+	{
+		action: "plan.assign",
+		name:   "from own numbers",
+		before: first(
+			assign(pricing.NewAssignment{Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 7, PerDay: 70}}),
+		),
+		change: assign(pricing.NewAssignment{Plan: plans.Pro}),
+	},
+	{
+		action: "plan.assign",
+		name:   "that has not begun",
+		change: assign(pricing.NewAssignment{Plan: plans.Business, From: inDays(5)}),
+		later:  assign(pricing.NewAssignment{Plan: plans.Free, From: inDays(6)}),
+	},
+	{
+		action: "plan.assign",
+		name:   "from a retired plan",
+		before: first(assign(pricing.NewAssignment{Plan: ownPlan}), retire(time.Time{})),
+		change: assign(pricing.NewAssignment{Plan: plans.Business}),
+	},
 	{action: "plan.boost", change: assign(boostFor(time.Hour)), later: assign(pricing.NewAssignment{Plan: plans.Free})},
-	{action: "plan.unschedule", before: first(assign(pricing.NewAssignment{Plan: plans.Business, From: inDays(5)})), change: unschedule, later: assign(boostFor(time.Hour))},
-	{action: "plan.unschedule", name: "of own numbers", before: first(assign(pricing.NewAssignment{Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 7, PerDay: 70}, From: inDays(5)})), change: unschedule},
-	{action: "plan.unschedule", name: "of an end", before: first(assign(boostFor(time.Hour))), change: unscheduleEnd, later: assign(pricing.NewAssignment{Plan: plans.Free})},
-	{action: "plan.move", before: first(assign(pricing.NewAssignment{Plan: ownPlan}), editPlan(plans.VersionEdit{PerMinute: 20, KeepExisting: true})), change: move, later: assign(pricing.NewAssignment{Plan: plans.Free})},
+	{
+		action: "plan.unschedule",
+		before: first(assign(pricing.NewAssignment{Plan: plans.Business, From: inDays(5)})),
+		change: unschedule,
+		later:  assign(boostFor(time.Hour)),
+	},
+	{
+		action: "plan.unschedule",
+		name:   "of own numbers",
+		before: first(
+			assign(
+				pricing.NewAssignment{
+					Plan: plans.Enterprise,
+					Own:  &plans.Quota{PerMinute: 7, PerDay: 70},
+					From: inDays(5),
+				},
+			),
+		),
+		change: unschedule,
+	},
+	{
+		action: "plan.unschedule",
+		name:   "of an end",
+		before: first(assign(boostFor(time.Hour))),
+		change: unscheduleEnd,
+		later:  assign(pricing.NewAssignment{Plan: plans.Free}),
+	},
+	{
+		action: "plan.move",
+		before: first(
+			assign(pricing.NewAssignment{Plan: ownPlan}),
+			editPlan(plans.VersionEdit{PerMinute: 20, KeepExisting: true}),
+		),
+		change: move,
+		later:  assign(pricing.NewAssignment{Plan: plans.Free}),
+	},
 	{action: "plan.void", inBilling: true, change: voidAssignment(false), later: voidAssignment(true)},
-	{action: "plan.unvoid", inBilling: true, before: first(voidAssignment(false)), change: voidAssignment(true), later: voidAssignment(false)},
-	{action: "plan.edit", inBilling: true, change: editPlan(plans.VersionEdit{PerMinute: 20}), later: editPlan(plans.VersionEdit{PerMinute: 30})},
-	{action: "plan.edit", name: "that has not begun", inBilling: true, change: editPlan(plans.VersionEdit{PerMinute: 20, From: inDays(3)}), later: editPlan(plans.VersionEdit{PerMinute: 30, From: inDays(4)})},
-	{action: "plan.edit", name: "of title and price", inBilling: true, before: first(editPrice("7 EUR")), change: editPrice("9 EUR"), later: editPrice("11 EUR")},
-	{action: "plan.withdraw", inBilling: true, before: first(editPlan(plans.VersionEdit{PerMinute: 20, From: inDays(3)})), change: withdraw, later: editPlan(plans.VersionEdit{PerMinute: 30})},
+	{
+		action:    "plan.unvoid",
+		inBilling: true,
+		before:    first(voidAssignment(false)),
+		change:    voidAssignment(true),
+		later:     voidAssignment(false),
+	},
+	{
+		action:    "plan.edit",
+		inBilling: true,
+		change:    editPlan(plans.VersionEdit{PerMinute: 20}),
+		later:     editPlan(plans.VersionEdit{PerMinute: 30}),
+	},
+	{
+		action:    "plan.edit",
+		name:      "that has not begun",
+		inBilling: true,
+		change:    editPlan(plans.VersionEdit{PerMinute: 20, From: inDays(3)}),
+		later:     editPlan(plans.VersionEdit{PerMinute: 30, From: inDays(4)}),
+	},
+	{
+		action:    "plan.edit",
+		name:      "of title and price",
+		inBilling: true,
+		before:    first(editPrice("7 EUR")),
+		change:    editPrice("9 EUR"),
+		later:     editPrice("11 EUR"),
+	},
+	{
+		action:    "plan.withdraw",
+		inBilling: true,
+		before:    first(editPlan(plans.VersionEdit{PerMinute: 20, From: inDays(3)})),
+		change:    withdraw,
+		later:     editPlan(plans.VersionEdit{PerMinute: 30}),
+	},
 	{action: "plan.retire", inBilling: true, change: retire(time.Time{}), later: resell},
-	{action: "plan.retire", name: "at another time", inBilling: true, before: first(retire(inDays(9))), change: retire(time.Time{})},
-	{action: "plan.resell", inBilling: true, before: first(retire(inDays(9))), change: resell, later: retire(inDays(8))},
+	{
+		action:    "plan.retire",
+		name:      "at another time",
+		inBilling: true,
+		before:    first(retire(inDays(9))),
+		change:    retire(time.Time{}),
+	},
+	{
+		action:    "plan.resell",
+		inBilling: true,
+		before:    first(retire(inDays(9))),
+		change:    resell,
+		later:     retire(inDays(8)),
+	},
 }
 
 // newUndoEnv returns an office with what the next case needs.
 func newUndoEnv(t *testing.T, o office, n int, billing, owner *store.DB) *undoEnv {
 	t.Helper()
-	e := &undoEnv{office: o, billing: billing, owner: owner, tenant: fmt.Sprintf("tenant-%d", n), plan: fmt.Sprintf("own-%d", n)}
+	e := &undoEnv{
+		office:  o,
+		billing: billing,
+		owner:   owner,
+		tenant:  fmt.Sprintf("tenant-%d", n),
+		plan:    fmt.Sprintf("own-%d", n),
+	}
 	o.tenant(t, e.tenant, plans.Pro)
 	e.key, _ = o.issue(t, e.tenant)
-	_, err := billing.Plans.Create(t.Context(), jo, pricing.NewPlan{Name: e.plan, Quota: &plans.Quota{PerMinute: 10, PerDay: 100}})
+	_, err := billing.Plans.Create(
+		t.Context(),
+		jo,
+		pricing.NewPlan{Name: e.plan, Quota: &plans.Quota{PerMinute: 10, PerDay: 100}},
+	)
 	assert.NoError(t, err)
 	return e
 }
@@ -312,14 +485,19 @@ func (e *undoEnv) state(t *testing.T) string {
 	t.Helper()
 	return e.text(t, `
 		select concat_ws(E'\n',
-		  (select concat_ws(' ', name, billing_ref, email, contact, notes, suspended_at is not null) from tenants where id = $1),
-		  (select string_agg(concat_ws(' ', id, name, per_minute, revoked_at is not null, expires_at, nullif(scope, 'write'), nullif(allowed, '{}')), E'\n' order by id) from api_keys where tenant_id = $1),
+		  (select concat_ws(' ', name, billing_ref, email, contact, notes, suspended_at is not null) from tenants
+		      where id = $1),
+		  (select string_agg(concat_ws(' ', id, name, per_minute, revoked_at is not null, expires_at, nullif(scope,
+		      'write'), nullif(allowed, '{}')), E'\n' order by id) from api_keys where tenant_id = $1),
 		  (select string_agg(concat_ws(' ', key_id, source, reason, ends_at), E'\n' order by key_id, ends_at)
 		   from bans where tenant_id = $1 and lifted_at is null and ends_at > $3),
-		  (select string_agg(concat_ws(' ', plan, generation, per_minute, per_day, case when valid_from > now() then valid_from end, voided_at is not null, void_reason), E'\n' order by valid_from)
+		  (select string_agg(concat_ws(' ', plan, generation, per_minute, per_day, case when valid_from > now() then
+		      valid_from end, voided_at is not null, void_reason), E'\n' order by valid_from)
 		   from quota_periods where tenant_id = $1 and (valid_to is null or valid_to > now())),
-		  (select concat_ws(' ', name, title, price, retires_at > now(), case when retires_at > now() then retires_at end) from price_list where name = $2),
-		  (select concat_ws(' ', per_minute, per_day) from plan_versions where plan = $2 and valid_from <= now() order by version desc limit 1),
+		  (select concat_ws(' ', name, title, price, retires_at > now(), case when retires_at > now() then retires_at
+		      end) from price_list where name = $2),
+		  (select concat_ws(' ', per_minute, per_day) from plan_versions where plan = $2 and valid_from <= now() order
+		      by version desc limit 1),
 		  (select string_agg(concat_ws(' ', version, per_minute, per_day, valid_from), E'\n' order by version)
 		   from plan_versions where plan = $2 and valid_from > now()))`, e.key.TenantID, e.plan, time.Now())
 }
@@ -328,7 +506,8 @@ func (e *undoEnv) state(t *testing.T) string {
 func (e *undoEnv) all(t *testing.T) string {
 	t.Helper()
 	return e.state(t) + e.text(t, `
-		select concat_ws(' ', (select number from audit_head), (select count(*) from undo_values), (select count(*) from tenant_plans),
+		select concat_ws(' ', (select number from audit_head), (select count(*) from undo_values), (select count(*)
+			from tenant_plans),
 		  (select count(*) from bans), (select count(*) from api_keys), (select count(*) from plan_versions))`)
 }
 
@@ -362,8 +541,9 @@ func refusedFor(err error, later []int64) bool {
 	})
 }
 
-// TestUndo takes every change back: a dry run changes nothing, the undo gives the state of before, the undo of the undo that of after. When
-// another change follows, the undo is refused and names it.
+// TestUndo takes every change back: a dry run changes nothing, the undo gives the state of before,
+// the undo of the undo that of after. When another change follows, the undo is refused and names
+// it.
 func TestUndo(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -380,7 +560,11 @@ func TestUndo(t *testing.T) {
 			if live(before) == live(after) {
 				t.Fatalf("the change changed nothing:\n%s", after)
 			}
-			if got := e.text(t, `select action from audit_entries where number = $1`, changed[len(changed)-1]); got != c.action {
+			if got := e.text(
+				t,
+				`select action from audit_entries where number = $1`,
+				changed[len(changed)-1],
+			); got != c.action {
 				t.Fatalf("the change is a %s", got)
 			}
 			db := e.db(c)
@@ -393,7 +577,14 @@ func TestUndo(t *testing.T) {
 				return err
 			})
 			assert.DeepEqual(t, live(e.state(t)), live(before), "undone")
-			if got, want := e.text(t, `select reason from audit_entries where number = $1`, undone[0]), fmt.Sprintf("undo of %d: wrong", changed[len(changed)-1]); got != want {
+			if got, want := e.text(
+				t,
+				`select reason from audit_entries where number = $1`,
+				undone[0],
+			), fmt.Sprintf(
+				"undo of %d: wrong",
+				changed[len(changed)-1],
+			); got != want {
 				t.Errorf("reason %q, want %q", got, want)
 			}
 			if _, err := db.Undos.Do(t.Context(), jo, changed, time.Now()); !refusedFor(err, undone) {
@@ -434,7 +625,11 @@ func TestFinalActions(t *testing.T) {
 		if audit.FindEvent(action).Undo != "" {
 			continue
 		}
-		o.exec(t, `insert into audit_entries (claimed_actor, action, subject, tenant_id) values ('jo', $1, 'tenant:1', 1)`, action)
+		o.exec(
+			t,
+			`insert into audit_entries (claimed_actor, action, subject, tenant_id) values ('jo', $1, 'tenant:1', 1)`,
+			action,
+		)
 		var number int64
 		_, _ = fmt.Sscan(o.text(t, `select max(number)::text from audit_entries`), &number)
 		_, err := db.Undos.Do(t.Context(), jo, []int64{number}, time.Now())
@@ -458,7 +653,8 @@ func TestUndoOfSQL(t *testing.T) {
 		`update tenant_plans set voided_at = now(), void_reason = 'x' where valid_from < now()`,
 		`delete from tenant_plans where valid_from > now()`,
 		`update price_list set title = 'x' where name = 'pro'`,
-		`insert into plan_versions (plan, version, generation, valid_from, per_minute, per_day) values ('pro', 2, 1, now() + interval '1 day', 1, 1)`,
+		`insert into plan_versions (plan, version, generation, valid_from, per_minute, per_day) values ('pro', 2, 1,
+			now() + interval '1 day', 1, 1)`,
 		`delete from plan_versions where plan = 'pro' and version = 2`,
 	} {
 		o.exec(t, statement)
@@ -473,23 +669,28 @@ func TestUndoOfSQL(t *testing.T) {
 	}
 }
 
-// TestUndoOverALastingBoost: an assignment can't be taken back to a boost whose end was removed. It is said, and nothing changes.
+// TestUndoOverALastingBoost: an assignment can't be taken back to a boost whose end was removed. It
+// is said, and nothing changes.
 func TestUndoOverALastingBoost(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	e := newUndoEnv(t, o, 1, storetest.Open(t, o.BillingURL, store.Options{}), nil)
 	first(assign(boostFor(time.Hour)), unscheduleEnd)(t, e)
-	changed := e.numbersAfter(t, func() error { return assign(pricing.NewAssignment{Plan: plans.Business})(t.Context(), e, jo) })
+	changed := e.numbersAfter(
+		t,
+		func() error { return assign(pricing.NewAssignment{Plan: plans.Business})(t.Context(), e, jo) },
+	)
 	all := e.all(t)
 	_, err := o.Undos.Do(t.Context(), jo, changed, time.Now())
-	if refused := (*undo.Error)(nil); !errors.As(err, &refused) || refused.Why != "a boost without an end was in force before" {
+	if refused := (*undo.Error)(nil); !errors.As(err, &refused) ||
+		refused.Why != "a boost without an end was in force before" {
 		t.Errorf("undo: %v", err)
 	}
 	assert.DeepEqual(t, e.all(t), all, "a refused undo left something behind")
 }
 
-// TestEveryActionIsAnEvent: the actions that the code or a trigger writes are those in the table of events. Those with an undo have one here, which
-// undoCases try.
+// TestEveryActionIsAnEvent: the actions that the code or a trigger writes are those in the table of
+// events. Those with an undo have one here, which undoCases try.
 func TestEveryActionIsAnEvent(t *testing.T) {
 	t.Parallel()
 	tried := map[string]bool{"key.rotate": true} // With the key.issue of a rotation.
@@ -504,9 +705,10 @@ func TestEveryActionIsAnEvent(t *testing.T) {
 	const actionPattern = `"((?:tenant|key|plan|ban|limits|usage|staff|retention|audit)\.[a-z]+)"`
 	found := map[string]bool{audit.ActionRemove: true, "plan." + string(plans.Boost): true} // these are not written out
 	for glob, pattern := range map[string]string{
-		"*.go":                      actionPattern,
-		"*/*.go":                    actionPattern,
-		"../../migrations/*.up.sql": `(?:values \('petstore', |(?:when|then|else) (?:'[A-Z]+' then )?)'([a-z]+\.[a-z]+)'`,
+		"*.go":   actionPattern,
+		"*/*.go": actionPattern,
+		"../../migrations/*.up.sql": `(?:values \('petstore', |(?:when|then|else) (?:'[A-Z]+' then )?)` +
+			`'([a-z]+\.[a-z]+)'`,
 	} {
 		files, err := filepath.Glob(glob)
 		if err != nil || len(files) == 0 {
@@ -523,17 +725,24 @@ func TestEveryActionIsAnEvent(t *testing.T) {
 			}
 		}
 	}
-	assert.DeepEqual(t, slices.Sorted(maps.Keys(found)), slices.Sorted(slices.Values(audit.Actions())), "what is written, what is in the table")
+	assert.DeepEqual(
+		t,
+		slices.Sorted(maps.Keys(found)),
+		slices.Sorted(slices.Values(audit.Actions())),
+		"what is written, what is in the table",
+	)
 }
 
-// TestUndoValues: they are written with their entry, by nobody else and not again. They are removed after 30 days, and with their tenant.
+// TestUndoValues: they are written with their entry, by nobody else and not again. They are removed
+// after 30 days, and with their tenant.
 func TestUndoValues(t *testing.T) {
 	t.Parallel()
 	o := newAcme(t)
 	email := "jo@example.com"
 	_, _, err := o.Tenants.Edit(t.Context(), jo, "acme", people.TenantEdit{Email: &email})
 	assert.NoError(t, err)
-	const values = `select coalesce(string_agg(concat_ws(' ', number, first_number, tenant_id, before, after), '; ' order by number), '') from undo_values`
+	const values = `select coalesce(string_agg(concat_ws(' ', number, first_number, tenant_id, before, after), '; '
+		order by number), '') from undo_values`
 	if got, want := o.text(t, values), `1 1 1; 2 2 1 {"email": ""} {"email": "jo@example.com"}`; got != want {
 		t.Errorf("values %s, want %s", got, want)
 	}
@@ -557,7 +766,8 @@ func TestUndoValues(t *testing.T) {
 	assert.Equal(t, o.text(t, values), "", "the tenant is erased, and is left")
 }
 
-// TestUndoOfOldEntries: neither an entry of more than 30 days nor one whose values were removed is taken back.
+// TestUndoOfOldEntries: neither an entry of more than 30 days nor one whose values were removed is
+// taken back.
 func TestUndoOfOldEntries(t *testing.T) {
 	t.Parallel()
 	o := newAcme(t)
@@ -565,16 +775,33 @@ func TestUndoOfOldEntries(t *testing.T) {
 	_, _, err := o.Tenants.Edit(t.Context(), jo, "acme", people.TenantEdit{Email: &email})
 	assert.NoError(t, err)
 	o.exec(t, `delete from undo_values`)
-	if _, err := o.Undos.Do(t.Context(), audit.By{Actor: "jo"}, []int64{2}, noon); err == nil || err.Error() != "undo: entry 2 (tenant.edit) can't be undone: the former values are no longer kept" {
+	if _, err := o.Undos.Do(
+		t.Context(),
+		audit.By{Actor: "jo"},
+		[]int64{2},
+		noon,
+	); err == nil ||
+		err.Error() != "undo: entry 2 (tenant.edit) can't be undone: the former values are no longer kept" {
 		t.Errorf("without values: %v", err)
 	}
-	o.exec(t, `alter table audit_entries disable trigger user; update audit_entries set at = at - interval '31 days'; alter table audit_entries enable trigger user`)
-	if _, err := o.Undos.Do(t.Context(), audit.By{Actor: "jo"}, []int64{2}, noon); err == nil || err.Error() != "undo: entry 2 (tenant.edit) can't be undone: it is older than 30 days" {
+	o.exec(
+		t,
+		`alter table audit_entries disable trigger user; update audit_entries set at = at - interval '31 days'; alter
+			table audit_entries enable trigger user`,
+	)
+	if _, err := o.Undos.Do(
+		t.Context(),
+		audit.By{Actor: "jo"},
+		[]int64{2},
+		noon,
+	); err == nil ||
+		err.Error() != "undo: entry 2 (tenant.edit) can't be undone: it is older than 30 days" {
 		t.Errorf("an old entry: %v", err)
 	}
 }
 
-// TestLatestIsWhole: the latest change is all of a batch, however many entries that has, and then the undo of it.
+// TestLatestIsWhole: the latest change is all of a batch, however many entries that has, and then
+// the undo of it.
 func TestLatestIsWhole(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -611,21 +838,32 @@ func TestLatestIsWhole(t *testing.T) {
 		numbers, err := o.Undos.Latest(t.Context())
 		first := int64((2+i)*n + 1)
 		if err != nil || len(numbers) != n || numbers[0] != first || !slices.IsSorted(numbers) {
-			t.Fatalf("the latest change has %d entries from %v on, error %v; want %d from %d on", len(numbers), numbers[:min(1, len(numbers))], err, n, first)
+			t.Fatalf(
+				"the latest change has %d entries from %v on, error %v; want %d from %d on",
+				len(numbers),
+				numbers[:min(1, len(numbers))],
+				err,
+				n,
+				first,
+			)
 		}
 		_, err = o.Undos.Do(t.Context(), jo, numbers, noon)
 		assert.NoError(t, err)
 		o.want(t, want, `select concat_ws(' ', count(suspended_at), count(billing_ref)) from tenants`)
 	}
 	// What is older than 30 days is passed over.
-	o.exec(t, `alter table audit_entries disable trigger user; update audit_entries set at = at - interval '31 days'; alter table audit_entries enable trigger user`)
+	o.exec(
+		t,
+		`alter table audit_entries disable trigger user; update audit_entries set at = at - interval '31 days'; alter
+			table audit_entries enable trigger user`,
+	)
 	if numbers, err := o.Undos.Latest(t.Context()); !errors.Is(err, trail.ErrEntryNotFound) {
 		t.Errorf("after 31 days: %v, error %v", numbers, err)
 	}
 }
 
-// TestOnlyTheLatestIsUndone: an earlier change of the same subject is refused, and the later one named, whatever either changed; both are
-// taken back together.
+// TestOnlyTheLatestIsUndone: an earlier change of the same subject is refused, and the later one
+// named, whatever either changed; both are taken back together.
 func TestOnlyTheLatestIsUndone(t *testing.T) {
 	t.Parallel()
 	o := newAcme(t)
@@ -634,7 +872,8 @@ func TestOnlyTheLatestIsUndone(t *testing.T) {
 		_, _, err := o.Tenants.Edit(t.Context(), jo, "acme", e)
 		assert.NoError(t, err)
 	}
-	const want = "entry 2 (tenant.edit) can't be undone: entry 3 (tenant.edit) is later, and only the latest change of a subject can be undone"
+	const want = "entry 2 (tenant.edit) can't be undone: entry 3 (tenant.edit) is later, and only the latest change " +
+		"of a subject can be undone"
 	if _, err := o.Undos.Do(t.Context(), jo, []int64{2}, noon); !strings.Contains(fmt.Sprint(err), want) {
 		t.Errorf("undo of 2: %v", err)
 	}

@@ -31,14 +31,22 @@ func recordedUsage(t *testing.T, db meteredDB) []usageRow {
 	t.Helper()
 	var all []usageRow
 	db.rows(t, &all, `
-		select u.tenant_id, key_id, plan, to_char(hour at time zone 'UTC', 'YYYY-MM-DD HH24:MI') as hour, admitted, refused
+		select u.tenant_id, key_id, plan, to_char(hour at time zone 'UTC', 'YYYY-MM-DD HH24:MI') as hour, admitted,
+			refused
 		from usage_hourly u join tenant_plans a on a.id = u.assignment order by 1, 2, 3, 4`)
 	return all
 }
 
-// count is a count under the only assignment of a tenant. Where each has one, they have the same numbers.
+// count is a count under the only assignment of a tenant. Where each has one, they have the same
+// numbers.
 func count(tenantID int64, keyID string, at time.Time, admitted, refused int64) usage.Count {
-	bucket := usage.Bucket{TenantID: tenantID, KeyID: keyID, Assignment: tenantID, Version: 1, Hour: at.Truncate(time.Hour).Unix()}
+	bucket := usage.Bucket{
+		TenantID:   tenantID,
+		KeyID:      keyID,
+		Assignment: tenantID,
+		Version:    1,
+		Hour:       at.Truncate(time.Hour).Unix(),
+	}
 	return usage.Count{Bucket: bucket, Admitted: admitted, Refused: refused}
 }
 
@@ -55,10 +63,23 @@ func TestWriteUsageAdds(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
 	a, b := db.key(t, 1), db.key(t, 2)
-	writeUsage(t, db.api,
-		usage.Batch{ServerID: "s1", Number: 1, Counts: []usage.Count{count(a.TenantID, a.ID, eleven, 3, 1), count(b.TenantID, b.ID, eleven, 1, 0)}},
+	writeUsage(
+		t,
+		db.api,
+		usage.Batch{
+			ServerID: "s1",
+			Number:   1,
+			Counts:   []usage.Count{count(a.TenantID, a.ID, eleven, 3, 1), count(b.TenantID, b.ID, eleven, 1, 0)},
+		},
 		usage.Batch{ServerID: "s2", Number: 1, Counts: []usage.Count{count(a.TenantID, a.ID, eleven, 10, 0)}},
-		usage.Batch{ServerID: "s1", Number: 2, Counts: []usage.Count{count(a.TenantID, a.ID, eleven, 0, 2), count(a.TenantID, a.ID, eleven.Add(time.Hour), 5, 0)}},
+		usage.Batch{
+			ServerID: "s1",
+			Number:   2,
+			Counts: []usage.Count{
+				count(a.TenantID, a.ID, eleven, 0, 2),
+				count(a.TenantID, a.ID, eleven.Add(time.Hour), 5, 0),
+			},
+		},
 		usage.Batch{ServerID: "s1", Number: 3},
 	)
 	want := []usageRow{
@@ -69,7 +90,8 @@ func TestWriteUsageAdds(t *testing.T) {
 	assert.DeepEqual(t, recordedUsage(t, db), want, "usage")
 }
 
-// TestRefundsLowerTheirHour: a request that is refunded after it was recorded is taken back, but never more than is there, nor after a day.
+// TestRefundsLowerTheirHour: a request that is refunded after it was recorded is taken back, but
+// never more than is there, nor after a day.
 func TestRefundsLowerTheirHour(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
@@ -86,9 +108,17 @@ func TestRefundsLowerTheirHour(t *testing.T) {
 		{now.Add(-50 * time.Hour), -2, 5},
 		{now.Add(-time.Hour), -1, 0},
 	} {
-		batch := usage.Batch{ServerID: "s1", Number: int64(i + 1), Counts: []usage.Count{count(k.TenantID, k.ID, step.at, step.admitted, 0)}}
+		batch := usage.Batch{
+			ServerID: "s1",
+			Number:   int64(i + 1),
+			Counts:   []usage.Count{count(k.TenantID, k.ID, step.at, step.admitted, 0)},
+		}
 		writeUsage(t, db.api, batch)
-		got := db.text(t, `select admitted from usage_hourly where hour = date_trunc('hour', $1::timestamptz, 'UTC')`, step.at)
+		got := db.text(
+			t,
+			`select admitted from usage_hourly where hour = date_trunc('hour', $1::timestamptz, 'UTC')`,
+			step.at,
+		)
 		assert.Equal(t, got, fmt.Sprint(step.want), "step", i, "admitted, want", step.want)
 	}
 }
@@ -117,7 +147,8 @@ func TestWriteUsageAtOnceAddsABatchOnce(t *testing.T) {
 	}
 }
 
-// TestMeterCountsOnceWhenRepliesAreLost loses the reply of each round trip in turn, that of the commit among them.
+// TestMeterCountsOnceWhenRepliesAreLost loses the reply of each round trip in turn, that of the
+// commit among them.
 func TestMeterCountsOnceWhenRepliesAreLost(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
@@ -185,7 +216,8 @@ func TestWriteUsageSetsLastUsedForward(t *testing.T) {
 	}
 }
 
-// TestWriteUsageSendsNoNotice: a notice takes a lock that lets one transaction of the whole database commit at a time.
+// TestWriteUsageSendsNoNotice: a notice takes a lock that lets one transaction of the whole
+// database commit at a time.
 func TestWriteUsageSendsNoNotice(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
@@ -214,7 +246,10 @@ func TestWriteUsageOfManyServersAtOnce(t *testing.T) {
 				// Each server lists the keys in an order of its own.
 				k := ids[(i*(2*s+1)+n)%keys]
 				b.Counts = append(b.Counts, count(k.TenantID, k.ID, eleven, 1, 0))
-				b.LastUsed = append(b.LastUsed, usage.KeyUse{KeyID: k.ID, At: eleven.Add(time.Duration(n) * time.Second)})
+				b.LastUsed = append(
+					b.LastUsed,
+					usage.KeyUse{KeyID: k.ID, At: eleven.Add(time.Duration(n) * time.Second)},
+				)
 			}
 			if err := db.api.Usage.WriteUsage(t.Context(), b); err != nil {
 				return err
@@ -248,7 +283,8 @@ func TestUsedToday(t *testing.T) {
 	assert.DeepEqual(t, got, map[int64]int64{a.TenantID: 3, b.TenantID: 7}, "used")
 }
 
-// TestWriteUsageNotesTheLastDay: with new rows of a later day, and then only; and tenants are inactive since their last hour.
+// TestWriteUsageNotesTheLastDay: with new rows of a later day, and then only; and tenants are
+// inactive since their last hour.
 func TestWriteUsageNotesTheLastDay(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
@@ -260,19 +296,25 @@ func TestWriteUsageNotesTheLastDay(t *testing.T) {
 		counts []usage.Count
 		want   string
 	}{
-		{[]usage.Count{count(a.TenantID, a.ID, eleven, 1, 0), count(b.TenantID, b.ID, eleven.Add(-day), 1, 0)}, "2026-11-20 2026-11-19"},
-		{[]usage.Count{count(a.TenantID, a.ID, eleven.Add(-day), 1, 0), count(b.TenantID, b.ID, eleven.Add(time.Hour), 0, 1)}, "2026-11-20 2026-11-20"},
+		{[]usage.Count{count(a.TenantID, a.ID, eleven, 1, 0), count(b.TenantID, b.ID, eleven.Add(-day), 1, 0)},
+			"2026-11-20 2026-11-19"},
+		{[]usage.Count{count(a.TenantID, a.ID, eleven.Add(-day), 1, 0),
+			count(b.TenantID, b.ID, eleven.Add(time.Hour), 0, 1)}, "2026-11-20 2026-11-20"},
 		{[]usage.Count{count(a.TenantID, a.ID, eleven.Add(13*time.Hour), 1, 0)}, "2026-11-21 2026-11-20"},
 		{[]usage.Count{count(a.TenantID, a.ID, eleven.Add(13*time.Hour), 1, 0)}, "2026-11-21 2026-11-20"},
 	} {
 		number++
 		writeUsage(t, db.api, usage.Batch{ServerID: "s1", Number: number, Counts: step.counts})
-		if got := db.text(t, `select string_agg(last_day::text, ' ' order by tenant_id) from tenant_activity`); got != step.want {
+		if got := db.text(
+			t,
+			`select string_agg(last_day::text, ' ' order by tenant_id) from tenant_activity`,
+		); got != step.want {
 			t.Errorf("batch %d: %s, want %s", number, got, step.want)
 		}
 	}
 	db.want(t, "2", `select count(distinct xmin::text) from tenant_activity`)
-	for since, want := range map[time.Time]int{eleven.Truncate(time.Hour).Add(time.Hour): 0, eleven.Add(time.Hour): 1, eleven.Add(13 * time.Hour): 2} {
+	for since, want := range map[time.Time]int{eleven.Truncate(time.Hour).Add(time.Hour): 0, eleven.Add(time.Hour): 1,
+		eleven.Add(13 * time.Hour): 2} {
 		list, err := store.Collect(db.staff.Tenants.List(t.Context(), people.TenantFilter{InactiveSince: since}))
 		of := 0
 		for _, tenant := range list {
@@ -299,7 +341,14 @@ func TestUsageOfKey(t *testing.T) {
 	got, err := db.staff.Usage.OfKey(t.Context(), a.TenantID, a.ID, noon, noon.Add(2*time.Hour))
 	want := billing.KeyUsage{Admitted: 3, Refused: 6, TenantAdmitted: 13, TenantRefused: 26}
 	assert.Result(t, got, err, want)
-	if got, err := db.staff.Usage.OfKey(t.Context(), a.TenantID, a.ID, noon.Add(50*time.Hour), noon.Add(60*time.Hour)); err != nil || got != (billing.KeyUsage{}) {
+	if got, err := db.staff.Usage.OfKey(
+		t.Context(),
+		a.TenantID,
+		a.ID,
+		noon.Add(50*time.Hour),
+		noon.Add(60*time.Hour),
+	); err != nil ||
+		got != (billing.KeyUsage{}) {
 		t.Errorf("of hours without any: %+v, %v", got, err)
 	}
 }
@@ -322,7 +371,15 @@ func TestEachDay(t *testing.T) {
 	day := time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC)
 	hour := func(n int) time.Time { return day.Add(time.Duration(n) * time.Hour) }
 	o.recordHours(t, acme, first.ID, map[time.Time][2]int64{
-		hour(-1): {9, 9}, hour(0): {100, 0}, hour(7): {60, 1}, hour(24 + 23): {50, 0}, hour(24 + 5): {101, 0}, hour(72): {9, 9},
+		hour(-1): {
+			9,
+			9,
+		},
+		hour(0):       {100, 0},
+		hour(7):       {60, 1},
+		hour(24 + 23): {50, 0},
+		hour(24 + 5):  {101, 0},
+		hour(72):      {9, 9},
 	})
 	o.recordHours(t, acme, second.ID, map[time.Time][2]int64{hour(7): {40, 2}, hour(24 + 23): {51, 4}})
 	o.recordHours(t, zoo, other.ID, map[time.Time][2]int64{hour(48): {7, 0}})
@@ -331,7 +388,10 @@ func TestEachDay(t *testing.T) {
 		Day    usage.RecordedDay
 	}
 	want := []row{
-		{acme.ID, usage.RecordedDay{Date: day, Requests: 203, Refused: 3, Busy: []usage.Hour{{At: hour(7), Requests: 103}}}},
+		{
+			acme.ID,
+			usage.RecordedDay{Date: day, Requests: 203, Refused: 3, Busy: []usage.Hour{{At: hour(7), Requests: 103}}},
+		},
 		{acme.ID, usage.RecordedDay{
 			Date: hour(24), Requests: 206, Refused: 4,
 			Busy: []usage.Hour{{At: hour(24 + 5), Requests: 101}, {At: hour(24 + 23), Requests: 105}},
@@ -345,9 +405,13 @@ func TestEachDay(t *testing.T) {
 		{nil, want}, {[]int64{acme.ID}, want[:2]}, {[]int64{}, nil},
 	} {
 		var got []row
-		err := o.Usage.EachDay(t.Context(), billing.DaysQuery{From: day, To: hour(72), Tenants: c.tenants, Quiet: 100}, func(id int64, d usage.RecordedDay) {
-			got = append(got, row{id, d})
-		})
+		err := o.Usage.EachDay(
+			t.Context(),
+			billing.DaysQuery{From: day, To: hour(72), Tenants: c.tenants, Quiet: 100},
+			func(id int64, d usage.RecordedDay) {
+				got = append(got, row{id, d})
+			},
+		)
 		assert.Result(t, got, err, c.want, "tenants", c.tenants)
 	}
 }
@@ -396,7 +460,8 @@ func TestUsageMonth(t *testing.T) {
 	}
 }
 
-// TestMonthReport: what a month is billed for, by day and key, with the corrections of earlier months. Keys of others are not in it.
+// TestMonthReport: what a month is billed for, by day and key, with the corrections of earlier
+// months. Keys of others are not in it.
 func TestMonthReport(t *testing.T) {
 	t.Parallel()
 	o := newAcme(t)
@@ -412,7 +477,8 @@ func TestMonthReport(t *testing.T) {
 	o.used(t, zoo, plans.Business, november, 1<<40, 1)
 	connect(t, o.URL).MustExec(`
 		insert into usage_late (month, tenant_id, hour, key_id, assignment, version, admitted, refused, server_id)
-		select $1::date, $2::bigint, $1::date - n * interval '20 days', $3, a.id, 1, 5, 1, 's' from generate_series(1, 3) n, tenant_plans a where a.tenant_id = $2`,
+		select $1::date, $2::bigint, $1::date - n * interval '20 days', $3, a.id, 1, 5, 1, 's' from generate_series(1,
+			3) n, tenant_plans a where a.tenant_id = $2`,
 		november, acme.TenantID, second.ID)
 	got, err := o.api.Usage.UsageReport(t.Context(), acme.TenantID, november, december)
 	assert.NoError(t, err)
@@ -421,15 +487,31 @@ func TestMonthReport(t *testing.T) {
 		a, r := k.Month.Sum()
 		sums[k.KeyID+k.Name] = [2]int64{a, r}
 	}
-	assert.DeepEqual(t, sums, map[string][2]int64{acme.ID + acme.Name: {3, 30}, second.ID + second.Name: {4, 40}}, "by key")
+	assert.DeepEqual(
+		t,
+		sums,
+		map[string][2]int64{acme.ID + acme.Name: {3, 30}, second.ID + second.Name: {4, 40}},
+		"by key",
+	)
 	if a, r := got.Sum(); a != 7 || r != 70 || len(got.Days) != 30 || got.Days[2].Admitted != 4 {
 		t.Errorf("%d and %d on %d days, want 7 and 70 on 30: %+v", a, r, len(got.Days), got.Days)
 	}
 	want := []usage.Correction{
-		{Month: november.AddDate(0, -2, 0), Admitted: 10, Refused: 2}, {Month: november.AddDate(0, -1, 0), Admitted: 5, Refused: 1},
+		{
+			Month:    november.AddDate(0, -2, 0),
+			Admitted: 10,
+			Refused:  2,
+		},
+		{Month: november.AddDate(0, -1, 0), Admitted: 5, Refused: 1},
 	}
 	assert.DeepEqual(t, got.Corrections, want, "corrections")
-	if none, err := o.api.Usage.UsageReport(t.Context(), acme.TenantID, november.AddDate(-20, 0, 0), december); err != nil || len(none.Keys) > 0 || len(none.Days) != 30 {
+	if none, err := o.api.Usage.UsageReport(
+		t.Context(),
+		acme.TenantID,
+		november.AddDate(-20, 0, 0),
+		december,
+	); err != nil || len(none.Keys) > 0 ||
+		len(none.Days) != 30 {
 		t.Errorf("a month without usage: %v, %+v", err, none)
 	}
 }

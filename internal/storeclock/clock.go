@@ -9,7 +9,8 @@ import (
 const (
 	// Tolerance is how far this machine's wall clock may be off before that is reported.
 	Tolerance = time.Second
-	// MaxPause is how long instants stand still at most when the store's clock was set back. They are ahead of the store meanwhile.
+	// MaxPause is how long instants stand still at most when the store's clock was set back. They
+	// are ahead of the store meanwhile.
 	MaxPause = time.Second
 )
 
@@ -21,13 +22,15 @@ type Clock struct {
 	measuring sync.Mutex
 }
 
-// Reading is what a machine's clocks show: the wall clock, in Unix nanoseconds, and the monotonic one, in nanoseconds.
+// Reading is what a machine's clocks show: the wall clock, in Unix nanoseconds, and the monotonic
+// one, in nanoseconds.
 type Reading struct{ Local, Monotonic int64 }
 
 // base ties the monotonic clock to an instant.
 type base struct {
 	monotonic int64
-	// at is the instant at that time, floor the earliest instant that is given from then on, in Unix nanoseconds.
+	// at is the instant at that time, floor the earliest instant that is given from then on, in
+	// Unix nanoseconds.
 	at, floor int64
 	// least is the earliest instant that the store's clock may have shown at that time.
 	least int64
@@ -37,7 +40,8 @@ type base struct {
 	measured bool
 }
 
-// New returns a clock of this machine. Until the first measurement its instants are those of the machine's own clock.
+// New returns a clock of this machine. Until the first measurement its instants are those of the
+// machine's own clock.
 func New() *Clock { return Of(machine) }
 
 var started = time.Now()
@@ -68,8 +72,9 @@ func (c *Clock) instant(monotonic int64) time.Time {
 	return time.Unix(0, c.base.Load().instant(monotonic))
 }
 
-// Earliest returns the earliest instant that the store's clock may show at a time that time.Now has returned, by the last measurement: what
-// ends then by the store's clock has ended then. Only the monotonic part of the time counts.
+// Earliest returns the earliest instant that the store's clock may show at a time that time.Now has
+// returned, by the last measurement: what ends then by the store's clock has ended then. Only the
+// monotonic part of the time counts.
 func (c *Clock) Earliest(t time.Time) time.Time {
 	b := c.base.Load()
 	return time.Unix(0, b.least+monotonic(t)-b.monotonic)
@@ -77,14 +82,15 @@ func (c *Clock) Earliest(t time.Time) time.Time {
 
 func (b *base) instant(monotonic int64) int64 { return max(b.floor, b.at+monotonic-b.monotonic) }
 
-// Ahead returns by how much this machine's wall clock was at least ahead of the store's in the last measurement, negative if it was
-// behind.
+// Ahead returns by how much this machine's wall clock was at least ahead of the store's in the last
+// measurement, negative if it was behind.
 func (c *Clock) Ahead() time.Duration { return c.base.Load().ahead }
 
 // Off reports whether Ahead is more than Tolerance, in either direction.
 func (c *Clock) Off() bool { return c.Ahead().Abs() > Tolerance }
 
-// Measure calls read, which returns the store's time as read during the call, and follows it from then on. It returns the error of read.
+// Measure calls read, which returns the store's time as read during the call, and follows it from
+// then on. It returns the error of read.
 func (c *Clock) Measure(read func() (time.Time, error)) error {
 	sent := c.read()
 	store, err := read()
@@ -95,8 +101,8 @@ func (c *Clock) Measure(read func() (time.Time, error)) error {
 	return nil
 }
 
-// follow moves instants as little as the measurement demands: at received the store's clock shows the time that was read and at most a
-// round trip more.
+// follow moves instants as little as the measurement demands: at received the store's clock shows
+// the time that was read and at most a round trip more.
 func (c *Clock) follow(sent Reading, store int64, received Reading) {
 	c.measuring.Lock()
 	defer c.measuring.Unlock()

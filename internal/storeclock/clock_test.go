@@ -13,7 +13,8 @@ import (
 type fixture struct {
 	*Clock
 	t testing.TB
-	// elapsed is the true time since the test began; setLocal and setStore are what the clocks show beyond it.
+	// elapsed is the true time since the test began; setLocal and setStore are what the clocks show
+	// beyond it.
 	elapsed            time.Duration
 	setLocal, setStore time.Duration
 }
@@ -64,7 +65,8 @@ func TestFollowsTheStore(t *testing.T) {
 	}
 }
 
-// TestTheLocalClockIsSet: what happens to the wall clock between two measurements changes nothing, and after the next one it is reported.
+// TestTheLocalClockIsSet: what happens to the wall clock between two measurements changes nothing,
+// and after the next one it is reported.
 func TestTheLocalClockIsSet(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 0)
@@ -98,8 +100,8 @@ func TestARoundTripIsNoDifference(t *testing.T) {
 	f.want("the wall clock is wrong", 0)
 }
 
-// TestTheStoreIsSetBack: after a failover to a machine whose clock is late instants stand still, and follow it back only if it is late
-// by more than that may take.
+// TestTheStoreIsSetBack: after a failover to a machine whose clock is late instants stand still,
+// and follow it back only if it is late by more than that may take.
 func TestTheStoreIsSetBack(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 0)
@@ -130,7 +132,8 @@ func TestAFailedMeasurementChangesNothing(t *testing.T) {
 	f.want("an hour without the store", 0)
 }
 
-// TestInstantsNeverGoBack: with any round trips, a wall clock that jumps and a store that is set by up to MaxPause.
+// TestInstantsNeverGoBack: with any round trips, a wall clock that jumps and a store that is set by
+// up to MaxPause.
 func TestInstantsNeverGoBack(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {
@@ -167,8 +170,9 @@ func TestInstantDoesNotAllocate(t *testing.T) {
 	assert.Equal(t, testing.AllocsPerRun(100, func() { _ = c.Now() }), 0, "allocations")
 }
 
-// TestEarliest: what ends at the earliest instant of a time has ended then by the store's clock, also right after that was set back and while
-// instants stand still. It is early by no more than the reply took.
+// TestEarliest: what ends at the earliest instant of a time has ended then by the store's clock,
+// also right after that was set back and while instants stand still. It is early by no more than
+// the reply took.
 func TestEarliest(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, day)

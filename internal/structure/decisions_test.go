@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// mostDecisions is how many records somebody new can read. A new one replaces another, or becomes part of one.
+// mostDecisions is how many records somebody new can read. A new one replaces another, or becomes
+// part of one.
 const mostDecisions = 25
 
 var (
@@ -17,9 +18,10 @@ var (
 	decisionName = regexp.MustCompile(`\bADR (\d+)\b`)
 )
 
-// TestDecisionsHaveNumbersOfTheirOwn: two of one number can't be told apart where others refer to them, and the heading has the number of the
-// file. A decision that holds no longer is deleted, and its number is not given again. Each has a status, and everything that refers to one
-// refers to one that exists.
+// TestDecisionsHaveNumbersOfTheirOwn: two of one number can't be told apart where others refer to
+// them, and the heading has the number of the file. A decision that holds no longer is deleted, and
+// its number is not given again. Each has a status, and everything that refers to one refers to one
+// that exists.
 func TestDecisionsHaveNumbersOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../docs/adr/[0-9]*.md")
@@ -47,7 +49,10 @@ func TestDecisionsHaveNumbersOfTheirOwn(t *testing.T) {
 	}
 	for path, text := range sources(t, ".md", ".go", ".tmpl") {
 		for _, m := range decisionLink.FindAllSubmatch(text, -1) {
-			if name := string(m[2]); (string(m[1]) == "adr/" || strings.Contains(filepath.ToSlash(path), "docs/adr/")) && !names[name] {
+			if name := string(
+				m[2],
+			); (string(m[1]) == "adr/" || strings.Contains(filepath.ToSlash(path), "docs/adr/")) &&
+				!names[name] {
 				t.Errorf("%s refers to docs/adr/%s, which does not exist", path, name)
 			}
 		}

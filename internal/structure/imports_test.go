@@ -31,64 +31,315 @@ type pkg struct {
 
 func (p pkg) name() string { return strings.TrimPrefix(p.ImportPath, module) }
 
-// below says which of our packages each of ours may import: a package that is not named here may import none. "*" stands for all.
+// below says which of our packages each of ours may import: a package that is not named here may
+// import none. "*" stands for all.
 var below = map[string][]string{
 	"cmd/petstore":    {"*"},
 	"cmd/petstorectl": {"internal/ctl", "internal/ctl/cmdutil"},
 
 	"internal/ctl": {
-		"internal/buildinfo", "internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/ctl/key", "internal/ctl/plan", "internal/ctl/ban", "internal/ctl/limits", "internal/ctl/retention",
-		"internal/ctl/usage", "internal/ctl/audit", "internal/ctl/why", "internal/ctl/tail", "internal/ctl/undo", "internal/ctl/doctor", "internal/ctl/migrate", "internal/ctl/staff", "internal/ctl/login",
+		"internal/buildinfo",
+		"internal/ctl/cmdutil",
+		"internal/ctl/output",
+		"internal/ctl/tenant",
+		"internal/ctl/key",
+		"internal/ctl/plan",
+		"internal/ctl/ban",
+		"internal/ctl/limits",
+		"internal/ctl/retention",
+		"internal/ctl/usage",
+		"internal/ctl/audit",
+		"internal/ctl/why",
+		"internal/ctl/tail",
+		"internal/ctl/undo",
+		"internal/ctl/doctor",
+		"internal/ctl/migrate",
+		"internal/ctl/staff",
+		"internal/ctl/login",
 	},
-	"internal/ctl/gendoc":    {"internal/ctl", "internal/ctl/cmdutil"},
-	"internal/ctl/cmdutil":   {"internal/ctl/output", "internal/store", "internal/store/billing", "internal/store/migrate", "internal/store/operate", "internal/store/people", "internal/store/trail", "internal/store/undo", "internal/keys", "internal/plans", "internal/audit", "internal/devfile", "internal/ownfiles", "internal/staff", "internal/envvars", "internal/spelling", "internal/ctl/profiles", "internal/advice"},
-	"internal/ctl/tenant":    {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/store/operate", "internal/store/people", "internal/keys", "internal/plans", "internal/audit"},
-	"internal/ctl/key":       {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/store/people", "internal/keys", "internal/audit"},
-	"internal/ctl/retention": {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/store/operate", "internal/audit"},
-	"internal/ctl/limits":    {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/store/operate", "internal/audit"},
-	"internal/ctl/ban":       {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/store/people", "internal/keys", "internal/audit"},
-	"internal/ctl/audit":     {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/store/trail", "internal/audit"},
-	"internal/ctl/undo":      {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/store/pricing", "internal/store/trail", "internal/store/undo", "internal/audit"},
-	"internal/ctl/usage":     {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/store/billing", "internal/audit", "internal/usage/closing", "internal/usage/events"},
-	"internal/ctl/doctor":    {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/store/migrate", "internal/store/operate", "internal/cluster", "internal/advice"},
-	"internal/ctl/migrate":   {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store/migrate"},
-	"internal/ctl/plan":      {"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/store", "internal/store/billing", "internal/store/pricing", "internal/plans", "internal/usage", "internal/audit"},
-	"internal/ctl/tail":      {"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/key", "internal/store", "internal/store/billing", "internal/usage"},
-	"internal/ctl/why":       {"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/ctl/key", "internal/ctl/ban", "internal/ctl/audit", "internal/store", "internal/store/billing", "internal/store/people", "internal/store/trail", "internal/diagnose", "internal/keys", "internal/limits", "internal/plans", "internal/usage", "internal/audit"},
+	"internal/ctl/gendoc": {"internal/ctl", "internal/ctl/cmdutil"},
+	"internal/ctl/cmdutil": {
+		"internal/ctl/output",
+		"internal/store",
+		"internal/store/billing",
+		"internal/store/migrate",
+		"internal/store/operate",
+		"internal/store/people",
+		"internal/store/trail",
+		"internal/store/undo",
+		"internal/keys",
+		"internal/plans",
+		"internal/audit",
+		"internal/devfile",
+		"internal/ownfiles",
+		"internal/staff",
+		"internal/envvars",
+		"internal/spelling",
+		"internal/ctl/profiles",
+		"internal/advice",
+	},
+	"internal/ctl/tenant": {
+		"internal/ctl/cmdutil",
+		"internal/ctl/output",
+		"internal/store",
+		"internal/store/operate",
+		"internal/store/people",
+		"internal/keys",
+		"internal/plans",
+		"internal/audit",
+	},
+	"internal/ctl/key": {
+		"internal/ctl/cmdutil",
+		"internal/ctl/output",
+		"internal/store",
+		"internal/store/people",
+		"internal/keys",
+		"internal/audit",
+	},
+	"internal/ctl/retention": {
+		"internal/ctl/cmdutil",
+		"internal/ctl/output",
+		"internal/store",
+		"internal/store/operate",
+		"internal/audit",
+	},
+	"internal/ctl/limits": {
+		"internal/ctl/cmdutil",
+		"internal/ctl/output",
+		"internal/store",
+		"internal/store/operate",
+		"internal/audit",
+	},
+	"internal/ctl/ban": {
+		"internal/ctl/cmdutil",
+		"internal/ctl/output",
+		"internal/store",
+		"internal/store/people",
+		"internal/keys",
+		"internal/audit",
+	},
+	"internal/ctl/audit": {
+		"internal/ctl/cmdutil",
+		"internal/ctl/output",
+		"internal/store",
+		"internal/store/trail",
+		"internal/audit",
+	},
+	"internal/ctl/undo": {
+		"internal/ctl/cmdutil",
+		"internal/ctl/output",
+		"internal/store",
+		"internal/store/pricing",
+		"internal/store/trail",
+		"internal/store/undo",
+		"internal/audit",
+	},
+	"internal/ctl/usage": {
+		"internal/ctl/cmdutil",
+		"internal/ctl/output",
+		"internal/store",
+		"internal/store/billing",
+		"internal/audit",
+		"internal/usage/closing",
+		"internal/usage/events",
+	},
+	"internal/ctl/doctor": {
+		"internal/ctl/cmdutil",
+		"internal/ctl/output",
+		"internal/store",
+		"internal/store/migrate",
+		"internal/store/operate",
+		"internal/cluster",
+		"internal/advice",
+	},
+	"internal/ctl/migrate": {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store/migrate"},
+	"internal/ctl/plan": {
+		"internal/ctl/cmdutil",
+		"internal/ctl/output",
+		"internal/ctl/tenant",
+		"internal/store",
+		"internal/store/billing",
+		"internal/store/pricing",
+		"internal/plans",
+		"internal/usage",
+		"internal/audit",
+	},
+	"internal/ctl/tail": {
+		"internal/ctl/cmdutil",
+		"internal/ctl/output",
+		"internal/ctl/key",
+		"internal/store",
+		"internal/store/billing",
+		"internal/usage",
+	},
+	"internal/ctl/why": {
+		"internal/ctl/cmdutil",
+		"internal/ctl/output",
+		"internal/ctl/tenant",
+		"internal/ctl/key",
+		"internal/ctl/ban",
+		"internal/ctl/audit",
+		"internal/store",
+		"internal/store/billing",
+		"internal/store/people",
+		"internal/store/trail",
+		"internal/diagnose",
+		"internal/keys",
+		"internal/limits",
+		"internal/plans",
+		"internal/usage",
+		"internal/audit",
+	},
 
 	"internal/ctl/output":   {"internal/spelling"},
 	"internal/ctl/profiles": {"internal/store", "internal/ownfiles"},
-	"internal/ctl/staff":    {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/store/operate", "internal/staff", "internal/audit"},
-	"internal/ctl/login":    {"internal/ctl/cmdutil", "internal/ctl/profiles", "internal/ctl/output", "internal/store", "internal/store/operate"},
+	"internal/ctl/staff": {
+		"internal/ctl/cmdutil",
+		"internal/ctl/output",
+		"internal/store",
+		"internal/store/operate",
+		"internal/staff",
+		"internal/audit",
+	},
+	"internal/ctl/login": {
+		"internal/ctl/cmdutil",
+		"internal/ctl/profiles",
+		"internal/ctl/output",
+		"internal/store",
+		"internal/store/operate",
+	},
 
-	"internal/api":   {"internal/freshness", "internal/limits", "internal/loglimit", "internal/tracing", "internal/api/reference", "internal/api/jsonbody", "internal/api/httpfield", "internal/api/pagecache", "internal/keys", "internal/plans", "internal/catalog", "internal/diagnose", "internal/usage", "internal/spelling"},
-	"internal/keys":  {"internal/plans", "internal/audit"},
-	"internal/store": {"internal/audit", "internal/store/billing", "internal/store/catalogue", "internal/store/counters", "internal/store/operate", "internal/store/people", "internal/store/pgconn", "internal/store/pricing", "internal/store/tenants", "internal/store/trail", "internal/store/undo"},
+	"internal/api": {
+		"internal/freshness",
+		"internal/limits",
+		"internal/loglimit",
+		"internal/tracing",
+		"internal/api/reference",
+		"internal/api/jsonbody",
+		"internal/api/httpfield",
+		"internal/api/pagecache",
+		"internal/keys",
+		"internal/plans",
+		"internal/catalog",
+		"internal/diagnose",
+		"internal/usage",
+		"internal/spelling",
+	},
+	"internal/keys": {"internal/plans", "internal/audit"},
+	"internal/store": {
+		"internal/audit",
+		"internal/store/billing",
+		"internal/store/catalogue",
+		"internal/store/counters",
+		"internal/store/operate",
+		"internal/store/people",
+		"internal/store/pgconn",
+		"internal/store/pricing",
+		"internal/store/tenants",
+		"internal/store/trail",
+		"internal/store/undo",
+	},
 
-	"internal/store/tenants":    {"internal/plans", "internal/store/pgconn"},
-	"internal/store/trail":      {"internal/audit", "internal/keys", "internal/store/pgconn", "internal/store/tenants"},
-	"internal/store/undo":       {"internal/audit", "internal/store/pgconn", "internal/store/tenants", "internal/store/trail"},
-	"internal/store/catalogue":  {"internal/catalog", "internal/store/pgconn"},
-	"internal/store/pricing":    {"internal/audit", "internal/plans", "internal/store/pgconn", "internal/store/tenants", "internal/store/trail", "internal/store/undo"},
-	"internal/store/people":     {"internal/audit", "internal/catalog", "internal/keys", "internal/keys/callers", "internal/keys/strikes", "internal/plans", "internal/store/catalogue", "internal/store/pgconn", "internal/store/pricing", "internal/store/tenants", "internal/store/trail", "internal/store/undo"},
-	"internal/store/billing":    {"internal/audit", "internal/plans", "internal/store/pgconn", "internal/store/tenants", "internal/store/trail", "internal/usage", "internal/usage/closing", "internal/usage/events"},
-	"internal/store/operate":    {"internal/audit", "internal/plans", "internal/staff", "internal/store/catalogue", "internal/store/counters", "internal/store/people", "internal/store/pgconn", "internal/store/tenants", "internal/store/trail", "internal/usage"},
+	"internal/store/tenants": {"internal/plans", "internal/store/pgconn"},
+	"internal/store/trail":   {"internal/audit", "internal/keys", "internal/store/pgconn", "internal/store/tenants"},
+	"internal/store/undo": {
+		"internal/audit",
+		"internal/store/pgconn",
+		"internal/store/tenants",
+		"internal/store/trail",
+	},
+	"internal/store/catalogue": {"internal/catalog", "internal/store/pgconn"},
+	"internal/store/pricing": {
+		"internal/audit",
+		"internal/plans",
+		"internal/store/pgconn",
+		"internal/store/tenants",
+		"internal/store/trail",
+		"internal/store/undo",
+	},
+	"internal/store/people": {
+		"internal/audit",
+		"internal/catalog",
+		"internal/keys",
+		"internal/keys/callers",
+		"internal/keys/strikes",
+		"internal/plans",
+		"internal/store/catalogue",
+		"internal/store/pgconn",
+		"internal/store/pricing",
+		"internal/store/tenants",
+		"internal/store/trail",
+		"internal/store/undo",
+	},
+	"internal/store/billing": {
+		"internal/audit",
+		"internal/plans",
+		"internal/store/pgconn",
+		"internal/store/tenants",
+		"internal/store/trail",
+		"internal/usage",
+		"internal/usage/closing",
+		"internal/usage/events",
+	},
+	"internal/store/operate": {
+		"internal/audit",
+		"internal/plans",
+		"internal/staff",
+		"internal/store/catalogue",
+		"internal/store/counters",
+		"internal/store/people",
+		"internal/store/pgconn",
+		"internal/store/tenants",
+		"internal/store/trail",
+		"internal/usage",
+	},
 	"internal/store/changefeed": {"internal/keys", "internal/store/counters", "internal/store/pgconn"},
-	"internal/store/counters":   {"internal/limits", "internal/limits/counter", "internal/cluster", "internal/store/pgconn"},
-	"internal/store/migrate":    {"internal/store/pgconn", "migrations"},
-	"internal/store/pgconn":     {"internal/keys", "internal/catalog", "internal/usage", "internal/ownfiles"},
-	"internal/fairqueue":        {"internal/catalog", "internal/keys", "internal/usage"},
-	"internal/diagnose":         {"docs", "internal/keys", "internal/limits", "internal/plans", "internal/spelling", "internal/usage"},
+	"internal/store/counters": {
+		"internal/limits",
+		"internal/limits/counter",
+		"internal/cluster",
+		"internal/store/pgconn",
+	},
+	"internal/store/migrate": {"internal/store/pgconn", "migrations"},
+	"internal/store/pgconn":  {"internal/keys", "internal/catalog", "internal/usage", "internal/ownfiles"},
+	"internal/fairqueue":     {"internal/catalog", "internal/keys", "internal/usage"},
+	"internal/diagnose": {
+		"docs",
+		"internal/keys",
+		"internal/limits",
+		"internal/plans",
+		"internal/spelling",
+		"internal/usage",
+	},
 
-	"internal/limits":              {"internal/plans", "internal/freshness"},
-	"internal/limits/counter":      {"internal/limits"},
-	"internal/limits/distributed":  {"internal/limits", "internal/limits/counter", "internal/plans", "internal/cluster", "internal/freshness"},
-	"internal/limits/redisbackend": {"internal/limits", "internal/limits/counter", "internal/limits/distributed", "internal/freshness"},
+	"internal/limits":         {"internal/plans", "internal/freshness"},
+	"internal/limits/counter": {"internal/limits"},
+	"internal/limits/distributed": {
+		"internal/limits",
+		"internal/limits/counter",
+		"internal/plans",
+		"internal/cluster",
+		"internal/freshness",
+	},
+	"internal/limits/redisbackend": {
+		"internal/limits",
+		"internal/limits/counter",
+		"internal/limits/distributed",
+		"internal/freshness",
+	},
 
 	"internal/keys/callers": {"internal/keys", "internal/plans"},
 	"internal/keys/strikes": {"internal/keys"},
 
-	"internal/account": {"internal/catalog", "internal/diagnose", "internal/keys", "internal/limits", "internal/plans", "internal/spelling", "internal/usage"},
+	"internal/account": {
+		"internal/catalog",
+		"internal/diagnose",
+		"internal/keys",
+		"internal/limits",
+		"internal/plans",
+		"internal/spelling",
+		"internal/usage",
+	},
 
 	"internal/api/pagecache": {"internal/freshness", "internal/api/httpfield"},
 	"internal/api/reference": {"internal/api/httpfield"},
@@ -99,8 +350,8 @@ var below = map[string][]string{
 	"internal/localpg": {"internal/subprocess", "internal/ownfiles"},
 }
 
-// knows says which of our packages may import a library; "internal/ctl/..." stands for all of a folder. A library that is not named here is free for
-// all.
+// knows says which of our packages may import a library; "internal/ctl/..." stands for all of a
+// folder. A library that is not named here is free for all.
 var knows = map[string][]string{
 	"database/sql":                         {"internal/store/..."},
 	"github.com/lib/pq":                    {"internal/store/..."},
@@ -117,10 +368,32 @@ var knows = map[string][]string{
 
 // ignorant packages must not reach these libraries by any way, their own imports' imports included.
 var ignorant = map[string][]string{
-	"internal/plans":     {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9", "net/http"},
-	"internal/limits":    {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9"},
-	"internal/catalog":   {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9", "net/http"},
-	"internal/usage":     {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9"},
+	"internal/plans": {
+		"database/sql",
+		"github.com/lib/pq",
+		"github.com/gin-gonic/gin",
+		"github.com/redis/go-redis/v9",
+		"net/http",
+	},
+	"internal/limits": {
+		"database/sql",
+		"github.com/lib/pq",
+		"github.com/gin-gonic/gin",
+		"github.com/redis/go-redis/v9",
+	},
+	"internal/catalog": {
+		"database/sql",
+		"github.com/lib/pq",
+		"github.com/gin-gonic/gin",
+		"github.com/redis/go-redis/v9",
+		"net/http",
+	},
+	"internal/usage": {
+		"database/sql",
+		"github.com/lib/pq",
+		"github.com/gin-gonic/gin",
+		"github.com/redis/go-redis/v9",
+	},
 	"internal/cluster":   {"database/sql", "github.com/lib/pq", "github.com/redis/go-redis/v9", "net/http"},
 	"internal/audit":     {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "net/http"},
 	"internal/staff":     {"database/sql", "github.com/lib/pq", "github.com/spf13/cobra", "net/http"},
@@ -129,22 +402,39 @@ var ignorant = map[string][]string{
 	"internal/fairqueue": {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin"},
 	"internal/diagnose":  {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/spf13/cobra"},
 
-	"internal/limits/distributed": {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9"},
+	"internal/limits/distributed": {
+		"database/sql",
+		"github.com/lib/pq",
+		"github.com/gin-gonic/gin",
+		"github.com/redis/go-redis/v9",
+	},
 
 	"internal/usage/events": {"database/sql", "github.com/spf13/cobra", "net/http"},
 
-	"internal/keys/callers": {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/spf13/cobra"},
-	"internal/keys/strikes": {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/spf13/cobra"},
-	"internal/store":        {"github.com/gin-gonic/gin", "github.com/spf13/cobra"},
+	"internal/keys/callers": {
+		"database/sql",
+		"github.com/lib/pq",
+		"github.com/gin-gonic/gin",
+		"github.com/spf13/cobra",
+	},
+	"internal/keys/strikes": {
+		"database/sql",
+		"github.com/lib/pq",
+		"github.com/gin-gonic/gin",
+		"github.com/spf13/cobra",
+	},
+	"internal/store": {"github.com/gin-gonic/gin", "github.com/spf13/cobra"},
 }
 
-// aside packages help to test and to measure. They may import what they want, and no program is made of them.
+// aside packages help to test and to measure. They may import what they want, and no program is
+// made of them.
 func aside(name string) bool {
 	return name == "internal/structure" || strings.HasSuffix(name, "/simtest") ||
 		covers("internal/test/...", name) || covers("internal/e2e/...", name) || covers("bench/...", name)
 }
 
-// TestTheOracleKnowsNothing: the judge of the programs shares no code with them, not even in its tests.
+// TestTheOracleKnowsNothing: the judge of the programs shares no code with them, not even in its
+// tests.
 func TestTheOracleKnowsNothing(t *testing.T) {
 	t.Parallel()
 	const oracle = "internal/test/oracle"
@@ -182,7 +472,8 @@ func TestImportsGoDownwards(t *testing.T) {
 	}
 }
 
-// TestTheTableOfRoomsIsTrue: docs/architecture.md names every package of the programs with what it may import.
+// TestTheTableOfRoomsIsTrue: docs/architecture.md names every package of the programs with what it
+// may import.
 func TestTheTableOfRoomsIsTrue(t *testing.T) {
 	t.Parallel()
 	said := rooms(t)
@@ -198,7 +489,8 @@ func TestTheTableOfRoomsIsTrue(t *testing.T) {
 	}
 }
 
-// rooms reads the table of rooms: by package, what it may import, in order and as the rules name it.
+// rooms reads the table of rooms: by package, what it may import, in order and as the rules name
+// it.
 func rooms(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "docs", "architecture.md"))
@@ -284,7 +576,8 @@ func covers(pattern, name string) bool {
 	return name == folder || all && strings.HasPrefix(name, folder+"/")
 }
 
-// within tells whether path is the library or a package of it. Of the standard library, a package stands for itself.
+// within tells whether path is the library or a package of it. Of the standard library, a package
+// stands for itself.
 func within(path, library string) bool {
 	return path == library || strings.Contains(path, ".") && strings.HasPrefix(path, library+"/")
 }

@@ -9,7 +9,8 @@ import (
 	"petstore.example/migrations"
 )
 
-// TestMigrationsAreNumbered: one after the other without a gap, each with a way back. Two of one number stop every program.
+// TestMigrationsAreNumbered: one after the other without a gap, each with a way back. Two of one
+// number stop every program.
 func TestMigrationsAreNumbered(t *testing.T) {
 	t.Parallel()
 	all, err := fs.Glob(migrations.FS, "*.sql")

@@ -17,7 +17,8 @@ var unboxed = map[string]string{
 	"internal/test/sandbox/sandbox_test.go": "it starts its own binary with the variables of a shell",
 }
 
-// TestProgramsRunInSandboxes: tests and what only tests use start programs by sandbox.Command. The modules in tools have no access to it.
+// TestProgramsRunInSandboxes: tests and what only tests use start programs by sandbox.Command. The
+// modules in tools have no access to it.
 func TestProgramsRunInSandboxes(t *testing.T) {
 	t.Parallel()
 	support, starting := map[string]bool{}, map[string]bool{}
@@ -31,14 +32,15 @@ func TestProgramsRunInSandboxes(t *testing.T) {
 	for path, starts := range starting {
 		if _, listed := unboxed[path]; listed != starts && listed {
 			t.Errorf("%s starts no program: take it off the list", path)
-		} else if starts && !listed && !strings.HasPrefix(path, "tools/") && (support[filepath.Dir(path)] || strings.HasSuffix(path, "_test.go")) {
+		} else if starts && !listed && !strings.HasPrefix(path, "tools/") &&
+			(support[filepath.Dir(path)] || strings.HasSuffix(path, "_test.go")) {
 			t.Errorf("%s calls exec.Command: call sandbox.Command", path)
 		}
 	}
 }
 
-// TestReadersOfVariablesAreInSandboxes: a test binary with code that reads variables, such as libraries for PostgreSQL and for tracing,
-// does not see those of the shell.
+// TestReadersOfVariablesAreInSandboxes: a test binary with code that reads variables, such as
+// libraries for PostgreSQL and for tracing, does not see those of the shell.
 func TestReadersOfVariablesAreInSandboxes(t *testing.T) {
 	t.Parallel()
 	text := sources(t, ".go")
@@ -50,16 +52,35 @@ func TestReadersOfVariablesAreInSandboxes(t *testing.T) {
 			path := filepath.Join(strings.TrimSuffix(folder, "_test"), name)
 			if text[path] != nil && !reads[p.ImportPath] {
 				_, file := parse(t, path, text[path])
-				reads[p.ImportPath] = uses(file, "os", "Getenv", "LookupEnv", "Environ", "ExpandEnv", "UserHomeDir", "UserConfigDir", "UserCacheDir")
+				reads[p.ImportPath] = uses(
+					file,
+					"os",
+					"Getenv",
+					"LookupEnv",
+					"Environ",
+					"ExpandEnv",
+					"UserHomeDir",
+					"UserConfigDir",
+					"UserCacheDir",
+				)
 			}
 		}
 	}
 	readers := 0
 	for _, p := range all {
-		if i := slices.IndexFunc(p.Deps, func(d string) bool { return reads[d] }); i >= 0 && strings.HasSuffix(p.ImportPath, ".test") {
+		if i := slices.IndexFunc(
+			p.Deps,
+			func(d string) bool { return reads[d] },
+		); i >= 0 &&
+			strings.HasSuffix(p.ImportPath, ".test") {
 			readers++
 			if !slices.Contains(p.Deps, sandboxPackage) && p.ImportPath != sandboxPackage+".test" {
-				t.Errorf("the tests of %s have %s, which reads variables: import %s in one of them", strings.TrimSuffix(p.name(), ".test"), p.Deps[i], sandboxPackage)
+				t.Errorf(
+					"the tests of %s have %s, which reads variables: import %s in one of them",
+					strings.TrimSuffix(p.name(), ".test"),
+					p.Deps[i],
+					sandboxPackage,
+				)
 			}
 		}
 	}
@@ -87,8 +108,9 @@ func uses(file *ast.File, path string, functions ...string) (found bool) {
 	return found
 }
 
-// TestSleepsSayWhy: a test that waits for something waits for it (internal/test/wait), or has a clock of its own (testing/synctest). One that
-// must sleep says why, on the line or on the one above.
+// TestSleepsSayWhy: a test that waits for something waits for it (internal/test/wait), or has a
+// clock of its own (testing/synctest). One that must sleep says why, on the line or on the one
+// above.
 func TestSleepsSayWhy(t *testing.T) {
 	t.Parallel()
 	for file, text := range sources(t, "_test.go") {
@@ -97,7 +119,8 @@ func TestSleepsSayWhy(t *testing.T) {
 		}
 		before := ""
 		for line := range strings.Lines(string(text)) {
-			if strings.Contains(line, "time.Sleep(") && !strings.Contains(line, "//") && !strings.Contains(before, "//") {
+			if strings.Contains(line, "time.Sleep(") && !strings.Contains(line, "//") &&
+				!strings.Contains(before, "//") {
 				t.Errorf("%s: why does it sleep? %s", file, strings.TrimSpace(line))
 			}
 			before = line

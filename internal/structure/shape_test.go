@@ -40,13 +40,17 @@ func TestFilesAndFunctionsAreShort(t *testing.T) {
 	}
 	t.Logf("files:      %s", summary(files))
 	t.Logf("functions:  %s", summary(functions))
-	t.Logf("test files: %s; lines of tests to lines of code %.2f", summary(testFiles), float64(sum(testFiles))/float64(sum(files)))
+	t.Logf(
+		"test files: %s; lines of tests to lines of code %.2f",
+		summary(testFiles),
+		float64(sum(testFiles))/float64(sum(files)),
+	)
 	refuseLonger(t, files, maxFile)
 	refuseLonger(t, functions, maxFunction)
 }
 
-// budgets are the most lines of each room, tests aside. A commit that deletes lowers its row; one that raises a row says why.
-// A folder counts with what is below it.
+// budgets are the most lines of each room, tests aside. A commit that deletes lowers its row; one
+// that raises a row says why. A folder counts with what is below it.
 var budgets = map[string]int{
 	"bench":                          5860,
 	"client":                         1800,
@@ -135,7 +139,10 @@ func functionsIn(t *testing.T, path string, text []byte) (found []measured) {
 	for _, d := range file.Decls {
 		if f, ok := d.(*ast.FuncDecl); ok {
 			from, to := set.Position(f.Pos()), set.Position(f.End())
-			found = append(found, measured{fmt.Sprintf("%s:%d %s", path, from.Line, f.Name.Name), to.Line - from.Line + 1})
+			found = append(
+				found,
+				measured{fmt.Sprintf("%s:%d %s", path, from.Line, f.Name.Name), to.Line - from.Line + 1},
+			)
 		}
 	}
 	return found
@@ -155,7 +162,14 @@ func summary(all []measured) string {
 	slices.SortFunc(all, func(a, b measured) int { return a.lines - b.lines })
 	at := func(percent int) int { return all[min(len(all)-1, len(all)*percent/100)].lines }
 	longest := all[len(all)-1]
-	return fmt.Sprintf("%d, median %d lines, p90 %d, longest %d (%s)", len(all), at(50), at(90), longest.lines, longest.what)
+	return fmt.Sprintf(
+		"%d, median %d lines, p90 %d, longest %d (%s)",
+		len(all),
+		at(50),
+		at(90),
+		longest.lines,
+		longest.what,
+	)
 }
 
 func sum(all []measured) (n int) {
@@ -175,7 +189,8 @@ func TestNothingIsSkipped(t *testing.T) {
 			if !ok {
 				return true
 			}
-			if s, ok := call.Fun.(*ast.SelectorExpr); ok && slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, s.Sel.Name) {
+			if s, ok := call.Fun.(*ast.SelectorExpr); ok &&
+				slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, s.Sel.Name) {
 				t.Errorf("%v skips a test", set.Position(call.Pos()))
 			}
 			return true
@@ -183,7 +198,8 @@ func TestNothingIsSkipped(t *testing.T) {
 	}
 }
 
-// unfinished are words of work that is not done. They are put together here, so that this file does not hold them.
+// unfinished are words of work that is not done. They are put together here, so that this file does
+// not hold them.
 var unfinished = []string{"TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK", "WI" + "P:", "place" + "holder"}
 
 func TestNothingIsLeftUndone(t *testing.T) {
@@ -202,7 +218,10 @@ func TestNamesSayWhat(t *testing.T) {
 	t.Parallel()
 	for path := range sources(t, ".go") {
 		for _, part := range strings.Split(filepath.ToSlash(filepath.Dir(path)), "/") {
-			if slices.Contains([]string{"util", "utils", "common", "helpers", "helper", "models", "misc", "shared"}, part) {
+			if slices.Contains(
+				[]string{"util", "utils", "common", "helpers", "helper", "models", "misc", "shared"},
+				part,
+			) {
 				t.Errorf("%s: %s says nothing of what is in it", path, part)
 			}
 		}
@@ -228,7 +247,8 @@ func sources(t *testing.T, endings ...string) map[string][]byte {
 			return err
 		}
 		name := d.Name()
-		if d.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "bin" || name == "generated" || name == "node_modules") {
+		if d.IsDir() && path != root &&
+			(strings.HasPrefix(name, ".") || name == "bin" || name == "generated" || name == "node_modules") {
 			return filepath.SkipDir
 		}
 		if d.IsDir() || !slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(name, e) }) {

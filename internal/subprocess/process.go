@@ -34,7 +34,8 @@ func Start(cmd *exec.Cmd, orphaned syscall.Signal) (*Process, error) {
 }
 
 func (p *Process) run(orphaned syscall.Signal, started chan<- error) {
-	// The kernel sends the parent-death signal when the thread that forked ends: keep the thread until the child has ended.
+	// The kernel sends the parent-death signal when the thread that forked ends: keep the thread
+	// until the child has ended.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if p.cmd.SysProcAttr == nil {
@@ -65,7 +66,8 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 // Done is closed when the child has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err waits for the child's end and returns how it ended: nil for exit status 0, else an *exec.ExitError.
+// Err waits for the child's end and returns how it ended: nil for exit status 0, else an
+// *exec.ExitError.
 func (p *Process) Err() error {
 	<-p.done
 	return p.err
@@ -74,8 +76,9 @@ func (p *Process) Err() error {
 // Signal sends sig to the child. After its end it returns os.ErrProcessDone.
 func (p *Process) Signal(sig syscall.Signal) error { return p.cmd.Process.Signal(sig) }
 
-// Stop sends the signals in turn until the child has ended. It waits up to grace after each; once ctx is done, only after the last.
-// It returns ErrStillRunning when no signal ended the child. The child's exit status is not an error.
+// Stop sends the signals in turn until the child has ended. It waits up to grace after each; once
+// ctx is done, only after the last. It returns ErrStillRunning when no signal ended the child. The
+// child's exit status is not an error.
 func (p *Process) Stop(ctx context.Context, grace time.Duration, signals ...syscall.Signal) error {
 	for i, sig := range signals {
 		if i == len(signals)-1 {

@@ -21,7 +21,8 @@ import (
 	"petstore.example/internal/test/sandbox"
 )
 
-// parentEnv names the environment variable that makes the test binary a parent: it starts a child, prints "started", and waits to be killed.
+// parentEnv names the environment variable that makes the test binary a parent: it starts a child,
+// prints "started", and waits to be killed.
 const parentEnv = "SUBPROCESS_TEST_PARENT"
 
 func TestMain(m *testing.M) {
@@ -95,9 +96,27 @@ func TestStop(t *testing.T) {
 		signals []syscall.Signal
 		want    syscall.Signal
 	}{
-		"first signal": {willing, t.Context(), time.Minute, []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL}, syscall.SIGTERM},
-		"last signal":  {stubborn, t.Context(), 50 * time.Millisecond, []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL}, syscall.SIGKILL},
-		"context done": {stubborn, cancelled, time.Minute, []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL}, syscall.SIGKILL},
+		"first signal": {
+			willing,
+			t.Context(),
+			time.Minute,
+			[]syscall.Signal{syscall.SIGTERM, syscall.SIGKILL},
+			syscall.SIGTERM,
+		},
+		"last signal": {
+			stubborn,
+			t.Context(),
+			50 * time.Millisecond,
+			[]syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL},
+			syscall.SIGKILL,
+		},
+		"context done": {
+			stubborn,
+			cancelled,
+			time.Minute,
+			[]syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL},
+			syscall.SIGKILL,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -13,17 +13,25 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Query starts the span of a statement in Postgres, which it names by what the statement does to which table: "select pets". It never
-// shows an argument. It returns the context for what is part of the call. end is nil if ctx belongs to no trace that is exported.
-// Otherwise it must be called with the error of the call.
+// Query starts the span of a statement in Postgres, which it names by what the statement does to
+// which table: "select pets". It never shows an argument. It returns the context for what is part
+// of the call. end is nil if ctx belongs to no trace that is exported. Otherwise it must be called
+// with the error of the call.
 func Query(ctx context.Context, statement string) (_ context.Context, end func(error)) {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {
 		return ctx, nil
 	}
 	name := summary(statement)
-	ctx, span := parent.TracerProvider().Tracer(scope).Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient),
-		trace.WithAttributes(attribute.String("db.system.name", "postgresql"), attribute.String("db.query.summary", name)))
+	ctx, span := parent.TracerProvider().Tracer(scope).Start(
+		ctx,
+		name,
+		trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(
+			attribute.String("db.system.name", "postgresql"),
+			attribute.String("db.query.summary", name),
+		),
+	)
 	return ctx, func(err error) {
 		if err != nil {
 			Fail(span, errorType(err))
@@ -75,8 +83,8 @@ var (
 	calls    = regexp.MustCompile(`\bselect\s[^(]*?([\w.]+)\(`)
 )
 
-// summarize returns the operation of a statement and the table or function that it is about: the first that it changes, otherwise the first
-// that it reads.
+// summarize returns the operation of a statement and the table or function that it is about: the
+// first that it changes, otherwise the first that it reads.
 func summarize(statement string) string {
 	statement = notWords.ReplaceAllString(strings.ToLower(statement), "")
 	for _, m := range changes.FindAllStringSubmatch(statement, -1) {

@@ -10,15 +10,17 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// Config is what decides whether traces are exported, and what the SDK does not read. The zero Config exports none.
+// Config is what decides whether traces are exported, and what the SDK does not read. The zero
+// Config exports none.
 type Config struct {
 	// On is true if a collector is configured.
 	On    bool
 	queue int64
-	// share is how many of the requests without a parent are exported, from 0 to 1, if the sampler leaves the others to their parents; 1 if the
-	// SDK decides.
+	// share is how many of the requests without a parent are exported, from 0 to 1, if the sampler
+	// leaves the others to their parents; 1 if the SDK decides.
 	share float64
-	// headers returns the headers of each request. It is a function so that a configuration that is printed does not show them.
+	// headers returns the headers of each request. It is a function so that a configuration that is
+	// printed does not show them.
 	headers func() map[string]string
 }
 
@@ -28,9 +30,12 @@ var prefixes = []string{"OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_"}
 // IsSecret reports whether the value of the variable must not be shown.
 func IsSecret(variable string) bool { return strings.HasSuffix(variable, "_HEADERS") }
 
-// ReadConfig reads the variables by get, which returns "" for one that is not set, and of a secret one also what its file has. It returns
-// mistakes in them, each as a sentence that begins with the variable. None shows what may be a secret, and the SDK, which logs values, is
-// not started with such a mistake. Without an endpoint it looks at nothing else.
+// ReadConfig reads the variables by get, which returns "" for one that is not set, and of a secret
+// one also what its file has. It returns mistakes in them, each as a sentence that begins with the
+// variable. None shows what may be a secret, and the SDK, which logs values, is not started with
+// such a mistake. Without an endpoint it looks at nothing else.
+//
+//nolint:funlen // one variable after the other
 func ReadConfig(get func(name string) string) (c Config, mistakes []string) {
 	wrong := func(format string, args ...any) { mistakes = append(mistakes, fmt.Sprintf(format, args...)) }
 	exporter := get("OTEL_TRACES_EXPORTER")
@@ -43,8 +48,13 @@ func ReadConfig(get func(name string) string) (c Config, mistakes []string) {
 	for _, name := range []string{prefixes[0] + "ENDPOINT", prefixes[1] + "ENDPOINT"} {
 		if v := get(name); v != "" {
 			c.On = true
-			if u, err := url.Parse(v); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
-				wrong("%s is no URL of a collector: want one such as http://collector:4318, and a password in OTEL_EXPORTER_OTLP_HEADERS", name)
+			if u, err := url.Parse(v); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
+				u.User != nil {
+				wrong(
+					"%s is no URL of a collector: want one such as http://collector:4318, and a password in "+
+						"OTEL_EXPORTER_OTLP_HEADERS",
+					name,
+				)
 			}
 		}
 	}
@@ -54,11 +64,20 @@ func ReadConfig(get func(name string) string) (c Config, mistakes []string) {
 	var headers map[string]string
 	for _, prefix := range prefixes {
 		if v := get(prefix + "PROTOCOL"); v != "" && v != "http/protobuf" && v != "http/json" {
-			wrong("%sPROTOCOL is %s: want http/protobuf or http/json, and the collector's port for HTTP, usually 4318", prefix, v)
+			wrong(
+				"%sPROTOCOL is %s: want http/protobuf or http/json, and the collector's port for HTTP, usually 4318",
+				prefix,
+				v,
+			)
 		}
 		if v := get(prefix + "HEADERS"); v != "" {
 			headers = readHeaders(v, func(item int) {
-				wrong("%sHEADERS: item %d is no header: want name=value, separated by commas, with percent-encoded values", prefix, item)
+				wrong(
+					"%sHEADERS: item %d is no header: want name=value, separated by commas, with percent-encoded "+
+						"values",
+					prefix,
+					item,
+				)
 			})
 		}
 	}
@@ -67,7 +86,11 @@ func ReadConfig(get func(name string) string) (c Config, mistakes []string) {
 	case "parentbased_always_off":
 		c.share = 0
 	case "parentbased_traceidratio":
-		if v, err := strconv.ParseFloat(strings.TrimSpace(get("OTEL_TRACES_SAMPLER_ARG")), 64); err == nil && v >= 0 && v < 1 {
+		if v, err := strconv.ParseFloat(
+			strings.TrimSpace(get("OTEL_TRACES_SAMPLER_ARG")),
+			64,
+		); err == nil && v >= 0 &&
+			v < 1 {
 			c.share = v
 		}
 	}

@@ -37,8 +37,18 @@ func newExporter(c Config, log zerolog.Logger, count func(result string, spans i
 		}
 		return http.ProxyFromEnvironment(r)
 	}
-	out, err := otlptracehttp.New(context.Background(), otlptracehttp.WithHeaders(c.headers()), otlptracehttp.WithProxy(proxy))
-	return &exporter{SpanExporter: out, log: log, count: count, size: c.queue, hide: strings.NewReplacer(hidden...)}, err
+	out, err := otlptracehttp.New(
+		context.Background(),
+		otlptracehttp.WithHeaders(c.headers()),
+		otlptracehttp.WithProxy(proxy),
+	)
+	return &exporter{
+		SpanExporter: out,
+		log:          log,
+		count:        count,
+		size:         c.queue,
+		hide:         strings.NewReplacer(hidden...),
+	}, err
 }
 
 // ExportSpans implements sdk.SpanExporter.

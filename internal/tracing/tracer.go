@@ -26,7 +26,8 @@ type Tracer struct {
 	provider   *sdk.TracerProvider
 	tracer     trace.Tracer
 	propagator propagation.TextMapPropagator
-	// share is Config's. It is drawn before the SDK makes a span, because each costs five allocations, exported or not.
+	// share is Config's. It is drawn before the SDK makes a span, because each costs five
+	// allocations, exported or not.
 	share float64
 	// headers are those in which clients name a trace.
 	headers []string
@@ -35,17 +36,21 @@ type Tracer struct {
 // off reads clients' traces for the log while nothing is traced.
 var off = &Tracer{propagator: propagation.TraceContext{}, headers: []string{"Traceparent"}}
 
-// LogTo has the SDK write to the log of the process what it finds wrong with its variables, without their values.
+// LogTo has the SDK write to the log of the process what it finds wrong with its variables, without
+// their values.
 func LogTo(log zerolog.Logger) {
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn().Err(err).Msg("OpenTelemetry's SDK reports an error") }))
+	otel.SetErrorHandler(
+		otel.ErrorHandlerFunc(func(err error) { log.Warn().Err(err).Msg("OpenTelemetry's SDK reports an error") }),
+	)
 	otel.SetLogger(funcr.New(func(_, text string) {
 		log.Warn().Str("error", text).Msg("OpenTelemetry's SDK reports an error")
 	}, funcr.Options{RenderArgsHook: func([]any) []any { return nil }}))
 }
 
-// Start returns a Tracer, nil if no collector is configured or the SDK can't be started. count is told how many spans were "exported",
-// "dropped" because the queue was full, or "failed" because the collector refused them, at least in part, or did not answer. attrs identify
-// this server; variables of the resource win over them.
+// Start returns a Tracer, nil if no collector is configured or the SDK can't be started. count is
+// told how many spans were "exported", "dropped" because the queue was full, or "failed" because
+// the collector refused them, at least in part, or did not answer. attrs identify this server;
+// variables of the resource win over them.
 func Start(c Config, log zerolog.Logger, count func(result string, spans int), attrs ...attribute.KeyValue) *Tracer {
 	if !c.On {
 		return nil
@@ -74,7 +79,8 @@ func Start(c Config, log zerolog.Logger, count func(result string, spans int), a
 	return t
 }
 
-// Stop exports what waits. When ctx ends first, the rest is dropped. Call it when no request is served any more.
+// Stop exports what waits. When ctx ends first, the rest is dropped. Call it when no request is
+// served any more.
 func (t *Tracer) Stop(ctx context.Context) {
 	if t != nil && t.provider.Shutdown(ctx) != nil {
 		_ = t.Shutdown(ctx) // It ends a request to the collector.
@@ -89,7 +95,8 @@ func (t *Tracer) Now() (now time.Time) {
 	return now
 }
 
-// ParentOf returns the span of the client that a request is part of, by the headers of the configured propagators; an invalid one for none.
+// ParentOf returns the span of the client that a request is part of, by the headers of the
+// configured propagators; an invalid one for none.
 func (t *Tracer) ParentOf(h http.Header) trace.SpanContext {
 	if t == nil {
 		t = off
@@ -101,9 +108,14 @@ func (t *Tracer) ParentOf(h http.Header) trace.SpanContext {
 	return trace.SpanContextFromContext(ctx).WithTraceState(trace.TraceState{})
 }
 
-// Request starts the span of a request that came at that time. Its parent may be invalid. While the queue is full it returns one that records
-// nothing: the trace is dropped whole, and costs no more.
-func (t *Tracer) Request(ctx context.Context, parent trace.SpanContext, name string, at time.Time) (context.Context, trace.Span) {
+// Request starts the span of a request that came at that time. Its parent may be invalid. While the
+// queue is full it returns one that records nothing: the trace is dropped whole, and costs no more.
+func (t *Tracer) Request(
+	ctx context.Context,
+	parent trace.SpanContext,
+	name string,
+	at time.Time,
+) (context.Context, trace.Span) {
 	none := trace.SpanFromContext(context.Background())
 	if parent.IsValid() {
 		ctx = trace.ContextWithRemoteSpanContext(ctx, parent)

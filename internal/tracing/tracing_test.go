@@ -48,7 +48,8 @@ func (c *counts) text() string {
 	return fmt.Sprint(c.spans)
 }
 
-// started sets variables, which the SDK reads from the environment, and starts a Tracer that ends with the test.
+// started sets variables, which the SDK reads from the environment, and starts a Tracer that ends
+// with the test.
 func started(t *testing.T, log io.Writer, env ...string) (*Tracer, *counts) {
 	t.Helper()
 	for i := 0; i < len(env); i += 2 {
@@ -59,18 +60,37 @@ func started(t *testing.T, log io.Writer, env ...string) (*Tracer, *counts) {
 		t.Fatal(mistakes)
 	}
 	spans := &counts{spans: map[string]int{}}
-	tracer := Start(c, zerolog.New(log), spans.add, attribute.String("service.version", "1.2.3"), attribute.String("host.name", "h"))
+	tracer := Start(
+		c,
+		zerolog.New(log),
+		spans.add,
+		attribute.String("service.version", "1.2.3"),
+		attribute.String("host.name", "h"),
+	)
 	t.Cleanup(func() { tracer.Stop(t.Context()) })
 	return tracer, spans
 }
 
 func header(name, value string) http.Header { return http.Header{name: {value}} }
 
-// TestTraceOfARequest: steps are the request's, and what is called for a call is the call's. Variables change the resource.
+// TestTraceOfARequest: steps are the request's, and what is called for a call is the call's.
+// Variables change the resource.
 func TestTraceOfARequest(t *testing.T) {
 	c := otlptest.New(t)
-	tracer, spans := started(t, io.Discard, endpoint, c.URL+"/", "OTEL_SERVICE_NAME", "shop", "OTEL_RESOURCE_ATTRIBUTES", "zone=a%20b,service.version=2",
-		"OTEL_EXPORTER_OTLP_TRACES_COMPRESSION", "gzip", "OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20s3cret,x-scope=7")
+	tracer, spans := started(
+		t,
+		io.Discard,
+		endpoint,
+		c.URL+"/",
+		"OTEL_SERVICE_NAME",
+		"shop",
+		"OTEL_RESOURCE_ATTRIBUTES",
+		"zone=a%20b,service.version=2",
+		"OTEL_EXPORTER_OTLP_TRACES_COMPRESSION",
+		"gzip",
+		"OTEL_EXPORTER_OTLP_HEADERS",
+		"authorization=Bearer%20s3cret,x-scope=7",
+	)
 	came := time.Now().Add(-time.Second)
 	ctx, span := tracer.Request(t.Context(), tracer.ParentOf(header("Traceparent", sampled)), "/v1/pets", came)
 	tracer.Step(ctx, "identify", came, came.Add(time.Millisecond))
@@ -112,7 +132,8 @@ func TestTraceOfARequest(t *testing.T) {
 	}
 	assert.DeepEqual(t, got, want)
 	resource := all[0].Resource
-	for name, want := range map[string]any{"service.name": "shop", "service.version": "2", "zone": "a b", "host.name": "h"} {
+	for name, want := range map[string]any{"service.name": "shop", "service.version": "2", "zone": "a b",
+		"host.name": "h"} {
 		assert.Equal(t, resource[name], want, name)
 	}
 	if h := c.Headers()[0]; h.Get("Authorization") != "Bearer s3cret" || h.Get("X-Scope") != "7" {
@@ -126,8 +147,8 @@ type stateError string
 func (s stateError) Error() string    { return "duplicate key value: secret" }
 func (s stateError) SQLState() string { return string(s) }
 
-// TestWhoDecides: the variables of the sampler and of the propagators mean what OpenTelemetry says. A request without a parent never has the
-// ID that a client chose.
+// TestWhoDecides: the variables of the sampler and of the propagators mean what OpenTelemetry says.
+// A request without a parent never has the ID that a client chose.
 func TestWhoDecides(t *testing.T) {
 	c := otlptest.New(t)
 	for _, test := range []struct {
@@ -143,23 +164,49 @@ func TestWhoDecides(t *testing.T) {
 		{"parentbased_always_off", "none", "Traceparent", sampled, false, false},
 		{"always_off", "", "Traceparent", sampled, false, false},
 	} {
-		tracer, _ := started(t, io.Discard, endpoint, c.URL, "OTEL_TRACES_SAMPLER", test.sampler, "OTEL_PROPAGATORS", test.propagators)
+		tracer, _ := started(
+			t,
+			io.Discard,
+			endpoint,
+			c.URL,
+			"OTEL_TRACES_SAMPLER",
+			test.sampler,
+			"OTEL_PROPAGATORS",
+			test.propagators,
+		)
 		parent := tracer.ParentOf(http.Header{test.name: {test.value}, "Tracestate": {"a=secret"}})
 		_, with := tracer.Request(t.Context(), parent, "x", time.Now())
 		_, orphan := tracer.Request(t.Context(), trace.SpanContext{}, "x", time.Now())
 		assert.Equal(t, with.IsRecording(), test.exported, test, "exported")
 		assert.Equal(t, orphan.IsRecording(), test.without, test, "without a parent")
-		if test.exported && with.SpanContext().TraceID().String() != traceA || orphan.SpanContext().TraceID().String() == traceA {
-			t.Errorf("%+v: the trace is %s, without a parent %s", test, with.SpanContext().TraceID(), orphan.SpanContext().TraceID())
+		if test.exported && with.SpanContext().TraceID().String() != traceA ||
+			orphan.SpanContext().TraceID().String() == traceA {
+			t.Errorf(
+				"%+v: the trace is %s, without a parent %s",
+				test,
+				with.SpanContext().TraceID(),
+				orphan.SpanContext().TraceID(),
+			)
 		}
 		assert.Equal(t, with.SpanContext().TraceState().String(), "", "the client's tracestate is kept")
 	}
 }
 
-// TestShare: the share is of requests without a parent, and one that is not exported costs no allocation.
+// TestShare: the share is of requests without a parent, and one that is not exported costs no
+// allocation.
 func TestShare(t *testing.T) {
-	tracer, _ := started(t, io.Discard, endpoint, "http://127.0.0.1:1", "OTEL_TRACES_SAMPLER", "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG", "0.25",
-		"OTEL_BSP_MAX_QUEUE_SIZE", "100000")
+	tracer, _ := started(
+		t,
+		io.Discard,
+		endpoint,
+		"http://127.0.0.1:1",
+		"OTEL_TRACES_SAMPLER",
+		"parentbased_traceidratio",
+		"OTEL_TRACES_SAMPLER_ARG",
+		"0.25",
+		"OTEL_BSP_MAX_QUEUE_SIZE",
+		"100000",
+	)
 	exported := 0
 	for range 10_000 {
 		if _, span := tracer.Request(t.Context(), trace.SpanContext{}, "x", time.Now()); span.IsRecording() {
@@ -175,7 +222,8 @@ func TestShare(t *testing.T) {
 	assert.True(t, n <= 0, n, "allocations")
 }
 
-// TestOff: without an endpoint nothing is traced, nothing need be checked for nil, and nothing is allocated.
+// TestOff: without an endpoint nothing is traced, nothing need be checked for nil, and nothing is
+// allocated.
 func TestOff(t *testing.T) {
 	tracer, _ := started(t, io.Discard)
 	if tracer != nil {
@@ -197,9 +245,12 @@ func TestOff(t *testing.T) {
 
 type someKey struct{}
 
-// TestCollectorInTrouble: what a collector does not take is counted as failed. The log line has its reply, without the headers' values.
+// TestCollectorInTrouble: what a collector does not take is counted as failed. The log line has its
+// reply, without the headers' values.
 func TestCollectorInTrouble(t *testing.T) {
-	partly, err := proto.Marshal(&collector.ExportTraceServiceResponse{PartialSuccess: &collector.ExportTracePartialSuccess{RejectedSpans: 2}})
+	partly, err := proto.Marshal(
+		&collector.ExportTraceServiceResponse{PartialSuccess: &collector.ExportTracePartialSuccess{RejectedSpans: 2}},
+	)
 	assert.NoError(t, err)
 	elsewhere := otlptest.New(t)
 	for name, test := range map[string]struct {
@@ -231,16 +282,24 @@ func TestCollectorInTrouble(t *testing.T) {
 			span.End()
 			tracer.Stop(t.Context())
 			if text := spans.text(); text != test.want || len(c.Headers()) != 1 || len(elsewhere.Headers()) != 0 {
-				t.Errorf("%s, want %s; %d calls, %d elsewhere", text, test.want, len(c.Headers()), len(elsewhere.Headers()))
+				t.Errorf(
+					"%s, want %s; %d calls, %d elsewhere",
+					text,
+					test.want,
+					len(c.Headers()),
+					len(elsewhere.Headers()),
+				)
 			}
-			if text := log.String(); !strings.Contains(text, test.log) || strings.Contains(text, "hunter2") || len(text) > 1000 {
+			if text := log.String(); !strings.Contains(text, test.log) || strings.Contains(text, "hunter2") ||
+				len(text) > 1000 {
 				t.Errorf("log %s, want %q", text, test.log)
 			}
 		})
 	}
 }
 
-// TestNothingBlocks: while the collector hangs, spans are dropped and counted, each once, and a stop ends the call.
+// TestNothingBlocks: while the collector hangs, spans are dropped and counted, each once, and a
+// stop ends the call.
 func TestNothingBlocks(t *testing.T) {
 	c := otlptest.New(t)
 	hangs := make(chan struct{})
@@ -273,9 +332,22 @@ func TestSDKIsLogged(t *testing.T) {
 	var log strings.Builder
 	LogTo(zerolog.New(&log))
 	t.Cleanup(func() { LogTo(zerolog.Nop()) })
-	started(t, io.Discard, endpoint, "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_CERTIFICATE", "/nowhere/ca.pem", "OTEL_TRACES_SAMPLER", "xray",
-		"OTEL_PROPAGATORS", "pigeon", "OTEL_EXPORTER_OTLP_TIMEOUT", "hunter2")
-	for _, want := range []string{"/nowhere/ca.pem", "unsupported sampler: xray", "unknown propagator", "parse duration"} {
+	started(
+		t,
+		io.Discard,
+		endpoint,
+		"http://127.0.0.1:1",
+		"OTEL_EXPORTER_OTLP_CERTIFICATE",
+		"/nowhere/ca.pem",
+		"OTEL_TRACES_SAMPLER",
+		"xray",
+		"OTEL_PROPAGATORS",
+		"pigeon",
+		"OTEL_EXPORTER_OTLP_TIMEOUT",
+		"hunter2",
+	)
+	for _, want := range []string{"/nowhere/ca.pem", "unsupported sampler: xray", "unknown propagator",
+		"parse duration"} {
 		assert.Contains(t, log.String(), want, "no")
 	}
 }
@@ -283,20 +355,22 @@ func TestSDKIsLogged(t *testing.T) {
 func TestSummaries(t *testing.T) {
 	t.Parallel()
 	for statement, want := range map[string]string{
-		"select id, name from pets where tenant_id = $1":                                                "select pets",
-		"-- update nothing\nselect 'insert into x' from pets":                                           "select pets",
-		"select * from lookup_caller($1, $2)":                                                           "select lookup_caller",
-		"select $1 < past_until()":                                                                      "select past_until",
-		"select take_term($1)":                                                                          "select take_term",
-		"with t as materialized (select 1), p as (select * from pets) select * from p":                  "select pets",
-		"with t as (select 1) insert into orders (id) select id from t on conflict do update set x = 1": "insert orders",
-		"select id from pets where id = $1 for update":                                                  "select pets",
-		"select id from pets for no key update":                                                         "select pets",
-		"update bans set ends_at = now()":                                                               "update bans",
-		"delete from idempotency where x < $1":                                                          "delete idempotency",
-		"notify \"x\";":                                                                                 "notify",
-		"transaction":                                                                                   "transaction",
-		"":                                                                                              "",
+		"select id, name from pets where tenant_id = $1":      "select pets",
+		"-- update nothing\nselect 'insert into x' from pets": "select pets",
+		"select * from lookup_caller($1, $2)":                 "select lookup_caller",
+		"select $1 < past_until()":                            "select past_until",
+		"select take_term($1)":                                "select take_term",
+		"with t as materialized (select 1), p as (select * from pets) select " +
+			"* from p": "select pets",
+		"with t as (select 1) insert into orders (id) select id from t on " +
+			"conflict do update set x = 1": "insert orders",
+		"select id from pets where id = $1 for update": "select pets",
+		"select id from pets for no key update":        "select pets",
+		"update bans set ends_at = now()":              "update bans",
+		"delete from idempotency where x < $1":         "delete idempotency",
+		"notify \"x\";":                                "notify",
+		"transaction":                                  "transaction",
+		"":                                             "",
 	} {
 		assert.Equal(t, summarize(statement), want, statement)
 	}
@@ -305,7 +379,8 @@ func TestSummaries(t *testing.T) {
 func TestErrorTypes(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[string]error{
-		"timeout": context.DeadlineExceeded, "canceled": context.Canceled, "_OTHER": errors.New("secret"), "57014": stateError("57014"),
+		"timeout": context.DeadlineExceeded, "canceled": context.Canceled, "_OTHER": errors.New("secret"),
+		"57014": stateError("57014"),
 	} {
 		assert.Equal(t, errorType(err), want, err)
 	}

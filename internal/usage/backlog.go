@@ -39,7 +39,8 @@ func (p *progress) wrote(b *Batch) {
 	p.moved.Add(-b.size())
 }
 
-// size is the number of requests in the batch. A refund counts like a request: it is to be recorded too.
+// size is the number of requests in the batch. A refund counts like a request: it is to be recorded
+// too.
 func (b *Batch) size() (n int64) {
 	for _, c := range b.Counts {
 		n += max(c.Admitted, -c.Admitted) + c.Refused

@@ -10,7 +10,8 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// TestBacklog: what is counted and not recorded is known with its age, also while the store fails, and is gone when it is recorded.
+// TestBacklog: what is counted and not recorded is known with its age, also while the store fails,
+// and is gone when it is recorded.
 func TestBacklog(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

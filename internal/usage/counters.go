@@ -10,8 +10,8 @@ import (
 // keyUseInterval is the least time between two writes of a key's last use.
 const keyUseInterval = time.Minute
 
-// maxBatch is the most counts and the most uses in a batch. It keeps a write short after an outage of the
-// store, or when a hundred thousand keys call for the first time.
+// maxBatch is the most counts and the most uses in a batch. It keeps a write short after an outage
+// of the store, or when a hundred thousand keys call for the first time.
 const maxBatch = 500
 
 // shard holds the counts of some tenants since the last batch.
@@ -27,11 +27,12 @@ type shard struct {
 
 type shardSet [shards]shard
 
-// of returns the shard of a tenant. All of its keys are in one, with the number of its unrecorded requests.
+// of returns the shard of a tenant. All of its keys are in one, with the number of its unrecorded
+// requests.
 func (s *shardSet) of(tenantID int64) *shard { return &s[uint64(tenantID)%shards] }
 
-// unrecorded is how many requests of a tenant were admitted and may not be recorded yet. Refunds do not lower it, because they may be
-// of requests that are recorded.
+// unrecorded is how many requests of a tenant were admitted and may not be recorded yet. Refunds do
+// not lower it, because they may be of requests that are recorded.
 type unrecorded struct {
 	// waiting came after the drain of that number, and moved were in batches up to the next one.
 	waiting, moved   int64
@@ -40,7 +41,8 @@ type unrecorded struct {
 	counters int
 }
 
-// add counts one more, and returns how many are unrecorded. All that was moved up to the drain done is recorded.
+// add counts one more, and returns how many are unrecorded. All that was moved up to the drain done
+// is recorded.
 func (u *unrecorded) add(drains, done int64) int64 {
 	if u.lastMoved <= done {
 		u.moved = 0
@@ -119,8 +121,8 @@ func split[T any](all []T) (first, rest []T) {
 	return all[:n:n], all[n:]
 }
 
-// drainInto appends the shard's counts and the time of each key's last use. It drops buckets without requests
-// since the last batch. The others stay, so that a busy key costs no allocation.
+// drainInto appends the shard's counts and the time of each key's last use. It drops buckets
+// without requests since the last batch. The others stay, so that a busy key costs no allocation.
 func (s *shard) drainInto(counts []Count, used map[string]time.Time) []Count {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// TestDelivered: with every write a server says up to when it has recorded everything: ten seconds before the counts were collected. What is much
-// is split, and what is nothing not written.
+// TestDelivered: with every write a server says up to when it has recorded everything: ten seconds
+// before the counts were collected. What is much is split, and what is nothing not written.
 func TestDelivered(t *testing.T) {
 	t.Parallel()
 	s, now := &memoryStore{}, noon
@@ -42,7 +42,8 @@ func TestDelivered(t *testing.T) {
 		got = append(got, b.DeliveredTo)
 	}
 	first := noon.Add(-10 * time.Second)
-	// More of the first write follows its first batch. The write that failed is sent again as it was.
+	// More of the first write follows its first batch. The write that failed is sent again as it
+	// was.
 	want := []time.Time{{}, first, first.Add(time.Minute), first.Add(time.Minute), first.Add(2 * time.Minute)}
 	assert.DeepEqual(t, got, want, "delivered")
 }
@@ -65,7 +66,8 @@ func TestIdleServersDeliver(t *testing.T) {
 			if first := s.tried[0].DeliveredTo; !first.Equal(began) {
 				t.Errorf("at its start a server has delivered up to %v, want %v", first, began)
 			}
-			if want := map[bool]int{true: 31, false: 3}[announce]; len(s.tried) != want || s.last["s1"] != s.tried[0].Number+int64(want)-1 {
+			if want := map[bool]int{true: 31, false: 3}[announce]; len(s.tried) != want ||
+				s.last["s1"] != s.tried[0].Number+int64(want)-1 {
 				t.Errorf("announce %v: %d writes up to number %d, want %d", announce, len(s.tried), s.last["s1"], want)
 			}
 			admitted := m.Admitted(bucket(1, "key_a", 1), time.Now(), 0, 1)

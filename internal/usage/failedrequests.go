@@ -10,10 +10,12 @@ import (
 )
 
 const (
-	// failedInterval is the time between two writes, floodInterval between two writes of a key that is flooding.
+	// failedInterval is the time between two writes, floodInterval between two writes of a key that
+	// is flooding.
 	failedInterval = time.Second
 	floodInterval  = 5 * time.Second
-	// Of a key, firstFailed and the last are kept between two writes, and up to maxPerWrite if the reason changes.
+	// Of a key, firstFailed and the last are kept between two writes, and up to maxPerWrite if the
+	// reason changes.
 	firstFailed = 4
 	maxPerWrite = 10
 	// maxFailed is the most of known keys that a server writes at once, that is in a second.
@@ -23,10 +25,11 @@ const (
 	failedKeys   = 256
 )
 
-// FailedRequests records some of a server's failed requests, so that support can explain them. Between two writes it keeps the first few
-// and the last of each key, those at which the reason changed, and the number of the others. A flood costs a look-up in a map. Requests
-// without a key that exists share a small budget. So the memory and the writes in a second are bounded: what is beyond is dropped. All
-// methods are safe for concurrent use.
+// FailedRequests records some of a server's failed requests, so that support can explain them.
+// Between two writes it keeps the first few and the last of each key, those at which the reason
+// changed, and the number of the others. A flood costs a look-up in a map. Requests without a key
+// that exists share a small budget. So the memory and the writes in a second are bounded: what is
+// beyond is dropped. All methods are safe for concurrent use.
 type FailedRequests struct {
 	store    FailedStore
 	serverID string
@@ -34,7 +37,8 @@ type FailedRequests struct {
 
 	seed   maphash.Seed
 	shards [failedShards]failedShard
-	// strangers sent no key that exists; refused are those of them that the limit of their address refused.
+	// strangers sent no key that exists; refused are those of them that the limit of their address
+	// refused.
 	strangers, refused strangerBudget
 
 	// flushing guards what follows and allows one write at a time.
@@ -65,7 +69,8 @@ type keyFailed struct {
 	notBefore time.Time
 }
 
-// NewFailedRequests returns a recorder that writes to the store. Nothing is written before Run or Flush.
+// NewFailedRequests returns a recorder that writes to the store. Nothing is written before Run or
+// Flush.
 func NewFailedRequests(store FailedStore, o Options) *FailedRequests {
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -110,7 +115,8 @@ func (k *keyFailed) add(f FailedRequest) {
 	case !k.hasLast && len(k.records) < firstFailed:
 		k.records = append(k.records, owned(f))
 		return
-	case k.hasLast && (f.Code != k.last.Code || f.Window != k.last.Window || f.Reason != k.last.Reason) && len(k.records)+2 < maxPerWrite:
+	case k.hasLast && (f.Code != k.last.Code || f.Window != k.last.Window || f.Reason != k.last.Reason) &&
+		len(k.records)+2 < maxPerWrite:
 		k.records = append(k.records, k.lastOne(), owned(f))
 		k.hasLast, k.suppressed = false, 0
 		return
@@ -123,7 +129,8 @@ func (k *keyFailed) add(f FailedRequest) {
 	k.last.RequestID = ""
 }
 
-// owned returns the request with an ID of its own: it may be part of a string with the whole request, including its key.
+// owned returns the request with an ID of its own: it may be part of a string with the whole
+// request, including its key.
 func owned(f FailedRequest) FailedRequest {
 	f.RequestID = strings.Clone(f.RequestID)
 	return f
@@ -172,8 +179,9 @@ func (r *FailedRequests) flush(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// collect takes what is due at now: at most maxFailed of known keys, and what the strangers' budgets allow. If not all of it fits, the next
-// write begins where this one ended, so that every key gets its turn. The caller holds r.flushing.
+// collect takes what is due at now: at most maxFailed of known keys, and what the strangers'
+// budgets allow. If not all of it fits, the next write begins where this one ended, so that every
+// key gets its turn. The caller holds r.flushing.
 func (r *FailedRequests) collect(now time.Time) (due []FailedRequest) {
 	first, more := r.firstShard, false
 	for i := range failedShards {
@@ -195,8 +203,8 @@ func (r *FailedRequests) collect(now time.Time) (due []FailedRequest) {
 	return due
 }
 
-// drainInto appends what is due, in random order, and reports whether something is left for which there was no room. It drops keys
-// without failed requests since they were written.
+// drainInto appends what is due, in random order, and reports whether something is left for which
+// there was no room. It drops keys without failed requests since they were written.
 func (s *failedShard) drainInto(due []FailedRequest, now time.Time) (_ []FailedRequest, left bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -33,7 +33,12 @@ func (t *failedTable) WriteFailed(_ context.Context, failed []usage.FailedReques
 }
 
 func refused(key string, n int) usage.FailedRequest {
-	return usage.FailedRequest{RequestID: fmt.Sprintf("%s-%d", key, n), TenantID: 1, KeyID: key, Code: "rate_limit_exceeded"}
+	return usage.FailedRequest{
+		RequestID: fmt.Sprintf("%s-%d", key, n),
+		TenantID:  1,
+		KeyID:     key,
+		Code:      "rate_limit_exceeded",
+	}
 }
 
 func record(key string, n int, number, suppressed int64) usage.FailedRequest {
@@ -62,7 +67,13 @@ func TestFailedRequestsKeepTheFirstAndTheLast(t *testing.T) {
 	for n := range 1000 {
 		r.Add(refused("a", n))
 	}
-	flush(record("a", 0, 2, 0), record("a", 1, 3, 0), record("a", 2, 4, 0), record("a", 3, 5, 0), record("a", 999, 6, 995))
+	flush(
+		record("a", 0, 2, 0),
+		record("a", 1, 3, 0),
+		record("a", 2, 4, 0),
+		record("a", 3, 5, 0),
+		record("a", 999, 6, 995),
+	)
 	r.Add(refused("a", 5))
 	flush()
 	now = now.Add(5 * time.Second)
@@ -71,7 +82,13 @@ func TestFailedRequestsKeepTheFirstAndTheLast(t *testing.T) {
 	for n := range 5 {
 		r.Add(refused("a", n))
 	}
-	flush(record("a", 0, 8, 0), record("a", 1, 9, 0), record("a", 2, 10, 0), record("a", 3, 11, 0), record("a", 4, 12, 0))
+	flush(
+		record("a", 0, 8, 0),
+		record("a", 1, 9, 0),
+		record("a", 2, 10, 0),
+		record("a", 3, 11, 0),
+		record("a", 4, 12, 0),
+	)
 }
 
 // A page begins after the last request of the page before, also within a microsecond.
@@ -83,7 +100,17 @@ func TestPagesOfFailedRequests(t *testing.T) {
 		until      time.Time
 	}{{last.Cursor(), 6, noon.Add(1)}, {last.Cursor(), 0, noon}, {0, 0, noon}} {
 		at, low := (&usage.FailedPage{After: c.after, Until: c.until}).Before()
-		assert.True(t, at.Equal(noon) && low == c.low, "a page after", c.after, "until", c.until, "begins before", at, low)
+		assert.True(
+			t,
+			at.Equal(noon) && low == c.low,
+			"a page after",
+			c.after,
+			"until",
+			c.until,
+			"begins before",
+			at,
+			low,
+		)
 	}
 }
 
@@ -172,13 +199,19 @@ func TestFailedRequestsServeEveryKey(t *testing.T) {
 			least = min(least, written[fmt.Sprint("key", key)])
 		}
 		if least < 5 {
-			t.Errorf("%d failures a second of each of %d keys: %d keys written in a minute, one of them %d times", perSecond, keys, len(written), least)
+			t.Errorf(
+				"%d failures a second of each of %d keys: %d keys written in a minute, one of them %d times",
+				perSecond,
+				keys,
+				len(written),
+				least,
+			)
 		}
 	}
 }
 
-// Whoever sends no key that exists shares a small budget, of which nothing is left after a burst but one a second. What the limit of
-// an address refused has another.
+// Whoever sends no key that exists shares a small budget, of which nothing is left after a burst
+// but one a second. What the limit of an address refused has another.
 func TestFailedRequestsOfStrangersAreBounded(t *testing.T) {
 	t.Parallel()
 	now := noon

@@ -9,18 +9,18 @@ import (
 type Forecast struct {
 	// PerHour is the present rate, rounded.
 	PerHour int64
-	// RunsOut is the second at which nothing remains of the day: now if nothing remains already, the zero
-	// time if the quota lasts until the day ends.
+	// RunsOut is the second at which nothing remains of the day: now if nothing remains already,
+	// the zero time if the quota lasts until the day ends.
 	RunsOut time.Time
 }
 
-// RateWindowStart returns the start of the time over which the present rate is measured: the start of the
-// previous UTC hour. The last one to two hours count, because an average since midnight would underestimate a
-// working day, and a shorter time would overestimate a burst.
+// RateWindowStart returns the start of the time over which the present rate is measured: the start
+// of the previous UTC hour. The last one to two hours count, because an average since midnight
+// would underestimate a working day, and a shorter time would overestimate a burst.
 func RateWindowStart(now time.Time) time.Time { return now.UTC().Truncate(time.Hour).Add(-time.Hour) }
 
-// Predict returns the forecast for a day on which that many requests remain, if admitted were admitted since
-// RateWindowStart.
+// Predict returns the forecast for a day on which that many requests remain, if admitted were
+// admitted since RateWindowStart.
 func Predict(admitted, remaining int64, now time.Time) Forecast {
 	admitted = max(0, admitted) // Requests of an earlier hour may have been refunded.
 	elapsed := now.Sub(RateWindowStart(now)).Seconds()

@@ -16,14 +16,15 @@ const (
 	// writeTimeout bounds one write, stopTimeout all writes at stop.
 	writeTimeout = 2 * time.Second
 	stopTimeout  = 5 * time.Second
-	// announceEvery is the longest pause between two writes of a server that announces itself. After announcedFor without one,
-	// it admits nothing that is not recorded: see Options.Announce.
+	// announceEvery is the longest pause between two writes of a server that announces itself.
+	// After announcedFor without one, it admits nothing that is not recorded: see Options.Announce.
 	announceEvery = 5 * time.Second
 	announcedFor  = 10 * time.Second
-	// deliverEvery is that pause for other servers, so that it is known up to when they have recorded everything.
+	// deliverEvery is that pause for other servers, so that it is known up to when they have
+	// recorded everything.
 	deliverEvery = time.Minute
-	// deliveryDelay is far longer than it takes from the instant of a request until it is counted. If a server is frozen between, the
-	// request counts all the same, as one that came late.
+	// deliveryDelay is far longer than it takes from the instant of a request until it is counted.
+	// If a server is frozen between, the request counts all the same, as one that came late.
 	deliveryDelay = 10 * time.Second
 	// reportInterval is how often a continuing outage of the store is logged.
 	reportInterval = time.Minute
@@ -50,7 +51,8 @@ type Meter struct {
 	// announced is true while the store knows that this server may have unrecorded requests.
 	announced atomic.Bool
 	announces bool
-	// flushes counts the calls of Flush that had their turn. All that was moved to batches up to the drain recordedTo is recorded.
+	// flushes counts the calls of Flush that had their turn. All that was moved to batches up to
+	// the drain recordedTo is recorded.
 	flushes, recordedTo atomic.Int64
 
 	// turn guards what follows and allows one write at a time.
@@ -71,11 +73,12 @@ type Meter struct {
 type Options struct {
 	// ServerID identifies this process among all that write to the store.
 	ServerID string
-	// Clock numbers the batches of a Meter, which compares it with the times of requests; time.Now if nil.
+	// Clock numbers the batches of a Meter, which compares it with the times of requests; time.Now
+	// if nil.
 	Clock func() time.Time
 	Log   zerolog.Logger
-	// Announce makes the store know of a Meter that runs, also while nothing is counted: so that it is known which servers may have
-	// admitted requests that are not recorded.
+	// Announce makes the store know of a Meter that runs, also while nothing is counted: so that it
+	// is known which servers may have admitted requests that are not recorded.
 	Announce bool
 }
 
@@ -87,8 +90,8 @@ func NewMeter(store Store, o Options) *Meter {
 	m := &Meter{
 		store: store, serverID: o.ServerID, clock: o.Clock, log: o.Log,
 		seed: maphash.MakeSeed(),
-		// A restarted server of the same name goes on above its earlier numbers, because it writes far fewer
-		// batches than one a microsecond.
+		// A restarted server of the same name goes on above its earlier numbers, because it writes
+		// far fewer batches than one a microsecond.
 		number: o.Clock().UnixMicro(), delivered: o.Clock(),
 		recorded: map[uint64]int64{}, announces: o.Announce,
 		soon: make(chan struct{}, 1), turn: make(turn, 1),
@@ -104,9 +107,10 @@ func NewMeter(store Store, o Options) *Meter {
 // Unlimited is for Admitted: any number of requests may be unrecorded.
 const Unlimited = int64(1) << 62
 
-// Admitted counts a request of the bucket's tenant, key, assignment and version that is to be admitted at that instant, in that minute of
-// the tenant. It returns false if more than most of the tenant's requests would then be admitted and not recorded. The request must then
-// not be admitted until Flush has succeeded.
+// Admitted counts a request of the bucket's tenant, key, assignment and version that is to be
+// admitted at that instant, in that minute of the tenant. It returns false if more than most of the
+// tenant's requests would then be admitted and not recorded. The request must then not be admitted
+// until Flush has succeeded.
 func (m *Meter) Admitted(b Bucket, at time.Time, minute, most int64) bool {
 	s := m.shards.of(b.TenantID)
 	s.mu.Lock()
@@ -151,8 +155,8 @@ func (m *Meter) Refunded(b Bucket, at time.Time, minute int64) {
 	s.add(b.in(at), at, -1, 0).minutes.add(minute, -1)
 }
 
-// Run writes the counts every FlushInterval until ctx ends, and then what is left. If that fails, it returns
-// an error that says how much was lost. End ctx after the last request.
+// Run writes the counts every FlushInterval until ctx ends, and then what is left. If that fails,
+// it returns an error that says how much was lost. End ctx after the last request.
 func (m *Meter) Run(ctx context.Context) error {
 	stopping := ctx.Done()
 	// A write under way when ctx ends is finished, within writeTimeout.
@@ -186,8 +190,8 @@ func isDone(done <-chan struct{}) bool {
 	}
 }
 
-// Flush writes everything that was counted before the call. After an error, the next call writes it. Calls that wait for another one's
-// write share the next write.
+// Flush writes everything that was counted before the call. After an error, the next call writes
+// it. Calls that wait for another one's write share the next write.
 func (m *Meter) Flush(ctx context.Context) error {
 	// That one has its turn after this call began.
 	next := m.flushes.Load() + 1

@@ -141,7 +141,9 @@ func TestMeterSendsTheSameBatchAgain(t *testing.T) {
 			if got, want := s.tried[3].Number, s.tried[0].Number+1; got != want {
 				t.Errorf("the next batch has number %d, want %d", got, want)
 			}
-			want := map[usage.Bucket][2]int64{{TenantID: 1, KeyID: "key_a", Assignment: 1, Version: 1, Hour: noon.Unix()}: {3, 0}}
+			want := map[usage.Bucket][2]int64{
+				{TenantID: 1, KeyID: "key_a", Assignment: 1, Version: 1, Hour: noon.Unix()}: {3, 0},
+			}
 			assert.DeepEqual(t, s.sums, want, "recorded")
 		})
 	}
@@ -157,7 +159,9 @@ func TestMeterStartedAgainNumbersOn(t *testing.T) {
 			flush(t, m)
 		}
 	}
-	want := map[usage.Bucket][2]int64{{TenantID: 1, KeyID: "key_a", Assignment: 1, Version: 1, Hour: noon.Unix()}: {6, 0}}
+	want := map[usage.Bucket][2]int64{
+		{TenantID: 1, KeyID: "key_a", Assignment: 1, Version: 1, Hour: noon.Unix()}: {6, 0},
+	}
 	assert.DeepEqual(t, s.sums, want, "recorded by three processes of one name")
 }
 
@@ -183,7 +187,10 @@ func TestMeterRecordsLastUseOnceAMinute(t *testing.T) {
 		{KeyID: "key_a", At: noon.Add(time.Minute)},
 		{KeyID: "key_a", At: noon.Add(2 * time.Minute)},
 	}
-	slices.SortFunc(s.uses, func(a, b usage.KeyUse) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.KeyID, b.KeyID)) })
+	slices.SortFunc(
+		s.uses,
+		func(a, b usage.KeyUse) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.KeyID, b.KeyID)) },
+	)
 	assert.DeepEqual(t, s.uses, want, "uses")
 	assert.Equal(t, len(s.sums), 3, "counts of key_a and twice of key_b")
 }
@@ -291,7 +298,8 @@ func TestRunStopsAlthoughTheStoreHangs(t *testing.T) {
 		m, stop := run(t, hangingStore{})
 		m.Admitted(bucket(1, "key_a", 1), time.Now(), 0, usage.Unlimited)
 		time.Sleep(10 * time.Second)
-		if took, err := stop(); !errors.Is(err, context.DeadlineExceeded) || took < 5*time.Second || took > 8*time.Second {
+		if took, err := stop(); !errors.Is(err, context.DeadlineExceeded) || took < 5*time.Second ||
+			took > 8*time.Second {
 			t.Errorf("Run = %v, %v after its context, want DeadlineExceeded after 5 to 8 s", err, took)
 		}
 	})
@@ -339,8 +347,8 @@ func TestCountingAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestUnrecordedRequestsAreBounded: the request after the most must wait until it is recorded, for each tenant, whatever its keys. A refund
-// makes no room, and a write that fails neither.
+// TestUnrecordedRequestsAreBounded: the request after the most must wait until it is recorded, for
+// each tenant, whatever its keys. A refund makes no room, and a write that fails neither.
 func TestUnrecordedRequestsAreBounded(t *testing.T) {
 	t.Parallel()
 	var broken error
@@ -372,7 +380,8 @@ func TestUnrecordedRequestsAreBounded(t *testing.T) {
 	takes(2, true, true, false)
 }
 
-// TestMinutesOfABatch: a count says how many requests are of its latest minute and of the one before.
+// TestMinutesOfABatch: a count says how many requests are of its latest minute and of the one
+// before.
 func TestMinutesOfABatch(t *testing.T) {
 	t.Parallel()
 	s := &memoryStore{}

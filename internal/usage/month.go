@@ -24,7 +24,8 @@ type Month struct {
 type MonthStore interface {
 	// UsageMonth returns the tenant's month of now. It returns ErrUnavailable if the store is down.
 	UsageMonth(ctx context.Context, tenantID int64, now time.Time) (Month, error)
-	// UsageReport returns the tenant's report of the month that begins at month. It returns ErrUnavailable if the store is down.
+	// UsageReport returns the tenant's report of the month that begins at month. It returns
+	// ErrUnavailable if the store is down.
 	UsageReport(ctx context.Context, tenantID int64, month, now time.Time) (Report, error)
 }
 

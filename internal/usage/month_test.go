@@ -23,8 +23,9 @@ func TestNewMonth(t *testing.T) {
 	}{
 		"the first instant": {date(11, 1), date(11, 1), date(11, 1)},
 		"the last":          {date(12, 1).Add(-1), date(11, 1), date(11, 30)},
-		"a leap day":        {time.Date(2028, 2, 29, 12, 0, 0, 0, time.UTC), time.Date(2028, 2, 1, 0, 0, 0, 0, time.UTC), time.Date(2028, 2, 29, 0, 0, 0, 0, time.UTC)},
-		"by UTC":            {time.Date(2026, 12, 1, 5, 0, 0, 0, time.FixedZone("", 6*3600)), date(11, 1), date(11, 30)},
+		"a leap day": {time.Date(2028, 2, 29, 12, 0, 0, 0, time.UTC),
+			time.Date(2028, 2, 1, 0, 0, 0, 0, time.UTC), time.Date(2028, 2, 29, 0, 0, 0, 0, time.UTC)},
+		"by UTC": {time.Date(2026, 12, 1, 5, 0, 0, 0, time.FixedZone("", 6*3600)), date(11, 1), date(11, 30)},
 	} {
 		m := usage.NewMonth(test.now)
 		for i, d := range m.Days {
@@ -65,7 +66,12 @@ func TestReport(t *testing.T) {
 	assert.DeepEqual(t, r.Keys[1], usage.KeyUsage{KeyID: "key_b", Month: b})
 	assert.DeepEqual(t, r.Days[30], usage.Day{Date: date(10, 31), Admitted: 7, Refused: 10})
 	assert.DeepEqual(t, r.Corrections, []usage.Correction{{date(8, 1), -1, 2}, {date(9, 1), -2, 4}})
-	assert.DeepEqual(t, usage.NewReport(date(11, 1), date(11, 3)).Month, usage.NewMonth(date(11, 3)), "of the current month")
+	assert.DeepEqual(
+		t,
+		usage.NewReport(date(11, 1), date(11, 3)).Month,
+		usage.NewMonth(date(11, 3)),
+		"of the current month",
+	)
 }
 
 func TestPredict(t *testing.T) {
@@ -156,7 +162,14 @@ func TestMonthsQueryTwiceASecond(t *testing.T) {
 		l.err = step.err
 		m, err := months.Get(t.Context(), step.tenant, step.now)
 		if !errors.Is(err, step.err) || m.RateWindow != step.want {
-			t.Errorf("tenant %d at %v: query %d, %v, want query %d", step.tenant, step.now, m.RateWindow, err, step.want)
+			t.Errorf(
+				"tenant %d at %v: query %d, %v, want query %d",
+				step.tenant,
+				step.now,
+				m.RateWindow,
+				err,
+				step.want,
+			)
 		}
 	}
 }

@@ -16,8 +16,9 @@ const (
 	maxMonths = 4_000
 )
 
-// Months returns the tenants' usage of this month. It queries the store at most twice a second for a tenant,
-// because these requests are free and must not become a load. It is safe for concurrent use.
+// Months returns the tenants' usage of this month. It queries the store at most twice a second for
+// a tenant, because these requests are free and must not become a load. It is safe for concurrent
+// use.
 type Months struct {
 	store MonthStore
 	loads singleflight.Group
@@ -36,8 +37,8 @@ func NewMonths(store MonthStore) *Months {
 	return &Months{store: store, cached: map[int64]cachedMonth{}}
 }
 
-// Get returns the month of now. It is shared: treat it as read-only. It returns ErrUnavailable if the store
-// is down.
+// Get returns the month of now. It is shared: treat it as read-only. It returns ErrUnavailable if
+// the store is down.
 func (m *Months) Get(ctx context.Context, tenantID int64, now time.Time) (Month, error) {
 	if k, ok := m.find(tenantID); ok && k.fresh(now) {
 		return k.Month, nil
@@ -56,7 +57,8 @@ func (m *Months) Get(ctx context.Context, tenantID int64, now time.Time) (Month,
 	return found.(Month), nil
 }
 
-// fresh reports whether the month is good at now. A new hour begins a new rate window, and maybe a new day.
+// fresh reports whether the month is good at now. A new hour begins a new rate window, and maybe a
+// new day.
 func (k cachedMonth) fresh(now time.Time) bool {
 	age := now.Sub(k.at)
 	return age >= 0 && age < monthTTL && RateWindowStart(k.at).Equal(RateWindowStart(now))

@@ -6,8 +6,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// outage is a time during which writes to the store fail. It logs its start, every reportInterval and its
-// end, instead of every failed write.
+// outage is a time during which writes to the store fail. It logs its start, every reportInterval
+// and its end, instead of every failed write.
 type outage struct {
 	since, reported time.Time
 }
@@ -18,7 +18,10 @@ func (o *outage) failed(log zerolog.Logger, now time.Time, err error) {
 	}
 	if o.reported.IsZero() || now.Sub(o.reported) >= reportInterval {
 		o.reported = now
-		log.Error().Err(err).Dur("for_ms", now.Sub(o.since)).Msg("can't record usage: it stays in memory and is written again later")
+		log.Error().Err(err).Dur(
+			"for_ms",
+			now.Sub(o.since),
+		).Msg("can't record usage: it stays in memory and is written again later")
 	}
 }
 

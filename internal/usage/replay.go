@@ -14,7 +14,8 @@ type Hour struct {
 type RecordedDay struct {
 	Date              time.Time
 	Requests, Refused int64
-	// Busy are the hours with more than QuietHour requests, in ascending order. It may hold others too.
+	// Busy are the hours with more than QuietHour requests, in ascending order. It may hold others
+	// too.
 	Busy []Hour
 }
 
@@ -23,28 +24,31 @@ type ReplayedDay struct {
 	Date time.Time
 	// Requests is the number of all requests, Refused of those that were refused in fact.
 	Requests, Refused int64
-	// ByMinute is how many the per-minute limit would have refused, ByDay how many more the per-day limit, and ByKeys how many the own limits of
-	// keys, of which the others do not hear: all at least.
+	// ByMinute is how many the per-minute limit would have refused, ByDay how many more the per-day
+	// limit, and ByKeys how many the own limits of keys, of which the others do not hear: all at
+	// least.
 	ByDay, ByMinute, ByKeys int64
 }
 
 // More is how many requests more than in fact would have been refused, at least.
 func (d ReplayedDay) More() int64 { return max(0, d.ByDay+d.ByMinute-d.Refused) }
 
-// minutesInside is how many of a tenant's minute windows lie within an hour for certain. One more overlaps each end.
+// minutesInside is how many of a tenant's minute windows lie within an hour for certain. One more
+// overlaps each end.
 const minutesInside = 59
 
 // MinutesOfHour is how many overlap it.
 const MinutesOfHour = minutesInside + 2
 
-// QuietHour is how many requests of an hour no per-minute limit refuses, if they are spread evenly, and leave the windows that overlap
-// its ends unused.
+// QuietHour is how many requests of an hour no per-minute limit refuses, if they are spread evenly,
+// and leave the windows that overlap its ends unused.
 func QuietHour(perMinute int64) int64 { return minutesInside * perMinute }
 
-// Replayer replays the days of one tenant under other limits. The result is a lower bound: only the number of
-// requests in an hour is known, so they are assumed to be spread as evenly as possible. A tenant's minute windows
-// have an offset of their own, so one overlaps each full hour; the earlier hour uses of it what it needs. Requests
-// that were refused are replayed too, without the retries they may have caused.
+// Replayer replays the days of one tenant under other limits. The result is a lower bound: only the
+// number of requests in an hour is known, so they are assumed to be spread as evenly as possible. A
+// tenant's minute windows have an offset of their own, so one overlaps each full hour; the earlier
+// hour uses of it what it needs. Requests that were refused are replayed too, without the retries
+// they may have caused.
 type Replayer struct {
 	PerMinute, PerDay int64
 
@@ -67,10 +71,17 @@ func (r *Replayer) Day(d RecordedDay) ReplayedDay {
 	}
 	over := max(0, passed-r.PerDay)
 	if r.end.Equal(d.Date.AddDate(0, 0, 1)) {
-		// The day's last requests were refused by its limit, and used nothing of the window that overlaps midnight.
+		// The day's last requests were refused by its limit, and used nothing of the window that
+		// overlaps midnight.
 		r.edgeRoom = min(r.PerMinute, r.edgeRoom+over)
 	}
-	return ReplayedDay{Date: d.Date, Requests: d.Requests, Refused: d.Refused, ByDay: over, ByMinute: d.Requests - passed}
+	return ReplayedDay{
+		Date:     d.Date,
+		Requests: d.Requests,
+		Refused:  d.Refused,
+		ByDay:    over,
+		ByMinute: d.Requests - passed,
+	}
 }
 
 // Replay replays hours in ascending order, with a result for each day that has one of them.

@@ -16,21 +16,33 @@ func TestReplay(t *testing.T) {
 		return usage.Hour{At: midnight.Add(time.Duration(hour) * time.Hour), Requests: requests, Refused: refused}
 	}
 	day := func(n int, requests, refused, byDay, byMinute int64) usage.ReplayedDay {
-		return usage.ReplayedDay{Date: midnight.AddDate(0, 0, n), Requests: requests, Refused: refused, ByDay: byDay, ByMinute: byMinute}
+		return usage.ReplayedDay{
+			Date:     midnight.AddDate(0, 0, n),
+			Requests: requests,
+			Refused:  refused,
+			ByDay:    byDay,
+			ByMinute: byMinute,
+		}
 	}
 	for name, test := range map[string]struct {
 		hours             []usage.Hour
 		perMinute, perDay int64
 		want              []usage.ReplayedDay
 	}{
-		"none":                   {nil, 60, 1000, nil},
-		"all pass":               {[]usage.Hour{at(1, 500, 7), at(2, 500, 0)}, 60, 1000, []usage.ReplayedDay{day(0, 1000, 7, 0, 0)}},
-		"the day is over":        {[]usage.Hour{at(1, 900, 0), at(2, 200, 50), at(3, 5, 5)}, 60, 1000, []usage.ReplayedDay{day(0, 1105, 55, 105, 0)}},
-		"each day has its own":   {[]usage.Hour{at(23, 1200, 0), at(24, 900, 0)}, 60, 1000, []usage.ReplayedDay{day(0, 1200, 0, 200, 0), day(1, 900, 0, 0, 0)}},
-		"an hour's 61 minutes":   {[]usage.Hour{at(1, 611, 0)}, 10, 100_000, []usage.ReplayedDay{day(0, 611, 0, 0, 1)}},
-		"two hours have 121":     {[]usage.Hour{at(1, 620, 0), at(2, 620, 0)}, 10, 100_000, []usage.ReplayedDay{day(0, 1240, 0, 0, 30)}},
-		"two apart have 122":     {[]usage.Hour{at(1, 620, 0), at(3, 620, 0)}, 10, 100_000, []usage.ReplayedDay{day(0, 1240, 0, 0, 20)}},
-		"a refusal costs no day": {[]usage.Hour{at(1, 5000, 0), at(3, 390, 0)}, 10, 1000, []usage.ReplayedDay{day(0, 5390, 0, 0, 4390)}},
+		"none": {nil, 60, 1000, nil},
+		"all pass": {[]usage.Hour{at(1, 500, 7), at(2, 500, 0)}, 60, 1000,
+			[]usage.ReplayedDay{day(0, 1000, 7, 0, 0)}},
+		"the day is over": {[]usage.Hour{at(1, 900, 0), at(2, 200, 50), at(3, 5, 5)}, 60, 1000,
+			[]usage.ReplayedDay{day(0, 1105, 55, 105, 0)}},
+		"each day has its own": {[]usage.Hour{at(23, 1200, 0), at(24, 900, 0)}, 60, 1000,
+			[]usage.ReplayedDay{day(0, 1200, 0, 200, 0), day(1, 900, 0, 0, 0)}},
+		"an hour's 61 minutes": {[]usage.Hour{at(1, 611, 0)}, 10, 100_000, []usage.ReplayedDay{day(0, 611, 0, 0, 1)}},
+		"two hours have 121": {[]usage.Hour{at(1, 620, 0), at(2, 620, 0)}, 10, 100_000,
+			[]usage.ReplayedDay{day(0, 1240, 0, 0, 30)}},
+		"two apart have 122": {[]usage.Hour{at(1, 620, 0), at(3, 620, 0)}, 10, 100_000,
+			[]usage.ReplayedDay{day(0, 1240, 0, 0, 20)}},
+		"a refusal costs no day": {[]usage.Hour{at(1, 5000, 0), at(3, 390, 0)}, 10, 1000,
+			[]usage.ReplayedDay{day(0, 5390, 0, 0, 4390)}},
 		// What a key's own limit refuses never comes to the windows of the tenant.
 		"a key's own limit": {
 			[]usage.Hour{{At: midnight.Add(time.Hour), Requests: 700, Refused: 650, Own: 650}}, 10, 1000,
@@ -44,7 +56,8 @@ func TestReplay(t *testing.T) {
 	assert.Equal(t, remain, 100, "50 by keys, 10 by the day and 40 by the minute")
 }
 
-// TestReplayIsALowerBound: of requests at any instants, limits over windows of any phase refuse no fewer.
+// TestReplayIsALowerBound: of requests at any instants, limits over windows of any phase refuse no
+// fewer.
 func TestReplayIsALowerBound(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -94,7 +107,10 @@ func TestReplayOfBusyHours(t *testing.T) {
 				continue
 			}
 			// About the most that passes in an hour.
-			hour := usage.Hour{At: start.Add(time.Duration(h) * time.Hour), Requests: perMinute*57 + random.Int64N(perMinute*6)}
+			hour := usage.Hour{
+				At:       start.Add(time.Duration(h) * time.Hour),
+				Requests: perMinute*57 + random.Int64N(perMinute*6),
+			}
 			hours = append(hours, hour)
 			date := hour.At.Truncate(24 * time.Hour)
 			if days[date] == nil {
@@ -136,7 +152,9 @@ func TestTenantsReplay(t *testing.T) {
 	}
 	assert.DeepEqual(t, r.Affected(), want, "affected")
 	sum, tenants := r.Sum()
-	if want := (usage.ReplayedTenant{Requests: 4990, Refused: 650, ByDay: 390, ByMinute: 90, More: 230, DaysMore: 3}); sum != want || tenants != 4 {
+	if want := (usage.ReplayedTenant{Requests: 4990, Refused: 650, ByDay: 390, ByMinute: 90, More: 230,
+		DaysMore: 3}); sum != want ||
+		tenants != 4 {
 		t.Errorf("%d tenants, sum %+v, want 4, %+v", tenants, sum, want)
 	}
 }

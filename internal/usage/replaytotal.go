@@ -12,7 +12,8 @@ type ReplayedTenant struct {
 	Requests, Refused int64
 	// ByDay and ByMinute are how many the limits would have refused, at least.
 	ByDay, ByMinute int64
-	// More is how many more than in fact would have been refused, at least, on the days with more; DaysMore is the number of these days.
+	// More is how many more than in fact would have been refused, at least, on the days with more;
+	// DaysMore is the number of these days.
 	More, DaysMore int64
 }
 

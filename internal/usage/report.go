@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Report is a tenant's recorded usage in one UTC month, as it is billed: what was recorded in time, and the corrections of earlier months.
+// Report is a tenant's recorded usage in one UTC month, as it is billed: what was recorded in time,
+// and the corrections of earlier months.
 type Report struct {
 	Month
 	// Keys are in the order of their IDs. Each has as many days as the month.
@@ -27,7 +28,8 @@ type Correction struct {
 	Admitted, Refused int64
 }
 
-// NewReport returns the report of a month, which begins at month, without usage. The current month has its days up to now.
+// NewReport returns the report of a month, which begins at month, without usage. The current month
+// has its days up to now.
 func NewReport(month, now time.Time) Report {
 	end := month.AddDate(0, 1, 0)
 	if !now.Before(month) && now.Before(end) {
@@ -38,7 +40,11 @@ func NewReport(month, now time.Time) Report {
 
 // AddKey adds what a key used on the day that begins at date.
 func (r *Report) AddKey(keyID, name string, date time.Time, admitted, refused int64) {
-	i, found := slices.BinarySearchFunc(r.Keys, keyID, func(k KeyUsage, id string) int { return cmp.Compare(k.KeyID, id) })
+	i, found := slices.BinarySearchFunc(
+		r.Keys,
+		keyID,
+		func(k KeyUsage, id string) int { return cmp.Compare(k.KeyID, id) },
+	)
 	if !found {
 		days := slices.Clone(r.Days)
 		for i := range days {

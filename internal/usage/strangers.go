@@ -6,10 +6,12 @@ import (
 	"time"
 )
 
-// strangerBurst is how many failed requests without a key that exists are kept at once; then one a second is.
+// strangerBurst is how many failed requests without a key that exists are kept at once; then one a
+// second is.
 const strangerBurst = 100
 
-// strangerBudget is a token bucket for such requests, whoever sends them. When it is empty, one more costs the read of a number.
+// strangerBudget is a token bucket for such requests, whoever sends them. When it is empty, one
+// more costs the read of a number.
 type strangerBudget struct {
 	left atomic.Int64
 

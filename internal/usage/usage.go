@@ -6,15 +6,16 @@ import (
 	"time"
 )
 
-// ErrUnavailable: the store is down or did not answer in time; a later retry helps. Stores wrap it, so
-// compare with errors.Is.
+// ErrUnavailable: the store is down or did not answer in time; a later retry helps. Stores wrap it,
+// so compare with errors.Is.
 var ErrUnavailable = errors.New("usage store unavailable")
 
 // Bucket is the key by which requests are counted.
 type Bucket struct {
 	TenantID int64
 	KeyID    string
-	// Assignment and Version are those under which the request was decided: of the tenant's plans, and of the plan.
+	// Assignment and Version are those under which the request was decided: of the tenant's plans,
+	// and of the plan.
 	Assignment int64
 	Version    int
 	// Hour is the start of a UTC hour in Unix seconds.
@@ -27,7 +28,8 @@ func (b Bucket) in(at time.Time) Bucket {
 	return b
 }
 
-// Count is what is added to a bucket. Admitted is negative if requests of an earlier batch were refunded.
+// Count is what is added to a bucket. Admitted is negative if requests of an earlier batch were
+// refunded.
 type Count struct {
 	Bucket
 	Admitted int64
@@ -35,10 +37,11 @@ type Count struct {
 	Minutes
 }
 
-// Minutes says how many of a bucket's admitted requests are of its latest minute and of the one before. A silent server may have used
-// these windows last, so their number must be known.
+// Minutes says how many of a bucket's admitted requests are of its latest minute and of the one
+// before. A silent server may have used these windows last, so their number must be known.
 type Minutes struct {
-	// Minute is the number of the tenant's latest minute, InMinute its requests, and InPrevious those of the minute before.
+	// Minute is the number of the tenant's latest minute, InMinute its requests, and InPrevious
+	// those of the minute before.
 	Minute, InMinute, InPrevious int64
 }
 
@@ -71,16 +74,19 @@ type Batch struct {
 	// Counts has at most one element per bucket, LastUsed at most one per key.
 	Counts   []Count
 	LastUsed []KeyUse
-	// DeliveredTo: with this batch, everything is recorded that the server admitted and refused before this instant. It is zero if it is
-	// not known, as for a batch that others of the same write follow.
+	// DeliveredTo: with this batch, everything is recorded that the server admitted and refused
+	// before this instant. It is zero if it is not known, as for a batch that others of the same
+	// write follow.
 	DeliveredTo time.Time
 }
 
 // Store records usage.
 type Store interface {
-	// WriteUsage adds all of the batch or, after an error, nothing. It skips, without an error, a batch whose
-	// number is not above that of the server's last one. It returns ErrUnavailable if the store is down.
+	// WriteUsage adds all of the batch or, after an error, nothing. It skips, without an error, a
+	// batch whose number is not above that of the server's last one. It returns ErrUnavailable if
+	// the store is down.
 	WriteUsage(ctx context.Context, b Batch) error
-	// EndUsage notes that the server has recorded everything and writes no more. A server without this note has ended silently.
+	// EndUsage notes that the server has recorded everything and writes no more. A server without
+	// this note has ended silently.
 	EndUsage(ctx context.Context, serverID string) error
 }

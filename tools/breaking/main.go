@@ -1,11 +1,11 @@
-// Command breaking compares the API's OpenAPI document with the last released one. It fails on changes that docs/versioning.md does
-// not allow within a version: a breaking change, a removal without notice, an earlier removal date, a removed error code, and a lower
-// stability.
+// Command breaking compares the API's OpenAPI document with the last released one. It fails on
+// changes that docs/versioning.md does not allow within a version: a breaking change, a removal
+// without notice, an earlier removal date, a removed error code, and a lower stability.
 //
 //	breaking RELEASED_DIR DOCUMENT
 //
-// The directory holds the released documents, named by their versions, and exceptions.yaml: what changed since the last of them and
-// breaks no promise, each with its reason.
+// The directory holds the released documents, named by their versions, and exceptions.yaml: what
+// changed since the last of them and breaks no promise, each with its reason.
 package main
 
 import (
@@ -29,7 +29,8 @@ const (
 	betaNotice   = 180
 )
 
-// severities differ from those of oasdiff: a changed default is an error, a new value in a response is not.
+// severities differ from those of oasdiff: a changed default is an error, a new value in a response
+// is not.
 var severities = map[string]checker.Level{
 	checker.ResponsePropertyEnumValueAddedId:      checker.INFO,
 	checker.RequestParameterDefaultValueChangedId: checker.ERR,
@@ -83,7 +84,8 @@ func last(dir string) (string, error) {
 	return found, nil
 }
 
-// compare returns all that is refused and no exception allows, and the exceptions that allow nothing.
+// compare returns all that is refused and no exception allows, and the exceptions that allow
+// nothing.
 func compare(released, document string, exceptions []exception) error {
 	var specs [2]*load.SpecInfo
 	for i, file := range []string{released, document} {
@@ -97,11 +99,24 @@ func compare(released, document string, exceptions []exception) error {
 	if err != nil {
 		return fmt.Errorf("compare with %s: %w", released, err)
 	}
-	config := checker.NewConfig(checker.GetAllChecks(), checker.WithDeprecation(betaNotice, stableNotice), checker.WithSeverityLevels(severities))
+	config := checker.NewConfig(
+		checker.GetAllChecks(),
+		checker.WithDeprecation(betaNotice, stableNotice),
+		checker.WithSeverityLevels(severities),
+	)
 	words := checker.NewLocalizer("en")
 	findings := slices.Concat(nearer(specs[0].Spec, specs[1].Spec), lostCodes(specs[0].Spec, specs[1].Spec))
 	for _, change := range checker.CheckBackwardCompatibilityUntilLevel(config, report, sources, checker.WARN) {
-		findings = append(findings, fmt.Sprintf("%s %s: %s [%s]", change.GetOperation(), change.GetPath(), change.GetUncolorizedText(words), change.GetId()))
+		findings = append(
+			findings,
+			fmt.Sprintf(
+				"%s %s: %s [%s]",
+				change.GetOperation(),
+				change.GetPath(),
+				change.GetUncolorizedText(words),
+				change.GetId(),
+			),
+		)
 	}
 	refused, unused := allow(findings, exceptions)
 	for _, e := range unused {
@@ -110,7 +125,12 @@ func compare(released, document string, exceptions []exception) error {
 	if len(refused) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s breaks the promises of docs/versioning.md to those who use %s:\n  %s", document, released, strings.Join(refused, "\n  "))
+	return fmt.Errorf(
+		"%s breaks the promises of docs/versioning.md to those who use %s:\n  %s",
+		document,
+		released,
+		strings.Join(refused, "\n  "),
+	)
 }
 
 // eachOperation calls do with what each operation was and is. oasdiff finds those that are gone.
@@ -124,13 +144,16 @@ func eachOperation(released, document *openapi3.T, do func(name string, was, is 
 	}
 }
 
-// nearer returns the operations whose removal comes sooner than was announced. oasdiff lets it pass as long as the notice is
-// kept. Dates compare as text, as RFC 3339 writes them.
+// nearer returns the operations whose removal comes sooner than was announced. oasdiff lets it pass
+// as long as the notice is kept. Dates compare as text, as RFC 3339 writes them.
 func nearer(released, document *openapi3.T) (findings []string) {
 	eachOperation(released, document, func(name string, was, is *openapi3.Operation) {
 		before, _ := was.Extensions["x-sunset"].(string)
 		if now, _ := is.Extensions["x-sunset"].(string); now < before {
-			findings = append(findings, fmt.Sprintf("%s: x-sunset was %s and is now %q [sunset-nearer]", name, before, now))
+			findings = append(
+				findings,
+				fmt.Sprintf("%s: x-sunset was %s and is now %q [sunset-nearer]", name, before, now),
+			)
 		}
 	})
 	return findings

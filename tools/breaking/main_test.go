@@ -25,15 +25,42 @@ func TestCompare(t *testing.T) {
 	}{
 		{"nothing", "", "", ""},
 		{"another description", "summary: List animals", "summary: List all animals", ""},
-		{"a new operation", "paths:\n", "paths:\n  /dogs:\n    get:\n      operationId: listDogs\n      responses:\n        '200': { description: Dogs. }\n", ""},
-		{"a new error code", "enum: [missing_api_key, invalid_api_key]", "enum: [missing_api_key, invalid_api_key, key_asleep]", ""},
-		{"a removed error code", "              value: { code: invalid_cursor,", "              value: { code: invalid_parameter,", "status 400 lost the code invalid_cursor"},
+		{
+			"a new operation",
+			"paths:\n",
+			"paths:\n  /dogs:\n    get:\n      operationId: listDogs\n      responses:\n        '200': { " +
+				"description: Dogs. }\n",
+			"",
+		},
+		{
+			"a new error code",
+			"enum: [missing_api_key, invalid_api_key]",
+			"enum: [missing_api_key, invalid_api_key, key_asleep]",
+			"",
+		},
+		{
+			"a removed error code",
+			"              value: { code: invalid_cursor,",
+			"              value: { code: invalid_parameter,",
+			"status 400 lost the code invalid_cursor",
+		},
 		{"a removed operation", "  /pets/{petId}:\n", "  /dogs/{petId}:\n", "api-path-removed"},
 		{"a renamed parameter", "      name: limit\n", "      name: size\n", "request-parameter-removed"},
 		{"a tighter limit", "maximum: 100, default: 20", "maximum: 50, default: 20", "request-parameter-max-decreased"},
 		{"another default", "maximum: 100, default: 20", "maximum: 100, default: 50", "default-value"},
-		{"a new required member", "required: [name, categoryId]\n      properties:\n        name:", "required: [name, categoryId, status]\n      properties:\n        name:", "request-property-became-required"},
-		{"another type", "          type: integer\n          format: int64\n          description: The identifier, assigned when the animal", "          type: string\n          description: The identifier, assigned when the animal", "type-changed"},
+		{
+			"a new required member",
+			"required: [name, categoryId]\n      properties:\n        name:",
+			"required: [name, categoryId, status]\n      properties:\n        name:",
+			"request-property-became-required",
+		},
+		{
+			"another type",
+			"          type: integer\n          format: int64\n          description: The identifier, assigned when " +
+				"the animal",
+			"          type: string\n          description: The identifier, assigned when the animal",
+			"type-changed",
+		},
 		{"an earlier removal", "x-sunset: '2030-12-05'", "x-sunset: '2029-12-05'", "sunset"},
 		{"a removal without notice", "x-sunset: '2030-12-05'", "x-sunset-date: '2030-12-05'", "sunset"},
 		{"less stability", "x-stability-level: beta", "x-stability-level: alpha", "stability"},
@@ -79,7 +106,8 @@ func TestLast(t *testing.T) {
 	}
 }
 
-// TestExceptions: an exception allows what it matches and nothing else, and one that is of no use is refused.
+// TestExceptions: an exception allows what it matches and nothing else, and one that is of no use
+// is refused.
 func TestExceptions(t *testing.T) {
 	t.Parallel()
 	findings := []string{"GET /pets: x [a]", "GET /pets: y [b]"}
@@ -104,7 +132,8 @@ func TestExceptions(t *testing.T) {
 			t.Errorf("%s: refused %q, unused %q", tt.text, got, names)
 		}
 	}
-	for _, text := range []string{"exceptions: [{finding: x}]", "exceptions: [{finding: '(', reason: r}]", "exceptions: [{find: x, reason: r}]", "]"} {
+	for _, text := range []string{"exceptions: [{finding: x}]", "exceptions: [{finding: '(', reason: r}]",
+		"exceptions: [{find: x, reason: r}]", "]"} {
 		if _, err := parseExceptions("x", []byte(text)); err == nil {
 			t.Errorf("%s is taken", text)
 		}

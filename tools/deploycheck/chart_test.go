@@ -22,8 +22,9 @@ import (
 
 // installations are values that operators may choose.
 var installations = map[string]string{
-	"default":    ``,
-	"one server": `{replicas: 1, redis: {secretName: ""}, podDisruptionBudget: {enabled: false}, networkPolicy: {enabled: false}, migrate: {enabled: false}}`,
+	"default": ``,
+	"one server": `{replicas: 1, redis: {secretName: ""}, podDisruptionBudget: {enabled: false}, networkPolicy: ` +
+		`{enabled: false}, migrate: {enabled: false}}`,
 	"external secrets": `
 database: {secretName: vault-db, key: DATABASE_URL}
 redis: {secretName: vault-redis, key: REDIS_URL}
@@ -43,10 +44,14 @@ extraVolumes: [{name: bundle, configMap: {name: trust-bundle}}]
 extraVolumeMounts: [{name: bundle, mountPath: /etc/petstore/bundle, readOnly: true}]
 env: {OTEL_EXPORTER_OTLP_CERTIFICATE: /etc/petstore/bundle/ca.crt}
 `,
-	"redis":      `{redis: {ca: {secretName: redis-ca, key: redis.pem}}, env: {PETSTORE_REDIS_TIMEOUT: 200ms}, autoscaling: {enabled: true}}`,
-	"ingress":    `{ingress: {enabled: true, className: nginx, hosts: [api.example.com, "*.example.org"], tls: [{secretName: api-tls, hosts: [api.example.com]}], annotations: {a/b: c}}}`,
-	"gateway":    `{service: {port: 8000}, httpRoute: {enabled: true, parentRefs: [{name: public, namespace: gateways, sectionName: https}], hostnames: [api.example.com]}}`,
-	"monitoring": `{serviceMonitor: {enabled: true, annotations: {a/b: c}}, prometheusRule: {enabled: true, annotations: {a/b: c}}}`,
+	"redis": `{redis: {ca: {secretName: redis-ca, key: redis.pem}}, env: {PETSTORE_REDIS_TIMEOUT: 200ms}, ` +
+		`autoscaling: {enabled: true}}`,
+	"ingress": `{ingress: {enabled: true, className: nginx, hosts: [api.example.com, "*.example.org"], tls: ` +
+		`[{secretName: api-tls, hosts: [api.example.com]}], annotations: {a/b: c}}}`,
+	"gateway": `{service: {port: 8000}, httpRoute: {enabled: true, parentRefs: [{name: public, namespace: ` +
+		`gateways, sectionName: https}], hostnames: [api.example.com]}}`,
+	"monitoring": `{serviceMonitor: {enabled: true, annotations: {a/b: c}}, prometheusRule: {enabled: true, ` +
+		`annotations: {a/b: c}}}`,
 	"everything": `
 database: {ca: {secretName: database-ca}}
 redis: {ca: {secretName: redis-ca}}
@@ -102,7 +107,11 @@ func TestChart(t *testing.T) {
 // TestChartEnv: servers read integers, which YAML's readers turn into floats.
 func TestChartEnv(t *testing.T) {
 	t.Parallel()
-	values := parseValues(t, `{env: {PETSTORE_BODY_BYTES: 67108864, PETSTORE_MAX_CONNECTIONS: 0, PETSTORE_PPROF: true, PETSTORE_LOG_LEVEL: "1e6"}}`)
+	values := parseValues(
+		t,
+		`{env: {PETSTORE_BODY_BYTES: 67108864, PETSTORE_MAX_CONNECTIONS: 0, PETSTORE_PPROF: true, `+
+			`PETSTORE_LOG_LEVEL: "1e6"}}`,
+	)
 	values["env"].(map[string]any)["PETSTORE_LIST_CACHE_BYTES"] = int64(33554432) // of helm --set
 	documents, err := render(chartDir(deploy), values)
 	if err != nil {
@@ -125,7 +134,12 @@ func TestChartEnv(t *testing.T) {
 // TestChartOfThePage: the values in docs/containers.md work.
 func TestChartOfThePage(t *testing.T) {
 	t.Parallel()
-	found := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(readFile(t, filepath.Join(docs, "containers.md"))), -1)
+	found := regexp.MustCompile(
+		"(?s)```yaml\n(.*?)```",
+	).FindAllStringSubmatch(
+		string(readFile(t, filepath.Join(docs, "containers.md"))),
+		-1,
+	)
 	if len(found) < 2 {
 		t.Fatalf("docs/containers.md has %d blocks of values", len(found))
 	}
@@ -134,7 +148,8 @@ func TestChartOfThePage(t *testing.T) {
 	}
 }
 
-// TestChartSecretsVersion: servers are replaced after one of their secrets has changed, and not otherwise.
+// TestChartSecretsVersion: servers are replaced after one of their secrets has changed, and not
+// otherwise.
 func TestChartSecretsVersion(t *testing.T) {
 	t.Parallel()
 	annotation := regexp.MustCompile(`checksum/secrets: \w{64}`)
@@ -144,7 +159,11 @@ func TestChartSecretsVersion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cluster := fake.NewSimpleDynamicClient(scheme.Scheme, newSecret("petstore-database", database), newSecret("other", other))
+		cluster := fake.NewSimpleDynamicClient(
+			scheme.Scheme,
+			newSecret("petstore-database", database),
+			newSecret("other", other),
+		)
 		files, err := engine.RenderWithClientProvider(chart, all, provider{cluster})
 		if err != nil {
 			t.Fatal(err)
@@ -180,7 +199,8 @@ func (p provider) GetClientFor(string, string) (dynamic.NamespaceableResourceInt
 	return p.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}), true, nil
 }
 
-// TestChartRules: the chart has the alerts of deploy/prometheus. Helm follows no link without a warning.
+// TestChartRules: the chart has the alerts of deploy/prometheus. Helm follows no link without a
+// warning.
 func TestChartRules(t *testing.T) {
 	t.Parallel()
 	copied := filepath.Join(chartDir(deploy), "files", "petstore.rules.yaml")
@@ -270,53 +290,78 @@ func TestChartMistakes(t *testing.T) {
 		// What the libraries of Helm and Kubernetes find.
 		{"Chart.yaml", "version: 0.1.0", "version: one", "one"},
 		{"templates/service.yaml", "{{- end }}", "{{- ned }}", "ned"},
-		{"templates/deployment.yaml", "automountServiceAccountToken", "autoMountServiceAccountToken", `unknown field "spec.template.spec.autoMountServiceAccountToken"`},
-		{"templates/deployment.yaml", "replicas: {{ .Values.replicas }}\n  {{- end }}", "{{- end }}\n  replicas: many", "replicas"},
+		{"templates/deployment.yaml", "automountServiceAccountToken", "autoMountServiceAccountToken",
+			`unknown field "spec.template.spec.autoMountServiceAccountToken"`},
+		{"templates/deployment.yaml", "replicas: {{ .Values.replicas }}\n  {{- end }}",
+			"{{- end }}\n  replicas: many", "replicas"},
 		{"templates/deployment.yaml", "kind: Deployment", "kind: Deploiment", "Deploiment"},
-		{"templates/deployment.yaml", "      containers:\n        - name: petstore\n", "      containers:\n        - name: pet_store\n", "pet_store"},
-		{"templates/deployment.yaml", "app.kubernetes.io/component: server\n        {{-", "app.kubernetes.io/component: servers\n        {{-", "`selector` does not match template `labels`"},
-		{"templates/deployment.yaml", "{name: secrets, mountPath", "{name: secret, mountPath", `volumeMounts[0].name: Not found: "secret"`},
+		{"templates/deployment.yaml", "      containers:\n        - name: petstore\n",
+			"      containers:\n        - name: pet_store\n", "pet_store"},
+		{"templates/deployment.yaml", "app.kubernetes.io/component: server\n        {{-",
+			"app.kubernetes.io/component: servers\n        {{-", "`selector` does not match template `labels`"},
+		{"templates/deployment.yaml", "{name: secrets, mountPath", "{name: secret, mountPath",
+			`volumeMounts[0].name: Not found: "secret"`},
 		{"templates/deployment.yaml", "periodSeconds: 10", "periodSeconds: -10", "periodSeconds"},
 		{"templates/deployment.yaml", "          image: ", "          # image: ", "image: Required value"},
 		{"templates/migrate.yaml", "restartPolicy: Never", "restartPolicy: Always", "restartPolicy"},
 		{"templates/horizontalpodautoscaler.yaml", "maxReplicas:", "maximumReplicas:", "maximumReplicas"},
-		{"templates/horizontalpodautoscaler.yaml", "  maxReplicas: {{ .Values.autoscaling.maxReplicas }}\n", "", "maxReplicas"},
+		{"templates/horizontalpodautoscaler.yaml", "  maxReplicas: {{ .Values.autoscaling.maxReplicas }}\n", "",
+			"maxReplicas"},
 		{"templates/poddisruptionbudget.yaml", "policy/v1", "policy/v2", "policy/v2"},
 		{"templates/servicemonitor.yaml", "interval:", "intervall:", `unknown field "spec.endpoints[0].intervall"`},
 		{"templates/prometheusrule.yaml", "spec: ", "specs: ", `unknown field "specs"`},
 		// What the API server accepts.
-		{"templates/migrate.yaml", "helm.sh/hook: pre-install,pre-upgrade", "helm.sh/hook: pre-install,preupgrade", "has the annotation helm.sh/hook"},
+		{"templates/migrate.yaml", "helm.sh/hook: pre-install,pre-upgrade", "helm.sh/hook: pre-install,preupgrade",
+			"has the annotation helm.sh/hook"},
 		{"templates/service.yaml", "targetPort: http", "targetPort: htpp", "names port htpp"},
 		{"templates/ingress.yaml", "port: {name: http}", "port: {name: htpp}", "ingress store names port htpp"},
 		{"templates/ingress.yaml", "pathType: Prefix", "pathType: Start", "pathType"},
 		{"templates/httproute.yaml", "parentRefs:", "parentRef:", `unknown field "spec.parentRef"`},
 		{"templates/httproute.yaml", "port: {{ .Values.service.port }}", "port: 8080", "route store names port 8080"},
-		{"templates/serviceaccount.yaml", "    helm.sh/hook: pre-install,pre-upgrade\n", "", "account store-migrate is of no pod, or is made after it"},
-		{"templates/service.yaml", "component: server\n  ports", "component: servers\n  ports", "service store selects 0 kinds of pods"},
-		{"templates/poddisruptionbudget.yaml", "component: server", "component: servers", "budget store selects 0 kinds of pods"},
-		{"templates/poddisruptionbudget.yaml", "IfHealthyBudget", "AlwaysAllow", "budget store lets pods go that are not ready"},
+		{"templates/serviceaccount.yaml", "    helm.sh/hook: pre-install,pre-upgrade\n", "",
+			"account store-migrate is of no pod, or is made after it"},
+		{"templates/service.yaml", "component: server\n  ports", "component: servers\n  ports",
+			"service store selects 0 kinds of pods"},
+		{"templates/poddisruptionbudget.yaml", "component: server", "component: servers",
+			"budget store selects 0 kinds of pods"},
+		{"templates/poddisruptionbudget.yaml", "IfHealthyBudget", "AlwaysAllow",
+			"budget store lets pods go that are not ready"},
 		{"templates/networkpolicy.yaml", "port: http", "port: htpp", "names port htpp"},
-		{"templates/networkpolicy.yaml", "policyTypes: [Ingress, Egress]", "policyTypes: [Ingress]", "want both directions"},
-		{"templates/horizontalpodautoscaler.yaml", `kind: Deployment, name: {{ include "petstore.name" . }}`, "kind: Deployment, name: petstore", "scales petstore, which does not exist"},
+		{"templates/networkpolicy.yaml", "policyTypes: [Ingress, Egress]", "policyTypes: [Ingress]",
+			"want both directions"},
+		{"templates/horizontalpodautoscaler.yaml", `kind: Deployment, name: {{ include "petstore.name" . }}`,
+			"kind: Deployment, name: petstore", "scales petstore, which does not exist"},
 		{"templates/servicemonitor.yaml", "port: admin", "port: metrics", "monitor store names port metrics"},
 		{"templates/deployment.yaml", "path: /livez, port: admin", "path: /livez, port: adnim", "names port adnim"},
 		{"templates/deployment.yaml", "path: /livez", "path: /readyz", "want /livez"},
-		{"templates/deployment.yaml", "readinessProbe:", "readynessProbe:", `unknown field "spec.template.spec.containers[0].readynessProbe"`},
+		{"templates/deployment.yaml", "readinessProbe:", "readynessProbe:",
+			`unknown field "spec.template.spec.containers[0].readynessProbe"`},
 		{"templates/deployment.yaml", readiness, "", "has no readiness probe"},
-		{"templates/deployment.yaml", "enableServiceLinks: false", "enableServiceLinks: true", "services' names become variables"},
-		{"templates/deployment.yaml", "automountServiceAccountToken: false", "automountServiceAccountToken: true", "has a token of Kubernetes"},
+		{"templates/deployment.yaml", "enableServiceLinks: false", "enableServiceLinks: true",
+			"services' names become variables"},
+		{"templates/deployment.yaml", "automountServiceAccountToken: false", "automountServiceAccountToken: true",
+			"has a token of Kubernetes"},
 		{"templates/_helpers.tpl", "runAsNonRoot: true\n", "", "is not restricted: runAsNonRoot"},
-		{"templates/_helpers.tpl", "capabilities: {drop: [ALL]}", "capabilities: {}", "is not restricted: unrestricted capabilities"},
-		{"templates/_helpers.tpl", "readOnlyRootFilesystem: true", "readOnlyRootFilesystem: false", "may write to its image"},
+		{"templates/_helpers.tpl", "capabilities: {drop: [ALL]}", "capabilities: {}",
+			"is not restricted: unrestricted capabilities"},
+		{"templates/_helpers.tpl", "readOnlyRootFilesystem: true", "readOnlyRootFilesystem: false",
+			"may write to its image"},
 		{"templates/migrate.yaml", "limits: {memory: 128Mi}", "limits: {cpu: 1}", "a limit of memory"},
-		{"templates/migrate.yaml", "PETSTORE_DATABASE_URL_FILE,", "PETSTORE_DATABSE_URL_FILE,", "sets PETSTORE_DATABSE_URL_FILE"},
+		{"templates/migrate.yaml", "PETSTORE_DATABASE_URL_FILE,", "PETSTORE_DATABSE_URL_FILE,",
+			"sets PETSTORE_DATABSE_URL_FILE"},
 		{"templates/migrate.yaml", "defaultMode: 0440", "defaultMode: 0444", "everybody may read the volume"},
 		{"templates/migrate.yaml", `"owner_url" .Values`, `"owner" .Values`, "owner_url\", which is not mounted"},
-		{"templates/deployment.yaml", `"database_ca.crt" .Values`, `"database_ca.pem" .Values`, "database_ca.crt\", which is not mounted"},
-		{"templates/deployment.yaml", `"authorities/redis_ca.crt"`, `"redis_ca.crt"`, "authorities\", which is not mounted"},
-		{"templates/deployment.yaml", `"otlp_headers" .Values`, `"otlp" .Values`, "otlp_headers\", which is not mounted"},
-		{"templates/deployment.yaml", ".Values.drainDelaySeconds .Values.stopTimeoutSeconds 10", ".Values.stopTimeoutSeconds 10", "is killed after 30s"},
-		{"templates/deployment.yaml", "PETSTORE_DRAIN_DELAY, value: {{ printf \"%ds\" (int .Values.drainDelaySeconds) }}", "PETSTORE_DRAIN_DELAY, value: 1s", "want 5s or more"},
+		{"templates/deployment.yaml", `"database_ca.crt" .Values`, `"database_ca.pem" .Values`,
+			"database_ca.crt\", which is not mounted"},
+		{"templates/deployment.yaml", `"authorities/redis_ca.crt"`, `"redis_ca.crt"`,
+			"authorities\", which is not mounted"},
+		{"templates/deployment.yaml", `"otlp_headers" .Values`, `"otlp" .Values`,
+			"otlp_headers\", which is not mounted"},
+		{"templates/deployment.yaml", ".Values.drainDelaySeconds .Values.stopTimeoutSeconds 10",
+			".Values.stopTimeoutSeconds 10", "is killed after 30s"},
+		{"templates/deployment.yaml",
+			"PETSTORE_DRAIN_DELAY, value: {{ printf \"%ds\" (int .Values.drainDelaySeconds) }}",
+			"PETSTORE_DRAIN_DELAY, value: 1s", "want 5s or more"},
 	} {
 		m.file = filepath.Join("helm", "petstore", m.file)
 		expect(t, checkChart(plant(t, m), docs, maps.Clone(everything)), m.want)

@@ -21,8 +21,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestChartServes starts the chart's pods with the secrets and values that docs/containers.md has for a private authority: the job, then a
-// server, each from its image with its files and variables, on PostgreSQL, Redis and a collector whose certificates the authority signed.
+// TestChartServes starts the chart's pods with the secrets and values that docs/containers.md has
+// for a private authority: the job, then a server, each from its image with its files and
+// variables, on PostgreSQL, Redis and a collector whose certificates the authority signed.
 func TestChartServes(t *testing.T) {
 	t.Parallel()
 	dir := os.Getenv(apartDir)
@@ -36,12 +37,40 @@ func TestChartServes(t *testing.T) {
 	p.newAuthority("postgres", "redis", "collector")
 	p.startPostgres()
 	p.run(p.foreign("roles"))
-	p.start(exec.Command("redis-server", "--bind", p.hosts["redis"], "--save", "", "--dir", dir, "--port", "0", "--tls-port", "6379", "--tls-auth-clients", "no",
-		"--tls-ca-cert-file", filepath.Join(dir, "ca.crt"), "--tls-cert-file", filepath.Join(dir, "redis.crt"), "--tls-key-file", filepath.Join(dir, "redis.key")))
+	p.start(
+		exec.Command(
+			"redis-server",
+			"--bind",
+			p.hosts["redis"],
+			"--save",
+			"",
+			"--dir",
+			dir,
+			"--port",
+			"0",
+			"--tls-port",
+			"6379",
+			"--tls-auth-clients",
+			"no",
+			"--tls-ca-cert-file",
+			filepath.Join(dir, "ca.crt"),
+			"--tls-cert-file",
+			filepath.Join(dir, "redis.crt"),
+			"--tls-key-file",
+			filepath.Join(dir, "redis.key"),
+		),
+	)
 	exported := p.startCollector("api-key=hunter2")
 
 	url := func(volume string) []byte {
-		return []byte(strings.Replace(string(readFile(t, filepath.Join(p.volume(volume), "database_url"))), "=disable", "=verify-full", 1))
+		return []byte(
+			strings.Replace(
+				string(readFile(t, filepath.Join(p.volume(volume), "database_url"))),
+				"=disable",
+				"=verify-full",
+				1,
+			),
+		)
 	}
 	ca := readFile(t, filepath.Join(dir, "ca.crt"))
 	job, server := p.pods(map[string][]byte{
@@ -50,7 +79,8 @@ func TestChartServes(t *testing.T) {
 	})
 	without := p.pod(job)
 	without.Env = slices.DeleteFunc(without.Env, func(v string) bool { return strings.HasPrefix(v, "PGSSLROOTCERT=") })
-	if out, err := without.CombinedOutput(); err == nil || !strings.Contains(string(out), "certificate signed by unknown authority") {
+	if out, err := without.CombinedOutput(); err == nil ||
+		!strings.Contains(string(out), "certificate signed by unknown authority") {
 		t.Errorf("without its authority's certificate Postgres is trusted: %v\n%s", err, out)
 	}
 	p.run(p.pod(job))
@@ -64,13 +94,16 @@ func TestChartServes(t *testing.T) {
 			return err
 		}
 		defer response.Body.Close()
-		if body, _ := io.ReadAll(response.Body); response.StatusCode != http.StatusOK || !strings.Contains(string(body), `"redis":"up"`) {
+		if body, _ := io.ReadAll(response.Body); response.StatusCode != http.StatusOK ||
+			!strings.Contains(string(body), `"redis":"up"`) {
 			return fmt.Errorf("%s: %s", response.Status, body)
 		}
 		return nil
 	})
 	p.eventually("a trace", func() error {
-		if response, err := http.Get("http://127.0.0.1:8080/v1/pets"); err == nil { //nolint:noctx // It ends with the server.
+		if response, err := http.Get(
+			"http://127.0.0.1:8080/v1/pets",
+		); err == nil { //nolint:noctx // It ends with the server.
 			_ = response.Body.Close() // a 401
 		}
 		if !exported.Load() {
@@ -84,12 +117,39 @@ func TestChartServes(t *testing.T) {
 func (p *play) newAuthority(hosts ...string) {
 	p.t.Helper()
 	issue := func(name string, further ...string) {
-		p.run(exec.Command("openssl", append([]string{"req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=" + name,
-			"-keyout", filepath.Join(p.dir, name+".key"), "-out", filepath.Join(p.dir, name+".crt")}, further...)...))
+		p.run(
+			exec.Command(
+				"openssl",
+				append([]string{
+					"req",
+					"-x509",
+					"-newkey",
+					"ec",
+					"-pkeyopt",
+					"ec_paramgen_curve:P-256",
+					"-nodes",
+					"-subj",
+					"/CN=" + name,
+					"-keyout",
+					filepath.Join(p.dir, name+".key"),
+					"-out",
+					filepath.Join(p.dir, name+".crt"),
+				}, further...)...),
+		)
 	}
 	issue("ca")
 	for _, host := range hosts {
-		issue(host, "-CA", filepath.Join(p.dir, "ca.crt"), "-CAkey", filepath.Join(p.dir, "ca.key"), "-addext", "subjectAltName=DNS:"+host, "-addext", "basicConstraints=critical,CA:FALSE")
+		issue(
+			host,
+			"-CA",
+			filepath.Join(p.dir, "ca.crt"),
+			"-CAkey",
+			filepath.Join(p.dir, "ca.key"),
+			"-addext",
+			"subjectAltName=DNS:"+host,
+			"-addext",
+			"basicConstraints=critical,CA:FALSE",
+		)
 	}
 }
 
@@ -97,7 +157,10 @@ func (p *play) newAuthority(hosts ...string) {
 func (p *play) startCollector(header string) *atomic.Bool {
 	p.t.Helper()
 	var got atomic.Bool
-	certificate, err := tls.LoadX509KeyPair(filepath.Join(p.dir, "collector.crt"), filepath.Join(p.dir, "collector.key"))
+	certificate, err := tls.LoadX509KeyPair(
+		filepath.Join(p.dir, "collector.crt"),
+		filepath.Join(p.dir, "collector.key"),
+	)
 	p.must(err)
 	listener, err := net.Listen("tcp", p.hosts["collector"]+":4318") //nolint:noctx // At once.
 	p.must(err)
@@ -115,13 +178,15 @@ func (p *play) startCollector(header string) *atomic.Bool {
 	return &got
 }
 
-// pods lays out the files of the chart's pods, from files by the names that the page's commands have.
+// pods lays out the files of the chart's pods, from files by the names that the page's commands
+// have.
 func (p *play) pods(files map[string][]byte) (job, server pod) {
 	p.t.Helper()
 	page := string(readFile(p.t, filepath.Join(docs, "containers.md")))
 	values := map[string]any{}
 	for _, m := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(page, -1) {
-		values = util.CoalesceTables(parseValues(p.t, m[1]), values) // as helm install --values my.yaml --values private.yaml
+		// as helm install --values my.yaml --values private.yaml
+		values = util.CoalesceTables(parseValues(p.t, m[1]), values)
 	}
 	secrets := map[string]map[string][]byte{}
 	for _, m := range regexp.MustCompile(`kubectl create secret generic (\S+) --from-file=(\S+)=(\S+)`).FindAllStringSubmatch(page, -1) {
@@ -148,7 +213,8 @@ func (p *play) pods(files map[string][]byte) (job, server pod) {
 	return job, server
 }
 
-// layOut makes a volume as the kubelet does: names in it are links into a directory that the kubelet replaces as a whole.
+// layOut makes a volume as the kubelet does: names in it are links into a directory that the
+// kubelet replaces as a whole.
 func (p *play) layOut(volume string, v *corev1.ProjectedVolumeSource, secrets map[string]map[string][]byte) {
 	p.t.Helper()
 	p.mkdir(p.volume(filepath.Join(volume, "..1")))

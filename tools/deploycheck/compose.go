@@ -15,7 +15,11 @@ import (
 
 // loadCompose reads compose.yaml in deploy, as docker compose does.
 func loadCompose(ctx context.Context, deploy string) (*types.Project, error) {
-	options, err := cli.NewProjectOptions([]string{filepath.Join(deploy, "compose.yaml")}, cli.WithEnv([]string{"USER=alice"}), cli.WithDefaultProfiles("*"))
+	options, err := cli.NewProjectOptions(
+		[]string{filepath.Join(deploy, "compose.yaml")},
+		cli.WithEnv([]string{"USER=alice"}),
+		cli.WithDefaultProfiles("*"),
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +46,8 @@ func checkCompose(ctx context.Context, deploy, docs string) []string {
 	return f
 }
 
-// jobs returns the services that end: those whose end others wait for, and those that only "docker compose run" starts.
+// jobs returns the services that end: those whose end others wait for, and those that only "docker
+// compose run" starts.
 func jobs(project *types.Project) map[string]bool {
 	ends := map[string]bool{}
 	for name, s := range project.Services {
@@ -69,7 +74,9 @@ func (f *findings) checkService(project *types.Project, s types.ServiceConfig, j
 			f.add("service %s waits until %s is healthy, which has no health check", s.Name, of)
 		}
 	}
-	if s.Build != nil && (!s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || !slices.Contains(s.SecurityOpt, "no-new-privileges:true")) {
+	if s.Build != nil &&
+		(!s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) ||
+			!slices.Contains(s.SecurityOpt, "no-new-privileges:true")) {
 		f.add("service %s may do more than it needs: want read_only, cap_drop ALL and no-new-privileges", s.Name)
 	}
 	if tag := strings.TrimPrefix(s.Image, imageName(s.Image)); tag == "" || tag == ":latest" {
@@ -94,7 +101,8 @@ func (f *findings) checkService(project *types.Project, s types.ServiceConfig, j
 // checkNoSecrets refuses passwords in variables, which docker inspect shows.
 func (f *findings) checkNoSecrets(s types.ServiceConfig) {
 	for name, value := range s.Environment {
-		if strings.Contains(name, "PASSWORD") && !strings.HasSuffix(name, "_FILE") || value != nil && regexp.MustCompile(`://[^/]*:[^/]*@`).MatchString(*value) {
+		if strings.Contains(name, "PASSWORD") && !strings.HasSuffix(name, "_FILE") ||
+			value != nil && regexp.MustCompile(`://[^/]*:[^/]*@`).MatchString(*value) {
 			f.add("service %s has a secret in %s: want a file", s.Name, name)
 		}
 	}

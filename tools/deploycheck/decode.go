@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/apis/apps"
-	_ "k8s.io/kubernetes/pkg/apis/apps/install" // registers the kinds of the group, as each of the imports named install
+	// registers the kinds of the group, as each of the imports named install
+	_ "k8s.io/kubernetes/pkg/apis/apps/install"
 	appsvalidation "k8s.io/kubernetes/pkg/apis/apps/validation"
 	"k8s.io/kubernetes/pkg/apis/autoscaling"
 	_ "k8s.io/kubernetes/pkg/apis/autoscaling/install"
@@ -45,7 +46,8 @@ func newOthers() runtime.Decoder {
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 }
 
-// decode reads an object and checks it as the API server does. It returns nil for one that can't be read.
+// decode reads an object and checks it as the API server does. It returns nil for one that can't be
+// read.
 func (f *findings) decode(document []byte) runtime.Object {
 	object, kind, err := others.Decode(document, nil, nil)
 	if err == nil {
@@ -57,7 +59,10 @@ func (f *findings) decode(document []byte) runtime.Object {
 	var internal runtime.Object
 	if err == nil {
 		legacyscheme.Scheme.Default(object)
-		internal, err = legacyscheme.Scheme.UnsafeConvertToVersion(object.DeepCopyObject(), runtime.InternalGroupVersioner)
+		internal, err = legacyscheme.Scheme.UnsafeConvertToVersion(
+			object.DeepCopyObject(),
+			runtime.InternalGroupVersioner,
+		)
 	}
 	if err != nil {
 		f.add("%v", err)
@@ -84,18 +89,27 @@ func validate(object runtime.Object) field.ErrorList {
 	case *policy.PodDisruptionBudget:
 		return policyvalidation.ValidatePodDisruptionBudget(o, policyvalidation.PodDisruptionBudgetValidationOptions{})
 	case *autoscaling.HorizontalPodAutoscaler:
-		return autoscalingvalidation.ValidateHorizontalPodAutoscaler(o, autoscalingvalidation.HorizontalPodAutoscalerSpecValidationOptions{})
+		return autoscalingvalidation.ValidateHorizontalPodAutoscaler(
+			o,
+			autoscalingvalidation.HorizontalPodAutoscalerSpecValidationOptions{},
+		)
 	case *networking.NetworkPolicy:
 		return networkingvalidation.ValidateNetworkPolicy(o, networkingvalidation.NetworkPolicyValidationOptions{})
 	case *networking.Ingress:
 		return networkingvalidation.ValidateIngressCreate(o)
 	default:
-		return field.ErrorList{field.NotSupported(field.NewPath("kind"), fmt.Sprintf("%T", object), []string{"a kind that this package validates"})}
+		return field.ErrorList{
+			field.NotSupported(
+				field.NewPath("kind"),
+				fmt.Sprintf("%T", object),
+				[]string{"a kind that this package validates"},
+			),
+		}
 	}
 }
 
-// allot gives the object what the API server gives each before it validates: its namespace, and numbers, addresses and labels that are
-// its own.
+// allot gives the object what the API server gives each before it validates: its namespace, and
+// numbers, addresses and labels that are its own.
 func allot(object runtime.Object) {
 	object.(metav1.Object).SetNamespace("petstore")
 	switch o := object.(type) {
@@ -103,7 +117,8 @@ func allot(object runtime.Object) {
 		o.UID = "1"
 		o.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{batch.ControllerUidLabel: "1"}}
 		for name, value := range map[string]string{
-			batch.LegacyJobNameLabel: o.Name, batch.JobNameLabel: o.Name, batch.LegacyControllerUidLabel: "1", batch.ControllerUidLabel: "1",
+			batch.LegacyJobNameLabel: o.Name, batch.JobNameLabel: o.Name, batch.LegacyControllerUidLabel: "1",
+			batch.ControllerUidLabel: "1",
 		} {
 			o.Spec.Template.Labels[name] = value
 		}

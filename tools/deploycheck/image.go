@@ -116,8 +116,16 @@ func (f *findings) checkFiles(files map[string]file, want program) {
 			f.add("it has %s: want the program, %s, %s and licences", name, certificates, passwd)
 		}
 		mode := file.header.FileInfo().Mode()
-		if !mode.IsRegular() || mode&(fs.ModeSetuid|fs.ModeSetgid) != 0 || mode.Perm()&0o022 != 0 || file.header.Uid != 0 || file.header.Gid != 0 {
-			f.add("%s is %v of %d:%d: want a regular file of root that nobody else may write", name, mode, file.header.Uid, file.header.Gid)
+		if !mode.IsRegular() || mode&(fs.ModeSetuid|fs.ModeSetgid) != 0 || mode.Perm()&0o022 != 0 ||
+			file.header.Uid != 0 ||
+			file.header.Gid != 0 {
+			f.add(
+				"%s is %v of %d:%d: want a regular file of root that nobody else may write",
+				name,
+				mode,
+				file.header.Uid,
+				file.header.Gid,
+			)
 		}
 	}
 	if size > maxImage {

@@ -51,15 +51,18 @@ func TestImageMistakes(t *testing.T) {
 	}
 	dynamic := readFile(t, "/bin/sh")
 	for want, f := range map[string]file{
-		`it has bin/sh`:                       {&tar.Header{Name: "bin/sh", Mode: 0o755}, dynamic},
-		`petstore is -rwxrwxrwx`:              {&tar.Header{Name: "petstore", Mode: 0o777}, dynamic},
-		`petstore is urwxr-xr-x`:              {&tar.Header{Name: "petstore", Mode: 0o4755}, dynamic},
-		`of 65532:65532`:                      {&tar.Header{Name: "petstore", Mode: 0o755, Uid: 65532, Gid: 65532}, dynamic},
-		`/petstore is not static`:             {&tar.Header{Name: "petstore", Mode: 0o755}, dynamic},
-		`/petstore: bad magic`:                {&tar.Header{Name: "petstore", Mode: 0o755}, bytes.Repeat([]byte("#!/bin/sh\n"), 9)},
-		`/petstore has mode 644`:              {&tar.Header{Name: "petstore", Mode: 0o644}, dynamic},
-		`has 0 certificates`:                  {&tar.Header{Name: certificates, Mode: 0o644}, []byte("none")},
-		`does not name the user`:              {&tar.Header{Name: passwd, Mode: 0o644}, []byte("root:x:0:0::/:/bin/sh\n")},
+		`it has bin/sh`:          {&tar.Header{Name: "bin/sh", Mode: 0o755}, dynamic},
+		`petstore is -rwxrwxrwx`: {&tar.Header{Name: "petstore", Mode: 0o777}, dynamic},
+		`petstore is urwxr-xr-x`: {&tar.Header{Name: "petstore", Mode: 0o4755}, dynamic},
+		`of 65532:65532`: {&tar.Header{Name: "petstore", Mode: 0o755, Uid: 65532, Gid: 65532},
+			dynamic},
+		`/petstore is not static`: {&tar.Header{Name: "petstore", Mode: 0o755}, dynamic},
+		`/petstore: bad magic`: {&tar.Header{Name: "petstore", Mode: 0o755},
+			bytes.Repeat([]byte("#!/bin/sh\n"), 9)},
+		`/petstore has mode 644`: {&tar.Header{Name: "petstore", Mode: 0o644}, dynamic},
+		`has 0 certificates`:     {&tar.Header{Name: certificates, Mode: 0o644}, []byte("none")},
+		`does not name the user`: {&tar.Header{Name: passwd, Mode: 0o644},
+			[]byte("root:x:0:0::/:/bin/sh\n")},
 		`THIRD_PARTY_LICENSES.txt is missing`: {&tar.Header{Name: thirdParty, Mode: 0o644}, nil},
 		`bytes: want at most 42000`:           {&tar.Header{Name: passwd, Mode: 0o644}, make([]byte, maxImage)},
 	} {

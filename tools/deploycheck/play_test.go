@@ -52,9 +52,14 @@ func newPlay(t *testing.T, dir string, further ...string) *play {
 		config, files := openImage(t, program.name)
 		p.configs[program.name] = config
 		for name, f := range files {
-			p.write(filepath.Join(program.name, name), f.content, fs.FileMode(f.header.Mode).Perm()) //nolint:gosec // A mode has few bits.
+			p.write(
+				filepath.Join(program.name, name),
+				f.content,
+				fs.FileMode(f.header.Mode).Perm(),
+			) //nolint:gosec // A mode has few bits.
 		}
-		for _, name := range []string{"proc", "secrets", "etc/petstore/secrets"} { // Docker and the kubelet make the places of mounts
+		// Docker and the kubelet make the places of mounts
+		for _, name := range []string{"proc", "secrets", "etc/petstore/secrets"} {
 			p.mkdir(filepath.Join(dir, program.name, name))
 		}
 		p.write(filepath.Join(program.name, "etc/hosts"), []byte(names), 0o644)
@@ -91,7 +96,8 @@ func (p *play) mount(source, target string, readOnly uintptr) {
 
 func (p *play) volume(name string) string { return filepath.Join(p.dir, "volumes", name) }
 
-// container returns the command of a service from one of our images, or its image's entry point with other arguments.
+// container returns the command of a service from one of our images, or its image's entry point
+// with other arguments.
 func (p *play) container(name string, args ...string) *exec.Cmd {
 	p.t.Helper()
 	s := p.project.Services[name]
@@ -113,8 +119,8 @@ func (p *play) container(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// contained returns a command in one of our images, with directories of this machine by their places in it. It runs as the image's user, may
-// write to no file, and has no variables.
+// contained returns a command in one of our images, with directories of this machine by their
+// places in it. It runs as the image's user, may write to no file, and has no variables.
 func (p *play) contained(name, image string, volumes map[string]string, args []string) *exec.Cmd {
 	p.t.Helper()
 	in := filepath.Join(p.dir, "roots", name)
@@ -129,7 +135,10 @@ func (p *play) contained(name, image string, volumes map[string]string, args []s
 	cmd := exec.Command(args[0])
 	cmd.Path, cmd.Args, cmd.Dir, cmd.Env = args[0], args, "/", []string{}
 	id, group, _ := strings.Cut(p.configs[image].User, ":")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: in, Credential: &syscall.Credential{Uid: p.number(id), Gid: p.number(group)}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Chroot:     in,
+		Credential: &syscall.Credential{Uid: p.number(id), Gid: p.number(group)},
+	}
 	return cmd
 }
 
@@ -140,8 +149,8 @@ func (p *play) number(text string) uint32 {
 	return uint32(n)
 }
 
-// foreign returns the command of a service from an image that is not ours: this machine has its program. Its mounts are a directory of
-// links.
+// foreign returns the command of a service from an image that is not ours: this machine has its
+// program. Its mounts are a directory of links.
 func (p *play) foreign(name string) *exec.Cmd {
 	p.t.Helper()
 	s := p.project.Services[name]
@@ -218,7 +227,8 @@ func (p *play) eventually(what string, try func() error) {
 	}
 }
 
-// startPostgres starts PostgreSQL as its image does, with the password of its volume. With a certificate in dir, it speaks TLS.
+// startPostgres starts PostgreSQL as its image does, with the password of its volume. With a
+// certificate in dir, it speaks TLS.
 func (p *play) startPostgres() {
 	p.t.Helper()
 	bin := postgresBin(p.t)
@@ -236,10 +246,36 @@ func (p *play) startPostgres() {
 		cmd.Dir, cmd.SysProcAttr = p.dir, &syscall.SysProcAttr{Credential: owner}
 		return cmd
 	}
-	p.run(as(exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-U", "postgres", "--pwfile", data+".password", "--auth", "scram-sha-256", "--locale=C", "-E", "UTF8", "--no-sync")))
+	p.run(
+		as(
+			exec.Command(
+				filepath.Join(bin, "initdb"),
+				"-D",
+				data,
+				"-U",
+				"postgres",
+				"--pwfile",
+				data+".password",
+				"--auth",
+				"scram-sha-256",
+				"--locale=C",
+				"-E",
+				"UTF8",
+				"--no-sync",
+			),
+		),
+	)
 	args := []string{"-D", data, "-h", p.hosts["postgres"], "-c", "unix_socket_directories=", "-c", "fsync=off"}
 	if key := filepath.Join(p.dir, "postgres.key"); os.Chown(key, int(owner.Uid), int(owner.Gid)) == nil {
-		args = append(args, "-c", "ssl=on", "-c", "ssl_key_file="+key, "-c", "ssl_cert_file="+filepath.Join(p.dir, "postgres.crt"))
+		args = append(
+			args,
+			"-c",
+			"ssl=on",
+			"-c",
+			"ssl_key_file="+key,
+			"-c",
+			"ssl_cert_file="+filepath.Join(p.dir, "postgres.crt"),
+		)
 	}
 	p.start(as(exec.Command(filepath.Join(bin, "postgres"), args...)))
 	p.eventually("PostgreSQL", func() error {

@@ -13,7 +13,8 @@ import (
 	"k8s.io/pod-security-admission/policy"
 )
 
-// podCheck is what this project wants of each pod: the Pod Security Standard "restricted", and more.
+// podCheck is what this project wants of each pod: the Pod Security Standard "restricted", and
+// more.
 type podCheck struct {
 	*findings
 	pod
@@ -49,7 +50,8 @@ func (p podCheck) checkContainer(c *corev1.Container) {
 	if s := c.SecurityContext; s == nil || s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem {
 		p.add("%s may write to its image: want readOnlyRootFilesystem: true", p.of)
 	}
-	if c.Resources.Limits.Memory().IsZero() || c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() {
+	if c.Resources.Limits.Memory().IsZero() || c.Resources.Requests.Cpu().IsZero() ||
+		c.Resources.Requests.Memory().IsZero() {
 		p.add("%s: want requests of CPU and memory, and a limit of memory", p.of)
 	}
 	set := map[string]string{}
@@ -72,7 +74,8 @@ func (p podCheck) checkContainer(c *corev1.Container) {
 }
 
 func (p podCheck) checkProbes(c *corev1.Container) {
-	for name, probe := range map[string]*corev1.Probe{"startup": c.StartupProbe, "liveness": c.LivenessProbe, "readiness": c.ReadinessProbe} {
+	for name, probe := range map[string]*corev1.Probe{"startup": c.StartupProbe, "liveness": c.LivenessProbe,
+		"readiness": c.ReadinessProbe} {
 		if probe == nil || probe.HTTPGet == nil {
 			p.add("%s has no %s probe", p.of, name)
 			continue
@@ -114,7 +117,8 @@ func (p podCheck) checkStop(set map[string]string) {
 	}
 }
 
-// checkSecrets checks that each file that a variable names is there, and that others may not read it.
+// checkSecrets checks that each file that a variable names is there, and that others may not read
+// it.
 func (p podCheck) checkSecrets() {
 	files := map[string]bool{}
 	for _, v := range p.template.Spec.Volumes {

@@ -13,14 +13,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestChartReadme: the table in the chart's README is that of values.yaml, with its comments. UPDATE_DOCS=1 rewrites it.
+// TestChartReadme: the table in the chart's README is that of values.yaml, with its comments.
+// UPDATE_DOCS=1 rewrites it.
 func TestChartReadme(t *testing.T) {
 	t.Parallel()
 	var values yaml.Node
 	if err := yaml.Unmarshal(readFile(t, filepath.Join(chartDir(deploy), "values.yaml")), &values); err != nil {
 		t.Fatal(err)
 	}
-	table := []byte("| value | default | meaning |\n|---|---|---|\n" + strings.Join(rowsOf(t, "", values.Content[0]), ""))
+	table := []byte(
+		"| value | default | meaning |\n|---|---|---|\n" + strings.Join(rowsOf(t, "", values.Content[0]), ""),
+	)
 	path := filepath.Join(chartDir(deploy), "README.md")
 	text := readFile(t, path)
 	from := bytes.Index(text, []byte("| value |"))
@@ -33,7 +36,11 @@ func TestChartReadme(t *testing.T) {
 	if os.Getenv("UPDATE_DOCS") == "" {
 		t.Fatalf("%s is not of values.yaml: UPDATE_DOCS=1 go -C tools/deploycheck test -run TestChartReadme .", path)
 	}
-	if err := os.WriteFile(path, slices.Concat(text[:from], table), 0o644); err != nil { //nolint:gosec // Everybody may read it.
+	if err := os.WriteFile(
+		path,
+		slices.Concat(text[:from], table),
+		0o644,
+	); err != nil { //nolint:gosec // Everybody may read it.
 		t.Fatal(err)
 	}
 }
@@ -68,7 +75,8 @@ func TestChartSchema(t *testing.T) {
 	compare("", parseValues(t, string(readFile(t, filepath.Join(chartDir(deploy), "values.yaml")))), schema)
 }
 
-// rowsOf returns a row for each value below a path. What stands in one line of values.yaml, and a list, is one value.
+// rowsOf returns a row for each value below a path. What stands in one line of values.yaml, and a
+// list, is one value.
 func rowsOf(t *testing.T, path string, values *yaml.Node) (rows []string) {
 	t.Helper()
 	for pair := range slices.Chunk(values.Content, 2) {

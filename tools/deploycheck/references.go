@@ -15,7 +15,8 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// references finds what names something that does not exist: the API server accepts it, and nothing happens.
+// references finds what names something that does not exist: the API server accepts it, and nothing
+// happens.
 type references struct {
 	*findings
 	all objects
@@ -31,20 +32,31 @@ func (r references) check() {
 			}
 		case *corev1.ServiceAccount:
 			early := o.Annotations["helm.sh/hook"] != ""
-			if !slices.ContainsFunc(r.all.pods(), func(p pod) bool { return p.template.Spec.ServiceAccountName == o.Name && p.server != early }) {
+			if !slices.ContainsFunc(
+				r.all.pods(),
+				func(p pod) bool { return p.template.Spec.ServiceAccountName == o.Name && p.server != early },
+			) {
 				r.add("account %s is of no pod, or is made after it", o.Name)
 			}
 		case *networkingv1.Ingress:
 			for _, rule := range o.Spec.Rules {
 				for _, path := range rule.HTTP.Paths {
 					to := path.Backend.Service
-					r.checkService("ingress "+o.Name, intstr.FromString(to.Port.Name), func(s *corev1.Service) bool { return s.Name == to.Name })
+					r.checkService(
+						"ingress "+o.Name,
+						intstr.FromString(to.Port.Name),
+						func(s *corev1.Service) bool { return s.Name == to.Name },
+					)
 				}
 			}
 		case *gatewayv1.HTTPRoute:
 			for _, rule := range o.Spec.Rules {
 				for _, to := range rule.BackendRefs {
-					r.checkService("route "+o.Name, intstr.FromInt32(*to.Port), func(s *corev1.Service) bool { return s.Name == string(to.Name) })
+					r.checkService(
+						"route "+o.Name,
+						intstr.FromInt32(*to.Port),
+						func(s *corev1.Service) bool { return s.Name == string(to.Name) },
+					)
 				}
 			}
 		case *policyv1.PodDisruptionBudget:
@@ -59,7 +71,11 @@ func (r references) check() {
 		case *monitoringv1.ServiceMonitor:
 			of := labels.SelectorFromSet(o.Spec.Selector.MatchLabels)
 			for _, endpoint := range o.Spec.Endpoints {
-				r.checkService("monitor "+o.Name, intstr.FromString(endpoint.Port), func(s *corev1.Service) bool { return of.Matches(labels.Set(s.Labels)) })
+				r.checkService(
+					"monitor "+o.Name,
+					intstr.FromString(endpoint.Port),
+					func(s *corev1.Service) bool { return of.Matches(labels.Set(s.Labels)) },
+				)
 			}
 		}
 	}
@@ -103,7 +119,8 @@ func (f *findings) checkPort(what string, port intstr.IntOrString, pods []pod) {
 	for _, p := range pods {
 		if !slices.ContainsFunc(p.template.Spec.Containers, func(c corev1.Container) bool {
 			return slices.ContainsFunc(c.Ports, func(has corev1.ContainerPort) bool {
-				return port.StrVal != "" && has.Name == port.StrVal || port.StrVal == "" && has.ContainerPort == port.IntVal
+				return port.StrVal != "" && has.Name == port.StrVal ||
+					port.StrVal == "" && has.ContainerPort == port.IntVal
 			})
 		}) {
 			f.add("%s names port %v, which %s does not have", what, port.String(), p.of)

@@ -19,9 +19,9 @@ import (
 // apartDir is set in the second run of TestComposeServes: the directory that it works in.
 const apartDir = "DEPLOYCHECK_DIR"
 
-// TestComposeServes starts what compose.yaml starts, without Docker: its jobs, then two servers from their image as their user and with
-// files that nobody may change, behind nginx, on PostgreSQL and Redis of this machine. It runs in a network and a table of mounts of its
-// own.
+// TestComposeServes starts what compose.yaml starts, without Docker: its jobs, then two servers
+// from their image as their user and with files that nobody may change, behind nginx, on PostgreSQL
+// and Redis of this machine. It runs in a network and a table of mounts of its own.
 func TestComposeServes(t *testing.T) {
 	t.Parallel()
 	dir := os.Getenv(apartDir)
@@ -43,7 +43,9 @@ func TestComposeServes(t *testing.T) {
 	servers := []*exec.Cmd{p.startServer("petstore1"), p.startServer("petstore2")}
 	p.startNginx()
 	p.run(p.container("petstorectl", "/petstorectl", "tenant", "create", "acme", "--plan", "free"))
-	key := strings.TrimSpace(p.run(p.container("petstorectl", "/petstorectl", "key", "issue", "acme", "--output", "json", "--jq", ".key")))
+	key := strings.TrimSpace(
+		p.run(p.container("petstorectl", "/petstorectl", "key", "issue", "acme", "--output", "json", "--jq", ".key")),
+	)
 	p.get(key)
 
 	for _, s := range servers {
@@ -75,14 +77,19 @@ func apart(t *testing.T) {
 	if os.Getuid() != 0 { // as root of a namespace of users, with the IDs of /etc/subuid
 		args = append(args, "--user", "--map-root-user", "--map-auto")
 	}
-	cmd := exec.CommandContext(t.Context(), "unshare", append(args, os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.v")...)
+	cmd := exec.CommandContext(
+		t.Context(),
+		"unshare",
+		append(args, os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.v")...)
 	cmd.Env = append(os.Environ(), apartDir+"="+dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.CombinedOutput()
 	if strings.HasPrefix(string(out), "unshare:") || errors.Is(err, exec.ErrNotFound) {
 		t.Fatalf("no namespaces: %v\n%s"+
-			"This test needs unshare (apt-get install util-linux) and root with CAP_SYS_ADMIN (docker run --privileged), or as another user newuidmap "+
-			"(apt-get install uidmap), entries in /etc/subuid and /etc/subgid, and a kernel that allows namespaces of users", err, out)
+			"This test needs unshare (apt-get install util-linux) and root with CAP_SYS_ADMIN (docker run "+
+			"--privileged), or as another user newuidmap "+
+			"(apt-get install uidmap), entries in /etc/subuid and /etc/subgid, and a kernel that allows namespaces "+
+			"of users", err, out)
 	}
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
@@ -109,7 +116,10 @@ func upLoopback(t *testing.T) {
 // startServer starts a server and waits until its container's health check passes.
 func (p *play) startServer(name string) *exec.Cmd {
 	p.t.Helper()
-	addresses := []string{"PETSTORE_ADDR=" + p.hosts[name] + ":8080", "PETSTORE_ADMIN_ADDR=" + p.hosts[name] + ":8081"} // one network for all
+	addresses := []string{
+		"PETSTORE_ADDR=" + p.hosts[name] + ":8080",
+		"PETSTORE_ADMIN_ADDR=" + p.hosts[name] + ":8081",
+	} // one network for all
 	cmd := p.container(name)
 	cmd.Env = append(cmd.Env, addresses...)
 	p.start(cmd)
@@ -133,7 +143,14 @@ func (p *play) startServer(name string) *exec.Cmd {
 func (p *play) startNginx() {
 	p.t.Helper()
 	text := string(readFile(p.t, filepath.Join(root, "deploy", "proxy", "nginx.conf")))
-	changed := strings.NewReplacer("/etc/petstore/tls", p.volume("tls"), "/run/", p.dir+"/", "/var/log/nginx/", p.dir+"/").Replace(text)
+	changed := strings.NewReplacer(
+		"/etc/petstore/tls",
+		p.volume("tls"),
+		"/run/",
+		p.dir+"/",
+		"/var/log/nginx/",
+		p.dir+"/",
+	).Replace(text)
 	p.write("nginx.conf", []byte(changed), 0o644)
 	nginx := exec.Command("nginx", "-c", filepath.Join(p.dir, "nginx.conf"), "-g", "daemon off;")
 	nginx.Env = append(os.Environ(), "PATH=/usr/sbin:"+os.Getenv("PATH"))
@@ -155,7 +172,12 @@ func (p *play) get(key string) {
 	client := http.Client{Transport: transport}
 	port := p.project.Services["nginx"].Ports[0].Target
 	p.eventually("the first request", func() error {
-		request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, fmt.Sprintf("https://localhost:%d/v1/pets", port), nil)
+		request, err := http.NewRequestWithContext(
+			p.t.Context(),
+			http.MethodGet,
+			fmt.Sprintf("https://localhost:%d/v1/pets", port),
+			nil,
+		)
 		if err != nil {
 			return err
 		}

@@ -26,7 +26,8 @@ func (f *findings) run(ctx context.Context, dir, name string, args ...string) {
 // maxExposure is the most that systemd-analyze may find in a service, in tenths.
 const maxExposure = "20"
 
-// checkSystemd checks the units, in a root directory with nothing but them and the programs that they start.
+// checkSystemd checks the units, in a root directory with nothing but them and the programs that
+// they start.
 func checkSystemd(ctx context.Context, deploy, work string) []string {
 	var f findings
 	dir := filepath.Join(work, "etc", "systemd", "system")
@@ -41,18 +42,33 @@ func checkSystemd(ctx context.Context, deploy, work string) []string {
 		}
 	}
 	// Without --recursive-errors a key that systemd does not know is only a warning.
-	f.run(ctx, work, "systemd-analyze", slices.Concat([]string{"verify", "--man=no", "--recursive-errors=no", "--root=" + work}, services, sockets)...)
+	f.run(
+		ctx,
+		work,
+		"systemd-analyze",
+		slices.Concat([]string{"verify", "--man=no", "--recursive-errors=no", "--root=" + work}, services, sockets)...)
 	for _, s := range services {
 		f.run(ctx, work, "systemd-analyze", "security", "--offline=yes", "--threshold="+maxExposure, "--root="+work, s)
 	}
 	return f
 }
 
-// checkProxies checks the configurations of the load balancers. The directory certificate has tls.crt and tls.key.
+// checkProxies checks the configurations of the load balancers. The directory certificate has
+// tls.crt and tls.key.
 func checkProxies(ctx context.Context, deploy, work, certificate string) []string {
 	var f findings
-	here := strings.NewReplacer("/etc/petstore/tls", certificate, "petstore1:", "127.0.0.1:", "petstore2:", "127.0.0.1:",
-		"/run/", work+"/", "/var/log/nginx/", work+"/")
+	here := strings.NewReplacer(
+		"/etc/petstore/tls",
+		certificate,
+		"petstore1:",
+		"127.0.0.1:",
+		"petstore2:",
+		"127.0.0.1:",
+		"/run/",
+		work+"/",
+		"/var/log/nginx/",
+		work+"/",
+	)
 	for _, name := range []string{"nginx.conf", "haproxy.cfg", "Caddyfile"} {
 		text, err := os.ReadFile(filepath.Join(deploy, "proxy", name))
 		if err != nil {

@@ -17,11 +17,13 @@ func TestSystemd(t *testing.T) {
 	for _, m := range []mistake{
 		{"systemd/petstore.service", "ProtectClock=yes", "ProtectClok=yes", "Unknown key 'ProtectClok'"},
 		{"systemd/petstore.service", "Type=notify", "Type=notice", "notice"},
-		{"systemd/petstore.service", "/usr/bin/petstore serve", "/usr/bin/petstored serve", "petstored is not executable"},
+		{"systemd/petstore.service", "/usr/bin/petstore serve", "/usr/bin/petstored serve",
+			"petstored is not executable"},
 		{"systemd/petstore.service", "SystemCallFilter=~@privileged", "SystemCallFilter=~@priviledged", "priviledged"},
 		{"systemd/petstore.service", "ProtectSystem=strict\nProtectHome=yes\nPrivateTmp=yes\nPrivateDevices=yes\nPrivateUsers=yes\nProtectClock=yes\n", "", "exposure level"},
 		{"systemd/petstore.socket", "ListenStream=127.0.0.1:8080", "ListenStream=127.0.0.1:80800", "80800"},
-		{"systemd/petstore-migrate.service", "NoNewPrivileges=yes\nUMask=0077\nProtectSystem=strict\nProtectHome=yes\nPrivateTmp=yes\nPrivateDevices=yes\n", "", "exposure level"},
+		{"systemd/petstore-migrate.service",
+			"NoNewPrivileges=yes\nUMask=0077\nProtectSystem=strict\nProtectHome=yes\nPrivateTmp=yes\nPrivateDevices=yes\n", "", "exposure level"},
 	} {
 		expect(t, checkSystemd(t.Context(), plant(t, m), t.TempDir()), m.want)
 	}
@@ -80,7 +82,8 @@ func TestServerNames(t *testing.T) {
 		slices.Sort(all)
 		return slices.Compact(all)
 	}
-	for _, file := range []string{"prometheus/targets.yml", "compose/targets.yml", "proxy/nginx.conf", "proxy/haproxy.cfg", "proxy/Caddyfile"} {
+	for _, file := range []string{"prometheus/targets.yml", "compose/targets.yml", "proxy/nginx.conf",
+		"proxy/haproxy.cfg", "proxy/Caddyfile"} {
 		if got := names(filepath.Join(deploy, file)); !slices.Equal(got, []string{"petstore1:", "petstore2:"}) {
 			t.Errorf("%s names the servers %q", file, got)
 		}

@@ -17,15 +17,52 @@ type guide struct {
 }
 
 var guides = []guide{
-	{path: "getting-a-key", file: "getting-a-key.md", title: "Getting a key", about: "How to get a key, send the first request, and keep the key safe."},
-	{path: "limits", file: "rate-limiting.md", title: "Limits", about: "What is counted, what the headers mean, and what to do after 429.", adapt: forCustomers},
-	{path: "errors", file: "errors.md", title: "Errors", about: "Every code with its cause and what to do.", adapt: sections},
-	{path: "pagination", file: "pagination.md", title: "Pagination", about: "Read a whole list without missing an item."},
-	{path: "idempotency", file: "idempotency.md", title: "Idempotency", about: "Repeat a request without making it take effect twice."},
+	{
+		path:  "getting-a-key",
+		file:  "getting-a-key.md",
+		title: "Getting a key",
+		about: "How to get a key, send the first request, and keep the key safe.",
+	},
+	{
+		path:  "limits",
+		file:  "rate-limiting.md",
+		title: "Limits",
+		about: "What is counted, what the headers mean, and what to do after 429.",
+		adapt: forCustomers,
+	},
+	{
+		path:  "errors",
+		file:  "errors.md",
+		title: "Errors",
+		about: "Every code with its cause and what to do.",
+		adapt: sections,
+	},
+	{
+		path:  "pagination",
+		file:  "pagination.md",
+		title: "Pagination",
+		about: "Read a whole list without missing an item.",
+	},
+	{
+		path:  "idempotency",
+		file:  "idempotency.md",
+		title: "Idempotency",
+		about: "Repeat a request without making it take effect twice.",
+	},
 	{path: "clients", file: "clients.md", title: "Clients", about: "Examples in curl, Go, Python and JavaScript."},
-	{path: "versioning", file: "versioning.md", title: "Versions", about: "What can change, how operations are removed, and what beta means."},
+	{
+		path:  "versioning",
+		file:  "versioning.md",
+		title: "Versions",
+		about: "What can change, how operations are removed, and what beta means.",
+	},
 	{path: changelog, file: "changelog.md", title: "Changes", about: "What was added and deprecated, with a feed."},
-	{path: "deprecations/get-pet", file: "deprecations/get-pet.md", title: "Removal of GET /v1/pets/{petId}", about: "The date, and what to use instead."},
+	{
+		path:  "deprecations/get-pet",
+		file:  "deprecations/get-pet.md",
+		title: "Removal of GET /v1/pets/{petId}",
+		about: "The date, and what to use instead.",
+	},
 }
 
 // changelog is the guide that is also a feed.
@@ -46,7 +83,10 @@ func sections(text string) string {
 	before, table, _ := strings.Cut(text, "| status | code |")
 	_, table, _ = strings.Cut(table, "\n|---|---|---|---|\n")
 	end := strings.Index(table, "\n\n") + 1
-	return before + "## The codes\n\n" + errorRow.ReplaceAllString(table[:end], "### `$2` {#$2}\n\n**$1.** $3\n\n*What to do:* $4\n\n") + table[end:]
+	return before + "## The codes\n\n" + errorRow.ReplaceAllString(
+		table[:end],
+		"### `$2` {#$2}\n\n**$1.** $3\n\n*What to do:* $4\n\n",
+	) + table[end:]
 }
 
 // renamed returns Markdown whose links have the names of the pages in place of the files'.
@@ -59,7 +99,8 @@ func renamed(text string) string {
 	return text
 }
 
-// wideTables lets tables scroll on narrow screens, also by keyboard. Text is escaped, so it is not changed.
+// wideTables lets tables scroll on narrow screens, also by keyboard. Text is escaped, so it is not
+// changed.
 var wideTables = strings.NewReplacer(
 	"<table>", `<div class="wide" role="group" aria-label="Table" tabindex="0"><table>`, "</table>", "</table></div>",
 )

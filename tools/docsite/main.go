@@ -1,10 +1,11 @@
-// Command docsite makes the documentation pages that the server embeds, from docs and the OpenAPI document. make generate runs it in the
-// root of the repository:
+// Command docsite makes the documentation pages that the server embeds, from docs and the OpenAPI
+// document. make generate runs it in the root of the repository:
 //
 //	docsite FOLDER   replace the folder by the pages
 //
-// What depends on a deployment stands in the pages as {{prefix}}, {{mail}} and {{contact}}, as the API at https://api.example.com and as the
-// support at https://support.example.org: see package reference, which replaces these.
+// What depends on a deployment stands in the pages as {{prefix}}, {{mail}} and {{contact}}, as the
+// API at https://api.example.com and as the support at https://support.example.org: see package
+// reference, which replaces these.
 package main
 
 import (
@@ -57,7 +58,9 @@ func write(folder string) error {
 
 // pages returns the text of each page by its file.
 func pages() (map[string]string, error) {
-	all := map[string]string{"robots.txt": "# What is below /v1 needs an API key.\nUser-agent: *\nDisallow: " + prefix + "/v1/\n"}
+	all := map[string]string{
+		"robots.txt": "# What is below /v1 needs an API key.\nUser-agent: *\nDisallow: " + prefix + "/v1/\n",
+	}
 	openAPI, index, err := readOpenAPI()
 	if err != nil {
 		return nil, err
@@ -71,9 +74,17 @@ func pages() (map[string]string, error) {
 		}
 		index = append(index, d.index(g)...)
 		all["docs/"+g.path+".md"] = renamed(string(d.source))
-		all["docs/"+g.path+".html"] = page("/docs/"+g.path, titleOf(g.title), d.contents(), wideTables.Replace(d.html(d.root)), "layout", "guide")
+		all["docs/"+g.path+".html"] = page(
+			"/docs/"+g.path,
+			titleOf(g.title),
+			d.contents(),
+			wideTables.Replace(d.html(d.root)),
+			"layout",
+			"guide",
+		)
 		overview += fmt.Sprintf("- [%s](%s/docs/%s.md): %s\n", g.title, root, g.path, g.about)
-		for _, name := range []string{strings.TrimSuffix(g.file, ".md"), strings.ReplaceAll(strings.ToLower(g.title), " ", "-")} {
+		for _, name := range []string{strings.TrimSuffix(g.file, ".md"),
+			strings.ReplaceAll(strings.ToLower(g.title), " ", "-")} {
 			if name != g.path {
 				names["/docs/"+name], names["/docs/"+name+".md"] = "/docs/"+g.path, "/docs/"+g.path+".md"
 			}
@@ -109,7 +120,8 @@ const llmsHead = `
 
 `
 
-// page fills templates: each replaces {{content}} of the one before it, and body that of the last one. contents and body are HTML.
+// page fills templates: each replaces {{content}} of the one before it, and body that of the last
+// one. contents and body are HTML.
 func page(current, title, contents, body string, templates ...string) string {
 	text := "{{content}}"
 	for _, name := range templates {
@@ -128,11 +140,27 @@ func page(current, title, contents, body string, templates ...string) string {
 		link := fmt.Sprintf(`<a href="%s"%s>%s</a>`, prefix+path, mark, html.EscapeString(g.title))
 		navigation += "\n<li>" + link + "</li>"
 		if g.about != "" {
-			list += fmt.Sprintf("\n<dt>%s</dt>\n<dd>%s</dd>", strings.Replace(link, mark, "", 1), html.EscapeString(g.about))
+			list += fmt.Sprintf(
+				"\n<dt>%s</dt>\n<dd>%s</dd>",
+				strings.Replace(link, mark, "", 1),
+				html.EscapeString(g.about),
+			)
 		}
 	}
-	return strings.NewReplacer("{{title}}", html.EscapeString(title), "{{base}}", root+"/v1", "{{navigation}}", navigation, "{{guides}}", list,
-		"{{contents}}", contents, "{{content}}", strings.ReplaceAll(body, asPath, prefix)).Replace(text) + "\n"
+	return strings.NewReplacer(
+		"{{title}}",
+		html.EscapeString(title),
+		"{{base}}",
+		root+"/v1",
+		"{{navigation}}",
+		navigation,
+		"{{guides}}",
+		list,
+		"{{contents}}",
+		contents,
+		"{{content}}",
+		strings.ReplaceAll(body, asPath, prefix),
+	).Replace(text) + "\n"
 }
 
 func titleOf(page string) string { return page + " – " + siteName }

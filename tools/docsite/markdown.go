@@ -27,7 +27,8 @@ type document struct {
 	source   []byte
 }
 
-// parse reads a guide, with tables and with anchors at its headings. Links between documents become links between pages below base.
+// parse reads a guide, with tables and with anchors at its headings. Links between documents become
+// links between pages below base.
 func parse(g guide, base string) (*document, error) {
 	source, err := os.ReadFile(path.Join("docs", g.file))
 	if g.adapt != nil {
@@ -39,7 +40,11 @@ func parse(g guide, base string) (*document, error) {
 func read(source []byte, links ...util.PrioritizedValue) *document {
 	markdown := goldmark.New(
 		goldmark.WithExtensions(extension.Table),
-		goldmark.WithParserOptions(parser.WithAutoHeadingID(), parser.WithAttribute(), parser.WithASTTransformers(links...)),
+		goldmark.WithParserOptions(
+			parser.WithAutoHeadingID(),
+			parser.WithAttribute(),
+			parser.WithASTTransformers(links...),
+		),
 	)
 	return &document{markdown, markdown.Parser().Parse(text.NewReader(source)), source}
 }
@@ -60,7 +65,8 @@ type section struct {
 	nodes         []ast.Node
 }
 
-// sections returns the sections of the document in their order. The first one has the title of the document.
+// sections returns the sections of the document in their order. The first one has the title of the
+// document.
 func (d *document) sections() (all []section) {
 	for n := d.root.FirstChild(); n != nil; n = n.NextSibling() {
 		if h, ok := n.(*ast.Heading); ok {
@@ -130,7 +136,8 @@ func (l linker) Transform(document *ast.Document, _ text.Reader, _ parser.Contex
 	})
 }
 
-// contents returns the list of a guide's sections, two levels deep, empty for a guide with fewer than three.
+// contents returns the list of a guide's sections, two levels deep, empty for a guide with fewer
+// than three.
 func (d *document) contents() string {
 	var b strings.Builder
 	level, n := 1, 0
@@ -154,5 +161,6 @@ func (d *document) contents() string {
 		return ""
 	}
 	b.WriteString(strings.Repeat("</li>\n</ul>", level-1))
-	return "<nav class=\"guide-contents\" aria-label=\"On this page\">\n<details>\n<summary>On this page</summary>" + b.String() + "\n</details>\n</nav>\n\n"
+	return "<nav class=\"guide-contents\" aria-label=\"On this page\">\n<details>\n<summary>On this page</summary>" +
+		b.String() + "\n</details>\n</nav>\n\n"
 }

@@ -41,8 +41,9 @@ func (d *document) index(g guide) (all []found) {
 // contact is the support in the OpenAPI document, of which a deployment may have none.
 var contact = regexp.MustCompile(`"contact": \{[^}]*\}`)
 
-// readOpenAPI returns the OpenAPI document in JSON, with its members in the same order, and what the search finds of its operations. Each leads
-// to its place in the reference, by the path that Scalar gives it.
+// readOpenAPI returns the OpenAPI document in JSON, with its members in the same order, and what
+// the search finds of its operations. Each leads to its place in the reference, by the path that
+// Scalar gives it.
 func readOpenAPI() (inJSON string, index []found, err error) {
 	inYAML, err := os.ReadFile("internal/api/openapi.yaml")
 	if err != nil {
@@ -106,7 +107,8 @@ func feed() (string, error) {
 		Links   []link   `xml:"link"`
 		Author  string   `xml:"author>name"`
 		Entries []entry  `xml:"entry"`
-	}{ID: page, Title: titleOf("Changes"), Author: siteName, Links: []link{{"self", page + ".atom"}, {"alternate", page}}}
+	}{ID: page, Title: titleOf("Changes"), Author: siteName,
+		Links: []link{{"self", page + ".atom"}, {"alternate", page}}}
 	of := slices.IndexFunc(guides, func(g guide) bool { return g.path == changelog })
 	// Readers of feeds know no base of relative links.
 	d, err := parse(guides[of], root)
@@ -118,7 +120,12 @@ func feed() (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("the changelog's section %q: %w", s.title, err)
 		}
-		e := entry{ID: page + "#" + s.anchor, Title: s.title, Updated: day.Format(time.RFC3339), Links: []link{{"alternate", page + "#" + s.anchor}}}
+		e := entry{
+			ID:      page + "#" + s.anchor,
+			Title:   s.title,
+			Updated: day.Format(time.RFC3339),
+			Links:   []link{{"alternate", page + "#" + s.anchor}},
+		}
 		e.Content.Type = "html"
 		for _, n := range s.nodes {
 			e.Content.HTML += d.html(n)

@@ -16,10 +16,14 @@ import (
 	"time"
 )
 
-// filesOf returns the files of an archive: their paths here, by their paths there. "petstore" is for servers and has both programs, so that
-// they are always of the same release. "petstorectl" is for the machines of staff.
+// filesOf returns the files of an archive: their paths here, by their paths there. "petstore" is
+// for servers and has both programs, so that they are always of the same release. "petstorectl" is
+// for the machines of staff.
 func (t target) filesOf(program string) (map[string]string, error) {
-	files := map[string]string{"LICENSE": "LICENSE", "THIRD_PARTY_LICENSES.txt": releaseFiles + "THIRD_PARTY_LICENSES.txt"}
+	files := map[string]string{
+		"LICENSE":                  "LICENSE",
+		"THIRD_PARTY_LICENSES.txt": releaseFiles + "THIRD_PARTY_LICENSES.txt",
+	}
 	patterns := map[string]string{"man/man1": "man/man1/*", "completions": "completions/*petstorectl.*"}
 	programs := []string{program}
 	if program == "petstore" {
@@ -55,7 +59,8 @@ func addFolder(files map[string]string, root, ending string) error {
 	})
 }
 
-// writeArchive writes files to NAME.tar.gz, or NAME.zip for Windows, in one folder and in the order of their paths. They belong to root.
+// writeArchive writes files to NAME.tar.gz, or NAME.zip for Windows, in one folder and in the order
+// of their paths. They belong to root.
 func writeArchive(t target, name string, files map[string]string, at time.Time) (err error) {
 	ending, newWriter := ".tar.gz", newTar
 	if t.system == "windows" {
@@ -93,7 +98,16 @@ func newTar(out io.Writer, at time.Time) (create, func() error) {
 	compressed := gzip.NewWriter(out)
 	w := tar.NewWriter(compressed)
 	return func(name string, content []byte, mode fs.FileMode) error {
-		err := w.WriteHeader(&tar.Header{Name: name, Mode: int64(mode), Size: int64(len(content)), ModTime: at, Uname: "root", Gname: "root"})
+		err := w.WriteHeader(
+			&tar.Header{
+				Name:    name,
+				Mode:    int64(mode),
+				Size:    int64(len(content)),
+				ModTime: at,
+				Uname:   "root",
+				Gname:   "root",
+			},
+		)
 		if err == nil {
 			_, err = w.Write(content)
 		}

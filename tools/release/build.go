@@ -12,7 +12,14 @@ import (
 // target is a system that a release is for.
 type target struct{ system, arch string }
 
-var targets = []target{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"}, {"windows", "arm64"}}
+var targets = []target{
+	{"linux", "amd64"},
+	{"linux", "arm64"},
+	{"darwin", "amd64"},
+	{"darwin", "arm64"},
+	{"windows", "amd64"},
+	{"windows", "arm64"},
+}
 
 // programs returns what runs on the system. petstorectl is for the machines of staff.
 func (t target) programs() []string {
@@ -22,8 +29,9 @@ func (t target) programs() []string {
 	return []string{"petstore", "petstorectl"}
 }
 
-// buildRelease writes the archives, packages and bills of materials of this commit to a folder. It needs the files of make release-files. All
-// files have the time of SOURCE_DATE_EPOCH, so that the same commit and the same Go give the same bytes.
+// buildRelease writes the archives, packages and bills of materials of this commit to a folder. It
+// needs the files of make release-files. All files have the time of SOURCE_DATE_EPOCH, so that the
+// same commit and the same Go give the same bytes.
 func buildRelease(version, dir string) error {
 	seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64)
 	if err != nil {
@@ -37,7 +45,8 @@ func buildRelease(version, dir string) error {
 	return nil
 }
 
-// build builds the programs of a system, their bills of materials and archives, and on Linux the packages.
+// build builds the programs of a system, their bills of materials and archives, and on Linux the
+// packages.
 func (t target) build(version, dir string, at time.Time) error {
 	args := []string{"build", "-trimpath", "-buildvcs=true", "-tags=nomsgpack", "-ldflags=-s -w", "-o", releaseFiles}
 	for _, p := range t.programs() {

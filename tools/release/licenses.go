@@ -17,7 +17,8 @@ import (
 	"github.com/google/licensecheck"
 )
 
-// allowed are the licences, by their SPDX names, of what may be linked into a program that is distributed under Apache-2.0.
+// allowed are the licences, by their SPDX names, of what may be linked into a program that is
+// distributed under Apache-2.0.
 var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0"}
 
 // module is one that is linked into a program: Go's, or the standard library.
@@ -26,8 +27,8 @@ type module struct {
 	texts         map[string]string // by path below the module
 }
 
-// writeLicenses writes the licences of all modules of the programs on all systems. The licences demand that their text goes with a
-// binary.
+// writeLicenses writes the licences of all modules of the programs on all systems. The licences
+// demand that their text goes with a binary.
 func writeLicenses(file string) error {
 	modules, err := linkedModules()
 	if err != nil {
@@ -49,7 +50,8 @@ func writeLicenses(file string) error {
 	return os.WriteFile(file, page.Bytes(), 0o644)
 }
 
-// licenses returns the SPDX names of a module's licences. It fails if there is none, one that is not known, or one that is not allowed.
+// licenses returns the SPDX names of a module's licences. It fails if there is none, one that is
+// not known, or one that is not allowed.
 func (m module) licenses() ([]string, error) {
 	found := map[string]bool{}
 	for path, text := range m.texts {
@@ -72,7 +74,13 @@ func (m module) licenses() ([]string, error) {
 	}
 	for _, id := range ids {
 		if !slices.Contains(allowed, id) {
-			return nil, fmt.Errorf("%s %s has the licence %s, which is not one of %s", m.name, m.version, id, strings.Join(allowed, ", "))
+			return nil, fmt.Errorf(
+				"%s %s has the licence %s, which is not one of %s",
+				m.name,
+				m.version,
+				id,
+				strings.Join(allowed, ", "),
+			)
 		}
 	}
 	return ids, nil
@@ -187,7 +195,8 @@ func standardLibrary() (module, error) {
 // The first line of NAME.LICENSE, which lies beside an embedded file.
 var embeddedOrigin = regexp.MustCompile(`^.* of the npm package (\S+) ([0-9.]+)[ ,]`)
 
-// embeddedModules returns the npm packages that a program embeds. Each has its licence in a file beside it.
+// embeddedModules returns the npm packages that a program embeds. Each has its licence in a file
+// beside it.
 func embeddedModules(root string) ([]module, error) {
 	files, err := filepath.Glob(filepath.Join(root, "internal", "api", "reference", "assets", "*.LICENSE"))
 	if err != nil {
@@ -204,12 +213,16 @@ func embeddedModules(root string) ([]module, error) {
 			return nil, fmt.Errorf("%s: its first line does not name the npm package and its version", file)
 		}
 		_, license, _ := strings.Cut(string(text), "\n")
-		list = append(list, module{string(origin[1]), string(origin[2]), map[string]string{filepath.Base(file): license}})
+		list = append(
+			list,
+			module{string(origin[1]), string(origin[2]), map[string]string{filepath.Base(file): license}},
+		)
 	}
 	return list, nil
 }
 
-// goTool runs the go command with these variables besides the environment's, and returns its output.
+// goTool runs the go command with these variables besides the environment's, and returns its
+// output.
 func goTool(env []string, args ...string) ([]byte, error) {
 	cmd := exec.Command("go", args...)
 	cmd.Env = append(os.Environ(), env...)

@@ -1,4 +1,5 @@
-// Release makes what the project distributes, and is called by the Makefile in the root of the repository:
+// Release makes what the project distributes, and is called by the Makefile in the root of the
+// repository:
 //
 //	release licenses FILE             write the licences of all that is linked into the programs
 //	release notes VERSION             print the notes of a version, from CHANGELOG.md

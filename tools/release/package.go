@@ -15,8 +15,9 @@ import (
 // releaseFiles is where the descriptions of packages find what make release-files makes.
 const releaseFiles = "bin/release/"
 
-// buildPackages builds a deb and an rpm of each description in deploy/packages for an architecture, with the files of a folder in place of
-// releaseFiles. The files of the packages have the time in SOURCE_DATE_EPOCH. Their names in dir are those that are usual for the format.
+// buildPackages builds a deb and an rpm of each description in deploy/packages for an architecture,
+// with the files of a folder in place of releaseFiles. The files of the packages have the time in
+// SOURCE_DATE_EPOCH. Their names in dir are those that are usual for the format.
 func buildPackages(version, arch, files, dir string) error {
 	descriptions, err := filepath.Glob("deploy/packages/*.yaml")
 	if err != nil {

@@ -19,8 +19,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// writeSBOM writes what a program is made of: the modules that the linker wrote into it, Go's standard library, and the npm packages that it
-// embeds. The same program always gives the same file.
+// writeSBOM writes what a program is made of: the modules that the linker wrote into it, Go's
+// standard library, and the npm packages that it embeds. The same program always gives the same
+// file.
 func writeSBOM(binary, file string) error {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
@@ -42,7 +43,10 @@ func writeSBOM(binary, file string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(cdx.NewBOMEncoder(out, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, cdx.SpecVersion1_6), out.Close())
+	return errors.Join(
+		cdx.NewBOMEncoder(out, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, cdx.SpecVersion1_6),
+		out.Close(),
+	)
 }
 
 func newSBOM(info *buildinfo.BuildInfo, digest, root string) (*cdx.BOM, error) {
@@ -60,7 +64,10 @@ func newSBOM(info *buildinfo.BuildInfo, digest, root string) (*cdx.BOM, error) {
 		case "vcs.time":
 			bom.Metadata.Timestamp = s.Value
 		case "GOOS", "GOARCH", "CGO_ENABLED", "-tags", "vcs.revision", "vcs.modified":
-			*program.Properties = append(*program.Properties, cdx.Property{Name: "go:" + strings.TrimPrefix(s.Key, "-"), Value: s.Value})
+			*program.Properties = append(
+				*program.Properties,
+				cdx.Property{Name: "go:" + strings.TrimPrefix(s.Key, "-"), Value: s.Value},
+			)
 		}
 	}
 	components, err := componentsOf(info, root)
@@ -129,8 +136,13 @@ func addComponent(list []cdx.Component, m module, purl string, hashes *[]cdx.Has
 		return nil, err
 	}
 	return append(list, cdx.Component{
-		Type: cdx.ComponentTypeLibrary, BOMRef: purl, Name: m.name, Version: m.version, PackageURL: purl, Hashes: hashes,
-		Licenses: licenseChoices(ids...),
+		Type:       cdx.ComponentTypeLibrary,
+		BOMRef:     purl,
+		Name:       m.name,
+		Version:    m.version,
+		PackageURL: purl,
+		Hashes:     hashes,
+		Licenses:   licenseChoices(ids...),
 	}), nil
 }
 

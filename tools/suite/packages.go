@@ -14,13 +14,24 @@ const (
 	tags   = "nomsgpack" // as in make build
 )
 
-// elsewhere are the packages that make check runs: they need other people's tools, and make no promise of ours.
+// elsewhere are the packages that make check runs: they need other people's tools, and make no
+// promise of ours.
 var elsewhere = []string{"internal/e2e/generators", "internal/e2e/packages"}
 
 // slow are the packages that take longest. They start first, so that the others run beside them.
 var slow = []string{
-	"internal/e2e", "internal/ctl", "internal/e2e/alerts", "internal/e2e/running", "internal/store", "internal/test/browser",
-	"internal/api", "internal/cluster", "internal/e2e/billing", "bench/scale", "bench", "client",
+	"internal/e2e",
+	"internal/ctl",
+	"internal/e2e/alerts",
+	"internal/e2e/running",
+	"internal/store",
+	"internal/test/browser",
+	"internal/api",
+	"internal/cluster",
+	"internal/e2e/billing",
+	"bench/scale",
+	"bench",
+	"client",
 }
 
 // programsFor are the programs that a test binary starts because it contains the package.
@@ -30,9 +41,15 @@ var programsFor = map[string][]string{
 }
 
 // exporters are those of Debian.
-var exporters = []string{"prometheus-blackbox-exporter", "prometheus-node-exporter", "prometheus-postgres-exporter", "prometheus-redis-exporter"}
+var exporters = []string{
+	"prometheus-blackbox-exporter",
+	"prometheus-node-exporter",
+	"prometheus-postgres-exporter",
+	"prometheus-redis-exporter",
+}
 
-// programsOf are the programs that the tests of a package start, besides those of programsFor. tools/install.sh knows them.
+// programsOf are the programs that the tests of a package start, besides those of programsFor.
+// tools/install.sh knows them.
 var programsOf = map[string][]string{
 	"bench":                   {"wrk", "nginx", "redis-server"},
 	"bench/load":              {"wrk"},
@@ -54,12 +71,17 @@ type pkg struct {
 	deps []string
 }
 
-// list returns the packages of the patterns that have tests, the slow ones first. For all of them it leaves out elsewhere.
+// list returns the packages of the patterns that have tests, the slow ones first. For all of them
+// it leaves out elsewhere.
 func list(patterns []string) ([]pkg, error) {
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
 	}
-	cmd := exec.Command("go", append([]string{"list", "-test", "-tags", tags, "-f", `{{.ImportPath}}{{"\t"}}{{join .Deps "\t"}}`}, patterns...)...)
+	cmd := exec.Command(
+		"go",
+		append(
+			[]string{"list", "-test", "-tags", tags, "-f", `{{.ImportPath}}{{"\t"}}{{join .Deps "\t"}}`},
+			patterns...)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -39,7 +39,13 @@ var errFailed = errors.New("FAIL")
 
 // report runs the lanes beside each other, and the steps of each one after the other.
 func report(lanes ...[]*step) error {
-	p := &progress{begin: time.Now(), running: map[string]time.Time{}, took: map[string]time.Duration{}, printed: time.Now(), racing: map[string]bool{}}
+	p := &progress{
+		begin:   time.Now(),
+		running: map[string]time.Time{},
+		took:    map[string]time.Duration{},
+		printed: time.Now(),
+		racing:  map[string]bool{},
+	}
 	done := make(chan struct{})
 	go p.tick(done)
 	var all errgroup.Group
@@ -125,7 +131,8 @@ func (h handler) Event(e testjson.TestEvent, found *testjson.Execution) error {
 	return nil
 }
 
-// printRace prints what the race detector found at once: go test gives it to a test that happens to run.
+// printRace prints what the race detector found at once: go test gives it to a test that happens to
+// run.
 func (h handler) printRace(e testjson.TestEvent) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -141,7 +148,10 @@ func (p *progress) waiting() string {
 	if len(p.running) == 0 {
 		return ""
 	}
-	names := slices.SortedFunc(maps.Keys(p.running), func(a, b string) int { return p.running[a].Compare(p.running[b]) })
+	names := slices.SortedFunc(
+		maps.Keys(p.running),
+		func(a, b string) int { return p.running[a].Compare(p.running[b]) },
+	)
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%s %.0fs", name, time.Since(p.running[name]).Seconds())
 	}
@@ -188,14 +198,21 @@ func (p *progress) printTotals(steps []*step) {
 // printOutput prints the output of each test that failed.
 func printOutput(found *testjson.Execution, form string, cases []testjson.TestCase) {
 	for _, c := range cases {
-		fmt.Printf("\n=== FAIL: %s %s %s(%.1fs)\n", strings.TrimPrefix(c.Package, module), c.Test, form, c.Elapsed.Seconds())
+		fmt.Printf(
+			"\n=== FAIL: %s %s %s(%.1fs)\n",
+			strings.TrimPrefix(c.Package, module),
+			c.Test,
+			form,
+			c.Elapsed.Seconds(),
+		)
 		for _, line := range found.OutputLines(c) {
 			fmt.Print(line)
 		}
 	}
 }
 
-// printFailures prints the output of each test that failed, as was done when its package ended, and the command that runs it alone.
+// printFailures prints the output of each test that failed, as was done when its package ended, and
+// the command that runs it alone.
 func (s *step) printFailures(cases []testjson.TestCase) {
 	printOutput(s.found, s.form, cases)
 	for _, c := range testjson.FilterFailedUnique(cases) {
@@ -209,6 +226,9 @@ func (s *step) printFailures(cases []testjson.TestCase) {
 		if c.Test != "" {
 			command = append(command, "-run '^"+strings.ReplaceAll(c.Test.Name(), "/", "$/^")+"$'")
 		}
-		fmt.Println("\nto run it alone:", strings.Join(append(command, "./"+strings.TrimPrefix(c.Package, module)), " "))
+		fmt.Println(
+			"\nto run it alone:",
+			strings.Join(append(command, "./"+strings.TrimPrefix(c.Package, module)), " "),
+		)
 	}
 }

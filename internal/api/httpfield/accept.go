@@ -2,8 +2,8 @@ package httpfield
 
 import "strings"
 
-// PrefersHTML reports whether Accept (RFC 9110, section 12.5.1) names HTML with a greater weight than JSON has: a browser's does when
-// somebody enters an address.
+// PrefersHTML reports whether Accept (RFC 9110, section 12.5.1) names HTML with a greater weight
+// than JSON has: a browser's does when somebody enters an address.
 func PrefersHTML(values []string) bool {
 	html, json, exact := 0, 0, 0 // in thousandths
 	for _, list := range values {
@@ -25,7 +25,8 @@ func PrefersHTML(values []string) bool {
 	return html > json
 }
 
-// weightAmong reads the weight among the parameters of a media type, in thousandths. It is 1000 if there is none.
+// weightAmong reads the weight among the parameters of a media type, in thousandths. It is 1000 if
+// there is none.
 func weightAmong(params string) int {
 	for param := range strings.SplitSeq(params, ";") {
 		if param = strings.Trim(param, " \t"); len(param) > 1 && param[0]|0x20 == 'q' && param[1] == '=' {

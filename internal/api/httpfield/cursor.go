@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// cursorLength is the length of a cursor: the ID after which a page begins, in lowercase hexadecimal digits. Every string of
-// that form is a position in the list, so a cursor never expires and grants nothing.
+// cursorLength is the length of a cursor: the ID after which a page begins, in lowercase
+// hexadecimal digits. Every string of that form is a position in the list, so a cursor never
+// expires and grants nothing.
 const cursorLength = 16
 
 // FormatCursor returns the position after an ID, which is at least 0.
@@ -20,7 +21,8 @@ func FormatCursor(id int64) string {
 	return string(b[:])
 }
 
-// ParseCursor returns the ID after which the page begins. Positions past the last possible ID are the end of the list.
+// ParseCursor returns the ID after which the page begins. Positions past the last possible ID are
+// the end of the list.
 func ParseCursor(s string) (after int64, ok bool) {
 	n, err := strconv.ParseUint(s, 16, 64)
 	if err != nil || len(s) != cursorLength || s != strings.ToLower(s) {

@@ -23,19 +23,22 @@ func WeakETag(tag string) string { return weak + tag }
 
 const weak = "W/"
 
-// NoneMatch reports whether If-None-Match (RFC 9110, section 13.1.2) names the tag, by weak comparison: then the client has
-// the current content, in whichever encoding. What follows a mistake in a list is ignored.
+// NoneMatch reports whether If-None-Match (RFC 9110, section 13.1.2) names the tag, by weak
+// comparison: then the client has the current content, in whichever encoding. What follows a
+// mistake in a list is ignored.
 func NoneMatch(values []string, tag string) bool {
 	return match(values, strings.TrimPrefix(tag, weak), false) == Matches
 }
 
-// Match compares If-Match (RFC 9110, section 13.1.1) with the tag, by strong comparison. What follows a mistake in a list is ignored.
+// Match compares If-Match (RFC 9110, section 13.1.1) with the tag, by strong comparison. What
+// follows a mistake in a list is ignored.
 func Match(values []string, tag string) MatchResult { return match(values, tag, true) }
 
 // MatchResult says whether a list of tags names the current one. Only Matches fulfils If-Match.
 type MatchResult int
 
-// The results. MatchesWeakly means that the list has the tag only in its weak form, NoTag that it has no tag at all.
+// The results. MatchesWeakly means that the list has the tag only in its weak form, NoTag that it
+// has no tag at all.
 const (
 	NoTag MatchResult = iota
 	Differs

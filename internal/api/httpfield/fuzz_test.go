@@ -10,7 +10,8 @@ import (
 
 // FuzzCursor: a string is a position and comes back from it, or it is none.
 func FuzzCursor(f *testing.F) {
-	for _, s := range []string{"", "zz", "0000000000000000", "7fffffffffffffff", "ffffffffffffffff", "000000000000000A", "+000000000000001"} {
+	for _, s := range []string{"", "zz", "0000000000000000", "7fffffffffffffff", "ffffffffffffffff",
+		"000000000000000A", "+000000000000001"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -41,7 +42,8 @@ func FuzzIdempotencyKey(f *testing.F) {
 			}
 			return
 		}
-		if len(key) < 1 || len(key) > 255 || strings.ContainsFunc(key, func(r rune) bool { return r < '!' || r > '~' }) {
+		if len(key) < 1 || len(key) > 255 ||
+			strings.ContainsFunc(key, func(r rune) bool { return r < '!' || r > '~' }) {
 			t.Fatalf("%q is %q", value, key)
 		}
 		quoted := `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
@@ -51,7 +53,8 @@ func FuzzIdempotencyKey(f *testing.F) {
 	})
 }
 
-// FuzzLists: a tag or preference is found behind whatever list elements that are well-formed, and rubbish finds none.
+// FuzzLists: a tag or preference is found behind whatever list elements that are well-formed, and
+// rubbish finds none.
 func FuzzLists(f *testing.F) {
 	f.Add(`W/"x", *`, `x="a\"b";y=1, z`, "a")
 	f.Add(`"`, "handling=lenient,,", `"handling=strict`)
@@ -68,7 +71,8 @@ func FuzzLists(f *testing.F) {
 		if strings.ContainsFunc(word, func(r rune) bool { return r < 0x21 || r == '"' || r == 0x7f }) {
 			return
 		}
-		if !httpfield.NoneMatch([]string{`"` + word + `" , W/"ours"`}, `"ours"`) || word != "ours" && httpfield.NoneMatch([]string{`"` + word + `"`}, `"ours"`) {
+		if !httpfield.NoneMatch([]string{`"` + word + `" , W/"ours"`}, `"ours"`) ||
+			word != "ours" && httpfield.NoneMatch([]string{`"` + word + `"`}, `"ours"`) {
 			t.Fatalf("tag behind %q", word)
 		}
 	})

@@ -141,7 +141,8 @@ func TestParseIdempotencyKey(t *testing.T) {
 
 func TestCursor(t *testing.T) {
 	t.Parallel()
-	for id, want := range map[int64]string{0: "0000000000000000", 1: "0000000000000001", 48879: "000000000000beef", math.MaxInt64: "7fffffffffffffff"} {
+	for id, want := range map[int64]string{0: "0000000000000000", 1: "0000000000000001", 48879: "000000000000beef",
+		math.MaxInt64: "7fffffffffffffff"} {
 		assert.Equal(t, httpfield.FormatCursor(id), want, "cursor of", id)
 		if back, ok := httpfield.ParseCursor(want); back != id || !ok {
 			t.Errorf("cursor %s: %d %v, want %d", want, back, ok, id)

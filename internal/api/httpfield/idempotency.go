@@ -5,8 +5,9 @@ import "strings"
 // maxIdempotencyKey is the longest key, in characters.
 const maxIdempotencyKey = 255
 
-// ParseIdempotencyKey reads the value of Idempotency-Key: 1 to 255 visible ASCII characters, bare or as a string of
-// structured fields (RFC 9651, section 3.3.3; draft-ietf-httpapi-idempotency-key-header-07). Both forms are the same key.
+// ParseIdempotencyKey reads the value of Idempotency-Key: 1 to 255 visible ASCII characters, bare
+// or as a string of structured fields (RFC 9651, section 3.3.3;
+// draft-ietf-httpapi-idempotency-key-header-07). Both forms are the same key.
 func ParseIdempotencyKey(value string) (key string, ok bool) {
 	key = strings.Trim(value, " \t")
 	if strings.HasPrefix(key, `"`) {

@@ -2,8 +2,9 @@ package httpfield
 
 import "strings"
 
-// PrefersStrict reports whether Prefer asks for handling=strict (RFC 7240, sections 2 and 4.4). The first preference for
-// handling counts. Other preferences are ignored, and so is what follows a mistake.
+// PrefersStrict reports whether Prefer asks for handling=strict (RFC 7240, sections 2 and 4.4). The
+// first preference for handling counts. Other preferences are ignored, and so is what follows a
+// mistake.
 func PrefersStrict(values []string) bool {
 	for _, list := range values {
 		for list != "" {
@@ -20,8 +21,8 @@ func PrefersStrict(values []string) bool {
 	return false
 }
 
-// cutPreference reads the first preference of a list, token [= (token / quoted-string)] *(; parameter), and skips its
-// parameters. An empty element has no name.
+// cutPreference reads the first preference of a list, token [= (token / quoted-string)] *(;
+// parameter), and skips its parameters. An empty element has no name.
 func cutPreference(list string) (name, value, rest string, ok bool) {
 	name, value, rest, ok = cutParameter(list)
 	for ok && strings.HasPrefix(rest, ";") {

@@ -23,8 +23,8 @@ var buffers = sync.Pool{New: func() any {
 // maxPooled is the largest buffer to reuse: a page of long names is rare.
 const maxPooled = 256 << 10
 
-// Encode returns a value as JSON that ends in a line break; &, < and > are not escaped. The caller must Release the buffer when it no
-// longer needs its bytes.
+// Encode returns a value as JSON that ends in a line break; &, < and > are not escaped. The caller
+// must Release the buffer when it no longer needs its bytes.
 func Encode(v any) (*Buffer, error) {
 	b := buffers.Get().(*Buffer)
 	if err := b.encoder.Encode(v); err != nil {

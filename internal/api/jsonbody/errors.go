@@ -16,7 +16,8 @@ type SyntaxError struct{ Message string }
 
 func (e *SyntaxError) Error() string { return e.Message }
 
-// ValidationError reports valid JSON that is no object or has invalid members. The message names all of them.
+// ValidationError reports valid JSON that is no object or has invalid members. The message names
+// all of them.
 type ValidationError struct{ Message string }
 
 func (e *ValidationError) Error() string { return e.Message }
@@ -41,13 +42,16 @@ func (r reader) syntaxError(err error) error {
 	return &SyntaxError{"The body is not valid JSON: " + reason + "."}
 }
 
-// reasons tell apart by words in the errors of jsontext what was expected, or else what is wrong. If those change, TestReasons fails, and a
-// message says less.
+// reasons tell apart by words in the errors of jsontext what was expected, or else what is wrong.
+// If those change, TestReasons fails, and a message says less.
 var reasons = []struct{ words, expected, wrong string }{
 	{words: "after object value", expected: "a comma or }"},
 	{words: "after array element", expected: "a comma or ]"},
 	{words: "in number", expected: "a digit"},
-	{words: "non-control character", wrong: "a string has a control character, which must be written as an escape sequence"},
+	{
+		words: "non-control character",
+		wrong: "a string has a control character, which must be written as an escape sequence",
+	},
 	{words: "escape sequence", wrong: "a string has an escape sequence that does not exist"},
 	{words: "surrogate", wrong: "a string has half a surrogate pair"},
 	{words: "UTF-8", wrong: "it is not UTF-8"},
@@ -76,7 +80,11 @@ func (r reader) reason(words string, at int) string {
 		}
 	}
 	if after, comma := bytes.CutPrefix(r.data[at:], []byte(",")); comma {
-		if after = bytes.TrimLeft(after, white); bytes.HasPrefix(after, []byte("}")) || bytes.HasPrefix(after, []byte("]")) {
+		if after = bytes.TrimLeft(
+			after,
+			white,
+		); bytes.HasPrefix(after, []byte("}")) ||
+			bytes.HasPrefix(after, []byte("]")) {
 			return "a comma must not come before " + string(after[0]) + position(r.data, at)
 		}
 	}

@@ -66,11 +66,14 @@ func TestInvalidBodies(t *testing.T) {
 		{"category an array", `{"name":"Rex","categoryId":[7]}`, false, "categoryId must be an integer, not an array"},
 		{"category with a fraction", `{"name":"Rex","categoryId":1.5}`, false, "categoryId must be an integer"},
 		{"category a tenth", `{"name":"Rex","categoryId":1e-1}`, false, "categoryId must be an integer"},
-		{"category past int64", `{"name":"Rex","categoryId":9223372036854775808}`, false, "categoryId must be a 64-bit integer"},
+		{"category past int64", `{"name":"Rex","categoryId":9223372036854775808}`, false,
+			"categoryId must be a 64-bit integer"},
 		{"category huge", `{"name":"Rex","categoryId":1e999999999}`, false, "categoryId must be a 64-bit integer"},
-		{"category tiny", `{"name":"Rex","categoryId":1e-999999999999999999999}`, false, "categoryId must be an integer"},
+		{"category tiny", `{"name":"Rex","categoryId":1e-999999999999999999999}`, false,
+			"categoryId must be an integer"},
 		{"category NaN", `{"name":"Rex","categoryId":NaN}`, true, "column 28"},
-		{"status in capitals", `{"name":"Rex","categoryId":7,"status":"Available"}`, false, "status must be one of available, sold"},
+		{"status in capitals", `{"name":"Rex","categoryId":7,"status":"Available"}`, false,
+			"status must be one of available, sold"},
 		{"status a number", `{"name":"Rex","categoryId":7,"status":1}`, false, "status must be a string, not a number"},
 		{"all wrong at once", `{"name":"Rex","categoryId":1.5,"status":[]}`, false,
 			"categoryId must be an integer; status must be a string, not an array."},
@@ -78,7 +81,8 @@ func TestInvalidBodies(t *testing.T) {
 		{"name twice by an escape", `{"name":"Rex","n\u0061me":"Mia","categoryId":7}`, true, `"name" appears twice`},
 		{"an unknown name twice", `{"name":"Rex","categoryId":7,"x":1,"x":2}`, true, `"x" appears twice`},
 		{"twice deep inside", `{"name":"Rex","categoryId":7,"x":[{"y":1,"y":2}]}`, true, `"y" appears twice`},
-		{"a long name twice", `{"` + strings.Repeat("a", 5000) + `":1,"` + strings.Repeat("a", 5000) + `":1}`, true, "appears twice"},
+		{"a long name twice", `{"` + strings.Repeat("a", 5000) + `":1,"` + strings.Repeat("a", 5000) + `":1}`, true,
+			"appears twice"},
 		{"bad UTF-8 in an unknown name", "{\"name\":\"Rex\",\"categoryId\":7,\"\xc3\":1}", true, "UTF-8"},
 		{"overlong UTF-8", "{\"name\":\"\xc0\x80\",\"categoryId\":7}", true, "UTF-8"},
 		{"surrogates in the wrong order", `{"name":"\udc15\ud83d","categoryId":7}`, true, "surrogate"},
@@ -124,21 +128,23 @@ func TestReasons(t *testing.T) {
 		`falsy`:                          "expected an object, which begins with {, found 'f' (line 1, column 1).",
 		`}`:                              "expected an object, which begins with {, found '}' (line 1, column 1).",
 		`name=Rex`:                       "expected an object, which begins with {, found 'n' (line 1, column 1).",
-		"\ufeff{}":                       "expected an object, which begins with {, found a byte order mark (line 1, column 1).",
-		`{"x":True}`:                     "expected a value, found 'T' (line 1, column 6).",
-		`{"x":trUe}`:                     "expected true, false or null, found 'U' (line 1, column 8).",
-		`{"x":1.}`:                       "expected a digit, found '}' (line 1, column 8).",
-		`{"x":-a}`:                       "expected a digit, found 'a' (line 1, column 7).",
-		"{\"x\":\"a\tb\"}":               "a string has a control character, which must be written as an escape sequence (line 1, column 8).",
-		`{"x":"\a"}`:                     "a string has an escape sequence that does not exist (line 1, column 7).",
-		`{"x":"\u12"}`:                   "a string has an escape sequence that does not exist (line 1, column 7).",
-		`{"x":"\ud83d\u0041"}`:           "a string has half a surrogate pair (line 1, column 7).",
-		"{\"x\":\"\xff\"}":               "it is not UTF-8 (line 1, column 7).",
-		"{\"x\":1}\n\n {":                "more data follows its end (line 3, column 2).",
-		`{"x":1}` + "\x00":               "more data follows its end (line 1, column 8).",
-		`{"x":"`:                         "it ends unexpectedly.",
-		`{"x":tr`:                        "it ends unexpectedly.",
-		`{"name":"Rex","name":"Rex"}`:    `the member "name" appears twice.`,
+		"\ufeff{}": "expected an object, which begins with {, found a byte order mark (line " +
+			"1, column 1).",
+		`{"x":True}`: "expected a value, found 'T' (line 1, column 6).",
+		`{"x":trUe}`: "expected true, false or null, found 'U' (line 1, column 8).",
+		`{"x":1.}`:   "expected a digit, found '}' (line 1, column 8).",
+		`{"x":-a}`:   "expected a digit, found 'a' (line 1, column 7).",
+		"{\"x\":\"a\tb\"}": "a string has a control character, which must be written as an escape " +
+			"sequence (line 1, column 8).",
+		`{"x":"\a"}`:                  "a string has an escape sequence that does not exist (line 1, column 7).",
+		`{"x":"\u12"}`:                "a string has an escape sequence that does not exist (line 1, column 7).",
+		`{"x":"\ud83d\u0041"}`:        "a string has half a surrogate pair (line 1, column 7).",
+		"{\"x\":\"\xff\"}":            "it is not UTF-8 (line 1, column 7).",
+		"{\"x\":1}\n\n {":             "more data follows its end (line 3, column 2).",
+		`{"x":1}` + "\x00":            "more data follows its end (line 1, column 8).",
+		`{"x":"`:                      "it ends unexpectedly.",
+		`{"x":tr`:                     "it ends unexpectedly.",
+		`{"name":"Rex","name":"Rex"}`: `the member "name" appears twice.`,
 	} {
 		_, err := jsonbody.Read([]byte(body), false)
 		if want = "The body is not valid JSON: " + want; err == nil || err.Error() != want {
@@ -151,9 +157,12 @@ func TestStrict(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", 100)
 	for body, want := range map[string]string{
-		`{"id":9,"name":"Rex","categoryId":7,"x":null}`:                    `unknown members "id", "x": want only name, categoryId, status.`,
-		`{"a":1,"b":1,"c":1,"d":1,"e":1,"name":"Rex","categoryId":7}`:      `unknown members "a", "b", "c" and 2 more: want only name, categoryId, status.`,
-		`{"` + long + `":1,"` + long + `b":1,"name":"Rex","categoryId":7}`: `unknown members "` + long + `", "` + long + `…": want only name, categoryId, status.`,
+		`{"id":9,"name":"Rex","categoryId":7,"x":null}`: `unknown members "id", "x": want only ` +
+			`name, categoryId, status.`,
+		`{"a":1,"b":1,"c":1,"d":1,"e":1,"name":"Rex","categoryId":7}`: `unknown members "a", "b", "c" and 2 ` +
+			`more: want only name, categoryId, status.`,
+		`{"` + long + `":1,"` + long + `b":1,"name":"Rex","categoryId":7}`: `unknown members "` + long + `", "` +
+			long + `…": want only name, categoryId, status.`,
 	} {
 		if _, _, _, err := decode(body, true); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", body, err, want)
@@ -189,7 +198,8 @@ func TestIntegers(t *testing.T) {
 	}
 }
 
-// TestBuffersAreReused: a released buffer holds nothing of the value before, and a failed one nothing of its own.
+// TestBuffersAreReused: a released buffer holds nothing of the value before, and a failed one
+// nothing of its own.
 func TestBuffersAreReused(t *testing.T) {
 	t.Parallel()
 	for range 100 {
@@ -207,15 +217,16 @@ func TestBuffersAreReused(t *testing.T) {
 func TestNullable(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
-		`{"n":null,"l":null,"s":null,"b":true}`:   "true true true [] true",
-		`{"l":["a","b"],"b":false}`:               "false false false [a b] false",
-		`{"l":[]}`:                                "false false false [] false",
-		`{"l":["a",[1,{"x":[]}],"b"]}`:            "l must be an array of strings.",
-		`{"l":{}}`:                                "l must be an array, not an object.",
-		`{"l":[null],"b":"x"}`:                    "l must be an array of strings; b must be a boolean, not a string.",
-		`{"b":null}`:                              "b must not be null.",
-		`{"l":["a" "b"]}`:                         `The body is not valid JSON: expected a comma or ], found '"' (line 1, column 11).`,
-		`{"l":["a"`:                               "The body is not valid JSON: it ends unexpectedly.",
+		`{"n":null,"l":null,"s":null,"b":true}`: "true true true [] true",
+		`{"l":["a","b"],"b":false}`:             "false false false [a b] false",
+		`{"l":[]}`:                              "false false false [] false",
+		`{"l":["a",[1,{"x":[]}],"b"]}`:          "l must be an array of strings.",
+		`{"l":{}}`:                              "l must be an array, not an object.",
+		`{"l":[null],"b":"x"}`:                  "l must be an array of strings; b must be a boolean, not a string.",
+		`{"b":null}`:                            "b must not be null.",
+		`{"l":["a" "b"]}`: `The body is not valid JSON: expected a comma or ], found '"' ` +
+			`(line 1, column 11).`,
+		`{"l":["a"`: "The body is not valid JSON: it ends unexpectedly.",
 		`{"l":[` + strings.Repeat("[", 40) + `]}`: "The body is not valid JSON: it is nested deeper than 32 levels.",
 	} {
 		o, err := jsonbody.ReadNullable([]byte(body), false, []string{"n", "l", "s"}, "n", "l", "s", "b")

@@ -24,21 +24,23 @@ type Object struct {
 	problems []string
 }
 
-// member is a value. The text is set for strings and numbers only, and texts for an array of strings, which are nil for another array.
+// member is a value. The text is set for strings and numbers only, and texts for an array of
+// strings, which are nil for another array.
 type member struct {
 	kind  jsontext.Kind
 	text  string
 	texts []string
 }
 
-// Read reads a body that must be a JSON object. Members other than the known ones are ignored; if strict, they are a
-// problem, which Err reports. It returns a *SyntaxError also for null, in place of the object or of a known member, and a
-// *ValidationError for any other value that is no object.
+// Read reads a body that must be a JSON object. Members other than the known ones are ignored; if
+// strict, they are a problem, which Err reports. It returns a *SyntaxError also for null, in place
+// of the object or of a known member, and a *ValidationError for any other value that is no object.
 func Read(data []byte, strict bool, known ...string) (*Object, error) {
 	return ReadNullable(data, strict, nil, known...)
 }
 
-// ReadNullable is Read with known members that may be null: those that are named so. Null reports which are; any other method takes them as missing.
+// ReadNullable is Read with known members that may be null: those that are named so. Null reports
+// which are; any other method takes them as missing.
 func ReadNullable(data []byte, strict bool, nullable []string, known ...string) (*Object, error) {
 	r := reader{jsontext.NewDecoder(bytes.NewBuffer(data)), data, known}
 	kind := r.PeekKind()
@@ -85,7 +87,8 @@ func (o *Object) rejectUnknown(known []string) {
 	o.Reject("unknown members " + names + ": want only " + strings.Join(known, ", "))
 }
 
-// Reject adds a problem to those that Err reports. It names the member and says what is wrong with it.
+// Reject adds a problem to those that Err reports. It names the member and says what is wrong with
+// it.
 func (o *Object) Reject(problem string) { o.problems = append(o.problems, problem) }
 
 // Err returns a *ValidationError that names all problems, or nil.
@@ -106,7 +109,8 @@ func (o *Object) Require(name string) {
 // Null reports whether a member is null.
 func (o *Object) Null(name string) bool { return o.known[name].kind == jsontext.KindNull }
 
-// of returns a member of that kind. ok is false if it is missing or null, or of another kind, which is rejected.
+// of returns a member of that kind. ok is false if it is missing or null, or of another kind, which
+// is rejected.
 func (o *Object) of(name string, kind jsontext.Kind) (m member, ok bool) {
 	m, ok = o.known[name]
 	if ok = ok && m.kind != jsontext.KindNull; ok && m.kind != kind {
@@ -116,7 +120,8 @@ func (o *Object) of(name string, kind jsontext.Kind) (m member, ok bool) {
 	return m, ok
 }
 
-// Texts returns a member that is an array of strings, never nil. It returns nil if the member is missing or, rejected, no such array.
+// Texts returns a member that is an array of strings, never nil. It returns nil if the member is
+// missing or, rejected, no such array.
 func (o *Object) Texts(name string) []string {
 	m, ok := o.of(name, jsontext.KindBeginArray)
 	if ok && m.texts == nil {
@@ -125,7 +130,8 @@ func (o *Object) Texts(name string) []string {
 	return m.texts
 }
 
-// True reports whether a member is true. It is false if the member is missing or, rejected, no boolean.
+// True reports whether a member is true. It is false if the member is missing or, rejected, no
+// boolean.
 func (o *Object) True(name string) bool {
 	kind := o.known[name].kind
 	if kind != jsontext.KindTrue && kind != jsontext.KindFalse && kind != jsontext.KindInvalid {
@@ -143,7 +149,8 @@ func (o *Object) Text(name string) *string {
 	return &m.text
 }
 
-// Integer returns an integer member. It returns nil if the member is missing or, rejected, no 64-bit integer.
+// Integer returns an integer member. It returns nil if the member is missing or, rejected, no
+// 64-bit integer.
 func (o *Object) Integer(name string) *int64 {
 	m, ok := o.known[name]
 	switch {
@@ -161,8 +168,8 @@ func (o *Object) Integer(name string) *int64 {
 	return &n
 }
 
-// Enum returns a string member that parse accepts; all lists the values for the message. It returns nil if the member is
-// missing or, rejected, has another value.
+// Enum returns a string member that parse accepts; all lists the values for the message. It returns
+// nil if the member is missing or, rejected, has another value.
 func Enum[S ~string](o *Object, name string, parse func(string) (S, bool), all string) *S {
 	text := o.Text(name)
 	if text == nil {

@@ -1,14 +1,17 @@
 // Package pagecache keeps finished pages of lists, so that a response needs no rows.
 //
-// A page is stored under the stamp of a decision that was made before its rows were read, and returned only to a request whose decision has the same
-// stamp: so nothing changed in between (package freshness).
+// A page is stored under the stamp of a decision that was made before its rows were read, and
+// returned only to a request whose decision has the same stamp: so nothing changed in between
+// (package freshness).
 //
-// A page after which others follow is still returned after animals were added: they have higher IDs, so they are on later pages. That needs stamps
-// that do not change then (New).
+// A page after which others follow is still returned after animals were added: they have higher
+// IDs, so they are on later pages. That needs stamps that do not change then (New).
 //
-// A page keeps its compressed form once a client has asked for it. Requests for the same page at the same time share a read (Read).
+// A page keeps its compressed form once a client has asked for it. Requests for the same page at
+// the same time share a read (Read).
 //
-// The cache is bounded, and so is each tenant's part of it. A page is stored when it is requested for the second time. It is safe for concurrent use.
+// The cache is bounded, and so is each tenant's part of it. A page is stored when it is requested
+// for the second time. It is safe for concurrent use.
 package pagecache
 
 import (
@@ -24,18 +27,20 @@ import (
 )
 
 const (
-	// lifetime bounds what idle pages hold, and how late a change is seen that somebody makes in the database by hand.
-	// Reading a page every 5 s costs Postgres nothing.
+	// lifetime bounds what idle pages hold, and how late a change is seen that somebody makes in
+	// the database by hand. Reading a page every 5 s costs Postgres nothing.
 	lifetime = 5 * time.Second
 	// tenantShare is the part of the cache that one tenant's pages may have: 1/8.
 	tenantShare = 8
-	// pageOverhead is about what a page takes besides its bytes: the cache's node, its key, the page itself.
+	// pageOverhead is about what a page takes besides its bytes: the cache's node, its key, the
+	// page itself.
 	pageOverhead = 480
 	// requestedSlots is how many pages are remembered as requested, in 32 KiB.
 	requestedSlots = 4096
 )
 
-// Key names a page of a tenant's list by its query. LimitGiven tells a limit that was left out, which the page's links leave out too.
+// Key names a page of a tenant's list by its query. LimitGiven tells a limit that was left out,
+// which the page's links leave out too.
 type Key struct {
 	Tenant, After int64
 	// Filters is the text of the list's filters.
@@ -44,14 +49,18 @@ type Key struct {
 	LimitGiven bool
 }
 
-// Page is a finished response, except for the headers that differ from request to request. It does not change.
+// Page is a finished response, except for the headers that differ from request to request. It does
+// not change.
 type Page struct {
 	Body []byte
-	// Tag, Links and Next are the headers ETag, Link and X-Next-Cursor. Next is empty on the last page.
+	// Tag, Links and Next are the headers ETag, Link and X-Next-Cursor. Next is empty on the last
+	// page.
 	Tag, Links, Next string
-	// OneItem: Tag is that of the only item, so that If-Match can have it. A page with it is not compressed, which would make the tag weak.
+	// OneItem: Tag is that of the only item, so that If-Match can have it. A page with it is not
+	// compressed, which would make the tag weak.
 	OneItem bool
-	// Gzip is the compressed body, and GzipTag its ETag. Both are empty until somebody wants them (WithGzip).
+	// Gzip is the compressed body, and GzipTag its ETag. Both are empty until somebody wants them
+	// (WithGzip).
 	Gzip    []byte
 	GzipTag string
 }
@@ -59,7 +68,8 @@ type Page struct {
 // cachedPage is a page of the catalogue that the stamp identifies.
 type cachedPage struct {
 	*Page
-	// existing is the stamp of the animals that were there, 0 if the page depends on those that are added.
+	// existing is the stamp of the animals that were there, 0 if the page depends on those that are
+	// added.
 	stamp, existing freshness.Stamp
 }
 
@@ -91,11 +101,15 @@ type Clock = otter.Clock
 // Stamps returns the stamps of a tenant's catalogue now, as freshness.Memory.Stamps does.
 type Stamps func(tenantID int64) (current, existing freshness.Stamp)
 
-// New returns a cache of at most maxBytes, and registers its metrics unless r is nil. stamps is nil where they can't be had at any time, and clock
-// for that of the machine.
+// New returns a cache of at most maxBytes, and registers its metrics unless r is nil. stamps is nil
+// where they can't be had at any time, and clock for that of the machine.
 func New(maxBytes int64, stamps Stamps, clock Clock, r prometheus.Registerer) (*Cache, error) {
 	c := &Cache{
-		stamps: stamps, maxPerTenant: maxBytes / tenantShare, held: map[int64]int64{}, seed: maphash.MakeSeed(), reads: Reads[Key, *Page]{Wait: maxWait},
+		stamps:       stamps,
+		maxPerTenant: maxBytes / tenantShare,
+		held:         map[int64]int64{},
+		seed:         maphash.MakeSeed(),
+		reads:        Reads[Key, *Page]{Wait: maxWait},
 	}
 	c.pages = otter.Must(&otter.Options[Key, *cachedPage]{
 		MaximumWeight:    uint64(maxBytes),
@@ -127,7 +141,8 @@ func (c *Cache) Get(key Key, stamp freshness.Stamp) *Page {
 	return nil
 }
 
-// stays reports whether nothing has happened since the page was read but that animals were added behind it.
+// stays reports whether nothing has happened since the page was read but that animals were added
+// behind it.
 func (c *Cache) stays(tenant int64, p *cachedPage) bool {
 	if p.existing == 0 {
 		return false
@@ -136,8 +151,8 @@ func (c *Cache) stays(tenant int64, p *cachedPage) bool {
 	return existing == p.existing
 }
 
-// Put stores a page that was read after a decision with the stamp. It ignores pages that are requested for the first time, and those that too many
-// other requests came in between.
+// Put stores a page that was read after a decision with the stamp. It ignores pages that are
+// requested for the first time, and those that too many other requests came in between.
 func (c *Cache) Put(key Key, stamp freshness.Stamp, p *Page) {
 	if c == nil || stamp == 0 {
 		return
@@ -158,8 +173,9 @@ func (c *Cache) Replace(key Key, p, form *Page) {
 	}
 }
 
-// existing returns the stamp under which the page stays after animals are added, 0 for none. None may have been on its way since the decision with the
-// stamp: it could have an ID below some that the page has.
+// existing returns the stamp under which the page stays after animals are added, 0 for none. None
+// may have been on its way since the decision with the stamp: it could have an ID below some that
+// the page has.
 func (c *Cache) existing(tenant int64, stamp freshness.Stamp, p *Page) freshness.Stamp {
 	if c.stamps == nil || p.Next == "" {
 		return 0
@@ -177,7 +193,8 @@ func (c *Cache) store(key Key, p *cachedPage) {
 	}
 }
 
-// reserve takes bytes of the tenant's share until they are released. It reports false if there is no room.
+// reserve takes bytes of the tenant's share until they are released. It reports false if there is
+// no room.
 func (c *Cache) reserve(tenant, bytes int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -213,20 +230,25 @@ func (c *Cache) size() (sum int64) {
 func (c *Cache) register(r prometheus.Registerer, maxBytes int64) error {
 	misses := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "petstore_list_cache_misses_total",
-		Help: "Lists not served from the cache, by reason: miss (not in it), stale (changed since), unversioned (the catalogue had no stamp).",
+		Help: "Lists not served from the cache, by reason: miss (not in it), stale (changed since), unversioned " +
+			"(the catalogue had no stamp).",
 	}, []string{"reason"})
-	c.miss, c.stale, c.unversioned = misses.WithLabelValues("miss"), misses.WithLabelValues("stale"), misses.WithLabelValues("unversioned")
+	c.miss, c.stale, c.unversioned = misses.WithLabelValues("miss"), misses.WithLabelValues(
+		"stale",
+	), misses.WithLabelValues("unversioned")
 	c.hits = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "petstore_list_cache_hits_total", Help: "Lists served from the cache.",
 	})
 	c.shared = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "petstore_list_cache_shared_total", Help: "Lists not served from the cache for which another request read the database.",
+		Name: "petstore_list_cache_shared_total",
+		Help: "Lists not served from the cache for which another request read the database.",
 	})
 	size := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "petstore_list_cache_bytes", Help: "Bytes that the list cache holds.",
 	}, func() float64 { return float64(c.size()) })
 	most := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "petstore_list_cache_bytes_max", Help: "The most bytes that the list cache may hold (PETSTORE_LIST_CACHE_BYTES).",
+		Name: "petstore_list_cache_bytes_max",
+		Help: "The most bytes that the list cache may hold (PETSTORE_LIST_CACHE_BYTES).",
 	})
 	most.Set(float64(maxBytes))
 	if r == nil {

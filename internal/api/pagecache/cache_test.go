@@ -17,7 +17,8 @@ type stopped struct{}
 func (stopped) NowNano() int64                      { return 1 }
 func (stopped) Tick(time.Duration) <-chan time.Time { return nil }
 
-// TestBounds: all tenants together hold what is allowed, one of them an eighth, and no tenant evicts the pages of others. In the end nothing is held.
+// TestBounds: all tenants together hold what is allowed, one of them an eighth, and no tenant
+// evicts the pages of others. In the end nothing is held.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	const maxBytes = 1 << 20
@@ -69,7 +70,8 @@ func TestStamps(t *testing.T) {
 	if c.Get(key, 7) != nil || c.Get(key, 8) != current {
 		t.Error("not replaced by the newer page")
 	}
-	for _, other := range []Key{{Tenant: 2, Limit: 20}, {Tenant: 1, Limit: 20, LimitGiven: true}, {Tenant: 1, Limit: 20, Filters: "sold"}, {Tenant: 1, Limit: 20, After: 1}} {
+	for _, other := range []Key{{Tenant: 2, Limit: 20}, {Tenant: 1, Limit: 20, LimitGiven: true},
+		{Tenant: 1, Limit: 20, Filters: "sold"}, {Tenant: 1, Limit: 20, After: 1}} {
 		assert.True(t, c.Get(other, 8) == nil, "returned for", other)
 	}
 	var none *Cache
@@ -77,7 +79,8 @@ func TestStamps(t *testing.T) {
 	assert.True(t, none.Get(key, 8) == nil, "no cache returned a page")
 }
 
-// TestReplace: a page that stays while animals are added keeps its compressed form, although no decision has a stamp meanwhile. Another page's it never gets.
+// TestReplace: a page that stays while animals are added keeps its compressed form, although no
+// decision has a stamp meanwhile. Another page's it never gets.
 func TestReplace(t *testing.T) {
 	t.Parallel()
 	c, err := New(1<<20, func(int64) (_, _ freshness.Stamp) { return 7, 3 }, stopped{}, nil)
@@ -92,7 +95,8 @@ func TestReplace(t *testing.T) {
 	assert.True(t, c.Get(key, 0) == both && c.Get(key, 8) == both, "the compressed form was not kept")
 }
 
-// TestWithGzip: a page has a compressed form if it is worth it, which counts like the rest of it. The page without it stays as it is.
+// TestWithGzip: a page has a compressed form if it is worth it, which counts like the rest of it.
+// The page without it stays as it is.
 func TestWithGzip(t *testing.T) {
 	t.Parallel()
 	short := &Page{Body: bytes.Repeat([]byte("x"), MinGzip)}

@@ -13,11 +13,13 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// growing is a catalogue of animals with their versions, by ID, whose pages have four. An animal gets its ID before it can be seen, as in Postgres.
+// growing is a catalogue of animals with their versions, by ID, whose pages have four. An animal
+// gets its ID before it can be seen, as in Postgres.
 type growing struct {
 	*freshness.Memory
 	pause func(most int)
-	// mu guards the rest. known are the animals that every list must have: those acknowledged, and those seen.
+	// mu guards the rest. known are the animals that every list must have: those acknowledged, and
+	// those seen.
 	mu     sync.Mutex
 	lastID int
 	pets   map[int]int
@@ -67,7 +69,8 @@ func (g *growing) page() *Page {
 	return p
 }
 
-// list requests the first page as the API does. It returns a complaint if an animal is missing or old.
+// list requests the first page as the API does. It returns a complaint if an animal is missing or
+// old.
 func (g *growing) list(c *Cache) (complaint string) {
 	stamp := g.Stamp(1)
 	g.mu.Lock()
@@ -84,7 +87,12 @@ func (g *growing) list(c *Cache) (complaint string) {
 	}
 	for id, version := range known {
 		if id <= len(p.Body) && int(p.Body[id-1]) < version || id > len(p.Body) && p.Next == "" {
-			complaint = fmt.Sprintf("version %d of animal %d was known before, and the page has %v", version, id, p.Body)
+			complaint = fmt.Sprintf(
+				"version %d of animal %d was known before, and the page has %v",
+				version,
+				id,
+				p.Body,
+			)
 		}
 	}
 	g.pause(500)
@@ -96,11 +104,17 @@ func (g *growing) list(c *Cache) (complaint string) {
 	return complaint
 }
 
-// simulate has writers and readers of a catalogue that grows beyond its first page, and returns the complaints and how often the page was read.
+// simulate has writers and readers of a catalogue that grows beyond its first page, and returns the
+// complaints and how often the page was read.
 func simulate(t *testing.T, seed uint64, changes freshness.Kind) (complaints []string, reads int) {
 	synctest.Test(t, func(t *testing.T) {
 		rnd, mu := rand.New(rand.NewPCG(seed, 0)), sync.Mutex{}
-		g := &growing{Memory: freshness.NewMemory(func() (int64, time.Time, bool) { return 1, time.Time{}, true }), lastID: 1, pets: map[int]int{1: 1}, known: map[int]int{}}
+		g := &growing{
+			Memory: freshness.NewMemory(func() (int64, time.Time, bool) { return 1, time.Time{}, true }),
+			lastID: 1,
+			pets:   map[int]int{1: 1},
+			known:  map[int]int{},
+		}
 		g.pause = func(most int) {
 			mu.Lock()
 			d := time.Duration(rnd.IntN(most))
@@ -136,7 +150,8 @@ func simulate(t *testing.T, seed uint64, changes freshness.Kind) (complaints []s
 	return complaints, reads
 }
 
-// TestFullPagesStayWhileAnimalsAreAdded: none lacks an animal that was known before the request, or shows an older version of it.
+// TestFullPagesStayWhileAnimalsAreAdded: none lacks an animal that was known before the request, or
+// shows an older version of it.
 func TestFullPagesStayWhileAnimalsAreAdded(t *testing.T) {
 	t.Parallel()
 	sum := 0

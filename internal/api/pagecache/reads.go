@@ -8,14 +8,16 @@ import (
 	"petstore.example/internal/freshness"
 )
 
-// maxWait is how long a read of a page waits for the one before it. It is longer than a read takes unless Postgres stands still.
+// maxWait is how long a read of a page waits for the one before it. It is longer than a read takes
+// unless Postgres stands still.
 const maxWait = 100 * time.Millisecond
 
 // Reads lets requests for the same page, or for what else has a key, share a read.
 //
-// A request with a stamp may share a read that began after a decision with the same stamp, as it may have a cached page. Any request may share a
-// read that begins after their own decision. So a request without a stamp, because its catalogue is being written to, shares the next
-// read: that begins when the one before it ends. It is safe for concurrent use.
+// A request with a stamp may share a read that began after a decision with the same stamp, as it
+// may have a cached page. Any request may share a read that begins after their own decision. So a
+// request without a stamp, because its catalogue is being written to, shares the next read: that
+// begins when the one before it ends. It is safe for concurrent use.
 type Reads[K comparable, V any] struct {
 	// Wait is how long a read waits for the one before it.
 	Wait time.Duration
@@ -27,7 +29,8 @@ type Reads[K comparable, V any] struct {
 
 // read is one read.
 type read[V any] struct {
-	// begun says that it has begun, or does at once. Then its stamp does not change. Both are guarded by Reads.mu.
+	// begun says that it has begun, or does at once. Then its stamp does not change. Both are
+	// guarded by Reads.mu.
 	begun bool
 	stamp freshness.Stamp
 	// done is closed when it has ended, with the value or the error.
@@ -39,9 +42,14 @@ type read[V any] struct {
 // errNoResult is the error of a read that panicked, for those who shared it.
 var errNoResult = errors.New("the read ended without a result")
 
-// Do returns what load reads, now or for another request at the same time, after the decision with the stamp; shared says which. load gets the
-// stamp under which the value may be cached. It must not end because the client disconnects: others may wait for it.
-func (s *Reads[K, V]) Do(key K, stamp freshness.Stamp, load func(freshness.Stamp) (V, error)) (v V, shared bool, err error) {
+// Do returns what load reads, now or for another request at the same time, after the decision with
+// the stamp; shared says which. load gets the stamp under which the value may be cached. It must
+// not end because the client disconnects: others may wait for it.
+func (s *Reads[K, V]) Do(
+	key K,
+	stamp freshness.Stamp,
+	load func(freshness.Stamp) (V, error),
+) (v V, shared bool, err error) {
 	r, before, leads := s.join(key, stamp)
 	if !leads {
 		<-r.done
@@ -53,8 +61,8 @@ func (s *Reads[K, V]) Do(key K, stamp freshness.Stamp, load func(freshness.Stamp
 	return r.value, false, r.err
 }
 
-// join returns the read that a request with the stamp shares, or is to make: then leads is true. before is the read to wait for first,
-// nil for none.
+// join returns the read that a request with the stamp shares, or is to make: then leads is true.
+// before is the read to wait for first, nil for none.
 func (s *Reads[K, V]) join(key K, stamp freshness.Stamp) (r, before *read[V], leads bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +70,8 @@ func (s *Reads[K, V]) join(key K, stamp freshness.Stamp) (r, before *read[V], le
 	switch {
 	case newest != nil && !newest.begun:
 		if stamp != 0 {
-			// It is current for each stamp of a decision before it. The last one is the most useful.
+			// It is current for each stamp of a decision before it. The last one is the most
+			// useful.
 			newest.stamp = stamp
 		}
 		return newest, nil, false
@@ -80,7 +89,8 @@ func (s *Reads[K, V]) join(key K, stamp freshness.Stamp) (r, before *read[V], le
 	return r, before, true
 }
 
-// begin waits for the read before, and begins. It returns the stamp under which the value may be cached.
+// begin waits for the read before, and begins. It returns the stamp under which the value may be
+// cached.
 func (s *Reads[K, V]) begin(r, before *read[V]) freshness.Stamp {
 	if before != nil {
 		select {

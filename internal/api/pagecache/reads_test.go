@@ -13,7 +13,8 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// fakeReads loads pages of a cache, each in a second. A page's Tag says which of the reads it comes from: "1" is the first.
+// fakeReads loads pages of a cache, each in a second. A page's Tag says which of the reads it comes
+// from: "1" is the first.
 type fakeReads struct {
 	*Cache
 	mu      sync.Mutex
@@ -78,7 +79,8 @@ func (f *fakeReads) want(t *testing.T, want map[string]string) {
 
 func worked() error { return nil }
 
-// TestReadsAreShared: requests with one stamp share the read under way, those with none the next one, which begins after it.
+// TestReadsAreShared: requests with one stamp share the read under way, those with none the next
+// one, which begins after it.
 func TestReadsAreShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -103,7 +105,8 @@ func TestReadsAreShared(t *testing.T) {
 	})
 }
 
-// TestReadsThatFail: those who share a read share its error, also if it panicked, and nobody else gets it.
+// TestReadsThatFail: those who share a read share its error, also if it panicked, and nobody else
+// gets it.
 func TestReadsThatFail(t *testing.T) {
 	t.Parallel()
 	for want, load := range map[string]func() error{
@@ -138,13 +141,15 @@ func TestReadsDoNotWaitLong(t *testing.T) {
 	})
 }
 
-// simulatedCatalogue is a catalogue whose state is the number of its writes. Its stamps are as those of freshness.Memory.
+// simulatedCatalogue is a catalogue whose state is the number of its writes. Its stamps are as
+// those of freshness.Memory.
 type simulatedCatalogue struct {
 	mu      sync.Mutex
 	state   int
 	stamp   freshness.Stamp
 	writing int
-	// least is the state that every list must have now: of each write that was acknowledged, and of each list that was seen.
+	// least is the state that every list must have now: of each write that was acknowledged, and of
+	// each list that was seen.
 	least int
 	// reads counts the reads.
 	reads int
@@ -209,8 +214,9 @@ func (s *simulatedCatalogue) list(c *Cache, pause func(most int)) (complaint str
 	return complaint
 }
 
-// TestSharedReadsAreNeverStale has writers and readers whose steps take random times. No list lacks a write that was acknowledged, or is
-// older than a list that anybody has seen, before it was requested.
+// TestSharedReadsAreNeverStale has writers and readers whose steps take random times. No list lacks
+// a write that was acknowledged, or is older than a list that anybody has seen, before it was
+// requested.
 func TestSharedReadsAreNeverStale(t *testing.T) {
 	t.Parallel()
 	const writers, readers, rounds = 2, 10, 200

@@ -54,7 +54,8 @@ func newDatedPage(path, contentType string, render func(now time.Time) []byte) *
 	return &Page{Path: path, ContentType: contentType, dated: render}
 }
 
-// newCompressedPage makes a page with a gzip body, which is decompressed for clients that don't accept gzip.
+// newCompressedPage makes a page with a gzip body, which is decompressed for clients that don't
+// accept gzip.
 func newCompressedPage(path, contentType string, compressed []byte, header ...[2]string) *Page {
 	tag := sync.OnceValue(func() string { return httpfield.ETag(compressed) })
 	return &Page{
@@ -69,11 +70,12 @@ func newCompressedPage(path, contentType string, compressed []byte, header ...[2
 	}
 }
 
-// minGzip is the longest body, in bytes, that is not compressed: with its headers it fits into one packet.
+// minGzip is the longest body, in bytes, that is not compressed: with its headers it fits into one
+// packet.
 const minGzip = 1 << 10
 
-// Variant is a representation of a page. Encoding is its Content-Encoding, empty for none; ETag is strong for that one, and the weak form of the
-// same tag for a compressed one.
+// Variant is a representation of a page. Encoding is its Content-Encoding, empty for none; ETag is
+// strong for that one, and the weak form of the same tag for a compressed one.
 type Variant struct {
 	Body           []byte
 	Encoding, ETag string

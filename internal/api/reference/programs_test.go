@@ -17,7 +17,8 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// TestFeed: readers of feeds get an entry for each change, the newest first, with absolute links to pages and sections that exist.
+// TestFeed: readers of feeds get an entry for each change, the newest first, with absolute links to
+// pages and sections that exist.
 func TestFeed(t *testing.T) {
 	t.Parallel()
 	for _, d := range deployments {
@@ -44,10 +45,12 @@ func TestFeed(t *testing.T) {
 		}
 		assert.NoError(t, xml.Unmarshal(bodyOf(t, pages["/docs/changelog.atom"]), &feed))
 		page := d.root + "/docs/changelog"
-		if feed.ID != page || feed.Author == "" || feed.Title == "" || len(feed.Entries) < 2 || feed.Updated != feed.Entries[0].Updated.Format(time.RFC3339) {
+		if feed.ID != page || feed.Author == "" || feed.Title == "" || len(feed.Entries) < 2 ||
+			feed.Updated != feed.Entries[0].Updated.Format(time.RFC3339) {
 			t.Errorf("%+v", feed)
 		}
-		if len(feed.Links) != 2 || feed.Links[0].Rel != "self" || feed.Links[0].Href != page+".atom" || feed.Links[1].Href != page {
+		if len(feed.Links) != 2 || feed.Links[0].Rel != "self" || feed.Links[0].Href != page+".atom" ||
+			feed.Links[1].Href != page {
 			t.Errorf("%+v", feed.Links)
 		}
 		outlines := map[string]outline{}
@@ -74,7 +77,8 @@ func TestFeed(t *testing.T) {
 	}
 }
 
-// TestDeprecationsAreAnnounced: the changelog leads to the guide of each removal, so that subscribers learn of it.
+// TestDeprecationsAreAnnounced: the changelog leads to the guide of each removal, so that
+// subscribers learn of it.
 func TestDeprecationsAreAnnounced(t *testing.T) {
 	t.Parallel()
 	pages := site(t, "https://store.test/v1")
@@ -106,7 +110,8 @@ func TestSecurityText(t *testing.T) {
 	policy, err := os.ReadFile("../../../SECURITY.md")
 	assert.NoError(t, err)
 	address, ok := strings.CutPrefix(fields["Contact"], "mailto:")
-	if !ok || !bytes.Contains(policy, []byte(address)) || fields["Canonical"] != "https://store.test/.well-known/security.txt" {
+	if !ok || !bytes.Contains(policy, []byte(address)) ||
+		fields["Canonical"] != "https://store.test/.well-known/security.txt" {
 		t.Errorf("%v", fields)
 	}
 	expires, err := time.Parse(time.RFC3339, fields["Expires"])
@@ -138,14 +143,16 @@ func TestSecurityTextNamesTheSupport(t *testing.T) {
 	}
 }
 
-// TestLLMs: every link leads to a page, and every guide is there in Markdown whose links lead to pages too.
+// TestLLMs: every link leads to a page, and every guide is there in Markdown whose links lead to
+// pages too.
 func TestLLMs(t *testing.T) {
 	t.Parallel()
 	link := regexp.MustCompile(`\]\(([^)]*)\)`)
 	for _, d := range deployments {
 		pages := site(t, d.baseURL)
 		overview := string(bodyOf(t, pages["/llms.txt"]))
-		if overview != string(bodyOf(t, pages["/docs/llms.txt"])) || !strings.HasPrefix(overview, "# Animal Store\n\n> ") {
+		if overview != string(bodyOf(t, pages["/docs/llms.txt"])) ||
+			!strings.HasPrefix(overview, "# Animal Store\n\n> ") {
 			t.Errorf("%s", overview)
 		}
 		n := 0
@@ -184,7 +191,8 @@ func checkMarkdownLink(t *testing.T, pages map[string]*reference.Page, root, fro
 	}
 }
 
-// TestSearchIndex: the index has every section with its text, and each leads to a place that exists.
+// TestSearchIndex: the index has every section with its text, and each leads to a place that
+// exists.
 func TestSearchIndex(t *testing.T) {
 	t.Parallel()
 	for _, d := range deployments {
@@ -219,9 +227,11 @@ func TestSearchIndex(t *testing.T) {
 			found[strings.TrimPrefix(s.Path, d.prefix)] = s.Text
 		}
 		for path, text := range map[string]string{
-			"/docs/errors#rate_limit_exceeded": "429.", "/docs/limits#bans": "15 minutes", "/docs/limits": "Business 1,000 100,000",
+			"/docs/errors#rate_limit_exceeded": "429.", "/docs/limits#bans": "15 minutes",
+			"/docs/limits":                             "Business 1,000 100,000",
 			"/docs/getting-a-key#your-first-request":   "curl -i '" + d.root,
-			"/docs#tag/this-document/GET/openapi.yaml": "GET /v1/openapi.yaml Returns this document", "/docs#tag/pets/PATCH/pets/{petId}": "PATCH /v1/pets/{petId} ",
+			"/docs#tag/this-document/GET/openapi.yaml": "GET /v1/openapi.yaml Returns this document",
+			"/docs#tag/pets/PATCH/pets/{petId}":        "PATCH /v1/pets/{petId} ",
 		} {
 			assert.Contains(t, found[path], text, path)
 		}
@@ -242,7 +252,8 @@ func textOf(t *testing.T, body []byte) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// TestContents: a guide with three sections or more lists them, in their order, with a link to each.
+// TestContents: a guide with three sections or more lists them, in their order, with a link to
+// each.
 func TestContents(t *testing.T) {
 	t.Parallel()
 	pages := site(t, "https://store.test/v1")
@@ -265,7 +276,14 @@ func TestContents(t *testing.T) {
 		if listed != (len(headings) >= 3) || listed && !slices.Equal(headings, links[1:]) {
 			t.Errorf("%s: sections %q, contents %q", name, headings, links)
 		}
-		if opened, closed := bytes.Count(list, []byte("<ul>")), bytes.Count(list, []byte("</ul>")); listed && opened != closed {
+		if opened, closed := bytes.Count(
+			list,
+			[]byte("<ul>"),
+		), bytes.Count(
+			list,
+			[]byte("</ul>"),
+		); listed &&
+			opened != closed {
 			t.Errorf("%s: %d lists begin and %d end", name, opened, closed)
 		}
 	}

@@ -24,14 +24,16 @@ var scalar []byte
 // Site holds all pages of one deployment.
 type Site struct {
 	Pages []*Page
-	// OtherNames are the paths of guides by the paths that their files and their titles suggest, where these differ.
+	// OtherNames are the paths of guides by the paths that their files and their titles suggest,
+	// where these differ.
 	OtherNames map[string]string
 
 	deployment deployment
 }
 
-// New makes the pages of the API at baseURL, which must be absolute and end in /v1. openAPI is the document in YAML, written for
-// a server at https://api.example.com and a support at https://support.example.org.
+// New makes the pages of the API at baseURL, which must be absolute and end in /v1. openAPI is the
+// document in YAML, written for a server at https://api.example.com and a support at
+// https://support.example.org.
 func New(baseURL string, support Support, openAPI []byte) (*Site, error) {
 	// A URL may contain an apostrophe, which would end a YAML string.
 	baseURL = strings.ReplaceAll(baseURL, "'", "%27")
@@ -40,10 +42,19 @@ func New(baseURL string, support Support, openAPI []byte) (*Site, error) {
 	if err != nil || !ok {
 		return nil, errors.New("make pages: the base URL must end in /v1")
 	}
-	d := deployment{root: root, support: support, origin: base.Scheme + "://" + base.Host, prefix: strings.TrimSuffix(base.EscapedPath(), "/v1")}
+	d := deployment{
+		root:    root,
+		support: support,
+		origin:  base.Scheme + "://" + base.Host,
+		prefix:  strings.TrimSuffix(base.EscapedPath(), "/v1"),
+	}
 	s := &Site{deployment: d, Pages: []*Page{
 		d.page("/v1/openapi.yaml", ".yaml", func() ([]byte, error) { return openAPI, nil }),
-		newDatedPage("/.well-known/security.txt", contentTypes[".txt"], func(now time.Time) []byte { return securityText(support, root, now) }),
+		newDatedPage(
+			"/.well-known/security.txt",
+			contentTypes[".txt"],
+			func(now time.Time) []byte { return securityText(support, root, now) },
+		),
 		newCompressedPage("/docs/assets/scalar.js", contentTypes[".js"], scalar),
 	}}
 	err = fs.WalkDir(files, ".", func(file string, e fs.DirEntry, err error) error {
@@ -70,9 +81,15 @@ func New(baseURL string, support Support, openAPI []byte) (*Site, error) {
 }
 
 var contentTypes = map[string]string{
-	".html": "text/html; charset=utf-8", ".md": "text/markdown; charset=utf-8", ".txt": "text/plain; charset=utf-8", ".json": "application/json",
-	".yaml": "application/yaml", ".atom": "application/atom+xml; charset=utf-8", ".css": "text/css; charset=utf-8",
-	".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
+	".html": "text/html; charset=utf-8",
+	".md":   "text/markdown; charset=utf-8",
+	".txt":  "text/plain; charset=utf-8",
+	".json": "application/json",
+	".yaml": "application/yaml",
+	".atom": "application/atom+xml; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".svg":  "image/svg+xml",
 }
 
 // deployment has what the pages name.
@@ -82,7 +99,8 @@ type deployment struct {
 	support              Support
 }
 
-// page makes a page of a text with examples in place of the deployment's own addresses. kind is the end of its file's name.
+// page makes a page of a text with examples in place of the deployment's own addresses. kind is the
+// end of its file's name.
 func (d deployment) page(at, kind string, read func() ([]byte, error)) *Page {
 	var header [][2]string
 	switch {
@@ -105,14 +123,24 @@ func (d deployment) in(text, kind string) string {
 	case ".json":
 		m = inJSON
 	}
-	return strings.NewReplacer(exampleRoot, escape(d.root), "{{prefix}}", escape(d.prefix)).Replace(d.support.in(text, m))
+	return strings.NewReplacer(
+		exampleRoot,
+		escape(d.root),
+		"{{prefix}}",
+		escape(d.prefix),
+	).Replace(d.support.in(text, m))
 }
 
-// NotFound makes the page for an address that does not exist, and returns it with its headers. meant is a path that may be meant, "" for none.
+// NotFound makes the page for an address that does not exist, and returns it with its headers.
+// meant is a path that may be meant, "" for none.
 func (s *Site) NotFound(asked, meant string) (body []byte, header [][2]string, err error) {
 	question := ""
 	if meant != "" {
-		question = fmt.Sprintf(` Did you mean <a href="%s"><code>%s</code></a>?`, html.EscapeString(s.deployment.prefix+meant), html.EscapeString(meant))
+		question = fmt.Sprintf(
+			` Did you mean <a href="%s"><code>%s</code></a>?`,
+			html.EscapeString(s.deployment.prefix+meant),
+			html.EscapeString(meant),
+		)
 	}
 	text, err := files.ReadFile("site/404.html")
 	page := s.deployment.in(string(text), ".html")
@@ -120,15 +148,22 @@ func (s *Site) NotFound(asked, meant string) (body []byte, header [][2]string, e
 	return []byte(page), append(underPolicy(guidePolicy), [2]string{"Content-Type", contentTypes[".html"]}), err
 }
 
-// The policies of the pages. The script of the guides loads the index of the search. The script of the reference sets styles, so it needs
-// inline styles, and it sends requests to the API, which may have another origin than the page.
+// The policies of the pages. The script of the guides loads the index of the search. The script of
+// the reference sets styles, so it needs inline styles, and it sends requests to the API, which may
+// have another origin than the page.
 const (
-	guidePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
+	guidePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+		"base-uri 'none'; " +
 		"form-action 'none'; frame-ancestors 'none'"
-	referencePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; " +
+	referencePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' " +
+		"data: blob:; " +
 		"font-src 'self' data:; connect-src 'self' %s; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
 func underPolicy(policy string) [][2]string {
-	return [][2]string{{"Content-Security-Policy", policy}, {"Referrer-Policy", "no-referrer"}, {"Cross-Origin-Opener-Policy", "same-origin"}}
+	return [][2]string{
+		{"Content-Security-Policy", policy},
+		{"Referrer-Policy", "no-referrer"},
+		{"Cross-Origin-Opener-Policy", "same-origin"},
+	}
 }

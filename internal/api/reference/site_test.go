@@ -134,7 +134,8 @@ func outlineOf(t *testing.T, body []byte) (o outline) {
 	return o
 }
 
-// TestPages holds what all pages promise: they say what they are, load only what is theirs, and lead nowhere else.
+// TestPages holds what all pages promise: they say what they are, load only what is theirs, and
+// lead nowhere else.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	for _, d := range deployments {
@@ -153,14 +154,19 @@ func TestPages(t *testing.T) {
 			if name != "/docs" && (!slices.Contains(o.tags, "main") || !slices.Contains(o.tags, "h1")) {
 				t.Errorf("%s: its elements are %v", name, o.tags)
 			}
-			if !slices.Contains(o.ids, "content") || !slices.Contains(o.links, "#content") || o.tags[slices.Index(o.tags, "body")+1] != "a" {
+			if !slices.Contains(o.ids, "content") || !slices.Contains(o.links, "#content") ||
+				o.tags[slices.Index(o.tags, "body")+1] != "a" {
 				t.Errorf("%s: nothing skips to the content", name)
 			}
 			if !slices.Contains(o.links, d.prefix+account) {
 				t.Errorf("%s: no link to the account", name)
 			}
 			for _, l := range o.loads {
-				if local, ok := strings.CutPrefix(l, d.prefix+"/docs/assets/"); !ok || pages["/docs/assets/"+local] == nil {
+				if local, ok := strings.CutPrefix(
+					l,
+					d.prefix+"/docs/assets/",
+				); !ok ||
+					pages["/docs/assets/"+local] == nil {
 					t.Errorf("%s loads %s", name, l)
 				}
 			}
@@ -175,7 +181,12 @@ func TestPages(t *testing.T) {
 const account = "/account"
 
 // checkLink makes sure that a link leads to a page of ours and a place that is there.
-func checkLink(t *testing.T, outlines map[string]outline, pages map[string]*reference.Page, prefix, root, from, to string) {
+func checkLink(
+	t *testing.T,
+	outlines map[string]outline,
+	pages map[string]*reference.Page,
+	prefix, root, from, to string,
+) {
 	t.Helper()
 	target, fragment, _ := strings.Cut(to, "#")
 	if rest, absolute := strings.CutPrefix(target, root); absolute {
@@ -216,7 +227,8 @@ func TestEveryErrorHasAnAnchor(t *testing.T) {
 	}
 }
 
-// TestVariants: who takes gzip gets it, everybody else the same content as it is. The tags are the strong and the weak form of the same.
+// TestVariants: who takes gzip gets it, everybody else the same content as it is. The tags are the
+// strong and the weak form of the same.
 func TestVariants(t *testing.T) {
 	t.Parallel()
 	for name, p := range site(t, "https://store.test/v1") {
@@ -239,7 +251,8 @@ func TestVariants(t *testing.T) {
 		r, err := gzip.NewReader(bytes.NewReader(packed.Body))
 		assert.NoError(t, err, name)
 		content, err := io.ReadAll(r)
-		if err != nil || !bytes.Equal(content, plain.Body) || packed.Encoding != "gzip" || packed.ETag != "W/"+plain.ETag {
+		if err != nil || !bytes.Equal(content, plain.Body) || packed.Encoding != "gzip" ||
+			packed.ETag != "W/"+plain.ETag {
 			t.Errorf("%s: encoding %q, tags %s and %s, %v", name, packed.Encoding, packed.ETag, plain.ETag, err)
 		}
 		if len(packed.Body) > len(plain.Body)*3/5 {
@@ -263,7 +276,8 @@ func TestScalarIsTheReleasedOne(t *testing.T) {
 func TestGuidesAreTheFolders(t *testing.T) {
 	t.Parallel()
 	pages := site(t, "https://store.test/v1")
-	for _, file := range []string{"clients.md", "deprecations/get-pet.md", "getting-a-key.md", "idempotency.md", "pagination.md", "versioning.md"} {
+	for _, file := range []string{"clients.md", "deprecations/get-pet.md", "getting-a-key.md", "idempotency.md",
+		"pagination.md", "versioning.md"} {
 		name := "/docs/" + strings.TrimSuffix(file, path.Ext(file))
 		assert.True(t, pages[name] != nil, "no page", name)
 	}

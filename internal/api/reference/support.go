@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// Support is where customers reach the operator's support. Its parts may be empty. IssueKey is the command that issues keys in its place.
+// Support is where customers reach the operator's support. Its parts may be empty. IssueKey is the
+// command that issues keys in its place.
 type Support struct{ URL, Email, IssueKey string }
 
 // The addresses in the documents, which stand for the operator's own.
@@ -29,13 +30,29 @@ type markup struct {
 }
 
 var (
-	inMarkdown = markup{regexp.MustCompile(`\[([^\]]+)\]\(` + regexp.QuoteMeta(exampleSupportURL) + `\)`), "[%s](%s)", "`%s`", asIs}
-	inJSON     = markup{inMarkdown.found, inMarkdown.link, inMarkdown.code, jsonText}
-	inHTML     = markup{
-		regexp.MustCompile(`<a href="` + regexp.QuoteMeta(exampleSupportURL) + `">([^<]+)</a>`), `<a href="%[2]s">%[1]s</a>`, "<code>%s</code>", html.EscapeString,
+	inMarkdown = markup{
+		regexp.MustCompile(`\[([^\]]+)\]\(` + regexp.QuoteMeta(exampleSupportURL) + `\)`),
+		"[%s](%s)",
+		"`%s`",
+		asIs,
+	}
+	inJSON = markup{inMarkdown.found, inMarkdown.link, inMarkdown.code, jsonText}
+	inHTML = markup{
+		regexp.MustCompile(
+			`<a href="` + regexp.QuoteMeta(exampleSupportURL) + `">([^<]+)</a>`,
+		),
+		`<a href="%[2]s">%[1]s</a>`,
+		"<code>%s</code>",
+		html.EscapeString,
 	}
 	// contactLine is a line of info.contact.
-	contactLine = regexp.MustCompile(`(?m)^ +(?:url: ` + regexp.QuoteMeta(exampleSupportURL) + `|email: ` + regexp.QuoteMeta(exampleSupportEmail) + `)\n`)
+	contactLine = regexp.MustCompile(
+		`(?m)^ +(?:url: ` + regexp.QuoteMeta(
+			exampleSupportURL,
+		) + `|email: ` + regexp.QuoteMeta(
+			exampleSupportEmail,
+		) + `)\n`,
+	)
 )
 
 func asIs(s string) string { return s }
@@ -56,8 +73,12 @@ func (s Support) in(document string, m markup) string {
 	if s.IssueKey != "" {
 		name = s.IssueKey
 		command := m.escape(name)
-		document = strings.NewReplacer(link("Our support", exampleSupportURL)+" issues keys", fmt.Sprintf(m.code, command)+" issues keys",
-			"Our support{{mail}} issues keys", command+" issues keys").Replace(document)
+		document = strings.NewReplacer(
+			link("Our support", exampleSupportURL)+" issues keys",
+			fmt.Sprintf(m.code, command)+" issues keys",
+			"Our support{{mail}} issues keys",
+			command+" issues keys",
+		).Replace(document)
 		document = strings.Replace(document, "  contact:\n    name: Support\n", "  contact:\n    name: "+name+"\n", 1)
 	}
 	contact := `{"name": "` + jsonText(name) + `"`
@@ -68,7 +89,8 @@ func (s Support) in(document string, m markup) string {
 		contact += `, "email": "` + jsonText(s.Email) + `"`
 	}
 	document = contactLine.ReplaceAllStringFunc(document, func(line string) string {
-		if s.URL == "" && strings.Contains(line, exampleSupportURL) || s.Email == "" && strings.Contains(line, exampleSupportEmail) {
+		if s.URL == "" && strings.Contains(line, exampleSupportURL) ||
+			s.Email == "" && strings.Contains(line, exampleSupportEmail) {
 			return ""
 		}
 		return line
@@ -91,13 +113,23 @@ func (s Support) in(document string, m markup) string {
 	document = m.found.ReplaceAllStringFunc(document, func(found string) string {
 		return to(m.found.FindStringSubmatch(found)[1])
 	})
-	return strings.NewReplacer(exampleSupportURL, url, exampleSupportEmail, email, "{{mail}}", mail, "{{contact}}", contact+"}").Replace(document)
+	return strings.NewReplacer(
+		exampleSupportURL,
+		url,
+		exampleSupportEmail,
+		email,
+		"{{mail}}",
+		mail,
+		"{{contact}}",
+		contact+"}",
+	).Replace(document)
 }
 
 // securityAddress is the project's own, for a deployment without support.
 const securityAddress = "security@petstore.example"
 
-// securityText is security.txt (RFC 9116). It expires half a year later, counted from the beginning of the day.
+// securityText is security.txt (RFC 9116). It expires half a year later, counted from the beginning
+// of the day.
 func securityText(s Support, root string, now time.Time) []byte {
 	var b bytes.Buffer
 	if s.URL != "" {
@@ -107,6 +139,11 @@ func securityText(s Support, root string, now time.Time) []byte {
 		fmt.Fprintf(&b, "Contact: mailto:%s\n", cmp.Or(address, securityAddress))
 	}
 	expires := now.UTC().Truncate(24*time.Hour).AddDate(0, 6, 0)
-	fmt.Fprintf(&b, "Expires: %s\nPreferred-Languages: en\nCanonical: %s/.well-known/security.txt\n", expires.Format(time.RFC3339), root)
+	fmt.Fprintf(
+		&b,
+		"Expires: %s\nPreferred-Languages: en\nCanonical: %s/.well-known/security.txt\n",
+		expires.Format(time.RFC3339),
+		root,
+	)
 	return b.Bytes()
 }

@@ -18,7 +18,8 @@ info:
     email: support@example.org
 `
 
-// TestPagesNameTheSupport: the document and the guides name the operator's support, by what there is of it, and never the example's.
+// TestPagesNameTheSupport: the document and the guides name the operator's support, by what there
+// is of it, and never the example's.
 func TestPagesNameTheSupport(t *testing.T) {
 	t.Parallel()
 	const page, email = "https://help.test/a?b=c&d=e", "help@help.test"
@@ -27,24 +28,31 @@ func TestPagesNameTheSupport(t *testing.T) {
 		description, contact, html string
 	}{
 		"both": {
-			reference.Support{URL: page, Email: email}, "Ask [our support](" + page + ") ([" + email + "](mailto:" + email + ")) for a key.",
+			reference.Support{URL: page, Email: email}, "Ask [our support](" + page + ") ([" + email + "](mailto:" +
+				email + ")) for a key.",
 			"    url: " + page + "\n    email: " + email + "\n",
-			`<a href="https://help.test/a?b=c&amp;d=e">Our support</a> (<a href="mailto:help@help.test">help@help.test</a>) issues keys.`,
+			`<a href="https://help.test/a?b=c&amp;d=e">Our support</a> (<a ` +
+				`href="mailto:help@help.test">help@help.test</a>) issues keys.`,
 		},
 		"a page": {
 			reference.Support{URL: page}, "Ask [our support](" + page + ") for a key.", "    url: " + page + "\n",
 			`<a href="https://help.test/a?b=c&amp;d=e">Our support</a> issues keys.`,
 		},
 		"an e-mail address": {
-			reference.Support{Email: email}, "Ask [our support](mailto:" + email + ") for a key.", "    email: " + email + "\n",
+			reference.Support{Email: email}, "Ask [our support](mailto:" + email + ") for a key.", "    email: " +
+				email + "\n",
 			`<a href="mailto:help@help.test">Our support</a> issues keys.`,
 		},
-		"none":          {reference.Support{}, "Ask our support for a key.", "", "Our support issues keys."},
-		"a developer's": {reference.Support{IssueKey: "ctl key issue demo"}, "Ask our support for a key.", "", "<code>ctl key issue demo</code> issues keys."},
+		"none": {reference.Support{}, "Ask our support for a key.", "", "Our support issues keys."},
+		"a developer's": {reference.Support{IssueKey: "ctl key issue demo"}, "Ask our support for a key.", "",
+			"<code>ctl key issue demo</code> issues keys."},
 	} {
 		s, err := reference.New("https://store.test/v1", test.support, []byte(withContact))
 		assert.NoError(t, err)
-		want := "openapi: 3.1.0\ninfo:\n  description: " + test.description + "\n  contact:\n    name: " + cmp.Or(test.support.IssueKey, "Support") + "\n" + test.contact
+		want := "openapi: 3.1.0\ninfo:\n  description: " + test.description + "\n  contact:\n    name: " + cmp.Or(
+			test.support.IssueKey,
+			"Support",
+		) + "\n" + test.contact
 		for _, p := range s.Pages {
 			got := string(bodyOf(t, p))
 			switch {

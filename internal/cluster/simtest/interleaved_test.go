@@ -16,14 +16,17 @@ import (
 	_ "petstore.example/internal/test/sandbox"
 )
 
-// modelServer is a server on a modelStore. Its renewals are coroutines: each step of the store is one.
+// modelServer is a server on a modelStore. Its renewals are coroutines: each step of the store is
+// one.
 type modelServer struct {
 	*cluster.Member
 	conn *modelConn
-	// renewal resumes the renewal that is under way, nil for none. It returns whether the renewal is in the middle of a statement.
+	// renewal resumes the renewal that is under way, nil for none. It returns whether the renewal
+	// is in the middle of a statement.
 	renewal func() (inStatement, ok bool)
 	stop    func()
-	// inStatement says where it is: the store goes on with a statement although its client is frozen or dead.
+	// inStatement says where it is: the store goes on with a statement although its client is
+	// frozen or dead.
 	inStatement, frozen, dead bool
 	due                       time.Time
 	// actedBy is the term that it acted by and has not ended.
@@ -46,10 +49,20 @@ type interleaving struct {
 
 func newInterleaving(t testing.TB, seed uint64, m mistake) *interleaving {
 	random, noon := rand.New(rand.NewPCG(seed, 1)), time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	w := &interleaving{t: t, random: random, ends: rand.New(rand.NewPCG(seed, 2)), now: noon, begun: map[int64]cluster.Term{}}
+	w := &interleaving{
+		t:      t,
+		random: random,
+		ends:   rand.New(rand.NewPCG(seed, 2)),
+		now:    noon,
+		begun:  map[int64]cluster.Term{},
+	}
 	w.store = &modelStore{
-		random: random, now: func() time.Time { return w.now }, rows: map[string]*modelConn{}, joins: map[*modelConn]bool{}, mistake: m,
-		state: cluster.State{Database: "db"},
+		random:  random,
+		now:     func() time.Time { return w.now },
+		rows:    map[string]*modelConn{},
+		joins:   map[*modelConn]bool{},
+		mistake: m,
+		state:   cluster.State{Database: "db"},
 	}
 	w.store.log = []modelCommit{{noon, true, w.store.state}}
 	for range 2 + random.IntN(3) {
@@ -153,8 +166,8 @@ func (w *interleaving) disturb() {
 	}
 }
 
-// look checks that no two servers act by different terms, and that none that acted before a term, and has not recorded what it did, counts as
-// having acknowledged it.
+// look checks that no two servers act by different terms, and that none that acted before a term,
+// and has not recorded what it did, counts as having acknowledged it.
 func (w *interleaving) look() {
 	var inForce cluster.Term
 	for _, s := range w.servers {
@@ -181,7 +194,12 @@ func (w *interleaving) look() {
 	for _, s := range w.servers {
 		listed, ok := w.store.state.Server(s.ID())
 		if inForce.Number != 0 && s.actedBy != 0 && s.actedBy < inForce.Number && ok && listed.Acked >= inForce.Number {
-			w.violate("%s acted by term %d and did not record; in term %d it counts as if it had", s.ID(), s.actedBy, inForce.Number)
+			w.violate(
+				"%s acted by term %d and did not record; in term %d it counts as if it had",
+				s.ID(),
+				s.actedBy,
+				inForce.Number,
+			)
 		}
 	}
 }
@@ -202,7 +220,10 @@ func (w *interleaving) run(steps int) {
 				break
 			}
 		}
-		w.servers = slices.DeleteFunc(w.servers, func(s *modelServer) bool { return s.dead && s.renewal == nil && s.actedBy == 0 })
+		w.servers = slices.DeleteFunc(
+			w.servers,
+			func(s *modelServer) bool { return s.dead && s.renewal == nil && s.actedBy == 0 },
+		)
 		if len(w.servers) == 0 {
 			w.start()
 		}
@@ -212,8 +233,9 @@ func (w *interleaving) run(steps int) {
 	}
 }
 
-// TestInterleavedSteps: the steps of renewals, joins and changes of the term come in any order, servers leave, freeze and die between them, and the
-// store crashes or is set back. No two servers act by different terms, and no server acknowledges one before it has recorded what it did.
+// TestInterleavedSteps: the steps of renewals, joins and changes of the term come in any order,
+// servers leave, freeze and die between them, and the store crashes or is set back. No two servers
+// act by different terms, and no server acknowledges one before it has recorded what it did.
 func TestInterleavedSteps(t *testing.T) {
 	t.Parallel()
 	terms, schedules := 0, uint64(60)

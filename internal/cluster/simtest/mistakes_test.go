@@ -19,8 +19,8 @@ func (w *interleaving) quiet(d time.Duration, servers ...*modelServer) {
 	}
 }
 
-// stall has a server that was silent, or one that joins, stall at a step of its renewal while the others change the term. It returns the
-// violation, if there is one.
+// stall has a server that was silent, or one that joins, stall at a step of its renewal while the
+// others change the term. It returns the violation, if there is one.
 func stall(t *testing.T, seed uint64, m mistake, joins bool, step int) string {
 	w := newInterleaving(t, seed, m)
 	defer func() {
@@ -53,7 +53,8 @@ func stall(t *testing.T, seed uint64, m mistake, joins bool, step int) string {
 	return w.violation
 }
 
-// crashed has a server that was silent renew once, and then the store crash. The others change the term.
+// crashed has a server that was silent renew once, and then the store crash. The others change the
+// term.
 func crashed(t *testing.T, seed uint64, m mistake) string {
 	w := newInterleaving(t, seed, m)
 	defer func() {
@@ -74,8 +75,8 @@ func crashed(t *testing.T, seed uint64, m mistake) string {
 	return w.violation
 }
 
-// TestInterleavedStepsFindMistakes: each of the steps that Terms takes against a race is needed. Without it, the schedule that it is for
-// shows two terms in force at the same time; with it, none.
+// TestInterleavedStepsFindMistakes: each of the steps that Terms takes against a race is needed.
+// Without it, the schedule that it is for shows two terms in force at the same time; with it, none.
 func TestInterleavedStepsFindMistakes(t *testing.T) {
 	t.Parallel()
 	stalled := func(joins bool) func(*testing.T, uint64, mistake) string {
@@ -96,11 +97,12 @@ func TestInterleavedStepsFindMistakes(t *testing.T) {
 		silentUnlocked: {"a change does not lock the rows of silent servers", stalled(false)},
 		joinUnlocked:   {"a join does not lock the term", stalled(true)},
 		neverOnDisk:    {"no renewal waits for the disk", crashed},
-		setBackUnseen: {"nobody looks whether the store was set back", func(t *testing.T, seed uint64, m mistake) string {
-			w := newInterleaving(t, seed, m)
-			w.run(1500)
-			return w.violation
-		}},
+		setBackUnseen: {"nobody looks whether the store was set back",
+			func(t *testing.T, seed uint64, m mistake) string {
+				w := newInterleaving(t, seed, m)
+				w.run(1500)
+				return w.violation
+			}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -11,15 +11,16 @@ import (
 	"petstore.example/internal/cluster"
 )
 
-// modelStore is the store's protocol, step by step, on a model of Postgres: of counters.Terms, renew_server and lock_cluster. Before each
-// step others may do theirs.
+// modelStore is the store's protocol, step by step, on a model of Postgres: of counters.Terms,
+// renew_server and lock_cluster. Before each step others may do theirs.
 type modelStore struct {
 	random *rand.Rand
 	now    func() time.Time
 	// state is what is committed. log has the state after every commit, the oldest first.
 	state cluster.State
 	log   []modelCommit
-	// rows are locked by heartbeats, and by changes of the term, which lock the term too; joins share that lock.
+	// rows are locked by heartbeats, and by changes of the term, which lock the term too; joins
+	// share that lock.
 	rows    map[string]*modelConn
 	changes *modelConn
 	joins   map[*modelConn]bool
@@ -57,8 +58,9 @@ var errAborted = errors.New("the connection ended")
 // modelConn is one server's connection.
 type modelConn struct {
 	*modelStore
-	// step lets others do their steps. It returns false when the transaction is aborted. In the middle of a statement the store goes on
-	// without its client; between two statements it waits for it.
+	// step lets others do their steps. It returns false when the transaction is aborted. In the
+	// middle of a statement the store goes on without its client; between two statements it waits
+	// for it.
 	step func(inStatement bool) bool
 }
 
@@ -178,7 +180,9 @@ func (c *modelConn) renewServer(hb *cluster.Heartbeat) (before cluster.State, re
 func (c *modelConn) change(hb *cluster.Heartbeat, before cluster.State, renewed bool) (cluster.State, error) {
 	for c.changes != nil || len(c.joins) > 0 && c.mistake != joinUnlocked {
 		if renewed {
-			next := before.With(cluster.Server{ID: hb.ServerID, Seen: before.Now, Redis: hb.Redis, Acked: hb.Acked, Lease: hb.Lease})
+			next := before.With(
+				cluster.Server{ID: hb.ServerID, Seen: before.Now, Redis: hb.Redis, Acked: hb.Acked, Lease: hb.Lease},
+			)
 			next.Busy = true
 			return next, nil
 		}

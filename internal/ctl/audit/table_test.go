@@ -20,11 +20,25 @@ func TestTableFits(t *testing.T) {
 	now := time.Date(2026, 11, 20, 10, 30, 0, 0, time.UTC)
 	entries := []audit.Entry{
 		{
-			Number: 10_000_000, At: now.Add(-16 * time.Minute), Login: "support_somebody_with_a_long_name", Action: "plan.unschedule", Subject: "key_9Xb2LmQ0tR7sVw1Z",
-			Before: json.RawMessage(`{"per_minute":60000,"per_day":1000000,"expires_at":"2026-12-04T10:30:00Z"}`),
-			After:  json.RawMessage(`{"per_minute":90000,"per_day":3000000,"expires_at":"2027-12-04T10:30:00Z"}`), Reason: strings.Repeat("because ", 30),
+			Number:  10_000_000,
+			At:      now.Add(-16 * time.Minute),
+			Login:   "support_somebody_with_a_long_name",
+			Action:  "plan.unschedule",
+			Subject: "key_9Xb2LmQ0tR7sVw1Z",
+			Before:  json.RawMessage(`{"per_minute":60000,"per_day":1000000,"expires_at":"2026-12-04T10:30:00Z"}`),
+			After: json.RawMessage(
+				`{"per_minute":90000,"per_day":3000000,"expires_at":"2027-12-04T10:30:00Z"}`,
+			),
+			Reason: strings.Repeat("because ", 30),
 		},
-		{Number: 1, At: now.Add(-48 * time.Hour), Action: "tenant.create", TenantID: 1, Subject: "tenant:1", TenantName: strings.Repeat("acme-", 12) + "x"},
+		{
+			Number:     1,
+			At:         now.Add(-48 * time.Hour),
+			Action:     "tenant.create",
+			TenantID:   1,
+			Subject:    "tenant:1",
+			TenantName: strings.Repeat("acme-", 12) + "x",
+		},
 	}
 	for _, zone := range []*time.Location{nil, time.UTC, time.FixedZone("", 3600)} {
 		for _, layout := range []string{"", time.RFC3339} {

@@ -31,10 +31,17 @@ must still contain that entry, and so all entries before it.`,
   petstorectl audit verify --checkpoint "$(tail -n 1 /mnt/elsewhere/checkpoints)"`,
 		RunE: f.Read(func(ctx context.Context, db *store.DB) error { return runVerify(ctx, f, db, verifier) }),
 	})
-	cmdutil.ParsedFlag(cmd, &verifier.Noted, "checkpoint", "", "an entry that was noted before, as `NUMBER:HASH`", func(text string) (*audit.Checkpoint, error) {
-		c, err := audit.ParseCheckpoint(text)
-		return &c, err
-	})
+	cmdutil.ParsedFlag(
+		cmd,
+		&verifier.Noted,
+		"checkpoint",
+		"",
+		"an entry that was noted before, as `NUMBER:HASH`",
+		func(text string) (*audit.Checkpoint, error) {
+			c, err := audit.ParseCheckpoint(text)
+			return &c, err
+		},
+	)
 	return cmdutil.SetColumns(cmd, VerifyView.Names())
 }
 
@@ -93,7 +100,11 @@ func (v verification) failure() error {
 	if v.fault == nil {
 		return nil
 	}
-	e := &cmdutil.Error{Code: cmdutil.ExitFailed, Message: "the audit trail is broken: " + v.fault.What, Hint: "no entry is intact"}
+	e := &cmdutil.Error{
+		Code:    cmdutil.ExitFailed,
+		Message: "the audit trail is broken: " + v.fault.What,
+		Hint:    "no entry is intact",
+	}
 	if v.last.Number > 0 {
 		e.Hint = "entries up to " + output.Text(v.last.Number) + ", of " + output.Text(v.at) + ", are intact"
 	}

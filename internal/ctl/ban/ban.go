@@ -88,7 +88,15 @@ func newCmdList(f *cmdutil.Factory) *cobra.Command {
   petstorectl ban list --since yesterday --source automatic`,
 	})
 	cmdutil.TenantFlag(cmd, f, &l.Subject.Tenant)
-	cmdutil.EnumFlag(cmd, &filter.Source, "source", "", "only one `SOURCE`: automatic or staff", keys.Automatic, keys.ByStaff)
+	cmdutil.EnumFlag(
+		cmd,
+		&filter.Source,
+		"source",
+		"",
+		"only one `SOURCE`: automatic or staff",
+		keys.Automatic,
+		keys.ByStaff,
+	)
 	cmdutil.PastFlag(cmd, f, &filter.Since, "since", "only those that began at `WHEN` or later, such as 7d")
 	cmd.Flags().BoolVar(&filter.Past, "past", false, "include bans that ended or were lifted")
 	cmdutil.NumberFlag(cmd, &filter.After, "after", "begin after the ban with this `ID`")
@@ -98,8 +106,14 @@ func newCmdList(f *cmdutil.Factory) *cobra.Command {
 // batch is a change of the bans of keys.
 func batch(f *cmdutil.Factory, doing string) *cmdutil.Batch[keys.Ban] {
 	return &cmdutil.Batch[keys.Ban]{
-		Factory: f, Item: cmdutil.KeyIDArg(f, nil), Noun: "keys", Doing: doing, Find: cmdutil.FindKey, Lock: cmdutil.LockKeys,
-		Subject: func(id string) cmdutil.Subject { return cmdutil.Subject{Key: id} }, View: View,
+		Factory: f,
+		Item:    cmdutil.KeyIDArg(f, nil),
+		Noun:    "keys",
+		Doing:   doing,
+		Find:    cmdutil.FindKey,
+		Lock:    cmdutil.LockKeys,
+		Subject: func(id string) cmdutil.Subject { return cmdutil.Subject{Key: id} },
+		View:    View,
 	}
 }
 
@@ -125,7 +139,18 @@ The reason is shown to the tenant with each refusal.
 ` + cmdutil.ItemsHelp,
 		Example: `  petstorectl ban place key_9Xb2LmQ0tR7sVw1Z --for 1h --reason "scraping the catalogue"`,
 	})
-	cmdutil.ParsedFlag(cmd, &duration, "for", "", "`DURATION` of the ban: 30m, 1h, 7d or 2w", cmdutil.ParseDuration, "15m", "1h", "24h", "7d")
+	cmdutil.ParsedFlag(
+		cmd,
+		&duration,
+		"for",
+		"",
+		"`DURATION` of the ban: 30m, 1h, 7d or 2w",
+		cmdutil.ParseDuration,
+		"15m",
+		"1h",
+		"24h",
+		"7d",
+	)
 	return cmd
 }
 
@@ -150,7 +175,10 @@ func newCmdLift(f *cmdutil.Factory) *cobra.Command {
 		case isKeyID(item):
 			return f.Explain(ctx, err, cmdutil.Subject{Key: item})
 		case errors.Is(err, keys.ErrBanNotFound):
-			return cmdutil.NotFoundErrorf("no key of tenant %.80s is banned", item).WithHint(fmt.Sprintf("see: petstorectl ban list --tenant %.80s --past", item))
+			return cmdutil.NotFoundErrorf(
+				"no key of tenant %.80s is banned",
+				item,
+			).WithHint(fmt.Sprintf("see: petstorectl ban list --tenant %.80s --past", item))
 		}
 		return f.Explain(ctx, err, cmdutil.Subject{Tenant: item})
 	}

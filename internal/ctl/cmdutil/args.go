@@ -44,7 +44,8 @@ func (a Arg) Optional() Arg {
 	return a
 }
 
-// Repeated is the last argument of a command, given any number of times, also none. The command takes its values from its arguments.
+// Repeated is the last argument of a command, given any number of times, also none. The command
+// takes its values from its arguments.
 func (a Arg) Repeated() Arg {
 	a.Name, a.repeated = "["+a.Name+"...]", true
 	return a
@@ -61,7 +62,11 @@ func (a Arg) check(value string) error {
 func SetArgs(cmd *cobra.Command, args ...Arg) {
 	cmd.Args = func(cmd *cobra.Command, given []string) error {
 		if len(given) > len(args) && !repeats(args) {
-			return UsageErrorf("unexpected argument: %q%s", given[len(args)], rightFlag(cmd, given[len(args)])).WithHint(usage(cmd))
+			return UsageErrorf(
+				"unexpected argument: %q%s",
+				given[len(args)],
+				rightFlag(cmd, given[len(args)]),
+			).WithHint(usage(cmd))
 		}
 		for i, arg := range args {
 			if i >= len(given) {
@@ -77,7 +82,8 @@ func SetArgs(cmd *cobra.Command, args ...Arg) {
 		}
 		return nil
 	}
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, given []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, given []string, prefix string) ([]string,
+		cobra.ShellCompDirective) {
 		n := len(given)
 		if n >= len(args) && repeats(args) {
 			n = len(args) - 1
@@ -91,20 +97,31 @@ func SetArgs(cmd *cobra.Command, args ...Arg) {
 
 func repeats(args []Arg) bool { return len(args) > 0 && args[len(args)-1].repeated }
 
-// CheckText refuses arguments that a database can't store, and those that contain a key, without repeating them: reasons
-// and names are stored permanently and shown to others.
+// CheckText refuses arguments that a database can't store, and those that contain a key, without
+// repeating them: reasons and names are stored permanently and shown to others.
 func CheckText(args []string) error {
 	for i, arg := range args {
 		if !utf8.ValidString(arg) || strings.ContainsRune(arg, 0) {
 			return UsageErrorf("argument %d is not valid UTF-8 text", i+1)
 		}
 		if errors.Is(keys.CheckText(arg), keys.ErrTextContainsKey) {
-			return UsageErrorf("argument %d contains an API key; keys are read from stdin, never from the command line", i+1).
-				WithHint("the key is now in your shell history: consider revoking it; find its ID with: petstorectl why -")
+			return UsageErrorf(
+				"argument %d contains an API key; keys are read from stdin, never from the command line",
+				i+1,
+			).
+				WithHint(
+					"the key is now in your shell history: consider revoking it; find its ID with: petstorectl why -",
+				)
 		}
 		if staff.ContainsSecret(arg) {
-			return UsageErrorf("argument %d contains the secret of a login; secrets are read from stdin, never from the command line", i+1).
-				WithHint("the secret is now in your shell history: ask an administrator to run: petstorectl staff rotate LOGIN")
+			return UsageErrorf(
+				"argument %d contains the secret of a login; secrets are read from stdin, never from the command line",
+				i+1,
+			).
+				WithHint(
+					"the secret is now in your shell history: ask an administrator to run: petstorectl staff rotate " +
+						"LOGIN",
+				)
 		}
 	}
 	return nil
@@ -113,7 +130,9 @@ func CheckText(args []string) error {
 // CheckKeyID refuses what may be a key where its ID is wanted, without repeating it.
 func CheckKeyID(id string) error {
 	if strings.HasPrefix(id, "pst_") {
-		return UsageErrorf("want the ID of a key (key_…), not the key").WithHint("find it by its last four characters, or by all of it on stdin: petstorectl why -")
+		return UsageErrorf("want the ID of a key (key_…), not the key").WithHint(
+			"find it by its last four characters, or by all of it on stdin: petstorectl why -",
+		)
 	}
 	return nil
 }

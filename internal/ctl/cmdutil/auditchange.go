@@ -12,11 +12,15 @@ import (
 	"petstore.example/internal/ctl/output"
 )
 
-// AuditChange says in a few words what an entry changed: "free → pro", "expires 2026-12-04 → 2027-01-01", "name changed".
+// AuditChange says in a few words what an entry changed: "free → pro", "expires 2026-12-04 →
+// 2027-01-01", "name changed".
 func AuditChange(e audit.Entry) string {
 	before, after := AuditMembers(e.Before), AuditMembers(e.After)
 	if text := audit.FindEvent(e.Action).Change; text != "" {
-		return memberName.ReplaceAllStringFunc(text, func(name string) string { return moment(e, after[strings.Trim(name, "{}")]) })
+		return memberName.ReplaceAllStringFunc(
+			text,
+			func(name string) string { return moment(e, after[strings.Trim(name, "{}")]) },
+		)
 	}
 	var parts []string
 	switch {
@@ -55,10 +59,25 @@ func begun(e audit.Entry, after map[string]string) (parts []string) {
 	return parts
 }
 
-// auditMembers are the members whose differences are shown, the most important first. The others follow from them or interest nobody.
+// auditMembers are the members whose differences are shown, the most important first. The others
+// follow from them or interest nobody.
 var auditMembers = []string{
-	"plan", "per_minute", "per_day", "scope", "allowed_addresses", "title", "price", "version", "retires_at", "expires_at", "revoked_at", "billing_ref", "suspended_at",
-	"minute_used", "day_used", "roles",
+	"plan",
+	"per_minute",
+	"per_day",
+	"scope",
+	"allowed_addresses",
+	"title",
+	"price",
+	"version",
+	"retires_at",
+	"expires_at",
+	"revoked_at",
+	"billing_ref",
+	"suspended_at",
+	"minute_used",
+	"day_used",
+	"roles",
 }
 
 func differences(e audit.Entry, before, after map[string]string) (parts []string) {
@@ -73,7 +92,8 @@ func differences(e audit.Entry, before, after map[string]string) (parts []string
 			parts = append(parts, shortMember(name)+" "+value(e, was)+" → "+value(e, is))
 		}
 	}
-	if at := after["valid_from"]; len(parts) > 0 && at != before["valid_from"] && slices.ContainsFunc(parts, isVersion) {
+	if at := after["valid_from"]; len(parts) > 0 && at != before["valid_from"] &&
+		slices.ContainsFunc(parts, isVersion) {
 		parts = append(parts, "from "+moment(e, at))
 	}
 	return parts

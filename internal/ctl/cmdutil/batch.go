@@ -16,12 +16,13 @@ import (
 	"petstore.example/internal/store"
 )
 
-// Batch is a command that changes several items in one transaction: it finds them, makes the changes, asks once for confirmation before
-// they stay, and reports them.
+// Batch is a command that changes several items in one transaction: it finds them, makes the
+// changes, asks once for confirmation before they stay, and reports them.
 type Batch[T any] struct {
 	*Factory
 
-	// given are the items that are arguments. They are on stdin if that is set, or the keys of the tenant allOf.
+	// given are the items that are arguments. They are on stdin if that is set, or the keys of the
+	// tenant allOf.
 	given []string
 	stdin bool
 	allOf string
@@ -32,15 +33,18 @@ type Batch[T any] struct {
 	// Requires are flags that must be given. Check refuses other command lines, nil for none.
 	Requires []string
 	Check    func(*cobra.Command) error
-	// Noun is the word for several items, such as "keys", and Doing what is done, such as "revoking keys".
+	// Noun is the word for several items, such as "keys", and Doing what is done, such as "revoking
+	// keys".
 	Noun, Doing string
-	// Find returns the items that an argument or a line stands for, by the names with which the others work; nil for itself.
+	// Find returns the items that an argument or a line stands for, by the names with which the
+	// others work; nil for itself.
 	Find func(ctx context.Context, db *store.DB, item string) ([]string, error)
 	// AllOf returns the keys that --all-of stands for; nil without that flag.
 	AllOf func(ctx context.Context, db *store.DB, tenant string) ([]string, error)
 	// Lock locks the items in the batch.
 	Lock func(ctx context.Context, db *store.DB, items []string) error
-	// Question returns what to ask about the items and what was done with them; nil for Many, which is also asked if it asks nothing.
+	// Question returns what to ask about the items and what was done with them; nil for Many, which
+	// is also asked if it asks nothing.
 	Question func(ctx context.Context, db *store.DB, items []string, done []T) (Question, error)
 	// Many is the question about 10 items and more, at a terminal: a format with their number.
 	Many string
@@ -129,7 +133,10 @@ func (b *Batch[T]) confirm(ctx context.Context, f *Factory, db *store.DB, items 
 		q, err = b.Question(ctx, db, items, done)
 	}
 	if q.Text == "" && len(items) >= many && f.InTTY {
-		q = Question{Facts: []string{firstOf(items)}, Text: fmt.Sprintf(cmp.Or(b.Many, "Change %d "+b.Noun+"?"), len(items))}
+		q = Question{
+			Facts: []string{firstOf(items)},
+			Text:  fmt.Sprintf(cmp.Or(b.Many, "Change %d "+b.Noun+"?"), len(items)),
+		}
 	}
 	if err == nil && q.Text != "" {
 		err = unconfirmed{q}
@@ -168,12 +175,23 @@ func (b *Batch[T]) find(ctx context.Context, f *Factory, db *store.DB, given []s
 		return nil, NotFoundErrorf("%d of %d %s were not found: nothing was changed", len(missing), len(given), b.Noun)
 	}
 	if items = unique(items); len(items) > store.MaxBatch {
-		return nil, UsageErrorf("%d %s are more than %s, the most at once", len(items), b.Noun, output.Thousands(store.MaxBatch))
+		return nil, UsageErrorf(
+			"%d %s are more than %s, the most at once",
+			len(items),
+			b.Noun,
+			output.Thousands(store.MaxBatch),
+		)
 	}
 	return items, nil
 }
 
-func (b *Batch[T]) do(ctx context.Context, f *Factory, db *store.DB, by audit.By, items []string) (done []T, err error) {
+func (b *Batch[T]) do(
+	ctx context.Context,
+	f *Factory,
+	db *store.DB,
+	by audit.By,
+	items []string,
+) (done []T, err error) {
 	add, end := f.Progress(b.Doing, len(items))
 	defer end()
 	err = db.Batch(ctx, by, func(ctx context.Context, db *store.DB) error {
@@ -239,7 +257,8 @@ func FindKey(ctx context.Context, db *store.DB, item string) ([]string, error) {
 type Notice struct {
 	// Text is in the past tense.
 	Text string
-	// Item is how Text names the item, such as "tenant acme": many items share a text about "each tenant". "" if each has a text of its own.
+	// Item is how Text names the item, such as "tenant acme": many items share a text about "each
+	// tenant". "" if each has a text of its own.
 	Item string
 	// Unchanged is set if all was so before.
 	Unchanged bool
@@ -248,7 +267,8 @@ type Notice struct {
 }
 
 const (
-	// many is from how many items on a change asks for confirmation. With more of them it says only what was done with how many.
+	// many is from how many items on a change asks for confirmation. With more of them it says only
+	// what was done with how many.
 	many = 10
 	// maxNotices is how many sentences a change says.
 	maxNotices = 20
@@ -257,7 +277,8 @@ const (
 // ofOne is what a further sentence says about one item only: an ID, and the command that takes it.
 var ofOne = regexp.MustCompile(`( \(\d[^)]*\)|: petstorectl .*|^to take it back.*)$`)
 
-// report says what was done, and returns how many items were changed. Many items are a table: a sentence, and about how many it is.
+// report says what was done, and returns how many items were changed. Many items are a table: a
+// sentence, and about how many it is.
 func (b *Batch[T]) report(f *Factory, done []T) (changed int) {
 	var lines []string
 	counts := map[string]int64{}

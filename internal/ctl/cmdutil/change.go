@@ -16,7 +16,8 @@ import (
 	"petstore.example/internal/store"
 )
 
-// Change is a command that changes one item: it tries the change if it asks about it, asks for confirmation, makes the change and reports it.
+// Change is a command that changes one item: it tries the change if it asks about it, asks for
+// confirmation, makes the change and reports it.
 type Change[T any] struct {
 	*Factory
 
@@ -113,14 +114,18 @@ type Question struct {
 	Word string
 }
 
-// Ask asks the question unless --yes or --dry-run was given. Any answer but the wanted one cancels. Ask only about what was tried, as a dry run
-// or by a Batch: who may not make the change, or would be refused, is told so and not asked.
+// Ask asks the question unless --yes or --dry-run was given. Any answer but the wanted one cancels.
+// Ask only about what was tried, as a dry run or by a Batch: who may not make the change, or would
+// be refused, is told so and not asked.
 func Ask(ctx context.Context, f *Factory, q Question) error {
 	if f.Yes || f.DryRun || q.Text == "" {
 		return nil
 	}
 	if !f.InTTY {
-		return UsageErrorf("%s asks for confirmation, but stdin is not a terminal", f.Command).WithHint("try it with --dry-run, then use --yes")
+		return UsageErrorf(
+			"%s asks for confirmation, but stdin is not a terminal",
+			f.Command,
+		).WithHint("try it with --dry-run, then use --yes")
 	}
 	for _, fact := range q.Facts {
 		f.Messagef("%s", fact)
@@ -172,8 +177,9 @@ func firstOf(items []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(items[:named], ", "), len(items)-named)
 }
 
-// WordFor returns what must be typed to confirm a change that harms these tenants, with their requests of today: the name of the only one
-// that called, the number of those that did, or "" if none did.
+// WordFor returns what must be typed to confirm a change that harms these tenants, with their
+// requests of today: the name of the only one that called, the number of those that did, or "" if
+// none did.
 func WordFor(requests map[string]int64) string {
 	for name := range requests {
 		if len(requests) == 1 {

@@ -25,7 +25,8 @@ const (
 	completeNames   = 200
 )
 
-// Lister returns at most limit names that begin with the prefix. A name may be followed by a tab and what a shell shows beside it.
+// Lister returns at most limit names that begin with the prefix. A name may be followed by a tab
+// and what a shell shows beside it.
 type Lister func(ctx context.Context, prefix string, limit int) ([]string, error)
 
 // TenantNames lists the names of tenants, with their plans.
@@ -51,7 +52,8 @@ func KeyIDs(f *Factory) Lister {
 	})
 }
 
-// ChangeNumbers lists the numbers of the latest changes that can be taken back, with what they changed and who made them.
+// ChangeNumbers lists the numbers of the latest changes that can be taken back, with what they
+// changed and who made them.
 func ChangeNumbers(f *Factory) Lister {
 	return listFrom(f, func(ctx context.Context, db *store.DB, _ string, limit int) ([]string, error) {
 		list, err := store.Collect(db.Audit.List(ctx, trail.Filter{Since: f.Now().Add(-undo.MaxAge), Limit: limit}))
@@ -70,7 +72,10 @@ func PlanNames(f *Factory) Lister {
 			if p.Quota == nil {
 				return p.Name, []string{"a quota for each tenant"}
 			}
-			return p.Name, []string{output.Thousands(p.Quota.PerMinute) + " per minute", output.Thousands(p.Quota.PerDay) + " per day"}
+			return p.Name, []string{
+				output.Thousands(p.Quota.PerMinute) + " per minute",
+				output.Thousands(p.Quota.PerDay) + " per day",
+			}
 		}), err
 	})
 }
@@ -135,13 +140,18 @@ func CompleteFlag(cmd *cobra.Command, flag string, values ...string) {
 
 // CompleteFlagFrom completes a flag's value from a list.
 func CompleteFlagFrom(cmd *cobra.Command, flag string, list Lister) {
-	completeFlagFunc(cmd, flag, func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		return complete(cmd, list, prefix)
-	})
+	completeFlagFunc(
+		cmd,
+		flag,
+		func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+			return complete(cmd, list, prefix)
+		},
+	)
 }
 
 func completeFlagFunc(cmd *cobra.Command, flag string, fn cobra.CompletionFunc) {
-	// It fails only for a flag that does not exist or is completed already: a mistake in this program.
+	// It fails only for a flag that does not exist or is completed already: a mistake in this
+	// program.
 	if err := cmd.RegisterFlagCompletionFunc(flag, fn); err != nil {
 		panic(err)
 	}

@@ -24,18 +24,21 @@ const (
 	loggedIn = "petstorectl login"
 )
 
-// DatabaseFinder finds the database. Messages name what set its URL, never the URL: it may hold a password.
+// DatabaseFinder finds the database. Messages name what set its URL, never the URL: it may hold a
+// password.
 type DatabaseFinder struct {
 	// DatabaseURL and Profile are the values of --database-url and --profile.
 	DatabaseURL, Profile string
 	Getenv               func(string) string
-	// Environ is the environment in which no variable may be misspelt, as CheckEnvironment says; nil for none.
+	// Environ is the environment in which no variable may be misspelt, as CheckEnvironment says;
+	// nil for none.
 	Environ []string
 	WorkDir func() (string, error)
 }
 
-// FindDatabase returns the database of the first that names one: --database-url, --profile, PETSTORE_DATABASE_URL or its file,
-// PETSTORE_PROFILE, the dev.json of the working folder, the default profile, and the variables of Postgres's own programs.
+// FindDatabase returns the database of the first that names one: --database-url, --profile,
+// PETSTORE_DATABASE_URL or its file, PETSTORE_PROFILE, the dev.json of the working folder, the
+// default profile, and the variables of Postgres's own programs.
 func (f *DatabaseFinder) FindDatabase() (DatabaseSource, error) {
 	source, err := f.findSource()
 	if err != nil {
@@ -50,8 +53,9 @@ func (f *DatabaseFinder) FindDatabase() (DatabaseSource, error) {
 	return source, nil
 }
 
-// Describe sets where the URL leads and, unless the source has one, the environment: that of PETSTORE_ENVIRONMENT, else development on this
-// machine and production elsewhere. What nobody can read may be production.
+// Describe sets where the URL leads and, unless the source has one, the environment: that of
+// PETSTORE_ENVIRONMENT, else development on this machine and production elsewhere. What nobody can
+// read may be production.
 func (f *DatabaseFinder) Describe(source DatabaseSource) (_ DatabaseSource, err error) {
 	source.Target, err = store.ReadTarget(source.URL)
 	named := profiles.Environment(f.Getenv("PETSTORE_ENVIRONMENT"))
@@ -103,8 +107,9 @@ func (f *DatabaseFinder) ProfileName() string {
 	return cmp.Or(f.Profile, f.Getenv(profileVariable), profiles.Default)
 }
 
-// CheckUnambiguous refuses a change when nobody said which database to change: the working folder has the dev.json of one, and the login is for
-// another. So a clone does not lead to production, nor a login to the database of a clone.
+// CheckUnambiguous refuses a change when nobody said which database to change: the working folder
+// has the dev.json of one, and the login is for another. So a clone does not lead to production,
+// nor a login to the database of a clone.
 func (f *DatabaseFinder) CheckUnambiguous() error {
 	source, err := f.FindDatabase()
 	if err != nil || source.Dev == nil {
@@ -115,15 +120,19 @@ func (f *DatabaseFinder) CheckUnambiguous() error {
 		return err
 	}
 	login, err = f.Describe(login)
-	if one, other := source.Target, login.Target; err == nil && one.Host == other.Host && one.Port == other.Port && one.Database == other.Database {
+	if one, other := source.Target, login.Target; err == nil && one.Host == other.Host && one.Port == other.Port &&
+		one.Database == other.Database {
 		return nil
 	}
 	return UsageErrorf("%s and %s name different databases", source.SetBy, login.SetBy).WithHint(fmt.Sprintf(
-		"choose one: --profile %s, or --database-url with the URL in %s, or run the command in another folder", login.Profile.Name, source.SetBy))
+		"choose one: --profile %s, or --database-url with the URL in %s, or run the command in another folder",
+		login.Profile.Name,
+		source.SetBy,
+	))
 }
 
-// CheckEnvironment refuses variables PETSTORE_… that no program reads: a misspelt PETSTORE_DATABASE_URL would leave it to the
-// login which database is changed.
+// CheckEnvironment refuses variables PETSTORE_… that no program reads: a misspelt
+// PETSTORE_DATABASE_URL would leave it to the login which database is changed.
 func (f *DatabaseFinder) CheckEnvironment() error {
 	unknown := envvars.Unknown(f.Environ)
 	if len(unknown) == 0 {
@@ -132,13 +141,22 @@ func (f *DatabaseFinder) CheckEnvironment() error {
 	return UsageErrorf("%s", strings.Join(unknown, "; ")).WithHint("see: petstorectl help environment")
 }
 
-// findProfile returns the database of a profile; of the default one for "", and nothing if there is none.
+// findProfile returns the database of a profile; of the default one for "", and nothing if there is
+// none.
 func (f *DatabaseFinder) findProfile(name, setBy string) (DatabaseSource, error) {
 	p, err := profiles.Get(cmp.Or(name, profiles.Default))
 	if name == "" && errors.Is(err, profiles.ErrNotFound) {
 		return DatabaseSource{}, nil
 	}
-	return DatabaseSource{URL: p.URL(), SetBy: setBy, Profile: &p, Environment: p.Environment()}, ProfileError(err, name)
+	return DatabaseSource{
+			URL:         p.URL(),
+			SetBy:       setBy,
+			Profile:     &p,
+			Environment: p.Environment(),
+		}, ProfileError(
+			err,
+			name,
+		)
 }
 
 // ProfileError says what to do about an error of profiles.
@@ -148,11 +166,23 @@ func ProfileError(err error, name string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, profiles.ErrNotFound):
-		return NotFoundErrorf("no profile %q", short(name)).WithHint("log in: petstorectl login --profile NAME postgres://YOU@HOST/petstore")
+		return NotFoundErrorf(
+			"no profile %q",
+			short(name),
+		).WithHint(
+			"log in: petstorectl login --profile NAME postgres://YOU@HOST/petstore",
+		)
 	case errors.Is(err, profiles.ErrNotOwn):
-		return RefusedErrorf("the service %q in %s was not written by petstorectl login", name, store.ServiceFile()).WithHint("choose another --profile, or edit the file")
+		return RefusedErrorf(
+			"the service %q in %s was not written by petstorectl login",
+			name,
+			store.ServiceFile(),
+		).WithHint("choose another --profile, or edit the file")
 	case errors.As(err, &untrusted):
-		return UsageErrorf("%v", untrusted).WithHint("see who wrote it; then take the right from others: chmod go-w FILE")
+		return UsageErrorf(
+			"%v",
+			untrusted,
+		).WithHint("see who wrote it; then take the right from others: chmod go-w FILE")
 	}
 	return UsageErrorf("%v", err)
 }
@@ -169,7 +199,8 @@ func (f *DatabaseFinder) findDevFile() (DatabaseSource, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return DatabaseSource{}, nil
 	case errors.As(err, &untrusted):
-		err, hint = untrusted, "set "+databaseVariable+`, use --database-url, or change to a folder where you started "petstore dev"`
+		err, hint = untrusted, "set "+databaseVariable+
+			`, use --database-url, or change to a folder where you started "petstore dev"`
 	case err == nil && dev.DatabaseURL == "":
 		err = fmt.Errorf("%s has no database_url", path)
 	}
@@ -179,8 +210,8 @@ func (f *DatabaseFinder) findDevFile() (DatabaseSource, error) {
 	return DatabaseSource{URL: dev.DatabaseURL, SetBy: path, Dev: &dev, Environment: profiles.Development}, nil
 }
 
-// DefaultEnvironment is the kind of deployment that new keys are for: that of PETSTORE_ENVIRONMENT, else that of the profile, else that of
-// the key that "petstore dev" made, else live.
+// DefaultEnvironment is the kind of deployment that new keys are for: that of PETSTORE_ENVIRONMENT,
+// else that of the profile, else that of the key that "petstore dev" made, else live.
 func (f *DatabaseFinder) DefaultEnvironment() keys.Environment {
 	switch f.Getenv("PETSTORE_ENVIRONMENT") {
 	case "staging":

@@ -17,11 +17,13 @@ import (
 	"petstore.example/internal/store/people"
 )
 
-// domainError is what an error of another package means here. Without a message the error speaks for itself.
+// domainError is what an error of another package means here. Without a message the error speaks
+// for itself.
 type domainError struct {
 	err  error
 	code int
-	// {tenant}, {plan}, {key} and {assignment} stand for the names of the Subject, {max} for the most active keys that a tenant may have.
+	// {tenant}, {plan}, {key} and {assignment} stand for the names of the Subject, {max} for the
+	// most active keys that a tenant may have.
 	message, hint string
 }
 
@@ -38,11 +40,26 @@ var domainErrors = []domainError{
 	{people.ErrNotInList, ExitRefused, "key {key} is no longer in this list", "begin again without --after"},
 	{keys.ErrBanNotFound, ExitNotFound, "key {key} is not banned", "see: petstorectl ban list --past"},
 	{plans.ErrTenantExists, ExitRefused, `tenant "{tenant}" already exists`, "see: petstorectl tenant show {tenant}"},
-	{plans.ErrTenantSuspended, ExitRefused, "tenant {tenant} is already suspended", "see: petstorectl tenant show {tenant}"},
+	{
+		plans.ErrTenantSuspended,
+		ExitRefused,
+		"tenant {tenant} is already suspended",
+		"see: petstorectl tenant show {tenant}",
+	},
 	{plans.ErrTenantNotSuspended, ExitRefused, "tenant {tenant} is not suspended", ""},
 	{plans.ErrTenantErased, ExitRefused, "tenant {tenant} was erased", "see: petstorectl tenant show {tenant}"},
-	{plans.ErrQuotaRequired, ExitRefused, "plan {plan} has no quota of its own", "give the tenant's quota: --per-minute N --per-day N"},
-	{plans.ErrQuotaFixed, ExitRefused, "plan {plan} has a fixed quota", "omit --per-minute and --per-day, or see: petstorectl plan list"},
+	{
+		plans.ErrQuotaRequired,
+		ExitRefused,
+		"plan {plan} has no quota of its own",
+		"give the tenant's quota: --per-minute N --per-day N",
+	},
+	{
+		plans.ErrQuotaFixed,
+		ExitRefused,
+		"plan {plan} has a fixed quota",
+		"omit --per-minute and --per-day, or see: petstorectl plan list",
+	},
 	{
 		plans.ErrThenQuota, ExitRefused, "plan {plan} has no quota of its own, so it can't follow with --then",
 		"assign it as well: petstorectl plan assign TENANT {plan} --from WHEN --per-minute N --per-day N",
@@ -51,26 +68,101 @@ var domainErrors = []domainError{
 	{plans.ErrInPast, ExitUsage, "--from is in the past", "give a time in the future, or omit it for now"},
 	{plans.ErrNoTime, ExitUsage, "--until is not after the beginning", "give a later time"},
 	{plans.ErrAssignmentNotFound, ExitNotFound, "no assignment {assignment}", "see: petstorectl plan schedule"},
-	{plans.ErrAssignmentBegun, ExitRefused, "assignment {assignment} has begun", "what has begun is never changed: petstorectl plan assign TENANT PLAN"},
-	{plans.ErrAssignmentBegins, ExitRefused, "a change that is scheduled begins within 2 seconds", "wait until it has begun, then assign another plan"},
-	{plans.ErrAssignmentNotBegun, ExitRefused, "assignment {assignment} has not begun", "remove it: petstorectl plan unschedule {assignment}"},
-	{plans.ErrAssignmentVoid, ExitRefused, "assignment {assignment} is already void", "see: petstorectl plan history TENANT"},
-	{plans.ErrAssignmentNotVoid, ExitRefused, "assignment {assignment} is not void", "see: petstorectl plan history TENANT"},
-	{keys.ErrTooManyKeys, ExitRefused, "tenant {tenant} already has {max} active keys, the maximum", "revoke one first: petstorectl key list --tenant {tenant}"},
+	{
+		plans.ErrAssignmentBegun,
+		ExitRefused,
+		"assignment {assignment} has begun",
+		"what has begun is never changed: petstorectl plan assign TENANT PLAN",
+	},
+	{
+		plans.ErrAssignmentBegins,
+		ExitRefused,
+		"a change that is scheduled begins within 2 seconds",
+		"wait until it has begun, then assign another plan",
+	},
+	{
+		plans.ErrAssignmentNotBegun,
+		ExitRefused,
+		"assignment {assignment} has not begun",
+		"remove it: petstorectl plan unschedule {assignment}",
+	},
+	{
+		plans.ErrAssignmentVoid,
+		ExitRefused,
+		"assignment {assignment} is already void",
+		"see: petstorectl plan history TENANT",
+	},
+	{
+		plans.ErrAssignmentNotVoid,
+		ExitRefused,
+		"assignment {assignment} is not void",
+		"see: petstorectl plan history TENANT",
+	},
+	{
+		keys.ErrTooManyKeys,
+		ExitRefused,
+		"tenant {tenant} already has {max} active keys, the maximum",
+		"revoke one first: petstorectl key list --tenant {tenant}",
+	},
 	{keys.ErrKeyRevoked, ExitRefused, "key {key} is already revoked", "see: petstorectl key show {key}"},
 	{keys.ErrKeyExpired, ExitRefused, "key {key} has expired", "issue a new one: petstorectl key issue TENANT"},
-	{plans.ErrTenantName, ExitUsage, `invalid tenant name "{tenant}"`, "a name is 1 to 63 characters of a-z, 0-9 and -, does not begin with -, and is not erased-NUMBER"},
+	{
+		plans.ErrTenantName,
+		ExitUsage,
+		`invalid tenant name "{tenant}"`,
+		"a name is 1 to 63 characters of a-z, 0-9 and -, does not begin with -, and is not erased-NUMBER",
+	},
 	{plans.ErrPlanExists, ExitRefused, `plan "{plan}" already exists`, "see: petstorectl plan show {plan}"},
-	{plans.ErrPlanRetired, ExitRefused, "plan {plan} is retired: it is assigned to nobody new", "see: petstorectl plan list"},
+	{
+		plans.ErrPlanRetired,
+		ExitRefused,
+		"plan {plan} is retired: it is assigned to nobody new",
+		"see: petstorectl plan list",
+	},
 	{plans.ErrPlanNotBegun, ExitRefused, "plan {plan} can't be assigned yet", "see: petstorectl plan show {plan}"},
-	{plans.ErrNoNumbers, ExitRefused, "plan {plan} has no numbers of its own: its quota is agreed with each tenant", "petstorectl plan assign TENANT {plan} --per-minute N --per-day N"},
+	{
+		plans.ErrNoNumbers,
+		ExitRefused,
+		"plan {plan} has no numbers of its own: its quota is agreed with each tenant",
+		"petstorectl plan assign TENANT {plan} --per-minute N --per-day N",
+	},
 	{plans.ErrVersionNotFound, ExitNotFound, "plan {plan} has no such version", "see: petstorectl plan show {plan}"},
-	{plans.ErrVersionNotLast, ExitRefused, "a later version of plan {plan} is scheduled: withdraw that one first", "petstorectl plan withdraw {plan}"},
-	{plans.ErrVersionFirst, ExitRefused, "plan {plan} keeps its first version", "retire the plan: petstorectl plan retire {plan}"},
-	{plans.ErrVersionBegun, ExitRefused, "the version has begun, or begins at this moment: it stays", "edit the plan again: petstorectl plan edit {plan} --help"},
-	{plans.ErrVersionFollowed, ExitRefused, "scheduled assignments follow that version of plan {plan}", "unschedule them first: petstorectl plan schedule --help"},
-	{plans.ErrPlanName, ExitUsage, `invalid plan name "{plan}"`, "a name is 1 to 63 characters of a-z, 0-9 and -, and does not begin with -"},
-	{plans.ErrVersionPast, ExitUsage, "--from is in the past: what was in force is never changed", "give a time in the future, or omit --from for now"},
+	{
+		plans.ErrVersionNotLast,
+		ExitRefused,
+		"a later version of plan {plan} is scheduled: withdraw that one first",
+		"petstorectl plan withdraw {plan}",
+	},
+	{
+		plans.ErrVersionFirst,
+		ExitRefused,
+		"plan {plan} keeps its first version",
+		"retire the plan: petstorectl plan retire {plan}",
+	},
+	{
+		plans.ErrVersionBegun,
+		ExitRefused,
+		"the version has begun, or begins at this moment: it stays",
+		"edit the plan again: petstorectl plan edit {plan} --help",
+	},
+	{
+		plans.ErrVersionFollowed,
+		ExitRefused,
+		"scheduled assignments follow that version of plan {plan}",
+		"unschedule them first: petstorectl plan schedule --help",
+	},
+	{
+		plans.ErrPlanName,
+		ExitUsage,
+		`invalid plan name "{plan}"`,
+		"a name is 1 to 63 characters of a-z, 0-9 and -, and does not begin with -",
+	},
+	{
+		plans.ErrVersionPast,
+		ExitUsage,
+		"--from is in the past: what was in force is never changed",
+		"give a time in the future, or omit --from for now",
+	},
 	{err: plans.ErrBillingRef, code: ExitUsage},
 	{err: plans.ErrEmail, code: ExitUsage},
 	{err: plans.ErrContact, code: ExitUsage},
@@ -81,7 +173,12 @@ var domainErrors = []domainError{
 	{keys.ErrExpiryPast, ExitUsage, "--expires is in the past", "give a time in the future"},
 	{err: keys.ErrTextContainsKey, code: ExitUsage},
 	{err: keys.ErrTextCharacter, code: ExitUsage},
-	{keys.ErrMalformed, ExitUsage, "not an API key: its format or checksum is wrong", "was it copied completely? A key has 45 characters"},
+	{
+		keys.ErrMalformed,
+		ExitUsage,
+		"not an API key: its format or checksum is wrong",
+		"was it copied completely? A key has 45 characters",
+	},
 }
 
 func findDomainError(err error) *domainError {
@@ -96,7 +193,8 @@ func findDomainError(err error) *domainError {
 // Subject is what a command is about, for the texts of its errors.
 type Subject struct{ Tenant, Plan, Key, Assignment string }
 
-// Explain returns the Error for an error of the domain, with its texts about the subject. Other errors stay as they are.
+// Explain returns the Error for an error of the domain, with its texts about the subject. Other
+// errors stay as they are.
 func (f *Factory) Explain(ctx context.Context, err error, s Subject) error {
 	if scheduled := (plans.VersionScheduledError{}); errors.As(err, &scheduled) {
 		return scheduledError(scheduled.Scheduled)
@@ -111,8 +209,18 @@ func (f *Factory) Explain(ctx context.Context, err error, s Subject) error {
 	if ofPlan := (plans.PlanError{}); errors.As(err, &ofPlan) {
 		s.Plan = ofPlan.Plan
 	}
-	fill := strings.NewReplacer("{tenant}", short(s.Tenant), "{plan}", short(s.Plan), "{key}", short(s.Key), "{assignment}", short(s.Assignment),
-		"{max}", fmt.Sprint(keys.MaxActive))
+	fill := strings.NewReplacer(
+		"{tenant}",
+		short(s.Tenant),
+		"{plan}",
+		short(s.Plan),
+		"{key}",
+		short(s.Key),
+		"{assignment}",
+		short(s.Assignment),
+		"{max}",
+		fmt.Sprint(keys.MaxActive),
+	)
 	e := &Error{Code: d.code, Message: fill.Replace(d.message), Hint: fill.Replace(d.hint)}
 	switch {
 	case errors.Is(err, plans.ErrTenantNotFound):
@@ -130,8 +238,19 @@ func (f *Factory) Explain(ctx context.Context, err error, s Subject) error {
 
 // scheduledError says what to do about a version that is in the way of an earlier one.
 func scheduledError(v plans.Version) *Error {
-	return RefusedErrorf("version %d of plan %s is scheduled from %s on, and no version begins before it", v.Number, v.Plan, output.Text(v.From)).
-		WithHint(fmt.Sprintf("edit from a later time on, or withdraw it first: petstorectl plan withdraw %s %d", v.Plan, v.Number))
+	return RefusedErrorf(
+		"version %d of plan %s is scheduled from %s on, and no version begins before it",
+		v.Number,
+		v.Plan,
+		output.Text(v.From),
+	).
+		WithHint(
+			fmt.Sprintf(
+				"edit from a later time on, or withdraw it first: petstorectl plan withdraw %s %d",
+				v.Plan,
+				v.Number,
+			),
+		)
 }
 
 // short cuts a name that was typed: it may be of any length.
@@ -155,8 +274,8 @@ func SuggestTenant(ctx context.Context, f *Factory, name string) string {
 	})
 }
 
-// suggest looks up the names in the database: first those that begin alike, because there may be more than it looks at. It returns nothing
-// if that fails: the error to report is another one.
+// suggest looks up the names in the database: first those that begin alike, because there may be
+// more than it looks at. It returns nothing if that fails: the error to report is another one.
 func suggest(ctx context.Context, name string, list Lister) string {
 	ctx, cancel := context.WithTimeout(ctx, suggestTimeout)
 	defer cancel()

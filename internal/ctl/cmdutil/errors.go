@@ -106,7 +106,11 @@ func (f *Factory) Report(ctx context.Context, err error) int {
 
 // codeNames are the exit codes' names in an error as JSON.
 var codeNames = map[int]string{
-	ExitFailed: "failed", ExitUsage: "usage", ExitNotFound: "not_found", ExitRefused: "refused", ExitDatabase: "database",
+	ExitFailed:      "failed",
+	ExitUsage:       "usage",
+	ExitNotFound:    "not_found",
+	ExitRefused:     "refused",
+	ExitDatabase:    "database",
 	ExitInterrupted: "interrupted",
 }
 
@@ -120,7 +124,11 @@ var errorView = output.View[*Error]{
 
 func reportError(f *Factory, code int, message, hint string) {
 	if f.JSONErrors {
-		_, _ = fmt.Fprintf(f.ErrOut, "{\"error\":%s}\n", output.ItemJSON(errorView, &Error{Code: code, Message: message, Hint: hint}))
+		_, _ = fmt.Fprintf(
+			f.ErrOut,
+			"{\"error\":%s}\n",
+			output.ItemJSON(errorView, &Error{Code: code, Message: message, Hint: hint}),
+		)
 		return
 	}
 	f.Messagef("%s", strings.TrimSuffix("petstorectl: "+message+"\n"+hint, "\n"))

@@ -16,7 +16,8 @@ import (
 
 func TestErrorsWrap(t *testing.T) {
 	t.Parallel()
-	const message, hint = "a name has at most 63 characters of a-z, 0-9 and -, and begins with a letter", "see\nthe first of those that there are: petstorectl tenant list --limit 1"
+	const message, hint = "a name has at most 63 characters of a-z, 0-9 and -, and begins with a letter",
+		"see\nthe first of those that there are: petstorectl tenant list --limit 1"
 	for terminal, want := range map[bool]string{
 		false: "petstorectl: " + message + "\n" + hint + "\n",
 		true: "petstorectl: a name has at most 63 characters of\na-z, 0-9 and -, and begins with a letter\nsee\n" +
@@ -24,7 +25,11 @@ func TestErrorsWrap(t *testing.T) {
 	} {
 		var stderr strings.Builder
 		f := NewFactory(&IOStreams{ErrOut: &stderr, ErrTTY: terminal, Width: 50})
-		if code := f.Report(t.Context(), UsageErrorf(message).WithHint(hint)); code != ExitUsage || stderr.String() != want {
+		if code := f.Report(
+			t.Context(),
+			UsageErrorf(message).WithHint(hint),
+		); code != ExitUsage ||
+			stderr.String() != want {
 			t.Errorf("terminal %v: code %d:\n%s\nwant:\n%s", terminal, code, stderr.String(), want)
 		}
 	}

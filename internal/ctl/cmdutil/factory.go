@@ -17,7 +17,8 @@ import (
 	"petstore.example/internal/store"
 )
 
-// Factory makes what commands need, each when it is first used, and holds the flags that several commands share.
+// Factory makes what commands need, each when it is first used, and holds the flags that several
+// commands share.
 type Factory struct {
 	*IOStreams
 
@@ -83,7 +84,8 @@ func (f *Factory) DB(ctx context.Context) (*store.DB, error) {
 	return db, nil
 }
 
-// Open opens a database that the caller closes. It waits for the connection for the connect_timeout of the URL, or 5 s. The error is the store's.
+// Open opens a database that the caller closes. It waits for the connection for the connect_timeout
+// of the URL, or 5 s. The error is the store's.
 func Open(ctx context.Context, f *Factory, source DatabaseSource) (*store.DB, error) {
 	timeout := cmp.Or(source.Target.ConnectTimeout, 5*time.Second)
 	connectCtx, cancel := context.WithTimeout(ctx, timeout)
@@ -125,7 +127,8 @@ func (f *Factory) BeginChange(ctx context.Context) (audit.By, *store.DB, error) 
 	return actor, db, err
 }
 
-// SayLast says on stderr what comes after all that was printed: how to read on in a list, or how to take back what the command changed.
+// SayLast says on stderr what comes after all that was printed: how to read on in a list, or how to
+// take back what the command changed.
 func (f *Factory) SayLast() {
 	if f.last != "" {
 		f.Messagef("%s", f.last)
@@ -145,7 +148,10 @@ func actor(f *Factory) (audit.By, error) {
 		u, userErr := user.Current()
 		host, hostErr := os.Hostname()
 		if err := errors.Join(userErr, hostErr); err != nil {
-			return audit.By{}, UsageErrorf("can't determine who makes this change: %v", err).WithHint("set PETSTORE_ACTOR to your name")
+			return audit.By{}, UsageErrorf(
+				"can't determine who makes this change: %v",
+				err,
+			).WithHint("set PETSTORE_ACTOR to your name")
 		}
 		actor = u.Username + "@" + host
 	}

@@ -29,7 +29,8 @@ func RequireFlags(cmd *cobra.Command, names ...string) error {
 	return UsageErrorf("missing required %s: %s", flags, strings.Join(missing, " and ")).WithHint(usage(cmd))
 }
 
-// usage is what to do about a command line that lacks something: the form of the command, and its first example.
+// usage is what to do about a command line that lacks something: the form of the command, and its
+// first example.
 func usage(cmd *cobra.Command) string {
 	example, _, _ := strings.Cut(strings.TrimSpace(cmd.Example), "\n")
 	return "usage: " + cmd.UseLine() + "\nexample: " + example
@@ -70,7 +71,8 @@ func givenTenant(cmd *cobra.Command) string {
 	return "TENANT"
 }
 
-// rightSpelling says how a command spells what an unknown flag was meant to be: as an argument, or another flag. It is "" if nothing fits.
+// rightSpelling says how a command spells what an unknown flag was meant to be: as an argument, or
+// another flag. It is "" if nothing fits.
 func rightSpelling(cmd *cobra.Command, name string) string {
 	name = strings.ToLower(name)
 	for _, meant := range append([]string{name}, strings.Split(flagSynonyms[name], ",")...) {
@@ -110,7 +112,8 @@ func rightFlag(cmd *cobra.Command, given string) string {
 	return ""
 }
 
-// invalidValue says what is wrong with a flag's value, without the words of the library that parsed it.
+// invalidValue says what is wrong with a flag's value, without the words of the library that parsed
+// it.
 func invalidValue(e *pflag.InvalidValueError) string {
 	var number *strconv.NumError
 	value := e.GetValue()

@@ -29,7 +29,8 @@ type SharedFlags struct {
 	Reason  string
 }
 
-// ReadCommand adds what a command needs that only reads the database: as OutputCommand. Its output goes through a pager.
+// ReadCommand adds what a command needs that only reads the database: as OutputCommand. Its output
+// goes through a pager.
 func (f *Factory) ReadCommand(cmd *cobra.Command, args ...Arg) *cobra.Command {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -38,13 +39,15 @@ func (f *Factory) ReadCommand(cmd *cobra.Command, args ...Arg) *cobra.Command {
 	return OutputCommand(f, cmd, args...)
 }
 
-// OutputCommand adds the arguments, --output and its companions, --database-url and --profile, for a command that prints what it does at once.
+// OutputCommand adds the arguments, --output and its companions, --database-url and --profile, for
+// a command that prints what it does at once.
 func OutputCommand(f *Factory, cmd *cobra.Command, args ...Arg) *cobra.Command {
 	f.OutputFlag(cmd)
 	return DatabaseCommand(f, cmd, args...)
 }
 
-// DatabaseCommand adds the arguments, --database-url and --profile, for a command that has formats of its own.
+// DatabaseCommand adds the arguments, --database-url and --profile, for a command that has formats
+// of its own.
 func DatabaseCommand(f *Factory, cmd *cobra.Command, args ...Arg) *cobra.Command {
 	SetArgs(cmd, args...)
 	StringFlag(cmd, &f.DatabaseURL, "database-url", "`URL` of the Postgres database")
@@ -52,7 +55,8 @@ func DatabaseCommand(f *Factory, cmd *cobra.Command, args ...Arg) *cobra.Command
 	return cmd
 }
 
-// ChangeCommand adds what a command needs that makes an audited change: as OutputCommand, and --dry-run and --reason.
+// ChangeCommand adds what a command needs that makes an audited change: as OutputCommand, and
+// --dry-run and --reason.
 func (f *Factory) ChangeCommand(cmd *cobra.Command, args ...Arg) *cobra.Command {
 	OutputCommand(f, cmd, args...)
 	f.ChangeFlags(cmd)
@@ -77,7 +81,8 @@ func (f *SharedFlags) YesFlag(cmd *cobra.Command) {
 	cmd.Flags().Lookup("yes").Hidden = false
 }
 
-// StringFlag adds a flag whose value is a text. It is completed from these values, and never from file names.
+// StringFlag adds a flag whose value is a text. It is completed from these values, and never from
+// file names.
 func StringFlag(cmd *cobra.Command, value *string, name, usage string, completions ...string) {
 	cmd.Flags().StringVar(value, name, "", usage)
 	CompleteFlag(cmd, name, completions...)
@@ -89,8 +94,15 @@ func StringFlagFrom(cmd *cobra.Command, value *string, name, usage string, list 
 	CompleteFlagFrom(cmd, name, list)
 }
 
-// ParsedFlag adds a flag whose value is parsed by a function. The error of parse says what is wrong with the value.
-func ParsedFlag[T any](cmd *cobra.Command, value *T, name, shorthand, usage string, parse func(string) (T, error), completions ...string) {
+// ParsedFlag adds a flag whose value is parsed by a function. The error of parse says what is wrong
+// with the value.
+func ParsedFlag[T any](
+	cmd *cobra.Command,
+	value *T,
+	name, shorthand, usage string,
+	parse func(string) (T, error),
+	completions ...string,
+) {
 	cmd.Flags().VarP(&parsedValue{set: func(text string) (err error) {
 		*value, err = parse(text)
 		return err
@@ -98,7 +110,8 @@ func ParsedFlag[T any](cmd *cobra.Command, value *T, name, shorthand, usage stri
 	CompleteFlag(cmd, name, completions...)
 }
 
-// parsedValue is the value of a flag that is parsed by a function. It keeps the text, to be repeated.
+// parsedValue is the value of a flag that is parsed by a function. It keeps the text, to be
+// repeated.
 type parsedValue struct {
 	text string
 	set  func(string) error
@@ -116,7 +129,8 @@ func (v *parsedValue) String() string { return v.text }
 // Type implements pflag.Value.
 func (v *parsedValue) Type() string { return "func" }
 
-// TextFlag adds a flag whose value is a text of at most that many characters, which others are shown.
+// TextFlag adds a flag whose value is a text of at most that many characters, which others are
+// shown.
 func TextFlag(cmd *cobra.Command, value *string, name, usage string, most int, completions ...string) {
 	ParsedFlag(cmd, value, name, "", usage, func(text string) (string, error) {
 		if utf8.RuneCountInString(text) > most {

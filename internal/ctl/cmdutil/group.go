@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewGroup is a noun: a command that only has verbs. Use is its name, and after a comma its aliases.
+// NewGroup is a noun: a command that only has verbs. Use is its name, and after a comma its
+// aliases.
 func NewGroup(use, short string, verbs ...*cobra.Command) *cobra.Command {
 	names := strings.Split(use, ",")
 	cmd := &cobra.Command{
@@ -55,8 +56,8 @@ func GroupRun(cmd *cobra.Command, args []string) error {
 	return UnknownCommand(cmd, args)
 }
 
-// CheckCommand refuses a command line that names no command, whatever its flags are: Cobra looks at flags first, and shows the help of the
-// group for --help.
+// CheckCommand refuses a command line that names no command, whatever its flags are: Cobra looks at
+// flags first, and shows the help of the group for --help.
 func CheckCommand(root *cobra.Command, args []string) error {
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		return nil
@@ -72,8 +73,8 @@ func CheckCommand(root *cobra.Command, args []string) error {
 	return nil
 }
 
-// afterFlags returns the arguments from the first one on that is neither a flag nor the value of one; none if a command follows a flag,
-// which is then what is wrong.
+// afterFlags returns the arguments from the first one on that is neither a flag nor the value of
+// one; none if a command follows a flag, which is then what is wrong.
 func afterFlags(group *cobra.Command, args []string) []string {
 	for i := 0; i < len(args); i++ {
 		switch arg := args[i]; {
@@ -82,7 +83,8 @@ func afterFlags(group *cobra.Command, args []string) []string {
 		case !strings.HasPrefix(arg, "-"):
 			return args[i:]
 		case arg == "-h" || arg == "--help" || strings.Contains(arg, "="):
-		case i+1 < len(args) && slices.ContainsFunc(group.Commands(), func(c *cobra.Command) bool { return isNamed(c, args[i+1]) }):
+		case i+1 < len(args) &&
+			slices.ContainsFunc(group.Commands(), func(c *cobra.Command) bool { return isNamed(c, args[i+1]) }):
 			return nil
 		default:
 			i++
@@ -93,7 +95,8 @@ func afterFlags(group *cobra.Command, args []string) []string {
 
 func isNamed(c *cobra.Command, name string) bool { return c.Name() == name || c.HasAlias(name) }
 
-// verbFirst is the error of arguments that name a verb where its noun should be; nil if they do not.
+// verbFirst is the error of arguments that name a verb where its noun should be; nil if they do
+// not.
 func verbFirst(root *cobra.Command, args []string) *Error {
 	err := UsageErrorf("unknown command %q for %q: the noun comes before the verb", args[0], root.Name())
 	var nouns []string
@@ -112,10 +115,13 @@ func verbFirst(root *cobra.Command, args []string) *Error {
 	case 1:
 		return err.WithHint(strings.Join([]string{root.Name(), nouns[0], args[0]}, " "))
 	}
-	return err.WithHint(fmt.Sprintf("%s NOUN %s, where NOUN is one of %s", root.Name(), args[0], strings.Join(nouns, ", ")))
+	return err.WithHint(
+		fmt.Sprintf("%s NOUN %s, where NOUN is one of %s", root.Name(), args[0], strings.Join(nouns, ", ")),
+	)
 }
 
-// UnknownCommand is the error of a command that does not exist: the first of what was given after a group.
+// UnknownCommand is the error of a command that does not exist: the first of what was given after a
+// group.
 func UnknownCommand(group *cobra.Command, given []string) error {
 	found := suggestions(group, given[0])
 	isSynonym := func(s Synonym) bool { return s.has(strings.ToLower(given[0])) }
@@ -124,7 +130,11 @@ func UnknownCommand(group *cobra.Command, given []string) error {
 			return err
 		}
 	}
-	e := UsageErrorf("unknown command %q for %q", given[0], group.CommandPath()).WithHint("see: " + group.CommandPath() + " --help")
+	e := UsageErrorf(
+		"unknown command %q for %q",
+		given[0],
+		group.CommandPath(),
+	).WithHint("see: " + group.CommandPath() + " --help")
 	if len(found) > 0 {
 		e.Message += fmt.Sprintf("; did you mean %s?", anyOf(found))
 	}
@@ -132,7 +142,8 @@ func UnknownCommand(group *cobra.Command, given []string) error {
 		e.Hint = form
 	} else if len(found) > 0 {
 		return e
-	} else if list, _, err := group.Find([]string{"list"}); err == nil && list.Flags().Lookup("tenant") != nil && len(given) == 1 && isOfTenant(given[0]) {
+	} else if list, _, err := group.Find([]string{"list"}); err == nil && list.Flags().Lookup("tenant") != nil &&
+		len(given) == 1 && isOfTenant(given[0]) {
 		e.Hint = fmt.Sprintf("to list what is of a tenant: %s --tenant %s\n%s", list.CommandPath(), given[0], e.Hint)
 	} else if show, _, err := group.Find([]string{"show"}); err == nil && show != group && isShown(show, given[0]) {
 		e.Hint = fmt.Sprintf("to show one: %s %s\n%s", show.CommandPath(), given[0], e.Hint)
@@ -142,8 +153,10 @@ func UnknownCommand(group *cobra.Command, given []string) error {
 
 // otherForms are what to use for words that are no commands.
 var otherForms = map[string]string{
-	"key identify": "petstorectl why - < FILE", "audit export": "petstorectl audit list --oldest-first -o jsonl",
-	"tenant rename": "petstorectl tenant edit TENANT --name NAME", "key rename": "petstorectl key edit KEY-ID --name NAME",
+	"key identify":  "petstorectl why - < FILE",
+	"audit export":  "petstorectl audit list --oldest-first -o jsonl",
+	"tenant rename": "petstorectl tenant edit TENANT --name NAME",
+	"key rename":    "petstorectl key edit KEY-ID --name NAME",
 }
 
 // isOfTenant tells whether a word may be the name of a tenant and is no ID of a key.
@@ -157,7 +170,9 @@ var plainWord = regexp.MustCompile(`^[\w.-]+$`)
 // isShown tells whether a word may be the argument of a command.
 func isShown(show *cobra.Command, word string) bool {
 	isKey := strings.HasPrefix(word, "key_")
-	return plainWord.MatchString(word) && (strings.Contains(show.Use, "TENANT") || strings.Contains(show.Use, "PLAN") || strings.Contains(show.Use, "KEY-ID") && isKey)
+	return plainWord.MatchString(word) &&
+		(strings.Contains(show.Use, "TENANT") || strings.Contains(show.Use, "PLAN") ||
+			strings.Contains(show.Use, "KEY-ID") && isKey)
 }
 
 // anyOf is "a", "b" or "c".

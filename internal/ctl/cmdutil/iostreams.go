@@ -48,7 +48,13 @@ func SystemStreams() *IOStreams {
 	if w, h, err := term.GetSize(int(os.Stdout.Fd())); err == nil && w > 0 && h > 0 {
 		s.Width, s.Height = w, h
 	}
-	s.Colors, s.ErrColors = output.ColorsFor(s.OutTTY && understandsEscapes(os.Stdout), os.Getenv), output.ColorsFor(s.ErrTTY && understandsEscapes(os.Stderr), os.Getenv)
+	s.Colors, s.ErrColors = output.ColorsFor(
+		s.OutTTY && understandsEscapes(os.Stdout),
+		os.Getenv,
+	), output.ColorsFor(
+		s.ErrTTY && understandsEscapes(os.Stderr),
+		os.Getenv,
+	)
 	return s
 }
 
@@ -75,7 +81,8 @@ func (s *IOStreams) ReadLine(ctx context.Context) (string, error) {
 	})
 }
 
-// UseTerminal takes answers from the terminal, as stdin was read for something else. Without a terminal there is nobody to ask.
+// UseTerminal takes answers from the terminal, as stdin was read for something else. Without a
+// terminal there is nobody to ask.
 func (s *IOStreams) UseTerminal() {
 	if s.InTTY = false; s.ErrTTY {
 		tty, err := os.Open("/dev/tty")
@@ -110,7 +117,8 @@ func readPassword(ctx context.Context, f *os.File) (string, error) {
 	return line, err
 }
 
-// await returns early when ctx ends: a read from a terminal can't be interrupted, and the process ends anyway.
+// await returns early when ctx ends: a read from a terminal can't be interrupted, and the process
+// ends anyway.
 func await[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	type result struct {
 		value T

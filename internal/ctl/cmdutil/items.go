@@ -19,7 +19,8 @@ const ItemsHelp = `Several items change together or not at all. --stdin reads on
 first column of a list); it skips blank lines and comments (#, unless a number
 follows).`
 
-// takeItems makes the command take its items: arguments, which these others follow, the lines of stdin, or the keys of a tenant.
+// takeItems makes the command take its items: arguments, which these others follow, the lines of
+// stdin, or the keys of a tenant.
 func (b *Batch[T]) takeItems(cmd *cobra.Command, last []Arg) {
 	cmd.Flags().BoolVar(&b.stdin, "stdin", false, "read each "+b.Item.Name+" from stdin, one a line")
 	if b.AllOfUsage != "" {
@@ -51,7 +52,8 @@ func (b *Batch[T]) takeItems(cmd *cobra.Command, last []Arg) {
 		}
 		return nil
 	}
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, given []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, given []string, prefix string) ([]string,
+		cobra.ShellCompDirective) {
 		if len(last) > 0 && (len(given) > 0 || b.stdin) {
 			return complete(cmd, last[0].Complete, prefix)
 		}
@@ -79,7 +81,10 @@ func (b *Batch[T]) readLines(in io.Reader) (list []string, err error) {
 			return nil, err
 		}
 		if list = append(list, item); len(list) > store.MaxBatch {
-			return nil, UsageErrorf("stdin has more than %s lines, the most at once", output.Thousands(store.MaxBatch)).WithHint("split the list")
+			return nil, UsageErrorf(
+				"stdin has more than %s lines, the most at once",
+				output.Thousands(store.MaxBatch),
+			).WithHint("split the list")
 		}
 	}
 	if err := lines.Err(); err != nil {

@@ -27,7 +27,8 @@ const (
 	MaxSearch = 200
 )
 
-// List is a command that lists items. It prints them as they arrive, and says if there are more, or none.
+// List is a command that lists items. It prints them as they arrive, and says if there are more, or
+// none.
 type List[T any] struct {
 	*Factory
 
@@ -35,7 +36,8 @@ type List[T any] struct {
 	limit int
 	// Subject is what the command is about: its flags set it.
 	Subject Subject
-	// All is set for a short list, which has no --limit. TableRows are those of a table without --limit, 0 for DefaultLimit.
+	// All is set for a short list, which has no --limit. TableRows are those of a table without
+	// --limit, 0 for DefaultLimit.
 	All       bool
 	TableRows int
 	// Check refuses command lines, nil for none.
@@ -46,7 +48,8 @@ type List[T any] struct {
 	View, Table func() output.View[T]
 	// After is the value of --after that goes on after an item; nil without that flag.
 	After func(T) string
-	// Empty is said if there is no item, and NoMatch if one of the flags Filters was given, or --after.
+	// Empty is said if there is no item, and NoMatch if one of the flags Filters was given, or
+	// --after.
 	Empty, NoMatch string
 	Filters        []string
 	// Explain returns the Error for an error of Rows, nil for Factory.Explain.
@@ -105,7 +108,8 @@ func (l *List[T]) printed() int {
 	return 0
 }
 
-// print prints a list as it arrives, in memory that does not grow with it, and says if there is more, or nothing.
+// print prints a list as it arrives, in memory that does not grow with it, and says if there is
+// more, or nothing.
 func (l *List[T]) print(list iter.Seq2[T, error], empty string) error {
 	view := l.View
 	if l.Table != nil && l.Printer().Format == "table" {
@@ -219,7 +223,8 @@ func Items[T any](items []T) iter.Seq2[T, error] {
 	}
 }
 
-// commandLine is the command as it was typed, without some flags. A database URL may contain a password: its name stands for it.
+// commandLine is the command as it was typed, without some flags. A database URL may contain a
+// password: its name stands for it.
 func commandLine(cmd *cobra.Command, without ...string) string {
 	parts := []string{cmd.CommandPath()}
 	for _, arg := range cmd.Flags().Args() {
@@ -243,7 +248,8 @@ func commandLine(cmd *cobra.Command, without ...string) string {
 
 // quote returns the word so that a shell reads it as it is.
 func quote(word string) string {
-	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=@%+,-") == "" {
+	if word != "" &&
+		strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=@%+,-") == "" {
 		return word
 	}
 	return "'" + strings.ReplaceAll(output.Clean(word), "'", `'\''`) + "'"

@@ -14,7 +14,8 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// TestMoreStandsBelowTheTable: also where the output waits until it is known whether it fits the screen.
+// TestMoreStandsBelowTheTable: also where the output waits until it is known whether it fits the
+// screen.
 func TestMoreStandsBelowTheTable(t *testing.T) {
 	t.Parallel()
 	var screen bytes.Buffer
@@ -33,7 +34,8 @@ func TestMoreStandsBelowTheTable(t *testing.T) {
 	cmd.SetArgs([]string{"--limit", "1"})
 	assert.NoError(t, cmd.ExecuteContext(t.Context()))
 	f.SayLast()
-	if got := screen.String(); !strings.HasPrefix(got, "NAME\nacme\n") || !strings.HasSuffix(got, "\nmore: list --limit 1 --after acme\n") {
+	if got := screen.String(); !strings.HasPrefix(got, "NAME\nacme\n") ||
+		!strings.HasSuffix(got, "\nmore: list --limit 1 --after acme\n") {
 		t.Errorf("printed:\n%s", got)
 	}
 }

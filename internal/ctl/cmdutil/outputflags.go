@@ -14,15 +14,32 @@ import (
 
 // OutputFlag adds --output and the flags that choose what of it is printed, and how.
 func (f *SharedFlags) OutputFlag(cmd *cobra.Command) {
-	EnumFlag(cmd, &f.Output, "output", "o", "output `FORMAT`: table, json, jsonl or csv", "table", "json", "jsonl", "csv")
+	EnumFlag(
+		cmd,
+		&f.Output,
+		"output",
+		"o",
+		"output `FORMAT`: table, json, jsonl or csv",
+		"table",
+		"json",
+		"jsonl",
+		"csv",
+	)
 	cmd.Flags().Var(&parsedValue{set: func(text string) (err error) {
 		f.columns, err = parseColumns(text, columnsOf(cmd))
 		return err
 	}}, "columns", "print only the columns `NAMES`, such as a,b")
 	completeFlagFunc(cmd, "columns", completeColumns)
-	ParsedFlag(cmd, &f.filter, "jq", "", "print what the jq `EXPRESSION` makes of the JSON", func(text string) (*output.Filter, error) {
-		return output.ParseFilter(text, cmd.Context)
-	})
+	ParsedFlag(
+		cmd,
+		&f.filter,
+		"jq",
+		"",
+		"print what the jq `EXPRESSION` makes of the JSON",
+		func(text string) (*output.Filter, error) {
+			return output.ParseFilter(text, cmd.Context)
+		},
+	)
 	zoneFlag(cmd, &f.zone, "local", "show times in this machine's time zone", time.Local)
 	zoneFlag(cmd, &f.zone, "utc", "show exact times in UTC, not relative ones", time.UTC)
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return f.checkOutput(cmd) }
@@ -41,7 +58,10 @@ func (f *SharedFlags) checkOutput(cmd *cobra.Command) error {
 	forPrograms := f.filter != nil || (f.Output != "" && f.Output != "table")
 	switch {
 	case f.filter != nil && f.Output != "" && f.Output != "json" && f.Output != "jsonl":
-		return UsageErrorf("--jq can't be used with --output %s", f.Output).WithHint("it reads JSON: omit --output, or use -o jsonl to filter item by item")
+		return UsageErrorf(
+			"--jq can't be used with --output %s",
+			f.Output,
+		).WithHint("it reads JSON: omit --output, or use -o jsonl to filter item by item")
 	case local && utc:
 		return UsageErrorf("--local can't be used with --utc")
 	case (local || utc) && forPrograms:
@@ -52,12 +72,14 @@ func (f *SharedFlags) checkOutput(cmd *cobra.Command) error {
 
 const columnsKey = "columns"
 
-// SetColumns sets the names of the columns that a command can print, so that --columns refuses others before anything is done.
+// SetColumns sets the names of the columns that a command can print, so that --columns refuses
+// others before anything is done.
 func SetColumns(cmd *cobra.Command, names []string) *cobra.Command {
 	return annotate(cmd, columnsKey, strings.Join(names, ","))
 }
 
-// columnsOf returns nil for a command whose columns depend on its flags: they are checked when they are printed.
+// columnsOf returns nil for a command whose columns depend on its flags: they are checked when they
+// are printed.
 func columnsOf(cmd *cobra.Command) []string {
 	if names := cmd.Annotations[columnsKey]; names != "" {
 		return strings.Split(names, ",")
@@ -92,7 +114,8 @@ func completeColumns(cmd *cobra.Command, _ []string, typed string) ([]string, co
 	return completions, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// AsksForJSON tells whether a command line, which may be wrong, has --output json or jsonl: its error is an object then.
+// AsksForJSON tells whether a command line, which may be wrong, has --output json or jsonl: its
+// error is an object then.
 func AsksForJSON(args []string) bool {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.ParseErrorsAllowlist.UnknownFlags = true

@@ -15,17 +15,23 @@ import (
 	"petstore.example/internal/ctl/output"
 )
 
-// Page runs a command whose output goes through a pager if it is longer than the screen of a terminal: PETSTORE_PAGER, else PAGER, else less
-// if that is installed. Spaces and cat stand for none.
+// Page runs a command whose output goes through a pager if it is longer than the screen of a
+// terminal: PETSTORE_PAGER, else PAGER, else less if that is installed. Spaces and cat stand for
+// none.
 func Page(ctx context.Context, f *Factory, run func() error) error {
 	less, _ := exec.LookPath("less")
 	command := strings.Fields(cmp.Or(f.Getenv("PETSTORE_PAGER"), f.Getenv("PAGER"), less))
 	if !f.OutTTY || f.Height == 0 || len(command) == 0 || command[0] == "cat" {
 		return run()
 	}
-	// It ends when the person has read enough, not when the command is interrupted: ^C is also a command of less.
-	program := exec.CommandContext(context.WithoutCancel(ctx), command[0], command[1:]...) //nolint:gosec // the person's own choice
-	// less and lv show colors, and leave the text on the screen. Who has set their options knows better.
+	// It ends when the person has read enough, not when the command is interrupted: ^C is also a
+	// command of less.
+	program := exec.CommandContext(
+		context.WithoutCancel(ctx),
+		command[0],
+		command[1:]...) //nolint:gosec // the person's own choice
+	// less and lv show colors, and leave the text on the screen. Who has set their options knows
+	// better.
 	program.Env = append(os.Environ(), "LESS="+cmp.Or(f.Getenv("LESS"), "FRX"), "LV="+cmp.Or(f.Getenv("LV"), "-c"))
 	program.Stdout, program.Stderr = f.Out, f.ErrOut
 	p := &pager{streams: *f.IOStreams, program: program}
@@ -45,13 +51,16 @@ func Page(ctx context.Context, f *Factory, run func() error) error {
 	return err
 }
 
-// pager holds what is written until it is longer than the screen, and then starts the program. It is for one goroutine.
+// pager holds what is written until it is longer than the screen, and then starts the program. It
+// is for one goroutine.
 type pager struct {
 	streams IOStreams
 	program *exec.Cmd
-	// pending is what fits the screen so far, and later the messages for stderr while the program has the screen.
+	// pending is what fits the screen so far, and later the messages for stderr while the program
+	// has the screen.
 	pending, later bytes.Buffer
-	// out is the program's stdin, or the terminal if it could not be started or is not needed; nil before.
+	// out is the program's stdin, or the terminal if it could not be started or is not needed; nil
+	// before.
 	out io.Writer
 	// quit is set when the program has ended before all was written.
 	quit bool

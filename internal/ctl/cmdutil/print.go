@@ -6,7 +6,8 @@ import (
 	"petstore.example/internal/ctl/output"
 )
 
-// Printer prints to stdout in the format of --output. Without that flag a terminal gets a table, a pipe gets rows.
+// Printer prints to stdout in the format of --output. Without that flag a terminal gets a table, a
+// pipe gets rows.
 func (f *Factory) Printer() output.Printer {
 	p := output.Printer{
 		Out: f.Out, Format: f.Output, Columns: f.columns, Filter: f.filter,
@@ -21,7 +22,8 @@ func (f *Factory) Printer() output.Printer {
 	return p
 }
 
-// PrintList prints items. A table or rows without any item would be no more than headings: they are left out.
+// PrintList prints items. A table or rows without any item would be no more than headings: they are
+// left out.
 func PrintList[T any](f *Factory, v output.View[T], items []T) error {
 	if p := f.Printer(); len(items) > 0 || p.Whole() {
 		return output.List(p, v, items)
@@ -45,7 +47,8 @@ func PrintChangedList[T any](f *Factory, v output.View[T], items []T) error {
 	return PrintList(f, v, items)
 }
 
-// quiet tells whether a change prints its sentence and nothing else: at a terminal, unless a format or columns were asked for.
+// quiet tells whether a change prints its sentence and nothing else: at a terminal, unless a format
+// or columns were asked for.
 func quiet(f *Factory) bool {
 	return isTable(f) && !f.DryRun
 }

@@ -11,8 +11,9 @@ import (
 // progressWidth is that of the bar, and eraseLine erases the rest of the line (ECMA-48: EL).
 const progressWidth, eraseLine = 30, "\x1b[K"
 
-// Progress returns the functions that count an item as done, of that many, and that remove the bar; what is the work, such as "revoking keys".
-// On a terminal, and from 100 items on, another goroutine draws the bar on stderr: the work does not wait for the terminal.
+// Progress returns the functions that count an item as done, of that many, and that remove the bar;
+// what is the work, such as "revoking keys". On a terminal, and from 100 items on, another
+// goroutine draws the bar on stderr: the work does not wait for the terminal.
 func (s *IOStreams) Progress(what string, total int) (add, end func()) {
 	var done atomic.Int64
 	var drawn sync.WaitGroup
@@ -25,7 +26,16 @@ func (s *IOStreams) Progress(what string, total int) (add, end func()) {
 				n := min(int(done.Load()), total)
 				bar := strings.Repeat("#", progressWidth*n/total)
 				// A failure of stderr can't be reported.
-				_, _ = fmt.Fprintf(s.ErrOut, "\r%s [%s%s] %d of %d%s", what, bar, strings.Repeat(".", progressWidth-len(bar)), n, total, eraseLine)
+				_, _ = fmt.Fprintf(
+					s.ErrOut,
+					"\r%s [%s%s] %d of %d%s",
+					what,
+					bar,
+					strings.Repeat(".", progressWidth-len(bar)),
+					n,
+					total,
+					eraseLine,
+				)
 				select {
 				case <-stop:
 					// The next message begins at the start of the line.

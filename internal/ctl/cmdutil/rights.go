@@ -18,12 +18,14 @@ import (
 const roleAnnotation = "role"
 
 const (
-	// owner is the role annotation of a command that needs the owner of the tables, administrators of one that needs a login that may make roles.
+	// owner is the role annotation of a command that needs the owner of the tables, administrators
+	// of one that needs a login that may make roles.
 	owner          = "owner"
 	administrators = "administrators"
 )
 
-// ForBilling marks a command that petstore_billing may run and petstore_support may not: ExplainRights names whom to ask.
+// ForBilling marks a command that petstore_billing may run and petstore_support may not:
+// ExplainRights names whom to ask.
 func ForBilling(cmd *cobra.Command) *cobra.Command {
 	return annotate(cmd, roleAnnotation, operate.BillingRole)
 }
@@ -44,8 +46,8 @@ func annotate(cmd *cobra.Command, key, value string) *cobra.Command {
 	return cmd
 }
 
-// ExplainRights returns the Error for a command that the login may not run, in words of the roles of docs/roles.md. Other errors stay
-// as they are.
+// ExplainRights returns the Error for a command that the login may not run, in words of the roles
+// of docs/roles.md. Other errors stay as they are.
 func (f *Factory) ExplainRights(ctx context.Context, cmd *cobra.Command, err error) error {
 	notOwner := errors.Is(err, migrate.ErrNotOwner)
 	if !notOwner && !store.IsForbidden(err) {
@@ -53,7 +55,10 @@ func (f *Factory) ExplainRights(ctx context.Context, cmd *cobra.Command, err err
 	}
 	isMigration := cmd.HasParent() && cmd.Parent().Name() == "migrate"
 	if isMigration && !notOwner && f.db != nil {
-		return RefusedErrorf("%v", err).WithHint("an administrator makes the roles and the database first: see docs/roles.md")
+		return RefusedErrorf(
+			"%v",
+			err,
+		).WithHint("an administrator makes the roles and the database first: see docs/roles.md")
 	}
 	login, roles, rolesErr := rolesOf(ctx, f)
 	if rolesErr != nil {
@@ -74,7 +79,12 @@ func (f *Factory) ExplainRights(ctx context.Context, cmd *cobra.Command, err err
 
 // NoRoleError is the error of a login that may do nothing.
 func NoRoleError(login string) error {
-	return RefusedErrorf("your login %s is in none of the roles %s and %s: ask an administrator for one", login, operate.SupportRole, operate.BillingRole)
+	return RefusedErrorf(
+		"your login %s is in none of the roles %s and %s: ask an administrator for one",
+		login,
+		operate.SupportRole,
+		operate.BillingRole,
+	)
 }
 
 // rolesOf returns the login and its roles. A login that the database does not let in has none.

@@ -12,8 +12,13 @@ import (
 	"petstore.example/internal/ctl/profiles"
 )
 
-// AskSecret reads a secret of that kind from stdin, as read does: on a terminal it prompts for it without echo.
-func (s *IOStreams) AskSecret(ctx context.Context, what string, read func(context.Context) (string, error)) (text string, err error) {
+// AskSecret reads a secret of that kind from stdin, as read does: on a terminal it prompts for it
+// without echo.
+func (s *IOStreams) AskSecret(
+	ctx context.Context,
+	what string,
+	read func(context.Context) (string, error),
+) (text string, err error) {
 	if s.InTTY {
 		_, _ = io.WriteString(s.ErrOut, strings.ToUpper(what[:1])+what[1:]+": ")
 		text, err = s.ReadPassword(ctx)
@@ -44,11 +49,17 @@ func noteExpiry(f *Factory, source DatabaseSource) {
 		output.Text(source.Profile.ExpiresAt), source.Target.Login)
 }
 
-// inProduction returns a question with the environment before it if the change is made in production.
+// inProduction returns a question with the environment before it if the change is made in
+// production.
 func inProduction(f *Factory, question string) string {
 	source, err := f.FindDatabase()
 	if err != nil || source.Environment != profiles.Production {
 		return question
 	}
-	return fmt.Sprintf("%s (%s): %s", f.ErrColors.Status(string(source.Environment)), output.Clean(source.Target.Host), question)
+	return fmt.Sprintf(
+		"%s (%s): %s",
+		f.ErrColors.Status(string(source.Environment)),
+		output.Clean(source.Target.Host),
+		question,
+	)
 }

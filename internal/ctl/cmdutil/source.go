@@ -14,7 +14,8 @@ import (
 // DatabaseSource is the URL of the database and what set it.
 type DatabaseSource struct {
 	URL string
-	// SetBy is the flag, variable, profile or file that the URL is from; empty for a login, which is not stored yet.
+	// SetBy is the flag, variable, profile or file that the URL is from; empty for a login, which
+	// is not stored yet.
 	SetBy string
 	// Warning is a sentence on the file that the URL is from, "" for none.
 	Warning string
@@ -55,8 +56,8 @@ func (d DatabaseSource) name() string {
 	return output.Clean(d.Target.Host)
 }
 
-// passwordRefused says what to do. Postgres does not tell a wrong password from one that has expired, but a profile knows when its secret
-// expires.
+// passwordRefused says what to do. Postgres does not tell a wrong password from one that has
+// expired, but a profile knows when its secret expires.
 func (d DatabaseSource) passwordRefused(err error) error {
 	rotate, login := "ask an administrator to run: petstorectl staff rotate "+d.Target.Login, "petstorectl login URL"
 	if d.Profile != nil {
@@ -67,7 +68,10 @@ func (d DatabaseSource) passwordRefused(err error) error {
 	case d.Target.PasswordFrom == "" && !profiles.HasSecret(d.Target):
 		return d.failed(err, "no secret is given: "+login+", or a line in .pgpass, which only you may read (chmod 600)")
 	case d.Profile != nil && !d.Profile.ExpiresAt.IsZero() && d.Profile.ExpiresAt.Before(time.Now()):
-		return d.failed(fmt.Errorf("the secret of login %s expired at %s", d.Target.Login, output.Text(d.Profile.ExpiresAt)), rotate)
+		return d.failed(
+			fmt.Errorf("the secret of login %s expired at %s", d.Target.Login, output.Text(d.Profile.ExpiresAt)),
+			rotate,
+		)
 	}
 	return d.failed(err, "the secret is wrong, was rotated or has expired: "+rotate)
 }

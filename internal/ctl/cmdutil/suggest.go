@@ -18,12 +18,14 @@ func didYouMean(name string, known []string) string {
 	return ""
 }
 
-// suggestions are the commands that an unknown word of a group probably means: what people call them, else the one that is spelled almost so.
+// suggestions are the commands that an unknown word of a group probably means: what people call
+// them, else the one that is spelled almost so.
 func suggestions(group *cobra.Command, word string) (found []string) {
 	word = strings.ToLower(word)
 	for _, s := range VerbSynonyms {
 		for verb := range strings.FieldsSeq(s.Meant) {
-			if s.has(word) && group.HasParent() && slices.ContainsFunc(group.Commands(), func(c *cobra.Command) bool { return c.Name() == verb }) {
+			if s.has(word) && group.HasParent() &&
+				slices.ContainsFunc(group.Commands(), func(c *cobra.Command) bool { return c.Name() == verb }) {
 				return []string{verb}
 			}
 		}
@@ -52,7 +54,8 @@ func groupPath(group *cobra.Command) string {
 	return path
 }
 
-// closestCommand returns the name of the command that is spelled almost as a word, rather of one that changes nothing; "" for none.
+// closestCommand returns the name of the command that is spelled almost as a word, rather of one
+// that changes nothing; "" for none.
 func closestCommand(word string, commands []*cobra.Command) string {
 	var reads, changes []string
 	for _, c := range commands {
@@ -70,8 +73,9 @@ func closestCommand(word string, commands []*cobra.Command) string {
 // most is how many typing errors a word may have.
 func most(word string) int { return min((len(word)+2)/3, 3) }
 
-// isTypingError tells whether a word is a verb with one typing error, or its beginning. A command that changes something is suggested for
-// nothing else: who types rename must not be told resume, and revoked looks for what is, not for what to do.
+// isTypingError tells whether a word is a verb with one typing error, or its beginning. A command
+// that changes something is suggested for nothing else: who types rename must not be told resume,
+// and revoked looks for what is, not for what to do.
 func isTypingError(word, verb string) bool {
 	rest, isLonger := strings.CutPrefix(word, verb)
 	switch {
@@ -91,8 +95,9 @@ func isOpposite(a, b string) bool {
 	})
 }
 
-// closest returns the known name that was probably meant, "" for none: the one with the smallest distance, up to about
-// one wrong letter in three; or one that begins with the given name; or the longest that the given name begins with.
+// closest returns the known name that was probably meant, "" for none: the one with the smallest
+// distance, up to about one wrong letter in three; or one that begins with the given name; or the
+// longest that the given name begins with.
 func closest(name string, known []string) (best string) {
 	name = strings.ToLower(name)
 	smallest := most(name) + 1
@@ -112,7 +117,8 @@ func closest(name string, known []string) (best string) {
 	return best
 }
 
-// typos is the number of typing errors that make a known name a word; one for a word that is its beginning.
+// typos is the number of typing errors that make a known name a word; one for a word that is its
+// beginning.
 func typos(word, known string) int {
 	known = strings.ToLower(known)
 	d := spelling.Distance(word, known)

@@ -13,7 +13,8 @@ func TestClosest(t *testing.T) {
 	t.Parallel()
 	known := []string{"list", "show", "issue", "identify", "revoke", "acme", "acme-staging", "demo"}
 	for name, want := range map[string]string{
-		"lst": "list", "dmeo": "demo", "emo": "demo", "isue": "issue", "sisue": "issue", "REVOKE": "revoke", "acmee": "acme", "iden": "identify",
+		"lst": "list", "dmeo": "demo", "emo": "demo", "isue": "issue", "sisue": "issue", "REVOKE": "revoke",
+		"acmee": "acme", "iden": "identify",
 		"x": "", "": "", "rotat": "", "entirely-else": "", "acme-stagign": "acme-staging",
 		"acme-production": "acme", "acme-staging-and-more": "acme-staging",
 	} {
@@ -38,7 +39,8 @@ func TestSuggestAmongMany(t *testing.T) {
 		return found, nil
 	}
 	for name, want := range map[string]string{
-		"zebra-food": `; did you mean "zebra-foods"?`, "customer-00017x": `; did you mean "customer-000170"?`, "kustomer-000017": `; did you mean "customer-000017"?`, "xylophone": "",
+		"zebra-food": `; did you mean "zebra-foods"?`, "customer-00017x": `; did you mean "customer-000170"?`,
+		"kustomer-000017": `; did you mean "customer-000017"?`, "xylophone": "",
 	} {
 		assert.Equal(t, suggest(t.Context(), name, list), want, name)
 	}

@@ -5,12 +5,14 @@ import (
 	"strings"
 )
 
-// Synonym is what people call commands, in other products and in daily speech: names, and what they probably mean.
+// Synonym is what people call commands, in other products and in daily speech: names, and what they
+// probably mean.
 type Synonym struct{ Names, Meant string }
 
 func (s Synonym) has(word string) bool { return slices.Contains(strings.Fields(s.Names), word) }
 
-// VerbSynonyms are what people call verbs: the first that a noun has is meant. A word of one action must never lead to another.
+// VerbSynonyms are what people call verbs: the first that a noun has is meant. A word of one action
+// must never lead to another.
 var VerbSynonyms = []Synonym{
 	{"new add create generate invite", "create issue place add"},
 	{"delete remove rm destroy invalidate drop", "revoke suspend retire lift remove"},
@@ -70,16 +72,44 @@ var Synonyms = []Synonym{
 	{"man docs manual", "help"},
 }
 
-// flagSynonyms is what people call flags, and the flags or arguments that they probably mean: the first that the command has.
+// flagSynonyms is what people call flags, and the flags or arguments that they probably mean: the
+// first that the command has.
 var flagSynonyms = map[string]string{
-	"force": "yes", "y": "yes", "assume-yes": "yes", "no-confirm": "yes",
-	"format": "output", "json": "output json", "csv": "output csv",
-	"message": "reason", "comment": "reason", "why": "reason", "m": "reason",
-	"preview": "dry-run", "simulate": "dry-run", "check": "dry-run", "n": "dry-run",
-	"tenant": "all-of", "customer": "tenant,all-of", "client": "tenant,all-of", "account": "tenant,all-of",
-	"expiry": "expires", "ttl": "expires", "valid-until": "expires",
-	"max": "limit", "count": "limit", "top": "limit",
-	"mail": "email", "e-mail": "email",
-	"db": "database-url", "url": "database-url", "dsn": "database-url",
-	"duration": "for,until", "start": "since,from", "from": "since", "after": "since", "before": "until", "end": "until", "to": "until (exclusive)",
+	"force":       "yes",
+	"y":           "yes",
+	"assume-yes":  "yes",
+	"no-confirm":  "yes",
+	"format":      "output",
+	"json":        "output json",
+	"csv":         "output csv",
+	"message":     "reason",
+	"comment":     "reason",
+	"why":         "reason",
+	"m":           "reason",
+	"preview":     "dry-run",
+	"simulate":    "dry-run",
+	"check":       "dry-run",
+	"n":           "dry-run",
+	"tenant":      "all-of",
+	"customer":    "tenant,all-of",
+	"client":      "tenant,all-of",
+	"account":     "tenant,all-of",
+	"expiry":      "expires",
+	"ttl":         "expires",
+	"valid-until": "expires",
+	"max":         "limit",
+	"count":       "limit",
+	"top":         "limit",
+	"mail":        "email",
+	"e-mail":      "email",
+	"db":          "database-url",
+	"url":         "database-url",
+	"dsn":         "database-url",
+	"duration":    "for,until",
+	"start":       "since,from",
+	"from":        "since",
+	"after":       "since",
+	"before":      "until",
+	"end":         "until",
+	"to":          "until (exclusive)",
 }

@@ -12,13 +12,15 @@ func WhenFlag(cmd *cobra.Command, f *Factory, w *When, name, usage string) {
 	ParsedFlag(cmd, w, name, "", usage, parse, "now", "tomorrow", "14d", "1mo")
 }
 
-// PastFlag adds a flag whose value is an instant that is probably past: a length of time is one ago.
+// PastFlag adds a flag whose value is an instant that is probably past: a length of time is one
+// ago.
 func PastFlag(cmd *cobra.Command, f *Factory, at *time.Time, name, usage string) {
 	parse := func(text string) (time.Time, error) { return ParsePast(text, f.Now()) }
 	ParsedFlag(cmd, at, name, "", usage, parse, "today", "yesterday", "1h", "7d")
 }
 
-// ExpiresFlag adds --expires: an instant, or never, which is a pointer to the zero time. It is nil if the flag was not given, or is empty.
+// ExpiresFlag adds --expires: an instant, or never, which is a pointer to the zero time. It is nil
+// if the flag was not given, or is empty.
 func ExpiresFlag(cmd *cobra.Command, f *Factory, at **time.Time, usage string) {
 	ParsedFlag(cmd, at, "expires", "", usage, func(text string) (*time.Time, error) {
 		switch text {
@@ -58,7 +60,8 @@ func (e *EndFlags) Check() error {
 	return nil
 }
 
-// CheckTrial returns a usage error for one of the flags without the other: before a tenant there is nothing to go back to.
+// CheckTrial returns a usage error for one of the flags without the other: before a tenant there is
+// nothing to go back to.
 func (e *EndFlags) CheckTrial() error {
 	if e.until.IsSet() && e.Then == "" {
 		return UsageErrorf("--until requires --then, the plan that follows")
@@ -78,7 +81,14 @@ func MonthFlag(cmd *cobra.Command, f *Factory, month *Period) {
 
 // ClosedMonthFlag adds --month to a command that refuses to run without it.
 func ClosedMonthFlag(f *Factory, cmd *cobra.Command, month *Period) *cobra.Command {
-	ParsedFlag(cmd, month, "month", "", "UTC `MONTH` that has ended, such as 2026-10", parseMonth, latestMonths(f.Now())[1:]...)
+	ParsedFlag(
+		cmd,
+		month,
+		"month",
+		"",
+		"UTC `MONTH` that has ended, such as 2026-10",
+		parseMonth,
+		latestMonths(f.Now())[1:]...)
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := RequireFlags(cmd, "month"); err != nil {
@@ -92,7 +102,10 @@ func ClosedMonthFlag(f *Factory, cmd *cobra.Command, month *Period) *cobra.Comma
 // latestMonths are the present month and those of a year before it, the latest first.
 func latestMonths(now time.Time) (months []string) {
 	for i := range 13 {
-		months = append(months, time.Date(now.Year(), now.Month()-time.Month(i), 1, 0, 0, 0, 0, time.UTC).Format("2006-01"))
+		months = append(
+			months,
+			time.Date(now.Year(), now.Month()-time.Month(i), 1, 0, 0, 0, 0, time.UTC).Format("2006-01"),
+		)
 	}
 	return months
 }
@@ -119,7 +132,11 @@ func (p *PeriodFlags) Period(cmd *cobra.Command) (Period, error) {
 	case !since:
 		return Period{}, UsageErrorf("--until requires --since")
 	case !p.days.From.Before(p.days.To):
-		return Period{}, UsageErrorf("--since %s is not before %s", p.days.From.Format(time.DateOnly), p.days.To.Format(time.DateOnly))
+		return Period{}, UsageErrorf(
+			"--since %s is not before %s",
+			p.days.From.Format(time.DateOnly),
+			p.days.To.Format(time.DateOnly),
+		)
 	case p.days.To.Sub(p.days.From) > MaxDays*day:
 		return Period{}, UsageErrorf("the period is longer than %d days", MaxDays)
 	}

@@ -12,7 +12,8 @@ import (
 const (
 	day  = 24 * time.Hour
 	week = 7 * day
-	// maxDuration and maxMonths are the longest length of time that a flag may have: longer ones are typing errors.
+	// maxDuration and maxMonths are the longest length of time that a flag may have: longer ones
+	// are typing errors.
 	maxDuration = 100 * 365 * day
 	maxMonths   = 100 * 12
 
@@ -42,15 +43,32 @@ var (
 	errTooLong = errors.New("longer than 100 years")
 
 	lengthPart = regexp.MustCompile(`^([0-9]+) ?([a-z]+) ?`)
-	// lengthUnits are the units of lengths, whose plurals have an s. The unit m is a minute, as in Go and Postgres.
+	// lengthUnits are the units of lengths, whose plurals have an s. The unit m is a minute, as in
+	// Go and Postgres.
 	lengthUnits = map[string]length{
-		"s": {0, time.Second}, "second": {0, time.Second}, "m": {0, time.Minute}, "min": {0, time.Minute}, "minute": {0, time.Minute},
-		"h": {0, time.Hour}, "hour": {0, time.Hour}, "d": {0, day}, "day": {0, day}, "w": {0, week}, "week": {0, week},
-		"mo": {1, 0}, "month": {1, 0}, "y": {12, 0}, "year": {12, 0},
+		"s": {
+			0,
+			time.Second,
+		},
+		"second": {0, time.Second},
+		"m":      {0, time.Minute},
+		"min":    {0, time.Minute},
+		"minute": {0, time.Minute},
+		"h":      {0, time.Hour},
+		"hour":   {0, time.Hour},
+		"d":      {0, day},
+		"day":    {0, day},
+		"w":      {0, week},
+		"week":   {0, week},
+		"mo":     {1, 0},
+		"month":  {1, 0},
+		"y":      {12, 0},
+		"year":   {12, 0},
 	}
 )
 
-// parseLength reads a length of time of more than zero and at most 100 years: a number and a unit, once or more often.
+// parseLength reads a length of time of more than zero and at most 100 years: a number and a unit,
+// once or more often.
 func parseLength(text string) (sum length, err error) {
 	for rest := text; rest != ""; {
 		part := lengthPart.FindStringSubmatch(rest)
@@ -85,8 +103,9 @@ func notLength(text string) error {
 	return fmt.Errorf("%q is not a length of time such as %s", text, lengthForms)
 }
 
-// after returns the instant that is the length after another. Months keep the day and the time of day, and end on the month's last day
-// where it has no such day: one month after 31 January is 28 February, two months after it 31 March.
+// after returns the instant that is the length after another. Months keep the day and the time of
+// day, and end on the month's last day where it has no such day: one month after 31 January is 28
+// February, two months after it 31 March.
 func (l length) after(anchor time.Time) time.Time {
 	end := anchor.AddDate(0, l.months, 0)
 	if end.Day() != anchor.Day() {
@@ -95,7 +114,8 @@ func (l length) after(anchor time.Time) time.Time {
 	return end.Add(l.duration)
 }
 
-// ParseLength reads a length of time such as 48h, 14d, 2w, 1mo or 1y: an instant that is this long after another.
+// ParseLength reads a length of time such as 48h, 14d, 2w, 1mo or 1y: an instant that is this long
+// after another.
 func ParseLength(text string) (When, error) {
 	l, err := parseLength(text)
 	if err != nil {
@@ -104,7 +124,8 @@ func ParseLength(text string) (When, error) {
 	return When{text: text, length: l}, nil
 }
 
-// ParseDuration reads a length of time that is the same from any instant on, such as 30m, 48h, 14d or 2w, but no months.
+// ParseDuration reads a length of time that is the same from any instant on, such as 30m, 48h, 14d
+// or 2w, but no months.
 func ParseDuration(text string) (time.Duration, error) {
 	l, err := parseLength(text)
 	if err == nil && l.months > 0 {
@@ -121,12 +142,14 @@ type When struct {
 	length
 }
 
-// ParseWhen reads an instant: now, a length of time from another instant (14d or +14d; -7d or 7d ago), or a day and a time, midnight
-// without one. The day is today, tomorrow, yesterday, a weekday or a date. The time is that of RFC 3339, whose seconds may be omitted. All but
-// times with an offset of their own are UTC.
+// ParseWhen reads an instant: now, a length of time from another instant (14d or +14d; -7d or 7d
+// ago), or a day and a time, midnight without one. The day is today, tomorrow, yesterday, a weekday
+// or a date. The time is that of RFC 3339, whose seconds may be omitted. All but times with an
+// offset of their own are UTC.
 func ParseWhen(text string, now time.Time) (When, error) { return parseWhen(text, now, false) }
 
-// ParsePast reads an instant as ParseWhen does, but a length of time without a sign is one ago, and a weekday the latest before today.
+// ParsePast reads an instant as ParseWhen does, but a length of time without a sign is one ago, and
+// a weekday the latest before today.
 func ParsePast(text string, now time.Time) (time.Time, error) {
 	w, err := parseWhen(text, now, true)
 	if err != nil {
@@ -165,7 +188,8 @@ func parseWhen(text string, now time.Time, past bool) (When, error) {
 	return When{text: text, at: at}, nil
 }
 
-// parseDate returns the midnight at which a day begins. A weekday is the next one after today; with last, or if past is set, the latest one before.
+// parseDate returns the midnight at which a day begins. A weekday is the next one after today; with
+// last, or if past is set, the latest one before.
 func parseDate(text string, today time.Time, past bool) (time.Time, bool) {
 	if days, ok := map[string]int{"yesterday": -1, "today": 0, "tomorrow": 1}[text]; ok {
 		return today.AddDate(0, 0, days), true
@@ -196,7 +220,8 @@ func timeOn(midnight time.Time, text string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// parseRelative reads a length of time from another instant. Without a direction it is one ago if past is set.
+// parseRelative reads a length of time from another instant. Without a direction it is one ago if
+// past is set.
 func parseRelative(text string, past bool) (When, error) {
 	forms := whenForms
 	if past {
@@ -221,7 +246,8 @@ func (w When) IsSet() bool { return w.text != "" }
 // IsNow reports whether it is the present, whatever the clock shows when the change is made.
 func (w When) IsNow() bool { return w.at.IsZero() && w.length == length{} }
 
-// After returns the instant. A length counts from the anchor, to the whole second: instants are shown so.
+// After returns the instant. A length counts from the anchor, to the whole second: instants are
+// shown so.
 func (w When) After(anchor time.Time) time.Time {
 	anchor = anchor.UTC()
 	switch {
@@ -241,11 +267,15 @@ func (w When) Until() func(from time.Time) time.Time {
 	return w.After
 }
 
-// parseDay reads a UTC day: a date, or the day of an instant that has no time of day of its own (yesterday, 7d).
+// parseDay reads a UTC day: a date, or the day of an instant that has no time of day of its own
+// (yesterday, 7d).
 func parseDay(text string, now time.Time) (time.Time, error) {
 	w, err := parseWhen(text, now, true)
 	if err != nil || !w.at.Equal(w.at.Truncate(day)) {
-		return time.Time{}, fmt.Errorf("%q is not a day; want a date such as 2026-11-01, today, yesterday, or 7d for seven days ago", text)
+		return time.Time{}, fmt.Errorf(
+			"%q is not a day; want a date such as 2026-11-01, today, yesterday, or 7d for seven days ago",
+			text,
+		)
 	}
 	return w.After(now).Truncate(day), nil
 }

@@ -71,12 +71,16 @@ func TestParseWhen(t *testing.T) {
 func TestParseWhenRefuses(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"": "not a time; want now, tomorrow 14:00, tuesday, 14d", "garbage": "not a time", "14": "not a time", "1M": "not a time", "next week": "not a time",
+		"": "not a time; want now, tomorrow 14:00, tuesday, 14d", "garbage": "not a time", "14": "not a time",
+		"1M": "not a time", "next week": "not a time",
 		"2026-02-30": "not a time", "12/01/2026": "not a time", "1794000000": "not a time", "2026-12": "not a time",
-		"tomorrow 24:00": "not a time", "14:00": "not a time", "14d 15:00": "not a time", "last today": "not a time", "last 2026-12-01": "not a time",
-		"9999-12-31": "100 years", "0001-01-01": "100 years", "1926-01-01": "100 years",
-		"+": "not a time", "+14": "not a time", "+-1d": "not a time", "++1d": "not a time", "-7d ago": "not a time", "+0d": "not a time", "in": "not a time", "ago": "not a time",
-		"+99999999999999999999d": "100 years", "+0mo": "not a time", "+1.5mo": "not a time", "+1201mo": "100 years", "101y": "100 years",
+		"tomorrow 24:00": "not a time", "14:00": "not a time", "14d 15:00": "not a time", "last today": "not a time",
+		"last 2026-12-01": "not a time",
+		"9999-12-31":      "100 years", "0001-01-01": "100 years", "1926-01-01": "100 years",
+		"+": "not a time", "+14": "not a time", "+-1d": "not a time", "++1d": "not a time", "-7d ago": "not a time",
+		"+0d": "not a time", "in": "not a time", "ago": "not a time",
+		"+99999999999999999999d": "100 years", "+0mo": "not a time", "+1.5mo": "not a time", "+1201mo": "100 years",
+		"101y":                    "100 years",
 		"+99999999999999999999mo": "100 years",
 	} {
 		if got, err := ParseWhen(text, testNow); err == nil || !strings.Contains(err.Error(), want) {
@@ -88,10 +92,13 @@ func TestParseWhenRefuses(t *testing.T) {
 func TestParsePast(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"7d": "2026-11-13T10:30:00Z", "-7d": "2026-11-13T10:30:00Z", "7d ago": "2026-11-13T10:30:00Z", "90 minutes ago": "2026-11-20T09:00:00Z",
-		"1mo": "2026-10-20T10:30:00Z", "yesterday": "2026-11-19T00:00:00Z", "today": "2026-11-20T00:00:00Z", "now": "2026-11-20T10:30:00Z",
+		"7d": "2026-11-13T10:30:00Z", "-7d": "2026-11-13T10:30:00Z", "7d ago": "2026-11-13T10:30:00Z",
+		"90 minutes ago": "2026-11-20T09:00:00Z",
+		"1mo":            "2026-10-20T10:30:00Z", "yesterday": "2026-11-19T00:00:00Z",
+		"today": "2026-11-20T00:00:00Z", "now": "2026-11-20T10:30:00Z",
 		"2026-11-01": "2026-11-01T00:00:00Z", "2026-11-01T15:00+01:00": "2026-11-01T14:00:00Z",
-		"tuesday": "2026-11-17T00:00:00Z", "last tuesday 14:00": "2026-11-17T14:00:00Z", "next tue": "2026-11-24T00:00:00Z",
+		"tuesday": "2026-11-17T00:00:00Z", "last tuesday 14:00": "2026-11-17T14:00:00Z",
+		"next tue": "2026-11-24T00:00:00Z",
 		// The end of today, and of what is scheduled.
 		"tomorrow": "2026-11-21T00:00:00Z", "2026-12-01": "2026-12-01T00:00:00Z",
 	} {
@@ -100,7 +107,8 @@ func TestParsePast(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"": "not a time; want now, today, yesterday 14:00, tuesday, 7d", "last week": "not a time", "+7d": "in the future: want a time ago, such as 7d", "in 7d": "in the future",
+		"": "not a time; want now, today, yesterday 14:00, tuesday, 7d", "last week": "not a time",
+		"+7d": "in the future: want a time ago, such as 7d", "in 7d": "in the future",
 		"-7d ago": "not a time", "200y": "100 years",
 	} {
 		if got, err := ParsePast(text, testNow); err == nil || !strings.Contains(err.Error(), want) {

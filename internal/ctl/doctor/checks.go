@@ -53,12 +53,16 @@ func check(ctx context.Context, f *cmdutil.Factory) ([]Finding, error) {
 	if source.Dev == nil { // the login of petstore dev owns the tables
 		findings = append(findings, asked("logins", "", operate.Login{}, checkLogins)(db.ServerLogins(ctx)))
 	}
-	findings = append(findings, asked("catalogue", "see whether tenants have animals", c.Role, checkCatalogues)(db.Catalogues(ctx)))
+	findings = append(
+		findings,
+		asked("catalogue", "see whether tenants have animals", c.Role, checkCatalogues)(db.Catalogues(ctx)),
+	)
 	findings = append(findings, checkCluster(ctx, db, c)...)
 	return append(findings, checkOperation(ctx, db, c)...), nil
 }
 
-// checkCatalogues warns if the database was restored without its animals, which row-level security hides from a dump by the owner.
+// checkCatalogues warns if the database was restored without its animals, which row-level security
+// hides from a dump by the owner.
 func checkCatalogues(c operate.Catalogues) Finding {
 	text := fmt.Sprintf("%%s: %%d of %s that sent requests last", output.Count(c.Tenants, "tenant"))
 	switch {
@@ -104,9 +108,16 @@ func checkSchema(ctx context.Context, source cmdutil.DatabaseSource, role operat
 	case err != nil:
 		f.detail, f.advice = err.Error(), "run: petstorectl migrate status"
 	case status.Dirty:
-		f.detail, f.advice = fmt.Sprintf("a migration failed at version %d", status.Version), "run: petstorectl migrate up"
+		f.detail, f.advice = fmt.Sprintf(
+			"a migration failed at version %d",
+			status.Version,
+		), "run: petstorectl migrate up"
 	case status.Version > status.Latest:
-		f.detail = fmt.Sprintf("version %d is newer than this petstorectl, which knows version %d", status.Version, status.Latest)
+		f.detail = fmt.Sprintf(
+			"version %d is newer than this petstorectl, which knows version %d",
+			status.Version,
+			status.Latest,
+		)
 		f.advice = "use the petstorectl of the release that migrated the database"
 	case status.Version == 0:
 		f.detail, f.advice = "the database was never migrated", "run: petstorectl migrate up"
@@ -132,7 +143,10 @@ func checkClock(before, database, after time.Time) Finding {
 	if skew < skewWarn {
 		return f
 	}
-	f.status, f.detail = statusWarn, fmt.Sprintf("the clocks of this machine and the database differ by %v", skew.Round(100*time.Millisecond))
+	f.status, f.detail = statusWarn, fmt.Sprintf(
+		"the clocks of this machine and the database differ by %v",
+		skew.Round(100*time.Millisecond),
+	)
 	f.advice = "synchronize both clocks with NTP: windows, bans and expiry depend on them"
 	if skew >= skewFail {
 		f.status = statusFail
@@ -156,9 +170,16 @@ func checkServerClocks(off map[string]time.Duration, alive bool) Finding {
 		}
 		names = append(names, fmt.Sprintf("%s by %v, %s", id, off[id].Abs().Round(time.Second), direction))
 	}
-	return Finding{"clocks", statusWarn,
-		fmt.Sprintf("the clocks of %s differ from the database's: %s", output.Count(int64(len(off)), "server"), strings.Join(names, "; ")),
-		"synchronize them with NTP; the servers act by the database's clock meanwhile"}
+	return Finding{
+		"clocks",
+		statusWarn,
+		fmt.Sprintf(
+			"the clocks of %s differ from the database's: %s",
+			output.Count(int64(len(off)), "server"),
+			strings.Join(names, "; "),
+		),
+		"synchronize them with NTP; the servers act by the database's clock meanwhile",
+	}
 }
 
 // isAlive reports whether the server has told of itself lately.
@@ -168,7 +189,8 @@ func anyAlive(s cluster.State, now time.Time) bool {
 	return slices.ContainsFunc(s.Servers, func(server cluster.Server) bool { return isAlive(server, now) })
 }
 
-// checkServers shows which servers are alive. A server that stopped without notice is listed for ten minutes.
+// checkServers shows which servers are alive. A server that stopped without notice is listed for
+// ten minutes.
 func checkServers(s cluster.State, now time.Time) Finding {
 	var alive int
 	var silent []string
@@ -214,17 +236,20 @@ func checkTerm(s cluster.State, now time.Time) Finding {
 		f.advice = "check again: activation takes 1 s, or 5 s if a server is cut off"
 	case len(apart) > 0:
 		f.status, f.detail = statusWarn, "not in term "+fmt.Sprint(s.Term.Number)+": "+strings.Join(apart, ", ")
-		f.advice = "check again, and the log of the server: a server joins a term within a second, and refuses requests until then"
+		f.advice = "check again, and the log of the server: a server joins a term within a second, and refuses " +
+			"requests until then"
 	case s.Term.Redis != "":
 		f.detail = "counted in Redis" + term
 	case s.Term.Sole != "":
 		f.detail = "counted in memory by the only server" + term
 	case len(redis) == 1 && redis[""]:
 		f.status, f.detail = statusWarn, "counted in Postgres"+term+": no server can reach Redis"
-		f.advice = "limits stay exact but cost more; check that Redis is running and PETSTORE_REDIS_URL is set on every server"
+		f.advice = "limits stay exact but cost more; check that Redis is running and PETSTORE_REDIS_URL is set on " +
+			"every server"
 	default:
 		f.status, f.detail = statusWarn, "counted in Postgres"+term+": the servers do not use the same Redis"
-		f.advice = "limits stay exact but cost more; if no upgrade is under way, check that PETSTORE_REDIS_URL is the same on every server"
+		f.advice = "limits stay exact but cost more; if no upgrade is under way, check that PETSTORE_REDIS_URL is " +
+			"the same on every server"
 	}
 	return f
 }

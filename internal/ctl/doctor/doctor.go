@@ -87,7 +87,14 @@ func printFindings(f *cmdutil.Factory, findings []Finding) error {
 		if finding.advice != "" {
 			body += "\n" + text.WrapSoft("→ "+output.Clean(finding.advice), f.Width-indent)
 		}
-		head := f.Colors.Status(finding.status) + strings.Repeat(" ", 6-len(finding.status)) + text.Pad(finding.check, 10, ' ')
+		head := f.Colors.Status(finding.status) + strings.Repeat(
+			" ",
+			6-len(finding.status),
+		) + text.Pad(
+			finding.check,
+			10,
+			' ',
+		)
 		for line := range strings.SplitSeq(body, "\n") {
 			if _, err := io.WriteString(f.Out, strings.TrimRight(head+line, " ")+"\n"); err != nil {
 				return err

@@ -16,17 +16,21 @@ import (
 )
 
 const (
-	// slowAnswer is how long the first query may take: the network included, and a connection to a database far away.
+	// slowAnswer is how long the first query may take: the network included, and a connection to a
+	// database far away.
 	slowAnswer = 250 * time.Millisecond
-	// usageBehind is how long a live server may not record usage: when idle it writes once a minute.
+	// usageBehind is how long a live server may not record usage: when idle it writes once a
+	// minute.
 	usageBehind = 90 * time.Second
 	// failedWithin is how far back requests that ended in 5xx are looked for.
 	failedWithin = time.Hour
-	// retentionBehind is how long old rows may stay: servers try every minute, but a dump may delay them.
+	// retentionBehind is how long old rows may stay: servers try every minute, but a dump may delay
+	// them.
 	retentionBehind = 6 * time.Hour
 )
 
-// checkOperation checks what the alerts of deploy/prometheus are about, as far as the database knows of it.
+// checkOperation checks what the alerts of deploy/prometheus are about, as far as the database
+// knows of it.
 func checkOperation(ctx context.Context, db *store.DB, c operate.Checkup) []Finding {
 	return []Finding{
 		asked("reports", "see what servers report", c.Role, checkReports)(db.Operation.Reports(ctx)),
@@ -34,7 +38,12 @@ func checkOperation(ctx context.Context, db *store.DB, c operate.Checkup) []Find
 		asked("errors", "see failed requests", c.Role, checkErrors)(db.Operation.FailedSince(ctx, failedWithin)),
 		asked("sessions", "count sessions", c.Role, checkSessions)(db.Operation.Sessions(ctx)),
 		asked("archive", "see whether Postgres archives its log", c.Role, checkArchive)(db.Operation.Archive(ctx)),
-		asked("retention", "see what was removed", c.Role, func(rules []operate.RetentionRule) Finding { return checkRetention(rules, c.Now) })(db.Retention.List(ctx)),
+		asked(
+			"retention",
+			"see what was removed",
+			c.Role,
+			func(rules []operate.RetentionRule) Finding { return checkRetention(rules, c.Now) },
+		)(db.Retention.List(ctx)),
 	}
 }
 
@@ -52,7 +61,8 @@ func cannot(check, task string, role operate.Login, err error) *Finding {
 	return &Finding{check, statusFail, err.Error(), "run doctor again"}
 }
 
-// asked returns a function that makes the finding of a query: of its answer by judge, or of its error.
+// asked returns a function that makes the finding of a query: of its answer by judge, or of its
+// error.
 func asked[T any](check, task string, role operate.Login, judge func(T) Finding) func(T, error) Finding {
 	return func(answer T, err error) Finding {
 		if f := cannot(check, task, role, err); f != nil {
@@ -67,7 +77,8 @@ func checkAnswer(setBy, version string, took time.Duration) Finding {
 	f := Finding{"database", statusOK, "PostgreSQL " + version + " answers (set by " + setBy + ")", ""}
 	if took >= slowAnswer {
 		f.status, f.detail = statusWarn, fmt.Sprintf("%s, but only after %v", f.detail, took.Round(time.Millisecond))
-		f.advice = "look for load on the database, and as an administrator for locks: select * from pg_stat_activity where wait_event_type = 'Lock'"
+		f.advice = "look for load on the database, and as an administrator for locks: select * from " +
+			"pg_stat_activity where wait_event_type = 'Lock'"
 	}
 	return f
 }
@@ -97,7 +108,12 @@ func checkReports(reports map[string][]string) Finding {
 			all = append(all, fmt.Sprintf("%s: %s %s", report, id, meaning))
 		}
 	}
-	return Finding{"reports", statusWarn, strings.Join(all, "; "), "see docs/running.md#runbooks, and /readyz?verbose of the server"}
+	return Finding{
+		"reports",
+		statusWarn,
+		strings.Join(all, "; "),
+		"see docs/running.md#runbooks, and /readyz?verbose of the server",
+	}
 }
 
 func checkUsage(ctx context.Context, db *store.DB, c operate.Checkup) Finding {
@@ -140,24 +156,33 @@ func checkErrors(kinds []operate.FailedKind) Finding {
 func checkSessions(s operate.Sessions) Finding {
 	f := Finding{"sessions", statusOK, fmt.Sprintf("%d of %d connections to Postgres are in use", s.Open, s.Most), ""}
 	if 10*s.Open >= 9*s.Most {
-		f.status, f.advice = statusWarn, "raise max_connections: each server uses up to 28; or end, as an administrator, what does not belong there: select * from pg_stat_activity"
+		f.status, f.advice = statusWarn,
+			"raise max_connections: each server uses up to 28; or end, as an administrator, what does not belong "+
+				"there: select * from pg_stat_activity"
 	}
 	return f
 }
 
-// checkArchive warns if Postgres can't be recovered to the second, because its log does not arrive in the archive.
+// checkArchive warns if Postgres can't be recovered to the second, because its log does not arrive
+// in the archive.
 func checkArchive(a operate.Archive) Finding {
 	switch {
 	case !a.On:
 		return Finding{"archive", statusSkip, "Postgres archives no write-ahead log", ""}
 	case a.Failing:
-		return Finding{"archive", statusWarn, "Postgres cannot archive its write-ahead log; last archived: " + a.Last,
-			"the log of Postgres says why archive_command fails, and its disk fills meanwhile: see docs/running.md#petstorebackupold"}
+		return Finding{
+			"archive",
+			statusWarn,
+			"Postgres cannot archive its write-ahead log; last archived: " + a.Last,
+			"the log of Postgres says why archive_command fails, and its disk fills meanwhile: see " +
+				"docs/running.md#petstorebackupold",
+		}
 	}
 	return Finding{"archive", statusOK, "the write-ahead log is archived; last: " + a.Last, ""}
 }
 
-// checkRetention names what is older than it is kept, and not removed by any server. Only people remove entries of the audit trail.
+// checkRetention names what is older than it is kept, and not removed by any server. Only people
+// remove entries of the audit trail.
 func checkRetention(rules []operate.RetentionRule, now time.Time) Finding {
 	var all []string
 	for _, r := range rules {
@@ -184,7 +209,8 @@ func checkRole(role operate.Login, source cmdutil.DatabaseSource) Finding {
 		f.detail = "role " + role.Name + " is a superuser, as petstore dev made it"
 	case role.Superuser:
 		f.status, f.detail = statusWarn, "role "+role.Name+" is a superuser"
-		f.advice = "use a login in petstore_support or petstore_billing, and the owner of the tables for migrations: see docs/roles.md"
+		f.advice = "use a login in petstore_support or petstore_billing, and the owner of the tables for " +
+			"migrations: see docs/roles.md"
 	case role.Owner:
 		f.detail = "role " + role.Name + " owns the tables, so it may run all commands"
 	case role.Support && role.Billing:
@@ -194,7 +220,8 @@ func checkRole(role operate.Login, source cmdutil.DatabaseSource) Finding {
 	case role.Billing:
 		f.detail = "role " + role.Name + " is a member of petstore_billing"
 	default:
-		f.status, f.detail = statusFail, "role "+role.Name+" is a member of neither petstore_support nor petstore_billing"
+		f.status, f.detail = statusFail, "role "+role.Name+
+			" is a member of neither petstore_support nor petstore_billing"
 		if role.API {
 			f.detail += ", but of petstore_api, the role of servers"
 		}
@@ -218,7 +245,13 @@ func checkLogins(logins []operate.Login) Finding {
 	}
 	if len(excess) > 0 {
 		f.status = statusWarn
-		f.detail = output.Count(int64(len(excess)), "login") + " of servers with too many rights: " + strings.Join(excess, "; ")
+		f.detail = output.Count(
+			int64(len(excess)),
+			"login",
+		) + " of servers with too many rights: " + strings.Join(
+			excess,
+			"; ",
+		)
 		f.advice = "give servers a login in petstore_api alone: see docs/roles.md"
 	}
 	return f

@@ -54,7 +54,8 @@ func all(c *cobra.Command) []*cobra.Command {
 func markdown(root *cobra.Command) (string, error) {
 	var page bytes.Buffer
 	page.WriteString("# Reference of petstorectl\n\n" +
-		"Made from the commands by `make reference`: do not edit it. [petstorectl.md](../petstorectl.md) explains the commands with examples.\n\n")
+		"Made from the commands by `make reference`: do not edit it. [petstorectl.md](../petstorectl.md) explains " +
+		"the commands with examples.\n\n")
 	var commands, topics []*cobra.Command
 	for _, c := range all(root) {
 		if c.IsAdditionalHelpTopicCommand() {
@@ -82,7 +83,8 @@ func markdown(root *cobra.Command) (string, error) {
 
 func anchor(heading string) string { return strings.ReplaceAll(strings.ToLower(heading), " ", "-") }
 
-// section is Cobra's page of a command without its list of other commands, which a single page need not have.
+// section is Cobra's page of a command without its list of other commands, which a single page need
+// not have.
 func section(c *cobra.Command) (string, error) {
 	var text bytes.Buffer
 	c.DisableAutoGenTag = true
@@ -105,11 +107,20 @@ func writeMan(root *cobra.Command, dir string) error {
 		name := strings.ReplaceAll(c.CommandPath(), " ", "-")
 		var page bytes.Buffer
 		c.DisableAutoGenTag = true
-		header := &doc.GenManHeader{Title: strings.ToUpper(name), Section: "1", Source: "petstorectl", Manual: "petstorectl manual"}
+		header := &doc.GenManHeader{
+			Title:   strings.ToUpper(name),
+			Section: "1",
+			Source:  "petstorectl",
+			Manual:  "petstorectl manual",
+		}
 		if err := doc.GenMan(c, header, &page); err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(dir, name+".1"), page.Bytes(), 0o644); err != nil { //nolint:gosec // As above.
+		if err := os.WriteFile(
+			filepath.Join(dir, name+".1"),
+			page.Bytes(),
+			0o644,
+		); err != nil { //nolint:gosec // As above.
 			return err
 		}
 	}

@@ -13,7 +13,8 @@ import (
 	_ "petstore.example/internal/test/sandbox" // the environment of the tests
 )
 
-// TestUpToDate: the reference and the golden help texts are what the commands say, and there is no other one.
+// TestUpToDate: the reference and the golden help texts are what the commands say, and there is no
+// other one.
 func TestUpToDate(t *testing.T) {
 	t.Chdir("../../..")
 	files, err := generate(ctl.Root(cmdutil.NewFactory(&cmdutil.IOStreams{})))

@@ -1,5 +1,6 @@
-// Gendoc writes what is made of the commands of petstorectl: the reference docs/reference/petstorectl.md, the golden help texts of its
-// tests, and, with -man DIR, only the man pages. It runs in the root of the repository. Its test checks that the files are up to date.
+// Gendoc writes what is made of the commands of petstorectl: the reference
+// docs/reference/petstorectl.md, the golden help texts of its tests, and, with -man DIR, only the
+// man pages. It runs in the root of the repository. Its test checks that the files are up to date.
 package main
 
 import (
@@ -34,7 +35,10 @@ func write(man string) error {
 		return err
 	}
 	for path, text := range files {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // Everybody may read documentation.
+		if err := os.MkdirAll(
+			filepath.Dir(path),
+			0o755,
+		); err != nil { //nolint:gosec // Everybody may read documentation.
 			return err
 		}
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // As above.

@@ -22,8 +22,15 @@ func newCmdEdit(f *cmdutil.Factory) *cobra.Command {
 		change keys.Edit
 	)
 	b := &cmdutil.Batch[edited]{
-		Factory: f, Item: cmdutil.KeyIDArg(f, nil), Noun: "keys", Doing: "changing keys", Find: cmdutil.FindKey, Lock: cmdutil.LockKeys,
-		AllOf: ValidKeys(f), AllOfUsage: "every active or banned key of this `TENANT`", Subject: subject,
+		Factory:    f,
+		Item:       cmdutil.KeyIDArg(f, nil),
+		Noun:       "keys",
+		Doing:      "changing keys",
+		Find:       cmdutil.FindKey,
+		Lock:       cmdutil.LockKeys,
+		AllOf:      ValidKeys(f),
+		AllOfUsage: "every active or banned key of this `TENANT`",
+		Subject:    subject,
 		View: func(now time.Time) output.View[edited] {
 			return output.Map(View(now), func(e edited) keys.Key { return e.after })
 		},
@@ -112,7 +119,9 @@ func (f editFlags) edit(cmd *cobra.Command) (e keys.Edit, err error) {
 		e.Name = &f.name
 	}
 	if e == (keys.Edit{}) {
-		err = cmdutil.UsageErrorf("nothing to change: give --name, --per-minute, --scope, --allow, --expires or one of the --no- flags").
+		err = cmdutil.UsageErrorf(
+			"nothing to change: give --name, --per-minute, --scope, --allow, --expires or one of the --no- flags",
+		).
 			WithHint("see: " + cmd.CommandPath() + " --help")
 	}
 	return e, err
@@ -165,13 +174,27 @@ func differences(before, after keys.Key) string {
 
 // accessFlags adds --scope and --allow.
 func accessFlags(cmd *cobra.Command, scope *keys.Scope, allowed *keys.Ranges) {
-	cmdutil.EnumFlag(cmd, scope, "scope", "", "`SCOPE`: read, for GET and HEAD, write, or manage, for\nthe tenant's keys too", keys.Scopes...)
-	cmdutil.ParsedFlag(cmd, allowed, "allow", "", "`ADDRESSES` from which the key may be used, at most 20,\nsuch as 203.0.113.7,2001:db8::/32", func(text string) (keys.Ranges, error) {
-		return keys.ParseRanges(append(allowed.List(), strings.Split(text, ",")...))
-	})
+	cmdutil.EnumFlag(
+		cmd,
+		scope,
+		"scope",
+		"",
+		"`SCOPE`: read, for GET and HEAD, write, or manage, for\nthe tenant's keys too",
+		keys.Scopes...)
+	cmdutil.ParsedFlag(
+		cmd,
+		allowed,
+		"allow",
+		"",
+		"`ADDRESSES` from which the key may be used, at most 20,\nsuch as 203.0.113.7,2001:db8::/32",
+		func(text string) (keys.Ranges, error) {
+			return keys.ParseRanges(append(allowed.List(), strings.Split(text, ",")...))
+		},
+	)
 }
 
-// AccessText says in words what a key may do and from where, "" for one that may write from anywhere.
+// AccessText says in words what a key may do and from where, "" for one that may write from
+// anywhere.
 func AccessText(k keys.Key) string {
 	var parts []string
 	switch k.Scope {
@@ -204,7 +227,8 @@ func LimitText(k keys.Key) string {
 	return count + " per minute"
 }
 
-// limitWarning says that a key's own limit has no effect, "" if it has. It is only advice: if the tenant can't be read, it is "".
+// limitWarning says that a key's own limit has no effect, "" if it has. It is only advice: if the
+// tenant can't be read, it is "".
 func limitWarning(ctx context.Context, f *cmdutil.Factory, k keys.Key) string {
 	db, err := f.DB(ctx)
 	if err != nil || k.PerMinute == 0 {
@@ -214,6 +238,10 @@ func limitWarning(ctx context.Context, f *cmdutil.Factory, k keys.Key) string {
 	if err != nil || k.PerMinute < t.Quota.PerMinute {
 		return ""
 	}
-	return fmt.Sprintf("the key's own limit has no effect: tenant %s on plan %s is limited to %s requests per minute for all its keys",
-		t.Name, t.Plan, output.Thousands(t.Quota.PerMinute))
+	return fmt.Sprintf(
+		"the key's own limit has no effect: tenant %s on plan %s is limited to %s requests per minute for all its keys",
+		t.Name,
+		t.Plan,
+		output.Thousands(t.Quota.PerMinute),
+	)
 }

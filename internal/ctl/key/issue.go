@@ -17,6 +17,7 @@ import (
 	"petstore.example/internal/store/people"
 )
 
+//nolint:funlen // help text and flags
 func newCmdIssue(f *cmdutil.Factory) *cobra.Command {
 	var (
 		request keys.Request
@@ -67,7 +68,15 @@ of deployment set by PETSTORE_ENVIRONMENT or .petstore/dev.json, else live.
 	}, cmdutil.TenantArg(f, &c.Subject.Tenant))
 	cmdutil.StringFlag(cmd, &request.Name, "name", "what the key is for: `TEXT` of at most 100 characters")
 	cmdutil.ExpiresFlag(cmd, f, &expires, "`WHEN` it expires: 90d, 2027-01-01 (default: never)")
-	cmdutil.EnumFlag(cmd, &request.Environment, "environment", "", "`KIND` of deployment: live or test", keys.Live, keys.Test)
+	cmdutil.EnumFlag(
+		cmd,
+		&request.Environment,
+		"environment",
+		"",
+		"`KIND` of deployment: live or test",
+		keys.Live,
+		keys.Test,
+	)
 	limitFlag(cmd, &request.PerMinute)
 	accessFlags(cmd, &request.Scope, &request.Allowed)
 	return cmd
@@ -101,7 +110,8 @@ func validUntil(k keys.Key) string {
 	return ", valid until " + output.Text(k.ExpiresAt)
 }
 
-// Issued is a new key. It is the only type that contains a key's plaintext, which is empty after a dry run.
+// Issued is a new key. It is the only type that contains a key's plaintext, which is empty after a
+// dry run.
 type Issued struct {
 	keys.Key
 	token     keys.Token
@@ -114,8 +124,20 @@ var plaintextColumn = output.Column[Issued]{Name: "key", Value: func(i Issued) a
 
 // IssuedView shows a new key as JSON.
 var IssuedView = slices.Concat(
-	output.Map(View(time.Time{}).Pick("id"), keyOf), output.View[Issued]{plaintextColumn},
-	output.Map(View(time.Time{}).Pick("tenant", "name", "environment", "expires_at", "per_minute", "scope", "allowed_addresses"), keyOf),
+	output.Map(View(time.Time{}).Pick("id"), keyOf),
+	output.View[Issued]{plaintextColumn},
+	output.Map(
+		View(time.Time{}).Pick(
+			"tenant",
+			"name",
+			"environment",
+			"expires_at",
+			"per_minute",
+			"scope",
+			"allowed_addresses",
+		),
+		keyOf,
+	),
 )
 
 func keyOf(i Issued) keys.Key { return i.Key }
@@ -126,7 +148,8 @@ var RotatedView = append(IssuedView[:len(IssuedView):len(IssuedView)],
 	output.Column[Issued]{Name: "old_expires_at", Value: func(i Issued) any { return i.replaced.ExpiresAt }},
 )
 
-// printIssued prints a new key: alone, unless another format was asked for or a dry run left no key to print.
+// printIssued prints a new key: alone, unless another format was asked for or a dry run left no key
+// to print.
 func printIssued(f *cmdutil.Factory, jsonView output.View[Issued], i Issued) error {
 	if f.DryRun {
 		i.ID, i.Last4 = "", "" // The change makes others.
@@ -158,7 +181,12 @@ func newCmdRotate(f *cmdutil.Factory) *cobra.Command {
 	c.Question = func(ctx context.Context, db *store.DB, i Issued) (q cmdutil.Question, err error) {
 		if k := i.replaced; rotation.GracePeriod == 0 {
 			q, err = question(ctx, f, db, []string{k.ID}, "Rotate")
-			q.Text = fmt.Sprintf("Rotate key %s%s of tenant %s and expire the old key at once?", k.ID, NameSuffix(k), k.TenantName)
+			q.Text = fmt.Sprintf(
+				"Rotate key %s%s of tenant %s and expire the old key at once?",
+				k.ID,
+				NameSuffix(k),
+				k.TenantName,
+			)
 		}
 		return q, err
 	}
@@ -168,7 +196,10 @@ func newCmdRotate(f *cmdutil.Factory) *cobra.Command {
 	}
 	c.Explain = func(ctx context.Context, err error) error {
 		if errors.Is(err, keys.ErrTooManyKeys) { // The hint is not that of key issue.
-			return cmdutil.RefusedErrorf("the tenant already has %d active keys, the maximum, and the old key would count until it expires", keys.MaxActive).
+			return cmdutil.RefusedErrorf(
+				"the tenant already has %d active keys, the maximum, and the old key would count until it expires",
+				keys.MaxActive,
+			).
 				WithHint("expire the old key at once with --grace-period 0, or revoke another key first")
 		}
 		return f.Explain(ctx, err, c.Subject)
@@ -178,7 +209,14 @@ func newCmdRotate(f *cmdutil.Factory) *cobra.Command {
 		if f.DryRun {
 			issued = " for a new key"
 		}
-		return fmt.Sprintf("rotated key %s%s of tenant %s%s%s", i.replaced.ID, NameSuffix(i.replaced), i.replaced.TenantName, issued, validUntil(i.Key))
+		return fmt.Sprintf(
+			"rotated key %s%s of tenant %s%s%s",
+			i.replaced.ID,
+			NameSuffix(i.replaced),
+			i.replaced.TenantName,
+			issued,
+			validUntil(i.Key),
+		)
 	}
 	c.Print = func(ctx context.Context, db *store.DB, i Issued) error {
 		sayOld(ctx, f, db, i.replaced)
@@ -226,7 +264,8 @@ func parseGracePeriod(text string) (time.Duration, error) {
 	return duration, err
 }
 
-// sayOld says what becomes of the old key, and that the new key is banned, if the old one is. If that can't be read, the new key is still printed.
+// sayOld says what becomes of the old key, and that the new key is banned, if the old one is. If
+// that can't be read, the new key is still printed.
 func sayOld(ctx context.Context, f *cmdutil.Factory, db *store.DB, old keys.Key) {
 	is := "is"
 	if f.DryRun {

@@ -31,7 +31,13 @@ func View(now time.Time) output.View[keys.Key] {
 		{Name: "id", Value: func(k keys.Key) any { return k.ID }, InList: true},
 		{Name: "tenant", Value: func(k keys.Key) any { return k.TenantName }, InList: true, MinWidth: output.TextWidth},
 		{Name: "name", Value: func(k keys.Key) any { return k.Name }, InList: true, MinWidth: output.TextWidth},
-		{Name: "environment", Heading: "ENV", Value: func(k keys.Key) any { return string(k.Environment) }, InList: true, Spare: 4},
+		{
+			Name:    "environment",
+			Heading: "ENV",
+			Value:   func(k keys.Key) any { return string(k.Environment) },
+			InList:  true,
+			Spare:   4,
+		},
 		{Name: "last4", Value: func(k keys.Key) any { return k.Last4 }, InList: true, Spare: 1},
 		{Name: "status", Value: func(k keys.Key) any { return string(k.Status(now)) }, InList: true},
 		{Name: "banned_until", Heading: "BAN ENDS", Value: func(k keys.Key) any { return inForce(k, now).EndsAt }},
@@ -39,10 +45,26 @@ func View(now time.Time) output.View[keys.Key] {
 		{Name: "expires_at", Heading: "EXPIRES", Value: func(k keys.Key) any { return k.ExpiresAt }},
 		{Name: "replaced_by", Heading: "NEW KEY", Value: func(k keys.Key) any { return k.ReplacedBy }, MinWidth: 9},
 		{Name: "revoked_at", Value: func(k keys.Key) any { return k.RevokedAt }},
-		{Name: "last_used_at", Heading: "LAST USED", Value: func(k keys.Key) any { return k.LastUsedAt }, InList: true, Spare: 2},
-		{Name: "per_minute", Heading: "PER MIN", Value: func(k keys.Key) any { return output.NumberOrNil(k.PerMinute) }, Spare: 3},
+		{
+			Name:    "last_used_at",
+			Heading: "LAST USED",
+			Value:   func(k keys.Key) any { return k.LastUsedAt },
+			InList:  true,
+			Spare:   2,
+		},
+		{
+			Name:    "per_minute",
+			Heading: "PER MIN",
+			Value:   func(k keys.Key) any { return output.NumberOrNil(k.PerMinute) },
+			Spare:   3,
+		},
 		{Name: "scope", Value: func(k keys.Key) any { return string(k.Scope) }, Spare: 3},
-		{Name: "allowed_addresses", Heading: "FROM", Value: func(k keys.Key) any { return k.Allowed.List() }, MinWidth: output.TextWidth},
+		{
+			Name:     "allowed_addresses",
+			Heading:  "FROM",
+			Value:    func(k keys.Key) any { return k.Allowed.List() },
+			MinWidth: output.TextWidth,
+		},
 		{Name: "ban_reason", Value: func(k keys.Key) any { return inForce(k, now).Reason }},
 	}
 }
@@ -55,7 +77,8 @@ func inForce(k keys.Key, now time.Time) keys.Ban {
 	return keys.Ban{}
 }
 
-// Label names a key in a few characters: by its name or, if it has none, the last four characters of its plaintext.
+// Label names a key in a few characters: by its name or, if it has none, the last four characters
+// of its plaintext.
 func Label(k keys.Key) string {
 	if k.Name == "" {
 		return "…" + k.Last4
@@ -83,7 +106,8 @@ func newCmdShow(f *cmdutil.Factory) *cobra.Command {
 
 func subject(id string) cmdutil.Subject { return cmdutil.Subject{Key: id} }
 
-// ValidKeys returns the AllOf of a Batch that changes the keys of a tenant that are valid, banned ones too.
+// ValidKeys returns the AllOf of a Batch that changes the keys of a tenant that are valid, banned
+// ones too.
 func ValidKeys(f *cmdutil.Factory) func(context.Context, *store.DB, string) ([]string, error) {
 	return func(ctx context.Context, db *store.DB, tenant string) (ids []string, err error) {
 		for k, err := range db.Keys.List(ctx, people.KeyFilter{Tenant: tenant}, f.Now()) {
@@ -98,8 +122,15 @@ func ValidKeys(f *cmdutil.Factory) func(context.Context, *store.DB, string) ([]s
 	}
 }
 
-// question asks about a change that ends keys, and shows when each was used last and how often since the last hour began.
-func question(ctx context.Context, f *cmdutil.Factory, db *store.DB, ids []string, verb string) (q cmdutil.Question, err error) {
+// question asks about a change that ends keys, and shows when each was used last and how often
+// since the last hour began.
+func question(
+	ctx context.Context,
+	f *cmdutil.Factory,
+	db *store.DB,
+	ids []string,
+	verb string,
+) (q cmdutil.Question, err error) {
 	found := map[string]keys.Key{}
 	var tenants []string
 	for _, id := range ids {
@@ -127,8 +158,15 @@ func question(ctx context.Context, f *cmdutil.Factory, db *store.DB, ids []strin
 		if at := found[id].LastUsedAt; !at.IsZero() {
 			used = "last used at " + output.Text(at)
 		}
-		return fmt.Sprintf("%s%s of tenant %s: %s, %s requests since %s UTC", id, NameSuffix(found[id]), found[id].TenantName,
-			used, output.Thousands(recent[id]), since.Format("15:04"))
+		return fmt.Sprintf(
+			"%s%s of tenant %s: %s, %s requests since %s UTC",
+			id,
+			NameSuffix(found[id]),
+			found[id].TenantName,
+			used,
+			output.Thousands(recent[id]),
+			since.Format("15:04"),
+		)
 	})
 	q.Word = cmdutil.WordFor(today)
 	q.Text = fmt.Sprintf("%s these %d keys?", verb, len(ids))
@@ -140,8 +178,16 @@ func question(ctx context.Context, f *cmdutil.Factory, db *store.DB, ids []strin
 
 func newCmdRevoke(f *cmdutil.Factory) *cobra.Command {
 	b := &cmdutil.Batch[keys.Key]{
-		Factory: f, Item: cmdutil.KeyIDArg(f, nil), Noun: "keys", Doing: "revoking keys", Find: cmdutil.FindKey, Lock: cmdutil.LockKeys,
-		AllOf: ValidKeys(f), AllOfUsage: "every active or banned key of this `TENANT`", Subject: subject, View: View,
+		Factory:    f,
+		Item:       cmdutil.KeyIDArg(f, nil),
+		Noun:       "keys",
+		Doing:      "revoking keys",
+		Find:       cmdutil.FindKey,
+		Lock:       cmdutil.LockKeys,
+		AllOf:      ValidKeys(f),
+		AllOfUsage: "every active or banned key of this `TENANT`",
+		Subject:    subject,
+		View:       View,
 	}
 	b.Question = func(ctx context.Context, db *store.DB, ids []string, _ []keys.Key) (cmdutil.Question, error) {
 		return question(ctx, f, db, ids, "Revoke")

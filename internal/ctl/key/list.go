@@ -56,7 +56,17 @@ last.
   petstorectl key list --unused 90d --status active -o csv`,
 	})
 	cmdutil.TenantFlag(cmd, f, &l.Subject.Tenant)
-	cmdutil.EnumFlag(cmd, &filter.Status, "status", "", "only one `STATUS`: active, banned, expired or\nrevoked", keys.Active, keys.Banned, keys.Expired, keys.Revoked)
+	cmdutil.EnumFlag(
+		cmd,
+		&filter.Status,
+		"status",
+		"",
+		"only one `STATUS`: active, banned, expired or\nrevoked",
+		keys.Active,
+		keys.Banned,
+		keys.Expired,
+		keys.Revoked,
+	)
 	cmdutil.EnumFlag(cmd, &filter.Scope, "scope", "", "only one `SCOPE`: read, write or manage", keys.Scopes...)
 	cmdutil.LengthFlag(cmd, &expires, "expires-within", "only those that expire within `LENGTH`")
 	cmdutil.PastFlag(cmd, f, &filter.UnusedSince, "unused", "only those not used since `WHEN`, such as 90d")

@@ -28,14 +28,19 @@ var View = output.View[operate.LimitsReset]{
 func newCmdReset(f *cmdutil.Factory) *cobra.Command {
 	c := &cmdutil.Change[operate.LimitsReset]{Factory: f, View: View}
 	c.Question = func(_ context.Context, _ *store.DB, r operate.LimitsReset) (cmdutil.Question, error) {
-		return cmdutil.Question{Text: fmt.Sprintf("Reset the limits of tenant %s to its recorded usage?", r.Tenant)}, nil
+		return cmdutil.Question{
+			Text: fmt.Sprintf("Reset the limits of tenant %s to its recorded usage?", r.Tenant),
+		}, nil
 	}
 	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (operate.LimitsReset, error) {
 		return db.Limits.Reset(ctx, by, c.Subject.Tenant)
 	}
 	c.Notice = func(r operate.LimitsReset) string {
 		if r.InMemory {
-			return fmt.Sprintf("reset the limits of tenant %s in the database; the only server counts in its memory: restart it", r.Tenant)
+			return fmt.Sprintf(
+				"reset the limits of tenant %s in the database; the only server counts in its memory: restart it",
+				r.Tenant,
+			)
 		}
 		return fmt.Sprintf("reset the limits of tenant %s: %s used today", r.Tenant, output.Count(r.DayUsed, "request"))
 	}

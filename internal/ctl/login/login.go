@@ -95,8 +95,14 @@ func run(ctx context.Context, f *cmdutil.Factory, url string, insecure bool) err
 	p, target := source.Profile, source.Target
 	verified := target.SSLMode == "verify-full" || target.SSLMode == "verify-ca"
 	if target.Remote && !verified && !insecure {
-		return cmdutil.UsageErrorf("sslmode=%s does not verify the server: your secret could be read on its way to %s", target.SSLMode, target.Host).
-			WithHint("use sslmode=verify-full, with sslrootcert=FILE for the server's CA; or --insecure if you accept that")
+		return cmdutil.UsageErrorf(
+			"sslmode=%s does not verify the server: your secret could be read on its way to %s",
+			target.SSLMode,
+			target.Host,
+		).
+			WithHint(
+				"use sslmode=verify-full, with sslrootcert=FILE for the server's CA; or --insecure if you accept that",
+			)
 	}
 	session, secret, err := connect(ctx, f, source)
 	if err != nil {
@@ -112,7 +118,12 @@ func run(ctx context.Context, f *cmdutil.Factory, url string, insecure bool) err
 		return cmdutil.ProfileError(err, p.Name)
 	}
 	roles := rolesOf(session)
-	f.Messagef("logged in as %s (%s): profile %[3]s, psql service=%[3]s", session.Name, strings.Join(roles, ", "), p.Name)
+	f.Messagef(
+		"logged in as %s (%s): profile %[3]s, psql service=%[3]s",
+		session.Name,
+		strings.Join(roles, ", "),
+		p.Name,
+	)
 	if secret == "" {
 		f.Messagef("no secret is stored: %s", given(session, target))
 	}
@@ -120,7 +131,10 @@ func run(ctx context.Context, f *cmdutil.Factory, url string, insecure bool) err
 		f.Messagef("%s is %s (%s)", p.Name, f.ErrColors.Status(string(source.Environment)), output.Clean(target.Host))
 	}
 	if len(roles) > 1 || session.Superuser || session.Owner {
-		f.Messagef("this login may do more than one role: for everyday work have one of your own: petstorectl staff add NAME --role support")
+		f.Messagef(
+			"this login may do more than one role: for everyday work have one of your own: petstorectl staff add " +
+				"NAME --role support",
+		)
 	}
 	return output.Item(f.Printer(), WhoamiView, Identity{session, source})
 }
@@ -138,7 +152,8 @@ func given(s operate.Session, target store.Target) string {
 
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// prepare returns the profile to store, and how to connect to it before it is. A service that another wrote is used as it is.
+// prepare returns the profile to store, and how to connect to it before it is. A service that
+// another wrote is used as it is.
 func prepare(f *cmdutil.Factory, text string) (source cmdutil.DatabaseSource, err error) {
 	name := f.ProfileName()
 	p, err := profiles.Get(name)
@@ -149,7 +164,10 @@ func prepare(f *cmdutil.Factory, text string) (source cmdutil.DatabaseSource, er
 		return source, cmdutil.UsageErrorf("missing argument: URL, because there is no profile %.80s yet", name).
 			WithHint("petstorectl login" + profiles.Profile{Name: name}.Flag() + " postgres://YOU@HOST/petstore")
 	case text != "" && !nameForm.MatchString(name):
-		return source, cmdutil.UsageErrorf("invalid name of a profile %.80q", name).WithHint("a name has letters, digits, -, _ and .")
+		return source, cmdutil.UsageErrorf(
+			"invalid name of a profile %.80q",
+			name,
+		).WithHint("a name has letters, digits, -, _ and .")
 	case err == nil && text != "" && !p.Own:
 		return source, cmdutil.ProfileError(profiles.ErrNotOwn, name)
 	}
@@ -173,7 +191,11 @@ func prepare(f *cmdutil.Factory, text string) (source cmdutil.DatabaseSource, er
 }
 
 // connect returns what the connection is, and the secret if one had to be asked for.
-func connect(ctx context.Context, f *cmdutil.Factory, source cmdutil.DatabaseSource) (s operate.Session, secret string, err error) {
+func connect(
+	ctx context.Context,
+	f *cmdutil.Factory,
+	source cmdutil.DatabaseSource,
+) (s operate.Session, secret string, err error) {
 	s, err = readSession(ctx, f, source)
 	if store.IsPasswordRefused(err) {
 		if secret, err = f.AskSecret(ctx, "secret of "+source.Target.Login, f.ReadLine); err != nil {
@@ -199,8 +221,8 @@ func readSession(ctx context.Context, f *cmdutil.Factory, source cmdutil.Databas
 	return db.Session(ctx)
 }
 
-// complete returns the settings of a URL, with everything that says where it leads and how TLS is checked, so that the profile means the same
-// tomorrow and in another folder.
+// complete returns the settings of a URL, with everything that says where it leads and how TLS is
+// checked, so that the profile means the same tomorrow and in another folder.
 func complete(text string) (url.Values, error) {
 	errURL := cmdutil.UsageErrorf("the URL can't be read").WithHint("want postgres://YOU@HOST/petstore")
 	u, err := url.Parse(text)
@@ -210,11 +232,15 @@ func complete(text string) (url.Values, error) {
 	all := u.Query()
 	_, hasPassword := u.User.Password()
 	if hasPassword || all.Has("password") || all.Has("sslpassword") {
-		return nil, cmdutil.UsageErrorf("the URL contains a password; passwords are read from stdin, never from the command line").
+		return nil, cmdutil.UsageErrorf(
+			"the URL contains a password; passwords are read from stdin, never from the command line",
+		).
 			WithHint("it is now in your shell history: have it changed: petstorectl staff rotate LOGIN")
 	}
 	if all.Has("service") {
-		return nil, cmdutil.UsageErrorf("the URL names a service").WithHint("log in to it without a URL: petstorectl login --profile SERVICE")
+		return nil, cmdutil.UsageErrorf("the URL names a service").WithHint(
+			"log in to it without a URL: petstorectl login --profile SERVICE",
+		)
 	}
 	if strings.Contains(u.Host+all.Get("host"), ",") {
 		return nil, cmdutil.UsageErrorf("the URL names several hosts").WithHint("name one: a login has one secret")
@@ -231,7 +257,8 @@ func complete(text string) (url.Values, error) {
 		t.RootCert = "system" // libpq would look for a file of this user.
 	}
 	for key, value := range map[string]string{
-		"host": t.Host, "port": fmt.Sprint(t.Port), "dbname": t.Database, "user": t.Login, "sslmode": cmp.Or(t.SSLMode, standard),
+		"host": t.Host, "port": fmt.Sprint(t.Port), "dbname": t.Database, "user": t.Login,
+		"sslmode":     cmp.Or(t.SSLMode, standard),
 		"sslrootcert": t.RootCert, "sslcert": t.Cert, "sslkey": t.Key,
 	} {
 		isFile := key == "sslcert" || key == "sslkey" || key == "sslrootcert" && value != "system"

@@ -152,7 +152,10 @@ func runDown(ctx context.Context, f *cmdutil.Factory, steps int) error {
 	if uint(steps) > before.Version {
 		return cmdutil.RefusedErrorf("can't revert %d migrations: only %d are applied", steps, before.Version)
 	}
-	if err := f.Confirm(ctx, fmt.Sprintf("Revert %d of %d migrations and delete all data in their tables?", steps, before.Version)); err != nil {
+	if err := f.Confirm(
+		ctx,
+		fmt.Sprintf("Revert %d of %d migrations and delete all data in their tables?", steps, before.Version),
+	); err != nil {
 		return err
 	}
 	if !f.DryRun {

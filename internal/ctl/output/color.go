@@ -54,15 +54,38 @@ func (c Colors) paint(code, s string) string {
 	return code + s + reset
 }
 
-// statusColors are the colors of the words in columns of a status, a state, a verdict or an environment.
+// statusColors are the colors of the words in columns of a status, a state, a verdict or an
+// environment.
 var statusColors = map[string]string{
-	"active": green, "ok": green, "admitted": green, "intact": green, "up to date": green, "verified": green,
-	"expiring": yellow, "warn": yellow, "behind": yellow, "scheduled": yellow, "suspended": red,
-	"revoked": red, "expired": red, "banned": red, "in force": red, "fail": red, "failed": red, "broken": red, "dirty": red, "altered": red,
-	"production": red, "invalid_api_key": red, "key_banned": red, "daily_quota_exceeded": red, "rate_limit_exceeded": red,
+	"active":               green,
+	"ok":                   green,
+	"admitted":             green,
+	"intact":               green,
+	"up to date":           green,
+	"verified":             green,
+	"expiring":             yellow,
+	"warn":                 yellow,
+	"behind":               yellow,
+	"scheduled":            yellow,
+	"suspended":            red,
+	"revoked":              red,
+	"expired":              red,
+	"banned":               red,
+	"in force":             red,
+	"fail":                 red,
+	"failed":               red,
+	"broken":               red,
+	"dirty":                red,
+	"altered":              red,
+	"production":           red,
+	"invalid_api_key":      red,
+	"key_banned":           red,
+	"daily_quota_exceeded": red,
+	"rate_limit_exceeded":  red,
 }
 
-// ColorsFor decides by the environment: NO_COLOR, CLICOLOR and CLICOLOR_FORCE, https://no-color.org and https://bixense.com/clicolors.
+// ColorsFor decides by the environment: NO_COLOR, CLICOLOR and CLICOLOR_FORCE, https://no-color.org
+// and https://bixense.com/clicolors.
 func ColorsFor(terminal bool, getenv func(string) string) Colors {
 	switch force := getenv("CLICOLOR_FORCE"); {
 	case getenv("NO_COLOR") != "":

@@ -32,7 +32,8 @@ func TestColorsFor(t *testing.T) {
 	}
 }
 
-// TestColors: words of a status and headings have colors in tables, on lines as wide as without, and in no other format.
+// TestColors: words of a status and headings have colors in tables, on lines as wide as without,
+// and in no other format.
 func TestColors(t *testing.T) {
 	t.Parallel()
 	type item struct {

@@ -93,8 +93,8 @@ func marshal(v any) ([]byte, error) {
 	return escapeHidden(bytes.TrimSpace(out.Bytes())), err
 }
 
-// escapeHidden escapes the characters of a JSON text that Clean removes from others: encoding/json leaves U+009B, which moves the cursor
-// of some terminals, and U+202E. The joiners stay.
+// escapeHidden escapes the characters of a JSON text that Clean removes from others: encoding/json
+// leaves U+009B, which moves the cursor of some terminals, and U+202E. The joiners stay.
 func escapeHidden(text []byte) []byte {
 	isHidden := func(r rune) bool { return r >= 0x7F && visible(r) < 0 }
 	if !bytes.ContainsFunc(text, isHidden) {

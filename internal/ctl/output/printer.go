@@ -15,19 +15,22 @@ type Printer struct {
 	Format string
 	// Columns are the names of the columns to print, in this order; nil for those of the view.
 	Columns []string
-	// Filter, if set, is applied to the JSON of a list or an item, in jsonl to that of each item: what it returns is printed.
+	// Filter, if set, is applied to the JSON of a list or an item, in jsonl to that of each item:
+	// what it returns is printed.
 	Filter *Filter
-	// TTY tells whether Out is a terminal: tables fit its width, times are relative to now, digits are in groups.
+	// TTY tells whether Out is a terminal: tables fit its width, times are relative to now, digits
+	// are in groups.
 	TTY   bool
 	Width int
 	Now   time.Time
-	// Zone is the time zone of times in tables and rows, which are then exact; nil for UTC, and for times relative to now on terminals.
+	// Zone is the time zone of times in tables and rows, which are then exact; nil for UTC, and for
+	// times relative to now on terminals.
 	Zone   *time.Location
 	Colors Colors
 }
 
-// Whole tells whether a command prints an item as its view says, and nothing else: in the formats for programs, which have all columns,
-// and if columns were chosen.
+// Whole tells whether a command prints an item as its view says, and nothing else: in the formats
+// for programs, which have all columns, and if columns were chosen.
 func (p Printer) Whole() bool { return p.Columns != nil || (p.Format != "" && p.Format != "table") }
 
 // List prints items: an array in JSON, otherwise a line each.
@@ -111,9 +114,9 @@ func csvRow[T any](v View[T], item T) []string {
 	return cells
 }
 
-// noFormula returns a text that a spreadsheet takes for text: with an apostrophe before it if it could be a formula, which runs when
-// somebody opens the file. The wide characters begin formulas in Japanese spreadsheets.
-// https://owasp.org/www-community/attacks/CSV_Injection
+// noFormula returns a text that a spreadsheet takes for text: with an apostrophe before it if it
+// could be a formula, which runs when somebody opens the file. The wide characters begin formulas
+// in Japanese spreadsheets. https://owasp.org/www-community/attacks/CSV_Injection
 func noFormula(text string) string {
 	const begin = "=+-@＝＋－＠"
 	if first, _ := utf8.DecodeRuneInString(strings.TrimSpace(text)); strings.ContainsRune(begin, first) {

@@ -8,8 +8,9 @@ import (
 	"errors"
 )
 
-// Stream prints items as List does, but one by one: memory holds one. Only a table needs all of them, to align its columns, and a Filter
-// of JSON, because its input is the array. A Stream is for one goroutine. What is printed is complete when Close has returned nil.
+// Stream prints items as List does, but one by one: memory holds one. Only a table needs all of
+// them, to align its columns, and a Filter of JSON, because its input is the array. A Stream is for
+// one goroutine. What is printed is complete when Close has returned nil.
 type Stream[T any] struct {
 	p     Printer
 	v     View[T]

@@ -48,7 +48,8 @@ func TestFormats(t *testing.T) {
 		{format: "", columns: []string{"count", "name"}, want: "1\ta\n9007199254740993\tb c\n"},
 		{format: "table", columns: []string{"count"}, want: "           COUNT\n               1\n9007199254740993\n"},
 		{format: "csv", columns: []string{"count"}, want: "count\n1\n9007199254740993\n"},
-		{format: "json", columns: []string{"name"}, want: "[\n  {\n    \"name\": \"a\"\n  },\n  {\n    \"name\": \"b c\"\n  }\n]\n"},
+		{format: "json", columns: []string{"name"},
+			want: "[\n  {\n    \"name\": \"a\"\n  },\n  {\n    \"name\": \"b c\"\n  }\n]\n"},
 		{format: "jsonl", want: `{"name":"a","count":1}` + "\n" + `{"name":"b c","count":9007199254740993}` + "\n"},
 		{format: "json", filter: ".[].name", want: "a\nb c\n"},
 		{format: "json", filter: "length, .[1]", want: "2\n" + `{"count":9007199254740993,"name":"b c"}` + "\n"},
@@ -75,7 +76,8 @@ func mustFilter(t *testing.T, expression string) *Filter {
 
 func TestNoItems(t *testing.T) {
 	t.Parallel()
-	for format, want := range map[string]string{"": "", "json": "[]\n", "jsonl": "", "csv": "name,count\n", "table": ""} {
+	for format, want := range map[string]string{"": "", "json": "[]\n", "jsonl": "", "csv": "name,count\n",
+		"table": ""} {
 		var out strings.Builder
 		stream(t, Printer{Out: &out, Format: format}, namedView, nil)
 		assert.Equal(t, out.String(), want, format)
@@ -90,7 +92,8 @@ func TestUnknownColumn(t *testing.T) {
 	want := ColumnError{"nam", []string{"name", "count"}}
 	p := Printer{Out: io.Discard, Format: "json", Columns: []string{"name", "nam"}}
 	for what, err := range map[string]error{
-		"list": List(p, namedView, nil), "item": Item(p, namedView, named{}), "rows": Rows(p, namedView, nil), "table": Table(p, namedView, nil),
+		"list": List(p, namedView, nil), "item": Item(p, namedView, named{}), "rows": Rows(p, namedView, nil),
+		"table": Table(p, namedView, nil),
 	} {
 		if got := (ColumnError{}); !errors.As(err, &got) || got.Error() != want.Error() {
 			t.Errorf("%s: %v, want %v", what, err, want)
@@ -107,7 +110,11 @@ func TestFilterEnds(t *testing.T) {
 	assert.NoError(t, err)
 	err = Item(Printer{Out: io.Discard, Format: "json", Filter: endless}, namedView, named{})
 	assert.ErrorIs(t, err, context.Canceled)
-	err = Item(Printer{Out: io.Discard, Format: "json", Filter: mustFilter(t, ".name.first")}, namedView, named{name: "a"})
+	err = Item(
+		Printer{Out: io.Discard, Format: "json", Filter: mustFilter(t, ".name.first")},
+		namedView,
+		named{name: "a"},
+	)
 	if err == nil || err.Error() != `--jq: expected an object but got: string ("a")` {
 		t.Errorf("%v", err)
 	}

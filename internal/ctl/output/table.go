@@ -13,7 +13,8 @@ import (
 // gap is the space between two columns.
 const gap = 2
 
-// Table prints the columns of a list for a person: headings, aligned columns, no wider than the terminal.
+// Table prints the columns of a list for a person: headings, aligned columns, no wider than the
+// terminal.
 func Table[T any](p Printer, v View[T], items []T) error {
 	v, err := v.pick(p.Columns)
 	if err != nil {
@@ -84,12 +85,14 @@ func render(w io.Writer, rows [][]string, configs []table.ColumnConfig) error {
 	return err
 }
 
-// leastWidth is the width down to which columns of text are cut if their MinWidth leaves a table too wide.
+// leastWidth is the width down to which columns of text are cut if their MinWidth leaves a table
+// too wide.
 const leastWidth = 4
 
-// fit cuts the cells of columns that have a MinWidth, the widest column first, until the table is no wider than the terminal: down to the
-// MinWidth, and if that is not enough down to leastWidth, but no column of IDs. What is still too wide then is left so. It returns the
-// column to leave out before cells are cut further, -1 for none.
+// fit cuts the cells of columns that have a MinWidth, the widest column first, until the table is
+// no wider than the terminal: down to the MinWidth, and if that is not enough down to leastWidth,
+// but no column of IDs. What is still too wide then is left so. It returns the column to leave out
+// before cells are cut further, -1 for none.
 func fit[T any](rows [][]string, v View[T], width int) (spare int) {
 	widths := make([]int, len(v))
 	total := gap * (len(v) - 1)
@@ -125,8 +128,8 @@ func fit[T any](rows [][]string, v View[T], width int) (spare int) {
 	return spare
 }
 
-// narrow takes from the widest columns until their total is the width or each has its least one, 0 for one that is never cut. It returns the
-// total.
+// narrow takes from the widest columns until their total is the width or each has its least one, 0
+// for one that is never cut. It returns the total.
 func narrow(widths, least []int, total, width int) int {
 	for ; total > width; total-- {
 		widest := -1

@@ -53,7 +53,8 @@ func (p Printer) text(v any) string {
 	return Text(v)
 }
 
-// human is a value for people: on a terminal, times are relative to now and digits are in groups of three.
+// human is a value for people: on a terminal, times are relative to now and digits are in groups of
+// three.
 func (p Printer) human(v any) string {
 	if p.TTY {
 		switch v := v.(type) {
@@ -62,7 +63,8 @@ func (p Printer) human(v any) string {
 				return relative(v, p.Now)
 			}
 		case instant:
-			if text := v.in(p.Zone); text != "" && strings.HasPrefix(v.layout, time.DateOnly+" ") && v.Sub(p.Now).Abs() < fortnight {
+			if text := v.in(p.Zone); text != "" && strings.HasPrefix(v.layout, time.DateOnly+" ") &&
+				v.Sub(p.Now).Abs() < fortnight {
 				return weekday(v.Time, p.Zone) + " " + text
 			}
 		case int64:
@@ -79,8 +81,8 @@ func (p Printer) human(v any) string {
 	return "-"
 }
 
-// Clean removes what could move a terminal's cursor, color it, change the direction of text or hide in it: names and reasons are
-// printed as text and nothing else.
+// Clean removes what could move a terminal's cursor, color it, change the direction of text or hide
+// in it: names and reasons are printed as text and nothing else.
 func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
@@ -145,7 +147,8 @@ var units = []struct {
 	{365 * day, "year"}, {30 * day, "month"}, {day, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"},
 }
 
-// relative is the distance of a time from now, in its largest whole unit, after the weekday if that is days of a fortnight.
+// relative is the distance of a time from now, in its largest whole unit, after the weekday if that
+// is days of a fortnight.
 func relative(t, now time.Time) string {
 	d := t.Sub(now)
 	for _, u := range units {
@@ -168,8 +171,8 @@ func relative(t, now time.Time) string {
 	return "just now"
 }
 
-// Wrap breaks the lines of a text at words, so that they have that width. A command at the end of one stays whole, to be copied: it gets a
-// line of its own, which begins with the indent.
+// Wrap breaks the lines of a text at words, so that they have that width. A command at the end of
+// one stays whole, to be copied: it gets a line of its own, which begins with the indent.
 func Wrap(s string, width int, indent string) string {
 	var lines []string
 	for line := range strings.SplitSeq(s, "\n") {

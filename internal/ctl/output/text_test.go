@@ -15,7 +15,8 @@ func TestRelative(t *testing.T) {
 	now := time.Date(2026, 11, 20, 10, 30, 0, 0, time.UTC)
 	for ago, want := range map[time.Duration]string{
 		0: "just now", -59 * time.Second: "in a moment", 59 * time.Second: "just now",
-		time.Minute: "1 minute ago", 2*time.Hour + 59*time.Minute: "2 hours ago", -24 * time.Hour: "Sat in 1 day", 13 * day: "Sat 13 days ago", 14 * day: "14 days ago",
+		time.Minute: "1 minute ago", 2*time.Hour + 59*time.Minute: "2 hours ago", -24 * time.Hour: "Sat in 1 day",
+		13 * day: "Sat 13 days ago", 14 * day: "14 days ago",
 		29 * day: "29 days ago", 30 * day: "1 month ago", -800 * day: "in 2 years",
 	} {
 		assert.Equal(t, relative(now.Add(-ago), now), want, ago, "ago")
@@ -51,7 +52,8 @@ func TestJSONDoesNotEscapeHTML(t *testing.T) {
 	}
 }
 
-// TestJSONHidesNothing: what could move a terminal's cursor or change the direction of text is escaped, and is the same text.
+// TestJSONHidesNothing: what could move a terminal's cursor or change the direction of text is
+// escaped, and is the same text.
 func TestJSONHidesNothing(t *testing.T) {
 	t.Parallel()
 	const name = "\x1b[2J\x7f\u009b\u202Ea\u200B\U000E0001b\u200D é 日本"
@@ -86,8 +88,16 @@ func TestCSVHasNoFormulas(t *testing.T) {
 		least  *int64
 	}
 	view := View[item]{
-		{Name: "text", Value: func(i item) any { return i.text }}, {Name: "list", Value: func(i item) any { return i.list }},
-		{Name: "number", Value: func(i item) any { return i.number }}, {Name: "least", Value: func(i item) any { return i.least }},
+		{
+			Name:  "text",
+			Value: func(i item) any { return i.text },
+		},
+		{Name: "list", Value: func(i item) any { return i.list }},
+		{
+			Name:  "number",
+			Value: func(i item) any { return i.number },
+		},
+		{Name: "least", Value: func(i item) any { return i.least }},
 	}
 	five := int64(-5)
 	for text, want := range map[string]string{
@@ -97,14 +107,18 @@ func TestCSVHasNoFormulas(t *testing.T) {
 		"\t=1": "' =1", "\r=1": "'=1", "  =1": "'  =1", "\n+1": "' +1", "\u202E=1": "'=1", `=1,"`: `"'=1,"""`,
 	} {
 		var out strings.Builder
-		assert.NoError(t, List(Printer{Out: &out, Format: "csv"}, view, []item{{text, []string{"-a", "=b"}, five, &five}}))
+		assert.NoError(
+			t,
+			List(Printer{Out: &out, Format: "csv"}, view, []item{{text, []string{"-a", "=b"}, five, &five}}),
+		)
 		if got, want := out.String(), "text,list,number,least\n"+want+",\"'-a,=b\",-5,-5\n"; got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }
 
-// TestZone: a time zone that was asked for is that of all times in tables and rows, and of no other format.
+// TestZone: a time zone that was asked for is that of all times in tables and rows, and of no other
+// format.
 func TestZone(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 20, 10, 30, 0, 0, time.UTC)
@@ -133,7 +147,12 @@ func TestZone(t *testing.T) {
 		p := Printer{Format: test.format, Zone: test.zone}
 		assert.Equal(t, list(t, p, v, []time.Time{at}), test.want, test)
 	}
-	if got := list(t, Printer{Format: "jsonl"}, view.FormatTimes(time.RFC3339), []time.Time{{}}); got != `{"at":null}`+"\n" {
+	if got := list(
+		t,
+		Printer{Format: "jsonl"},
+		view.FormatTimes(time.RFC3339),
+		[]time.Time{{}},
+	); got != `{"at":null}`+"\n" {
 		t.Errorf("no time: %s", got)
 	}
 }

@@ -13,13 +13,17 @@ type Column[T any] struct {
 	Name string
 	// Heading is that of a table; empty for the name in capitals.
 	Heading string
-	// Value returns a string ("" for none), a bool, an int64, a *int64 (nil for none), a time (zero for none), a []string or raw JSON.
+	// Value returns a string ("" for none), a bool, an int64, a *int64 (nil for none), a time (zero
+	// for none), a []string or raw JSON.
 	Value func(T) any
-	// InList is set for the columns of a list's table and rows. The others appear for a single item, in JSON and in CSV.
+	// InList is set for the columns of a list's table and rows. The others appear for a single
+	// item, in JSON and in CSV.
 	InList bool
-	// MinWidth is the width down to which the column is cut if a terminal is too narrow; 0 for never.
+	// MinWidth is the width down to which the column is cut if a terminal is too narrow; 0 for
+	// never.
 	MinWidth int
-	// Spare columns are left out of a table that is too wide for the terminal, the one with the highest number first; 0 for never.
+	// Spare columns are left out of a table that is too wide for the terminal, the one with the
+	// highest number first; 0 for never.
 	Spare int
 }
 
@@ -61,7 +65,8 @@ func (e ColumnError) Error() string {
 	return fmt.Sprintf("no column %q; the columns are: %s", e.Name, strings.Join(e.Known, ", "))
 }
 
-// pick returns the columns with these names, in this order and in lists too; all of the view for nil.
+// pick returns the columns with these names, in this order and in lists too; all of the view for
+// nil.
 func (v View[T]) pick(names []string) (View[T], error) {
 	if names == nil {
 		return v, nil
@@ -78,7 +83,8 @@ func (v View[T]) pick(names []string) (View[T], error) {
 	return picked, nil
 }
 
-// Pick returns the columns with these names, which the view has, in this order: for a view of something that contains a T.
+// Pick returns the columns with these names, which the view has, in this order: for a view of
+// something that contains a T.
 func (v View[T]) Pick(names ...string) View[T] {
 	picked, err := v.pick(names)
 	if err != nil {
@@ -110,8 +116,8 @@ func (v View[T]) inList(shown bool, names []string) View[T] {
 	return changed
 }
 
-// FormatTimes returns the view with its times in this layout, in tables too. A Z at its end stands for the zone, which is UTC unless
-// another was asked for.
+// FormatTimes returns the view with its times in this layout, in tables too. A Z at its end stands
+// for the zone, which is UTC unless another was asked for.
 func (v View[T]) FormatTimes(layout string) View[T] {
 	changed := slices.Clone(v)
 	for i, c := range v {
@@ -148,7 +154,14 @@ func (i instant) in(zone *time.Location) string {
 func Map[D, T any](v View[T], inner func(D) T) View[D] {
 	mapped := make(View[D], len(v))
 	for i, c := range v {
-		mapped[i] = Column[D]{c.Name, c.Heading, func(d D) any { return c.Value(inner(d)) }, c.InList, c.MinWidth, c.Spare}
+		mapped[i] = Column[D]{
+			c.Name,
+			c.Heading,
+			func(d D) any { return c.Value(inner(d)) },
+			c.InList,
+			c.MinWidth,
+			c.Spare,
+		}
 	}
 	return mapped
 }

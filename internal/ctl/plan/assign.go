@@ -37,7 +37,13 @@ func newCmdAssign(f *cmdutil.Factory) *cobra.Command {
 	}
 	b.Do = func(ctx context.Context, db *store.DB, by audit.By, tenant string) (pricing.PlanChange, error) {
 		return db.Timelines.Assign(ctx, by, pricing.NewAssignment{
-			Tenant: tenant, Kind: plans.Assigned, Plan: plan, Own: own, From: beginning(f, from), Until: end.Until(), Then: end.Then,
+			Tenant: tenant,
+			Kind:   plans.Assigned,
+			Plan:   plan,
+			Own:    own,
+			From:   beginning(f, from),
+			Until:  end.Until(),
+			Then:   end.Then,
 		})
 	}
 	b.Explain = func(ctx context.Context, err error, tenant string) error {
@@ -90,7 +96,12 @@ func swapped(ctx context.Context, f *cmdutil.Factory, tenant, plan string) bool 
 // batch is a change of the assignments of tenants.
 func batch(f *cmdutil.Factory, doing string) *cmdutil.Batch[pricing.PlanChange] {
 	return &cmdutil.Batch[pricing.PlanChange]{
-		Factory: f, Item: cmdutil.TenantArg(f, nil), Noun: "tenants", Doing: doing, Find: cmdutil.FindTenant, Lock: cmdutil.LockTenants,
+		Factory: f,
+		Item:    cmdutil.TenantArg(f, nil),
+		Noun:    "tenants",
+		Doing:   doing,
+		Find:    cmdutil.FindTenant,
+		Lock:    cmdutil.LockTenants,
 		Explain: func(ctx context.Context, err error, tenant string) error {
 			return explain(ctx, f, err, cmdutil.Subject{Tenant: tenant})
 		},
@@ -108,9 +119,13 @@ func newCmdBoost(f *cmdutil.Factory) *cobra.Command {
 	b.Check = func(cmd *cobra.Command) error {
 		switch {
 		case !quota.Given():
-			return cmdutil.UsageErrorf("missing required flag: --per-minute or --per-day").WithHint("see: " + cmd.CommandPath() + " --help")
+			return cmdutil.UsageErrorf("missing required flag: --per-minute or --per-day").WithHint(
+				"see: " + cmd.CommandPath() + " --help",
+			)
 		case !until.IsSet():
-			return cmdutil.UsageErrorf("missing required flag: --until").WithHint("a boost without an end is a plan: petstorectl plan assign")
+			return cmdutil.UsageErrorf("missing required flag: --until").WithHint(
+				"a boost without an end is a plan: petstorectl plan assign",
+			)
 		}
 		return nil
 	}
@@ -148,7 +163,10 @@ func lowers(_ context.Context, _ *store.DB, _ []string, done []pricing.PlanChang
 		}
 		was, is := c.Was.Quota, c.At(c.Assignment.From).Quota
 		if is.PerMinute < was.PerMinute || is.PerDay < was.PerDay {
-			lowered = append(lowered, fmt.Sprintf("%s: %s, instead of %s", c.Tenant.Name, tenant.QuotaText(is), tenant.QuotaText(was)))
+			lowered = append(
+				lowered,
+				fmt.Sprintf("%s: %s, instead of %s", c.Tenant.Name, tenant.QuotaText(is), tenant.QuotaText(was)),
+			)
 			q.Text = "Boost to less than before?"
 		}
 	}
@@ -156,7 +174,8 @@ func lowers(_ context.Context, _ *store.DB, _ []string, done []pricing.PlanChang
 	return q, nil
 }
 
-// beginning returns when an assignment begins: zero for now, which is what the database's clock shows.
+// beginning returns when an assignment begins: zero for now, which is what the database's clock
+// shows.
 func beginning(f *cmdutil.Factory, from cmdutil.When) time.Time {
 	if from.IsNow() {
 		return time.Time{}
@@ -191,7 +210,12 @@ func unchanged(c pricing.PlanChange) string {
 		return fmt.Sprintf("tenant %s is on plan %s from %s already, %s",
 			c.Tenant.Name, a.Plan, output.Text(a.From), tenant.QuotaText(c.At(a.From).Quota))
 	}
-	return fmt.Sprintf("tenant %s is already on plan %s, %s", c.Tenant.Name, c.Tenant.Plan, tenant.QuotaText(c.Tenant.Quota))
+	return fmt.Sprintf(
+		"tenant %s is already on plan %s, %s",
+		c.Tenant.Name,
+		c.Tenant.Plan,
+		tenant.QuotaText(c.Tenant.Quota),
+	)
 }
 
 // assigned says what begins when, and what follows.
@@ -201,7 +225,12 @@ func assigned(c pricing.PlanChange) string {
 	var text string
 	switch {
 	case a.Kind == plans.Boost && later:
-		text = fmt.Sprintf("scheduled a boost of tenant %s on plan %s from %s", c.Tenant.Name, is.Plan, output.Text(a.From))
+		text = fmt.Sprintf(
+			"scheduled a boost of tenant %s on plan %s from %s",
+			c.Tenant.Name,
+			is.Plan,
+			output.Text(a.From),
+		)
 	case a.Kind == plans.Boost:
 		text = fmt.Sprintf("boosted tenant %s on plan %s", c.Tenant.Name, is.Plan)
 	case later:
@@ -230,9 +259,21 @@ const maxFollowing = 3
 func consequences(c pricing.PlanChange) (lines []string) {
 	for _, r := range c.Removed {
 		if again := c.At(r.From); again.AssignedFrom.Equal(r.From) && again.Assignment != c.Assignment.ID {
-			lines = append(lines, fmt.Sprintf("what is scheduled at %s becomes plan %s (%d in place of %d)", output.Text(r.From), periodText(again), again.Assignment, r.ID))
+			lines = append(
+				lines,
+				fmt.Sprintf(
+					"what is scheduled at %s becomes plan %s (%d in place of %d)",
+					output.Text(r.From),
+					periodText(again),
+					again.Assignment,
+					r.ID,
+				),
+			)
 		} else if r.ID != c.Assignment.ID {
-			lines = append(lines, fmt.Sprintf("plan %s no longer follows at %s (%d)", r.Plan, output.Text(r.From), r.ID))
+			lines = append(
+				lines,
+				fmt.Sprintf("plan %s no longer follows at %s (%d)", r.Plan, output.Text(r.From), r.ID),
+			)
 		}
 	}
 	for _, a := range c.Added {
@@ -248,8 +289,17 @@ func consequences(c pricing.PlanChange) (lines []string) {
 func following(c pricing.PlanChange) (lines []string) {
 	a := c.Assignment
 	for _, p := range c.Periods {
-		if !a.Temporary() && p.From.After(a.From) && p.From.Equal(p.AssignedFrom) && p.Kind == plans.Assigned && len(lines) < maxFollowing {
-			lines = append(lines, fmt.Sprintf("plan %s follows at %s: petstorectl plan unschedule %d", p.Plan, output.Text(p.From), p.Assignment))
+		if !a.Temporary() && p.From.After(a.From) && p.From.Equal(p.AssignedFrom) && p.Kind == plans.Assigned &&
+			len(lines) < maxFollowing {
+			lines = append(
+				lines,
+				fmt.Sprintf(
+					"plan %s follows at %s: petstorectl plan unschedule %d",
+					p.Plan,
+					output.Text(p.From),
+					p.Assignment,
+				),
+			)
 		}
 	}
 	return lines
@@ -260,15 +310,27 @@ func explain(ctx context.Context, f *cmdutil.Factory, err error, s cmdutil.Subje
 	var conflict plans.ConflictError
 	if errors.Is(err, plans.ErrQuota) {
 		_, what, _ := strings.Cut(err.Error(), plans.ErrQuota.Error()+": ")
-		return cmdutil.UsageErrorf("%s", what).WithHint("the number that is not given stays as before: give both, --per-minute N --per-day N")
+		return cmdutil.UsageErrorf(
+			"%s",
+			what,
+		).WithHint("the number that is not given stays as before: give both, --per-minute N --per-day N")
 	}
 	if !errors.As(err, &conflict) {
 		return f.Explain(ctx, err, s)
 	}
 	with := conflict.With
-	e := cmdutil.RefusedErrorf("another change of tenant %s is scheduled at %s: plan %s (%s, ID %d)", s.Tenant, output.Text(with.From), with.Plan, with.Kind, with.ID)
+	e := cmdutil.RefusedErrorf(
+		"another change of tenant %s is scheduled at %s: plan %s (%s, ID %d)",
+		s.Tenant,
+		output.Text(with.From),
+		with.Plan,
+		with.Kind,
+		with.ID,
+	)
 	if with.Kind == plans.End {
 		return e.WithHint("end before it, or begin after it") // Without it, what is in force now would never end.
 	}
-	return e.WithHint(fmt.Sprintf("end before it, begin after it, or remove it first: petstorectl plan unschedule %d", with.ID))
+	return e.WithHint(
+		fmt.Sprintf("end before it, begin after it, or remove it first: petstorectl plan unschedule %d", with.ID),
+	)
 }

@@ -57,7 +57,13 @@ one, undo takes back the last hundred.`,
 		if len(moved) == 0 {
 			return "no tenant to move"
 		}
-		return fmt.Sprintf("moved %s to version %d of plan %s: %s", countTenants(int64(len(moved))), moved[0].Version, c.Subject.Plan, tenant.QuotaText(moved[0].Quota))
+		return fmt.Sprintf(
+			"moved %s to version %d of plan %s: %s",
+			countTenants(int64(len(moved))),
+			moved[0].Version,
+			c.Subject.Plan,
+			tenant.QuotaText(moved[0].Quota),
+		)
 	}
 	c.Print = func(_ context.Context, _ *store.DB, moved []plans.Tenant) error {
 		return cmdutil.PrintChangedList(f, tenant.View, moved)
@@ -101,7 +107,14 @@ func toMove(ctx context.Context, f *cmdutil.Factory, db *store.DB, plan string, 
 	return ids, nil
 }
 
-func move(ctx context.Context, f *cmdutil.Factory, db *store.DB, by audit.By, plan string, ids []int64) (all []plans.Tenant, err error) {
+func move(
+	ctx context.Context,
+	f *cmdutil.Factory,
+	db *store.DB,
+	by audit.By,
+	plan string,
+	ids []int64,
+) (all []plans.Tenant, err error) {
 	for len(ids) > 0 {
 		n := min(len(ids), pricing.MaxMoved)
 		moved, err := db.Plans.Move(ctx, by, plan, ids[:n])

@@ -18,16 +18,34 @@ import (
 
 // NewCmd returns the command plan.
 func NewCmd(f *cmdutil.Factory) *cobra.Command {
-	return cmdutil.NewGroup("plan,plans", "Manage plans",
-		newCmdAssign(f), newCmdBoost(f), newCmdHistory(f), newCmdSchedule(f), newCmdUnschedule(f), newCmdSimulate(f), newCmdVoid(f),
-		newCmdList(f), newCmdShow(f), newCmdCreate(f), newCmdEdit(f), newCmdWithdraw(f), newCmdRetire(f), newCmdMove(f),
+	return cmdutil.NewGroup(
+		"plan,plans",
+		"Manage plans",
+		newCmdAssign(f),
+		newCmdBoost(f),
+		newCmdHistory(f),
+		newCmdSchedule(f),
+		newCmdUnschedule(f),
+		newCmdSimulate(f),
+		newCmdVoid(f),
+		newCmdList(f),
+		newCmdShow(f),
+		newCmdCreate(f),
+		newCmdEdit(f),
+		newCmdWithdraw(f),
+		newCmdRetire(f),
+		newCmdMove(f),
 	)
 }
 
 // View shows a plan. The quota is null for a plan that takes it from each tenant.
 var View = output.View[plans.Plan]{
 	{Name: "name", Value: func(p plans.Plan) any { return p.Name }, InList: true},
-	{Name: "per_minute", Value: func(p plans.Plan) any { return output.NumberOrNil(quotaOf(p).PerMinute) }, InList: true},
+	{
+		Name:   "per_minute",
+		Value:  func(p plans.Plan) any { return output.NumberOrNil(quotaOf(p).PerMinute) },
+		InList: true,
+	},
 	{Name: "per_day", Value: func(p plans.Plan) any { return output.NumberOrNil(quotaOf(p).PerDay) }, InList: true},
 	{Name: "title", Value: func(p plans.Plan) any { return p.Title }},
 	{Name: "price", Value: func(p plans.Plan) any { return p.Price }},
@@ -36,7 +54,8 @@ var View = output.View[plans.Plan]{
 	{Name: "retires_at", Value: func(p plans.Plan) any { return p.RetiresAt }},
 }
 
-// begin is when a version begins, zero for the first ones of a new database: there is nothing before them.
+// begin is when a version begins, zero for the first ones of a new database: there is nothing
+// before them.
 func begin(from time.Time) time.Time {
 	if from.Unix() <= 0 {
 		return time.Time{}
@@ -114,7 +133,10 @@ type Details struct {
 var DetailsView = append(
 	output.Map(View, func(d Details) plans.Plan { return d.Plan }),
 	output.Column[Details]{Name: "tenants", Value: func(d Details) any { return d.tenants }},
-	output.Column[Details]{Name: "versions", Value: func(d Details) any { return output.ListJSON(VersionView, d.versions) }},
+	output.Column[Details]{
+		Name:  "versions",
+		Value: func(d Details) any { return output.ListJSON(VersionView, d.versions) },
+	},
 )
 
 // VersionView shows a version of a plan.
@@ -123,8 +145,16 @@ var VersionView = output.View[plans.Version]{
 	{Name: "generation", Value: func(v plans.Version) any { return int64(v.Generation) }},
 	{Name: "from", Value: func(v plans.Version) any { return begin(v.From) }, InList: true},
 	{Name: "to", Value: func(v plans.Version) any { return v.To }},
-	{Name: "per_minute", Value: func(v plans.Version) any { return output.NumberOrNil(quotaOf(plans.Plan{Quota: v.Quota}).PerMinute) }, InList: true},
-	{Name: "per_day", Value: func(v plans.Version) any { return output.NumberOrNil(quotaOf(plans.Plan{Quota: v.Quota}).PerDay) }, InList: true},
+	{
+		Name:   "per_minute",
+		Value:  func(v plans.Version) any { return output.NumberOrNil(quotaOf(plans.Plan{Quota: v.Quota}).PerMinute) },
+		InList: true,
+	},
+	{
+		Name:   "per_day",
+		Value:  func(v plans.Version) any { return output.NumberOrNil(quotaOf(plans.Plan{Quota: v.Quota}).PerDay) },
+		InList: true,
+	},
 	{Name: "tenants", Value: func(v plans.Version) any { return v.Tenants }, InList: true},
 	{Name: "made_at", Value: func(v plans.Version) any { return v.CreatedAt }},
 	{Name: "login", Value: func(v plans.Version) any { return v.CreatedBy }, InList: true},

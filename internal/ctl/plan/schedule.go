@@ -52,13 +52,18 @@ var HistoryView = output.View[pricing.HistoryPeriod]{
 	{Name: "made_at", Value: func(p pricing.HistoryPeriod) any { return p.CreatedAt }},
 	{Name: "login", Value: func(p pricing.HistoryPeriod) any { return p.CreatedBy }},
 	{Name: "claimed_actor", Value: func(p pricing.HistoryPeriod) any { return p.ClaimedActor }},
-	{Name: "reason", Value: func(p pricing.HistoryPeriod) any { return p.Reason }, InList: true, MinWidth: output.TextWidth},
+	{
+		Name:     "reason",
+		Value:    func(p pricing.HistoryPeriod) any { return p.Reason },
+		InList:   true,
+		MinWidth: output.TextWidth,
+	},
 	{Name: "voided_at", Value: func(p pricing.HistoryPeriod) any { return p.VoidedAt }},
 	{Name: "void_reason", Value: func(p pricing.HistoryPeriod) any { return p.VoidReason }},
 }
 
-// tableOfHistory has the assignments, which plan void takes, in place of the ends: a period ends when the next one begins. A void
-// assignment shows why in place of its reason.
+// tableOfHistory has the assignments, which plan void takes, in place of the ends: a period ends
+// when the next one begins. A void assignment shows why in place of its reason.
 func tableOfHistory(v output.View[pricing.HistoryPeriod]) output.View[pricing.HistoryPeriod] {
 	return v.FormatTimes(minuteLayout).Show("assignment").Hide("to").With("reason", func(p pricing.HistoryPeriod) any {
 		if !p.VoidedAt.IsZero() {
@@ -70,7 +75,12 @@ func tableOfHistory(v output.View[pricing.HistoryPeriod]) output.View[pricing.Hi
 
 func newCmdSchedule(f *cmdutil.Factory) *cobra.Command {
 	var after int64
-	l := &cmdutil.List[pricing.Coming]{Factory: f, After: cursor, Empty: "no changes of plans are scheduled", NoMatch: "no changes of plans are scheduled"}
+	l := &cmdutil.List[pricing.Coming]{
+		Factory: f,
+		After:   cursor,
+		Empty:   "no changes of plans are scheduled",
+		NoMatch: "no changes of plans are scheduled",
+	}
 	l.Rows = func(ctx context.Context, db *store.DB, limit int) (iter.Seq2[pricing.Coming, error], error) {
 		l.Subject.Assignment = strconv.FormatInt(after, 10)
 		return db.Timelines.Schedule(ctx, l.Subject.Tenant, after, limit), nil
@@ -92,14 +102,20 @@ version of a plan are then left out.`,
 	return cmd
 }
 
-// ScheduleView shows what is in force from an instant on: an assignment with its ID, or a version of the plan.
+// ScheduleView shows what is in force from an instant on: an assignment with its ID, or a version
+// of the plan.
 var ScheduleView = output.View[pricing.Coming]{
 	{Name: "id", Heading: "ASSIGNMENT", Value: func(c pricing.Coming) any { return assignmentID(c) }, InList: true},
 	{Name: "tenant", Value: func(c pricing.Coming) any { return c.Tenant }, InList: true, MinWidth: output.TextWidth},
 	{Name: "at", Value: func(c pricing.Coming) any { return c.From }, InList: true},
 	{Name: "kind", Value: func(c pricing.Coming) any { return kind(c) }, InList: true, MinWidth: output.TextWidth},
 	{Name: "plan", Value: func(c pricing.Coming) any { return c.Plan }, InList: true, MinWidth: output.TextWidth},
-	{Name: "per_minute", Heading: "PER MIN", Value: func(c pricing.Coming) any { return c.Quota.PerMinute }, InList: true},
+	{
+		Name:    "per_minute",
+		Heading: "PER MIN",
+		Value:   func(c pricing.Coming) any { return c.Quota.PerMinute },
+		InList:  true,
+	},
 	{Name: "per_day", Value: func(c pricing.Coming) any { return c.Quota.PerDay }, InList: true},
 	{Name: "until", Value: func(c pricing.Coming) any { return c.Until }},
 }
@@ -172,7 +188,10 @@ plan schedule lists the IDs, in the column ASSIGNMENT.
 func assignmentArg(value *string) cmdutil.Arg {
 	return cmdutil.Arg{Name: "ID", Value: value, Check: func(text string) error {
 		if id, err := strconv.ParseInt(text, 10, 64); err != nil || id < 1 {
-			return cmdutil.UsageErrorf("%.80q is not the ID of an assignment, which is a number", text).WithHint("see: petstorectl plan schedule")
+			return cmdutil.UsageErrorf(
+				"%.80q is not the ID of an assignment, which is a number",
+				text,
+			).WithHint("see: petstorectl plan schedule")
 		}
 		return nil
 	}}
@@ -221,7 +240,13 @@ func unscheduled(c pricing.PlanChange) string {
 	case a.Kind == plans.Boost:
 		return "removed the boost at " + at + ": " + lasts(c)
 	}
-	return fmt.Sprintf("removed plan %s at %s: tenant %s is then on plan %s", a.Plan, at, c.Tenant.Name, periodText(c.At(a.From)))
+	return fmt.Sprintf(
+		"removed plan %s at %s: tenant %s is then on plan %s",
+		a.Plan,
+		at,
+		c.Tenant.Name,
+		periodText(c.At(a.From)),
+	)
 }
 
 func newCmdVoid(f *cmdutil.Factory) *cobra.Command {
@@ -235,7 +260,13 @@ func newCmdVoid(f *cmdutil.Factory) *cobra.Command {
 		return db.Timelines.Void(ctx, by, id, undo)
 	}
 	c.Notice = func(c pricing.Coming) string {
-		assignment := fmt.Sprintf("assignment %d of tenant %s: plan %s from %s", c.Assignment, c.Tenant, c.Plan, output.Text(c.From))
+		assignment := fmt.Sprintf(
+			"assignment %d of tenant %s: plan %s from %s",
+			c.Assignment,
+			c.Tenant,
+			c.Plan,
+			output.Text(c.From),
+		)
 		if undo {
 			return "removed the mark void of " + assignment
 		}

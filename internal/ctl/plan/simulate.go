@@ -25,7 +25,11 @@ func newCmdSimulate(f *cmdutil.Factory) *cobra.Command {
 		days    cmdutil.Period
 		cmd     *cobra.Command
 	)
-	l := &cmdutil.List[usage.ReplayedDay]{Factory: f, All: true, View: func() output.View[usage.ReplayedDay] { return ReplayView }}
+	l := &cmdutil.List[usage.ReplayedDay]{
+		Factory: f,
+		All:     true,
+		View:    func() output.View[usage.ReplayedDay] { return ReplayView },
+	}
 	l.Check = func() (err error) {
 		if own, err = numbers.Both(); err != nil {
 			return err
@@ -42,7 +46,12 @@ func newCmdSimulate(f *cmdutil.Factory) *cobra.Command {
 		if err != nil {
 			return nil, err
 		}
-		rows, err := store.Collect(db.Usage.Report(ctx, billing.UsageQuery{Tenant: l.Subject.Tenant, From: days.From, To: days.To, By: billing.ByHour}))
+		rows, err := store.Collect(
+			db.Usage.Report(
+				ctx,
+				billing.UsageQuery{Tenant: l.Subject.Tenant, From: days.From, To: days.To, By: billing.ByHour},
+			),
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -78,7 +87,12 @@ var ReplayView = output.View[usage.ReplayedDay]{
 	{Name: "refused_then", Value: func(d usage.ReplayedDay) any { return d.Refused }, InList: true},
 	{Name: "refused_at_least", Value: func(d usage.ReplayedDay) any { return d.ByDay + d.ByMinute }, InList: true},
 	{Name: "by_day", Value: func(d usage.ReplayedDay) any { return d.ByDay }, InList: true},
-	{Name: "by_minute_at_least", Heading: "BY MINUTE", Value: func(d usage.ReplayedDay) any { return d.ByMinute }, InList: true},
+	{
+		Name:    "by_minute_at_least",
+		Heading: "BY MINUTE",
+		Value:   func(d usage.ReplayedDay) any { return d.ByMinute },
+		InList:  true,
+	},
 }
 
 func hoursOf(rows []billing.UsageRow) []usage.Hour {
@@ -100,8 +114,16 @@ func summary(plan string, q plans.Quota, period cmdutil.Period, days []usage.Rep
 		requests, then, refused = requests+d.Requests, then+d.Refused, refused+d.ByDay+d.ByMinute
 	}
 	n := output.Thousands
-	return fmt.Sprintf("plan %s (%s per minute, %s per day), %s:\nat least %s of %s requests would have been refused; %s were refused",
-		plan, n(q.PerMinute), n(q.PerDay), period.Days(), n(refused), n(requests), n(then))
+	return fmt.Sprintf(
+		"plan %s (%s per minute, %s per day), %s:\nat least %s of %s requests would have been refused; %s were refused",
+		plan,
+		n(q.PerMinute),
+		n(q.PerDay),
+		period.Days(),
+		n(refused),
+		n(requests),
+		n(then),
+	)
 }
 
 // namedReplay is the replay of a tenant, with its name.
@@ -194,11 +216,18 @@ var ImpactView = append(
 	output.Column[impact]{Name: "new_per_day", Value: func(i impact) any { return i.version.Quota.PerDay }},
 	output.Column[impact]{Name: "tenants_moving", Value: func(i impact) any { return i.moving }},
 	output.Column[impact]{Name: "tenants_refused_more", Value: func(i impact) any { return int64(len(i.affected)) }},
-	output.Column[impact]{Name: "more_at_least", Value: func(i impact) any { sum, _ := i.replay.Sum(); return sum.More }},
-	output.Column[impact]{Name: "most_affected", Value: func(i impact) any { return output.ListJSON(AffectedView, i.most) }},
+	output.Column[impact]{
+		Name:  "more_at_least",
+		Value: func(i impact) any { sum, _ := i.replay.Sum(); return sum.More },
+	},
+	output.Column[impact]{
+		Name:  "most_affected",
+		Value: func(i impact) any { return output.ListJSON(AffectedView, i.most) },
+	},
 )
 
-// printImpact replays the last days' usage of the tenants that move, and prints the change with what it would do.
+// printImpact replays the last days' usage of the tenants that move, and prints the change with
+// what it would do.
 func printImpact(ctx context.Context, f *cmdutil.Factory, db *store.DB, done pricing.EditedPlan) error {
 	i := impact{plan: done.Plan, version: *done.Version, replay: usage.NewTenantsReplay(0, 0)}
 	today := f.Now().Truncate(24 * time.Hour)
@@ -207,7 +236,12 @@ func printImpact(ctx context.Context, f *cmdutil.Factory, db *store.DB, done pri
 		i.moving = int64(len(done.Followers))
 		q := *i.version.Quota
 		i.replay = usage.NewTenantsReplay(q.PerMinute, q.PerDay)
-		days := billing.DaysQuery{From: i.period.From, To: i.period.To, Tenants: done.Followers, Quiet: usage.QuietHour(q.PerMinute)}
+		days := billing.DaysQuery{
+			From:    i.period.From,
+			To:      i.period.To,
+			Tenants: done.Followers,
+			Quiet:   usage.QuietHour(q.PerMinute),
+		}
 		err := db.Usage.EachDay(ctx, days, i.replay.Add)
 		if err != nil {
 			return err

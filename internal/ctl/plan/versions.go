@@ -51,7 +51,8 @@ The quota of a plan without numbers is agreed with each tenant, as that of the
 enterprise plan.
 
 ` + cmdutil.WhenHelp,
-		Example: `  petstorectl plan create starter --per-minute 120 --per-day 3000 --title Starter --price "9 EUR a month"
+		Example: `  petstorectl plan create starter --per-minute 120 --per-day 3000 --title Starter ` +
+			`--price "9 EUR a month"
   petstorectl plan create partner --title "For resellers"`,
 	}, cmdutil.Arg{Name: "NAME", Value: &c.Subject.Plan}))
 	numbers.Add(cmd, "")
@@ -139,7 +140,10 @@ func (e *editFlags) take(cmd *cobra.Command, f *cmdutil.Factory) error {
 	numbers := e.numbers.Given()
 	if numbers {
 		e.edit.Numbers = &plans.VersionEdit{
-			PerMinute: e.numbers.PerMinute, PerDay: e.numbers.PerDay, From: beginning(f, e.from), KeepExisting: e.keepExisting,
+			PerMinute:    e.numbers.PerMinute,
+			PerDay:       e.numbers.PerDay,
+			From:         beginning(f, e.from),
+			KeepExisting: e.keepExisting,
 		}
 	}
 	if cmd.Flags().Changed("title") {
@@ -155,7 +159,9 @@ func (e *editFlags) take(cmd *cobra.Command, f *cmdutil.Factory) error {
 	case e.keepExisting:
 		return cmdutil.UsageErrorf("--keep-existing requires --per-minute or --per-day")
 	case e.edit == pricing.PlanEdit{}:
-		return cmdutil.UsageErrorf("nothing to edit: use --per-minute, --per-day, --title or --price").WithHint("see: " + cmd.CommandPath() + " --help")
+		return cmdutil.UsageErrorf("nothing to edit: use --per-minute, --per-day, --title or --price").WithHint(
+			"see: " + cmd.CommandPath() + " --help",
+		)
 	}
 	return nil
 }
@@ -167,7 +173,10 @@ func (e *editFlags) notice(c pricing.EditedPlan) string {
 	}
 	var parts []string
 	if v := c.Version; v != nil {
-		parts = append(parts, fmt.Sprintf("version %d is %s, from %s on", v.Number, tenant.QuotaText(*v.Quota), output.Text(v.From)))
+		parts = append(
+			parts,
+			fmt.Sprintf("version %d is %s, from %s on", v.Number, tenant.QuotaText(*v.Quota), output.Text(v.From)),
+		)
 	}
 	if e.edit.Title != nil {
 		parts = append(parts, "its title is "+quoted(c.Plan.Title))
@@ -181,7 +190,12 @@ func (e *editFlags) notice(c pricing.EditedPlan) string {
 	case !c.KeepExisting:
 		text += "\n" + countTenants(n) + " " + verb(n, "moves", "move") + " to it"
 	case n > 0:
-		text += fmt.Sprintf("\n%s %s the numbers of before; move them later: petstorectl plan move %s --all", countTenants(n), verb(n, "keeps", "keep"), c.Plan.Name)
+		text += fmt.Sprintf(
+			"\n%s %s the numbers of before; move them later: petstorectl plan move %s --all",
+			countTenants(n),
+			verb(n, "keeps", "keep"),
+			c.Plan.Name,
+		)
 	}
 	return text
 }
@@ -208,7 +222,10 @@ func newCmdWithdraw(f *cmdutil.Factory) *cobra.Command {
 	c := &cmdutil.Change[pricing.EditedPlan]{Factory: f, View: output.Map(View, planOf)}
 	c.Check = func(*cobra.Command) (err error) {
 		if version, err = strconv.Atoi(number); number != "" && (err != nil || version < 1) {
-			return cmdutil.UsageErrorf("%.20q is not the number of a version such as 3", number).WithHint("see: petstorectl plan show " + c.Subject.Plan)
+			return cmdutil.UsageErrorf(
+				"%.20q is not the number of a version such as 3",
+				number,
+			).WithHint("see: petstorectl plan show " + c.Subject.Plan)
 		}
 		return nil
 	}
@@ -216,7 +233,12 @@ func newCmdWithdraw(f *cmdutil.Factory) *cobra.Command {
 		return db.Plans.Withdraw(ctx, by, c.Subject.Plan, version)
 	}
 	c.Notice = func(c pricing.EditedPlan) string {
-		return fmt.Sprintf("canceled version %d of plan %s, which was to begin at %s", c.Version.Number, c.Plan.Name, output.Text(c.Version.From))
+		return fmt.Sprintf(
+			"canceled version %d of plan %s, which was to begin at %s",
+			c.Version.Number,
+			c.Plan.Name,
+			output.Text(c.Version.From),
+		)
 	}
 	return cmdutil.ForBilling(c.Command(&cobra.Command{
 		Use:   "withdraw PLAN [VERSION]",
@@ -270,8 +292,13 @@ func newCmdRetire(f *cmdutil.Factory) *cobra.Command {
 		case cancel:
 			return "sold plan " + name + " again: it can be assigned"
 		default:
-			return fmt.Sprintf("retired plan %s%s: it is assigned to nobody new; %s %s on it", name, fromText(from, r.Plan.RetiresAt),
-				countTenants(r.tenants), verb(r.tenants, "stays", "stay"))
+			return fmt.Sprintf(
+				"retired plan %s%s: it is assigned to nobody new; %s %s on it",
+				name,
+				fromText(from, r.Plan.RetiresAt),
+				countTenants(r.tenants),
+				verb(r.tenants, "stays", "stay"),
+			)
 		}
 	}
 	cmd := cmdutil.ForBilling(c.Command(&cobra.Command{

@@ -1,9 +1,12 @@
-// Package profiles keeps the logins of a person where libpq does, so that psql has them too: where a database is and how TLS is checked, as a
-// service in pg_service.conf, and the secret in .pgpass. The name of a profile is that of its service.
+// Package profiles keeps the logins of a person where libpq does, so that psql has them too: where
+// a database is and how TLS is checked, as a service in pg_service.conf, and the secret in .pgpass.
+// The name of a profile is that of its service.
 //
-// Only this user may read what is written here. A file or folder that another user could have written is an ownfiles.UntrustedError: its
-// database would get this user's secret, and would answer in the place of the real one. Each file is replaced atomically, and what others
-// wrote into it stays; of two changes at the same moment the last one counts. All functions are safe for concurrent use.
+// Only this user may read what is written here. A file or folder that another user could have
+// written is an ownfiles.UntrustedError: its database would get this user's secret, and would
+// answer in the place of the real one. Each file is replaced atomically, and what others wrote into
+// it stays; of two changes at the same moment the last one counts. All functions are safe for
+// concurrent use.
 package profiles
 
 import (
@@ -111,8 +114,8 @@ func Get(name string) (Profile, error) {
 	return Profile{}, cmp.Or(err, ErrNotFound)
 }
 
-// Put stores a profile, and the secret of its target, if there is one: before other lines of .pgpass, which may have patterns. It returns ErrNotOwn
-// rather than replace what a person wrote.
+// Put stores a profile, and the secret of its target, if there is one: before other lines of
+// .pgpass, which may have patterns. It returns ErrNotOwn rather than replace what a person wrote.
 func Put(p Profile, t store.Target, secret string) error {
 	expires := "never"
 	if !p.ExpiresAt.IsZero() {
@@ -127,7 +130,10 @@ func Put(p Profile, t store.Target, secret string) error {
 
 // PutSecret stores the secret of a target.
 func PutSecret(t store.Target, secret string) error {
-	return edit(store.PassFile(), func(text string) string { return line(t) + escape.Replace(secret) + "\n" + without(text, t) })
+	return edit(
+		store.PassFile(),
+		func(text string) string { return line(t) + escape.Replace(secret) + "\n" + without(text, t) },
+	)
 }
 
 // Remove removes a profile that Put wrote, and its secret. It returns ErrNotFound or ErrNotOwn.
@@ -156,7 +162,13 @@ var escape = strings.NewReplacer(`\`, `\\`, `:`, `\:`)
 
 // line is the beginning of the line of .pgpass that has the secret of a target.
 func line(t store.Target) string {
-	return fmt.Sprintf("%s:%d:%s:%s:", escape.Replace(t.Host), t.Port, escape.Replace(t.Database), escape.Replace(t.Login))
+	return fmt.Sprintf(
+		"%s:%d:%s:%s:",
+		escape.Replace(t.Host),
+		t.Port,
+		escape.Replace(t.Database),
+		escape.Replace(t.Login),
+	)
 }
 
 // without is a .pgpass without that line.

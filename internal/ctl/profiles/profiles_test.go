@@ -58,14 +58,34 @@ func TestPutAndRemove(t *testing.T) {
 			service, pass := home(t, texts[0], texts[1])
 			p := profiles.Profile{Name: profiles.Default, Own: true, Settings: []string{"host=old"}}
 			must(t, profiles.Put(p, target, "old"))
-			p.Settings, p.ExpiresAt = []string{"host=db.example", "sslmode=verify-full"}, time.Date(2027, 2, 18, 10, 30, 0, 123456000, time.UTC)
+			p.Settings, p.ExpiresAt = []string{
+				"host=db.example",
+				"sslmode=verify-full",
+			}, time.Date(
+				2027,
+				2,
+				18,
+				10,
+				30,
+				0,
+				123456000,
+				time.UTC,
+			)
 			must(t, profiles.Put(p, target, `s3:cr\et`))
 			got, err := profiles.Get(profiles.Default)
 			assert.Result(t, got, err, p)
-			if got := content(t, pass); !strings.HasPrefix(got, `db.example:5432:pet\:store:al\\ice:s3\:cr\\et`+"\n"+texts[1]) || strings.Contains(got, "old") {
+			if got := content(
+				t,
+				pass,
+			); !strings.HasPrefix(got, `db.example:5432:pet\:store:al\\ice:s3\:cr\\et`+"\n"+texts[1]) ||
+				strings.Contains(got, "old") {
 				t.Errorf(".pgpass: %q", got)
 			}
-			if got := content(t, service); !strings.HasPrefix(got, texts[0]) || strings.Contains(got, "old") || strings.Contains(got, "et\n[") || strings.Contains(got, "s3") {
+			if got := content(
+				t,
+				service,
+			); !strings.HasPrefix(got, texts[0]) || strings.Contains(got, "old") || strings.Contains(got, "et\n[") ||
+				strings.Contains(got, "s3") {
 				t.Errorf("pg_service.conf: %q", got)
 			}
 			for _, path := range []string{service, pass} {
@@ -75,7 +95,10 @@ func TestPutAndRemove(t *testing.T) {
 			}
 			must(t, profiles.Remove(profiles.Default, target))
 			assert.ErrorIs(t, profiles.Remove(profiles.Default, target), profiles.ErrNotFound, "again")
-			if s, p := strings.TrimSpace(content(t, service)), strings.TrimSpace(content(t, pass)); s != strings.TrimSpace(texts[0]) || p != texts[1] {
+			if s, p := strings.TrimSpace(content(t, service)), strings.TrimSpace(
+				content(t, pass),
+			); s != strings.TrimSpace(texts[0]) ||
+				p != texts[1] {
 				t.Errorf("at last %q and %q", s, p)
 			}
 		})
@@ -86,9 +109,13 @@ func TestPutAndRemove(t *testing.T) {
 func TestServicesOfOthers(t *testing.T) {
 	service, pass := home(t, written, wild)
 	list, err := profiles.List()
-	want := []profiles.Profile{{Name: "shop", Settings: []string{"host=shop.example"}}, {Name: "petstore2", Settings: []string{"host=x"}}}
+	want := []profiles.Profile{
+		{Name: "shop", Settings: []string{"host=shop.example"}},
+		{Name: "petstore2", Settings: []string{"host=x"}},
+	}
 	assert.Result(t, list, err, want)
-	for what, err := range map[string]error{"put": profiles.Put(profiles.Profile{Name: "shop"}, target, "x"), "remove": profiles.Remove("shop", target)} {
+	for what, err := range map[string]error{"put": profiles.Put(profiles.Profile{Name: "shop"}, target, "x"),
+		"remove": profiles.Remove("shop", target)} {
 		assert.ErrorIs(t, err, profiles.ErrNotOwn, what)
 	}
 	assert.Equal(t, content(t, service), written, "changed")
@@ -97,7 +124,8 @@ func TestServicesOfOthers(t *testing.T) {
 
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]profiles.Environment{"production": "production", "staging-eu": "staging", "development": "development", "petstore": ""} {
+	for name, want := range map[string]profiles.Environment{"production": "production", "staging-eu": "staging",
+		"development": "development", "petstore": ""} {
 		assert.Equal(t, (profiles.Profile{Name: name}).Environment(), want, name)
 	}
 }

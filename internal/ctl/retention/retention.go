@@ -22,7 +22,13 @@ import (
 
 // NewCmd returns the command retention.
 func NewCmd(f *cmdutil.Factory) *cobra.Command {
-	return cmdutil.NewGroup("retention", "Manage how long old things are kept", newCmdList(f), newCmdSet(f), newCmdRun(f))
+	return cmdutil.NewGroup(
+		"retention",
+		"Manage how long old things are kept",
+		newCmdList(f),
+		newCmdSet(f),
+		newCmdRun(f),
+	)
 }
 
 // View shows how long a kind is kept.
@@ -62,14 +68,26 @@ func waitsFor(r operate.RetentionRule) string {
 }
 
 // kinds are those whose time can be set.
-var kinds = []string{operate.RetentionAudit, operate.RetentionBans, operate.RetentionKeys, operate.RetentionFailed, operate.RetentionUsage}
+var kinds = []string{
+	operate.RetentionAudit,
+	operate.RetentionBans,
+	operate.RetentionKeys,
+	operate.RetentionFailed,
+	operate.RetentionUsage,
+}
 
 func explain(err error, kind string) error {
 	switch {
 	case errors.Is(err, operate.ErrNoRetention):
-		return cmdutil.NotFoundErrorf("there is no kind %s", kind).WithHint("the kinds are " + strings.Join(kinds, ", "))
+		return cmdutil.NotFoundErrorf(
+			"there is no kind %s",
+			kind,
+		).WithHint("the kinds are " + strings.Join(kinds, ", "))
 	case errors.Is(err, operate.ErrRetentionTooShort):
-		return cmdutil.UsageErrorf("%s can't be kept that short", kind).WithHint("see the column least of petstorectl retention list")
+		return cmdutil.UsageErrorf(
+			"%s can't be kept that short",
+			kind,
+		).WithHint("see the column least of petstorectl retention list")
 	case errors.Is(err, operate.ErrRetentionBusy):
 		return cmdutil.RefusedErrorf("a server is deleting expired rows at the moment").WithHint("try again later")
 	case errors.Is(err, operate.ErrRetentionLocked):
@@ -148,7 +166,8 @@ func completeKinds(_ context.Context, prefix string, _ int) (found []string, err
 const (
 	// batch is how many rows are removed in a transaction.
 	batch = 5000
-	// turnTimeout is how long the command waits for its turn, or for those who read usage, and turnPause how long between two tries.
+	// turnTimeout is how long the command waits for its turn, or for those who read usage, and
+	// turnPause how long between two tries.
 	turnTimeout = 10 * time.Second
 	turnPause   = 50 * time.Millisecond
 )
@@ -243,7 +262,8 @@ func remove(ctx context.Context, f *cmdutil.Factory, db *store.DB, by audit.By, 
 		n, more, err := db.Retention.Prune(ctx, kind, batch)
 		rows += int64(n)
 		switch {
-		case (errors.Is(err, operate.ErrRetentionBusy) || errors.Is(err, operate.ErrRetentionLocked)) && time.Now().Before(until):
+		case (errors.Is(err, operate.ErrRetentionBusy) || errors.Is(err, operate.ErrRetentionLocked)) &&
+			time.Now().Before(until):
 			select {
 			case <-ctx.Done():
 				return rows, ctx.Err()

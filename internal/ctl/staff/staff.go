@@ -21,7 +21,14 @@ import (
 
 // NewCmd returns the command staff.
 func NewCmd(f *cmdutil.Factory) *cobra.Command {
-	return cmdutil.NewGroup("staff", "Manage the logins of persons", newCmdAdd(f), newCmdList(f), newCmdRotate(f), newCmdRemove(f))
+	return cmdutil.NewGroup(
+		"staff",
+		"Manage the logins of persons",
+		newCmdAdd(f),
+		newCmdList(f),
+		newCmdRotate(f),
+		newCmdRemove(f),
+	)
 }
 
 // View shows a login with its status at an instant.
@@ -32,7 +39,12 @@ func View(now time.Time) output.View[staff.Login] {
 		{Name: "status", Value: func(l staff.Login) any { return l.Status(now) }, InList: true},
 		{Name: "expires_at", Value: func(l staff.Login) any { return l.ExpiresAt }, InList: true},
 		{Name: "sessions", Value: func(l staff.Login) any { return l.Sessions }, InList: true},
-		{Name: "last_change_at", Heading: "LAST CHANGE", Value: func(l staff.Login) any { return l.LastChangeAt }, InList: true},
+		{
+			Name:    "last_change_at",
+			Heading: "LAST CHANGE",
+			Value:   func(l staff.Login) any { return l.LastChangeAt },
+			InList:  true,
+		},
 	}
 }
 
@@ -63,10 +75,24 @@ func newCmdAdd(f *cmdutil.Factory) *cobra.Command {
 		return db.Staff.Add(ctx, by, n)
 	})
 	c.Notice = func(i Issued) string {
-		return fmt.Sprintf("added login %s in the role %s: its secret is valid until %s", i.Name, n.Role.Group(), output.Text(i.ExpiresAt))
+		return fmt.Sprintf(
+			"added login %s in the role %s: its secret is valid until %s",
+			i.Name,
+			n.Role.Group(),
+			output.Text(i.ExpiresAt),
+		)
 	}
 	c.Explain = func(_ context.Context, err error) error {
-		return explain(err, n.Name, fmt.Sprintf("create role %s login valid until '%s' in role %s; \\password %[1]s", n.Name, output.Text(n.ExpiresAt), n.Role.Group()))
+		return explain(
+			err,
+			n.Name,
+			fmt.Sprintf(
+				"create role %s login valid until '%s' in role %s; \\password %[1]s",
+				n.Name,
+				output.Text(n.ExpiresAt),
+				n.Role.Group(),
+			),
+		)
 	}
 	cmd := cmdutil.ForAdministrators(c.Command(&cobra.Command{
 		Use:     "add NAME",
@@ -78,14 +104,21 @@ secret. It can't be shown again: Postgres stores only what verifies it.
 This needs an administrator: a login that may make roles. See docs/roles.md.`,
 		Example: `  petstorectl staff add alice --role support
   petstorectl staff add bob --role billing --expires 30d`,
-	}, cmdutil.Arg{Name: "NAME", Value: &n.Name, Check: func(name string) error { return explain(staff.CheckName(name), name, "") }}))
+	},
+		cmdutil.Arg{Name: "NAME", Value: &n.Name,
+			Check: func(name string) error { return explain(staff.CheckName(name), name, "") }}))
 	cmdutil.EnumFlag(cmd, &n.Role, "role", "", "`ROLE`: support or billing", staff.Support, staff.Billing)
 	expiresFlag(cmd, f, &n.ExpiresAt)
 	return cmd
 }
 
 func newCmdList(f *cmdutil.Factory) *cobra.Command {
-	l := &cmdutil.List[staff.Login]{Factory: f, All: true, Empty: "no logins", View: func() output.View[staff.Login] { return View(f.Now()) }}
+	l := &cmdutil.List[staff.Login]{
+		Factory: f,
+		All:     true,
+		Empty:   "no logins",
+		View:    func() output.View[staff.Login] { return View(f.Now()) },
+	}
 	l.Rows = func(ctx context.Context, db *store.DB, _ int) (iter.Seq2[staff.Login, error], error) {
 		list, err := db.Staff.List(ctx)
 		return cmdutil.Items(list), err
@@ -109,10 +142,18 @@ func newCmdRotate(f *cmdutil.Factory) *cobra.Command {
 		return db.Staff.Rotate(ctx, by, name, verifier, expires)
 	})
 	c.Notice = func(i Issued) string {
-		return fmt.Sprintf("rotated the secret of login %s: the new one is valid until %s", i.Name, output.Text(i.ExpiresAt))
+		return fmt.Sprintf(
+			"rotated the secret of login %s: the new one is valid until %s",
+			i.Name,
+			output.Text(i.ExpiresAt),
+		)
 	}
 	c.Explain = func(_ context.Context, err error) error {
-		return explain(err, name, fmt.Sprintf("alter role %s valid until '%s'; \\password %[1]s", name, output.Text(expires)))
+		return explain(
+			err,
+			name,
+			fmt.Sprintf("alter role %s valid until '%s'; \\password %[1]s", name, output.Text(expires)),
+		)
 	}
 	c.Print = func(ctx context.Context, db *store.DB, i Issued) error {
 		// The secret is printed even if the sessions can't be ended: it is in force.
@@ -184,24 +225,38 @@ const (
 // expiresFlag adds --expires.
 func expiresFlag(cmd *cobra.Command, f *cmdutil.Factory, at *time.Time) {
 	*at = f.Now().Add(secretLifetime)
-	cmdutil.ParsedFlag(cmd, at, "expires", "", "`WHEN` the secret expires: 30d, 2027-01-01 (default: 90d)", func(text string) (time.Time, error) {
-		if text == "" {
-			return *at, nil
-		}
-		w, err := cmdutil.ParseWhen(text, f.Now())
-		expires := w.After(f.Now())
-		switch {
-		case text == "never" || err == nil && expires.Sub(f.Now()) > maxLifetime:
-			return expires, errors.New("a secret is valid for at most a year")
-		case err == nil && !expires.After(f.Now()):
-			return expires, fmt.Errorf("%s is in the past", text)
-		}
-		return expires, err
-	}, "30d", "90d", "1y")
+	cmdutil.ParsedFlag(
+		cmd,
+		at,
+		"expires",
+		"",
+		"`WHEN` the secret expires: 30d, 2027-01-01 (default: 90d)",
+		func(text string) (time.Time, error) {
+			if text == "" {
+				return *at, nil
+			}
+			w, err := cmdutil.ParseWhen(text, f.Now())
+			expires := w.After(f.Now())
+			switch {
+			case text == "never" || err == nil && expires.Sub(f.Now()) > maxLifetime:
+				return expires, errors.New("a secret is valid for at most a year")
+			case err == nil && !expires.After(f.Now()):
+				return expires, fmt.Errorf("%s is in the past", text)
+			}
+			return expires, err
+		},
+		"30d",
+		"90d",
+		"1y",
+	)
 }
 
-// issue returns the Do of a change that gives a login a new secret, of which Postgres gets the verifier.
-func issue(verifier *string, do func(context.Context, *store.DB, audit.By) (staff.Login, error)) func(context.Context, *store.DB, audit.By) (Issued, error) {
+// issue returns the Do of a change that gives a login a new secret, of which Postgres gets the
+// verifier.
+func issue(
+	verifier *string,
+	do func(context.Context, *store.DB, audit.By) (staff.Login, error),
+) func(context.Context, *store.DB, audit.By) (Issued, error) {
 	return func(ctx context.Context, db *store.DB, by audit.By) (i Issued, err error) {
 		if i.secret, err = staff.NewSecret(); err != nil {
 			return i, err
@@ -215,7 +270,8 @@ func issue(verifier *string, do func(context.Context, *store.DB, audit.By) (staf
 	}
 }
 
-// printIssued prints a new secret: alone, unless another format was asked for or a dry run left none to print.
+// printIssued prints a new secret: alone, unless another format was asked for or a dry run left
+// none to print.
 func printIssued(f *cmdutil.Factory) func(context.Context, *store.DB, Issued) error {
 	return func(_ context.Context, _ *store.DB, i Issued) error {
 		if !f.DryRun {
@@ -238,8 +294,8 @@ func printIssued(f *cmdutil.Factory) func(context.Context, *store.DB, Issued) er
 	}
 }
 
-// explain returns the Error for an error of the store. Other errors stay as they are. byHand is the SQL by which an administrator can do
-// the same.
+// explain returns the Error for an error of the store. Other errors stay as they are. byHand is the
+// SQL by which an administrator can do the same.
 func explain(err error, name, byHand string) error {
 	var (
 		lacks      staff.LacksRightError
@@ -255,18 +311,35 @@ func explain(err error, name, byHand string) error {
 	case errors.As(err, &privileged):
 		return cmdutil.RefusedErrorf("%v", privileged).WithHint("an administrator changes it in SQL: see docs/roles.md")
 	case errors.As(err, &owns):
-		return cmdutil.RefusedErrorf("%v", owns).WithHint(fmt.Sprintf("an administrator must run there: reassign owned by %s to petstore_owner; drop owned by %[1]s", name))
+		return cmdutil.RefusedErrorf(
+			"%v",
+			owns,
+		).WithHint(
+			fmt.Sprintf(
+				"an administrator must run there: reassign owned by %s to petstore_owner; drop owned by %[1]s",
+				name,
+			),
+		)
 	case errors.Is(err, staff.ErrOwnLogin):
 		return cmdutil.RefusedErrorf("login %s is your own", name).WithHint("ask another administrator")
 	case errors.Is(err, staff.ErrExists):
-		return cmdutil.RefusedErrorf("Postgres already has a role %q", name).WithHint("choose another name; see: petstorectl staff list")
+		return cmdutil.RefusedErrorf(
+			"Postgres already has a role %q",
+			name,
+		).WithHint("choose another name; see: petstorectl staff list")
 	case errors.Is(err, staff.ErrNotFound):
-		return cmdutil.NotFoundErrorf("no login %q in petstore_support or petstore_billing", name).WithHint("see: petstorectl staff list")
+		return cmdutil.NotFoundErrorf(
+			"no login %q in petstore_support or petstore_billing",
+			name,
+		).WithHint("see: petstorectl staff list")
 	case errors.Is(err, staff.ErrName):
 		return cmdutil.UsageErrorf("invalid name of a login").WithHint(
 			"a name is 1 to 63 characters of a-z, 0-9 and _, begins with a letter, and not with pg_ or petstore_")
 	case store.IsForbidden(err):
-		return cmdutil.RefusedErrorf("Postgres does not let your login manage login %s", name).WithHint("ask an administrator, who can run in SQL: " + byHand)
+		return cmdutil.RefusedErrorf(
+			"Postgres does not let your login manage login %s",
+			name,
+		).WithHint("ask an administrator, who can run in SQL: " + byHand)
 	}
 	return err
 }
@@ -279,8 +352,14 @@ func endSessions(ctx context.Context, f *cmdutil.Factory, db *store.DB, l staff.
 	ended, err := db.Staff.EndSessions(ctx, l)
 	if err != nil {
 		return &cmdutil.Error{
-			Code: cmdutil.ExitDatabase, Message: "the change was made, but sessions of " + l.Name + " may go on", Cause: err,
-			Hint: fmt.Sprintf("an administrator can end them in SQL: select pg_terminate_backend(pid) from pg_stat_activity where usesysid = %d", l.OID),
+			Code:    cmdutil.ExitDatabase,
+			Message: "the change was made, but sessions of " + l.Name + " may go on",
+			Cause:   err,
+			Hint: fmt.Sprintf(
+				"an administrator can end them in SQL: select pg_terminate_backend(pid) from pg_stat_activity where "+
+					"usesysid = %d",
+				l.OID,
+			),
 		}
 	}
 	if ended > 0 {

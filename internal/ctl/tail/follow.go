@@ -15,7 +15,8 @@ import (
 const (
 	// pollEvery is how often the database is asked: as often as servers write.
 	pollEvery = usage.FlushInterval
-	// lookBack is how far back it is asked: failed requests arrive late, and clocks differ. maxFailed bounds what is read at once.
+	// lookBack is how far back it is asked: failed requests arrive late, and clocks differ.
+	// maxFailed bounds what is read at once.
 	lookBack  = 5 * time.Minute
 	maxFailed = 5000
 )
@@ -77,7 +78,8 @@ func (f *follower) run(ctx context.Context, length time.Duration, w *writer) err
 	return nil
 }
 
-// outage says once that the database can't be reached, and returns any other error, or that of the last poll.
+// outage says once that the database can't be reached, and returns any other error, or that of the
+// last poll.
 func (f *follower) outage(err error, last bool) error {
 	if err != nil && (last || !errors.Is(err, store.ErrUnavailable)) {
 		return err

@@ -21,7 +21,8 @@ func TestOutageIsSaidOnce(t *testing.T) {
 		assert.True(t, got == nil, "poll", i, got)
 	}
 	assert.Equal(t, said, 2, "said times")
-	if !errors.Is(f.outage(down, true), store.ErrUnavailable) || !errors.Is(f.outage(context.Canceled, false), context.Canceled) {
+	if !errors.Is(f.outage(down, true), store.ErrUnavailable) ||
+		!errors.Is(f.outage(context.Canceled, false), context.Canceled) {
 		t.Error("the last poll, or another error, does not end it")
 	}
 }

@@ -52,7 +52,17 @@ In JSON each line is an object (-o jsonl).`,
 		Name: "TENANT or KEY-ID", Value: &o.subject, Complete: cmdutil.TenantNames(f), Check: cmdutil.CheckKeyID,
 	})
 	cmd.Flags().BoolVar(&o.failed, "failed", false, "only failed requests")
-	cmdutil.ParsedFlag(cmd, &o.length, "for", "", "end after `LENGTH`, such as 1m", cmdutil.ParseDuration, "1m", "10m", "1h")
+	cmdutil.ParsedFlag(
+		cmd,
+		&o.length,
+		"for",
+		"",
+		"end after `LENGTH`, such as 1m",
+		cmdutil.ParseDuration,
+		"1m",
+		"10m",
+		"1h",
+	)
 	return cmdutil.SetColumns(cmd, View.Names())
 }
 
@@ -89,14 +99,23 @@ func (o *options) printer() (output.Printer, error) {
 		// A filter is applied to each line.
 		p.Format = "jsonl"
 	case p.Format == "json":
-		return p, cmdutil.UsageErrorf("tail can't print json, which has an end").WithHint("print an object in each line: -o jsonl")
+		return p, cmdutil.UsageErrorf("tail can't print json, which has an end").WithHint(
+			"print an object in each line: -o jsonl",
+		)
 	}
 	return p, nil
 }
 
 // follower returns what follows the tenant or the key.
 func (o *options) follower(ctx context.Context, db *store.DB) (*follower, error) {
-	f := &follower{db: db, now: o.Now, say: o.Messagef, counts: !o.failed, seen: map[failedID]time.Time{}, labels: map[string]string{}}
+	f := &follower{
+		db:     db,
+		now:    o.Now,
+		say:    o.Messagef,
+		counts: !o.failed,
+		seen:   map[failedID]time.Time{},
+		labels: map[string]string{},
+	}
 	if strings.HasPrefix(o.subject, "key_") {
 		k, err := db.Keys.Get(ctx, o.subject)
 		if err != nil {
@@ -211,7 +230,8 @@ func (w *writer) write(events []event) error {
 	return w.stream.Flush()
 }
 
-// line is an event for a person: the time, the status and code or the numbers, the key, and the rest as far as the terminal is wide.
+// line is an event for a person: the time, the status and code or the numbers, the key, and the
+// rest as far as the terminal is wide.
 func (w *writer) line(e event) string {
 	at := e.At.UTC()
 	if w.p.Zone != nil {
@@ -220,7 +240,10 @@ func (w *writer) line(e event) string {
 	key := w.label(e.KeyID)
 	if c := e.counts; c != nil {
 		numbers := fmt.Sprintf("%s admitted, %s refused", output.Thousands(c.admitted), output.Thousands(c.refused))
-		return strings.TrimRight(at.Format(time.TimeOnly)+"      "+text.Pad(numbers, codeWidth, ' ')+" "+fitTo(key, keyWidth), " ")
+		return strings.TrimRight(
+			at.Format(time.TimeOnly)+"      "+text.Pad(numbers, codeWidth, ' ')+" "+fitTo(key, keyWidth),
+			" ",
+		)
 	}
 	status := strconv.Itoa(e.Status)
 	rest := strings.TrimSpace(e.Method + " " + e.Route)

@@ -60,7 +60,13 @@ be set later: tenant edit.
   petstorectl tenant create acme --plan pro --until 14d --then free
   petstorectl tenant create umbrella --plan enterprise --per-minute 12345 --per-day 5000000`,
 	}, cmdutil.Arg{Name: "NAME", Value: &c.Subject.Tenant})
-	cmdutil.StringFlagFrom(cmd, &c.Subject.Plan, "plan", "the tenant's `PLAN`: see petstorectl plan list", cmdutil.PlanNames(f))
+	cmdutil.StringFlagFrom(
+		cmd,
+		&c.Subject.Plan,
+		"plan",
+		"the tenant's `PLAN`: see petstorectl plan list",
+		cmdutil.PlanNames(f),
+	)
 	quota.Add(cmd, " (enterprise plan)")
 	end.Add(cmd, f)
 	profileFlags(cmd, &tenant.Profile)

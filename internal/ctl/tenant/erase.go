@@ -113,7 +113,8 @@ func runErase(ctx context.Context, f *cmdutil.Factory, name string) error {
 // numbered names the tenant that was shown, whatever is named so meanwhile.
 func numbered(t plans.Tenant) string { return fmt.Sprint("#", t.ID) }
 
-// question shows what would be removed. There is no way back, so the name is typed, also where the tenant was given by its number.
+// question shows what would be removed. There is no way back, so the name is typed, also where the
+// tenant was given by its number.
 func question(t plans.Tenant, e operate.Erasure) (q cmdutil.Question) {
 	for _, table := range slices.Sorted(maps.Keys(e.Removed)) {
 		q.Facts = append(q.Facts, fmt.Sprintf("%s: %s", table, output.Count(e.Removed[table], "row")))
@@ -123,7 +124,14 @@ func question(t plans.Tenant, e operate.Erasure) (q cmdutil.Question) {
 	return q
 }
 
-func erase(ctx context.Context, f *cmdutil.Factory, db *store.DB, by audit.By, t plans.Tenant, planned operate.Erasure) (operate.Erasure, error) {
+func erase(
+	ctx context.Context,
+	f *cmdutil.Factory,
+	db *store.DB,
+	by audit.By,
+	t plans.Tenant,
+	planned operate.Erasure,
+) (operate.Erasure, error) {
 	add, end := f.Progress("removing rows", int(planned.Rows()))
 	defer end()
 	e, err := db.TenantData.Erase(ctx, by, numbered(t), func(rows int) {
@@ -132,14 +140,21 @@ func erase(ctx context.Context, f *cmdutil.Factory, db *store.DB, by audit.By, t
 		}
 	})
 	if err != nil && e.TenantID != 0 {
-		f.Messagef("tenant %d is erased, but not all of its rows are removed: run petstorectl tenant erase %s", e.TenantID, e.Name)
+		f.Messagef(
+			"tenant %d is erased, but not all of its rows are removed: run petstorectl tenant erase %s",
+			e.TenantID,
+			e.Name,
+		)
 	}
 	return e, explainErase(ctx, f, t.Name, err)
 }
 
 func explainErase(ctx context.Context, f *cmdutil.Factory, name string, err error) error {
 	if errors.Is(err, plans.ErrTenantNotSuspended) {
-		return cmdutil.RefusedErrorf("tenant %s is not suspended: its keys are admitted", name).WithHint("suspend it first: petstorectl tenant suspend " + name)
+		return cmdutil.RefusedErrorf(
+			"tenant %s is not suspended: its keys are admitted",
+			name,
+		).WithHint("suspend it first: petstorectl tenant suspend " + name)
 	}
 	return f.Explain(ctx, err, cmdutil.Subject{Tenant: name})
 }
@@ -162,7 +177,9 @@ Only the owner of the tables and petstore_backup may run it.`,
   petstorectl tenant export acme | tar -xO acme/pets.jsonl | jq .name`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if file == "" && f.OutTTY {
-				return cmdutil.UsageErrorf("the export is an archive, and stdout is a terminal").WithHint("give --file FILE, or send stdout to a file")
+				return cmdutil.UsageErrorf("the export is an archive, and stdout is a terminal").WithHint(
+					"give --file FILE, or send stdout to a file",
+				)
 			}
 			return runExport(cmd.Context(), f, name, file)
 		},
@@ -179,7 +196,11 @@ func runExport(ctx context.Context, f *cmdutil.Factory, name, path string) (err 
 	}
 	out := f.Out
 	if path != "" {
-		file, openErr := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the person's own choice
+		file, openErr := os.OpenFile(
+			path,
+			os.O_WRONLY|os.O_CREATE|os.O_EXCL,
+			0o600,
+		) //nolint:gosec // the person's own choice
 		if openErr != nil {
 			return cmdutil.UsageErrorf("can't write the file: %v", openErr)
 		}
@@ -232,6 +253,10 @@ func (a *archive) begin(e operate.TenantExport) error {
 
 func (a *archive) open(f operate.ExportFile) (io.Writer, error) {
 	return a, a.WriteHeader(&tar.Header{
-		Name: a.export.Tenant + "/" + f.Name, Size: f.Size, Mode: 0o600, ModTime: a.export.At.Truncate(time.Second), Typeflag: tar.TypeReg,
+		Name:     a.export.Tenant + "/" + f.Name,
+		Size:     f.Size,
+		Mode:     0o600,
+		ModTime:  a.export.At.Truncate(time.Second),
+		Typeflag: tar.TypeReg,
 	})
 }

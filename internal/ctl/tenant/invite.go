@@ -85,8 +85,12 @@ func baseURL(f *cmdutil.Factory, flag string) (string, error) {
 		text = source.Dev.BaseURL
 	}
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return "", cmdutil.UsageErrorf("the address of the API is not known: give --url https://HOST/v1, or set PETSTORE_BASE_URL")
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.RawQuery != "" ||
+		u.Fragment != "" ||
+		u.User != nil {
+		return "", cmdutil.UsageErrorf(
+			"the address of the API is not known: give --url https://HOST/v1, or set PETSTORE_BASE_URL",
+		)
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(text, "/"), "/v1"), nil
 }

@@ -49,7 +49,8 @@ var View = output.View[plans.Tenant]{
 	{Name: "notes", Value: func(t plans.Tenant) any { return t.Notes }},
 }
 
-// Next is what is in force when the present plan or its numbers end, the zero Tenant if nothing is scheduled.
+// Next is what is in force when the present plan or its numbers end, the zero Tenant if nothing is
+// scheduled.
 func Next(t plans.Tenant) plans.Tenant {
 	if t.Next == nil {
 		return plans.Tenant{}
@@ -102,10 +103,30 @@ func newCmdList(f *cmdutil.Factory) *cobra.Command {
   petstorectl tenant list --inactive 30d -o csv`,
 	})
 	cmdutil.StringFlagFrom(cmd, &l.Subject.Plan, "plan", "only those on this `PLAN` now", cmdutil.PlanNames(f))
-	cmdutil.EnumFlag(cmd, &status, "status", "", "only one `STATUS`: active, suspended or erased", "active", "suspended", "erased")
-	cmdutil.TextFlag(cmd, &filter.Search, "search", "find `TEXT` in name, e-mail or billing reference", cmdutil.MaxSearch)
+	cmdutil.EnumFlag(
+		cmd,
+		&status,
+		"status",
+		"",
+		"only one `STATUS`: active, suspended or erased",
+		"active",
+		"suspended",
+		"erased",
+	)
+	cmdutil.TextFlag(
+		cmd,
+		&filter.Search,
+		"search",
+		"find `TEXT` in name, e-mail or billing reference",
+		cmdutil.MaxSearch,
+	)
 	cmdutil.PastFlag(cmd, f, &filter.InactiveSince, "inactive", "only those without a request since `WHEN`")
-	cmd.Flags().BoolVar(&filter.WithoutBillingRef, "without-billing-ref", false, "only those without a billing reference")
+	cmd.Flags().BoolVar(
+		&filter.WithoutBillingRef,
+		"without-billing-ref",
+		false,
+		"only those without a billing reference",
+	)
 	cmdutil.AfterFlag(cmd, &filter.After, "the tenant `NAME`")
 	return cmd
 }
@@ -118,7 +139,9 @@ func newCmdShow(f *cmdutil.Factory) *cobra.Command {
 		}
 		valid, err := db.Keys.CountActive(ctx, d.ID, f.Now())
 		if err == nil {
-			d.banned, err = store.Collect(db.Keys.List(ctx, people.KeyFilter{Tenant: d.Name, Status: keys.Banned}, f.Now()))
+			d.banned, err = store.Collect(
+				db.Keys.List(ctx, people.KeyFilter{Tenant: d.Name, Status: keys.Banned}, f.Now()),
+			)
 			d.activeKeys = int64(valid - len(d.banned))
 		}
 		if store.IsForbidden(err) {
@@ -165,7 +188,12 @@ var DetailsView = append(
 // batch is a change of tenants.
 func batch(f *cmdutil.Factory, doing string) *cmdutil.Batch[plans.Tenant] {
 	return &cmdutil.Batch[plans.Tenant]{
-		Factory: f, Item: cmdutil.TenantArg(f, nil), Noun: "tenants", Doing: doing, Find: cmdutil.FindTenant, Lock: cmdutil.LockTenants,
+		Factory: f,
+		Item:    cmdutil.TenantArg(f, nil),
+		Noun:    "tenants",
+		Doing:   doing,
+		Find:    cmdutil.FindTenant,
+		Lock:    cmdutil.LockTenants,
 		Subject: func(name string) cmdutil.Subject { return cmdutil.Subject{Tenant: name} },
 		View:    func(time.Time) output.View[plans.Tenant] { return View },
 	}
@@ -215,7 +243,12 @@ func newCmdResume(f *cmdutil.Factory) *cobra.Command {
 }
 
 // suspensionQuestion shows what the tenants sent today.
-func suspensionQuestion(ctx context.Context, f *cmdutil.Factory, db *store.DB, names []string) (q cmdutil.Question, err error) {
+func suspensionQuestion(
+	ctx context.Context,
+	f *cmdutil.Factory,
+	db *store.DB,
+	names []string,
+) (q cmdutil.Question, err error) {
 	used, err := db.Usage.TenantsSince(ctx, names, f.Now().Truncate(24*time.Hour))
 	if err != nil {
 		return q, err

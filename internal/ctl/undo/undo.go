@@ -105,7 +105,8 @@ that called today. Scripts need --yes.`,
 
 var tenantName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*[a-z][a-z0-9-]*$`)
 
-// parseNumbers reads numbers of entries, and ranges of them such as 4711-4760: each once, in their order.
+// parseNumbers reads numbers of entries, and ranges of them such as 4711-4760: each once, in their
+// order.
 func parseNumbers(args []string) (numbers []int64, err error) {
 	for _, arg := range args {
 		from, to, isRange := strings.Cut(arg, "-")
@@ -121,7 +122,9 @@ func parseNumbers(args []string) (numbers []int64, err error) {
 				find += " --tenant " + arg
 			}
 			return nil, cmdutil.UsageErrorf("%.80q is neither the number of an audit entry nor a range of them", arg).
-				WithHint("give the number that the change printed, such as 4711 or 4711-4760,\nor find it with: " + find)
+				WithHint(
+					"give the number that the change printed, such as 4711 or 4711-4760,\nor find it with: " + find,
+				)
 		case last-first >= int64(store.MaxBatch-len(numbers)):
 			return nil, cmdutil.UsageErrorf("at most %d entries are taken back at once", store.MaxBatch)
 		}
@@ -147,7 +150,13 @@ func sentence(f *cmdutil.Factory, u undo.Undone) string {
 }
 
 // question shows what is to be done, unless it is one harmless change that was named.
-func question(ctx context.Context, f *cmdutil.Factory, db *store.DB, undone []undo.Undone, named bool) (q cmdutil.Question, err error) {
+func question(
+	ctx context.Context,
+	f *cmdutil.Factory,
+	db *store.DB,
+	undone []undo.Undone,
+	named bool,
+) (q cmdutil.Question, err error) {
 	var harmed []string // tenants of which requests will be refused
 	for _, u := range undone {
 		if audit.FindEvent(u.By.Action).Refuses {
@@ -169,7 +178,11 @@ func question(ctx context.Context, f *cmdutil.Factory, db *store.DB, undone []un
 		if !audit.FindEvent(u.By.Action).Refuses {
 			return sentence(f, u)
 		}
-		return fmt.Sprintf("%s: %s requests of the tenant today", sentence(f, u), output.Thousands(used[u.Entry.TenantName]))
+		return fmt.Sprintf(
+			"%s: %s requests of the tenant today",
+			sentence(f, u),
+			output.Thousands(used[u.Entry.TenantName]),
+		)
 	})
 	return q, nil
 }
@@ -179,9 +192,14 @@ func explain(cmd *cobra.Command, f *cmdutil.Factory, err error, named bool) erro
 	refused := (*undo.Error)(nil)
 	switch {
 	case errors.Is(err, trail.ErrEntryNotFound) && !named:
-		return cmdutil.NotFoundErrorf("your login changed nothing within 30 days").WithHint("see: petstorectl audit list")
+		return cmdutil.NotFoundErrorf("your login changed nothing within 30 days").WithHint(
+			"see: petstorectl audit list",
+		)
 	case errors.Is(err, trail.ErrEntryNotFound):
-		return cmdutil.NotFoundErrorf("%s", strings.TrimPrefix(err.Error(), "undo: ")).WithHint("see: petstorectl audit list")
+		return cmdutil.NotFoundErrorf(
+			"%s",
+			strings.TrimPrefix(err.Error(), "undo: "),
+		).WithHint("see: petstorectl audit list")
 	case !errors.As(err, &refused):
 		return err
 	}

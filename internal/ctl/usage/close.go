@@ -80,7 +80,10 @@ var MonthView = output.View[billing.Month]{
 
 func runClose(ctx context.Context, o *closeOptions) error {
 	if o.Now().Before(o.month.To) {
-		return cmdutil.RefusedErrorf("%s has not ended", o.month.Month()).WithHint("it can be closed from " + closing.Time(o.month.To) + " on")
+		return cmdutil.RefusedErrorf(
+			"%s has not ended",
+			o.month.Month(),
+		).WithHint("it can be closed from " + closing.Time(o.month.To) + " on")
 	}
 	o.CallTimeout = cmdutil.NoTimeLimit
 	_, db, err := o.BeginChange(ctx)
@@ -108,8 +111,18 @@ func runClose(ctx context.Context, o *closeOptions) error {
 		},
 		Notice: func(m billing.Month) string {
 			n := output.Thousands
-			return fmt.Sprintf("closed %s: %s of %s, %s admitted and %s refused\nSHA-256 %s", o.month.Month(),
-				output.Count(m.Sums.Lines, "line"), output.Count(m.Sums.Tenants, "tenant"), n(m.Sums.Admitted), n(m.Sums.Refused), m.Sums.SHA256)
+			return fmt.Sprintf(
+				"closed %s: %s of %s, %s admitted and %s refused\nSHA-256 %s",
+				o.month.Month(),
+				output.Count(
+					m.Sums.Lines,
+					"line",
+				),
+				output.Count(m.Sums.Tenants, "tenant"),
+				n(m.Sums.Admitted),
+				n(m.Sums.Refused),
+				m.Sums.SHA256,
+			)
 		},
 		View: MonthView,
 	}.Run(ctx, o.Factory)
@@ -124,7 +137,10 @@ func (o *closeOptions) closed(m billing.Month) error {
 func (o *closeOptions) explain(ctx context.Context, db *store.DB, err error) error {
 	switch {
 	case errors.Is(err, billing.ErrMonthNotEnded):
-		return cmdutil.RefusedErrorf("%s has not ended by the clock of the database", o.month.Month()).WithHint("check this machine's clock: petstorectl doctor")
+		return cmdutil.RefusedErrorf(
+			"%s has not ended by the clock of the database",
+			o.month.Month(),
+		).WithHint("check this machine's clock: petstorectl doctor")
 	case errors.Is(err, billing.ErrMonthClosed):
 		m, getErr := db.Months.Get(ctx, o.month.From)
 		if getErr != nil {
@@ -146,7 +162,10 @@ func (o *closeOptions) explain(ctx context.Context, db *store.DB, err error) err
 
 func (o *closeOptions) earlier(open time.Time) error {
 	month := open.Format("2006-01")
-	return cmdutil.RefusedErrorf("%s has usage and is open", month).WithHint("close it first: petstorectl usage close --month " + month)
+	return cmdutil.RefusedErrorf(
+		"%s has usage and is open",
+		month,
+	).WithHint("close it first: petstorectl usage close --month " + month)
 }
 
 // await waits until every server has delivered the month.
@@ -184,14 +203,22 @@ func (o *closeOptions) await(ctx context.Context, db *store.DB) error {
 	}
 }
 
-// missing is the list without the servers that are not waited for. It refuses a name that is not on the list.
+// missing is the list without the servers that are not waited for. It refuses a name that is not on
+// the list.
 func (o *closeOptions) missing(list []billing.Delivery) ([]billing.Delivery, error) {
 	for _, id := range o.without {
 		if !slices.ContainsFunc(list, func(d billing.Delivery) bool { return d.ServerID == id }) {
-			return nil, cmdutil.RefusedErrorf("no server %.80q has still to deliver usage of %s", id, o.month.Month()).WithHint("omit --without " + id)
+			return nil, cmdutil.RefusedErrorf(
+				"no server %.80q has still to deliver usage of %s",
+				id,
+				o.month.Month(),
+			).WithHint("omit --without " + id)
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(list), func(d billing.Delivery) bool { return slices.Contains(o.without, d.ServerID) }), nil
+	return slices.DeleteFunc(
+		slices.Clone(list),
+		func(d billing.Delivery) bool { return slices.Contains(o.without, d.ServerID) },
+	), nil
 }
 
 // servers says who has delivered what.
@@ -212,5 +239,8 @@ func (o *closeOptions) undelivered(missing []billing.Delivery) error {
 		args += " --without " + d.ServerID
 	}
 	return cmdutil.RefusedErrorf("%s can't be closed: %s", o.month.Month(), servers(missing)).
-		WithHint("wait until it is back; if its process has ended, close without it: petstorectl usage close --month " + o.month.Month() + args)
+		WithHint(
+			"wait until it is back; if its process has ended, close without it: petstorectl usage close --month " +
+				o.month.Month() + args,
+		)
 }

@@ -65,12 +65,25 @@ or the event is too old for Stripe (35 days).`,
 		},
 	})
 	f.ChangeFlags(cmd)
-	cmdutil.EnumFlag(cmd, &o.format, "output", "o", "`FORMAT`: cloudevents, stripe, openmeter or lago", events.Formats...)
+	cmdutil.EnumFlag(
+		cmd,
+		&o.format,
+		"output",
+		"o",
+		"`FORMAT`: cloudevents, stripe, openmeter or lago",
+		events.Formats...)
 	period.Add(cmd, f)
 	cmdutil.TenantFlag(cmd, f, &o.tenant)
 	cmd.Flags().StringSliceVar(&o.without, "without", nil, "do not wait for `SERVER` to deliver; may be repeated")
 	cmdutil.CompleteFlag(cmd, "without")
-	cmdutil.ParsedFlag(cmd, &o.receiver, "mark-sent", "", "record them as sent to `RECEIVER`, a name of yours", parseReceiver)
+	cmdutil.ParsedFlag(
+		cmd,
+		&o.receiver,
+		"mark-sent",
+		"",
+		"record them as sent to `RECEIVER`, a name of yours",
+		parseReceiver,
+	)
 	return cmdutil.ForBilling(cmd)
 }
 
@@ -90,7 +103,10 @@ func (o *eventsOptions) check(cmd *cobra.Command) error {
 		return cmdutil.UsageErrorf("which format? Give -o cloudevents, stripe, openmeter or lago")
 	case !changed("month") && !changed("since"):
 		return cmdutil.UsageErrorf("which hours? Give --since DAY, or --month").
-			WithHint("a run for each hour needs a day that is well in the past: with --mark-sent only what is new is written")
+			WithHint(
+				"a run for each hour needs a day that is well in the past: with --mark-sent only what is new is " +
+					"written",
+			)
 	case o.receiver == "" && o.DryRun:
 		return cmdutil.UsageErrorf("--dry-run requires --mark-sent: without it nothing is changed")
 	case o.receiver == "" && o.Reason != "":
@@ -120,7 +136,10 @@ func runEvents(ctx context.Context, o *eventsOptions) error {
 	}, sink)
 	switch {
 	case errors.Is(err, billing.ErrReceiverBusy):
-		return cmdutil.RefusedErrorf("another run is handing on to %s", o.receiver).WithHint("nothing was written; try again when it has ended")
+		return cmdutil.RefusedErrorf(
+			"another run is handing on to %s",
+			o.receiver,
+		).WithHint("nothing was written; try again when it has ended")
 	case errors.Is(err, billing.ErrReceiverFormat):
 		return cmdutil.RefusedErrorf("%v", err).WithHint("give another name to --mark-sent")
 	case err != nil:
@@ -147,7 +166,10 @@ func (o *eventsOptions) completeUntil(ctx context.Context, db *store.DB) (time.T
 	o.waitsFor = ": " + servers(list)
 	// The first is the one that has delivered least.
 	if list[0].To.IsZero() {
-		return time.Time{}, cmdutil.RefusedErrorf("no hour is complete%s", o.waitsFor).WithHint("start it again, or hand on without it: --without " + list[0].ServerID)
+		return time.Time{}, cmdutil.RefusedErrorf(
+			"no hour is complete%s",
+			o.waitsFor,
+		).WithHint("start it again, or hand on without it: --without " + list[0].ServerID)
 	}
 	return list[0].To.Truncate(time.Hour), nil
 }
@@ -218,13 +240,25 @@ func (l *leftOut) report(o *eventsOptions) error {
 	others := l.events
 	for _, row := range l.named {
 		others -= row.events
-		o.Messagef("left out: %s of tenant %s with %s: %s",
-			output.Count(row.events, "event"), output.Clean(row.tenant), output.Count(row.requests, "request"), row.reason)
+		o.Messagef(
+			"left out: %s of tenant %s with %s: %s",
+			output.Count(
+				row.events,
+				"event",
+			),
+			output.Clean(row.tenant),
+			output.Count(row.requests, "request"),
+			row.reason,
+		)
 	}
 	if others > 0 {
 		o.Messagef("left out: %s of other tenants", output.Count(others, "event"))
 	}
-	err := cmdutil.RefusedErrorf("left out %s that %s would not take; all others were written", output.Count(l.events, "event"), o.format)
+	err := cmdutil.RefusedErrorf(
+		"left out %s that %s would not take; all others were written",
+		output.Count(l.events, "event"),
+		o.format,
+	)
 	if slices.ContainsFunc(l.named, func(r leftOutRow) bool { return r.reason == events.NoBillingRef }) {
 		err.Hint = "set a billing reference: petstorectl tenant edit TENANT --billing-ref REF"
 	}

@@ -83,7 +83,8 @@ func hashText(h closing.Hash) string {
 	return h.String()
 }
 
-// LineView shows a line of the export. The columns up to recorded_sha256 are the members of the canonical form.
+// LineView shows a line of the export. The columns up to recorded_sha256 are the members of the
+// canonical form.
 var LineView = output.View[exportLine]{
 	{Name: "month", Value: func(l exportLine) any { return l.Month }},
 	{Name: "tenant_id", Value: ofLine(func(l exportLine) int64 { return l.TenantID })},
@@ -108,7 +109,10 @@ var LineView = output.View[exportLine]{
 
 func runExport(ctx context.Context, o *exportOptions) error {
 	if o.Now().Before(o.month.From) {
-		return cmdutil.UsageErrorf("%s has not begun", o.month.Month()).WithHint("the current month is " + o.Now().Format("2006-01"))
+		return cmdutil.UsageErrorf(
+			"%s has not begun",
+			o.month.Month(),
+		).WithHint("the current month is " + o.Now().Format("2006-01"))
 	}
 	o.CallTimeout = cmdutil.NoTimeLimit
 	db, err := o.DB(ctx)
@@ -131,7 +135,12 @@ func runExport(ctx context.Context, o *exportOptions) error {
 		return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.query.Tenant})
 	}
 	if o.Output == "table" {
-		o.Messagef("%s: %s admitted, %s refused", output.Count(sums.Lines, "line"), output.Thousands(sums.Admitted), output.Thousands(sums.Refused))
+		o.Messagef(
+			"%s: %s admitted, %s refused",
+			output.Count(sums.Lines, "line"),
+			output.Thousands(sums.Admitted),
+			output.Thousands(sums.Refused),
+		)
 	}
 	return nil
 }

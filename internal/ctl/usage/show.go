@@ -20,7 +20,10 @@ func newCmdShow(f *cmdutil.Factory) *cobra.Command {
 	l := &cmdutil.List[billing.UsageRow]{Factory: f, TableRows: 1000} // enough for the hours of a month
 	l.Rows = func(ctx context.Context, db *store.DB, limit int) (iter.Seq2[billing.UsageRow, error], error) {
 		l.Empty = "no requests recorded in " + month.Month()
-		return db.Usage.Report(ctx, billing.UsageQuery{Tenant: l.Subject.Tenant, From: month.From, To: month.To, By: grouping, Limit: limit}), nil
+		return db.Usage.Report(
+			ctx,
+			billing.UsageQuery{Tenant: l.Subject.Tenant, From: month.From, To: month.To, By: grouping, Limit: limit},
+		), nil
 	}
 	l.View = func() output.View[billing.UsageRow] { return View(grouping, month.Month()) }
 	cmd := l.Command(&cobra.Command{

@@ -13,7 +13,15 @@ import (
 
 // NewCmd returns the command usage.
 func NewCmd(f *cmdutil.Factory) *cobra.Command {
-	return cmdutil.NewGroup("usage", "Report usage by month", newCmdShow(f), newCmdExport(f), newCmdClose(f), newCmdVerify(f), newCmdEvents(f))
+	return cmdutil.NewGroup(
+		"usage",
+		"Report usage by month",
+		newCmdShow(f),
+		newCmdExport(f),
+		newCmdClose(f),
+		newCmdVerify(f),
+		newCmdEvents(f),
+	)
 }
 
 // View shows a row of a report: the columns of its grouping and the two sums.

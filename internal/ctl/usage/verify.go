@@ -51,7 +51,10 @@ func runVerify(ctx context.Context, f *cmdutil.Factory, month cmdutil.Period) er
 	}
 	v, err := db.Months.Verify(ctx, month.From)
 	if errors.Is(err, billing.ErrMonthOpen) {
-		return cmdutil.RefusedErrorf("%s is not closed", month.Month()).WithHint("close it: petstorectl usage close --month " + month.Month())
+		return cmdutil.RefusedErrorf(
+			"%s is not closed",
+			month.Month(),
+		).WithHint("close it: petstorectl usage close --month " + month.Month())
 	}
 	if err != nil {
 		return err

@@ -27,7 +27,8 @@ var HitView = output.View[people.Hit]{
 const (
 	// fromStdin as the word stands for the key on stdin.
 	fromStdin = "-"
-	// maxText bounds what is read from stdin to find a key in it, and maxEnds is how many keys an error names by their last four characters.
+	// maxText bounds what is read from stdin to find a key in it, and maxEnds is how many keys an
+	// error names by their last four characters.
 	maxText = 64 << 10
 	maxEnds = 5
 	// listed is the most matches that are listed.
@@ -38,7 +39,9 @@ const (
 func (o *options) find(ctx context.Context, db *store.DB) ([]people.Hit, error) {
 	if o.word == fromStdin {
 		k, err := o.identify(ctx, db)
-		return []people.Hit{{Kind: people.HitKey, By: "id", Match: k.ID, TenantID: k.TenantID, Tenant: k.TenantName, KeyID: k.ID}}, err
+		return []people.Hit{
+			{Kind: people.HitKey, By: "id", Match: k.ID, TenantID: k.TenantID, Tenant: k.TenantName, KeyID: k.ID},
+		}, err
 	}
 	// A key is often shown as …x7Qd.
 	word := strings.TrimLeft(strings.TrimSpace(o.word), "….*")
@@ -57,7 +60,8 @@ func (o *options) find(ctx context.Context, db *store.DB) ([]people.Hit, error) 
 			"failed requests are stored for a day, and of many in a row only some")
 }
 
-// identify returns the key that stands in the text on stdin. No error repeats the text: it may hold the greater part of a key.
+// identify returns the key that stands in the text on stdin. No error repeats the text: it may hold
+// the greater part of a key.
 func (o *options) identify(ctx context.Context, db *store.DB) (k keys.Key, err error) {
 	text, err := o.AskSecret(ctx, "key", func(ctx context.Context) (string, error) { return o.ReadText(ctx, maxText) })
 	if err != nil {
@@ -67,7 +71,10 @@ func (o *options) identify(ctx context.Context, db *store.DB) (k keys.Key, err e
 	switch len(found) {
 	case 0:
 		return k, cmdutil.UsageErrorf("stdin holds no API key").
-			WithHint("a key has 45 characters and begins with pst_live_ or pst_test_: was it copied completely?\nonly the first 64 kB are read")
+			WithHint(
+				"a key has 45 characters and begins with pst_live_ or pst_test_: was it copied completely?\nonly " +
+					"the first 64 kB are read",
+			)
 	case 1:
 		if k, err = o.Keys(db).Identify(ctx, found[0].Reveal()); errors.Is(err, keys.ErrKeyNotFound) {
 			err = cmdutil.NotFoundErrorf("unknown key: it is well-formed, but was not issued here")
@@ -85,8 +92,8 @@ func (o *options) identify(ctx context.Context, db *store.DB) (k keys.Key, err e
 		WithHint("give only the lines with one of them; or: petstorectl key list --last4 " + found[0].Last4())
 }
 
-// certain reports whether the first match is meant: nothing else matches as well, or it has the word as its name, number or ID. All requests with
-// an ID are one match.
+// certain reports whether the first match is meant: nothing else matches as well, or it has the
+// word as its name, number or ID. All requests with an ID are one match.
 func certain(hits []people.Hit) bool {
 	first := hits[0]
 	named := first.Certainty == 0 && (first.By == "name" || first.By == "number" || first.By == "id")
@@ -95,7 +102,11 @@ func certain(hits []people.Hit) bool {
 
 func (o *options) printHits(hits []people.Hit) error {
 	if len(hits) > listed && !o.Printer().Whole() {
-		o.Messagef("more than %d match, and the first are shown; give more of the name, or use the filters of: petstorectl tenant list, petstorectl key list", listed)
+		o.Messagef(
+			"more than %d match, and the first are shown; give more of the name, or use the filters of: petstorectl "+
+				"tenant list, petstorectl key list",
+			listed,
+		)
 	}
 	return cmdutil.PrintList(o.Factory, HitView, hits[:min(listed, len(hits))])
 }
@@ -115,7 +126,10 @@ func (o *options) sayFound(hits []people.Hit) {
 		}
 		o.Messagef("%s is the %s%s", h.Match, strings.ReplaceAll(h.By, "_", " "), of)
 	}
-	others := slices.DeleteFunc(slices.Clone(hits[1:]), func(other people.Hit) bool { return other.Kind == h.Kind && other.Match == h.Match })
+	others := slices.DeleteFunc(
+		slices.Clone(hits[1:]),
+		func(other people.Hit) bool { return other.Kind == h.Kind && other.Match == h.Match },
+	)
 	if len(others) > 0 {
 		o.Messagef("%d less certain: petstorectl why %s --list", len(others), o.word)
 	}

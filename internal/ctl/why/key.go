@@ -41,14 +41,25 @@ var summaryView = slices.Concat(output.View[*diagnosis]{
 })
 
 // planColumns are those of the plan that is in force, and of what follows it.
-var planColumns = tenant.View.Pick("plan", "per_minute", "per_day", "next_plan", "next_per_minute", "next_per_day", "next_at")
+var planColumns = tenant.View.Pick(
+	"plan",
+	"per_minute",
+	"per_day",
+	"next_plan",
+	"next_per_minute",
+	"next_per_day",
+	"next_at",
+)
 
 func detailView(o *options) output.View[*diagnosis] {
 	return output.View[*diagnosis]{
 		{Name: "explanation", Value: func(d *diagnosis) any { explanation, _ := d.text(); return explanation }},
 		{Name: "help", Value: func(d *diagnosis) any { _, help := d.text(); return help }},
 		{Name: "bans", Value: func(d *diagnosis) any { return output.ListJSON(ban.View(d.Now), shown(o, d.Bans)) }},
-		{Name: "failed_requests", Value: func(d *diagnosis) any { return output.ListJSON(failedView, shown(o, d.Failed)) }},
+		{
+			Name:  "failed_requests",
+			Value: func(d *diagnosis) any { return output.ListJSON(failedView, shown(o, d.Failed)) },
+		},
 		{Name: "changes", Value: func(d *diagnosis) any { return output.ListJSON(auditcmd.View, shown(o, d.changes)) }},
 	}
 }
@@ -72,7 +83,12 @@ var failedView = output.View[usage.FailedRequest]{
 	{Name: "route", Value: func(f usage.FailedRequest) any { return f.Route }},
 	{Name: "duration_ms", Value: func(f usage.FailedRequest) any { return output.Milliseconds(f.Took) }},
 	{Name: "suppressed", Heading: "MORE", Value: func(f usage.FailedRequest) any { return f.Suppressed }, InList: true},
-	{Name: "request_id", Value: func(f usage.FailedRequest) any { return f.RequestID }, InList: true, MinWidth: output.IDWidth},
+	{
+		Name:     "request_id",
+		Value:    func(f usage.FailedRequest) any { return f.RequestID },
+		InList:   true,
+		MinWidth: output.IDWidth,
+	},
 	{Name: "server_id", Value: func(f usage.FailedRequest) any { return f.ServerID }},
 }
 
@@ -86,10 +102,13 @@ func printKey(o *options, d *diagnosis) error {
 		return printRows(o, v[:len(summaryView)+1], d, help, shown(o, d.Failed), nil)
 	}
 	s := screen{
-		options: o, help: help,
-		verdict: "Key " + d.Key.ID + key.NameSuffix(d.Key) + " of tenant " + d.Tenant.Name + ": " + lowerFirst(explanation),
-		facts:   d.facts(),
-		item:    func(p output.Printer) error { return output.Item(p, summaryView, d) },
+		options: o,
+		help:    help,
+		verdict: "Key " + d.Key.ID + key.NameSuffix(d.Key) + " of tenant " + d.Tenant.Name + ": " + lowerFirst(
+			explanation,
+		),
+		facts: d.facts(),
+		item:  func(p output.Printer) error { return output.Item(p, summaryView, d) },
 	}
 	addSection(&s, failedTitle(d.Failed), failedView, d.Failed)
 	addSection(&s, "Bans", bansView(d), d.Bans)
@@ -125,8 +144,12 @@ func (d *diagnosis) facts() []fact {
 	if next := tenant.Next(d.Tenant); next.Plan != "" {
 		list = append(list, fact{"next plan", next.Plan + " from " + output.Text(d.Tenant.Until)})
 	}
-	return append(list,
-		fact{"used today", usedText(d.UsedToday, d.Tenant.Quota.PerDay) + ", " + output.Thousands(d.today.Admitted) + " by this key"},
+	return append(
+		list,
+		fact{
+			"used today",
+			usedText(d.UsedToday, d.Tenant.Quota.PerDay) + ", " + output.Thousands(d.today.Admitted) + " by this key",
+		},
 		fact{refusedFact, output.Thousands(d.lastDay.Refused)},
 		fact{"ban above", output.Thousands(banAbove(d)) + " refusals a minute by one server"},
 		fact{"last used", d.Key.LastUsedAt},
@@ -138,7 +161,8 @@ func banAbove(d *diagnosis) int64 {
 	return keys.MostRefusals(d.Tenant.Quota.PerMinute, d.Key.PerMinute)
 }
 
-// refusedFact names the refusals that are counted: those by limits and bans, not those of keys that are not valid.
+// refusedFact names the refusals that are counted: those by limits and bans, not those of keys that
+// are not valid.
 const refusedFact = "refused by limits 24h"
 
 func usedText(used, quota int64) string {

@@ -24,7 +24,8 @@ type diagnosis struct {
 	nextBan time.Duration
 	// today is the UTC day so far, lastDay at least the last 24 hours in whole hours.
 	today, lastDay billing.KeyUsage
-	// changes are the latest, the newest first. Among the keys of a tenant, the changes of that are apart: they are the same for all.
+	// changes are the latest, the newest first. Among the keys of a tenant, the changes of that are
+	// apart: they are the same for all.
 	changes, tenantChanges []audit.Entry
 	// seen is set if somebody has seen the whole key.
 	seen bool
@@ -56,7 +57,9 @@ func loadKey(ctx context.Context, db *store.DB, k keys.Key, now time.Time) (d *d
 			return nil, err
 		}
 	}
-	if d.Bans, err = store.Collect(db.Bans.List(ctx, people.BanFilter{KeyID: k.ID, Past: true, Limit: cmdutil.MaxLimit}, now)); err != nil {
+	if d.Bans, err = store.Collect(
+		db.Bans.List(ctx, people.BanFilter{KeyID: k.ID, Past: true, Limit: cmdutil.MaxLimit}, now),
+	); err != nil {
 		return nil, err
 	}
 	if d.Failed, err = db.FailedRequests.OfKey(ctx, k.TenantID, k.ID, cmdutil.MaxLimit); err != nil {
@@ -105,7 +108,8 @@ type tenantDiagnosis struct {
 	tenant plans.Tenant
 	// hidden is set if the login may not read keys and what they did: then there are none.
 	hidden bool
-	// keys are those that matter, the refused ones first. left is how many others there are: revoked or expired, and not used since.
+	// keys are those that matter, the refused ones first. left is how many others there are:
+	// revoked or expired, and not used since.
 	keys []*diagnosis
 	left int
 	// failed are the latest failed requests of all keys, the newest first.
@@ -136,10 +140,14 @@ func loadTenant(ctx context.Context, db *store.DB, t plans.Tenant, now time.Time
 	if d.failed, err = db.FailedRequests.OfTenant(ctx, t.ID, now.Add(-day), cmdutil.MaxLimit); err != nil {
 		return nil, err
 	}
-	if d.changes, err = store.Collect(db.Audit.List(ctx, trail.Filter{Tenant: t.Name, Limit: cmdutil.MaxLimit})); err != nil {
+	if d.changes, err = store.Collect(
+		db.Audit.List(ctx, trail.Filter{Tenant: t.Name, Limit: cmdutil.MaxLimit}),
+	); err != nil {
 		return nil, err
 	}
-	bans, err := store.Collect(db.Bans.List(ctx, people.BanFilter{Tenant: t.Name, Past: true, Limit: cmdutil.MaxLimit}, now))
+	bans, err := store.Collect(
+		db.Bans.List(ctx, people.BanFilter{Tenant: t.Name, Past: true, Limit: cmdutil.MaxLimit}, now),
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,24 @@ func loadRequest(ctx context.Context, db *store.DB, f usage.FailedRequest, now t
 
 // RequestView shows a failed request.
 var RequestView = slices.Concat(
-	output.Map(failedView.Pick("request_id", "at", "status", "code", "reason", "window", "limit", "resets_at", "partial", "plan", "method", "route", "duration_ms"), failedOf),
+	output.Map(
+		failedView.Pick(
+			"request_id",
+			"at",
+			"status",
+			"code",
+			"reason",
+			"window",
+			"limit",
+			"resets_at",
+			"partial",
+			"plan",
+			"method",
+			"route",
+			"duration_ms",
+		),
+		failedOf,
+	),
 	output.View[*requestDiagnosis]{{Name: "tenant", Value: func(d *requestDiagnosis) any { return d.key.Tenant.Name }}},
 	output.Map(failedView.Pick("key_id", "server_id", "suppressed"), failedOf),
 	requestNow,
@@ -66,7 +83,12 @@ func printRequest(o *options, d *requestDiagnosis) error {
 	if p.Format == "" {
 		return printRows(o, RequestView[:len(RequestView)-1], d, help, nil, nil)
 	}
-	s := screen{options: o, help: help, verdict: "Request " + d.RequestID + strings.TrimPrefix(explanation, "The request"), facts: d.facts()}
+	s := screen{
+		options: o,
+		help:    help,
+		verdict: "Request " + d.RequestID + strings.TrimPrefix(explanation, "The request"),
+		facts:   d.facts(),
+	}
 	return s.print()
 }
 
@@ -75,12 +97,26 @@ func (d *requestDiagnosis) facts() []fact {
 	if d.Route == "" {
 		request = d.Method + ", of a path that matches no route"
 	}
-	list := []fact{{"at", d.At}, {"request", request}, {"duration", string(output.Milliseconds(d.Took)) + " ms"}, {"server", d.ServerID}}
+	list := []fact{
+		{"at", d.At},
+		{"request", request},
+		{"duration", string(output.Milliseconds(d.Took)) + " ms"},
+		{"server", d.ServerID},
+	}
 	if d.KeyID != "" {
-		list = append(list, fact{"tenant", d.key.Tenant.Name}, fact{"key id", d.KeyID}, fact{"plan then", d.Plan}, fact{"verdict", d.key.verdict.Code})
+		list = append(
+			list,
+			fact{"tenant", d.key.Tenant.Name},
+			fact{"key id", d.KeyID},
+			fact{"plan then", d.Plan},
+			fact{"verdict", d.key.verdict.Code},
+		)
 	}
 	if d.Suppressed > 0 {
-		list = append(list, fact{"more", fmt.Sprintf("%s of this key before it are not stored", output.Thousands(d.Suppressed))})
+		list = append(
+			list,
+			fact{"more", fmt.Sprintf("%s of this key before it are not stored", output.Thousands(d.Suppressed))},
+		)
 	}
 	return list
 }
@@ -149,5 +185,6 @@ var helps = map[string]string{
 	usage.LimitsUndecided:  "check the servers and Redis: petstorectl doctor",
 	usage.UsageUnrecorded:  "check the database: petstorectl doctor",
 	usage.BodiesFull:       "for the customer: retry after the seconds in Retry-After, with fewer requests at a time",
-	usage.TimedOut:         "for the customer: send fewer requests at a time. If others are slow too: petstorectl doctor",
+	usage.TimedOut: "for the customer: send fewer requests at a time. If others are slow too: petstorectl " +
+		"doctor",
 }

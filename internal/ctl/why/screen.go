@@ -14,8 +14,8 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// screen is an explanation for a person: the verdict, what to do, and what it is based on. It fits the terminal, unless all of it is
-// wanted.
+// screen is an explanation for a person: the verdict, what to do, and what it is based on. It fits
+// the terminal, unless all of it is wanted.
 type screen struct {
 	*options
 	verdict string
@@ -52,9 +52,11 @@ func addSection[T any](s *screen, title string, v output.View[T], items []T) {
 }
 
 const (
-	// heading is what a section has beside its rows: an empty line, the title and the headings of the columns.
+	// heading is what a section has beside its rows: an empty line, the title and the headings of
+	// the columns.
 	heading = 3
-	// reserved are the lines for the command that shows the rest, with an empty one before it, and for the prompt.
+	// reserved are the lines for the command that shows the rest, with an empty one before it, and
+	// for the prompt.
 	reserved = 3
 	// standardHeight is that of a terminal of unknown height.
 	standardHeight = 24
@@ -98,8 +100,9 @@ func (s *screen) printFacts(p output.Printer) error {
 	return output.Item(p, view, s)
 }
 
-// printSections prints as many rows as there is room for, and reports whether there are more. A section has two rows at least, one that
-// has no room for them is left out; the first sections get more.
+// printSections prints as many rows as there is room for, and reports whether there are more. A
+// section has two rows at least, one that has no room for them is left out; the first sections get
+// more.
 func (s *screen) printSections(p output.Printer, out *bytes.Buffer) (cut bool, err error) {
 	height := s.Height
 	if height == 0 {
@@ -138,7 +141,14 @@ func linesOf(s string, width int) (n int) {
 }
 
 // printRows prints the summary for a pipe: a line each.
-func printRows[T any](o *options, v output.View[T], item T, help []string, failed []usage.FailedRequest, of []*diagnosis) error {
+func printRows[T any](
+	o *options,
+	v output.View[T],
+	item T,
+	help []string,
+	failed []usage.FailedRequest,
+	of []*diagnosis,
+) error {
 	p := o.Printer()
 	if err := output.Item(p, v, item); err != nil {
 		return err

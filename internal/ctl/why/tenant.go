@@ -25,7 +25,8 @@ func (d *tenantDiagnosis) add(k *diagnosis) {
 	d.keys = append(d.keys, k)
 }
 
-// sort puts refused keys first, and of them those with failed requests; then what failed or was used last.
+// sort puts refused keys first, and of them those with failed requests; then what failed or was
+// used last.
 func (d *tenantDiagnosis) sort() {
 	slices.SortStableFunc(d.keys, func(a, b *diagnosis) int {
 		return cmp.Or(cmp.Compare(a.rank(), b.rank()), b.lastSeen().Compare(a.lastSeen()))
@@ -91,15 +92,29 @@ func (d *tenantDiagnosis) text() (explanation string, help []string) {
 	switch {
 	case d.hidden:
 		return fmt.Sprintf("Tenant %s: your login may not read its keys and requests.", name),
-			[]string{"what it had: petstorectl plan history " + name, "what it used: petstorectl usage show --by day --tenant " + name}
+			[]string{
+				"what it had: petstorectl plan history " + name,
+				"what it used: petstorectl usage show --by day --tenant " + name,
+			}
 	case len(d.keys) == 0:
-		return fmt.Sprintf("Tenant %s has no key that is valid or was used in the last day.", name), []string{"issue a key: petstorectl key issue " + name}
+		return fmt.Sprintf(
+				"Tenant %s has no key that is valid or was used in the last day.",
+				name,
+			), []string{
+				"issue a key: petstorectl key issue " + name,
+			}
 	}
 	worst, refused := d.keys[0], d.refusedKeys()
 	if refused == 0 {
 		explanation = fmt.Sprintf("Tenant %s: requests are admitted, according to what is recorded.", name)
 		if len(d.failed) > 0 {
-			help = append(help, "the last failed request was answered "+answer(d.failed[0], d.bansOf(d.failed[0].KeyID))+": petstorectl why "+d.failed[0].RequestID)
+			help = append(
+				help,
+				"the last failed request was answered "+answer(
+					d.failed[0],
+					d.bansOf(d.failed[0].KeyID),
+				)+": petstorectl why "+d.failed[0].RequestID,
+			)
 		}
 		return explanation, append(help, worst.nextPlanHelp()...)
 	}
@@ -111,7 +126,14 @@ func (d *tenantDiagnosis) text() (explanation string, help []string) {
 		what = fmt.Sprintf("1 of %d keys is refused", len(d.keys))
 	}
 	reason, help := worst.text()
-	return fmt.Sprintf("Tenant %s: %s. Key %s%s: %s", name, what, worst.Key.ID, key.NameSuffix(worst.Key), lowerFirst(reason)), help
+	return fmt.Sprintf(
+		"Tenant %s: %s. Key %s%s: %s",
+		name,
+		what,
+		worst.Key.ID,
+		key.NameSuffix(worst.Key),
+		lowerFirst(reason),
+	), help
 }
 
 // keyRow shows a key of a tenant.
@@ -124,7 +146,12 @@ var keyRow = output.View[*diagnosis]{
 	{Name: "verdict", Value: func(d *diagnosis) any { return d.verdict.Code }, InList: true},
 	{Name: "reason", Value: func(d *diagnosis) any { return d.verdict.Reason }, InList: true},
 	{Name: "until", Value: func(d *diagnosis) any { return d.verdict.Until }},
-	{Name: "last_used_at", Heading: "LAST USED", Value: func(d *diagnosis) any { return d.Key.LastUsedAt }, InList: true},
+	{
+		Name:    "last_used_at",
+		Heading: "LAST USED",
+		Value:   func(d *diagnosis) any { return d.Key.LastUsedAt },
+		InList:  true,
+	},
 	{Name: "used_today", Value: func(d *diagnosis) any { return d.today.Admitted }},
 	{Name: "refused_24h", Heading: "REFUSED", Value: func(d *diagnosis) any { return d.lastDay.Refused }, InList: true},
 	{Name: "failed_24h", Value: func(d *diagnosis) any { return int64(len(d.Failed)) }},
@@ -154,8 +181,14 @@ func tenantView(o *options) output.View[*tenantDiagnosis] {
 		{Name: "explanation", Value: func(d *tenantDiagnosis) any { explanation, _ := d.text(); return explanation }},
 		{Name: "help", Value: func(d *tenantDiagnosis) any { _, help := d.text(); return help }},
 		{Name: "keys", Value: func(d *tenantDiagnosis) any { return output.ListJSON(keyRow, d.keys) }},
-		{Name: "failed_requests", Value: func(d *tenantDiagnosis) any { return output.ListJSON(failedView, shown(o, d.failed)) }},
-		{Name: "changes", Value: func(d *tenantDiagnosis) any { return output.ListJSON(auditcmd.View, shown(o, d.changes)) }},
+		{
+			Name:  "failed_requests",
+			Value: func(d *tenantDiagnosis) any { return output.ListJSON(failedView, shown(o, d.failed)) },
+		},
+		{
+			Name:  "changes",
+			Value: func(d *tenantDiagnosis) any { return output.ListJSON(auditcmd.View, shown(o, d.changes)) },
+		},
 	}
 }
 
@@ -176,7 +209,10 @@ func (d *tenantDiagnosis) failedView() output.View[usage.FailedRequest] {
 	v := failedView.Hide("window")
 	at := slices.IndexFunc(v, func(c output.Column[usage.FailedRequest]) bool { return c.Name == "code" })
 	return slices.Insert(v, at+1, output.Column[usage.FailedRequest]{
-		Name: "key", Value: func(f usage.FailedRequest) any { return labels[f.KeyID] }, InList: true, MinWidth: output.TextWidth,
+		Name:     "key",
+		Value:    func(f usage.FailedRequest) any { return labels[f.KeyID] },
+		InList:   true,
+		MinWidth: output.TextWidth,
 	})
 }
 
@@ -194,7 +230,16 @@ func printTenant(o *options, d *tenantDiagnosis) error {
 		facts: []fact{
 			{"tenant", d.tenantText()},
 			{"plan", planText(d.tenant)},
-			{"contact", strings.Join(slices.DeleteFunc([]string{d.tenant.Email, d.tenant.Contact, d.tenant.BillingRef}, func(s string) bool { return s == "" }), ", ")},
+			{
+				"contact",
+				strings.Join(
+					slices.DeleteFunc(
+						[]string{d.tenant.Email, d.tenant.Contact, d.tenant.BillingRef},
+						func(s string) bool { return s == "" },
+					),
+					", ",
+				),
+			},
 			{"used today", usedText(d.today, d.tenant.Quota.PerDay)},
 			{refusedFact, output.Thousands(d.refused)},
 		},

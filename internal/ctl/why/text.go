@@ -17,11 +17,16 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// text explains the verdict in a sentence, and says in a line each what can be done, and what changes by itself.
+// text explains the verdict in a sentence, and says in a line each what can be done, and what
+// changes by itself.
 func (d *diagnosis) text() (explanation string, help []string) {
 	explanation, help = d.verdictText()
 	if d.seen && d.Key.Valid(d.Now) {
-		help = append(help, "if it leaked: petstorectl key rotate "+d.Key.ID+" --grace-period 0", "or: petstorectl key revoke "+d.Key.ID)
+		help = append(
+			help,
+			"if it leaked: petstorectl key rotate "+d.Key.ID+" --grace-period 0",
+			"or: petstorectl key revoke "+d.Key.ID,
+		)
 	}
 	return explanation, append(help, d.nextPlanHelp()...)
 }
@@ -32,10 +37,20 @@ func (d *diagnosis) nextPlanHelp() []string {
 	if n.Plan == "" {
 		return nil
 	}
-	return []string{fmt.Sprintf("from %s the tenant has plan %s, %s requests per minute, %s per day: see petstorectl plan schedule --tenant %s",
-		output.Text(d.Tenant.Until), n.Plan, output.Thousands(n.Quota.PerMinute), output.Thousands(n.Quota.PerDay), d.Tenant.Name)}
+	return []string{
+		fmt.Sprintf(
+			"from %s the tenant has plan %s, %s requests per minute, %s per day: see petstorectl plan schedule "+
+				"--tenant %s",
+			output.Text(d.Tenant.Until),
+			n.Plan,
+			output.Thousands(n.Quota.PerMinute),
+			output.Thousands(n.Quota.PerDay),
+			d.Tenant.Name,
+		),
+	}
 }
 
+//nolint:funlen // one case for each verdict
 func (d *diagnosis) verdictText() (explanation string, help []string) {
 	k, t, q := d.Key, d.Tenant, d.Tenant.Quota
 	refused := "Requests are refused with " + d.status()
@@ -44,26 +59,56 @@ func (d *diagnosis) verdictText() (explanation string, help []string) {
 	}
 	switch d.verdict.Reason {
 	case string(keys.Revoked):
-		return fmt.Sprintf("%s: the key was revoked at %s%s.", refused, output.Text(k.RevokedAt), byActor(d.change("key.revoke"))),
-			[]string{"issue another key: petstorectl key issue " + t.Name}
+		return fmt.Sprintf(
+				"%s: the key was revoked at %s%s.",
+				refused,
+				output.Text(k.RevokedAt),
+				byActor(d.change("key.revoke")),
+			),
+			[]string{
+				"issue another key: petstorectl key issue " + t.Name,
+			}
 	case string(keys.Expired):
 		return d.expiredText(refused)
 	case string(keys.TenantSuspended):
-		return fmt.Sprintf("%s: tenant %s was suspended at %s%s.", refused, t.Name, output.Text(t.SuspendedAt), byActor(d.change("tenant.suspend"))),
-			[]string{"resume the tenant: petstorectl tenant resume " + t.Name}
+		return fmt.Sprintf(
+				"%s: tenant %s was suspended at %s%s.",
+				refused,
+				t.Name,
+				output.Text(t.SuspendedAt),
+				byActor(d.change("tenant.suspend")),
+			),
+			[]string{
+				"resume the tenant: petstorectl tenant resume " + t.Name,
+			}
 	case diagnose.Banned:
 		return d.bannedText(refused, *d.Ban())
 	case diagnose.Partial:
-		return refused + ": the servers could not share their counters, and one of them had used its share of the limit.",
-			[]string{"check the servers and Redis: petstorectl doctor"}
+		return refused + ": the servers could not share their counters, and one of them had used its share of the " +
+				"limit.",
+			[]string{
+				"check the servers and Redis: petstorectl doctor",
+			}
 	case string(limits.Day):
-		return fmt.Sprintf("%s: tenant %s has used its %s requests of this day.", refused, t.Name, output.Thousands(q.PerDay)), d.moreHelp(limits.Day)
+		return fmt.Sprintf(
+			"%s: tenant %s has used its %s requests of this day.",
+			refused,
+			t.Name,
+			output.Thousands(q.PerDay),
+		), d.moreHelp(limits.Day)
 	case string(limits.Key):
 		return fmt.Sprintf("%s: the key's own limit is %s.", refused, key.LimitText(k)),
 			[]string{spread, "change the key's limit: petstorectl key edit " + k.ID + " --per-minute N"}
 	case string(limits.Minute):
-		return fmt.Sprintf("%s: tenant %s has used its %s requests of this minute.", refused, t.Name, output.Thousands(q.PerMinute)),
-			append([]string{spread}, d.moreHelp(limits.Minute)...)
+		return fmt.Sprintf(
+				"%s: tenant %s has used its %s requests of this minute.",
+				refused,
+				t.Name,
+				output.Thousands(q.PerMinute),
+			),
+			append(
+				[]string{spread},
+				d.moreHelp(limits.Minute)...)
 	}
 	return d.admittedText()
 }
@@ -110,7 +155,13 @@ func (d *diagnosis) admittedText() (explanation string, help []string) {
 		help = append(help, "the key was never used; find out which key the client sends: petstorectl why -")
 	}
 	if len(d.Failed) > 0 {
-		help = append(help, "the last failed request was answered "+answer(d.Failed[0], d.Bans)+": petstorectl why "+d.Failed[0].RequestID)
+		help = append(
+			help,
+			"the last failed request was answered "+answer(
+				d.Failed[0],
+				d.Bans,
+			)+": petstorectl why "+d.Failed[0].RequestID,
+		)
 	}
 	explanation = "Requests are admitted, according to what is recorded."
 	if text := key.AccessText(d.Key); text != "" {
@@ -119,11 +170,14 @@ func (d *diagnosis) admittedText() (explanation string, help []string) {
 	return explanation, help
 }
 
-// moreHelp says how the tenant gets more of a window: the smallest plan that has more, and a boost for the rest of a day.
+// moreHelp says how the tenant gets more of a window: the smallest plan that has more, and a boost
+// for the rest of a day.
 func (d *diagnosis) moreHelp(window limits.WindowName) []string {
 	larger, q := plans.Enterprise+" --per-minute N --per-day N", d.Tenant.Quota
 	for _, p := range d.plans {
-		if p.Quota != nil && (window == limits.Day && p.Quota.PerDay > q.PerDay || window != limits.Day && p.Quota.PerMinute > q.PerMinute) {
+		if p.Quota != nil &&
+			(window == limits.Day && p.Quota.PerDay > q.PerDay || window != limits.Day &&
+				p.Quota.PerMinute > q.PerMinute) {
 			larger = p.Name
 			break
 		}
@@ -132,7 +186,14 @@ func (d *diagnosis) moreHelp(window limits.WindowName) []string {
 	if window != limits.Day {
 		return help
 	}
-	return append(help, fmt.Sprintf("or for this day only: petstorectl plan boost %s --per-day N --until %s", d.Tenant.Name, output.Text(d.DayEnd())))
+	return append(
+		help,
+		fmt.Sprintf(
+			"or for this day only: petstorectl plan boost %s --per-day N --until %s",
+			d.Tenant.Name,
+			output.Text(d.DayEnd()),
+		),
+	)
 }
 
 // planText is the tenant's plan with its numbers, and when a boost ends.
@@ -147,7 +208,8 @@ func planText(t plans.Tenant) string {
 	return text + ", by a boost until " + output.Text(t.Until)
 }
 
-// byActor says who made a change and why, nothing if the change is not known. The name of a person is a claim.
+// byActor says who made a change and why, nothing if the change is not known. The name of a person
+// is a claim.
 func byActor(e *audit.Entry) string {
 	if e == nil {
 		return ""

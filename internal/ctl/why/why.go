@@ -1,4 +1,5 @@
-// Package why holds the command that finds what a word names, and explains what the platform decides about it.
+// Package why holds the command that finds what a word names, and explains what the platform
+// decides about it.
 package why
 
 import (

@@ -47,13 +47,21 @@ func dashboard(t *testing.T) (panels []panel) {
 	for _, v := range d.Templating.List {
 		variables = append(variables, v.Name)
 	}
-	if d.UID == "" || d.Title == "" || d.SchemaVersion == 0 || !slices.Equal(variables, []string{"datasource", "instance"}) {
-		t.Errorf("the dashboard lacks something: %q, %q, version %d, variables %v", d.UID, d.Title, d.SchemaVersion, variables)
+	if d.UID == "" || d.Title == "" || d.SchemaVersion == 0 ||
+		!slices.Equal(variables, []string{"datasource", "instance"}) {
+		t.Errorf(
+			"the dashboard lacks something: %q, %q, version %d, variables %v",
+			d.UID,
+			d.Title,
+			d.SchemaVersion,
+			variables,
+		)
 	}
 	return d.Panels
 }
 
-// TestDashboard holds the dashboard to what Grafana needs: a row for each user, IDs that are unique, panels that do not overlap.
+// TestDashboard holds the dashboard to what Grafana needs: a row for each user, IDs that are
+// unique, panels that do not overlap.
 func TestDashboard(t *testing.T) {
 	t.Parallel()
 	var rows []string
@@ -75,8 +83,17 @@ func TestDashboard(t *testing.T) {
 			rows = append(rows, p.Title)
 			continue
 		}
-		if !slices.Contains([]string{"timeseries", "stat"}, p.Type) || len(p.Targets) == 0 || p.FieldConfig.Defaults.Unit == "" || p.Datasource.UID != "${datasource}" {
-			t.Errorf("%s: type %q, %d targets, unit %q, source %q", p.Title, p.Type, len(p.Targets), p.FieldConfig.Defaults.Unit, p.Datasource.UID)
+		if !slices.Contains([]string{"timeseries", "stat"}, p.Type) || len(p.Targets) == 0 ||
+			p.FieldConfig.Defaults.Unit == "" ||
+			p.Datasource.UID != "${datasource}" {
+			t.Errorf(
+				"%s: type %q, %d targets, unit %q, source %q",
+				p.Title,
+				p.Type,
+				len(p.Targets),
+				p.FieldConfig.Defaults.Unit,
+				p.Datasource.UID,
+			)
 		}
 		for i, target := range p.Targets {
 			assert.Equal(t, target.RefID, string(rune('A'+i)), p.Title, "target", i)
@@ -109,7 +126,8 @@ func TestDashboardIsAccepted(t *testing.T) {
 	}
 }
 
-// TestExpressionsNameKnownMetrics: whatever the dashboard and the rules ask for is on docs/metrics.md, with the labels that they use.
+// TestExpressionsNameKnownMetrics: whatever the dashboard and the rules ask for is on
+// docs/metrics.md, with the labels that they use.
 func TestExpressionsNameKnownMetrics(t *testing.T) {
 	t.Parallel()
 	exprs := map[string]string{}
@@ -122,7 +140,9 @@ func TestExpressionsNameKnownMetrics(t *testing.T) {
 		exprs[r.Alert+r.Record] = r.Expr
 	}
 	known := documentedMetrics(t)
-	known["petstore_backup_last_success_timestamp_seconds"] = metric{Labels: "kind"} // deploy/backup writes it, and no server.
+	known["petstore_backup_last_success_timestamp_seconds"] = metric{
+		Labels: "kind",
+	} // deploy/backup writes it, and no server.
 	selector := regexp.MustCompile(`\b(petstore_\w+)(?:\{([^}]*)\})?`)
 	label := regexp.MustCompile(`(\w+)\s*(?:=~|!~|!=|=)`)
 	for where, expr := range exprs {

@@ -16,8 +16,9 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// fault is made and mended. Meanwhile alerts must fire, each on that many servers, or without a number on one at least, and afterwards they
-// must end. Usage lags only on a server that was recording some when Postgres went.
+// fault is made and mended. Meanwhile alerts must fire, each on that many servers, or without a
+// number on one at least, and afterwards they must end. Usage lags only on a server that was
+// recording some when Postgres went.
 type fault struct {
 	name       string
 	make, mend func(*deployment)
@@ -28,11 +29,17 @@ type fault struct {
 
 var faults = []fault{
 	{
-		name: "Redis away", check: "limits", make: func(f *deployment) { f.redis.Stop() }, mend: func(f *deployment) { f.redis.Start() },
+		name:   "Redis away",
+		check:  "limits",
+		make:   func(f *deployment) { f.redis.Stop() },
+		mend:   func(f *deployment) { f.redis.Start() },
 		alerts: []string{"PetstoreLimitsDegraded 3"},
 	},
 	{
-		name: "one server cut off from Redis", check: "reports", make: func(f *deployment) { f.toTwo.set(true) }, mend: func(f *deployment) { f.toTwo.set(false) },
+		name:   "one server cut off from Redis",
+		check:  "reports",
+		make:   func(f *deployment) { f.toTwo.set(true) },
+		mend:   func(f *deployment) { f.toTwo.set(false) },
 		alerts: []string{"PetstoreLimitsCutOff 1"},
 	},
 	{
@@ -46,14 +53,22 @@ var faults = []fault{
 		alerts: []string{"PetstoreServerDown 1"},
 	},
 	{
-		name: "Postgres away", check: "database", make: func(f *deployment) { f.postgres.set(true) }, mend: func(f *deployment) { f.postgres.set(false) },
+		name:  "Postgres away",
+		check: "database",
+		make:  func(f *deployment) { f.postgres.set(true) },
+		mend:  func(f *deployment) { f.postgres.set(false) },
 		alerts: []string{
-			"PetstoreChangeFeedDown 3", "PetstoreDatabaseDown 3", "PetstoreErrorBudgetBurnsFast 1", "PetstoreTermLost 3", "PetstoreUsageLag",
+			"PetstoreChangeFeedDown 3",
+			"PetstoreDatabaseDown 3",
+			"PetstoreErrorBudgetBurnsFast 1",
+			"PetstoreTermLost 3",
+			"PetstoreUsageLag",
 		},
 	},
 }
 
-// long are alerts whose windows are so long that no test waits for their end: rules_test.yml has it.
+// long are alerts whose windows are so long that no test waits for their end: rules_test.yml has
+// it.
 var long = []string{"PetstoreErrorBudgetBurnsFast 1"}
 
 // TestAlertsFireAndEnd makes one fault after the other under a light load.
@@ -89,8 +104,13 @@ func (f *deployment) try(p *prometheus, faults []fault) {
 		}
 		fault.mend(f)
 		ends(t, p, fault)
-		t.Logf("%s: %s fired after %v, ended after %v", fault.name, strings.Join(fault.alerts, ", "), fired.Round(100*time.Millisecond),
-			(time.Since(began) - fired).Round(100*time.Millisecond))
+		t.Logf(
+			"%s: %s fired after %v, ended after %v",
+			fault.name,
+			strings.Join(fault.alerts, ", "),
+			fired.Round(100*time.Millisecond),
+			(time.Since(began) - fired).Round(100*time.Millisecond),
+		)
 	}
 }
 
@@ -100,9 +120,13 @@ func fires(t *testing.T, p *prometheus, f fault) bool {
 	var firing []string
 	defer func() { t.Logf("%s: firing %v", f.name, firing) }()
 	silent := func(want string) bool {
-		return !slices.ContainsFunc(firing, func(alert string) bool { return alert == want || strings.HasPrefix(alert, want+" ") })
+		return !slices.ContainsFunc(
+			firing,
+			func(alert string) bool { return alert == want || strings.HasPrefix(alert, want+" ") },
+		)
 	}
-	for end := time.Now().Add(wait.Limit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) { // between two looks
+	// between two looks
+	for end := time.Now().Add(wait.Limit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		if firing = p.firing(); !slices.ContainsFunc(f.alerts, silent) {
 			return true
 		}
@@ -125,7 +149,8 @@ func ends(t *testing.T, p *prometheus, f fault) {
 	})
 }
 
-// doctorFinds waits until that check of petstorectl doctor is not ok. A server that was killed counts as alive for five seconds.
+// doctorFinds waits until that check of petstorectl doctor is not ok. A server that was killed
+// counts as alive for five seconds.
 func (f *deployment) doctorFinds(check string) {
 	f.t.Helper()
 	wait.Until(f.t, "doctor finds something wrong with "+check, func() bool {
@@ -144,13 +169,18 @@ func (f *deployment) doctorFinds(check string) {
 	})
 }
 
-// ownClock gives the database a clock of its own, for sessions that begin later: theirs is that of the machine and what shiftClock says.
+// ownClock gives the database a clock of its own, for sessions that begin later: theirs is that of
+// the machine and what shiftClock says.
 func (f *deployment) ownClock() {
-	f.exec(`create schema shifted`,
+	f.exec(
+		`create schema shifted`,
 		`grant usage on schema shifted to public`,
-		`create function shifted.clock_timestamp() returns timestamptz language sql volatile as 'select pg_catalog.clock_timestamp()'`,
+		`create function shifted.clock_timestamp() returns timestamptz language sql volatile as
+			'select pg_catalog.clock_timestamp()'`,
 		`grant execute on function shifted.clock_timestamp to public`,
-		`do $$ begin execute format('alter database %I set search_path = shifted, pg_catalog, public', current_database()); end $$`)
+		`do $$ begin execute format('alter database %I set search_path = shifted, pg_catalog, public', `+
+			`current_database()); end $$`,
+	)
 }
 
 func (f *deployment) shiftClock(by string) {

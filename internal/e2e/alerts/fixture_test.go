@@ -26,7 +26,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(programs.Suite{M: storetest.
 // root is the repository, seen from here.
 const root = "../../../"
 
-// deployment is servers under a light load. They reach Postgres by a way that can be cut, and the second one Redis too.
+// deployment is servers under a light load. They reach Postgres by a way that can be cut, and the
+// second one Redis too.
 type deployment struct {
 	t               *testing.T
 	database        *storetest.Database
@@ -48,7 +49,8 @@ func newDeployment(t *testing.T) *deployment {
 	f.staffURL = storetest.ProxyURL(t, storetest.As(t, f.database.URL, storetest.SupportLogin), f.postgres.relay)
 	databaseURL := storetest.ProxyURL(t, f.database.APIURL, f.postgres.relay)
 	// Three: with two, one that is cut off is so for five seconds alone, and then both leave Redis.
-	for _, redisAddr := range []string{f.redis.Addr, storetest.Proxy(t, "tcp", f.redis.Addr, f.toTwo.relay), f.redis.Addr} {
+	for _, redisAddr := range []string{f.redis.Addr, storetest.Proxy(t, "tcp", f.redis.Addr, f.toTwo.relay),
+		f.redis.Addr} {
 		f.add("PETSTORE_DATABASE_URL="+databaseURL, "PETSTORE_REDIS_URL=redis://"+redisAddr+"/0")
 	}
 	staff := storetest.Open(t, storetest.As(t, f.database.URL, storetest.SupportLogin), store.Options{MaxConns: 2})

@@ -14,7 +14,8 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// faults are those that a server does not see, or not alone. make test has the short ones, make soak all.
+// faults are those that a server does not see, or not alone. make test has the short ones, make
+// soak all.
 func (m *machines) faults() []fault {
 	short := []fault{
 		{
@@ -32,8 +33,11 @@ func (m *machines) faults() []fault {
 			mend: func(*deployment) { m.redisDo("CONFIG", "SET", "maxmemory", 0) },
 		},
 		{
-			name: "no server answers nginx", check: "servers", alerts: []string{"PetstoreEdgeDown 1", "PetstoreEdgeErrors 1", "PetstoreServerDown 2"},
-			make: func(*deployment) { m.servers[0].Kill(); m.servers[1].Kill() }, mend: func(*deployment) { m.start(0); m.start(1) },
+			name:   "no server answers nginx",
+			check:  "servers",
+			alerts: []string{"PetstoreEdgeDown 1", "PetstoreEdgeErrors 1", "PetstoreServerDown 2"},
+			make:   func(*deployment) { m.servers[0].Kill(); m.servers[1].Kill() },
+			mend:   func(*deployment) { m.start(0); m.start(1) },
 		},
 	}
 	if os.Getenv("PETSTORE_SOAK") == "" {
@@ -65,7 +69,10 @@ func (m *machines) faults() []fault {
 			name: "a standby is frozen, and 80 MB are written", alerts: []string{"PetstoreReplicationLag 1"},
 			make: func(*deployment) {
 				m.standby.Pause()
-				m.exec(`select pg_logical_emit_message(false, 'petstore', repeat('x', 1000000)) from generate_series(1, 80)`)
+				m.exec(
+					`select pg_logical_emit_message(false, 'petstore', repeat('x', 1000000)) from generate_series(1,
+						80)`,
+				)
 			},
 			mend: func(*deployment) { m.standby.Resume() },
 		},
@@ -104,8 +111,8 @@ func (m *machines) redisUsed() int {
 	return n
 }
 
-// TestAlertsOfMachinesFireAndEnd makes one fault after the other. At the end only a standby is left, and is promoted: /readyz and the alert
-// say so.
+// TestAlertsOfMachinesFireAndEnd makes one fault after the other. At the end only a standby is
+// left, and is promoted: /readyz and the alert say so.
 func TestAlertsOfMachinesFireAndEnd(t *testing.T) {
 	t.Parallel()
 	m, p := newMachines(t)

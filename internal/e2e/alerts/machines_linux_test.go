@@ -28,7 +28,8 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// machines are two servers on a Postgres with a standby, behind nginx with its configuration in deploy/proxy, with the exporters of Debian.
+// machines are two servers on a Postgres with a standby, behind nginx with its configuration in
+// deploy/proxy, with the exporters of Debian.
 type machines struct {
 	*deployment
 	primary, standby *storetest.PrivateServer
@@ -51,10 +52,18 @@ func newMachines(t *testing.T) (*machines, *prometheus) {
 	t.Helper()
 	m := &machines{primary: storetest.NewServer(t), dir: t.TempDir()}
 	m.standby = m.primary.Standby()
-	m.deployment = &deployment{t: t, database: &m.primary.Database, redis: redistest.New(t), staffURL: m.primary.SupportURL}
+	m.deployment = &deployment{
+		t:        t,
+		database: &m.primary.Database,
+		redis:    redistest.New(t),
+		staffURL: m.primary.SupportURL,
+	}
 	for range 2 {
-		m.add("PETSTORE_DATABASE_URL="+storetest.HostsURL(t, storetest.APILogin, m.primary, m.standby), "PETSTORE_REDIS_URL="+m.redis.URL,
-			"PETSTORE_TRUSTED_PROXIES=127.0.0.1")
+		m.add(
+			"PETSTORE_DATABASE_URL="+storetest.HostsURL(t, storetest.APILogin, m.primary, m.standby),
+			"PETSTORE_REDIS_URL="+m.redis.URL,
+			"PETSTORE_TRUSTED_PROXIES=127.0.0.1",
+		)
 	}
 	staff := storetest.Open(t, m.primary.SupportURL, store.Options{MaxConns: 2})
 	own := &plans.Quota{PerMinute: 1_000_000, PerDay: 1_000_000}
@@ -69,8 +78,24 @@ func newMachines(t *testing.T) (*machines, *prometheus) {
 // certify gives nginx, and a file of this machine, certificates that end after so many days.
 func (m *machines) certify(days int) {
 	m.t.Helper()
-	m.run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", fmt.Sprint(days), "-subj", "/CN="+host, "-addext", "subjectAltName=DNS:"+host,
-		"-keyout", filepath.Join(m.dir, "tls.key"), "-out", filepath.Join(m.dir, "tls.crt"))
+	m.run(
+		"openssl",
+		"req",
+		"-x509",
+		"-newkey",
+		"rsa:2048",
+		"-nodes",
+		"-days",
+		fmt.Sprint(days),
+		"-subj",
+		"/CN="+host,
+		"-addext",
+		"subjectAltName=DNS:"+host,
+		"-keyout",
+		filepath.Join(m.dir, "tls.key"),
+		"-out",
+		filepath.Join(m.dir, "tls.crt"),
+	)
 	script, err := filepath.Abs(root + "deploy/prometheus/certificates.sh")
 	assert.NoError(m.t, err)
 	m.run("sh", script, m.dir, filepath.Join(m.dir, "tls.crt"))
@@ -88,10 +113,32 @@ func (m *machines) run(program string, args ...string) {
 func (m *machines) startNginx() {
 	t := m.t
 	m.edge = freeport.Address(t)
-	text := strings.NewReplacer("user www-data;", "user root;", "/run/nginx.pid;", "nginx.pid;\ndaemon off;", "/var/log/nginx/error.log warn", "stderr crit",
-		"/var/log/nginx/access.log", "access.log", "listen 443", "listen "+m.edge, "listen [::]:443 ssl http2;", "", "/etc/petstore/tls/", "",
-		"http {", "http {\nclient_body_temp_path 1;\nproxy_temp_path 2;\nfastcgi_temp_path 3;\nuwsgi_temp_path 4;\nscgi_temp_path 5;",
-		"worker_rlimit_nofile 65536;", "", "20000;", "500;", "petstore1:8080", m.addrs[0], "petstore2:8080", m.addrs[1],
+	text := strings.NewReplacer(
+		"user www-data;",
+		"user root;",
+		"/run/nginx.pid;",
+		"nginx.pid;\ndaemon off;",
+		"/var/log/nginx/error.log warn",
+		"stderr crit",
+		"/var/log/nginx/access.log",
+		"access.log",
+		"listen 443",
+		"listen "+m.edge,
+		"listen [::]:443 ssl http2;",
+		"",
+		"/etc/petstore/tls/",
+		"",
+		"http {",
+		"http {\nclient_body_temp_path 1;\nproxy_temp_path 2;\nfastcgi_temp_path 3;\nuwsgi_temp_path "+
+			"4;\nscgi_temp_path 5;",
+		"worker_rlimit_nofile 65536;",
+		"",
+		"20000;",
+		"500;",
+		"petstore1:8080",
+		m.addrs[0],
+		"petstore2:8080",
+		m.addrs[1],
 	).Replace(programs.Read(t, root+"deploy/proxy/nginx.conf"))
 	config := filepath.Join(m.dir, "nginx.conf")
 	assert.NoError(t, os.WriteFile(config, []byte(text), 0o600))
@@ -137,20 +184,33 @@ func (m *machines) observe() *prometheus {
 	m.exporter = m.redisExporter()
 	m.exec(`create role prometheus login in role pg_monitor`, `grant connect on database postgres to prometheus`)
 	for _, s := range []*storetest.PrivateServer{m.primary, m.standby} {
-		own := exporter("postgres", "--disable-settings-metrics", "--no-collector.bgwriter", "--no-collector.database") // half the work
+		// half the work
+		own := exporter("postgres", "--disable-settings-metrics", "--no-collector.bgwriter", "--no-collector.database")
 		start("postgres", own, "DATA_SOURCE_NAME="+storetest.As(t, s.URL, "prometheus"))()
 	}
-	collectors := []string{"--collector.disable-defaults", "--collector.textfile", "--collector.textfile.directory=" + m.dir}
+	collectors := []string{
+		"--collector.disable-defaults",
+		"--collector.textfile",
+		"--collector.textfile.directory=" + m.dir,
+	}
 	m.node = start("node", func(addr string) *exec.Cmd {
 		if os.Getenv("PETSTORE_SOAK") == "" {
 			return exporter("node", collectors...)(addr)
 		}
-		// It sees its own disk alone: those of this machine may really fill up. It reads the mounts of process 1.
+		// It sees its own disk alone: those of this machine may really fill up. It reads the mounts
+		// of process 1.
 		mounts := t.TempDir()
 		m.disk = t.TempDir()
 		assert.NoError(t, os.Symlink("/proc/self", filepath.Join(mounts, "1")))
-		cmd := exporter("node", append(collectors, "--path.procfs="+mounts, "--collector.filesystem", "--collector.filesystem.fs-types-exclude=^[^t]",
-			"--collector.filesystem.mount-points-exclude=^/(dev|mnt|proc|run|sys)/")...)(addr)
+		cmd := exporter(
+			"node",
+			append(
+				collectors,
+				"--path.procfs="+mounts,
+				"--collector.filesystem",
+				"--collector.filesystem.fs-types-exclude=^[^t]",
+				"--collector.filesystem.mount-points-exclude=^/(dev|mnt|proc|run|sys)/",
+			)...)(addr)
 		script := `mount -t tmpfs -o size=4m tmpfs "$1" && shift && exec "$@"`
 		return sandbox.Command(t, "unshare", append([]string{"-rm", "sh", "-c", script, "sh", m.disk}, cmd.Args...)...)
 	})()
@@ -158,10 +218,28 @@ func (m *machines) observe() *prometheus {
 	assert.NoError(t, err)
 	start("edge", func(addr string) *exec.Cmd {
 		ip, port, _ := net.SplitHostPort(addr)
-		return sandbox.Command(t, "mtail", "--progs", program, "--logs", filepath.Join(m.dir, "access.log"), "--address", ip, "--port", port)
+		return sandbox.Command(
+			t,
+			"mtail",
+			"--progs",
+			program,
+			"--logs",
+			filepath.Join(m.dir, "access.log"),
+			"--address",
+			ip,
+			"--port",
+			port,
+		)
 	})()
 	modules := filepath.Join(m.dir, "blackbox.yml")
-	assert.NoError(t, os.WriteFile(modules, []byte(`modules: {http_2xx: {prober: http, http: {tls_config: {insecure_skip_verify: true}}}}`), 0o600))
+	assert.NoError(
+		t,
+		os.WriteFile(
+			modules,
+			[]byte(`modules: {http_2xx: {prober: http, http: {tls_config: {insecure_skip_verify: true}}}}`),
+			0o600,
+		),
+	)
 	blackbox := freeport.Address(t)
 	p := programs.Start(t, exporter("blackbox", "--config.file="+modules, "--timeout-offset=0")(blackbox))
 	p.Chatty = true
@@ -181,14 +259,21 @@ func (m *machines) observe() *prometheus {
 // load sends 40 requests a second to nginx until the test ends.
 func (m *machines) load() {
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{ServerName: host, InsecureSkipVerify: true}, // #nosec G402 -- this test's own nginx
+		TLSClientConfig: &tls.Config{
+			ServerName:         host,
+			InsecureSkipVerify: true,
+		}, // #nosec G402 -- this test's own nginx
 	}}
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
-			req, _ := http.NewRequest(http.MethodPost, "https://"+m.edge+"/v1/pets", strings.NewReader(`{"name":"Rex","categoryId":7}`))
+			req, _ := http.NewRequest(
+				http.MethodPost,
+				"https://"+m.edge+"/v1/pets",
+				strings.NewReader(`{"name":"Rex","categoryId":7}`),
+			)
 			req.Header.Set("Authorization", "Bearer "+m.token)
 			req.Header.Set("Content-Type", "application/json")
 			if res, err := client.Do(req); err == nil {

@@ -15,8 +15,8 @@ import (
 // metric is what /metrics, or docs/metrics.md, says of a metric.
 type metric struct{ Type, Labels string }
 
-// TestMetricsAreThoseOfThePage compares the metrics of two servers with docs/metrics.md, which has each of them, by type and labels.
-// promtool finds nothing wrong with them.
+// TestMetricsAreThoseOfThePage compares the metrics of two servers with docs/metrics.md, which has
+// each of them, by type and labels. promtool finds nothing wrong with them.
 func TestMetricsAreThoseOfThePage(t *testing.T) {
 	t.Parallel()
 	f := newDeployment(t)
@@ -38,8 +38,10 @@ func TestMetricsAreThoseOfThePage(t *testing.T) {
 	}
 	_, body := f.servers[0].Ask("/metrics")
 	for _, counted := range []string{
-		`petstore_redis_call_duration_seconds_count{result="ok"}`, `petstore_database_call_duration_seconds_count{pool="requests",result="ok"}`,
-		`petstore_database_call_duration_seconds_count{pool="lookups",result="ok"}`, `petstore_limits_mode{mode="redis"}`,
+		`petstore_redis_call_duration_seconds_count{result="ok"}`,
+		`petstore_database_call_duration_seconds_count{pool="requests",result="ok"}`,
+		`petstore_database_call_duration_seconds_count{pool="lookups",result="ok"}`,
+		`petstore_limits_mode{mode="redis"}`,
 	} {
 		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(counted) + ` [1-9]`).Match(body) {
 			t.Errorf("%s is not above 0", counted)

@@ -21,11 +21,12 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// factor is by how much durations are shorter than in deploy/prometheus: a minute is two seconds. A scrape still has half a second, which is enough
-// on a busy machine.
+// factor is by how much durations are shorter than in deploy/prometheus: a minute is two seconds. A
+// scrape still has half a second, which is enough on a busy machine.
 const factor = 30
 
-// shortestLag takes the place of the age of unrecorded usage, since usage is written every half second in any case. Floors of 100 failures are 5.
+// shortestLag takes the place of the age of unrecorded usage, since usage is written every half
+// second in any case. Floors of 100 failures are 5.
 const shortestLag = "petstore_usage_unrecorded_age_seconds > 2"
 
 // shortened returns a file of deploy/prometheus with its durations divided by factor.
@@ -33,14 +34,26 @@ func shortened(t *testing.T, name string) string {
 	t.Helper()
 	text := programs.Read(t, root+"deploy/prometheus/"+name)
 	units := map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
-	text = regexp.MustCompile(`(for: |interval: |\[|:)(\d+)([smhd])\b`).ReplaceAllStringFunc(text, func(found string) string {
-		unit := found[len(found)-1:]
-		n := strings.LastIndexAny(found, " [:") + 1
-		count, err := strconv.Atoi(found[n : len(found)-1])
-		assert.NoError(t, err)
-		return fmt.Sprintf("%s%dms", found[:n], (time.Duration(count) * units[unit] / factor).Milliseconds())
-	})
-	return strings.NewReplacer("petstore_usage_unrecorded_age_seconds > 30", shortestLag, "> 100\n", "> 5\n", "> 100)", "> 5)").Replace(text)
+	text = regexp.MustCompile(
+		`(for: |interval: |\[|:)(\d+)([smhd])\b`,
+	).ReplaceAllStringFunc(
+		text,
+		func(found string) string {
+			unit := found[len(found)-1:]
+			n := strings.LastIndexAny(found, " [:") + 1
+			count, err := strconv.Atoi(found[n : len(found)-1])
+			assert.NoError(t, err)
+			return fmt.Sprintf("%s%dms", found[:n], (time.Duration(count) * units[unit] / factor).Milliseconds())
+		},
+	)
+	return strings.NewReplacer(
+		"petstore_usage_unrecorded_age_seconds > 30",
+		shortestLag,
+		"> 100\n",
+		"> 5\n",
+		"> 100)",
+		"> 5)",
+	).Replace(text)
 }
 
 // prometheus is Debian's, which scrapes servers by the shortened configuration.
@@ -97,7 +110,8 @@ func (p *prometheus) ask(path string, data any) {
 	assert.NoError(p.t, json.NewDecoder(res.Body).Decode(&struct{ Data any }{data}), path)
 }
 
-// firing returns the alerts that fire, each with the number of servers, sorted: "PetstoreClockOff 2".
+// firing returns the alerts that fire, each with the number of servers, sorted: "PetstoreClockOff
+// 2".
 func (p *prometheus) firing() []string {
 	var data struct {
 		Alerts []struct {
@@ -134,8 +148,8 @@ func (p *prometheus) summary(alert string) string {
 	return ""
 }
 
-// reaches waits until Prometheus has reached so many servers of petstore, each at least once: on a busy machine it may never reach all of them
-// within the same half second.
+// reaches waits until Prometheus has reached so many servers of petstore, each at least once: on a
+// busy machine it may never reach all of them within the same half second.
 func (p *prometheus) reaches(servers int) {
 	p.t.Helper()
 	var data struct {

@@ -15,7 +15,8 @@ import (
 	"petstore.example/internal/test/sandbox"
 )
 
-// TestRules runs promtool on the configuration, and on rules_test.yml and rules_days_test.yml: what no test with servers waits for.
+// TestRules runs promtool on the configuration, and on rules_test.yml and rules_days_test.yml: what
+// no test with servers waits for.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	dir := root + "deploy/prometheus"
@@ -29,7 +30,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestBackupMetric: what a backup leaves for node_exporter is the metric of the alert, and promtool finds nothing wrong with it.
+// TestBackupMetric: what a backup leaves for node_exporter is the metric of the alert, and promtool
+// finds nothing wrong with it.
 func TestBackupMetric(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -38,7 +40,15 @@ func TestBackupMetric(t *testing.T) {
 		assert.Result(t, string(out), err, "", "petstore-backup-done")
 	}
 	text := programs.Read(t, dir+"/petstore_backup_dump.prom")
-	assert.True(t, regexp.MustCompile(`\npetstore_backup_last_success_timestamp_seconds\{kind="dump"\} [1-9]\d{9}\n$`).MatchString(text), text)
+	assert.True(
+		t,
+		regexp.MustCompile(
+			`\npetstore_backup_last_success_timestamp_seconds\{kind="dump"\} [1-9]\d{9}\n$`,
+		).MatchString(
+			text,
+		),
+		text,
+	)
 	if out, ok := promtool(t, dir, text, "check", "metrics"); !ok || out != "" {
 		t.Errorf("promtool check metrics: %s", out)
 	}
@@ -86,8 +96,8 @@ func TestEveryAlertIsTested(t *testing.T) {
 	}
 }
 
-// TestAlertsHaveRunbooks: docs/running.md has a section of each alert, and of nothing else, which begins with a check of doctor that
-// exists. The alert leads to it.
+// TestAlertsHaveRunbooks: docs/running.md has a section of each alert, and of nothing else, which
+// begins with a check of doctor that exists. The alert leads to it.
 func TestAlertsHaveRunbooks(t *testing.T) {
 	t.Parallel()
 	_, section, _ := strings.Cut(programs.Read(t, root+"docs/running.md"), "\n## Runbooks\n")
@@ -107,7 +117,8 @@ func TestAlertsHaveRunbooks(t *testing.T) {
 		names = append(names, a.Alert)
 		want := "docs/running.md#" + strings.ToLower(a.Alert)
 		assert.Equal(t, a.Annotations["runbook"], want, a.Alert, "runbook")
-		if severity := a.Labels["severity"]; a.Annotations["summary"] == "" || severity != "critical" && severity != "warning" {
+		if severity := a.Labels["severity"]; a.Annotations["summary"] == "" ||
+			severity != "critical" && severity != "warning" {
 			t.Errorf("%s has no summary, or the severity %q", a.Alert, severity)
 		}
 	}
@@ -124,7 +135,8 @@ func doctorChecks(t *testing.T) (all []string) {
 	for _, path := range files {
 		text, err := os.ReadFile(path)
 		assert.NoError(t, err)
-		for _, found := range regexp.MustCompile(`Finding\{(?:check: )?"(\w+)"`).FindAllStringSubmatch(string(text), -1) {
+		for _, found := range regexp.MustCompile(`Finding\{(?:check: )?"(\w+)"`).FindAllStringSubmatch(string(text),
+			-1) {
 			all = append(all, found[1])
 		}
 	}

@@ -30,7 +30,8 @@ type counts struct{ admitted, refused int64 }
 
 func (c counts) plus(d counts) counts { return counts{c.admitted + d.admitted, c.refused + d.refused} }
 
-// year is the deployment as seen by acme, the only tenant whose number is 1, with what a client knows of it.
+// year is the deployment as seen by acme, the only tenant whose number is 1, with what a client
+// knows of it.
 type year struct {
 	*fixture
 	key     string
@@ -38,7 +39,8 @@ type year struct {
 	next    *change
 	// used counts admitted requests: by the tenant's minute, and by day as a negative number.
 	used map[int64]int64
-	// month is what the servers recorded in the month of the clock, unwritten what server 3 did not while it is cut off from the database.
+	// month is what the servers recorded in the month of the clock, unwritten what server 3 did not
+	// while it is cut off from the database.
 	month, unwritten counts
 	cutOff           bool
 	exports          map[string]string
@@ -46,8 +48,8 @@ type year struct {
 
 const acme = 1
 
-// crosses passes an instant from which on another quota is in force, because it was scheduled, or because of commands at that instant. next is what
-// is then known to come.
+// crosses passes an instant from which on another quota is in force, because it was scheduled, or
+// because of commands at that instant. next is what is then known to come.
 func (y *year) crosses(at string, to quota, next *change, commands ...string) {
 	y.t.Helper()
 	begins := instant(y.t, at)
@@ -138,13 +140,18 @@ func (y *year) suspended(from, to string) {
 	y.each()
 }
 
-// closes closes a month some minutes after it has ended. At first that is refused, because no server has said since that it has delivered all of it.
+// closes closes a month some minutes after it has ended. At first that is refused, because no
+// server has said since that it has delivered all of it.
 func (y *year) closes(month, options string) {
 	y.t.Helper()
 	y.set(y.clock().Truncate(time.Hour).Add(5 * time.Minute))
 	_, refusal, code := y.try("usage close --month " + month + " --wait 0")
 	for i := range y.servers {
-		if name := fmt.Sprint("server-", i+1); code != cmdutil.ExitRefused || !strings.Contains(refusal, name+" has delivered up to ") {
+		if name := fmt.Sprint(
+			"server-",
+			i+1,
+		); code != cmdutil.ExitRefused ||
+			!strings.Contains(refusal, name+" has delivered up to ") {
 			y.t.Errorf("%s before %s has delivered it: exit %d, %s", month, name, code, refusal)
 		}
 	}
@@ -201,7 +208,15 @@ type window struct{ Limit, Used, Remaining, Reset int64 }
 func (y *year) windows(now time.Time) (minute, day window) {
 	m, d := limits.MinuteAt(acme, now), limits.DayAt(now)
 	of := func(limit, used, reset int64) window { return window{limit, used, max(0, limit-used), reset} }
-	return of(y.inForce.perMinute, y.used[m], limits.MinuteReset(acme, m)), of(y.inForce.perDay, y.used[-d], limits.DayReset(d))
+	return of(
+			y.inForce.perMinute,
+			y.used[m],
+			limits.MinuteReset(acme, m),
+		), of(
+			y.inForce.perDay,
+			y.used[-d],
+			limits.DayReset(d),
+		)
 }
 
 // headers are those of a response at that instant.
@@ -234,7 +249,8 @@ type usageAnswer struct {
 	}
 }
 
-// checkUsage expects that GET /v1/usage says on all servers: the quota in force, what is used of it and in the month, and what comes.
+// checkUsage expects that GET /v1/usage says on all servers: the quota in force, what is used of it
+// and in the month, and what comes.
 func (y *year) checkUsage() {
 	y.t.Helper()
 	var want usageAnswer
@@ -268,8 +284,20 @@ func lineTexts(lines []line) []string {
 	for i, l := range lines {
 		var b strings.Builder
 		const short = "01-02T15:04"
-		fmt.Fprintf(&b, "%s %s %d/%d v%d %s %s to %s: %d and %d", l.Month, l.Plan, l.PerMinute, l.PerDay, l.Version, l.Kind,
-			l.From.Format(short), l.To.Format(short), l.Admitted, l.Refused)
+		fmt.Fprintf(
+			&b,
+			"%s %s %d/%d v%d %s %s to %s: %d and %d",
+			l.Month,
+			l.Plan,
+			l.PerMinute,
+			l.PerDay,
+			l.Version,
+			l.Kind,
+			l.From.Format(short),
+			l.To.Format(short),
+			l.Admitted,
+			l.Refused,
+		)
 		if l.Suspended > 0 {
 			fmt.Fprintf(&b, ", suspended %d s", l.Suspended)
 		}

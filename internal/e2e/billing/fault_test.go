@@ -49,7 +49,8 @@ func (f *faulty) of(s usage.Store) usage.Store {
 // WriteUsage implements usage.Store.
 func (f *faulty) WriteUsage(ctx context.Context, b usage.Batch) error { return f.write(ctx, f, b) }
 
-// byHour puts all that a tenant used in an hour under one assignment, as if by the name of the plan that it has then.
+// byHour puts all that a tenant used in an hour under one assignment, as if by the name of the plan
+// that it has then.
 func byHour(ctx context.Context, f *faulty, b usage.Batch) error {
 	last := map[[2]int64]usage.Bucket{}
 	for _, c := range b.Counts {
@@ -92,7 +93,8 @@ func repeat(ctx context.Context, f *faulty, b usage.Batch) error {
 	return f.Store.WriteUsage(ctx, b)
 }
 
-// TestPlantedFaults: what TestRandomTimelines compares shows each fault of recording, and usage verify each row that was altered.
+// TestPlantedFaults: what TestRandomTimelines compares shows each fault of recording, and usage
+// verify each row that was altered.
 func TestPlantedFaults(t *testing.T) {
 	t.Parallel()
 	for name, write := range map[string]func(context.Context, *faulty, usage.Batch) error{
@@ -108,7 +110,9 @@ func TestPlantedFaults(t *testing.T) {
 					continue
 				}
 				found := l.differences()
-				if len(found) == 0 { // What is in force later also stands for an assignment that was removed: then nothing is wrong.
+				if len(found) == 0 {
+					// What is in force later also stands for an assignment that was removed: then
+					// nothing is wrong.
 					t.Logf("seed %d, %d times: nothing was found", seed, f.done)
 					continue
 				}
@@ -129,12 +133,14 @@ func TestPlantedFaults(t *testing.T) {
 	})
 }
 
-// checkAltered alters rows of closed months as their owner can, one after the other, and expects that usage verify says what differs.
+// checkAltered alters rows of closed months as their owner can, one after the other, and expects
+// that usage verify says what differs.
 func (l *load) checkAltered() {
 	l.t.Helper()
 	for _, c := range []struct{ table, says, alter, back string }{
 		{
-			"usage_hourly", "line 1 differs in admitted", `update usage_hourly set admitted = admitted + 1 where hour < '2025-02-01Z'`,
+			"usage_hourly", "line 1 differs in admitted",
+			`update usage_hourly set admitted = admitted + 1 where hour < '2025-02-01Z'`,
 			`update usage_hourly set admitted = admitted - 1 where hour < '2025-02-01Z'`,
 		},
 		{
@@ -142,7 +148,8 @@ func (l *load) checkAltered() {
 			`update plan_versions set per_day = per_day - 1`,
 		},
 		{
-			"usage_lines", "in usage_lines was altered", `update usage_lines set form = replace(form, '"acme"', '"acne"')`,
+			"usage_lines", "in usage_lines was altered",
+			`update usage_lines set form = replace(form, '"acme"', '"acne"')`,
 			`update usage_lines set form = replace(form, '"acne"', '"acme"')`,
 		},
 	} {

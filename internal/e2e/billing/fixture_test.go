@@ -95,10 +95,22 @@ func (f *fixture) serve(id string, shared limits.Limiter) *server {
 	s.directory.FeedProven(time.Now().Add(time.Hour))
 	var err error
 	s.api, err = api.New(api.Config{
-		Directory: s.directory, Limiter: shared, Addresses: nobody{}, Strikes: nobody{}, Meter: s.meter,
-		Pets: f.pets, Orders: f.store.Orders, Requests: f.store.Idempotency, Usage: f.store.Usage, Failed: f.store.FailedRequests, Plans: f.store.PriceList, BodyBytes: api.MinBodyBytes,
-		BaseURL: "https://api.example.com/v1", Instant: func(time.Time) time.Time { return f.clock() },
-		Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
+		Directory: s.directory,
+		Limiter:   shared,
+		Addresses: nobody{},
+		Strikes:   nobody{},
+		Meter:     s.meter,
+		Pets:      f.pets,
+		Orders:    f.store.Orders,
+		Requests:  f.store.Idempotency,
+		Usage:     f.store.Usage,
+		Failed:    f.store.FailedRequests,
+		Plans:     f.store.PriceList,
+		BodyBytes: api.MinBodyBytes,
+		BaseURL:   "https://api.example.com/v1",
+		Instant:   func(time.Time) time.Time { return f.clock() },
+		Log:       zerolog.Nop(),
+		Metrics:   prometheus.NewRegistry(),
 	})
 	assert.NoError(f.t, err)
 	return s
@@ -136,7 +148,8 @@ func (f *fixture) notifyAll() {
 	}
 }
 
-// changed has the server hear of a change, and know the keys again: a request waits only 0.4 s for that.
+// changed has the server hear of a change, and know the keys again: a request waits only 0.4 s for
+// that.
 func (s *server) changed() {
 	s.directory.AllChanged()
 	for _, k := range s.fixture.issued {
@@ -154,7 +167,8 @@ func (f *fixture) exec(query string, args ...any) {
 	assert.NoError(f.t, err)
 }
 
-// ctl runs petstorectl as the owner of the database and returns what it prints. It fails the test if the command fails.
+// ctl runs petstorectl as the owner of the database and returns what it prints. It fails the test
+// if the command fails.
 func (f *fixture) ctl(line string) string {
 	f.t.Helper()
 	out, messages, code := f.try(line)
@@ -227,7 +241,11 @@ type line struct {
 // export returns the lines of a month, and its total.
 func (f *fixture) export(month string) (lines []line, total line) {
 	f.t.Helper()
-	if err := json.Unmarshal([]byte(f.ctl("usage export --month "+month+" -o json")), &lines); err != nil || len(lines) == 0 {
+	if err := json.Unmarshal(
+		[]byte(f.ctl("usage export --month "+month+" -o json")),
+		&lines,
+	); err != nil ||
+		len(lines) == 0 {
 		f.t.Fatalf("export of %s: %v", month, err)
 	}
 	last := len(lines) - 1

@@ -15,7 +15,8 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// load is a deployment with three tenants whose plans change at random, and a client that notes each response.
+// load is a deployment with three tenants whose plans change at random, and a client that notes
+// each response.
 type load struct {
 	*fixture
 	random  *rand.Rand
@@ -168,7 +169,8 @@ func (l *load) write(server int) {
 	}
 }
 
-// close closes a month that has ended. The server that was held back is left out, and delivers later. Others deliver before.
+// close closes a month that has ended. The server that was held back is left out, and delivers
+// later. Others deliver before.
 func (l *load) close(month string) {
 	l.t.Helper()
 	l.pass(l.clock().Add(time.Minute))

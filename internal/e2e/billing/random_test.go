@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// TestRandomTimelines: whatever changes follow each other, and whatever arrives late, the lines of all months sum to what the client counted under
-// each assignment and version, to the request. Each tenant's lines follow each other without gaps, and usage verify finds nothing.
+// TestRandomTimelines: whatever changes follow each other, and whatever arrives late, the lines of
+// all months sum to what the client counted under each assignment and version, to the request. Each
+// tenant's lines follow each other without gaps, and usage verify finds nothing.
 func TestRandomTimelines(t *testing.T) {
 	t.Parallel()
 	runs := 1
@@ -72,7 +73,8 @@ func (l *load) differences() (found []string) {
 			b.counts = b.plus(counts{line.Admitted, line.Refused})
 		}
 	}
-	// least is what must be on a line, most what may be: a server that has not heard of a change may decide by what was in force before.
+	// least is what must be on a line, most what may be: a server that has not heard of a change
+	// may decide by what was in force before.
 	least, most, sent := map[billed]counts{}, map[billed]counts{}, counts{}
 	for _, r := range l.seen {
 		c := counts{refused: 1}
@@ -106,8 +108,8 @@ func (l *load) differences() (found []string) {
 // noticeTime is how long after a change a server may not have heard of it.
 const noticeTime = 300 * time.Millisecond
 
-// on returns where a request may belong: to the periods in force then, or at most noticeTime before, that have the numbers which the response showed.
-// It is nearly always one.
+// on returns where a request may belong: to the periods in force then, or at most noticeTime
+// before, that have the numbers which the response showed. It is nearly always one.
 func (r response) on(books map[billed]*book) (all []billed) {
 	for k, b := range books {
 		if k.tenant == r.tenant && b.q == r.q && !b.from.After(r.at) && b.to.After(r.at.Add(-noticeTime)) {
@@ -119,7 +121,8 @@ func (r response) on(books map[billed]*book) (all []billed) {
 
 // within reports whether the counts are in these bounds.
 func (c counts) within(least, most counts) bool {
-	return c.admitted >= least.admitted && c.refused >= least.refused && c.admitted <= most.admitted && c.refused <= most.refused
+	return c.admitted >= least.admitted && c.refused >= least.refused && c.admitted <= most.admitted &&
+		c.refused <= most.refused
 }
 
 // brokenTimelines compares where each line of a month ends with where the tenant's next one begins.
@@ -130,7 +133,10 @@ func brokenTimelines(lines []line) (found []string) {
 			continue
 		}
 		if before, ok := last[l.Tenant]; ok && !before.To.Equal(*l.From) {
-			found = append(found, fmt.Sprintf("%s: a line ends at %v, and the next begins at %v", l.Tenant, before.To, l.From))
+			found = append(
+				found,
+				fmt.Sprintf("%s: a line ends at %v, and the next begins at %v", l.Tenant, before.To, l.From),
+			)
 		}
 		last[l.Tenant] = l
 	}

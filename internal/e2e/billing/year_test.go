@@ -58,19 +58,29 @@ var (
 	}
 )
 
-// TestAYearOfOneTenant tells the year of acme. At each boundary every server responds by the quota of before until the last microsecond, and by the
-// next one from the instant on, in all headers and in GET /v1/usage, which names what comes. Each month is closed, its lines are what the load
-// counted, and at the end of the year it exports the same bytes as on the day when it was closed. See doc.go for what is real in it.
+// TestAYearOfOneTenant tells the year of acme. At each boundary every server responds by the quota
+// of before until the last microsecond, and by the next one from the instant on, in all headers and
+// in GET /v1/usage, which names what comes. Each month is closed, its lines are what the load
+// counted, and at the end of the year it exports the same bytes as on the day when it was closed.
+// See doc.go for what is real in it.
 func TestAYearOfOneTenant(t *testing.T) {
 	t.Parallel()
-	y := &year{fixture: newFixture(t, instant(t, "2025-01-01 09:00"), honest), used: map[int64]int64{}, exports: map[string]string{}}
+	y := &year{
+		fixture: newFixture(t, instant(t, "2025-01-01 09:00"), honest),
+		used:    map[int64]int64{},
+		exports: map[string]string{},
+	}
 	y.ctl("tenant create acme --plan pro --until +14d --then free --reason trial")
 	y.key = y.issue("acme")
 	y.inForce, y.next = pro, &change{instant(t, "2025-01-15 09:00"), free}
 	y.load("2025-01-10 12:00", 302)
 
 	y.crosses("2025-01-15 09:00", free, nothing)
-	y.run("2025-01-20 12:00", "plan assign acme pro --from 2025-02-01 --reason signed", &change{instant(t, "2025-02-01 00:00"), pro})
+	y.run(
+		"2025-01-20 12:00",
+		"plan assign acme pro --from 2025-02-01 --reason signed",
+		&change{instant(t, "2025-02-01 00:00"), pro},
+	)
 	y.load("2025-01-20 12:01", 62)
 	y.crosses("2025-02-01 00:00", pro, nothing)
 	y.closes("2025-01", "")
@@ -88,7 +98,11 @@ func TestAYearOfOneTenant(t *testing.T) {
 	y.crosses("2025-04-01 00:00", pro, nothing)
 	y.closes("2025-03", " --without server-3 --reason cut-off")
 	y.reconnects()
-	y.run("2025-04-15 12:00", "plan edit pro --per-minute 400 --from 2025-05-01 --reason 2025", &change{instant(t, "2025-05-01 00:00"), wider})
+	y.run(
+		"2025-04-15 12:00",
+		"plan edit pro --per-minute 400 --from 2025-05-01 --reason 2025",
+		&change{instant(t, "2025-05-01 00:00"), wider},
+	)
 	y.load("2025-04-20 12:00", 3)
 	y.crosses("2025-05-01 00:00", wider, nothing)
 	y.closes("2025-04", "")
@@ -103,13 +117,20 @@ func TestAYearOfOneTenant(t *testing.T) {
 	y.crosses("2025-07-10 15:00", narrower, nothing, "plan move pro acme --reason agreed")
 	y.load("2025-07-15 12:00", 352)
 
-	y.run("2025-07-20 12:00", "plan assign acme free --from 2025-08-01 --reason less", &change{instant(t, "2025-08-01 00:00"), free})
+	y.run(
+		"2025-07-20 12:00",
+		"plan assign acme free --from 2025-08-01 --reason less",
+		&change{instant(t, "2025-08-01 00:00"), free},
+	)
 	y.crosses("2025-08-01 00:00", free, nothing)
 	y.closes("2025-07", "")
 	y.load("2025-08-15 12:00", 61)
-	y.run("2025-08-20 12:00",
-		"plan assign acme enterprise --per-minute 5000 --per-day 1000000 --from 2025-09-01 --until 2025-12-01 --then business --reason deal",
-		&change{instant(t, "2025-09-01 00:00"), deal})
+	y.run(
+		"2025-08-20 12:00",
+		"plan assign acme enterprise --per-minute 5000 --per-day 1000000 --from 2025-09-01 --until 2025-12-01 "+
+			"--then business --reason deal",
+		&change{instant(t, "2025-09-01 00:00"), deal},
+	)
 	y.crosses("2025-09-01 00:00", deal, &change{instant(t, "2025-12-01 00:00"), business})
 	y.closes("2025-08", "")
 	y.load("2025-09-15 12:00", 5)
@@ -128,7 +149,8 @@ func TestAYearOfOneTenant(t *testing.T) {
 	y.checkYear()
 }
 
-// checkYear compares all exports with the story, and with what they were when each month was closed.
+// checkYear compares all exports with the story, and with what they were when each month was
+// closed.
 func (y *year) checkYear() {
 	y.t.Helper()
 	var got []string

@@ -71,7 +71,9 @@ func TestFlow(t *testing.T) {
 			t.Run(client+" "+way, func(t *testing.T) {
 				tenant := strings.ReplaceAll(client+" "+way, " ", "-")
 				env := []string{
-					"PETSTORE_URL=http://" + addr + "/v1", "PETSTORE_API_KEY=" + issue(tenant, 1_000_000), "PETSTORE_SLOW_KEY=" + issue(tenant+"-slow", 1),
+					"PETSTORE_URL=http://" + addr + "/v1",
+					"PETSTORE_API_KEY=" + issue(tenant, 1_000_000),
+					"PETSTORE_SLOW_KEY=" + issue(tenant+"-slow", 1),
 				}
 				assert.DeepEqual(t, run(t, command, env), flow)
 			})

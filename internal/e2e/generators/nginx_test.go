@@ -15,8 +15,9 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// nginxConfig is of an nginx that compresses every response for who accepts that. Many companies have one between their programs and the
-// world. It weakens the ETag of what it compresses, and here it says by itself who may keep a response.
+// nginxConfig is of an nginx that compresses every response for who accepts that. Many companies
+// have one between their programs and the world. It weakens the ETag of what it compresses, and
+// here it says by itself who may keep a response.
 const nginxConfig = `daemon off;
 master_process off;
 pid nginx.pid;
@@ -80,7 +81,8 @@ func startNginx(t *testing.T, server string) *nginx {
 	return n
 }
 
-// checkCompressed checks that programs of all kinds got compressed responses: a proxy that changes nothing shows nothing.
+// checkCompressed checks that programs of all kinds got compressed responses: a proxy that changes
+// nothing shows nothing.
 func (n *nginx) checkCompressed(clients int) {
 	n.t.Helper()
 	compressed := 0

@@ -13,7 +13,8 @@ import (
 	"petstore.example/internal/test/programs"
 )
 
-// wanted are files of the package for servers, and a text that is in each. A file in .gz is not read.
+// wanted are files of the package for servers, and a text that is in each. A file in .gz is not
+// read.
 var wanted = map[string]string{
 	"usr/bin/petstore":                                                       "",
 	"usr/bin/petstorectl":                                                    "",
@@ -46,7 +47,8 @@ var wanted = map[string]string{
 	"usr/share/doc/petstore/docs/adr/0005-idempotency-in-one-transaction.md": "",
 }
 
-// checkFiles checks what is in a root after the installation. Nothing may be writable by others, or have an owner but root.
+// checkFiles checks what is in a root after the installation. Nothing may be writable by others, or
+// have an owner but root.
 func checkFiles(t *testing.T, root string) {
 	t.Helper()
 	for path, text := range wanted {

@@ -17,7 +17,8 @@ import (
 type machine struct {
 	t            *testing.T
 	root, format string
-	// inside is before the command of a unit: in a root with programs, these give the process what they can of the unit's settings.
+	// inside is before the command of a unit: in a root with programs, these give the process what
+	// they can of the unit's settings.
 	inside []string
 	// check checks what is there after the first installation.
 	check func()
@@ -40,7 +41,8 @@ func (m machine) has(files map[string]bool) {
 	}
 }
 
-// systemdInstalled is the status database of a root in which nothing is installed but systemd, on which the package depends.
+// systemdInstalled is the status database of a root in which nothing is installed but systemd, on
+// which the package depends.
 const systemdInstalled = `Package: systemd
 Status: install ok installed
 Maintainer: nobody
@@ -49,7 +51,8 @@ Version: 252.39-1~deb12u1
 Description: stands in for the package of Debian 12
 `
 
-// emptyRoot returns a machine for dpkg that has no program. So scripts of packages run outside and are told where the root is.
+// emptyRoot returns a machine for dpkg that has no program. So scripts of packages run outside and
+// are told where the root is.
 func emptyRoot(t *testing.T) machine {
 	t.Helper()
 	m := machine{t: t, root: t.TempDir(), format: "deb"}
@@ -73,18 +76,24 @@ func emptyRoot(t *testing.T) machine {
 	return m
 }
 
-// debian returns a machine with a Debian from the mirror of this machine's apt. There dpkg and apt run as on any Debian; rpm, which the root has
-// too, runs the scripts of its packages, but knows nothing of what they depend on.
+// debian returns a machine with a Debian from the mirror of this machine's apt. There dpkg and apt
+// run as on any Debian; rpm, which the root has too, runs the scripts of its packages, but knows
+// nothing of what they depend on.
 func debian(t *testing.T, suite, format string) machine {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Fatal("debootstrap needs root: run make soak PARTS=packages as root")
 	}
 	m := machine{t: t, root: filepath.Join(t.TempDir(), suite), format: format}
-	mirror, _, _ := strings.Cut(run(t, "apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages", "Label: Debian"), "\n")
+	mirror, _, _ := strings.Cut(
+		run(t, "apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages", "Label: Debian"),
+		"\n",
+	)
 	run(t, "debootstrap", "--variant=minbase", "--include=systemd,rpm", suite, m.root, mirror)
-	m.inside = strings.Fields("/usr/bin/prlimit --core=0 /usr/bin/setpriv --reuid=petstore --regid=petstore --clear-groups --no-new-privs " +
-		"--bounding-set=-all --inh-caps=-all")
+	m.inside = strings.Fields(
+		"/usr/bin/prlimit --core=0 /usr/bin/setpriv --reuid=petstore --regid=petstore --clear-groups --no-new-privs " +
+			"--bounding-set=-all --inh-caps=-all",
+	)
 	inside := func(args ...string) string {
 		t.Helper()
 		return run(t, "chroot", append([]string{m.root, "env", "DEBIAN_FRONTEND=noninteractive"}, args...)...)
@@ -103,7 +112,11 @@ func debian(t *testing.T, suite, format string) machine {
 		}
 	}
 	if format == "rpm" {
-		rpm := []string{"rpm", "--dbpath=/var/lib/rpm", "--force-debian"} // Debian's own database is in the home directory
+		rpm := []string{
+			"rpm",
+			"--dbpath=/var/lib/rpm",
+			"--force-debian",
+		} // Debian's own database is in the home directory
 		m.tool = func(args ...string) { inside(slices.Concat(rpm, args)...) }
 		m.install = func(name, version string) {
 			m.tool("--upgrade", "--nodeps", m.copy(name, version))

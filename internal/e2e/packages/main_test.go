@@ -40,10 +40,12 @@ var built struct {
 	err  error
 }
 
-// versions of the packages that tests build. From the first they upgrade to the second, whose programs are the same.
+// versions of the packages that tests build. From the first they upgrade to the second, whose
+// programs are the same.
 const older, newer = "0.0.9", "0.1.0-test.1"
 
-// packageFile returns the path of a package, with that ending: deb or rpm. A release that is tested has no older version.
+// packageFile returns the path of a package, with that ending: deb or rpm. A release that is tested
+// has no older version.
 func packageFile(t *testing.T, name, version, format string) string {
 	t.Helper()
 	dir := os.Getenv("PETSTORE_E2E_PACKAGES")
@@ -54,7 +56,8 @@ func packageFile(t *testing.T, name, version, format string) string {
 		}
 		dir = filepath.Join(built.dir, version)
 	}
-	pattern := map[string]string{"deb": name + "_*_" + runtime.GOARCH + ".deb", "rpm": name + "-*." + rpmArch[runtime.GOARCH] + ".rpm"}[format]
+	pattern := map[string]string{"deb": name + "_*_" + runtime.GOARCH + ".deb", "rpm": name + "-*." +
+		rpmArch[runtime.GOARCH] + ".rpm"}[format]
 	found, err := filepath.Glob(filepath.Join(dir, pattern))
 	if err != nil || len(found) != 1 {
 		t.Fatalf("%s in %s: %v, %v", pattern, dir, found, err)
@@ -89,18 +92,27 @@ func buildPackages(t *testing.T) (dir string, err error) {
 	}
 	for _, version := range []string{older, newer} {
 		to := filepath.Join(dir, version)
-		err = errors.Join(err, os.Mkdir(to, 0o755), execute(t, filepath.Join(files, "release"), "package", version, files, to))
+		err = errors.Join(
+			err,
+			os.Mkdir(to, 0o755),
+			execute(t, filepath.Join(files, "release"), "package", version, files, to),
+		)
 	}
 	return dir, err
 }
 
-// standIns writes what make release-files does to a folder, with the programs of the other tests, and a line in place of each other file.
+// standIns writes what make release-files does to a folder, with the programs of the other tests,
+// and a line in place of each other file.
 func standIns(t *testing.T, dir string) {
 	t.Helper()
 	for _, program := range []string{"petstore", "petstorectl"} {
 		assert.NoError(t, os.Link(programs.Path(t, program), filepath.Join(dir, program)))
 		for _, completion := range []string{program + ".bash", program + ".fish", "_" + program + ".zsh"} {
-			write(t, filepath.Join(dir, "completions", completion), "#compdef "+program+"\nbash completion, fish completion\n")
+			write(
+				t,
+				filepath.Join(dir, "completions", completion),
+				"#compdef "+program+"\nbash completion, fish completion\n",
+			)
 		}
 	}
 	write(t, filepath.Join(dir, "man/man1/petstorectl-key-issue.1.gz"), "a page")
@@ -118,7 +130,8 @@ func execute(t *testing.T, program string, args ...string) error {
 	return nil
 }
 
-// run runs a program and returns its output. Whoever is not root becomes root in a namespace of its own, so that files may belong to root.
+// run runs a program and returns its output. Whoever is not root becomes root in a namespace of its
+// own, so that files may belong to root.
 func run(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	if os.Geteuid() != 0 {

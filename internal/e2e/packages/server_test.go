@@ -23,7 +23,8 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// TestServerFromPackage follows docs/running.md from the installation to the first request, over an upgrade, to the removal.
+// TestServerFromPackage follows docs/running.md from the installation to the first request, over an
+// upgrade, to the removal.
 func TestServerFromPackage(t *testing.T) {
 	t.Parallel()
 	machines := map[string]func(t *testing.T) machine{"deb in an empty root": emptyRoot}
@@ -54,7 +55,10 @@ func lifeOfServer(t *testing.T, m machine) {
 	staff.env = []string{"PETSTORE_DATABASE_URL=" + d.url(storetest.SupportLogin), "HOME=/"}
 	staff.output("/usr/bin/petstorectl", "tenant", "create", "acme", "--plan", "pro")
 	var issued struct{ Key string }
-	assert.NoError(t, json.Unmarshal([]byte(staff.output("/usr/bin/petstorectl", "key", "issue", "acme", "-o", "json")), &issued))
+	assert.NoError(
+		t,
+		json.Unmarshal([]byte(staff.output("/usr/bin/petstorectl", "key", "issue", "acme", "-o", "json")), &issued),
+	)
 	get(t, "http://"+server.Addr+"/v1/pets", issued.Key)
 
 	m.install("petstore", newer)
@@ -69,22 +73,49 @@ func lifeOfServer(t *testing.T, m machine) {
 	// What an administrator has changed outlives a removal, and what he wrote himself a purge.
 	m.remove()
 	saved := "etc/petstore/petstore.env" + map[string]string{"rpm": ".rpmsave"}[m.format]
-	m.has(map[string]bool{"usr/bin/petstore": false, "usr/lib/systemd/system/petstore.service": false, saved: true, "etc/petstore/database_url": true})
+	m.has(
+		map[string]bool{
+			"usr/bin/petstore":                        false,
+			"usr/lib/systemd/system/petstore.service": false,
+			saved:                       true,
+			"etc/petstore/database_url": true,
+		},
+	)
 	if m.format == "deb" {
 		m.purge()
-		m.has(map[string]bool{"etc/petstore/petstore.env": false, "etc/petstore/database_url": true, "var/lib/dpkg/info/petstore.list": false})
+		m.has(
+			map[string]bool{
+				"etc/petstore/petstore.env":       false,
+				"etc/petstore/database_url":       true,
+				"var/lib/dpkg/info/petstore.list": false,
+			},
+		)
 	}
 }
 
-// TestPetstorectlFromDeb: the package for staff works alone, and the one for servers takes its place.
+// TestPetstorectlFromDeb: the package for staff works alone, and the one for servers takes its
+// place.
 func TestPetstorectlFromDeb(t *testing.T) {
 	t.Parallel()
 	m := emptyRoot(t)
 	m.install("petstorectl", newer)
 	out := run(t, m.path("usr/bin/petstorectl"), "version")
 	assert.True(t, strings.HasPrefix(out, "petstorectl "), "petstorectl version prints", out)
-	m.tool("--auto-deconfigure", "--force-remove-reinstreq", "-B", "--install", packageFile(t, "petstore", newer, "deb"))
-	if out := run(t, "dpkg-query", "--admindir="+m.path("var/lib/dpkg"), "--show", "--showformat=${Package} ${db:Status-Abbrev}\n"); !strings.Contains(out, "petstore ii") || strings.Contains(out, "petstorectl ii") {
+	m.tool(
+		"--auto-deconfigure",
+		"--force-remove-reinstreq",
+		"-B",
+		"--install",
+		packageFile(t, "petstore", newer, "deb"),
+	)
+	if out := run(
+		t,
+		"dpkg-query",
+		"--admindir="+m.path("var/lib/dpkg"),
+		"--show",
+		"--showformat=${Package} ${db:Status-Abbrev}\n",
+	); !strings.Contains(out, "petstore ii") ||
+		strings.Contains(out, "petstorectl ii") {
 		t.Errorf("petstore did not take the place of petstorectl:\n%s", out)
 	}
 }
@@ -116,14 +147,16 @@ func get(t *testing.T, url, key string) {
 		if response.StatusCode == http.StatusServiceUnavailable {
 			return false
 		}
-		if err != nil || response.StatusCode != http.StatusOK || !bytes.HasPrefix(body, []byte("[")) || response.Header.Get("X-RateLimit-Limit") != "300" {
+		if err != nil || response.StatusCode != http.StatusOK || !bytes.HasPrefix(body, []byte("[")) ||
+			response.Header.Get("X-RateLimit-Limit") != "300" {
 			t.Fatalf("GET %s: %s %v %s", url, response.Status, response.Header, body)
 		}
 		return true
 	})
 }
 
-// database is an empty one, reached by TCP: a process in another root does not see a socket in this one.
+// database is an empty one, reached by TCP: a process in another root does not see a socket in this
+// one.
 type database struct {
 	t     *testing.T
 	admin *sql.DB

@@ -17,7 +17,8 @@ import (
 	"petstore.example/internal/test/programs"
 )
 
-// unit is a service of the installed package, run as systemd would: with its command, its user, its variables and its credentials.
+// unit is a service of the installed package, run as systemd would: with its command, its user, its
+// variables and its credentials.
 type unit struct {
 	machine
 	command,
@@ -70,13 +71,20 @@ func (u *unit) outside(path string) string {
 	return filepath.Join(u.root, path)
 }
 
-// cmd returns a program of the package with arguments, in the unit's surroundings; without arguments, the unit's own.
+// cmd returns a program of the package with arguments, in the unit's surroundings; without
+// arguments, the unit's own.
 func (u *unit) cmd(args ...string) *exec.Cmd {
 	if len(args) == 0 {
 		args = u.command
 	}
 	args = slices.Concat(u.inside, args)
-	cmd := &exec.Cmd{Path: u.outside(args[0]), Args: args, Env: u.env, Dir: u.outside("/"), SysProcAttr: &syscall.SysProcAttr{}}
+	cmd := &exec.Cmd{
+		Path:        u.outside(args[0]),
+		Args:        args,
+		Env:         u.env,
+		Dir:         u.outside("/"),
+		SysProcAttr: &syscall.SysProcAttr{},
+	}
 	if os.Geteuid() == 0 {
 		cmd.SysProcAttr.Chroot = u.root
 	}

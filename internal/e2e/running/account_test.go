@@ -19,8 +19,9 @@ import (
 	"petstore.example/internal/test/storetest"
 )
 
-// TestAccountThroughProxies: behind each proxy of deploy/proxy a link signs in, also in a browser without Sec-Fetch-Site, each server knows the sign-in
-// at once, and none after the tenant was suspended. Neither a proxy nor a server logs the token, the cookie or the query.
+// TestAccountThroughProxies: behind each proxy of deploy/proxy a link signs in, also in a browser
+// without Sec-Fetch-Site, each server knows the sign-in at once, and none after the tenant was
+// suspended. Neither a proxy nor a server logs the token, the cookie or the query.
 func TestAccountThroughProxies(t *testing.T) {
 	t.Parallel()
 	database := storetest.New(t)
@@ -33,7 +34,12 @@ func TestAccountThroughProxies(t *testing.T) {
 			_, port, _ := strings.Cut(p.addr, ":")
 			client := p.client(t, "127.0.0.1")
 			client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-			_, err := staff.Tenants.Create(t.Context(), by, people.NewTenant{Name: kind.program, Plan: plans.Pro}, time.Time{})
+			_, err := staff.Tenants.Create(
+				t.Context(),
+				by,
+				people.NewTenant{Name: kind.program, Plan: plans.Pro},
+				time.Time{},
+			)
 			assert.NoError(t, err)
 			token, digest := keys.NewSecret()
 			_, err = staff.SignIns.Invite(t.Context(), by, kind.program, keys.Live, digest)
@@ -42,7 +48,12 @@ func TestAccountThroughProxies(t *testing.T) {
 			do := func(method, path string, form url.Values) *http.Response {
 				t.Helper()
 				// With the port, by which Caddy finds the site, and with it the log.
-				r, err := http.NewRequestWithContext(t.Context(), method, "https://api.example.com:"+port+"/account"+path, strings.NewReader(form.Encode()))
+				r, err := http.NewRequestWithContext(
+					t.Context(),
+					method,
+					"https://api.example.com:"+port+"/account"+path,
+					strings.NewReader(form.Encode()),
+				)
 				assert.NoError(t, err)
 				if method == http.MethodPost {
 					r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -58,13 +69,20 @@ func TestAccountThroughProxies(t *testing.T) {
 			}
 			assert.Equal(t, do(http.MethodGet, "/invitation?token="+token, nil).StatusCode, 200, "the link")
 			in := do(http.MethodPost, "/invitation", url.Values{"token": {token}})
-			if in.StatusCode != http.StatusSeeOther || len(in.Cookies()) != 1 || in.Cookies()[0].Name != "__Host-petstore" || !in.Cookies()[0].Secure {
+			if in.StatusCode != http.StatusSeeOther || len(in.Cookies()) != 1 ||
+				in.Cookies()[0].Name != "__Host-petstore" ||
+				!in.Cookies()[0].Secure {
 				t.Fatalf("not signed in: %d %v", in.StatusCode, in.Header)
 			}
 			cookie = in.Cookies()[0]
 			for range 6 {
 				res := do(http.MethodGet, "", nil)
-				assert.True(t, res.StatusCode == 200 && res.Header.Get("Cache-Control") == "no-store", res.StatusCode, res.Header)
+				assert.True(
+					t,
+					res.StatusCode == 200 && res.Header.Get("Cache-Control") == "no-store",
+					res.StatusCode,
+					res.Header,
+				)
 			}
 			_, err = staff.Tenants.Suspend(t.Context(), by, kind.program, time.Time{})
 			assert.NoError(t, err)

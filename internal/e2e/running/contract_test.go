@@ -20,18 +20,28 @@ import (
 	"petstore.example/internal/test/storetest"
 )
 
-// compressing are the changes of the configuration by which a proxy compresses all that it passes on: the server sees no Accept-Encoding.
+// compressing are the changes of the configuration by which a proxy compresses all that it passes
+// on: the server sees no Accept-Encoding.
 var compressing = map[string][]string{
 	"nginx": {
 		"proxy_http_version 1.1;", "proxy_http_version 1.1; proxy_set_header Accept-Encoding \"\";",
 		"server_tokens off;", "server_tokens off; gzip on; gzip_types *; gzip_proxied any; gzip_min_length 1;",
 	},
-	"haproxy": {"backend petstore\n", "backend petstore\n    compression algo gzip\n    compression type application/json application/yaml\n    compression offload\n"},
-	"caddy":   {"\tlog {\n", "\tencode {\n\t\tgzip\n\t\tminimum_length 1\n\t}\n\tlog {\n", "\t\tlb_policy round_robin\n", "\t\tlb_policy round_robin\n\t\theader_up -Accept-Encoding\n"},
+	"haproxy": {
+		"backend petstore\n",
+		"backend petstore\n    compression algo gzip\n    compression type application/json application/yaml\n    " +
+			"compression offload\n",
+	},
+	"caddy": {
+		"\tlog {\n",
+		"\tencode {\n\t\tgzip\n\t\tminimum_length 1\n\t}\n\tlog {\n",
+		"\t\tlb_policy round_robin\n",
+		"\t\tlb_policy round_robin\n\t\theader_up -Accept-Encoding\n",
+	},
 }
 
-// TestContractThroughProxies holds what a client gets through each proxy to the OpenAPI document as it is published: with the configuration of
-// deploy/proxy, and if the proxy compresses.
+// TestContractThroughProxies holds what a client gets through each proxy to the OpenAPI document as
+// it is published: with the configuration of deploy/proxy, and if the proxy compresses.
 func TestContractThroughProxies(t *testing.T) {
 	t.Parallel()
 	document, err := contract.LoadPublished([]byte(programs.Read(t, "../../api/openapi.yaml")))
@@ -45,10 +55,22 @@ func TestContractThroughProxies(t *testing.T) {
 				client := kind.start(t, f, changes...).client(t, "127.0.0.1")
 				client.Transport = document.Transport(client.Transport, func(err error) { t.Error(err) })
 				tenant := kind.program + "-" + name
-				c := customer{t, client, storetest.IssueKey(t, staff, people.NewTenant{Name: tenant, Plan: plans.Business})}
+				c := customer{
+					t,
+					client,
+					storetest.IssueKey(t, staff, people.NewTenant{Name: tenant, Plan: plans.Business}),
+				}
 				t.Logf("the tag of a compressed list: %s", c.readsAndWrites())
 				c.meetsErrors()
-				c.key = storetest.IssueKey(t, staff, people.NewTenant{Name: tenant + "-small", Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 1, PerDay: 10}})
+				c.key = storetest.IssueKey(
+					t,
+					staff,
+					people.NewTenant{
+						Name: tenant + "-small",
+						Plan: plans.Enterprise,
+						Own:  &plans.Quota{PerMinute: 1, PerDay: 10},
+					},
+				)
 				c.send(http.StatusOK, "GET /pets", "")
 				for range 4 { // a response may be 503, or the tenant's minute may have ended after the first
 					if res := c.sendOnce("GET /pets", ""); res.StatusCode == http.StatusTooManyRequests {
@@ -68,8 +90,9 @@ type customer struct {
 	key    string
 }
 
-// send sends a request, whose response must have the status. headers are names and values. On a busy machine a key may not be looked up in
-// time: the response is 503, and the request is sent again.
+// send sends a request, whose response must have the status. headers are names and values. On a
+// busy machine a key may not be looked up in time: the response is 503, and the request is sent
+// again.
 func (c customer) send(want int, line, body string, headers ...string) response {
 	c.t.Helper()
 	res := c.sendOnce(line, body, headers...)
@@ -100,7 +123,8 @@ func (c customer) sendOnce(line, body string, headers ...string) response {
 	return exchange(c.t, c.client, req)
 }
 
-// readsAndWrites lists animals and orders, adds and changes some, and returns the tag of a list that is long enough to be compressed.
+// readsAndWrites lists animals and orders, adds and changes some, and returns the tag of a list
+// that is long enough to be compressed.
 func (c customer) readsAndWrites() string {
 	c.t.Helper()
 	var location string
@@ -115,7 +139,10 @@ func (c customer) readsAndWrites() string {
 	id := strings.TrimPrefix(location, base+"/pets/")
 	c.send(http.StatusOK, "GET /pets/"+id, "")
 	// Link has a hundred IDs twice, more than nginx's buffer for headers holds by default.
-	second := strings.TrimPrefix(c.send(http.StatusCreated, "POST /pets", `{"name":"Tom","categoryId":7}`).Header.Get("Location"), base+"/pets/")
+	second := strings.TrimPrefix(
+		c.send(http.StatusCreated, "POST /pets", `{"name":"Tom","categoryId":7}`).Header.Get("Location"),
+		base+"/pets/",
+	)
 	ids := id + "," + second
 	for i := range 98 {
 		ids += "," + strconv.Itoa(math.MaxInt64-i)
@@ -137,7 +164,8 @@ func (c customer) readsAndWrites() string {
 	return tag
 }
 
-// changesIfUnchanged changes an animal by If-Match: with the tag of an uncompressed list, once. A tag that a proxy made weak works without W/ only.
+// changesIfUnchanged changes an animal by If-Match: with the tag of an uncompressed list, once. A
+// tag that a proxy made weak works without W/ only.
 func (c customer) changesIfUnchanged(id string) {
 	c.t.Helper()
 	read := func(encoding string) string {

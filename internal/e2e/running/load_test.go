@@ -37,7 +37,12 @@ type request struct {
 var (
 	lists       = request{method: http.MethodGet, path: "/pets?limit=5"}
 	creates     = request{method: http.MethodPost, path: "/pets", body: `{"name":"Rex","categoryId":7}`}
-	createsOnce = request{method: http.MethodPost, path: "/pets", body: `{"name":"Rex","categoryId":7}`, repeatable: true}
+	createsOnce = request{
+		method:     http.MethodPost,
+		path:       "/pets",
+		body:       `{"name":"Rex","categoryId":7}`,
+		repeatable: true,
+	}
 )
 
 // startLoad starts callers that send the requests in turn, together at most rate a second.
@@ -65,8 +70,9 @@ func startLoad(client *http.Client, key string, rate int, requests ...request) *
 	return l
 }
 
-// send sends a request until it has its outcome, and says which: its method and "ok", or what was wrong. A server may ask the client to
-// wait, as docs/errors.md says. A response that the proxy makes has no X-Request-Id: then the request is lost.
+// send sends a request until it has its outcome, and says which: its method and "ok", or what was
+// wrong. A server may ask the client to wait, as docs/errors.md says. A response that the proxy
+// makes has no X-Request-Id: then the request is lost.
 func send(client *http.Client, key string, r request, n int64) string {
 	for attempt := 0; ; attempt++ {
 		res, body, err := try(client, key, r, n)
@@ -141,8 +147,8 @@ func (l *load) await(requests int64) {
 	}
 }
 
-// stop ends the load, and fails the test if a request failed. On a machine that is busy with other tests no server may be ready now and then, as
-// the proxy says to one request in a hundred at most.
+// stop ends the load, and fails the test if a request failed. On a machine that is busy with other
+// tests no server may be ready now and then, as the proxy says to one request in a hundred at most.
 func (l *load) stop(t *testing.T) {
 	t.Helper()
 	close(l.stopped)
@@ -155,11 +161,18 @@ func (l *load) stop(t *testing.T) {
 		}
 		return strings.HasSuffix(outcome, " ok")
 	})
-	t.Logf("%d requests, the slowest took %v, lost: %d, failed: %v", l.sent.Load(), l.slowest.Round(time.Millisecond), lost, failed)
+	t.Logf(
+		"%d requests, the slowest took %v, lost: %d, failed: %v",
+		l.sent.Load(),
+		l.slowest.Round(time.Millisecond),
+		lost,
+		failed,
+	)
 	assert.True(t, len(failed) == 0, "requests failed")
 }
 
-// unserved is how many requests a busy machine may not serve, one of so many. In make soak it serves all.
+// unserved is how many requests a busy machine may not serve, one of so many. In make soak it
+// serves all.
 func (l *load) unserved(of int64) int64 {
 	if os.Getenv("PETSTORE_SOAK") != "" {
 		return 0

@@ -18,7 +18,8 @@ import (
 	"petstore.example/internal/test/sandbox"
 )
 
-// operator follows docs/running.md on a cluster that has nothing yet. Only names of hosts, ports and passwords are others.
+// operator follows docs/running.md on a cluster that has nothing yet. Only names of hosts, ports
+// and passwords are others.
 type operator struct {
 	*testing.T
 	page     string
@@ -34,7 +35,8 @@ func newOperator(t *testing.T) *operator {
 	t.Cleanup(func() { _ = postgres.Stop(context.Background()) })
 	o := &operator{T: t, page: programs.Read(t, "../../../docs/running.md"), postgres: postgres, home: t.TempDir()}
 	o.sql("postgres", "create role petstore_api nologin")
-	o.command("PETSTORE_DATABASE_URL_FILE="+o.file("petstore_owner"), "petstorectl migrate up") // as petstore-migrate.service does
+	// as petstore-migrate.service does
+	o.command("PETSTORE_DATABASE_URL_FILE="+o.file("petstore_owner"), "petstorectl migrate up")
 	o.sql("petstore", "grant connect on database petstore to petstore_backup")
 	return o
 }
@@ -43,14 +45,18 @@ func newOperator(t *testing.T) *operator {
 func TestPage(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t)
-	settings := append(strings.Fields(o.block("PETSTORE_BASE_URL=")), "PETSTORE_DATABASE_URL_FILE="+o.file("api_server"))
+	settings := append(
+		strings.Fields(o.block("PETSTORE_BASE_URL=")),
+		"PETSTORE_DATABASE_URL_FILE="+o.file("api_server"),
+	)
 	redisURL := newRedis(t)
 	f := newPair(t, programs.Path(t, "petstore"), "", redisURL, settings...)
 	o.check(f.servers[0], redisURL)
 	p := nginx.start(t, f)
 	c := customer{t, p.client(t, "127.0.0.1"), o.firstKey()}
 	res := c.sendOnce("GET /pets", "")
-	if got := res.Header.Get("X-Ratelimit-Limit"); res.Proto != "HTTP/2.0" || res.StatusCode != http.StatusOK || !strings.Contains(o.page, "x-ratelimit-limit: "+got+"\n") {
+	if got := res.Header.Get("X-Ratelimit-Limit"); res.Proto != "HTTP/2.0" || res.StatusCode != http.StatusOK ||
+		!strings.Contains(o.page, "x-ratelimit-limit: "+got+"\n") {
 		t.Errorf("%s %s %v %s", res.Proto, res.Status, res.Header, res.body)
 	}
 }
@@ -68,8 +74,9 @@ func (o *operator) check(beside *programs.Server, redisURL string) {
 	o.Helper()
 	etc := filepath.Dir(o.file("database_url"))
 	for name, text := range map[string]string{
-		"petstore.env": o.block("PETSTORE_BASE_URL=") + "PETSTORE_REDIS_TIMEOUT=5s\nPETSTORE_ADDR=" + beside.Addr + "\nPETSTORE_ADMIN_ADDR=" + beside.Admin + "\n",
-		"redis_url":    redisURL, "database_url": programs.Read(o, filepath.Join(etc, "api_server")),
+		"petstore.env": o.block("PETSTORE_BASE_URL=") + "PETSTORE_REDIS_TIMEOUT=5s\nPETSTORE_ADDR=" + beside.Addr +
+			"\nPETSTORE_ADMIN_ADDR=" + beside.Admin + "\n",
+		"redis_url": redisURL, "database_url": programs.Read(o, filepath.Join(etc, "api_server")),
 	} {
 		if err := os.WriteFile(filepath.Join(etc, name), []byte(text), 0o600); err != nil {
 			o.Fatal(err)
@@ -84,7 +91,8 @@ func (o *operator) check(beside *programs.Server, redisURL string) {
 // block returns the block of code that contains the text.
 func (o *operator) block(text string) string {
 	o.Helper()
-	for _, block := range regexp.MustCompile("(?s)\n```(?:sql|sh|ini|text)\n(.*?)```").FindAllStringSubmatch(o.page, -1) {
+	for _, block := range regexp.MustCompile("(?s)\n```(?:sql|sh|ini|text)\n(.*?)```").FindAllStringSubmatch(o.page,
+		-1) {
 		if strings.Contains(block[1], text) {
 			return block[1]
 		}
@@ -103,7 +111,13 @@ func (o *operator) sql(database, text string) {
 func (o *operator) statement(database, sql string) {
 	o.Helper()
 	bin := filepath.Dir(o.executable())
-	cmd := sandbox.Command(o, filepath.Join(bin, "psql"), "--no-psqlrc", "--set=ON_ERROR_STOP=1", o.postgres.URL("postgres", database))
+	cmd := sandbox.Command(
+		o,
+		filepath.Join(bin, "psql"),
+		"--no-psqlrc",
+		"--set=ON_ERROR_STOP=1",
+		o.postgres.URL("postgres", database),
+	)
 	cmd.Stdin = strings.NewReader(strings.ReplaceAll(sql, "…", "Pa55word"))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		o.Fatalf("%s: %v\n%s", sql, err, out)
@@ -135,14 +149,24 @@ func (o *operator) file(login string) string {
 // here replaces the documented host by the cluster.
 func (o *operator) here(text string) string {
 	_, query, _ := strings.Cut(o.postgres.URL("postgres", "petstore"), "?")
-	return regexp.MustCompile(`@db/petstore\?sslmode=verify-full(&sslrootcert=\S+)?`).ReplaceAllString(text, "@/petstore?"+strings.ReplaceAll(query, "$", "$$"))
+	return regexp.MustCompile(
+		`@db/petstore\?sslmode=verify-full(&sslrootcert=\S+)?`,
+	).ReplaceAllString(
+		text,
+		"@/petstore?"+strings.ReplaceAll(query, "$", "$$"),
+	)
 }
 
 // command runs shell commands with a variable of the environment, and returns what they print.
 func (o *operator) command(variable, commands string) string {
 	o.Helper()
 	cmd := sandbox.Command(o, "sh", "-ec", o.here(commands))
-	cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(programs.Path(o, "petstorectl"))+":"+os.Getenv("PATH"), "HOME="+o.home, variable)
+	cmd.Env = append(
+		cmd.Env,
+		"PATH="+filepath.Dir(programs.Path(o, "petstorectl"))+":"+os.Getenv("PATH"),
+		"HOME="+o.home,
+		variable,
+	)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		o.Fatalf("%s: %v\n%s", commands, err, out)

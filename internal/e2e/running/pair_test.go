@@ -31,13 +31,15 @@ type pair struct {
 	t       testing.TB
 	program string // of the servers that are started next
 	env     []string
-	// hosts, port and adminPort are where the servers listen: on addresses of their own, as on two machines.
+	// hosts, port and adminPort are where the servers listen: on addresses of their own, as on two
+	// machines.
 	hosts           [2]string
 	port, adminPort string
 	servers         [2]*programs.Server
 }
 
-// newPair starts two servers of that program on a database and a Redis. env is added to their environment; without a URL it has a file with one.
+// newPair starts two servers of that program on a database and a Redis. env is added to their
+// environment; without a URL it has a file with one.
 func newPair(t testing.TB, program, databaseURL, redisURL string, env ...string) *pair {
 	t.Helper()
 	f := &pair{t: t, program: program, env: append([]string{
@@ -60,8 +62,14 @@ func newPair(t testing.TB, program, databaseURL, redisURL string, env ...string)
 // start starts a server, and waits until it is ready.
 func (f *pair) start(i int) {
 	f.t.Helper()
-	f.servers[i] = programs.Serve(f.t, f.program, append(slices.Clone(f.env),
-		"PETSTORE_ADDR="+net.JoinHostPort(f.hosts[i], f.port), "PETSTORE_ADMIN_ADDR="+net.JoinHostPort(f.hosts[i], f.adminPort))...)
+	f.servers[i] = programs.Serve(f.t, f.program, append(
+		slices.Clone(f.env),
+		"PETSTORE_ADDR="+net.JoinHostPort(
+			f.hosts[i],
+			f.port,
+		),
+		"PETSTORE_ADMIN_ADDR="+net.JoinHostPort(f.hosts[i], f.adminPort),
+	)...)
 	f.servers[i].Chatty = f.program != programs.Path(f.t, "petstore") // the last release
 }
 
@@ -72,7 +80,8 @@ func (f *pair) restart(i int) {
 	f.start(i)
 }
 
-// freePort returns a port that is free on all addresses of this machine, and that the kernel gives to nobody.
+// freePort returns a port that is free on all addresses of this machine, and that the kernel gives
+// to nobody.
 func freePort(t testing.TB) string {
 	t.Helper()
 	for range 1000 {

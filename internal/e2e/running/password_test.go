@@ -22,9 +22,11 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// TestPasswordsAreChangedUnderLoad changes the servers' passwords of Postgres and Redis as docs/running.md says, in an order of the seed, behind
-// HAProxy. No response is 500 or above, no request is lost, and the old passwords are refused afterwards. In make test, a machine that is busy with
-// other tests may delay one request in four for so long that the server asks to send it again.
+// TestPasswordsAreChangedUnderLoad changes the servers' passwords of Postgres and Redis as
+// docs/running.md says, in an order of the seed, behind HAProxy. No response is 500 or above, no
+// request is lost, and the old passwords are refused afterwards. In make test, a machine that is
+// busy with other tests may delay one request in four for so long that the server asks to send it
+// again.
 func TestPasswordsAreChangedUnderLoad(t *testing.T) {
 	t.Parallel()
 	seeds := 1
@@ -43,11 +45,26 @@ func changePasswords(t *testing.T, seed uint64) {
 	counters := newGuardedRedis(t, o.home)
 	databaseFile := o.file("api_server")
 	first := strings.TrimSpace(programs.Read(t, databaseFile))
-	f := newPair(t, programs.Path(t, "petstore"), "", "", "PETSTORE_DATABASE_URL_FILE="+databaseFile, "PETSTORE_REDIS_URL_FILE="+counters.file)
+	f := newPair(
+		t,
+		programs.Path(t, "petstore"),
+		"",
+		"",
+		"PETSTORE_DATABASE_URL_FILE="+databaseFile,
+		"PETSTORE_REDIS_URL_FILE="+counters.file,
+	)
 	client := haproxy.start(t, f).client(t, "127.0.0.1")
 	failed := &failures{RoundTripper: client.Transport}
 	key := newCustomerOf(t, o.postgres.URL("postgres", "petstore"))
-	l := startLoad(&http.Client{Transport: failed, Timeout: client.Timeout}, key, 50, lists, lists, createsOnce, creates)
+	l := startLoad(
+		&http.Client{Transport: failed, Timeout: client.Timeout},
+		key,
+		50,
+		lists,
+		lists,
+		createsOnce,
+		creates,
+	)
 	restart := func() {
 		for _, i := range random.Perm(len(f.servers)) {
 			l.await(l.sent.Load() + 20 + random.Int64N(50))
@@ -58,7 +75,11 @@ func changePasswords(t *testing.T, seed uint64) {
 		o.sql("petstore", "create role api_server_2")
 		assert.NoError(t, os.Rename(o.file("api_server_2"), databaseFile))
 		restart()
-		wait.Until(t, "nobody uses the first login", func() bool { return o.count("pg_stat_activity where usename = 'api_server'") == 0 })
+		wait.Until(
+			t,
+			"nobody uses the first login",
+			func() bool { return o.count("pg_stat_activity where usename = 'api_server'") == 0 },
+		)
 		o.sql("petstore", "drop role api_server;")
 	}, func() {
 		counters.acl(o.block("ACL SETUSER default '>NEW'"))
@@ -72,11 +93,19 @@ func changePasswords(t *testing.T, seed uint64) {
 	l.await(l.sent.Load() + 100)
 	l.stop(t)
 	t.Logf("%d responses of 500 and above", failed.Load())
-	assert.True(t, failed.Load() <= l.unserved(4), failed.Load(), "responses of 500 and above, of", l.sent.Load(), "requests")
+	assert.True(
+		t,
+		failed.Load() <= l.unserved(4),
+		failed.Load(),
+		"responses of 500 and above, of",
+		l.sent.Load(),
+		"requests",
+	)
 	db, err := sql.Open("postgres", first)
 	assert.NoError(t, err)
 	defer db.Close()
-	if err := db.PingContext(t.Context()); err == nil || !strings.Contains(err.Error(), "password authentication failed") {
+	if err := db.PingContext(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "password authentication failed") {
 		t.Errorf("the first login of Postgres: %v", err)
 	}
 	if err := counters.login("OLD"); err == nil || !strings.Contains(err.Error(), "WRONGPASS") {

@@ -33,8 +33,9 @@ type proxy struct {
 type proxyKind struct {
 	program string // of Debian
 	config  string
-	// here are pairs of texts: what the configuration says, and what takes its place on this machine: files are in the working
-	// folder, whose path may have spaces, and PORT is a free port.
+	// here are pairs of texts: what the configuration says, and what takes its place on this
+	// machine: files are in the working folder, whose path may have spaces, and PORT is a free
+	// port.
 	here []string
 	// adminPort is how the configuration names the port of /readyz, "" if it does not.
 	adminPort string
@@ -46,10 +47,27 @@ type proxyKind struct {
 var nginx = proxyKind{
 	program: "nginx", config: "nginx.conf",
 	here: []string{
-		"user www-data;", "user root;", "/run/nginx.pid;", "nginx.pid;\ndaemon off;", "/var/log/nginx/error.log warn", "stderr warn",
-		"/var/log/nginx/access.log", "access.log", "listen 443", "listen 127.0.0.1:PORT", "listen [::]:443", "listen [::1]:PORT",
-		"http {", "http {\nclient_body_temp_path 1;\nproxy_temp_path 2;\nfastcgi_temp_path 3;\nuwsgi_temp_path 4;\nscgi_temp_path 5;",
-		"worker_rlimit_nofile 65536;", "", "worker_connections 20000;", "worker_connections 500;", "worker_processes auto;", "worker_processes 2;",
+		"user www-data;",
+		"user root;",
+		"/run/nginx.pid;",
+		"nginx.pid;\ndaemon off;",
+		"/var/log/nginx/error.log warn",
+		"stderr warn",
+		"/var/log/nginx/access.log",
+		"access.log",
+		"listen 443",
+		"listen 127.0.0.1:PORT",
+		"listen [::]:443",
+		"listen [::1]:PORT",
+		"http {",
+		"http {\nclient_body_temp_path 1;\nproxy_temp_path 2;\nfastcgi_temp_path 3;\nuwsgi_temp_path " +
+			"4;\nscgi_temp_path 5;",
+		"worker_rlimit_nofile 65536;",
+		"",
+		"worker_connections 20000;",
+		"worker_connections 500;",
+		"worker_processes auto;",
+		"worker_processes 2;",
 	},
 	args: func(config string) []string { return []string{"-p", ".", "-c", config} },
 }
@@ -57,7 +75,16 @@ var nginx = proxyKind{
 var haproxy = proxyKind{
 	program: "haproxy", config: "haproxy.cfg",
 	here: []string{
-		"    user haproxy\n", "", "    group haproxy\n", "", "bind :443", "bind 127.0.0.1:PORT", "bind :::443 v6only", "bind ::1:PORT", "maxconn 20000", "maxconn 500",
+		"    user haproxy\n",
+		"",
+		"    group haproxy\n",
+		"",
+		"bind :443",
+		"bind 127.0.0.1:PORT",
+		"bind :::443 v6only",
+		"bind ::1:PORT",
+		"maxconn 20000",
+		"maxconn 500",
 	},
 	adminPort: "port 8081",
 	notReady:  " is DOWN",
@@ -65,9 +92,18 @@ var haproxy = proxyKind{
 }
 
 var caddy = proxyKind{
-	program: "caddy", config: "Caddyfile",
-	here: []string{"{\n\tauto_https", "{\n\tadmin off\n\tauto_https", "api.example.com {", "api.example.com:PORT {\n\tbind 127.0.0.1",
-		"http://:8082 {\n\tbind 127.0.0.1", "http://:PORT {\n\tbind 127.0.0.3", "127.0.0.1:8082", "127.0.0.3:PORT"},
+	program: "caddy",
+	config:  "Caddyfile",
+	here: []string{
+		"{\n\tauto_https",
+		"{\n\tadmin off\n\tauto_https",
+		"api.example.com {",
+		"api.example.com:PORT {\n\tbind 127.0.0.1",
+		"http://:8082 {\n\tbind 127.0.0.1",
+		"http://:PORT {\n\tbind 127.0.0.3",
+		"127.0.0.1:8082",
+		"127.0.0.3:PORT",
+	},
 	adminPort: "health_port 8081",
 	notReady:  "health_checker.active",
 	args:      func(config string) []string { return []string{"run", "--adapter", "caddyfile", "--config", config} },
@@ -89,7 +125,12 @@ func (k proxyKind) start(t testing.TB, f *pair, changes ...string) *proxy {
 	assert.NoError(t, os.Rename(filepath.Join(p.dir, "tls.pem"), filepath.Join(p.dir, "tls.crt")))
 	text := programs.Read(t, filepath.Join("../../../deploy/proxy", k.config))
 	changes = slices.Concat([]string{
-		"petstore1:8080", f.hosts[0] + ":" + f.port, "petstore2:8080", f.hosts[1] + ":" + f.port, "/etc/petstore/tls/tls", "tls",
+		"petstore1:8080",
+		f.hosts[0] + ":" + f.port,
+		"petstore2:8080",
+		f.hosts[1] + ":" + f.port,
+		"/etc/petstore/tls/tls",
+		"tls",
 	}, k.here, changes)
 	if k.adminPort != "" {
 		changes = append(changes, k.adminPort, strings.Replace(k.adminPort, "8081", f.adminPort, 1))
@@ -119,7 +160,8 @@ func (k proxyKind) start(t testing.TB, f *pair, changes ...string) *proxy {
 	return p
 }
 
-// client returns a client that reaches the proxy as api.example.com, from an address of this machine.
+// client returns a client that reaches the proxy as api.example.com, from an address of this
+// machine.
 func (p *proxy) client(t testing.TB, from string) *http.Client {
 	t.Helper()
 	authorities := x509.NewCertPool()

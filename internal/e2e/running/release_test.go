@@ -79,6 +79,10 @@ func emptyDatabase(t testing.TB) *storetest.Database {
 	assert.NoError(t, err)
 	u.Path = "/" + name
 	owner := u.String()
-	return &storetest.Database{URL: owner, APIURL: storetest.As(t, owner, storetest.APILogin), SupportURL: storetest.As(t, owner, storetest.SupportLogin),
-		BillingURL: storetest.As(t, owner, storetest.BillingLogin)}
+	return &storetest.Database{
+		URL:        owner,
+		APIURL:     storetest.As(t, owner, storetest.APILogin),
+		SupportURL: storetest.As(t, owner, storetest.SupportLogin),
+		BillingURL: storetest.As(t, owner, storetest.BillingLogin),
+	}
 }

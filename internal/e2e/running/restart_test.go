@@ -25,15 +25,16 @@ func requestsDuringRestart() int64 {
 	return 3_334
 }
 
-// TestProxies starts each proxy of deploy/proxy before two servers. It passes on addresses and errors, and loses no request while one
-// server after the other is restarted.
+// TestProxies starts each proxy of deploy/proxy before two servers. It passes on addresses and
+// errors, and loses no request while one server after the other is restarted.
 func TestProxies(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		kind     proxyKind
 		requests []request
 	}{
-		// nginx does not know that a server stops, so a POST may reach one that closes its connection: it needs an Idempotency-Key.
+		// nginx does not know that a server stops, so a POST may reach one that closes its
+		// connection: it needs an Idempotency-Key.
 		{nginx, []request{lists, lists, lists, lists, createsOnce}},
 		{haproxy, []request{lists, lists, lists, createsOnce, creates}},
 		{caddy, []request{lists, lists, lists, createsOnce, creates}},
@@ -66,13 +67,15 @@ func TestProxies(t *testing.T) {
 	}
 }
 
-// TestMaxFails: the line of deploy/proxy/nginx.conf is needed. With nginx's default, requests fail although one of two servers is ready.
+// TestMaxFails: the line of deploy/proxy/nginx.conf is needed. With nginx's default, requests fail
+// although one of two servers is ready.
 func TestMaxFails(t *testing.T) {
 	t.Parallel()
 	database := storetest.New(t)
 	key := newCustomer(t, database)
 	f := newPair(t, programs.Path(t, "petstore"), database.APIURL, newRedis(t), "PETSTORE_DRAIN_DELAY=0s")
-	p := nginx.start(t, f, " max_fails=0;", " fail_timeout=10m;") // by default 10 s, in which a busy machine starts no server
+	// by default 10 s, in which a busy machine starts no server
+	p := nginx.start(t, f, " max_fails=0;", " fail_timeout=10m;")
 	client := p.client(t, "127.0.0.1")
 	f.servers[0].Stop(syscall.SIGTERM)
 	for range 10 { // to the other server
@@ -85,7 +88,8 @@ func TestMaxFails(t *testing.T) {
 	assert.Contains(t, send(client, key, lists, 0), "lost: 503", "without a 503 of nginx max_fails=0 is not needed")
 }
 
-// checkAddresses: strangers are counted by the address from which they reach the proxy, whatever X-Forwarded-For they send.
+// checkAddresses: strangers are counted by the address from which they reach the proxy, whatever
+// X-Forwarded-For they send.
 func checkAddresses(t *testing.T, p *proxy) {
 	t.Helper()
 	for try := range 10 {
@@ -103,7 +107,12 @@ func checkAddresses(t *testing.T, p *proxy) {
 		if !seen["5997"] {
 			t.Errorf("after 6 requests of a stranger, remaining: %v, want 5997 on a server", seen)
 		}
-		assert.Equal(t, got, "5999", "another stranger has less if what the first one forged counts, or all count for the proxy")
+		assert.Equal(
+			t,
+			got,
+			"5999",
+			"another stranger has less if what the first one forged counts, or all count for the proxy",
+		)
 		return
 	}
 	t.Error("seven requests take a minute")
@@ -123,7 +132,8 @@ func strangersRemaining(t *testing.T, client *http.Client, forged ...string) str
 	return res.Header.Get("X-Ratelimit-Remaining")
 }
 
-// checkErrors: the API's own errors reach customers, also those of requests that proxies refuse too.
+// checkErrors: the API's own errors reach customers, also those of requests that proxies refuse
+// too.
 func checkErrors(t *testing.T, p *proxy, key string) {
 	t.Helper()
 	c := customer{t, p.client(t, "127.0.0.1"), key}
@@ -134,7 +144,8 @@ func checkErrors(t *testing.T, p *proxy, key string) {
 		{"POST /pets", `{"name":"` + strings.Repeat("x", 3<<19) + `","categoryId":7}`, "body_too_large"},
 	} {
 		res := c.sendOnce(tt.line, tt.body)
-		if !strings.Contains(res.body, `"code":"`+tt.code+`"`) || res.Header.Get("X-Request-Id") == "" || res.Header.Get("X-Ratelimit-Limit") == "" {
+		if !strings.Contains(res.body, `"code":"`+tt.code+`"`) || res.Header.Get("X-Request-Id") == "" ||
+			res.Header.Get("X-Ratelimit-Limit") == "" {
 			t.Errorf("%s: %s %v %s", tt.code, res.Status, res.Header, res.body)
 		}
 	}
@@ -144,7 +155,8 @@ func checkErrors(t *testing.T, p *proxy, key string) {
 func checkErrorsOfNginx(t *testing.T, p *proxy) {
 	t.Helper()
 	client := p.client(t, "127.0.0.1")
-	client.Transport.(*http.Transport).ForceAttemptHTTP2 = false // over HTTP/2, nginx closes the connection after headers that are too long
+	// over HTTP/2, nginx closes the connection after headers that are too long
+	client.Transport.(*http.Transport).ForceAttemptHTTP2 = false
 	for _, tt := range []struct {
 		url, opaque, header, body, want string
 		status                          int
@@ -159,9 +171,19 @@ func checkErrorsOfNginx(t *testing.T, p *proxy) {
 		req.URL.Opaque = tt.opaque
 		req.Header.Set("X-Long", tt.header)
 		res := exchange(t, client, req)
-		if res.StatusCode != tt.status || res.Header.Get("Content-Type") != "application/json" || res.Header.Get("Cache-Control") != "no-store" ||
+		if res.StatusCode != tt.status || res.Header.Get("Content-Type") != "application/json" ||
+			res.Header.Get("Cache-Control") != "no-store" ||
 			!strings.HasPrefix(res.body, `{"code":"`+tt.want+`",`) {
-			t.Errorf("%s%s: %s %v %s, want %d %s", tt.url, tt.opaque, res.Status, res.Header, res.body, tt.status, tt.want)
+			t.Errorf(
+				"%s%s: %s %v %s, want %d %s",
+				tt.url,
+				tt.opaque,
+				res.Status,
+				res.Header,
+				res.body,
+				tt.status,
+				tt.want,
+			)
 		}
 	}
 }
@@ -181,7 +203,8 @@ func checkNoServerReady(t *testing.T, kind proxyKind, f *pair, key string) {
 	}
 }
 
-// checkNoServer: if no server answers, the proxy responds as the API does, before and after it has noticed. It kills the servers.
+// checkNoServer: if no server answers, the proxy responds as the API does, before and after it has
+// noticed. It kills the servers.
 func checkNoServer(t *testing.T, p *proxy, f *pair, key string) {
 	t.Helper()
 	for _, s := range f.servers {
@@ -196,7 +219,8 @@ func checkNoServer(t *testing.T, p *proxy, f *pair, key string) {
 func checkUnavailable(t *testing.T, p *proxy, key string) {
 	t.Helper()
 	res := customer{t, p.client(t, "127.0.0.1"), key}.sendOnce("GET /pets", "")
-	if res.StatusCode < 502 || res.Header.Get("Retry-After") != "1" || res.Header.Get("Content-Type") != "application/json" ||
+	if res.StatusCode < 502 || res.Header.Get("Retry-After") != "1" ||
+		res.Header.Get("Content-Type") != "application/json" ||
 		!strings.HasPrefix(res.body, `{"code":"unavailable",`) {
 		t.Errorf("no server: %s %v %s", res.Status, res.Header, res.body)
 	}

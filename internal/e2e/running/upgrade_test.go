@@ -29,18 +29,34 @@ type upgrade struct {
 	admitted map[string]int
 }
 
-// TestUpgradeFromTheLastRelease follows docs/running.md: migrate while servers of the last release run, then replace one after the other.
-// Meanwhile servers and staff of both releases see each other's changes, limits are exact, and no request is lost. The servers of the last
-// release also start on the new schema, so the way back needs no migration.
+// TestUpgradeFromTheLastRelease follows docs/running.md: migrate while servers of the last release
+// run, then replace one after the other. Meanwhile servers and staff of both releases see each
+// other's changes, limits are exact, and no request is lost. The servers of the last release also
+// start on the new schema, so the way back needs no migration.
 func TestUpgradeFromTheLastRelease(t *testing.T) {
 	t.Parallel()
 	database := emptyDatabase(t)
 	u := &upgrade{T: t, database: database, old: lastRelease(t), now: current(t), admitted: map[string]int{}}
 	before := u.old.ctl(t, database.URL, "migrate", "up")
-	// On a busy machine a call to Redis may take longer than by default. Then it is sent again, and counts twice.
-	u.pair = newPair(t, u.old.petstore, database.APIURL, newRedis(t), "PETSTORE_DRAIN_DELAY=100ms", "PETSTORE_REDIS_TIMEOUT=5s")
+	// On a busy machine a call to Redis may take longer than by default. Then it is sent again, and
+	// counts twice.
+	u.pair = newPair(
+		t,
+		u.old.petstore,
+		database.APIURL,
+		newRedis(t),
+		"PETSTORE_DRAIN_DELAY=100ms",
+		"PETSTORE_REDIS_TIMEOUT=5s",
+	)
 	p := nginx.start(t, u.pair)
-	l := startLoad(p.client(t, "127.0.0.1"), u.tenant(u.old, "enterprise", "--per-minute", "10000000", "--per-day", "1000000000"), 100, lists, lists, createsOnce)
+	l := startLoad(
+		p.client(t, "127.0.0.1"),
+		u.tenant(u.old, "enterprise", "--per-minute", "10000000", "--per-day", "1000000000"),
+		100,
+		lists,
+		lists,
+		createsOnce,
+	)
 
 	newer := 0 // 1 if this release brings a migration
 	if u.now.ctl(t, database.URL, "migrate", "up") != before {
@@ -65,13 +81,15 @@ func TestUpgradeFromTheLastRelease(t *testing.T) {
 	u.quiet(1)
 }
 
-// quiet: Postgres has refused nothing that a server did in the background either, such as removing what is old, with which it begins. On a
-// busy machine a request may get 503, and is sent again, and what is recorded may take too long, and is recorded later.
+// quiet: Postgres has refused nothing that a server did in the background either, such as removing
+// what is old, with which it begins. On a busy machine a request may get 503, and is sent again,
+// and what is recorded may take too long, and is recorded later.
 func (u *upgrade) quiet(server int) {
 	u.Helper()
 	for line := range strings.Lines(u.servers[server].Stderr()) {
 		if strings.Contains(line, "(57014)") || strings.Contains(line, "i/o timeout") || // canceled, or not in time
-			strings.Contains(line, "record usage") && strings.Contains(line, "(40P01)") { // a deadlock with a migration: it is recorded after it
+			strings.Contains(line, "record usage") &&
+				strings.Contains(line, "(40P01)") { // a deadlock with a migration: it is recorded after it
 			continue
 		}
 		failed := strings.Contains(line, `"level":"error"`) && !strings.Contains(line, `"code":"unavailable"`)
@@ -90,7 +108,8 @@ func (u *upgrade) tenant(r release, plan string, args ...string) (key string) {
 	return r.ctl(u, u.database.SupportURL, "key", "issue", name)
 }
 
-// changes makes changes on one server, or by one petstorectl, and reads them on the other, both ways.
+// changes makes changes on one server, or by one petstorectl, and reads them on the other, both
+// ways.
 func (u *upgrade) changes(when string, a, b release) {
 	u.Helper()
 	begun := time.Now()
@@ -130,15 +149,32 @@ func (u *upgrade) animals(when string, from int, key string) {
 	path := fmt.Sprint("/store/orders/", order.ID)
 	ask(from, http.MethodPatch, path, `{"status":"approved"}`)
 	ask(to, http.MethodPatch, path, `{"status":"delivered"}`)
-	if list := ask(from, http.MethodGet, "/store/orders?status=delivered", "").body; !strings.Contains(list, fmt.Sprintf(`"id":%d,`, order.ID)) {
+	if list := ask(
+		from,
+		http.MethodGet,
+		"/store/orders?status=delivered",
+		"",
+	).body; !strings.Contains(
+		list,
+		fmt.Sprintf(`"id":%d,`, order.ID),
+	) {
 		u.Errorf("%s: delivered orders on server %d: %s", when, from+1, list)
 	}
-	if list := ask(from, http.MethodGet, "/pets?status=sold", "").body; !strings.Contains(list, fmt.Sprintf(`"id":%d,`, pet.ID)) {
+	if list := ask(
+		from,
+		http.MethodGet,
+		"/pets?status=sold",
+		"",
+	).body; !strings.Contains(
+		list,
+		fmt.Sprintf(`"id":%d,`, pet.ID),
+	) {
 		u.Errorf("%s: sold animals on server %d: %s", when, from+1, list)
 	}
 }
 
-// staff: what one petstorectl changes takes effect on both servers, and the other petstorectl can change it again.
+// staff: what one petstorectl changes takes effect on both servers, and the other petstorectl can
+// change it again.
 func (u *upgrade) staff(when string, a, b release) {
 	u.Helper()
 	key, url := u.tenant(a, "free"), u.database.SupportURL
@@ -172,7 +208,8 @@ func (u *upgrade) staff(when string, a, b release) {
 	both("a revoked key", func(r response) bool { return r.StatusCode == http.StatusUnauthorized })
 }
 
-// narrowed: a server of the last release does not find a key that may only read, since it would let the key write, nor one that may manage keys.
+// narrowed: a server of the last release does not find a key that may only read, since it would let
+// the key write, nor one that may manage keys.
 func (u *upgrade) narrowed(when, id, key string) {
 	u.Helper()
 	posted := func(scope string, holds func(status int) bool) {
@@ -186,12 +223,22 @@ func (u *upgrade) narrowed(when, id, key string) {
 	}
 	posted("read", func(status int) bool { return status == http.StatusForbidden || status == http.StatusUnauthorized })
 	_, said, err := u.old.tryCtl(u, u.database.SupportURL, "key", "rotate", id)
-	assert.True(u, err != nil && strings.Contains(said, "too old to rotate"), "petstorectl of the last release rotates a narrowed key:", said, err)
-	posted("manage", func(status int) bool { return status == http.StatusBadRequest || status == http.StatusUnauthorized })
+	assert.True(
+		u,
+		err != nil && strings.Contains(said, "too old to rotate"),
+		"petstorectl of the last release rotates a narrowed key:",
+		said,
+		err,
+	)
+	posted(
+		"manage",
+		func(status int) bool { return status == http.StatusBadRequest || status == http.StatusUnauthorized },
+	)
 	posted("write", func(status int) bool { return status == http.StatusBadRequest })
 }
 
-// change has a member of staff make a change. Of the last release's commands only "key revoke" asks whether to, of this one's all.
+// change has a member of staff make a change. Of the last release's commands only "key revoke" asks
+// whether to, of this one's all.
 func (u *upgrade) change(r release, args ...string) {
 	u.Helper()
 	if r == u.now || args[1] == "revoke" {
@@ -245,7 +292,10 @@ func (u *upgrade) billed() {
 					Tenant   string
 					Admitted int
 				}
-				if err := json.Unmarshal([]byte(r.ctl(u, u.database.BillingURL, "usage", "export", "--month", month, "-o", "json")), &lines); err != nil {
+				if err := json.Unmarshal(
+					[]byte(r.ctl(u, u.database.BillingURL, "usage", "export", "--month", month, "-o", "json")),
+					&lines,
+				); err != nil {
 					u.Fatal(err)
 				}
 				for _, l := range lines {
@@ -273,7 +323,12 @@ func (u *upgrade) decode(r response, into any) {
 func (u *upgrade) ask(server int, key, method, path, body string, headers ...string) response {
 	u.Helper()
 	for {
-		req, err := http.NewRequestWithContext(u.Context(), method, "http://"+u.servers[server].Addr+"/v1"+path, strings.NewReader(body))
+		req, err := http.NewRequestWithContext(
+			u.Context(),
+			method,
+			"http://"+u.servers[server].Addr+"/v1"+path,
+			strings.NewReader(body),
+		)
 		if err != nil {
 			u.Fatal(err)
 		}

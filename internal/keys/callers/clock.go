@@ -12,26 +12,29 @@ import (
 )
 
 const (
-	// shardCount is a power of two up to 256. A shard grows by itself, so that a put waits for a 64th of the
-	// whole.
+	// shardCount is a power of two up to 256. A shard grows by itself, so that a put waits for a
+	// 64th of the whole.
 	shardCount = 64
 	// bucketSize makes a bucket one line of the processor's cache.
 	bucketSize = 6
-	// loadFactor is the most entries a bucket has on average. Then one in forty is in an overflow bucket.
+	// loadFactor is the most entries a bucket has on average. Then one in forty is in an overflow
+	// bucket.
 	loadFactor = 4
 	// maxAdvance is how many buckets evict searches for an unused entry, which takes some 100 µs.
 	maxAdvance = 256
 )
 
-// entry is a cached caller or, without a tenant, a digest of no key. What a look-up reads comes first, to be in few lines of the processor's cache.
+// entry is a cached caller or, without a tenant, a digest of no key. What a look-up reads comes
+// first, to be in few lines of the processor's cache.
 type entry struct {
 	digest keys.Digest
-	// version is that of the feed before the entry was loaded, or a later one at which it was still good.
+	// version is that of the feed before the entry was loaded, or a later one at which it was still
+	// good.
 	version atomic.Uint64
 	// used belongs to clockCache.
 	used atomic.Bool
-	// timeless: the key is good at any time until it changes, and what its tenant has does not end, so a look-up need not ask for the
-	// time.
+	// timeless: the key is good at any time until it changes, and what its tenant has does not end,
+	// so a look-up need not ask for the time.
 	timeless bool
 	keys.Caller
 	// next is what the caller is when what its tenant has now ends, nil for what is not known.
@@ -49,8 +52,8 @@ type nextCaller struct {
 // errOutlived: the last change that the entry knows of has come, and another one after it.
 var errOutlived = errors.New("the cached state of the caller has expired")
 
-// active returns the caller at that time, with a keys.StatusError if the key is not good then. It returns errOutlived if the caller is to be looked
-// up again.
+// active returns the caller at that time, with a keys.StatusError if the key is not good then. It
+// returns errOutlived if the caller is to be looked up again.
 func (e *entry) active(env keys.Environment, now time.Time) (*keys.Caller, error) {
 	if status := e.Status(env, now); status != keys.Active {
 		return &e.Caller, keys.StatusError(status)
@@ -75,11 +78,13 @@ func (e *entry) follow() {
 	}
 }
 
-// clockCache is a hash table of entries by digest with CLOCK eviction: a full one evicts entries that were not used since the clock last passed them.
-// So a flood of keys that come once does not evict those that come again.
+// clockCache is a hash table of entries by digest with CLOCK eviction: a full one evicts entries
+// that were not used since the clock last passed them. So a flood of keys that come once does not
+// evict those that come again.
 //
-// It is made for a million entries, where a look-up waits for memory: get reads one line for the bucket and then the entry. Maps for any key type
-// read three lines and more (ADR 4). get takes no lock, and finds what was put before it.
+// It is made for a million entries, where a look-up waits for memory: get reads one line for the
+// bucket and then the entry. Maps for any key type read three lines and more (ADR 4). get takes no
+// lock, and finds what was put before it.
 type clockCache struct {
 	capacity int
 	shards   [shardCount]atomic.Pointer[shard]
@@ -90,14 +95,15 @@ type clockCache struct {
 	hand struct{ shard, bucket int }
 }
 
-// shard has a power of two of buckets. A digest is random, so its bits are the hash: the first byte is the shard, the second the tag, the next eight
-// the bucket.
+// shard has a power of two of buckets. A digest is random, so its bits are the hash: the first byte
+// is the shard, the second the tag, the next eight the bucket.
 type shard struct {
 	buckets []bucket
 	count   int // under clockCache.mu
 }
 
-// bucket has a tag for each entry in a byte of tags, 0 for none, so that few entries are read in vain.
+// bucket has a tag for each entry in a byte of tags, 0 for none, so that few entries are read in
+// vain.
 type bucket struct {
 	tags     atomic.Uint64
 	entries  [bucketSize]atomic.Pointer[entry]
@@ -138,8 +144,8 @@ func (b *bucket) find(d *keys.Digest) (*bucket, int) {
 	const ones = 0x01_01_01_01_01_01_01_01
 	wanted := uint64(tag(d)) * ones
 	for ; b != nil; b = b.overflow.Load() {
-		// All tags are compared at once, without a branch to mispredict. In differ, the bytes of the wanted
-		// tag are 0; in found, their highest bits are set and nothing else.
+		// All tags are compared at once, without a branch to mispredict. In differ, the bytes of
+		// the wanted tag are 0; in found, their highest bits are set and nothing else.
 		differ := b.tags.Load() ^ wanted
 		for found := ^((differ&(0x7f*ones) + 0x7f*ones) | differ | 0x7f*ones); found != 0; found &= found - 1 {
 			i := bits.TrailingZeros64(found) / 8
@@ -151,7 +157,8 @@ func (b *bucket) find(d *keys.Digest) (*bucket, int) {
 	return nil, 0
 }
 
-// withPrefix returns an entry whose digest begins so, nil if there is none. The prefix has all of a digest that is its hash.
+// withPrefix returns an entry whose digest begins so, nil if there is none. The prefix has all of a
+// digest that is its hash.
 func (c *clockCache) withPrefix(p keys.DigestPrefix) *entry {
 	var d keys.Digest
 	copy(d[:], p[:])
@@ -186,7 +193,8 @@ func (c *clockCache) put(e *entry) {
 	c.count.Add(1)
 }
 
-// grown returns a copy of the shard with twice the buckets. A concurrent get still finds everything in the old one.
+// grown returns a copy of the shard with twice the buckets. A concurrent get still finds everything
+// in the old one.
 func (s *shard) grown() *shard {
 	larger := &shard{buckets: make([]bucket, 2*len(s.buckets))}
 	for i := range s.buckets {
@@ -248,7 +256,8 @@ func (b *bucket) unlinkEmpty() {
 	}
 }
 
-// evict advances the clock to a bucket with unused entries and removes those. After maxAdvance buckets it removes used ones too.
+// evict advances the clock to a bucket with unused entries and removes those. After maxAdvance
+// buckets it removes used ones too.
 func (c *clockCache) evict() {
 	for advanced := 0; ; advanced++ {
 		s, home := c.advance()

@@ -140,7 +140,8 @@ func TestCacheFullOfUsedEntries(t *testing.T) {
 	assert.True(t, unused <= 2*maxAdvance*loadFactor, unused, "entries were searched")
 }
 
-// While entries are put and removed and shards grow, those that stay are found at any time and those removed are not.
+// While entries are put and removed and shards grow, those that stay are found at any time and
+// those removed are not.
 func TestGetWhileOthersChange(t *testing.T) {
 	t.Parallel()
 	cache := newClockCache(1_000_000)

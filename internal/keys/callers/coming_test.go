@@ -8,7 +8,8 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// coming returns tenant 1 with plans that follow each other by an hour. What follows the last is not known if another one does.
+// coming returns tenant 1 with plans that follow each other by an hour. What follows the last is
+// not known if another one does.
 func coming(from time.Time, another bool, names ...string) *plans.Tenant {
 	var next *plans.Tenant
 	for i := len(names) - 1; i >= 0; i-- {
@@ -29,7 +30,8 @@ func (f fixture) wantPlan(t *testing.T, want string) {
 	}
 }
 
-// TestComingChanges: at the instant of a change that is known the next plan is in force, without a notice, a query or a store.
+// TestComingChanges: at the instant of a change that is known the next plan is in force, without a
+// notice, a query or a store.
 func TestComingChanges(t *testing.T) {
 	for name, arrange := range map[string]func(fixture){
 		"by a feed that works": func(fixture) {},
@@ -41,7 +43,12 @@ func TestComingChanges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, f fixture) {
-				f.set(func(c *keys.Caller) { c.Tenant = coming(time.Now(), false, plans.Free, plans.Pro, plans.Business) })
+				f.set(
+					func(c *keys.Caller) {
+						c.Tenant = coming(time.Now(), false, plans.Free, plans.Pro,
+							plans.Business)
+					},
+				)
 				f.wantPlan(t, plans.Free)
 				time.Sleep(time.Hour - 2*time.Nanosecond)
 				f.restore()
@@ -68,7 +75,8 @@ func TestComingChanges(t *testing.T) {
 	}
 }
 
-// TestAfterTheLastKnownChange: what follows it is looked up once it has come, and never is what is over served.
+// TestAfterTheLastKnownChange: what follows it is looked up once it has come, and never is what is
+// over served.
 func TestAfterTheLastKnownChange(t *testing.T) {
 	bubble(t, func(t *testing.T, f fixture) {
 		f.set(func(c *keys.Caller) { c.Tenant = coming(time.Now(), true, plans.Free, plans.Pro) })
@@ -89,7 +97,8 @@ func TestAfterTheLastKnownChange(t *testing.T) {
 	})
 }
 
-// TestAStoreThatKnowsNoMore: a store that says that all is over already, as one whose clock is behind, is not asked again and again.
+// TestAStoreThatKnowsNoMore: a store that says that all is over already, as one whose clock is
+// behind, is not asked again and again.
 func TestAStoreThatKnowsNoMore(t *testing.T) {
 	bubble(t, func(t *testing.T, f fixture) {
 		f.set(func(c *keys.Caller) { c.Tenant = coming(time.Now().Add(-time.Hour), true, plans.Free) })
@@ -119,7 +128,8 @@ func TestNoticeOfAComingChange(t *testing.T) {
 	}
 }
 
-// TestInstantsAreSetBack: by the clock of a database that was set back, what was before the change is in force again.
+// TestInstantsAreSetBack: by the clock of a database that was set back, what was before the change
+// is in force again.
 func TestInstantsAreSetBack(t *testing.T) {
 	bubble(t, func(t *testing.T, f fixture) {
 		var set time.Duration

@@ -15,7 +15,8 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// fakeStore is a Store in memory that can be down, and can hold a look-up after it has read its result.
+// fakeStore is a Store in memory that can be down, and can hold a look-up after it has read its
+// result.
 type fakeStore struct {
 	mu      sync.Mutex
 	callers map[keys.Digest]keys.Caller
@@ -46,7 +47,8 @@ func (s *fakeStore) Callers(ctx context.Context, digests []keys.Digest, _ time.T
 	return found, nil
 }
 
-// fixture is a directory over a store with one good key of tenant 1. Its feed proves itself when somebody asks.
+// fixture is a directory over a store with one good key of tenant 1. Its feed proves itself when
+// somebody asks.
 type fixture struct {
 	*Directory
 	store *fakeStore
@@ -104,7 +106,12 @@ func newToken(t *testing.T, env keys.Environment) keys.Token {
 }
 
 func tenant(id int64) *plans.Tenant {
-	return &plans.Tenant{ID: id, Name: fmt.Sprint("tenant-", id), Plan: plans.Free, Quota: plans.Quota{PerMinute: 60, PerDay: 1000}}
+	return &plans.Tenant{
+		ID:    id,
+		Name:  fmt.Sprint("tenant-", id),
+		Plan:  plans.Free,
+		Quota: plans.Quota{PerMinute: 60, PerDay: 1000},
+	}
 }
 
 func (f fixture) add(token keys.Token, tenantID int64) {
@@ -168,11 +175,12 @@ func TestLookupQueriesOnce(t *testing.T) {
 		change func(*keys.Caller)
 		want   error
 	}{
-		"good":      {func(*keys.Caller) {}, nil},
-		"revoked":   {func(c *keys.Caller) { c.RevokedAt = time.Now().Unix() }, keys.ErrInvalidKey},
-		"expired":   {func(c *keys.Caller) { c.ExpiresAt = time.Now() }, keys.ErrInvalidKey},
-		"suspended": {func(c *keys.Caller) { c.Tenant = tenant(1); c.Tenant.SuspendedAt = time.Now() }, keys.ErrInvalidKey},
-		"other":     {func(c *keys.Caller) { c.Environment = keys.Test }, keys.ErrInvalidKey},
+		"good":    {func(*keys.Caller) {}, nil},
+		"revoked": {func(c *keys.Caller) { c.RevokedAt = time.Now().Unix() }, keys.ErrInvalidKey},
+		"expired": {func(c *keys.Caller) { c.ExpiresAt = time.Now() }, keys.ErrInvalidKey},
+		"suspended": {func(c *keys.Caller) { c.Tenant = tenant(1); c.Tenant.SuspendedAt = time.Now() },
+			keys.ErrInvalidKey},
+		"other": {func(c *keys.Caller) { c.Environment = keys.Test }, keys.ErrInvalidKey},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
@@ -187,8 +195,8 @@ func TestLookupQueriesOnce(t *testing.T) {
 	}
 }
 
-// TestLookupOfAnotherEnvironment: a key of another environment that is in the store has a caller, who is told. Of any other, its text says that it is
-// never good, also while the store is down.
+// TestLookupOfAnotherEnvironment: a key of another environment that is in the store has a caller,
+// who is told. Of any other, its text says that it is never good, also while the store is down.
 func TestLookupOfAnotherEnvironment(t *testing.T) {
 	f := newFixture(t)
 	f.set(func(c *keys.Caller) { c.Environment = keys.Test })
@@ -253,7 +261,8 @@ func TestChangesAreSeen(t *testing.T) {
 	}
 }
 
-// A query under way at a change may have read what was before it: its result is not cached, and look-ups after the change do not share it.
+// A query under way at a change may have read what was before it: its result is not cached, and
+// look-ups after the change do not share it.
 func TestChangeDuringLookup(t *testing.T) {
 	for name, notify := range notices {
 		t.Run(name, func(t *testing.T) {
@@ -300,7 +309,8 @@ func TestOldResultIsNeverGood(t *testing.T) {
 	}
 }
 
-// Notices about others, at the same time, do not hide a change of the caller's own: it is seen as soon as it was told.
+// Notices about others, at the same time, do not hide a change of the caller's own: it is seen as
+// soon as it was told.
 func TestNoStaleCallerAmongChanges(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -7,8 +7,9 @@ import (
 )
 
 const (
-	// freshFor is how long after a proof, or after its own look-up, a caller is served from memory. A change is then
-	// missed for this long at most, whatever happens to the change feed or to the process.
+	// freshFor is how long after a proof, or after its own look-up, a caller is served from memory.
+	// A change is then missed for this long at most, whatever happens to the change feed or to the
+	// process.
 	freshFor = 300 * time.Millisecond
 	// proofWait is how long a look-up waits for a proof that the feed works.
 	proofWait = 100 * time.Millisecond
@@ -27,24 +28,25 @@ func (c steadyClock) steady(t time.Time) time.Time { return c.start.Add(t.Sub(c.
 // dropped is the version of an entry whose key has changed. The feed's is never that.
 const dropped = 0
 
-// feed counts the changes that the change feed reports. An entry whose version equals the feed's is current as of
-// the feed's last proof.
+// feed counts the changes that the change feed reports. An entry whose version equals the feed's is
+// current as of the feed's last proof.
 type feed struct {
 	// mu lets one change be noted at a time, and no entry be cached meanwhile.
 	mu sync.Mutex
 	// version counts the changes. It grows after a change is noted below.
 	version atomic.Uint64
-	// all is the version of the last change of everything, tenants that of each tenant's last change (int64 →
-	// uint64).
+	// all is the version of the last change of everything, tenants that of each tenant's last
+	// change (int64 → uint64).
 	all     atomic.Uint64
 	tenants sync.Map
-	// proven is the time of the last proof: every change that was acknowledged before it is noted above. It is in
-	// nanoseconds since start.
+	// proven is the time of the last proof: every change that was acknowledged before it is noted
+	// above. It is in nanoseconds since start.
 	proven atomic.Int64
 	start  time.Time
 	// lost is set while no proof is to be expected soon, so that nobody waits for one.
 	lost atomic.Bool
-	// wanted has a token while somebody waits for a proof. waitMu guards waiting, which the next proof or loss closes.
+	// wanted has a token while somebody waits for a proof. waitMu guards waiting, which the next
+	// proof or loss closes.
 	wanted  chan struct{}
 	waitMu  sync.Mutex
 	waiting chan struct{}
@@ -63,8 +65,8 @@ func (f *feed) age(now time.Time) time.Duration {
 	return now.Sub(f.start) - time.Duration(f.proven.Load())
 }
 
-// isProven reports whether the changes that were acknowledged more than freshFor before now are known. It must be
-// asked before unchanged: a change is noted before the proof that covers it.
+// isProven reports whether the changes that were acknowledged more than freshFor before now are
+// known. It must be asked before unchanged: a change is noted before the proof that covers it.
 func (f *feed) isProven(now time.Time) bool { return f.age(now) <= freshFor }
 
 // prove notes a proof, and ends the wait for one.
@@ -89,8 +91,8 @@ func (f *feed) next() <-chan struct{} {
 	return f.waiting
 }
 
-// await asks for a proof and waits for it. It reports whether it came. All who wait share a proof, and if it does not come
-// in time, nobody waits again until the next one.
+// await asks for a proof and waits for it. It reports whether it came. All who wait share a proof,
+// and if it does not come in time, nobody waits again until the next one.
 func (f *feed) await(now time.Time) bool {
 	if f.lost.Load() {
 		return f.isProven(now)
@@ -115,8 +117,8 @@ func (f *feed) await(now time.Time) bool {
 	return f.isProven(now)
 }
 
-// unchanged reports whether nothing that concerns the entry has changed since its version. If so, it gives
-// the entry the present version, so that the next look-up needs one comparison only.
+// unchanged reports whether nothing that concerns the entry has changed since its version. If so,
+// it gives the entry the present version, so that the next look-up needs one comparison only.
 func (f *feed) unchanged(e *entry) bool {
 	present, good := f.version.Load(), e.version.Load()
 	if good == present {
@@ -130,7 +132,8 @@ func (f *feed) unchanged(e *entry) bool {
 			return false
 		}
 	}
-	// This comes after the tenants, because a change of everything clears them when it has noted itself.
+	// This comes after the tenants, because a change of everything clears them when it has noted
+	// itself.
 	if good < f.all.Load() {
 		return false
 	}

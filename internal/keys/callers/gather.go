@@ -9,13 +9,15 @@ import (
 )
 
 const (
-	// MaxQueries is how many queries for known callers are under way at the same time, and as many for other keys.
+	// MaxQueries is how many queries for known callers are under way at the same time, and as many
+	// for other keys.
 	MaxQueries = 4
 	// maxBatch is how many callers a query looks up at most.
 	maxBatch = 64
 )
 
-// lookupID says which look-ups are the same: those of one digest, at one version of the feed, that began at about the same time.
+// lookupID says which look-ups are the same: those of one digest, at one version of the feed, that
+// began at about the same time.
 type lookupID struct {
 	digest  keys.Digest
 	version uint64
@@ -28,7 +30,8 @@ type lookup struct {
 	// wanted is when the first asked for it. ctx has the values of its context, and does not end.
 	wanted time.Time
 	ctx    context.Context
-	// waiters is how many wait, and sent whether its query was sent. Both are under the mutex of gathering.
+	// waiters is how many wait, and sent whether its query was sent. Both are under the mutex of
+	// gathering.
 	waiters int
 	sent    bool
 	// done is closed when found or err is set, and nobody joins any more.
@@ -37,8 +40,9 @@ type lookup struct {
 	err   error
 }
 
-// gathering lets look-ups share queries: while MaxQueries are under way, further ones gather. A query is sent after all of its look-ups have
-// joined, so none gets what was read before it asked. A caller that leaves ends nobody else's query.
+// gathering lets look-ups share queries: while MaxQueries are under way, further ones gather. A
+// query is sent after all of its look-ups have joined, so none gets what was read before it asked.
+// A caller that leaves ends nobody else's query.
 type gathering struct {
 	// query sets found or err of all look-ups of a batch.
 	query func(batch []*lookup)
@@ -46,7 +50,8 @@ type gathering struct {
 	mu sync.Mutex
 	// open has those that can be joined: they wait, or their query is under way.
 	open map[lookupID]*lookup
-	// waiting has those that were not sent, the oldest first, some of which nobody waits for any more.
+	// waiting has those that were not sent, the oldest first, some of which nobody waits for any
+	// more.
 	waiting []*lookup
 	// running is how many queries are under way.
 	running int
@@ -104,7 +109,8 @@ func (g *gathering) run(batch []*lookup) {
 	}
 }
 
-// next ends the look-ups of a batch whose query has ended, and returns the next batch, empty if there is none.
+// next ends the look-ups of a batch whose query has ended, and returns the next batch, empty if
+// there is none.
 func (g *gathering) next(ended []*lookup) (batch []*lookup) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -44,8 +44,8 @@ type foundAt struct {
 	err error
 }
 
-// TestLookupsShareQueries: while some queries are under way, the look-ups that come share the next, and each gets its own caller, of after it asked.
-// Those of one key are one.
+// TestLookupsShareQueries: while some queries are under way, the look-ups that come share the next,
+// and each gets its own caller, of after it asked. Those of one key are one.
 func TestLookupsShareQueries(t *testing.T) {
 	const n = MaxQueries + maxBatch + 1
 	bubble(t, func(t *testing.T, f fixture) {
@@ -106,7 +106,8 @@ func TestFailureOfASharedQuery(t *testing.T) {
 	})
 }
 
-// TestWhoLeavesEndsNobodysLookup: the look-up of a request that was canceled goes on for those who share its query, and for itself.
+// TestWhoLeavesEndsNobodysLookup: the look-up of a request that was canceled goes on for those who
+// share its query, and for itself.
 func TestWhoLeavesEndsNobodysLookup(t *testing.T) {
 	bubble(t, func(t *testing.T, f fixture) {
 		tokens := f.known(t, 20)
@@ -125,7 +126,8 @@ func TestWhoLeavesEndsNobodysLookup(t *testing.T) {
 	})
 }
 
-// TestAbandonedLookupsAreNotSent: what nobody waits for any more neither is looked up nor stays in memory.
+// TestAbandonedLookupsAreNotSent: what nobody waits for any more neither is looked up nor stays in
+// memory.
 func TestAbandonedLookupsAreNotSent(t *testing.T) {
 	bubble(t, func(t *testing.T, f fixture) {
 		held := make(chan struct{})

@@ -8,8 +8,8 @@ import (
 	"petstore.example/internal/keys"
 )
 
-// TestInstantsAreSet: whatever instants do, they decide only whether a key has expired. A failed look-up is soon forgotten, and what is
-// cached neither ages nor stays young.
+// TestInstantsAreSet: whatever instants do, they decide only whether a key has expired. A failed
+// look-up is soon forgotten, and what is cached neither ages nor stays young.
 func TestInstantsAreSet(t *testing.T) {
 	for name, by := range map[string]time.Duration{"back": -time.Minute, "forward": 25 * time.Hour} {
 		t.Run(name, func(t *testing.T) {

@@ -12,14 +12,16 @@ import (
 )
 
 const (
-	// loadTimeout bounds a look-up in the store, loadWait how long a request waits for it. That of a known caller waits for knownWait, if the
-	// store answers others meanwhile.
+	// loadTimeout bounds a look-up in the store, loadWait how long a request waits for it. That of
+	// a known caller waits for knownWait, if the store answers others meanwhile.
 	loadTimeout = 2 * time.Second
 	loadWait    = 400 * time.Millisecond
 	knownWait   = time.Second
-	// slotWait bounds the wait of a key that is not cached until its query is sent. It leaves time for the query.
+	// slotWait bounds the wait of a key that is not cached until its query is sent. It leaves time
+	// for the query.
 	slotWait = loadWait / 2
-	// retryInterval is how long the store is not asked after it failed, downFor how long it counts as down.
+	// retryInterval is how long the store is not asked after it failed, downFor how long it counts
+	// as down.
 	retryInterval = 250 * time.Millisecond
 	downFor       = time.Second
 )
@@ -51,22 +53,23 @@ func (h *storeHealth) answered(at time.Time) {
 	}
 }
 
-// failed notes that a query sent at that instant failed. A store that has answered another query since is
-// slow, not down.
+// failed notes that a query sent at that instant failed. A store that has answered another query
+// since is slow, not down.
 func (h *storeHealth) failed(sent, now time.Time) {
 	if h.answeredAt.Load() <= sent.UnixNano() {
 		h.failedAt.Store(now.UnixNano())
 	}
 }
 
-// late notes that a query sent at that instant has no answer yet, and reports whether the store answers others.
+// late notes that a query sent at that instant has no answer yet, and reports whether the store
+// answers others.
 func (h *storeHealth) late(sent, now time.Time) bool {
 	h.failed(sent, now)
 	return !h.down(now)
 }
 
-// probe asks a store that was down in the background, with one query at a time, so that no cached caller
-// waits for it.
+// probe asks a store that was down in the background, with one query at a time, so that no cached
+// caller waits for it.
 func (d *Directory) probe(ctx context.Context, cached *entry, now time.Time) {
 	if d.health.backingOff(now) || !d.health.probing.CompareAndSwap(false, true) {
 		return
@@ -77,8 +80,9 @@ func (d *Directory) probe(ctx context.Context, cached *entry, now time.Time) {
 	}()
 }
 
-// load asks the store, once for all who wait for the same caller. The result is cached unless a change
-// arrives meanwhile, because the result may be from before it. cached is what is known of the caller, nil for nothing.
+// load asks the store, once for all who wait for the same caller. The result is cached unless a
+// change arrives meanwhile, because the result may be from before it. cached is what is known of
+// the caller, nil for nothing.
 func (d *Directory) load(ctx context.Context, digest keys.Digest, cached *entry, now time.Time) (*entry, error) {
 	if d.health.backingOff(now) {
 		return nil, fmt.Errorf("look up caller: %w", keys.ErrUnavailable)
@@ -87,7 +91,8 @@ func (d *Directory) load(ctx context.Context, digest keys.Digest, cached *entry,
 	if cached == nil {
 		with, waited = &d.strangers, slotWait
 	}
-	// A look-up after a change does not share a query from before it, and none shares a query that began long before.
+	// A look-up after a change does not share a query from before it, and none shares a query that
+	// began long before.
 	began := now.Sub(d.clock.start) / freshFor
 	l := with.join(ctx, lookupID{digest, d.feed.version.Load(), began}, now)
 	defer with.leave(l)
@@ -160,7 +165,8 @@ func (d *Directory) query(batch []*lookup, count *atomic.Int64) {
 	}
 }
 
-// tenantSet holds the tenants of the cached callers by ID, so that the keys of a tenant share one *plans.Tenant.
+// tenantSet holds the tenants of the cached callers by ID, so that the keys of a tenant share one
+// *plans.Tenant.
 type tenantSet struct{ byID sync.Map }
 
 // intern returns the tenant, or an equal one that other callers have.
@@ -172,9 +178,9 @@ func (s *tenantSet) intern(t *plans.Tenant) *plans.Tenant {
 	return t
 }
 
-// cache caches the entry. If there was a change since its version, a caller is cached as dropped: it is known, but
-// is looked up again. Under the lock no change comes in between, so an entry from before a change is never used
-// after it.
+// cache caches the entry. If there was a change since its version, a caller is cached as dropped:
+// it is known, but is looked up again. Under the lock no change comes in between, so an entry from
+// before a change is never used after it.
 func (f *feed) cache(in *clockCache, e *entry) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

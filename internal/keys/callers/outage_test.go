@@ -20,7 +20,8 @@ func outage(t *testing.T, test func(t *testing.T, f fixture)) {
 	})
 }
 
-// A caller is served from memory for freshFor after the feed's last proof and after its own look-up.
+// A caller is served from memory for freshFor after the feed's last proof and after its own
+// look-up.
 func TestWithoutTheFeed(t *testing.T) {
 	bubble(t, func(t *testing.T, f fixture) {
 		f.want(t, nil)
@@ -41,8 +42,8 @@ func TestWithoutTheFeed(t *testing.T) {
 	})
 }
 
-// Whenever a request comes, a change that was acknowledged freshFor before it holds, although the feed has not told of it and died
-// without a word. Only the first request waits for a proof.
+// Whenever a request comes, a change that was acknowledged freshFor before it holds, although the
+// feed has not told of it and died without a word. Only the first request waits for a proof.
 func TestFeedDiesSilently(t *testing.T) {
 	for after := time.Duration(0); after < 3*time.Second; after += 137 * time.Millisecond {
 		bubble(t, func(t *testing.T, f fixture) {
@@ -69,7 +70,8 @@ func TestFeedDiesSilently(t *testing.T) {
 	}
 }
 
-// After the process was frozen, the first request waits for the feed's proof, and for what it tells before. The others share the proof.
+// After the process was frozen, the first request waits for the feed's proof, and for what it tells
+// before. The others share the proof.
 func TestPausedProcess(t *testing.T) {
 	bubble(t, func(t *testing.T, f fixture) {
 		f.want(t, nil)
@@ -117,7 +119,8 @@ func TestOldProofIsNone(t *testing.T) {
 	})
 }
 
-// A look-up under way that began before a change is not shared by a request that came long after it.
+// A look-up under way that began before a change is not shared by a request that came long after
+// it.
 func TestOldQueryIsNotShared(t *testing.T) {
 	bubble(t, func(t *testing.T, f fixture) {
 		f.want(t, nil)
@@ -152,7 +155,8 @@ func TestProofEndsALookUp(t *testing.T) {
 	})
 }
 
-// One look-up that fails while the store answers others is no outage: a caller that may have changed is not served.
+// One look-up that fails while the store answers others is no outage: a caller that may have
+// changed is not served.
 func TestOneFailureIsNoOutage(t *testing.T) {
 	bubble(t, func(t *testing.T, f fixture) {
 		second := newToken(t, keys.Live)
@@ -172,7 +176,8 @@ func TestOneFailureIsNoOutage(t *testing.T) {
 	})
 }
 
-// A known caller whose look-up is slow waits longer than others, while the store answers them: a busy machine is no reason for 503.
+// A known caller whose look-up is slow waits longer than others, while the store answers them: a
+// busy machine is no reason for 503.
 func TestKnownCallerWaitsForASlowLookup(t *testing.T) {
 	bubble(t, func(t *testing.T, f fixture) {
 		second := newToken(t, keys.Live)
@@ -229,8 +234,8 @@ func TestOutageBacksOff(t *testing.T) {
 	})
 }
 
-// Of the look-ups of cached callers, only the one that finds out that the store hangs waits for it. When the
-// store answers again, its result counts within about a second without the feed.
+// Of the look-ups of cached callers, only the one that finds out that the store hangs waits for it.
+// When the store answers again, its result counts within about a second without the feed.
 func TestCachedCallersDoNotWaitForAHangingStore(t *testing.T) {
 	outage(t, func(t *testing.T, f fixture) {
 		held := make(chan struct{})
@@ -272,7 +277,8 @@ func TestQuietOutageEndsWithTheFirstRequest(t *testing.T) {
 	})
 }
 
-// One slow query among others delays its request by loadWait. It does not make the store down: callers that are not cached are still looked up.
+// One slow query among others delays its request by loadWait. It does not make the store down:
+// callers that are not cached are still looked up.
 func TestOneSlowQueryIsNoOutage(t *testing.T) {
 	bubble(t, func(t *testing.T, f fixture) {
 		second, third := newToken(t, keys.Live), newToken(t, keys.Live)

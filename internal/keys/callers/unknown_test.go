@@ -41,7 +41,8 @@ func TestDroppedCallerStaysKnown(t *testing.T) {
 	}
 }
 
-// A key that was issued a moment ago is known from the first look-up on, even if the notice of its issue arrives during it.
+// A key that was issued a moment ago is known from the first look-up on, even if the notice of its
+// issue arrives during it.
 func TestChangeDuringTheFirstLookup(t *testing.T) {
 	bubble(t, func(t *testing.T, f fixture) {
 		held := make(chan struct{})
@@ -58,7 +59,8 @@ func TestChangeDuringTheFirstLookup(t *testing.T) {
 	})
 }
 
-// However many strangers come, few of their keys are looked up at the same time, and known callers wait for none.
+// However many strangers come, few of their keys are looked up at the same time, and known callers
+// wait for none.
 func TestStrangersHoldUpNobodyElse(t *testing.T) {
 	bubble(t, func(t *testing.T, f fixture) {
 		f.want(t, nil)

@@ -1,4 +1,5 @@
-// Package strikes counts refusals by limits (429), and bans keys that are refused too often within a minute.
+// Package strikes counts refusals by limits (429), and bans keys that are refused too often within
+// a minute.
 package strikes
 
 import (
@@ -15,8 +16,8 @@ import (
 )
 
 const (
-	// banTimeout bounds the placing of a ban, banWait how long a request waits for it. After a failure the
-	// next ban is tried banRetry later.
+	// banTimeout bounds the placing of a ban, banWait how long a request waits for it. After a
+	// failure the next ban is tried banRetry later.
 	banTimeout = 2 * time.Second
 	banWait    = 500 * time.Millisecond
 	banRetry   = time.Second
@@ -26,19 +27,21 @@ const (
 
 // BanStore places bans.
 type BanStore interface {
-	// PlaceAutomaticBan bans the key from now on and returns the ban. Earlier automatic bans of the key make
-	// it longer. If a ban is in force, it returns that one instead, also when several servers call it at once.
-	// It returns keys.ErrKeyNotFound, or an error that is keys.ErrUnavailable.
+	// PlaceAutomaticBan bans the key from now on and returns the ban. Earlier automatic bans of the
+	// key make it longer. If a ban is in force, it returns that one instead, also when several
+	// servers call it at once. It returns keys.ErrKeyNotFound, or an error that is
+	// keys.ErrUnavailable.
 	PlaceAutomaticBan(ctx context.Context, tenantID int64, keyID string) (keys.Ban, error)
 	// NextBan returns how long an automatic ban of the key would last that is placed at now.
 	NextBan(ctx context.Context, keyID string, now time.Time) (time.Duration, error)
 }
 
-// Counter counts the refusals of each key by limits, as this server alone sees them. It bans a key that is
-// refused more often than keys.MostRefusals within one minute window of its tenant.
+// Counter counts the refusals of each key by limits, as this server alone sees them. It bans a key
+// that is refused more often than keys.MostRefusals within one minute window of its tenant.
 //
-// The request that exceeds this waits for the ban, so that the next one is refused by it. A ban that can't be
-// placed is logged and tried again at a later refusal. Counter is safe for concurrent use.
+// The request that exceeds this waits for the ban, so that the next one is refused by it. A ban
+// that can't be placed is logged and tried again at a later refusal. Counter is safe for concurrent
+// use.
 type Counter struct {
 	bans  BanStore
 	onBan func(keys.Ban)
@@ -54,7 +57,8 @@ type Counter struct {
 	stopped chan struct{}
 }
 
-// count is the number of a minute window, in the upper half, and how many requests were refused in it.
+// count is the number of a minute window, in the upper half, and how many requests were refused in
+// it.
 type count struct{ atomic.Uint64 }
 
 // add counts one refusal and returns how many there are in that window.
@@ -74,8 +78,8 @@ func (c *count) add(minute uint32) int64 {
 // Options configure a Counter.
 type Options struct {
 	Bans BanStore
-	// OnBan, if not nil, is called with each ban that was placed or already in force, so that this server
-	// need not wait for the database's notice of it.
+	// OnBan, if not nil, is called with each ban that was placed or already in force, so that this
+	// server need not wait for the database's notice of it.
 	OnBan func(keys.Ban)
 	Log   zerolog.Logger
 }
@@ -98,7 +102,8 @@ func (c *Counter) Close() {
 	c.pending.Wait()
 }
 
-// Refused counts one refusal by a limit, in the minute window with that number. Refusals by a ban do not count.
+// Refused counts one refusal by a limit, in the minute window with that number. Refusals by a ban
+// do not count.
 func (c *Counter) Refused(ctx context.Context, caller *keys.Caller, minute int64, now time.Time) {
 	v, ok := c.counts.Load(caller.KeyID)
 	if !ok {
@@ -144,17 +149,38 @@ func (c *Counter) place(ctx context.Context, caller *keys.Caller, now time.Time)
 	b, err := c.bans.PlaceAutomaticBan(ctx, caller.Tenant.ID, caller.KeyID)
 	if err != nil {
 		c.failedAt.Store(now.UnixNano())
-		c.log.Error().Err(err).Str("tenant", caller.Tenant.Name).Int64("tenant_id", caller.Tenant.ID).Str("key", caller.KeyID).Msg("can't ban key")
+		c.log.Error().Err(err).Str(
+			"tenant",
+			caller.Tenant.Name,
+		).Int64(
+			"tenant_id",
+			caller.Tenant.ID,
+		).Str(
+			"key",
+			caller.KeyID,
+		).Msg("can't ban key")
 		return
 	}
-	c.log.Info().Str("tenant", b.TenantName).Int64("tenant_id", b.TenantID).Str("key", b.KeyID).Time("until", b.EndsAt).Msg("key banned")
+	c.log.Info().Str(
+		"tenant",
+		b.TenantName,
+	).Int64(
+		"tenant_id",
+		b.TenantID,
+	).Str(
+		"key",
+		b.KeyID,
+	).Time(
+		"until",
+		b.EndsAt,
+	).Msg("key banned")
 	c.onBan(b)
 	// If the ban is lifted within the minute, counting starts at zero.
 	c.counts.Delete(caller.KeyID)
 }
 
-// clean removes counts of former windows. The windows of tenants begin at different seconds, and a clock may be
-// off by some more.
+// clean removes counts of former windows. The windows of tenants begin at different seconds, and a
+// clock may be off by some more.
 func (c *Counter) clean(ctx context.Context) {
 	defer close(c.stopped)
 	ticker := time.NewTicker(cleanInterval)

@@ -102,7 +102,8 @@ func TestOneRefusalTooManyBans(t *testing.T) {
 	for _, test := range []struct {
 		perMinute, own int64
 		most           int
-	}{{1, 0, 1000}, {60, 0, 1000}, {100, 0, 1000}, {101, 0, 1010}, {300, 0, 3000}, {300, 50, 1000}, {300, 5000, 3000}, {math.MaxInt64, 200, 2000}} {
+	}{{1, 0, 1000}, {60, 0, 1000}, {100, 0, 1000}, {101, 0, 1010}, {300, 0, 3000}, {300, 50, 1000}, {300, 5000, 3000},
+		{math.MaxInt64, 200, 2000}} {
 		t.Run(fmt.Sprint(test), func(t *testing.T) {
 			var notified []keys.Ban
 			o := strikes.Options{OnBan: func(b keys.Ban) { notified = append(notified, b) }}

@@ -6,11 +6,12 @@ import (
 	"petstore.example/internal/limits"
 )
 
-// Row is one row of a Store: of a tenant, or of one of its keys. The zero Row is that of a tenant or key that has none yet. A key's row
-// uses the minute only.
+// Row is one row of a Store: of a tenant, or of one of its keys. The zero Row is that of a tenant
+// or key that has none yet. A key's row uses the minute only.
 type Row struct {
-	// Term is the latest one that used the row, 0 for none. If Postgres decides in it, the row is exact: every request was granted from it
-	// before it was admitted. If Redis does, the row says where Redis began.
+	// Term is the latest one that used the row, 0 for none. If Postgres decides in it, the row is
+	// exact: every request was granted from it before it was admitted. If Redis does, the row says
+	// where Redis began.
 	Term int64
 
 	Minute, MinuteUsed int64
@@ -19,20 +20,23 @@ type Row struct {
 
 // Rows are the rows that one call of a Store works on. Its methods are the rules:
 //
-//   - A term begins where the records stand: a window counts what all servers have recorded of it, and limits.Margin for each server that
+//   - A term begins where the records stand: a window counts what all servers have recorded of it,
+//     and limits.Margin for each server that
 //     ended silently and may have admitted so much more. Nothing else survives a term.
-//   - What was granted counts as used, whether or not it was admitted, until it is returned in the same term.
+//   - What was granted counts as used, whether or not it was admitted, until it is returned in the
+//     same term.
 type Rows struct {
 	Tenant Row
 	// Key stays as it is if the key has no limit of its own.
 	Key Row
 }
 
-// NeedsRecorded reports whether a call in that term needs to know what is recorded, and of which windows: the first call of a tenant in a
-// term does, and the first of each key.
+// NeedsRecorded reports whether a call in that term needs to know what is recorded, and of which
+// windows: the first call of a tenant in a term does, and the first of each key.
 //
-// A request may have waited for the term since before a window's end. A silent server stopped before the term began, so it used no window
-// that is later than the present one: in a new term, no earlier one is used.
+// A request may have waited for the term since before a window's end. A silent server stopped
+// before the term began, so it used no window that is later than the present one: in a new term, no
+// earlier one is used.
 func (g Rows) NeedsRecorded(t Term, c *limits.Claim, at time.Time) (w Wanted, needs bool) {
 	if g.Tenant.Term == t.Number {
 		minute, day := g.windows(t, c, at)
@@ -52,9 +56,10 @@ func (g Rows) windows(t Term, c *limits.Claim, at time.Time) (minute, day int64)
 	return max(minute, limits.MinuteAt(c.TenantID, t.Now)), max(day, limits.DayAt(t.Now))
 }
 
-// Initialized returns the rows after an initialization, and its result. The term must be in force, and Redis must decide in it.
-// recorded is of what NeedsRecorded says. The error is ErrTermOver if the request is of another term, or a later term has used
-// the tenant's row, and ErrNotBegun if its windows have not begun by the store's clock.
+// Initialized returns the rows after an initialization, and its result. The term must be in force,
+// and Redis must decide in it. recorded is of what NeedsRecorded says. The error is ErrTermOver if
+// the request is of another term, or a later term has used the tenant's row, and ErrNotBegun if its
+// windows have not begun by the store's clock.
 func (g Rows) Initialized(t Term, r InitRequest, recorded Recorded) (Rows, Baseline, bool, error) {
 	if !t.Redis || t.Number != r.Term || g.Tenant.Term > t.Number {
 		return g, Baseline{}, false, ErrTermOver
@@ -69,8 +74,8 @@ func (g Rows) Initialized(t Term, r InitRequest, recorded Recorded) (Rows, Basel
 	return g, base, fresh, nil
 }
 
-// Granted returns the rows after a grant, and the grant. The term must be in force, and Postgres must decide in it. recorded and the
-// error are as for Initialized.
+// Granted returns the rows after a grant, and the grant. The term must be in force, and Postgres
+// must decide in it. recorded and the error are as for Initialized.
 func (g Rows) Granted(t Term, p GrantRequest, recorded Recorded) (Rows, Grant, error) {
 	if t.Redis || t.Number != p.Term || g.Tenant.Term > t.Number {
 		return g, Grant{}, ErrTermOver
@@ -88,8 +93,8 @@ func (g Rows) Granted(t Term, p GrantRequest, recorded Recorded) (Rows, Grant, e
 	return g, Grant{Baseline: g.base(&p.Claim), Count: granted}, nil
 }
 
-// grantSize is how much of what remains one server takes at a time: little enough that the others do not miss what it does not need,
-// and less and less towards the end.
+// grantSize is how much of what remains one server takes at a time: little enough that the others
+// do not miss what it does not need, and less and less towards the end.
 func grantSize(remaining, want int64, servers int) int64 {
 	if want <= 0 || remaining <= 0 {
 		return 0
@@ -110,15 +115,19 @@ func (g Rows) at(t Term, c *limits.Claim, at time.Time, recorded Recorded) Rows 
 	g.Tenant = g.Tenant.moved(minute, day)
 	if c.KeyPerMinute > 0 {
 		if g.Key.Term < t.Number {
-			g.Key = Row{Term: t.Number, Minute: recorded.Minute, MinuteUsed: recorded.KeyUsed + recorded.MinuteSilent*margin}
+			g.Key = Row{
+				Term:       t.Number,
+				Minute:     recorded.Minute,
+				MinuteUsed: recorded.KeyUsed + recorded.MinuteSilent*margin,
+			}
 		}
 		g.Key = g.Key.moved(g.Tenant.Minute, 0)
 	}
 	return g
 }
 
-// moved returns the row in these windows. It never moves back: a request whose clock was read just before the end of a window
-// counts in the next one if that has begun.
+// moved returns the row in these windows. It never moves back: a request whose clock was read just
+// before the end of a window counts in the next one if that has begun.
 func (r Row) moved(minute, day int64) Row {
 	if minute > r.Minute {
 		r.Minute, r.MinuteUsed = minute, 0
@@ -129,7 +138,8 @@ func (r Row) moved(minute, day int64) Row {
 	return r
 }
 
-// returned returns the rows after grants of that term were returned. Once a later term has used the row, it does not count them.
+// returned returns the rows after grants of that term were returned. Once a later term has used the
+// row, it does not count them.
 func (g Rows) returned(term int64, key bool, returns []Return) Rows {
 	if g.Tenant.Term != term {
 		return g
@@ -154,7 +164,12 @@ func (r Row) lowered(b Return) Row {
 }
 
 func (g Rows) base(c *limits.Claim) Baseline {
-	b := Baseline{Minute: g.Tenant.Minute, MinuteUsed: g.Tenant.MinuteUsed, Day: g.Tenant.Day, DayUsed: g.Tenant.DayUsed}
+	b := Baseline{
+		Minute:     g.Tenant.Minute,
+		MinuteUsed: g.Tenant.MinuteUsed,
+		Day:        g.Tenant.Day,
+		DayUsed:    g.Tenant.DayUsed,
+	}
 	if c.KeyPerMinute > 0 {
 		b.KeyUsed = g.Key.MinuteUsed
 	}

@@ -25,14 +25,22 @@ func tenantRow(term, minuteUsed, dayUsed int64) counter.Row {
 	return counter.Row{Term: term, Minute: rowMinute, MinuteUsed: minuteUsed, Day: rowDay, DayUsed: dayUsed}
 }
 
-// recordedAt is what is recorded of the minute and of the day at noon when that many servers are silent.
+// recordedAt is what is recorded of the minute and of the day at noon when that many servers are
+// silent.
 func recordedAt(minute, day, silent int64) counter.Recorded {
 	return counter.Recorded{
-		Minute: rowMinute, MinuteUsed: minute, Day: rowDay, DayUsed: day, PerMinute: 60, MinuteSilent: silent, DaySilent: silent,
+		Minute:       rowMinute,
+		MinuteUsed:   minute,
+		Day:          rowDay,
+		DayUsed:      day,
+		PerMinute:    60,
+		MinuteSilent: silent,
+		DaySilent:    silent,
 	}
 }
 
-// TestFirstUseInATerm: a term begins where the records stand, whatever the row says, and a silent server's margin counts.
+// TestFirstUseInATerm: a term begins where the records stand, whatever the row says, and a silent
+// server's margin counts.
 func TestFirstUseInATerm(t *testing.T) {
 	t.Parallel()
 	q := plans.Quota{PerMinute: 60, PerDay: 1000}
@@ -48,16 +56,21 @@ func TestFirstUseInATerm(t *testing.T) {
 		minute, day int64
 		in          int64
 	}{
-		"never used":                                {recorded: recordedAt(0, 0, 0), in: rowMinute},
-		"never used, but recorded":                  {recorded: recordedAt(3, 7, 0), minute: 3, day: 7, in: rowMinute},
-		"the row knows more: unused grants":         {tenantRow(4, 50, 400), recordedAt(30, 300, 0), 30, 300, rowMinute},
-		"the row knows less: Redis counted":         {tenantRow(4, 10, 100), recordedAt(30, 300, 0), 30, 300, rowMinute},
-		"a server ended silently":                   {tenantRow(4, 30, 300), recordedAt(35, 310, 1), 38, 313, rowMinute},
-		"two servers did":                           {tenantRow(4, 30, 300), recordedAt(35, 310, 2), 41, 316, rowMinute},
-		"and the plan was a larger one today":       {tenantRow(4, 30, 300), larger, 50, 325, rowMinute},
-		"one did before this minute":                {tenantRow(4, 30, 300), inDay, 35, 313, rowMinute},
-		"a later minute is recorded":                {tenantRow(4, 30, 300), next, 5, 310, rowMinute + 1},
-		"the row is of tomorrow: a clock was wrong": {counter.Row{Term: 4, Minute: rowMinute + 1500, MinuteUsed: 60, Day: rowDay + 1, DayUsed: 1000}, recordedAt(30, 300, 0), 30, 300, rowMinute},
+		"never used":               {recorded: recordedAt(0, 0, 0), in: rowMinute},
+		"never used, but recorded": {recorded: recordedAt(3, 7, 0), minute: 3, day: 7, in: rowMinute},
+		"the row knows more: unused grants": {tenantRow(4, 50, 400), recordedAt(30, 300, 0), 30, 300,
+			rowMinute},
+		"the row knows less: Redis counted": {tenantRow(4, 10, 100), recordedAt(30, 300, 0), 30, 300,
+			rowMinute},
+		"a server ended silently": {tenantRow(4, 30, 300), recordedAt(35, 310, 1), 38, 313,
+			rowMinute},
+		"two servers did": {tenantRow(4, 30, 300), recordedAt(35, 310, 2), 41, 316,
+			rowMinute},
+		"and the plan was a larger one today": {tenantRow(4, 30, 300), larger, 50, 325, rowMinute},
+		"one did before this minute":          {tenantRow(4, 30, 300), inDay, 35, 313, rowMinute},
+		"a later minute is recorded":          {tenantRow(4, 30, 300), next, 5, 310, rowMinute + 1},
+		"the row is of tomorrow: a clock was wrong": {counter.Row{Term: 4, Minute: rowMinute + 1500, MinuteUsed: 60,
+			Day: rowDay + 1, DayUsed: 1000}, recordedAt(30, 300, 0), 30, 300, rowMinute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,22 +78,35 @@ func TestFirstUseInATerm(t *testing.T) {
 			c := limitstest.Claim(1, q)
 			rows := counter.Rows{Tenant: tt.row}
 			redis := counter.Term{Number: 5, Redis: true, Now: limitstest.Noon}
-			after, got, fresh, err := rows.Initialized(redis, counter.InitRequest{Claim: c, Term: 5, At: limitstest.Noon}, tt.recorded)
+			after, got, fresh, err := rows.Initialized(
+				redis,
+				counter.InitRequest{Claim: c, Term: 5, At: limitstest.Noon},
+				tt.recorded,
+			)
 			got.LatestMinute, got.LatestDay = 0, 0
 			if diff := cmp.Diff(want, got); diff != "" || !fresh || err != nil {
 				t.Errorf("Initialized: fresh %v, %v (-want +got)\n%s", fresh, err, diff)
 			}
-			if _, _, again, _ := after.Initialized(redis, counter.InitRequest{Claim: c, Term: 5, At: limitstest.Noon}, tt.recorded); again {
+			if _, _, again, _ := after.Initialized(
+				redis,
+				counter.InitRequest{Claim: c, Term: 5, At: limitstest.Noon},
+				tt.recorded,
+			); again {
 				t.Error("the second call is the first")
 			}
-			_, grant, err := rows.Granted(counter.Term{Number: 5, Servers: 1, Now: limitstest.Noon}, counter.GrantRequest{Claim: c, Term: 5, At: limitstest.Noon}, tt.recorded)
+			_, grant, err := rows.Granted(
+				counter.Term{Number: 5, Servers: 1, Now: limitstest.Noon},
+				counter.GrantRequest{Claim: c, Term: 5, At: limitstest.Noon},
+				tt.recorded,
+			)
 			assert.Result(t, grant, err, counter.Grant{Baseline: want}, "Granted")
 		})
 	}
 }
 
-// TestWanted: a new term begins in the present windows at least, although the request has waited since before them. Later ones count if they
-// are recorded and have begun. Within a term only a key's first use needs what is recorded, of the very minute.
+// TestWanted: a new term begins in the present windows at least, although the request has waited
+// since before them. Later ones count if they are recorded and have begun. Within a term only a
+// key's first use needs what is recorded, of the very minute.
 func TestWanted(t *testing.T) {
 	t.Parallel()
 	c := limits.Claim{TenantID: 1, KeyID: "k", Quota: plans.Quota{PerMinute: 60, PerDay: 1000}, KeyPerMinute: 20}
@@ -91,11 +117,19 @@ func TestWanted(t *testing.T) {
 		want  counter.Wanted
 		needs bool
 	}{
-		"a new term":            {counter.Rows{Tenant: tenantRow(4, 1, 1)}, counter.Wanted{Minute: rowMinute, Day: rowDay, LatestMinute: rowMinute + 1, LatestDay: rowDay}, true},
-		"another key was first": {counter.Rows{Tenant: tenantRow(5, 1, 1), Key: tenantRow(4, 9, 0)}, counter.Wanted{Minute: rowMinute, Day: rowDay, LatestMinute: rowMinute, LatestDay: rowDay}, true},
-		"the key is not new":    {counter.Rows{Tenant: tenantRow(5, 1, 1), Key: tenantRow(5, 1, 0)}, counter.Wanted{Minute: rowMinute, Day: rowDay, LatestMinute: rowMinute, LatestDay: rowDay}, false},
+		"a new term": {counter.Rows{Tenant: tenantRow(4, 1, 1)},
+			counter.Wanted{Minute: rowMinute, Day: rowDay, LatestMinute: rowMinute + 1, LatestDay: rowDay}, true},
+		"another key was first": {counter.Rows{Tenant: tenantRow(5, 1, 1), Key: tenantRow(4, 9, 0)},
+			counter.Wanted{Minute: rowMinute, Day: rowDay, LatestMinute: rowMinute, LatestDay: rowDay}, true},
+		"the key is not new": {counter.Rows{Tenant: tenantRow(5, 1, 1), Key: tenantRow(5, 1, 0)},
+			counter.Wanted{Minute: rowMinute, Day: rowDay, LatestMinute: rowMinute, LatestDay: rowDay}, false},
 	} {
-		if got, needs := tt.rows.NeedsRecorded(term, &c, now.Add(-time.Hour)); needs != tt.needs || tt.rows.Tenant.Term == 4 && got != tt.want || tt.rows.Tenant.Term == 5 && got.Minute != rowMinute {
+		if got, needs := tt.rows.NeedsRecorded(
+			term,
+			&c,
+			now.Add(-time.Hour),
+		); needs != tt.needs || tt.rows.Tenant.Term == 4 && got != tt.want ||
+			tt.rows.Tenant.Term == 5 && got.Minute != rowMinute {
 			t.Errorf("%s: %+v, %v; want %+v, %v", name, got, needs, tt.want, tt.needs)
 		}
 	}
@@ -108,10 +142,15 @@ func TestKeyInATerm(t *testing.T) {
 	term := counter.Term{Number: 5, Redis: true, Now: limitstest.Noon}
 	recorded := recordedAt(35, 310, 1)
 	recorded.KeyUsed = 11
-	for name, row := range map[string]counter.Row{"without a row": {}, "with one": {Term: 4, Minute: rowMinute, MinuteUsed: 9}} {
+	for name, row := range map[string]counter.Row{"without a row": {},
+		"with one": {Term: 4, Minute: rowMinute, MinuteUsed: 9}} {
 		// Another key was first in the term.
 		rows := counter.Rows{Tenant: tenantRow(5, 38, 313), Key: row}
-		after, b, fresh, err := rows.Initialized(term, counter.InitRequest{Claim: c, Term: 5, At: limitstest.Noon}, recorded)
+		after, b, fresh, err := rows.Initialized(
+			term,
+			counter.InitRequest{Claim: c, Term: 5, At: limitstest.Noon},
+			recorded,
+		)
 		if b.KeyUsed != 14 || fresh || err != nil || after.Tenant != rows.Tenant {
 			t.Errorf("%s: %+v, fresh %v, %v, want 14 of the key", name, b, fresh, err)
 		}
@@ -143,12 +182,27 @@ func TestGrants(t *testing.T) {
 			t.Parallel()
 			before := counter.Rows{Tenant: tenantRow(5, tt.minute, tt.day), Key: tenantRow(5, tt.key, 0)}
 			before.Key.Day = 0
-			after, got, err := before.Granted(counter.Term{Number: 5, Servers: tt.servers, Now: limitstest.Noon},
-				counter.GrantRequest{Claim: claimed, Term: 5, At: limitstest.Noon, Want: tt.want}, recordedAt(5000, 5000, 0))
+			after, got, err := before.Granted(
+				counter.Term{Number: 5, Servers: tt.servers, Now: limitstest.Noon},
+				counter.GrantRequest{
+					Claim: claimed,
+					Term:  5,
+					At:    limitstest.Noon,
+					Want:  tt.want,
+				},
+				recordedAt(5000, 5000, 0),
+			)
 			assert.NoError(t, err)
-			want := counter.Grant{counter.Baseline{
-				Minute: rowMinute, MinuteUsed: tt.minute + tt.granted, Day: rowDay, DayUsed: tt.day + tt.granted, KeyUsed: tt.key + tt.granted,
-			}, tt.granted}
+			want := counter.Grant{
+				counter.Baseline{
+					Minute:     rowMinute,
+					MinuteUsed: tt.minute + tt.granted,
+					Day:        rowDay,
+					DayUsed:    tt.day + tt.granted,
+					KeyUsed:    tt.key + tt.granted,
+				},
+				tt.granted,
+			}
 			assert.DeepEqual(t, got, want, "grant")
 			before.Tenant.MinuteUsed += tt.granted
 			before.Tenant.DayUsed += tt.granted
@@ -174,9 +228,18 @@ func TestGivenBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := limits.Claim{TenantID: 1, KeyID: tt.key, Quota: plans.Quota{PerMinute: 100, PerDay: 1000}, KeyPerMinute: int64(len(tt.key)) * 50}
+			c := limits.Claim{
+				TenantID:     1,
+				KeyID:        tt.key,
+				Quota:        plans.Quota{PerMinute: 100, PerDay: 1000},
+				KeyPerMinute: int64(len(tt.key)) * 50,
+			}
 			r := counter.GrantRequest{Claim: c, Term: 5, At: limitstest.Noon, Returns: []counter.Return{tt.back}}
-			got, _, err := rows.Granted(counter.Term{Number: 5, Servers: 1, Now: limitstest.Noon}, r, counter.Recorded{})
+			got, _, err := rows.Granted(
+				counter.Term{Number: 5, Servers: 1, Now: limitstest.Noon},
+				r,
+				counter.Recorded{},
+			)
 			assert.NoError(t, err)
 			want := rows
 			want.Tenant.MinuteUsed, want.Tenant.DayUsed, want.Key.MinuteUsed = tt.minute, tt.day, tt.own
@@ -202,18 +265,34 @@ func TestTermOver(t *testing.T) {
 			rows := counter.Rows{Tenant: tenantRow(tt.row, 1, 1)}
 			for _, redis := range []bool{false, true} {
 				tt.term.Redis = redis
-				after, _, err := rows.Granted(tt.term, counter.GrantRequest{Claim: c, Term: tt.requested, At: limitstest.Noon, Want: 1}, counter.Recorded{})
+				after, _, err := rows.Granted(
+					tt.term,
+					counter.GrantRequest{Claim: c, Term: tt.requested, At: limitstest.Noon, Want: 1},
+					counter.Recorded{},
+				)
 				assert.True(t, errors.Is(err, counter.ErrTermOver) && after == rows, "Granted:", err, after)
-				after, _, _, err = rows.Initialized(tt.term, counter.InitRequest{Claim: c, Term: tt.requested, At: limitstest.Noon}, counter.Recorded{})
+				after, _, _, err = rows.Initialized(
+					tt.term,
+					counter.InitRequest{Claim: c, Term: tt.requested, At: limitstest.Noon},
+					counter.Recorded{},
+				)
 				assert.True(t, errors.Is(err, counter.ErrTermOver) && after == rows, "Initialized:", err, after)
 			}
 		})
 	}
 	t.Run("of the other kind", func(t *testing.T) {
 		t.Parallel()
-		_, _, err := counter.Rows{}.Granted(counter.Term{Number: 5, Redis: true}, counter.GrantRequest{Claim: c, Term: 5, At: limitstest.Noon}, counter.Recorded{})
+		_, _, err := counter.Rows{}.Granted(
+			counter.Term{Number: 5, Redis: true},
+			counter.GrantRequest{Claim: c, Term: 5, At: limitstest.Noon},
+			counter.Recorded{},
+		)
 		assert.ErrorIs(t, err, counter.ErrTermOver, "Granted")
-		_, _, _, err = counter.Rows{}.Initialized(counter.Term{Number: 5}, counter.InitRequest{Claim: c, Term: 5, At: limitstest.Noon}, counter.Recorded{})
+		_, _, _, err = counter.Rows{}.Initialized(
+			counter.Term{Number: 5},
+			counter.InitRequest{Claim: c, Term: 5, At: limitstest.Noon},
+			counter.Recorded{},
+		)
 		assert.ErrorIs(t, err, counter.ErrTermOver, "Initialized")
 	})
 }
@@ -229,12 +308,20 @@ func TestWindowsThatHaveNotBegun(t *testing.T) {
 	} {
 		before := counter.Rows{Tenant: tenantRow(4, 30, 300)}
 		redis := counter.Term{Number: 5, Redis: true, Now: now}
-		after, _, _, err := before.Initialized(redis, counter.InitRequest{Claim: c, Term: 5, At: now.Add(ahead)}, counter.Recorded{})
+		after, _, _, err := before.Initialized(
+			redis,
+			counter.InitRequest{Claim: c, Term: 5, At: now.Add(ahead)},
+			counter.Recorded{},
+		)
 		if !errors.Is(err, want) || want != nil && after != before {
 			t.Errorf("Initialized, %v ahead: %v, %+v", ahead, err, after)
 		}
 		postgres := counter.Term{Number: 5, Servers: 1, Now: now}
-		after, _, err = before.Granted(postgres, counter.GrantRequest{Claim: c, Term: 5, At: now.Add(ahead), Want: 1}, counter.Recorded{})
+		after, _, err = before.Granted(
+			postgres,
+			counter.GrantRequest{Claim: c, Term: 5, At: now.Add(ahead), Want: 1},
+			counter.Recorded{},
+		)
 		if !errors.Is(err, want) || want != nil && after != before {
 			t.Errorf("Granted, %v ahead: %v, %+v", ahead, err, after)
 		}

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// batches let requests that arrive during a round trip go together with the next one: those of one claim as one Request, and all
-// Requests in one call. A lone request goes at once, without another goroutine.
+// batches let requests that arrive during a round trip go together with the next one: those of one
+// claim as one Request, and all Requests in one call. A lone request goes at once, without another
+// goroutine.
 type batches struct {
 	// run makes the round trip. It returns the term in which the replies count, 0 for none.
 	run func(requests []Request, now time.Time) (term int64)
@@ -25,10 +26,12 @@ type batches struct {
 // batch is one round trip. The first request to join leads it.
 type batch struct {
 	requests []Request
-	// last has for each bucket of tenants 1 + the index of its last Request, from which previous leads to the others.
+	// last has for each bucket of tenants 1 + the index of its last Request, from which previous
+	// leads to the others.
 	last [buckets]int32
 	now  time.Time
-	// turn is sent to when the leader may begin. complete is closed when the replies are there; nil if nobody waits for that.
+	// turn is sent to when the leader may begin. complete is closed when the replies are there; nil
+	// if nobody waits for that.
 	turn     chan struct{}
 	complete chan struct{}
 	// term is the one in which the replies count, 0 for none.
@@ -43,8 +46,8 @@ const buckets = 64
 // batchPool holds batches that are over: their Requests would be half of what a request allocates.
 var batchPool = sync.Pool{New: func() any { return &batch{turn: make(chan struct{}, 1)} }}
 
-// do sets the reply of a request. It returns the term in which the reply counts, 0 for none, and how many requests of the same claim
-// come before it.
+// do sets the reply of a request. It returns the term in which the reply counts, 0 for none, and
+// how many requests of the same claim come before it.
 func (s *batches) do(r *Request, now time.Time) (term, position int64) {
 	s.mu.Lock()
 	b, leads := s.gathering(now)
@@ -71,7 +74,8 @@ func (s *batches) do(r *Request, now time.Time) (term, position int64) {
 	return term, position
 }
 
-// gathering returns the batch to join, and whether it is a new one, to lead. It is called with mu held.
+// gathering returns the batch to join, and whether it is a new one, to lead. It is called with mu
+// held.
 func (s *batches) gathering(now time.Time) (b *batch, leads bool) {
 	if b = s.next; b == nil {
 		b = batchPool.Get().(*batch)
@@ -85,8 +89,9 @@ func (s *batches) gathering(now time.Time) (b *batch, leads bool) {
 	return b, false
 }
 
-// lead makes the round trip. If the batch yields, goroutines that can run join first: under load this makes batches a half larger. A lone
-// request would only wake another processor to look for work, which is a quarter of what such a request costs.
+// lead makes the round trip. If the batch yields, goroutines that can run join first: under load
+// this makes batches a half larger. A lone request would only wake another processor to look for
+// work, which is a quarter of what such a request costs.
 func (s *batches) lead(b *batch, yields bool) {
 	if yields {
 		runtime.Gosched()
@@ -141,7 +146,8 @@ func (b *batch) join(r *Request) (at int32, position int64) {
 	return *last - 1, 0
 }
 
-// release says that one request has read its reply. It must not look at the batch afterwards. The last one puts the batch into the pool.
+// release says that one request has read its reply. It must not look at the batch afterwards. The
+// last one puts the batch into the pool.
 func (b *batch) release() {
 	if b.refs.Add(-1) > 0 {
 		return

@@ -9,7 +9,8 @@ import (
 	"petstore.example/internal/test/limitstest"
 )
 
-// TestJoin: equal claims are one Request, and those of a tenant know that they come after another, also beside tenants of the same bucket.
+// TestJoin: equal claims are one Request, and those of a tenant know that they come after another,
+// also beside tenants of the same bucket.
 func TestJoin(t *testing.T) {
 	t.Parallel()
 	unlimited := plans.Quota{PerMinute: 1 << 40, PerDay: 1 << 41}
@@ -38,7 +39,8 @@ func TestJoin(t *testing.T) {
 		k := Request{Claim: tt.claim, Minute: tt.minute, Count: 1}
 		before := len(b.requests)
 		at, position := b.join(&k)
-		if at != tt.at || position != tt.position || len(b.requests) > before != tt.new || b.requests[at].SameTenant != tt.again {
+		if at != tt.at || position != tt.position || len(b.requests) > before != tt.new ||
+			b.requests[at].SameTenant != tt.again {
 			t.Errorf("%d: request %d, position %d, again %v; want %+v", i, at, position, b.requests[at].SameTenant, tt)
 		}
 	}

@@ -24,9 +24,14 @@ type initializer struct {
 	seen    *seen
 }
 
-// initialize begins the count of a tenant, and of a key, in Redis where the durable counters say that it stands. known is true if it had
-// begun before, as far as they know.
-func (n *initializer) initialize(ctx context.Context, t *cluster.Term, r *Request, now time.Time) (known bool, err error) {
+// initialize begins the count of a tenant, and of a key, in Redis where the durable counters say
+// that it stands. known is true if it had begun before, as far as they know.
+func (n *initializer) initialize(
+	ctx context.Context,
+	t *cluster.Term,
+	r *Request,
+	now time.Time,
+) (known bool, err error) {
 	release, known := n.begin(t.Number, &r.Claim, r.Day, r.Status == Uninitialized)
 	if release == nil {
 		return known, nil
@@ -50,7 +55,13 @@ func (n *initializer) initialize(ctx context.Context, t *cluster.Term, r *Reques
 }
 
 // beginInRedis begins the count of a tenant, if that is fresh, and of a key.
-func (n *initializer) beginInRedis(ctx context.Context, t *cluster.Term, c *limits.Claim, base counter.Baseline, fresh bool) error {
+func (n *initializer) beginInRedis(
+	ctx context.Context,
+	t *cluster.Term,
+	c *limits.Claim,
+	base counter.Baseline,
+	fresh bool,
+) error {
 	return n.reach.call(t.Number, func() error {
 		bounded, cancel := n.options.bounded(ctx)
 		defer cancel()
@@ -67,8 +78,8 @@ func (n *initializer) beginInRedis(ctx context.Context, t *cluster.Term, c *limi
 	})
 }
 
-// begin claims the initialization of the claim's tenant, if that is uninitialized, or key. It returns a release func, or nil if another
-// goroutine has just done it, or if known is true.
+// begin claims the initialization of the claim's tenant, if that is uninitialized, or key. It
+// returns a release func, or nil if another goroutine has just done it, or if known is true.
 func (n *initializer) begin(term int64, c *limits.Claim, day int64, uninitialized bool) (release func(), known bool) {
 	s := n.seen.shard(c.TenantID)
 	s.mu.Lock()

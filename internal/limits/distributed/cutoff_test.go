@@ -13,8 +13,8 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// TestOneServerCutOff: a server that alone can't reach Redis decides nothing, and goes on in the same term when it reaches it again. The others
-// notice nothing.
+// TestOneServerCutOff: a server that alone can't reach Redis decides nothing, and goes on in the
+// same term when it reaches it again. The others notice nothing.
 func TestOneServerCutOff(t *testing.T) {
 	t.Parallel()
 	url, w := redistest.Shared(t), newTestCluster()
@@ -61,7 +61,8 @@ func TestOneStall(t *testing.T) {
 	assert.True(t, d.Admitted && d.Term == before.Number && l.CutOff() == nil, "decided", d, "cut off:", l.CutOff())
 }
 
-// TestAnotherLayout: a server that counts by another layout does not take that for another Redis, before Postgres decides and then.
+// TestAnotherLayout: a server that counts by another layout does not take that for another Redis,
+// before Postgres decides and then.
 func TestAnotherLayout(t *testing.T) {
 	t.Parallel()
 	server, w := redistest.New(t), newTestCluster()
@@ -72,10 +73,15 @@ func TestAnotherLayout(t *testing.T) {
 	err := other.CutOff()
 	assert.True(t, err != nil && !errors.Is(err, distributed.ErrOtherRedis), "before Postgres decides it says", err)
 	w.accepts.Store(true)
-	wait.Until(t, "Postgres decides", func() bool { return a.Degraded() && other.Degraded() && a.Decides() && other.Decides() })
+	wait.Until(
+		t,
+		"Postgres decides",
+		func() bool { return a.Degraded() && other.Degraded() && a.Decides() && other.Decides() },
+	)
 }
 
-// TestAnotherRedis: a server that uses another Redis than the others, or another database of it, decides nothing and says why.
+// TestAnotherRedis: a server that uses another Redis than the others, or another database of it,
+// decides nothing and says why.
 func TestAnotherRedis(t *testing.T) {
 	t.Parallel()
 	server, w := redistest.New(t), newTestCluster()
@@ -88,7 +94,12 @@ func TestAnotherRedis(t *testing.T) {
 	d := other.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon)
 	assert.True(t, d.Undecided && !other.Decides(), d, "decides", other.Decides())
 	for range 20 {
-		if d := a.Take(t.Context(), limitstest.Claim(2, q), limitstest.Noon); !d.Admitted || d.Undecided || a.Degraded() {
+		if d := a.Take(
+			t.Context(),
+			limitstest.Claim(2, q),
+			limitstest.Noon,
+		); !d.Admitted || d.Undecided ||
+			a.Degraded() {
 			t.Fatalf("the others do not count in their Redis: %+v", d)
 		}
 	}

@@ -8,14 +8,15 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// denialAge is how long a denial is repeated without asking while this server does not hear of refunds.
+// denialAge is how long a denial is repeated without asking while this server does not hear of
+// refunds.
 const denialAge = time.Second
 
-// denial is why a claim was last refused. As long as nothing that it depends on changes, it would be refused again. The zero denial is
-// valid for nothing.
+// denial is why a claim was last refused. As long as nothing that it depends on changes, it would
+// be refused again. The zero denial is valid for nothing.
 type denial struct {
-	// term is the one in which it was made. session is the subscription that would have announced a refund to this server since before
-	// then, 0 for none.
+	// term is the one in which it was made. session is the subscription that would have announced a
+	// refund to this server since before then, 0 for none.
 	term, session int64
 	quota         plans.Quota
 	perKey        int64
@@ -44,7 +45,8 @@ func (f *denial) validFor(term, session int64, c *limits.Claim, minute, day int6
 // denyCache repeats denials without asking until something that they depend on changes.
 type denyCache struct {
 	seen *seen
-	// refunds counts what was given back anywhere. session numbers the subscription by which this server hears of it, 0 for none.
+	// refunds counts what was given back anywhere. session numbers the subscription by which this
+	// server hears of it, 0 for none.
 	refunds, session atomic.Int64
 }
 
@@ -69,9 +71,14 @@ func (f *denyCache) Refunded(tenantID int64) {
 	}
 }
 
-// denied returns the decision of a claim that would certainly be denied again and what it was made from, and false if somebody has to be
-// asked.
-func (f *denyCache) denied(term, session int64, c *limits.Claim, minute, day int64, now time.Time) (d limits.Decision, ok bool) {
+// denied returns the decision of a claim that would certainly be denied again and what it was made
+// from, and false if somebody has to be asked.
+func (f *denyCache) denied(
+	term, session int64,
+	c *limits.Claim,
+	minute, day int64,
+	now time.Time,
+) (d limits.Decision, ok bool) {
 	s := f.seen.shard(c.TenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,16 +115,17 @@ func (f *denyCache) denied(term, session int64, c *limits.Claim, minute, day int
 	return d, !d.Admitted
 }
 
-// saysLess reports whether the last reply said that less is used than u, what a denial was for: somebody gave a request back, and this server
-// has not heard of it. An earlier reply that was overtaken says so too, and costs a round trip.
+// saysLess reports whether the last reply said that less is used than u, what a denial was for:
+// somebody gave a request back, and this server has not heard of it. An earlier reply that was
+// overtaken says so too, and costs a round trip.
 func (a *tenantState) saysLess(term int64, st *claimState, minute, day int64, u limits.Used) bool {
 	return a.term == term && a.latest.Minute == minute && a.latest.MinuteUsed < u.Minute ||
 		a.term == term && a.latest.Day == day && a.latest.DayUsed < u.Day ||
 		st.term == term && st.minute == minute && st.used < u.Key
 }
 
-// atLeast raises u to what the tenant's other requests used meanwhile. It is never less than what the denial was for: a reply that was
-// overtaken would admit.
+// atLeast raises u to what the tenant's other requests used meanwhile. It is never less than what
+// the denial was for: a reply that was overtaken would admit.
 func (a *tenantState) atLeast(term int64, st *claimState, minute, day int64, u limits.Used) limits.Used {
 	if a.term == term && a.latest.Minute == minute {
 		u.Minute = max(u.Minute, a.latest.MinuteUsed)

@@ -33,10 +33,12 @@ func TestCountersExpire(t *testing.T) {
 	}
 }
 
-// TestFloodCostsNoRoundTrips: what Redis refused is refused in this process until something changes.
+// TestFloodCostsNoRoundTrips: what Redis refused is refused in this process until something
+// changes.
 func TestFloodCostsNoRoundTrips(t *testing.T) {
 	t.Parallel()
-	// Refunds are published to a whole Redis server, whatever the database: on a shared one other tests' refunds would arrive.
+	// Refunds are published to a whole Redis server, whatever the database: on a shared one other
+	// tests' refunds would arrive.
 	url, w := redistest.New(t).URL, newTestCluster()
 	l := w.server(t, url, patient)
 	other := w.server(t, url, patient)
@@ -51,12 +53,32 @@ func TestFloodCostsNoRoundTrips(t *testing.T) {
 	first := l.Take(t.Context(), limitstest.Claim(1, small), limitstest.Noon)
 	l.Take(t.Context(), limitstest.Claim(1, small), limitstest.Noon)
 	l.calls.takes.Store(0)
-	got("the first refusal", 1, l.Take(t.Context(), limitstest.Claim(1, small), limitstest.Noon), limitstest.Want(false, 1, small, limitstest.Noon, 2, 2))
+	got(
+		"the first refusal",
+		1,
+		l.Take(t.Context(), limitstest.Claim(1, small), limitstest.Noon),
+		limitstest.Want(false, 1, small, limitstest.Noon, 2, 2),
+	)
 	assert.Equal(t, limitstest.TakeN(t, l, 1, small, limitstest.Noon, 1000), 0, "admitted over the limit")
 	late := time.Unix(first.Minute.Reset, 0).Add(-1)
-	got("a flood", 0, l.Take(t.Context(), limitstest.Claim(1, small), late), limitstest.Want(false, 1, small, late, 2, 2))
-	got("another plan", 1, l.Take(t.Context(), limitstest.Claim(1, large), limitstest.Noon), limitstest.Want(true, 1, large, limitstest.Noon, 3, 3))
-	got("the plan before", 0, l.Take(t.Context(), limitstest.Claim(1, small), limitstest.Noon), limitstest.Want(false, 1, small, limitstest.Noon, 3, 3))
+	got(
+		"a flood",
+		0,
+		l.Take(t.Context(), limitstest.Claim(1, small), late),
+		limitstest.Want(false, 1, small, late, 2, 2),
+	)
+	got(
+		"another plan",
+		1,
+		l.Take(t.Context(), limitstest.Claim(1, large), limitstest.Noon),
+		limitstest.Want(true, 1, large, limitstest.Noon, 3, 3),
+	)
+	got(
+		"the plan before",
+		0,
+		l.Take(t.Context(), limitstest.Claim(1, small), limitstest.Noon),
+		limitstest.Want(false, 1, small, limitstest.Noon, 3, 3),
+	)
 	// It counts each refund of its own twice: when it is made, and when Redis publishes it.
 	awaitRefunds := func(refunds int64) {
 		t.Helper()
@@ -65,17 +87,47 @@ func TestFloodCostsNoRoundTrips(t *testing.T) {
 	l.Refund(t.Context(), limits.Claim{TenantID: 1}, first)
 	l.Refund(t.Context(), limits.Claim{TenantID: 1}, first)
 	awaitRefunds(4)
-	got("after refunds", 1, l.Take(t.Context(), limitstest.Claim(1, small), limitstest.Noon), limitstest.Want(true, 1, small, limitstest.Noon, 2, 2))
-	got("refused again", 1, l.Take(t.Context(), limitstest.Claim(1, small), limitstest.Noon), limitstest.Want(false, 1, small, limitstest.Noon, 2, 2))
+	got(
+		"after refunds",
+		1,
+		l.Take(t.Context(), limitstest.Claim(1, small), limitstest.Noon),
+		limitstest.Want(true, 1, small, limitstest.Noon, 2, 2),
+	)
+	got(
+		"refused again",
+		1,
+		l.Take(t.Context(), limitstest.Claim(1, small), limitstest.Noon),
+		limitstest.Want(false, 1, small, limitstest.Noon, 2, 2),
+	)
 	other.Refund(t.Context(), limits.Claim{TenantID: 1}, first)
 	awaitRefunds(5)
-	got("another server's refund", 1, l.Take(t.Context(), limitstest.Claim(1, small), late), limitstest.Want(true, 1, small, late, 2, 2))
-	got("refused once more", 1, l.Take(t.Context(), limitstest.Claim(1, small), late), limitstest.Want(false, 1, small, late, 2, 2))
+	got(
+		"another server's refund",
+		1,
+		l.Take(t.Context(), limitstest.Claim(1, small), late),
+		limitstest.Want(true, 1, small, late, 2, 2),
+	)
+	got(
+		"refused once more",
+		1,
+		l.Take(t.Context(), limitstest.Claim(1, small), late),
+		limitstest.Want(false, 1, small, late, 2, 2),
+	)
 
 	// Without a subscription a second is the most.
 	l.Refunds().Subscribed(0)
-	got("without a subscription", 0, l.Take(t.Context(), limitstest.Claim(1, small), late.Add(1-distributed.DenialAge)), limitstest.Want(false, 1, small, late, 2, 2))
-	got("without a subscription for a second", 1, l.Take(t.Context(), limitstest.Claim(1, small), late.Add(-distributed.DenialAge)), limitstest.Want(false, 1, small, late, 2, 2))
+	got(
+		"without a subscription",
+		0,
+		l.Take(t.Context(), limitstest.Claim(1, small), late.Add(1-distributed.DenialAge)),
+		limitstest.Want(false, 1, small, late, 2, 2),
+	)
+	got(
+		"without a subscription for a second",
+		1,
+		l.Take(t.Context(), limitstest.Claim(1, small), late.Add(-distributed.DenialAge)),
+		limitstest.Want(false, 1, small, late, 2, 2),
+	)
 }
 
 // A day that is full stays so over the edges of minutes.
@@ -91,9 +143,19 @@ func TestFullDayCostsNoRoundTrips(t *testing.T) {
 		if limits.MinuteAt(1, at) != limits.MinuteAt(1, limitstest.Noon) {
 			minuteUsed = 0
 		}
-		limitstest.Check(t, at.String(), l.Take(t.Context(), limitstest.Claim(1, q), at), limitstest.Want(false, 1, q, at, minuteUsed, 2))
+		limitstest.Check(
+			t,
+			at.String(),
+			l.Take(t.Context(), limitstest.Claim(1, q), at),
+			limitstest.Want(false, 1, q, at, minuteUsed, 2),
+		)
 	}
 	assert.Equal(t, l.calls.takes.Load(), 0, "calls to Redis for a day that is full")
 	tomorrow := limitstest.Noon.Add(12 * time.Hour)
-	limitstest.Check(t, "tomorrow", l.Take(t.Context(), limitstest.Claim(1, q), tomorrow), limitstest.Want(true, 1, q, tomorrow, 1, 1))
+	limitstest.Check(
+		t,
+		"tomorrow",
+		l.Take(t.Context(), limitstest.Claim(1, q), tomorrow),
+		limitstest.Want(true, 1, q, tomorrow, 1, 1),
+	)
 }

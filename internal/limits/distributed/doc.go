@@ -1,7 +1,8 @@
 // Package distributed has the limiter that several servers share.
 //
-// Redis decides while more than half of the live servers reach the same one; otherwise Postgres does. The servers agree on that in numbered
-// terms (package cluster). The Limiter looks up the active term and passes each request to the mode of that term:
+// Redis decides while more than half of the live servers reach the same one; otherwise Postgres
+// does. The servers agree on that in numbered terms (package cluster). The Limiter looks up the
+// active term and passes each request to the mode of that term:
 //
 //	limiter.go ──▶ inredis.go          Redis decides: one script and one round trip for a batch (batch.go)
 //	    └────────▶ ingrants.go         Postgres decides: in the process, over grants
@@ -10,7 +11,8 @@
 //	denycache.go, seen.go, reported.go what this server knows without asking
 //	writes.go                          announces writes to catalogues, so that lists may be cached
 //
-// What is counted belongs to a term, and only replies that arrive within it count. Before a server acknowledges the next term it has
-// recorded all that it admitted, and that term begins where the records stand. ../README.md and docs/rate-limiting.md say what that promises
-// in each state. simtest checks it.
+// What is counted belongs to a term, and only replies that arrive within it count. Before a server
+// acknowledges the next term it has recorded all that it admitted, and that term begins where the
+// records stand. ../README.md and docs/rate-limiting.md say what that promises in each state.
+// simtest checks it.
 package distributed

@@ -17,10 +17,18 @@ import (
 
 // evictionPolicies are all that Redis has.
 var evictionPolicies = []string{
-	"noeviction", "allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl",
+	"noeviction",
+	"allkeys-lru",
+	"allkeys-lfu",
+	"allkeys-random",
+	"volatile-lru",
+	"volatile-lfu",
+	"volatile-random",
+	"volatile-ttl",
 }
 
-// TestEviction: whatever Redis evicts under pressure, no window admits more than its limit, a key's own included.
+// TestEviction: whatever Redis evicts under pressure, no window admits more than its limit, a key's
+// own included.
 func TestEviction(t *testing.T) {
 	t.Parallel()
 	for _, policy := range evictionPolicies {
@@ -55,7 +63,17 @@ func TestEviction(t *testing.T) {
 				squeeze()
 			}
 			for id, n := range admitted[1:] {
-				assert.True(t, n.all <= limit.PerMinute && n.key <= 20, "tenant", id+1, n.all, "admitted of", limit.PerMinute, n.key, "of them by the key with limit 20")
+				assert.True(
+					t,
+					n.all <= limit.PerMinute && n.key <= 20,
+					"tenant",
+					id+1,
+					n.all,
+					"admitted of",
+					limit.PerMinute,
+					n.key,
+					"of them by the key with limit 20",
+				)
 			}
 			evicted := infoNumber(t, admin, "evicted_keys:")
 			term, _ := a.member.Term()

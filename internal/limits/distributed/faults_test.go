@@ -56,7 +56,8 @@ var redisFaults = map[string]fault{
 	},
 }
 
-// TestLosingRedis: however Redis is lost, two servers together admit what remained, of which only one knew. When it is back, unused grants are too.
+// TestLosingRedis: however Redis is lost, two servers together admit what remained, of which only
+// one knew. When it is back, unused grants are too.
 func TestLosingRedis(t *testing.T) {
 	t.Parallel()
 	q := plans.Quota{PerMinute: 60, PerDay: 1000}
@@ -78,16 +79,30 @@ func TestLosingRedis(t *testing.T) {
 			decides(t, a, b)
 			w.takesAll(t, []*testServer{a, b}, q, 40, &admitted)
 			assert.Equal(t, admitted, 60, "admitted")
-			limitstest.Check(t, "then", a.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon), limitstest.Want(false, 1, q, limitstest.Noon, 60, 60))
+			limitstest.Check(
+				t,
+				"then",
+				a.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon),
+				limitstest.Want(false, 1, q, limitstest.Noon, 60, 60),
+			)
 			// That this server lost it, and that Postgres counts; and the end of both.
 			lost, back := log.with("warn"), log.with("info")
-			assert.True(t, name == "flushed" || lost == 2 && back == 2, "the log has", lost, "lines of losing Redis and", back, "of its return, want two each")
+			assert.True(
+				t,
+				name == "flushed" || lost == 2 && back == 2,
+				"the log has",
+				lost,
+				"lines of losing Redis and",
+				back,
+				"of its return, want two each",
+			)
 			assert.True(t, !a.Degraded() && !b.Degraded(), "a limiter says that it is degraded")
 		})
 	}
 }
 
-// takesAll sends n requests to these servers in turn, counts those that were admitted, and reports whether all were.
+// takesAll sends n requests to these servers in turn, counts those that were admitted, and reports
+// whether all were.
 func (w *testCluster) takesAll(t *testing.T, servers []*testServer, q plans.Quota, n int, admitted *int64) bool {
 	t.Helper()
 	before := *admitted
@@ -110,8 +125,21 @@ func TestFrozenRedisHoldsUpOneRequest(t *testing.T) {
 	takes = l.calls.takes.Load() - takes
 	server.Resume()
 	t.Logf("the first request took %v", took)
-	assert.True(t, first.Admitted && admitted == 100 && takes <= 2 && took <= 20*distributed.DefaultTimeout, "admitted:", first.Admitted, "and then", admitted,
-		"in", takes, "calls to Redis, of which the first took", took, "want all, in two calls of about", distributed.DefaultTimeout, "each")
+	assert.True(
+		t,
+		first.Admitted && admitted == 100 && takes <= 2 && took <= 20*distributed.DefaultTimeout,
+		"admitted:",
+		first.Admitted,
+		"and then",
+		admitted,
+		"in",
+		takes,
+		"calls to Redis, of which the first took",
+		took,
+		"want all, in two calls of about",
+		distributed.DefaultTimeout,
+		"each",
+	)
 }
 
 func TestDegradedRequestsCallNothing(t *testing.T) {
@@ -127,7 +155,13 @@ func TestDegradedRequestsCallNothing(t *testing.T) {
 	assert.Equal(t, limitstest.TakeN(t, l, 1, q, limitstest.Noon, 2000), 2000, "of 2000 admitted without Redis")
 	l.Refund(t.Context(), limitstest.Claim(1, q), d)
 	assert.Equal(t, l.calls.takes.Load()+l.calls.others.Load(), trips, "calls to Redis after 2002 requests without it")
-	assert.True(t, w.grants.Load() <= 5, "2002 requests took", w.grants.Load(), "grants from Postgres, want one for some thousand")
+	assert.True(
+		t,
+		w.grants.Load() <= 5,
+		"2002 requests took",
+		w.grants.Load(),
+		"grants from Postgres, want one for some thousand",
+	)
 }
 
 func TestStartWithoutRedis(t *testing.T) {
@@ -135,15 +169,29 @@ func TestStartWithoutRedis(t *testing.T) {
 	server, w := redistest.New(t), newTestCluster()
 	server.Stop()
 	a, b := w.server(t, server.URL, quick), w.server(t, server.URL, quick)
-	wait.Until(t, "both are of the cluster", func() bool { term, ok := a.member.Term(); return ok && term.Servers == 2 })
+	wait.Until(
+		t,
+		"both are of the cluster",
+		func() bool { term, ok := a.member.Term(); return ok && term.Servers == 2 },
+	)
 	q := plans.Quota{PerMinute: 60, PerDay: 1000}
 	assert.True(t, a.Degraded() && b.Degraded(), "they do not know that Redis is away")
 	assert.Equal(t, limitstest.Contest(t, []limits.Limiter{a, b}, limitstest.Claim(1, q)), 60, "admitted")
 	server.Start()
 	decides(t, a, b)
-	limitstest.Check(t, "then", b.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon), limitstest.Want(false, 1, q, limitstest.Noon, 60, 60))
+	limitstest.Check(
+		t,
+		"then",
+		b.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon),
+		limitstest.Want(false, 1, q, limitstest.Noon, 60, 60),
+	)
 	next := limitstest.Noon.Add(time.Minute)
-	limitstest.Check(t, "the next minute", a.Take(t.Context(), limitstest.Claim(1, q), next), limitstest.Want(true, 1, q, next, 1, 61))
+	limitstest.Check(
+		t,
+		"the next minute",
+		a.Take(t.Context(), limitstest.Claim(1, q), next),
+		limitstest.Want(true, 1, q, next, 1, 61),
+	)
 }
 
 // TestLateReplyAdmitsNothing: a reply of Redis that arrives after its term does not count.
@@ -161,7 +209,11 @@ func TestLateReplyAdmitsNothing(t *testing.T) {
 	l.calls.takeFails.Store(&late)
 	d := l.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon)
 	assert.True(t, d.Admitted && d.Term >= 2, "want admitted in the second term:", d)
-	assert.True(t, !l.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon).Admitted, "the late answer had admitted too")
+	assert.True(
+		t,
+		!l.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon).Admitted,
+		"the late answer had admitted too",
+	)
 }
 
 func TestPostgresAwayToo(t *testing.T) {
@@ -174,11 +226,23 @@ func TestPostgresAwayToo(t *testing.T) {
 	wait.Until(t, "the lease has run out", l.member.StoreUnreachable)
 	start := time.Now()
 	d := l.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon)
-	assert.True(t, d.Undecided && d.Term == 0 && d.Minute.Remaining == 56 && time.Since(start) <= patient.Timeout/2, d, "after", time.Since(start), "want undecided at once, by what was last seen")
+	assert.True(
+		t,
+		d.Undecided && d.Term == 0 && d.Minute.Remaining == 56 && time.Since(start) <= patient.Timeout/2,
+		d,
+		"after",
+		time.Since(start),
+		"want undecided at once, by what was last seen",
+	)
 	l.Refund(t.Context(), limitstest.Claim(1, q), d)
 	w.away.Store(false)
 	decides(t, l)
-	limitstest.Check(t, "when it is back", l.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon), limitstest.Want(true, 1, q, limitstest.Noon, 4, 4))
+	limitstest.Check(
+		t,
+		"when it is back",
+		l.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon),
+		limitstest.Want(true, 1, q, limitstest.Noon, 4, 4),
+	)
 }
 
 // TestRefundOfAnotherTermIsNone: a refund after the request's term does nothing.
@@ -216,7 +280,8 @@ func TestCallsGoTogether(t *testing.T) {
 	for i := range 64 {
 		callers.Go(func() {
 			waiting.Add(1)
-			seen <- l.Take(context.Background(), limitstest.Claim(1+int64(i%2), unlimited), limitstest.Noon).Minute.Remaining
+			seen <- l.Take(context.Background(), limitstest.Claim(1+int64(i%2), unlimited),
+				limitstest.Noon).Minute.Remaining
 		})
 		if i == 0 {
 			wait.Until(t, "the first is on its way", func() bool { return l.calls.takes.Load() == 1 })
@@ -233,8 +298,8 @@ func TestCallsGoTogether(t *testing.T) {
 	assert.True(t, len(distinct) >= 32, len(distinct), "different numbers remain after 64 requests of two tenants")
 }
 
-// TestClusterFailover: a replica that takes over may miss what its master counted last. The servers notice that it is another, and
-// all of its tenants keep their limits.
+// TestClusterFailover: a replica that takes over may miss what its master counted last. The servers
+// notice that it is another, and all of its tenants keep their limits.
 func TestClusterFailover(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.NewCluster(t, 3)
@@ -263,7 +328,8 @@ func TestClusterFailover(t *testing.T) {
 	}
 }
 
-// TestATenantIsNotLostWhileItBegins: Redis may not have yet what another server has begun in Postgres, and a caller may read that late.
+// TestATenantIsNotLostWhileItBegins: Redis may not have yet what another server has begun in
+// Postgres, and a caller may read that late.
 func TestATenantIsNotLostWhileItBegins(t *testing.T) {
 	t.Parallel()
 	w := newTestCluster()
@@ -298,7 +364,12 @@ func TestExactOnTwoServers(t *testing.T) {
 			a, b := newTestCluster().two(t, redistest.Shared(t), patient)
 			assert.Equal(t, limitstest.Contest(t, []limits.Limiter{a, b}, limitstest.Claim(1, q)), limit, "admitted")
 			now := limitstest.Noon
-			limitstest.Check(t, "then", b.Take(t.Context(), limitstest.Claim(1, q), now), limitstest.Want(false, 1, q, now, limit, limit))
+			limitstest.Check(
+				t,
+				"then",
+				b.Take(t.Context(), limitstest.Claim(1, q), now),
+				limitstest.Want(false, 1, q, now, limit, limit),
+			)
 			assert.True(t, !a.Degraded() && !b.Degraded(), "a limiter lost Redis: this test has shown nothing")
 		})
 	}

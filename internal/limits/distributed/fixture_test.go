@@ -30,10 +30,21 @@ import (
 // noRedis is the address of a Redis that is not there.
 const noRedis = "redis://127.0.0.1:1/0"
 
-// patient waits for Redis and for terms as long as a busy machine needs. quick finds out soon that Redis is lost.
+// patient waits for Redis and for terms as long as a busy machine needs. quick finds out soon that
+// Redis is lost.
 var (
-	patient = distributed.Options{Timeout: 30 * time.Second, Wait: 30 * time.Second, PingEvery: 10 * time.Millisecond, Log: zerolog.Nop()}
-	quick   = distributed.Options{Timeout: time.Second, Wait: 20 * time.Second, PingEvery: 10 * time.Millisecond, Log: zerolog.Nop()}
+	patient = distributed.Options{
+		Timeout:   30 * time.Second,
+		Wait:      30 * time.Second,
+		PingEvery: 10 * time.Millisecond,
+		Log:       zerolog.Nop(),
+	}
+	quick = distributed.Options{
+		Timeout:   time.Second,
+		Wait:      20 * time.Second,
+		PingEvery: 10 * time.Millisecond,
+		Log:       zerolog.Nop(),
+	}
 )
 
 // unlimited is a quota that no test uses up.
@@ -53,8 +64,9 @@ type testCluster struct {
 	// away makes every call fail. grants counts the calls for grants.
 	away   atomic.Bool
 	grants atomic.Int64
-	// layout is that of the servers that are added next, "" for the program's. Until it accepts them, the cluster takes no notice of those that
-	// count by the other one. refused is whether there was one.
+	// layout is that of the servers that are added next, "" for the program's. Until it accepts
+	// them, the cluster takes no notice of those that count by the other one. refused is whether
+	// there was one.
 	layout           string
 	accepts, refused atomic.Bool
 }
@@ -125,7 +137,10 @@ func (w *testCluster) Renew(_ context.Context, hb cluster.Heartbeat) (cluster.St
 func (w *testCluster) Leave(_ context.Context, serverID string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.state.Servers = slices.DeleteFunc(slices.Clone(w.state.Servers), func(s cluster.Server) bool { return s.ID == serverID })
+	w.state.Servers = slices.DeleteFunc(
+		slices.Clone(w.state.Servers),
+		func(s cluster.Server) bool { return s.ID == serverID },
+	)
 	return nil
 }
 

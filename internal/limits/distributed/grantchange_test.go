@@ -26,7 +26,8 @@ func (s *hookedStore) Grant(ctx context.Context, r counter.GrantRequest) (counte
 	return s.testCluster.Grant(ctx, r)
 }
 
-// TestGrantsWhileThePlanChanges: a request of the old quota is answered with its own grant, also when requests of the new one come meanwhile.
+// TestGrantsWhileThePlanChanges: a request of the old quota is answered with its own grant, also
+// when requests of the new one come meanwhile.
 func TestGrantsWhileThePlanChanges(t *testing.T) {
 	t.Parallel()
 	for name, perMinute := range map[string]int64{"upgrade": 90, "downgrade": 30} {
@@ -42,7 +43,11 @@ func TestGrantsWhileThePlanChanges(t *testing.T) {
 			o.Counters = &hookedStore{w, func() error {
 				// A request of the other quota comes now.
 				calls++
-				assert.True(t, calls > 3 || l.WaitsForGrant(next, limitstest.Noon), "it does not wait for the grant under way")
+				assert.True(
+					t,
+					calls > 3 || l.WaitsForGrant(next, limitstest.Noon),
+					"it does not wait for the grant under way",
+				)
 				return nil
 			}}
 			l = w.server(t, noRedis, o)
@@ -60,7 +65,8 @@ func TestGrantsWhileThePlanChanges(t *testing.T) {
 	}
 }
 
-// TestRefundAfterADowngrade: what is refunded of a higher limit admits no request of the lower one, when no grant was made under that yet.
+// TestRefundAfterADowngrade: what is refunded of a higher limit admits no request of the lower one,
+// when no grant was made under that yet.
 func TestRefundAfterADowngrade(t *testing.T) {
 	t.Parallel()
 	w := newTestCluster()
@@ -75,5 +81,9 @@ func TestRefundAfterADowngrade(t *testing.T) {
 	assert.True(t, l.Take(t.Context(), next, limitstest.Noon).Undecided)
 	away = nil
 	l.Refund(t.Context(), old, d)
-	assert.True(t, !l.Take(t.Context(), next, limitstest.Noon).Admitted, "7 of 6 are used, and another one was admitted")
+	assert.True(
+		t,
+		!l.Take(t.Context(), next, limitstest.Noon).Admitted,
+		"7 of 6 are used, and another one was admitted",
+	)
 }

@@ -17,9 +17,16 @@ type inGrants struct {
 	denials *denyCache
 }
 
-// take implements mode. It decides over what is left of the server's grant, and asks for another if nothing is left. Nobody is told of
-// writes: there are no stamps.
-func (m *inGrants) take(ctx context.Context, t cluster.Term, c limits.Claim, now time.Time, count int64, w *writing) (limits.Decision, error) {
+// take implements mode. It decides over what is left of the server's grant, and asks for another if
+// nothing is left. Nobody is told of writes: there are no stamps.
+func (m *inGrants) take(
+	ctx context.Context,
+	t cluster.Term,
+	c limits.Claim,
+	now time.Time,
+	count int64,
+	w *writing,
+) (limits.Decision, error) {
 	w.release()
 	minute, day := limits.MinuteAt(c.TenantID, now), limits.DayAt(now)
 	for {
@@ -46,7 +53,8 @@ func (m *inGrants) take(ctx context.Context, t cluster.Term, c limits.Claim, now
 	}
 }
 
-// spend decides over what is left. Otherwise it returns a call to wait for, or, with r, a call to make.
+// spend decides over what is left. Otherwise it returns a call to wait for, or, with r, a call to
+// make.
 func (m *inGrants) spend(t *cluster.Term, c *limits.Claim, minute, day int64, now time.Time, count int64) (
 	d limits.Decision, call *grantCall, r *counter.GrantRequest, err error,
 ) {
@@ -80,7 +88,8 @@ func (m *inGrants) spend(t *cluster.Term, c *limits.Claim, minute, day int64, no
 	return d, p.call, r, nil
 }
 
-// call asks for a grant, or looks, and wakes those who wait for it. It reports whether d is the caller's own decision.
+// call asks for a grant, or looks, and wakes those who wait for it. It reports whether d is the
+// caller's own decision.
 func (m *inGrants) call(ctx context.Context, t *cluster.Term, call *grantCall, r counter.GrantRequest) (
 	d limits.Decision, decided bool, err error,
 ) {
@@ -97,8 +106,9 @@ func (m *inGrants) call(ctx context.Context, t *cluster.Term, call *grantCall, r
 	return d, decided, err
 }
 
-// granted records a grant. Grants of an ended term are dropped; so is a return whose call failed. granted decides over the caller's own
-// request if that only looks, or if the limits changed meanwhile: requests under the new limits would otherwise take every further grant.
+// granted records a grant. Grants of an ended term are dropped; so is a return whose call failed.
+// granted decides over the caller's own request if that only looks, or if the limits changed
+// meanwhile: requests under the new limits would otherwise take every further grant.
 func (m *inGrants) granted(t *cluster.Term, r *counter.GrantRequest, got counter.Grant, failed error) (
 	d limits.Decision, decided bool, err error,
 ) {
@@ -124,7 +134,13 @@ func (m *inGrants) granted(t *cluster.Term, r *counter.GrantRequest, got counter
 	}
 	if r.Want > 0 && got.Count == 0 {
 		st.denial = denial{
-			term: t.Number, quota: r.Quota, perKey: r.KeyPerMinute, minute: got.Minute, day: got.Day, used: got.Used(), at: r.At,
+			term:    t.Number,
+			quota:   r.Quota,
+			perKey:  r.KeyPerMinute,
+			minute:  got.Minute,
+			day:     got.Day,
+			used:    got.Used(),
+			at:      r.At,
 			partial: t.Servers > 1,
 		}
 	}
@@ -134,7 +150,14 @@ func (m *inGrants) granted(t *cluster.Term, r *counter.GrantRequest, got counter
 	return a.decision(t.Number, st, &r.Claim, got.Baseline, got.Used().Plus(-got.Count), own), true, nil
 }
 
-func (a *tenantState) decision(term int64, st *claimState, c *limits.Claim, b counter.Baseline, u limits.Used, count int64) limits.Decision {
+func (a *tenantState) decision(
+	term int64,
+	st *claimState,
+	c *limits.Claim,
+	b counter.Baseline,
+	u limits.Used,
+	count int64,
+) limits.Decision {
 	d := limits.Decide(c, b.Minute, b.Day, u, count)
 	d.Term = term
 	a.report(term, st, &d)
@@ -160,13 +183,15 @@ func (m *inGrants) refund(_ context.Context, _ cluster.Term, c limits.Claim, d l
 	st.pool.refund(&c, d.Minute.Number, d.Day.Number)
 }
 
-// grantPool is what this server may still admit of one kind of claims in a term in which Postgres decides.
+// grantPool is what this server may still admit of one kind of claims in a term in which Postgres
+// decides.
 type grantPool struct {
 	term int64
 	// quota and perKey are the limits that the grant was made under.
 	quota  plans.Quota
 	perKey int64
-	// base is what was used of the grant's windows when it was made, the grant included. left is what is left of it.
+	// base is what was used of the grant's windows when it was made, the grant included. left is
+	// what is left of it.
 	base counter.Baseline
 	left int64
 	// returns are given back with the next call.
@@ -182,7 +207,8 @@ type grantCall struct {
 	err  error
 }
 
-// enter moves the pool to the term and the claim's limits, and reports whether they are others. What is left of another term is over with it.
+// enter moves the pool to the term and the claim's limits, and reports whether they are others.
+// What is left of another term is over with it.
 func (p *grantPool) enter(term int64, c *limits.Claim) (changed bool) {
 	if p.isFor(term, c) {
 		return false
@@ -199,7 +225,8 @@ func (p *grantPool) isFor(term int64, c *limits.Claim) bool {
 	return p.term == term && p.quota == c.Quota && p.perKey == c.KeyPerMinute
 }
 
-// spend takes count from the pool, if anything is left in windows that are not before these. It returns what was used before.
+// spend takes count from the pool, if anything is left in windows that are not before these. It
+// returns what was used before.
 func (p *grantPool) spend(minute, day, count int64) (u limits.Used, ok bool) {
 	if p.left <= 0 || minute > p.base.Minute || day > p.base.Day {
 		return u, false
@@ -209,8 +236,8 @@ func (p *grantPool) spend(minute, day, count int64) (u limits.Used, ok bool) {
 	return u, true
 }
 
-// refund puts one request of the claim back. One of an earlier minute, or of other limits, goes back with what is left, so that the next call says
-// what is used.
+// refund puts one request of the claim back. One of an earlier minute, or of other limits, goes
+// back with what is left, so that the next call says what is used.
 func (p *grantPool) refund(c *limits.Claim, minute, day int64) {
 	if p.base.Minute == minute && p.base.Day == day && p.call == nil && p.isFor(p.term, c) {
 		p.left = min(p.left+1, p.base.MinuteUsed, p.base.DayUsed)

@@ -22,10 +22,18 @@ type inRedis struct {
 }
 
 // take implements mode.
-func (m *inRedis) take(ctx context.Context, t cluster.Term, c limits.Claim, now time.Time, count int64, w *writing) (limits.Decision, error) {
+func (m *inRedis) take(
+	ctx context.Context,
+	t cluster.Term,
+	c limits.Claim,
+	now time.Time,
+	count int64,
+	w *writing,
+) (limits.Decision, error) {
 	w.release()
 	minute, day := limits.MinuteAt(c.TenantID, now), limits.DayAt(now)
-	// A caller that only looks asks for the state of all windows. A denial by one of them says nothing new of the others.
+	// A caller that only looks asks for the state of all windows. A denial by one of them says
+	// nothing new of the others.
 	if count > 0 {
 		if d, denied := m.denials.denied(t.Number, m.denials.session.Load(), &c, minute, day, now); denied {
 			return d, nil
@@ -38,7 +46,8 @@ func (m *inRedis) take(ctx context.Context, t cluster.Term, c limits.Claim, now 
 		}
 	}
 	for waited := time.Duration(0); ; waited += initPause {
-		// What Redis had before a request is sent, it has lost if it replies that it has not. Asked after the reply, a later batch could answer.
+		// What Redis had before a request is sent, it has lost if it replies that it has not. Asked
+		// after the reply, a later batch could answer.
 		had := waited > 0 && m.hasReplied(t.Number, c.TenantID)
 		term, position := m.send(&r, now)
 		if r.intent != nil {
@@ -65,8 +74,9 @@ func (m *inRedis) take(ctx context.Context, t cluster.Term, c limits.Claim, now 
 	}
 }
 
-// send lets a request go with the next batch, and alone if nothing is to be counted. It returns the term in which the reply counts, 0 for
-// none, and how many requests of the same claim come before it.
+// send lets a request go with the next batch, and alone if nothing is to be counted. It returns the
+// term in which the reply counts, 0 for none, and how many requests of the same claim come before
+// it.
 func (m *inRedis) send(r *Request, now time.Time) (term, position int64) {
 	if r.Count > 0 {
 		return m.batches.do(r, now)
@@ -77,7 +87,8 @@ func (m *inRedis) send(r *Request, now time.Time) (term, position int64) {
 	return term, 0
 }
 
-// run calls Redis in the term in force, if Redis decides in it. It returns the term in which all the replies count, 0 for none.
+// run calls Redis in the term in force, if Redis decides in it. It returns the term in which all
+// the replies count, 0 for none.
 func (m *inRedis) run(requests []Request, now time.Time) (term int64) {
 	t, ok := m.options.Cluster.Term()
 	if !ok || t.Redis == "" || m.reach.over(t.Number) {
@@ -113,7 +124,8 @@ func (m *inRedis) run(requests []Request, now time.Time) (term int64) {
 	return t.Number
 }
 
-// accept records a reply, and reports whether it still counts. If it denies requests they are remembered as n, unless n is nil.
+// accept records a reply, and reports whether it still counts. If it denies requests they are
+// remembered as n, unless n is nil.
 func (m *inRedis) accept(term int64, r *Request, n *denial) bool {
 	s := m.seen.shard(r.Claim.TenantID)
 	s.mu.Lock()
@@ -148,7 +160,8 @@ func (m *inRedis) hasReplied(term, tenantID int64) bool {
 	return ok && a.term == term
 }
 
-// decision returns the result of one of a Request's requests. They count in the order in which they came.
+// decision returns the result of one of a Request's requests. They count in the order in which they
+// came.
 func (r *Request) decision(term, position, count int64) limits.Decision {
 	_, fits := r.after()
 	u := r.Used.Plus(min(position, fits))
@@ -160,7 +173,8 @@ func (r *Request) decision(term, position, count int64) limits.Decision {
 	return d
 }
 
-// refund implements mode. A call whose reply is lost is not repeated: then the request stays counted.
+// refund implements mode. A call whose reply is lost is not repeated: then the request stays
+// counted.
 func (m *inRedis) refund(ctx context.Context, t cluster.Term, c limits.Claim, d limits.Decision) {
 	if m.reach.over(t.Number) {
 		return

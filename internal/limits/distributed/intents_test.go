@@ -27,8 +27,8 @@ func timeless() distributed.Options {
 	return o
 }
 
-// TestWriteInOneTrip: a request that writes makes one call to Redis: it is counted and announced by it. Its end makes none if another request
-// follows soon.
+// TestWriteInOneTrip: a request that writes makes one call to Redis: it is counted and announced by
+// it. Its end makes none if another request follows soon.
 func TestWriteInOneTrip(t *testing.T) {
 	t.Parallel()
 	l := newTestCluster().one(t, redistest.Shared(t), timeless())
@@ -53,7 +53,8 @@ func TestWriteInOneTrip(t *testing.T) {
 	}
 }
 
-// TestWritesShareAnIntent: while one is there, further writes of the tenant need no other. The catalogue has a stamp when all have ended.
+// TestWritesShareAnIntent: while one is there, further writes of the tenant need no other. The
+// catalogue has a stamp when all have ended.
 func TestWritesShareAnIntent(t *testing.T) {
 	t.Parallel()
 	l := newTestCluster().one(t, redistest.Shared(t), timeless())
@@ -75,7 +76,8 @@ func TestWritesShareAnIntent(t *testing.T) {
 	assert.Equal(t, stampAt(t, l), before+1, "stamp after", before)
 }
 
-// TestSharedAgain: an intent that is over and waits to be removed stays if another write shares it before.
+// TestSharedAgain: an intent that is over and waits to be removed stays if another write shares it
+// before.
 func TestSharedAgain(t *testing.T) {
 	t.Parallel()
 	l := newTestCluster().one(t, redistest.Shared(t), timeless())
@@ -92,7 +94,8 @@ func TestSharedAgain(t *testing.T) {
 	}
 }
 
-// TestAbandonedIntentStays: the intent of a write of unknown outcome is not removed, also if another write shares it.
+// TestAbandonedIntentStays: the intent of a write of unknown outcome is not removed, also if
+// another write shares it.
 func TestAbandonedIntentStays(t *testing.T) {
 	t.Parallel()
 	l := newTestCluster().one(t, redistest.Shared(t), timeless())
@@ -106,7 +109,8 @@ func TestAbandonedIntentStays(t *testing.T) {
 	assert.Equal(t, stampAt(t, l), 0, "stamp although nobody knows the outcome of two writes")
 }
 
-// TestRefusedWrite: what is refused announces nothing, and a request that fails before it writes ends what was announced.
+// TestRefusedWrite: what is refused announces nothing, and a request that fails before it writes
+// ends what was announced.
 func TestRefusedWrite(t *testing.T) {
 	t.Parallel()
 	l := newTestCluster().one(t, redistest.Shared(t), patient)
@@ -140,7 +144,8 @@ func TestIntentsEndSoon(t *testing.T) {
 	assert.True(t, stampAt(t, b) != 0, "the intent of a server that stopped is there")
 }
 
-// TestLastIntentIsRemoved: one that is over while others are being removed, and the server stops meanwhile.
+// TestLastIntentIsRemoved: one that is over while others are being removed, and the server stops
+// meanwhile.
 func TestLastIntentIsRemoved(t *testing.T) {
 	t.Parallel()
 	a, b := newTestCluster().two(t, redistest.Shared(t), patient)

@@ -7,7 +7,8 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// TestIntentOfAnotherTerm: a write shares no intent of another term, because Redis may have lost it since.
+// TestIntentOfAnotherTerm: a write shares no intent of another term, because Redis may have lost it
+// since.
 func TestIntentOfAnotherTerm(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

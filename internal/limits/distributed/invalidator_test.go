@@ -25,7 +25,8 @@ func beginWrite(t *testing.T, i freshness.Invalidator) *freshness.Write {
 	return w
 }
 
-// TestStamps: a catalogue has no stamp while it is written to, and afterwards one that it never had, on every server.
+// TestStamps: a catalogue has no stamp while it is written to, and afterwards one that it never
+// had, on every server.
 func TestStamps(t *testing.T) {
 	t.Parallel()
 	a, b := newTestCluster().two(t, redistest.Shared(t), patient)
@@ -52,8 +53,8 @@ func TestStamps(t *testing.T) {
 	assert.Equal(t, stampAt(t, b), 0, "a stamp although nobody knows the outcome of a write")
 }
 
-// TestLateWrite: a write that ends after its intent may have expired is announced once more, so that lists that were cached meanwhile are
-// not served any more.
+// TestLateWrite: a write that ends after its intent may have expired is announced once more, so
+// that lists that were cached meanwhile are not served any more.
 func TestLateWrite(t *testing.T) {
 	t.Parallel()
 	var late atomic.Int64
@@ -73,7 +74,8 @@ func TestLateWrite(t *testing.T) {
 	}
 }
 
-// TestStampsOfTerms: there are none in a term of Postgres, nor at the beginning of the next, because writes may still be under way.
+// TestStampsOfTerms: there are none in a term of Postgres, nor at the beginning of the next,
+// because writes may still be under way.
 func TestStampsOfTerms(t *testing.T) {
 	t.Parallel()
 	server, w := redistest.New(t), newTestCluster()

@@ -12,8 +12,8 @@ import (
 	"petstore.example/internal/test/redistest"
 )
 
-// TestRedisOfALaterTerm: if the database was set back, Redis has counts of later terms. The cluster hears of it, and goes on after them
-// with one change of terms, in which Redis decides.
+// TestRedisOfALaterTerm: if the database was set back, Redis has counts of later terms. The cluster
+// hears of it, and goes on after them with one change of terms, in which Redis decides.
 func TestRedisOfALaterTerm(t *testing.T) {
 	t.Parallel()
 	server, w := redistest.New(t), newTestCluster()
@@ -42,5 +42,10 @@ func TestRedisOfALaterTerm(t *testing.T) {
 	decides(t, a, b)
 	term, _ := a.member.Term()
 	t.Logf("from term %d to %d", before.Number, term.Number)
-	assert.True(t, term.Number > later && term.Number == term.SetBack, term, "want one change of terms, to after those that Redis knows")
+	assert.True(
+		t,
+		term.Number > later && term.Number == term.SetBack,
+		term,
+		"want one change of terms, to after those that Redis knows",
+	)
 }

@@ -9,22 +9,33 @@ import (
 	"petstore.example/internal/limits"
 )
 
-// mode decides over requests in one kind of terms. Its errors are errTermOver, counter.ErrTermOver, and those of the durable counters.
+// mode decides over requests in one kind of terms. Its errors are errTermOver, counter.ErrTermOver,
+// and those of the durable counters.
 type mode interface {
 	// take decides over count requests, which is 0 or 1. w is nil if the request does not write.
-	take(ctx context.Context, t cluster.Term, c limits.Claim, now time.Time, count int64, w *writing) (limits.Decision, error)
+	take(
+		ctx context.Context,
+		t cluster.Term,
+		c limits.Claim,
+		now time.Time,
+		count int64,
+		w *writing,
+	) (limits.Decision, error)
 	// refund gives back a request that was admitted in the term.
 	refund(ctx context.Context, t cluster.Term, c limits.Claim, d limits.Decision)
 }
 
 // Limiter decides for any number of servers of one cluster, and exactly.
 //
-// In a term in which Redis decides, a decision is one script and one round trip. Calls that come while another is under way go together with the
-// next. A refusal is repeated without asking until the window ends, the quota changes or somebody gives a request back.
+// In a term in which Redis decides, a decision is one script and one round trip. Calls that come
+// while another is under way go together with the next. A refusal is repeated without asking until
+// the window ends, the quota changes or somebody gives a request back.
 //
-// When half of the servers lose Redis, the cluster changes to a term in which Postgres decides. Every server first records what it has admitted. From
-// then on each takes small grants of what remains from Postgres, and decides over them without asking. Requests that come between two terms, while
-// Postgres does not answer, or while this server alone has lost Redis, wait for Options.Wait; then they are Undecided.
+// When half of the servers lose Redis, the cluster changes to a term in which Postgres decides.
+// Every server first records what it has admitted. From then on each takes small grants of what
+// remains from Postgres, and decides over them without asking. Requests that come between two
+// terms, while Postgres does not answer, or while this server alone has lost Redis, wait for
+// Options.Wait; then they are Undecided.
 type Limiter struct {
 	options Options
 	backend Backend
@@ -54,14 +65,21 @@ func New(b Backend, o Options) *Limiter {
 	l.init = &initializer{options: &l.options, backend: b, reach: l.reach, seen: l.seen}
 	l.intents = newIntents(l.options.Clock)
 	l.redis = &inRedis{
-		options: &l.options, backend: b, reach: l.reach, seen: l.seen, denials: l.denials, init: l.init, intents: l.intents,
+		options: &l.options,
+		backend: b,
+		reach:   l.reach,
+		seen:    l.seen,
+		denials: l.denials,
+		init:    l.init,
+		intents: l.intents,
 	}
 	l.redis.batches.run = l.redis.run
 	l.grants = &inGrants{options: &l.options, seen: l.seen, denials: l.denials}
 	return l
 }
 
-// Start pings Redis, so that the cluster's first renewal can already tell of it, and begins what runs beside requests.
+// Start pings Redis, so that the cluster's first renewal can already tell of it, and begins what
+// runs beside requests.
 func (l *Limiter) Start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	l.closing = cancel
@@ -73,15 +91,16 @@ func (l *Limiter) Start() {
 	l.running.Go(func() { l.redis.removeAlways(ctx) })
 }
 
-// Close ends what runs beside requests, and removes the write intents that are over. The member must leave the cluster before or after it. Close the
-// connection to Redis after it.
+// Close ends what runs beside requests, and removes the write intents that are over. The member
+// must leave the cluster before or after it. Close the connection to Redis after it.
 func (l *Limiter) Close() {
 	l.closing()
 	l.running.Wait()
 	l.backend.Pin("")
 }
 
-// Take implements limits.Limiter. An ended context does not stop it: whether a request counts must not depend on whether its caller is still there.
+// Take implements limits.Limiter. An ended context does not stop it: whether a request counts must
+// not depend on whether its caller is still there.
 func (l *Limiter) Take(ctx context.Context, c limits.Claim, now time.Time) limits.Decision {
 	return decide(ctx, l, &c, now, 1, nil)
 }
@@ -124,7 +143,8 @@ func decide(ctx context.Context, l *Limiter, c *limits.Claim, now time.Time, cou
 	}
 }
 
-// doubtful reports whether a denial may be wrong: a server ended silently in its window, and requests that it might have admitted count as used.
+// doubtful reports whether a denial may be wrong: a server ended silently in its window, and
+// requests that it might have admitted count as used.
 func doubtful(t *cluster.Term, d *limits.Decision) bool {
 	if d.Admitted || t.SilentUntil.IsZero() || t.Number != d.Term {
 		return false
@@ -141,8 +161,8 @@ func (l *Limiter) mode(redis string) mode {
 	return l.grants
 }
 
-// undecided decides a request for which no term is in force. What this server knows to be full is refused. Otherwise nobody knows whether others are
-// admitting what remains.
+// undecided decides a request for which no term is in force. What this server knows to be full is
+// refused. Otherwise nobody knows whether others are admitting what remains.
 func undecided(l *Limiter, c *limits.Claim, now time.Time, count int64) limits.Decision {
 	minute, day := limits.MinuteAt(c.TenantID, now), limits.DayAt(now)
 	d := limits.Decide(c, minute, day, l.seen.known(c, minute, day), count)
@@ -150,11 +170,13 @@ func undecided(l *Limiter, c *limits.Claim, now time.Time, count int64) limits.D
 	return d
 }
 
-// InForce implements limits.Limiter. A request of a term that is over may be missing in what was recorded at its end.
+// InForce implements limits.Limiter. A request of a term that is over may be missing in what was
+// recorded at its end.
 func (l *Limiter) InForce(d *limits.Decision) bool { return l.options.Cluster.Valid(d.Term) }
 
-// Refund implements limits.Limiter. It needs no lease: a request may end after it, as when Postgres hangs. What is counted in Redis and what is left
-// of a grant belong to a term. What was decided in a term that is over is not given back: nobody knows any more in which count it is.
+// Refund implements limits.Limiter. It needs no lease: a request may end after it, as when Postgres
+// hangs. What is counted in Redis and what is left of a grant belong to a term. What was decided in
+// a term that is over is not given back: nobody knows any more in which count it is.
 func (l *Limiter) Refund(ctx context.Context, c limits.Claim, d limits.Decision) {
 	t := l.reach.latest()
 	if !d.Admitted || t == nil || t.Number != d.Term {
@@ -169,8 +191,8 @@ func (l *Limiter) Refund(ctx context.Context, c limits.Claim, d limits.Decision)
 // Degraded reports whether Postgres decides.
 func (l *Limiter) Degraded() bool { return l.reach.isDegraded() }
 
-// CutOff returns why this server can't decide in a term in which Redis does, nil if it can or Postgres does. It is ErrOtherRedis, or the last error
-// of a call.
+// CutOff returns why this server can't decide in a term in which Redis does, nil if it can or
+// Postgres does. It is ErrOtherRedis, or the last error of a call.
 func (l *Limiter) CutOff() error { return l.reach.cutOff() }
 
 // Decides reports whether a term is in force in which this server can decide.
@@ -181,7 +203,14 @@ func (l *Limiter) Decides() bool {
 
 // Invalidator returns what announces writes to the cluster's servers.
 func (l *Limiter) Invalidator() *Invalidator {
-	return &Invalidator{options: &l.options, backend: l.backend, reach: l.reach, terms: l.terms, init: l.init, mode: l.redis}
+	return &Invalidator{
+		options: &l.options,
+		backend: l.backend,
+		reach:   l.reach,
+		terms:   l.terms,
+		init:    l.init,
+		mode:    l.redis,
+	}
 }
 
 // Ping is one step of the search for a lost Redis, for tests that run step by step.
@@ -211,7 +240,8 @@ type termWait struct {
 
 // waited is how long one request has waited for terms.
 type waited struct {
-	// over is a term that could not decide, 0 for none. until is when to give up; it is zero before the first wait.
+	// over is a term that could not decide, 0 for none. until is when to give up; it is zero before
+	// the first wait.
 	over  int64
 	until time.Time
 }
@@ -226,8 +256,8 @@ func (w *termWait) term(ctx context.Context, so *waited) (cluster.Term, error) {
 	return t, nil
 }
 
-// await waits for a term that this server can decide in. One in which it lost Redis ends in a moment, and one that could not decide is tried again
-// after a pause.
+// await waits for a term that this server can decide in. One in which it lost Redis ends in a
+// moment, and one that could not decide is tried again after a pause.
 func (w *termWait) await(ctx context.Context, so *waited) (cluster.Term, error) {
 	if so.until.IsZero() {
 		so.until = w.options.Clock().Add(w.options.Wait)

@@ -14,15 +14,15 @@ import (
 const (
 	// DefaultTimeout bounds one reply of Redis.
 	DefaultTimeout = 100 * time.Millisecond
-	// CallTimeouts is how many timeouts a call may take that needs a new connection: the dial, the login, the choice of the database, the
-	// check of the process, and the call itself.
+	// CallTimeouts is how many timeouts a call may take that needs a new connection: the dial, the
+	// login, the choice of the database, the check of the process, and the call itself.
 	CallTimeouts = 5
 )
 
 // Cluster is this server's part in the agreement on who decides: a *cluster.Member.
 type Cluster interface {
-	// Term returns the term in force. It returns false between two terms and after the lease has ended. It is called for every
-	// request.
+	// Term returns the term in force. It returns false between two terms and after the lease has
+	// ended. It is called for every request.
 	Term() (cluster.Term, bool)
 	// Valid reports whether the term of that number is still in force.
 	Valid(number int64) bool
@@ -54,7 +54,8 @@ type Options struct {
 	PingEvery time.Duration
 	// Instant returns the present instant, for what no request asks for; Clock by default.
 	Instant func() time.Time
-	// Wait is how long a request waits for a term to begin, in addition to its wait for Redis: 250 ms by default.
+	// Wait is how long a request waits for a term to begin, in addition to its wait for Redis: 250
+	// ms by default.
 	Wait time.Duration
 
 	// Tests that run step by step replace these; nil for the real ones.
@@ -83,12 +84,14 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// bounded returns a context for one call to Redis, which continues if the request's caller has gone. The client bounds each reply.
+// bounded returns a context for one call to Redis, which continues if the request's caller has
+// gone. The client bounds each reply.
 func (o *Options) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), CallTimeouts*o.Timeout)
 }
 
-// initTime is how long a tenant that somebody has initialized may be missing in Redis, because the caller who did is still at it.
+// initTime is how long a tenant that somebody has initialized may be missing in Redis, because the
+// caller who did is still at it.
 func (o *Options) initTime() time.Duration { return CallTimeouts * o.Timeout }
 
 var (

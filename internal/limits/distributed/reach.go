@@ -14,11 +14,13 @@ import (
 const (
 	// pingsToRegain is how many pings in a row a lost Redis must answer before it counts as there.
 	pingsToRegain = 3
-	// maxPings bounds how far that number doubles for a Redis that is soon lost again: with a ping every 100 ms, five seconds.
+	// maxPings bounds how far that number doubles for a Redis that is soon lost again: with a ping
+	// every 100 ms, five seconds.
 	maxPings = 48
 	// soonLost is how long a Redis must stay for earlier losses to be forgotten.
 	soonLost = 20 * time.Second
-	// overtakenTime is how long a term may stay in force after Redis was found to have counts of a later one.
+	// overtakenTime is how long a term may stay in force after Redis was found to have counts of a
+	// later one.
 	overtakenTime = time.Second
 )
 
@@ -27,7 +29,8 @@ var (
 	errForgotten = errors.New("redis has lost its counters")
 	// errNoSuchTerm: Redis has counts of a later term than any can be.
 	errNoSuchTerm = errors.New("redis holds counters of a later term than the cluster's; was the database restored?")
-	// errOtherLayout: this server counts by another layout than the others, as during an upgrade. Postgres decides in the next term.
+	// errOtherLayout: this server counts by another layout than the others, as during an upgrade.
+	// Postgres decides in the next term.
 	errOtherLayout = errors.New("this server counts in Redis by another layout than the other servers")
 	// ErrOtherRedis: this server reaches another Redis than the one that decides in the term.
 	ErrOtherRedis = errors.New("this server reaches another Redis than the other servers")
@@ -40,13 +43,15 @@ var (
 //	  ▲                          │ ping fails, another Redis               │ a call fails twice
 //	  └──────────────────────────┴─────────────────────────────────────────┘
 //
-// A server that alone has lost Redis decides nothing, and goes on in the same term when it sees the same Redis again.
+// A server that alone has lost Redis decides nothing, and goes on in the same term when it sees the
+// same Redis again.
 type reach struct {
 	options *Options
 	backend Backend
 
-	// lost is the last term in which this server lost Redis, overtaken the last one in which it found that Redis has counts of later
-	// terms, noted the last term that it saw in force, nil for none.
+	// lost is the last term in which this server lost Redis, overtaken the last one in which it
+	// found that Redis has counts of later terms, noted the last term that it saw in force, nil for
+	// none.
 	lost, overtaken atomic.Int64
 	noted           atomic.Pointer[cluster.Term]
 	// pinned is the Redis that calls reach, nil or "" for none.
@@ -55,13 +60,16 @@ type reach struct {
 	replied atomic.Int64
 
 	mu sync.Mutex
-	// sees is what the cluster knows, candidate what answered last, answers how often in a row, needed how often it must.
+	// sees is what the cluster knows, candidate what answered last, answers how often in a row,
+	// needed how often it must.
 	sees, candidate string
 	answers, needed int
-	// away is since when this server sees no Redis, and why; zero if it does. regained is when it last saw one again.
+	// away is since when this server sees no Redis, and why; zero if it does. regained is when it
+	// last saw one again.
 	away, regained time.Time
 	why            error
-	// firstSeen is when this server first saw the noted term, overtakenAt when it last found counts of a later one.
+	// firstSeen is when this server first saw the noted term, overtakenAt when it last found counts
+	// of a later one.
 	firstSeen, overtakenAt time.Time
 	// degraded is since when Postgres decides, zero if Redis does.
 	degraded time.Time
@@ -96,7 +104,10 @@ func (h *reach) note(t *cluster.Term) {
 		h.degraded = h.firstSeen
 		h.options.Log.Warn().Err(h.why).Msg("limits: degraded: Redis is lost, limits are counted in Postgres")
 	case t.Redis != "" && !h.degraded.IsZero():
-		h.options.Log.Info().Dur("away_ms", h.firstSeen.Sub(h.degraded)).Msg("limits: Redis is back: limits are counted in Redis again")
+		h.options.Log.Info().Dur(
+			"away_ms",
+			h.firstSeen.Sub(h.degraded),
+		).Msg("limits: Redis is back: limits are counted in Redis again")
 		h.degraded = time.Time{}
 	}
 }
@@ -112,8 +123,9 @@ func (h *reach) latest() *cluster.Term {
 // lostIn reports whether this server lost Redis in that term.
 func (h *reach) lostIn(term int64) bool { return h.lost.Load() == term }
 
-// valid reports whether the term is in force and calls reach the Redis that decides in it. It is asked after a reply too: a server
-// whose lease ends for a moment may find another Redis, and then hear that the term continues.
+// valid reports whether the term is in force and calls reach the Redis that decides in it. It is
+// asked after a reply too: a server whose lease ends for a moment may find another Redis, and then
+// hear that the term continues.
 func (h *reach) valid(t *cluster.Term) bool {
 	pinned := h.pinned.Load()
 	return h.options.Cluster.Valid(t.Number) && !h.lostIn(t.Number) && pinned != nil && *pinned == t.Redis
@@ -132,13 +144,16 @@ func (h *reach) writesSettled(t *cluster.Term) bool {
 	return t.First || h.options.Clock().Sub(h.firstSeen) > freshness.WriteIntentTTL
 }
 
-// over reports whether this server can't decide in the term at the moment: it lost Redis in it, or Redis has counts of later terms.
+// over reports whether this server can't decide in the term at the moment: it lost Redis in it, or
+// Redis has counts of later terms.
 func (h *reach) over(term int64) bool { return h.lostIn(term) || h.overtaken.Load() == term }
 
-// call makes a call to Redis in a term, and once more if it fails: a stall is shorter. If it fails again Redis is lost.
+// call makes a call to Redis in a term, and once more if it fails: a stall is shorter. If it fails
+// again Redis is lost.
 func (h *reach) call(term int64, do func() error) error {
 	err := do()
-	if later := (LaterTermError{}); err != nil && !errors.As(err, &later) && !h.over(term) && h.options.Cluster.Valid(term) {
+	if later := (LaterTermError{}); err != nil && !errors.As(err, &later) && !h.over(term) &&
+		h.options.Cluster.Valid(term) {
 		err = do()
 	}
 	if err != nil {
@@ -149,9 +164,11 @@ func (h *reach) call(term int64, do func() error) error {
 	return nil
 }
 
-// lose says that this server has lost Redis in that term. A failure of an earlier term says nothing of Redis as it is now.
+// lose says that this server has lost Redis in that term. A failure of an earlier term says nothing
+// of Redis as it is now.
 //
-// If Redis has lost counts the term must end. If it has counts of a later term, the next one is later than that.
+// If Redis has lost counts the term must end. If it has counts of a later term, the next one is
+// later than that.
 func (h *reach) lose(term int64, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -177,7 +194,8 @@ func (h *reach) lose(term int64, err error) {
 	h.forget(err)
 }
 
-// forget lets no call reach Redis, and tells the cluster, until Redis has answered enough pings. It is called with mu held.
+// forget lets no call reach Redis, and tells the cluster, until Redis has answered enough pings. It
+// is called with mu held.
 func (h *reach) forget(why error) {
 	now := h.options.Clock()
 	if h.sees != "" || h.why == nil && why != nil {
@@ -212,14 +230,16 @@ func (h *reach) pingAlways(ctx context.Context) {
 	}
 }
 
-// stays reports whether a term is still in force long after Redis was found to have counts of a later one.
+// stays reports whether a term is still in force long after Redis was found to have counts of a
+// later one.
 func (h *reach) stays(term int64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.overtaken.Load() == term && h.options.Clock().Sub(h.overtakenAt) > overtakenTime
 }
 
-// ping pings Redis. While Redis decides it does so if no call has been made lately, so that a server without requests notices a loss too.
+// ping pings Redis. While Redis decides it does so if no call has been made lately, so that a
+// server without requests notices a loss too.
 func (h *reach) ping(ctx context.Context) {
 	t, ok := h.options.Cluster.Term()
 	if ok {
@@ -246,8 +266,9 @@ func (h *reach) ping(ctx context.Context) {
 	})
 }
 
-// search pings a Redis that does not decide on this server, and tells the cluster when it has answered often enough. t is the term in force,
-// if there is one. If it was lost in it, this server goes on.
+// search pings a Redis that does not decide on this server, and tells the cluster when it has
+// answered often enough. t is the term in force, if there is one. If it was lost in it, this server
+// goes on.
 func (h *reach) search(ctx context.Context, t *cluster.Term) {
 	lost := h.lost.Load()
 	ctx, cancel := h.options.bounded(ctx)
@@ -288,7 +309,8 @@ func (h *reach) search(ctx context.Context, t *cluster.Term) {
 	h.lost.Store(0)
 }
 
-// cutOff returns why this server can't decide in a term in which Redis decides, nil if it can or there is no such term.
+// cutOff returns why this server can't decide in a term in which Redis decides, nil if it can or
+// there is no such term.
 func (h *reach) cutOff() error {
 	t, ok := h.options.Cluster.Term()
 	if !ok || t.Redis == "" || h.valid(&t) {

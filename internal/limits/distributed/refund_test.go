@@ -10,7 +10,8 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// TestRefundAfterTheLease: a request that ends in 5xx after the lease, because Postgres hung, is given back, in Redis and in a grant.
+// TestRefundAfterTheLease: a request that ends in 5xx after the lease, because Postgres hung, is
+// given back, in Redis and in a grant.
 func TestRefundAfterTheLease(t *testing.T) {
 	t.Parallel()
 	q := plans.Quota{PerMinute: 3, PerDay: 1000}
@@ -34,8 +35,8 @@ func TestRefundAfterTheLease(t *testing.T) {
 	}
 }
 
-// TestRefundNotHeardOf: a server that does not hear of a refund repeats no refusal once Redis has told it that less is used. Otherwise Remaining
-// would rise and fall with the key that asks.
+// TestRefundNotHeardOf: a server that does not hear of a refund repeats no refusal once Redis has
+// told it that less is used. Otherwise Remaining would rise and fall with the key that asks.
 func TestRefundNotHeardOf(t *testing.T) {
 	t.Parallel()
 	url, w := redistest.New(t).URL, newTestCluster()
@@ -45,11 +46,26 @@ func TestRefundNotHeardOf(t *testing.T) {
 	c := limitstest.Claim(1, q)
 	first := l.Take(t.Context(), c, limitstest.Noon)
 	l.Take(t.Context(), c, limitstest.Noon)
-	limitstest.Check(t, "refused", l.Take(t.Context(), c, limitstest.Noon), limitstest.Want(false, 1, q, limitstest.Noon, 2, 2))
+	limitstest.Check(
+		t,
+		"refused",
+		l.Take(t.Context(), c, limitstest.Noon),
+		limitstest.Want(false, 1, q, limitstest.Noon, 2, 2),
+	)
 	other.Refund(t.Context(), c, first)
-	limitstest.Check(t, "refused again", l.Take(t.Context(), c, limitstest.Noon), limitstest.Want(false, 1, q, limitstest.Noon, 2, 2))
+	limitstest.Check(
+		t,
+		"refused again",
+		l.Take(t.Context(), c, limitstest.Noon),
+		limitstest.Want(false, 1, q, limitstest.Noon, 2, 2),
+	)
 	if d := l.Peek(t.Context(), c, limitstest.Noon); d.Minute.Remaining != 1 {
 		t.Fatalf("%d remain, want 1", d.Minute.Remaining)
 	}
-	limitstest.Check(t, "after another reply", l.Take(t.Context(), c, limitstest.Noon), limitstest.Want(true, 1, q, limitstest.Noon, 2, 2))
+	limitstest.Check(
+		t,
+		"after another reply",
+		l.Take(t.Context(), c, limitstest.Noon),
+		limitstest.Want(true, 1, q, limitstest.Noon, 2, 2),
+	)
 }

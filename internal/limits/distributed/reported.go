@@ -2,9 +2,10 @@ package distributed
 
 import "petstore.example/internal/limits"
 
-// reportedRemaining is the lowest number of remaining requests that this server has reported for a tenant's windows in a term in which
-// Postgres decides. Keys have grants of their own, and other servers return what they do not need, so the counts of successive grants
-// would make Remaining go up and down. It only falls, except after a refund or a change of the limit.
+// reportedRemaining is the lowest number of remaining requests that this server has reported for a
+// tenant's windows in a term in which Postgres decides. Keys have grants of their own, and other
+// servers return what they do not need, so the counts of successive grants would make Remaining go
+// up and down. It only falls, except after a refund or a change of the limit.
 type reportedRemaining struct {
 	term        int64
 	minute, day reportedWindow

@@ -10,8 +10,9 @@ import (
 // shards is the number of locks, so that tenants rarely wait for each other.
 const shards = 64
 
-// seen is what one server knows of its tenants' windows without asking: what Redis last said was used, what was denied, and the
-// grants that this server holds. It keeps the tenants that called today or yesterday.
+// seen is what one server knows of its tenants' windows without asking: what Redis last said was
+// used, what was denied, and the grants that this server holds. It keeps the tenants that called
+// today or yesterday.
 type seen struct {
 	shards [shards]seenShard
 }
@@ -28,8 +29,8 @@ type tenantState struct {
 	// term is the one in which Redis said latest.
 	term   int64
 	latest counter.Baseline
-	// initialized is the last term in which the tenant's count had surely begun. initializing is not nil while this server
-	// initializes it.
+	// initialized is the last term in which the tenant's count had surely begun. initializing is
+	// not nil while this server initializes it.
 	initialized  int64
 	initializing chan struct{}
 	reported     reportedRemaining
@@ -38,7 +39,8 @@ type tenantState struct {
 	keys   map[string]*claimState
 }
 
-// claimState is of one kind of claims of a tenant: of one key with a limit of its own, or of all other keys.
+// claimState is of one kind of claims of a tenant: of one key with a limit of its own, or of all
+// other keys.
 type claimState struct {
 	// term is the one in which Redis said how much is used of the key's own minute.
 	term, minute, used int64

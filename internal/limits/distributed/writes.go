@@ -13,18 +13,19 @@ import (
 )
 
 const (
-	// joinFor is how old a write intent may be for a further write to share it. So it lasts for at least nine tenths of
-	// freshness.WriteIntentTTL from when a write begins.
+	// joinFor is how old a write intent may be for a further write to share it. So it lasts for at
+	// least nine tenths of freshness.WriteIntentTTL from when a write begins.
 	joinFor = time.Second
 	// removeWithin is how long an intent that is over may wait for a call to Redis to go with.
 	removeWithin = 40 * time.Millisecond
 )
 
-// intents are the write intents of this server that are in Redis. The writes of a tenant share one: a write that begins while another is
-// under way makes no call. An intent that is over is removed with the next call to Redis, after removeWithin at the latest.
+// intents are the write intents of this server that are in Redis. The writes of a tenant share one:
+// a write that begins while another is under way makes no call. An intent that is over is removed
+// with the next call to Redis, after removeWithin at the latest.
 //
-// An intent may be shared until it is sent to be removed: until then no decision has a stamp of the catalogue, and afterwards its stamp is
-// one that none had before the intent was left.
+// An intent may be shared until it is sent to be removed: until then no decision has a stamp of the
+// catalogue, and afterwards its stamp is one that none had before the intent was left.
 //
 // It has one lock, which only writes take, and a batch that removes an intent.
 type intents struct {
@@ -34,8 +35,9 @@ type intents struct {
 	waiting atomic.Int32
 
 	mu sync.Mutex
-	// latest is each tenant's, to share. all are those that were not sent to be removed, or end by themselves. over are those of them
-	// that no write has any more, unless another has begun to share one.
+	// latest is each tenant's, to share. all are those that were not sent to be removed, or end by
+	// themselves. over are those of them that no write has any more, unless another has begun to
+	// share one.
 	latest map[int64]*intent
 	all    []*intent
 	over   []*intent
@@ -48,7 +50,8 @@ type intent struct {
 	version        int64
 	// left is before the call that left it.
 	left time.Time
-	// held is how many requests that will probably write have it, writes how many writes are under way.
+	// held is how many requests that will probably write have it, writes how many writes are under
+	// way.
 	held, writes int
 	// gone: it was sent to be removed, or is to end by itself.
 	gone bool
@@ -58,7 +61,8 @@ func newIntents(clock func() time.Time) *intents {
 	return &intents{clock: clock, wake: make(chan struct{}, 1), latest: map[int64]*intent{}}
 }
 
-// share returns the tenant's intent with one more request that has it, or one more write, or nil if there is none that can be shared.
+// share returns the tenant's intent with one more request that has it, or one more write, or nil if
+// there is none that can be shared.
 func (s *intents) share(term, tenantID int64, held, writes int) *intent {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +135,8 @@ func (s *intents) takeOver(term int64) (over []WriteIntent) {
 	return over
 }
 
-// remove appends an intent to those to be removed, unless it was or is of another term. It is called with mu held.
+// remove appends an intent to those to be removed, unless it was or is of another term. It is
+// called with mu held.
 func (s *intents) remove(over []WriteIntent, in *intent, term int64) []WriteIntent {
 	if in.gone || in.term != term {
 		return over
@@ -143,8 +148,9 @@ func (s *intents) remove(over []WriteIntent, in *intent, term int64) []WriteInte
 	return append(over, WriteIntent{in.tenantID, in.version})
 }
 
-// sweep forgets those that were removed, or are of earlier terms, and returns those of the term that are over. A request that has had an intent
-// for so long that nobody can share it any more does not keep it: its body is slow.
+// sweep forgets those that were removed, or are of earlier terms, and returns those of the term
+// that are over. A request that has had an intent for so long that nobody can share it any more
+// does not keep it: its body is slow.
 func (s *intents) sweep(term int64) (over []WriteIntent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,7 +196,8 @@ func (m *inRedis) removeAlways(ctx context.Context) {
 	m.removeOver()
 }
 
-// removeOver removes the intents that are over, if a term is in force. Those of a term that is over end with it.
+// removeOver removes the intents that are over, if a term is in force. Those of a term that is over
+// end with it.
 func (m *inRedis) removeOver() {
 	t, ok := m.options.Cluster.Term()
 	if !ok {
@@ -228,11 +235,13 @@ const writeWait = 4
 // errNotAnnounced: readers could not be told of a write.
 var errNotAnnounced = errors.New("the write can't be announced to the other servers at the moment")
 
-// lateWrite is less than any write intent lasts, and more than a write takes in a process that is not frozen.
+// lateWrite is less than any write intent lasts, and more than a write takes in a process that is
+// not frozen.
 const lateWrite = freshness.WriteIntentTTL / 2
 
-// Invalidator announces writes to catalogues. In a term in which Redis decides it leaves a write intent there. In any other term lists
-// have no stamp, and neither have they at the beginning of the next, for as long as write intents last.
+// Invalidator announces writes to catalogues. In a term in which Redis decides it leaves a write
+// intent there. In any other term lists have no stamp, and neither have they at the beginning of
+// the next, for as long as write intents last.
 type Invalidator struct {
 	options *Options
 	backend Backend
@@ -244,10 +253,12 @@ type Invalidator struct {
 
 var _ freshness.Invalidator = (*Invalidator)(nil)
 
-// BeginWrite implements freshness.Invalidator. It shares an intent that this server has in Redis, or leaves one.
+// BeginWrite implements freshness.Invalidator. It shares an intent that this server has in Redis,
+// or leaves one.
 //
-// If a write ends late, its intent may be gone, and lists from before it may be cached under the current stamp. It is then announced once
-// more before it is acknowledged, which changes the stamp. If that fails, it is not acknowledged, and freshness.Outcomes tries again.
+// If a write ends late, its intent may be gone, and lists from before it may be cached under the
+// current stamp. It is then announced once more before it is acknowledged, which changes the stamp.
+// If that fails, it is not acknowledged, and freshness.Outcomes tries again.
 func (v *Invalidator) BeginWrite(ctx context.Context, tenantID int64, _ freshness.Kind) (*freshness.Write, error) {
 	began := v.options.Clock()
 	in, err := v.announce(ctx, tenantID)
@@ -271,10 +282,12 @@ func (v *Invalidator) BeginWrite(ctx context.Context, tenantID int64, _ freshnes
 	}), nil
 }
 
-// RemoveOver is one step of the removal of write intents that are over, for tests that run step by step.
+// RemoveOver is one step of the removal of write intents that are over, for tests that run step by
+// step.
 func (v *Invalidator) RemoveOver() { v.mode.removeOver() }
 
-// announce tells readers that a write begins. The intent is nil in a term in which Postgres decides.
+// announce tells readers that a write begins. The intent is nil in a term in which Postgres
+// decides.
 func (v *Invalidator) announce(ctx context.Context, tenantID int64) (*intent, error) {
 	var over int64
 	for range writeWait {
@@ -299,7 +312,9 @@ func (v *Invalidator) announce(ctx context.Context, tenantID int64) (*intent, er
 		left := v.options.Clock()
 		version, err := v.leaveIntent(ctx, &t, tenantID)
 		if err == nil {
-			return v.mode.intents.add(intent{term: t.Number, tenantID: tenantID, version: version, left: left, writes: 1}), nil
+			return v.mode.intents.add(
+				intent{term: t.Number, tenantID: tenantID, version: version, left: left, writes: 1},
+			), nil
 		}
 		over = t.Number
 	}

@@ -14,8 +14,9 @@ import (
 	"petstore.example/internal/limits/distributed"
 )
 
-// Backend counts by scripts. Calls go through a client whose every connection was checked to reach the pinned Redis: the same process, a
-// master ever since. A fingerprint also says by which layout this program counts, and in which database.
+// Backend counts by scripts. Calls go through a client whose every connection was checked to reach
+// the pinned Redis: the same process, a master ever since. A fingerprint also says by which layout
+// this program counts, and in which database.
 type Backend struct {
 	client *Client
 	// pinned is the client for the pinned Redis; nil for none.
@@ -47,9 +48,14 @@ func (s *Backend) Take(term int64, over []distributed.WriteIntent, requests []di
 	return readTake(takeScript.Run(ctx, *c, keys, args...), term, requests)
 }
 
-// takeEach is Take for a cluster, which has the tenants on different nodes: there each write and each claim is a script of its own.
+// takeEach is Take for a cluster, which has the tenants on different nodes: there each write and
+// each claim is a script of its own.
 func takeEach(
-	ctx context.Context, client redis.UniversalClient, term int64, over []distributed.WriteIntent, requests []distributed.Request,
+	ctx context.Context,
+	client redis.UniversalClient,
+	term int64,
+	over []distributed.WriteIntent,
+	requests []distributed.Request,
 ) error {
 	// The i-th call ends one write, or is of one request.
 	part := func(i int) ([]distributed.WriteIntent, []distributed.Request) {

@@ -31,7 +31,8 @@ func look(t testing.TB, url string) redis.UniversalClient {
 	return client
 }
 
-// TestPingNeedsAllRights: a user who lacks one that some script needs must not make the limiter begin and stop again and again.
+// TestPingNeedsAllRights: a user who lacks one that some script needs must not make the limiter
+// begin and stop again and again.
 func TestPingNeedsAllRights(t *testing.T) {
 	t.Parallel()
 	url := redistest.New(t).URL
@@ -40,7 +41,8 @@ func TestPingNeedsAllRights(t *testing.T) {
 		rights  string
 		healthy bool
 	}{
-		"all":      {"resetchannels ~pst:* &pst:* -@all +evalsha +eval +info +subscribe +get +set +setrange +expire +time +publish", true},
+		"all": {"resetchannels ~pst:* &pst:* -@all +evalsha +eval +info +subscribe +get +set +setrange +expire " +
+			"+time +publish", true},
 		"nochan":   {"~pst:* resetchannels +@all", false},
 		"norange":  {"resetchannels ~pst:* &pst:* +@all -setrange", false},
 		"noexpire": {"resetchannels ~pst:* &pst:* +@all -expire", false},
@@ -52,7 +54,10 @@ func TestPingNeedsAllRights(t *testing.T) {
 				args = append(args, right)
 			}
 			assert.NoError(t, admin.Do(t.Context(), args...).Err())
-			client, err := redisbackend.NewClient(strings.Replace(url, "redis://", "redis://"+user+":secret@", 1), timeout)
+			client, err := redisbackend.NewClient(
+				strings.Replace(url, "redis://", "redis://"+user+":secret@", 1),
+				timeout,
+			)
 			assert.NoError(t, err)
 			defer func() { _ = client.Close() }()
 			if _, err := redisbackend.New(client).Ping(t.Context()); (err == nil) != tt.healthy {
@@ -66,31 +71,65 @@ func TestPingNeedsAllRights(t *testing.T) {
 func TestTakeWithoutMGET(t *testing.T) {
 	t.Parallel()
 	url := redistest.New(t).URL
-	err := look(t, url).Do(t.Context(), "ACL", "SETUSER", "old", "on", ">secret", "resetchannels", "~pst:*", "&pst:*", "+@all", "-mget").Err()
+	err := look(
+		t,
+		url,
+	).Do(
+		t.Context(),
+		"ACL",
+		"SETUSER",
+		"old",
+		"on",
+		">secret",
+		"resetchannels",
+		"~pst:*",
+		"&pst:*",
+		"+@all",
+		"-mget",
+	).Err()
 	assert.NoError(t, err)
 	c := backendAt(t, strings.Replace(url, "redis://", "redis://old:secret@", 1))
-	requests := []distributed.Request{{Claim: limitstest.Claim(1, unlimited), Count: 1}, {Claim: limitstest.Claim(2, unlimited), Count: 1}}
+	requests := []distributed.Request{
+		{Claim: limitstest.Claim(1, unlimited), Count: 1},
+		{Claim: limitstest.Claim(2, unlimited), Count: 1},
+	}
 	for i := range int64(2) {
 		assert.NoError(t, c.InitTenant(t.Context(), 1, 1+i, counter.Baseline{MinuteUsed: 10 * i}, false))
 	}
 	assert.NoError(t, c.Take(1, nil, requests))
 	for i := range requests {
 		want := limits.Used{Minute: int64(10 * i)}
-		assert.True(t, requests[i].Status == distributed.Counted && requests[i].Used == want, "request", i, requests[i].Reply, "want", want, "counted")
+		assert.True(
+			t,
+			requests[i].Status == distributed.Counted && requests[i].Used == want,
+			"request",
+			i,
+			requests[i].Reply,
+			"want",
+			want,
+			"counted",
+		)
 	}
 }
 
-// TestInitKeyInALaterMinute: in a Redis that was kept, a clock that is ahead may have begun a minute in which the server that initializes a key is
-// not yet. Without the key's count that server would ask again without end.
+// TestInitKeyInALaterMinute: in a Redis that was kept, a clock that is ahead may have begun a
+// minute in which the server that initializes a key is not yet. Without the key's count that server
+// would ask again without end.
 func TestInitKeyInALaterMinute(t *testing.T) {
 	t.Parallel()
 	c := backendAt(t, redistest.New(t).URL)
 	assert.NoError(t, c.InitTenant(t.Context(), 1, 1, counter.Baseline{Minute: 30}, false))
 	assert.NoError(t, c.InitTenant(t.Context(), 2, 1, counter.Baseline{Minute: 29, LatestMinute: 30}, false))
 	assert.NoError(t, c.InitKey(t.Context(), 2, 1, "key_1", 29, 5))
-	requests := []distributed.Request{{Claim: limits.Claim{TenantID: 1, KeyID: "key_1", Quota: unlimited, KeyPerMinute: 10}, Minute: 29, Count: 1}}
+	requests := []distributed.Request{
+		{Claim: limits.Claim{TenantID: 1, KeyID: "key_1", Quota: unlimited, KeyPerMinute: 10}, Minute: 29, Count: 1},
+	}
 	assert.NoError(t, c.Take(2, nil, requests))
-	assert.True(t, requests[0].Status == distributed.Counted && requests[0].InMinute == 30 && requests[0].Used.Key == 0, requests[0].Reply)
+	assert.True(
+		t,
+		requests[0].Status == distributed.Counted && requests[0].InMinute == 30 && requests[0].Used.Key == 0,
+		requests[0].Reply,
+	)
 }
 
 // backendAt returns a Backend that is pinned to the Redis of that URL.
@@ -109,8 +148,8 @@ func backendAt(t testing.TB, url string) *redisbackend.Backend {
 	return c
 }
 
-// TestTakeReconnects: neither a script that Redis has forgotten nor connections that it dropped make a call fail, and calls stay in
-// the URL's database.
+// TestTakeReconnects: neither a script that Redis has forgotten nor connections that it dropped
+// make a call fail, and calls stay in the URL's database.
 func TestTakeReconnects(t *testing.T) {
 	t.Parallel()
 	server := redistest.New(t)
@@ -132,7 +171,12 @@ func TestTakeReconnects(t *testing.T) {
 	} {
 		before()
 		requests := []distributed.Request{{Claim: limitstest.Claim(1, unlimited), Count: 1}}
-		if err := c.Take(1, nil, requests); err != nil || requests[0].Status != distributed.Counted || requests[0].Used.Minute != int64(used) {
+		if err := c.Take(
+			1,
+			nil,
+			requests,
+		); err != nil || requests[0].Status != distributed.Counted ||
+			requests[0].Used.Minute != int64(used) {
 			t.Errorf("%+v, %v; want %d used", requests[0].Reply, err, used)
 		}
 	}
@@ -140,7 +184,8 @@ func TestTakeReconnects(t *testing.T) {
 	assert.Result(t, n, err, 0, "it counted in another database")
 }
 
-// TestDemotedMasterIsAnother: a master that was a replica for a while may have older counters, although its process is the same.
+// TestDemotedMasterIsAnother: a master that was a replica for a while may have older counters,
+// although its process is the same.
 func TestDemotedMasterIsAnother(t *testing.T) {
 	t.Parallel()
 	url := redistest.New(t).URL
@@ -150,12 +195,17 @@ func TestDemotedMasterIsAnother(t *testing.T) {
 	assert.NoError(t, c.Take(1, nil, requests))
 	before, err := redisbackend.New(admin.(*redisbackend.Client)).Ping(t.Context())
 	assert.NoError(t, err)
-	for _, args := range [][]any{{"REPLICAOF", "127.0.0.1", "1"}, {"REPLICAOF", "NO", "ONE"}, {"CLIENT", "KILL", "TYPE", "normal"}} {
+	for _, args := range [][]any{{"REPLICAOF", "127.0.0.1", "1"}, {"REPLICAOF", "NO", "ONE"},
+		{"CLIENT", "KILL", "TYPE", "normal"}} {
 		assert.NoError(t, admin.Do(t.Context(), args...).Err(), args)
 	}
 	// The first call may find the closed connection.
 	assert.True(t, c.Take(1, nil, requests) != nil, "it counted in a Redis that was a replica meanwhile")
-	assert.True(t, c.Take(1, nil, requests) != nil, "it counted in a Redis that was a replica meanwhile, with a new connection")
+	assert.True(
+		t,
+		c.Take(1, nil, requests) != nil,
+		"it counted in a Redis that was a replica meanwhile, with a new connection",
+	)
 	after, err := redisbackend.New(admin.(*redisbackend.Client)).Ping(t.Context())
 	assert.True(t, err == nil && after != before, err, after, "is named as before")
 }

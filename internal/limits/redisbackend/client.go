@@ -13,9 +13,11 @@ import (
 	"petstore.example/internal/limits/distributed"
 )
 
-// ErrURL is all that is said of a Redis URL that cannot be read: more of it might show the password.
+// ErrURL is all that is said of a Redis URL that cannot be read: more of it might show the
+// password.
 var ErrURL = errors.New("not a Redis URL: want redis://[[user]:password@]host[:port][/database], rediss:// for TLS, " +
-	"?addr=host:port for each further node of a cluster, and ?master_name=name for the master that the sentinels at these addresses know")
+	"?addr=host:port for each further node of a cluster, and ?master_name=name for the master that the sentinels at " +
+	"these addresses know")
 
 // Client is a client of a Redis server, a master that sentinels know, or a cluster.
 type Client struct {
@@ -24,13 +26,15 @@ type Client struct {
 	observe observer
 }
 
-// NewClient returns a client with the timeouts and retry rules that the limiter relies on; timeout is distributed.Options.Timeout, 0 for
-// its default: it bounds each reply, each dial, and each wait for a connection. It does not connect.
-// A URL with the parameter master_name names sentinels: its user and password are theirs, those of Redis are the parameters username and
-// password. Another URL with addr parameters is a cluster's. Of go-redis's other parameters pool_size, min_idle_conns and skip_verify are
-// heeded. The error is always ErrURL.
+// NewClient returns a client with the timeouts and retry rules that the limiter relies on; timeout
+// is distributed.Options.Timeout, 0 for its default: it bounds each reply, each dial, and each wait
+// for a connection. It does not connect. A URL with the parameter master_name names sentinels: its
+// user and password are theirs, those of Redis are the parameters username and password. Another
+// URL with addr parameters is a cluster's. Of go-redis's other parameters pool_size, min_idle_conns
+// and skip_verify are heeded. The error is always ErrURL.
 //
-// go-redis has one logger for the whole process, and it is switched off here: the limiter logs what matters.
+// go-redis has one logger for the whole process, and it is switched off here: the limiter logs what
+// matters.
 func NewClient(rawURL string, timeout time.Duration) (*Client, error) {
 	o, err := parseURL(rawURL)
 	if err != nil {
@@ -51,7 +55,8 @@ func CheckURL(rawURL string) error {
 	return nil
 }
 
-// reliable sets what the limiter's promises rest on: a call ends with its context, and is made once.
+// reliable sets what the limiter's promises rest on: a call ends with its context, and is made
+// once.
 func reliable(o *redis.UniversalOptions, timeout time.Duration) {
 	logging.Disable()
 	o.Protocol = 2 // Nothing of version 3 is used, and its pushes would be looked for before every command.
@@ -110,12 +115,23 @@ func parseSentinelURL(rawURL string) (*redis.UniversalOptions, error) {
 		o.TLSConfig.ServerName = "" // Each server's certificate is checked for its own address.
 	}
 	return &redis.UniversalOptions{
-		MasterName: o.MasterName, Addrs: o.SentinelAddrs, SentinelUsername: o.SentinelUsername, SentinelPassword: o.SentinelPassword,
-		DB: o.DB, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig, PoolSize: o.PoolSize, MinIdleConns: o.MinIdleConns,
+		MasterName:       o.MasterName,
+		Addrs:            o.SentinelAddrs,
+		SentinelUsername: o.SentinelUsername,
+		SentinelPassword: o.SentinelPassword,
+		DB:               o.DB,
+		Username:         o.Username,
+		Password:         o.Password,
+		TLSConfig:        o.TLSConfig,
+		PoolSize:         o.PoolSize,
+		MinIdleConns:     o.MinIdleConns,
 	}, nil
 }
 
 // IsRefused reports whether Redis refused the login, or lacks a right for it.
 func IsRefused(err error) bool {
-	return slices.ContainsFunc([]string{"WRONGPASS", "NOAUTH", "NOPERM"}, func(prefix string) bool { return redis.HasErrorPrefix(err, prefix) })
+	return slices.ContainsFunc(
+		[]string{"WRONGPASS", "NOAUTH", "NOPERM"},
+		func(prefix string) bool { return redis.HasErrorPrefix(err, prefix) },
+	)
 }

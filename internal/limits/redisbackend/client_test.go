@@ -14,10 +14,14 @@ func TestNewClient(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cret"
 	for _, url := range []string{
-		"", "localhost:6379", "http://" + secret + "@localhost", "redis:" + secret, "redis://:" + secret, "redis://:" + secret + "/x@localhost",
-		"redis://u:" + secret + "@localhost:port", "redis://u:" + secret + "@localhost/db", "redis://localhost/?password=" + secret,
-		"redis://u:%zz" + secret + "@localhost", "redis://u:" + secret + "@localhost?addr=a:1&nonsense=1", "unix://u:" + secret + "@/tmp/redis",
-		"redis://localhost\x7f" + secret, "redis://a:1?master_name=&addr=b:2&password=" + secret, "redis://a:1?master_name=m&nonsense=" + secret,
+		"", "localhost:6379", "http://" + secret + "@localhost", "redis:" + secret, "redis://:" + secret,
+		"redis://:" + secret + "/x@localhost",
+		"redis://u:" + secret + "@localhost:port", "redis://u:" + secret + "@localhost/db",
+		"redis://localhost/?password=" + secret,
+		"redis://u:%zz" + secret + "@localhost", "redis://u:" + secret + "@localhost?addr=a:1&nonsense=1",
+		"unix://u:" + secret + "@/tmp/redis",
+		"redis://localhost\x7f" + secret, "redis://a:1?master_name=&addr=b:2&password=" + secret,
+		"redis://a:1?master_name=m&nonsense=" + secret,
 	} {
 		_, err := NewClient(url, 0)
 		if !errors.Is(err, ErrURL) {
@@ -39,7 +43,8 @@ func TestNewClient(t *testing.T) {
 			continue
 		}
 		o := client.UniversalClient.(*redis.Client).Options()
-		if o.Addr != wantAddr || !o.ContextTimeoutEnabled || o.MaxRetries != 0 || (o.TLSConfig != nil) != strings.HasPrefix(url, "rediss") {
+		if o.Addr != wantAddr || !o.ContextTimeoutEnabled || o.MaxRetries != 0 ||
+			(o.TLSConfig != nil) != strings.HasPrefix(url, "rediss") {
 			t.Errorf("%q: address %s, %d retries, context's deadline heeded: %v, TLS: %v",
 				url, o.Addr, o.MaxRetries, o.ContextTimeoutEnabled, o.TLSConfig != nil)
 		}

@@ -13,7 +13,8 @@ const (
 	numberSize = 8
 	// nameSize is the size of a key's name in a state.
 	nameSize = 16
-	// requestSize is the size of a request as take.lua reads it, stateSize of what it returns of a state, both without what is of a key.
+	// requestSize is the size of a request as take.lua reads it, stateSize of what it returns of a
+	// state, both without what is of a key.
 	requestSize = 7 * numberSize
 	stateSize   = 8 * numberSize
 )
@@ -111,7 +112,8 @@ func number(packed []byte, i int) int64 {
 	return int64(math.Float64frombits(binary.LittleEndian.Uint64(packed[numberSize*i:])))
 }
 
-// pack packs numbers as the scripts read them. Beyond 2^53 they are rounded, which concerns only limits that nobody reaches.
+// pack packs numbers as the scripts read them. Beyond 2^53 they are rounded, which concerns only
+// limits that nobody reaches.
 func pack(numbers ...int64) []byte {
 	return appendPacked(make([]byte, 0, numberSize*len(numbers)), numbers...)
 }
@@ -130,8 +132,9 @@ func appendName(b []byte, keyID string) []byte {
 	return append(b, name[:]...)
 }
 
-// layout numbers what the scripts keep in Redis and how. It is part of every name and of the fingerprint: programs of two layouts may
-// use the same Redis at the same time, share nothing in it, and never agree that it decides. TestLayout tells when it must be raised.
+// layout numbers what the scripts keep in Redis and how. It is part of every name and of the
+// fingerprint: programs of two layouts may use the same Redis at the same time, share nothing in
+// it, and never agree that it decides. TestLayout tells when it must be raised.
 const layout = "3"
 
 // refundsChannel is where refund.lua publishes the tenant of each refund.

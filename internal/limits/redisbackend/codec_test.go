@@ -7,8 +7,8 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// slot is the part of a Redis Cluster that holds a key, as the cluster specification has it: CRC16 (XMODEM) of what
-// stands between the first braces, modulo 16384.
+// slot is the part of a Redis Cluster that holds a key, as the cluster specification has it: CRC16
+// (XMODEM) of what stands between the first braces, modulo 16384.
 func slot(key string) uint16 {
 	if _, rest, ok := strings.Cut(key, "{"); ok {
 		if tag, _, ok := strings.Cut(rest, "}"); ok && tag != "" {
@@ -42,7 +42,8 @@ func TestTenantsAreSpreadOverSlots(t *testing.T) {
 func TestOldVersions(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]bool{
-		"5.0.6": true, "6.0.16": true, "6.2.0": false, "6.10.1": false, "7.0.15": false, "10.0.0": false, "": false, "unknown": false,
+		"5.0.6": true, "6.0.16": true, "6.2.0": false, "6.10.1": false, "7.0.15": false, "10.0.0": false, "": false,
+		"unknown": false,
 	} {
 		assert.Equal(t, older(version), want, version, "is older:")
 	}

@@ -18,7 +18,8 @@ const (
 	resubscribeAfter = 100 * time.Millisecond
 )
 
-// Listen implements distributed.Backend. A lost connection is noticed by a ping, two seconds later at most.
+// Listen implements distributed.Backend. A lost connection is noticed by a ping, two seconds later
+// at most.
 func (s *Backend) Listen(ctx context.Context, to distributed.RefundListener) {
 	for n := int64(1); ctx.Err() == nil; n++ {
 		s.subscribe(ctx, to, n)

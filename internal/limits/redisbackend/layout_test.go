@@ -60,10 +60,22 @@ func TestLayout(t *testing.T) {
 	note("a write began", err)
 	note("the next minute", take("key_ABCDEFGHIJKLMNOP", 10, minute+1, 4))
 	note("another key", take("key_0123456789abcdef", 10, minute+1, 4))
-	note("given back", s.Refund(t.Context(), 7, &limits.Claim{TenantID: tenantID, KeyID: "key_0123456789abcdef", KeyPerMinute: 10}, minute+1, day))
+	note(
+		"given back",
+		s.Refund(
+			t.Context(),
+			7,
+			&limits.Claim{TenantID: tenantID, KeyID: "key_0123456789abcdef", KeyPerMinute: 10},
+			minute+1,
+			day,
+		),
+	)
 	note("the write ended", s.Take(7, []distributed.WriteIntent{{TenantID: tenantID, Version: 2}}, nil))
 	writes := []distributed.Request{{Minute: minute + 1, Day: day, Count: 2, Writes: 1, Claim: limits.Claim{
-		TenantID: tenantID, Quota: plans.Quota{PerMinute: 60, PerDay: 1000}, KeyID: "key_ABCDEFGHIJKLMNOP", KeyPerMinute: 10,
+		TenantID:     tenantID,
+		Quota:        plans.Quota{PerMinute: 60, PerDay: 1000},
+		KeyID:        "key_ABCDEFGHIJKLMNOP",
+		KeyPerMinute: 10,
 	}}}
 	note("a write began with its count", s.Take(7, nil, writes))
 	note("and ended with another", s.Take(7, []distributed.WriteIntent{{TenantID: tenantID, Version: 3}}, nil))

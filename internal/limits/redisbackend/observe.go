@@ -8,7 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// observer is called after each call, with how long it took and its error. An error that Redis itself reported is none: it answered.
+// observer is called after each call, with how long it took and its error. An error that Redis
+// itself reported is none: it answered.
 type observer func(took time.Duration, err error)
 
 var _ redis.Hook = observer(nil)

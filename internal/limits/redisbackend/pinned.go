@@ -26,7 +26,8 @@ func (s *Backend) Pin(fingerprint string) {
 	}
 }
 
-// place is the part of a fingerprint that says where in Redis this program counts: by which layout, and in which database.
+// place is the part of a fingerprint that says where in Redis this program counts: by which layout,
+// and in which database.
 func (s *Backend) place() string {
 	return "layout " + layout + ", database " + strconv.Itoa(s.client.options.DB) + ": "
 }
@@ -42,7 +43,8 @@ func (s *Backend) reach() redis.UniversalClient {
 // pinnedTo returns a client that refuses connections to other processes.
 func (c *Client) pinnedTo(processes []string) redis.UniversalClient {
 	o := *c.options
-	// A cluster's client would repeat a call whose reply was lost, and so give the same request back twice.
+	// A cluster's client would repeat a call whose reply was lost, and so give the same request
+	// back twice.
 	o.MaxRedirects = -1
 	o.OnConnect = func(ctx context.Context, conn *redis.Conn) error {
 		process, err := processOf(ctx, conn)
@@ -79,9 +81,9 @@ const sentinel = "sentinel"
 // oldest is the oldest Redis that the scripts are tested with.
 var oldest = [2]int{6, 2}
 
-// processOf returns which process a server is, and since when it is a master in it: its run ID, and its replication ID, which changes when
-// a replica becomes a master. So a master that was a replica for a while is noticed, even if its process is the same: what it has may be
-// older.
+// processOf returns which process a server is, and since when it is a master in it: its run ID, and
+// its replication ID, which changes when a replica becomes a master. So a master that was a replica
+// for a while is noticed, even if its process is the same: what it has may be older.
 func processOf(ctx context.Context, client interface {
 	Info(ctx context.Context, section ...string) *redis.StringCmd
 }) (string, error) {

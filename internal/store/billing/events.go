@@ -33,9 +33,9 @@ type EventQuery struct {
 	From, To time.Time
 	// Tenant is a tenant's name, empty for all.
 	Tenant string
-	// Receiver gets the events in Format. Events that it got before are left out, and those that it gets now are recorded. It gets no
-	// corrections of hours before both From and the first day that it has events of. If Receiver is empty, all usage is selected, and nothing
-	// is recorded.
+	// Receiver gets the events in Format. Events that it got before are left out, and those that it
+	// gets now are recorded. It gets no corrections of hours before both From and the first day
+	// that it has events of. If Receiver is empty, all usage is selected, and nothing is recorded.
 	Receiver string
 	Format   events.Format
 }
@@ -51,10 +51,12 @@ type EventSink interface {
 // eventPage is how many events are in memory at a time.
 const eventPage = 2000
 
-// Send passes usage to the sink, and records what the sink sends to q.Receiver. The record is committed after the sink was closed without
-// an error; otherwise nothing is recorded. If the commit fails, the same events come again, with the same IDs.
+// Send passes usage to the sink, and records what the sink sends to q.Receiver. The record is
+// committed after the sink was closed without an error; otherwise nothing is recorded. If the
+// commit fails, the same events come again, with the same IDs.
 //
-// It returns plans.ErrTenantNotFound, ErrReceiverBusy, ErrReceiverFormat or a ByDayError, and the errors of the sink as they are.
+// It returns plans.ErrTenantNotFound, ErrReceiverBusy, ErrReceiverFormat or a ByDayError, and the
+// errors of the sink as they are.
 func (d Events) Send(ctx context.Context, by audit.By, q EventQuery, sink EventSink) (err error) {
 	defer pgconn.Wrap(&err, "hand on usage")
 	err = trail.Run(ctx, d.db.LongTx, by, func(ctx context.Context, tx pgconn.Tx) error {
@@ -71,7 +73,11 @@ func (d Events) Send(ctx context.Context, by audit.By, q EventQuery, sink EventS
 		if q.Receiver == "" || r.sent.Events == 0 {
 			return trail.ErrDryRun
 		}
-		return trail.Write(tx, by, trail.Entry{Action: "usage.events", Subject: "receiver:" + q.Receiver, After: r.sent})
+		return trail.Write(
+			tx,
+			by,
+			trail.Entry{Action: "usage.events", Subject: "receiver:" + q.Receiver, After: r.sent},
+		)
 	})
 	return err
 }
@@ -105,9 +111,13 @@ func newEventRun(ctx context.Context, tx pgconn.Tx, q EventQuery) (*eventRun, er
 	if err != nil {
 		return nil, err
 	}
-	// A plan that was made while sent_events was small must not read it whole when it has grown. The sink may take any time, and no change
-	// waits for this transaction until it writes its audit entry.
-	if _, err := tx.Exec(ctx, `set local enable_seqscan = off; set local idle_in_transaction_session_timeout to default`); err != nil {
+	// A plan that was made while sent_events was small must not read it whole when it has grown.
+	// The sink may take any time, and no change waits for this transaction until it writes its
+	// audit entry.
+	if _, err := tx.Exec(
+		ctx,
+		`set local enable_seqscan = off; set local idle_in_transaction_session_timeout to default`,
+	); err != nil {
 		return nil, err
 	}
 	if err := tx.Get(ctx, &r.source, `select id from event_source`); err != nil {
@@ -120,9 +130,15 @@ func newEventRun(ctx context.Context, tx pgconn.Tx, q EventQuery) (*eventRun, er
 	if q.Receiver == "" {
 		return r, nil
 	}
-	// Each statement sees what was committed before it, so what an earlier holder of the lock has recorded.
+	// Each statement sees what was committed before it, so what an earlier holder of the lock has
+	// recorded.
 	var locked bool
-	err = tx.Get(ctx, &locked, `select pg_try_advisory_xact_lock(hashtextextended('petstore receiver ' || $1, 0))`, q.Receiver)
+	err = tx.Get(
+		ctx,
+		&locked,
+		`select pg_try_advisory_xact_lock(hashtextextended('petstore receiver ' || $1, 0))`,
+		q.Receiver,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -130,13 +146,24 @@ func newEventRun(ctx context.Context, tx pgconn.Tx, q EventQuery) (*eventRun, er
 		return nil, ErrReceiverBusy
 	}
 	var formats []events.Format
-	if err := tx.Select(ctx, &formats, `select format from sent_events where receiver = $1 limit 1`, q.Receiver); err != nil {
+	if err := tx.Select(
+		ctx,
+		&formats,
+		`select format from sent_events where receiver = $1 limit 1`,
+		q.Receiver,
+	); err != nil {
 		return nil, err
 	}
 	if len(formats) > 0 && formats[0] != q.Format {
 		return nil, fmt.Errorf("%w: %s", ErrReceiverFormat, formats[0])
 	}
-	err = tx.Get(ctx, &r.begins, `select least($2, date_trunc('day', min(hour), 'UTC')) from sent_events where receiver = $1`, q.Receiver, q.From)
+	err = tx.Get(
+		ctx,
+		&r.begins,
+		`select least($2, date_trunc('day', min(hour), 'UTC')) from sent_events where receiver = $1`,
+		q.Receiver,
+		q.From,
+	)
 	return r, err
 }
 
@@ -168,9 +195,11 @@ func (r *eventRun) run(ctx context.Context, sink EventSink) error {
 }
 
 // lateCountedAt is counted_at of usage_counted for usage_late, as an index has it.
-const lateCountedAt = `(least(date_trunc('hour', arrived_at at time zone 'UTC'), month + interval '1 month' - interval '1 hour') at time zone 'UTC')`
+const lateCountedAt = `(least(date_trunc('hour', arrived_at at time zone 'UTC'), month + interval '1 month' - ` +
+	`interval '1 hour') at time zone 'UTC')`
 
-// nextHour returns the first hour from that one on to which something was counted or sent; zero for none.
+// nextHour returns the first hour from that one on to which something was counted or sent; zero for
+// none.
 func (r *eventRun) nextHour(ctx context.Context, hour time.Time) (time.Time, error) {
 	var next sql.NullTime
 	err := r.tx.Get(ctx, &next, `
@@ -178,7 +207,8 @@ func (r *eventRun) nextHour(ctx context.Context, hour time.Time) (time.Time, err
 		  (select min(u.hour) from usage_hourly u where u.hour >= $1 and u.hour < $2),
 		  (select min(s.hour) from sent_events s where s.receiver = $3 and s.hour >= $1 and s.hour < $2),
 		  (select min(`+lateCountedAt+`) from usage_late where `+lateCountedAt+` >= $1 and `+lateCountedAt+` < $2),
-		  (select date_trunc('hour', min(a.voided_at), 'UTC') from tenant_plans a where a.voided_at >= $1 and a.voided_at < $2),
+		  (select date_trunc('hour', min(a.voided_at), 'UTC') from tenant_plans a where a.voided_at >= $1 and
+		      a.voided_at < $2),
 		  (select min(s.counted_at) from sent_events s
 		   where s.receiver = $3 and s.counted_at >= $1 and s.counted_at < $2 and s.counted_at <> s.hour))`,
 		hour, r.query.To, r.query.Receiver)
@@ -198,12 +228,25 @@ type eventRow struct {
 	Correction int64     `db:"correction"`
 }
 
-// page returns the events counted to the hour that follow the last one: what is recorded, less what was sent.
+// page returns the events counted to the hour that follow the last one: what is recorded, less what
+// was sent.
+//
+//nolint:funlen // one statement
 func (r *eventRun) page(ctx context.Context, at time.Time, last events.Event) ([]events.Event, error) {
 	return pgconn.Collect(ctx, r.tx, func(e eventRow) events.Event {
 		return events.Event{
-			Source: r.source, TenantID: e.TenantID, Tenant: e.Tenant, BillingRef: e.BillingRef, Hour: e.Hour.UTC(), At: at,
-			Assignment: e.Assignment, Version: e.Version, Plan: e.Plan, Admitted: e.Admitted, Refused: e.Refused, Correction: e.Correction,
+			Source:     r.source,
+			TenantID:   e.TenantID,
+			Tenant:     e.Tenant,
+			BillingRef: e.BillingRef,
+			Hour:       e.Hour.UTC(),
+			At:         at,
+			Assignment: e.Assignment,
+			Version:    e.Version,
+			Plan:       e.Plan,
+			Admitted:   e.Admitted,
+			Refused:    e.Refused,
+			Correction: e.Correction,
 		}
 	}, `
 		select e.tenant_id, e.assignment, e.hour, e.version, c.admitted, c.refused,
@@ -215,31 +258,37 @@ func (r *eventRun) page(ctx context.Context, at time.Time, last events.Event) ([
 		              and u.counted_at > u.hour and u.counted_at < $1)
 		         end, 0) as correction
 		from (
-		  select u.tenant_id, u.assignment, h.hour, h.hours, max(u.version) as version, sum(u.admitted)::bigint as admitted, sum(u.refused)::bigint as refused
+		  select u.tenant_id, u.assignment, h.hour, h.hours, max(u.version) as version, sum(u.admitted)::bigint as
+		      admitted, sum(u.refused)::bigint as refused
 		  from (
 		    select u.tenant_id, u.assignment, u.hour, u.version, u.admitted, u.refused from usage_counted u
 		    where u.counted_at = $1 and u.hour >= $8 and u.tenant_id >= $2 and ($5::bigint = 0 or u.tenant_id = $5)
 		    union all
 		    select s.tenant_id, s.assignment, s.hour, s.version, -s.admitted, -s.refused from sent_events s
-		    where s.receiver = $6 and s.hour = $1 and s.counted_at = $1 and s.tenant_id >= $2 and ($5::bigint = 0 or s.tenant_id = $5)
+		    where s.receiver = $6 and s.hour = $1 and s.counted_at = $1 and s.tenant_id >= $2 and ($5::bigint = 0 or
+		        s.tenant_id = $5)
 		    union all
 		    select s.tenant_id, s.assignment, s.hour, s.version, -s.admitted, -s.refused from sent_events s
-		    where s.receiver = $6 and s.counted_at = $1 and s.counted_at <> s.hour and s.tenant_id >= $2 and ($5::bigint = 0 or s.tenant_id = $5)
+		    where s.receiver = $6 and s.counted_at = $1 and s.counted_at <> s.hour and s.tenant_id >= $2 and
+		        ($5::bigint = 0 or s.tenant_id = $5)
 		  ) u
 		  -- Usage that was taken back by hour when its assignment was marked void is by day once its month is.
 		  left join tenant_plans v on v.tenant_id = u.tenant_id and v.id = u.assignment
-		    and v.voided_at >= $1 and v.voided_at < $1::timestamptz + interval '1 hour' and u.hour < (select by_day_until())
+		    and v.voided_at >= $1 and v.voided_at < $1::timestamptz + interval '1 hour' and u.hour < (select
+		        by_day_until())
 		  cross join lateral (
 		    select u.hour, array[u.hour] as hours where v.id is null
 		    union all
-		    select d, array(select generate_series(d, d + interval '23 hours', '1 hour')) from date_trunc('day', u.hour, 'UTC') d where v.id is not null
+		    select d, array(select generate_series(d, d + interval '23 hours', '1 hour')) from date_trunc('day',
+		        u.hour, 'UTC') d where v.id is not null
 		  ) h
 		  where (u.tenant_id, u.assignment, h.hour) > ($2, $3, $4)
 		  group by u.tenant_id, u.assignment, h.hour, h.hours
 		  having sum(u.admitted) <> 0 or sum(u.refused) <> 0
 		) e
 		cross join lateral (
-		  select max(s.correction) filter (where s.hour = e.hour) + 1 as correction, coalesce(sum(s.admitted), 0)::bigint as admitted,
+		  select max(s.correction) filter (where s.hour = e.hour) + 1 as correction, coalesce(sum(s.admitted),
+		      0)::bigint as admitted,
 		         coalesce(sum(s.refused), 0)::bigint as refused
 		  from sent_events s
 		  where s.receiver = $6 and s.hour = any(e.hours) and s.tenant_id = e.tenant_id and s.assignment = e.assignment
@@ -263,7 +312,19 @@ func (r *eventRun) record(ctx context.Context, sent []events.Event) (err error) 
 	if n == 0 || r.query.Receiver == "" {
 		return nil
 	}
-	tenants, assignments, corrections, versions := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
+	tenants, assignments, corrections, versions := make(
+		[]int64,
+		n,
+	), make(
+		[]int64,
+		n,
+	), make(
+		[]int64,
+		n,
+	), make(
+		[]int64,
+		n,
+	)
 	ids, refs := make([]string, n), make([]string, n)
 	hours, counted := make([]string, n), make([]string, n)
 	admitted, refused := make([]int64, n), make([]int64, n)
@@ -276,11 +337,26 @@ func (r *eventRun) record(ctx context.Context, sent []events.Event) (err error) 
 		r.sent.Refused += e.Refused
 	}
 	r.sent.Events += int64(n)
-	_, err = r.tx.Exec(ctx, `
-		insert into sent_events (receiver, format, hour, counted_at, tenant_id, assignment, correction, version, event_id, billing_ref, admitted, refused)
-		select $1, $2, * from unnest($3::timestamptz[], $4::timestamptz[], $5::bigint[], $6::bigint[], $7::integer[], $8::integer[],
+	_, err = r.tx.Exec(
+		ctx,
+		`
+		insert into sent_events (receiver, format, hour, counted_at, tenant_id, assignment, correction, version,
+			event_id, billing_ref, admitted, refused)
+		select $1, $2, * from unnest($3::timestamptz[], $4::timestamptz[], $5::bigint[], $6::bigint[], $7::integer[],
+			$8::integer[],
 		                             $9::uuid[], $10::text[], $11::bigint[], $12::bigint[])`,
-		r.query.Receiver, r.query.Format, pq.Array(hours), pq.Array(counted), pq.Array(tenants), pq.Array(assignments), pq.Array(corrections),
-		pq.Array(versions), pq.Array(ids), pq.Array(refs), pq.Array(admitted), pq.Array(refused))
+		r.query.Receiver,
+		r.query.Format,
+		pq.Array(hours),
+		pq.Array(counted),
+		pq.Array(tenants),
+		pq.Array(assignments),
+		pq.Array(corrections),
+		pq.Array(versions),
+		pq.Array(ids),
+		pq.Array(refs),
+		pq.Array(admitted),
+		pq.Array(refused),
+	)
 	return err
 }

@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	// beginTries and beginWait bound how long a month waits for batches of usage that are under way. While it waits, all others wait for
-	// it, so each try is far shorter than the time of a server's call.
+	// beginTries and beginWait bound how long a month waits for batches of usage that are under
+	// way. While it waits, all others wait for it, so each try is far shorter than the time of a
+	// server's call.
 	beginTries   = 20
 	beginTimeout = `set local lock_timeout = '300ms'`
 	beginWait    = 200 * time.Millisecond
@@ -24,9 +25,10 @@ const (
 	sealBatch = 500
 )
 
-// Close closes a month and seals its lines, without waiting for these servers. It returns ErrMonthClosed, ErrMonthNotEnded,
-// ErrEarlierMonthOpen or ErrLaterMonthClosed. If it is interrupted, usage is already counted as late, and a later call seals the month. A dry run returns what
-// would be sealed.
+// Close closes a month and seals its lines, without waiting for these servers. It returns
+// ErrMonthClosed, ErrMonthNotEnded, ErrEarlierMonthOpen or ErrLaterMonthClosed. If it is
+// interrupted, usage is already counted as late, and a later call seals the month. A dry run
+// returns what would be sealed.
 func (d Months) Close(ctx context.Context, by audit.By, month time.Time, without []string) (Month, error) {
 	m, err := d.close(ctx, by, month, without)
 	if err != nil {
@@ -103,13 +105,19 @@ type sealRecord struct {
 
 func recordMonth(m Month) sealRecord {
 	return sealRecord{
-		monthName(m.Month), m.Format, m.Sums.SHA256.String(), m.Sums.Tenants, m.Sums.Lines, m.Sums.Admitted, m.Sums.Refused,
+		monthName(m.Month),
+		m.Format,
+		m.Sums.SHA256.String(),
+		m.Sums.Tenants,
+		m.Sums.Lines,
+		m.Sums.Admitted,
+		m.Sums.Refused,
 		nonNil(m.Without),
 	}
 }
 
-// seal writes the lines, the sums and the audit entry. What the lines are computed from is not changed any more, so another connection may
-// read it.
+// seal writes the lines, the sums and the audit entry. What the lines are computed from is not
+// changed any more, so another connection may read it.
 func (d Months) seal(ctx context.Context, tx pgconn.Tx, by audit.By, month time.Time) (Month, error) {
 	sums, err := d.sealLines(ctx, month, func(before int64, forms []string) error {
 		_, err := tx.Exec(ctx, `
@@ -121,8 +129,18 @@ func (d Months) seal(ctx context.Context, tx pgconn.Tx, by audit.By, month time.
 	if err != nil {
 		return Month{}, err
 	}
-	_, err = tx.Exec(ctx, `update usage_months set format = $2, tenants = $3, lines = $4, admitted = $5, refused = $6, sha256 = $7 where month = $1`,
-		date(month), closing.Format, sums.Tenants, sums.Lines, sums.Admitted, sums.Refused, sums.SHA256[:])
+	_, err = tx.Exec(
+		ctx,
+		`update usage_months set format = $2, tenants = $3, lines = $4, admitted = $5, refused = $6, sha256 = $7 where
+			month = $1`,
+		date(month),
+		closing.Format,
+		sums.Tenants,
+		sums.Lines,
+		sums.Admitted,
+		sums.Refused,
+		sums.SHA256[:],
+	)
 	if err != nil {
 		return Month{}, err
 	}
@@ -130,11 +148,20 @@ func (d Months) seal(ctx context.Context, tx pgconn.Tx, by audit.By, month time.
 	if err != nil {
 		return Month{}, err
 	}
-	return m, trail.Write(tx, by, trail.Entry{Action: "usage.close", Subject: "month:" + monthName(month), After: recordMonth(m)})
+	return m, trail.Write(
+		tx,
+		by,
+		trail.Entry{Action: "usage.close", Subject: "month:" + monthName(month), After: recordMonth(m)},
+	)
 }
 
-// sealLines computes the lines of a month, and hands their forms to write in batches, with how many came before.
-func (d Months) sealLines(ctx context.Context, month time.Time, write func(before int64, forms []string) error) (closing.Sums, error) {
+// sealLines computes the lines of a month, and hands their forms to write in batches, with how many
+// came before.
+func (d Months) sealLines(
+	ctx context.Context,
+	month time.Time,
+	write func(before int64, forms []string) error,
+) (closing.Sums, error) {
 	total, before, forms := closing.NewTotal(), int64(0), []string(nil)
 	flush := func() error {
 		err := write(before, forms)

@@ -18,9 +18,15 @@ type LineQuery struct {
 	Tenant, Plan string
 }
 
-// Lines calls each with every line and the hash of its canonical form, in the order of the tenants' numbers: what was sealed if the month is, and
-// otherwise what is recorded so far. Memory holds one. It returns plans.ErrTenantNotFound if there is no such tenant.
-func (d Months) Lines(ctx context.Context, q LineQuery, sealed bool, each func(l *closing.Line, sum closing.Hash) error) error {
+// Lines calls each with every line and the hash of its canonical form, in the order of the tenants'
+// numbers: what was sealed if the month is, and otherwise what is recorded so far. Memory holds
+// one. It returns plans.ErrTenantNotFound if there is no such tenant.
+func (d Months) Lines(
+	ctx context.Context,
+	q LineQuery,
+	sealed bool,
+	each func(l *closing.Line, sum closing.Hash) error,
+) error {
 	tenant, err := tenants.NameOf(ctx, d.db, q.Tenant)
 	q.Tenant = tenant
 	switch {
@@ -34,7 +40,12 @@ func (d Months) Lines(ctx context.Context, q LineQuery, sealed bool, each func(l
 			return each(&l, closing.Hash(s.SHA256))
 		})
 	default:
-		err = d.computedLines(ctx, q, openLines, func(l *closing.Line, form string) error { return each(l, closing.Sum(form)) })
+		err = d.computedLines(
+			ctx,
+			q,
+			openLines,
+			func(l *closing.Line, form string) error { return each(l, closing.Sum(form)) },
+		)
 	}
 	if err != nil {
 		return fmt.Errorf("read the lines of %s: %w", monthName(q.Month), err)
@@ -48,15 +59,18 @@ type sealedLine struct {
 	Number   int    `db:"number"`
 	Form     string `db:"form"`
 	SHA256   []byte `db:"sha256"`
-	// Erased says that the tenant was erased: SHA256 is that of the line with its name, which is no longer known.
+	// Erased says that the tenant was erased: SHA256 is that of the line with its name, which is no
+	// longer known.
 	Erased bool `db:"erased"`
 }
 
 func (d Months) sealedLines(ctx context.Context, q LineQuery, each func(sealedLine) error) error {
 	return pgconn.Stream(ctx, d.db, each, `
-		select l.tenant_id, l.number, l.form, l.sha256, exists (select from tenants t where t.id = l.tenant_id and t.erased_at is not null) as erased
+		select l.tenant_id, l.number, l.form, l.sha256, exists (select from tenants t where t.id = l.tenant_id and
+			t.erased_at is not null) as erased
 		from usage_lines l
-		where l.month = $1 and ($2 = '' or l.tenant_id = (select id from tenants where name = $2)) and ($3 = '' or l.form::jsonb ->> 'plan' = $3)
+		where l.month = $1 and ($2 = '' or l.tenant_id = (select id from tenants where name = $2)) and ($3 = '' or
+			l.form::jsonb ->> 'plan' = $3)
 		order by l.tenant_id, l.number`, date(q.Month), q.Tenant, q.Plan)
 }
 
@@ -81,38 +95,59 @@ type lineRow struct {
 
 func (r lineRow) line(month string) closing.Line {
 	l := closing.Line{
-		Month: month, TenantID: r.TenantID, Tenant: r.Tenant, Plan: r.Plan, PerMinute: r.PerMinute, PerDay: r.PerDay,
-		From: pgconn.TimeOf(r.From), To: pgconn.TimeOf(r.To), Admitted: r.Admitted, Refused: r.Refused, Assignment: r.Assignment, Version: r.Version,
-		Kind: r.Kind, Suspended: r.Suspended, Corrects: r.Corrects.String, Void: r.Void,
+		Month:      month,
+		TenantID:   r.TenantID,
+		Tenant:     r.Tenant,
+		Plan:       r.Plan,
+		PerMinute:  r.PerMinute,
+		PerDay:     r.PerDay,
+		From:       pgconn.TimeOf(r.From),
+		To:         pgconn.TimeOf(r.To),
+		Admitted:   r.Admitted,
+		Refused:    r.Refused,
+		Assignment: r.Assignment,
+		Version:    r.Version,
+		Kind:       r.Kind,
+		Suspended:  r.Suspended,
+		Corrects:   r.Corrects.String,
+		Void:       r.Void,
 	}
 	copy(l.Recorded[:], r.Recorded)
 	return l
 }
 
-// The two forms of the query: for closed months with the hash of what is recorded for each line, which reads every row of it. Of a month
-// whose hours are summed into days, nobody can compute it any more.
+// The two forms of the query: for closed months with the hash of what is recorded for each line,
+// which reads every row of it. Of a month whose hours are summed into days, nobody can compute it
+// any more.
 var (
 	openLines   = linesQuery(`null::bytea`, `null::bytea`)
-	closedLines = linesQuery(`case when not bool_or(u.by_day) then `+recordedHash(`u.hour, u.key_id collate "C"`)+` end`, recordedHash(`u.hour, u.key_id collate "C", u.id`))
+	closedLines = linesQuery(
+		`case when not bool_or(u.by_day) then `+recordedHash(`u.hour, u.key_id collate "C"`)+` end`,
+		recordedHash(`u.hour, u.key_id collate "C", u.id`),
+	)
 )
 
-// recordedHash is the SHA-256 of the rows of a line, in that order, which no collation of the database may change: hour in Unix seconds, key,
-// admitted, refused.
+// recordedHash is the SHA-256 of the rows of a line, in that order, which no collation of the
+// database may change: hour in Unix seconds, key, admitted, refused.
 func recordedHash(order string) string {
 	return `sha256(convert_to(string_agg(
-	    date_part('epoch', u.hour)::bigint || ' ' || u.key_id || ' ' || u.admitted || ' ' || u.refused || E'\n', '' order by ` + order + `), 'UTF8'))`
+	    date_part('epoch', u.hour)::bigint || ' ' || u.key_id || ' ' || u.admitted || ' ' || u.refused || E'\n', ''
+	        order by ` + order + `), 'UTF8'))`
 }
 
-// linesQuery computes the lines of the month $1, tenant by tenant: so it reads only the rows of the month, and holds those of one tenant.
+// linesQuery computes the lines of the month $1, tenant by tenant: so it reads only the rows of the
+// month, and holds those of one tenant.
 func linesQuery(hash, lateHash string) string {
 	return `
 		select t.id as tenant_id, t.name as tenant, l.*
 		from tenants t
 		cross join lateral (
 		  with month as (
-		    select $1::date as month, $1::timestamp at time zone 'UTC' as begins, ($1::timestamp + interval '1 month') at time zone 'UTC' as ends
+		    select $1::date as month, $1::timestamp at time zone 'UTC' as begins, ($1::timestamp + interval '1 month')
+		        at time zone 'UTC' as ends
 		  ), used as (
-		    select u.assignment, u.version, sum(u.admitted)::bigint as admitted, sum(u.refused)::bigint as refused, ` + hash + ` as recorded
+		    select u.assignment, u.version, sum(u.admitted)::bigint as admitted, sum(u.refused)::bigint as
+		      refused, ` + hash + ` as recorded
 		    from usage_in_time u, month m where u.tenant_id = t.id and u.hour >= m.begins and u.hour < m.ends
 		    group by 1, 2
 		  ), periods as materialized (
@@ -120,8 +155,10 @@ func linesQuery(hash, lateHash string) string {
 		    from quota_periods q where q.tenant_id = t.id
 		  ), own as (
 		    -- Where clocks disagree, requests may be recorded in a month before or after their period.
-		    select assignment, version, m.begins as of, null::timestamptz as corrects, false as void, coalesce(u.admitted, 0) as admitted,
-		           coalesce(u.refused, 0) as refused, case when u.assignment is null then sha256('') else u.recorded end as recorded
+		    select assignment, version, m.begins as of, null::timestamptz as corrects, false as void,
+		        coalesce(u.admitted, 0) as admitted,
+		           coalesce(u.refused, 0) as refused, case when u.assignment is null then sha256('') else u.recorded
+		               end as recorded
 		    from periods p full join used u using (assignment, version) cross join month m
 		    where u.assignment is not null or p.valid_from < m.ends and (p.valid_to is null or p.valid_to > m.begins)
 		  ), late as (
@@ -136,36 +173,48 @@ func linesQuery(hash, lateHash string) string {
 		    select *, (c.of at time zone 'UTC' + interval '1 month') at time zone 'UTC' as ends
 		    from (select * from own union all select * from late union all select * from taken) c
 		  )
-		  select coalesce(p.plan, a.plan, '') as plan, coalesce(p.per_minute, 0) as per_minute, coalesce(p.per_day, 0) as per_day,
-		         v.valid_from, v.valid_to, l.admitted, l.refused, l.assignment, l.version, coalesce(p.kind, a.kind, '') as kind,
+		  select coalesce(p.plan, a.plan, '') as plan, coalesce(p.per_minute, 0) as per_minute, coalesce(p.per_day, 0)
+		      as per_day,
+		         v.valid_from, v.valid_to, l.admitted, l.refused, l.assignment, l.version, coalesce(p.kind, a.kind,
+		             '') as kind,
 		         coalesce((
-		           select floor(sum(extract(epoch from least(s.valid_to, v.valid_to, now()) - greatest(s.valid_from, v.valid_from))))::bigint
+		           select floor(sum(extract(epoch from least(s.valid_to, v.valid_to, now()) - greatest(s.valid_from,
+		               v.valid_from))))::bigint
 		           from tenant_suspensions s
 		           where s.tenant_id = t.id and l.corrects is null and s.valid_from < least(v.valid_to, now())
 		             and (s.valid_to is null or s.valid_to > v.valid_from)
 		         ), 0) as suspended,
-		         to_char(l.corrects at time zone 'UTC', 'YYYY-MM') as corrects, l.void, case when $4 then l.recorded end as recorded
-		  from lines l left join periods p using (assignment, version) left join tenant_plans a on a.tenant_id = t.id and a.id = l.assignment
+		         to_char(l.corrects at time zone 'UTC', 'YYYY-MM') as corrects, l.void, case when $4 then l.recorded
+		             end as recorded
+		  from lines l left join periods p using (assignment, version) left join tenant_plans a on a.tenant_id = t.id
+		      and a.id = l.assignment
 		  cross join lateral (
-		    select least(greatest(p.valid_from, l.of), l.ends) as valid_from, greatest(least(p.valid_to, l.ends), l.of) as valid_to
+		    select least(greatest(p.valid_from, l.of), l.ends) as valid_from, greatest(least(p.valid_to, l.ends),
+		        l.of) as valid_to
 		  ) v
 		  -- A tenant that was erased has no line of what begins later, unless there is usage.
-		  where t.erased_at is null or v.valid_from < t.erased_at or l.corrects is not null or l.admitted + l.refused > 0
+		  where t.erased_at is null or v.valid_from < t.erased_at or l.corrects is not null or l.admitted + l.refused
+		      > 0
 		) l
 		where ($2 = '' or t.name = $2) and ($3 = '' or l.plan = $3)
 		order by t.id, l.corrects nulls first, l.valid_from, l.assignment, l.version, l.void`
 }
 
-// takenBack is what the month takes back of its own lines and of those that are sealed, because their assignments are void, or gives back. Only
-// one month does so at a time with what is sealed: the first that is open.
+// takenBack is what the month takes back of its own lines and of those that are sealed, because
+// their assignments are void, or gives back. Only one month does so at a time with what is sealed:
+// the first that is open.
 const takenBack = `
-		    select b.assignment, b.version, b.of, b.of as corrects, true as void, -sum(b.admitted)::bigint, -sum(b.refused)::bigint, sha256('')
+		    select b.assignment, b.version, b.of, b.of as corrects, true as void, -sum(b.admitted)::bigint,
+		        -sum(b.refused)::bigint, sha256('')
 		    from (
-		      select a.id as assignment, coalesce((select a.id = any(c.void) from usage_months c where c.month = $1), a.voided_at is not null) as void
+		      select a.id as assignment, coalesce((select a.id = any(c.void) from usage_months c where c.month = $1),
+		          a.voided_at is not null) as void
 		      from tenant_plans a
-		      where a.tenant_id = t.id and (a.voided_at is not null or a.id = any(array(select unnest(c.void) from usage_months c)))
+		      where a.tenant_id = t.id and (a.voided_at is not null or a.id = any(array(select unnest(c.void) from
+		          usage_months c)))
 		    ) k
-		    -- Nothing is looked up for others: while lines are sealed, the table grows from empty, for which Postgres would plan to read it
+		    -- Nothing is looked up for others: while lines are sealed, the table grows from empty, for which Postgres
+		    -- would plan to read it
 		    -- whole for each tenant.
 		    cross join lateral (
 		      select assignment, version, of, void, admitted, refused from own where assignment = k.assignment
@@ -173,11 +222,13 @@ const takenBack = `
 		      select assignment, version, of, void, admitted, refused from late where assignment = k.assignment
 		      union all
 		      select * from (
-		        select s.assignment, s.version, coalesce((s.corrects || '-01')::date, s.month)::timestamp at time zone 'UTC', s.void,
+		        select s.assignment, s.version, coalesce((s.corrects || '-01')::date, s.month)::timestamp at time zone
+		            'UTC', s.void,
 		               (s.form::jsonb ->> 'admitted')::bigint, (s.form::jsonb ->> 'refused')::bigint
 		        from usage_lines s
 		        where s.tenant_id = t.id and s.assignment = k.assignment and s.month < $1 and coalesce(
-		          (select not exists (select from usage_months l where l.month > c.month and l.begun_at < c.begun_at) from usage_months c where c.month = $1),
+		          (select not exists (select from usage_months l where l.month > c.month and l.begun_at < c.begun_at)
+		              from usage_months c where c.month = $1),
 		          $1 = (closed_until() at time zone 'UTC')::date)
 		        offset 0
 		      ) s
@@ -187,7 +238,12 @@ const takenBack = `
 		    -- It is said once of what has no requests.
 		    having sum(b.admitted) <> 0 or sum(b.refused) <> 0 or k.void and not bool_or(b.void)`
 
-func (d Months) computedLines(ctx context.Context, q LineQuery, query string, each func(l *closing.Line, form string) error) error {
+func (d Months) computedLines(
+	ctx context.Context,
+	q LineQuery,
+	query string,
+	each func(l *closing.Line, form string) error,
+) error {
 	month := monthName(q.Month)
 	return pgconn.Stream(ctx, d.db, func(r lineRow) error {
 		l := r.line(month)

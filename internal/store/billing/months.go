@@ -13,7 +13,8 @@ import (
 	"petstore.example/internal/usage/closing"
 )
 
-// Months closes months, and reads what is used in open ones and sealed in closed ones. A month is its first instant in UTC.
+// Months closes months, and reads what is used in open ones and sealed in closed ones. A month is
+// its first instant in UTC.
 type Months struct{ db *pgconn.DB }
 
 var (
@@ -60,9 +61,17 @@ type monthRow struct {
 
 func (r monthRow) month() Month {
 	m := Month{
-		Month: r.Month.UTC(), Without: r.Without, Format: r.Format.String,
-		Sums:     closing.Sums{Tenants: r.Tenants.Int64, Lines: r.Lines.Int64, Admitted: r.Admitted.Int64, Refused: r.Refused.Int64},
-		SealedAt: pgconn.TimeOf(r.SealedAt), SealedBy: r.SealedBy.String,
+		Month:   r.Month.UTC(),
+		Without: r.Without,
+		Format:  r.Format.String,
+		Sums: closing.Sums{
+			Tenants:  r.Tenants.Int64,
+			Lines:    r.Lines.Int64,
+			Admitted: r.Admitted.Int64,
+			Refused:  r.Refused.Int64,
+		},
+		SealedAt: pgconn.TimeOf(r.SealedAt),
+		SealedBy: r.SealedBy.String,
 	}
 	copy(m.Sums.SHA256[:], r.SHA256)
 	return m
@@ -93,7 +102,8 @@ func date(month time.Time) string { return month.UTC().Format(time.DateOnly) }
 // monthName is the month as people write it.
 func monthName(month time.Time) string { return month.UTC().Format("2006-01") }
 
-// OpenBefore returns the first month before that one which is open and has usage or corrections; zero for none.
+// OpenBefore returns the first month before that one which is open and has usage or corrections;
+// zero for none.
 func (d Months) OpenBefore(ctx context.Context, month time.Time) (_ time.Time, err error) {
 	defer pgconn.Wrap(&err, "look for open months")
 	var open sql.NullTime

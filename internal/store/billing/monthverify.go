@@ -22,8 +22,8 @@ type Verification struct {
 
 	// Differences are what was altered, each as a sentence; none if nothing was.
 	Differences []string
-	// FalseEntries are audit entries of a closing that did not close the month, each as a sentence. Every login that may write to the trail can
-	// add such entries.
+	// FalseEntries are audit entries of a closing that did not close the month, each as a sentence.
+	// Every login that may write to the trail can add such entries.
 	FalseEntries []string
 }
 
@@ -73,19 +73,37 @@ type closingEntry struct {
 	After  string    `db:"after"`
 }
 
-// compareAudit compares the month with the audit entry that was written when it was sealed: the first since then of the same login.
+// compareAudit compares the month with the audit entry that was written when it was sealed: the
+// first since then of the same login.
 func (v *monthVerifier) compareAudit(ctx context.Context) error {
 	m, name := v.Month, monthName(v.Month.Month)
 	var entries []closingEntry
-	err := v.db.Select(ctx, &entries, `select number, at, login, after from usage_closings where after ->> 'month' = $1 order by number`, name)
+	err := v.db.Select(
+		ctx,
+		&entries,
+		`select number, at, login, after from usage_closings where after ->> 'month' = $1 order by number`,
+		name,
+	)
 	if err != nil {
 		return err
 	}
-	closed := slices.IndexFunc(entries, func(e closingEntry) bool { return e.Login == m.SealedBy && !e.At.Before(m.SealedAt) })
+	closed := slices.IndexFunc(
+		entries,
+		func(e closingEntry) bool { return e.Login == m.SealedBy && !e.At.Before(m.SealedAt) },
+	)
 	for i, e := range entries {
 		if i != closed {
-			v.FalseEntries = append(v.FalseEntries, fmt.Sprintf("entry %d of the audit trail says that %s was closed, and did not close it: login %s wrote it at %s",
-				e.Number, name, e.Login, closing.Time(e.At)))
+			v.FalseEntries = append(
+				v.FalseEntries,
+				fmt.Sprintf(
+					"entry %d of the audit trail says that %s was closed, and did not close it: login %s wrote it "+
+						"at %s",
+					e.Number,
+					name,
+					e.Login,
+					closing.Time(e.At),
+				),
+			)
 		}
 	}
 	if closed < 0 {
@@ -98,12 +116,17 @@ func (v *monthVerifier) compareAudit(ctx context.Context) error {
 	}
 	members, err := closing.Differing(string(record), entries[closed].After)
 	if len(members) > 0 {
-		v.differs("usage_months was altered: entry %d of the audit trail has another %s", entries[closed].Number, strings.Join(members, ", "))
+		v.differs(
+			"usage_months was altered: entry %d of the audit trail has another %s",
+			entries[closed].Number,
+			strings.Join(members, ", "),
+		)
 	}
 	return err
 }
 
-// compareLines compares the sealed lines with the seal, and tenant by tenant with those that are computed anew.
+// compareLines compares the sealed lines with the seal, and tenant by tenant with those that are
+// computed anew.
 func (v *monthVerifier) compareLines(ctx context.Context) error {
 	total, query := closing.NewTotal(), LineQuery{Month: v.Month.Month}
 	nextSealed, stop := iter.Pull2(byTenant(func(each func(closing.Line) error) error {
@@ -161,7 +184,8 @@ func tenantOf(lines []closing.Line) int64 {
 // errStop ends a stream.
 var errStop = errors.New("stop")
 
-// byTenant groups lines that arrive tenant by tenant. It ends with the error of the stream, if there is one.
+// byTenant groups lines that arrive tenant by tenant. It ends with the error of the stream, if
+// there is one.
 func byTenant(stream func(each func(closing.Line) error) error) iter.Seq2[[]closing.Line, error] {
 	return func(yield func([]closing.Line, error) bool) {
 		var lines []closing.Line
@@ -185,20 +209,27 @@ func byTenant(stream func(each func(closing.Line) error) error) iter.Seq2[[]clos
 	}
 }
 
-// parse reads a sealed line. It notes if its columns do not fit its form, but for the hash of the line of a tenant that was erased: it is that
-// of the line with the name.
+// parse reads a sealed line. It notes if its columns do not fit its form, but for the hash of the
+// line of a tenant that was erased: it is that of the line with the name.
 func (v *monthVerifier) parse(s sealedLine) closing.Line {
 	l, err := closing.Parse(s.Form)
 	redacted := s.Erased && l.Tenant == plans.ErasedName(s.TenantID)
-	if err != nil || l.Month != monthName(v.Month.Month) || l.TenantID != s.TenantID || closing.Sum(s.Form) != closing.Hash(s.SHA256) && !redacted {
-		v.differs("line %d of tenant %d in usage_lines was altered: its form, sha256, tenant and month do not belong together", s.Number, s.TenantID)
+	if err != nil || l.Month != monthName(v.Month.Month) || l.TenantID != s.TenantID ||
+		closing.Sum(s.Form) != closing.Hash(s.SHA256) && !redacted {
+		v.differs(
+			"line %d of tenant %d in usage_lines was altered: its form, sha256, tenant and month do not belong "+
+				"together",
+			s.Number,
+			s.TenantID,
+		)
 	}
 	l.TenantID = s.TenantID
 	return l
 }
 
-// compareTenant compares the lines of a tenant as they were sealed and as they are computed now. The tenant may have another name, and hours
-// that are summed into days have no hash: they were compared before they were summed.
+// compareTenant compares the lines of a tenant as they were sealed and as they are computed now.
+// The tenant may have another name, and hours that are summed into days have no hash: they were
+// compared before they were summed.
 func (v *monthVerifier) compareTenant(sealed, now []closing.Line) error {
 	was, is, first := closing.NewTotal(), closing.NewTotal(), ""
 	for _, l := range sealed {
@@ -225,8 +256,19 @@ func (v *monthVerifier) compareTenant(sealed, now []closing.Line) error {
 	s, n := was.Sums(), is.Sums()
 	if s != n || first != "" {
 		l := slices.Concat(sealed, now)[0]
-		v.differs("tenant %d (%s): %d lines, %d admitted and %d refused are sealed; %d lines, %d admitted and %d refused are recorded%s",
-			l.TenantID, l.Tenant, s.Lines, s.Admitted, s.Refused, n.Lines, n.Admitted, n.Refused, first)
+		v.differs(
+			"tenant %d (%s): %d lines, %d admitted and %d refused are sealed; %d lines, %d admitted and %d refused "+
+				"are recorded%s",
+			l.TenantID,
+			l.Tenant,
+			s.Lines,
+			s.Admitted,
+			s.Refused,
+			n.Lines,
+			n.Admitted,
+			n.Refused,
+			first,
+		)
 	}
 	return nil
 }

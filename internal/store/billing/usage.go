@@ -17,8 +17,8 @@ type Usage struct{ db *pgconn.DB }
 
 var _ usage.Store = Usage{}
 
-// WriteUsage implements usage.Store. The API may only add to what is recorded, as the function does it. When a reply is lost,
-// the batch's number shows that it was added.
+// WriteUsage implements usage.Store. The API may only add to what is recorded, as the function does
+// it. When a reply is lost, the batch's number shows that it was added.
 func (d Usage) WriteUsage(ctx context.Context, b usage.Batch) (err error) {
 	defer pgconn.Wrap(&err, "record usage")
 	n := len(b.Counts)
@@ -27,7 +27,9 @@ func (d Usage) WriteUsage(ctx context.Context, b usage.Batch) (err error) {
 	admitted, refused := make([]int64, n), make([]int64, n)
 	minutes, inMinute, inPrevious := make([]int64, n), make([]int64, n), make([]int64, n)
 	for i, c := range b.Counts {
-		tenants[i], hours[i], keyIDs[i], assignments[i], versions[i] = c.TenantID, c.Hour, c.KeyID, c.Assignment, int64(c.Version)
+		tenants[i], hours[i], keyIDs[i], assignments[i], versions[i] = c.TenantID, c.Hour, c.KeyID, c.Assignment, int64(
+			c.Version,
+		)
 		admitted[i], refused[i] = c.Admitted, c.Refused
 		minutes[i], inMinute[i], inPrevious[i] = c.Minute, c.InMinute, c.InPrevious
 	}
@@ -40,9 +42,26 @@ func (d Usage) WriteUsage(ctx context.Context, b usage.Batch) (err error) {
 		delivered = b.DeliveredTo.UnixMicro()
 	}
 	var added bool
-	err = d.db.Get(ctx, &added, `select add_usage($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`, b.ServerID, b.Number, delivered,
-		pq.Array(tenants), pq.Array(hours), pq.Array(keyIDs), pq.Array(assignments), pq.Array(versions), pq.Array(admitted), pq.Array(refused),
-		pq.Array(minutes), pq.Array(inMinute), pq.Array(inPrevious), pq.Array(used), pq.Array(micros))
+	err = d.db.Get(
+		ctx,
+		&added,
+		`select add_usage($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+		b.ServerID,
+		b.Number,
+		delivered,
+		pq.Array(tenants),
+		pq.Array(hours),
+		pq.Array(keyIDs),
+		pq.Array(assignments),
+		pq.Array(versions),
+		pq.Array(admitted),
+		pq.Array(refused),
+		pq.Array(minutes),
+		pq.Array(inMinute),
+		pq.Array(inPrevious),
+		pq.Array(used),
+		pq.Array(micros),
+	)
 	return err
 }
 
@@ -53,8 +72,8 @@ func (d Usage) EndUsage(ctx context.Context, serverID string) (err error) {
 	return err
 }
 
-// AdmittedOn returns how many requests of each tenant are recorded as admitted on a UTC day, counted from 1 January 1970.
-// Tenants without any are left out.
+// AdmittedOn returns how many requests of each tenant are recorded as admitted on a UTC day,
+// counted from 1 January 1970. Tenants without any are left out.
 func (d Usage) AdmittedOn(ctx context.Context, day int64) (_ map[int64]int64, err error) {
 	defer pgconn.Wrap(&err, "sum the day's usage")
 	from := time.Unix(0, 0).UTC().AddDate(0, 0, int(day))
@@ -64,23 +83,32 @@ func (d Usage) AdmittedOn(ctx context.Context, day int64) (_ map[int64]int64, er
 		group by tenant_id having sum(admitted) > 0`, from, from.AddDate(0, 0, 1))
 }
 
-// KeysSince returns how many requests of each of these keys are recorded since an hour began. Keys without any are left out.
+// KeysSince returns how many requests of each of these keys are recorded since an hour began. Keys
+// without any are left out.
 func (d Usage) KeysSince(ctx context.Context, ids []string, since time.Time) (map[string]int64, error) {
 	return d.sums(ctx, `
 		select u.key_id as key, sum(u.admitted + u.refused)::bigint as value from usage_hourly u
-		where u.tenant_id in (select k.tenant_id from api_keys k where k.id = any($1)) and u.key_id = any($1) and u.hour >= $2
+		where u.tenant_id in (select k.tenant_id from api_keys k where k.id = any($1)) and u.key_id = any($1) and
+			u.hour >= $2
 		group by u.key_id`, ids, since)
 }
 
-// TenantsSince returns how many requests of each of these tenants are recorded since an hour began. Tenants without any are left out.
+// TenantsSince returns how many requests of each of these tenants are recorded since an hour began.
+// Tenants without any are left out.
 func (d Usage) TenantsSince(ctx context.Context, names []string, since time.Time) (map[string]int64, error) {
 	return d.sums(ctx, `
-		select t.name as key, sum(u.admitted + u.refused)::bigint as value from usage_hourly u join tenants t on t.id = u.tenant_id
+		select t.name as key, sum(u.admitted + u.refused)::bigint as value from usage_hourly u join tenants t on t.id
+			= u.tenant_id
 		where t.name = any($1) and u.hour >= $2
 		group by t.name`, names, since)
 }
 
-func (d Usage) sums(ctx context.Context, query string, names []string, since time.Time) (_ map[string]int64, err error) {
+func (d Usage) sums(
+	ctx context.Context,
+	query string,
+	names []string,
+	since time.Time,
+) (_ map[string]int64, err error) {
 	defer pgconn.Wrap(&err, "sum recent usage")
 	return pgconn.CollectMap[string, int64](ctx, d.db, query, pq.Array(names), since)
 }
@@ -93,7 +121,8 @@ type KeyUsage struct {
 	TenantRefused  int64 `db:"tenant_refused"`
 }
 
-// OfKey sums the recorded usage from from up to, but not including, to, both whole hours. Servers record within about a second.
+// OfKey sums the recorded usage from from up to, but not including, to, both whole hours. Servers
+// record within about a second.
 func (d Usage) OfKey(ctx context.Context, tenantID int64, keyID string, from, to time.Time) (_ KeyUsage, err error) {
 	defer pgconn.Wrap(&err, "sum a key's usage")
 	var u KeyUsage
@@ -114,7 +143,8 @@ func (d Usage) OfKeys(ctx context.Context, tenantID int64, from, to time.Time) (
 	}
 	err := d.db.Select(ctx, &rows, `
 		select key_id, sum(admitted)::bigint as admitted, sum(refused)::bigint as refused,
-		       sum(sum(admitted)) over ()::bigint as tenant_admitted, sum(sum(refused)) over ()::bigint as tenant_refused
+		       sum(sum(admitted)) over ()::bigint as tenant_admitted, sum(sum(refused)) over ()::bigint as
+		           tenant_refused
 		from usage_hourly where tenant_id = $1 and hour >= $2 and hour < $3 group by key_id`, tenantID, from, to)
 	if err != nil {
 		return nil, fmt.Errorf("sum the usage of a tenant's keys: %w", err)
@@ -128,8 +158,8 @@ func (d Usage) OfKeys(ctx context.Context, tenantID int64, from, to time.Time) (
 
 var _ usage.MonthStore = Usage{}
 
-// usageMonthQuery sums a tenant's usage ($1) by UTC day since $2, and what was admitted since $3. It reads only the tenant's
-// rows, in the order of the primary key.
+// usageMonthQuery sums a tenant's usage ($1) by UTC day since $2, and what was admitted since $3.
+// It reads only the tenant's rows, in the order of the primary key.
 const usageMonthQuery = `
 select date_trunc('day', hour, 'UTC') as date, sum(admitted)::bigint as admitted, sum(refused)::bigint as refused,
        coalesce(sum(admitted) filter (where hour >= $3), 0)::bigint as rate_window
@@ -170,8 +200,14 @@ func (d Usage) UsageReport(ctx context.Context, tenantID int64, month, now time.
 		Admitted int64     `db:"admitted"`
 		Refused  int64     `db:"refused"`
 	}
-	err := d.db.Select(ctx, &rows, `select starts, corrects, key_id, key_name, admitted, refused from month_usage($1, $2, $3)`,
-		tenantID, month, month.AddDate(0, 1, 0))
+	err := d.db.Select(
+		ctx,
+		&rows,
+		`select starts, corrects, key_id, key_name, admitted, refused from month_usage($1, $2, $3)`,
+		tenantID,
+		month,
+		month.AddDate(0, 1, 0),
+	)
 	if err != nil {
 		return usage.Report{}, fmt.Errorf("report the month's usage: %w", err)
 	}

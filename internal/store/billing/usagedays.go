@@ -26,17 +26,21 @@ const (
 	hoursPerDay = 24
 	// daysAtATime is how many days are read at the same time, each on a connection of its own.
 	daysAtATime = 2
-	// daysMemory is for the busy hours of 100,000 tenants: with the default, of 4 MB, Postgres sorts on disk.
+	// daysMemory is for the busy hours of 100,000 tenants: with the default, of 4 MB, Postgres
+	// sorts on disk.
 	daysMemory = `set local work_mem = '64MB'`
 
-	// daysQuery sums the day that begins at $1 by tenant ($2, null for all), with the hours of more than $3 requests, each as its number
-	// of requests times 24 plus the hour. The index by hour has the rows in the order of the inner groups. Sums of double precision are
-	// exact up to 9 * 10^15, and three times as fast as those of bigint, which are numeric.
+	// daysQuery sums the day that begins at $1 by tenant ($2, null for all), with the hours of more
+	// than $3 requests, each as its number of requests times 24 plus the hour. The index by hour
+	// has the rows in the order of the inner groups. Sums of double precision are exact up to 9 *
+	// 10^15, and three times as fast as those of bigint, which are numeric.
 	daysQuery = `
 	select h.tenant_id, sum(h.requests)::bigint as requests, sum(h.refused)::bigint as refused,
-	       array_agg(h.requests::bigint * 24 + extract(epoch from h.hour - $1)::bigint / 3600) filter (where h.requests > $3 and not h.by_day) as busy
+	       array_agg(h.requests::bigint * 24 + extract(epoch from h.hour - $1)::bigint / 3600) filter (where
+	           h.requests > $3 and not h.by_day) as busy
 	from (
-	  select u.tenant_id, u.hour, u.by_day, sum((u.admitted + u.refused)::double precision) as requests, sum(u.refused::double precision) as refused
+	  select u.tenant_id, u.hour, u.by_day, sum((u.admitted + u.refused)::double precision) as requests,
+	      sum(u.refused::double precision) as refused
 	  from usage_in_time u
 	  where u.hour >= $1 and u.hour < $1 + interval '24 hours'
 	    and ($2::bigint[] is null or u.tenant_id in (select unnest($2::bigint[])))
@@ -52,8 +56,9 @@ type tenantDay struct {
 	Busy     pq.Int64Array `db:"busy"`
 }
 
-// EachDay calls each with every UTC day of every tenant that has recorded requests. The days are in ascending order. Each day is
-// read at one instant, not all at the same. Days whose hours are summed have no busy ones.
+// EachDay calls each with every UTC day of every tenant that has recorded requests. The days are in
+// ascending order. Each day is read at one instant, not all at the same. Days whose hours are
+// summed have no busy ones.
 func (d Usage) EachDay(ctx context.Context, q DaysQuery, each func(tenantID int64, day usage.RecordedDay)) error {
 	for from := q.From.UTC(); from.Before(q.To); from = from.AddDate(0, 0, daysAtATime) {
 		var read [daysAtATime][]tenantDay

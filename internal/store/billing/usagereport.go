@@ -57,8 +57,8 @@ var usageColumns = map[UsageBy]struct{ columns, groupBy, orderBy string }{
 	ByHour:          {`u.hour as at`, `u.hour`, `at`},
 }
 
-// Report sums recorded usage, or returns plans.ErrTenantNotFound. Servers record what they admitted and refused
-// within about a second.
+// Report sums recorded usage, or returns plans.ErrTenantNotFound. Servers record what they admitted
+// and refused within about a second.
 func (d Usage) Report(ctx context.Context, q UsageQuery) iter.Seq2[UsageRow, error] {
 	return pgconn.ListOf(ctx, d.db, "report usage", UsageRow.inUTC, func() (*pgconn.ListQuery, error) {
 		group, ok := usageColumns[q.By]
@@ -102,7 +102,8 @@ func (r UsageRow) inUTC() UsageRow {
 	return r
 }
 
-// nameKeys adds the names of the keys to the columns, unless the login may not read them, as in billing.
+// nameKeys adds the names of the keys to the columns, unless the login may not read them, as in
+// billing.
 func (d Usage) nameKeys(ctx context.Context, columns string) (string, error) {
 	var may bool
 	err := d.db.Get(ctx, &may, `select has_column_privilege('api_keys', 'name', 'select')`)

@@ -16,8 +16,8 @@ import (
 	"petstore.example/internal/test/storetest"
 )
 
-// TestBoundedPages: whatever animals there are and whichever filters a page has, Postgres reads a bounded number of buffers for it, whether
-// it plans for these values or for any.
+// TestBoundedPages: whatever animals there are and whichever filters a page has, Postgres reads a
+// bounded number of buffers for it, whether it plans for these values or for any.
 func TestBoundedPages(t *testing.T) {
 	t.Parallel()
 	const last, maxBuffers = 60_000, 4_000
@@ -25,11 +25,14 @@ func TestBoundedPages(t *testing.T) {
 	owner, api := sqlx.MustOpen("postgres", db.URL), sqlx.MustOpen("postgres", db.APIURL)
 	defer func() { _ = errors.Join(owner.Close(), api.Close()) }()
 	owner.MustExec(`select test_tenant('acme', 'pro')`)
-	owner.MustExec("alter table pets set (fillfactor = 10)") // so that whoever reads the whole table reads more than maxBuffers
-	// Animals called Ann are at the end and all of category 2. Animals called Cleo are few enough to be found by name.
+	// so that whoever reads the whole table reads more than maxBuffers
+	owner.MustExec("alter table pets set (fillfactor = 10)")
+	// Animals called Ann are at the end and all of category 2. Animals called Cleo are few enough
+	// to be found by name.
 	owner.MustExec(`
 		insert into pets (tenant_id, name, category_id, status, created_at)
-		select 1, case when n > 50000 then 'Ann ' when n % 50 = 0 then 'Cleo ' else 'Bea ' end || n, case when n > 50000 then 2 else 1 end,
+		select 1, case when n > 50000 then 'Ann ' when n % 50 = 0 then 'Cleo ' else 'Bea ' end || n, case when n >
+			50000 then 2 else 1 end,
 		  (array['available', 'pending', 'sold'])[1 + n % 3], now()
 		from generate_series(1, $1) n`, last)
 	owner.MustExec("vacuum analyze pets")
@@ -42,8 +45,10 @@ func TestBoundedPages(t *testing.T) {
 	for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
 		api.MustExec("set plan_cache_mode = " + mode)
 		for _, filter := range []catalog.Page{
-			{CategoryID: new(int64(1))}, {CategoryID: new(int64(2))}, {CategoryID: new(int64(3))}, {IDs: ids}, {NamePrefix: "Ann"}, {NamePrefix: "Bea"},
-			{NamePrefix: "Cleo"}, {NamePrefix: "Cleo", CategoryID: new(int64(2))}, {NamePrefix: "Dan"}, {NamePrefix: "Bea 123"},
+			{CategoryID: new(int64(1))}, {CategoryID: new(int64(2))}, {CategoryID: new(int64(3))}, {IDs: ids},
+			{NamePrefix: "Ann"}, {NamePrefix: "Bea"},
+			{NamePrefix: "Cleo"}, {NamePrefix: "Cleo", CategoryID: new(int64(2))}, {NamePrefix: "Dan"},
+			{NamePrefix: "Bea 123"},
 		} {
 			for bits := range 8 { // the other filters
 				p := filter
@@ -81,7 +86,10 @@ func explain(t *testing.T, api *sqlx.DB, p catalog.Page) (buffers int, plan stri
 	query, args := catalogue.FilterPetsQuery(1, p)
 	api.MustExec("prepare page as " + query)
 	var lines []string
-	err := api.Select(&lines, "explain (analyze, buffers, costs off, timing off, summary off) execute page ("+strings.Join(args, ", ")+")")
+	err := api.Select(
+		&lines,
+		"explain (analyze, buffers, costs off, timing off, summary off) execute page ("+strings.Join(args, ", ")+")",
+	)
 	api.MustExec("deallocate page")
 	assert.NoError(t, err)
 	plan = strings.Join(lines, "\n")

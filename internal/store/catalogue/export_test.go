@@ -11,7 +11,8 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// FilterPetsQuery returns the query of a list by other filters than status alone, and its arguments written as in SQL.
+// FilterPetsQuery returns the query of a list by other filters than status alone, and its arguments
+// written as in SQL.
 func FilterPetsQuery(tenantID int64, p catalog.Page) (query string, args []string) {
 	query, values := filterPetsQuery(tenantID, p)
 	for _, v := range values {
@@ -36,14 +37,19 @@ func KeyedQueries() map[string]string {
 	}
 }
 
-// GenericPlan returns the plan that a connection of the API makes of a statement with parameters, and keeps.
+// GenericPlan returns the plan that a connection of the API makes of a statement with parameters,
+// and keeps.
 func (d Pets) GenericPlan(ctx context.Context, query string) (plan []string, err error) {
 	err = d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
 		if _, err := tx.Exec(ctx, "prepare planned as "+query+";"); err != nil {
 			return err
 		}
 		var parameters int
-		if err := tx.Get(ctx, &parameters, `select cardinality(parameter_types) from pg_prepared_statements where name = 'planned'`); err != nil {
+		if err := tx.Get(
+			ctx,
+			&parameters,
+			`select cardinality(parameter_types) from pg_prepared_statements where name = 'planned'`,
+		); err != nil {
 			return err
 		}
 		nulls := strings.TrimSuffix(strings.Repeat("null, ", parameters), ", ")

@@ -25,14 +25,16 @@ type Idempotency struct{ db *pgconn.DB }
 
 var _ catalog.OnceStore = Idempotency{}
 
-// claimKeys says of each request, by its key, whether it is fresh. claimArgs are its arguments. names are the columns of what is asked for, which asked
-// has in the order of the requests.
+// claimKeys says of each request, by its key, whether it is fresh. claimArgs are its arguments.
+// names are the columns of what is asked for, which asked has in the order of the requests.
 func claimKeys(names, asked string) string {
 	return forTenant + `,
 claimed as materialized (
   select * from rows from (
-    claim_idempotency_keys((select id from t)::bigint, $2, $3, $4::bigint[], $5::text[], $6::bytea[], $7::timestamptz[]), ` + asked + `
-  ) with ordinality as claimed (key, fingerprint, at, fresh, reused, stored_status, stored_location, stored_body, ` + names + `, place)
+    claim_idempotency_keys((select id from t)::bigint, $2, $3, $4::bigint[], $5::text[], $6::bytea[],
+        $7::timestamptz[]), ` + asked + `
+  ) with ordinality as claimed (key, fingerprint, at, fresh, reused, stored_status, stored_location,
+    stored_body, ` + names + `, place)
 )`
 }
 
@@ -40,23 +42,28 @@ var (
 	// keepAnswers replaces answers that have expired and were not removed yet.
 	keepAnswers = `
 insert into idempotency_keys (tenant_id, method, path, key, created_at, expires_at, fingerprint, status, location, body)
-select $1, $2, $3, key, at, at + interval '` + strconv.Itoa(int(catalog.IdempotencyLifetime/time.Second)) + ` seconds', fingerprint, status, location, body
+select $1, $2, $3, key, at,
+  at + interval '` + strconv.Itoa(int(catalog.IdempotencyLifetime/time.Second)) + ` seconds', fingerprint, status,
+    location, body
 from answered
 on conflict (tenant_id, method, path, key) do update set
   created_at = excluded.created_at, expires_at = excluded.expires_at, fingerprint = excluded.fingerprint,
   status = excluded.status, location = excluded.location, body = excluded.body`
 
 	claimKeyQuery = claimKeys("nothing", "unnest('{}'::text[])") + `
-select fresh, reused, coalesce(stored_status, 0) as status, coalesce(stored_location, '') as location, stored_body as body from claimed`
+select fresh, reused, coalesce(stored_status, 0) as status, coalesce(stored_location, '') as location, stored_body as
+	body from claimed`
 
 	keepAnswerQuery = `
 with answered as (
-  select $4::text as key, $5::timestamptz as at, $6::bytea as fingerprint, $7::smallint as status, $8::text as location, $9::bytea as body
+  select $4::text as key, $5::timestamptz as at, $6::bytea as fingerprint, $7::smallint as status, $8::text as
+      location, $9::bytea as body
 )` + keepAnswers
 )
 
-// onceQuery is the statement that does all that requests with keys ask for. making does it for those of claimed that are fresh, and made has them
-// with what was made. body ends the answer, whose first member is the ID, and found says whether there is what a request is about.
+// onceQuery is the statement that does all that requests with keys ask for. making does it for
+// those of claimed that are fresh, and made has them with what was made. body ends the answer,
+// whose first member is the ID, and found says whether there is what a request is about.
 func onceQuery(names, asked, making, made, body, found string) string {
 	return claimKeys("rest, "+names, "unnest($10::text[], "+asked+")") + making + `,
 answered as (
@@ -65,7 +72,8 @@ answered as (
   from ` + made + `
 ),
 kept as (` + keepAnswers + `)
-select place, fresh, reused, coalesce(answered.status, stored_status, 0), coalesce(answered.location, stored_location, ''),
+select place, fresh, reused, coalesce(answered.status, stored_status, 0), coalesce(answered.location, stored_location,
+	''),
        coalesce(answered.body, stored_body), ` + found + `
 from claimed left join answered using (place)`
 }
@@ -73,7 +81,8 @@ from claimed left join answered using (place)`
 // creation is how fresh requests of a kind are served.
 type creation[New, Created any] struct {
 	query string
-	// sample returns what is created, without what Postgres gives it: its ID, with which the location ends and the body begins, and its time.
+	// sample returns what is created, without what Postgres gives it: its ID, with which the
+	// location ends and the body begins, and its time.
 	sample func(New) Created
 	// values are the arguments of the query after the tenth.
 	values func([]New) []driver.Value
@@ -88,10 +97,12 @@ wanted as (select *, row_number() over (partition by `+PetNames+` order by place
 created as (
   insert into pets (tenant_id, `+PetNames+`, created_at)
   select $1, `+PetNames+`,
-         case when place < (select max(place) from wanted) or set_config('petstore.deadline', `+deadlineOf(11)+`, true) is not null then now() end
+         case when place < (select max(place) from wanted) or
+           set_config('petstore.deadline', `+deadlineOf(11)+`, true) is not null then now() end
   from wanted
   returning id, `+PetNames+`
-)`, `wanted join (select *, row_number() over (partition by `+PetNames+` order by id) as nth from created) made using (`+PetNames+`, nth)`, `rest`, `true`),
+)`, `wanted join (select *, row_number() over (partition by `+PetNames+
+		` order by id) as nth from created) made using (`+PetNames+`, nth)`, `rest`, `true`),
 	sample: func(p catalog.NewPet) catalog.Pet { return catalog.Pet{NewPet: p} },
 	values: func(asked []catalog.NewPet) (values []driver.Value) {
 		return petArgs(func(c petColumn) driver.Value { return arrayOf(asked, c.value) })
@@ -101,10 +112,16 @@ created as (
 
 var placingOrders = creation[catalog.NewOrder, catalog.Order]{
 	// Of several orders for an animal the first gets it.
-	query: onceQuery(`id, quantity`, `$11::bigint[], $12::integer[]`, `,
-wanted as (select distinct on (id) * from claimed where fresh order by id, place)`+placing(`wanted`, `$13`), `placed made join wanted on wanted.id = pet_id`,
-		`replace(rest, '0001-01-01T00:00:00', rtrim(rtrim(to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US'), '0'), '.'))`,
-		`id in (select id from locked)`),
+	query: onceQuery(
+		`id, quantity`,
+		`$11::bigint[], $12::integer[]`,
+		`,
+wanted as (select distinct on (id) * from claimed where fresh order by id, place)`+placing(`wanted`, `$13`),
+		`placed made join wanted on wanted.id = pet_id`,
+		`replace(rest, '0001-01-01T00:00:00', rtrim(rtrim(to_char(created_at at time zone 'UTC', `+
+			`'YYYY-MM-DD"T"HH24:MI:SS.US'), '0'), '.'))`,
+		`id in (select id from locked)`,
+	),
 	sample: func(o catalog.NewOrder) catalog.Order {
 		return catalog.Order{PetID: o.PetID, Quantity: o.Quantity, Status: catalog.Placed}
 	},
@@ -116,7 +133,11 @@ wanted as (select distinct on (id) * from claimed where fresh order by id, place
 }
 
 // CreatePetOnce implements catalog.OnceStore.
-func (d Idempotency) CreatePetOnce(ctx context.Context, tenantID int64, o catalog.Once[catalog.NewPet, catalog.Pet]) (catalog.Answered, error) {
+func (d Idempotency) CreatePetOnce(
+	ctx context.Context,
+	tenantID int64,
+	o catalog.Once[catalog.NewPet, catalog.Pet],
+) (catalog.Answered, error) {
 	outcome := d.CreatePetsOnce(ctx, tenantID, []catalog.Once[catalog.NewPet, catalog.Pet]{o})[0]
 	return outcome.Result, outcome.Err
 }
@@ -129,7 +150,11 @@ func (d Idempotency) CreatePetsOnce(
 }
 
 // PlaceOrderOnce implements catalog.OnceStore.
-func (d Idempotency) PlaceOrderOnce(ctx context.Context, tenantID int64, o catalog.Once[catalog.NewOrder, catalog.Order]) (catalog.Answered, error) {
+func (d Idempotency) PlaceOrderOnce(
+	ctx context.Context,
+	tenantID int64,
+	o catalog.Once[catalog.NewOrder, catalog.Order],
+) (catalog.Answered, error) {
 	outcome := d.PlaceOrdersOnce(ctx, tenantID, []catalog.Once[catalog.NewOrder, catalog.Order]{o})[0]
 	return outcome.Result, outcome.Err
 }
@@ -141,8 +166,9 @@ func (d Idempotency) PlaceOrdersOnce(
 	return onceEach(ctx, d, tenantID, asked, placingOrders)
 }
 
-// onceEach does what several requests of one endpoint ask for with one statement, which is sent at most once. If Postgres refuses it, each request is
-// tried alone. After any other error the outcome is the same for all, and may be unknown. Of requests with the same key the first is the one that
+// onceEach does what several requests of one endpoint ask for with one statement, which is sent at
+// most once. If Postgres refuses it, each request is tried alone. After any other error the outcome
+// is the same for all, and may be unknown. Of requests with the same key the first is the one that
 // runs, and the others get its answer.
 func onceEach[New, Created any](
 	ctx context.Context, d Idempotency, tenantID int64, asked []catalog.Once[New, Created], c creation[New, Created],
@@ -160,7 +186,11 @@ func onceEach[New, Created any](
 
 // once sets the outcomes, or returns the error of the statement.
 func (c creation[New, Created]) once(
-	ctx context.Context, d Idempotency, tenantID int64, asked []catalog.Once[New, Created], outcomes []catalog.Outcome[catalog.Answered],
+	ctx context.Context,
+	d Idempotency,
+	tenantID int64,
+	asked []catalog.Once[New, Created],
+	outcomes []catalog.Outcome[catalog.Answered],
 ) error {
 	first := map[string]int{}
 	var places []int
@@ -176,7 +206,19 @@ func (c creation[New, Created]) once(
 		first[r.Key] = i
 		answer, rest, err := c.template(&asked[i])
 		if outcomes[i].Err = err; err == nil {
-			places, requests, news, bodies = append(places, i), append(requests, r), append(news, asked[i].New), append(bodies, rest)
+			places, requests, news, bodies = append(
+				places,
+				i,
+			), append(
+				requests,
+				r,
+			), append(
+				news,
+				asked[i].New,
+			), append(
+				bodies,
+				rest,
+			)
 			template = answer // of one endpoint: the same of all
 		}
 	}
@@ -205,7 +247,8 @@ func (c creation[New, Created]) once(
 	return nil
 }
 
-// template returns the answer to a fresh request: its location without the ID, and the rest of its body after it.
+// template returns the answer to a fresh request: its location without the ID, and the rest of its
+// body after it.
 func (c creation[New, Created]) template(o *catalog.Once[New, Created]) (a catalog.Answer, rest string, err error) {
 	created := c.sample(o.New)
 	if a, err = o.Answer(&created); err != nil {
@@ -248,9 +291,13 @@ func claimedAs(fresh, reused bool, a catalog.Answer) (catalog.Answered, error) {
 	return catalog.Answered{Answer: a, Replayed: !fresh}, nil
 }
 
-// Do has work make what the request asks for, unless an answer to it is stored, and stores the answer that work returns, as a catalog.OnceStore does.
+// Do has work make what the request asks for, unless an answer to it is stored, and stores the
+// answer that work returns, as a catalog.OnceStore does.
 func (d Idempotency) Do(
-	ctx context.Context, tenantID int64, r *catalog.Idempotency, work func(context.Context, pgconn.Tx) (catalog.Answer, error),
+	ctx context.Context,
+	tenantID int64,
+	r *catalog.Idempotency,
+	work func(context.Context, pgconn.Tx) (catalog.Answer, error),
 ) (answered catalog.Answered, err error) {
 	err = pgconn.WriteTx(ctx, d.db, func(ctx context.Context, tx pgconn.Tx) (err error) {
 		var claimed struct {
@@ -258,17 +305,38 @@ func (d Idempotency) Do(
 			Fresh  bool
 			Reused sql.NullBool
 		}
-		if err := tx.Get(ctx, &claimed, claimKeyQuery, anys(claimArgs(tenantID, []*catalog.Idempotency{r}))...); err != nil {
+		if err := tx.Get(
+			ctx,
+			&claimed,
+			claimKeyQuery,
+			anys(claimArgs(tenantID, []*catalog.Idempotency{r}))...); err != nil {
 			return fmt.Errorf("claim idempotency key: %w", err)
 		}
-		if answered, err = claimedAs(claimed.Fresh, claimed.Reused.Bool, claimed.Answer); err != nil || answered.Replayed {
+		if answered, err = claimedAs(
+			claimed.Fresh,
+			claimed.Reused.Bool,
+			claimed.Answer,
+		); err != nil ||
+			answered.Replayed {
 			return err
 		}
 		if answered.Answer, err = work(ctx, tx); err != nil {
 			return err
 		}
 		a := &answered.Answer
-		_, err = tx.Exec(ctx, keepAnswerQuery, tenantID, r.Method, r.Path, r.Key, r.At, r.Fingerprint[:], a.Status, a.Location, a.Body)
+		_, err = tx.Exec(
+			ctx,
+			keepAnswerQuery,
+			tenantID,
+			r.Method,
+			r.Path,
+			r.Key,
+			r.At,
+			r.Fingerprint[:],
+			a.Status,
+			a.Location,
+			a.Body,
+		)
 		return err
 	})
 	if err != nil {
@@ -277,8 +345,9 @@ func (d Idempotency) Do(
 	return answered, nil
 }
 
-// repeated returns what becomes of a request whose key an earlier one of the same statement has, which was answered, refused, or is in progress.
-// One with another body may be made, or get a stored answer, if it comes again after a refusal.
+// repeated returns what becomes of a request whose key an earlier one of the same statement has,
+// which was answered, refused, or is in progress. One with another body may be made, or get a
+// stored answer, if it comes again after a refusal.
 func repeated(r, first *catalog.Idempotency, o catalog.Outcome[catalog.Answered]) catalog.Outcome[catalog.Answered] {
 	o.Result.Replayed = o.Err == nil
 	switch {
@@ -290,8 +359,8 @@ func repeated(r, first *catalog.Idempotency, o catalog.Outcome[catalog.Answered]
 	return catalog.Outcome[catalog.Answered]{Err: catalog.ErrIdempotencyInProgress}
 }
 
-// Prune removes at most limit answers that have expired at now. It returns how many it removed: fewer than limit when none is
-// left. Servers may prune at the same time.
+// Prune removes at most limit answers that have expired at now. It returns how many it removed:
+// fewer than limit when none is left. Servers may prune at the same time.
 func (d Idempotency) Prune(ctx context.Context, now time.Time, limit int) (removed int, err error) {
 	for after := int64(math.MinInt64); removed < limit; {
 		var step struct {

@@ -31,15 +31,17 @@ order by id limit $3`
 select id, pet_id, quantity, status, created_at from orders
 where ` + tenantSet + ` and tenant_id = $1 and id = $2`
 
-	// swapOrderQuery changes an order that still has the status that was read. It locks the order before its animal, and no statement locks them in
-	// the other order.
+	// swapOrderQuery changes an order that still has the status that was read. It locks the order
+	// before its animal, and no statement locks them in the other order.
 	swapOrderQuery = forTenant + `,
 swapped as (
   update orders set status = $4
-  where ` + forTenantSet + ` and tenant_id = $1 and id = $2 and status = $3 and (select set_config('petstore.deadline', $6, true)) is not null
+  where ` + forTenantSet + ` and tenant_id = $1 and id = $2 and status = $3 and (select
+      set_config('petstore.deadline', $6, true)) is not null
   returning pet_id
 ),
-moved as (update pets set status = $5 from swapped where ` + forTenantSet + ` and tenant_id = $1 and id = pet_id and status <> $5)
+moved as (update pets set status = $5 from swapped where ` + forTenantSet + ` and tenant_id = $1 and id = pet_id and
+	status <> $5)
 select from swapped`
 )
 
@@ -86,15 +88,25 @@ func (d Orders) PlaceOrder(ctx context.Context, tenantID int64, o catalog.NewOrd
 	return placed.order(o, err)
 }
 
-// PlaceOrders places orders with one statement that is sent at most once, as if one after the other. It returns what became of each.
-func (d Orders) PlaceOrders(ctx context.Context, tenantID int64, asked []catalog.NewOrder) []catalog.Outcome[catalog.Order] {
+// PlaceOrders places orders with one statement that is sent at most once, as if one after the
+// other. It returns what became of each.
+func (d Orders) PlaceOrders(
+	ctx context.Context,
+	tenantID int64,
+	asked []catalog.NewOrder,
+) []catalog.Outcome[catalog.Order] {
 	return together(len(asked), func(outcomes []catalog.Outcome[catalog.Order]) error {
 		return d.placeOrders(ctx, tenantID, asked, outcomes)
 	}, func(i int) (catalog.Order, error) { return d.PlaceOrder(ctx, tenantID, asked[i]) })
 }
 
 // placeOrders sends the first order for each animal: a later one can't get it.
-func (d Orders) placeOrders(ctx context.Context, tenantID int64, asked []catalog.NewOrder, outcomes []catalog.Outcome[catalog.Order]) error {
+func (d Orders) placeOrders(
+	ctx context.Context,
+	tenantID int64,
+	asked []catalog.NewOrder,
+	outcomes []catalog.Outcome[catalog.Order],
+) error {
 	var first []catalog.NewOrder
 	animals := make(map[int64]placedOrder, len(asked))
 	for _, o := range asked {
@@ -128,9 +140,13 @@ func orderArgs(orders []catalog.NewOrder) []driver.Value {
 	}
 }
 
-// ChangeOrder implements catalog.OrderStore. It holds no lock between its two statements: it begins again if another change came between them,
-// which can be twice, because no status comes again.
-func (d Orders) ChangeOrder(ctx context.Context, tenantID, id int64, c catalog.OrderPatch) (_ catalog.Order, err error) {
+// ChangeOrder implements catalog.OrderStore. It holds no lock between its two statements: it begins
+// again if another change came between them, which can be twice, because no status comes again.
+func (d Orders) ChangeOrder(
+	ctx context.Context,
+	tenantID, id int64,
+	c catalog.OrderPatch,
+) (_ catalog.Order, err error) {
 	defer pgconn.Wrap(&err, "change order")
 	for {
 		order, err := d.GetOrder(ctx, tenantID, id)
@@ -145,15 +161,16 @@ func (d Orders) ChangeOrder(ctx context.Context, tenantID, id int64, c catalog.O
 		err = pgconn.Write(ctx, d.db, func([]driver.Value) error {
 			swapped = true
 			return nil
-		}, swapOrderQuery, tenantID, id, string(order.Status), string(changed.Status), string(changed.Status.PetStatus()))
+		}, swapOrderQuery, tenantID, id, string(order.Status), string(changed.Status),
+			string(changed.Status.PetStatus()))
 		if err != nil || swapped {
 			return changed, err
 		}
 	}
 }
 
-// placeOrderQuery is one statement, so that the animal's row is locked only from there to the commit. A second order waits
-// for the lock, and then finds that the animal is not available.
+// placeOrderQuery is one statement, so that the animal's row is locked only from there to the
+// commit. A second order waits for the lock, and then finds that the animal is not available.
 const placeOrderQuery = forTenant + `,
 held as (
   update pets set status = 'pending'
@@ -170,14 +187,16 @@ select placed.id, placed.created_at,
        exists (select from pets where ` + forTenantSet + ` and tenant_id = $1 and id = $2) as pet_found
 from (select) one left join placed on true`
 
-// placing is placeOrderQuery for several animals, which it locks in the order of their IDs, as describePetsQuery does. asked is a table of id and
-// quantity, deadline the argument of petstore.deadline.
+// placing is placeOrderQuery for several animals, which it locks in the order of their IDs, as
+// describePetsQuery does. asked is a table of id and quantity, deadline the argument of
+// petstore.deadline.
 func placing(asked, deadline string) string {
 	return `,
 locked as (
   select pets.id, status, quantity
   from (select * from ` + asked + ` order by id) asked,
-  lateral (select id, status from pets where ` + forTenantSet + ` and tenant_id = $1 and id = asked.id for no key update) pets
+  lateral (select id, status from pets where ` + forTenantSet + ` and tenant_id = $1 and id = asked.id for no key
+      update) pets
 ),
 held as (
   update pets set status = 'pending' from locked

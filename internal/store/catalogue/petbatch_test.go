@@ -10,7 +10,8 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// Each animal belongs to who asked for the same, in whatever order Postgres returns the rows. One that nobody asked for has no place.
+// Each animal belongs to who asked for the same, in whatever order Postgres returns the rows. One
+// that nobody asked for has no place.
 func TestPetBatch(t *testing.T) {
 	t.Parallel()
 	const seed = 1
@@ -18,7 +19,11 @@ func TestPetBatch(t *testing.T) {
 	for range 200 {
 		asked := make([]catalog.NewPet, 1+random.IntN(64))
 		for i := range asked {
-			asked[i] = catalog.NewPet{Name: []string{"Rex", "Luna", "Milo"}[random.IntN(3)], CategoryID: random.Int64N(3), Status: catalog.Sold}
+			asked[i] = catalog.NewPet{
+				Name:       []string{"Rex", "Luna", "Milo"}[random.IntN(3)],
+				CategoryID: random.Int64N(3),
+				Status:     catalog.Sold,
+			}
 		}
 		b := newPetBatch(asked)
 		var last catalog.Pet
@@ -45,7 +50,8 @@ func TestPetBatch(t *testing.T) {
 	}
 }
 
-// When Postgres goes while requests are tried alone, nobody knows of the one that was sent. Those behind it certainly were not made.
+// When Postgres goes while requests are tried alone, nobody knows of the one that was sent. Those
+// behind it certainly were not made.
 func TestTryEach(t *testing.T) {
 	t.Parallel()
 	outcomes := tryEach(make([]catalog.Outcome[int], 3), func(i int) (int, error) {

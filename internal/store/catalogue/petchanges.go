@@ -13,39 +13,48 @@ import (
 var afterPet = 3 + len(petColumns)
 
 var (
-	// swapPetQuery changes an animal that is still what it was when it was read, unless an open order holds it and its status would change. xmin
-	// is the transaction that made the row: whoever waited for another change, an order for example, sees another one and changes nothing. So the
-	// orders of the snapshot decide about the animal of the snapshot.
+	// swapPetQuery changes an animal that is still what it was when it was read, unless an open
+	// order holds it and its status would change. xmin is the transaction that made the row:
+	// whoever waited for another change, an order for example, sees another one and changes
+	// nothing. So the orders of the snapshot decide about the animal of the snapshot.
 	swapPetQuery = forTenant + `,
 before as (
-  select xmin as version, status, (` + PetNames + `) = (` + petList("${n}::{t}", 3) + `) as same, ` + petList("${n}::{t} as to_{c}", afterPet) + `
+  select xmin as version, status, (` + PetNames + `) = (` + petList("${n}::{t}", 3) + `) as same, ` +
+		petList("${n}::{t} as to_{c}", afterPet) + `
   from pets where ` + forTenantSet + ` and tenant_id = $1 and id = $2
 ),
 held as (
   select from before
-  where status <> to_status and exists (select from orders where tenant_id = $1 and pet_id = $2 and orders.status in ('placed', 'approved'))
+  where status <> to_status and exists (select from orders where tenant_id = $1 and pet_id = $2 and orders.status in
+      ('placed', 'approved'))
 ),
 swapped as (
   update pets set ` + petList("{c} = to_{c}", 0) + ` from before
-  where ` + forTenantSet + ` and pets.tenant_id = $1 and pets.id = $2 and pets.xmin = version and same and not exists (select from held)
+  where ` + forTenantSet + ` and pets.tenant_id = $1 and pets.id = $2 and pets.xmin = version and same and not exists
+      (select from held)
     and (select set_config('petstore.deadline', ` + deadlineOf(afterPet) + `, true)) is not null
   returning id
 )
 select exists (select from swapped), exists (select from before where same) and exists (select from held)`
 
-	// describePetQuery changes what any animal may change, whatever it is now. Null stands for what stays.
+	// describePetQuery changes what any animal may change, whatever it is now. Null stands for what
+	// stays.
 	describePetQuery = forTenant + `
 update pets set ` + petList("{c} = coalesce(${n}, {c})", 3) + `
-where ` + forTenantSet + ` and tenant_id = $1 and id = $2 and (select set_config('petstore.deadline', ` + deadlineOf(3) + `, true)) is not null
+where ` + forTenantSet + ` and tenant_id = $1 and id = $2 and (select set_config('petstore.deadline', ` +
+		deadlineOf(3) + `, true)) is not null
 returning id, ` + PetNames
 
-	// describePetsQuery is describePetQuery for several animals, and returns them as they were before. All such statements lock animals in the order
-	// of their IDs, so none waits for one that waits for it.
+	// describePetsQuery is describePetQuery for several animals, and returns them as they were
+	// before. All such statements lock animals in the order of their IDs, so none waits for one
+	// that waits for it.
 	describePetsQuery = forTenant + `,
 locked as (
   select tenant_id, pets.id, ` + petList("pets.{c}, asked.{c} as to_{c}", 0) + `
-  from (select * from unnest($2::bigint[], ` + petList("${n}::{t}[]", 3) + `) as asked (id, ` + PetNames + `) order by id) asked,
-  lateral (select tenant_id, id, ` + PetNames + ` from pets where ` + forTenantSet + ` and tenant_id = $1 and id = asked.id for no key update) pets
+  from (select * from unnest($2::bigint[], ` + petList("${n}::{t}[]", 3) + `) as asked (id, ` + PetNames + `) order
+    by id) asked,
+  lateral (select tenant_id, id, ` + PetNames + ` from pets where ` + forTenantSet + ` and tenant_id = $1 and id =
+      asked.id for no key update) pets
 )
 update pets set ` + petList("{c} = coalesce(to_{c}, pets.{c})", 0) + ` from locked
 where ` + forTenantSet + ` and pets.tenant_id = $1 and locked.tenant_id = $1 and pets.id = locked.id
@@ -77,8 +86,13 @@ func (d Pets) describePet(ctx context.Context, tenantID, id int64, c catalog.Pet
 	return pet, err
 }
 
-// ChangePets makes changes that depend on nothing, with one statement that is sent at most once, as if one after the other. It returns what became of each.
-func (d Pets) ChangePets(ctx context.Context, tenantID int64, changes []catalog.PetChange) []catalog.Outcome[catalog.Pet] {
+// ChangePets makes changes that depend on nothing, with one statement that is sent at most once, as
+// if one after the other. It returns what became of each.
+func (d Pets) ChangePets(
+	ctx context.Context,
+	tenantID int64,
+	changes []catalog.PetChange,
+) []catalog.Outcome[catalog.Pet] {
 	return together(len(changes), func(outcomes []catalog.Outcome[catalog.Pet]) error {
 		return d.describePets(ctx, tenantID, changes, outcomes)
 	}, func(i int) (catalog.Pet, error) {
@@ -86,8 +100,14 @@ func (d Pets) ChangePets(ctx context.Context, tenantID int64, changes []catalog.
 	})
 }
 
-// describePets sends what all changes to an animal come to, and finds out what each returns from what the animal was before.
-func (d Pets) describePets(ctx context.Context, tenantID int64, changes []catalog.PetChange, outcomes []catalog.Outcome[catalog.Pet]) (err error) {
+// describePets sends what all changes to an animal come to, and finds out what each returns from
+// what the animal was before.
+func (d Pets) describePets(
+	ctx context.Context,
+	tenantID int64,
+	changes []catalog.PetChange,
+	outcomes []catalog.Outcome[catalog.Pet],
+) (err error) {
 	defer pgconn.Wrap(&err, "change pets")
 	var merged []catalog.PetChange
 	places, pets := make(map[int64]int, len(changes)), make(map[int64]catalog.Pet, len(changes))
@@ -121,8 +141,8 @@ func (d Pets) describePets(ctx context.Context, tenantID int64, changes []catalo
 	return nil
 }
 
-// changePet makes a change that depends on what the animal is. It holds no lock between its two statements: it begins again, 20 times at most, if
-// another change came between them.
+// changePet makes a change that depends on what the animal is. It holds no lock between its two
+// statements: it begins again, 20 times at most, if another change came between them.
 func (d Pets) changePet(ctx context.Context, tenantID, id int64, c catalog.PetPatch) (catalog.Pet, error) {
 	for range 20 {
 		before, err := d.GetPet(ctx, tenantID, id)
@@ -145,7 +165,12 @@ func (d Pets) changePet(ctx context.Context, tenantID, id int64, c catalog.PetPa
 		case err != nil || swapped:
 			return pet, err
 		case held:
-			return catalog.Pet{}, &catalog.TransitionError{Item: "animal", From: string(before.Status), To: string(pet.Status), Held: true}
+			return catalog.Pet{}, &catalog.TransitionError{
+				Item: "animal",
+				From: string(before.Status),
+				To:   string(pet.Status),
+				Held: true,
+			}
 		}
 	}
 	return catalog.Pet{}, notMade(fmt.Errorf("others change the animal all the time: %w", pgconn.ErrUnavailable))

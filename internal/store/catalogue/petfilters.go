@@ -13,12 +13,13 @@ import (
 	"petstore.example/internal/catalog"
 )
 
-// A page has a bounded cost whatever its filters are and however large the catalogue is, because each query reads an index in the order of
-// IDs.
+// A page has a bounded cost whatever its filters are and however large the catalogue is, because
+// each query reads an index in the order of IDs.
 //
-// Names are the exception: they have no such order. So a query reads the IDs of at most maxNamed animals with that prefix from the index,
-// sorts them, and looks up each. If there are more, it goes through the animals that meet the other filters in the order of IDs instead,
-// until it has read maxScanned of them. The page then ends there, also if it is not full.
+// Names are the exception: they have no such order. So a query reads the IDs of at most maxNamed
+// animals with that prefix from the index, sorts them, and looks up each. If there are more, it
+// goes through the animals that meet the other filters in the order of IDs instead, until it has
+// read maxScanned of them. The page then ends there, also if it is not full.
 const (
 	maxNamed   = 1_000
 	maxScanned = 2_000
@@ -42,7 +43,10 @@ func (f *petFilters) and(condition string) { f.conditions = append(f.conditions,
 
 // where is the condition that the tenant's animals meet, from the ID $2 on.
 func (f *petFilters) where() string {
-	return strings.Join(append([]string{"where " + tenantSet + " and tenant_id = $1 and id > $2"}, f.conditions...), " and ")
+	return strings.Join(
+		append([]string{"where " + tenantSet + " and tenant_id = $1 and id > $2"}, f.conditions...),
+		" and ",
+	)
 }
 
 // inOrder selects the first animals in the order of IDs.
@@ -50,16 +54,20 @@ func (f *petFilters) inOrder(limit string) string {
 	if !f.byCategory || f.byStatus {
 		return selectPet + " " + f.where() + " order by id limit " + limit
 	}
-	// In the index by category, the animals of each status are in the order of IDs. Postgres merges them and reads no more than it needs.
+	// In the index by category, the animals of each status are in the order of IDs. Postgres merges
+	// them and reads no more than it needs.
 	var each []string
 	for _, status := range []catalog.Status{catalog.Available, catalog.Pending, catalog.Sold} {
-		each = append(each, "("+selectPet+" "+f.where()+" and status = '"+string(status)+"' order by id limit "+limit+")")
+		each = append(
+			each,
+			"("+selectPet+" "+f.where()+" and status = '"+string(status)+"' order by id limit "+limit+")",
+		)
 	}
 	return "select id, " + PetNames + " from (" + strings.Join(each, " union all ") + ") p order by id limit " + limit
 }
 
-// nameRange is the condition that a name begins with the prefix. Another form of it would not use the index, because row-level security
-// lets only some operators pass.
+// nameRange is the condition that a name begins with the prefix. Another form of it would not use
+// the index, because row-level security lets only some operators pass.
 func (f *petFilters) nameRange(prefix string) string {
 	condition := `name collate "C" >= ` + f.arg(prefix)
 	if end := afterPrefix(prefix); end != "" {
@@ -68,10 +76,11 @@ func (f *petFilters) nameRange(prefix string) string {
 	return condition
 }
 
-// byName selects the first animals by name in the order of IDs. A row with a negative ID says that the page ends after that animal, because
-// maxScanned were read.
+// byName selects the first animals by name in the order of IDs. A row with a negative ID says that
+// the page ends after that animal, because maxScanned were read.
 func (f *petFilters) byName(nameRange string) string {
-	return fmt.Sprintf(`
+	return fmt.Sprintf(
+		`
 with named as materialized (
   select id from pets where %[1]s and tenant_id = $1 and %[2]s order by name collate "C" limit %[3]d + 1
 ), few as materialized (
@@ -87,8 +96,17 @@ with named as materialized (
 union all
 select * from page
 union all
-select -last, %[8]s from (select max(id) as last, count(*) as read from scanned) s where read = %[7]d and (select count(*) from page) < $3`,
-		tenantSet, nameRange, maxNamed, f.inOrder(strconv.Itoa(maxScanned)), selectPet, f.where(), maxScanned, petList("'0'::{t}", 0))
+select -last, %[8]s from (select max(id) as last, count(*) as read from scanned) s where read = %[7]d and (select
+	count(*) from page) < $3`,
+		tenantSet,
+		nameRange,
+		maxNamed,
+		f.inOrder(strconv.Itoa(maxScanned)),
+		selectPet,
+		f.where(),
+		maxScanned,
+		petList("'0'::{t}", 0),
+	)
 }
 
 // filterPetsQuery is the query of filterPets, and its arguments.
@@ -132,7 +150,8 @@ func idArray(ids []int64) driver.Value {
 	return v
 }
 
-// afterPrefix returns the first text after all that begin with the prefix, in the order of code points; "" if there is none.
+// afterPrefix returns the first text after all that begin with the prefix, in the order of code
+// points; "" if there is none.
 func afterPrefix(prefix string) string {
 	for prefix != "" {
 		last, size := utf8.DecodeLastRuneInString(prefix)

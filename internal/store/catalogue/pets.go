@@ -18,30 +18,48 @@ type Pets struct{ db *pgconn.DB }
 
 var _ catalog.Store = Pets{}
 
-// forTenant sets the tenant ($1) for row-level security within the statement itself: it takes no round trip of its own, and does not stay on the
-// connection. Each query reads it by forTenantSet, so that Postgres can't skip it.
+// forTenant sets the tenant ($1) for row-level security within the statement itself: it takes no
+// round trip of its own, and does not stay on the connection. Each query reads it by forTenantSet,
+// so that Postgres can't skip it.
 const (
 	forTenant    = `with t as materialized (select set_config('petstore.tenant_id', $1::bigint::text, true) as id)`
 	forTenantSet = `(select id from t) is not null`
 )
 
-// tenantSet sets the tenant in a statement that only reads. Postgres evaluates it once, before it looks for the first row. It takes 5 µs less than
-// forTenant.
+// tenantSet sets the tenant in a statement that only reads. Postgres evaluates it once, before it
+// looks for the first row. It takes 5 µs less than forTenant.
 const tenantSet = `(select set_config('petstore.tenant_id', $1::bigint::text, true)) is not null`
 
 // petColumn is a column of an animal that clients write.
 type petColumn struct {
 	name, kind string // its type in Postgres
-	// value is that of a new animal, a string or an int64; changed that of a change, nil if it stays.
+	// value is that of a new animal, a string or an int64; changed that of a change, nil if it
+	// stays.
 	value   func(*catalog.NewPet) driver.Value
 	changed func(*catalog.PetPatch) driver.Value
 }
 
-// petColumns are what all statements have of an animal besides its ID; petOf scans them in this order. An export of a tenant has them too.
+// petColumns are what all statements have of an animal besides its ID; petOf scans them in this
+// order. An export of a tenant has them too.
 var petColumns = []petColumn{
-	{"name", "text", func(p *catalog.NewPet) driver.Value { return p.Name }, func(c *catalog.PetPatch) driver.Value { return valueOf(c.Name) }},
-	{"category_id", "bigint", func(p *catalog.NewPet) driver.Value { return p.CategoryID }, func(c *catalog.PetPatch) driver.Value { return valueOf(c.CategoryID) }},
-	{"status", "text", func(p *catalog.NewPet) driver.Value { return string(p.Status) }, func(c *catalog.PetPatch) driver.Value { return valueOf((*string)(c.Status)) }},
+	{
+		"name",
+		"text",
+		func(p *catalog.NewPet) driver.Value { return p.Name },
+		func(c *catalog.PetPatch) driver.Value { return valueOf(c.Name) },
+	},
+	{
+		"category_id",
+		"bigint",
+		func(p *catalog.NewPet) driver.Value { return p.CategoryID },
+		func(c *catalog.PetPatch) driver.Value { return valueOf(c.CategoryID) },
+	},
+	{
+		"status",
+		"text",
+		func(p *catalog.NewPet) driver.Value { return string(p.Status) },
+		func(c *catalog.PetPatch) driver.Value { return valueOf((*string)(c.Status)) },
+	},
 }
 
 func valueOf[T string | int64](p *T) driver.Value {
@@ -58,11 +76,15 @@ func petOf(row []driver.Value) catalog.Pet {
 	}}
 }
 
-// petList writes each column by a form, separated by commas: {c} is its name, {n} the number of its argument, from first on, and {t} its type.
+// petList writes each column by a form, separated by commas: {c} is its name, {n} the number of its
+// argument, from first on, and {t} its type.
 func petList(form string, first int) string {
 	var list []string
 	for i, c := range petColumns {
-		list = append(list, strings.NewReplacer("{c}", c.name, "{n}", strconv.Itoa(first+i), "{t}", c.kind).Replace(form))
+		list = append(
+			list,
+			strings.NewReplacer("{c}", c.name, "{n}", strconv.Itoa(first+i), "{t}", c.kind).Replace(form),
+		)
 	}
 	return strings.Join(list, ", ")
 }
@@ -111,19 +133,22 @@ order by id limit $3`
 	getPetQuery = selectPet + `
 where ` + tenantSet + ` and tenant_id = $1 and id = $2`
 
-	// createPetQuery sets the tenant in the value of the column: row-level security checks the finished row. So it does with the deadline.
+	// createPetQuery sets the tenant in the value of the column: row-level security checks the
+	// finished row. So it does with the deadline.
 	createPetQuery = `
 insert into pets (tenant_id, ` + PetNames + `, created_at)
 values (set_config('petstore.tenant_id', $1::bigint::text, true)::bigint, ` + petList("${n}", 2) + `,
         case when set_config('petstore.deadline', ` + deadlineOf(2) + `, true) is not null then now() end)
 returning id`
 
-	// createPetsQuery sets the tenant once, for the column of the first row, and the deadline with the last one: the commit is checked once.
-	// The order of the rows that it returns is not defined.
+	// createPetsQuery sets the tenant once, for the column of the first row, and the deadline with
+	// the last one: the commit is checked once. The order of the rows that it returns is not
+	// defined.
 	createPetsQuery = `
 insert into pets (tenant_id, ` + PetNames + `, created_at)
 select (select set_config('petstore.tenant_id', $1::bigint::text, true))::bigint, ` + PetNames + `,
-       case when place < cardinality($2::text[]) or set_config('petstore.deadline', ` + deadlineOf(2) + `, true) is not null then now() end
+       case when place < cardinality($2::text[]) or set_config('petstore.deadline', ` + deadlineOf(2) + `, true) is
+         not null then now() end
 from unnest(` + petList("${n}::{t}[]", 2) + `) with ordinality as asked (` + PetNames + `, place)
 returning id, ` + PetNames
 )

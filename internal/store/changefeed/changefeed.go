@@ -1,10 +1,11 @@
-// Package changefeed receives the changes of keys, tenants, plans and bans that Postgres notifies, and passes them to the
-// directory of callers: a revocation or another plan arrives on every server here.
+// Package changefeed receives the changes of keys, tenants, plans and bans that Postgres notifies,
+// and passes them to the directory of callers: a revocation or another plan arrives on every server
+// here.
 //
-// The connection may die without a word, and the process may be frozen. So the feed proves that it works: it pings on the
-// listening connection itself, and Postgres sends every notification of an earlier commit before its reply. When the
-// notifications before the reply have been passed on, the changes that were acknowledged before the ping are known
-// (FeedProven).
+// The connection may die without a word, and the process may be frozen. So the feed proves that it
+// works: it pings on the listening connection itself, and Postgres sends every notification of an
+// earlier commit before its reply. When the notifications before the reply have been passed on, the
+// changes that were acknowledged before the ping are known (FeedProven).
 package changefeed
 
 import (
@@ -34,13 +35,15 @@ const (
 	maxReconnect   = time.Second
 )
 
-// Receiver receives changes of callers. Its methods must return quickly, and are called one at a time.
+// Receiver receives changes of callers. Its methods must return quickly, and are called one at a
+// time.
 type Receiver interface {
 	KeyChanged(keys.DigestPrefix)
 	TenantChanged(tenantID int64)
 	// AllChanged: anything may have changed. It comes whenever a connection begins to listen.
 	AllChanged()
-	// FeedProven: every change that was acknowledged before that time of time.Now has been passed on.
+	// FeedProven: every change that was acknowledged before that time of time.Now has been passed
+	// on.
 	FeedProven(at time.Time)
 	// ProofWanted has a token when the next FeedProven is to come at once.
 	ProofWanted() <-chan struct{}
@@ -48,10 +51,11 @@ type Receiver interface {
 	FeedLost()
 }
 
-// Listen passes every change of a key, tenant, plan or ban to callers until ctx ends, and calls terms, which must return
-// quickly, when the servers' term may have changed. It needs a direct connection: through a
-// pooler that shares connections no notification arrives. url is asked for the connection string again and again: another one takes the place of the
-// connection. When the database is down, it waits.
+// Listen passes every change of a key, tenant, plan or ban to callers until ctx ends, and calls
+// terms, which must return quickly, when the servers' term may have changed. It needs a direct
+// connection: through a pooler that shares connections no notification arrives. url is asked for
+// the connection string again and again: another one takes the place of the connection. When the
+// database is down, it waits.
 func Listen(ctx context.Context, url func() string, callers Receiver, terms func(), log zerolog.Logger) {
 	l := &listener{url: url, to: callers, terms: terms, log: log}
 	for pause := minReconnect; ctx.Err() == nil; pause = min(2*pause, maxReconnect) {
@@ -82,7 +86,14 @@ func (l *listener) listen(ctx context.Context) (listened bool) {
 	if err != nil {
 		return false
 	}
-	c := &connection{listener: l, url: url, conn: conn, notices: notices, asks: make(chan struct{}), replies: make(chan error, 1)}
+	c := &connection{
+		listener: l,
+		url:      url,
+		conn:     conn,
+		notices:  notices,
+		asks:     make(chan struct{}),
+		replies:  make(chan error, 1),
+	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -147,7 +158,8 @@ type connection struct {
 	url     string
 	conn    *pq.ListenerConn
 	notices chan *pq.Notification
-	// asks has send ping once. replies has the result of each ping and, before, that of beginning to listen.
+	// asks has send ping once. replies has the result of each ping and, before, that of beginning
+	// to listen.
 	asks    chan struct{}
 	replies chan error
 }
@@ -168,7 +180,8 @@ func (c *connection) send() {
 	}
 }
 
-// run passes on what arrives until the connection is lost, does not reply in time, or ctx ends. It reports whether it listened.
+// run passes on what arrives until the connection is lost, does not reply in time, or ctx ends. It
+// reports whether it listened.
 func (c *connection) run(ctx context.Context) (listened bool) {
 	next, overdue := time.NewTimer(pingEvery), time.NewTimer(replyTimeout)
 	defer next.Stop()
@@ -223,7 +236,8 @@ func (c *connection) run(ctx context.Context) (listened bool) {
 	}
 }
 
-// drain passes on the notifications that arrived before a reply. It returns false if the connection has ended.
+// drain passes on the notifications that arrived before a reply. It returns false if the connection
+// has ended.
 func (c *connection) drain() bool {
 	for {
 		select {

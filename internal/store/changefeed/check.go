@@ -10,19 +10,26 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// ErrShared means that notifications do not arrive, because several clients share a session of Postgres.
+// ErrShared means that notifications do not arrive, because several clients share a session of
+// Postgres.
 var ErrShared = errors.New("a notification of this server to itself did not arrive: " +
 	"a pooler shares the connections (PgBouncer in transaction mode); connect directly, or by a pooler in session mode")
 
 const (
-	// checkTimeout is how long Check waits for the notification, checkReadTimeout how long for one read.
+	// checkTimeout is how long Check waits for the notification, checkReadTimeout how long for one
+	// read.
 	checkTimeout     = 10 * time.Second
 	checkReadTimeout = 12 * time.Second
 )
 
-// Check returns ErrShared if Listen would receive no notifications. It listens on the channel, which must be this caller's own,
-// and calls notify, which must send a notification to it from another connection.
-func Check(ctx context.Context, url, channel string, notify func(ctx context.Context, channel string) error) (err error) {
+// Check returns ErrShared if Listen would receive no notifications. It listens on the channel,
+// which must be this caller's own, and calls notify, which must send a notification to it from
+// another connection.
+func Check(
+	ctx context.Context,
+	url, channel string,
+	notify func(ctx context.Context, channel string) error,
+) (err error) {
 	defer pgconn.Wrap(&err, "check the change feed")
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -46,7 +53,13 @@ func Check(ctx context.Context, url, channel string, notify func(ctx context.Con
 	return err
 }
 
-func awaitNotification(ctx context.Context, l *pq.Listener, connected <-chan error, channel string, notify func(context.Context, string) error) error {
+func awaitNotification(
+	ctx context.Context,
+	l *pq.Listener,
+	connected <-chan error,
+	channel string,
+	notify func(context.Context, string) error,
+) error {
 	// The listener connects until it has succeeded.
 	if err := pgconn.Patiently(ctx, pgconn.Options{OpenTimeout: checkTimeout}, func(ctx context.Context) error {
 		select {

@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// transactions is how many a server has under way for changes. With two, one waits for Postgres while the other one commits.
+	// transactions is how many a server has under way for changes. With two, one waits for Postgres
+	// while the other one commits.
 	transactions = 2
 	// changesAtOnce bounds how long the rows of one transaction stay locked.
 	changesAtOnce = 500
@@ -57,8 +58,8 @@ func (w *waiting) leave(c *change) {
 	}
 }
 
-// change makes a change: at once if few transactions are under way, otherwise together with all that wait. A caller whose context ends
-// does not know whether it was made.
+// change makes a change: at once if few transactions are under way, otherwise together with all
+// that wait. A caller whose context ends does not know whether it was made.
 func (s Store) change(ctx context.Context, c *change) error {
 	if s.waiting.join(c) {
 		defer s.goOn() // Also after a panic: nobody must wait for ever.
@@ -88,8 +89,8 @@ func (s Store) goOn() {
 	}()
 }
 
-// make makes changes in one transaction. None fails or waits for another's reason: if Postgres refuses one, or somebody else has locked
-// its rows, it has a transaction of its own.
+// make makes changes in one transaction. None fails or waits for another's reason: if Postgres
+// refuses one, or somebody else has locked its rows, it has a transaction of its own.
 func (s Store) make(ctx context.Context, changes []*change) {
 	err := s.commit(ctx, changes)
 	together := len(changes) > 1

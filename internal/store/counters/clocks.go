@@ -27,7 +27,8 @@ func (t Terms) SetClockAhead(ctx context.Context, serverID string, ahead time.Du
 	return nil
 }
 
-// ClocksOff returns the servers that have noted that their clocks are off, with by how much they are ahead.
+// ClocksOff returns the servers that have noted that their clocks are off, with by how much they
+// are ahead.
 func (t Terms) ClocksOff(ctx context.Context) (map[string]time.Duration, error) {
 	var rows []struct {
 		ID    string

@@ -1,8 +1,10 @@
-// Package counters stores the durable counters of the limits, and the term in which the servers decide over them. Postgres decides while Redis
-// is down, and knows from where Redis counts when it comes back.
+// Package counters stores the durable counters of the limits, and the term in which the servers
+// decide over them. Postgres decides while Redis is down, and knows from where Redis counts when it
+// comes back.
 //
-// The rules are in the domain: limits' counter rows and cluster.Next. Here a rule runs in a transaction that has locked the rows
-// it changes. Rows are locked in the order of tenant and scope.
+// The rules are in the domain: limits' counter rows and cluster.Next. Here a rule runs in a
+// transaction that has locked the rows it changes. Rows are locked in the order of tenant and
+// scope.
 package counters
 
 import (
@@ -19,8 +21,9 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// Store stores the durable counters of the limits, one row for each tenant and one for each key with a limit of its own. Calls of
-// Initialize and Grant that come while others are under way share a transaction: after a change of terms every tenant needs one.
+// Store stores the durable counters of the limits, one row for each tenant and one for each key
+// with a limit of its own. Calls of Initialize and Grant that come while others are under way share
+// a transaction: after a change of terms every tenant needs one.
 type Store struct {
 	db      *pgconn.DB
 	waiting *waiting
@@ -32,10 +35,11 @@ func New(db *pgconn.DB) Store { return Store{db, &waiting{}} }
 var _ counter.Store = Store{}
 
 const (
-	// lockLimitsQuery locks rows in the order of the arrays, and reads the term. The term may have changed since the statement began,
-	// but each row knows the latest term that used it. A term that was made before the database was set back is not active any more:
-	// rows may have lost what was used in it. With "offset 0" Postgres asks for the database's name once, not for each row. A server
-	// that is paused in the middle must not block the others for long.
+	// lockLimitsQuery locks rows in the order of the arrays, and reads the term. The term may have
+	// changed since the statement began, but each row knows the latest term that used it. A term
+	// that was made before the database was set back is not active any more: rows may have lost
+	// what was used in it. With "offset 0" Postgres asks for the database's name once, not for each
+	// row. A server that is paused in the middle must not block the others for long.
 	lockLimitsQuery = lockRows + lockedAndTerm
 	// lockFreeLimitsQuery leaves out the rows that somebody else has locked.
 	lockFreeLimitsQuery = lockRows + ` skip locked` + lockedAndTerm
@@ -44,7 +48,8 @@ const (
 	lockRows = `
 with l as materialized (
   select r.* from unnest($1::bigint[], $2::text[]) n (tenant_id, scope), lateral (
-    select tenant_id, scope, term, minute, minute_used, day, day_used from limit_states where tenant_id = n.tenant_id and scope = n.scope for update`
+    select tenant_id, scope, term, minute, minute_used, day, day_used from limit_states where tenant_id = n.tenant_id
+        and scope = n.scope for update`
 	lockedAndTerm = `
   ) r
 )
@@ -61,23 +66,28 @@ order by n.tenant_id, n.scope
 on conflict do nothing`
 
 	saveLimitsQuery = `
-update limit_states l set term = n.term, minute = n.minute, minute_used = n.minute_used, day = n.day, day_used = n.day_used
+update limit_states l set term = n.term, minute = n.minute, minute_used = n.minute_used, day = n.day, day_used =
+	n.day_used
 from unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
   n (tenant_id, scope, term, minute, minute_used, day, day_used)
 where l.tenant_id = n.tenant_id and l.scope = n.scope`
 )
 
-// errNoLimits: a row is missing. It must be added outside of the transaction, because rows are locked in one order.
+// errNoLimits: a row is missing. It must be added outside of the transaction, because rows are
+// locked in one order.
 var errNoLimits = errors.New("no row of limits")
 
 // Initialize implements counter.Store.
 func (s Store) Initialize(ctx context.Context, o counter.InitRequest) (counter.Baseline, bool, error) {
 	var base counter.Baseline
 	var fresh bool
-	err := s.change(ctx, newChange(&o.Claim, o.At, func(t counter.Term, g counter.Rows, r counter.Recorded) (_ counter.Rows, err error) {
-		g, base, fresh, err = g.Initialized(t, o, r)
-		return g, err
-	}))
+	err := s.change(
+		ctx,
+		newChange(&o.Claim, o.At, func(t counter.Term, g counter.Rows, r counter.Recorded) (_ counter.Rows, err error) {
+			g, base, fresh, err = g.Initialized(t, o, r)
+			return g, err
+		}),
+	)
 	if err != nil {
 		return counter.Baseline{}, false, fmt.Errorf("initialize limits: %w", err)
 	}
@@ -87,10 +97,13 @@ func (s Store) Initialize(ctx context.Context, o counter.InitRequest) (counter.B
 // Grant implements counter.Store.
 func (s Store) Grant(ctx context.Context, p counter.GrantRequest) (counter.Grant, error) {
 	var grant counter.Grant
-	err := s.change(ctx, newChange(&p.Claim, p.At, func(t counter.Term, g counter.Rows, r counter.Recorded) (_ counter.Rows, err error) {
-		g, grant, err = g.Granted(t, p, r)
-		return g, err
-	}))
+	err := s.change(
+		ctx,
+		newChange(&p.Claim, p.At, func(t counter.Term, g counter.Rows, r counter.Recorded) (_ counter.Rows, err error) {
+			g, grant, err = g.Granted(t, p, r)
+			return g, err
+		}),
+	)
 	if err != nil {
 		return counter.Grant{}, fmt.Errorf("grant limits: %w", err)
 	}
@@ -108,7 +121,8 @@ type change struct {
 	// key is the tenant if the claim's key has no limit of its own.
 	key   limitKey
 	apply rule
-	// err is the rule's. When done is closed, the rule has been applied and committed, or the change has failed.
+	// err is the rule's. When done is closed, the rule has been applied and committed, or the
+	// change has failed.
 	err  error
 	done chan struct{}
 }
@@ -122,7 +136,8 @@ func newChange(c *limits.Claim, at time.Time, apply rule) *change {
 	return &change{claim: c, at: at, tenant: tenant, key: key, apply: apply, done: make(chan struct{})}
 }
 
-// commit makes changes in one transaction, as if one after the other. Each has an error of its own, unless all fail.
+// commit makes changes in one transaction, as if one after the other. Each has an error of its own,
+// unless all fail.
 func (s Store) commit(ctx context.Context, changes []*change) error {
 	tries := limitTries
 	if len(changes) == 1 {
@@ -133,8 +148,9 @@ func (s Store) commit(ctx context.Context, changes []*change) error {
 	})
 }
 
-// makeChanges returns errNoLimits and the missing rows if any is missing, unless the changes that need them are to fail alone. Of several
-// changes, rows that somebody else has locked count as missing.
+// makeChanges returns errNoLimits and the missing rows if any is missing, unless the changes that
+// need them are to fail alone. Of several changes, rows that somebody else has locked count as
+// missing.
 func makeChanges(ctx context.Context, tx pgconn.Tx, changes []*change, leaveOut bool) (missing []limitKey, err error) {
 	keys := changedKeys(changes)
 	query := lockLimitsQuery
@@ -226,8 +242,8 @@ func lockLimits(ctx context.Context, tx pgconn.Tx, query string, keys []limitKey
 	return t, active, found, nil
 }
 
-// Prune removes at most limit rows of keys whose minute was over at the instant, and returns how many. Tenants' rows stay.
-// Servers may prune at the same time.
+// Prune removes at most limit rows of keys whose minute was over at the instant, and returns how
+// many. Tenants' rows stay. Servers may prune at the same time.
 func (s Store) Prune(ctx context.Context, before time.Time, limit int) (removed int, err error) {
 	if err := s.db.Get(ctx, &removed, `select prune_key_limits($1, $2)`, before.Unix()/60-1, limit); err != nil {
 		return 0, fmt.Errorf("prune limits of keys: %w", err)

@@ -23,8 +23,9 @@ select coalesce(sum(admitted), 0)::bigint from usage_hourly
 where tenant_id = $1 and hour >= to_timestamp($2::bigint * 86400) and hour < to_timestamp(($2::bigint + 1) * 86400)`
 )
 
-// Reset begins a term, in which every tenant's windows are the present ones of Postgres's clock, and count what is recorded. It returns what
-// that is of the tenant's day. inMemory says that the only server counts in its memory, which Reset does not reach.
+// Reset begins a term, in which every tenant's windows are the present ones of Postgres's clock,
+// and count what is recorded. It returns what that is of the tenant's day. inMemory says that the
+// only server counts in its memory, which Reset does not reach.
 func Reset(ctx context.Context, tx pgconn.Tx, tenantID int64) (dayUsed int64, inMemory bool, err error) {
 	var term struct {
 		Sole     bool

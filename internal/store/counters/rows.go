@@ -43,7 +43,11 @@ type limitRow struct {
 
 func (r limitRow) row() counter.Row {
 	return counter.Row{
-		Term: r.Term.Int64, Minute: r.Minute.Int64, MinuteUsed: r.MinuteUsed.Int64, Day: r.Day.Int64, DayUsed: r.DayUsed.Int64,
+		Term:       r.Term.Int64,
+		Minute:     r.Minute.Int64,
+		MinuteUsed: r.MinuteUsed.Int64,
+		Day:        r.Day.Int64,
+		DayUsed:    r.DayUsed.Int64,
 	}
 }
 
@@ -62,16 +66,21 @@ func (l *limitRows) add(k limitKey, r counter.Row) {
 }
 
 const (
-	// limitTries is how often rows are locked, and added in between if they are missing: a key's row that nobody has used yet can be pruned
-	// before it is locked.
+	// limitTries is how often rows are locked, and added in between if they are missing: a key's
+	// row that nobody has used yet can be pruned before it is locked.
 	limitTries = 3
-	// soleChangeTries is the same for a change alone. It fails after the last one, and several servers may prune, batch after batch.
+	// soleChangeTries is the same for a change alone. It fails after the last one, and several
+	// servers may prune, batch after batch.
 	soleChangeTries = 20
 )
 
-// withRows runs f in a transaction. If f returns errNoLimits, the missing rows that it returns too are added, and it runs again; the last
-// time it is to leave out what needs them.
-func (s Store) withRows(ctx context.Context, most int, f func(ctx context.Context, tx pgconn.Tx, leaveOut bool) (missing []limitKey, err error)) error {
+// withRows runs f in a transaction. If f returns errNoLimits, the missing rows that it returns too
+// are added, and it runs again; the last time it is to leave out what needs them.
+func (s Store) withRows(
+	ctx context.Context,
+	most int,
+	f func(ctx context.Context, tx pgconn.Tx, leaveOut bool) (missing []limitKey, err error),
+) error {
 	for tries := 1; ; tries++ {
 		var missing []limitKey
 		err := s.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) (err error) {

@@ -18,17 +18,23 @@ const Channel = "petstore_cluster"
 
 // Terms stores the servers that are alive and the term that they share.
 //
-// A renewal is one statement, renew_server: it writes the server's own row and then reads the cluster, and locks nothing else. Only if
-// cluster.Next says that more is to change, a transaction locks the term, reads again, applies Next and saves. What could go wrong:
+// A renewal is one statement, renew_server: it writes the server's own row and then reads the
+// cluster, and locks nothing else. Only if cluster.Next says that more is to change, a transaction
+// locks the term, reads again, applies Next and saves. What could go wrong:
 //
-//   - A server renews while another activates a term without waiting for it, because it seems to be silent. The other one locks the silent
-//     server's row before it reads the servers. If the renewal has the row, the other one skips it, and takes the server for one that was
-//     just seen. If the other one has it, the renewal waits, and then reads the term with a new snapshot: it finds the new one.
-//   - A server joins while another activates a term. A join holds the term's lock, shared with other joins, so one of the two reads what the
+//   - A server renews while another activates a term without waiting for it, because it seems to be
+//     silent. The other one locks the silent
+//     server's row before it reads the servers. If the renewal has the row, the other one skips
+//     it, and takes the server for one that was just seen. If the other one has it, the renewal
+//     waits, and then reads the term with a new snapshot: it finds the new one.
+//   - A server joins while another activates a term. A join holds the term's lock, shared with
+//     other joins, so one of the two reads what the
 //     other has written.
-//   - Two servers change the term. The second finds the lock taken; it does not wait, and renews again soon (cluster.State.Busy). By then
+//   - Two servers change the term. The second finds the lock taken; it does not wait, and renews
+//     again soon (cluster.State.Busy). By then
 //     the first has either seen its heartbeat or left the change to it.
-//   - A crash of Postgres loses renewals: cluster.fenceTimeout allows for that. It loses no term, and no acknowledgement that made one
+//   - A crash of Postgres loses renewals: cluster.fenceTimeout allows for that. It loses no term,
+//     and no acknowledgement that made one
 //     active, because a commit that is on disk takes those before it with it.
 //   - A promotion or a restore loses more: see cluster.isSetBack.
 type Terms struct{ db *pgconn.DB }
@@ -40,12 +46,15 @@ func NewTerms(db *pgconn.DB) Terms { return Terms{db} }
 
 const (
 	clusterColumns = `
-  (r.cluster).number, (r.cluster).active, (r.cluster).redis, (r.cluster).sole, (r.cluster).unclean_until, (r.cluster).servers,
-  (r.cluster).first, (r.cluster).set_back, (r.cluster).not_before, (r.cluster).origin, (r.cluster).database, (r.cluster).now,
+  (r.cluster).number, (r.cluster).active, (r.cluster).redis, (r.cluster).sole, (r.cluster).unclean_until,
+    (r.cluster).servers,
+  (r.cluster).first, (r.cluster).set_back, (r.cluster).not_before, (r.cluster).origin, (r.cluster).database,
+    (r.cluster).now,
   (r.cluster).ids, (r.cluster).seen, (r.cluster).reached, (r.cluster).acked, (r.cluster).leases`
 
 	renewServerQuery = `
-select ` + clusterColumns + `, r.renewed, (r.was).id as was_id, (extract(epoch from (r.was).seen_at) * 1000000)::bigint as was_seen,
+select ` + clusterColumns + `, r.renewed, (r.was).id as was_id, (extract(epoch from (r.was).seen_at) *
+  1000000)::bigint as was_seen,
   (r.was).redis as was_reached, (r.was).acked as was_acked, (r.was).lease as was_lease
 from renew_server($1, $2, $3, $4, $5) r`
 
@@ -58,11 +67,14 @@ from renew_server($1, $2, $3, $4, $5) r`
 delete from servers s using unnest($1::text[], $2::bigint[]) n (id, seen)
 where s.id = n.id and s.seen_at = timestamptz 'epoch' + n.seen * interval '1 microsecond'`
 
-	// changeServersQuery changes servers that have sent no heartbeat since they were read, and adds others.
+	// changeServersQuery changes servers that have sent no heartbeat since they were read, and adds
+	// others.
 	changeServersQuery = `
 with n as (
-  select id, timestamptz 'epoch' + seen * interval '1 microsecond' as seen_at, redis, acked, lease, timestamptz 'epoch' + was * interval '1 microsecond' as was
-  from unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[]) n (id, seen, redis, acked, lease, was)
+  select id, timestamptz 'epoch' + seen * interval '1 microsecond' as seen_at, redis, acked, lease, timestamptz
+      'epoch' + was * interval '1 microsecond' as was
+  from unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[]) n (id, seen, redis,
+      acked, lease, was)
 ), changed as (
   update servers s set seen_at = n.seen_at, redis = n.redis, acked = n.acked, lease = n.lease
   from n where s.id = n.id and s.seen_at = n.was
@@ -73,15 +85,26 @@ select id, seen_at, redis, acked, lease from n where was is null order by id on 
 	leaveQuery = `delete from servers where id = $1`
 
 	saveTermQuery = `
-update cluster_term set number = $1, active = $2, redis = $3, sole = $4, unclean_until = $5, servers = $6, first = $7, set_back = $8,
+update cluster_term set number = $1, active = $2, redis = $3, sole = $4, unclean_until = $5, servers = $6, first = $7,
+	set_back = $8,
   not_before = $9, origin = $10
 returning pg_notify('` + Channel + `', number::text)`
 )
 
-// Renew implements cluster.Store. Its clock is that of Postgres, read after the heartbeat is written.
+// Renew implements cluster.Store. Its clock is that of Postgres, read after the heartbeat is
+// written.
 func (t Terms) Renew(ctx context.Context, hb cluster.Heartbeat) (cluster.State, error) {
 	var r renewedRow
-	err := t.db.Get(ctx, &r, renewServerQuery, hb.ServerID, hb.Redis, hb.Acked, max(hb.Lease, cluster.Lease).Milliseconds(), hb.Sequence)
+	err := t.db.Get(
+		ctx,
+		&r,
+		renewServerQuery,
+		hb.ServerID,
+		hb.Redis,
+		hb.Acked,
+		max(hb.Lease, cluster.Lease).Milliseconds(),
+		hb.Sequence,
+	)
 	if err != nil {
 		return cluster.State{}, fmt.Errorf("renew server: %w", err)
 	}
@@ -97,9 +120,14 @@ func (t Terms) Renew(ctx context.Context, hb cluster.Heartbeat) (cluster.State, 
 	return next, nil
 }
 
-// change applies Next under the lock of the term. before is the state before the heartbeat. If the heartbeat was not written it waits for
-// the lock, and writes it.
-func (t Terms) change(ctx context.Context, hb *cluster.Heartbeat, before cluster.State, renewed bool) (next cluster.State, err error) {
+// change applies Next under the lock of the term. before is the state before the heartbeat. If the
+// heartbeat was not written it waits for the lock, and writes it.
+func (t Terms) change(
+	ctx context.Context,
+	hb *cluster.Heartbeat,
+	before cluster.State,
+	renewed bool,
+) (next cluster.State, err error) {
 	err = t.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
 		var l lockedRow
 		if err := tx.Get(ctx, &l, lockClusterQuery, !renewed); err != nil {
@@ -107,7 +135,9 @@ func (t Terms) change(ctx context.Context, hb *cluster.Heartbeat, before cluster
 		}
 		slices.Sort(l.Locked)
 		if !l.Number.Valid {
-			next = before.With(cluster.Server{ID: hb.ServerID, Seen: before.Now, Redis: hb.Redis, Acked: hb.Acked, Lease: hb.Lease})
+			next = before.With(
+				cluster.Server{ID: hb.ServerID, Seen: before.Now, Redis: hb.Redis, Acked: hb.Acked, Lease: hb.Lease},
+			)
 			next.Busy = true
 			return nil
 		}
@@ -170,7 +200,16 @@ func saveCluster(ctx context.Context, tx pgconn.Tx, before, next cluster.State, 
 		}
 	}
 	if c := &changed; len(c.ids) > 0 {
-		_, err := tx.Exec(ctx, changeServersQuery, pq.Array(c.ids), pq.Array(c.seen), pq.Array(c.redises), pq.Array(c.acked), pq.Array(c.leases), pq.Array(c.was))
+		_, err := tx.Exec(
+			ctx,
+			changeServersQuery,
+			pq.Array(c.ids),
+			pq.Array(c.seen),
+			pq.Array(c.redises),
+			pq.Array(c.acked),
+			pq.Array(c.leases),
+			pq.Array(c.was),
+		)
 		if err != nil {
 			return fmt.Errorf("change servers: %w", err)
 		}
@@ -179,8 +218,20 @@ func saveCluster(ctx context.Context, tx pgconn.Tx, before, next cluster.State, 
 		return nil
 	}
 	n := next.Term
-	_, err := tx.Exec(ctx, saveTermQuery, n.Number, next.Active, n.Redis, n.Sole, pgconn.NullTime(n.SilentUntil), n.Servers, n.First, n.SetBack,
-		pgconn.NullTime(next.NotBefore), next.Origin)
+	_, err := tx.Exec(
+		ctx,
+		saveTermQuery,
+		n.Number,
+		next.Active,
+		n.Redis,
+		n.Sole,
+		pgconn.NullTime(n.SilentUntil),
+		n.Servers,
+		n.First,
+		n.SetBack,
+		pgconn.NullTime(next.NotBefore),
+		next.Origin,
+	)
 	if err != nil {
 		return fmt.Errorf("save term: %w", err)
 	}
@@ -258,11 +309,16 @@ func (r *renewedRow) before(serverID string) cluster.State {
 
 func server(id string, seen int64, redis string, acked, lease int64) cluster.Server {
 	return cluster.Server{
-		ID: id, Seen: time.UnixMicro(seen).UTC(), Redis: redis, Acked: acked, Lease: time.Duration(lease) * time.Millisecond,
+		ID:    id,
+		Seen:  time.UnixMicro(seen).UTC(),
+		Redis: redis,
+		Acked: acked,
+		Lease: time.Duration(lease) * time.Millisecond,
 	}
 }
 
-// serverRows are rows of servers, column by column, and when each was last seen when it was read, null for one that was not there.
+// serverRows are rows of servers, column by column, and when each was last seen when it was read,
+// null for one that was not there.
 type serverRows struct {
 	ids, redises        []string
 	seen, acked, leases []int64
@@ -271,7 +327,16 @@ type serverRows struct {
 
 func (r *serverRows) add(e cluster.Server, was *cluster.Server) {
 	r.ids, r.redises = append(r.ids, e.ID), append(r.redises, e.Redis)
-	r.seen, r.acked, r.leases = append(r.seen, e.Seen.UnixMicro()), append(r.acked, e.Acked), append(r.leases, e.Lease.Milliseconds())
+	r.seen, r.acked, r.leases = append(
+		r.seen,
+		e.Seen.UnixMicro(),
+	), append(
+		r.acked,
+		e.Acked,
+	), append(
+		r.leases,
+		e.Lease.Milliseconds(),
+	)
 	var seen sql.NullInt64
 	if was != nil {
 		seen = sql.NullInt64{Int64: was.Seen.UnixMicro(), Valid: true}

@@ -16,7 +16,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(storetest.Suite{M: m}) }
 
-// TestPausedRenewalBlocksNobody: Postgres ends the transaction of a server that is paused in the middle of it.
+// TestPausedRenewalBlocksNobody: Postgres ends the transaction of a server that is paused in the
+// middle of it.
 func TestPausedRenewalBlocksNobody(t *testing.T) {
 	t.Parallel()
 	database := storetest.New(t)

@@ -9,7 +9,8 @@ import (
 	"petstore.example/migrations"
 )
 
-// TestDropIndexComesLast: it blocks whoever reads the table until the migration ends, so no index is made after it.
+// TestDropIndexComesLast: it blocks whoever reads the table until the migration ends, so no index
+// is made after it.
 func TestDropIndexComesLast(t *testing.T) {
 	t.Parallel()
 	names, err := fs.Glob(migrations.FS, "*.sql")

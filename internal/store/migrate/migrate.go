@@ -1,5 +1,6 @@
-// Package migrate brings a database's schema to the version that this program needs, with golang-migrate. It adds a lock with
-// a bounded wait, and sets the version back when Postgres refuses a migration.
+// Package migrate brings a database's schema to the version that this program needs, with
+// golang-migrate. It adds a lock with a bounded wait, and sets the version back when Postgres
+// refuses a migration.
 package migrate
 
 import (
@@ -28,12 +29,14 @@ var ErrLocked = errors.New("another process is migrating the database; try again
 // ErrNewer: a newer release than this one migrated the database.
 var ErrNewer = errors.New("the database is newer than this program")
 
-// ErrNotOwner: the login is not the owner of the tables, nor a member of that role. Before there are tables: it may not make any.
+// ErrNotOwner: the login is not the owner of the tables, nor a member of that role. Before there
+// are tables: it may not make any.
 var ErrNotOwner = errors.New("only the owner of the tables may migrate them")
 
-// Up applies all pending migrations, each in a transaction of its own. One that Postgres refuses takes no effect, and leaves the
-// database at the version before it; one that Postgres ends because of a deadlock is applied again. Processes that migrate at the same time wait for each other, up to 15 s (ErrLocked).
-// Up stops when ctx ends, but not in the middle of a migration.
+// Up applies all pending migrations, each in a transaction of its own. One that Postgres refuses
+// takes no effect, and leaves the database at the version before it; one that Postgres ends because
+// of a deadlock is applied again. Processes that migrate at the same time wait for each other, up
+// to 15 s (ErrLocked). Up stops when ctx ends, but not in the middle of a migration.
 func Up(ctx context.Context, databaseURL string) error {
 	if err := newMigrator(migrations.FS).up(ctx, databaseURL); err != nil {
 		return fmt.Errorf("migrate up: %w", err)
@@ -41,7 +44,8 @@ func Up(ctx context.Context, databaseURL string) error {
 	return nil
 }
 
-// Down reverts the last migrations, steps of them. When fewer have been applied it returns an error and changes nothing.
+// Down reverts the last migrations, steps of them. When fewer have been applied it returns an error
+// and changes nothing.
 func Down(ctx context.Context, databaseURL string, steps int) error {
 	if err := newMigrator(migrations.FS).down(ctx, databaseURL, steps); err != nil {
 		return fmt.Errorf("migrate down: %w", err)
@@ -70,7 +74,8 @@ func (g migrator) up(ctx context.Context, databaseURL string) error {
 	}
 }
 
-// deadlocks is how many Up bears: servers that serve meanwhile may lock the tables in another order than a migration.
+// deadlocks is how many Up bears: servers that serve meanwhile may lock the tables in another order
+// than a migration.
 const deadlocks = 5
 
 func (g migrator) down(ctx context.Context, databaseURL string, steps int) error {
@@ -92,7 +97,8 @@ type migration struct {
 	status Status
 }
 
-// run calls fn with the database locked against other migrating processes. What Postgres says of a statement that ctx ended is an error of ctx.
+// run calls fn with the database locked against other migrating processes. What Postgres says of a
+// statement that ctx ended is an error of ctx.
 func (g migrator) run(ctx context.Context, databaseURL string, fn func(migration) error) (err error) {
 	defer func() {
 		if ended := ctx.Err(); err != nil && ended != nil && !errors.Is(err, ended) {
@@ -138,11 +144,13 @@ func CheckOwner(ctx context.Context, databaseURL string) error {
 	return checkOwner(ctx, conn)
 }
 
-// checkOwner returns ErrNotOwner for a login that may not change the tables that are there, or make the first ones.
+// checkOwner returns ErrNotOwner for a login that may not change the tables that are there, or make
+// the first ones.
 func checkOwner(ctx context.Context, conn *sql.Conn) error {
 	var owns bool
 	err := conn.QueryRowContext(ctx, `
-		select coalesce((select pg_has_role(relowner, 'usage') from pg_class where oid = to_regclass('schema_migrations')),
+		select coalesce((select pg_has_role(relowner, 'usage') from pg_class where oid =
+			to_regclass('schema_migrations')),
 		                has_schema_privilege(current_schema(), 'create'), false)`).Scan(&owns)
 	if err == nil && !owns {
 		return ErrNotOwner
@@ -150,10 +158,12 @@ func checkOwner(ctx context.Context, conn *sql.Conn) error {
 	return pgconn.Translate(err)
 }
 
-// longestMigration is after which a migration counts as lost, not slow; connectTimeout how long a connection is tried.
+// longestMigration is after which a migration counts as lost, not slow; connectTimeout how long a
+// connection is tried.
 const longestMigration, connectTimeout = time.Hour, 10 * time.Second
 
-// connect opens a connection that is not in the pool, on which a reply may take as long as readTimeout.
+// connect opens a connection that is not in the pool, on which a reply may take as long as
+// readTimeout.
 func connect(ctx context.Context, databaseURL string, readTimeout time.Duration) (*sql.Conn, func(), error) {
 	cfg, err := pgconn.ReadConfig(databaseURL)
 	if err != nil {
@@ -179,12 +189,18 @@ func connect(ctx context.Context, databaseURL string, readTimeout time.Duration)
 // errBadURL replaces the driver's error, which may quote the address, and with it the password.
 var errBadURL = errors.New("the database URL can't be used: check sslmode and the paths of the certificates")
 
-// lock takes the advisory lock that golang-migrate takes again; it ends with the connection. lock polls instead of waiting in
-// one statement: the wait is then bounded, and the waiting session holds no snapshot, for which create index concurrently in
-// the migrating session would wait.
+// lock takes the advisory lock that golang-migrate takes again; it ends with the connection. lock
+// polls instead of waiting in one statement: the wait is then bounded, and the waiting session
+// holds no snapshot, for which create index concurrently in the migrating session would wait.
 func (g migrator) lock(ctx context.Context, conn *sql.Conn) error {
 	var name, schema string
-	if err := conn.QueryRowContext(ctx, `select current_database(), current_schema()`).Scan(&name, &schema); err != nil {
+	if err := conn.QueryRowContext(
+		ctx,
+		`select current_database(), current_schema()`,
+	).Scan(
+		&name,
+		&schema,
+	); err != nil {
 		return pgconn.Translate(err)
 	}
 	id, err := database.GenerateAdvisoryLockId(name, schema, postgres.DefaultMigrationsTable)
@@ -208,7 +224,11 @@ func (g migrator) lock(ctx context.Context, conn *sql.Conn) error {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	_, err = conn.ExecContext(ctx, `select set_config('lock_timeout', $1, false)`, fmt.Sprintf("%dms", g.lockTimeout.Milliseconds()))
+	_, err = conn.ExecContext(
+		ctx,
+		`select set_config('lock_timeout', $1, false)`,
+		fmt.Sprintf("%dms", g.lockTimeout.Milliseconds()),
+	)
 	return pgconn.Translate(err)
 }
 
@@ -224,9 +244,10 @@ func (g migrator) library(ctx context.Context, conn *sql.Conn) (*migrate.Migrate
 	return migrate.NewWithInstance("iofs", files, "postgres", driver)
 }
 
-// attempt runs fn. When Postgres refuses a migration, its transaction is rolled back and only the dirty flag is left: attempt sets
-// the version to the one that rollback returns for the failed target. When the connection broke, nobody knows whether the
-// transaction was committed, and the flag stays.
+// attempt runs fn. When Postgres refuses a migration, its transaction is rolled back and only the
+// dirty flag is left: attempt sets the version to the one that rollback returns for the failed
+// target. When the connection broke, nobody knows whether the transaction was committed, and the
+// flag stays.
 func (r migration) attempt(ctx context.Context, fn func(*migrate.Migrate) error, rollback func(target int) int) error {
 	stop := context.AfterFunc(ctx, func() { r.GracefulStop <- true })
 	defer stop()
@@ -246,7 +267,8 @@ func (r migration) attempt(ctx context.Context, fn func(*migrate.Migrate) error,
 	return errors.Join(fmt.Errorf("between %s and %s: %w", r.name(back), r.name(target), cause), r.Force(back))
 }
 
-// postgresError returns the error of Postgres about a migration, nil when the failure was something else.
+// postgresError returns the error of Postgres about a migration, nil when the failure was something
+// else.
 func postgresError(err error) error {
 	var failed database.Error
 	if !errors.As(err, &failed) {

@@ -16,7 +16,8 @@ import (
 	"petstore.example/internal/test/storetest"
 )
 
-// emptySchema returns the address of a schema that nothing has been migrated in, and a connection to it.
+// emptySchema returns the address of a schema that nothing has been migrated in, and a connection
+// to it.
 func emptySchema(t *testing.T) (url string, db *sql.DB) {
 	t.Helper()
 	url = storetest.New(t).URL + "&search_path=fresh"
@@ -112,7 +113,8 @@ func TestRefusedMigrationTakesNoEffect(t *testing.T) {
 	)
 	m := newMigrator(broken)
 	err := m.Up(t.Context(), url)
-	if err == nil || !strings.Contains(err.Error(), "between 0001_a and 0002_b: ") || !strings.Contains(err.Error(), "division by zero") {
+	if err == nil || !strings.Contains(err.Error(), "between 0001_a and 0002_b: ") ||
+		!strings.Contains(err.Error(), "division by zero") {
 		t.Errorf("got %v, want the migration and what Postgres says", err)
 	}
 	wantStatus(t, m, url, migrate.Status{Version: 1, Latest: 2, Pending: []string{"0002_b"}})
@@ -133,17 +135,21 @@ func TestMigrateFromStatesThatNeedAPerson(t *testing.T) {
 	}{
 		"dirty": {
 			`update schema_migrations set version = 2, dirty = true`,
-			"the database is dirty at version 2: migration 0002_b was interrupted. If its changes are there, run in psql: " +
-				"update schema_migrations set dirty = false; if not: update schema_migrations set version = 1, dirty = false; then migrate again",
+			"the database is dirty at version 2: migration 0002_b was interrupted. If its changes are there, run in " +
+				"psql: " +
+				"update schema_migrations set dirty = false; if not: update schema_migrations set version = 1, " +
+				"dirty = false; then migrate again",
 		},
 		"dirty at the first": {
 			`update schema_migrations set version = 1, dirty = true`,
-			"the database is dirty at version 1: migration 0001_a was interrupted. If its changes are there, run in psql: " +
+			"the database is dirty at version 1: migration 0001_a was interrupted. If its changes are there, run in " +
+				"psql: " +
 				"update schema_migrations set dirty = false; if not: delete from schema_migrations; then migrate again",
 		},
 		"newer": {
 			`update schema_migrations set version = 9`,
-			"the database is newer than this program: it is at version 9, this program knows 3; use the release that migrated it, or a later one",
+			"the database is newer than this program: it is at version 9, this program knows 3; use the release " +
+				"that migrated it, or a later one",
 		},
 	}
 	for name, test := range tests {
@@ -189,7 +195,8 @@ func TestMigrateWaitsOnlySoLong(t *testing.T) {
 	slow := newMigrator(files("0001_a.up.sql", "select from gate"))
 	done := make(chan error, 1)
 	go func() { done <- slow.Up(t.Context(), url) }()
-	const waiting = `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+	const waiting = `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type =
+		'Lock'`
 	for n := 0; n == 0; {
 		assert.NoError(t, db.QueryRowContext(t.Context(), waiting).Scan(&n))
 	}
@@ -215,7 +222,8 @@ func TestMigrateIsCancelled(t *testing.T) {
 	assert.ErrorIs(t, m.Up(ctx, url), context.DeadlineExceeded)
 }
 
-// TestMigrateAgainAfterADeadlock: a session locks the tables of a migration in the other order, and Postgres ends the migration.
+// TestMigrateAgainAfterADeadlock: a session locks the tables of a migration in the other order, and
+// Postgres ends the migration.
 func TestMigrateAgainAfterADeadlock(t *testing.T) {
 	t.Parallel()
 	url, db := emptySchema(t)
@@ -224,7 +232,8 @@ func TestMigrateAgainAfterADeadlock(t *testing.T) {
 	m := newMigrator(files("0001_a.up.sql", "alter table other add m int; alter table gate add m int"))
 	done := make(chan error, 1)
 	go func() { done <- m.Up(t.Context(), url) }()
-	const waiting = `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+	const waiting = `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type =
+		'Lock'`
 	for n := 0; n == 0; {
 		assert.NoError(t, db.QueryRowContext(t.Context(), waiting).Scan(&n))
 	}
@@ -248,7 +257,8 @@ func TestMigrateWaitsOnlySoLongForATable(t *testing.T) {
 
 func TestMigrateNamesNoPassword(t *testing.T) {
 	t.Parallel()
-	for _, url := range []string{"postgres://u:geheim@127.0.0.1:1/x?sslmode=disable", "postgres://u:geheim@%zz/x", "password=geheim host"} {
+	for _, url := range []string{"postgres://u:geheim@127.0.0.1:1/x?sslmode=disable", "postgres://u:geheim@%zz/x",
+		"password=geheim host"} {
 		if _, err := migrate.GetStatus(t.Context(), url); err == nil || strings.Contains(err.Error(), "geheim") {
 			t.Errorf("got %v, want an error without the password", err)
 		}
@@ -267,7 +277,11 @@ func TestCheck(t *testing.T) {
 	run(t, db, `update schema_migrations set version = version + 1000`)
 	assert.ErrorIs(t, migrate.Check(t.Context(), url), migrate.ErrNewer, "a newer schema")
 	run(t, db, `update schema_migrations set version = 1`)
-	if err := migrate.Check(t.Context(), url); err == nil || !strings.HasSuffix(err.Error(), "; run: petstorectl migrate up") {
+	if err := migrate.Check(
+		t.Context(),
+		url,
+	); err == nil ||
+		!strings.HasSuffix(err.Error(), "; run: petstorectl migrate up") {
 		t.Errorf("an old schema: %v, want what to do", err)
 	}
 	run(t, db, `update schema_migrations set dirty = true`)

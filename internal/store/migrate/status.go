@@ -56,9 +56,10 @@ func (g migrator) statusAs(ctx context.Context, databaseURL, role string) (Statu
 	return readStatus(ctx, conn, steps)
 }
 
-// Check returns an error that says what to do when a server of this program cannot use the schema: the database was never migrated
-// (pgconn.NeverMigratedError), lacks migrations, or a migration was interrupted (DirtyError). If a newer release migrated the
-// database, the error is ErrNewer, and a server may or may not work.
+// Check returns an error that says what to do when a server of this program cannot use the schema:
+// the database was never migrated (pgconn.NeverMigratedError), lacks migrations, or a migration was
+// interrupted (DirtyError). If a newer release migrated the database, the error is ErrNewer, and a
+// server may or may not work.
 func Check(ctx context.Context, databaseURL string) error {
 	g := newMigrator(migrations.FS)
 	status, err := g.statusAs(ctx, databaseURL, pgconn.APIRole)
@@ -75,8 +76,11 @@ func Check(ctx context.Context, databaseURL string) error {
 	case status.Version == 0:
 		return pgconn.NewNeverMigratedError(databaseURL)
 	}
-	return fmt.Errorf("the database is at version %d of its schema and this program needs %d; run: petstorectl migrate up",
-		status.Version, status.Latest)
+	return fmt.Errorf(
+		"the database is at version %d of its schema and this program needs %d; run: petstorectl migrate up",
+		status.Version,
+		status.Latest,
+	)
 }
 
 // step is one migration.
@@ -137,8 +141,12 @@ func (s Status) at(version uint, steps []step) Status {
 // check returns an error for a status from which no migration may start.
 func (s Status) check(steps []step) error {
 	if s.Version > s.Latest {
-		return fmt.Errorf("%w: it is at version %d, this program knows %d; use the release that migrated it, or a later one",
-			ErrNewer, s.Version, s.Latest)
+		return fmt.Errorf(
+			"%w: it is at version %d, this program knows %d; use the release that migrated it, or a later one",
+			ErrNewer,
+			s.Version,
+			s.Latest,
+		)
 	}
 	if s.Dirty {
 		return DirtyError{Version: s.Version, steps: steps}
@@ -146,8 +154,9 @@ func (s Status) check(steps []step) error {
 	return nil
 }
 
-// DirtyError says that a migration was interrupted by a crash or a lost connection, after it began and before its end was recorded. Each
-// migration is one transaction, so it took effect wholly or not at all. Somebody has to look which.
+// DirtyError says that a migration was interrupted by a crash or a lost connection, after it began
+// and before its end was recorded. Each migration is one transaction, so it took effect wholly or
+// not at all. Somebody has to look which.
 type DirtyError struct {
 	Version uint
 	steps   []step
@@ -165,6 +174,7 @@ func (e DirtyError) Error() string {
 		}
 	}
 	return fmt.Sprintf("the database is dirty at version %d: migration %s was interrupted. "+
-		"If its changes are there, run in psql: update schema_migrations set dirty = false; if not: %s; then migrate again",
+		"If its changes are there, run in psql: update schema_migrations set dirty = false; if not: %s; then "+
+		"migrate again",
 		e.Version, name, before)
 }

@@ -20,7 +20,8 @@ type Erasure struct {
 	// Name is the one that the tenant has from then on.
 	Name     string
 	ErasedAt time.Time
-	// Removed and Stay are how many rows each table had of the tenant: those that were removed, and those that stay under its number.
+	// Removed and Stay are how many rows each table had of the tenant: those that were removed, and
+	// those that stay under its number.
 	Removed, Stay map[string]int64
 	// Lines is how many lines of closed months had the tenant's name.
 	Lines int64
@@ -46,13 +47,20 @@ type eraseRecord struct {
 	Redacted []string         `json:"redacted"`
 }
 
-// Erase removes all that is stored of a suspended tenant but what is billed, which stays under its number. Its keys, name and profile go at
-// once and together with the audit entry; what there may be much of goes after it, in batches. If that is interrupted, Erase goes on
-// where it stopped, by the tenant's new name, and returns the same. removing is told of each batch.
+// Erase removes all that is stored of a suspended tenant but what is billed, which stays under its
+// number. Its keys, name and profile go at once and together with the audit entry; what there may
+// be much of goes after it, in batches. If that is interrupted, Erase goes on where it stopped, by
+// the tenant's new name, and returns the same. removing is told of each batch.
 //
-// Only the owner of the tables may. It returns plans.ErrTenantNotFound or ErrTenantNotSuspended. An Erasure with an error must be
-// continued. A dry run returns what would be removed, and a Number only if the tenant was erased before.
-func (d TenantData) Erase(ctx context.Context, by audit.By, name string, removing func(rows int)) (e Erasure, err error) {
+// Only the owner of the tables may. It returns plans.ErrTenantNotFound or ErrTenantNotSuspended. An
+// Erasure with an error must be continued. A dry run returns what would be removed, and a Number
+// only if the tenant was erased before.
+func (d TenantData) Erase(
+	ctx context.Context,
+	by audit.By,
+	name string,
+	removing func(rows int),
+) (e Erasure, err error) {
 	defer pgconn.Wrap(&err, "erase tenant")
 	err = trail.Run(ctx, d.db.LongTx, by, func(ctx context.Context, tx pgconn.Tx) error {
 		t, err := tenants.LockAny(ctx, tx, name, d.db.JustNow())
@@ -102,13 +110,23 @@ func (e *Erasure) begin(ctx context.Context, db *pgconn.DB, tx pgconn.Tx, by aud
 			}
 		}
 	}
-	_, err = tx.Exec(ctx, `update tenants set name = $2, email = null, contact = null, notes = null, erased_at = $3 where id = $1`, t.ID, e.Name, e.ErasedAt)
+	_, err = tx.Exec(
+		ctx,
+		`update tenants set name = $2, email = null, contact = null, notes = null, erased_at = $3 where id = $1`,
+		t.ID,
+		e.Name,
+		e.ErasedAt,
+	)
 	if err != nil {
 		return err
 	}
 	// Names stand in JSON strings, in which every quote has a backslash before it.
-	lines, err := tx.Exec(ctx, `update usage_lines set form = regexp_replace(form, '"tenant":"([^"\\]|\\.)*"', $2) where tenant_id = $1`,
-		t.ID, `"tenant":"`+e.Name+`"`)
+	lines, err := tx.Exec(
+		ctx,
+		`update usage_lines set form = regexp_replace(form, '"tenant":"([^"\\]|\\.)*"', $2) where tenant_id = $1`,
+		t.ID,
+		`"tenant":"`+e.Name+`"`,
+	)
 	if err != nil {
 		return err
 	}
@@ -127,7 +145,12 @@ func (e *Erasure) count(ctx context.Context, tx pgconn.Tx) error {
 	e.Removed, e.Stay = map[string]int64{}, map[string]int64{}
 	for _, t := range tenantTables {
 		var rows int64
-		if err := tx.Get(ctx, &rows, `select count(*) from `+t.name+` where `+t.tenantColumn()+` = $1`, e.TenantID); err != nil {
+		if err := tx.Get(
+			ctx,
+			&rows,
+			`select count(*) from `+t.name+` where `+t.tenantColumn()+` = $1`,
+			e.TenantID,
+		); err != nil {
 			return fmt.Errorf("%s: %w", t.name, err)
 		}
 		switch {
@@ -150,7 +173,8 @@ func showTenant(ctx context.Context, tx pgconn.Tx, tenantID int64) error {
 // eraseBatch is how many rows are removed in one transaction.
 const eraseBatch = 5000
 
-// finishErasure removes all that is left, and reads the entry. A request that was under way when the keys went may have added something.
+// finishErasure removes all that is left, and reads the entry. A request that was under way when
+// the keys went may have added something.
 func (d TenantData) finishErasure(ctx context.Context, by audit.By, e *Erasure, removing func(rows int)) error {
 	for _, t := range tenantTables {
 		if by.DryRun || t.erasing != goes && t.erasing != goesSlowly {
@@ -162,7 +186,10 @@ func (d TenantData) finishErasure(ctx context.Context, by audit.By, e *Erasure, 
 					return err
 				}
 				n, err = tx.Exec(ctx, fmt.Sprintf(
-					`delete from %s where ctid = any(array(select ctid from %[1]s where tenant_id = $1 limit %d))`, t.name, eraseBatch), e.TenantID)
+					`delete from %s where ctid = any(array(select ctid from %[1]s where tenant_id = $1 limit %d))`,
+					t.name,
+					eraseBatch,
+				), e.TenantID)
 				return err
 			})
 			if err != nil {
@@ -182,7 +209,8 @@ func (d TenantData) readErasure(ctx context.Context, e *Erasure) error {
 		After  []byte
 	}
 	err := d.db.Get(ctx, &row, `
-		select number, hash, after from audit_entries where tenant_id = $1 and action = 'tenant.erase' order by at desc, number desc limit 1`, e.TenantID)
+		select number, hash, after from audit_entries where tenant_id = $1 and action = 'tenant.erase' order by at
+			desc, number desc limit 1`, e.TenantID)
 	if err != nil {
 		return fmt.Errorf("read the entry: %w", err)
 	}

@@ -35,9 +35,10 @@ const tenantExportFormat = "petstore-tenant/1"
 // exportPage is how many rows are in memory at a time.
 const exportPage = 1000
 
-// Export passes everything of a tenant to begin and, file by file, to the writers that open returns. All is as it was at one instant,
-// and there are no secrets and no digests. Memory holds a page. It returns plans.ErrTenantNotFound or ErrTenantErased, and the errors of
-// begin, open and writers as they are.
+// Export passes everything of a tenant to begin and, file by file, to the writers that open
+// returns. All is as it was at one instant, and there are no secrets and no digests. Memory holds a
+// page. It returns plans.ErrTenantNotFound or ErrTenantErased, and the errors of begin, open and
+// writers as they are.
 func (d TenantData) Export(
 	ctx context.Context, tenant string, begin func(TenantExport) error, open func(ExportFile) (io.Writer, error),
 ) (e TenantExport, err error) {
@@ -77,13 +78,26 @@ func beginExport(ctx context.Context, tx pgconn.Tx, tenant string) (TenantExport
 	}
 	e := TenantExport{Format: tenantExportFormat, TenantID: t.ID, Tenant: t.Name}
 	// Row-level security shows the rows of this tenant.
-	if err := tx.Get(ctx, &e.At, `select now() from set_config('petstore.tenant_id', $1, true)`, fmt.Sprint(t.ID)); err != nil {
+	if err := tx.Get(
+		ctx,
+		&e.At,
+		`select now() from set_config('petstore.tenant_id', $1, true)`,
+		fmt.Sprint(t.ID),
+	); err != nil {
 		return TenantExport{}, err
 	}
 	e.At = e.At.UTC()
 	for _, table := range tenantTables {
 		var size struct{ Rows, Size int64 }
-		err := tx.Get(ctx, &size, `select count(*) as rows, coalesce(sum(octet_length(line::text) + 1), 0)::bigint as size from (`+table.lines(t.ID, "")+`) l`)
+		err := tx.Get(
+			ctx,
+			&size,
+			`select count(*) as rows, coalesce(sum(octet_length(line::text) + 1), 0)::bigint as size from (`+
+				table.lines(
+					t.ID,
+					"",
+				)+`) l`,
+		)
 		if err != nil {
 			return TenantExport{}, fmt.Errorf("%s: %w", table.name, err)
 		}

@@ -2,7 +2,8 @@ package operate
 
 import "slices"
 
-// TenantColumns returns the columns of each table with rows of tenants, as an export has them in SQL, and those that it omits.
+// TenantColumns returns the columns of each table with rows of tenants, as an export has them in
+// SQL, and those that it omits.
 func TenantColumns() map[string][]string {
 	tables := map[string][]string{}
 	for _, t := range tenantTables {

@@ -28,8 +28,8 @@ type resetRecord struct {
 	DayUsed int64 `json:"day_used"`
 }
 
-// Reset begins a term in which the tenant's windows are the present ones of Postgres's clock, as counters.Reset does. Only the owner of the
-// tables may. It returns plans.ErrTenantNotFound.
+// Reset begins a term in which the tenant's windows are the present ones of Postgres's clock, as
+// counters.Reset does. Only the owner of the tables may. It returns plans.ErrTenantNotFound.
 func (d Limits) Reset(ctx context.Context, by audit.By, tenant string) (done LimitsReset, err error) {
 	defer pgconn.Wrap(&err, "reset limits")
 	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {

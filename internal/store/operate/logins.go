@@ -17,7 +17,8 @@ type Login struct {
 	BypassRLS bool `db:"bypass_rls"`
 	// Owner: it owns tables or views, or is a member of a role that does.
 	Owner bool
-	// API, Support and Billing say of which of the group roles it is a member. A superuser is one of all that exist.
+	// API, Support and Billing say of which of the group roles it is a member. A superuser is one
+	// of all that exist.
 	API, Support, Billing bool
 }
 
@@ -60,16 +61,21 @@ func (l Login) Excess() string {
 	return strings.Join(more, " and ")
 }
 
-// selectLogin names the group roles that may not exist yet by text. Catalogs are readable by everybody.
+// selectLogin names the group roles that may not exist yet by text. Catalogs are readable by
+// everybody.
 const selectLogin = `
 	select r.rolname as name, r.rolsuper as superuser, r.rolbypassrls as bypass_rls,
 	       exists (
 	         select from pg_class c join pg_namespace n on n.oid = c.relnamespace
-	         where c.relkind in ('r', 'p', 'v') and n.nspname = current_schema() and pg_has_role(r.oid, c.relowner, 'member')
+	         where c.relkind in ('r', 'p', 'v') and n.nspname = current_schema() and pg_has_role(r.oid, c.relowner,
+	             'member')
 	       ) as owner,
-	       exists (select from pg_roles g where g.rolname = 'petstore_api' and pg_has_role(r.oid, g.oid, 'member')) as api,
-	       exists (select from pg_roles g where g.rolname = 'petstore_support' and pg_has_role(r.oid, g.oid, 'member')) as support,
-	       exists (select from pg_roles g where g.rolname = 'petstore_billing' and pg_has_role(r.oid, g.oid, 'member')) as billing
+	       exists (select from pg_roles g where g.rolname = 'petstore_api' and pg_has_role(r.oid, g.oid, 'member')) as
+	           api,
+	       exists (select from pg_roles g where g.rolname = 'petstore_support' and pg_has_role(r.oid, g.oid,
+	           'member')) as support,
+	       exists (select from pg_roles g where g.rolname = 'petstore_billing' and pg_has_role(r.oid, g.oid,
+	           'member')) as billing
 	from pg_roles r`
 
 // ServerLogin returns the login of the connections, and the role in which they work.
@@ -98,7 +104,8 @@ func (d Operate) ServerLogins(ctx context.Context) (logins []Login, err error) {
 type Session struct {
 	Login
 	Database, ServerVersion string
-	// TLS is the version of TLS, empty without. Certificate is the name in the client's certificate, empty if there is none.
+	// TLS is the version of TLS, empty without. Certificate is the name in the client's
+	// certificate, empty if there is none.
 	TLS, Certificate string
 	// ExpiresAt is when the login's secret expires; zero for never.
 	ExpiresAt time.Time
@@ -113,8 +120,10 @@ func (d Operate) Session(ctx context.Context) (_ Session, err error) {
 		ExpiresAt                           sql.NullTime `db:"expires_at"`
 	}
 	err = d.db.Get(ctx, &row, `
-		select l.*, current_database()::text as database, split_part(current_setting('server_version'), ' ', 1) as version,
-		       coalesce(s.version, '') as tls, coalesce(s.client_dn, '') as certificate, nullif(r.rolvaliduntil, 'infinity') as expires_at
+		select l.*, current_database()::text as database, split_part(current_setting('server_version'), ' ', 1) as
+			version,
+		       coalesce(s.version, '') as tls, coalesce(s.client_dn, '') as certificate, nullif(r.rolvaliduntil,
+		           'infinity') as expires_at
 		from (`+selectLogin+`) l
 		join pg_roles r on r.rolname = l.name
 		left join pg_stat_ssl s on s.pid = pg_backend_pid()
@@ -154,8 +163,8 @@ type Catalogues struct {
 	Ever bool
 }
 
-// Missing reports whether the animals are probably missing: they are removed with their tenant only, and nine of ten tenants have none.
-// Many tenants that only look around have never had one.
+// Missing reports whether the animals are probably missing: they are removed with their tenant
+// only, and nine of ten tenants have none. Many tenants that only look around have never had one.
 func (c Catalogues) Missing() bool { return c.Ever && 10*c.Empty > 9*c.Tenants }
 
 // cataloguesChecked is how many tenants Catalogues looks at, which takes a few milliseconds.

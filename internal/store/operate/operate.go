@@ -2,7 +2,8 @@ package operate
 
 import "petstore.example/internal/store/pgconn"
 
-// Operate is what those need who operate the platform: its logins, its servers, and what it stores for how long.
+// Operate is what those need who operate the platform: its logins, its servers, and what it stores
+// for how long.
 type Operate struct {
 	db *pgconn.DB
 

@@ -19,7 +19,11 @@ var _ usage.FailedReader = FailedRequests{}
 const ownFailed = failedColumns + ` from failed_requests_of($1, $2, $3, $4, $5, $6, $7, $8, $9)`
 
 // ListFailed implements usage.FailedReader.
-func (d FailedRequests) ListFailed(ctx context.Context, tenantID int64, p usage.FailedPage) (list []usage.FailedRequest, more bool, err error) {
+func (d FailedRequests) ListFailed(
+	ctx context.Context,
+	tenantID int64,
+	p usage.FailedPage,
+) (list []usage.FailedRequest, more bool, err error) {
 	defer pgconn.Wrap(&err, "list a tenant's failed requests")
 	var statuses []int64
 	var codes []string
@@ -37,7 +41,12 @@ func (d FailedRequests) ListFailed(ctx context.Context, tenantID int64, p usage.
 }
 
 // GetFailed implements usage.FailedReader.
-func (d FailedRequests) GetFailed(ctx context.Context, tenantID int64, id string, since, now time.Time) (detail usage.FailedDetail, err error) {
+func (d FailedRequests) GetFailed(
+	ctx context.Context,
+	tenantID int64,
+	id string,
+	since, now time.Time,
+) (detail usage.FailedDetail, err error) {
 	defer pgconn.Wrap(&err, "get a tenant's failed request")
 	var row struct {
 		failedRow
@@ -47,13 +56,16 @@ func (d FailedRequests) GetFailed(ctx context.Context, tenantID int64, id string
 	}
 	err = pgconn.GetOr(ctx, d.db, &row, usage.ErrFailedNotFound, `select lifted_at, banned_until,
 		case when f.code = 'key_banned' then (
-		  select r.resets_at from failed_requests_of($1, '', f.key_id, '{429,429}', '{rate_limit_exceeded,daily_quota_exceeded}', $6, f.at, 0, 100) r
+		  select r.resets_at from failed_requests_of($1, '', f.key_id, '{429,429}',
+		      '{rate_limit_exceeded,daily_quota_exceeded}', $6, f.at, 0, 100) r
 		  where r.limited_by <> '' order by r.at desc limit 1) end as full_until, `+ownFailed+` f
 		cross join lateral ban_of_key($1, f.key_id, case when f.code = 'key_banned' then f.resets_at end)`,
 		tenantID, id, "", nil, nil, since, now, 0, 1)
 	detail = usage.FailedDetail{
-		FailedRequest: row.failedRequest(), LiftedAt: pgconn.TimeOf(row.LiftedAt), BannedUntil: pgconn.TimeOf(row.BannedUntil),
-		FullUntil: pgconn.TimeOf(row.FullUntil),
+		FailedRequest: row.failedRequest(),
+		LiftedAt:      pgconn.TimeOf(row.LiftedAt),
+		BannedUntil:   pgconn.TimeOf(row.BannedUntil),
+		FullUntil:     pgconn.TimeOf(row.FullUntil),
 	}
 	if err == nil && detail.Window != "" {
 		detail.RefusedBy, err = d.readUse(ctx, &detail.FailedRequest)
@@ -65,7 +77,11 @@ func (d FailedRequests) GetFailed(ctx context.Context, tenantID int64, id string
 }
 
 // ReplayHours implements usage.FailedReader.
-func (d FailedRequests) ReplayHours(ctx context.Context, tenantID int64, now time.Time) (hours []usage.Hour, err error) {
+func (d FailedRequests) ReplayHours(
+	ctx context.Context,
+	tenantID int64,
+	now time.Time,
+) (hours []usage.Hour, err error) {
 	defer pgconn.Wrap(&err, "read a tenant's hours")
 	err = d.db.Select(ctx, &hours, `
 		select u.hour as at, sum(requests)::bigint as requests, sum(refused)::bigint as refused,
@@ -80,7 +96,8 @@ func (d FailedRequests) ReplayHours(ctx context.Context, tenantID int64, now tim
 	return hours, err
 }
 
-// readUse reads what each key used of the window that refused the request. Of each key and hour the last minute is recorded, and the one before it.
+// readUse reads what each key used of the window that refused the request. Of each key and hour the
+// last minute is recorded, and the one before it.
 func (d FailedRequests) readUse(ctx context.Context, f *usage.FailedRequest) (*usage.RefusingWindow, error) {
 	length, exact := time.Minute, f.Window != "day"
 	if !exact {
@@ -89,7 +106,11 @@ func (d FailedRequests) readUse(ctx context.Context, f *usage.FailedRequest) (*u
 	to := time.Unix(f.Reset, 0).UTC()
 	from := to.Add(-length)
 	w := &usage.RefusingWindow{
-		Name: f.Window, Limit: f.Limit, From: from.Truncate(time.Hour), To: to.Add(-1).Truncate(time.Hour).Add(time.Hour), Used: []usage.UsedByKey{},
+		Name:  f.Window,
+		Limit: f.Limit,
+		From:  from.Truncate(time.Hour),
+		To:    to.Add(-1).Truncate(time.Hour).Add(time.Hour),
+		Used:  []usage.UsedByKey{},
 	}
 	var rows []struct {
 		usage.UsedByKey
@@ -103,7 +124,8 @@ func (d FailedRequests) readUse(ctx context.Context, f *usage.FailedRequest) (*u
 		  from month_usage($1, $2, $3) where not corrects group by key_id
 		) u
 		left join (
-		  select key_id as id, sum(case minute when $4 then in_minute when $4 + 1 then in_previous else 0 end)::bigint as in_minute, max(minute) > $4 + 1 as over
+		  select key_id as id, sum(case minute when $4 then in_minute when $4 + 1 then in_previous else 0 end)::bigint
+		      as in_minute, max(minute) > $4 + 1 as over
 		  from usage_hourly where tenant_id = $1 and hour >= $2 and hour < $3 group by key_id
 		) m using (id)`, f.TenantID, w.From, w.To, to.Unix()/60-1)
 	for _, r := range rows {

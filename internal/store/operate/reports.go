@@ -13,10 +13,16 @@ import (
 // Operation is what operators ask of the servers and of Postgres.
 type Operation struct{ db *pgconn.DB }
 
-// SetReports notes what a server finds wrong with itself, by the names of its checks, for staff to see.
+// SetReports notes what a server finds wrong with itself, by the names of its checks, for staff to
+// see.
 func (f Operation) SetReports(ctx context.Context, serverID string, reports []string) (err error) {
 	defer pgconn.Wrap(&err, "report")
-	_, err = f.db.Exec(ctx, `update servers set reports = $2 where id = $1`, serverID, pq.StringArray(append([]string{}, reports...)))
+	_, err = f.db.Exec(
+		ctx,
+		`update servers set reports = $2 where id = $1`,
+		serverID,
+		pq.StringArray(append([]string{}, reports...)),
+	)
 	return err
 }
 
@@ -56,19 +62,22 @@ func (f Operation) CountBans(ctx context.Context, after int64) (c BanChanges, er
 // Sessions is how many connections Postgres has, and how many it may have.
 type Sessions struct{ Open, Most int64 }
 
-// Sessions counts the connections of all clients to all databases of the server. Postgres hides backend_type from logins that do not see
-// others' sessions, but not the database and the login, which together only clients have, and the workers of a parallel query.
+// Sessions counts the connections of all clients to all databases of the server. Postgres hides
+// backend_type from logins that do not see others' sessions, but not the database and the login,
+// which together only clients have, and the workers of a parallel query.
 func (f Operation) Sessions(ctx context.Context) (s Sessions, err error) {
 	defer pgconn.Wrap(&err, "count sessions")
 	err = f.db.Get(ctx, &s, `
 		select count(*) as open,
-		       current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint as most
+		       current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint
+		           as most
 		from pg_stat_activity where datid is not null and usesysid is not null`)
 	return s, err
 }
 
-// Archive is whether Postgres archives its write-ahead log, from which it is recovered to an instant, whether the last attempt failed, and when a segment
-// was archived last, in RFC 3339 or "never".
+// Archive is whether Postgres archives its write-ahead log, from which it is recovered to an
+// instant, whether the last attempt failed, and when a segment was archived last, in RFC 3339 or
+// "never".
 type Archive struct {
 	On, Failing bool
 	Last        string
@@ -78,29 +87,34 @@ type Archive struct {
 func (f Operation) Archive(ctx context.Context) (a Archive, err error) {
 	defer pgconn.Wrap(&err, "look at the archive of the write-ahead log")
 	err = f.db.Get(ctx, &a, `
-		select current_setting('archive_mode') <> 'off' as "on", coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false) as failing,
+		select current_setting('archive_mode') <> 'off' as "on", coalesce(last_failed_time >
+			coalesce(last_archived_time, '-infinity'), false) as failing,
 		       coalesce(to_char(last_archived_time at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'never') as last
 		from pg_stat_archiver`)
 	return a, err
 }
 
-// Behind returns the live servers that have not recorded usage for that long, with the time of their last batch.
+// Behind returns the live servers that have not recorded usage for that long, with the time of
+// their last batch.
 func (f Operation) Behind(ctx context.Context, by time.Duration) (_ map[string]time.Time, err error) {
 	defer pgconn.Wrap(&err, "read what servers recorded")
 	return pgconn.CollectMap[string, time.Time](ctx, f.db, `
 		select s.id as key, w.written_at as value from servers s join usage_deliveries w on w.server_id = s.id
-		where s.seen_at > clock_timestamp() - interval '5 seconds' and w.written_at < clock_timestamp() - $1 * interval '1 microsecond'`,
+		where s.seen_at > clock_timestamp() - interval '5 seconds' and w.written_at < clock_timestamp() - $1 *
+			interval '1 microsecond'`,
 		by.Microseconds())
 }
 
-// FailedKind is how many requests of one reason ended in 5xx. Of many of one key only some are stored.
+// FailedKind is how many requests of one reason ended in 5xx. Of many of one key only some are
+// stored.
 type FailedKind struct {
 	Status       int
 	Code, Reason string
 	Requests     int64
 }
 
-// FailedSince counts the stored requests that ended in 5xx within that time, the most frequent first.
+// FailedSince counts the stored requests that ended in 5xx within that time, the most frequent
+// first.
 func (f Operation) FailedSince(ctx context.Context, ago time.Duration) (kinds []FailedKind, err error) {
 	defer pgconn.Wrap(&err, "count failed requests")
 	err = f.db.Select(ctx, &kinds, `

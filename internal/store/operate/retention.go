@@ -31,7 +31,8 @@ const (
 var (
 	// ErrRetentionBusy: another session removes something at this moment.
 	ErrRetentionBusy = errors.New("another session is deleting expired rows")
-	// ErrRetentionLocked: the hours of a month are summed, but sessions that read usage keep the days from being put in their place.
+	// ErrRetentionLocked: the hours of a month are summed, but sessions that read usage keep the
+	// days from being put in their place.
 	ErrRetentionLocked = errors.New("other sessions read usage at this moment")
 	// ErrNoRetention: nothing of that kind is kept for a time that can be set.
 	ErrNoRetention = errors.New("no such kind")
@@ -66,16 +67,23 @@ type ruleRow struct {
 
 func (r ruleRow) rule() RetentionRule {
 	return RetentionRule{
-		Kind: r.Kind, Keep: time.Duration(r.Keep) * time.Second, Least: time.Duration(r.Least) * time.Second, BeginsAt: r.BeginsAt.UTC(),
-		RunAt: pgconn.TimeOf(r.RunAt), Removed: r.Removed, WaitsFor: pgconn.TimeOf(r.WaitsFor),
+		Kind:     r.Kind,
+		Keep:     time.Duration(r.Keep) * time.Second,
+		Least:    time.Duration(r.Least) * time.Second,
+		BeginsAt: r.BeginsAt.UTC(),
+		RunAt:    pgconn.TimeOf(r.RunAt),
+		Removed:  r.Removed,
+		WaitsFor: pgconn.TimeOf(r.WaitsFor),
 	}
 }
 
 const ruleQuery = `
-	select r.kind, extract(epoch from r.keep)::bigint as keep, extract(epoch from r.least)::bigint as least, r.begins_at, r.run_at, r.removed,
+	select r.kind, extract(epoch from r.keep)::bigint as keep, extract(epoch from r.least)::bigint as least,
+		r.begins_at, r.run_at, r.removed,
 	       case when r.kind = 'hourly_usage' then (
 	         select coalesce(open_month_before((p.ends at time zone 'UTC')::date), (
-	                  select min(m.month) from usage_months m where m.sealed_at is null and m.month < (p.ends at time zone 'UTC')::date))
+	                  select min(m.month) from usage_months m where m.sealed_at is null and m.month < (p.ends at time
+	                      zone 'UTC')::date))
 	         from usage_partitions p where p.rolled_at is null and p.ends <= now() - r.keep order by p.ends limit 1
 	       ) end as waits_for
 	from retention r`
@@ -91,8 +99,14 @@ type ruleRecord struct {
 	Keep string `json:"keep"`
 }
 
-// Set changes how long a kind is kept. Only the owner of the tables may. It returns ErrNoRetention or ErrRetentionTooShort.
-func (d Retention) Set(ctx context.Context, by audit.By, kind string, keep time.Duration) (after RetentionRule, err error) {
+// Set changes how long a kind is kept. Only the owner of the tables may. It returns ErrNoRetention
+// or ErrRetentionTooShort.
+func (d Retention) Set(
+	ctx context.Context,
+	by audit.By,
+	kind string,
+	keep time.Duration,
+) (after RetentionRule, err error) {
 	defer pgconn.Wrap(&err, "set retention")
 	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		var before ruleRow
@@ -103,7 +117,12 @@ func (d Retention) Set(ctx context.Context, by audit.By, kind string, keep time.
 		if keep < before.rule().Least {
 			return ErrRetentionTooShort
 		}
-		if _, err := tx.Exec(ctx, `update retention set keep = $2 * interval '1 second' where kind = $1`, kind, int64(keep.Seconds())); err != nil {
+		if _, err := tx.Exec(
+			ctx,
+			`update retention set keep = $2 * interval '1 second' where kind = $1`,
+			kind,
+			int64(keep.Seconds()),
+		); err != nil {
 			return err
 		}
 		after = before.rule()
@@ -113,7 +132,10 @@ func (d Retention) Set(ctx context.Context, by audit.By, kind string, keep time.
 			return nil
 		}
 		return trail.Write(tx, by, trail.Entry{
-			Action: "retention.set", Subject: "retention:" + kind, Before: ruleRecord{was.String()}, After: ruleRecord{after.Keep.String()},
+			Action:  "retention.set",
+			Subject: "retention:" + kind,
+			Before:  ruleRecord{was.String()},
+			After:   ruleRecord{after.Keep.String()},
 		})
 	})
 	return after, err
@@ -128,11 +150,13 @@ var pruneQueries = map[string]string{
 }
 
 func pruneQuery(function string) string {
-	return `select greatest(n, 0) as hours, case when n < 0 then 'busy' when n >= $1 then 'more' else 'done' end as state from ` + function + ` n`
+	return `select greatest(n, 0) as hours, case when n < 0 then 'busy' when n >= $1 then 'more' else 'done' end as
+		state from ` + function + ` n`
 }
 
-// Prune removes a batch of about that many rows, or sums hours into days. It returns how many, and whether there may be more: then call it
-// again. It returns ErrRetentionBusy while another session removes something, and for RetentionUsage ErrRetentionLocked.
+// Prune removes a batch of about that many rows, or sums hours into days. It returns how many, and
+// whether there may be more: then call it again. It returns ErrRetentionBusy while another session
+// removes something, and for RetentionUsage ErrRetentionLocked.
 func (d Retention) Prune(ctx context.Context, kind string, most int) (removed int, more bool, err error) {
 	var batch struct {
 		Rows  int    `db:"hours"`
@@ -158,7 +182,8 @@ func (d Retention) AddPartitions(ctx context.Context) (made int, err error) {
 	return made, err
 }
 
-// Removed is how many rows of a kind were or would be removed: for RetentionUsage the hours that are summed, for RetentionAudit entries.
+// Removed is how many rows of a kind were or would be removed: for RetentionUsage the hours that
+// are summed, for RetentionAudit entries.
 type Removed struct {
 	Kind string `db:"kind"`
 	Rows int64  `db:"rows"`
@@ -183,14 +208,18 @@ func (d Retention) Due(ctx context.Context) (due []Removed, err error) {
 		select 'hourly_usage', count(*) from usage_hourly where hour < (
 		  select max(p.ends) from usage_partitions p
 		  where p.rolled_at is null and p.ends <= least(retention_before('hourly_usage'), closed_until())
-		    and not exists (select from usage_months m where m.sealed_at is null and m.month < (p.ends at time zone 'UTC')::date)
+		    and not exists (select from usage_months m where m.sealed_at is null and m.month < (p.ends at time zone
+		        'UTC')::date)
 		)
 		order by 1`)
 	return due, err
 }
 
-// ErrAuditBusy: others read or write the audit trail for longer than a moment, so nothing of it can be removed.
-var ErrAuditBusy = errors.New("others read or write them, such as audit list or pg_dump: try again when they have ended")
+// ErrAuditBusy: others read or write the audit trail for longer than a moment, so nothing of it can
+// be removed.
+var ErrAuditBusy = errors.New(
+	"others read or write them, such as audit list or pg_dump: try again when they have ended",
+)
 
 // CutAudit begins a partition of the audit trail in a new year, and reports whether it did.
 func (d Retention) CutAudit(ctx context.Context) (cut bool, err error) {
@@ -217,9 +246,10 @@ type removedAuditRecord struct {
 	At      time.Time `json:"at"`
 }
 
-// RemoveAudit removes the partitions of the audit trail whose last entry is older than entries are kept. Only the owner of the tables may.
-// The trail goes on from the last entry that was removed: a new entry says which that is. It returns ErrAuditBusy while somebody reads the
-// trail for longer than a moment.
+// RemoveAudit removes the partitions of the audit trail whose last entry is older than entries are
+// kept. Only the owner of the tables may. The trail goes on from the last entry that was removed: a
+// new entry says which that is. It returns ErrAuditBusy while somebody reads the trail for longer
+// than a moment.
 func (d Retention) RemoveAudit(ctx context.Context, by audit.By) (done RemovedAudit, err error) {
 	defer pgconn.Wrap(&err, "remove old entries of the audit trail")
 	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {

@@ -10,13 +10,15 @@ import (
 // TenantData is all that is stored of a tenant, in whatever table.
 type TenantData struct{ db *pgconn.DB }
 
-// tenantTable is a table that has rows of tenants: what an export has of it, and what becomes of it when a tenant is erased.
+// tenantTable is a table that has rows of tenants: what an export has of it, and what becomes of it
+// when a tenant is erased.
 type tenantTable struct {
 	name string
 	// columns are what an export has, in SQL. Order is that of the rows.
 	columns []string
 	order   string
-	// omitted are columns that no export has: digests, what is about staff or other customers, and what others are computed into.
+	// omitted are columns that no export has: digests, what is about staff or other customers, and
+	// what others are computed into.
 	omitted []string
 	erasing erasing
 }
@@ -34,48 +36,192 @@ const (
 	redacted
 )
 
-// tenantTables are all tables with rows of tenants, in the order in which they are exported, and in which rows go: what refers to others
-// first. A test compares them with the database, so that no table and no column is forgotten.
+// tenantTables are all tables with rows of tenants, in the order in which they are exported, and in
+// which rows go: what refers to others first. A test compares them with the database, so that no
+// table and no column is forgotten.
 var tenantTables = []tenantTable{
-	{name: "tenants", columns: []string{"id", "name", "created_at", "suspended_at", "billing_ref", "email", "contact", "notes"}, omitted: []string{"erased_at"}, erasing: redacted},
-	{name: "undo_values", columns: []string{"number", "before", "after", "at"}, omitted: []string{"tenant_id", "first_number"}, order: "number", erasing: goes},
+	{
+		name:    "tenants",
+		columns: []string{"id", "name", "created_at", "suspended_at", "billing_ref", "email", "contact", "notes"},
+		omitted: []string{"erased_at"},
+		erasing: redacted,
+	},
+	{
+		name:    "undo_values",
+		columns: []string{"number", "before", "after", "at"},
+		omitted: []string{"tenant_id", "first_number"},
+		order:   "number",
+		erasing: goes,
+	},
 	{name: "failed_requests", columns: []string{
-		"at", "key_id", "request_id", "method", "route", "status", "code", "reason", "plan", "limited_by", "allowed", "resets_at", "partial", "took_micros", "suppressed",
+		"at",
+		"key_id",
+		"request_id",
+		"method",
+		"route",
+		"status",
+		"code",
+		"reason",
+		"plan",
+		"limited_by",
+		"allowed",
+		"resets_at",
+		"partial",
+		"took_micros",
+		"suppressed",
 	}, omitted: []string{"tenant_id", "server_id", "number"}, order: "at, server_id, number", erasing: goes},
-	{name: "bans", columns: []string{"id", "key_id", "source", "reason", "starts_at", "ends_at", "lifted_at"}, omitted: []string{"tenant_id"}, order: "id", erasing: goes},
-	{name: "limit_states", columns: []string{"scope", "minute", "minute_used", "day", "day_used"}, omitted: []string{"tenant_id", "term"}, order: "scope", erasing: goes},
-	{name: "sign_ins", columns: []string{"id", "key_id", "environment", "created_at", "used_at", "expires_at"}, omitted: []string{"tenant_id", "digest"}, order: "created_at, id", erasing: goes},
-	{name: "invites", columns: []string{"environment", "created_at", "expires_at"}, omitted: []string{"tenant_id", "digest"}, order: "created_at", erasing: goes},
+	{
+		name:    "bans",
+		columns: []string{"id", "key_id", "source", "reason", "starts_at", "ends_at", "lifted_at"},
+		omitted: []string{"tenant_id"},
+		order:   "id",
+		erasing: goes,
+	},
+	{
+		name:    "limit_states",
+		columns: []string{"scope", "minute", "minute_used", "day", "day_used"},
+		omitted: []string{"tenant_id", "term"},
+		order:   "scope",
+		erasing: goes,
+	},
+	{
+		name:    "sign_ins",
+		columns: []string{"id", "key_id", "environment", "created_at", "used_at", "expires_at"},
+		omitted: []string{"tenant_id", "digest"},
+		order:   "created_at, id",
+		erasing: goes,
+	},
+	{
+		name:    "invites",
+		columns: []string{"environment", "created_at", "expires_at"},
+		omitted: []string{"tenant_id", "digest"},
+		order:   "created_at",
+		erasing: goes,
+	},
 	{name: "api_keys", columns: []string{
-		"id", "name", "environment", "last4", "created_at", "expires_at", "revoked_at", "revocation_final_at", "last_used_at", "per_minute", "scope", "allowed",
+		"id",
+		"name",
+		"environment",
+		"last4",
+		"created_at",
+		"expires_at",
+		"revoked_at",
+		"revocation_final_at",
+		"last_used_at",
+		"per_minute",
+		"scope",
+		"allowed",
 	}, omitted: []string{"tenant_id", "digest", "revoked_by"}, order: "created_at, id", erasing: goes},
 	{name: "idempotency_keys", columns: []string{
 		"method", "path", "key", "status", "location", "convert_from(body, 'UTF8') as body", "created_at", "expires_at",
 	}, omitted: []string{"tenant_id", "fingerprint"}, order: "created_at, key", erasing: goesSlowly},
-	{name: "orders", columns: []string{"id", "pet_id", "quantity", "status", "created_at"}, omitted: []string{"tenant_id"}, order: "id", erasing: goesSlowly},
-	{name: "pets", columns: strings.Split("id, "+catalogue.PetNames+", created_at", ", "), omitted: []string{"tenant_id"}, order: "id", erasing: goesSlowly},
+	{
+		name:    "orders",
+		columns: []string{"id", "pet_id", "quantity", "status", "created_at"},
+		omitted: []string{"tenant_id"},
+		order:   "id",
+		erasing: goesSlowly,
+	},
+	{
+		name:    "pets",
+		columns: strings.Split("id, "+catalogue.PetNames+", created_at", ", "),
+		omitted: []string{"tenant_id"},
+		order:   "id",
+		erasing: goesSlowly,
+	},
 
 	{name: "tenant_plans", columns: []string{
-		"id", "valid_from", "until", "plan", "then_plan", "kind", "ends", "per_minute", "per_day", "named_per_minute", "named_per_day", "generation", "created_at", "voided_at", "void_reason",
+		"id",
+		"valid_from",
+		"until",
+		"plan",
+		"then_plan",
+		"kind",
+		"ends",
+		"per_minute",
+		"per_day",
+		"named_per_minute",
+		"named_per_day",
+		"generation",
+		"created_at",
+		"voided_at",
+		"void_reason",
 	}, omitted: []string{"tenant_id", "created_by"}, order: "valid_from, id", erasing: stays},
-	{name: "tenant_suspensions", columns: []string{"valid_from", "valid_to"}, omitted: []string{"tenant_id"}, order: "valid_from", erasing: stays},
-	{name: "tenant_activity", columns: []string{"last_day"}, omitted: []string{"tenant_id"}, order: "last_day", erasing: stays},
-	{name: "usage_hourly", columns: []string{"hour", "key_id", "assignment", "version", "admitted", "refused"}, omitted: []string{
-		"tenant_id", "minute", "in_minute", "in_previous",
-	}, order: "hour, key_id, assignment, version", erasing: stays},
-	{name: "usage_daily", columns: []string{"day", "key_id", "assignment", "version", "admitted", "refused"}, omitted: []string{"tenant_id"}, order: "day, key_id, assignment, version", erasing: stays},
-	{name: "usage_late", columns: []string{"id", "month", "hour", "key_id", "assignment", "version", "admitted", "refused", "arrived_at"}, omitted: []string{
-		"tenant_id", "server_id",
-	}, order: "id", erasing: stays},
+	{
+		name:    "tenant_suspensions",
+		columns: []string{"valid_from", "valid_to"},
+		omitted: []string{"tenant_id"},
+		order:   "valid_from",
+		erasing: stays,
+	},
+	{
+		name:    "tenant_activity",
+		columns: []string{"last_day"},
+		omitted: []string{"tenant_id"},
+		order:   "last_day",
+		erasing: stays,
+	},
+	{
+		name:    "usage_hourly",
+		columns: []string{"hour", "key_id", "assignment", "version", "admitted", "refused"},
+		omitted: []string{
+			"tenant_id", "minute", "in_minute", "in_previous",
+		},
+		order:   "hour, key_id, assignment, version",
+		erasing: stays,
+	},
+	{
+		name:    "usage_daily",
+		columns: []string{"day", "key_id", "assignment", "version", "admitted", "refused"},
+		omitted: []string{"tenant_id"},
+		order:   "day, key_id, assignment, version",
+		erasing: stays,
+	},
+	{
+		name: "usage_late",
+		columns: []string{
+			"id",
+			"month",
+			"hour",
+			"key_id",
+			"assignment",
+			"version",
+			"admitted",
+			"refused",
+			"arrived_at",
+		},
+		omitted: []string{
+			"tenant_id", "server_id",
+		},
+		order:   "id",
+		erasing: stays,
+	},
 	{name: "usage_lines", columns: []string{"month", "number", "form::json as line"}, omitted: []string{
 		"tenant_id", "sha256", "assignment", "version", "corrects", "void",
 	}, order: "month, number", erasing: redacted},
 	{name: "sent_events", columns: []string{
-		"receiver", "format", "hour", "counted_at", "assignment", "version", "correction", "event_id", "billing_ref", "admitted", "refused", "sent_at",
+		"receiver",
+		"format",
+		"hour",
+		"counted_at",
+		"assignment",
+		"version",
+		"correction",
+		"event_id",
+		"billing_ref",
+		"admitted",
+		"refused",
+		"sent_at",
 	}, omitted: []string{"tenant_id", "sent_by"}, order: "receiver, hour, assignment, correction", erasing: stays},
-	{name: "audit_entries", columns: []string{"number", "at", "action", "subject", "before", "after", "reason"}, omitted: []string{
-		"tenant_id", "login", "address", "claimed_actor", "prev", "hash",
-	}, order: "number", erasing: stays},
+	{
+		name:    "audit_entries",
+		columns: []string{"number", "at", "action", "subject", "before", "after", "reason"},
+		omitted: []string{
+			"tenant_id", "login", "address", "claimed_actor", "prev", "hash",
+		},
+		order:   "number",
+		erasing: stays,
+	},
 }
 
 // tenantColumn is the column with the number of the tenant.

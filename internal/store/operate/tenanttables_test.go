@@ -13,8 +13,8 @@ import (
 	"petstore.example/internal/test/storetest"
 )
 
-// TestTenantTablesAreAll: every table with rows of tenants, and every column of it, is exported or left out on purpose, and is erased or
-// stays on purpose.
+// TestTenantTablesAreAll: every table with rows of tenants, and every column of it, is exported or
+// left out on purpose, and is erased or stays on purpose.
 func TestTenantTablesAreAll(t *testing.T) {
 	t.Parallel()
 	owner := sqlx.MustOpen("postgres", storetest.New(t).URL)
@@ -24,12 +24,16 @@ func TestTenantTablesAreAll(t *testing.T) {
 		select c.relname as table, a.attname as column
 		from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
 		where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
-		  and (c.relname = 'tenants' or exists (select from pg_attribute t where t.attrelid = c.oid and t.attname = 'tenant_id' and not t.attisdropped))
+		  and (c.relname = 'tenants' or exists (select from pg_attribute t where t.attrelid = c.oid and t.attname =
+		      'tenant_id' and not t.attisdropped))
 		order by 1, 2`)
 	assert.NoError(t, err)
 	known := operate.TenantColumns()
 	for _, c := range columns {
-		at := slices.IndexFunc(known[c.Table], func(k string) bool { return regexp.MustCompile(`^(\w+\()?` + c.Column + `\b`).MatchString(k) })
+		at := slices.IndexFunc(
+			known[c.Table],
+			func(k string) bool { return regexp.MustCompile(`^(\w+\()?` + c.Column + `\b`).MatchString(k) },
+		)
 		if at < 0 {
 			t.Errorf("column %s of %s is neither exported nor omitted: see tenantTables", c.Column, c.Table)
 			continue

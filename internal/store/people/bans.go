@@ -51,11 +51,13 @@ func selectBans(ctx context.Context, q pgconn.Queryer, rest string, args ...any)
 	return pgconn.Collect(ctx, q, banRow.ban, selectBan+rest, args...)
 }
 
-// PlaceAutomaticBan implements strikes.BanStore. The API may place no other ban than the function does, whose clock is that of Postgres.
+// PlaceAutomaticBan implements strikes.BanStore. The API may place no other ban than the function
+// does, whose clock is that of Postgres.
 func (d Bans) PlaceAutomaticBan(ctx context.Context, tenantID int64, keyID string) (_ keys.Ban, err error) {
 	defer pgconn.Wrap(&err, "place automatic ban")
 	placed, err := pgconn.Collect(ctx, d.db, banRow.ban, `
-		select id, tenant_id, tenant_name, key_id, source, reason, starts_at, ends_at from place_automatic_ban($1, $2)`, tenantID, keyID)
+		select id, tenant_id, tenant_name, key_id, source, reason, starts_at, ends_at from place_automatic_ban($1,
+		  $2)`, tenantID, keyID)
 	if err == nil && len(placed) == 0 {
 		err = keys.ErrKeyNotFound
 	}
@@ -73,7 +75,8 @@ func (d Bans) NextBan(ctx context.Context, keyID string, now time.Time) (_ time.
 	return time.Duration(seconds) * time.Second, err
 }
 
-// SetLengths changes how long the first, the second and further automatic bans of a key last, in whole seconds. Only the owner of the tables may.
+// SetLengths changes how long the first, the second and further automatic bans of a key last, in
+// whole seconds. Only the owner of the tables may.
 func (d Bans) SetLengths(ctx context.Context, first, second, further time.Duration) (err error) {
 	defer pgconn.Wrap(&err, "set the lengths of bans")
 	_, err = d.db.Exec(ctx, `
@@ -91,8 +94,9 @@ type NewBan struct {
 	Reason string
 }
 
-// Place bans a key from now on. It takes the place of bans in force, which are lifted, so that staff can shorten a ban as well as lengthen it. It
-// returns keys.ErrKeyNotFound, ErrKeyRevoked for a key that is refused for ever, or ErrTextContainsKey.
+// Place bans a key from now on. It takes the place of bans in force, which are lifted, so that
+// staff can shorten a ban as well as lengthen it. It returns keys.ErrKeyNotFound, ErrKeyRevoked for
+// a key that is refused for ever, or ErrTextContainsKey.
 func (d Bans) Place(ctx context.Context, by audit.By, n NewBan, now time.Time) (placed keys.Ban, err error) {
 	if err := keys.CheckText(n.Reason); err != nil {
 		return keys.Ban{}, fmt.Errorf("place ban: reason: %w", err)
@@ -127,7 +131,12 @@ func (d Bans) place(ctx context.Context, by audit.By, ban keys.Ban, now time.Tim
 
 // placedEntry is the entry of a ban that was placed, in place of those that were lifted.
 func placedEntry(key keys.Key, lifted []keys.Ban, placed keys.Ban) trail.Entry {
-	entry := trail.Entry{Action: "ban.place", TenantID: key.TenantID, Subject: key.ID, After: recordBan(keys.Ban{}, placed)}
+	entry := trail.Entry{
+		Action:   "ban.place",
+		TenantID: key.TenantID,
+		Subject:  key.ID,
+		After:    recordBan(keys.Ban{}, placed),
+	}
 	if len(lifted) > 0 {
 		entry.Before, entry.After = recordBan(lifted[0], lifted[0]), recordBan(lifted[0], placed)
 	}
@@ -150,8 +159,8 @@ func insertBan(ctx context.Context, tx pgconn.Tx, b keys.Ban) (keys.Ban, error) 
 	return bans[0], nil
 }
 
-// Lift ends the bans in force on a key at once and returns, as it is after, the one that would have ended last. It returns keys.ErrKeyNotFound or
-// ErrBanNotFound.
+// Lift ends the bans in force on a key at once and returns, as it is after, the one that would have
+// ended last. It returns keys.ErrKeyNotFound or ErrBanNotFound.
 func (d Bans) Lift(ctx context.Context, by audit.By, keyID string, now time.Time) (lifted keys.Ban, err error) {
 	defer pgconn.Wrap(&err, "lift ban")
 	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
@@ -176,7 +185,8 @@ func (d Bans) Lift(ctx context.Context, by audit.By, keyID string, now time.Time
 	return lifted, err
 }
 
-// liftBans lifts the bans in force on a locked key, and returns them as they were, the one with the latest end first.
+// liftBans lifts the bans in force on a locked key, and returns them as they were, the one with the
+// latest end first.
 func liftBans(ctx context.Context, tx pgconn.Tx, keyID string, now time.Time) ([]keys.Ban, error) {
 	bans, err := bansInForce(ctx, tx, keyID, now)
 	if err != nil || len(bans) == 0 {
@@ -206,8 +216,8 @@ type BanFilter struct {
 	Limit int
 }
 
-// List returns bans in force at the instant, or all, the newest first. It returns plans.ErrTenantNotFound, or keys.ErrBanNotFound if there is no ban
-// After.
+// List returns bans in force at the instant, or all, the newest first. It returns
+// plans.ErrTenantNotFound, or keys.ErrBanNotFound if there is no ban After.
 func (d Bans) List(ctx context.Context, f BanFilter, now time.Time) iter.Seq2[keys.Ban, error] {
 	return pgconn.ListOf(ctx, d.db, "list bans", banRow.ban, func() (*pgconn.ListQuery, error) {
 		tenantID, err := tenants.IDOf(ctx, d.db, f.Tenant)

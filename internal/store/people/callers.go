@@ -18,7 +18,8 @@ var _ callers.Store = Keys{}
 
 // callersQuery calls the function because the API may not read digests.
 const callersQuery = `
-select place, id, environment, expires_at, revoked_at, key_per_minute, scope, allowed, tenant_id, tenant, suspended_at, created_at,
+select place, id, environment, expires_at, revoked_at, key_per_minute, scope, allowed, tenant_id, tenant,
+	suspended_at, created_at,
        assignment, version, plan, per_minute, per_day, valid_to,
        ban_id, ban_source, ban_reason, ban_starts_at, ban_ends_at
 from callers_of_keys($1, $2)

@@ -12,7 +12,8 @@ import (
 // HitKind is what a word names.
 type HitKind string
 
-// The kinds of hits. A hit of a request is one that failed and is stored, that of an entry is one of the audit trail.
+// The kinds of hits. A hit of a request is one that failed and is stored, that of an entry is one
+// of the audit trail.
 const (
 	HitTenant  HitKind = "tenant"
 	HitKey     HitKind = "key"
@@ -26,9 +27,11 @@ type Hit struct {
 	Kind HitKind
 	// By is the member that matches, such as "billing_ref", and Match its value.
 	By, Match string
-	// Certainty is how sure it is that the hit was meant: 0 for an exact ID or name, and more for less.
+	// Certainty is how sure it is that the hit was meant: 0 for an exact ID or name, and more for
+	// less.
 	Certainty int
-	// TenantID is 0 for a request without a known key, and for an entry that concerns no tenant. Tenant is its name, "" if it was erased.
+	// TenantID is 0 for a request without a known key, and for an entry that concerns no tenant.
+	// Tenant is its name, "" if it was erased.
 	TenantID int64
 	Tenant   string
 	// KeyID is that of a key, or of the key of a ban or request; "" for none.
@@ -72,26 +75,59 @@ const (
 // matchers are in the order of certainty, and then in that of what is looked for most.
 var matchers = []matcher{
 	{HitTenant, "name", exactly, asName, ofTenant + `t.name as match from tenants t where t.name = $1`},
-	{HitTenant, "number", exactly, asTenantNumber, ofTenant + `'#' || t.id as match from tenants t where t.id = $1::bigint`},
-	{HitTenant, "billing_ref", exactly, asWord, ofTenant + `t.billing_ref as match from tenants t where t.billing_ref = $1 order by t.id`},
-	{HitTenant, "email", exactly, asAddress, ofTenant + `t.email as match from tenants t where lower(t.email) = $1 order by t.id`},
+	{
+		HitTenant,
+		"number",
+		exactly,
+		asTenantNumber,
+		ofTenant + `'#' || t.id as match from tenants t where t.id = $1::bigint`,
+	},
+	{
+		HitTenant,
+		"billing_ref",
+		exactly,
+		asWord,
+		ofTenant + `t.billing_ref as match from tenants t where t.billing_ref = $1 order by t.id`,
+	},
+	{
+		HitTenant,
+		"email",
+		exactly,
+		asAddress,
+		ofTenant + `t.email as match from tenants t where lower(t.email) = $1 order by t.id`,
+	},
 	{HitKey, "id", exactly, asWord, ofKey + `k.id as match` + keysOf + `where k.id = $1`},
 	{HitRequest, "id", exactly, asWord, `
-		select distinct coalesce(f.tenant_id, 0) as tenant_id, coalesce(t.name, '') as tenant, coalesce(f.key_id, '') as key_id, 0 as number,
+		select distinct coalesce(f.tenant_id, 0) as tenant_id, coalesce(t.name, '') as tenant, coalesce(f.key_id, '')
+			as key_id, 0 as number,
 		       f.request_id as match
 		from failed_requests f left join tenants t on t.id = f.tenant_id where f.request_id = $1`},
 	{HitBan, "number", byNumber, asNumber, `
 		select t.id as tenant_id, t.name as tenant, b.key_id, b.id as number, b.id::text as match
 		from bans b join tenants t on t.id = b.tenant_id where b.id = $1::bigint`},
 	{HitEntry, "number", byNumber, asNumber, `
-		select coalesce(a.tenant_id, 0) as tenant_id, coalesce(t.name, '') as tenant, coalesce(k.id, '') as key_id, a.number, a.number::text as match
-		from audit_entries a left join tenants t on t.id = a.tenant_id and t.erased_at is null left join api_keys k on k.id = a.subject
+		select coalesce(a.tenant_id, 0) as tenant_id, coalesce(t.name, '') as tenant, coalesce(k.id, '') as key_id,
+			a.number, a.number::text as match
+		from audit_entries a left join tenants t on t.id = a.tenant_id and t.erased_at is null left join api_keys k on
+			k.id = a.subject
 		where a.number = $1::bigint`},
 
 	{HitKey, "last4", byLast4, asLast4, ofKey + `k.last4 as match` + keysOf + `where k.last4 = $1 order by k.id`},
-	{HitKey, "name", byKeyName, asLower, ofKey + `k.name as match` + keysOf + `where lower(k.name) = $1 and k.name <> '' order by k.id`},
+	{
+		HitKey,
+		"name",
+		byKeyName,
+		asLower,
+		ofKey + `k.name as match` + keysOf + `where lower(k.name) = $1 and k.name <> '' order by k.id`,
+	},
 
-	{HitTenant, "name", byPrefix, asNamePrefix, ofTenant + `t.name as match from tenants t where t.name like $1 order by t.name using ~<~`},
+	{
+		HitTenant,
+		"name",
+		byPrefix,
+		asNamePrefix,
+		ofTenant + `t.name as match from tenants t where t.name like $1 order by t.name using ~<~`,
+	},
 	{HitTenant, "email", byPrefix, asLowerPrefix, ofTenant + `t.email as match from tenants t
 		where lower(t.email) like $1 order by lower(t.email) using ~<~`},
 	{HitTenant, "billing_ref", byPrefix, asPrefix, ofTenant + `t.billing_ref as match from tenants t
@@ -99,13 +135,19 @@ var matchers = []matcher{
 	{HitKey, "name", byPrefix, asLowerPrefix, ofKey + `k.name as match` + keysOf + `
 		where lower(k.name) like $1 and k.name <> '' order by lower(k.name) using ~<~, k.id`},
 
-	{HitTenant, "name", byPart, asNamePart, ofTenant + `t.name as match from tenants t where t.name like $1 order by t.name using ~<~`},
+	{
+		HitTenant,
+		"name",
+		byPart,
+		asNamePart,
+		ofTenant + `t.name as match from tenants t where t.name like $1 order by t.name using ~<~`,
+	},
 	{HitTenant, "email", byPart, asLowerPart, ofTenant + `t.email as match from tenants t
 		where lower(t.email) like $1 order by lower(t.email) using ~<~`},
 }
 
-// Find returns what the word names, the most certain first. If the login may read tenants only, it finds
-// nothing else.
+// Find returns what the word names, the most certain first. If the login may read tenants only, it
+// finds nothing else.
 func (d People) Find(ctx context.Context, word string) ([]Hit, error) {
 	type subject struct {
 		kind   HitKind

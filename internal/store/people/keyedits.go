@@ -14,7 +14,13 @@ import (
 )
 
 // Edit implements keys.ServiceStore.
-func (d Keys) Edit(ctx context.Context, by audit.By, id string, e keys.Edit, now time.Time) (before, after keys.Key, err error) {
+func (d Keys) Edit(
+	ctx context.Context,
+	by audit.By,
+	id string,
+	e keys.Edit,
+	now time.Time,
+) (before, after keys.Key, err error) {
 	return d.edit(ctx, by, id, e, now, checkExpiry)
 }
 
@@ -46,10 +52,19 @@ func (d Keys) edit(
 
 // updateKey stores what an edit may change, and writes the entry of the change.
 func updateKey(ctx context.Context, tx pgconn.Tx, by audit.By, before, after keys.Key) error {
-	_, err := tx.Exec(ctx, `
-		update api_keys set name = $2, per_minute = nullif($3, 0), expires_at = $4, scope = $5, allowed = string_to_array($6, ',')::cidr[]
+	_, err := tx.Exec(
+		ctx,
+		`
+		update api_keys set name = $2, per_minute = nullif($3, 0), expires_at = $4, scope = $5, allowed =
+			string_to_array($6, ',')::cidr[]
 		where id = $1`,
-		after.ID, after.Name, after.PerMinute, pgconn.NullTime(after.ExpiresAt), string(after.Scope), string(after.Allowed))
+		after.ID,
+		after.Name,
+		after.PerMinute,
+		pgconn.NullTime(after.ExpiresAt),
+		string(after.Scope),
+		string(after.Allowed),
+	)
 	if err != nil {
 		return err
 	}
@@ -79,7 +94,8 @@ func edited(k keys.Key, e keys.Edit) keys.Key {
 	return k
 }
 
-// checkExpiry refuses an expiry in the past, and a new one for a key that has expired: a rotation may have ended it.
+// checkExpiry refuses an expiry in the past, and a new one for a key that has expired: a rotation
+// may have ended it.
 func checkExpiry(_ context.Context, _ pgconn.Tx, before, after keys.Key, now time.Time) error {
 	switch {
 	case after.ExpiresAt.Equal(before.ExpiresAt):
@@ -146,8 +162,8 @@ func expireKey(ctx context.Context, tx pgconn.Tx, k keys.Key, at time.Time) (key
 	return getKey(ctx, tx, `k.id = $1`, k.ID)
 }
 
-// carryBan bans the new key as long as the old one is, and for the same reason: a rotation lifts no ban. It returns nil if the old key
-// is not banned.
+// carryBan bans the new key as long as the old one is, and for the same reason: a rotation lifts no
+// ban. It returns nil if the old key is not banned.
 func carryBan(ctx context.Context, tx pgconn.Tx, old, issued keys.Key, now time.Time) (*keys.Ban, error) {
 	bans, err := bansInForce(ctx, tx, old.ID, now)
 	if err != nil || len(bans) == 0 {
@@ -159,7 +175,8 @@ func carryBan(ctx context.Context, tx pgconn.Tx, old, issued keys.Key, now time.
 	return &ban, err
 }
 
-// auditRotation writes an entry about the old key, which names the new one, one about the new key, and one about its ban, if it has one.
+// auditRotation writes an entry about the old key, which names the new one, one about the new key,
+// and one about its ban, if it has one.
 func auditRotation(tx pgconn.Tx, by audit.By, before, old, issued keys.Key, carried *keys.Ban) error {
 	err := trail.Write(tx, by, trail.Entry{
 		Action: "key.rotate", TenantID: old.TenantID, Subject: old.ID, Before: recordKey(before, before),
@@ -182,8 +199,9 @@ func auditRotation(tx pgconn.Tx, by audit.By, before, old, issued keys.Key, carr
 	})
 }
 
-// Unrevoke brings a revoked key back. It returns keys.ErrKeyNotFound, ErrKeyNotRevoked, ErrTooManyKeys, or what a trigger decides by the
-// clock of Postgres and the login: ErrRevocationFinal or ErrRevokedByOther.
+// Unrevoke brings a revoked key back. It returns keys.ErrKeyNotFound, ErrKeyNotRevoked,
+// ErrTooManyKeys, or what a trigger decides by the clock of Postgres and the login:
+// ErrRevocationFinal or ErrRevokedByOther.
 func (d Keys) Unrevoke(ctx context.Context, by audit.By, id string, now time.Time) (after keys.Key, err error) {
 	defer pgconn.Wrap(&err, "unrevoke key")
 	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
@@ -223,8 +241,8 @@ func lockKeyOfTenant(ctx context.Context, tx pgconn.Tx, id string) (keys.Key, er
 	return lockKey(ctx, tx, id)
 }
 
-// checkRoom returns keys.ErrTooManyKeys if the tenant, which must be locked, has the maximum of active keys without this one. A key that
-// has expired is not active.
+// checkRoom returns keys.ErrTooManyKeys if the tenant, which must be locked, has the maximum of
+// active keys without this one. A key that has expired is not active.
 func checkRoom(ctx context.Context, tx pgconn.Tx, k keys.Key, now time.Time) error {
 	if !k.ExpiresAt.IsZero() && !k.ExpiresAt.After(now) {
 		return nil
@@ -237,4 +255,7 @@ func checkRoom(ctx context.Context, tx pgconn.Tx, k keys.Key, now time.Time) err
 }
 
 // revocationRules are those of the trigger api_keys_revocation.
-var revocationRules = map[string]error{"api_keys_revocation_final": keys.ErrRevocationFinal, "api_keys_revoked_by": keys.ErrRevokedByOther}
+var revocationRules = map[string]error{
+	"api_keys_revocation_final": keys.ErrRevocationFinal,
+	"api_keys_revoked_by":       keys.ErrRevokedByOther,
+}

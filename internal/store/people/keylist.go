@@ -38,8 +38,10 @@ const (
 	keyIsExpired = `k.revoked_at is null and k.expires_at <= ?`
 )
 
-// List returns keys by tenant, the newest first; those that expire soon, the soonest first; and expired or revoked ones, the latest first.
-// It returns plans.ErrTenantNotFound, keys.ErrKeyNotFound if there is no key After, or ErrNotInList if that key has no place in the order.
+// List returns keys by tenant, the newest first; those that expire soon, the soonest first; and
+// expired or revoked ones, the latest first. It returns plans.ErrTenantNotFound,
+// keys.ErrKeyNotFound if there is no key After, or ErrNotInList if that key has no place in the
+// order.
 func (d Keys) List(ctx context.Context, f KeyFilter, now time.Time) iter.Seq2[keys.Key, error] {
 	return pgconn.ListOf(ctx, d.db, "list keys", keyRow.key, func() (*pgconn.ListQuery, error) {
 		tenantID, err := tenants.IDOf(ctx, d.db, f.Tenant)
@@ -65,7 +67,8 @@ func (d Keys) List(ctx context.Context, f KeyFilter, now time.Time) iter.Seq2[ke
 	})
 }
 
-// ErrNotInList: a list can't begin after a key that is no longer in it, such as a key that was brought back since.
+// ErrNotInList: a list can't begin after a key that is no longer in it, such as a key that was
+// brought back since.
 var ErrNotInList = errors.New("the key after which the list begins is no longer in it")
 
 // orders reports whether the key has the instant that the list is ordered by.
@@ -79,7 +82,8 @@ func (f KeyFilter) orders(k keys.Key) bool {
 	return true
 }
 
-// order begins the list after the last key, unless its ID is empty. An index has the keys of each order.
+// order begins the list after the last key, unless its ID is empty. An index has the keys of each
+// order.
 func (f KeyFilter) order(q *pgconn.ListQuery, last keys.Key) {
 	var order string
 	switch {
@@ -141,12 +145,25 @@ func (f KeyFilter) conditions(q *pgconn.ListQuery, now time.Time) {
 // WithPrefix returns at most limit keys whose IDs begin with the prefix, in the order of their IDs.
 func (d Keys) WithPrefix(ctx context.Context, prefix string, limit int) (_ []keys.Key, err error) {
 	defer pgconn.Wrap(&err, "list keys by prefix")
-	return pgconn.Collect(ctx, d.db, keyRow.key, selectKey+` where starts_with(k.id, $1) order by k.id limit $2`, prefix, limit)
+	return pgconn.Collect(
+		ctx,
+		d.db,
+		keyRow.key,
+		selectKey+` where starts_with(k.id, $1) order by k.id limit $2`,
+		prefix,
+		limit,
+	)
 }
 
-// Summary returns at most limit keys of a tenant, and how many it has: first the key with that ID, then those that are banned, then those
-// that are active, and of these the ones used last.
-func (d Keys) Summary(ctx context.Context, tenantID int64, first string, limit int, now time.Time) (list []keys.Key, total int, err error) {
+// Summary returns at most limit keys of a tenant, and how many it has: first the key with that ID,
+// then those that are banned, then those that are active, and of these the ones used last.
+func (d Keys) Summary(
+	ctx context.Context,
+	tenantID int64,
+	first string,
+	limit int,
+	now time.Time,
+) (list []keys.Key, total int, err error) {
 	defer pgconn.Wrap(&err, "summarize keys")
 	type row struct {
 		keyRow
@@ -157,7 +174,8 @@ func (d Keys) Summary(ctx context.Context, tenantID int64, first string, limit i
 		return r.key()
 	}, `select `+keyColumns+`, count(*) over () as total`+fromKeys+`
 		where k.tenant_id = $2
-		order by k.id = $3 desc, (b.ends_at > $1) is true desc, (k.revoked_at is null and (k.expires_at is null or k.expires_at > $1)) desc,
+		order by k.id = $3 desc, (b.ends_at > $1) is true desc, (k.revoked_at is null and (k.expires_at is null or
+			k.expires_at > $1)) desc,
 		         k.last_used_at desc nulls last, k.id
 		limit $4`, now, tenantID, first, limit)
 	return list, total, err

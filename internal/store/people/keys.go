@@ -22,14 +22,16 @@ const (
 	keyColumns = `
 	k.id, k.tenant_id, t.name as tenant_name, k.name, k.environment, k.last4, coalesce(k.per_minute, 0) as per_minute,
 	k.scope, array_to_string(k.allowed, ',') as allowed,
-	k.created_at, k.expires_at, k.revoked_at, k.last_used_at, b.ends_at as ban_ends_at, b.source as ban_source, b.reason as ban_reason,
+	k.created_at, k.expires_at, k.revoked_at, k.last_used_at, b.ends_at as ban_ends_at, b.source as ban_source,
+		b.reason as ban_reason,
 	(
 	  select r.id from audit_entries a join api_keys r on r.id = a.after ->> 'replaced_by' and r.revoked_at is null
 	  where a.subject = k.id and a.action = 'key.rotate' order by a.number desc limit 1
 	) as replaced_by`
 	fromKeys = `
 	from api_keys k join tenants t on t.id = k.tenant_id left join lateral (
-	  select b.ends_at, b.source, b.reason from bans b where b.key_id = k.id and b.lifted_at is null order by b.ends_at desc limit 1
+	  select b.ends_at, b.source, b.reason from bans b where b.key_id = k.id and b.lifted_at is null order by
+	      b.ends_at desc limit 1
 	) b on true`
 	selectKey = `select ` + keyColumns + fromKeys
 )
@@ -58,14 +60,28 @@ type keyRow struct {
 func (r keyRow) key() keys.Key {
 	allowed, err := keys.ParseRanges(keys.Ranges(r.Allowed).List())
 	if err != nil {
-		allowed = keys.Ranges(r.Allowed) // It was written by hand in SQL. Left out, the key would be one for any address.
+		// It was written by hand in SQL. Left out, the key would be one for any address.
+		allowed = keys.Ranges(r.Allowed)
 	}
 	return keys.Key{
-		ID: r.ID, TenantID: r.TenantID, TenantName: r.TenantName, Name: r.Name,
-		Environment: keys.Environment(r.Environment), Last4: r.Last4, PerMinute: r.PerMinute,
-		Scope: r.Scope, Allowed: allowed, CreatedAt: r.CreatedAt.UTC(),
-		ExpiresAt: pgconn.TimeOf(r.ExpiresAt), RevokedAt: pgconn.TimeOf(r.RevokedAt), LastUsedAt: pgconn.TimeOf(r.LastUsedAt),
-		Ban:        keys.Ban{Source: keys.BanSource(r.BanSource.String), Reason: r.BanReason.String, EndsAt: pgconn.TimeOf(r.BanEndsAt)},
+		ID:          r.ID,
+		TenantID:    r.TenantID,
+		TenantName:  r.TenantName,
+		Name:        r.Name,
+		Environment: keys.Environment(r.Environment),
+		Last4:       r.Last4,
+		PerMinute:   r.PerMinute,
+		Scope:       r.Scope,
+		Allowed:     allowed,
+		CreatedAt:   r.CreatedAt.UTC(),
+		ExpiresAt:   pgconn.TimeOf(r.ExpiresAt),
+		RevokedAt:   pgconn.TimeOf(r.RevokedAt),
+		LastUsedAt:  pgconn.TimeOf(r.LastUsedAt),
+		Ban: keys.Ban{
+			Source: keys.BanSource(r.BanSource.String),
+			Reason: r.BanReason.String,
+			EndsAt: pgconn.TimeOf(r.BanEndsAt),
+		},
 		ReplacedBy: r.ReplacedBy.String,
 	}
 }
@@ -93,16 +109,30 @@ func (d Keys) Create(ctx context.Context, by audit.By, k keys.Key, digest keys.D
 	return created, err
 }
 
-// insertKey adds a key for a locked tenant. It returns keys.ErrTooManyKeys when the tenant has the maximum.
+// insertKey adds a key for a locked tenant. It returns keys.ErrTooManyKeys when the tenant has the
+// maximum.
 func insertKey(ctx context.Context, tx pgconn.Tx, k keys.Key, digest keys.Digest) (keys.Key, error) {
 	if err := checkRoom(ctx, tx, k, k.CreatedAt); err != nil {
 		return keys.Key{}, err
 	}
-	_, err := tx.Exec(ctx, `
-		insert into api_keys (id, tenant_id, name, environment, digest, last4, per_minute, scope, allowed, created_at, expires_at)
+	_, err := tx.Exec(
+		ctx,
+		`
+		insert into api_keys (id, tenant_id, name, environment, digest, last4, per_minute, scope, allowed, created_at,
+			expires_at)
 		values ($1, $2, $3, $4, $5, $6, nullif($7, 0), $8, string_to_array($9, ',')::cidr[], $10, $11)`,
-		k.ID, k.TenantID, k.Name, string(k.Environment), digest[:], k.Last4, k.PerMinute, string(k.Scope), string(k.Allowed), k.CreatedAt,
-		pgconn.NullTime(k.ExpiresAt))
+		k.ID,
+		k.TenantID,
+		k.Name,
+		string(k.Environment),
+		digest[:],
+		k.Last4,
+		k.PerMinute,
+		string(k.Scope),
+		string(k.Allowed),
+		k.CreatedAt,
+		pgconn.NullTime(k.ExpiresAt),
+	)
 	if err != nil {
 		return keys.Key{}, err
 	}
@@ -143,7 +173,8 @@ func getKey(ctx context.Context, q pgconn.Queryer, where string, arg any) (keys.
 	return row.key(), nil
 }
 
-// lockKey returns the key and blocks other changes to it and to its bans until the transaction ends.
+// lockKey returns the key and blocks other changes to it and to its bans until the transaction
+// ends.
 func lockKey(ctx context.Context, tx pgconn.Tx, id string) (keys.Key, error) {
 	return getKey(ctx, tx, `k.id = $1 for no key update of k`, id)
 }

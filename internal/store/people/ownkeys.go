@@ -16,7 +16,8 @@ import (
 	"petstore.example/internal/store/trail"
 )
 
-// OwnKeys are the keys of tenants, for themselves. The API's role has no right on them: functions of Postgres judge by the digest of who asks.
+// OwnKeys are the keys of tenants, for themselves. The API's role has no right on them: functions
+// of Postgres judge by the digest of who asks.
 type OwnKeys struct {
 	db   *pgconn.DB
 	once catalogue.Idempotency
@@ -33,16 +34,28 @@ func (r ownRow) own() keys.Own {
 	return keys.Own{Key: r.key(), IssuedBy: r.IssuedBy.String, Replaces: r.Replaces.String, Version: r.Version}
 }
 
-// List returns the keys that the asker may see, the newest first. It returns keys.ErrAsker, or ErrCursor.
+// List returns the keys that the asker may see, the newest first. It returns keys.ErrAsker, or
+// ErrCursor.
 func (d OwnKeys) List(ctx context.Context, _ int64, asker keys.Digest, q keys.OwnQuery) (_ []keys.Own, err error) {
 	defer pgconn.Wrap(&err, "list own keys")
-	list, err := pgconn.Collect(ctx, d.db, ownRow.own,
-		`select * from own_keys($1, $2, nullif($3, ''), nullif($4, ''), nullif($5, ''), $6)`, asker[:], q.At, q.ID, string(q.Status), q.After, q.Limit)
+	list, err := pgconn.Collect(
+		ctx,
+		d.db,
+		ownRow.own,
+		`select * from own_keys($1, $2, nullif($3, ''), nullif($4, ''), nullif($5, ''), $6)`,
+		asker[:],
+		q.At,
+		q.ID,
+		string(q.Status),
+		q.After,
+		q.Limit,
+	)
 	return list, pgconn.Meaning(err, ownRefusals)
 }
 
-// Change makes a change and returns the key: of a rotation, the new one. With once, a request that makes a key is served once; another one gets a
-// keys.AlreadyIssuedError. It also returns the errors of a tenant's own changes.
+// Change makes a change and returns the key: of a rotation, the new one. With once, a request that
+// makes a key is served once; another one gets a keys.AlreadyIssuedError. It also returns the
+// errors of a tenant's own changes.
 func (d OwnKeys) Change(
 	ctx context.Context, tenantID int64, asker keys.Digest, c keys.OwnChange, once *catalog.Idempotency,
 ) (own keys.Own, err error) {
@@ -72,7 +85,11 @@ func (d OwnKeys) Change(
 func manageKey(ctx context.Context, tx pgconn.Tx, asker keys.Digest, c keys.OwnChange) (keys.Own, error) {
 	digest := c.Token.Digest()
 	change := map[string]any{
-		"id": c.NewID, "digest": hex.EncodeToString(digest[:]), "last4": c.Token.Last4(), "grace": c.GracePeriod / time.Second, "reason": c.Reason,
+		"id":     c.NewID,
+		"digest": hex.EncodeToString(digest[:]),
+		"last4":  c.Token.Last4(),
+		"grace":  c.GracePeriod / time.Second,
+		"reason": c.Reason,
 	}
 	if c.Version != "" {
 		change["version"] = c.Version
@@ -110,8 +127,14 @@ func manageKey(ctx context.Context, tx pgconn.Tx, asker keys.Digest, c keys.OwnC
 
 // ownRefusals are the rules of own_keys and manage_key.
 var ownRefusals = map[string]error{
-	"customer_keys_asker": keys.ErrAsker, "customer_keys_scope": keys.ErrAsker, "customer_keys_unknown": keys.ErrKeyNotFound,
-	"customer_keys_version": keys.ErrKeyChanged, "customer_keys_inactive": keys.ErrKeyInactive, "customer_keys_expiry": keys.ErrExpiryPast,
-	"customer_keys_room": keys.ErrTooManyKeys, "customer_keys_last": keys.ErrLastManageKey, "customer_keys_cursor": keys.ErrCursor,
-	"customer_keys_stale": keys.ErrStaleSignIn,
+	"customer_keys_asker":    keys.ErrAsker,
+	"customer_keys_scope":    keys.ErrAsker,
+	"customer_keys_unknown":  keys.ErrKeyNotFound,
+	"customer_keys_version":  keys.ErrKeyChanged,
+	"customer_keys_inactive": keys.ErrKeyInactive,
+	"customer_keys_expiry":   keys.ErrExpiryPast,
+	"customer_keys_room":     keys.ErrTooManyKeys,
+	"customer_keys_last":     keys.ErrLastManageKey,
+	"customer_keys_cursor":   keys.ErrCursor,
+	"customer_keys_stale":    keys.ErrStaleSignIn,
 }

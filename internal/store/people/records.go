@@ -8,9 +8,10 @@ import (
 	"petstore.example/internal/store/trail"
 )
 
-// The records are what an audit entry holds of a subject. An entry is never changed, so it holds nothing that may have to be
-// erased: no name and no text of a customer, and no digest or secret. Redacted names the members that the change set or
-// changed, and whose values are in the subject's own row only.
+// The records are what an audit entry holds of a subject. An entry is never changed, so it holds
+// nothing that may have to be erased: no name and no text of a customer, and no digest or secret.
+// Redacted names the members that the change set or changed, and whose values are in the subject's
+// own row only.
 type (
 	tenantRecord struct {
 		Plan        string     `json:"plan"`
@@ -27,7 +28,8 @@ type (
 		Environment keys.Environment `json:"environment"`
 		Last4       string           `json:"last4"`
 		PerMinute   int64            `json:"per_minute,omitempty"`
-		// Scope is left out of a key that may write, and Allowed of one that may be used from anywhere.
+		// Scope is left out of a key that may write, and Allowed of one that may be used from
+		// anywhere.
 		Scope     keys.Scope  `json:"scope,omitempty"`
 		Allowed   keys.Ranges `json:"allowed_addresses,omitempty"`
 		CreatedAt time.Time   `json:"created_at"`
@@ -45,14 +47,19 @@ type (
 	}
 )
 
-// The record functions return the record of a subject after a change, in which before is the subject before it: zero for a new one.
-// The record of the subject before the change is that of no change.
+// The record functions return the record of a subject after a change, in which before is the
+// subject before it: zero for a new one. The record of the subject before the change is that of no
+// change.
 
 // RecordTenant returns the record of a tenant.
 func RecordTenant(before, after plans.Tenant) tenantRecord {
 	return tenantRecord{
-		Plan: after.Plan, PerMinute: after.Quota.PerMinute, PerDay: after.Quota.PerDay, SuspendedAt: trail.TimeOrNil(after.SuspendedAt),
-		BillingRef: after.BillingRef, Redacted: trail.Names(hiddenOfTenant(before, after)),
+		Plan:        after.Plan,
+		PerMinute:   after.Quota.PerMinute,
+		PerDay:      after.Quota.PerDay,
+		SuspendedAt: trail.TimeOrNil(after.SuspendedAt),
+		BillingRef:  after.BillingRef,
+		Redacted:    trail.Names(hiddenOfTenant(before, after)),
 	}
 }
 
@@ -62,8 +69,16 @@ func recordKey(before, after keys.Key) keyRecord {
 		scope = ""
 	}
 	return keyRecord{
-		after.ID, after.Environment, after.Last4, after.PerMinute, scope, after.Allowed, after.CreatedAt.UTC(), trail.TimeOrNil(after.ExpiresAt),
-		trail.TimeOrNil(after.RevokedAt), trail.Names(hiddenOfKey(before, after)),
+		after.ID,
+		after.Environment,
+		after.Last4,
+		after.PerMinute,
+		scope,
+		after.Allowed,
+		after.CreatedAt.UTC(),
+		trail.TimeOrNil(after.ExpiresAt),
+		trail.TimeOrNil(after.RevokedAt),
+		trail.Names(hiddenOfKey(before, after)),
 	}
 }
 
@@ -76,8 +91,18 @@ func recordBan(before, after keys.Ban) banRecord {
 
 func hiddenOfTenant(before, after plans.Tenant) []trail.Member {
 	return trail.ChangedOf(
-		trail.Member{Name: "name", Before: before.Name, After: after.Name}, trail.Member{Name: "email", Before: before.Email, After: after.Email},
-		trail.Member{Name: "contact", Before: before.Contact, After: after.Contact}, trail.Member{Name: "notes", Before: before.Notes, After: after.Notes},
+		trail.Member{
+			Name:   "name",
+			Before: before.Name,
+			After:  after.Name,
+		},
+		trail.Member{Name: "email", Before: before.Email, After: after.Email},
+		trail.Member{
+			Name:   "contact",
+			Before: before.Contact,
+			After:  after.Contact,
+		},
+		trail.Member{Name: "notes", Before: before.Notes, After: after.Notes},
 	)
 }
 

@@ -13,12 +13,20 @@ import (
 	"petstore.example/internal/store/trail"
 )
 
-// SignIns are those of customers on the page /account. Functions of the database read and write them: each takes the digest of a sign-in that must be
-// good, or of what opens one. They go by the clock of the database.
+// SignIns are those of customers on the page /account. Functions of the database read and write
+// them: each takes the digest of a sign-in that must be good, or of what opens one. They go by the
+// clock of the database.
 type SignIns struct{ db *pgconn.DB }
 
-// Invite stores the digest of a link that signs in once, within 15 minutes, to deployments for keys of that environment. It returns plans.ErrTenantNotFound, ErrTenantErased or ErrTenantSuspended.
-func (d SignIns) Invite(ctx context.Context, by audit.By, name string, env keys.Environment, digest keys.Digest) (t plans.Tenant, err error) {
+// Invite stores the digest of a link that signs in once, within 15 minutes, to deployments for keys
+// of that environment. It returns plans.ErrTenantNotFound, ErrTenantErased or ErrTenantSuspended.
+func (d SignIns) Invite(
+	ctx context.Context,
+	by audit.By,
+	name string,
+	env keys.Environment,
+	digest keys.Digest,
+) (t plans.Tenant, err error) {
 	defer pgconn.Wrap(&err, "invite tenant")
 	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		if t, err = tenants.Lock(ctx, tx, name, d.db.JustNow()); err != nil {
@@ -27,15 +35,26 @@ func (d SignIns) Invite(ctx context.Context, by audit.By, name string, env keys.
 		if !t.SuspendedAt.IsZero() {
 			return plans.ErrTenantSuspended
 		}
-		if _, err := tx.Exec(ctx, `insert into invites (digest, tenant_id, environment) values ($1, $2, $3)`, digest[:], t.ID, string(env)); err != nil {
+		if _, err := tx.Exec(
+			ctx,
+			`insert into invites (digest, tenant_id, environment) values ($1, $2, $3)`,
+			digest[:],
+			t.ID,
+			string(env),
+		); err != nil {
 			return err
 		}
-		return trail.Write(tx, by, trail.Entry{Action: "tenant.invite", TenantID: t.ID, Subject: audit.TenantSubject(t.ID)})
+		return trail.Write(
+			tx,
+			by,
+			trail.Entry{Action: "tenant.invite", TenantID: t.ID, Subject: audit.TenantSubject(t.ID)},
+		)
 	})
 	return t, err
 }
 
-// Open begins a sign-in with that digest, by a manage key or an invitation, which is then used up. It reports whether there is one of these.
+// Open begins a sign-in with that digest, by a manage key or an invitation, which is then used up.
+// It reports whether there is one of these.
 func (d SignIns) Open(ctx context.Context, by, session keys.Digest) (opened bool, err error) {
 	defer pgconn.Wrap(&err, "open sign-in")
 	// A transaction is not repeated when the connection breaks: an invitation is good once.
@@ -45,7 +64,8 @@ func (d SignIns) Open(ctx context.Context, by, session keys.Digest) (opened bool
 	return opened, err
 }
 
-// Use returns a sign-in with its tenant as it is at now, or keys.ErrNoSignIn. If noted, it is used now, and goes on for two hours.
+// Use returns a sign-in with its tenant as it is at now, or keys.ErrNoSignIn. If noted, it is used
+// now, and goes on for two hours.
 func (d SignIns) Use(ctx context.Context, session keys.Digest, now time.Time, noted bool) (s keys.SignedIn, err error) {
 	defer pgconn.Wrap(&err, "use sign-in")
 	var rows []struct {
@@ -54,7 +74,8 @@ func (d SignIns) Use(ctx context.Context, session keys.Digest, now time.Time, no
 		SignedInAt time.Time `db:"signed_in_at"`
 	}
 	err = d.db.Select(ctx, &rows, `
-		select id, environment, key_per_minute, 'write' as scope, allowed, tenant_id, tenant, created_at, assignment, version, plan, per_minute, per_day, valid_to,
+		select id, environment, key_per_minute, 'write' as scope, allowed, tenant_id, tenant, created_at, assignment,
+			version, plan, per_minute, per_day, valid_to,
 		       sign_in, signed_in_at
 		from use_sign_in($1, $2, $3) order by valid_from`, session[:], now, noted)
 	if err == nil && len(rows) == 0 {
@@ -85,11 +106,20 @@ func (d SignIns) List(ctx context.Context, session keys.Digest) (_ []keys.SignIn
 		Own        bool      `db:"own"`
 	}
 	return pgconn.Collect(ctx, d.db, func(r row) keys.SignIn {
-		return keys.SignIn{ID: r.SignIn, At: r.SignedInAt.UTC(), EndsAt: r.EndsAt.UTC(), UsedAt: r.UsedAt.UTC(), KeyID: r.KeyID, KeyName: r.KeyName, Own: r.Own}
+		return keys.SignIn{
+			ID:      r.SignIn,
+			At:      r.SignedInAt.UTC(),
+			EndsAt:  r.EndsAt.UTC(),
+			UsedAt:  r.UsedAt.UTC(),
+			KeyID:   r.KeyID,
+			KeyName: r.KeyName,
+			Own:     r.Own,
+		}
 	}, `select * from list_sign_ins($1)`, session[:])
 }
 
-// End ends the sign-in with that ID if it is of the same tenant, the asker's own for "". It returns keys.ErrNoSignIn if there is none.
+// End ends the sign-in with that ID if it is of the same tenant, the asker's own for "". It returns
+// keys.ErrNoSignIn if there is none.
 func (d SignIns) End(ctx context.Context, session keys.Digest, id string) (err error) {
 	defer pgconn.Wrap(&err, "end sign-in")
 	var ended bool
@@ -111,11 +141,16 @@ func (d SignIns) Bans(ctx context.Context, session keys.Digest, now time.Time) (
 		EndsAt   time.Time `db:"ends_at"`
 	}
 	return pgconn.Collect(ctx, d.db, func(r row) keys.Key {
-		return keys.Key{ID: r.KeyID, Name: r.KeyName, Ban: keys.Ban{Reason: r.Reason, StartsAt: r.StartsAt.UTC(), EndsAt: r.EndsAt.UTC()}}
+		return keys.Key{
+			ID:   r.KeyID,
+			Name: r.KeyName,
+			Ban:  keys.Ban{Reason: r.Reason, StartsAt: r.StartsAt.UTC(), EndsAt: r.EndsAt.UTC()},
+		}
 	}, `select * from bans_for_sign_in($1, $2)`, session[:], now)
 }
 
-// Prune removes at most so many sign-ins, and as many invitations, that have expired. It returns how many.
+// Prune removes at most so many sign-ins, and as many invitations, that have expired. It returns
+// how many.
 func (d SignIns) Prune(ctx context.Context, _ time.Time, limit int) (removed int, err error) {
 	if err = d.db.Get(ctx, &removed, `select prune_sign_ins($1)`, limit); err != nil {
 		err = fmt.Errorf("delete expired sign-ins: %w", err)

@@ -18,8 +18,8 @@ import (
 type TenantFilter struct {
 	// Plan is the name of the plan in force now.
 	Plan string
-	// Suspended selects suspended tenants if true, and the others if false; nil for both. Erased selects those that were erased, which are
-	// neither.
+	// Suspended selects suspended tenants if true, and the others if false; nil for both. Erased
+	// selects those that were erased, which are neither.
 	Suspended *bool
 	Erased    bool
 	// Search is a part of the name, the e-mail address or the billing reference, in any case.
@@ -56,7 +56,12 @@ func (d Tenants) List(ctx context.Context, f TenantFilter) iter.Seq2[plans.Tenan
 		}
 		if f.Search != "" {
 			word := pgconn.Like(f.Search)
-			q.And(`t.name like lower(?) or lower(t.email) like lower(?) or lower(t.billing_ref) like lower(?)`, word, word, word)
+			q.And(
+				`t.name like lower(?) or lower(t.email) like lower(?) or lower(t.billing_ref) like lower(?)`,
+				word,
+				word,
+				word,
+			)
 		}
 		if !f.InactiveSince.IsZero() {
 			ids, err := maybeInactive(ctx, d.db, f.InactiveSince)
@@ -67,8 +72,12 @@ func (d Tenants) List(ctx context.Context, f TenantFilter) iter.Seq2[plans.Tenan
 				q.And(`t.id = any(?)`, pq.Array(ids))
 			}
 			// "offset 0" makes Postgres look up each tenant, in place of all usage since then.
-			q.And(`t.created_at < ? and not exists (select from usage_in_time u where u.tenant_id = t.id and u.hour >= ? offset 0)`,
-				f.InactiveSince, f.InactiveSince)
+			q.And(
+				`t.created_at < ? and not exists (select from usage_in_time u where u.tenant_id = t.id and u.hour >= ?
+					offset 0)`,
+				f.InactiveSince,
+				f.InactiveSince,
+			)
 		}
 		if f.WithoutBillingRef {
 			q.And(`t.billing_ref is null and t.erased_at is null`)
@@ -78,10 +87,12 @@ func (d Tenants) List(ctx context.Context, f TenantFilter) iter.Seq2[plans.Tenan
 	})
 }
 
-// fewInactive is how many tenants are looked up by their IDs. Where more may be inactive, the first of a list are found soon anyway.
+// fewInactive is how many tenants are looked up by their IDs. Where more may be inactive, the first
+// of a list are found soon anyway.
 const fewInactive = 2000
 
-// maybeInactive returns all tenants that may have no usage since then, or more than fewInactive of them.
+// maybeInactive returns all tenants that may have no usage since then, or more than fewInactive of
+// them.
 func maybeInactive(ctx context.Context, q pgconn.Queryer, since time.Time) (ids []int64, err error) {
 	err = q.Select(ctx, &ids, `
 		select t.id from tenants t left join tenant_activity a on a.tenant_id = t.id
@@ -93,12 +104,25 @@ func maybeInactive(ctx context.Context, q pgconn.Queryer, since time.Time) (ids 
 // NamesOf returns the names of tenants by their numbers.
 func (d Tenants) NamesOf(ctx context.Context, ids []int64) (_ map[int64]string, err error) {
 	defer pgconn.Wrap(&err, "name tenants")
-	return pgconn.CollectMap[int64, string](ctx, d.db, `select id as key, name as value from tenants where id = any($1)`, pq.Array(ids))
+	return pgconn.CollectMap[int64, string](
+		ctx,
+		d.db,
+		`select id as key, name as value from tenants where id = any($1)`,
+		pq.Array(ids),
+	)
 }
 
-// WithPrefix returns at most limit tenants whose names begin with the prefix, in the order of their names.
+// WithPrefix returns at most limit tenants whose names begin with the prefix, in the order of their
+// names.
 func (d Tenants) WithPrefix(ctx context.Context, prefix string, limit int) (_ []plans.Tenant, err error) {
 	defer pgconn.Wrap(&err, "list tenants by prefix")
-	return pgconn.Collect(ctx, d.db, tenants.Row.Tenant,
-		tenants.Select+` where starts_with(t.name, $2) and t.erased_at is null order by t.name limit $3`, d.db.JustNow(), prefix, limit)
+	return pgconn.Collect(
+		ctx,
+		d.db,
+		tenants.Row.Tenant,
+		tenants.Select+` where starts_with(t.name, $2) and t.erased_at is null order by t.name limit $3`,
+		d.db.JustNow(),
+		prefix,
+		limit,
+	)
 }

@@ -23,15 +23,16 @@ type NewTenant struct {
 	Plan string
 	// Own is the tenant's own quota, which Enterprise needs and other plans refuse.
 	Own *plans.Quota
-	// Until returns when a trial ends that begins at an instant; nil for a plan for good. Then is the plan that follows, which a trial needs.
+	// Until returns when a trial ends that begins at an instant; nil for a plan for good. Then is
+	// the plan that follows, which a trial needs.
 	Until func(from time.Time) time.Time
 	Then  string
 	plans.Profile
 }
 
-// Create adds a tenant and assigns its plan, at that instant or, for the zero time, now. It returns plans.ErrTenantName,
-// ErrTenantExists, ErrPlanNotFound, ErrPlanRetired, ErrQuotaRequired, ErrQuotaFixed, ErrThenQuota or ErrNoTime, or what is wrong with the
-// numbers or the profile.
+// Create adds a tenant and assigns its plan, at that instant or, for the zero time, now. It returns
+// plans.ErrTenantName, ErrTenantExists, ErrPlanNotFound, ErrPlanRetired, ErrQuotaRequired,
+// ErrQuotaFixed, ErrThenQuota or ErrNoTime, or what is wrong with the numbers or the profile.
 func (d Tenants) Create(ctx context.Context, by audit.By, n NewTenant, at time.Time) (_ plans.Tenant, err error) {
 	defer pgconn.Wrap(&err, "create tenant")
 	if err := plans.CheckTenantName(n.Name); err != nil {
@@ -97,12 +98,14 @@ func (d Tenants) Names(ctx context.Context, prefix string, limit int) (_ []strin
 	defer pgconn.Wrap(&err, "list tenant names")
 	var names []string
 	err = d.db.Select(ctx, &names, `
-		select name from tenants where starts_with(name, $1) and erased_at is null order by name limit $2`, prefix, limit)
+		select name from tenants where starts_with(name, $1) and erased_at is null order by name limit $2`, prefix,
+		limit)
 	return names, err
 }
 
-// Suspend makes the API refuse the tenant's keys, from that instant on or, for the zero time, from now on. It returns
-// plans.ErrTenantNotFound, or ErrTenantSuspended when the tenant is suspended already.
+// Suspend makes the API refuse the tenant's keys, from that instant on or, for the zero time, from
+// now on. It returns plans.ErrTenantNotFound, or ErrTenantSuspended when the tenant is suspended
+// already.
 func (d Tenants) Suspend(ctx context.Context, by audit.By, name string, at time.Time) (plans.Tenant, error) {
 	return d.setSuspended(ctx, by, "tenant.suspend", name, true, at)
 }
@@ -132,7 +135,12 @@ func (d Tenants) setSuspended(
 				return err
 			}
 		}
-		if _, err = tx.Exec(ctx, `update tenants set suspended_at = $2 where id = $1`, before.ID, pgconn.NullTime(at)); err != nil {
+		if _, err = tx.Exec(
+			ctx,
+			`update tenants set suspended_at = $2 where id = $1`,
+			before.ID,
+			pgconn.NullTime(at),
+		); err != nil {
 			return err
 		}
 		if after, err = tenants.Get(ctx, tx, name, d.db.JustNow()); err != nil {
@@ -146,13 +154,20 @@ func (d Tenants) setSuspended(
 	return after, err
 }
 
-// TenantEdit is a change of a tenant's name and profile. What is nil stays; "" removes, but not the name.
+// TenantEdit is a change of a tenant's name and profile. What is nil stays; "" removes, but not the
+// name.
 type TenantEdit struct{ Name, BillingRef, Email, Contact, Notes *string }
 
-// Edit changes a tenant. Servers hear of another name as of any change. It returns plans.ErrTenantNotFound, ErrTenantName, ErrTenantExists
-// for a name that another tenant has, or what plans.Profile.Check and keys.CheckText do. What changes nothing is not audited, and before
+// Edit changes a tenant. Servers hear of another name as of any change. It returns
+// plans.ErrTenantNotFound, ErrTenantName, ErrTenantExists for a name that another tenant has, or
+// what plans.Profile.Check and keys.CheckText do. What changes nothing is not audited, and before
 // and after have the same values.
-func (d Tenants) Edit(ctx context.Context, by audit.By, name string, e TenantEdit) (before, after plans.Tenant, err error) {
+func (d Tenants) Edit(
+	ctx context.Context,
+	by audit.By,
+	name string,
+	e TenantEdit,
+) (before, after plans.Tenant, err error) {
 	defer pgconn.Wrap(&err, "edit tenant")
 	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		if before, err = tenants.Lock(ctx, tx, name, d.db.JustNow()); err != nil {
@@ -172,8 +187,15 @@ func (d Tenants) Edit(ctx context.Context, by audit.By, name string, e TenantEdi
 			return err
 		}
 		return trail.Write(tx, by, trail.Entry{
-			Action: "tenant.edit", TenantID: before.ID, Subject: audit.TenantSubject(before.ID),
-			Before: RecordTenant(before, before), After: RecordTenant(before, after), Hidden: hiddenOfTenant(before, after),
+			Action:   "tenant.edit",
+			TenantID: before.ID,
+			Subject:  audit.TenantSubject(before.ID),
+			Before: RecordTenant(
+				before,
+				before,
+			),
+			After:  RecordTenant(before, after),
+			Hidden: hiddenOfTenant(before, after),
 		})
 	})
 	return before, after, err
@@ -182,7 +204,8 @@ func (d Tenants) Edit(ctx context.Context, by audit.By, name string, e TenantEdi
 // apply returns the tenant with the change applied.
 func (e TenantEdit) apply(t plans.Tenant) plans.Tenant {
 	for _, m := range []struct{ edit, value *string }{
-		{e.Name, &t.Name}, {e.BillingRef, &t.BillingRef}, {e.Email, &t.Email}, {e.Contact, &t.Contact}, {e.Notes, &t.Notes},
+		{e.Name, &t.Name}, {e.BillingRef, &t.BillingRef}, {e.Email, &t.Email}, {e.Contact, &t.Contact},
+		{e.Notes, &t.Notes},
 	} {
 		if m.edit != nil {
 			*m.value = *m.edit
@@ -195,7 +218,8 @@ func checkProfile(p plans.Profile) error {
 	if err := p.Check(); err != nil {
 		return err
 	}
-	for member, text := range map[string]string{"contact": p.Contact, "notes": p.Notes, "billing reference": p.BillingRef, "e-mail address": p.Email} {
+	for member, text := range map[string]string{"contact": p.Contact, "notes": p.Notes,
+		"billing reference": p.BillingRef, "e-mail address": p.Email} {
 		if err := keys.CheckText(text); err != nil {
 			return fmt.Errorf("%s: %w", member, err)
 		}
@@ -207,7 +231,8 @@ func checkProfile(p plans.Profile) error {
 func updateTenant(ctx context.Context, tx pgconn.Tx, t plans.Tenant) error {
 	// The name is set only if it differs: servers are told of it.
 	_, err := tx.Exec(ctx, `
-		update tenants set billing_ref = nullif($2, ''), email = nullif($3, ''), contact = nullif($4, ''), notes = nullif($5, '')
+		update tenants set billing_ref = nullif($2, ''), email = nullif($3, ''), contact = nullif($4, ''), notes =
+			nullif($5, '')
 		where id = $1`, t.ID, t.BillingRef, t.Email, t.Contact, t.Notes)
 	if err != nil {
 		return err

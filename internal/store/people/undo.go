@@ -14,9 +14,16 @@ import (
 
 // Undoers take back changes of tenants, keys and bans.
 var Undoers = undo.Undoers{
-	"tenant.edit": undoTenantEdit, "tenant.suspend": undoSuspension, "tenant.resume": undoSuspension,
-	"key.issue": undoIssue, "key.unrevoke": undoIssue, "key.edit": undoKeyEdit, "key.rotate": undoKeyEdit, "key.revoke": undoRevocation,
-	"ban.place": undoBan, "ban.lift": undoBan,
+	"tenant.edit":    undoTenantEdit,
+	"tenant.suspend": undoSuspension,
+	"tenant.resume":  undoSuspension,
+	"key.issue":      undoIssue,
+	"key.unrevoke":   undoIssue,
+	"key.edit":       undoKeyEdit,
+	"key.rotate":     undoKeyEdit,
+	"key.revoke":     undoRevocation,
+	"ban.place":      undoBan,
+	"ban.lift":       undoBan,
 }
 
 func undoTenantEdit(ctx context.Context, s undo.Step) error {
@@ -25,7 +32,13 @@ func undoTenantEdit(ctx context.Context, s undo.Step) error {
 	if before.BillingRef != after.BillingRef {
 		e.BillingRef = &before.BillingRef
 	}
-	err = errors.Join(err, s.Former(ctx, map[string]**string{"name": &e.Name, "email": &e.Email, "contact": &e.Contact, "notes": &e.Notes}))
+	err = errors.Join(
+		err,
+		s.Former(
+			ctx,
+			map[string]**string{"name": &e.Name, "email": &e.Email, "contact": &e.Contact, "notes": &e.Notes},
+		),
+	)
 	if err == nil {
 		_, _, err = Tenants{s.DB}.Edit(ctx, s.By, s.Tenant(), e)
 	}
@@ -51,14 +64,18 @@ func undoRevocation(ctx context.Context, s undo.Step) error {
 	_, err := Keys{s.DB}.Unrevoke(ctx, s.By, s.Entry.Subject, s.Now)
 	for _, refusal := range []error{keys.ErrRevocationFinal, keys.ErrRevokedByOther} {
 		if errors.Is(err, refusal) {
-			return &undo.Error{Why: refusal.Error(), Hint: "issue another key: petstorectl key issue " + s.Entry.TenantName}
+			return &undo.Error{
+				Why:  refusal.Error(),
+				Hint: "issue another key: petstorectl key issue " + s.Entry.TenantName,
+			}
 		}
 	}
 	return err
 }
 
-// undoKeyEdit restores the name, the limit, the scope, the addresses and the expiry: of key.edit, and of key.rotate, which set the expiry of the old key. The new key
-// of a rotation is another entry, that of its issue.
+// undoKeyEdit restores the name, the limit, the scope, the addresses and the expiry: of key.edit,
+// and of key.rotate, which set the expiry of the old key. The new key of a rotation is another
+// entry, that of its issue.
 func undoKeyEdit(ctx context.Context, s undo.Step) error {
 	before, after, err := undo.Records[keyRecord](s.Entry)
 	if err != nil {
@@ -97,7 +114,8 @@ func undoKeyEdit(ctx context.Context, s undo.Step) error {
 	return err
 }
 
-// unrevokeTime is for how long a key that is refused since a change can be brought back. A trigger has the same of revoked keys.
+// unrevokeTime is for how long a key that is refused since a change can be brought back. A trigger
+// has the same of revoked keys.
 const unrevokeTime = 15 * time.Minute
 
 func timeOrZero(t *time.Time) time.Time {
@@ -107,7 +125,8 @@ func timeOrZero(t *time.Time) time.Time {
 	return *t
 }
 
-// restoreExpiry is checkExpiry for an undo, which may bring a key back that has expired. The tenant is locked. It returns keys.ErrTooManyKeys.
+// restoreExpiry is checkExpiry for an undo, which may bring a key back that has expired. The tenant
+// is locked. It returns keys.ErrTooManyKeys.
 func restoreExpiry(ctx context.Context, tx pgconn.Tx, before, after keys.Key, now time.Time) error {
 	if before.Status(now) == keys.Expired && after.Status(now) != keys.Expired {
 		return checkRoom(ctx, tx, after, now)
@@ -115,8 +134,8 @@ func restoreExpiry(ctx context.Context, tx pgconn.Tx, before, after keys.Key, no
 	return nil
 }
 
-// undoBan lifts a ban, or places the one again that was lifted, or whose place it took: with its end, its source and its reason, which only
-// its row has.
+// undoBan lifts a ban, or places the one again that was lifted, or whose place it took: with its
+// end, its source and its reason, which only its row has.
 func undoBan(ctx context.Context, s undo.Step) error {
 	former, after, err := undo.Records[banRecord](s.Entry)
 	switch {
@@ -128,8 +147,15 @@ func undoBan(ctx context.Context, s undo.Step) error {
 		_, err = Bans{s.DB}.Lift(ctx, s.By, s.Entry.Subject, s.Now)
 		return err
 	}
-	bans, err := selectBans(ctx, s.DB, ` where b.key_id = $1 and b.source = $2 and b.starts_at = $3 and b.ends_at = $4 order by b.id desc limit 1`,
-		former.Key, string(former.Source), former.StartsAt, former.EndsAt)
+	bans, err := selectBans(
+		ctx,
+		s.DB,
+		` where b.key_id = $1 and b.source = $2 and b.starts_at = $3 and b.ends_at = $4 order by b.id desc limit 1`,
+		former.Key,
+		string(former.Source),
+		former.StartsAt,
+		former.EndsAt,
+	)
 	if err == nil && len(bans) == 0 {
 		err = keys.ErrBanNotFound
 	}

@@ -20,12 +20,13 @@ const (
 	tlsRequest    = 80877103
 )
 
-// replyLimits bound the wait for the reply to such a request: it comes soon or never. pq cancels a query when its time is over, and does not
-// return from it before the reply. For TLS Postgres has to begin a process first.
+// replyLimits bound the wait for the reply to such a request: it comes soon or never. pq cancels a
+// query when its time is over, and does not return from it before the reply. For TLS Postgres has
+// to begin a process first.
 var replyLimits = map[uint32]time.Duration{cancelRequest: 300 * time.Millisecond, tlsRequest: connectTimeout}
 
-// Dialer makes connections on which no read lasts longer than ReadTimeout. A context's deadline does not end a read from a
-// server that hangs or over a network that is down; this does.
+// Dialer makes connections on which no read lasts longer than ReadTimeout. A context's deadline
+// does not end a read from a server that hangs or over a network that is down; this does.
 type Dialer struct {
 	ReadTimeout time.Duration
 	// opening is how long it may take until a session has begun.
@@ -62,7 +63,8 @@ func (d Dialer) DialContext(ctx context.Context, network, address string) (net.C
 	return c, nil
 }
 
-// socketKey is the context key of a **deadlineConn, which DialContext sets to the connection that it made.
+// socketKey is the context key of a **deadlineConn, which DialContext sets to the connection that
+// it made.
 type socketKey struct{}
 
 type deadlineConn struct {
@@ -96,8 +98,8 @@ func (c *deadlineConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// replyLimit returns the limit of replyLimits, else 0. It knows the message by its length and code: only a connection's first message begins with
-// its length.
+// replyLimit returns the limit of replyLimits, else 0. It knows the message by its length and code:
+// only a connection's first message begins with its length.
 func replyLimit(message []byte) time.Duration {
 	if len(message) < 8 || int64(binary.BigEndian.Uint32(message)) != int64(len(message)) {
 		return 0

@@ -25,9 +25,10 @@ import (
 // noService keeps the driver from looking at a service.
 const noService = ` service=''`
 
-// ResolveURL returns the connection string of a URL with the settings of its service, or of PGSERVICE, in it. As in libpq, the URL
-// comes before the service, and the service before the environment. The driver alone would let the service come first: PGSERVICE would
-// send a command to another database than the one that its URL names.
+// ResolveURL returns the connection string of a URL with the settings of its service, or of
+// PGSERVICE, in it. As in libpq, the URL comes before the service, and the service before the
+// environment. The driver alone would let the service come first: PGSERVICE would send a command to
+// another database than the one that its URL names.
 //
 // The error never holds a password.
 func ResolveURL(text string) (string, error) {
@@ -42,7 +43,8 @@ func ResolveURL(text string) (string, error) {
 	if all := setting.FindAllStringSubmatch(dsn, -1); len(all) > 0 && all[len(all)-1][2] == "" {
 		dsn += "''" // Otherwise the value is what follows.
 	}
-	// The driver's error may quote the string, and with it the password; but not one about the environment.
+	// The driver's error may quote the string, and with it the password; but not one about the
+	// environment.
 	if _, err := pq.NewConfig(noService); err != nil {
 		return "", errors.New(strings.TrimPrefix(err.Error(), "pq: "))
 	}
@@ -63,7 +65,8 @@ func ResolveURL(text string) (string, error) {
 	return settings + dsn + noService, nil
 }
 
-// splitHosts makes parameters of the hosts of a URL with several, because the driver takes postgres://a:1,b:2/ for hosts with the names a:1 and b:2.
+// splitHosts makes parameters of the hosts of a URL with several, because the driver takes
+// postgres://a:1,b:2/ for hosts with the names a:1 and b:2.
 func splitHosts(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || !strings.Contains(u.Host, ",") {
@@ -101,8 +104,8 @@ func settingOf(dsn, name string) (value string, ok bool) {
 
 var unescape = regexp.MustCompile(`\\(.)`)
 
-// readService returns the settings of a service as a connection string. The file names the host to which a password is sent, so one that
-// another user could have written is refused.
+// readService returns the settings of a service as a connection string. The file names the host to
+// which a password is sent, so one that another user could have written is refused.
 func readService(name string) (string, error) {
 	path := ServiceFile()
 	text, err := ownfiles.ReadPath(path, ownfiles.ReadFile)
@@ -155,11 +158,13 @@ func libpqFile(variable, name, onWindows string) string {
 	return filepath.Join(home, name)
 }
 
-// Target is where a URL leads, with all that its service and the environment add. It has no password.
+// Target is where a URL leads, with all that its service and the environment add. It has no
+// password.
 type Target struct {
 	Login, Host, Database string
 	Port                  uint16
-	// SSLMode is empty if nothing sets it: the driver then demands TLS and does not verify the server.
+	// SSLMode is empty if nothing sets it: the driver then demands TLS and does not verify the
+	// server.
 	SSLMode string
 	// The paths of the CA, the client's certificate and its key; empty if nothing sets them.
 	RootCert, Cert, Key string
@@ -167,7 +172,8 @@ type Target struct {
 	ConnectTimeout time.Duration
 	// Remote: a host is another machine.
 	Remote bool
-	// PasswordFrom is what gives a password: "the URL", "the Postgres service" or "PGPASSWORD"; empty if none of them does.
+	// PasswordFrom is what gives a password: "the URL", "the Postgres service" or "PGPASSWORD";
+	// empty if none of them does.
 	PasswordFrom string
 }
 
@@ -182,8 +188,8 @@ func (t Target) Address() string {
 	return net.JoinHostPort(t.Host, strconv.Itoa(int(t.Port)))
 }
 
-// URLFor returns a URL by which another login reaches the same database. It has no password, and no path of this machine: of the file of the CA
-// it has the name.
+// URLFor returns a URL by which another login reaches the same database. It has no password, and no
+// path of this machine: of the file of the CA it has the name.
 func (t Target) URLFor(login string) string {
 	u := url.URL{Scheme: "postgres", User: url.User(login), Path: "/" + t.Database}
 	query := url.Values{}
@@ -226,7 +232,8 @@ func ReadTarget(text string) (Target, error) {
 	}, nil
 }
 
-// passwordFrom says what gives the password of a URL whose settings, with those of its service, are dsn.
+// passwordFrom says what gives the password of a URL whose settings, with those of its service, are
+// dsn.
 func passwordFrom(text, dsn string, cfg pq.Config) string {
 	//nolint:staticcheck // As in ResolveURL.
 	if own, err := pq.ParseURL(text); err == nil {

@@ -28,7 +28,15 @@ port=many
 func TestService(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "services")
 	assert.NoError(t, os.WriteFile(file, []byte(serviceFile), 0o600))
-	prod := pgconn.Target{Login: "alice", Host: "db.prod", Database: "petstore", Port: 5432, SSLMode: "verify-full", Remote: true, PasswordFrom: "the Postgres service"}
+	prod := pgconn.Target{
+		Login:        "alice",
+		Host:         "db.prod",
+		Database:     "petstore",
+		Port:         5432,
+		SSLMode:      "verify-full",
+		Remote:       true,
+		PasswordFrom: "the Postgres service",
+	}
 	changed := func(change func(*pgconn.Target)) pgconn.Target {
 		t := prod
 		change(&t)
@@ -39,22 +47,34 @@ func TestService(t *testing.T) {
 		env  map[string]string
 		want pgconn.Target
 	}{
-		"only the environment":          {"postgres://", map[string]string{"PGSERVICE": "prod"}, prod},
-		"a URL names it":                {"postgres://?service=prod", nil, prod},
-		"a string names it":             {"service = 'prod'", nil, prod},
-		"the URL before the service":    {"postgres://bob@db.other:99/x?service=prod", nil, changed(func(t *pgconn.Target) { t.Login, t.Host, t.Port, t.Database = "bob", "db.other", 99, "x" })},
-		"the same of the environment":   {"postgres://bob@db.other/x", map[string]string{"PGSERVICE": "prod"}, changed(func(t *pgconn.Target) { t.Login, t.Host, t.Database = "bob", "db.other", "x" })},
-		"a string before the service":   {"user=bob service=prod", map[string]string{"PGSERVICE": "odd"}, changed(func(t *pgconn.Target) { t.Login = "bob" })},
-		"the service before the rest":   {"service=prod", map[string]string{"PGHOST": "h", "PGUSER": "u"}, prod},
-		"no service":                    {"postgres://u@h/d?sslmode=disable", nil, pgconn.Target{Login: "u", Host: "h", Database: "d", Port: 5432, SSLMode: "disable", Remote: true}},
-		"in a password":                 {`user=u host=h dbname=d password='a service=prod'`, nil, pgconn.Target{Login: "u", Host: "h", Database: "d", Port: 5432, Remote: true, PasswordFrom: "the URL"}},
-		"ends in nothing":               {`user=u host=h dbname=d sslkey=`, nil, pgconn.Target{Login: "u", Host: "h", Database: "d", Port: 5432, Remote: true}},
-		"ends like nothing":             {`user=u host=h dbname=d password=YWI=`, nil, pgconn.Target{Login: "u", Host: "h", Database: "d", Port: 5432, Remote: true, PasswordFrom: "the URL"}},
-		"a password of the environment": {"postgres://u@h/d", map[string]string{"PGPASSWORD": "p"}, pgconn.Target{Login: "u", Host: "h", Database: "d", Port: 5432, Remote: true, PasswordFrom: "PGPASSWORD"}},
-		"this machine":                  {"postgres://u@127.0.0.2/d", nil, pgconn.Target{Login: "u", Host: "127.0.0.2", Database: "d", Port: 5432}},
-		"one of several is remote":      {"postgres://u@localhost,db2/d", nil, pgconn.Target{Login: "u", Host: "localhost", Database: "d", Port: 5432, Remote: true}},
-		"each with its port":            {"postgres://u@127.0.0.1:1,db3:2/d", nil, pgconn.Target{Login: "u", Host: "127.0.0.1", Database: "d", Port: 1, Remote: true}},
-		"a socket":                      {"postgres://u@/d?host=/tmp", nil, pgconn.Target{Login: "u", Host: "/tmp", Database: "d", Port: 5432, SSLMode: "disable"}},
+		"only the environment": {"postgres://", map[string]string{"PGSERVICE": "prod"}, prod},
+		"a URL names it":       {"postgres://?service=prod", nil, prod},
+		"a string names it":    {"service = 'prod'", nil, prod},
+		"the URL before the service": {"postgres://bob@db.other:99/x?service=prod", nil,
+			changed(func(t *pgconn.Target) { t.Login, t.Host, t.Port, t.Database = "bob", "db.other", 99, "x" })},
+		"the same of the environment": {"postgres://bob@db.other/x", map[string]string{"PGSERVICE": "prod"},
+			changed(func(t *pgconn.Target) { t.Login, t.Host, t.Database = "bob", "db.other", "x" })},
+		"a string before the service": {"user=bob service=prod", map[string]string{"PGSERVICE": "odd"},
+			changed(func(t *pgconn.Target) { t.Login = "bob" })},
+		"the service before the rest": {"service=prod", map[string]string{"PGHOST": "h", "PGUSER": "u"}, prod},
+		"no service": {"postgres://u@h/d?sslmode=disable", nil,
+			pgconn.Target{Login: "u", Host: "h", Database: "d", Port: 5432, SSLMode: "disable", Remote: true}},
+		"in a password": {`user=u host=h dbname=d password='a service=prod'`, nil,
+			pgconn.Target{Login: "u", Host: "h", Database: "d", Port: 5432, Remote: true, PasswordFrom: "the URL"}},
+		"ends in nothing": {`user=u host=h dbname=d sslkey=`, nil,
+			pgconn.Target{Login: "u", Host: "h", Database: "d", Port: 5432, Remote: true}},
+		"ends like nothing": {`user=u host=h dbname=d password=YWI=`, nil,
+			pgconn.Target{Login: "u", Host: "h", Database: "d", Port: 5432, Remote: true, PasswordFrom: "the URL"}},
+		"a password of the environment": {"postgres://u@h/d", map[string]string{"PGPASSWORD": "p"},
+			pgconn.Target{Login: "u", Host: "h", Database: "d", Port: 5432, Remote: true, PasswordFrom: "PGPASSWORD"}},
+		"this machine": {"postgres://u@127.0.0.2/d", nil,
+			pgconn.Target{Login: "u", Host: "127.0.0.2", Database: "d", Port: 5432}},
+		"one of several is remote": {"postgres://u@localhost,db2/d", nil,
+			pgconn.Target{Login: "u", Host: "localhost", Database: "d", Port: 5432, Remote: true}},
+		"each with its port": {"postgres://u@127.0.0.1:1,db3:2/d", nil,
+			pgconn.Target{Login: "u", Host: "127.0.0.1", Database: "d", Port: 1, Remote: true}},
+		"a socket": {"postgres://u@/d?host=/tmp", nil,
+			pgconn.Target{Login: "u", Host: "/tmp", Database: "d", Port: 5432, SSLMode: "disable"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("PGSERVICEFILE", file)
@@ -75,8 +95,9 @@ func TestServiceRefused(t *testing.T) {
 		assert.NoError(t, os.Chmod(path, mode))
 	}
 	for name, c := range map[string]struct{ file, service, want string }{
-		"no file":          {filepath.Join(dir, "none"), "prod", `the Postgres service "prod" can't be used: `},
-		"not in it":        {file, "staging", `the Postgres service "staging" can't be used: ` + file + " does not define it"},
+		"no file": {filepath.Join(dir, "none"), "prod", `the Postgres service "prod" can't be used: `},
+		"not in it": {file, "staging", `the Postgres service "staging" can't be used: ` + file +
+			" does not define it"},
 		"wrong":            {file, "wrong", file + " has a setting of it that can't be read"},
 		"others may write": {open, "prod", "open is not trusted: it can be written to by other users (mode 0666)"},
 	} {

@@ -18,8 +18,10 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// ErrUnavailable: Postgres can't be reached, is starting or stopping, has no free connection, did not answer in time, or
-// ended a transaction in favor of another. For the API, which knows that it may do all it does, also: the database is being restored. It is also each domain package's error of that name.
+// ErrUnavailable: Postgres can't be reached, is starting or stopping, has no free connection, did
+// not answer in time, or ended a transaction in favor of another. For the API, which knows that it
+// may do all it does, also: the database is being restored. It is also each domain package's error
+// of that name.
 var ErrUnavailable = errors.New("database unavailable")
 
 type unavailableError struct{ cause error }
@@ -36,7 +38,8 @@ func (e unavailableError) Is(target error) bool {
 	return false
 }
 
-// NeverMigratedError means that the database has nothing of this program: no migration was applied to it.
+// NeverMigratedError means that the database has nothing of this program: no migration was applied
+// to it.
 type NeverMigratedError struct{ Database string }
 
 func (e NeverMigratedError) Error() string {
@@ -63,10 +66,12 @@ func (e NotMemberError) Error() string {
 		e.Login, APIRole, pq.QuoteIdentifier(e.Login))
 }
 
-// Translate marks the driver's errors that mean "not now" as ErrUnavailable, and leaves the others, sql.ErrNoRows among them,
-// as they are. The text of a Postgres error is its message and code; its detail, which holds values of rows, is not in it.
+// Translate marks the driver's errors that mean "not now" as ErrUnavailable, and leaves the others,
+// sql.ErrNoRows among them, as they are. The text of a Postgres error is its message and code; its
+// detail, which holds values of rows, is not in it.
 func Translate(err error) error {
-	if err == nil || errors.Is(err, sql.ErrNoRows) || errors.Is(err, ErrUnavailable) || errors.Is(err, context.Canceled) {
+	if err == nil || errors.Is(err, sql.ErrNoRows) || errors.Is(err, ErrUnavailable) ||
+		errors.Is(err, context.Canceled) {
 		return err
 	}
 	if e := pq.As(err); e != nil {
@@ -90,8 +95,9 @@ func Translate(err error) error {
 	return err
 }
 
-// translateIn is Translate for work that ctx bounds. When ctx is canceled in the middle of the work, the driver's error
-// depends on chance, so the result is context.Canceled too: it does not look like an outage.
+// translateIn is Translate for work that ctx bounds. When ctx is canceled in the middle of the
+// work, the driver's error depends on chance, so the result is context.Canceled too: it does not
+// look like an outage.
 func translateIn(ctx context.Context, err error) error {
 	err = Translate(err)
 	if errors.Is(err, ErrUnavailable) && errors.Is(ctx.Err(), context.Canceled) && !errors.Is(err, context.Canceled) {
@@ -104,7 +110,8 @@ func isUnavailable(e *pq.Error) bool {
 	switch e.Code.Class() {
 	case pqerror.ClassConnectionException, pqerror.ClassInsufficientResources, pqerror.ClassOperatorIntervention,
 		pqerror.ClassInvalidAuthorizationSpecification, pqerror.ClassSystemError,
-		// A deadlock or the like: Postgres chose to end this transaction, and it would pass the next time.
+		// A deadlock or the like: Postgres chose to end this transaction, and it would pass the
+		// next time.
 		pqerror.ClassTransactionRollback:
 		return true
 	}
@@ -139,7 +146,9 @@ func Reason(err error) string {
 		return "starting"
 	case errors.Is(err, errBusy):
 		return "slow"
-	case errors.Is(err, context.DeadlineExceeded), pq.As(err, pqerror.QueryCanceled) != nil, errors.As(err, &network) && network.Timeout():
+	case errors.Is(err, context.DeadlineExceeded),
+		pq.As(err, pqerror.QueryCanceled) != nil,
+		errors.As(err, &network) && network.Timeout():
 		return "timed_out"
 	case IsServerError(err):
 		return "other"
@@ -158,16 +167,19 @@ func IsNotMigrated(err error) bool {
 	return pq.As(err, pqerror.UndefinedTable, pqerror.UndefinedColumn, pqerror.UndefinedFunction) != nil
 }
 
-// isBeingRestored reports whether a statement of the API lacks what each of them needs: a dump that is restored brings back tables, rights
-// and indexes one by one.
+// isBeingRestored reports whether a statement of the API lacks what each of them needs: a dump that
+// is restored brings back tables, rights and indexes one by one.
 func isBeingRestored(err error) bool {
-	return IsNotMigrated(err) || IsForbidden(err) || pq.As(err, pqerror.InvalidColumnReference, pqerror.InternalError) != nil
+	return IsNotMigrated(err) || IsForbidden(err) ||
+		pq.As(err, pqerror.InvalidColumnReference, pqerror.InternalError) != nil
 }
 
-// IsForbidden reports whether the login lacks a right that the statement, or the connection itself, needs.
+// IsForbidden reports whether the login lacks a right that the statement, or the connection itself,
+// needs.
 func IsForbidden(err error) bool { return pq.As(err, pqerror.InsufficientPrivilege) != nil }
 
-// IsPasswordRefused reports whether Postgres refused the password of the login: it is wrong or has expired, or there is none.
+// IsPasswordRefused reports whether Postgres refused the password of the login: it is wrong or has
+// expired, or there is none.
 func IsPasswordRefused(err error) bool { return pq.As(err, pqerror.InvalidPassword) != nil }
 
 // IsConstraint reports whether the error is a violation of the constraint of that name.
@@ -176,7 +188,8 @@ func IsConstraint(err error, name string) bool {
 	return e != nil && e.Code.Class() == pqerror.ClassIntegrityConstraintViolation && e.Constraint == name
 }
 
-// Meaning adds what the violation of a constraint means, by the name of the constraint, to the error.
+// Meaning adds what the violation of a constraint means, by the name of the constraint, to the
+// error.
 func Meaning(err error, meanings map[string]error) error {
 	if e := pq.As(err); e != nil && meanings[e.Constraint] != nil && IsConstraint(err, e.Constraint) {
 		return errors.Join(meanings[e.Constraint], err)

@@ -12,15 +12,17 @@ import (
 const (
 	// slowCall is what a slow call takes at least.
 	slowCall = 100 * time.Millisecond
-	// slowness is by how much a slow call takes longer than the shortest one of the last usualFor at least: Postgres, or its standby, may be far away.
+	// slowness is by how much a slow call takes longer than the shortest one of the last usualFor
+	// at least: Postgres, or its standby, may be far away.
 	slowness = 4
 	usualFor = 10 * time.Minute
 	// narrowest is how many calls a gate lets in at least.
 	narrowest = 2
 )
 
-// gate bounds how many calls a pool makes at the same time. While Postgres is slow they are fewer: it then does one call after another in the time
-// that each has, rather than begin all and end none, and has time for heartbeats. The others wait in a queue, as far as it moves fast enough.
+// gate bounds how many calls a pool makes at the same time. While Postgres is slow they are fewer:
+// it then does one call after another in the time that each has, rather than begin all and end
+// none, and has time for heartbeats. The others wait in a queue, as far as it moves fast enough.
 type gate struct {
 	most int
 
@@ -64,8 +66,9 @@ func (g *gate) pass(ctx context.Context, k kind, work func(context.Context) erro
 	return runIn(ctx, work)
 }
 
-// enter waits for a place, at most half of what is left of ctx. It returns errBusy at once if the queue is too long for that, and not new: calls
-// that ended late together, after a stall, say nothing of the next ones (as in RFC 8289, CoDel, only a queue that stays is bad).
+// enter waits for a place, at most half of what is left of ctx. It returns errBusy at once if the
+// queue is too long for that, and not new: calls that ended late together, after a stall, say
+// nothing of the next ones (as in RFC 8289, CoDel, only a queue that stays is bad).
 func (g *gate) enter(ctx context.Context) error {
 	g.mu.Lock()
 	if g.inside < g.limit && len(g.waiting) == 0 {

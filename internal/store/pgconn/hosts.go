@@ -13,12 +13,14 @@ import (
 	"github.com/lib/pq"
 )
 
-// laggard is how long a host that takes writes waits for the answers of the others: one that was promoted since may be among them.
+// laggard is how long a host that takes writes waits for the answers of the others: one that was
+// promoted since may be among them.
 const laggard = 250 * time.Millisecond
 
-// hosts are those of a URL with several that wants one that takes writes. lib/pq tries one after another, so one that hangs holds up each new
-// connection, and a former primary that comes back is taken for the primary. Here all are tried at once, and the one that was promoted last is
-// used until it fails.
+// hosts are those of a URL with several that wants one that takes writes. lib/pq tries one after
+// another, so one that hangs holds up each new connection, and a former primary that comes back is
+// taken for the primary. Here all are tried at once, and the one that was promoted last is used
+// until it fails.
 type hosts struct {
 	open func(context.Context, *host) (*session, error)
 	all  []*host
@@ -36,7 +38,8 @@ type host struct {
 	name string
 	// setting is the host as part of a connection string.
 	setting string
-	// left counts how often it hung, or another one was chosen. Sessions from before are not used again.
+	// left counts how often it hung, or another one was chosen. Sessions from before are not used
+	// again.
 	left atomic.Int64
 }
 
@@ -60,7 +63,15 @@ func newHosts(cfg pq.Config, dialer Dialer) (*hosts, error) {
 		if m.Hostaddr.IsValid() {
 			setting += " hostaddr=" + m.Hostaddr.String()
 		}
-		h.all = append(h.all, &host{Connector: connector, of: h, name: net.JoinHostPort(m.Host, strconv.Itoa(int(m.Port))), setting: setting})
+		h.all = append(
+			h.all,
+			&host{
+				Connector: connector,
+				of:        h,
+				name:      net.JoinHostPort(m.Host, strconv.Itoa(int(m.Port))),
+				setting:   setting,
+			},
+		)
 	}
 	return h, nil
 }
@@ -80,13 +91,16 @@ func (o *host) hung() {
 	o.of.lost = o.of.lost || o.of.chosen == o
 }
 
-// choose has the next connections go to the host of that session. It refuses and closes one that was promoted earlier than another that was seen.
+// choose has the next connections go to the host of that session. It refuses and closes one that
+// was promoted earlier than another that was seen.
 func (h *hosts) choose(s *session) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if s.timeline < h.timeline {
 		go opened{session: s}.close() // It may wait.
-		return unavailableError{fmt.Errorf("%s takes writes, but another host was promoted later: make it a standby", s.host.name)}
+		return unavailableError{
+			fmt.Errorf("%s takes writes, but another host was promoted later: make it a standby", s.host.name),
+		}
 	}
 	if h.chosen != nil && h.chosen != s.host {
 		h.chosen.left.Add(1)

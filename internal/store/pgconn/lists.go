@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// ListQuery is a query of a list with its conditions. What a filter leaves out is no part of the query, so Postgres plans each
-// combination for itself.
+// ListQuery is a query of a list with its conditions. What a filter leaves out is no part of the
+// query, so Postgres plans each combination for itself.
 type ListQuery struct {
 	text strings.Builder
 	args []any
@@ -55,8 +55,8 @@ func (q *ListQuery) End(order string, limit int) {
 // errStopped ends a Stream whose reader wants no more rows.
 var errStopped = errors.New("stopped")
 
-// ListOf is Stream as a sequence: the converted rows, or the error that ends it, whose text the operation begins. Each use of the sequence
-// prepares the query and runs it anew.
+// ListOf is Stream as a sequence: the converted rows, or the error that ends it, whose text the
+// operation begins. Each use of the sequence prepares the query and runs it anew.
 func ListOf[Row, T any](
 	ctx context.Context, db *DB, operation string, convert func(Row) T, prepare func() (*ListQuery, error),
 ) iter.Seq2[T, error] {

@@ -8,14 +8,17 @@ import (
 )
 
 const (
-	// maxOpening is how many connections a pool opens at the same time: each takes a process and a handshake from what a slow Postgres has.
+	// maxOpening is how many connections a pool opens at the same time: each takes a process and a
+	// handshake from what a slow Postgres has.
 	maxOpening = 2
-	// openTimeout is how long an attempt lasts at most. After lateOpen the next one begins beside it: what it waits for may be gone.
+	// openTimeout is how long an attempt lasts at most. After lateOpen the next one begins beside
+	// it: what it waits for may be gone.
 	openTimeout, lateOpen = 10 * time.Second, time.Second
 )
 
-// opener opens the connections of one pool. An attempt that was begun is brought to its end, whoever gives up waiting for it, and the next who
-// asks gets what it made. Otherwise a slow Postgres would spend all that it has on handshakes that nobody waits for any more.
+// opener opens the connections of one pool. An attempt that was begun is brought to its end,
+// whoever gives up waiting for it, and the next who asks gets what it made. Otherwise a slow
+// Postgres would spend all that it has on handshakes that nobody waits for any more.
 type opener struct {
 	open  func(context.Context) (*session, error)
 	turns chan struct{}
@@ -60,7 +63,8 @@ func (o *opener) get(ctx context.Context) (*session, error) {
 	}
 }
 
-// attempt opens a session when it is its turn, unless ctx has ended then. If it ends meanwhile, the session is spare.
+// attempt opens a session when it is its turn, unless ctx has ended then. If it ends meanwhile, the
+// session is spare.
 func (o *opener) attempt(ctx context.Context, got chan<- opened) {
 	select {
 	case o.turns <- struct{}{}:

@@ -1,12 +1,14 @@
 // Package pgconn connects to Postgres and runs statements.
 //
-// DB and Tx have the same three methods for statements. A statement with arguments is prepared once on each connection, so
-// that it takes one round trip from then on. Each call on DB, and each transaction, has a time limit, is run a second time
-// when a migration has made its prepared statements out of date, and returns an error that is ErrUnavailable when trying
-// again later helps.
+// DB and Tx have the same three methods for statements. A statement with arguments is prepared once
+// on each connection, so that it takes one round trip from then on. Each call on DB, and each
+// transaction, has a time limit, is run a second time when a migration has made its prepared
+// statements out of date, and returns an error that is ErrUnavailable when trying again later
+// helps.
 //
-// database/sql repeats a statement outside of a transaction when its connection breaks. A write that must not happen twice
-// runs in a transaction, or by Direct. What a customer changes goes by Write and WriteTx: it has a deadline.
+// database/sql repeats a statement outside of a transaction when its connection breaks. A write
+// that must not happen twice runs in a transaction, or by Direct. What a customer changes goes by
+// Write and WriteTx: it has a deadline.
 package pgconn
 
 import (
@@ -23,7 +25,8 @@ import (
 	"github.com/lib/pq"
 )
 
-// The group roles, which migrations create. The API works in APIRole, which is also the application name of its connections.
+// The group roles, which migrations create. The API works in APIRole, which is also the application
+// name of its connections.
 const (
 	APIRole     = "petstore_api"
 	SupportRole = "petstore_support"
@@ -31,14 +34,15 @@ const (
 )
 
 const (
-	// StaffTimeout bounds each call of staff, whose reports and locks take longer than those of the API.
+	// StaffTimeout bounds each call of staff, whose reports and locks take longer than those of the
+	// API.
 	StaffTimeout = 30 * time.Second
 	apiTimeout   = 1100 * time.Millisecond
-	// readSlack is by how much a read from a connection may outlast a call. Otherwise database/sql would repeat a read
-	// that hangs on another connection.
+	// readSlack is by how much a read from a connection may outlast a call. Otherwise database/sql
+	// would repeat a read that hangs on another connection.
 	readSlack = 100 * time.Millisecond
-	// apiIdleTimeout is when Postgres ends a silent transaction of the API, or twice a longer Timeout: the server may be paused or
-	// cut off, and its locks must not stay.
+	// apiIdleTimeout is when Postgres ends a silent transaction of the API, or twice a longer
+	// Timeout: the server may be paused or cut off, and its locks must not stay.
 	apiIdleTimeout  = 3 * time.Second
 	defaultMaxConns = 16
 	// maxLifetime limits the harm of a connection that the driver left in a bad state.
@@ -53,7 +57,8 @@ type Options struct {
 	AsAPI bool
 	// MaxConns is the most connections; 0 for 16.
 	MaxConns int
-	// LocalCommit makes commits of the API wait for the disk, and for no standby. What is committed so may be lost in a failover.
+	// LocalCommit makes commits of the API wait for the disk, and for no standby. What is committed
+	// so may be lost in a failover.
 	LocalCommit bool
 	// Timeout bounds each call; 0 for 1.1 s for the API and 30 s for staff.
 	Timeout time.Duration
@@ -61,14 +66,18 @@ type Options struct {
 	OpenTimeout time.Duration
 	// Waiting is called with the error of each ping after which Open pings again. It may be nil.
 	Waiting func(error)
-	// Observe is called after each call, with how long it took and its error if it failed or was canceled; nil for nothing.
+	// Observe is called after each call, with how long it took and its error if it failed or was
+	// canceled; nil for nothing.
 	Observe func(took time.Duration, err error)
-	// Clock says what is in force now, and when a change begins that begins now; nil for the clock of the database.
+	// Clock says what is in force now, and when a change begins that begins now; nil for the clock
+	// of the database.
 	Clock func() time.Time
-	// Earliest returns the earliest time that the clock of the database may show at a time by this machine's, for Write; nil if both are one.
+	// Earliest returns the earliest time that the clock of the database may show at a time by this
+	// machine's, for Write; nil if both are one.
 	Earliest func(time.Time) time.Time
-	// Trace is called when a call begins, with its statement, or "transaction". It returns the context of the call, and what to call with
-	// its error at its end, nil for nothing. It may be nil.
+	// Trace is called when a call begins, with its statement, or "transaction". It returns the
+	// context of the call, and what to call with its error at its end, nil for nothing. It may be
+	// nil.
 	Trace func(ctx context.Context, statement string) (context.Context, func(error))
 }
 
@@ -91,7 +100,8 @@ type DB struct {
 	within *Tx
 }
 
-// Now is the time by Options.Clock as an argument of a statement, in which null stands for the clock of the database.
+// Now is the time by Options.Clock as an argument of a statement, in which null stands for the
+// clock of the database.
 func (d *DB) Now() sql.NullTime {
 	if d.clock == nil {
 		return sql.NullTime{}
@@ -99,14 +109,16 @@ func (d *DB) Now() sql.NullTime {
 	return sql.NullTime{Time: d.clock(), Valid: true}
 }
 
-// JustNow is Now for a statement that reads. By a clock that stands still, changes follow each other by a microsecond: all of them count.
+// JustNow is Now for a statement that reads. By a clock that stands still, changes follow each
+// other by a microsecond: all of them count.
 func (d *DB) JustNow() sql.NullTime {
 	now := d.Now()
 	now.Time = now.Time.Add(time.Millisecond)
 	return now
 }
 
-// Open connects to the database that a lib/pq URL or connection string names, and pings it. Errors never hold a password.
+// Open connects to the database that a lib/pq URL or connection string names, and pings it. Errors
+// never hold a password.
 func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	db, err := newDB(url, o)
 	if err != nil {
@@ -122,8 +134,9 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	return db, nil
 }
 
-// Patiently connects, and again as long as that takes too long, until Options.OpenTimeout: on a busy machine the first connection can take
-// longer than a call may. A server that is down refuses at once.
+// Patiently connects, and again as long as that takes too long, until Options.OpenTimeout: on a
+// busy machine the first connection can take longer than a call may. A server that is down refuses
+// at once.
 func Patiently(ctx context.Context, o Options, connect func(context.Context) error) error {
 	for began := time.Now(); ; {
 		err := connect(ctx)
@@ -193,12 +206,23 @@ func newDB(url string, o Options) (*DB, error) {
 	}
 	return &DB{
 		gate: g,
-		pool: sqlx.NewDb(pool, "postgres"), timeout: timeout, clock: o.Clock, observe: o.Observe, tracer: o.Trace, api: o.AsAPI, earliest: o.Earliest,
-		url: url, hosts: c.hosts,
+		pool: sqlx.NewDb(
+			pool,
+			"postgres",
+		),
+		timeout:  timeout,
+		clock:    o.Clock,
+		observe:  o.Observe,
+		tracer:   o.Trace,
+		api:      o.AsAPI,
+		earliest: o.Earliest,
+		url:      url,
+		hosts:    c.hosts,
 	}, nil
 }
 
-// CurrentURL returns the connection string of Open, with the host that was used last if it has several.
+// CurrentURL returns the connection string of Open, with the host that was used last if it has
+// several.
 func (d *DB) CurrentURL() string {
 	if d.hosts != nil {
 		if one, _ := d.hosts.current(); one != nil {
@@ -208,8 +232,8 @@ func (d *DB) CurrentURL() string {
 	return d.url
 }
 
-// apiSettings returns the statements that begin a session of the API. They are not parameters of the connection, which a pooler would
-// refuse or ignore.
+// apiSettings returns the statements that begin a session of the API. They are not parameters of
+// the connection, which a pooler would refuse or ignore.
 func apiSettings(timeout time.Duration) string {
 	return fmt.Sprintf(`
 		set application_name = '%s';
@@ -221,15 +245,19 @@ func apiSettings(timeout time.Duration) string {
 		set default_transaction_isolation = 'read committed';
 		set row_security = on;
 		set lock_timeout = 0;
-		-- By default Postgres plans a page of 10,000 animals or more anew for every request, because it estimates that the page
-		-- is a tenth of the table: 180 µs in place of 95. Every statement of the API has one good plan: look-ups by index, in nested
+		-- By default Postgres plans a page of 10,000 animals or more anew for every request, because it estimates
+		-- that the page
+		-- is a tenth of the table: 180 µs in place of 95. Every statement of the API has one good plan: look-ups by
+		-- index, in nested
 		-- loops. A statement that is planned while its tables are small must not read them whole when they have grown.
 		set plan_cache_mode = force_generic_plan;
 		set enable_seqscan = off;
 		set enable_hashjoin = off;
 		set enable_mergejoin = off;
-		-- A small table is read whole all the same, and then the switches above make a cost of 10^10 of it. With jit, which is on by
-		-- default, Postgres compiles every such statement: 0.1 to 1 s for one of 1 ms, so leases expire before they are renewed.
+		-- A small table is read whole all the same, and then the switches above make a cost of 10^10 of it. With
+		-- jit, which is on by
+		-- default, Postgres compiles every such statement: 0.1 to 1 s for one of 1 ms, so leases expire before they
+		-- are renewed.
 		set jit = off`,
 		APIRole, timeout.Milliseconds(), max(apiIdleTimeout, 2*timeout).Milliseconds())
 }
@@ -246,7 +274,8 @@ func (d *DB) Close() error { return d.pool.Close() }
 // Stats returns the state of the pool.
 func (d *DB) Stats() sql.DBStats { return d.pool.Stats() }
 
-// PingWrites returns an error that is ErrUnavailable when the database does not answer, or is a standby.
+// PingWrites returns an error that is ErrUnavailable when the database does not answer, or is a
+// standby.
 func (d *DB) PingWrites(ctx context.Context) error {
 	var standby bool
 	err := d.Get(ctx, &standby, `select pg_is_in_recovery();`) // The semicolon keeps it from being prepared.
@@ -256,8 +285,8 @@ func (d *DB) PingWrites(ctx context.Context) error {
 	return err
 }
 
-// Ping returns an error that is ErrUnavailable when the database does not answer. If no session of the API can begin, the error is a
-// NeverMigratedError or a NotMemberError.
+// Ping returns an error that is ErrUnavailable when the database does not answer. If no session of
+// the API can begin, the error is a NeverMigratedError or a NotMemberError.
 func (d *DB) Ping(ctx context.Context) error {
 	err := d.bounded(ctx, reads, d.pool.PingContext)
 	if err == nil || errors.As(err, &NeverMigratedError{}) || errors.As(err, &NotMemberError{}) {

@@ -63,8 +63,9 @@ func CollectMap[K comparable, V any](ctx context.Context, q Queryer, query strin
 	return all, nil
 }
 
-// Stream runs a query and calls each for every row as it arrives, so memory holds one. An error of each ends it. The time of a call bounds
-// each wait for the database; a slow reader may take any time. Within a transaction, which may run other statements meanwhile, memory holds all rows.
+// Stream runs a query and calls each for every row as it arrives, so memory holds one. An error of
+// each ends it. The time of a call bounds each wait for the database; a slow reader may take any
+// time. Within a transaction, which may run other statements meanwhile, memory holds all rows.
 func Stream[Row any](ctx context.Context, d *DB, each func(Row) error, query string, args ...any) error {
 	if d.within != nil {
 		return eachOf(ctx, d, each, query, args)
@@ -123,7 +124,12 @@ func (d *DB) Select(ctx context.Context, dest any, query string, args ...any) er
 	if d.within != nil {
 		return d.within.Select(ctx, dest, query, args...)
 	}
-	return d.run(ctx, reads, query, func(ctx context.Context) error { return d.pool.SelectContext(ctx, dest, query, args...) })
+	return d.run(
+		ctx,
+		reads,
+		query,
+		func(ctx context.Context) error { return d.pool.SelectContext(ctx, dest, query, args...) },
+	)
 }
 
 // Get implements Queryer.
@@ -131,7 +137,12 @@ func (d *DB) Get(ctx context.Context, dest any, query string, args ...any) error
 	if d.within != nil {
 		return d.within.Get(ctx, dest, query, args...)
 	}
-	return d.run(ctx, reads, query, func(ctx context.Context) error { return d.pool.GetContext(ctx, dest, query, args...) })
+	return d.run(
+		ctx,
+		reads,
+		query,
+		func(ctx context.Context) error { return d.pool.GetContext(ctx, dest, query, args...) },
+	)
 }
 
 // Exec returns how many rows the statement changed. The statement must be one that may run twice.
@@ -146,8 +157,8 @@ func (d *DB) Exec(ctx context.Context, query string, args ...any) (rows int, err
 	return rows, err
 }
 
-// Tx runs work in one transaction, which is committed when work returns nil and rolled back otherwise. It may call work a
-// second time, after the first transaction was rolled back.
+// Tx runs work in one transaction, which is committed when work returns nil and rolled back
+// otherwise. It may call work a second time, after the first transaction was rolled back.
 func (d *DB) Tx(ctx context.Context, work func(context.Context, Tx) error) error {
 	return transact(ctx, d, work, "", new(bool))
 }
@@ -172,8 +183,8 @@ func transact(ctx context.Context, d *DB, work func(context.Context, Tx) error, 
 	})
 }
 
-// LongTx is Tx for work that may take any time: each of its statements has the time of a call. It calls work once, and returns the
-// errors of work as they are.
+// LongTx is Tx for work that may take any time: each of its statements has the time of a call. It
+// calls work once, and returns the errors of work as they are.
 func (d *DB) LongTx(ctx context.Context, work func(context.Context, Tx) error) error {
 	if d.within != nil {
 		return work(ctx, *d.within)
@@ -211,8 +222,9 @@ func (t Tx) With(local any) Tx {
 // Local returns the value of With, nil for none.
 func (t Tx) Local() any { return t.local }
 
-// In returns the database within the transaction: what is done with it is part of the transaction, and so are the transactions of Tx and
-// LongTx. It is for one goroutine, until the transaction ends, and has no Direct.
+// In returns the database within the transaction: what is done with it is part of the transaction,
+// and so are the transactions of Tx and LongTx. It is for one goroutine, until the transaction
+// ends, and has no Direct.
 func (d *DB) In(tx Tx) *DB {
 	within := *d
 	within.within = &tx
@@ -265,24 +277,39 @@ func exec(ctx context.Context, e sqlx.ExecerContext, query string, args []any) (
 	return int(rows), err
 }
 
-// maxBroken is how many connections that ended while they were idle Direct passes over: more than any pool has.
+// maxBroken is how many connections that ended while they were idle Direct passes over: more than
+// any pool has.
 const maxBroken = 64
 
-// Direct runs one statement in a transaction of its own, in one round trip and at most once, and calls collect for each row;
-// a row's values are valid until collect returns.
+// Direct runs one statement in a transaction of its own, in one round trip and at most once, and
+// calls collect for each row; a row's values are valid until collect returns.
 //
-// It uses the driver's connection itself (sql.Conn.Raw), which database/sql then leaves alone. It therefore looks at a
-// connection before it sends anything, and passes over one that ended while it was idle. When the connection breaks
-// later, it returns an error, and nobody knows whether the statement took effect.
+// It uses the driver's connection itself (sql.Conn.Raw), which database/sql then leaves alone. It
+// therefore looks at a connection before it sends anything, and passes over one that ended while it
+// was idle. When the connection breaks later, it returns an error, and nobody knows whether the
+// statement took effect.
 //
-// Postgres ends a statement that waits too long (statement_timeout). Otherwise it could take effect long after Direct
-// returned.
-func (d *DB) Direct(ctx context.Context, collect func(row []driver.Value) error, query string, args ...driver.Value) error {
+// Postgres ends a statement that waits too long (statement_timeout). Otherwise it could take effect
+// long after Direct returned.
+func (d *DB) Direct(
+	ctx context.Context,
+	collect func(row []driver.Value) error,
+	query string,
+	args ...driver.Value,
+) error {
 	return direct(ctx, d, reads, collect, query, args, new(bool))
 }
 
 // direct is Direct for either kind. It sets sent if the statement may have been sent.
-func direct(ctx context.Context, d *DB, k kind, collect func(row []driver.Value) error, query string, args []driver.Value, sent *bool) error {
+func direct(
+	ctx context.Context,
+	d *DB,
+	k kind,
+	collect func(row []driver.Value) error,
+	query string,
+	args []driver.Value,
+	sent *bool,
+) error {
 	if d.within != nil {
 		return errInTx
 	}
@@ -311,8 +338,8 @@ func (d *DB) run(ctx context.Context, k kind, statement string, work func(contex
 	return d.tracer.call(ctx, statement, func(ctx context.Context) error { return d.bounded(ctx, k, work) })
 }
 
-// bounded gives work the time of one call, and runs it a second time when a prepared statement was out of date: it has then had
-// no effect, and the next use of each statement prepares it anew.
+// bounded gives work the time of one call, and runs it a second time when a prepared statement was
+// out of date: it has then had no effect, and the next use of each statement prepares it anew.
 func (d *DB) bounded(ctx context.Context, k kind, work func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
@@ -335,8 +362,9 @@ func runIn(ctx context.Context, work func(context.Context) error) error {
 	return translateIn(ctx, err)
 }
 
-// isOutOfDate reports whether a prepared statement does not fit any more: a migration has changed what it returns, or a restore has made the
-// types of its parameters anew, and Postgres calls it an internal error that theirs are gone.
+// isOutOfDate reports whether a prepared statement does not fit any more: a migration has changed
+// what it returns, or a restore has made the types of its parameters anew, and Postgres calls it an
+// internal error that theirs are gone.
 func isOutOfDate(err error) bool {
 	return pq.As(err, pqerror.FeatureNotSupported, pqerror.InternalError) != nil
 }

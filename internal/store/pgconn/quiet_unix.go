@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// quiet reports whether the connection is open and has nothing to read, as far as this machine knows. Postgres writes to an
-// idle connection only when it ends it. quiet takes 0.4 µs.
+// quiet reports whether the connection is open and has nothing to read, as far as this machine
+// knows. Postgres writes to an idle connection only when it ends it. quiet takes 0.4 µs.
 func (c *deadlineConn) quiet() bool {
 	if c.raw == nil {
 		return true

@@ -24,7 +24,8 @@ type connector struct {
 	database, login string
 	// settings are statements that begin each session of the API; "" for other sessions.
 	settings string
-	// generation counts how often a statement was found out of date. What was prepared before is prepared anew.
+	// generation counts how often a statement was found out of date. What was prepared before is
+	// prepared anew.
 	generation atomic.Int64
 }
 
@@ -43,7 +44,8 @@ func (c *connector) Close() error {
 	return nil
 }
 
-// refusesWrites is the text of lib/pq's error, which has no type, for a host that is not what target_session_attrs wants.
+// refusesWrites is the text of lib/pq's error, which has no type, for a host that is not what
+// target_session_attrs wants.
 var refusesWrites = regexp.MustCompile(`session is read-only$|in hot standby mode$`)
 
 // open opens a session on one host.
@@ -100,7 +102,8 @@ func (c *connector) explain(err error) error {
 	return err
 }
 
-// session is a connection of the pool: lib/pq's, with its socket and the statements that are prepared on it.
+// session is a connection of the pool: lib/pq's, with its socket and the statements that are
+// prepared on it.
 type session struct {
 	driverConn
 	socket     *deadlineConn
@@ -206,8 +209,9 @@ func (s *session) noteOutOfDate(p preparedStmt, err error) {
 // errNotSent: the connection was found broken before anything was sent. database/sql then drops it.
 var errNotSent = fmt.Errorf("the connection ended while it was idle: %w", driver.ErrBadConn)
 
-// run runs one statement for Direct. It returns errNotSent when the statement certainly did not run, and nil when it
-// certainly did and was committed. Its context never ends, because watching one takes 10 µs; the socket limits the wait.
+// run runs one statement for Direct. It returns errNotSent when the statement certainly did not
+// run, and nil when it certainly did and was committed. Its context never ends, because watching
+// one takes 10 µs; the socket limits the wait.
 func (s *session) run(query string, args []driver.NamedValue, collect func(row []driver.Value) error) error {
 	if !s.socket.quiet() {
 		return errNotSent

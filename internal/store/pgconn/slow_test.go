@@ -16,7 +16,8 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// calls makes n calls at once by a gate, which take that long, and returns how many were made at the same time at most, and how many did not get in.
+// calls makes n calls at once by a gate, which take that long, and returns how many were made at
+// the same time at most, and how many did not get in.
 func calls(t *testing.T, g *gate, n int, k kind, takes time.Duration) (most, refused int) {
 	t.Helper()
 	inside, results := 0, make(chan error)
@@ -56,7 +57,8 @@ func TestGate(t *testing.T) {
 		most, refused int
 	}{
 		{"fast: all at once", time.Millisecond, 50 * time.Millisecond, reads, 16, 0},
-		{"slow: fewer and fewer, and the queue as long as it moves", time.Millisecond, 200 * time.Millisecond, reads, narrowest, 10},
+		{"slow: fewer and fewer, and the queue as long as it moves", time.Millisecond, 200 * time.Millisecond, reads,
+			narrowest, 10},
 		{"far away: as always", 150 * time.Millisecond, 200 * time.Millisecond, reads, 16, 0},
 		{"only the standby is far away", 150 * time.Millisecond, 200 * time.Millisecond, writes, 16, 0},
 	} {
@@ -101,8 +103,8 @@ func TestGateOfACanceledCall(t *testing.T) {
 	})
 }
 
-// TestOpener: an attempt that somebody gave up is for the next one, two are under way at the same time, and one that hangs does not keep the
-// next one waiting for long.
+// TestOpener: an attempt that somebody gave up is for the next one, two are under way at the same
+// time, and one that hangs does not keep the next one waiting for long.
 func TestOpener(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -136,7 +138,12 @@ func TestOpener(t *testing.T) {
 		began := time.Now()
 		_, err = get(2 * time.Second)
 		assert.NoError(t, err)
-		assert.True(t, time.Since(began) == time.Second, "the first attempt was for the third call, after", time.Since(began))
+		assert.True(
+			t,
+			time.Since(began) == time.Second,
+			"the first attempt was for the third call, after",
+			time.Since(began),
+		)
 
 		time.Sleep(20 * time.Second) // Nobody asks for what the others made.
 		refused := errors.New("refused")
@@ -156,8 +163,8 @@ func TestOpener(t *testing.T) {
 	})
 }
 
-// TestRepliesAtOnce: Postgres begins a process before it replies to a request for TLS, which takes a busy machine long. It need not reply to one that
-// cancels a query.
+// TestRepliesAtOnce: Postgres begins a process before it replies to a request for TLS, which takes
+// a busy machine long. It need not reply to one that cancels a query.
 func TestRepliesAtOnce(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[uint32]error{tlsRequest: nil, cancelRequest: os.ErrDeadlineExceeded} {

@@ -12,20 +12,28 @@ import (
 	"petstore.example/internal/catalog"
 )
 
-// Write is Direct for a change that must not be made after it was given up. The query has one parameter more than args: the last is the
-// deadline, with which it sets petstore.deadline for its transaction, as text. Postgres then refuses to commit it later, by a trigger.
+// Write is Direct for a change that must not be made after it was given up. The query has one
+// parameter more than args: the last is the deadline, with which it sets petstore.deadline for its
+// transaction, as text. Postgres then refuses to commit it later, by a trigger.
 //
-// The error is catalog.ErrNotMade if the change certainly was not made, and never will be. Any other error of unknown outcome is returned
-// only when the deadline has passed: then it was made before, or never will be. docs/errors.md has the exceptions.
-func Write(ctx context.Context, d *DB, collect func(row []driver.Value) error, query string, args ...driver.Value) error {
+// The error is catalog.ErrNotMade if the change certainly was not made, and never will be. Any
+// other error of unknown outcome is returned only when the deadline has passed: then it was made
+// before, or never will be. docs/errors.md has the exceptions.
+func Write(
+	ctx context.Context,
+	d *DB,
+	collect func(row []driver.Value) error,
+	query string,
+	args ...driver.Value,
+) error {
 	end := endOf(ctx, d)
 	sent := false
 	err := direct(ctx, d, writes, collect, query, append(args, deadline(d, end)), &sent)
 	return settled(ctx, end, err, sent)
 }
 
-// WriteTx is Tx for changes that must not be made after they were given up, as Write has it. A statement of the transaction sets
-// petstore.deadline to what its Deadline returns.
+// WriteTx is Tx for changes that must not be made after they were given up, as Write has it. A
+// statement of the transaction sets petstore.deadline to what its Deadline returns.
 func WriteTx(ctx context.Context, d *DB, work func(context.Context, Tx) error) error {
 	end := endOf(ctx, d)
 	sent := false
@@ -33,7 +41,8 @@ func WriteTx(ctx context.Context, d *DB, work func(context.Context, Tx) error) e
 	return settled(ctx, end, err, sent)
 }
 
-// endOf returns when a call is given up. It is asked for anew: the process may have been stopped since the context was made.
+// endOf returns when a call is given up. It is asked for anew: the process may have been stopped
+// since the context was made.
 func endOf(ctx context.Context, d *DB) time.Time {
 	end := time.Now().Add(d.timeout)
 	if earlier, ok := ctx.Deadline(); ok && earlier.Before(end) {
@@ -50,8 +59,9 @@ func deadline(d *DB, end time.Time) string {
 	return strconv.FormatFloat(float64(end.UnixMicro())/1e6, 'f', 6, 64)
 }
 
-// settled returns the error of a write when it can't be made any more. sent says that what commits it was sent. Then only an error that does
-// not end the connection says for certain that it was not committed.
+// settled returns the error of a write when it can't be made any more. sent says that what commits
+// it was sent. Then only an error that does not end the connection says for certain that it was not
+// committed.
 func settled(ctx context.Context, end time.Time, err error, sent bool) error {
 	if err == nil {
 		return nil
@@ -71,7 +81,8 @@ func settled(ctx context.Context, end time.Time, err error, sent bool) error {
 	return err
 }
 
-// ErrNoRow: an INSERT was committed and has made no row, as if a trigger had swallowed it. Nobody may be told that it was made.
+// ErrNoRow: an INSERT was committed and has made no row, as if a trigger had swallowed it. Nobody
+// may be told that it was made.
 var ErrNoRow error = notMadeError{unavailableError{errors.New("an insert made no row")}}
 
 // notMadeError is the error of a write that was not made, and never will be.

@@ -23,11 +23,13 @@ type NewAssignment struct {
 	// Kind is plans.Assigned or plans.Boost. A boost has no Plan: it is the one of before.
 	Kind plans.Kind
 	Plan string
-	// Own is the numbers of the tenant, which a plan without numbers requires and others refuse, or those of the boost, of which one may be 0.
+	// Own is the numbers of the tenant, which a plan without numbers requires and others refuse, or
+	// those of the boost, of which one may be 0.
 	Own *plans.Quota
 	// From is zero for now.
 	From time.Time
-	// Until returns when it ends by itself; nil for one that lasts. Then is the plan that follows, "" for what was before.
+	// Until returns when it ends by itself; nil for one that lasts. Then is the plan that follows,
+	// "" for what was before.
 	Until func(from time.Time) time.Time
 	Then  string
 }
@@ -35,7 +37,8 @@ type NewAssignment struct {
 // PlanChange is a change of a tenant's timeline that was made.
 type PlanChange struct {
 	Tenant plans.Tenant
-	// Assignment was added or removed. If the plan to assign is in force already, it is the one in force and Unchanged is set.
+	// Assignment was added or removed. If the plan to assign is in force already, it is the one in
+	// force and Unchanged is set.
 	Assignment plans.Assignment
 	Unchanged  bool
 	// Now is when the change was made. Periods are all of the tenant that end after it.
@@ -52,8 +55,9 @@ type PlanChange struct {
 // At returns what is in force at an instant that is not past, nil for nothing.
 func (c PlanChange) At(at time.Time) *plans.Period { return periodAt(c.Periods, at) }
 
-// Assign makes an assignment or a boost. It returns plans.ErrTenantNotFound, ErrPlanNotFound, ErrPlanRetired, ErrQuotaRequired,
-// ErrQuotaFixed, ErrThenQuota, ErrQuota, ErrInPast, ErrNoTime, ErrAssignmentBegins or a plans.ConflictError.
+// Assign makes an assignment or a boost. It returns plans.ErrTenantNotFound, ErrPlanNotFound,
+// ErrPlanRetired, ErrQuotaRequired, ErrQuotaFixed, ErrThenQuota, ErrQuota, ErrInPast, ErrNoTime,
+// ErrAssignmentBegins or a plans.ConflictError.
 func (d Timelines) Assign(ctx context.Context, by audit.By, n NewAssignment) (done PlanChange, err error) {
 	defer pgconn.Wrap(&err, "assign plan")
 	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
@@ -94,9 +98,21 @@ func (d Timelines) Assign(ctx context.Context, by audit.By, n NewAssignment) (do
 	return done, err
 }
 
-// assignment is the new one. One from now on begins at the first instant at which none has begun: now is then its beginning.
-func (d Timelines) assignment(ctx context.Context, tx pgconn.Tx, n NewAssignment, c *PlanChange) (a plans.Assignment, err error) {
-	a = plans.Assignment{Kind: n.Kind, Plan: n.Plan, Own: n.Own, From: n.From.UTC().Truncate(time.Microsecond), Then: n.Then}
+// assignment is the new one. One from now on begins at the first instant at which none has begun:
+// now is then its beginning.
+func (d Timelines) assignment(
+	ctx context.Context,
+	tx pgconn.Tx,
+	n NewAssignment,
+	c *PlanChange,
+) (a plans.Assignment, err error) {
+	a = plans.Assignment{
+		Kind: n.Kind,
+		Plan: n.Plan,
+		Own:  n.Own,
+		From: n.From.UTC().Truncate(time.Microsecond),
+		Then: n.Then,
+	}
 	if n.From.IsZero() {
 		if c.Now, err = nextInstant(ctx, d.db, tx, c.Tenant.ID, c.Now); err != nil {
 			return a, err
@@ -119,7 +135,12 @@ func (d Timelines) assignment(ctx context.Context, tx pgconn.Tx, n NewAssignment
 }
 
 // beginPlanChange locks a tenant and returns its timeline.
-func (d Timelines) beginPlanChange(ctx context.Context, tx pgconn.Tx, tenant string, c *PlanChange) (line plans.Timeline, err error) {
+func (d Timelines) beginPlanChange(
+	ctx context.Context,
+	tx pgconn.Tx,
+	tenant string,
+	c *PlanChange,
+) (line plans.Timeline, err error) {
 	*c = PlanChange{}
 	if c.Tenant, err = tenants.Lock(ctx, tx, tenant, d.db.Now()); err != nil {
 		return line, err
@@ -147,18 +168,22 @@ func (d Timelines) readPlanChange(ctx context.Context, tx pgconn.Tx, c *PlanChan
 	return err
 }
 
-// inForceAlready reports whether the assignment would be what is in force at its beginning, for good.
+// inForceAlready reports whether the assignment would be what is in force at its beginning, for
+// good.
 func inForceAlready(a plans.Assignment, line plans.Timeline, c plans.Change) bool {
 	last, _ := line.At(a.From)
 	generation := last.Generation
 	if generation == 0 {
 		generation = line.Generation(last.Plan, last.From)
 	}
-	return a.Kind == plans.Assigned && !a.Temporary() && len(c.Removed) == 0 && last.Kind != plans.Boost && !last.Temporary() &&
-		a.Plan == last.Plan && plans.SameQuota(a.Own, last.Own) && generation == line.Generation(a.Plan, a.From)
+	return a.Kind == plans.Assigned && !a.Temporary() && len(c.Removed) == 0 && last.Kind != plans.Boost &&
+		!last.Temporary() &&
+		a.Plan == last.Plan && plans.SameQuota(a.Own, last.Own) &&
+		generation == line.Generation(a.Plan, a.From)
 }
 
-// CheckPlans checks that the plans are sold when they begin, and with these numbers. A tenant may come back to the plan of before.
+// CheckPlans checks that the plans are sold when they begin, and with these numbers. A tenant may
+// come back to the plan of before.
 func CheckPlans(ctx context.Context, tx pgconn.Tx, a plans.Assignment, before string) error {
 	if a.Kind != plans.Boost {
 		if err := checkQuota(ctx, tx, a.Plan, a.Own, a.From); err != nil {
@@ -192,13 +217,15 @@ type assignmentRecord struct {
 	Then       string     `json:"then,omitempty"`
 	VoidedAt   *time.Time `json:"voided_at,omitempty"`
 	VoidReason string     `json:"void_reason,omitempty"`
-	// Within are the temporary assignments, and what is under them, that an undo made around this one.
+	// Within are the temporary assignments, and what is under them, that an undo made around this
+	// one.
 	Within []int64 `json:"within,omitempty"`
 	// Removed is what it takes to schedule again what was removed, which begins at From.
 	Removed *removedRecord `json:"removed,omitempty"`
 }
 
-// removedRecord is an assignment that was removed before it began. Lasts is the assignment whose end was removed.
+// removedRecord is an assignment that was removed before it began. Lasts is the assignment whose
+// end was removed.
 type removedRecord struct {
 	Kind      plans.Kind `json:"kind"`
 	Plan      string     `json:"plan"`
@@ -217,13 +244,17 @@ func recordRemoved(a plans.Assignment, line plans.Timeline) *removedRecord {
 	} else if a.Own != nil {
 		r.PerMinute, r.PerDay = a.Own.PerMinute, a.Own.PerDay
 	}
-	if i := slices.IndexFunc(line.Assignments, func(b plans.Assignment) bool { return a.Kind == plans.End && a.Ends == b.ID }); i >= 0 {
+	if i := slices.IndexFunc(
+		line.Assignments,
+		func(b plans.Assignment) bool { return a.Kind == plans.End && a.Ends == b.ID },
+	); i >= 0 {
 		r.Then = line.Assignments[i].Then
 	}
 	return r
 }
 
-// writePlanAudit writes the entry of a change: what is in force from the beginning of the assignment on, before and after it.
+// writePlanAudit writes the entry of a change: what is in force from the beginning of the
+// assignment on, before and after it.
 func writePlanAudit(tx pgconn.Tx, by audit.By, action string, c PlanChange) error {
 	e := trail.Entry{Action: action, TenantID: c.Tenant.ID, Subject: audit.TenantSubject(c.Tenant.ID)}
 	a := c.Assignment
@@ -242,7 +273,12 @@ func writePlanAudit(tx pgconn.Tx, by audit.By, action string, c PlanChange) erro
 
 func recordPeriod(p plans.Period) assignmentRecord {
 	return assignmentRecord{
-		Assignment: p.Assignment, Plan: p.Plan, PerMinute: p.Quota.PerMinute, PerDay: p.Quota.PerDay, From: p.From.UTC(),
-		VoidedAt: trail.TimeOrNil(p.VoidedAt), VoidReason: p.VoidReason,
+		Assignment: p.Assignment,
+		Plan:       p.Plan,
+		PerMinute:  p.Quota.PerMinute,
+		PerDay:     p.Quota.PerDay,
+		From:       p.From.UTC(),
+		VoidedAt:   trail.TimeOrNil(p.VoidedAt),
+		VoidReason: p.VoidReason,
 	}
 }

@@ -17,7 +17,8 @@ type EditedPlan struct {
 	Changed bool
 	// Version is the version that was made or withdrawn, nil for none.
 	Version *plans.Version
-	// Followers are the tenants that follow the version before: they move to this one, or keep their numbers if KeepExisting is set.
+	// Followers are the tenants that follow the version before: they move to this one, or keep
+	// their numbers if KeepExisting is set.
 	Followers    []int64
 	KeepExisting bool
 }
@@ -31,8 +32,8 @@ type NewPlan struct {
 	From time.Time
 }
 
-// Create adds a plan with its first version. It returns plans.ErrPlanName, ErrPlanExists, ErrVersionPast, or what is wrong with the
-// numbers.
+// Create adds a plan with its first version. It returns plans.ErrPlanName, ErrPlanExists,
+// ErrVersionPast, or what is wrong with the numbers.
 func (d Plans) Create(ctx context.Context, by audit.By, n NewPlan) (done EditedPlan, err error) {
 	defer pgconn.Wrap(&err, "create plan")
 	err = plans.CheckPlanName(n.Name)
@@ -54,7 +55,8 @@ func (d Plans) Create(ctx context.Context, by audit.By, n NewPlan) (done EditedP
 			return plans.ErrVersionPast
 		}
 		_, err = tx.Exec(ctx, `
-			insert into price_list (name, position, title, price) select $1, coalesce(max(position), 0) + 1, $2, $3 from price_list`,
+			insert into price_list (name, position, title, price) select $1, coalesce(max(position), 0) + 1, $2, $3
+				from price_list`,
 			n.Name, n.Title, n.Price)
 		if err != nil {
 			return pgconn.Meaning(err, versionRules)
@@ -68,7 +70,11 @@ func (d Plans) Create(ctx context.Context, by audit.By, n NewPlan) (done EditedP
 			return err
 		}
 		done = EditedPlan{Plan: plan, Changed: true, Version: &version}
-		return trail.Write(tx, by, trail.Entry{Action: "plan.create", Subject: PlanSubject(n.Name), After: recordPlan(plan, version)})
+		return trail.Write(
+			tx,
+			by,
+			trail.Entry{Action: "plan.create", Subject: PlanSubject(n.Name), After: recordPlan(plan, version)},
+		)
 	})
 	return done, err
 }
@@ -76,7 +82,8 @@ func (d Plans) Create(ctx context.Context, by audit.By, n NewPlan) (done EditedP
 func insertVersion(ctx context.Context, tx pgconn.Tx, v plans.Version) error {
 	perMinute, perDay := ownColumns(v.Quota)
 	_, err := tx.Exec(ctx, `
-		insert into plan_versions (plan, version, generation, valid_from, per_minute, per_day) values ($1, $2, $3, $4, $5, $6)`,
+		insert into plan_versions (plan, version, generation, valid_from, per_minute, per_day) values ($1, $2, $3, $4,
+			$5, $6)`,
 		v.Plan, v.Number, v.Generation, v.From, perMinute, perDay)
 	return pgconn.Meaning(err, versionRules)
 }
@@ -87,33 +94,46 @@ type PlanEdit struct {
 	Numbers      *plans.VersionEdit
 }
 
-// Edit changes a plan: other numbers are a new version, title and price are those of all versions. If nothing differs nothing is
-// changed or audited. It returns plans.ErrPlanNotFound or what plans.VersionEdit.Next does.
+// Edit changes a plan: other numbers are a new version, title and price are those of all versions.
+// If nothing differs nothing is changed or audited. It returns plans.ErrPlanNotFound or what
+// plans.VersionEdit.Next does.
 func (d Plans) Edit(ctx context.Context, by audit.By, name string, edit PlanEdit) (EditedPlan, error) {
-	return d.changePlan(ctx, by, "plan.edit", name, func(ctx context.Context, tx pgconn.Tx, p plans.Plan, last plans.Version, done *EditedPlan) error {
-		if edit.Numbers != nil {
-			if err := d.addVersion(ctx, tx, *edit.Numbers, last, done); err != nil {
-				return err
+	return d.changePlan(
+		ctx,
+		by,
+		"plan.edit",
+		name,
+		func(ctx context.Context, tx pgconn.Tx, p plans.Plan, last plans.Version, done *EditedPlan) error {
+			if edit.Numbers != nil {
+				if err := d.addVersion(ctx, tx, *edit.Numbers, last, done); err != nil {
+					return err
+				}
 			}
-		}
-		title, price := p.Title, p.Price
-		if edit.Title != nil {
-			title = *edit.Title
-		}
-		if edit.Price != nil {
-			price = *edit.Price
-		}
-		if title == p.Title && price == p.Price {
-			return nil
-		}
-		done.Changed = true
-		_, err := tx.Exec(ctx, `update price_list set title = $2, price = $3 where name = $1`, name, title, price)
-		return err
-	})
+			title, price := p.Title, p.Price
+			if edit.Title != nil {
+				title = *edit.Title
+			}
+			if edit.Price != nil {
+				price = *edit.Price
+			}
+			if title == p.Title && price == p.Price {
+				return nil
+			}
+			done.Changed = true
+			_, err := tx.Exec(ctx, `update price_list set title = $2, price = $3 where name = $1`, name, title, price)
+			return err
+		},
+	)
 }
 
 // addVersion adds the version of an edit, if its numbers differ from those of the last one.
-func (d Plans) addVersion(ctx context.Context, tx pgconn.Tx, edit plans.VersionEdit, last plans.Version, done *EditedPlan) error {
+func (d Plans) addVersion(
+	ctx context.Context,
+	tx pgconn.Tx,
+	edit plans.VersionEdit,
+	last plans.Version,
+	done *EditedPlan,
+) error {
 	now, err := pgconn.Instant(ctx, d.db, tx, time.Time{})
 	if err != nil {
 		return err
@@ -129,61 +149,80 @@ func (d Plans) addVersion(ctx context.Context, tx pgconn.Tx, edit plans.VersionE
 	return insertVersion(ctx, tx, next)
 }
 
-// Withdraw removes the last version of a plan before it begins; number is 0 for whichever is the last. It returns
-// plans.ErrPlanNotFound, ErrVersionNotFound, ErrVersionNotLast, ErrVersionFirst, ErrVersionBegun or ErrVersionFollowed.
+// Withdraw removes the last version of a plan before it begins; number is 0 for whichever is the
+// last. It returns plans.ErrPlanNotFound, ErrVersionNotFound, ErrVersionNotLast, ErrVersionFirst,
+// ErrVersionBegun or ErrVersionFollowed.
 func (d Plans) Withdraw(ctx context.Context, by audit.By, name string, number int) (EditedPlan, error) {
-	return d.changePlan(ctx, by, "plan.withdraw", name, func(ctx context.Context, tx pgconn.Tx, _ plans.Plan, last plans.Version, done *EditedPlan) error {
-		now, err := pgconn.Instant(ctx, d.db, tx, time.Time{})
-		if err != nil {
-			return err
-		}
-		switch {
-		case number < 0 || number > last.Number:
-			return plans.ErrVersionNotFound
-		case number != 0 && number < last.Number && last.From.After(now):
-			return plans.ErrVersionNotLast
-		case last.Number == 1:
-			return plans.ErrVersionFirst
-		case number != 0 && number < last.Number || !last.From.After(now.Add(plans.WithdrawMargin)):
-			return plans.ErrVersionBegun
-		}
-		done.Changed, done.Version = true, &last
-		_, err = tx.Exec(ctx, `delete from plan_versions where plan = $1 and version = $2`, name, last.Number)
-		return pgconn.Meaning(err, versionRules)
-	})
+	return d.changePlan(
+		ctx,
+		by,
+		"plan.withdraw",
+		name,
+		func(ctx context.Context, tx pgconn.Tx, _ plans.Plan, last plans.Version, done *EditedPlan) error {
+			now, err := pgconn.Instant(ctx, d.db, tx, time.Time{})
+			if err != nil {
+				return err
+			}
+			switch {
+			case number < 0 || number > last.Number:
+				return plans.ErrVersionNotFound
+			case number != 0 && number < last.Number && last.From.After(now):
+				return plans.ErrVersionNotLast
+			case last.Number == 1:
+				return plans.ErrVersionFirst
+			case number != 0 && number < last.Number || !last.From.After(now.Add(plans.WithdrawMargin)):
+				return plans.ErrVersionBegun
+			}
+			done.Changed, done.Version = true, &last
+			_, err = tx.Exec(ctx, `delete from plan_versions where plan = $1 and version = $2`, name, last.Number)
+			return pgconn.Meaning(err, versionRules)
+		},
+	)
 }
 
-// Retire ends the sale of a plan at an instant, zero for now. Its tenants stay. It returns plans.ErrPlanNotFound, ErrPlanRetired if the
-// plan is retired already, or ErrVersionPast.
+// Retire ends the sale of a plan at an instant, zero for now. Its tenants stay. It returns
+// plans.ErrPlanNotFound, ErrPlanRetired if the plan is retired already, or ErrVersionPast.
 func (d Plans) Retire(ctx context.Context, by audit.By, name string, at time.Time) (EditedPlan, error) {
-	return d.changePlan(ctx, by, "plan.retire", name, func(ctx context.Context, tx pgconn.Tx, p plans.Plan, _ plans.Version, done *EditedPlan) error {
-		now, err := pgconn.Instant(ctx, d.db, tx, time.Time{})
-		if err != nil {
-			return err
-		}
-		if at.IsZero() {
-			at = now
-		}
-		switch {
-		case !p.RetiresAt.IsZero() && !p.RetiresAt.After(now):
-			return plans.ErrPlanRetired
-		case at.Before(now):
-			return plans.ErrVersionPast
-		case p.RetiresAt.Equal(at):
-			return nil
-		}
-		return d.setRetired(ctx, tx, name, at, done)
-	})
+	return d.changePlan(
+		ctx,
+		by,
+		"plan.retire",
+		name,
+		func(ctx context.Context, tx pgconn.Tx, p plans.Plan, _ plans.Version, done *EditedPlan) error {
+			now, err := pgconn.Instant(ctx, d.db, tx, time.Time{})
+			if err != nil {
+				return err
+			}
+			if at.IsZero() {
+				at = now
+			}
+			switch {
+			case !p.RetiresAt.IsZero() && !p.RetiresAt.After(now):
+				return plans.ErrPlanRetired
+			case at.Before(now):
+				return plans.ErrVersionPast
+			case p.RetiresAt.Equal(at):
+				return nil
+			}
+			return d.setRetired(ctx, tx, name, at, done)
+		},
+	)
 }
 
 // Resell sells a plan again that is retired, or is to retire. It returns plans.ErrPlanNotFound.
 func (d Plans) Resell(ctx context.Context, by audit.By, name string) (EditedPlan, error) {
-	return d.changePlan(ctx, by, "plan.resell", name, func(ctx context.Context, tx pgconn.Tx, p plans.Plan, _ plans.Version, done *EditedPlan) error {
-		if p.RetiresAt.IsZero() {
-			return nil
-		}
-		return d.setRetired(ctx, tx, name, time.Time{}, done)
-	})
+	return d.changePlan(
+		ctx,
+		by,
+		"plan.resell",
+		name,
+		func(ctx context.Context, tx pgconn.Tx, p plans.Plan, _ plans.Version, done *EditedPlan) error {
+			if p.RetiresAt.IsZero() {
+				return nil
+			}
+			return d.setRetired(ctx, tx, name, time.Time{}, done)
+		},
+	)
 }
 
 func (d Plans) setRetired(ctx context.Context, tx pgconn.Tx, name string, at time.Time, done *EditedPlan) error {
@@ -192,9 +231,13 @@ func (d Plans) setRetired(ctx context.Context, tx pgconn.Tx, name string, at tim
 	return err
 }
 
-// changePlan runs fn on a plan and its last version, which nobody else changes meanwhile, and writes the audit entry if fn sets Changed.
+// changePlan runs fn on a plan and its last version, which nobody else changes meanwhile, and
+// writes the audit entry if fn sets Changed.
 func (d Plans) changePlan(
-	ctx context.Context, by audit.By, action, name string, fn func(context.Context, pgconn.Tx, plans.Plan, plans.Version, *EditedPlan) error,
+	ctx context.Context,
+	by audit.By,
+	action, name string,
+	fn func(context.Context, pgconn.Tx, plans.Plan, plans.Version, *EditedPlan) error,
 ) (done EditedPlan, err error) {
 	defer pgconn.Wrap(&err, action)
 	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
@@ -212,7 +255,10 @@ func (d Plans) changePlan(
 		}
 		done.Plan = after
 		return trail.Write(tx, by, trail.Entry{
-			Action: action, Subject: PlanSubject(name), Before: recordPlan(before, last), After: recordPlan(after, newest),
+			Action:  action,
+			Subject: PlanSubject(name),
+			Before:  recordPlan(before, last),
+			After:   recordPlan(after, newest),
 		})
 	})
 	return done, err

@@ -10,13 +10,16 @@ import (
 	"petstore.example/internal/store/tenants"
 )
 
-// HistoryPeriod is a period of a tenant, with who made what begins it: the assignment, or the version of the plan.
+// HistoryPeriod is a period of a tenant, with who made what begins it: the assignment, or the
+// version of the plan.
 type HistoryPeriod struct {
 	plans.Period
-	// CreatedAt is when, and CreatedBy with which login it was made; both are zero for what is older than the history of this.
+	// CreatedAt is when, and CreatedBy with which login it was made; both are zero for what is
+	// older than the history of this.
 	CreatedAt time.Time
 	CreatedBy string
-	// ClaimedActor and Reason are those of the audit entry, empty for a login that may not read the audit trail.
+	// ClaimedActor and Reason are those of the audit entry, empty for a login that may not read the
+	// audit trail.
 	ClaimedActor, Reason string
 }
 
@@ -27,7 +30,8 @@ type historyRow struct {
 	CreatedBy string    `db:"made_by"`
 }
 
-// History returns what was, is and will be in force for a tenant, in the order of time, or plans.ErrTenantNotFound.
+// History returns what was, is and will be in force for a tenant, in the order of time, or
+// plans.ErrTenantNotFound.
 func (d Timelines) History(ctx context.Context, name string) (_ []HistoryPeriod, err error) {
 	defer pgconn.Wrap(&err, "read a tenant's history")
 	t, err := tenants.Get(ctx, d.db, name, d.db.JustNow())
@@ -36,7 +40,8 @@ func (d Timelines) History(ctx context.Context, name string) (_ []HistoryPeriod,
 	}
 	var rows []historyRow
 	err = d.db.Select(ctx, &rows, `
-		select q.assignment, q.version, q.generation, q.plan, q.kind, q.ends, q.per_minute, q.per_day, q.valid_from, q.valid_to,
+		select q.assignment, q.version, q.generation, q.plan, q.kind, q.ends, q.per_minute, q.per_day, q.valid_from,
+			q.valid_to,
 		       q.assigned_from, q.assigned_to, q.voided_at, q.void_reason, q.valid_from > q.assigned_from as by_version,
 		       case when q.valid_from > q.assigned_from then v.created_at else a.created_at end as made_at,
 		       case when q.valid_from > q.assigned_from then v.created_by else a.created_by end as made_by
@@ -55,7 +60,11 @@ func (d Timelines) History(ctx context.Context, name string) (_ []HistoryPeriod,
 	for i, r := range rows {
 		by := reasons.of(r.period(), r.ByVersion)
 		history[i] = HistoryPeriod{
-			Period: r.period(), CreatedAt: r.CreatedAt.UTC(), CreatedBy: r.CreatedBy, ClaimedActor: by.ClaimedActor, Reason: by.Reason,
+			Period:       r.period(),
+			CreatedAt:    r.CreatedAt.UTC(),
+			CreatedBy:    r.CreatedBy,
+			ClaimedActor: by.ClaimedActor,
+			Reason:       by.Reason,
 		}
 	}
 	return history, nil
@@ -89,9 +98,9 @@ func (r historyReasons) of(p plans.Period, byVersion bool) madeBy {
 	return r.assignments[p.Ends]
 }
 
-// reasons reads the audit entries about a tenant's assignments and about versions of plans. The entry of an assignment names it: as
-// assignment, or as id if a trigger wrote it; that of the first one is the tenant's creation. A login that may not read the trail finds
-// none.
+// reasons reads the audit entries about a tenant's assignments and about versions of plans. The
+// entry of an assignment names it: as assignment, or as id if a trigger wrote it; that of the first
+// one is the tenant's creation. A login that may not read the trail finds none.
 func (d Timelines) reasons(ctx context.Context, tenantID, first int64) (historyReasons, error) {
 	found := historyReasons{map[int64]madeBy{}, map[versionKey]madeBy{}}
 	var rows []struct {
@@ -102,14 +111,18 @@ func (d Timelines) reasons(ctx context.Context, tenantID, first int64) (historyR
 	}
 	err := d.db.Select(ctx, &rows, `
 		select claimed_actor, reason, '' as plan, '' as version,
-		       case action when 'tenant.create' then $2::text else coalesce(after->>'assignment', after->>'id', '') end as assignment
+		       case action when 'tenant.create' then $2::text else coalesce(after->>'assignment', after->>'id', '')
+		           end as assignment
 		from audit_entries
-		where tenant_id = $1 and (action = 'tenant.create' or action like 'plan.%' and action not in ('plan.void', 'plan.unschedule'))
+		where tenant_id = $1 and (action = 'tenant.create' or action like 'plan.%' and action not in ('plan.void',
+			'plan.unschedule'))
 		union all
 		select claimed_actor, reason, substr(subject, 6), coalesce(after->>'version', ''), ''
 		from audit_entries
-		where action in ('plan.create', 'plan.edit') and subject in (select 'plan:' || plan from quota_periods where tenant_id = $1)
-		  and (before is null or before->>'version' is distinct from after->>'version')`, tenantID, strconv.FormatInt(first, 10))
+		where action in ('plan.create', 'plan.edit') and subject in (select 'plan:' || plan from quota_periods where
+			tenant_id = $1)
+		  and (before is null or before->>'version' is distinct from after->>'version')`, tenantID,
+		strconv.FormatInt(first, 10))
 	if err != nil && !pgconn.IsForbidden(err) {
 		return found, err
 	}

@@ -21,7 +21,8 @@ type Grandfathered struct {
 	Temporary bool
 }
 
-// MaxMoved is the most tenants that one call of Move moves. Entries of the audit trail become slow to add if a transaction has many.
+// MaxMoved is the most tenants that one call of Move moves. Entries of the audit trail become slow
+// to add if a transaction has many.
 const MaxMoved = 100
 
 type grandfatheredRow struct {
@@ -33,36 +34,50 @@ func (r grandfatheredRow) grandfathered() Grandfathered {
 	return Grandfathered{r.Tenant(), r.Temporary}
 }
 
-// Grandfathered returns the tenants on a plan that follow an earlier generation than the latest, by name; tenants restricts them to
-// these numbers, nil for all.
+// Grandfathered returns the tenants on a plan that follow an earlier generation than the latest, by
+// name; tenants restricts them to these numbers, nil for all.
 func (d Plans) Grandfathered(ctx context.Context, plan string, tenants []int64) (_ []Grandfathered, err error) {
 	defer pgconn.Wrap(&err, "list grandfathered tenants")
 	return readGrandfathered(ctx, d.db, plan, tenants, d.db.JustNow())
 }
 
-func readGrandfathered(ctx context.Context, q pgconn.Queryer, plan string, tenants []int64, at sql.NullTime) ([]Grandfathered, error) {
+func readGrandfathered(
+	ctx context.Context,
+	q pgconn.Queryer,
+	plan string,
+	tenants []int64,
+	at sql.NullTime,
+) ([]Grandfathered, error) {
 	return pgconn.Collect(ctx, q, grandfatheredRow.grandfathered, `
 		select t.id, t.name, q.plan, q.assignment, q.version, q.per_minute, q.per_day, t.suspended_at, t.created_at,
 		       q.kind = 'boost' or exists (
-		         select from tenant_plans e where e.tenant_id = q.tenant_id and e.ends = q.assignment and e.valid_from > i.instant
+		         select from tenant_plans e where e.tenant_id = q.tenant_id and e.ends = q.assignment and e.valid_from
+		             > i.instant
 		       ) as temporary
 		from (select coalesce($2::timestamptz, now()) as instant) i
 		cross join quota_periods q
 		join tenants t on t.id = q.tenant_id
-		where q.plan = $1 and t.erased_at is null and q.valid_from <= i.instant and (q.valid_to is null or q.valid_to > i.instant)
-		  and q.generation < (select max(v.generation) from plan_versions v where v.plan = $1 and v.valid_from <= i.instant)
+		where q.plan = $1 and t.erased_at is null and q.valid_from <= i.instant and (q.valid_to is null or q.valid_to
+			> i.instant)
+		  and q.generation < (select max(v.generation) from plan_versions v where v.plan = $1 and v.valid_from <=
+		      i.instant)
 		  and ($3::bigint[] is null or q.tenant_id in (select unnest($3::bigint[])))
 		order by t.name`, plan, at, pq.Array(tenants))
 }
 
-// Move assigns a plan anew to tenants that follow an earlier generation of it, so that they follow the latest from now on, and returns
-// them as they are then. Tenants for which that is so already, or whose plan ends by itself, are left out. All are moved, or none; there
-// may be MaxMoved of them. It returns plans.ErrPlanNotFound or ErrPlanRetired.
+// Move assigns a plan anew to tenants that follow an earlier generation of it, so that they follow
+// the latest from now on, and returns them as they are then. Tenants for which that is so already,
+// or whose plan ends by itself, are left out. All are moved, or none; there may be MaxMoved of
+// them. It returns plans.ErrPlanNotFound or ErrPlanRetired.
 func (d Plans) Move(ctx context.Context, by audit.By, plan string, tenants []int64) (moved []plans.Tenant, err error) {
 	defer pgconn.Wrap(&err, "move tenants")
 	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		moved = nil
-		if _, err := tx.Exec(ctx, `select from tenants where id = any($1) order by id for no key update`, pq.Array(tenants)); err != nil {
+		if _, err := tx.Exec(
+			ctx,
+			`select from tenants where id = any($1) order by id for no key update`,
+			pq.Array(tenants),
+		); err != nil {
 			return err
 		}
 		now, err := pgconn.Instant(ctx, d.db, tx, time.Time{})
@@ -86,7 +101,11 @@ func (d Plans) Move(ctx context.Context, by audit.By, plan string, tenants []int
 		}
 		for i, after := range moved {
 			err := trail.Write(tx, by, trail.Entry{
-				Action: "plan.move", TenantID: after.ID, Subject: audit.TenantSubject(after.ID), Before: recordMove(before[i]), After: recordMove(after),
+				Action:   "plan.move",
+				TenantID: after.ID,
+				Subject:  audit.TenantSubject(after.ID),
+				Before:   recordMove(before[i]),
+				After:    recordMove(after),
 			})
 			if err != nil {
 				return err
@@ -109,7 +128,8 @@ func (d Plans) moveTenant(ctx context.Context, tx pgconn.Tx, t plans.Tenant, now
 	if err != nil {
 		return plans.Tenant{}, err
 	}
-	// A boost that is scheduled follows: after it the tenant does not fall back to the generation of before.
+	// A boost that is scheduled follows: after it the tenant does not fall back to the generation
+	// of before.
 	c, err := line.Assign(plans.Assignment{Kind: plans.Assigned, Plan: t.Plan, From: at}, at)
 	if err != nil {
 		return plans.Tenant{}, err

@@ -52,7 +52,8 @@ func quotaOf(perMinute, perDay sql.NullInt64) *plans.Quota {
 	return &plans.Quota{PerMinute: perMinute.Int64, PerDay: perDay.Int64}
 }
 
-// selectPlan selects plans with their numbers at the instant $1, null for now: those of the first version of a plan that has not begun.
+// selectPlan selects plans with their numbers at the instant $1, null for now: those of the first
+// version of a plan that has not begun.
 const selectPlan = `
 	select l.name, l.title, l.price, l.retires_at, v.version, v.valid_from, v.per_minute, v.per_day
 	from (select coalesce($1::timestamptz, now()) as instant) i
@@ -66,7 +67,13 @@ const selectPlan = `
 // List returns all plans, the smallest first, and at last those without numbers.
 func (d Plans) List(ctx context.Context) (_ []plans.Plan, err error) {
 	defer pgconn.Wrap(&err, "list plans")
-	return pgconn.Collect(ctx, d.db, planRow.plan, selectPlan+` order by v.per_day, v.per_minute, l.position`, d.db.JustNow())
+	return pgconn.Collect(
+		ctx,
+		d.db,
+		planRow.plan,
+		selectPlan+` order by v.per_day, v.per_minute, l.position`,
+		d.db.JustNow(),
+	)
 }
 
 // Get returns the plan of that name, or plans.ErrPlanNotFound.
@@ -84,8 +91,9 @@ func GetPlan(ctx context.Context, q pgconn.Queryer, name string, at sql.NullTime
 	return row.plan(), nil
 }
 
-// checkQuota checks whether the plan can be assigned at that instant, with the tenant's own numbers. It returns plans.ErrPlanNotFound,
-// ErrPlanNotBegun, ErrPlanRetired, or what plans.Plan.Resolve does.
+// checkQuota checks whether the plan can be assigned at that instant, with the tenant's own
+// numbers. It returns plans.ErrPlanNotFound, ErrPlanNotBegun, ErrPlanRetired, or what
+// plans.Plan.Resolve does.
 func checkQuota(ctx context.Context, tx pgconn.Tx, plan string, own *plans.Quota, at time.Time) error {
 	p, err := GetPlan(ctx, tx, plan, pgconn.NullTime(at))
 	switch {
@@ -110,7 +118,8 @@ func (d Plans) CountTenants(ctx context.Context, plan string) (_ int64, err erro
 		join tenant_plans a on a.plan = $1
 		where case when a.valid_from <= i.instant
 		  then not exists (
-		    select from tenant_plans n where n.tenant_id = a.tenant_id and n.valid_from > a.valid_from and n.valid_from <= i.instant)
+		    select from tenant_plans n where n.tenant_id = a.tenant_id and n.valid_from > a.valid_from and
+		        n.valid_from <= i.instant)
 		  -- A tenant whose plan has not begun has the first one.
 		  else not exists (select from tenant_plans e where e.tenant_id = a.tenant_id and e.valid_from < a.valid_from)
 		end`, plan, d.db.JustNow())
@@ -132,12 +141,20 @@ type versionRow struct {
 
 func (r versionRow) version() plans.Version {
 	return plans.Version{
-		Plan: r.Plan, Number: r.Number, Generation: r.Generation, Quota: quotaOf(r.PerMinute, r.PerDay), From: r.From.UTC(), To: pgconn.TimeOf(r.To),
-		CreatedAt: r.CreatedAt.UTC(), CreatedBy: r.CreatedBy, Tenants: r.Tenants,
+		Plan:       r.Plan,
+		Number:     r.Number,
+		Generation: r.Generation,
+		Quota:      quotaOf(r.PerMinute, r.PerDay),
+		From:       r.From.UTC(),
+		To:         pgconn.TimeOf(r.To),
+		CreatedAt:  r.CreatedAt.UTC(),
+		CreatedBy:  r.CreatedBy,
+		Tenants:    r.Tenants,
 	}
 }
 
-// Versions returns the versions of a plan in order, with the numbers of tenants that they bind now, or plans.ErrPlanNotFound.
+// Versions returns the versions of a plan in order, with the numbers of tenants that they bind now,
+// or plans.ErrPlanNotFound.
 func (d Plans) Versions(ctx context.Context, plan string) (_ []plans.Version, err error) {
 	defer pgconn.Wrap(&err, "list versions")
 	list, err := pgconn.Collect(ctx, d.db, versionRow.version, `
@@ -147,7 +164,8 @@ func (d Plans) Versions(ctx context.Context, plan string) (_ []plans.Version, er
 		from plan_versions v
 		left join (
 		  select q.version, count(*) as tenants from quota_periods q
-		  where q.plan = $1 and q.valid_from <= coalesce($2::timestamptz, now()) and (q.valid_to is null or q.valid_to > coalesce($2::timestamptz, now()))
+		  where q.plan = $1 and q.valid_from <= coalesce($2::timestamptz, now()) and (q.valid_to is null or q.valid_to
+		      > coalesce($2::timestamptz, now()))
 		  group by q.version
 		) q on q.version = v.version
 		where v.plan = $1 order by v.version`, plan, d.db.JustNow())
@@ -157,9 +175,11 @@ func (d Plans) Versions(ctx context.Context, plan string) (_ []plans.Version, er
 	return list, err
 }
 
-// lockPlan returns the plan and its last version, and blocks other changes to it until the transaction ends.
+// lockPlan returns the plan and its last version, and blocks other changes to it until the
+// transaction ends.
 func lockPlan(ctx context.Context, db *pgconn.DB, tx pgconn.Tx, name string) (plans.Plan, plans.Version, error) {
-	// A statement of its own: that which waited for the lock reads other tables as they were before.
+	// A statement of its own: that which waited for the lock reads other tables as they were
+	// before.
 	if _, err := tx.Exec(ctx, `select from price_list where name = $1 for no key update`, name); err != nil {
 		return plans.Plan{}, plans.Version{}, err
 	}
@@ -174,11 +194,19 @@ func lockPlan(ctx context.Context, db *pgconn.DB, tx pgconn.Tx, name string) (pl
 	return plan, last.version(), err
 }
 
-// followers returns the tenants that follow the generation of a plan at an instant, without those that have other numbers for a while.
-func followers(ctx context.Context, q pgconn.Queryer, plan string, generation int, at time.Time) (ids []int64, err error) {
+// followers returns the tenants that follow the generation of a plan at an instant, without those
+// that have other numbers for a while.
+func followers(
+	ctx context.Context,
+	q pgconn.Queryer,
+	plan string,
+	generation int,
+	at time.Time,
+) (ids []int64, err error) {
 	err = q.Select(ctx, &ids, `
 		select tenant_id from quota_periods
-		where plan = $1 and generation = $2 and kind <> 'boost' and valid_from <= $3 and (valid_to is null or valid_to > $3)
+		where plan = $1 and generation = $2 and kind <> 'boost' and valid_from <= $3 and (valid_to is null or valid_to
+			> $3)
 		order by tenant_id`, plan, generation, at)
 	return ids, err
 }
@@ -200,7 +228,12 @@ type planRecord struct {
 
 func recordPlan(p plans.Plan, v plans.Version) planRecord {
 	r := planRecord{
-		Title: p.Title, Price: p.Price, RetiresAt: trail.TimeOrNil(p.RetiresAt), Version: v.Number, Generation: v.Generation, From: v.From.UTC(),
+		Title:      p.Title,
+		Price:      p.Price,
+		RetiresAt:  trail.TimeOrNil(p.RetiresAt),
+		Version:    v.Number,
+		Generation: v.Generation,
+		From:       v.From.UTC(),
 	}
 	if v.Quota != nil {
 		r.PerMinute, r.PerDay = v.Quota.PerMinute, v.Quota.PerDay

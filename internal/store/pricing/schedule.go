@@ -15,7 +15,8 @@ import (
 	"petstore.example/internal/store/trail"
 )
 
-// Coming is a change of a tenant's plan or of its numbers that is known beforehand: what is in force from then on.
+// Coming is a change of a tenant's plan or of its numbers that is known beforehand: what is in
+// force from then on.
 type Coming struct {
 	Tenant   string
 	tenantID int64
@@ -39,15 +40,17 @@ func (r comingRow) coming() Coming {
 }
 
 const selectComing = `
-	select q.tenant_id, t.name as tenant, q.assignment, q.version, q.generation, q.plan, q.kind, q.ends, q.per_minute, q.per_day, q.valid_from, q.valid_to,
+	select q.tenant_id, t.name as tenant, q.assignment, q.version, q.generation, q.plan, q.kind, q.ends, q.per_minute,
+		q.per_day, q.valid_from, q.valid_to,
 	       q.assigned_from, q.assigned_to, q.voided_at, q.void_reason, a.until
 	from quota_periods q
 	join tenants t on t.id = q.tenant_id
 	join tenant_plans a on a.tenant_id = q.tenant_id and a.id = q.assignment`
 
-// Schedule returns at most limit changes that are to come, 0 for all, in order of time: of a tenant, its plans' versions included, or,
-// for "", the assignments of all tenants. They begin after the assignment with that ID, unless it is 0. It returns
-// plans.ErrTenantNotFound, or ErrAssignmentNotFound.
+// Schedule returns at most limit changes that are to come, 0 for all, in order of time: of a
+// tenant, its plans' versions included, or, for "", the assignments of all tenants. They begin
+// after the assignment with that ID, unless it is 0. It returns plans.ErrTenantNotFound, or
+// ErrAssignmentNotFound.
 func (d Timelines) Schedule(ctx context.Context, tenant string, after int64, limit int) iter.Seq2[Coming, error] {
 	return pgconn.ListOf(ctx, d.db, "list scheduled changes", comingRow.coming, func() (*pgconn.ListQuery, error) {
 		tenantID, err := tenants.IDOf(ctx, d.db, tenant)
@@ -56,7 +59,10 @@ func (d Timelines) Schedule(ctx context.Context, tenant string, after int64, lim
 		}
 		q := pgconn.NewListQuery(selectComing)
 		if tenantID == 0 {
-			q.And(`q.assigned_from > coalesce(?::timestamptz, now()) and q.valid_from = q.assigned_from`, d.db.JustNow())
+			q.And(
+				`q.assigned_from > coalesce(?::timestamptz, now()) and q.valid_from = q.assigned_from`,
+				d.db.JustNow(),
+			)
 		} else {
 			q.And(`q.tenant_id = ? and q.valid_from > coalesce(?::timestamptz, now())`, tenantID, d.db.JustNow())
 		}
@@ -72,8 +78,9 @@ func (d Timelines) Schedule(ctx context.Context, tenant string, after int64, lim
 	})
 }
 
-// Unschedule removes an assignment that has not begun. If it is the end of a temporary assignment, that assignment lasts. It returns
-// plans.ErrAssignmentNotFound, ErrAssignmentBegun or ErrAssignmentBegins.
+// Unschedule removes an assignment that has not begun. If it is the end of a temporary assignment,
+// that assignment lasts. It returns plans.ErrAssignmentNotFound, ErrAssignmentBegun or
+// ErrAssignmentBegins.
 func (d Timelines) Unschedule(ctx context.Context, by audit.By, id int64) (done PlanChange, err error) {
 	defer pgconn.Wrap(&err, "unschedule")
 	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
@@ -110,7 +117,8 @@ func (d Timelines) Unschedule(ctx context.Context, by audit.By, id int64) (done 
 func (d Timelines) TenantsOf(ctx context.Context, ids []string) (names []string, err error) {
 	defer pgconn.Wrap(&err, "find the tenants of assignments")
 	err = d.db.Select(ctx, &names, `
-		select distinct t.name from tenant_plans a join tenants t on t.id = a.tenant_id where a.id = any($1::bigint[])`, pq.Array(ids))
+		select distinct t.name from tenant_plans a join tenants t on t.id = a.tenant_id where a.id =
+		  any($1::bigint[])`, pq.Array(ids))
 	return names, err
 }
 
@@ -120,8 +128,9 @@ func tenantOfAssignment(ctx context.Context, q pgconn.Queryer, id int64) (name s
 	return name, err
 }
 
-// Void marks an assignment that has begun as void, for the reason of the change, or removes that mark. What it decided stays decided. It
-// returns plans.ErrAssignmentNotFound, ErrAssignmentNotBegun, ErrAssignmentVoid or ErrAssignmentNotVoid.
+// Void marks an assignment that has begun as void, for the reason of the change, or removes that
+// mark. What it decided stays decided. It returns plans.ErrAssignmentNotFound,
+// ErrAssignmentNotBegun, ErrAssignmentVoid or ErrAssignmentNotVoid.
 func (d Timelines) Void(ctx context.Context, by audit.By, id int64, undo bool) (Coming, error) {
 	if undo {
 		return d.setVoid(ctx, by, id, "")
@@ -149,8 +158,15 @@ func (d Timelines) setVoid(ctx context.Context, by audit.By, id int64, reason st
 		if reason == "" {
 			at, action, refused = sql.NullTime{}, "plan.unvoid", plans.ErrAssignmentNotVoid
 		}
-		marked, err := tx.Exec(ctx, `update tenant_plans set voided_at = $2, void_reason = nullif($3, '') where id = $1 and (voided_at is null) = $4`,
-			id, at, reason, reason != "")
+		marked, err := tx.Exec(
+			ctx,
+			`update tenant_plans set voided_at = $2, void_reason = nullif($3, '') where id = $1 and (voided_at is
+				null) = $4`,
+			id,
+			at,
+			reason,
+			reason != "",
+		)
 		if err == nil && marked == 0 {
 			err = refused
 		}
@@ -172,12 +188,25 @@ func (d Timelines) setVoid(ctx context.Context, by audit.By, id int64, reason st
 func readAssignment(ctx context.Context, tx pgconn.Queryer, id int64) (Coming, error) {
 	var tenantID int64
 	// A statement of its own: the view reads the rows of one tenant if its number is an argument.
-	err := pgconn.GetOr(ctx, tx, &tenantID, plans.ErrAssignmentNotFound, `select tenant_id from tenant_plans where id = $1`, id)
+	err := pgconn.GetOr(
+		ctx,
+		tx,
+		&tenantID,
+		plans.ErrAssignmentNotFound,
+		`select tenant_id from tenant_plans where id = $1`,
+		id,
+	)
 	if err != nil {
 		return Coming{}, err
 	}
 	var row comingRow
-	if err := tx.Get(ctx, &row, selectComing+` where q.tenant_id = $1 and q.assignment = $2 order by q.valid_from limit 1`, tenantID, id); err != nil {
+	if err := tx.Get(
+		ctx,
+		&row,
+		selectComing+` where q.tenant_id = $1 and q.assignment = $2 order by q.valid_from limit 1`,
+		tenantID,
+		id,
+	); err != nil {
 		return Coming{}, err
 	}
 	return row.coming(), nil

@@ -27,7 +27,8 @@ func generations(ctx context.Context, q pgconn.Queryer) (func(plan string, at ti
 		From       time.Time `db:"valid_from"`
 	}
 	err := q.Select(ctx, &begins, `
-		select plan, generation, min(valid_from) as valid_from from plan_versions group by plan, generation order by plan, generation`)
+		select plan, generation, min(valid_from) as valid_from from plan_versions group by plan, generation order by
+			plan, generation`)
 	return func(plan string, at time.Time) (latest int) {
 		for _, b := range begins {
 			if b.Plan == plan && !b.From.After(at) {
@@ -38,17 +39,29 @@ func generations(ctx context.Context, q pgconn.Queryer) (func(plan string, at ti
 	}, err
 }
 
-// ApplyChange stores a change of the timeline of a tenant, which must be locked. It returns the change with the IDs of what is new.
+// ApplyChange stores a change of the timeline of a tenant, which must be locked. It returns the
+// change with the IDs of what is new.
 func ApplyChange(ctx context.Context, tx pgconn.Tx, tenantID int64, c plans.Change) (plans.Change, error) {
 	for _, a := range c.Removed {
 		// An end goes with what it ends.
-		if _, err := tx.Exec(ctx, `delete from tenant_plans where tenant_id = $1 and id = $2`, tenantID, a.ID); err != nil {
+		if _, err := tx.Exec(
+			ctx,
+			`delete from tenant_plans where tenant_id = $1 and id = $2`,
+			tenantID,
+			a.ID,
+		); err != nil {
 			return c, err
 		}
 	}
 	if a := c.Lasts; a != nil {
-		_, err := tx.Exec(ctx, `update tenant_plans set until = $3, then_plan = nullif($4, '') where tenant_id = $1 and id = $2`,
-			tenantID, a.ID, pgconn.NullTime(a.Until), a.Then)
+		_, err := tx.Exec(
+			ctx,
+			`update tenant_plans set until = $3, then_plan = nullif($4, '') where tenant_id = $1 and id = $2`,
+			tenantID,
+			a.ID,
+			pgconn.NullTime(a.Until),
+			a.Then,
+		)
 		if err != nil {
 			return c, err
 		}
@@ -73,11 +86,28 @@ func ApplyChange(ctx context.Context, tx pgconn.Tx, tenantID int64, c plans.Chan
 
 func insertAssignment(ctx context.Context, tx pgconn.Tx, tenantID int64, a plans.Assignment) (id int64, err error) {
 	perMinute, perDay := ownColumns(a.Own)
-	err = tx.Get(ctx, &id, `
-		insert into tenant_plans (tenant_id, valid_from, plan, per_minute, per_day, generation, kind, ends, until, then_plan, named_per_minute, named_per_day)
-		values ($1, $2, $3, $4, $5, nullif($6::integer, 0), $7, nullif($8::bigint, 0), $9, nullif($10, ''), nullif($11::bigint, 0), nullif($12::bigint, 0))
+	err = tx.Get(
+		ctx,
+		&id,
+		`
+		insert into tenant_plans (tenant_id, valid_from, plan, per_minute, per_day, generation, kind, ends, until,
+			then_plan, named_per_minute, named_per_day)
+		values ($1, $2, $3, $4, $5, nullif($6::integer, 0), $7, nullif($8::bigint, 0), $9, nullif($10, ''),
+			nullif($11::bigint, 0), nullif($12::bigint, 0))
 		returning id`,
-		tenantID, a.From, a.Plan, perMinute, perDay, a.Generation, a.Kind, a.Ends, pgconn.NullTime(a.Until), a.Then, a.Named.PerMinute, a.Named.PerDay)
+		tenantID,
+		a.From,
+		a.Plan,
+		perMinute,
+		perDay,
+		a.Generation,
+		a.Kind,
+		a.Ends,
+		pgconn.NullTime(a.Until),
+		a.Then,
+		a.Named.PerMinute,
+		a.Named.PerDay,
+	)
 	return id, err
 }
 
@@ -89,7 +119,8 @@ func ownColumns(own *plans.Quota) (perMinute, perDay sql.NullInt64) {
 	return pgconn.NullNumber(own.PerMinute), pgconn.NullNumber(own.PerDay)
 }
 
-// nextInstant is instant, or the first one after it at which an assignment of the tenant may begin: none begins then, and one has before.
+// nextInstant is instant, or the first one after it at which an assignment of the tenant may begin:
+// none begins then, and one has before.
 func nextInstant(ctx context.Context, db *pgconn.DB, tx pgconn.Tx, tenantID int64, at time.Time) (time.Time, error) {
 	at, err := pgconn.Instant(ctx, db, tx, at)
 	if err != nil {
@@ -138,10 +169,20 @@ type assignmentRow struct {
 
 func (r assignmentRow) assignment() plans.Assignment {
 	a := plans.Assignment{
-		ID: r.ID, Plan: r.Plan, Generation: int(r.Generation.Int64), Kind: r.Kind, Ends: r.Ends.Int64,
-		Named: plans.Quota{PerMinute: r.NamedPerMinute, PerDay: r.NamedPerDay},
-		From:  r.From.UTC(), Until: pgconn.TimeOf(r.Until), Then: r.Then.String, To: pgconn.TimeOf(r.To), CreatedAt: r.CreatedAt.UTC(), CreatedBy: r.CreatedBy,
-		VoidedAt: pgconn.TimeOf(r.VoidedAt), VoidReason: r.VoidReason.String,
+		ID:         r.ID,
+		Plan:       r.Plan,
+		Generation: int(r.Generation.Int64),
+		Kind:       r.Kind,
+		Ends:       r.Ends.Int64,
+		Named:      plans.Quota{PerMinute: r.NamedPerMinute, PerDay: r.NamedPerDay},
+		From:       r.From.UTC(),
+		Until:      pgconn.TimeOf(r.Until),
+		Then:       r.Then.String,
+		To:         pgconn.TimeOf(r.To),
+		CreatedAt:  r.CreatedAt.UTC(),
+		CreatedBy:  r.CreatedBy,
+		VoidedAt:   pgconn.TimeOf(r.VoidedAt),
+		VoidReason: r.VoidReason.String,
 	}
 	if r.PerMinute.Valid || r.PerDay.Valid {
 		a.Own = &plans.Quota{PerMinute: r.PerMinute.Int64, PerDay: r.PerDay.Int64}
@@ -177,14 +218,24 @@ type periodRow struct {
 
 func (r periodRow) period() plans.Period {
 	return plans.Period{
-		Assignment: r.Assignment, Version: r.Version, Generation: r.Generation, Plan: r.Plan, Kind: r.Kind, Ends: r.Ends.Int64,
-		Quota: plans.Quota{PerMinute: r.PerMinute, PerDay: r.PerDay}, From: r.From.UTC(), To: pgconn.TimeOf(r.To),
-		AssignedFrom: r.AssignedFrom.UTC(), AssignedTo: pgconn.TimeOf(r.AssignedTo), VoidedAt: pgconn.TimeOf(r.VoidedAt), VoidReason: r.VoidReason.String,
+		Assignment:   r.Assignment,
+		Version:      r.Version,
+		Generation:   r.Generation,
+		Plan:         r.Plan,
+		Kind:         r.Kind,
+		Ends:         r.Ends.Int64,
+		Quota:        plans.Quota{PerMinute: r.PerMinute, PerDay: r.PerDay},
+		From:         r.From.UTC(),
+		To:           pgconn.TimeOf(r.To),
+		AssignedFrom: r.AssignedFrom.UTC(),
+		AssignedTo:   pgconn.TimeOf(r.AssignedTo),
+		VoidedAt:     pgconn.TimeOf(r.VoidedAt),
+		VoidReason:   r.VoidReason.String,
 	}
 }
 
-// Periods returns what was, is and will be in force for a tenant, in the order of time: all periods that end after from; the zero time
-// stands for the beginning.
+// Periods returns what was, is and will be in force for a tenant, in the order of time: all periods
+// that end after from; the zero time stands for the beginning.
 func (d Timelines) Periods(ctx context.Context, tenantID int64, from time.Time) (_ []plans.Period, err error) {
 	defer pgconn.Wrap(&err, "read a tenant's periods")
 	return readPeriods(ctx, d.db, tenantID, from)
@@ -192,7 +243,9 @@ func (d Timelines) Periods(ctx context.Context, tenantID int64, from time.Time) 
 
 func readPeriods(ctx context.Context, q pgconn.Queryer, tenantID int64, from time.Time) ([]plans.Period, error) {
 	return pgconn.Collect(ctx, q, periodRow.period, `
-		select assignment, version, generation, plan, kind, ends, per_minute, per_day, valid_from, valid_to, assigned_from, assigned_to,
+		select assignment, version, generation, plan, kind, ends, per_minute, per_day, valid_from, valid_to,
+			assigned_from, assigned_to,
 		       voided_at, void_reason
-		from quota_periods where tenant_id = $1 and (valid_to is null or valid_to > $2) order by valid_from`, tenantID, from)
+		from quota_periods where tenant_id = $1 and (valid_to is null or valid_to > $2) order by
+		  valid_from`, tenantID, from)
 }

@@ -11,13 +11,20 @@ import (
 
 // Undoers take back changes of plans and of tenants' timelines.
 var Undoers = undo.Undoers{
-	"plan.assign": undoAssignment, "plan.boost": undoAssignment, "plan.move": undoAssignment, "plan.unschedule": undoUnschedule,
-	"plan.void": undoVoid, "plan.unvoid": undoVoid,
-	"plan.edit": undoPlanEdit, "plan.withdraw": undoWithdrawal, "plan.retire": undoRetirement, "plan.resell": undoRetirement,
+	"plan.assign":     undoAssignment,
+	"plan.boost":      undoAssignment,
+	"plan.move":       undoAssignment,
+	"plan.unschedule": undoUnschedule,
+	"plan.void":       undoVoid,
+	"plan.unvoid":     undoVoid,
+	"plan.edit":       undoPlanEdit,
+	"plan.withdraw":   undoWithdrawal,
+	"plan.retire":     undoRetirement,
+	"plan.resell":     undoRetirement,
 }
 
-// undoPlanEdit gives a plan its title and its price back, and withdraws the version that the edit made. If that has begun, a version with
-// the numbers of before begins now, for all that follow it.
+// undoPlanEdit gives a plan its title and its price back, and withdraws the version that the edit
+// made. If that has begun, a version with the numbers of before begins now, for all that follow it.
 func undoPlanEdit(ctx context.Context, s undo.Step) error {
 	before, after, err := undo.Records[planRecord](s.Entry)
 	if err != nil {
@@ -75,8 +82,14 @@ func undoRetirement(ctx context.Context, s undo.Step) error {
 		}
 	}
 	name := undo.NameOf(s.Entry)
-	_, err = d.changePlan(ctx, s.By, action, name, func(ctx context.Context, tx pgconn.Tx, _ plans.Plan, _ plans.Version, done *EditedPlan) error {
-		return d.setRetired(ctx, tx, name, at, done)
-	})
+	_, err = d.changePlan(
+		ctx,
+		s.By,
+		action,
+		name,
+		func(ctx context.Context, tx pgconn.Tx, _ plans.Plan, _ plans.Version, done *EditedPlan) error {
+			return d.setRetired(ctx, tx, name, at, done)
+		},
+	)
 	return err
 }

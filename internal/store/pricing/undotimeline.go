@@ -11,7 +11,8 @@ import (
 	"petstore.example/internal/store/undo"
 )
 
-// undoAssignment makes the timeline from now on what it would be without what the change assigned, as plans.Timeline.TakeBack does.
+// undoAssignment makes the timeline from now on what it would be without what the change assigned,
+// as plans.Timeline.TakeBack does.
 func undoAssignment(ctx context.Context, s undo.Step) error {
 	_, made, err := undo.Records[assignmentRecord](s.Entry)
 	if err != nil {
@@ -52,10 +53,14 @@ func undoAssignment(ctx context.Context, s undo.Step) error {
 	})
 }
 
-// lastingBoostError translates what a trigger refuses: an assignment with the numbers of a boost whose end was removed.
+// lastingBoostError translates what a trigger refuses: an assignment with the numbers of a boost
+// whose end was removed.
 func lastingBoostError(err error) error {
 	if pgconn.IsConstraint(err, "tenant_plans_numbers") {
-		return &undo.Error{Why: "a boost without an end was in force before", Hint: "assign the plan, and boost the tenant again: petstorectl plan boost --help"}
+		return &undo.Error{
+			Why:  "a boost without an end was in force before",
+			Hint: "assign the plan, and boost the tenant again: petstorectl plan boost --help",
+		}
 	}
 	return err
 }
@@ -107,7 +112,10 @@ func (d Timelines) setEnd(ctx context.Context, s undo.Step, id int64, until time
 		if err := d.store(ctx, tx, &done); err != nil {
 			return err
 		}
-		i := slices.IndexFunc(done.Added, func(a plans.Assignment) bool { return a.Kind == plans.End && a.From.Equal(until) })
+		i := slices.IndexFunc(
+			done.Added,
+			func(a plans.Assignment) bool { return a.Kind == plans.End && a.From.Equal(until) },
+		)
 		if i < 0 {
 			return plans.ErrNothingToUndo
 		}

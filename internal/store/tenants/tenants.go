@@ -14,10 +14,12 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// Select selects tenants with what is in force for them at the instant $1, null for now. A tenant whose plan has not begun has the first one.
+// Select selects tenants with what is in force for them at the instant $1, null for now. A tenant
+// whose plan has not begun has the first one.
 const Select = `
 	select t.id, t.name, q.plan, q.assignment, q.version, q.kind, q.per_minute, q.per_day, t.suspended_at, t.created_at,
-	       coalesce(t.billing_ref, '') as billing_ref, coalesce(t.email, '') as email, coalesce(t.contact, '') as contact,
+	       coalesce(t.billing_ref, '') as billing_ref, coalesce(t.email, '') as email, coalesce(t.contact, '') as
+	           contact,
 	       coalesce(t.notes, '') as notes, q.valid_to,
 	       n.plan as next_plan, n.assignment as next_assignment, n.version as next_version, n.kind as next_kind,
 	       n.per_minute as next_per_minute, n.per_day as next_per_day
@@ -26,7 +28,8 @@ const Select = `
 	  where q.tenant_id = t.id and (q.valid_to is null or q.valid_to > coalesce($1::timestamptz, now()))
 	  order by q.valid_from limit 1
 	) q
-	left join lateral (select n.* from quota_periods n where n.tenant_id = t.id and n.valid_from = q.valid_to) n on true`
+	left join lateral (select n.* from quota_periods n where n.tenant_id = t.id and n.valid_from = q.valid_to) n on
+		true`
 
 // Row is a row of Select.
 type Row struct {
@@ -64,7 +67,11 @@ func (r Row) Tenant() plans.Tenant {
 	}
 	if r.NextPlan.Valid {
 		next := t
-		next.Plan, next.Assignment, next.Version, next.Kind = r.NextPlan.String, r.NextAssignment.Int64, int(r.NextVersion.Int64), plans.Kind(r.NextKind.String)
+		next.Plan, next.Assignment, next.Version, next.Kind = r.NextPlan.String, r.NextAssignment.Int64, int(
+			r.NextVersion.Int64,
+		), plans.Kind(
+			r.NextKind.String,
+		)
 		next.Quota, next.Until = plans.Quota{PerMinute: r.NextPerMinute.Int64, PerDay: r.NextPerDay.Int64}, time.Time{}
 		t.Next = &next
 	}
@@ -73,14 +80,15 @@ func (r Row) Tenant() plans.Tenant {
 
 // The conditions for a tenant by name or number.
 const (
-	// named is the condition for the tenant t with the name $1 or, if there is none, the number $2: see args.
+	// named is the condition for the tenant t with the name $1 or, if there is none, the number $2:
+	// see args.
 	named = `t.id = coalesce((select n.id from tenants n where n.name = $1), $2)`
 	// named2 has the name as $2 and the number as $3.
 	named2 = `t.id = coalesce((select n.id from tenants n where n.name = $2), $3)`
 )
 
-// args returns the name, and the number that it may stand for: 2 is tenant number 2 unless a tenant has that name, #2 always is, because no name has
-// a #.
+// args returns the name, and the number that it may stand for: 2 is tenant number 2 unless a tenant
+// has that name, #2 always is, because no name has a #.
 func args(name string) []any {
 	var number sql.NullInt64
 	if digits := strings.TrimPrefix(name, "#"); digits != "" && digits[0] >= '1' && digits[0] <= '9' {
@@ -90,8 +98,9 @@ func args(name string) []any {
 	return []any{name, number}
 }
 
-// Lock returns the tenant and blocks other changes to it, to its plans and to the number of its keys, until the transaction ends. Rows that refer to
-// it can still be written. It returns plans.ErrTenantNotFound or ErrTenantErased.
+// Lock returns the tenant and blocks other changes to it, to its plans and to the number of its
+// keys, until the transaction ends. Rows that refer to it can still be written. It returns
+// plans.ErrTenantNotFound or ErrTenantErased.
 func Lock(ctx context.Context, tx pgconn.Tx, name string, at sql.NullTime) (plans.Tenant, error) {
 	t, err := LockAny(ctx, tx, name, at)
 	if err == nil && t.Erased() {
@@ -102,7 +111,8 @@ func Lock(ctx context.Context, tx pgconn.Tx, name string, at sql.NullTime) (plan
 
 // LockAny is Lock for one that may be erased.
 func LockAny(ctx context.Context, tx pgconn.Tx, name string, at sql.NullTime) (plans.Tenant, error) {
-	// A statement of its own: that which waited for the lock reads other tables as they were before.
+	// A statement of its own: that which waited for the lock reads other tables as they were
+	// before.
 	if _, err := tx.Exec(ctx, `select from tenants t where `+named+` for no key update`, args(name)...); err != nil {
 		return plans.Tenant{}, err
 	}
@@ -112,30 +122,51 @@ func LockAny(ctx context.Context, tx pgconn.Tx, name string, at sql.NullTime) (p
 // Get returns the tenant with what is in force at that instant.
 func Get(ctx context.Context, q pgconn.Queryer, name string, at sql.NullTime) (plans.Tenant, error) {
 	var row Row
-	if err := pgconn.GetOr(ctx, q, &row, plans.ErrTenantNotFound, Select+` where `+named2, append([]any{at}, args(name)...)...); err != nil {
+	if err := pgconn.GetOr(
+		ctx,
+		q,
+		&row,
+		plans.ErrTenantNotFound,
+		Select+` where `+named2,
+		append([]any{at}, args(name)...)...); err != nil {
 		return plans.Tenant{}, err
 	}
 	return row.Tenant(), nil
 }
 
-// NameOf returns the name of the tenant of that name or number, or plans.ErrTenantNotFound. The empty name stands for all tenants.
+// NameOf returns the name of the tenant of that name or number, or plans.ErrTenantNotFound. The
+// empty name stands for all tenants.
 func NameOf(ctx context.Context, q pgconn.Queryer, name string) (found string, err error) {
 	if name != "" {
-		err = pgconn.GetOr(ctx, q, &found, plans.ErrTenantNotFound, `select t.name from tenants t where `+named, args(name)...)
+		err = pgconn.GetOr(
+			ctx,
+			q,
+			&found,
+			plans.ErrTenantNotFound,
+			`select t.name from tenants t where `+named,
+			args(name)...)
 	}
 	return found, err
 }
 
-// IDOf returns the ID of the tenant of that name or number, or plans.ErrTenantNotFound. For the empty name, which stands for all tenants, it is 0.
+// IDOf returns the ID of the tenant of that name or number, or plans.ErrTenantNotFound. For the
+// empty name, which stands for all tenants, it is 0.
 func IDOf(ctx context.Context, q pgconn.Queryer, name string) (id int64, err error) {
 	if name != "" {
-		err = pgconn.GetOr(ctx, q, &id, plans.ErrTenantNotFound, `select t.id from tenants t where `+named, args(name)...)
+		err = pgconn.GetOr(
+			ctx,
+			q,
+			&id,
+			plans.ErrTenantNotFound,
+			`select t.id from tenants t where `+named,
+			args(name)...)
 	}
 	return id, err
 }
 
-// LockAll blocks other changes to these tenants, by name or number (#12), and to these keys, by ID, and to the tenants of the keys, until the
-// transaction of db ends. All changes lock tenants before keys, and both in the order of their IDs, so that batches wait for each other and never for
+// LockAll blocks other changes to these tenants, by name or number (#12), and to these keys, by ID,
+// and to the tenants of the keys, until the transaction of db ends. All changes lock tenants before
+// keys, and both in the order of their IDs, so that batches wait for each other and never for
 // themselves. Those that do not exist are left out.
 func LockAll(ctx context.Context, db *pgconn.DB, tenants, keyIDs []string) error {
 	var names []string
@@ -157,7 +188,8 @@ func LockAll(ctx context.Context, db *pgconn.DB, tenants, keyIDs []string) error
 	}{
 		{
 			`select from tenants where id in (
-			   select id from tenants where name = any($1) union select unnest($2::bigint[]) union select tenant_id from api_keys where id = any($3)
+			   select id from tenants where name = any($1) union select unnest($2::bigint[]) union select tenant_id
+			       from api_keys where id = any($3)
 			 ) order by id for no key update`,
 			[]any{pq.Array(names), pq.Array(ids), pq.Array(keyIDs)},
 		},

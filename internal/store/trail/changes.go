@@ -36,8 +36,8 @@ type pendingEntry struct {
 	number int64
 }
 
-// Change runs fn in a transaction, which is rolled back when fn fails or by.DryRun is set. The audit entries of fn are written at its
-// end. Within a batch it runs fn as a part of that.
+// Change runs fn in a transaction, which is rolled back when fn fails or by.DryRun is set. The
+// audit entries of fn are written at its end. Within a batch it runs fn as a part of that.
 func Change(ctx context.Context, db *pgconn.DB, by audit.By, fn func(context.Context, pgconn.Tx) error) error {
 	if db.InTx() {
 		return db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error { return Of(tx).join(by, fn(ctx, tx)) })
@@ -45,8 +45,9 @@ func Change(ctx context.Context, db *pgconn.DB, by audit.By, fn func(context.Con
 	return Run(ctx, db.Tx, by, fn)
 }
 
-// beginChanges says that changes write audit entries, so triggers need not; and that a client which stops in the middle, as a laptop that
-// sleeps, loses its session, and with it the locks that others wait for. A login may have another limit.
+// beginChanges says that changes write audit entries, so triggers need not; and that a client which
+// stops in the middle, as a laptop that sleeps, loses its session, and with it the locks that
+// others wait for. A login may have another limit.
 const beginChanges = `
 	select set_config('petstore.audited', 'on', true),
 	       case when current_setting('idle_in_transaction_session_timeout') = '0'
@@ -102,7 +103,8 @@ func (c *Changes) Made() (list []audit.Entry) {
 	return list
 }
 
-// join takes the end of a change into the batch. One that fails, or that is a dry run, makes the whole batch so.
+// join takes the end of a change into the batch. One that fails, or that is a dry run, makes the
+// whole batch so.
 func (c *Changes) join(by audit.By, err error) error {
 	c.dryRun = c.dryRun || by.DryRun
 	c.failed = cmp.Or(c.failed, err)
@@ -119,8 +121,8 @@ type Entry struct {
 	Hidden []Member
 }
 
-// Write makes the entry one of those that the transaction of Change or Run writes at its end. It returns
-// keys.ErrTextContainsKey for a reason or an actor that holds a key.
+// Write makes the entry one of those that the transaction of Change or Run writes at its end. It
+// returns keys.ErrTextContainsKey for a reason or an actor that holds a key.
 func Write(tx pgconn.Tx, by audit.By, e Entry) error {
 	if err := errors.Join(keys.CheckText(by.Actor), keys.CheckText(by.Reason)); err != nil {
 		return fmt.Errorf("write audit entry: %w", err)
@@ -138,9 +140,12 @@ func Write(tx pgconn.Tx, by audit.By, e Entry) error {
 	return nil
 }
 
-// writeEntries writes the entries, as the last thing that the transaction does: all that write an entry wait for each other until they
-// commit. It is one statement, so that they do not wait for its client, and so the numbers follow each other. A trigger gives each entry
-// its number, the instant, the login, the address and the hash. What an undo needs is written with them.
+// writeEntries writes the entries, as the last thing that the transaction does: all that write an
+// entry wait for each other until they commit. It is one statement, so that they do not wait for
+// its client, and so the numbers follow each other. A trigger gives each entry its number, the
+// instant, the login, the address and the hash. What an undo needs is written with them.
+//
+//nolint:funlen // one statement
 func (c *Changes) writeEntries(ctx context.Context, tx pgconn.Tx) error {
 	if len(c.entries) == 0 {
 		return nil
@@ -149,7 +154,16 @@ func (c *Changes) writeEntries(ctx context.Context, tx pgconn.Tx) error {
 	var tenants []sql.NullInt64
 	var before, after, hiddenBefore, hiddenAfter []sql.NullString
 	for _, p := range c.entries {
-		actors, actions, reasons = append(actors, p.by.Actor), append(actions, p.entry.Action), append(reasons, p.by.Reason)
+		actors, actions, reasons = append(
+			actors,
+			p.by.Actor,
+		), append(
+			actions,
+			p.entry.Action,
+		), append(
+			reasons,
+			p.by.Reason,
+		)
 		tenants, subjects = append(tenants, pgconn.NullNumber(p.entry.TenantID)), append(subjects, p.entry.Subject)
 		before, after = append(before, p.before), append(after, p.after)
 		was, is, err := hiddenObjects(p.entry.Hidden)
@@ -159,10 +173,15 @@ func (c *Changes) writeEntries(ctx context.Context, tx pgconn.Tx) error {
 		hiddenBefore, hiddenAfter = append(hiddenBefore, was), append(hiddenAfter, is)
 	}
 	var numbers []int64
-	err := tx.Select(ctx, &numbers, `
+	err := tx.Select(
+		ctx,
+		&numbers,
+		`
 		with e as (
-		  select * from unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::jsonb[], $6::jsonb[], $7::text[], $8::jsonb[], $9::jsonb[])
-		    with ordinality as e (actor, action, tenant_id, subject, before, after, reason, hidden_before, hidden_after, n)
+		  select * from unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::jsonb[], $6::jsonb[], $7::text[],
+		      $8::jsonb[], $9::jsonb[])
+		    with ordinality as e (actor, action, tenant_id, subject, before, after, reason, hidden_before,
+		        hidden_after, n)
 		), written as (
 		  insert into audit_entries (claimed_actor, action, tenant_id, subject, before, after, reason)
 		  select e.actor, e.action, e.tenant_id, e.subject, e.before, e.after, e.reason from e order by e.n
@@ -174,8 +193,16 @@ func (c *Changes) writeEntries(ctx context.Context, tx pgconn.Tx) error {
 		  select w.number, w.first_number, e.tenant_id, e.hidden_before, e.hidden_after from numbered w join e using (n)
 		)
 		select number from written order by number`,
-		pq.Array(actors), pq.Array(actions), pq.Array(tenants), pq.Array(subjects), pq.Array(before), pq.Array(after), pq.Array(reasons),
-		pq.Array(hiddenBefore), pq.Array(hiddenAfter))
+		pq.Array(actors),
+		pq.Array(actions),
+		pq.Array(tenants),
+		pq.Array(subjects),
+		pq.Array(before),
+		pq.Array(after),
+		pq.Array(reasons),
+		pq.Array(hiddenBefore),
+		pq.Array(hiddenAfter),
+	)
 	if err != nil {
 		return fmt.Errorf("write audit entries: %w", err)
 	}

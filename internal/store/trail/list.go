@@ -33,7 +33,8 @@ type Filter struct {
 	Action string
 	// The entries are from Since up to, but not including, Until.
 	Since, Until time.Time
-	// After is the number of the entry after which the list begins: it goes on with an older one, or with OldestFirst a newer one.
+	// After is the number of the entry after which the list begins: it goes on with an older one,
+	// or with OldestFirst a newer one.
 	After int64
 	// Limit is the most entries; 0 for all.
 	Limit int
@@ -43,9 +44,11 @@ type Filter struct {
 
 // Columns are what an entry a has; selectEntries selects entries.
 const (
-	// Values that only a forger can have stored must not stop a reader: they become others, which do not have the entry's hash.
+	// Values that only a forger can have stored must not stop a reader: they become others, which
+	// do not have the entry's hash.
 	Columns = `a.number, case when a.at between '0001-01-01Z' and '9999-12-31Z' then a.at else '0001-01-01Z' end as at,
-		coalesce(a.login, '') as login, coalesce(a.address, '') as address, coalesce(a.claimed_actor, '') as claimed_actor,
+		coalesce(a.login, '') as login, coalesce(a.address, '') as address, coalesce(a.claimed_actor, '') as
+		  claimed_actor,
 		coalesce(a.action, '') as action, coalesce(a.tenant_id, 0) as tenant_id, coalesce(a.subject, '') as subject,
 		a.before, a.after, coalesce(a.reason, '') as reason, a.prev, a.hash`
 	selectEntries = `
@@ -53,10 +56,11 @@ const (
 		from audit_entries a left join tenants t on t.id = a.tenant_id and t.erased_at is null`
 )
 
-// List returns entries, the newest first, or plans.ErrTenantNotFound, or ErrEntryNotFound if there is no entry After.
+// List returns entries, the newest first, or plans.ErrTenantNotFound, or ErrEntryNotFound if there
+// is no entry After.
 //
-// Entries are sorted by time, which lets every filter use an index. Time order equals number order unless the clock of the database was set
-// back.
+// Entries are sorted by time, which lets every filter use an index. Time order equals number order
+// unless the clock of the database was set back.
 func (d Audit) List(ctx context.Context, f Filter) iter.Seq2[audit.Entry, error] {
 	return pgconn.ListOf(ctx, d.db, "list audit entries", Row.Entry, func() (*pgconn.ListQuery, error) {
 		tenantID, err := tenants.IDOf(ctx, d.db, f.Tenant)
@@ -147,9 +151,20 @@ type Row struct {
 // Entry is the row as an entry.
 func (r Row) Entry() audit.Entry {
 	return audit.Entry{
-		Number: r.Number, At: r.At.UTC(), Login: r.Login, Address: r.Address, ClaimedActor: r.ClaimedActor, Action: r.Action,
-		TenantID: r.TenantID, TenantName: r.TenantName, Subject: r.Subject, Before: r.Before, After: r.After, Reason: r.Reason,
-		Prev: hashOf(r.Prev), Hash: hashOf(r.Hash),
+		Number:       r.Number,
+		At:           r.At.UTC(),
+		Login:        r.Login,
+		Address:      r.Address,
+		ClaimedActor: r.ClaimedActor,
+		Action:       r.Action,
+		TenantID:     r.TenantID,
+		TenantName:   r.TenantName,
+		Subject:      r.Subject,
+		Before:       r.Before,
+		After:        r.After,
+		Reason:       r.Reason,
+		Prev:         hashOf(r.Prev),
+		Hash:         hashOf(r.Hash),
 	}
 }
 

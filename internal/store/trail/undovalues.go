@@ -61,7 +61,8 @@ func ReadHidden(ctx context.Context, q pgconn.Queryer, number int64) (*HiddenVal
 	return &h, errors.Join(json.Unmarshal(row.Before, &h.Before), json.Unmarshal(row.After, &h.After))
 }
 
-// PruneUndoValues removes at most limit rows of undo values from before that time, and returns how many.
+// PruneUndoValues removes at most limit rows of undo values from before that time, and returns how
+// many.
 func (d Audit) PruneUndoValues(ctx context.Context, before time.Time, limit int) (removed int, err error) {
 	defer pgconn.Wrap(&err, "prune undo values")
 	err = d.db.Get(ctx, &removed, `select prune_undo_values($1, $2)`, before, limit)

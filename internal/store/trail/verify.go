@@ -10,11 +10,12 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// auditBatch is how many entries are read at once: each batch is a call with a time limit of its own, and memory holds one.
+// auditBatch is how many entries are read at once: each batch is a call with a time limit of its
+// own, and memory holds one.
 const auditBatch = 2000
 
-// Verify reads the whole trail through the verifier, in batches. It returns the first fault, nil for an intact trail, which may grow
-// meanwhile.
+// Verify reads the whole trail through the verifier, in batches. It returns the first fault, nil
+// for an intact trail, which may grow meanwhile.
 func (d Audit) Verify(ctx context.Context, v *audit.Verifier) (_ *audit.Fault, err error) {
 	defer pgconn.Wrap(&err, "verify the audit trail")
 	return d.verify(ctx, v)
@@ -99,11 +100,13 @@ func (e auditEnd) head() *audit.Checkpoint {
 func (d Audit) end(ctx context.Context) (end auditEnd, err error) {
 	err = d.db.Get(ctx, &end, `
 		select h.number, h.hash, e.last, e.count
-		from (select coalesce(max(number), 0) as last, count(*) as count from audit_entries) e left join audit_head h on true`)
+		from (select coalesce(max(number), 0) as last, count(*) as count from audit_entries) e left join audit_head h
+			on true`)
 	return end, err
 }
 
-// missingTriggers lists the triggers of the trail and of its partitions that are missing, disabled, conditional or run another function.
+// missingTriggers lists the triggers of the trail and of its partitions that are missing, disabled,
+// conditional or run another function.
 const missingTriggers = `
 	select want.name || ' of ' || (select relname from pg_class where oid = tab.oid)
 	from (values
@@ -126,7 +129,8 @@ const missingTriggers = `
 	)
 	order by tab.partition`
 
-// checkTriggers finds a trail that is intact but no longer protected: entries written since may be forged.
+// checkTriggers finds a trail that is intact but no longer protected: entries written since may be
+// forged.
 func (d Audit) checkTriggers(ctx context.Context, v *audit.Verifier) (*audit.Fault, error) {
 	names, err := pgconn.Collect(ctx, d.db, func(n string) string { return n }, missingTriggers)
 	if err != nil || len(names) == 0 {

@@ -22,7 +22,8 @@ import (
 // MaxAge is for how long an entry can be taken back.
 const MaxAge = 30 * 24 * time.Hour
 
-// Undone is a change that was taken back, and the entry of the change that did it: without a number after a dry run.
+// Undone is a change that was taken back, and the entry of the change that did it: without a number
+// after a dry run.
 type Undone struct{ Entry, By audit.Entry }
 
 // Error says why a change can't be taken back.
@@ -56,7 +57,8 @@ func Over(format string, args ...any) error { return &Error{Why: fmt.Sprintf(for
 type Step struct {
 	DB *pgconn.DB
 	By audit.By
-	// Now is the time by the client's clock, by which staff's changes of keys and bans happen, and Instant the time by the clock of the database.
+	// Now is the time by the client's clock, by which staff's changes of keys and bans happen, and
+	// Instant the time by the clock of the database.
 	Now, Instant time.Time
 	Entry        audit.Entry
 }
@@ -79,8 +81,9 @@ func New(db *pgconn.DB, groups ...Undoers) Undos {
 	return d
 }
 
-// Do takes the changes of these entries back, the latest first, all or none: each by a new change, whose reason names the entry. No later
-// entry may have the same subject, but for those of numbers. It returns trail.ErrEntryNotFound, or an Error if one can't be taken back.
+// Do takes the changes of these entries back, the latest first, all or none: each by a new change,
+// whose reason names the entry. No later entry may have the same subject, but for those of numbers.
+// It returns trail.ErrEntryNotFound, or an Error if one can't be taken back.
 func (d Undos) Do(ctx context.Context, by audit.By, numbers []int64, now time.Time) (done []Undone, err error) {
 	defer pgconn.Wrap(&err, "undo")
 	var made *trail.Changes
@@ -125,7 +128,8 @@ func refusal(e audit.Entry, err error) error {
 	return &Error{Entry: e, Err: err}
 }
 
-// undoable returns the entries in the order of their numbers, with what they are about locked, if all of them can be taken back.
+// undoable returns the entries in the order of their numbers, with what they are about locked, if
+// all of them can be taken back.
 func (d Undos) undoable(ctx context.Context, numbers []int64) ([]audit.Entry, error) {
 	type row struct {
 		trail.Row
@@ -146,7 +150,11 @@ func (d Undos) undoable(ctx context.Context, numbers []int64) ([]audit.Entry, er
 		event := audit.FindEvent(e.Action)
 		switch {
 		case event.Undo == "":
-			return nil, &Error{Entry: e, Why: event.Final, Hint: strings.ReplaceAll(event.Hint, "{name}", cmp.Or(e.TenantName, NameOf(e)))}
+			return nil, &Error{
+				Entry: e,
+				Why:   event.Final,
+				Hint:  strings.ReplaceAll(event.Hint, "{name}", cmp.Or(e.TenantName, NameOf(e))),
+			}
 		case r.Old:
 			return nil, &Error{Entry: e, Why: fmt.Sprintf("it is older than %d days", MaxAge/(24*time.Hour))}
 		case e.TenantName == "" && e.TenantID != 0:
@@ -164,7 +172,8 @@ func (d Undos) undoable(ctx context.Context, numbers []int64) ([]audit.Entry, er
 	return entries, d.checkLatest(ctx, entries, numbers)
 }
 
-// missing is the error for an entry that the login does not see: ErrEntryNotFound, or that it may not read the entry.
+// missing is the error for an entry that the login does not see: ErrEntryNotFound, or that it may
+// not read the entry.
 func (d Undos) missing(ctx context.Context, number int64) error {
 	if err := trail.CheckEntry(ctx, d.db, number); err != nil {
 		return err
@@ -173,7 +182,8 @@ func (d Undos) missing(ctx context.Context, number int64) error {
 	return d.db.Get(ctx, &action, `select action from audit_entries where number = $1`, number)
 }
 
-// lock blocks other changes to the tenants and the keys that the entries are about, and so to assignments. What changes a plan locks it.
+// lock blocks other changes to the tenants and the keys that the entries are about, and so to
+// assignments. What changes a plan locks it.
 func (d Undos) lock(ctx context.Context, entries []audit.Entry) error {
 	var keyIDs, numbers []string
 	for _, e := range entries {
@@ -212,7 +222,12 @@ func (d Undos) checkLatest(ctx context.Context, entries []audit.Entry, numbers [
 		for _, l := range later {
 			if l.Subject == e.Subject && l.Number > e.Number {
 				return &Error{
-					Entry: e, Why: fmt.Sprintf("entry %d (%s) is later, and only the latest change of a subject can be undone", l.Number, l.Action),
+					Entry: e,
+					Why: fmt.Sprintf(
+						"entry %d (%s) is later, and only the latest change of a subject can be undone",
+						l.Number,
+						l.Action,
+					),
 					Hint: fmt.Sprintf("see it: petstorectl audit show %d", l.Number),
 				}
 			}

@@ -1,4 +1,5 @@
-// Package assert has what most tests end with. What follows the values says what they are, and begins the message.
+// Package assert has what most tests end with. What follows the values says what they are, and
+// begins the message.
 package assert
 
 import (

@@ -16,19 +16,42 @@ import (
 // links is how many account.mjs needs.
 const links = 10
 
-// TestAccount runs account.mjs on an account that has something to show: a banned key, and another plan from tomorrow on.
+// TestAccount runs account.mjs on an account that has something to show: a banned key, and another
+// plan from tomorrow on.
 func TestAccount(t *testing.T) {
 	t.Parallel()
 	url, _, staff := serve(t)
 	by, now := audit.By{Actor: "test"}, time.Now()
-	k, token, err := (&keys.Service{Store: staff.Keys}).Issue(t.Context(), by, keys.Request{Tenant: "acme", Name: "dashboard", Environment: keys.Live, Scope: keys.ScopeManage})
+	k, token, err := (&keys.Service{Store: staff.Keys}).Issue(
+		t.Context(),
+		by,
+		keys.Request{Tenant: "acme", Name: "dashboard", Environment: keys.Live, Scope: keys.ScopeManage},
+	)
 	assert.NoError(t, err)
 	_, err = staff.Bans.Place(t.Context(), by, people.NewBan{KeyID: k.ID, Length: time.Hour, Reason: "it floods"}, now)
 	assert.NoError(t, err)
-	_, err = staff.Timelines.Assign(t.Context(), by, pricing.NewAssignment{Tenant: "acme", Kind: plans.Assigned, Plan: plans.Business, From: now.Add(24 * time.Hour)})
+	_, err = staff.Timelines.Assign(
+		t.Context(),
+		by,
+		pricing.NewAssignment{
+			Tenant: "acme",
+			Kind:   plans.Assigned,
+			Plan:   plans.Business,
+			From:   now.Add(24 * time.Hour),
+		},
+	)
 	assert.NoError(t, err)
 	failed := usage.FailedRequest{
-		At: now, RequestID: "r-1", TenantID: k.TenantID, KeyID: k.ID, Status: 404, Code: "pet_not_found", Plan: plans.Pro, Method: "GET", Route: "/v1/pets/{petId}", ServerID: "s",
+		At:        now,
+		RequestID: "r-1",
+		TenantID:  k.TenantID,
+		KeyID:     k.ID,
+		Status:    404,
+		Code:      "pet_not_found",
+		Plan:      plans.Pro,
+		Method:    "GET",
+		Route:     "/v1/pets/{petId}",
+		ServerID:  "s",
 	}
 	assert.NoError(t, staff.FailedRequests.WriteFailed(t.Context(), []usage.FailedRequest{failed}))
 	args := []string{url}

@@ -31,9 +31,13 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// The memory store of address buckets has a goroutine that ends when the garbage collector finds the store.
+// The memory store of address buckets has a goroutine that ends when the garbage collector finds
+// the store.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(storetest.Suite{M: m}, goleak.IgnoreAnyFunction("github.com/ulule/limiter/v3/drivers/store/memory.(*cleaner).Run"))
+	goleak.VerifyTestMain(
+		storetest.Suite{M: m},
+		goleak.IgnoreAnyFunction("github.com/ulule/limiter/v3/drivers/store/memory.(*cleaner).Run"),
+	)
 }
 
 // tools is where npm has its packages.
@@ -63,7 +67,8 @@ func run(t *testing.T, script string, args []string, env ...string) {
 	t.Logf("%s", out)
 }
 
-// output runs a command for eight minutes at most. It is of a process group, so that a browser ends with the script that started it.
+// output runs a command for eight minutes at most. It is of a process group, so that a browser ends
+// with the script that started it.
 func output(cmd *exec.Cmd) ([]byte, error) {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -79,7 +84,8 @@ func output(cmd *exec.Cmd) ([]byte, error) {
 // chromium returns the path of the browser.
 func chromium(t *testing.T) string {
 	t.Helper()
-	for _, name := range []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable", "google-chrome"} {
+	for _, name := range []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable",
+		"google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}
@@ -90,7 +96,8 @@ func chromium(t *testing.T) string {
 
 var installing sync.Mutex
 
-// install has npm install what the scripts need, unless it is there in the versions of the lock file.
+// install has npm install what the scripts need, unless it is there in the versions of the lock
+// file.
 func install(t *testing.T) {
 	t.Helper()
 	installing.Lock()
@@ -113,7 +120,8 @@ func install(t *testing.T) {
 	}
 }
 
-// serve starts the API with a few animals, and returns its address, a key, and the database as staff see it.
+// serve starts the API with a few animals, and returns its address, a key, and the database as
+// staff see it.
 func serve(t *testing.T) (url, key string, staff *store.DB) {
 	t.Helper()
 	database := storetest.New(t)
@@ -121,7 +129,11 @@ func serve(t *testing.T) (url, key string, staff *store.DB) {
 	key = storetest.IssueKey(t, staff, people.NewTenant{Name: "acme", Plan: plans.Pro})
 	db := storetest.Open(t, database.APIURL, store.Options{AsAPI: true})
 	for i, name := range []string{"Rex the first", "Mia", "Luna", "Otto"} {
-		if _, err := db.Pets.CreatePet(t.Context(), 1, catalog.NewPet{Name: name, CategoryID: int64(i), Status: catalog.Available}); err != nil {
+		if _, err := db.Pets.CreatePet(
+			t.Context(),
+			1,
+			catalog.NewPet{Name: name, CategoryID: int64(i), Status: catalog.Available},
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -130,19 +142,54 @@ func serve(t *testing.T) (url, key string, staff *store.DB) {
 	s := httptest.NewUnstartedServer(nil)
 	url = "http://" + s.Listener.Addr().String()
 	limiter, data := limits.NewMemory(), fairqueue.New(
-		fairqueue.Stores{Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage, Keys: db.OwnKeys, Failed: db.FailedRequests}, fairqueue.Options{Slots: 4, PerTenant: 4, Timeout: time.Minute},
+		fairqueue.Stores{
+			Pets:     db.Pets,
+			Orders:   db.Orders,
+			Requests: db.Idempotency,
+			Usage:    db.Usage,
+			Keys:     db.OwnKeys,
+			Failed:   db.FailedRequests,
+		},
+		fairqueue.Options{Slots: 4, PerTenant: 4, Timeout: time.Minute},
 	)
 	customers, err := account.New(account.Config{
-		SignIns: db.SignIns, Limiter: limiter, Usage: data, Keys: data, KeyChanges: &limits.TenantMinute{}, Failed: data, FailedPage: api.FailedPage, Sold: db.PriceList.Sold, BaseURL: url + "/v1", SupportEmail: "support@example.org", Environment: keys.Live, Now: time.Now,
-		Turn: data.Run,
+		SignIns:      db.SignIns,
+		Limiter:      limiter,
+		Usage:        data,
+		Keys:         data,
+		KeyChanges:   &limits.TenantMinute{},
+		Failed:       data,
+		FailedPage:   api.FailedPage,
+		Sold:         db.PriceList.Sold,
+		BaseURL:      url + "/v1",
+		SupportEmail: "support@example.org",
+		Environment:  keys.Live,
+		Now:          time.Now,
+		Turn:         data.Run,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h, err := api.New(api.Config{
-		Account: customers, Directory: callers.NewDirectory(db.Keys, keys.Live, time.Now), Limiter: limiter, Addresses: limits.NewAddresses(6000),
-		Strikes: strikes, Meter: usage.NewMeter(db.Usage, usage.Options{}), Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage, Failed: db.FailedRequests, Plans: db.PriceList,
-		TrustedProxies: []string{"127.0.0.1"}, BodyBytes: api.MinBodyBytes, BaseURL: url + "/v1", Support: api.Support{URL: "https://support.example.org", Email: "support@example.org"}, Log: zerolog.Nop(),
+		Account:   customers,
+		Directory: callers.NewDirectory(db.Keys, keys.Live, time.Now),
+		Limiter:   limiter,
+		Addresses: limits.NewAddresses(6000),
+		Strikes:   strikes,
+		Meter:     usage.NewMeter(db.Usage, usage.Options{}),
+		Pets:      db.Pets,
+		Orders:    db.Orders,
+		Requests:  db.Idempotency,
+		Usage:     db.Usage,
+		Failed:    db.FailedRequests,
+		Plans:     db.PriceList,
+		TrustedProxies: []string{
+			"127.0.0.1",
+		},
+		BodyBytes: api.MinBodyBytes,
+		BaseURL:   url + "/v1",
+		Support:   api.Support{URL: "https://support.example.org", Email: "support@example.org"},
+		Log:       zerolog.Nop(),
 	})
 	if err != nil {
 		t.Fatal(err)

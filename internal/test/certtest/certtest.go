@@ -29,7 +29,12 @@ func New(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{key: newKey(t)}
 	a.cert = a.sign(t, &x509.Certificate{
-		Subject: pkix.Name{CommonName: "test authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		Subject: pkix.Name{
+			CommonName: "test authority",
+		},
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageCertSign,
 	}, a.key)
 	return a
 }
@@ -40,12 +45,15 @@ func (a *Authority) Write(t testing.TB, dir string) {
 	write(t, filepath.Join(dir, "ca.pem"), "CERTIFICATE", a.cert.Raw)
 }
 
-// Issue writes a certificate for a host's name or address, or for a user, and its key: PATH.pem and PATH.key.
+// Issue writes a certificate for a host's name or address, or for a user, and its key: PATH.pem and
+// PATH.key.
 func (a *Authority) Issue(t testing.TB, path, name string) {
 	t.Helper()
 	template := &x509.Certificate{
-		Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		Subject:     pkix.Name{CommonName: name},
+		DNSNames:    []string{name},
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	if ip := net.ParseIP(name); ip != nil {
 		template.DNSNames, template.IPAddresses = nil, []net.IP{ip}

@@ -36,7 +36,8 @@ func (d *Document) Check(x Exchange) error {
 	return err
 }
 
-// CheckAnswer returns how the response violates the contract, or nil. It does not check the request.
+// CheckAnswer returns how the response violates the contract, or nil. It does not check the
+// request.
 func (d *Document) CheckAnswer(x Exchange) error {
 	r, o, err := d.expected(x)
 	if err != nil || r == nil {
@@ -56,13 +57,20 @@ func (d *Document) CheckAnswer(x Exchange) error {
 		problems = append(problems, o.checkLife(x.Header))
 	}
 	if err := errors.Join(problems...); err != nil {
-		return fmt.Errorf("%s %s: status %d breaks the contract: %w", x.Request.Method, x.Request.URL.Path, x.Status, err)
+		return fmt.Errorf(
+			"%s %s: status %d breaks the contract: %w",
+			x.Request.Method,
+			x.Request.URL.Path,
+			x.Status,
+			err,
+		)
 	}
 	return nil
 }
 
-// expected returns the document's response and its operation. Both are nil for a page of the account or the documentation, which the document does not
-// describe, and for the page of a browser that looks for another one.
+// expected returns the document's response and its operation. Both are nil for a page of the
+// account or the documentation, which the document does not describe, and for the page of a browser
+// that looks for another one.
 func (d *Document) expected(x Exchange) (*response, *Operation, error) {
 	_, ours := below(x.Request)
 	missingPage := x.Status == http.StatusNotFound && strings.HasPrefix(x.Header.Get("Content-Type"), "text/html")
@@ -79,17 +87,29 @@ func (d *Document) expected(x Exchange) (*response, *Operation, error) {
 		return nil, nil, nil
 	case len(operations) > 0 && x.Status == http.StatusNotFound,
 		len(operations) == 0 && x.Request.URL.Path != "*" && x.Status < http.StatusNotFound:
-		return nil, nil, fmt.Errorf("%s %s: status %d, where the document has %d operations", x.Request.Method, x.Request.URL.Path, x.Status, len(operations))
+		return nil, nil, fmt.Errorf(
+			"%s %s: status %d, where the document has %d operations",
+			x.Request.Method,
+			x.Request.URL.Path,
+			x.Status,
+			len(operations),
+		)
 	}
 	r := d.shared[x.Status]
 	if r == nil {
-		return nil, nil, fmt.Errorf("%s %s: status %d, which the document does not name for what is no operation", x.Request.Method, x.Request.URL.Path, x.Status)
+		return nil, nil, fmt.Errorf(
+			"%s %s: status %d, which the document does not name for what is no operation",
+			x.Request.Method,
+			x.Request.URL.Path,
+			x.Status,
+		)
 	}
 	return r, nil, checkAllow(x, operations)
 }
 
-// below returns the request's path below Base, and whether it is below it. Base itself is the path /, with a slash or without.
-// A path with a percent-coded slash, which separates nothing, is as it was written.
+// below returns the request's path below Base, and whether it is below it. Base itself is the path
+// /, with a slash or without. A path with a percent-coded slash, which separates nothing, is as it
+// was written.
 func below(r *http.Request) (path string, ours bool) {
 	path = r.URL.Path
 	if strings.Contains(strings.ToLower(r.URL.RawPath), "%2f") {
@@ -104,7 +124,8 @@ func below(r *http.Request) (path string, ours bool) {
 	return path, true
 }
 
-// operation returns the requested operation, or nil, and all those of its path. HEAD is answered as GET.
+// operation returns the requested operation, or nil, and all those of its path. HEAD is answered as
+// GET.
 func (d *Document) operation(r *http.Request) (asked *Operation, all []*Operation) {
 	path, _ := below(r)
 	all, _ = d.match(path)
@@ -159,7 +180,8 @@ func (r *response) checkHeaders(h http.Header, proxied bool) error {
 		switch {
 		case len(values) == 0 && want.required:
 			problems = append(problems, fmt.Errorf("header %s is missing", want.name))
-		case len(values) > 1 && (!proxied || name != "Vary"): // A proxy may add a line to a list (RFC 9110, section 5.3).
+		case len(values) > 1 && (!proxied || name != "Vary"):
+			// A proxy may add a line to a list (RFC 9110, section 5.3).
 			problems = append(problems, fmt.Errorf("header %s comes more than once: %q", want.name, values))
 		}
 		for _, value := range values {
@@ -219,7 +241,8 @@ func (r *response) checkBody(x Exchange, published bool) error {
 // large bodies are remembered when they are good, in bytes.
 const large = 4 << 10
 
-// checkLife: every response of an operation that is not stable says so, and every one of a deprecated operation, and no other.
+// checkLife: every response of an operation that is not stable says so, and every one of a
+// deprecated operation, and no other.
 func (o *Operation) checkLife(h http.Header) error {
 	switch got, links := h.Get("Sunset"), h.Get("Link"); {
 	case h.Get("X-Stability") != o.Stability:

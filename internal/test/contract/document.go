@@ -70,7 +70,8 @@ type header struct {
 	schema   *jsonschema.Schema
 }
 
-// notOperations are the document's responses to what is no operation, and to what no operation is asked about.
+// notOperations are the document's responses to what is no operation, and to what no operation is
+// asked about.
 var notOperations = map[int]string{
 	http.StatusNoContent:           "Options",
 	http.StatusNotFound:            "RouteNotFound",
@@ -84,12 +85,12 @@ var notOperations = map[int]string{
 //go:embed promises.yaml
 var promises []byte
 
-// Load reads a document in YAML, to check our own server: by the document and promises.yaml. It fails if the document is not valid
-// OpenAPI.
+// Load reads a document in YAML, to check our own server: by the document and promises.yaml. It
+// fails if the document is not valid OpenAPI.
 func Load(text []byte) (*Document, error) { return load(text, false) }
 
-// LoadPublished reads a document in YAML, to check what clients get through a proxy: by the document alone, as a generated client does.
-// A proxy may add headers.
+// LoadPublished reads a document in YAML, to check what clients get through a proxy: by the
+// document alone, as a generated client does. A proxy may add headers.
 func LoadPublished(text []byte) (*Document, error) { return load(text, true) }
 
 func load(text []byte, published bool) (*Document, error) {
@@ -141,8 +142,9 @@ func rawOf(text []byte) (map[string]any, error) {
 	return object, nil
 }
 
-// overlay sets the components of promises in raw. Those that are replaced must be there, and those that are added must not: a name that
-// is misspelt, or changed in the document alone, would promise nothing.
+// overlay sets the components of promises in raw. Those that are replaced must be there, and those
+// that are added must not: a name that is misspelt, or changed in the document alone, would promise
+// nothing.
 func overlay(raw, promised map[string]any) error {
 	for part, replaced := range map[string]bool{"replaced": true, "added": false} {
 		for kind, named := range members(promised, part) {
@@ -186,7 +188,14 @@ func (d *Document) compile(c *compiler) error {
 	}
 	for path, item := range d.spec.Paths.Map() {
 		for method, operation := range item.Operations() {
-			o := &Operation{ID: operation.OperationID, Method: method, Path: path, item: item, operation: operation, responses: map[int]*response{}}
+			o := &Operation{
+				ID:        operation.OperationID,
+				Method:    method,
+				Path:      path,
+				item:      item,
+				operation: operation,
+				responses: map[int]*response{},
+			}
 			o.Open = operation.Security != nil && len(*operation.Security) == 0
 			o.Stability, _ = operation.Extensions["x-stability"].(string)
 			if date, ok := operation.Extensions["x-sunset"].(string); ok {
@@ -201,14 +210,23 @@ func (d *Document) compile(c *compiler) error {
 				if err != nil {
 					return fmt.Errorf("%s: status %s", o.ID, text)
 				}
-				if o.responses[status], err = c.response("paths", path, strings.ToLower(method), "responses", text); err != nil {
+				if o.responses[status], err = c.response(
+					"paths",
+					path,
+					strings.ToLower(method),
+					"responses",
+					text,
+				); err != nil {
 					return err
 				}
 			}
 			d.Operations = append(d.Operations, o)
 		}
 	}
-	slices.SortFunc(d.Operations, func(a, b *Operation) int { return strings.Compare(a.Path+" "+a.Method, b.Path+" "+b.Method) })
+	slices.SortFunc(
+		d.Operations,
+		func(a, b *Operation) int { return strings.Compare(a.Path+" "+a.Method, b.Path+" "+b.Method) },
+	)
 	return nil
 }
 
@@ -244,7 +262,8 @@ type compiler struct {
 	schemas *jsonschema.Compiler
 }
 
-// location is absolute: a relative one would be resolved by the folder of the test, whose name is no URL.
+// location is absolute: a relative one would be resolved by the folder of the test, whose name is
+// no URL.
 const location = "https://api.example.com/openapi.json"
 
 func newCompiler(raw map[string]any) (*compiler, error) {

@@ -9,12 +9,17 @@ import (
 	"strings"
 )
 
-// checkEncoding checks Content-Encoding, Vary and the strength of the ETag, as our own server sends them. It compresses pages of lists and
-// the OpenAPI document alone, and only for who accepts that. The compressed form has the weak tag, and Vary tells caches that there is
-// another form. What it compresses for others has the same Vary, and the strong tag. HEAD and 304 have the Vary and the tag of the GET that would
-// have been answered with 200 (RFC 9110, section 15.4.5); 304 has no encoding.
+// checkEncoding checks Content-Encoding, Vary and the strength of the ETag, as our own server sends
+// them. It compresses pages of lists and the OpenAPI document alone, and only for who accepts that.
+// The compressed form has the weak tag, and Vary tells caches that there is another form. What it
+// compresses for others has the same Vary, and the strong tag. HEAD and 304 have the Vary and the
+// tag of the GET that would have been answered with 200 (RFC 9110, section 15.4.5); 304 has no
+// encoding.
 func (r *response) checkEncoding(x Exchange, o *Operation) error {
-	encoding, vary, tag := x.Header.Get("Content-Encoding"), strings.Join(x.Header.Values("Vary"), ", "), tagOf(x.Header)
+	encoding, vary, tag := x.Header.Get("Content-Encoding"), strings.Join(
+		x.Header.Values("Vary"),
+		", ",
+	), tagOf(x.Header)
 	if x.Uncompressed {
 		encoding = "gzip"
 	}
@@ -36,7 +41,8 @@ func (r *response) checkEncoding(x Exchange, o *Operation) error {
 	case weak && !packed && !unchanged:
 		wrong = "not compressed, with the tag of what is"
 	// http.Transport does not show what it asks for.
-	case weak && accepted != nil && !strings.Contains(strings.ToLower(strings.Join(accepted, ",")), "gzip") && !strings.Contains(accepted[0], "*"):
+	case weak && accepted != nil && !strings.Contains(strings.ToLower(strings.Join(accepted, ",")), "gzip") &&
+		!strings.Contains(accepted[0], "*"):
 		wrong = "compressed, and nobody asked for that"
 	case page && vary != "" && !weak && len(accepted) == 1 && accepted[0] == "gzip":
 		wrong = "not compressed, although the client asked for that"

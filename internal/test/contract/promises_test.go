@@ -16,8 +16,8 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// TestNamesAreTheDocuments: the document allows exactly the names of animals that the server takes. The patterns of ECMA-262 and Go call
-// different characters white space.
+// TestNamesAreTheDocuments: the document allows exactly the names of animals that the server takes.
+// The patterns of ECMA-262 and Go call different characters white space.
 func TestNamesAreTheDocuments(t *testing.T) {
 	t.Parallel()
 	d := theDocument(t)
@@ -25,7 +25,16 @@ func TestNamesAreTheDocuments(t *testing.T) {
 	assert.NoError(t, err)
 	schema, err := c.schema([]string{"components", "schemas", "PetName"})
 	assert.NoError(t, err)
-	names := []string{"", "Rex", " Rex", "a\x00b", "\u0085\ufeff", strings.Repeat("ä", 255), strings.Repeat("ä", 256), strings.Repeat(" ", 254) + "x"}
+	names := []string{
+		"",
+		"Rex",
+		" Rex",
+		"a\x00b",
+		"\u0085\ufeff",
+		strings.Repeat("ä", 255),
+		strings.Repeat("ä", 256),
+		strings.Repeat(" ", 254) + "x",
+	}
 	for r := range rune(0x10000) {
 		if r < 0xd800 || r > 0xdfff {
 			names = append(names, string(r))
@@ -38,8 +47,8 @@ func TestNamesAreTheDocuments(t *testing.T) {
 	}
 }
 
-// TestExamplesShowEveryCode: what a schema of errors names is shown by a response that has it, and the other way round. Check holds the
-// server to the examples.
+// TestExamplesShowEveryCode: what a schema of errors names is shown by a response that has it, and
+// the other way round. Check holds the server to the examples.
 func TestExamplesShowEveryCode(t *testing.T) {
 	t.Parallel()
 	d := theDocument(t)
@@ -63,9 +72,10 @@ func TestExamplesShowEveryCode(t *testing.T) {
 	}
 }
 
-// TestGeneratorsReadTheDocument: what generators of clients misread is not there. A schema without a type becomes any type, or none; a
-// member of a request with a default becomes a required one; ogen knows null in oneOf only; a code or status that is new must be no
-// error in clients of today, so lists of values are closed in requests only.
+// TestGeneratorsReadTheDocument: what generators of clients misread is not there. A schema without
+// a type becomes any type, or none; a member of a request with a default becomes a required one;
+// ogen knows null in oneOf only; a code or status that is new must be no error in clients of today,
+// so lists of values are closed in requests only.
 func TestGeneratorsReadTheDocument(t *testing.T) {
 	t.Parallel()
 	d, err := load(documentText(t), true)
@@ -145,13 +155,15 @@ func collect(root map[string]any, node any, found map[string]bool) {
 	})
 }
 
-// TestPublished: what proxies do to responses breaks no promise of the document, only of our own server.
+// TestPublished: what proxies do to responses breaks no promise of the document, only of our own
+// server.
 func TestPublished(t *testing.T) {
 	t.Parallel()
 	published, err := LoadPublished(documentText(t))
 	assert.NoError(t, err)
 	own := theDocument(t)
-	const page, refused = `[{"id":1,"name":"Rex","categoryId":7,"status":"available"}]`, `{"code":"%s","message":"no","status":400}`
+	const page, refused = `[{"id":1,"name":"Rex","categoryId":7,"status":"available"}]`,
+		`{"code":"%s","message":"no","status":400}`
 	for _, tt := range []struct {
 		name           string
 		status         int
@@ -166,18 +178,27 @@ func TestPublished(t *testing.T) {
 		{"no tag at all", 200, "Etag", "x", page, "ETag", "ETag"},
 		{"the proxy's own Cache-Control", 200, "Cache-Control", "max-age=0", page, "", "Cache-Control"},
 		{"no Cache-Control", 200, "Cache-Control", "", page, "", "Cache-Control is missing"},
-		{"the proxy's own CORS", 200, "Access-Control-Allow-Origin", "https://x.example", page, "", "Access-Control-Allow-Origin"},
+		{"the proxy's own CORS", 200, "Access-Control-Allow-Origin", "https://x.example", page, "",
+			"Access-Control-Allow-Origin"},
 		{"the proxy's name", 200, "Via", "1.1 Caddy", page, "", "Via is not in the document"},
-		{"no limit", 200, "X-Ratelimit-Limit", "", page, "X-RateLimit-Limit is missing", "X-RateLimit-Limit is missing"},
-		{"a status of an animal that is new", 200, "", "", `[{"id":1,"name":"Rex","categoryId":7,"status":"asleep"}]`, "", "status"},
+		{"no limit", 200, "X-Ratelimit-Limit", "", page, "X-RateLimit-Limit is missing",
+			"X-RateLimit-Limit is missing"},
+		{"a status of an animal that is new", 200, "", "", `[{"id":1,"name":"Rex","categoryId":7,"status":"asleep"}]`,
+			"", "status"},
 		{"an error", 400, "", "", fmt.Sprintf(refused, "invalid_cursor"), "", ""},
 		{"a code that is new", 400, "", "", fmt.Sprintf(refused, "invalid_moon"), "", "code"},
 		{"a code of another operation", 400, "", "", fmt.Sprintf(refused, "invalid_json"), "", "no example"},
-		{"another status in the body", 400, "", "", `{"code":"invalid_cursor","message":"no","status":404}`, "status", "status"},
+		{"another status in the body", 400, "", "", `{"code":"invalid_cursor","message":"no","status":404}`, "status",
+			"status"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			x := Exchange{Request: httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/pets", nil), Status: tt.status, Header: fromServer(tt.status), Body: []byte(tt.body)}
+			x := Exchange{
+				Request: httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/pets", nil),
+				Status:  tt.status,
+				Header:  fromServer(tt.status),
+				Body:    []byte(tt.body),
+			}
 			switch {
 			case tt.change != "" && tt.to == "":
 				x.Header.Del(tt.change)
@@ -198,8 +219,10 @@ func TestPublished(t *testing.T) {
 func fromServer(status int) http.Header {
 	h := http.Header{}
 	for name, value := range map[string]string{
-		"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "59", "X-RateLimit-Reset": "1795166568", "RateLimit-Policy": `"minute";q=60;w=60`,
-		"RateLimit": `"minute";r=59;t=60`, "X-Request-Id": "x", "Cache-Control": "no-store", "Access-Control-Allow-Origin": "*",
+		"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "59", "X-RateLimit-Reset": "1795166568",
+		"RateLimit-Policy": `"minute";q=60;w=60`,
+		"RateLimit":        `"minute";r=59;t=60`, "X-Request-Id": "x", "Cache-Control": "no-store",
+		"Access-Control-Allow-Origin":   "*",
 		"Access-Control-Expose-Headers": "Link", "Content-Type": "application/json",
 	} {
 		h.Set(name, value)
@@ -213,7 +236,8 @@ func fromServer(status int) http.Header {
 	return h
 }
 
-// TestPromisesAreOfTheDocument: what replaces nothing, and what is added to what the document has, is an error.
+// TestPromisesAreOfTheDocument: what replaces nothing, and what is added to what the document has,
+// is an error.
 func TestPromisesAreOfTheDocument(t *testing.T) {
 	t.Parallel()
 	text := string(documentText(t))

@@ -9,7 +9,8 @@ import (
 	"sync"
 )
 
-// Handler returns h with all its exchanges checked and unchanged. Exchanges that end in a panic are not checked.
+// Handler returns h with all its exchanges checked and unchanged. Exchanges that end in a panic are
+// not checked.
 func (d *Document) Handler(h http.Handler, report func(error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		sent := &capture{ReadCloser: r.Body}
@@ -20,7 +21,13 @@ func (d *Document) Handler(h http.Handler, report func(error)) http.Handler {
 		answer := &recorder{ResponseWriter: w}
 		h.ServeHTTP(answer, watched)
 		answer.begin(http.StatusOK)
-		x := Exchange{Request: r, RequestBody: sent.bytes(), Status: answer.status, Header: answer.header, Body: answer.body.Bytes()}
+		x := Exchange{
+			Request:     r,
+			RequestBody: sent.bytes(),
+			Status:      answer.status,
+			Header:      answer.header,
+			Body:        answer.body.Bytes(),
+		}
 		if err := d.Check(x); err != nil {
 			report(err)
 		}
@@ -76,7 +83,8 @@ func (r *recorder) Write(p []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// Transport returns base with all its exchanges checked. Responses are read completely before they are passed on.
+// Transport returns base with all its exchanges checked. Responses are read completely before they
+// are passed on.
 func (d *Document) Transport(base http.RoundTripper, report func(error)) http.RoundTripper {
 	return transport{base, d, report}
 }
@@ -104,7 +112,14 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	res.Body = io.NopCloser(bytes.NewReader(body))
-	x := Exchange{Request: r, RequestBody: sent.bytes(), Status: res.StatusCode, Header: res.Header, Body: body, Uncompressed: res.Uncompressed}
+	x := Exchange{
+		Request:      r,
+		RequestBody:  sent.bytes(),
+		Status:       res.StatusCode,
+		Header:       res.Header,
+		Body:         body,
+		Uncompressed: res.Uncompressed,
+	}
 	if err := t.document.Check(x); err != nil {
 		t.report(err)
 	}

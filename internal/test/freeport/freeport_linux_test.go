@@ -8,7 +8,8 @@ import (
 	"petstore.example/internal/test/freeport"
 )
 
-// TestHeld: a server can listen on an address again and again, and nobody else gets its port meanwhile.
+// TestHeld: a server can listen on an address again and again, and nobody else gets its port
+// meanwhile.
 func TestHeld(t *testing.T) {
 	t.Parallel()
 	held := map[string]bool{}

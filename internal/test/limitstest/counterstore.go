@@ -49,7 +49,10 @@ func (s *CounterStore) Save() (setBack func()) {
 }
 
 // Initialize implements counter.Store.
-func (s *CounterStore) Initialize(_ context.Context, r counter.InitRequest) (base counter.Baseline, fresh bool, err error) {
+func (s *CounterStore) Initialize(
+	_ context.Context,
+	r counter.InitRequest,
+) (base counter.Baseline, fresh bool, err error) {
 	err = s.apply(r.TenantID, limitedKey(&r.Claim), func(t counter.Term, g counter.Rows) (counter.Rows, error) {
 		var err error
 		g, base, fresh, err = g.Initialized(t, r, s.recorded(t, g, &r.Claim, r.At))
@@ -85,7 +88,11 @@ func (s *CounterStore) recorded(t counter.Term, g counter.Rows, c *limits.Claim,
 }
 
 // apply changes the rows of a tenant and a key by a rule.
-func (s *CounterStore) apply(tenantID int64, keyID string, rule func(counter.Term, counter.Rows) (counter.Rows, error)) error {
+func (s *CounterStore) apply(
+	tenantID int64,
+	keyID string,
+	rule func(counter.Term, counter.Rows) (counter.Rows, error),
+) error {
 	t, err := s.Term()
 	if err != nil {
 		return err

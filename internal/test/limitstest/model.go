@@ -33,9 +33,10 @@ func (m *model) refund(tenantID int64, d limits.Decision) {
 	m.days[[2]int64{tenantID, d.Day.Number}]--
 }
 
-// likeTheModel lets a limiter and the model decide over the same random requests, refunds, plan changes and steps
-// of the clock, and wants the same of both, to the last member. For every refusal it also tries the wait that was
-// promised: one tick before its end a request is refused, at its end it passes.
+// likeTheModel lets a limiter and the model decide over the same random requests, refunds, plan
+// changes and steps of the clock, and wants the same of both, to the last member. For every refusal
+// it also tries the wait that was promised: one tick before its end a request is refused, at its
+// end it passes.
 func likeTheModel(t *testing.T, l limits.Limiter) {
 	for _, seed := range []uint64{3, 7, 21} { // the last two have found faults
 		likeTheModelBy(t, l, seed)
@@ -76,7 +77,15 @@ func likeTheModelBy(t *testing.T, l limits.Limiter, seed uint64) {
 }
 
 // keepsItsPromise tries the end of the wait after a refusal, and returns the instant it is then.
-func keepsItsPromise(t *testing.T, l limits.Limiter, m *model, tenantID int64, q plans.Quota, now time.Time, refused limits.Decision) time.Time {
+func keepsItsPromise(
+	t *testing.T,
+	l limits.Limiter,
+	m *model,
+	tenantID int64,
+	q plans.Quota,
+	now time.Time,
+	refused limits.Decision,
+) time.Time {
 	t.Helper()
 	reset := refused.Binding().Reset
 	at := time.Unix(reset, 0)

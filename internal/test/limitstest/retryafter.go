@@ -14,10 +14,14 @@ import (
 	_ "petstore.example/internal/test/sandbox" // the environment of the tests
 )
 
-var seedFlag = flag.Uint64("seed", 0, "the seed of the generated tests in this package; 0 for the one of make test, or in make soak a new one")
+var seedFlag = flag.Uint64(
+	"seed",
+	0,
+	"the seed of the generated tests in this package; 0 for the one of make test, or in make soak a new one",
+)
 
-// Seeded returns the seed of a generated test, and logs it. Without -seed it is always the same one in make test, which then passes or fails
-// by what is tested, and a new one in make soak.
+// Seeded returns the seed of a generated test, and logs it. Without -seed it is always the same one
+// in make test, which then passes or fails by what is tested, and a new one in make soak.
 func Seeded(t testing.TB) uint64 {
 	t.Helper()
 	seed := cmp.Or(*seedFlag, 1)
@@ -28,7 +32,8 @@ func Seeded(t testing.TB) uint64 {
 	return seed
 }
 
-// someClaim returns a claim of one of a few tenants and keys, with small limits, so that each of them is reached often.
+// someClaim returns a claim of one of a few tenants and keys, with small limits, so that each of
+// them is reached often.
 func someClaim(random *rand.Rand) limits.Claim {
 	c := limits.Claim{
 		TenantID: 1 + random.Int64N(3),
@@ -41,8 +46,8 @@ func someClaim(random *rand.Rand) limits.Claim {
 	return c
 }
 
-// wander brings a limiter into some state by requests, refunds, changes of plans and steps of the clock, and returns when it is
-// then.
+// wander brings a limiter into some state by requests, refunds, changes of plans and steps of the
+// clock, and returns when it is then.
 func wander(t *testing.T, l limits.Limiter, random *rand.Rand, now time.Time) time.Time {
 	type taken struct {
 		claim    limits.Claim
@@ -72,8 +77,9 @@ func wander(t *testing.T, l limits.Limiter, random *rand.Rand, now time.Time) ti
 	return now
 }
 
-// retryAfterIsTheFirstInstantThatPasses: from any state, a refused request is refused one tick before the end of its wait, be that a
-// nanosecond or a second, and admitted at its end. Peek says the same.
+// retryAfterIsTheFirstInstantThatPasses: from any state, a refused request is refused one tick
+// before the end of its wait, be that a nanosecond or a second, and admitted at its end. Peek says
+// the same.
 func retryAfterIsTheFirstInstantThatPasses(t *testing.T, l limits.Limiter) {
 	seed := Seeded(t)
 	random := rand.New(rand.NewPCG(seed, 1))
@@ -123,7 +129,8 @@ func waits(t *testing.T, l limits.Limiter, c limits.Claim, refused limits.Decisi
 		}
 	}
 	whole := time.Duration(limits.RetryAfter(reset, now)) * time.Second
-	if returned := now.Add(whole); returned.Before(end) || whole > time.Second && !returned.Add(-time.Second).Before(end) {
+	if returned := now.Add(whole); returned.Before(end) ||
+		whole > time.Second && !returned.Add(-time.Second).Before(end) {
 		t.Errorf("at %v, Retry-After %v is not the first whole second from %v on", now, whole, end)
 	}
 	if d := l.Peek(t.Context(), c, end); !d.Admitted {

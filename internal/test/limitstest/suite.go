@@ -94,7 +94,12 @@ func refusedConsumesNothing(t *testing.T, l limits.Limiter) {
 	Check(t, "refused by the day", l.Take(t.Context(), Claim(1, q), next), Want(false, 1, q, next, 2, 5))
 	// Had they counted in the minute, a larger day would not open it.
 	larger := plans.Quota{PerMinute: 3, PerDay: 6}
-	Check(t, "after refusals by the day", l.Take(t.Context(), Claim(1, larger), next), Want(true, 1, larger, next, 3, 6))
+	Check(
+		t,
+		"after refusals by the day",
+		l.Take(t.Context(), Claim(1, larger), next),
+		Want(true, 1, larger, next, 3, 6),
+	)
 	Check(t, "refused by both", l.Take(t.Context(), Claim(1, larger), next), Want(false, 1, larger, next, 3, 6))
 }
 
@@ -104,12 +109,27 @@ func windowEdges(t *testing.T, l limits.Limiter) {
 	full := l.Take(t.Context(), Claim(tenantID, q), Noon)
 	reset := time.Unix(full.Minute.Reset, 0)
 	before := reset.Add(-1)
-	Check(t, "one tick before the minute's reset", l.Take(t.Context(), Claim(tenantID, q), before), Want(false, tenantID, q, before, 1, 1))
-	Check(t, "at the minute's reset", l.Take(t.Context(), Claim(tenantID, q), reset), Want(true, tenantID, q, reset, 1, 2))
+	Check(
+		t,
+		"one tick before the minute's reset",
+		l.Take(t.Context(), Claim(tenantID, q), before),
+		Want(false, tenantID, q, before, 1, 1),
+	)
+	Check(
+		t,
+		"at the minute's reset",
+		l.Take(t.Context(), Claim(tenantID, q), reset),
+		Want(true, tenantID, q, reset, 1, 2),
+	)
 
 	midnight := time.Unix(full.Day.Reset, 0)
 	before = midnight.Add(-1)
-	Check(t, "one tick before midnight", l.Take(t.Context(), Claim(tenantID, q), before), Want(false, tenantID, q, before, 0, 2))
+	Check(
+		t,
+		"one tick before midnight",
+		l.Take(t.Context(), Claim(tenantID, q), before),
+		Want(false, tenantID, q, before, 0, 2),
+	)
 	Check(t, "at midnight", l.Take(t.Context(), Claim(tenantID, q), midnight), Want(true, tenantID, q, midnight, 1, 1))
 }
 
@@ -136,14 +156,24 @@ func refund(t *testing.T, l limits.Limiter) {
 	// Across the edge of a minute: the day gets it back, the new minute nothing.
 	next := Noon.Add(time.Minute)
 	l.Refund(t.Context(), limits.Claim{TenantID: 1}, first)
-	Check(t, "the next minute, after a late refund", l.Take(t.Context(), Claim(1, q), next), Want(true, 1, q, next, 1, 2))
+	Check(
+		t,
+		"the next minute, after a late refund",
+		l.Take(t.Context(), Claim(1, q), next),
+		Want(true, 1, q, next, 1, 2),
+	)
 	Check(t, "and then", l.Take(t.Context(), Claim(1, q), next), Want(true, 1, q, next, 2, 3))
 
 	// Across midnight: nothing is left to give back.
 	tomorrow := Noon.Add(24 * time.Hour)
 	Check(t, "tomorrow", l.Take(t.Context(), Claim(1, q), tomorrow), Want(true, 1, q, tomorrow, 1, 1))
 	l.Refund(t.Context(), limits.Claim{TenantID: 1}, first)
-	Check(t, "after a refund of yesterday", l.Take(t.Context(), Claim(1, q), tomorrow), Want(true, 1, q, tomorrow, 2, 2))
+	Check(
+		t,
+		"after a refund of yesterday",
+		l.Take(t.Context(), Claim(1, q), tomorrow),
+		Want(true, 1, q, tomorrow, 2, 2),
+	)
 }
 
 func refundNeverFallsBelowZero(t *testing.T, l limits.Limiter) {
@@ -156,8 +186,8 @@ func refundNeverFallsBelowZero(t *testing.T, l limits.Limiter) {
 	Check(t, "after it", l.Take(t.Context(), Claim(1, q), Noon), Want(true, 1, q, Noon, 1, 1))
 }
 
-// A clock that steps back may count in the window it was in before or in the one it is in now, but in none more than
-// the limit.
+// A clock that steps back may count in the window it was in before or in the one it is in now, but
+// in none more than the limit.
 func clockSteppingBack(t *testing.T, l limits.Limiter) {
 	random := rand.New(rand.NewPCG(1, 2))
 	q := plans.Quota{PerMinute: 20, PerDay: 70}

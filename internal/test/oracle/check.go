@@ -12,7 +12,8 @@ import (
 // Promise is one of what is checked.
 type Promise string
 
-// The promises. Settled is part of Lists: an exception to it makes a change one that may happen at any time.
+// The promises. Settled is part of Lists: an exception to it makes a change one that may happen at
+// any time.
 const (
 	Windows  Promise = "no window admits more than its limit"
 	Refusals Promise = "a refused request is not counted"
@@ -27,17 +28,20 @@ type Exception struct {
 	// Document names the file and its sentence.
 	Document string
 	Promise  Promise
-	// Faults are beginnings of the names of faults. A violation is allowed if it is between the start and After beyond the end of one of each.
+	// Faults are beginnings of the names of faults. A violation is allowed if it is between the
+	// start and After beyond the end of one of each.
 	Faults []string
 	After  time.Duration
 }
 
 // Options say what to expect.
 type Options struct {
-	// RefusedNeverHappens: a write that was answered with 503 has not taken effect, and never will. If its code is outcome_unknown, it may have, but
-	// nothing happens after the response. Otherwise such a write may take effect at any time, as one whose response was lost.
+	// RefusedNeverHappens: a write that was answered with 503 has not taken effect, and never will.
+	// If its code is outcome_unknown, it may have, but nothing happens after the response.
+	// Otherwise such a write may take effect at any time, as one whose response was lost.
 	RefusedNeverHappens bool
-	// ClockError is how much the instants differ by which windows are decided and requests are recorded.
+	// ClockError is how much the instants differ by which windows are decided and requests are
+	// recorded.
 	ClockError time.Duration
 	Exceptions []Exception
 }
@@ -52,7 +56,14 @@ type Violation struct {
 
 func (v Violation) String() string {
 	const at = "15:04:05.000"
-	return fmt.Sprintf("%s: %s: %s (%s to %s)", v.Promise, v.Tenant, v.What, v.From.UTC().Format(at), v.To.UTC().Format(at))
+	return fmt.Sprintf(
+		"%s: %s: %s (%s to %s)",
+		v.Promise,
+		v.Tenant,
+		v.What,
+		v.From.UTC().Format(at),
+		v.To.UTC().Format(at),
+	)
 }
 
 // Report is what Check found.
@@ -82,7 +93,10 @@ func Check(all Records, o Options) Report {
 	}
 	for _, t := range all.Tenants {
 		j := &judge{Options: o, tenant: t, requests: of[t.Name], faults: all.Faults, report: &report}
-		slices.SortStableFunc(j.requests, func(a, b Request) int { return cmp.Compare(a.Start.UnixNano(), b.Start.UnixNano()) })
+		slices.SortStableFunc(
+			j.requests,
+			func(a, b Request) int { return cmp.Compare(a.Start.UnixNano(), b.Start.UnixNano()) },
+		)
 		j.unpackUnchanged()
 		j.checkWindows()
 		j.checkBill()
@@ -113,17 +127,23 @@ func (j *judge) broken(p Promise, from, to time.Time, format string, args ...any
 		j.report.Allowed[document]++
 		return
 	}
-	j.report.Violations = append(j.report.Violations, Violation{p, j.tenant.Name, fmt.Sprintf(format, args...), from, to})
+	j.report.Violations = append(
+		j.report.Violations,
+		Violation{p, j.tenant.Name, fmt.Sprintf(format, args...), from, to},
+	)
 }
 
 // admitted reports whether the response says that the request counted.
 func (q Request) admitted() bool {
-	return q.Status != 0 && q.Status < 500 && q.Status != http.StatusUnauthorized && q.Status != http.StatusTooManyRequests && q.Used == nil
+	return q.Status != 0 && q.Status < 500 && q.Status != http.StatusUnauthorized &&
+		q.Status != http.StatusTooManyRequests &&
+		q.Used == nil
 }
 
 // refused reports whether the response says that nothing has happened.
 func (j *judge) refused(q Request) bool {
-	return q.Status >= 400 && q.Status < 500 || j.RefusedNeverHappens && q.Status == http.StatusServiceUnavailable && q.Code != unknownCode
+	return q.Status >= 400 && q.Status < 500 ||
+		j.RefusedNeverHappens && q.Status == http.StatusServiceUnavailable && q.Code != unknownCode
 }
 
 // shows reports whether the request read animals.

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// checkCreates compares what was created with the walk through all animals at the end, and with every list before.
+// checkCreates compares what was created with the walk through all animals at the end, and with
+// every list before.
 func (j *judge) checkCreates() {
 	attempts := map[string][]Request{} // by name
 	created := map[int64]Request{}     // by ID; the first acknowledgement
@@ -31,7 +32,15 @@ func (j *judge) checkCreates() {
 		}
 		if q.IdempotencyKey != "" {
 			if first, ok := keyed[q.IdempotencyKey]; ok && first != id {
-				j.broken(Creates, q.Start, q.End, "%q with one Idempotency-Key is animal %d and animal %d", q.Name, first, id)
+				j.broken(
+					Creates,
+					q.Start,
+					q.End,
+					"%q with one Idempotency-Key is animal %d and animal %d",
+					q.Name,
+					first,
+					id,
+				)
 			}
 			keyed[q.IdempotencyKey] = id
 		}
@@ -60,7 +69,13 @@ func (j *judge) checkWalk(attempts map[string][]Request, created map[int64]Reque
 	if !whole {
 		if len(created) > 0 {
 			last := j.requests[len(j.requests)-1]
-			j.broken(Creates, last.Start, last.End, "%d creates were acknowledged, and no walk shows all animals", len(created))
+			j.broken(
+				Creates,
+				last.Start,
+				last.End,
+				"%d creates were acknowledged, and no walk shows all animals",
+				len(created),
+			)
 		}
 		return
 	}
@@ -84,15 +99,22 @@ func (j *judge) checkWalk(attempts map[string][]Request, created map[int64]Reque
 	}
 }
 
-// checkShown checks that a list shows no other tenant's animals, and all of those that were acknowledged before it was requested and that it
-// asks for.
+// checkShown checks that a list shows no other tenant's animals, and all of those that were
+// acknowledged before it was requested and that it asks for.
 func (j *judge) checkShown(q Request, attempts map[string][]Request, created map[int64]Request) {
 	shown := map[int64]bool{}
 	for _, it := range q.Items {
 		shown[it.ID] = true
 		_, register := j.tenant.Registers[it.ID]
 		if tries := attempts[it.Name]; !register && (len(tries) == 0 || tries[0].Start.After(q.End)) {
-			j.broken(Lists, q.Start, q.End, "a list shows %q, animal %d, which the tenant has not created", it.Name, it.ID)
+			j.broken(
+				Lists,
+				q.Start,
+				q.End,
+				"a list shows %q, animal %d, which the tenant has not created",
+				it.Name,
+				it.ID,
+			)
 		}
 	}
 	want := q.Asked
@@ -105,12 +127,23 @@ func (j *judge) checkShown(q Request, attempts map[string][]Request, created map
 	for _, id := range want {
 		made, ok := created[id]
 		if ok && made.End.Before(q.Start) && !shown[id] && !j.setBack(made.Start, made.End) {
-			j.broken(Lists, q.Start, q.End, "a list of server %d lacks animal %d, acknowledged %v before", q.Server, id, q.Start.Sub(made.End))
+			j.broken(
+				Lists,
+				q.Start,
+				q.End,
+				"a list of server %d lacks animal %d, acknowledged %v before",
+				q.Server,
+				id,
+				q.Start.Sub(made.End),
+			)
 		}
 	}
 }
 
 // setBack reports whether what happened then may have been lost, because the database was set back.
 func (j *judge) setBack(from, to time.Time) bool {
-	return slices.ContainsFunc(j.faults, func(f Fault) bool { return !f.SetBack.IsZero() && f.SetBack.Before(to) && f.End.After(from) })
+	return slices.ContainsFunc(
+		j.faults,
+		func(f Fault) bool { return !f.SetBack.IsZero() && f.SetBack.Before(to) && f.End.After(from) },
+	)
 }

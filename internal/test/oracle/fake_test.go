@@ -13,8 +13,8 @@ import (
 	"petstore.example/internal/test/oracle"
 )
 
-// fake is the API as its documents describe it: three servers in one process, with a clock of its own, and at most one fault. It
-// shares no code with petstore.
+// fake is the API as its documents describe it: three servers in one process, with a clock of its
+// own, and at most one fault. It shares no code with petstore.
 type fake struct {
 	fault string
 	t     *testing.T
@@ -26,7 +26,8 @@ type fake struct {
 	billed  int64
 	animals []oracle.Item
 	keys    map[string]int64 // the animals of idempotency keys
-	// versions counts changes of the catalogue, writes the requests that change a name, ids the animals.
+	// versions counts changes of the catalogue, writes the requests that change a name, ids the
+	// animals.
 	versions, writes, ids int64
 	stalled               string        // a change that was answered with 503, and is still to come
 	cached                []oracle.Item // what server 2 had in its cache
@@ -38,10 +39,25 @@ const (
 )
 
 func newFake(t *testing.T, fault string) *fake {
-	f := &fake{fault: fault, t: t, now: time.Date(2026, 11, 25, 12, 0, 30, 0, time.UTC), counted: map[string]int64{}, keys: map[string]int64{}, ids: 1}
+	f := &fake{
+		fault:   fault,
+		t:       t,
+		now:     time.Date(2026, 11, 25, 12, 0, 30, 0, time.UTC),
+		counted: map[string]int64{},
+		keys:    map[string]int64{},
+		ids:     1,
+	}
 	f.out = oracle.NewRecorder(&f.file)
 	f.animals = []oracle.Item{{ID: 1, Name: "r-0"}}
-	f.out.Tenant(oracle.Tenant{Name: "acme", PerMinute: perMinute, PerDay: perDay, Keys: map[string]int64{"own": perKey}, Registers: map[int64]string{1: "r-0"}})
+	f.out.Tenant(
+		oracle.Tenant{
+			Name:      "acme",
+			PerMinute: perMinute,
+			PerDay:    perDay,
+			Keys:      map[string]int64{"own": perKey},
+			Registers: map[int64]string{1: "r-0"},
+		},
+	)
 	return f
 }
 
@@ -76,7 +92,11 @@ func (f *fake) serve(q *oracle.Request) {
 	q.Limit, q.Reset = perMinute, minute.Add(time.Minute).Unix()
 	switch {
 	case f.counted[day] >= perDay:
-		q.Status, q.Code, q.Limit, q.Reset = http.StatusTooManyRequests, "daily_quota_exceeded", perDay, f.now.Truncate(24*time.Hour).Add(24*time.Hour).Unix()
+		q.Status, q.Code, q.Limit, q.Reset = http.StatusTooManyRequests, "daily_quota_exceeded", perDay, f.now.Truncate(
+			24*time.Hour,
+		).Add(
+			24*time.Hour,
+		).Unix()
 	case f.counted[own] >= perMinute, q.Key == "own" && f.counted[key] >= perKey:
 		q.Status, q.Code = http.StatusTooManyRequests, "rate_limit_exceeded"
 	}
@@ -182,7 +202,8 @@ func (f *fake) create(q *oracle.Request) {
 // next goes on to some seconds after the beginning of the next minute.
 func (f *fake) next() { f.now = f.now.Truncate(time.Minute).Add(time.Minute + edge + 5*time.Second) }
 
-// run sends what uses up a minute, its key's minute and the day, with writes, and then walks through all animals.
+// run sends what uses up a minute, its key's minute and the day, with writes, and then walks
+// through all animals.
 func (f *fake) run() oracle.Records {
 	tag := f.send(oracle.Request{Method: http.MethodGet}).ETag
 	for i := range 5 {
@@ -198,11 +219,26 @@ func (f *fake) run() oracle.Records {
 		if tag == "" {
 			tag, expected = before.ETag, before.Items[0].Name
 		}
-		f.send(oracle.Request{Method: http.MethodPatch, ID: 1, Name: fmt.Sprint("m-", i), IfMatch: tag, Expected: expected})
+		f.send(
+			oracle.Request{
+				Method:   http.MethodPatch,
+				ID:       1,
+				Name:     fmt.Sprint("m-", i),
+				IfMatch:  tag,
+				Expected: expected,
+			},
+		)
 	}
 	f.next()
 	for i := range 4 {
-		f.send(oracle.Request{Method: http.MethodPost, Name: fmt.Sprint("c-", i), IdempotencyKey: fmt.Sprint("key-", i), Server: i % 3})
+		f.send(
+			oracle.Request{
+				Method:         http.MethodPost,
+				Name:           fmt.Sprint("c-", i),
+				IdempotencyKey: fmt.Sprint("key-", i),
+				Server:         i % 3,
+			},
+		)
 	}
 	f.send(oracle.Request{Method: http.MethodPost, Name: "c-1", IdempotencyKey: "key-1", Server: 2})
 	f.send(oracle.Request{Method: http.MethodPost, Name: "refused"})

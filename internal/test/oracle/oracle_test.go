@@ -12,8 +12,9 @@ import (
 
 var strict = oracle.Options{RefusedNeverHappens: true}
 
-// TestPlantedFaultsAreFound: the checker finds each fault by the records alone, and calls it by the promise that it breaks. Without a fault
-// it finds nothing. The records of decisions (docs/adr) tell of all of these.
+// TestPlantedFaultsAreFound: the checker finds each fault by the records alone, and calls it by the
+// promise that it breaks. Without a fault it finds nothing. The records of decisions (docs/adr)
+// tell of all of these.
 func TestPlantedFaultsAreFound(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -55,14 +56,17 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 	}
 }
 
-// TestExceptionsNameTheirFault: a violation is allowed only for the promise of the exception, and only beside a fault that it names.
+// TestExceptionsNameTheirFault: a violation is allowed only for the promise of the exception, and
+// only beside a fault that it names.
 func TestExceptionsNameTheirFault(t *testing.T) {
 	t.Parallel()
 	all := newFake(t, "a refused request uses the day up").run()
 	at := all.Requests[0].Start
 	check := func(promise oracle.Promise, fault string, at time.Time) (broken, allowed int) {
 		o := strict
-		o.Exceptions = []oracle.Exception{{Document: "docs/rate-limiting.md", Promise: promise, Faults: []string{"Redis"}, After: time.Second}}
+		o.Exceptions = []oracle.Exception{
+			{Document: "docs/rate-limiting.md", Promise: promise, Faults: []string{"Redis"}, After: time.Second},
+		}
 		with := all
 		with.Faults = []oracle.Fault{{What: fault, Start: at, End: at}}
 		r := oracle.Check(with, o)
@@ -86,24 +90,31 @@ func TestExceptionsNameTheirFault(t *testing.T) {
 	}
 }
 
-// TestRefusedMayHappen: without RefusedNeverHappens a change that was answered with 503 may take effect late, as one whose response was lost.
+// TestRefusedMayHappen: without RefusedNeverHappens a change that was answered with 503 may take
+// effect late, as one whose response was lost.
 func TestRefusedMayHappen(t *testing.T) {
 	t.Parallel()
-	for _, fault := range []string{"a stalled change runs later", "a change of unknown outcome runs later", "a create that was refused takes effect"} {
+	for _, fault := range []string{"a stalled change runs later", "a change of unknown outcome runs later",
+		"a create that was refused takes effect"} {
 		if r := oracle.Check(newFake(t, fault).run(), oracle.Options{}); len(r.Violations) > 0 {
 			t.Errorf("%s: %+v", fault, r.Violations)
 		}
 	}
 }
 
-// TestSettled: beside a fault that a document names, a change of unknown outcome may happen after its response.
+// TestSettled: beside a fault that a document names, a change of unknown outcome may happen after
+// its response.
 func TestSettled(t *testing.T) {
 	t.Parallel()
 	o := strict
-	o.Exceptions = []oracle.Exception{{Document: "docs/errors.md", Promise: oracle.Settled, Faults: []string{"Postgres frozen"}}}
+	o.Exceptions = []oracle.Exception{
+		{Document: "docs/errors.md", Promise: oracle.Settled, Faults: []string{"Postgres frozen"}},
+	}
 	for fault, broken := range map[string]bool{"Postgres frozen": false, "Postgres killed": true} {
 		all := newFake(t, "a change of unknown outcome runs later").run()
-		all.Faults = []oracle.Fault{{What: fault, Start: all.Requests[0].Start, End: all.Requests[0].Start.Add(time.Minute)}}
+		all.Faults = []oracle.Fault{
+			{What: fault, Start: all.Requests[0].Start, End: all.Requests[0].Start.Add(time.Minute)},
+		}
 		if r := oracle.Check(all, o); (len(r.Violations) > 0) != broken {
 			t.Errorf("%s: %v", fault, r.Violations)
 		}
@@ -119,31 +130,53 @@ func TestReadNamesWhatItCannotRead(t *testing.T) {
 	}
 }
 
-// TestSetBack: what a database that was set back has lost may be gone, and a name may be an earlier one. What came before and afterwards is judged
-// as ever.
+// TestSetBack: what a database that was set back has lost may be gone, and a name may be an earlier
+// one. What came before and afterwards is judged as ever.
 func TestSetBack(t *testing.T) {
 	t.Parallel()
-	for fault, allowed := range map[string]bool{"a create is acknowledged before it is stored": true, "a stalled change runs later": true, "a batch inserts its rows twice": false} {
+	for fault, allowed := range map[string]bool{"a create is acknowledged before it is stored": true,
+		"a stalled change runs later": true, "a batch inserts its rows twice": false} {
 		all := newFake(t, fault).run()
 		first, last := all.Requests[0].Start, all.Requests[len(all.Requests)-1].End
-		all.Faults = []oracle.Fault{{What: "Postgres restored", SetBack: first.Add(3 * time.Second), Start: last.Add(-90 * time.Second), End: last.Add(-40 * time.Second)}}
+		all.Faults = []oracle.Fault{
+			{
+				What:    "Postgres restored",
+				SetBack: first.Add(3 * time.Second),
+				Start:   last.Add(-90 * time.Second),
+				End:     last.Add(-40 * time.Second),
+			},
+		}
 		if r := oracle.Check(all, strict); (len(r.Violations) == 0) != allowed {
 			t.Errorf("%s: %v", fault, r.Violations)
 		}
 	}
 }
 
-// TestUnderWayWhenSetBack: a change that is under way when servers have noticed that the database was set back may take effect after that.
+// TestUnderWayWhenSetBack: a change that is under way when servers have noticed that the database
+// was set back may take effect after that.
 func TestUnderWayWhenSetBack(t *testing.T) {
 	t.Parallel()
 	began := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 	at := func(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
 	list := func(from int, name string) oracle.Request {
 		return oracle.Request{
-			Tenant: "acme", Method: http.MethodGet, Start: at(from), End: at(from + 1), Status: http.StatusOK, Items: []oracle.Item{{ID: 1, Name: name}},
+			Tenant: "acme",
+			Method: http.MethodGet,
+			Start:  at(from),
+			End:    at(from + 1),
+			Status: http.StatusOK,
+			Items:  []oracle.Item{{ID: 1, Name: name}},
 		}
 	}
-	patch := oracle.Request{Tenant: "acme", Method: http.MethodPatch, ID: 1, Name: "r-1", Start: at(13), End: at(20), Status: http.StatusOK}
+	patch := oracle.Request{
+		Tenant: "acme",
+		Method: http.MethodPatch,
+		ID:     1,
+		Name:   "r-1",
+		Start:  at(13),
+		End:    at(20),
+		Status: http.StatusOK,
+	}
 	for name, allowed := range map[string]bool{"r-1": true, "r-0": false} {
 		all := oracle.Records{
 			Tenants:  []oracle.Tenant{{Name: "acme", PerMinute: 60, PerDay: 60, Registers: map[int64]string{1: "r-0"}}},

@@ -15,7 +15,8 @@ type Tenant struct {
 	PerMinute, PerDay int64
 	// Keys has the limits per minute of keys that have their own.
 	Keys map[string]int64
-	// Registers are the animals that were there before, by ID, with their names. The run changes their names, to others each time.
+	// Registers are the animals that were there before, by ID, with their names. The run changes
+	// their names, to others each time.
 	Registers map[int64]string
 }
 
@@ -29,11 +30,13 @@ type Request struct {
 	// ID is the animal that a PATCH changes, Asked those that a list asks for; none for all.
 	ID    int64   `json:",omitempty"`
 	Asked []int64 `json:",omitempty"`
-	// Name is the name that the request gives an animal. No two writes give the same name, except repetitions with one IdempotencyKey.
+	// Name is the name that the request gives an animal. No two writes give the same name, except
+	// repetitions with one IdempotencyKey.
 	Name           string `json:",omitempty"`
 	IdempotencyKey string `json:",omitempty"`
 	IfNoneMatch    string `json:",omitempty"`
-	// IfMatch is of a PATCH that is to be made only while the animal has the name Expected, which the response with that ETag showed.
+	// IfMatch is of a PATCH that is to be made only while the animal has the name Expected, which
+	// the response with that ETag showed.
 	IfMatch  string `json:",omitempty"`
 	Expected string `json:",omitempty"`
 	// Walk says that the request is a page of the walk through all animals that ends the run.

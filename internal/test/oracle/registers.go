@@ -23,18 +23,19 @@ type access struct {
 	server    int
 }
 
-// register is the sequential specification of a name that is read and written. Its state is "" after the database was set back: then it is whatever
-// is read first.
+// register is the sequential specification of a name that is read and written. Its state is ""
+// after the database was set back: then it is whatever is read first.
 var register = porcupine.Model{
 	Init: func() any { return "" },
 	Step: func(state, input, _ any) (bool, any) {
 		a := input.(access)
-		return a.write && a.expected == "" || state == "" || state == a.value && !a.write || state == a.expected && a.write, a.value
+		return a.write && a.expected == "" || state == "" || state == a.value && !a.write ||
+			state == a.expected && a.write, a.value
 	},
 }
 
-// checkRegisters checks that the names of the animals that were there before are linearizable registers (Herlihy and Wing), before the database
-// was set back and after it.
+// checkRegisters checks that the names of the animals that were there before are linearizable
+// registers (Herlihy and Wing), before the database was set back and after it.
 func (j *judge) checkRegisters() {
 	cuts := slices.DeleteFunc(slices.Clone(j.faults), func(f Fault) bool { return f.SetBack.IsZero() })
 	for id, name := range j.tenant.Registers {
@@ -55,15 +56,25 @@ func (j *judge) checkRegisters() {
 	}
 }
 
-// checkRegister checks what began and ended between two instants. What may happen late is of all periods.
+// checkRegister checks what began and ended between two instants. What may happen late is of all
+// periods.
 func (j *judge) checkRegister(id int64, writes map[string]access, from, until time.Time) {
 	reads := map[string][]access{}
 	for _, q := range j.requests {
 		within := q.Start.After(from) && q.End.Before(until)
 		switch {
 		case q.Method == http.MethodPatch && q.ID == id && !j.refused(q) && q.Start.Before(until):
-			if made := q.Status == http.StatusOK; !made || q.End.After(from) { // One that was under way when a period began or ended may have been lost.
-				writes[q.Name] = access{true, q.Name, q.Expected, made && within, q.Start.UnixNano(), settled(q, j.Options, j.faults), q.Server}
+			if made := q.Status == http.StatusOK; !made ||
+				q.End.After(from) { // One that was under way when a period began or ended may have been lost.
+				writes[q.Name] = access{
+					true,
+					q.Name,
+					q.Expected,
+					made && within,
+					q.Start.UnixNano(),
+					settled(q, j.Options, j.faults),
+					q.Server,
+				}
 			}
 		case within && q.shows() && (slices.Contains(q.Asked, id) || q.Asked == nil):
 			i := slices.IndexFunc(q.Items, func(it Item) bool { return it.ID == id })
@@ -74,7 +85,10 @@ func (j *judge) checkRegister(id int64, writes map[string]access, from, until ti
 				continue
 			}
 			name := q.Items[i].Name
-			reads[name] = append(reads[name], access{false, name, "", true, q.Start.UnixNano(), q.End.UnixNano(), q.Server})
+			reads[name] = append(
+				reads[name],
+				access{false, name, "", true, q.Start.UnixNano(), q.End.UnixNano(), q.Server},
+			)
 		}
 	}
 	j.checkHistory(id, writes, reads, !from.IsZero())
@@ -83,15 +97,17 @@ func (j *judge) checkRegister(id int64, writes map[string]access, from, until ti
 // settled returns by when a change has happened, or never will.
 func settled(q Request, o Options, faults []Fault) int64 {
 	if q.Status == http.StatusOK ||
-		o.RefusedNeverHappens && q.Status == http.StatusServiceUnavailable && o.excepted(Settled, q.Start, q.End, faults) == "" {
+		o.RefusedNeverHappens && q.Status == http.StatusServiceUnavailable &&
+			o.excepted(Settled, q.Start, q.End, faults) == "" {
 		return q.End.UnixNano()
 	}
 	return math.MaxInt64
 }
 
-// checkHistory has Porcupine look for an order of the writes and reads. Of the reads of one value it takes the one that ended first and the one
-// that began last: values are written once, so an order of these is an order of all. A write that may not have happened has, before the first read that
-// shows it ended; if no read shows it, it is left out.
+// checkHistory has Porcupine look for an order of the writes and reads. Of the reads of one value
+// it takes the one that ended first and the one that began last: values are written once, so an
+// order of these is an order of all. A write that may not have happened has, before the first read
+// that shows it ended; if no read shows it, it is left out.
 func (j *judge) checkHistory(id int64, writes map[string]access, reads map[string][]access, setBack bool) {
 	var history []porcupine.Operation
 	add := func(a access) {
@@ -102,7 +118,15 @@ func (j *judge) checkHistory(id int64, writes map[string]access, reads map[strin
 		late := slices.MaxFunc(all, func(a, b access) int { return cmp.Compare(a.call, b.call) })
 		w, ok := writes[value]
 		if !ok && !setBack {
-			j.broken(Lists, time.Unix(0, early.call), time.Unix(0, early.end), "server %d shows animal %d as %q, which was refused or never sent", early.server, id, value)
+			j.broken(
+				Lists,
+				time.Unix(0, early.call),
+				time.Unix(0, early.end),
+				"server %d shows animal %d as %q, which was refused or never sent",
+				early.server,
+				id,
+				value,
+			)
 			continue
 		}
 		if ok && !w.sure {

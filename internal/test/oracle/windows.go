@@ -34,8 +34,8 @@ func (w window) number(at time.Time) int64 {
 
 func (w window) begin(number int64) time.Time { return w.edge.Add(time.Duration(number) * w.every) }
 
-// span returns the first and the last window in which a request may have been decided. If its headers name a window of this kind, that is the
-// one, provided that it is among them.
+// span returns the first and the last window in which a request may have been decided. If its
+// headers name a window of this kind, that is the one, provided that it is among them.
 func (w window) span(q Request, clockError time.Duration) span {
 	first, last := w.number(q.Start.Add(-clockError)), w.number(q.End.Add(clockError))
 	if q.Limit == w.limit && q.Reset > 0 {
@@ -78,8 +78,9 @@ func (w window) holds(q Request) bool { return q.Used == nil && (w.key == "" || 
 // span is the first and the last window in which a request may have been decided.
 type span struct{ first, last int64 }
 
-// checkWindows checks that there is a way to count each admitted request in a window in which it may have been decided, so that none is over its
-// limit. By Hall's theorem there is one unless some row of windows holds more of those that fit in no other.
+// checkWindows checks that there is a way to count each admitted request in a window in which it
+// may have been decided, so that none is over its limit. By Hall's theorem there is one unless some
+// row of windows holds more of those that fit in no other.
 func (j *judge) checkWindows() {
 	for _, w := range j.windows() {
 		spans := make([]span, len(j.requests))
@@ -88,7 +89,8 @@ func (j *judge) checkWindows() {
 		}
 		j.checkFull(w, spans)
 		for i, q := range j.requests {
-			if q.Status == http.StatusTooManyRequests && (w.what == "day") == (q.Code == dailyCode) && w.key == "" && q.Code != bannedCode {
+			if q.Status == http.StatusTooManyRequests && (w.what == "day") == (q.Code == dailyCode) && w.key == "" &&
+				q.Code != bannedCode {
 				j.checkRefusal(w, spans, i)
 			}
 		}
@@ -113,14 +115,22 @@ func (j *judge) checkFull(w window, spans []span) {
 				}
 			}
 			if most := w.limit * (last - first + 1); last >= first && n > most {
-				j.broken(Windows, w.begin(first), w.begin(last+1), "%d admitted in a %s, over the limit of %d", n, w.what, most)
+				j.broken(
+					Windows,
+					w.begin(first),
+					w.begin(last+1),
+					"%d admitted in a %s, over the limit of %d",
+					n,
+					w.what,
+					most,
+				)
 			}
 		}
 	}
 }
 
-// checkRefusal checks that the window that refused a request, or that of its key, may have been full of requests that were sent before the refusal
-// was answered.
+// checkRefusal checks that the window that refused a request, or that of its key, may have been
+// full of requests that were sent before the refusal was answered.
 func (j *judge) checkRefusal(w window, spans []span, refused int) {
 	j.report.Refusals++
 	q := j.requests[refused]
@@ -130,7 +140,9 @@ func (j *judge) checkRefusal(w window, spans []span, refused int) {
 			if other.Start.After(q.End) {
 				break
 			}
-			if s := spans[i]; s.first > n || s.last < n || other.Used != nil || other.Status == http.StatusTooManyRequests || other.Status == http.StatusUnauthorized {
+			if s := spans[i]; s.first > n || s.last < n || other.Used != nil ||
+				other.Status == http.StatusTooManyRequests ||
+				other.Status == http.StatusUnauthorized {
 				continue
 			}
 			of++
@@ -142,10 +154,19 @@ func (j *judge) checkRefusal(w window, spans []span, refused int) {
 			return
 		}
 	}
-	j.broken(Refusals, w.begin(spans[refused].first), q.End, "server %d refused with %s what the limit of %d allows", q.Server, q.Code, w.limit)
+	j.broken(
+		Refusals,
+		w.begin(spans[refused].first),
+		q.End,
+		"server %d refused with %s what the limit of %d allows",
+		q.Server,
+		q.Code,
+		w.limit,
+	)
 }
 
-// checkBill checks the bill at the end: every request that was admitted may be on it, and one whose response was lost, but no other.
+// checkBill checks the bill at the end: every request that was admitted may be on it, and one whose
+// response was lost, but no other.
 func (j *judge) checkBill() {
 	var may int64
 	for _, q := range j.requests {
@@ -153,7 +174,14 @@ func (j *judge) checkBill() {
 		case q.Used != nil && q.Status == http.StatusOK:
 			j.report.Bills++
 			if *q.Used > may {
-				j.broken(Bills, q.Start, q.End, "%d requests are billed, but only %d were admitted or got no response", *q.Used, may)
+				j.broken(
+					Bills,
+					q.Start,
+					q.End,
+					"%d requests are billed, but only %d were admitted or got no response",
+					*q.Used,
+					may,
+				)
 			}
 		case q.admitted(), q.Status == 0 && q.Used == nil:
 			may++

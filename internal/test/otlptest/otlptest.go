@@ -50,8 +50,8 @@ func New(t testing.TB) *Collector {
 	return c
 }
 
-// NewEncrypted starts a collector that demands a certificate of its clients, and returns the variables of OpenTelemetry with which they reach
-// it.
+// NewEncrypted starts a collector that demands a certificate of its clients, and returns the
+// variables of OpenTelemetry with which they reach it.
 func NewEncrypted(t testing.TB) (c *Collector, variables []string) {
 	dir, authority := t.TempDir(), certtest.New(t)
 	authority.Write(t, dir)
@@ -61,13 +61,22 @@ func NewEncrypted(t testing.TB) (c *Collector, variables []string) {
 	assert.NoError(t, err)
 	c = &Collector{}
 	c.serve(t, func(s *httptest.Server) {
-		s.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert, Certificates: []tls.Certificate{own}, MinVersion: tls.VersionTLS12}
+		s.TLS = &tls.Config{
+			ClientAuth:   tls.RequireAnyClientCert,
+			Certificates: []tls.Certificate{own},
+			MinVersion:   tls.VersionTLS12,
+		}
 		s.StartTLS()
 	})
 	const prefix = "OTEL_EXPORTER_OTLP_"
 	return c, []string{
-		prefix + "ENDPOINT=" + c.URL, prefix + "CERTIFICATE=" + filepath.Join(dir, "ca.pem"),
-		prefix + "CLIENT_CERTIFICATE=" + filepath.Join(dir, "client.pem"), prefix + "CLIENT_KEY=" + filepath.Join(dir, "client.key"),
+		prefix + "ENDPOINT=" + c.URL,
+		prefix + "CERTIFICATE=" + filepath.Join(dir, "ca.pem"),
+		prefix + "CLIENT_CERTIFICATE=" + filepath.Join(
+			dir,
+			"client.pem",
+		),
+		prefix + "CLIENT_KEY=" + filepath.Join(dir, "client.key"),
 	}
 }
 
@@ -80,7 +89,8 @@ func (c *Collector) serve(t testing.TB, start func(*httptest.Server)) {
 	c.URL = s.URL
 }
 
-// Answer has f answer requests until it returns false, for that one as usual. It is called with the number of the call from 1.
+// Answer has f answer requests until it returns false, for that one as usual. It is called with the
+// number of the call from 1.
 func (c *Collector) Answer(f func(call int, w http.ResponseWriter) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,10 +135,19 @@ func (c *Collector) add(req *collector.ExportTraceServiceRequest) {
 		for _, scope := range of.GetScopeSpans() {
 			for _, s := range scope.GetSpans() {
 				c.spans = append(c.spans, Span{
-					Trace: hex.EncodeToString(s.GetTraceId()), ID: hex.EncodeToString(s.GetSpanId()), Parent: hex.EncodeToString(s.GetParentSpanId()),
-					Name: s.GetName(), Kind: s.GetKind().String(),
-					Start: time.Unix(0, int64(s.GetStartTimeUnixNano())), End: time.Unix(0, int64(s.GetEndTimeUnixNano())),
-					Attrs: attrs(s.GetAttributes()), Resource: resource, Failed: s.GetStatus().GetCode() == otlp.Status_STATUS_CODE_ERROR,
+					Trace:  hex.EncodeToString(s.GetTraceId()),
+					ID:     hex.EncodeToString(s.GetSpanId()),
+					Parent: hex.EncodeToString(s.GetParentSpanId()),
+					Name:   s.GetName(),
+					Kind:   s.GetKind().String(),
+					Start: time.Unix(
+						0,
+						int64(s.GetStartTimeUnixNano()),
+					),
+					End:      time.Unix(0, int64(s.GetEndTimeUnixNano())),
+					Attrs:    attrs(s.GetAttributes()),
+					Resource: resource,
+					Failed:   s.GetStatus().GetCode() == otlp.Status_STATUS_CODE_ERROR,
 				})
 			}
 		}

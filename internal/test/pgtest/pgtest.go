@@ -1,7 +1,8 @@
 // Package pgtest starts PostgreSQL servers for tests and benchmarks, whose data goes with them.
 //
-// The data does not survive a crash of the machine, but a kill of the server. If this process is killed, the server ends by itself, and the
-// next TempDir removes its files. All functions are safe for concurrent use.
+// The data does not survive a crash of the machine, but a kill of the server. If this process is
+// killed, the server ends by itself, and the next TempDir removes its files. All functions are safe
+// for concurrent use.
 package pgtest
 
 import (
@@ -42,8 +43,14 @@ func Start(ctx context.Context, inMemory bool, settings map[string]string) (*Ser
 // StartIn starts a server on a directory below a TempDir, with the data that is there already.
 func StartIn(ctx context.Context, dir string, settings map[string]string) (*Server, error) {
 	all := map[string]string{
-		"fsync": "off", "full_page_writes": "off", "autovacuum": "off", "checkpoint_timeout": "1h", "max_connections": "400", "shared_buffers": "32MB",
-		"wal_level": "replica", "max_wal_senders": "4", // tests have standbys, and commits that wait for one
+		"fsync":              "off",
+		"full_page_writes":   "off",
+		"autovacuum":         "off",
+		"checkpoint_timeout": "1h",
+		"max_connections":    "400",
+		"shared_buffers":     "32MB",
+		"wal_level":          "replica",
+		"max_wal_senders":    "4", // tests have standbys, and commits that wait for one
 	}
 	maps.Copy(all, settings)
 	s, err := localpg.Start(ctx, localpg.Options{Dir: dir, Settings: all})
@@ -62,9 +69,10 @@ func (s *Server) DataDir() string { return filepath.Join(s.dir, "postgres", "dat
 // LogFile is the file of the server's log.
 func (s *Server) LogFile() string { return filepath.Join(s.dir, "postgres.log") }
 
-// TempDir makes a directory that every user may enter. If this process is killed before it calls remove, the next TempDir removes the
-// directory. With inMemory it is in a file system in memory if there is one with much room: a test's database has hundreds of files for a
-// second, and on a disk making and removing them takes longer than the test.
+// TempDir makes a directory that every user may enter. If this process is killed before it calls
+// remove, the next TempDir removes the directory. With inMemory it is in a file system in memory if
+// there is one with much room: a test's database has hundreds of files for a second, and on a disk
+// making and removing them takes longer than the test.
 func TempDir(inMemory bool) (dir string, remove func(), err error) {
 	parent := os.TempDir()
 	if os.Geteuid() == 0 {

@@ -33,8 +33,20 @@ var build = sync.OnceValues(func() (string, error) {
 	if UnderRace() {
 		return dir, Build("", dir, "petstore.example/cmd/petstore", "petstore.example/cmd/petstorectl")
 	}
-	if ready := os.Getenv("PETSTORE_E2E_PROGRAMS"); ready != "" { // make test has built them once for the tests of all packages
-		return dir, run(sandbox.CommandIn(dir, "install", "-m", "755", filepath.Join(ready, "petstore"), filepath.Join(ready, "petstorectl"), dir))
+	if ready := os.Getenv(
+		"PETSTORE_E2E_PROGRAMS",
+	); ready != "" { // make test has built them once for the tests of all packages
+		return dir, run(
+			sandbox.CommandIn(
+				dir,
+				"install",
+				"-m",
+				"755",
+				filepath.Join(ready, "petstore"),
+				filepath.Join(ready, "petstorectl"),
+				dir,
+			),
+		)
 	}
 	module, err := sandbox.Module()
 	if err != nil {
@@ -59,7 +71,8 @@ const Version = "v0.0.0-e2e"
 // UnderRace reports whether the programs have the race detector, which needs cgo.
 func UnderRace() bool { return os.Getenv("PETSTORE_E2E_RACE") != "" }
 
-// Build builds packages of the module of a folder into dir. args are further arguments of go build, and the packages.
+// Build builds packages of the module of a folder into dir. args are further arguments of go build,
+// and the packages.
 func Build(module, dir string, args ...string) error {
 	all, cgo := []string{"build", "-tags", "nomsgpack", "-trimpath", "-o", dir + "/"}, "CGO_ENABLED=0"
 	if UnderRace() {

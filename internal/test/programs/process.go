@@ -75,7 +75,11 @@ func (p *Process) end() {
 	}
 	if p.t.Failed() {
 		shown := served.ReplaceAllString(output, "")
-		p.t.Logf("stderr of process %d without requests that were served, its end:\n%s", p.PID(), shown[max(0, len(shown)-4000):])
+		p.t.Logf(
+			"stderr of process %d without requests that were served, its end:\n%s",
+			p.PID(),
+			shown[max(0, len(shown)-4000):],
+		)
 	}
 	if !p.Chatty {
 		checkTrouble(p.t, output)
@@ -121,7 +125,8 @@ func (p *Process) Wait() int {
 	return 0
 }
 
-// FailsWith waits until the program ends and checks that it failed with one line on stderr that contains want, after what it may have waited for.
+// FailsWith waits until the program ends and checks that it failed with one line on stderr that
+// contains want, after what it may have waited for.
 func (p *Process) FailsWith(want string) {
 	p.t.Helper()
 	code, line := p.Wait(), strings.TrimSpace(waits.ReplaceAllString(p.Stderr(), ""))

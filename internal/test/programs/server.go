@@ -21,8 +21,8 @@ type Server struct {
 	Admin string // host and port of /readyz and /metrics
 }
 
-// Serve starts the server program of that path with an environment, and waits until it is ready. Its ports are free ones, unless env
-// names others.
+// Serve starts the server program of that path with an environment, and waits until it is ready.
+// Its ports are free ones, unless env names others.
 func Serve(t testing.TB, path string, env ...string) *Server {
 	t.Helper()
 	s := Launch(t, path, env...)
@@ -30,7 +30,8 @@ func Serve(t testing.TB, path string, env ...string) *Server {
 	return s
 }
 
-// Launch starts a server as Serve does, and waits until it serves, which it also does while Redis is lost.
+// Launch starts a server as Serve does, and waits until it serves, which it also does while Redis
+// is lost.
 func Launch(t testing.TB, path string, env ...string) *Server {
 	t.Helper()
 	return LaunchCommand(t, sandbox.Command(t, path, "serve"), env...)
@@ -75,7 +76,11 @@ func (s *Server) Serves() bool {
 func (s *Server) AwaitReady() {
 	s.t.Helper()
 	// Servers of two releases may count in Postgres, which is degraded.
-	wait.Until(s.t, "a server that is ready", func() bool { r := s.Ready().Status; return r == "ready" || r == "degraded" })
+	wait.Until(
+		s.t,
+		"a server that is ready",
+		func() bool { r := s.Ready().Status; return r == "ready" || r == "degraded" },
+	)
 }
 
 // Readiness is what /readyz tells, and the status of the response.
@@ -92,7 +97,8 @@ func (s *Server) Ready() (r Readiness) {
 	return r
 }
 
-// Metric returns the value of a metric, with its labels as they are printed, or -1 if there is none.
+// Metric returns the value of a metric, with its labels as they are printed, or -1 if there is
+// none.
 func (s *Server) Metric(name string) float64 {
 	_, body := s.Ask("/metrics")
 	for line := range strings.Lines(string(body)) {

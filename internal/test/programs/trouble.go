@@ -18,13 +18,20 @@ type troubleLines struct {
 	setBack bool
 }
 
-// checkTrouble checks a server's log: of each kind of trouble it has one line a second at most. A line may be written later than it was
-// decided on, so a few more are no fault.
+// checkTrouble checks a server's log: of each kind of trouble it has one line a second at most. A
+// line may be written later than it was decided on, so a few more are no fault.
 func checkTrouble(t testing.TB, log string) {
 	t.Helper()
 	for kind, of := range troubleOf(log) {
 		if most := 3 + int(of.last.Sub(of.first)/time.Second); of.count > most && !of.setBack {
-			t.Errorf("%d lines of one kind of trouble between %v and %v, want at most %d: %+v", of.count, of.first, of.last, most, kind)
+			t.Errorf(
+				"%d lines of one kind of trouble between %v and %v, want at most %d: %+v",
+				of.count,
+				of.first,
+				of.last,
+				most,
+				kind,
+			)
 		}
 	}
 }

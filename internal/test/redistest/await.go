@@ -12,11 +12,13 @@ import (
 )
 
 const (
-	// agreeLimit bounds the wait for servers to agree. A failover that does not succeed is tried again several times within it.
+	// agreeLimit bounds the wait for servers to agree. A failover that does not succeed is tried
+	// again several times within it.
 	agreeLimit = 2 * time.Minute
 
-	// A silent master counts as failed after failsAfter while a test waits for its replica to take over, and after neverFails else: on a busy
-	// machine any server may be silent for some seconds, and a replica that took over by chance would give its master back to no test.
+	// A silent master counts as failed after failsAfter while a test waits for its replica to take
+	// over, and after neverFails else: on a busy machine any server may be silent for some seconds,
+	// and a replica that took over by chance would give its master back to no test.
 	failsAfter = time.Second
 	neverFails = time.Minute
 )
@@ -27,12 +29,14 @@ func await(t testing.TB, on *Server, what string, holds func() bool) {
 	wait.Within(t, agreeLimit, what, holds, func() string { return describe(t, on) })
 }
 
-// describe returns what a server says about itself and the others. To most commands, most servers say only that they do not know them.
+// describe returns what a server says about itself and the others. To most commands, most servers
+// say only that they do not know them.
 func describe(t testing.TB, s *Server) string {
 	client := clientOf(s.Addr, 0)
 	defer client.Close()
 	var said strings.Builder
-	for _, args := range [][]any{{"info", "replication"}, {"cluster", "info"}, {"cluster", "nodes"}, {"info", "sentinel"}} {
+	for _, args := range [][]any{{"info", "replication"}, {"cluster", "info"}, {"cluster", "nodes"},
+		{"info", "sentinel"}} {
 		reply, err := client.Do(t.Context(), args...).Text()
 		fmt.Fprintln(&said, s.Addr, args, err, reply)
 	}

@@ -13,13 +13,14 @@ import (
 
 const slots = 16384
 
-// Cluster is a Redis Cluster of one test's own, with a replica for every master. Its methods must be called from the
-// test's goroutine.
+// Cluster is a Redis Cluster of one test's own, with a replica for every master. Its methods must
+// be called from the test's goroutine.
 type Cluster struct {
 	// URL names all nodes, in the form that redisbackend.NewClient reads.
 	URL string
-	// Nodes are the masters as they were made and then their replicas, in the same order. To stop one and to start it again, as
-	// the replica of the node that took over from it, is up to the test.
+	// Nodes are the masters as they were made and then their replicas, in the same order. To stop
+	// one and to start it again, as the replica of the node that took over from it, is up to the
+	// test.
 	Nodes []*Server
 
 	t     testing.TB
@@ -53,7 +54,8 @@ func (c *Cluster) join(masters int) {
 	c.failAfter(failsAfter, "cluster-replica-no-failover", "yes")
 	ids := make([]string, masters)
 	for i, n := range c.Nodes {
-		// Of nodes that disagree, the one with the greater number is right: so no two have the same.
+		// Of nodes that disagree, the one with the greater number is right: so no two have the
+		// same.
 		do(c.t, n, "cluster", "set-config-epoch", i+1)
 		if i < masters {
 			do(c.t, n, "cluster", "addslotsrange", i*slots/masters, (i+1)*slots/masters-1)
@@ -97,8 +99,8 @@ func (c *Cluster) running() []*Server {
 	return slices.DeleteFunc(slices.Clone(c.Nodes), func(n *Server) bool { return n.process == nil || n.paused })
 }
 
-// AwaitMaster has the others notice that the node's master was stopped or paused. It returns when the node has taken over, and all that run
-// know it.
+// AwaitMaster has the others notice that the node's master was stopped or paused. It returns when
+// the node has taken over, and all that run know it.
 func (c *Cluster) AwaitMaster(n *Server) {
 	c.t.Helper()
 	c.failAfter(failsAfter)

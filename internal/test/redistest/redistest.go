@@ -22,8 +22,9 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// Server is a Redis server of one test's own on a port of the loopback address, which stays the same over every Stop and Start.
-// Its methods fail the test that made it when they cannot do their work, so they must be called from that test's goroutine.
+// Server is a Redis server of one test's own on a port of the loopback address, which stays the
+// same over every Stop and Start. Its methods fail the test that made it when they cannot do their
+// work, so they must be called from that test's goroutine.
 type Server struct {
 	URL  string // redis://127.0.0.1:port/0
 	Addr string // 127.0.0.1:port
@@ -61,7 +62,8 @@ func (s *Server) Start() {
 	s.process = launch(s.t, s.Addr, s.args...)
 }
 
-// Stop ends the server at once and closes its connections; what was in it is lost. It does nothing when the server is not running.
+// Stop ends the server at once and closes its connections; what was in it is lost. It does nothing
+// when the server is not running.
 func (s *Server) Stop() {
 	s.t.Helper()
 	s.mu.Lock()
@@ -110,14 +112,22 @@ func (s *Server) Flush() {
 
 func clientOf(addr string, db int) *redis.Client {
 	return redis.NewClient(&redis.Options{
-		Addr: addr, DB: db, PoolSize: 1, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1, DialTimeout: hangTimeout, ReadTimeout: hangTimeout,
+		Addr:            addr,
+		DB:              db,
+		PoolSize:        1,
+		DisableIdentity: true,
+		MaxRetries:      -1,
+		DialerRetries:   1,
+		DialTimeout:     hangTimeout,
+		ReadTimeout:     hangTimeout,
 	})
 }
 
 // hangTimeout bounds a call to a server, and its stop.
 const hangTimeout = time.Minute
 
-// launch starts a server and waits until it answers. Somebody else's on the same port would answer too, but then ours ends.
+// launch starts a server and waits until it answers. Somebody else's on the same port would answer
+// too, but then ours ends.
 func launch(t testing.TB, addr string, args ...string) *subprocess.Process {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
@@ -147,7 +157,8 @@ func launch(t testing.TB, addr string, args ...string) *subprocess.Process {
 	return process
 }
 
-// commandLine is that of a server with these arguments, or of a sentinel if they begin with its file.
+// commandLine is that of a server with these arguments, or of a sentinel if they begin with its
+// file.
 func commandLine(host, port string, args []string) []string {
 	at := []string{"--bind", host, "--port", port, "--daemonize", "no"}
 	if len(args) > 0 && filepath.IsAbs(args[0]) {
@@ -157,7 +168,8 @@ func commandLine(host, port string, args []string) []string {
 	return append(at, args...)
 }
 
-// isServer asks the server who it is, once there is one: the client would log, and try on behind our back, if there were none.
+// isServer asks the server who it is, once there is one: the client would log, and try on behind
+// our back, if there were none.
 func isServer(ctx context.Context, addr string, pid int) bool {
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {

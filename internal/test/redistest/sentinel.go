@@ -15,7 +15,8 @@ import (
 // MasterName is what sentinels call their master.
 const MasterName = "petstore"
 
-// Sentinels are three Redis Sentinels of one test's own, with a master and a replica. Its methods must be called from the test's goroutine.
+// Sentinels are three Redis Sentinels of one test's own, with a master and a replica. Its methods
+// must be called from the test's goroutine.
 type Sentinels struct {
 	// URL names the sentinels, in the form that redisbackend.NewClient reads.
 	URL string
@@ -65,13 +66,28 @@ func newSentinel(t testing.TB, host, port string) *Server {
 	return newServer(t, file, "--sentinel")
 }
 
-// hurry has a sentinel ask and tell once or several times a second, in place of every one to ten seconds. More often would be too often: a
-// replica can take over only if it has told of itself within three such periods, or five pings, and a sentinel that has seen a replica be a
-// master for four publish-periods, and has not heard of a failover, makes it a replica again, while the one that leads the failover asks the
-// replica only every second. A sentinel that was halted for two seconds would do nothing for half a minute.
+// hurry has a sentinel ask and tell once or several times a second, in place of every one to ten
+// seconds. More often would be too often: a replica can take over only if it has told of itself
+// within three such periods, or five pings, and a sentinel that has seen a replica be a master for
+// four publish-periods, and has not heard of a failover, makes it a replica again, while the one
+// that leads the failover asks the replica only every second. A sentinel that was halted for two
+// seconds would do nothing for half a minute.
 func (s *Sentinels) hurry(o *Server) {
 	s.t.Helper()
-	do(s.t, o, "sentinel", "debug", "info-period", 500, "ask-period", 200, "publish-period", 1000, "tilt-trigger", time.Hour.Milliseconds())
+	do(
+		s.t,
+		o,
+		"sentinel",
+		"debug",
+		"info-period",
+		500,
+		"ask-period",
+		200,
+		"publish-period",
+		1000,
+		"tilt-trigger",
+		time.Hour.Milliseconds(),
+	)
 }
 
 // failAfter sets after how long a silent master counts as failed.
@@ -82,7 +98,8 @@ func (s *Sentinels) failAfter(d time.Duration) {
 	}
 }
 
-// Failover has the node take over from its master, which stays alive as its replica. It returns when all sentinels know.
+// Failover has the node take over from its master, which stays alive as its replica. It returns
+// when all sentinels know.
 func (s *Sentinels) Failover(n *Server) {
 	s.t.Helper()
 	client := s.client(s.sentinels[0])
@@ -91,14 +108,16 @@ func (s *Sentinels) Failover(n *Server) {
 		if s.isMaster(s.sentinels[0], n) {
 			return true
 		}
-		// It fails while one is under way. A sentinel gives up if it knows no replica that is ready.
+		// It fails while one is under way. A sentinel gives up if it knows no replica that is
+		// ready.
 		_ = client.Failover(s.t.Context(), MasterName)
 		return false
 	})
 	s.awaitKnown(n)
 }
 
-// AwaitMaster has the sentinels notice that the node's master was stopped or paused. It returns when they all know the node as the master.
+// AwaitMaster has the sentinels notice that the node's master was stopped or paused. It returns
+// when they all know the node as the master.
 func (s *Sentinels) AwaitMaster(n *Server) {
 	s.t.Helper()
 	s.failAfter(failsAfter)
@@ -122,8 +141,9 @@ func (s *Sentinels) isMaster(o, n *Server) bool {
 	return len(addr) == 2 && net.JoinHostPort(addr[0], addr[1]) == n.Addr
 }
 
-// AwaitReplica returns when the node has all that its master has, and all sentinels have seen that it is a replica. One that last saw a master
-// would make it a replica again as soon as it took over.
+// AwaitReplica returns when the node has all that its master has, and all sentinels have seen that
+// it is a replica. One that last saw a master would make it a replica again as soon as it took
+// over.
 func (s *Sentinels) AwaitReplica(n *Server) {
 	s.t.Helper()
 	awaitReplica(s.t, n)
@@ -148,5 +168,7 @@ func (s *Sentinels) master(of *Server) map[string]string {
 }
 
 func (s *Sentinels) client(of *Server) *redis.SentinelClient {
-	return redis.NewSentinelClient(&redis.Options{Addr: of.Addr, PoolSize: 1, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1})
+	return redis.NewSentinelClient(
+		&redis.Options{Addr: of.Addr, PoolSize: 1, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1},
+	)
 }

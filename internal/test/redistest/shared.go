@@ -19,8 +19,9 @@ var shared struct {
 	next int
 }
 
-// Shared returns the address of an empty database on the server that all tests of this binary share, which starts with the first
-// of them and ends with the binary. The database is emptied when t ends.
+// Shared returns the address of an empty database on the server that all tests of this binary
+// share, which starts with the first of them and ends with the binary. The database is emptied when
+// t ends.
 func Shared(t testing.TB) string {
 	t.Helper()
 	shared.mu.Lock()

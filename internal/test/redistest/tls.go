@@ -9,8 +9,8 @@ import (
 	"petstore.example/internal/test/freeport"
 )
 
-// NewTLS starts a server that also answers by TLS, at tlsURL. Its certificate is for that name or address, signed by the authority whose
-// certificate is in the file ca.
+// NewTLS starts a server that also answers by TLS, at tlsURL. Its certificate is for that name or
+// address, signed by the authority whose certificate is in the file ca.
 func NewTLS(t testing.TB, name string) (s *Server, tlsURL, ca string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -19,7 +19,18 @@ func NewTLS(t testing.TB, name string) (s *Server, tlsURL, ca string) {
 	authority.Issue(t, filepath.Join(dir, "server"), name)
 	addr := freeport.Address(t)
 	_, port, _ := net.SplitHostPort(addr)
-	s = newServer(t, "--tls-port", port, "--tls-cert-file", filepath.Join(dir, "server.pem"), "--tls-key-file", filepath.Join(dir, "server.key"),
-		"--tls-ca-cert-file", ca, "--tls-auth-clients", "no")
+	s = newServer(
+		t,
+		"--tls-port",
+		port,
+		"--tls-cert-file",
+		filepath.Join(dir, "server.pem"),
+		"--tls-key-file",
+		filepath.Join(dir, "server.key"),
+		"--tls-ca-cert-file",
+		ca,
+		"--tls-auth-clients",
+		"no",
+	)
 	return s, "rediss://" + addr + "/0", ca
 }

@@ -18,21 +18,45 @@ import (
 // marker is set in the environment of a test binary that has started itself once more.
 const marker = "PETSTORE_TEST_SANDBOX"
 
-// passed are the variables that keep their values: where programs and temporary files are, and what Go reads to build.
+// passed are the variables that keep their values: where programs and temporary files are, and what
+// Go reads to build.
 var passed = []string{
-	"PATH", "TMPDIR", "GOROOT", "GOTOOLCHAIN", "GOPROXY", "GOSUMDB", "GONOSUMDB", "GOPRIVATE", "GONOPROXY", "GOARCH", "GOOS", "GORACE", "CC",
+	"PATH",
+	"TMPDIR",
+	"GOROOT",
+	"GOTOOLCHAIN",
+	"GOPROXY",
+	"GOSUMDB",
+	"GONOSUMDB",
+	"GOPRIVATE",
+	"GONOPROXY",
+	"GOARCH",
+	"GOOS",
+	"GORACE",
+	"CC",
 }
 
-// asked are the variables in which make test, make soak and developers ask something of the tests. Commands do not get them.
+// asked are the variables in which make test, make soak and developers ask something of the tests.
+// Commands do not get them.
 var asked = []string{
-	"PETSTORE_SOAK", "PETSTORE_E2E_PROGRAMS", "PETSTORE_E2E_SERVER_ENV", "PETSTORE_E2E_RACE", "PETSTORE_E2E_PACKAGES", "PETSTORE_E2E_LOGS",
-	"PETSTORE_SCREENSHOT", "UPDATE_SCRIPTS", "UPDATE_DOCS", "UPDATE_GOLDEN", "UPDATE_LAYOUT",
+	"PETSTORE_SOAK",
+	"PETSTORE_E2E_PROGRAMS",
+	"PETSTORE_E2E_SERVER_ENV",
+	"PETSTORE_E2E_RACE",
+	"PETSTORE_E2E_PACKAGES",
+	"PETSTORE_E2E_LOGS",
+	"PETSTORE_SCREENSHOT",
+	"UPDATE_SCRIPTS",
+	"UPDATE_DOCS",
+	"UPDATE_GOLDEN",
+	"UPDATE_LAYOUT",
 }
 
 // noHome is where nothing can be read or written.
 const noHome = "/dev/null"
 
-// Programs that are made of the test binary, such as petstorectl in scripts, keep the environment that they get: go test names its own flags first.
+// Programs that are made of the test binary, such as petstorectl in scripts, keep the environment
+// that they get: go test names its own flags first.
 func init() {
 	if len(os.Args) < 2 || !strings.HasPrefix(os.Args[1], "-test.") {
 		return
@@ -43,17 +67,24 @@ func init() {
 	}
 	self, err := os.Executable()
 	if err == nil {
-		err = syscall.Exec(self, os.Args, append(environ(noHome, asked...), marker+"=1")) // #nosec G204 G702 -- this binary, as it was started
+		// #nosec G204 G702 -- this binary, as it was started
+		err = syscall.Exec(self, os.Args, append(environ(noHome, asked...), marker+"=1"))
 	}
 	fmt.Fprintln(os.Stderr, "start the test binary in its sandbox:", err)
 	os.Exit(1)
 }
 
-// environ returns an environment made of nothing but passed and those further variables, with that HOME. Git reads the sources whoever owns
-// them: the file that says so may be in the HOME that is left out.
+// environ returns an environment made of nothing but passed and those further variables, with that
+// HOME. Git reads the sources whoever owns them: the file that says so may be in the HOME that is
+// left out.
 func environ(home string, further ...string) []string {
 	env := []string{
-		"HOME=" + home, "LANG=C.UTF-8", "TZ=UTC", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
+		"HOME=" + home,
+		"LANG=C.UTF-8",
+		"TZ=UTC",
+		"GIT_CONFIG_COUNT=1",
+		"GIT_CONFIG_KEY_0=safe.directory",
+		"GIT_CONFIG_VALUE_0=*",
 	}
 	for _, name := range slices.Concat(passed, further) {
 		if value, ok := os.LookupEnv(name); ok {
@@ -67,7 +98,8 @@ func environ(home string, further ...string) []string {
 	return env
 }
 
-// goPaths returns where Go has its caches and its configuration: by their variables, else below the HOME that this process was started with.
+// goPaths returns where Go has its caches and its configuration: by their variables, else below the
+// HOME that this process was started with.
 func goPaths() map[string]string {
 	found := map[string]string{}
 	name := func(variable string, parent string, err error, below ...string) string {
@@ -93,8 +125,9 @@ func goPaths() map[string]string {
 	return found
 }
 
-// Command returns a command with the environment of a sandbox, in an empty folder and with an empty HOME of its own. The test may set Dir, and
-// add to Env: the last value of a name wins. name is a program in PATH, or its path, seen from the folder of the test.
+// Command returns a command with the environment of a sandbox, in an empty folder and with an empty
+// HOME of its own. The test may set Dir, and add to Env: the last value of a name wins. name is a
+// program in PATH, or its path, seen from the folder of the test.
 func Command(t testing.TB, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := CommandIn(t.TempDir(), name, args...)
@@ -102,7 +135,8 @@ func Command(t testing.TB, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// CommandIn returns a command for what is there for several tests, such as a build: it runs in that folder, and has no HOME.
+// CommandIn returns a command for what is there for several tests, such as a build: it runs in that
+// folder, and has no HOME.
 func CommandIn(dir, name string, args ...string) *exec.Cmd {
 	if path, err := filepath.Abs(name); err == nil && filepath.Base(name) != name {
 		name = path
@@ -126,7 +160,8 @@ func Module() (string, error) {
 	return "", err
 }
 
-// Page compares the part of a document that matches. With UPDATE_DOCS it writes what is wanted there.
+// Page compares the part of a document that matches. With UPDATE_DOCS it writes what is wanted
+// there.
 func Page(t testing.TB, file string, part *regexp.Regexp, want string) {
 	t.Helper()
 	page, err := os.ReadFile(file)

@@ -13,8 +13,17 @@ import (
 
 // hostile are variables of a developer's shell, with nonsense.
 var hostile = []string{
-	"PETSTORE_DATABASE_URL=nonsense", "PETSTORE_LOG_LEVEL=nonsense", "PGSERVICE=nonsense", "PGHOST=nonsense", "OTEL_TRACES_SAMPLER=nonsense",
-	"HTTP_PROXY=nonsense", "NO_COLOR=1", "GOFLAGS=-mod=nonsense", "LC_ALL=nonsense", "TZ=Pacific/Kiritimati", "HOME=/nonsense",
+	"PETSTORE_DATABASE_URL=nonsense",
+	"PETSTORE_LOG_LEVEL=nonsense",
+	"PGSERVICE=nonsense",
+	"PGHOST=nonsense",
+	"OTEL_TRACES_SAMPLER=nonsense",
+	"HTTP_PROXY=nonsense",
+	"NO_COLOR=1",
+	"GOFLAGS=-mod=nonsense",
+	"LC_ALL=nonsense",
+	"TZ=Pacific/Kiritimati",
+	"HOME=/nonsense",
 }
 
 // TestBinaryHasNoVariableOfTheShell starts this binary as go test does, with hostile variables.
@@ -53,14 +62,20 @@ func TestCommandsStartFromNothing(t *testing.T) {
 	t.Parallel()
 	folders := map[string]bool{}
 	for range 2 {
-		out, err := sandbox.Command(t, "sh", "-c", `ls -A . "$HOME" | grep -v : | grep . && exit 1; pwd; echo "$HOME"; env | cut -d = -f 1`).Output()
+		out, err := sandbox.Command(
+			t,
+			"sh",
+			"-c",
+			`ls -A . "$HOME" | grep -v : | grep . && exit 1; pwd; echo "$HOME"; env | cut -d = -f 1`,
+		).Output()
 		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 		if err != nil || len(lines) < 3 {
 			t.Fatalf("%v: %s", err, out)
 		}
 		folders[lines[0]], folders[lines[1]] = true, true
 		for _, variable := range lines[2:] {
-			if strings.HasPrefix(variable, "PG") || strings.HasPrefix(variable, "OTEL") || variable == "PETSTORE_TEST_SANDBOX" {
+			if strings.HasPrefix(variable, "PG") || strings.HasPrefix(variable, "OTEL") ||
+				variable == "PETSTORE_TEST_SANDBOX" {
 				t.Errorf("%s reaches a command", variable)
 			}
 		}

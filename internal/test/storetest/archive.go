@@ -37,7 +37,8 @@ func (p *PrivateServer) Own(dir string) {
 	}
 }
 
-// RunAsOwner has a command run as the user to whom the server's data belongs, if this process is root.
+// RunAsOwner has a command run as the user to whom the server's data belongs, if this process is
+// root.
 func (p *PrivateServer) RunAsOwner(cmd *exec.Cmd) {
 	p.t.Helper()
 	if owner := p.owner(); os.Geteuid() == 0 {

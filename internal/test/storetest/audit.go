@@ -24,13 +24,15 @@ const rewriteAudit = `
 	  update audit_head set number = head.number, hash = head.hash;
 	end $rewrite$`
 
-// RewriteAudit changes all entries of the audit trail and computes all hashes anew, as somebody could who owns the tables. set is an
-// assignment to the record e in PL/pgSQL, such as "e.reason := 'x'".
+// RewriteAudit changes all entries of the audit trail and computes all hashes anew, as somebody
+// could who owns the tables. set is an assignment to the record e in PL/pgSQL, such as "e.reason :=
+// 'x'".
 func RewriteAudit(ctx context.Context, ownerURL, set string) error {
 	return ForgeAudit(ctx, ownerURL, fmt.Sprintf(rewriteAudit, set))
 }
 
-// ForgeAudit runs a statement as the owner of the audit trail who has disabled its triggers, and enables them again.
+// ForgeAudit runs a statement as the owner of the audit trail who has disabled its triggers, and
+// enables them again.
 func ForgeAudit(ctx context.Context, ownerURL, statement string) error {
 	// Without arguments they are one transaction.
 	return run(ctx, ownerURL, `
@@ -44,7 +46,8 @@ func ForgeAudit(ctx context.Context, ownerURL, statement string) error {
 		  for t in select tgrelid::regclass as tab, tgname from pg_trigger
 		    where tgrelid in ('audit_entries'::regclass, 'audit_head'::regclass) and not tgisinternal
 		  loop
-		    execute format('alter table %s enable %s trigger %I', t.tab, case t.tgname when 'audit_append' then '' else 'always' end, t.tgname);
+		    execute format('alter table %s enable %s trigger %I', t.tab, case t.tgname when 'audit_append' then ''
+		        else 'always' end, t.tgname);
 		  end loop;
 		end $enable$`)
 }

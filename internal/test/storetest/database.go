@@ -27,7 +27,8 @@ type Database struct {
 	BillingURL string // as the login of a person in petstore_billing
 }
 
-// Suite runs the tests of M and stops the shared server after them, so that it also serves goleak.VerifyTestMain.
+// Suite runs the tests of M and stops the shared server after them, so that it also serves
+// goleak.VerifyTestMain.
 type Suite struct{ M interface{ Run() int } }
 
 // Run returns the exit code of the tests.
@@ -43,7 +44,8 @@ func (s Suite) Run() int {
 
 var shared cluster
 
-// New returns a database of t's own, which is dropped when t ends, whoever is still connected to it.
+// New returns a database of t's own, which is dropped when t ends, whoever is still connected to
+// it.
 func New(t testing.TB) *Database {
 	t.Helper()
 	name, err := shared.clone(t.Context())
@@ -62,7 +64,10 @@ func database(s *pgtest.Server, name string) *Database {
 		return fmt.Sprintf("%s&connect_timeout=%.f", s.URL(login, name), wait.Limit.Seconds())
 	}
 	return &Database{
-		URL: staff("postgres"), APIURL: s.URL(APILogin, name), SupportURL: staff(SupportLogin), BillingURL: staff(BillingLogin),
+		URL:        staff("postgres"),
+		APIURL:     s.URL(APILogin, name),
+		SupportURL: staff(SupportLogin),
+		BillingURL: staff(BillingLogin),
 	}
 }
 
@@ -87,8 +92,8 @@ func As(t testing.TB, ownerURL, login string) string {
 	return u.String()
 }
 
-// The logins of servers and persons. ColleagueLogin is in petstore_support too, OtherLogin is in no role. OwnerLogin owns the tables, and is
-// no superuser.
+// The logins of servers and persons. ColleagueLogin is in petstore_support too, OtherLogin is in no
+// role. OwnerLogin owns the tables, and is no superuser.
 const (
 	APILogin       = "api_server"
 	SupportLogin   = "sam"
@@ -107,7 +112,8 @@ const (
 		grant postgres to ` + OwnerLogin
 )
 
-// cluster is the server that all tests of this binary share, and the template of their databases. It starts with the first of them.
+// cluster is the server that all tests of this binary share, and the template of their databases.
+// It starts with the first of them.
 type cluster struct {
 	once   sync.Once
 	err    error
@@ -128,7 +134,8 @@ func (c *cluster) clone(ctx context.Context) (string, error) {
 		// Copying files takes half the time of the default, which writes the whole copy to the log.
 		"create database " + name + " template " + template + " strategy file_copy",
 		// Rights on the database itself are not copied.
-		"revoke all on database " + name + " from public; grant connect on database " + name + " to petstore_api, petstore_support, petstore_billing",
+		"revoke all on database " + name + " from public; grant connect on database " + name +
+			" to petstore_api, petstore_support, petstore_billing",
 	} {
 		if _, err := c.admin.ExecContext(ctx, statement); err != nil {
 			return "", fmt.Errorf("clone %s: %w", template, err)

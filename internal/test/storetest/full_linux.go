@@ -9,8 +9,9 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// FillDisk empties a table, and puts /dev/full in the place of its file: Postgres can't extend it (SQLSTATE 53100), as on a disk that is full.
-// The function that it returns gives the table a file again.
+// FillDisk empties a table, and puts /dev/full in the place of its file: Postgres can't extend it
+// (SQLSTATE 53100), as on a disk that is full. The function that it returns gives the table a file
+// again.
 func (d *Database) FillDisk(t testing.TB, table string) (free func()) {
 	t.Helper()
 	truncate := func(before func(*sql.Tx)) {
@@ -21,14 +22,19 @@ func (d *Database) FillDisk(t testing.TB, table string) (free func()) {
 		tx, err := db.BeginTx(t.Context(), nil)
 		assert.NoError(t, err)
 		defer func() { _ = tx.Rollback() }()
-		_, err = tx.Exec(`truncate ` + table + ` cascade`) // It gets a new file, which other sessions open after the commit.
+		_, err = tx.Exec(
+			`truncate ` + table + ` cascade`,
+		) // It gets a new file, which other sessions open after the commit.
 		assert.NoError(t, err)
 		before(tx)
 		assert.NoError(t, tx.Commit())
 	}
 	truncate(func(tx *sql.Tx) {
 		var dir, file string
-		assert.NoError(t, tx.QueryRow(`select current_setting('data_directory'), pg_relation_filepath($1)`, table).Scan(&dir, &file))
+		assert.NoError(
+			t,
+			tx.QueryRow(`select current_setting('data_directory'), pg_relation_filepath($1)`, table).Scan(&dir, &file),
+		)
 		file = filepath.Join(dir, file)
 		assert.NoError(t, os.Remove(file))
 		assert.NoError(t, os.Symlink("/dev/full", file))

@@ -13,7 +13,8 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// Open opens a store that is closed when t ends. Without a Timeout its calls have so much time that a busy machine is no outage.
+// Open opens a store that is closed when t ends. Without a Timeout its calls have so much time that
+// a busy machine is no outage.
 func Open(t testing.TB, url string, o store.Options) *store.DB {
 	t.Helper()
 	o.OpenTimeout, o.Timeout = wait.Limit, cmp.Or(o.Timeout, wait.Limit)

@@ -19,9 +19,9 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// PrivateServer is a PostgreSQL of one test's own with one migrated database, for the test to disturb. Its addresses stay the
-// same over every Stop and Start. Its methods fail the test that made it when they cannot do their work, so they must be
-// called from that test's goroutine.
+// PrivateServer is a PostgreSQL of one test's own with one migrated database, for the test to
+// disturb. Its addresses stay the same over every Stop and Start. Its methods fail the test that
+// made it when they cannot do their work, so they must be called from that test's goroutine.
 type PrivateServer struct {
 	Database
 	t   testing.TB
@@ -53,7 +53,8 @@ func newServer(t testing.TB, settings map[string]string) *PrivateServer {
 
 var removeSnapshot = func() {}
 
-// snapshot returns the directory that a PrivateServer begins with, with a migrated database. It is made with the first one of the binary.
+// snapshot returns the directory that a PrivateServer begins with, with a migrated database. It is
+// made with the first one of the binary.
 var snapshot = sync.OnceValues(func() (string, error) {
 	parent, remove, err := pgtest.TempDir(true)
 	if err != nil {
@@ -92,7 +93,8 @@ func (p *PrivateServer) Start() {
 	p.server = server
 }
 
-// Stop ends the server in order: its connections are closed. It does nothing when the server is not running.
+// Stop ends the server in order: its connections are closed. It does nothing when the server is not
+// running.
 func (p *PrivateServer) Stop() {
 	p.t.Helper()
 	if p.server == nil {
@@ -105,7 +107,8 @@ func (p *PrivateServer) Stop() {
 	p.server = nil
 }
 
-// Kill ends all the server's processes at once, as kill -9 or a power cut would. What was committed is there again after Start.
+// Kill ends all the server's processes at once, as kill -9 or a power cut would. What was committed
+// is there again after Start.
 func (p *PrivateServer) Kill() {
 	p.t.Helper()
 	p.Pause() // without the postmaster its children are harder to find
@@ -116,7 +119,8 @@ func (p *PrivateServer) Kill() {
 // Pause halts the server with its connections open: nothing answers until Resume.
 func (p *PrivateServer) Pause() {
 	p.t.Helper()
-	// The postmaster first, so that it starts no further processes: until it has stopped it may be starting one.
+	// The postmaster first, so that it starts no further processes: until it has stopped it may be
+	// starting one.
 	postmaster := p.server.PID()
 	assert.NoError(p.t, syscall.Kill(postmaster, syscall.SIGSTOP), "test server")
 	wait.Until(p.t, "the postmaster is stopped", func() bool {
@@ -141,7 +145,8 @@ func (p *PrivateServer) Slow(works time.Duration) (end func()) {
 			case <-time.After(works):
 			}
 			stops := time.Now()
-			_ = syscall.Kill(p.server.PID(), syscall.SIGSTOP) // first, as in Pause; to wait for it would let the others work on
+			// first, as in Pause; to wait for it would let the others work on
+			_ = syscall.Kill(p.server.PID(), syscall.SIGSTOP)
 			p.signal(syscall.SIGSTOP)
 			time.Sleep(100*time.Millisecond - works - time.Since(stops)/2) // It works while it is being stopped.
 			p.Resume()

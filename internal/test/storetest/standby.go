@@ -24,8 +24,21 @@ func (p *PrivateServer) Standby() *PrivateServer {
 	data := filepath.Join(s.dir, "postgres", "data")
 	assert.NoError(p.t, os.MkdirAll(filepath.Dir(data), 0o755))
 	// #nosec G204 -- the arguments are this test's own.
-	cmd := sandbox.Command(p.t, Program(p.t, "pg_basebackup"), "--pgdata", data, "--write-recovery-conf", "--checkpoint=fast", "--no-sync",
-		"--host", u.Query().Get("host"), "--port", u.Query().Get("port"), "--username", "postgres")
+	cmd := sandbox.Command(
+		p.t,
+		Program(p.t, "pg_basebackup"),
+		"--pgdata",
+		data,
+		"--write-recovery-conf",
+		"--checkpoint=fast",
+		"--no-sync",
+		"--host",
+		u.Query().Get("host"),
+		"--port",
+		u.Query().Get("port"),
+		"--username",
+		"postgres",
+	)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		p.t.Fatalf("standby: %v\n%s", err, out)
 	}
@@ -57,11 +70,16 @@ func HostsURL(t testing.TB, login string, servers ...*PrivateServer) string {
 		assert.NoError(t, err)
 		hosts, ports = append(hosts, u.Query().Get("host")), append(ports, u.Query().Get("port"))
 	}
-	return fmt.Sprintf("host=%s port=%s user=%s password=unused dbname=postgres sslmode=disable target_session_attrs=read-write",
-		strings.Join(hosts, ","), strings.Join(ports, ","), login)
+	return fmt.Sprintf(
+		"host=%s port=%s user=%s password=unused dbname=postgres sslmode=disable target_session_attrs=read-write",
+		strings.Join(hosts, ","),
+		strings.Join(ports, ","),
+		login,
+	)
 }
 
-// giveTo makes the owner of another directory the owner of dir and of all in it, if this process is root.
+// giveTo makes the owner of another directory the owner of dir and of all in it, if this process is
+// root.
 func giveTo(dir, ofOwner string) error {
 	if os.Geteuid() != 0 {
 		return nil

@@ -12,7 +12,8 @@ import (
 	"petstore.example/internal/test/freeport"
 )
 
-// TLSServer is a PrivateServer that also listens on 127.0.0.1, with TLS and passwords, as in production. It logs every statement.
+// TLSServer is a PrivateServer that also listens on 127.0.0.1, with TLS and passwords, as in
+// production. It logs every statement.
 type TLSServer struct {
 	*PrivateServer
 	// Port is where it listens. Its certificate is for localhost, not for 127.0.0.1.
@@ -29,7 +30,15 @@ func NewTLSServer(t testing.TB) *TLSServer {
 	t.Helper()
 	_, port, _ := net.SplitHostPort(freeport.Address(t))
 	s := &TLSServer{Port: port, Dir: t.TempDir()}
-	s.PrivateServer = newServer(t, map[string]string{"listen_addresses": "127.0.0.1", "port": s.Port, "log_statement": "all", "log_connections": "on"})
+	s.PrivateServer = newServer(
+		t,
+		map[string]string{
+			"listen_addresses": "127.0.0.1",
+			"port":             s.Port,
+			"log_statement":    "all",
+			"log_connections":  "on",
+		},
+	)
 	data := s.server.DataDir()
 	a := certtest.New(t)
 	a.Issue(t, filepath.Join(data, "server"), "localhost")
@@ -38,7 +47,9 @@ func NewTLSServer(t testing.TB) *TLSServer {
 	a.Write(t, data)
 	err := errors.Join(
 		os.WriteFile(filepath.Join(data, "pg_hba.conf"), []byte(
-			"local all all trust\nhostssl all "+CertLogin+" 127.0.0.1/32 cert\nhost all all 127.0.0.1/32 scram-sha-256\n"), 0o600),
+			"local all all trust\nhostssl all "+CertLogin+
+				" 127.0.0.1/32 cert\nhost all all 127.0.0.1/32 scram-sha-256\n",
+		), 0o600),
 		giveTo(filepath.Join(data, "server.key"), data),
 	)
 	for _, setting := range []string{

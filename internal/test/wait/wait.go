@@ -1,4 +1,5 @@
-// Package wait has the one way in which tests wait for something: until it is so, however slow the machine.
+// Package wait has the one way in which tests wait for something: until it is so, however slow the
+// machine.
 package wait
 
 import (
@@ -9,12 +10,13 @@ import (
 	"time"
 )
 
-// Limit is how long tests wait for what comes at once unless the machine is busy. A bound on how long something may take is no matter of
-// waiting: it is measured.
+// Limit is how long tests wait for what comes at once unless the machine is busy. A bound on how
+// long something may take is no matter of waiting: it is measured.
 const Limit = 3 * time.Minute
 
-// Until polls until the condition is true, every 5 ms at first and then every 20 ms, and fails the test after Limit. What the condition looks at is given as pointers, or as functions
-// without arguments: the failure prints their last state.
+// Until polls until the condition is true, every 5 ms at first and then every 20 ms, and fails the
+// test after Limit. What the condition looks at is given as pointers, or as functions without
+// arguments: the failure prints their last state.
 func Until(t testing.TB, what string, condition func() bool, state ...any) {
 	t.Helper()
 	Within(t, Limit, what, condition, state...)
@@ -24,7 +26,8 @@ func Until(t testing.TB, what string, condition func() bool, state ...any) {
 func Within(t testing.TB, limit time.Duration, what string, condition func() bool, state ...any) {
 	t.Helper()
 	const first, later = 5 * time.Millisecond, 20 * time.Millisecond
-	for begun, end := time.Now(), time.Now().Add(limit); !condition(); time.Sleep(min(later, max(first, time.Since(begun)/10))) {
+	for begun, end := time.Now(),
+		time.Now().Add(limit); !condition(); time.Sleep(min(later, max(first, time.Since(begun)/10))) {
 		if time.Now().After(end) {
 			t.Fatalf("not within %v: %s%s", limit, what, describe(state))
 		}

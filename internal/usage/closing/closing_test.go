@@ -18,16 +18,31 @@ func day(n int) time.Time { return time.Date(2026, 10, n, 0, 0, 0, 0, time.UTC) 
 // acme is the line of docs/billing.md.
 func acme() closing.Line {
 	return closing.Line{
-		Month: "2026-10", TenantID: 1, Tenant: "acme", Plan: "pro", PerMinute: 300, PerDay: 10000,
-		From: day(1), To: day(20).Add(10*time.Hour + 30*time.Minute), Admitted: 44100, Refused: 12,
-		Assignment: 7, Version: 2, Kind: "assign", Suspended: 3600, Recorded: sha256.Sum256([]byte("1792490400 key_0000000000000001 44100 12\n")),
+		Month:      "2026-10",
+		TenantID:   1,
+		Tenant:     "acme",
+		Plan:       "pro",
+		PerMinute:  300,
+		PerDay:     10000,
+		From:       day(1),
+		To:         day(20).Add(10*time.Hour + 30*time.Minute),
+		Admitted:   44100,
+		Refused:    12,
+		Assignment: 7,
+		Version:    2,
+		Kind:       "assign",
+		Suspended:  3600,
+		Recorded:   sha256.Sum256([]byte("1792490400 key_0000000000000001 44100 12\n")),
 	}
 }
 
-// The golden values are those of docs/billing.md. They never change: closed months are compared with them years later.
+// The golden values are those of docs/billing.md. They never change: closed months are compared
+// with them years later.
 const (
-	acmeForm = `{"admitted":44100,"assignment":7,"corrects":null,"from":"2026-10-01T00:00:00Z","kind":"assign","month":"2026-10",` +
-		`"per_day":10000,"per_minute":300,"plan":"pro","recorded_sha256":"` + acmeRecorded + `","refused":12,"suspended_seconds":3600,` +
+	acmeForm = `{"admitted":44100,"assignment":7,"corrects":null,"from":"2026-10-01T00:00:00Z","kind":"assign",` +
+		`"month":"2026-10",` +
+		`"per_day":10000,"per_minute":300,"plan":"pro","recorded_sha256":"` + acmeRecorded +
+		`","refused":12,"suspended_seconds":3600,` +
 		`"tenant":"acme","tenant_id":1,"to":"2026-10-20T10:30:00Z","version":2,"void":false}`
 	acmeRecorded = "06b4574dd76b30d9a03be2a9c43dc4dee7ea6e95ef99b33693e9a009b166d4ee"
 	acmeSum      = "d575f7687cecdc492d3b65fcbfdceb1665920e3597e036cc7fec72d35f35cce9"
@@ -63,9 +78,12 @@ func TestParseIsTheInverse(t *testing.T) {
 		}
 	}
 	for name, text := range map[string]string{
-		"empty": "", "spaces": strings.Replace(acmeForm, ":", ": ", 1), "another member": strings.Replace(acmeForm, "{", `{"a":1,`, 1),
-		"a member less": strings.Replace(acmeForm, `"admitted":44100,`, "", 1), "cut": acmeForm[:40], "another order": `{"void":false,` + acmeForm[1:],
-		"a short hash": strings.Replace(acmeForm, acmeRecorded, "ab", 1), "text after it": acmeForm + "1", "another time": strings.Replace(acmeForm, "00:00Z", "00:00+00:00", 1),
+		"empty": "", "spaces": strings.Replace(acmeForm, ":", ": ", 1),
+		"another member": strings.Replace(acmeForm, "{", `{"a":1,`, 1),
+		"a member less":  strings.Replace(acmeForm, `"admitted":44100,`, "", 1), "cut": acmeForm[:40],
+		"another order": `{"void":false,` + acmeForm[1:],
+		"a short hash":  strings.Replace(acmeForm, acmeRecorded, "ab", 1), "text after it": acmeForm + "1",
+		"another time": strings.Replace(acmeForm, "00:00Z", "00:00+00:00", 1),
 	} {
 		if _, err := closing.Parse(text); err == nil {
 			t.Errorf("%s is taken for a canonical form: %s", name, text)
@@ -88,7 +106,8 @@ func TestTotal(t *testing.T) {
 	t.Parallel()
 	total := closing.NewTotal()
 	hashes := sha256.New()
-	for _, l := range []closing.Line{{TenantID: 1, Admitted: 5, Refused: 1}, {TenantID: 1, Admitted: -2, Refused: 1}, {TenantID: 4}, {TenantID: 5}} {
+	for _, l := range []closing.Line{{TenantID: 1, Admitted: 5, Refused: 1}, {TenantID: 1, Admitted: -2, Refused: 1},
+		{TenantID: 4}, {TenantID: 5}} {
 		sum := closing.Sum(fmt.Sprint(l.Admitted))
 		total.Add(&l, sum)
 		fmt.Fprintf(hashes, "%x\n", sum[:])

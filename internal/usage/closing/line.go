@@ -35,8 +35,9 @@ func (h *Hash) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Line is what a tenant used in a month under an assignment and a version of its plan, or a correction of a month that is closed. Its members
-// in JSON are those of the canonical form of Format, where omitzero stands for null. Nothing may be added.
+// Line is what a tenant used in a month under an assignment and a version of its plan, or a
+// correction of a month that is closed. Its members in JSON are those of the canonical form of
+// Format, where omitzero stands for null. Nothing may be added.
 type Line struct {
 	// Month is the month that has the line, such as 2026-10.
 	Month    string `json:"month"`
@@ -46,8 +47,8 @@ type Line struct {
 	// PerMinute and PerDay are the numbers that were in force.
 	PerMinute int64 `json:"per_minute,omitzero"`
 	PerDay    int64 `json:"per_day,omitzero"`
-	// From and To are when they were in force within the month. They are equal if they were not: where clocks disagree, a request may be
-	// recorded in a month before or after its plan.
+	// From and To are when they were in force within the month. They are equal if they were not:
+	// where clocks disagree, a request may be recorded in a month before or after its plan.
 	From       time.Time `json:"from,omitzero"`
 	To         time.Time `json:"to,omitzero"`
 	Admitted   int64     `json:"admitted"`
@@ -58,22 +59,27 @@ type Line struct {
 	Kind string `json:"kind,omitzero"`
 	// Suspended is for how many seconds the tenant was suspended between From and To.
 	Suspended int64 `json:"suspended_seconds"`
-	// Corrects is the month that the line corrects, a closed one or, if it is void, Month; empty for a line of Month itself. The counts are the
-	// difference, and From and To are in the month that is corrected.
+	// Corrects is the month that the line corrects, a closed one or, if it is void, Month; empty
+	// for a line of Month itself. The counts are the difference, and From and To are in the month
+	// that is corrected.
 	Corrects string `json:"corrects,omitzero"`
-	// Void says that the line takes back what others have of the assignment, which was a mistake, or gives it back if it was none.
+	// Void says that the line takes back what others have of the assignment, which was a mistake,
+	// or gives it back if it was none.
 	Void bool `json:"void"`
-	// Recorded is the hash of what is recorded for the line; zero if that is not known, as in a month that is open.
+	// Recorded is the hash of what is recorded for the line; zero if that is not known, as in a
+	// month that is open.
 	Recorded Hash `json:"recorded_sha256,omitzero"`
 }
 
 // Time is the text of an instant: RFC 3339 in UTC, with a fraction only if there is one.
 func Time(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// maxExact is the largest integer up to which a program that reads numbers as float64 reads every one exactly (RFC 8785, appendix D).
+// maxExact is the largest integer up to which a program that reads numbers as float64 reads every
+// one exactly (RFC 8785, appendix D).
 const maxExact = 1<<53 - 1
 
-// Form returns the canonical form of the line: its members as JSON by RFC 8785. It refuses a number that such JSON cannot have.
+// Form returns the canonical form of the line: its members as JSON by RFC 8785. It refuses a number
+// that such JSON cannot have.
 func (l Line) Form() (string, error) {
 	l.From, l.To = l.From.UTC(), l.To.UTC()
 	text, err := json.Marshal(l)
@@ -81,7 +87,8 @@ func (l Line) Form() (string, error) {
 		return "", fmt.Errorf("line of tenant %d: %w", l.TenantID, err)
 	}
 	members := map[string]json.RawMessage{}
-	for _, name := range []string{"plan", "per_minute", "per_day", "from", "to", "kind", "corrects", "recorded_sha256"} {
+	for _, name := range []string{"plan", "per_minute", "per_day", "from", "to", "kind", "corrects",
+		"recorded_sha256"} {
 		members[name] = json.RawMessage("null")
 	}
 	if err := json.Unmarshal(text, &members); err != nil {

@@ -9,12 +9,20 @@ import (
 // Sums are those of the lines of an export or a month.
 type Sums struct {
 	Tenants, Lines, Admitted, Refused int64
-	// SHA256 is the seal: the hash of the lines' own hashes, each in hexadecimal with a line feed after it.
+	// SHA256 is the seal: the hash of the lines' own hashes, each in hexadecimal with a line feed
+	// after it.
 	SHA256 Hash
 }
 
 func (s Sums) String() string {
-	return fmt.Sprintf("%d lines of %d tenants, %d admitted and %d refused, with the SHA-256 %s", s.Lines, s.Tenants, s.Admitted, s.Refused, s.SHA256)
+	return fmt.Sprintf(
+		"%d lines of %d tenants, %d admitted and %d refused, with the SHA-256 %s",
+		s.Lines,
+		s.Tenants,
+		s.Admitted,
+		s.Refused,
+		s.SHA256,
+	)
 }
 
 // Total sums lines.

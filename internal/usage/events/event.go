@@ -9,26 +9,31 @@ import (
 
 // Event is what a tenant used in an hour under an assignment, or a correction of it.
 type Event struct {
-	// Source is the database's. It keeps the events of two deployments apart that hand on to one receiver.
+	// Source is the database's. It keeps the events of two deployments apart that hand on to one
+	// receiver.
 	Source   uuid.UUID
 	TenantID int64
 	Tenant   string
 	// BillingRef is the receiver's name for the tenant; empty for none.
 	BillingRef string
-	// Hour is the UTC hour of the requests, At the hour to which the receiver counts them. They differ for a correction of a closed
-	// month: it counts when it arrived.
+	// Hour is the UTC hour of the requests, At the hour to which the receiver counts them. They
+	// differ for a correction of a closed month: it counts when it arrived.
 	Hour, At   time.Time
 	Assignment int64
 	// Version is the latest version of the plan under which requests of the hour were counted.
 	Version           int64
 	Plan              string
 	Admitted, Refused int64
-	// Correction is 0 for the first event of a tenant, an hour and an assignment, and grows by one with each event that corrects it. A
-	// correction has the difference to the sum of those before, which may be negative.
+	// Correction is 0 for the first event of a tenant, an hour and an assignment, and grows by one
+	// with each event that corrects it. A correction has the difference to the sum of those before,
+	// which may be negative.
 	Correction int64
 }
 
 // ID is a UUID of version 5: the SHA-1 of the source and of what the event counts.
 func (e Event) ID() uuid.UUID {
-	return uuid.NewSHA1(e.Source, fmt.Appendf(nil, "%d/%s/%d/%d", e.TenantID, e.Hour.UTC().Format(time.RFC3339), e.Assignment, e.Correction))
+	return uuid.NewSHA1(
+		e.Source,
+		fmt.Appendf(nil, "%d/%s/%d/%d", e.TenantID, e.Hour.UTC().Format(time.RFC3339), e.Assignment, e.Correction),
+	)
 }

@@ -24,19 +24,47 @@ var (
 	hour   = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 )
 
-// examples are a first event, a correction below zero of a closed month, and a tenant whose texts must be escaped.
+// examples are a first event, a correction below zero of a closed month, and a tenant whose texts
+// must be escaped.
 var examples = []events.Event{
 	{
-		Source: source, TenantID: 1, Tenant: "acme", BillingRef: "cus_NciAYcXfLnqBoz", Hour: hour, At: hour, Assignment: 17, Version: 1,
-		Plan: "pro", Admitted: 8030, Refused: 12,
+		Source:     source,
+		TenantID:   1,
+		Tenant:     "acme",
+		BillingRef: "cus_NciAYcXfLnqBoz",
+		Hour:       hour,
+		At:         hour,
+		Assignment: 17,
+		Version:    1,
+		Plan:       "pro",
+		Admitted:   8030,
+		Refused:    12,
 	},
 	{
-		Source: source, TenantID: 1, Tenant: "acme", BillingRef: "cus_NciAYcXfLnqBoz", Hour: hour.AddDate(0, -1, 11), At: hour.Add(time.Hour),
-		Assignment: 17, Version: 2, Plan: "pro", Admitted: -3, Correction: 1,
+		Source:     source,
+		TenantID:   1,
+		Tenant:     "acme",
+		BillingRef: "cus_NciAYcXfLnqBoz",
+		Hour:       hour.AddDate(0, -1, 11),
+		At:         hour.Add(time.Hour),
+		Assignment: 17,
+		Version:    2,
+		Plan:       "pro",
+		Admitted:   -3,
+		Correction: 1,
 	},
 	{
-		Source: source, TenantID: 2, Tenant: "Zoë & \"<Söhne>\"\n\u2028", BillingRef: "a&b=c d\n\"", Hour: hour, At: hour, Assignment: 18, Version: 1,
-		Plan: "enterprise", Admitted: 1 << 53, Refused: 0,
+		Source:     source,
+		TenantID:   2,
+		Tenant:     "Zoë & \"<Söhne>\"\n\u2028",
+		BillingRef: "a&b=c d\n\"",
+		Hour:       hour,
+		At:         hour,
+		Assignment: 18,
+		Version:    1,
+		Plan:       "enterprise",
+		Admitted:   1 << 53,
+		Refused:    0,
 	},
 }
 
@@ -51,7 +79,8 @@ func write(t *testing.T, format events.Format, list ...events.Event) string {
 	return out.String()
 }
 
-// TestFormats compares the examples in each format with a file: receivers have read them. With UPDATE_GOLDEN it writes the files.
+// TestFormats compares the examples in each format with a file: receivers have read them. With
+// UPDATE_GOLDEN it writes the files.
 func TestFormats(t *testing.T) {
 	t.Parallel()
 	for _, format := range events.Formats {
@@ -98,7 +127,8 @@ func TestReceiversBounds(t *testing.T) {
 		"no billing reference": {
 			func(e *events.Event) { e.BillingRef = "" },
 			map[events.Format]events.Reason{
-				events.Stripe: events.NoBillingRef, events.OpenMeter: events.NoBillingRef, events.Lago: events.NoBillingRef,
+				events.Stripe: events.NoBillingRef, events.OpenMeter: events.NoBillingRef,
+				events.Lago: events.NoBillingRef,
 			},
 		},
 		"as old as Stripe takes": {func(e *events.Event) { e.At = now.AddDate(0, 0, -35).Add(time.Hour) }, nil},
@@ -112,16 +142,19 @@ func TestReceiversBounds(t *testing.T) {
 			func(e *events.Event) { e.At = now.Add(5*time.Minute + time.Second) },
 			map[events.Format]events.Reason{events.Stripe: events.TooEarly},
 		},
-		"2^53": {func(e *events.Event) { e.Admitted, e.Refused = -1<<53, 1<<53 }, map[events.Format]events.Reason{events.Stripe: events.TooLarge}},
+		"2^53": {func(e *events.Event) { e.Admitted, e.Refused = -1<<53, 1<<53 },
+			map[events.Format]events.Reason{events.Stripe: events.TooLarge}},
 		"2^53 + 1": {
 			func(e *events.Event) { e.Refused = 1<<53 + 1 },
 			map[events.Format]events.Reason{events.CloudEvents: events.TooLarge, events.OpenMeter: events.TooLarge},
 		},
 		"15 digits": {func(e *events.Event) { e.Admitted = -999_999_999_999_999 }, nil},
-		"16 digits": {func(e *events.Event) { e.Admitted = -1_000_000_000_000_000 }, map[events.Format]events.Reason{events.Stripe: events.TooLarge}},
+		"16 digits": {func(e *events.Event) { e.Admitted = -1_000_000_000_000_000 },
+			map[events.Format]events.Reason{events.Stripe: events.TooLarge}},
 		"the least": {
 			func(e *events.Event) { e.Admitted = math.MinInt64 },
-			map[events.Format]events.Reason{events.CloudEvents: events.TooLarge, events.OpenMeter: events.TooLarge, events.Stripe: events.TooLarge},
+			map[events.Format]events.Reason{events.CloudEvents: events.TooLarge, events.OpenMeter: events.TooLarge,
+				events.Stripe: events.TooLarge},
 		},
 	} {
 		e := examples[0]
@@ -147,7 +180,8 @@ func TestStripeBounds(t *testing.T) {
 	}
 }
 
-// TestCloudEventsSDK: the SDK of the CNCF reads every event and finds it valid, and reads what was written.
+// TestCloudEventsSDK: the SDK of the CNCF reads every event and finds it valid, and reads what was
+// written.
 func TestCloudEventsSDK(t *testing.T) {
 	t.Parallel()
 	var read []event.Event
@@ -170,8 +204,10 @@ func TestCloudEventsSDK(t *testing.T) {
 			Admitted, Refused int64
 		}
 		assert.NoError(t, e.DataAs(&data))
-		if e.ID() != want.ID().String() || !e.Time().Equal(want.At) || data.Tenant != want.Tenant || !data.Hour.Equal(want.Hour) ||
-			data.Admitted != want.Admitted || data.Refused != want.Refused {
+		if e.ID() != want.ID().String() || !e.Time().Equal(want.At) || data.Tenant != want.Tenant ||
+			!data.Hour.Equal(want.Hour) ||
+			data.Admitted != want.Admitted ||
+			data.Refused != want.Refused {
 			t.Errorf("event %d: read %v, want %+v", i, e, want)
 		}
 	}
@@ -198,8 +234,15 @@ func TestSchemas(t *testing.T) {
 			assert.Equal(t, validate(schema, line), nil, format)
 		}
 		// A check that accepts anything would be no check.
-		for _, member := range []string{`"type"`, `"subject"`, `"transaction_id"`, `"external_subscription_id"`, `"code"`} {
-			if broken := strings.Replace(lines[0], member, `"x"`, 1); broken != lines[0] && validate(schema, broken) == nil {
+		for _, member := range []string{`"type"`, `"subject"`, `"transaction_id"`, `"external_subscription_id"`,
+			`"code"`} {
+			if broken := strings.Replace(
+				lines[0],
+				member,
+				`"x"`,
+				1,
+			); broken != lines[0] &&
+				validate(schema, broken) == nil {
 				t.Errorf("%s: accepted without %s", format, member)
 			}
 		}

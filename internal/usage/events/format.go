@@ -19,20 +19,23 @@ const (
 // Formats are all formats.
 var Formats = []Format{CloudEvents, Stripe, OpenMeter, Lago}
 
-// Type is the type of an event of CloudEvents and OpenMeter. Name is the event_name of Stripe's meter, and the code of Lago's metric.
+// Type is the type of an event of CloudEvents and OpenMeter. Name is the event_name of Stripe's
+// meter, and the code of Lago's metric.
 const (
 	Type = "petstore.requests.v1"
 	Name = "petstore_requests"
 )
 
 const (
-	// stripePast is how old an event may be: Stripe takes 35 days, and the last hour is for sending.
+	// stripePast is how old an event may be: Stripe takes 35 days, and the last hour is for
+	// sending.
 	stripePast = 35*24*time.Hour - time.Hour
 	// stripeAhead is how far ahead of Stripe's clock an event may be.
 	stripeAhead = 5 * time.Minute
 	// stripeDigits is how long a value may be, from API version 2026-04-22 on.
 	stripeDigits = 15
-	// maxExact is the largest number up to which a program that reads JSON numbers as float64 reads every one exactly.
+	// maxExact is the largest number up to which a program that reads JSON numbers as float64 reads
+	// every one exactly.
 	maxExact = 1 << 53
 	// MaxBatch is how many events Lago takes in a request. OpenMeter names no bound.
 	MaxBatch = 100
@@ -73,7 +76,8 @@ func (f Format) Refuses(e Event, now time.Time) Reason {
 	return ""
 }
 
-// Counts reports whether the event says anything to the receiver. Stripe learns only how many requests were admitted.
+// Counts reports whether the event says anything to the receiver. Stripe learns only how many
+// requests were admitted.
 func (f Format) Counts(e Event) bool { return f != Stripe || e.Admitted != 0 }
 
 func magnitude(n int64) uint64 {

@@ -108,8 +108,15 @@ type data struct {
 
 func newCloudEvent(e Event, subject string) cloudEvent {
 	d := data{
-		TenantID: e.TenantID, Tenant: e.Tenant, Hour: e.Hour.UTC(), Assignment: e.Assignment, Version: e.Version, Plan: e.Plan,
-		Admitted: e.Admitted, Refused: e.Refused, Correction: e.Correction,
+		TenantID:   e.TenantID,
+		Tenant:     e.Tenant,
+		Hour:       e.Hour.UTC(),
+		Assignment: e.Assignment,
+		Version:    e.Version,
+		Plan:       e.Plan,
+		Admitted:   e.Admitted,
+		Refused:    e.Refused,
+		Correction: e.Correction,
 	}
 	if e.BillingRef != "" {
 		d.BillingRef = &e.BillingRef
@@ -133,7 +140,8 @@ type lagoEvent struct {
 	Properties             lagoProperties `json:"properties"`
 }
 
-// lagoProperties are texts: Lago computes with decimals, and its schema takes no integer, because each is also a number.
+// lagoProperties are texts: Lago computes with decimals, and its schema takes no integer, because
+// each is also a number.
 type lagoProperties struct {
 	TenantID   string    `json:"tenant_id"`
 	Hour       time.Time `json:"hour"`
@@ -150,8 +158,14 @@ func newLagoEvent(e Event) lagoEvent {
 	return lagoEvent{
 		TransactionID: e.ID().String(), ExternalSubscriptionID: e.BillingRef, Code: Name, Timestamp: e.At.Unix(),
 		Properties: lagoProperties{
-			TenantID: text(e.TenantID), Hour: e.Hour.UTC(), Assignment: text(e.Assignment), Version: text(e.Version), Plan: e.Plan,
-			Admitted: text(e.Admitted), Refused: text(e.Refused), Correction: text(e.Correction),
+			TenantID:   text(e.TenantID),
+			Hour:       e.Hour.UTC(),
+			Assignment: text(e.Assignment),
+			Version:    text(e.Version),
+			Plan:       e.Plan,
+			Admitted:   text(e.Admitted),
+			Refused:    text(e.Refused),
+			Correction: text(e.Correction),
 		},
 	}
 }

@@ -64,7 +64,11 @@ func (f *flow) add() {
 	rex, err := f.as.CreatePetWithResponse(f.ctx, nil, api.NewPet{Name: "Rex", CategoryId: 7})
 	must(err)
 	say("add", rex.StatusCode(), rex.JSON201.Name, rex.JSON201.CategoryId, *rex.JSON201.Status)
-	mia, err := f.as.CreatePetWithResponse(f.ctx, nil, api.NewPet{Name: "Mia", CategoryId: -8, Status: new(api.Pending)})
+	mia, err := f.as.CreatePetWithResponse(
+		f.ctx,
+		nil,
+		api.NewPet{Name: "Mia", CategoryId: -8, Status: new(api.Pending)},
+	)
 	must(err)
 	say("add with a status", mia.StatusCode(), mia.JSON201.Name, mia.JSON201.CategoryId, *mia.JSON201.Status)
 	once := &api.CreatePetParams{IdempotencyKey: new("row-17")}
@@ -81,10 +85,16 @@ func (f *flow) list() {
 	first, err := f.as.ListPetsWithResponse(f.ctx, &api.ListPetsParams{Limit: new(2)})
 	must(err)
 	say("list", first.StatusCode(), names(*first.JSON200))
-	last, err := f.as.ListPetsWithResponse(f.ctx, &api.ListPetsParams{Limit: new(2), Cursor: first.Headers200.XNextCursor})
+	last, err := f.as.ListPetsWithResponse(
+		f.ctx,
+		&api.ListPetsParams{Limit: new(2), Cursor: first.Headers200.XNextCursor},
+	)
 	must(err)
 	say("last page", last.StatusCode(), names(*last.JSON200), last.Headers200.XNextCursor != nil)
-	unchanged, err := f.as.ListPetsWithResponse(f.ctx, &api.ListPetsParams{Limit: new(2), IfNoneMatch: first.Headers200.ETag})
+	unchanged, err := f.as.ListPetsWithResponse(
+		f.ctx,
+		&api.ListPetsParams{Limit: new(2), IfNoneMatch: first.Headers200.ETag},
+	)
 	must(err)
 	say("list unchanged", unchanged.StatusCode(), string(unchanged.Body))
 	pending, err := f.as.ListPetsWithResponse(f.ctx, &api.ListPetsParams{Status: new(api.Pending)})
@@ -102,7 +112,12 @@ func (f *flow) change() {
 	got, err := f.as.GetPetWithResponse(f.ctx, f.rex, nil) //nolint:staticcheck // It is deprecated.
 	must(err)
 	say("get", got.StatusCode(), got.JSON200.Name, *got.Headers200.Deprecation)
-	changed, err := f.as.UpdatePetWithResponse(f.ctx, f.mia, &api.UpdatePetParams{IfMatch: &f.etag}, api.PetChange{CategoryId: new(int64(10))})
+	changed, err := f.as.UpdatePetWithResponse(
+		f.ctx,
+		f.mia,
+		&api.UpdatePetParams{IfMatch: &f.etag},
+		api.PetChange{CategoryId: new(int64(10))},
+	)
 	must(err)
 	say("change", changed.StatusCode(), changed.JSON200.Name, changed.JSON200.CategoryId, *changed.JSON200.Status)
 }
@@ -122,7 +137,13 @@ func (f *flow) order() {
 	say("orders", orders.StatusCode(), len(*orders.JSON200), (*orders.JSON200)[0].Id == order.JSON201.Id)
 	usage, err := f.as.GetUsageWithResponse(f.ctx, nil)
 	must(err)
-	say("usage", usage.StatusCode(), usage.JSON200.Plan, usage.JSON200.Windows.Day.Limit, usage.JSON200.NextChange == nil)
+	say(
+		"usage",
+		usage.StatusCode(),
+		usage.JSON200.Plan,
+		usage.JSON200.Windows.Day.Limit,
+		usage.JSON200.NextChange == nil,
+	)
 }
 
 func (f *flow) errors() {
@@ -135,10 +156,19 @@ func (f *flow) errors() {
 	taken, err := f.as.PlaceOrderWithResponse(f.ctx, nil, api.NewOrder{PetId: f.rex})
 	must(err)
 	say("animal taken", taken.StatusCode(), taken.JSON409.Code)
-	stale, err := f.as.UpdatePetWithResponse(f.ctx, f.mia, &api.UpdatePetParams{IfMatch: &f.etag}, api.PetChange{Name: new("Max")})
+	stale, err := f.as.UpdatePetWithResponse(
+		f.ctx,
+		f.mia,
+		&api.UpdatePetParams{IfMatch: &f.etag},
+		api.PetChange{Name: new("Max")},
+	)
 	must(err)
 	say("changed meanwhile", stale.StatusCode(), stale.JSON412.Code)
-	reused, err := f.as.CreatePetWithResponse(f.ctx, &api.CreatePetParams{IdempotencyKey: new("row-17")}, api.NewPet{Name: "Max", CategoryId: 9})
+	reused, err := f.as.CreatePetWithResponse(
+		f.ctx,
+		&api.CreatePetParams{IdempotencyKey: new("row-17")},
+		api.NewPet{Name: "Max", CategoryId: 9},
+	)
 	must(err)
 	say("key reused", reused.StatusCode(), reused.JSON422.Code)
 	slow := newClient(os.Getenv("PETSTORE_SLOW_KEY"))

@@ -92,11 +92,17 @@ func (f *flow) add() {
 func (f *flow) list() {
 	first := must[api.PetPageHeaders](f.as.ListPets(f.ctx, api.ListPetsParams{Limit: api.NewOptInt(2)}))
 	say("list", http.StatusOK, names(first.Response))
-	last := must[api.PetPageHeaders](f.as.ListPets(f.ctx, api.ListPetsParams{Limit: api.NewOptInt(2), Cursor: first.XNextCursor}))
+	last := must[api.PetPageHeaders](
+		f.as.ListPets(f.ctx, api.ListPetsParams{Limit: api.NewOptInt(2), Cursor: first.XNextCursor}),
+	)
 	say("last page", http.StatusOK, names(last.Response), last.XNextCursor.Set)
-	must[api.PageNotModified](f.as.ListPets(f.ctx, api.ListPetsParams{Limit: api.NewOptInt(2), IfNoneMatch: first.ETag}))
+	must[api.PageNotModified](
+		f.as.ListPets(f.ctx, api.ListPetsParams{Limit: api.NewOptInt(2), IfNoneMatch: first.ETag}),
+	)
 	say("list unchanged", http.StatusNotModified, "")
-	pending := must[api.PetPageHeaders](f.as.ListPets(f.ctx, api.ListPetsParams{Status: api.NewOptPetStatus(api.PetStatusPending)}))
+	pending := must[api.PetPageHeaders](
+		f.as.ListPets(f.ctx, api.ListPetsParams{Status: api.NewOptPetStatus(api.PetStatusPending)}),
+	)
 	say("list pending", http.StatusOK, names(pending.Response))
 	byID := must[api.PetPageHeaders](f.as.ListPets(f.ctx, api.ListPetsParams{Ids: []int64{f.mia, 4711}}))
 	say("list by ID", http.StatusOK, names(byID.Response))
@@ -109,7 +115,9 @@ func (f *flow) change() {
 	got := must[api.PetFoundHeaders](f.as.GetPet(f.ctx, api.GetPetParams{PetId: f.rex}))
 	say("get", http.StatusOK, got.Response.Name, got.Deprecation.Value)
 	change := api.PetChange{CategoryId: api.NewOptCategoryId(10)}
-	changed := must[api.PetUpdatedHeaders](f.as.UpdatePet(f.ctx, &change, api.UpdatePetParams{PetId: f.mia, IfMatch: api.NewOptString(f.etag)}))
+	changed := must[api.PetUpdatedHeaders](
+		f.as.UpdatePet(f.ctx, &change, api.UpdatePetParams{PetId: f.mia, IfMatch: api.NewOptString(f.etag)}),
+	)
 	say("change", http.StatusOK, changed.Response.Name, changed.Response.CategoryId, changed.Response.Status.Value)
 }
 
@@ -118,7 +126,9 @@ func (f *flow) order() {
 	order := must[api.OrderPlacedHeaders](f.as.PlaceOrder(f.ctx, &newOrder, api.PlaceOrderParams{})).Response
 	say("order", http.StatusCreated, order.PetId == f.rex, order.Quantity, order.Status)
 	approve := api.OrderChange{Status: api.OrderStatusApproved}
-	approved := must[api.OrderUpdatedHeaders](f.as.UpdateOrder(f.ctx, &approve, api.UpdateOrderParams{OrderId: order.ID})).Response
+	approved := must[api.OrderUpdatedHeaders](
+		f.as.UpdateOrder(f.ctx, &approve, api.UpdateOrderParams{OrderId: order.ID}),
+	).Response
 	say("approve", http.StatusOK, approved.Status)
 	one := must[api.OrderFoundHeaders](f.as.GetOrder(f.ctx, api.GetOrderParams{OrderId: order.ID})).Response
 	say("get order", http.StatusOK, one.Status)
@@ -134,12 +144,18 @@ func (f *flow) errors() {
 	say("wrong key", wrong.Status, wrong.Code)
 	unknown := must[api.PetNotFoundHeaders](f.as.GetPet(f.ctx, api.GetPetParams{PetId: 4711})).Response
 	say("unknown animal", unknown.Status, unknown.Code)
-	taken := must[api.OrderConflictHeaders](f.as.PlaceOrder(f.ctx, &api.NewOrder{PetId: f.rex}, api.PlaceOrderParams{})).Response
+	taken := must[api.OrderConflictHeaders](
+		f.as.PlaceOrder(f.ctx, &api.NewOrder{PetId: f.rex}, api.PlaceOrderParams{}),
+	).Response
 	say("animal taken", taken.Status, taken.Code)
 	late := api.UpdatePetParams{PetId: f.mia, IfMatch: api.NewOptString(f.etag)}
-	stale := must[api.PreconditionFailedHeaders](f.as.UpdatePet(f.ctx, &api.PetChange{Name: api.NewOptPetName("Max")}, late)).Response
+	stale := must[api.PreconditionFailedHeaders](
+		f.as.UpdatePet(f.ctx, &api.PetChange{Name: api.NewOptPetName("Max")}, late),
+	).Response
 	say("changed meanwhile", stale.Status, stale.Code)
-	reused := must[api.IdempotencyKeyReusedHeaders](f.create(api.NewPet{Name: "Max", CategoryId: 9}, api.NewOptString("row-17"))).Response
+	reused := must[api.IdempotencyKeyReusedHeaders](
+		f.create(api.NewPet{Name: "Max", CategoryId: 9}, api.NewOptString("row-17")),
+	).Response
 	say("key reused", reused.Status, reused.Code)
 	slow := newClient(os.Getenv("PETSTORE_SLOW_KEY"))
 	res, err := slow.ListPets(f.ctx, api.ListPetsParams{})

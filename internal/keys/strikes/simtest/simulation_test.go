@@ -18,7 +18,8 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// worker sends one request after the other. next returns how long it waits after a response, which is a 429 with retryAfter unless that is 0.
+// worker sends one request after the other. next returns how long it waits after a response, which
+// is a 429 with retryAfter unless that is 0.
 type worker struct {
 	at   time.Time
 	next func(retryAfter time.Duration) time.Duration
@@ -47,13 +48,17 @@ func (b *bans) PlaceAutomaticBan(context.Context, int64, string) (keys.Ban, erro
 
 func (*bans) NextBan(context.Context, string, time.Time) (time.Duration, error) { return 0, nil }
 
-// simulate lets workers share a key on one server, from the beginning of a minute window on. It returns when the key was banned, and how
-// many of its requests were refused in the worst window. The day has no limit, so that the minute's binds for as long as it lasts.
+// simulate lets workers share a key on one server, from the beginning of a minute window on. It
+// returns when the key was banned, and how many of its requests were refused in the worst window.
+// The day has no limit, so that the minute's binds for as long as it lasts.
 func simulate(perMinute int64, workers []*worker, lasts time.Duration) (banned time.Duration, worst int) {
 	var placed bans
 	counter := strikes.New(strikes.Options{Bans: &placed})
 	defer counter.Close()
-	limiter, key := limits.NewMemory(), &keys.Caller{KeyID: "key_a", Tenant: &plans.Tenant{ID: 7, Quota: plans.Quota{PerMinute: perMinute, PerDay: 1 << 40}}}
+	limiter, key := limits.NewMemory(), &keys.Caller{
+		KeyID:  "key_a",
+		Tenant: &plans.Tenant{ID: 7, Quota: plans.Quota{PerMinute: perMinute, PerDay: 1 << 40}},
+	}
 	begin := time.Unix(limits.MinuteReset(7, limits.MinuteAt(7, time.Unix(1_800_000_000, 0))), 0)
 	refused, order := map[int64]int{}, schedule(workers)
 	for _, w := range workers {
@@ -61,7 +66,11 @@ func simulate(perMinute int64, workers []*worker, lasts time.Duration) (banned t
 	}
 	heap.Init(&order)
 	for w := order[0]; w.at.Sub(begin) < lasts; w = order[0] {
-		d := limiter.Take(context.Background(), limits.Claim{TenantID: 7, KeyID: key.KeyID, Quota: key.Tenant.Quota}, w.at)
+		d := limiter.Take(
+			context.Background(),
+			limits.Claim{TenantID: 7, KeyID: key.KeyID, Quota: key.Tenant.Quota},
+			w.at,
+		)
 		retryAfter := time.Duration(0)
 		if !d.Admitted {
 			counter.Refused(context.Background(), key, d.Minute.Number, w.at)
@@ -78,7 +87,8 @@ func simulate(perMinute int64, workers []*worker, lasts time.Duration) (banned t
 	return 0, worst
 }
 
-// manners are how workers wait besides Retry-After, which is wait. refusals is how many 429s they had in a row.
+// manners are how workers wait besides Retry-After, which is wait. refusals is how many 429s they
+// had in a row.
 var manners = map[string]func(wait time.Duration, refusals int, random float64) time.Duration{
 	"exactly": func(time.Duration, int, float64) time.Duration { return 0 },
 	"a tenth": func(wait time.Duration, _ int, random float64) time.Duration {
@@ -87,7 +97,10 @@ var manners = map[string]func(wait time.Duration, refusals int, random float64) 
 	"doubled": func(wait time.Duration, refusals int, random float64) time.Duration {
 		return time.Duration(random*float64(wait)/10) << min(refusals-1, 10)
 	},
-	"backoff": func(_ time.Duration, refusals int, _ float64) time.Duration { return time.Second << min(refusals-1, 6) },
+	"backoff": func(_ time.Duration, refusals int,
+		_ float64) time.Duration {
+		return time.Second << min(refusals-1, 6)
+	},
 }
 
 // TestWorkersThatWaitAreNeverBanned for an hour, whatever they wait besides Retry-After.
@@ -112,7 +125,14 @@ func TestWorkersThatWaitAreNeverBanned(t *testing.T) {
 					}})
 				}
 				if banned, worst := simulate(perMinute, workers, time.Hour); banned > 0 {
-					t.Errorf("%s, %d workers, %s: banned after %v, with %d refusals in a window", name, n, manner, banned, worst)
+					t.Errorf(
+						"%s, %d workers, %s: banned after %v, with %d refusals in a window",
+						name,
+						n,
+						manner,
+						banned,
+						worst,
+					)
 				} else if n == 1000 {
 					t.Logf("%s, %d workers, %s: at most %d refusals in a window", name, n, manner, worst)
 				}
@@ -134,7 +154,10 @@ func TestLoopsAreBanned(t *testing.T) {
 		for _, perMinute := range []int64{60, 300, 1000} {
 			var workers []*worker
 			for range loop.programs {
-				workers = append(workers, &worker{next: func(time.Duration) time.Duration { return loop.every * time.Millisecond }})
+				workers = append(
+					workers,
+					&worker{next: func(time.Duration) time.Duration { return loop.every * time.Millisecond }},
+				)
 			}
 			if banned, _ := simulate(perMinute, workers, time.Hour); banned == 0 {
 				row += " never |"

@@ -60,9 +60,13 @@ func (m simModel) Listen(context.Context, distributed.RefundListener) {}
 // command is one call, the same to the model and to Redis. It returns what there is to compare.
 type command func(ctx context.Context, c distributed.Backend) (any, error)
 
-// modelClaim returns one of a few keys and limits, which all meet. A tenant's claim has each key either always with a limit or never.
+// modelClaim returns one of a few keys and limits, which all meet. A tenant's claim has each key
+// either always with a limit or never.
 func modelClaim(random *rand.Rand, tenantID int64) limits.Claim {
-	c := limits.Claim{TenantID: tenantID, Quota: plans.Quota{PerMinute: 1 + random.Int64N(8), PerDay: 1 + random.Int64N(30)}}
+	c := limits.Claim{
+		TenantID: tenantID,
+		Quota:    plans.Quota{PerMinute: 1 + random.Int64N(8), PerDay: 1 + random.Int64N(30)},
+	}
 	if key := random.IntN(3); key > 0 {
 		c.KeyID, c.KeyPerMinute = fmt.Sprint("key_", key), 1+random.Int64N(6)
 	}
@@ -74,9 +78,19 @@ func someRequests(random *rand.Rand, tenantIDs []int64, minute, day int64) []dis
 	requests := make([]distributed.Request, 1+random.IntN(5))
 	for i := range requests {
 		tenantID := tenantIDs[random.IntN(len(tenantIDs))]
-		again := slices.ContainsFunc(requests[:i], func(k distributed.Request) bool { return k.Claim.TenantID == tenantID })
+		again := slices.ContainsFunc(
+			requests[:i],
+			func(k distributed.Request) bool { return k.Claim.TenantID == tenantID },
+		)
 		requests[i] = distributed.Request{
-			Claim: modelClaim(random, tenantID), Minute: minute + random.Int64N(2), Day: day, Count: random.Int64N(4), SameTenant: again,
+			Claim: modelClaim(
+				random,
+				tenantID,
+			),
+			Minute:     minute + random.Int64N(2),
+			Day:        day,
+			Count:      random.Int64N(4),
+			SameTenant: again,
 		}
 		if random.IntN(2) == 0 {
 			requests[i].Writes = min(requests[i].Count, 1)
@@ -114,7 +128,14 @@ func someCommand(random *rand.Rand, tenantIDs []int64, day int64) command {
 			return answers, err
 		}
 	case n < 12:
-		b := counter.Baseline{Minute: minute, MinuteUsed: random.Int64N(9), Day: day, DayUsed: random.Int64N(9), LatestMinute: minute + random.Int64N(3), LatestDay: day + random.Int64N(2)}
+		b := counter.Baseline{
+			Minute:       minute,
+			MinuteUsed:   random.Int64N(9),
+			Day:          day,
+			DayUsed:      random.Int64N(9),
+			LatestMinute: minute + random.Int64N(3),
+			LatestDay:    day + random.Int64N(2),
+		}
 		changing := random.IntN(4) == 0
 		return func(ctx context.Context, to distributed.Backend) (any, error) {
 			return nil, to.InitTenant(ctx, term, tenantID, b, changing)
@@ -167,7 +188,12 @@ func TestTheModelIsLikeRedis(t *testing.T) {
 			if time.Since(start) > freshness.WriteIntentTTL-2*time.Second {
 				break // Changes of catalogues may be over by now.
 			}
-			if diff := cmp.Diff(want, got, cmp.AllowUnexported(distributed.Reply{}, limits.Used{})); diff != "" || !errors.Is(err, expected) {
+			if diff := cmp.Diff(
+				want,
+				got,
+				cmp.AllowUnexported(distributed.Reply{}, limits.Used{}),
+			); diff != "" ||
+				!errors.Is(err, expected) {
 				t.Fatalf("tenant %d, step %d: %v, want %v, -model +redis:\n%s", tenantID, step, err, expected, diff)
 			}
 			if err != nil {
@@ -184,7 +210,8 @@ func TestTheModelIsLikeRedis(t *testing.T) {
 	t.Logf("statuses: %v, of a later term: %d, write intents left by Take: %d", statuses, later, intents)
 	assert.True(t, intents >= 50, intents, "write intents: too few to have reported anything")
 	assert.True(t, later >= 50, later, "calls found a later term: too few to have reported anything")
-	for _, s := range []distributed.Status{distributed.Counted, distributed.Uninitialized, distributed.KeyUninitialized} {
+	for _, s := range []distributed.Status{distributed.Counted, distributed.Uninitialized,
+		distributed.KeyUninitialized} {
 		assert.True(t, statuses[s] >= 50, statuses[s], "answers of status", s, ": too few to have reported anything")
 	}
 }

@@ -51,7 +51,8 @@ func (f simFault) String() string {
 		"call lost", "reply lost", "frozen in a call", "killed in a call", "Postgres reply lost",
 		"frozen in a Postgres call", "killed in a Postgres call", "reply slow", "Postgres reply slow",
 		"request stalled before it is recorded", "flushed", "restarted empty", "restarted with old data",
-		"failed over to a replica that lags", "killed", "evicted", "Redis has later terms", "killed and flushed", "Postgres restored", "cut from Redis",
+		"failed over to a replica that lags", "killed", "evicted", "Redis has later terms", "killed and flushed",
+		"Postgres restored", "cut from Redis",
 		"way to Redis stalled", "Redis away", "frozen", "cut from Postgres",
 		"Postgres away", "clock set", "standby that lags promoted",
 	}[f]
@@ -105,8 +106,8 @@ func (s *simulation) happen(f simFault, n *simNode) {
 	case simEvicted:
 		s.evict()
 	case simAhead:
-		// As if Postgres had been set back since Redis counted. By the clock, which has no more numbers here, every later term is above
-		// all of these.
+		// As if Postgres had been set back since Redis counted. By the clock, which has no more
+		// numbers here, every later term is above all of these.
 		later := s.postgres.state.Term.Number + simFuture
 		for id, h := range r.data.tenants {
 			h.term = later
@@ -122,7 +123,8 @@ func (s *simulation) happen(f simFault, n *simNode) {
 	}
 }
 
-// simFuture is how many terms Redis is ahead: more than a schedule has, because no number of a term comes twice.
+// simFuture is how many terms Redis is ahead: more than a schedule has, because no number of a term
+// comes twice.
 const simFuture = 1000
 
 // evict has Redis evict a tenant's state.

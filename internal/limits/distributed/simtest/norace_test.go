@@ -6,8 +6,8 @@ import "testing"
 
 const raced = false
 
-// TestSimulationFindsPlantedFaults: the simulation finds mistakes that are made on purpose. Some are found by one schedule in thousands, so the seed
-// is always the same one.
+// TestSimulationFindsPlantedFaults: the simulation finds mistakes that are made on purpose. Some
+// are found by one schedule in thousands, so the seed is always the same one.
 func TestSimulationFindsPlantedFaults(t *testing.T) {
 	t.Parallel()
 	const seed = 12

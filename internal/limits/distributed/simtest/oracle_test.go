@@ -37,13 +37,14 @@ func (w simWindow) begins() time.Time {
 // simCount is what really happened in one window.
 type simCount struct {
 	used int64 // admitted less refunded
-	// taken is what Redis counted and Postgres granted, also for requests that were not admitted: because a reply was lost, for example.
+	// taken is what Redis counted and Postgres granted, also for requests that were not admitted:
+	// because a reply was lost, for example.
 	taken int64
 	// refunded is how many were given back since Postgres was last set back.
 	refunded int64
 	limit    int64 // in force at the last decision
-	// exact is true when a request was refused by this very window while nothing was or had been wrong in it: then as many were
-	// admitted as the limit.
+	// exact is true when a request was refused by this very window while nothing was or had been
+	// wrong in it: then as many were admitted as the limit.
 	exact bool
 	// loosened counts what lets Remaining rise: refunds, and limits that rose.
 	loosened int
@@ -68,8 +69,8 @@ func (c *simCount) allow(limit int64) {
 	c.limit = limit
 }
 
-// simOracle knows what every server admitted, and reports broken promises. It sees every decision that leaves a server, in the order in which they
-// leave.
+// simOracle knows what every server admitted, and reports broken promises. It sees every decision
+// that leaves a server, in the order in which they leave.
 type simOracle struct {
 	counts map[simWindow]*simCount
 	// reported is the last answer of each server in each window.
@@ -85,7 +86,8 @@ type simOracle struct {
 	forgotten time.Time
 	// margins is the most that was counted in a window for silent servers.
 	margins map[simWindow]int64
-	// exceeded is true when more were admitted than a limit, stale when a list was served that is older than what was known.
+	// exceeded is true when more were admitted than a limit, stale when a list was served that is
+	// older than what was known.
 	exceeded, stale bool
 }
 
@@ -101,7 +103,11 @@ type simReported struct {
 }
 
 func newSimOracle() *simOracle {
-	return &simOracle{counts: map[simWindow]*simCount{}, reported: map[simReportedAt]simReported{}, margins: map[simWindow]int64{}}
+	return &simOracle{
+		counts:   map[simWindow]*simCount{},
+		reported: map[simReportedAt]simReported{},
+		margins:  map[simWindow]int64{},
+	}
 }
 
 // violate keeps the first violation.
@@ -129,7 +135,8 @@ func (o *simOracle) of(c *limits.Claim, w *limits.Window) simWindow {
 	return s
 }
 
-// clean reports whether nothing was wrong in the window so far. By the clock of a server that is ahead it began earlier.
+// clean reports whether nothing was wrong in the window so far. By the clock of a server that is
+// ahead it began earlier.
 func (o *simOracle) clean(w simWindow) bool {
 	return w.begins().Add(-simSkew).After(o.disturbed) && o.margins[w] == 0
 }
@@ -174,7 +181,8 @@ func (o *simOracle) answered(a *simReply) {
 	}
 }
 
-// justified reports whether any window of a refusal is full of what was really taken, and of what silent servers may have taken.
+// justified reports whether any window of a refusal is full of what was really taken, and of what
+// silent servers may have taken.
 func (o *simOracle) justified(a *simReply) bool {
 	return o.anyWindow(&a.claim, &a.d, func(is simWindow, w *limits.Window) bool {
 		return w.Reached && o.count(is).taken+o.margins[is] >= w.Limit
@@ -205,7 +213,8 @@ func (o *simOracle) began(c *limits.Claim, r *counter.Recorded) {
 	}
 }
 
-// took notes that requests of a claim were counted in Redis, or granted by Postgres, in these windows.
+// took notes that requests of a claim were counted in Redis, or granted by Postgres, in these
+// windows.
 func (o *simOracle) took(c *limits.Claim, minute, day, n int64) {
 	d := limits.Decide(c, minute, day, limits.Used{}, 0)
 	windows, count := d.Windows()
@@ -230,7 +239,8 @@ func (o *simOracle) window(a *simReply, w *limits.Window) {
 	if w.Limit != limit {
 		o.violate("%v: the limit is %d, not %d", is, limit, w.Limit)
 	}
-	// While Postgres decides, a limit that is again what it was finds what is left of the grants of before.
+	// While Postgres decides, a limit that is again what it was finds what is left of the grants of
+	// before.
 	returned := !a.redis && count.used < count.before[limit]
 	if a.d.Admitted && !a.looked && count.used >= limit && o.known(is) && !returned {
 		o.exceeded = true
@@ -240,7 +250,14 @@ func (o *simOracle) window(a *simReply, w *limits.Window) {
 	count.exact = count.exact || strict && w.Reached
 	// A refusal by another window is given again without asking what became of this one.
 	if full := count.used >= limit; strict && w.Reached != full && (w.Reached || a.d.Admitted) {
-		o.violate("server %d: reached is %v in %v, where %d of %d are used and nothing was wrong", a.server, w.Reached, is, count.used, limit)
+		o.violate(
+			"server %d: reached is %v in %v, where %d of %d are used and nothing was wrong",
+			a.server,
+			w.Reached,
+			is,
+			count.used,
+			limit,
+		)
 	}
 	o.remaining(a, is, count, w)
 }
@@ -252,7 +269,13 @@ func (o *simOracle) remaining(a *simReply, is simWindow, count *simCount, w *lim
 		left--
 	}
 	if left = max(0, left); o.clean(is) && !a.overtaken && (a.d.Admitted || w.Reached) && w.Remaining != left {
-		o.violate("server %d says that %d remain in %v, where %d do and nothing was wrong", a.server, w.Remaining, is, left)
+		o.violate(
+			"server %d says that %d remain in %v, where %d do and nothing was wrong",
+			a.server,
+			w.Remaining,
+			is,
+			left,
+		)
 	}
 	at := simReportedAt{a.server, is}
 	last, known := o.reported[at]
@@ -265,16 +288,18 @@ func (o *simOracle) remaining(a *simReply, is simWindow, count *simCount, w *lim
 		delete(o.reported, at)
 		return
 	}
-	// A refund may be heard of late, when a server is cut from Redis: then what rises is at most what remains, or remained when an overtaken
-	// answer was made.
+	// A refund may be heard of late, when a server is cut from Redis: then what rises is at most
+	// what remains, or remained when an overtaken answer was made.
 	late := count.loosened > 0 && (a.overtaken || w.Remaining <= max(0, w.Limit-count.used))
-	if w.Remaining < 0 || known && last.term == a.term && last.loosened == count.loosened && !late && w.Remaining > last.remaining {
+	if w.Remaining < 0 ||
+		known && last.term == a.term && last.loosened == count.loosened && !late && w.Remaining > last.remaining {
 		o.violate("server %d says that %d remain in %v, after %d", a.server, w.Remaining, is, last.remaining)
 	}
 	o.reported[at] = simReported{remaining: w.Remaining, loosened: count.loosened, term: a.term}
 }
 
-// place checks which window it is, and when it ends. After a disturbance, or by another server's clock that is ahead, it may be the next one.
+// place checks which window it is, and when it ends. After a disturbance, or by another server's
+// clock that is ahead, it may be the next one.
 func (o *simOracle) place(a *simReply, is simWindow, w *limits.Window) {
 	number, reset := limits.DayAt(a.at), limits.DayReset(w.Number)
 	if w.Name != limits.Day {
@@ -305,7 +330,8 @@ func (o *simOracle) refunded(c *limits.Claim, d *limits.Decision) {
 	o.givenBack(c, d)
 }
 
-// givenBack notes that a request is given back, which the oracle did not see if it was not answered.
+// givenBack notes that a request is given back, which the oracle did not see if it was not
+// answered.
 func (o *simOracle) givenBack(c *limits.Claim, d *limits.Decision) {
 	windows, n := d.Windows()
 	for _, w := range windows[:n] {

@@ -16,7 +16,8 @@ var (
 	errSimLost = errors.New("the reply was lost")
 )
 
-// simPostgres is what the servers of a simulation share in Postgres, by the same pure functions as the real one.
+// simPostgres is what the servers of a simulation share in Postgres, by the same pure functions as
+// the real one.
 type simPostgres struct {
 	limitstest.CounterStore
 	state cluster.State
@@ -42,7 +43,12 @@ func newSimPostgres(highest map[simDay]int64, now func() time.Time) *simPostgres
 		if !p.state.Active || p.state.Origin != p.state.Database {
 			return counter.Term{}, nil
 		}
-		t := counter.Term{Number: p.state.Term.Number, Redis: p.state.Term.Redis != "", Servers: p.state.Term.Servers, Now: now()}
+		t := counter.Term{
+			Number:  p.state.Term.Number,
+			Redis:   p.state.Term.Redis != "",
+			Servers: p.state.Term.Servers,
+			Now:     now(),
+		}
 		if p.planted == plantedOwnWindow {
 			t.Now = time.Time{}
 		}
@@ -112,7 +118,8 @@ var (
 	_ counter.Store = (*simStore)(nil)
 )
 
-// call makes a call, unless Postgres is away or cut off. The reply may be lost, or reach a server that was frozen.
+// call makes a call, unless Postgres is away or cut off. The reply may be lost, or reach a server
+// that was frozen.
 func (p *simStore) call(do func() error) error {
 	p.s.interleave(p.n)
 	err := p.reach(do)
@@ -178,7 +185,10 @@ func (p *simStore) Leave(_ context.Context, serverID string) error {
 	})
 }
 
-func (p *simStore) Initialize(ctx context.Context, r counter.InitRequest) (base counter.Baseline, fresh bool, err error) {
+func (p *simStore) Initialize(
+	ctx context.Context,
+	r counter.InitRequest,
+) (base counter.Baseline, fresh bool, err error) {
 	err = p.call(func() error {
 		b, first, err := p.s.postgres.Initialize(ctx, r)
 		if err == nil {

@@ -35,7 +35,8 @@ type simCounts struct {
 type simKeyState struct {
 	id   string
 	used int64
-	// floor says that used is of an earlier term: the key's count has not begun in this one, and begins there at least.
+	// floor says that used is of an earlier term: the key's count has not begun in this one, and
+	// begins there at least.
 	floor bool
 }
 
@@ -74,15 +75,21 @@ type simRedis struct {
 	away bool
 	// clock is its TIME.
 	clock func() time.Time
-	// overwritesLater is plantedLaterOverwritten, leavesNoIntent plantedIntentNotLeft, removesIntents plantedIntentRemoved, carriesNothing
-	// plantedNoCarry.
+	// overwritesLater is plantedLaterOverwritten, leavesNoIntent plantedIntentNotLeft,
+	// removesIntents plantedIntentRemoved, carriesNothing plantedNoCarry.
 	overwritesLater, leavesNoIntent, removesIntents, carriesNothing bool
 	// took hears of what is counted.
 	took func(c *limits.Claim, minute, day, n int64)
 }
 
 func newSimRedis(clock func() time.Time) *simRedis {
-	return &simRedis{run: 1, data: newSimData(), old: newSimData(), clock: clock, took: func(*limits.Claim, int64, int64, int64) {}}
+	return &simRedis{
+		run:   1,
+		data:  newSimData(),
+		old:   newSimData(),
+		clock: clock,
+		took:  func(*limits.Claim, int64, int64, int64) {},
+	}
 }
 
 // fingerprint names the process: another one after every start.
@@ -141,7 +148,13 @@ func (r *simRedis) takeOne(term int64, a *distributed.Request) {
 		}
 		room = min(room, a.Claim.KeyPerMinute-u.Key)
 	}
-	a.Reply = distributed.Reply{Status: distributed.Counted, InMinute: h.minute, InDay: h.day, Used: u, Version: r.version(h)}
+	a.Reply = distributed.Reply{
+		Status:   distributed.Counted,
+		InMinute: h.minute,
+		InDay:    h.day,
+		Used:     u,
+		Version:  r.version(h),
+	}
 	if room > 0 {
 		r.took(&a.Claim, h.minute, h.day, room)
 		h.minuteUsed += room
@@ -171,7 +184,13 @@ func (r *simRedis) initTenant(term, tenantID int64, b counter.Baseline, changing
 		return laterThan(term, h.term)
 	}
 	h := simState{simCounts: simCounts{
-		term: term, version: 1, minute: b.Minute, minuteUsed: b.MinuteUsed, day: b.Day, dayUsed: b.DayUsed, initialized: b.Minute,
+		term:        term,
+		version:     1,
+		minute:      b.Minute,
+		minuteUsed:  b.MinuteUsed,
+		day:         b.Day,
+		dayUsed:     b.DayUsed,
+		initialized: b.Minute,
 	}}
 	if old, ok := r.data.tenants[tenantID]; ok && !r.carriesNothing {
 		// What Redis counted in an earlier term stays counted.
@@ -290,7 +309,8 @@ type simBackend struct {
 
 var _ distributed.Backend = (*simBackend)(nil)
 
-// call makes a call, unless Redis is away or cut off. The reply may be lost, or reach a server that was frozen.
+// call makes a call, unless Redis is away or cut off. The reply may be lost, or reach a server that
+// was frozen.
 func (c *simBackend) call(do func(*simRedis) error) error {
 	r := c.s.redis
 	if r.away || c.n.dead || c.n.cutRedis || c.s.strikes(c.n, simCallLost) {
@@ -349,7 +369,14 @@ func (c *simBackend) takeInTwo(term int64, requests []distributed.Request) error
 			a := requests[i]
 			a.Claim.Quota = plans.Quota{PerMinute: simMany, PerDay: simMany}
 			a.Claim.KeyPerMinute *= simMany
-			if d := limits.Decide(&requests[i].Claim, a.InMinute, a.InDay, a.Used, 1); a.Status == distributed.Counted && d.Admitted {
+			if d := limits.Decide(
+				&requests[i].Claim,
+				a.InMinute,
+				a.InDay,
+				a.Used,
+				1,
+			); a.Status == distributed.Counted &&
+				d.Admitted {
 				r.takeOne(term, &a)
 			}
 		}

@@ -14,10 +14,11 @@ import (
 // simTotals is what was done and checked.
 type simTotals struct {
 	requests, admitted, refused, refunds, restarts, waits int
-	// wronglyRefused are those of the refused for which every window had room, setBacks how often Postgres was set back, checked how often
-	// of these every limit was checked all the same.
+	// wronglyRefused are those of the refused for which every window had room, setBacks how often
+	// Postgres was set back, checked how often of these every limit was checked all the same.
 	wronglyRefused, setBacks, checked int
-	// writes were acknowledged, again were late and announced again, cached is how many lists came from a cache.
+	// writes were acknowledged, again were late and announced again, cached is how many lists came
+	// from a cache.
 	writes, again, cached int
 	// unavailable counts answers of 503: nothing was admitted.
 	unavailable   int
@@ -51,7 +52,8 @@ func (t *simTotals) add(o *simTotals) {
 // simNoon is in the middle of a day that is long to come: no limit of real time is reached.
 var simNoon = time.Date(2046, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// simStart is shortly before midnight for some schedules, and in the middle of the day for the others.
+// simStart is shortly before midnight for some schedules, and in the middle of the day for the
+// others.
 func simStart(random *rand.Rand) time.Time {
 	if random.IntN(4) == 0 {
 		return simNoon.Add(12*time.Hour - time.Duration(random.Int64N(int64(3*time.Minute))))
@@ -63,7 +65,14 @@ func simStart(random *rand.Rand) time.Time {
 func newSimulation(seed, schedule uint64, p planted, trace func(string)) *simulation {
 	random := rand.New(rand.NewPCG(seed, schedule))
 	s := &simulation{
-		random: random, aside: rand.New(rand.NewPCG(schedule, seed)), now: simStart(random), oracle: newSimOracle(), catalogues: map[int64]*simCatalogue{}, highest: map[simDay]int64{}, planted: p, trace: trace,
+		random:     random,
+		aside:      rand.New(rand.NewPCG(schedule, seed)),
+		now:        simStart(random),
+		oracle:     newSimOracle(),
+		catalogues: map[int64]*simCatalogue{},
+		highest:    map[simDay]int64{},
+		planted:    p,
+		trace:      trace,
 	}
 	s.postgres = newSimPostgres(s.highest, func() time.Time { return s.now })
 	s.redis = newSimRedis(func() time.Time { return s.now })
@@ -93,7 +102,8 @@ func simQuota(random *rand.Rand) plans.Quota {
 	return q
 }
 
-// simKeyLimit is none for half of the keys. It stays or is another, but never none again: what a key used meanwhile would not be counted.
+// simKeyLimit is none for half of the keys. It stays or is another, but never none again: what a
+// key used meanwhile would not be counted.
 func simKeyLimit(random *rand.Rand) int64 { return max(0, random.Int64N(12)-5) }
 
 // run does some steps, ends all faults, and then checks that the limits are exact.
@@ -293,7 +303,15 @@ func (s *simulation) request(n *simNode, c limits.Claim, look bool) (limits.Deci
 		return d, false
 	}
 	s.oracle.answered(&simReply{
-		server: n.number, term: term.Number, redis: term.Redis != "", claim: c, d: d, at: at, left: s.now, looked: look, overtaken: overtaken,
+		server:    n.number,
+		term:      term.Number,
+		redis:     term.Redis != "",
+		claim:     c,
+		d:         d,
+		at:        at,
+		left:      s.now,
+		looked:    look,
+		overtaken: overtaken,
 	})
 	if !d.Admitted {
 		s.totals.refused++
@@ -342,8 +360,8 @@ func (s *simulation) held(c *limits.Claim) simHeld {
 	return simHeld{h.simCounts, used, begun}
 }
 
-// unchanged checks that Redis is as it was before a request that was refused, or was only looked at, unless that was the first of the tenant or of
-// the key in the term.
+// unchanged checks that Redis is as it was before a request that was refused, or was only looked
+// at, unless that was the first of the tenant or of the key in the term.
 func (s *simulation) unchanged(c *limits.Claim, before simHeld) {
 	after := s.held(c)
 	began := before.tenant.term != after.tenant.term || before.begun != after.begun
@@ -352,7 +370,8 @@ func (s *simulation) unchanged(c *limits.Claim, before simHeld) {
 	}
 }
 
-// wait tries Retry-After: a tick before its end the request is refused, at its end it passes. It checks nothing if a fault happens meanwhile.
+// wait tries Retry-After: a tick before its end the request is refused, at its end it passes. It
+// checks nothing if a fault happens meanwhile.
 func (s *simulation) wait(c limits.Claim, d limits.Decision) {
 	if s.depth > 0 || !s.settled() || len(s.faults)+len(s.armed) > 0 {
 		return
@@ -373,7 +392,8 @@ func (s *simulation) wait(c limits.Claim, d limits.Decision) {
 	}
 	// By a clock that is ahead, or while others were served, the next minute may have begun.
 	held := s.redis.data.tenants[c.TenantID]
-	begun := held.minute > limits.MinuteAt(c.TenantID, n.clock()) || held.day > limits.DayAt(n.clock()) || !s.now.Before(end)
+	begun := held.minute > limits.MinuteAt(c.TenantID, n.clock()) || held.day > limits.DayAt(n.clock()) ||
+		!s.now.Before(end)
 	if !s.oracle.disturbed.Before(began) {
 		return
 	}
@@ -386,7 +406,8 @@ func (s *simulation) wait(c limits.Claim, d limits.Decision) {
 		return
 	}
 	// The other windows may be full for good after a disturbance.
-	if !answered || !late.Admitted && late.Binding().Number == d.Binding().Number && late.Binding().Name == d.Binding().Name {
+	if !answered ||
+		!late.Admitted && late.Binding().Number == d.Binding().Number && late.Binding().Name == d.Binding().Name {
 		s.oracle.violate("refused until %v, and refused then: %+v", end, late)
 	}
 	s.totals.waits++

@@ -24,7 +24,8 @@ const (
 	simPingEvery  = 250 * time.Millisecond
 	simRenewSoon  = 80 * time.Millisecond
 	simNoticed    = 3 * time.Millisecond
-	// simRecorded is the pause between two records of usage, and simRecordedLate that of a server that can't keep up.
+	// simRecorded is the pause between two records of usage, and simRecordedLate that of a server
+	// that can't keep up.
 	simRecorded     = 500 * time.Millisecond
 	simRecordedLate = 8 * time.Second
 	simLookEvery    = 100 * time.Millisecond
@@ -32,8 +33,8 @@ const (
 	simAwait = 250 * time.Millisecond
 )
 
-// simulation is a cluster of servers over one Postgres and one Redis, on a clock of its own, in one goroutine. While a server waits for an answer the
-// others go on: that is done inside of the call.
+// simulation is a cluster of servers over one Postgres and one Redis, on a clock of its own, in one
+// goroutine. While a server waits for an answer the others go on: that is done inside of the call.
 type simulation struct {
 	random *rand.Rand
 	// aside is for writes to catalogues, of which limits know nothing.
@@ -92,12 +93,14 @@ type simNode struct {
 	id     string
 	number int
 	skew   time.Duration
-	// instants are by Postgres's clock, as the server reads it: off by skew. set is how far its own clock was set.
+	// instants are by Postgres's clock, as the server reads it: off by skew. set is how far its own
+	// clock was set.
 	instants *storeclock.Clock
 	set      time.Duration
 	member   *cluster.Member
 	limiter  *distributed.Limiter
-	// cutRedis and cutPostgres say that it can't reach them. waiting is in how many calls it is, frozen that it does nothing.
+	// cutRedis and cutPostgres say that it can't reach them. waiting is in how many calls it is,
+	// frozen that it does nothing.
 	cutRedis, cutPostgres, frozen, dead bool
 	renewing                            bool
 	waiting                             int
@@ -168,7 +171,8 @@ func (f *simCluster) Forgot(number int64) {
 	f.n.nextRenew = minTime(f.n.nextRenew, f.s.now)
 }
 
-// Term is where a server finds out that its lease has ended, and Valid where it finds out that a reply came too late.
+// Term is where a server finds out that its lease has ended, and Valid where it finds out that a
+// reply came too late.
 func (f *simCluster) Term() (cluster.Term, bool) {
 	t, ok := f.Member.Term()
 	if f.s.planted != plantedLeaseIgnored {
@@ -207,7 +211,8 @@ func (s *simulation) notice() {
 	}
 }
 
-// refunded is what Redis publishes when a request was given back. A connection that does not bring it has broken: it is not resumed.
+// refunded is what Redis publishes when a request was given back. A connection that does not bring
+// it has broken: it is not resumed.
 func (s *simulation) refunded(tenantID int64) {
 	for _, n := range s.nodes {
 		if n.subscribes() {
@@ -218,7 +223,8 @@ func (s *simulation) refunded(tenantID int64) {
 	}
 }
 
-// subscribes reports whether the server's subscription works. A frozen server receives what it was sent when it continues.
+// subscribes reports whether the server's subscription works. A frozen server receives what it was
+// sent when it continues.
 func (n *simNode) subscribes() bool {
 	return n.subscribed == n.s.redis.run && !n.cutRedis && !n.s.redis.away
 }
@@ -261,8 +267,16 @@ func (s *simulation) join() *simNode {
 		return n.meter.flush()
 	})
 	n.limiter = distributed.New(&simBackend{s: s, n: n}, distributed.Options{
-		Cluster: &simCluster{Member: n.member, s: s, n: n}, Counters: store, Log: zerolog.Nop(), PingEvery: simPingEvery,
-		Clock: clock, Sleep: func(d time.Duration) { s.elapse(n, d) },
+		Cluster: &simCluster{
+			Member: n.member,
+			s:      s,
+			n:      n,
+		},
+		Counters:  store,
+		Log:       zerolog.Nop(),
+		PingEvery: simPingEvery,
+		Clock:     clock,
+		Sleep:     func(d time.Duration) { s.elapse(n, d) },
 	})
 	for range 2 {
 		n.limiter.Ping(context.Background())
@@ -328,7 +342,8 @@ func (n *simNode) due() (func(), time.Time) {
 	return n.renew, n.nextRenew
 }
 
-// advance moves the clock to an instant, and lets every server do its steps and every fault end on the way.
+// advance moves the clock to an instant, and lets every server do its steps and every fault end on
+// the way.
 func (s *simulation) advance(to time.Time) {
 	s.skip(to)
 	for {
@@ -400,22 +415,26 @@ func (s *simulation) interleave(n *simNode) {
 	s.depth--
 }
 
-// settled reports whether nothing is wrong: every server decides by the same Redis, which has what was counted.
+// settled reports whether nothing is wrong: every server decides by the same Redis, which has what
+// was counted.
 func (s *simulation) settled() bool {
 	state := s.postgres.state
-	if s.postgres.away || s.redis.away || !state.Active || s.now.Before(state.Term.SilentUntil) || state.Term.Redis != s.redis.fingerprint() || s.flushUnnoticed() {
+	if s.postgres.away || s.redis.away || !state.Active || s.now.Before(state.Term.SilentUntil) ||
+		state.Term.Redis != s.redis.fingerprint() ||
+		s.flushUnnoticed() {
 		return false
 	}
 	for _, n := range s.nodes {
-		if n.frozen || n.cutRedis || n.cutPostgres || !n.member.Valid(state.Term.Number) || n.limiter.LostIn(state.Term.Number) {
+		if n.frozen || n.cutRedis || n.cutPostgres || !n.member.Valid(state.Term.Number) ||
+			n.limiter.LostIn(state.Term.Number) {
 			return false
 		}
 	}
 	return len(s.nodes) > 0
 }
 
-// flushUnnoticed reports whether a tenant was initialized in this term and is not in Redis, by a flush or because who initialized it went no further.
-// The next request that calls Redis finds out.
+// flushUnnoticed reports whether a tenant was initialized in this term and is not in Redis, by a
+// flush or because who initialized it went no further. The next request that calls Redis finds out.
 func (s *simulation) flushUnnoticed() bool {
 	number := s.postgres.state.Term.Number
 	for _, t := range s.tenants {

@@ -8,7 +8,8 @@ import (
 	"petstore.example/internal/cluster"
 )
 
-// simSaved is what Postgres had at an instant: a dump of it, or a standby that has received nothing since.
+// simSaved is what Postgres had at an instant: a dump of it, or a standby that has received nothing
+// since.
 type simSaved struct {
 	at      time.Time
 	state   cluster.State
@@ -70,11 +71,13 @@ func (s *simulation) postgresDecides() {
 const (
 	// simLag is how long a standby receives nothing before it is promoted, at most.
 	simLag = 5 * time.Second
-	// simBeforeLag is how long it still receives what happens, at most: as long as the servers need to leave a Redis and to come back.
+	// simBeforeLag is how long it still receives what happens, at most: as long as the servers need
+	// to leave a Redis and to come back.
 	simBeforeLag = 3 * time.Second
 )
 
-// promote has a standby fall behind, and be promoted. Often terms change before it or meanwhile, or servers join.
+// promote has a standby fall behind, and be promoted. Often terms change before it or meanwhile, or
+// servers join.
 func (s *simulation) promote(n *simNode) {
 	if s.random.IntN(2) == 0 {
 		s.happen(simRestartedEmpty, n)

@@ -14,7 +14,11 @@ import (
 )
 
 var (
-	scheduleFlag  = flag.Int64("schedule", -1, "the one schedule to run of TestSimulation, with every step; needs -seed")
+	scheduleFlag = flag.Int64(
+		"schedule",
+		-1,
+		"the one schedule to run of TestSimulation, with every step; needs -seed",
+	)
 	schedulesFlag = flag.Uint64("schedules", 0, "how many schedules to run of TestSimulation")
 )
 
@@ -59,8 +63,9 @@ func (s *simulation) tracef(format string, args ...any) {
 	}
 }
 
-// TestSimulation runs the limiter of every server of a cluster, the agreement on terms, and the rules of the durable counters against each other, on
-// a simulated clock, through schedules of load and faults. Every promise is checked at every decision.
+// TestSimulation runs the limiter of every server of a cluster, the agreement on terms, and the
+// rules of the durable counters against each other, on a simulated clock, through schedules of load
+// and faults. Every promise is checked at every decision.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
 	seed := limitstest.Seeded(t)
@@ -89,7 +94,13 @@ func TestSimulation(t *testing.T) {
 				for i := next.Add(1) - 1; i < schedules && !t.Failed(); i = next.Add(1) - 1 {
 					s := simulate(seed, i, plantedNothing, nil)
 					if s.oracle.violation != "" {
-						t.Errorf("schedule %d of seed %d: %s\n%s", i, seed, s.oracle.violation, lastLines(seed, i, plantedNothing))
+						t.Errorf(
+							"schedule %d of seed %d: %s\n%s",
+							i,
+							seed,
+							s.oracle.violation,
+							lastLines(seed, i, plantedNothing),
+						)
 					}
 					mu.Lock()
 					totals.add(&s.totals)
@@ -112,12 +123,29 @@ func (t *simTotals) String() string {
 	for f, n := range t.faults {
 		faults = append(faults, fmt.Sprintf("%v %d", simFault(f), n))
 	}
-	return fmt.Sprintf("%d requests, %d admitted, %d refused, %d unavailable, %d refunds, %d waits tried, %d terms, "+
-		"%d windows checked to be exact, %d to be within the limit, %d refused wrongly, %d restarts, %d set-backs (%d checked), %d writes, "+
-		"%d announced again, %d cached lists; faults: %s",
-		t.requests, t.admitted, t.refused, t.unavailable, t.refunds, t.waits, t.terms, t.exact, t.atMost, t.wronglyRefused, t.restarts,
-		t.setBacks, t.checked, t.writes, t.again, t.cached,
-		strings.Join(faults, ", "))
+	return fmt.Sprintf(
+		"%d requests, %d admitted, %d refused, %d unavailable, %d refunds, %d waits tried, %d terms, "+
+			"%d windows checked to be exact, %d to be within the limit, %d refused wrongly, %d restarts, %d "+
+			"set-backs (%d checked), %d writes, "+
+			"%d announced again, %d cached lists; faults: %s",
+		t.requests,
+		t.admitted,
+		t.refused,
+		t.unavailable,
+		t.refunds,
+		t.waits,
+		t.terms,
+		t.exact,
+		t.atMost,
+		t.wronglyRefused,
+		t.restarts,
+		t.setBacks,
+		t.checked,
+		t.writes,
+		t.again,
+		t.cached,
+		strings.Join(faults, ", "),
+	)
 }
 
 // lastLines runs a schedule again and returns the last of its steps.

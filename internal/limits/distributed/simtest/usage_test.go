@@ -25,7 +25,8 @@ func (u simUsage) add(o simUsage) {
 // simMeter is a server's usage.Meter.
 type simMeter struct {
 	n *simNode
-	// fresh was counted since the last batch. batch is what could not be written yet, the batches-th.
+	// fresh was counted since the last batch. batch is what could not be written yet, the
+	// batches-th.
 	fresh, batch simUsage
 	batches      int64
 	// unrecorded is how many requests of a tenant are in fresh or in batch.
@@ -121,7 +122,8 @@ func (m *simMeter) end() {
 	})
 }
 
-// admit notes a request as usage, and reports whether it may be admitted. If again is true it must be decided again.
+// admit notes a request as usage, and reports whether it may be admitted. If again is true it must
+// be decided again.
 func (n *simNode) admit(c *limits.Claim, d *limits.Decision) (ok, again bool) {
 	if n.s.strikes(n, simRequestStalled) {
 		n.s.elapse(n, time.Duration(n.s.random.Int64N(int64(4*time.Second))))

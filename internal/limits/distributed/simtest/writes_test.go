@@ -9,25 +9,30 @@ import (
 	"petstore.example/internal/limits"
 )
 
-// simUnderWay is how long Postgres may keep a transaction open whose server is gone, or has lost the connection.
+// simUnderWay is how long Postgres may keep a transaction open whose server is gone, or has lost
+// the connection.
 const simUnderWay = 4 * time.Second
 
 // simLate is less than what is left of a write intent when a write begins that shares it.
 const simLate = freshness.WriteIntentTTL - 2*time.Second
 
-// simCatalogue is a tenant's catalogue: how many writes were committed. Each list shows it as it was when it was read.
+// simCatalogue is a tenant's catalogue: how many writes were committed. Each list shows it as it
+// was when it was read.
 type simCatalogue struct {
 	committed int64
 	// known is the newest state that anybody was shown, or that has a write that was acknowledged.
 	known int64
-	// late are the states whose writes were committed when their intents may have been over, because their server was frozen. Until such a write,
-	// or a later one, is acknowledged, or announced again, lists without it may follow lists with it.
+	// late are the states whose writes were committed when their intents may have been over,
+	// because their server was frozen. Until such a write, or a later one, is acknowledged, or
+	// announced again, lists without it may follow lists with it.
 	late []int64
-	// pages are the lists that are cached, by their stamps. All servers share them: a stamp is the same everywhere.
+	// pages are the lists that are cached, by their stamps. All servers share them: a stamp is the
+	// same everywhere.
 	pages map[freshness.Stamp]int64
 }
 
-// simWrite is a write to a catalogue, from when its request is admitted. Other requests come between its steps, also to its server.
+// simWrite is a write to a catalogue, from when its request is admitted. Other requests come
+// between its steps, also to its server.
 type simWrite struct {
 	n        *simNode
 	tenantID int64
@@ -39,7 +44,8 @@ type simWrite struct {
 	lost bool
 	// state is the catalogue's with the write, 0 before it is committed.
 	state int64
-	// again says that it ended late and could not be announced again: its server tries until it can, as freshness.Outcomes does.
+	// again says that it ended late and could not be announced again: its server tries until it
+	// can, as freshness.Outcomes does.
 	again bool
 }
 
@@ -52,7 +58,8 @@ func (s *simulation) catalogue(tenantID int64) *simCatalogue {
 	return c
 }
 
-// list serves a list for an admitted request: from the cache, if the stamp allows that. known is what was known when the request came.
+// list serves a list for an admitted request: from the cache, if the stamp allows that. known is
+// what was known when the request came.
 func (s *simulation) list(n *simNode, tenantID int64, stamp freshness.Stamp, known int64) {
 	c := s.catalogue(tenantID)
 	state := c.committed
@@ -67,7 +74,14 @@ func (s *simulation) list(n *simNode, tenantID int64, stamp freshness.Stamp, kno
 	s.tracef("%s lists tenant %d by stamp %d in state %d", n.id, tenantID, stamp, state)
 	if state < known {
 		s.oracle.stale = true
-		s.oracle.violate("%s serves a list of tenant %d by stamp %d in state %d, and %d was known", n.id, tenantID, stamp, state, known)
+		s.oracle.violate(
+			"%s serves a list of tenant %d by stamp %d in state %d, and %d was known",
+			n.id,
+			tenantID,
+			stamp,
+			state,
+			known,
+		)
 	}
 	if i := slices.IndexFunc(c.late, func(late int64) bool { return late > c.known }); i >= 0 {
 		state = min(state, c.late[i]-1)
@@ -75,8 +89,13 @@ func (s *simulation) list(n *simNode, tenantID int64, stamp freshness.Stamp, kno
 	c.known = max(c.known, state)
 }
 
-// taker returns what decides over a request: one in four writes, and what announces it is left in a.
-func (s *simulation) taker(n *simNode, look bool, a *limits.Announced) (decide func(context.Context, limits.Claim, time.Time) limits.Decision, writes bool) {
+// taker returns what decides over a request: one in four writes, and what announces it is left in
+// a.
+func (s *simulation) taker(
+	n *simNode,
+	look bool,
+	a *limits.Announced,
+) (decide func(context.Context, limits.Claim, time.Time) limits.Decision, writes bool) {
 	switch {
 	case look:
 		return n.limiter.Peek, false
@@ -142,7 +161,13 @@ func (s *simulation) writeStep(w *simWrite) (last bool) {
 		write, err := n.limiter.Invalidator().BeginWrite(context.Background(), w.tenantID, freshness.Changes)
 		n.waiting--
 		w.write, w.began = write, s.now
-		s.tracef("%s begins a write of tenant %d: %v, version %d", n.id, w.tenantID, err, s.redis.data.tenants[w.tenantID].version)
+		s.tracef(
+			"%s begins a write of tenant %d: %v, version %d",
+			n.id,
+			w.tenantID,
+			err,
+			s.redis.data.tenants[w.tenantID].version,
+		)
 		if err != nil {
 			release(w.announced)
 		}

@@ -17,11 +17,13 @@ import (
 // retired is a word, or several in a row, that the code no longer uses.
 type retired struct {
 	old, now string
-	// in is the folder in which the word is refused, "" for everywhere: many of these words mean something else elsewhere.
+	// in is the folder in which the word is refused, "" for everywhere: many of these words mean
+	// something else elsewhere.
 	in string
 }
 
-// retiredWords are refused in the names of files, packages and everything that is declared. docs/glossary.md has the words to use.
+// retiredWords are refused in the names of files, packages and everything that is declared.
+// docs/glossary.md has the words to use.
 var retiredWords = []retired{
 	{old: "flight", now: "batch"},
 	{old: "hangar", now: "batchPool"},
@@ -130,14 +132,22 @@ func TestRetiredWordsStayAway(t *testing.T) {
 	}
 }
 
-// TestLogFieldsHaveUnits: zerolog writes a duration in milliseconds, and the name of its field says so.
+// TestLogFieldsHaveUnits: zerolog writes a duration in milliseconds, and the name of its field says
+// so.
 func TestLogFieldsHaveUnits(t *testing.T) {
 	t.Parallel()
 	found := 0
 	for file, text := range sources(t, ".go") {
 		for _, field := range regexp.MustCompile(`\.(?:Dur|TimeDiff)\("(\w+)"`).FindAllSubmatch(text, -1) {
 			found++
-			assert.True(t, strings.HasSuffix(string(field[1]), "_ms"), file, "writes", string(field[1]), "without its unit")
+			assert.True(
+				t,
+				strings.HasSuffix(string(field[1]), "_ms"),
+				file,
+				"writes",
+				string(field[1]),
+				"without its unit",
+			)
 		}
 	}
 	assert.True(t, found > 0, "log fields that are durations")
@@ -148,7 +158,8 @@ func position(set *token.FileSet, id *ast.Ident) string {
 	return at
 }
 
-// declared returns the names that a file declares: of packages, types, functions, fields, parameters, variables and labels.
+// declared returns the names that a file declares: of packages, types, functions, fields,
+// parameters, variables and labels.
 func declared(file *ast.File) (names []*ast.Ident) {
 	names = append(names, file.Name)
 	add := func(e ast.Expr) {
@@ -219,8 +230,9 @@ func containsRun(words, run []string) bool {
 func TestSplit(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][]string{
-		"writeIntentTTL": {"write", "intent", "ttl"}, "HTTPFast": {"http", "fast"}, "sim_world_test": {"sim", "world", "test"},
-		"x": {"x"}, "redis2": {"redis", "2"},
+		"writeIntentTTL": {"write", "intent", "ttl"}, "HTTPFast": {"http", "fast"},
+		"sim_world_test": {"sim", "world", "test"},
+		"x":              {"x"}, "redis2": {"redis", "2"},
 	} {
 		if got := split(name); !slices.Equal(got, want) {
 			t.Errorf("split(%q) = %q, want %q", name, got, want)

@@ -1,0 +1,117 @@
+package account
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"petstore.example/internal/keys"
+)
+
+// keyForm is what was typed for a key, whose ID and Version are those of the key to change, "" for
+// a new one. Once tells a form that is sent again.
+type keyForm struct {
+	ID, Version, Name, Scope, Addresses, Expires, PerMinute, Once string
+	Confirmed                                                     bool
+	// LocksOut is true if the addresses do not contain the client's, which is From.
+	LocksOut bool
+	From     string
+	Problems []string
+}
+
+// newKey is the form for another key.
+var newKey = keyForm{Scope: string(keys.ScopeWrite)}
+
+// formOf is the form of a key as it is.
+func formOf(k keys.Own) keyForm {
+	f := keyForm{
+		ID:        k.ID,
+		Version:   k.Version,
+		Name:      k.Name,
+		Scope:     string(k.Scope),
+		Addresses: strings.Join(k.Allowed.List(), "\n"),
+		Expires:   dayOf(k.ExpiresAt),
+	}
+	if k.PerMinute != 0 {
+		f.PerMinute = strconv.FormatInt(k.PerMinute, 10)
+	}
+	return f
+}
+
+// dayOf is the UTC day, "" for never.
+func dayOf(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.DateOnly)
+}
+
+// read reads the form with what is wrong with it, and what it changes of a key, which is empty for
+// a new one.
+//
+//nolint:funlen // one field of the form after the other
+func (v *visit) read(k keys.Own) (form keyForm, e keys.Edit) {
+	form = keyForm{
+		ID:        k.ID,
+		Version:   v.PostFormValue("version"),
+		Name:      strings.TrimSpace(v.PostFormValue("name")),
+		Scope:     v.PostFormValue("scope"),
+		Addresses: v.PostFormValue("addresses"),
+		Expires:   v.PostFormValue("expires"),
+		PerMinute: strings.TrimSpace(v.PostFormValue("per-minute")),
+		Once:      v.PostFormValue("once"),
+		Confirmed: v.PostFormValue("confirm") != "",
+	}
+	wrong := func(is bool, text string) {
+		if is {
+			form.Problems = append(form.Problems, text)
+		}
+	}
+	isNew := k.ID == ""
+	if isNew || form.Name != k.Name {
+		wrong(
+			isNew && form.Name == "" || utf8.RuneCountInString(form.Name) > maxKeyName ||
+				keys.CheckText(form.Name) != nil,
+			"Name: 1 to 100 characters, without control characters and without an API key.",
+		)
+		e.Name = &form.Name
+	}
+	if scope := keys.Scope(form.Scope); isNew || scope != k.Scope {
+		wrong(!slices.Contains(keys.Scopes, scope), "Scope: choose one.")
+		wrong(scope == keys.ScopeManage && !v.isFresh(), staleSignIn)
+		e.Scope = &scope
+	}
+	allowed, err := keys.ParseRanges(
+		strings.FieldsFunc(form.Addresses, func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) }),
+	)
+	if err != nil {
+		wrong(true, "Addresses: "+err.Error())
+	} else if access, err := keys.NewAccess(keys.ScopeRead, allowed); err == nil && (isNew || allowed != k.Allowed) {
+		form.LocksOut = !access.From(v.client())
+		wrong(
+			form.LocksOut && !form.Confirmed,
+			"Addresses: yours, "+v.client().String()+", is not among them. Confirm that if it is right.",
+		)
+		e.Allowed = &allowed
+	}
+	if form.Expires != dayOf(k.ExpiresAt) {
+		e.ExpiresAt = new(time.Time)
+		if form.Expires != "" {
+			*e.ExpiresAt, err = time.Parse(time.DateOnly, form.Expires)
+			wrong(
+				err != nil || !e.ExpiresAt.After(v.now) || e.ExpiresAt.Year() > 9999,
+				"Expires: a day in the future, such as "+v.now.AddDate(1, 0, 0).Format(time.DateOnly)+".",
+			)
+		}
+	}
+	if form.PerMinute != formOf(k).PerMinute {
+		e.PerMinute = new(int64)
+		if form.PerMinute != "" {
+			*e.PerMinute, err = strconv.ParseInt(form.PerMinute, 10, 64)
+			wrong(err != nil || *e.PerMinute < 1, "Requests per minute: a number from 1 on, or nothing.")
+		}
+	}
+	return form, e
+}

@@ -60,7 +60,7 @@ check-requests:
 	@tools/schemathesis/run.sh 5000
 
 check-code:
-	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo 'not formatted (make fmt):'; gofmt -l $$(git ls-files '*.go'); exit 1; }
+	@$(FMT) --diff >/dev/null || { echo 'not formatted (make fmt):'; $(FMT) --diff; exit 1; }
 	$(GO) mod tidy -diff
 	$(GO) test -tags $(TAGS) ./internal/ctl/gendoc
 	@$(DOCSITE) bin/site && diff -r bin/site internal/api/reference/site || { echo 'the documentation pages are not those of docs/ and openapi.yaml: make generate'; exit 1; }
@@ -104,8 +104,11 @@ cross: ## check that petstorectl builds for Linux, macOS and Windows
 	  CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -tags $(TAGS) -trimpath -o /dev/null ./cmd/petstorectl || { echo "petstorectl does not build for $$p"; exit 1; }; \
 	done
 
-fmt: ## format all Go files
-	@gofmt -w $$(git ls-files '*.go')
+# golines, with the settings of .golangci.yml; it leaves what is generated.
+FMT = $$($(TOOL) -n golangci-lint) fmt $$(git ls-files '*.go')
+
+fmt: ## format all Go files, and wrap their lines at 120 columns
+	@$(FMT)
 
 reference: ## rewrite what is made of the commands of petstorectl: docs/reference and the golden help texts of its tests
 	@$(GO) run -tags $(TAGS) ./internal/ctl/gendoc

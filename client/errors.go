@@ -57,13 +57,10 @@ const (
 
 	CodeRateLimitExceeded  Code = "rate_limit_exceeded"  // 429: the limit per minute is used up
 	CodeDailyQuotaExceeded Code = "daily_quota_exceeded" // 429: the quota of the UTC day is used up
-	// 429: the key is banned for RetryAfter, because it went on after 429
-	CodeKeyBanned Code = "key_banned"
+	CodeKeyBanned          Code = "key_banned"           // 429: the key went on after 429, and is banned for RetryAfter
 
 	CodeInternalError Code = "internal_error" // 500: the service failed; send the RequestID to support
-	// 503: the service is temporarily unavailable; the request has not taken effect and will not,
-	// if there is a RequestID
-	CodeUnavailable Code = "unavailable"
+	CodeUnavailable   Code = "unavailable"    // 503: for now; with a RequestID the request never takes effect
 
 	CodeOutcomeUnknown Code = "outcome_unknown" // 503: the POST or PATCH may have taken effect, or may still
 )

@@ -16,9 +16,14 @@ for _ in $(seq $((2 * beside))); do
 	while :; do :; done &
 	loops="$loops $!"
 done
-for package in $(go list -tags nomsgpack -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' "$@"); do
-	# Those without the race detector are tools/suite's.
-	case $package in */internal/e2e* | */bench* | */simtest | */structure) race='' ;; *) race=-race ;; esac
+raced=$(bin/suite raced "$@")
+for name in $(go list -tags nomsgpack -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' "$@"); do
+	package=$(go list -tags nomsgpack -f '{{.Dir}}' "$name")
+	case "
+$raced
+" in *"
+$name
+"*) race=-race ;; *) race='' ;; esac
 	go test -c $race -tags nomsgpack -trimpath -vet off -o "$logs/suite.test" "$package"
 	echo "$package"
 	(cd "$package" && "$stress" -p "$beside" -count "$count" -timeout 20m -o "$logs/$(basename "$package")-" "$logs/suite.test" -test.parallel=3) || failed=1

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs make test where tests usually do not run, to show that they depend on nothing there: hostile.sh [CASE …] (all without one).
+# Runs make test and make test-all where tests usually do not run, to show that they depend on nothing there: hostile.sh [CASE …] (all without one).
 #   variables  with nonsense in every variable that a developer's shell might have set
 #   folder     in a copy without git, whose path has a space and a ü, with umask 077, a TMPDIR elsewhere and without HOME
 #   user       the same copy as the user nobody, who may install nothing
@@ -8,7 +8,7 @@
 #   beside     beside another make test, in that copy
 #   clocks     400 days from now, over the end of 31 December, and over that of 29 February: all Go programs, Postgres and Redis have that clock
 #   serving    in a folder in which petstore dev has run, and while it runs
-# PACKAGES are those of make test. It needs Linux and root, and all that make test installs.
+# PACKAGES are those of make test. It needs Linux and root, and all that make test-all installs.
 set -u
 cd "$(dirname "$0")/.." || exit
 PACKAGES=${PACKAGES:-./...}
@@ -18,7 +18,7 @@ children=
 trap 'kill $children 2>/dev/null; rm -rf "$work"' EXIT
 trap 'exit 130' HUP INT TERM
 
-run() { make test PACKAGES="$PACKAGES"; }
+run() { make test PACKAGES="$PACKAGES" && make test-all PACKAGES="$PACKAGES"; }
 
 variables() (
 	for variable in PETSTORE_DATABASE_URL PETSTORE_REDIS_URL PETSTORE_LOG_LEVEL PETSTORE_LOG_FORMAT PETSTORE_ADDR PETSTORE_PROFILE \
@@ -48,10 +48,11 @@ folder() (
 
 user() (
 	copy && mkdir "$work/home" && chown -R nobody "$work" && cd "$work/a ü b/petstore" || exit
-	setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME="$work/home" GOFLAGS=-modcacherw make test PACKAGES="$PACKAGES"
+	setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME="$work/home" GOFLAGS=-modcacherw PACKAGES="$PACKAGES" \
+		sh -c 'make test PACKAGES="$PACKAGES" && make test-all PACKAGES="$PACKAGES"'
 )
 
-offline() { unshare --net sh -c 'ip link set lo up && exec make test PACKAGES="$0"' "$PACKAGES"; }
+offline() { unshare --net sh -c 'ip link set lo up && make test PACKAGES="$0" && make test-all PACKAGES="$0"' "$PACKAGES"; }
 
 busy() (
 	loops=

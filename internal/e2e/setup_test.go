@@ -123,10 +123,30 @@ func (a *administration) url(server *pgtest.Server, login string) string {
 }
 
 // TestDocumentedSetup follows docs/roles.md, and docs/running.md before it, word for word: roles,
-// database, migrations, logins. Then a server and persons use what they need, and a backup is
-// restored on another cluster as docs/running.md says.
+// database, migrations, logins. Then a server and persons use what they need.
 func TestDocumentedSetup(t *testing.T) {
 	t.Parallel()
+	d, a, _, _ := documentedSetup(t)
+	bob := []string{"PETSTORE_DATABASE_URL=" + a.url(a.server, "bob")}
+	c := runCtl(d, "", bob, "usage", "export")
+	assert.Equal(t, c.code, 0, "bob exports usage: exit", c.stderr)
+	if c := runCtl(d, "", bob, "key", "issue", "acme"); c.code != 4 || !strings.Contains(a.page, c.stderr) {
+		t.Errorf("bob issues a key: exit %d: %s", c.code, c.stderr)
+	}
+}
+
+// TestDocumentedBackup: a backup of that database is restored on another cluster as docs/running.md
+// says.
+func TestDocumentedBackup(t *testing.T) {
+	t.Parallel()
+	d, a, customer, list := documentedSetup(t)
+	checkDocumentedBackup(d, a, customer, list)
+}
+
+// documentedSetup returns what the documents set up, with a tenant and the list of its animals. The
+// server has ended: the database changes no more.
+func documentedSetup(t *testing.T) (*deployment, *administration, *tenant, response) {
+	t.Helper()
 	a := newAdministration(t)
 	a.sql(a.server, a.block("create role petstore_billing nologin"))
 	a.shell(a.block("petstorectl migrate up"))
@@ -157,15 +177,8 @@ func TestDocumentedSetup(t *testing.T) {
 		}
 	}
 	list := d.patient.get(s, customer.keys[0].token, "/pets")
-	s.Stop(syscall.SIGTERM) // The database changes no more.
-	bob := []string{"PETSTORE_DATABASE_URL=" + a.url(a.server, "bob")}
-	c := runCtl(d, "", bob, "usage", "export")
-	assert.Equal(t, c.code, 0, "bob exports usage: exit", c.stderr)
-	if c := runCtl(d, "", bob, "key", "issue", "acme"); c.code != 4 || !strings.Contains(a.page, c.stderr) {
-		t.Errorf("bob issues a key: exit %d: %s", c.code, c.stderr)
-	}
-
-	checkDocumentedBackup(d, a, customer, list)
+	s.Stop(syscall.SIGTERM)
+	return d, a, customer, list
 }
 
 // TestDocumentedSetupWithCreateRole: an owner who may create roles needs none made before.

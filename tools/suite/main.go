@@ -1,21 +1,22 @@
 // Suite runs the project's tests in the folder in which it is started, the root of the repository:
-// go test over packages, whose tests start the servers that they need. It prints each package as it
-// ends, with what it waits for; then the totals and the slowest packages; and last what failed,
-// with the command that runs just this.
+// go test over packages. It starts one PostgreSQL and one Redis for all of them. It prints each
+// package as it ends, with what it waits for; then the totals and the slowest packages; and last
+// what failed, with the command that runs just this.
 //
-//	suite [PACKAGE …]          run the tests
-//	suite needs [PACKAGE …]    print the programs that the packages' tests start
+//	suite test [PACKAGE …]            run the tests that a person waits for
+//	suite test-all [PACKAGE …]        run the others, and those with the race detector
+//	suite needs TIER [PACKAGE …]      print the programs that the packages' tests start
+//	suite raced PACKAGE …             print those of the packages that have the race detector
 //
-// Without packages, or with ./..., it means all but those that make check runs, and the tests of
-// HTTP once more without the fast path; and it waits for the end of another such run on the
-// machine.
+// Without packages, or with ./..., it means all but those that make check runs; and it waits for the
+// end of another such run on the machine. Of packages that are named it runs all tests.
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,106 +31,77 @@ func main() {
 	}
 }
 
+var errUsage = errors.New("usage: suite test|test-all|raced [PACKAGE …], or suite needs test|test-all [PACKAGE …]")
+
 func run(args []string) error {
-	asksForNeeds := len(args) > 0 && args[0] == "needs"
-	if asksForNeeds {
-		args = args[1:]
+	if len(args) == 0 {
+		return errUsage
+	}
+	command, args := args[0], args[1:]
+	name := command
+	if command == "needs" && len(args) > 0 {
+		name, args = args[0], args[1:]
+	}
+	t, ok := map[string]tier{"test": quick, "test-all": all, "raced": all}[name]
+	if !ok {
+		return errUsage
 	}
 	packages, err := list(args)
+	if err == nil {
+		err = checkNames()
+	}
 	if err != nil {
 		return err
 	}
-	if asksForNeeds {
-		fmt.Println(strings.Join(needs(packages), " "))
-		return nil
+	switch command {
+	case "needs":
+		fmt.Println(strings.Join(needs(packages, t, whole(args)), " "))
+	case "raced":
+		for _, p := range packages {
+			if raced(p) {
+				fmt.Println(module + p.name)
+			}
+		}
+	default:
+		return runTests(packages, t, whole(args))
 	}
-	return runTests(packages, whole(args))
+	return nil
 }
 
 func whole(patterns []string) bool {
 	return len(patterns) == 0 || slices.Equal(patterns, []string{"./..."})
 }
 
-// No result comes from the cache: what it was made of is more than files and variables. All tests
-// mostly wait, for databases and servers, so there are more at a time than processors. make check
-// runs go vet.
-var flags = []string{
-	"-count=1",
-	"-tags",
-	tags,
-	"-trimpath",
-	"-vet",
-	"off",
-	"-ldflags",
-	"-s -w",
-	"-timeout",
-	"20m",
-	"-p",
-	"2",
-	"-parallel",
-	"3",
-}
-
-const (
-	endToEnd  = "internal/e2e"
-	structure = "internal/structure"
-
-	// httpTests are the end-to-end tests of what HTTP itself does. The others start several
-	// servers, of which every second has the fast path off.
-	httpTests   = "^Test(OngoingRequestIsFinished|OngoingListIsFinished|GoClient)$"
-	fastPathOff = "PETSTORE_E2E_SERVER_ENV=PETSTORE_HTTP_FAST_PATH=off"
-
-	// A binary with the race detector waits a second before it exits, in which goroutines that are
-	// left may race.
-	fastExit = "GORACE=atexit_sleep_ms=50"
-)
-
-// unraced packages have no race detector. It sees what happens in the process of a test: the
-// servers of the end-to-end tests are others, which make soak builds with it, and those of the
-// benchmarks are, too; each schedule of a simulation is one goroutine, and the structure is what
-// sources say. It would find nothing, in three times as long.
-func unraced(p pkg) bool {
-	return path.Base(p.name) == "simtest" || p.name == structure || strings.HasPrefix(p.name, endToEnd) ||
-		strings.HasPrefix(p.name, "bench")
-}
-
-// runTests runs packages with the race detector and those without beside each other. The programs
-// are built once.
-func runTests(packages []pkg, whole bool) error {
+// runTests builds the programs once, outside bin, so that a running make run keeps its file.
+func runTests(packages []pkg, t tier, whole bool) error {
 	if whole {
 		if err := lock(); err != nil {
 			return err
 		}
 	}
-	var raced, others []pkg
-	for _, p := range packages {
-		if unraced(p) {
-			others = append(others, p)
-		} else {
-			raced = append(raced, p)
-		}
-	}
-	withRace := &step{env: []string{fastExit}, args: append([]string{"-race"}, flags...), packages: raced}
-	if len(others) == 0 {
-		return report([]*step{withRace})
-	}
-	dir, err := buildPrograms()
-	defer os.RemoveAll(dir)
+	dir, err := os.MkdirTemp("", "petstore-suite-")
 	if err != nil {
 		return err
 	}
-	// As make build has it, which has compiled most of it.
-	env := []string{"CGO_ENABLED=0", "PETSTORE_E2E_PROGRAMS=" + dir}
-	lane := []*step{{env: env, args: flags, packages: others}}
-	if whole {
-		lane = append(lane, &step{
-			form:     "without the fast path",
-			env:      append(env, fastPathOff),
-			args:     append([]string{"-run", httpTests}, flags...),
-			packages: []pkg{{name: endToEnd}},
-		})
+	defer os.RemoveAll(dir)
+	asBuild, withRace := []string{"CGO_ENABLED=0"}, []string{fastExit}
+	if slices.ContainsFunc(packages, func(p pkg) bool { return p.contains("internal/test/programs") }) {
+		if err := buildPrograms(dir); err != nil {
+			return err
+		}
+		asBuild = append(asBuild, "PETSTORE_E2E_PROGRAMS="+dir)
+		withRace = append(withRace, "PETSTORE_E2E_PROGRAMS="+dir)
 	}
-	return report([]*step{withRace}, lane)
+	if whole {
+		variables, stop, err := startServers(dir)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		asBuild, withRace = append(asBuild, variables...), append(withRace, variables...)
+		return report(lanes(packages, t, asBuild, withRace)...)
+	}
+	return report(chosen(packages, t, asBuild, withRace)...)
 }
 
 // lock waits for the end of another run, in whichever clone. One run keeps all processors busy: two
@@ -152,14 +124,46 @@ func lock() error {
 	return os.NewSyscallError("lock "+name, err)
 }
 
-func buildPrograms() (dir string, err error) {
-	if dir, err = os.MkdirTemp("", "petstore-suite-"); err != nil {
-		return "", err
-	}
+func buildPrograms(dir string) error {
 	build := exec.Command("make", "-s", "build", "BIN="+dir, "LDFLAGS=-X main.version=v0.0.0-e2e")
 	build.Env, build.Stderr = append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL="), os.Stderr
 	if err := build.Run(); err != nil {
-		return dir, fmt.Errorf("make build: %w", err)
+		return fmt.Errorf("make build: %w", err)
 	}
-	return dir, nil
+	return nil
+}
+
+// startServers starts the PostgreSQL and the Redis of the run (internal/test/servers), and returns
+// the variables by which tests find them.
+func startServers(dir string) (variables []string, stop func(), err error) {
+	program := filepath.Join(dir, "servers")
+	build := exec.Command("go", "build", "-tags", tags, "-trimpath", "-o", program, "./internal/test/servers")
+	build.Env, build.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
+	if err := build.Run(); err != nil {
+		return nil, nil, fmt.Errorf("build internal/test/servers: %w", err)
+	}
+	servers := exec.Command(program)
+	servers.Stderr = os.Stderr
+	servers.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // ^C is for the tests: these end after them.
+	in, err := servers.StdinPipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err := servers.StdoutPipe()
+	if err == nil {
+		err = servers.Start()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	stop = func() { _ = errors.Join(in.Close(), servers.Wait()) } // It says itself what goes wrong.
+	var postgres, redis string
+	if _, err := fmt.Fscanln(out, &postgres); err == nil {
+		_, err = fmt.Fscanln(out, &redis)
+	}
+	if redis == "" {
+		stop()
+		return nil, nil, errors.New("the servers of the tests did not start")
+	}
+	return []string{postgres, redis}, stop, nil
 }

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -14,61 +17,12 @@ const (
 	tags   = "nomsgpack" // as in make build
 )
 
-// elsewhere are the packages that make check runs: they need other people's tools, and make no
-// promise of ours.
-var elsewhere = []string{"internal/e2e/generators", "internal/e2e/packages"}
-
-// slow are the packages that take longest. They start first, so that the others run beside them.
-var slow = []string{
-	"internal/e2e",
-	"internal/ctl",
-	"internal/e2e/alerts",
-	"internal/e2e/running",
-	"internal/store",
-	"internal/test/browser",
-	"internal/api",
-	"internal/cluster",
-	"internal/e2e/billing",
-	"bench/scale",
-	"bench",
-	"client",
-}
-
-// programsFor are the programs that a test binary starts because it contains the package.
-var programsFor = map[string][]string{
-	"internal/localpg":        {"postgres"},
-	"internal/test/redistest": {"redis-server"},
-}
-
-// exporters are those of Debian.
-var exporters = []string{
-	"prometheus-blackbox-exporter",
-	"prometheus-node-exporter",
-	"prometheus-postgres-exporter",
-	"prometheus-redis-exporter",
-}
-
-// programsOf are the programs that the tests of a package start, besides those of programsFor.
-// tools/install.sh knows them.
-var programsOf = map[string][]string{
-	"bench":                   {"wrk", "nginx", "redis-server"},
-	"bench/load":              {"wrk"},
-	"bench/scale":             {"redis-server"},
-	"cmd/petstore":            {"systemd-analyze", "systemd-sysusers"},
-	"internal/api":            {"python3"},
-	"internal/test/browser":   {"chromium", "npm"},
-	"internal/ctl":            {"python3", "curl"},
-	"internal/e2e":            {"pgbouncer", "pgbackrest", "systemd-socket-activate", "curl", "python3", "npm"},
-	"internal/e2e/alerts":     append([]string{"prometheus", "nginx", "mtail", "openssl"}, exporters...),
-	"internal/e2e/generators": {"npm", "nginx"},
-	"internal/e2e/packages":   {"debootstrap", "rpm", "systemd-sysusers"},
-	"internal/e2e/running":    {"nginx", "haproxy", "caddy", "curl"},
-}
-
 // pkg is a package with tests, and all that its test binary contains.
 type pkg struct {
 	name string // below the module
 	deps []string
+	// starts is true if its tests start a program, or may: what those do is not what Go's cache looks at.
+	starts bool
 }
 
 // list returns the packages of the patterns that have tests, the slow ones first. For all of them
@@ -77,41 +31,97 @@ func list(patterns []string) ([]pkg, error) {
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
 	}
-	cmd := exec.Command(
-		"go",
-		append(
-			[]string{"list", "-test", "-tags", tags, "-f", `{{.ImportPath}}{{"\t"}}{{join .Deps "\t"}}`},
-			patterns...)...)
+	const format = `{{.ImportPath}}{{"\t"}}{{.Dir}}{{"\t"}}{{join .Imports ","}}{{"\t"}}{{join .Deps ","}}`
+	args := append([]string{"list", "-test", "-deps", "-tags", tags, "-f", format}, patterns...)
+	cmd := exec.Command("go", args...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w", err)
 	}
+	imports, dirs := map[string][]string{}, map[string]string{}
 	var found []pkg
 	for line := range strings.Lines(string(out)) {
-		p := strings.Split(strings.TrimSpace(line), "\t")
+		p := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		imports[p[0]], dirs[p[0]] = strings.Split(p[2], ","), p[1]
 		name, binary := strings.CutSuffix(strings.TrimPrefix(p[0], module), ".test")
 		if binary && !(whole(patterns) && slices.Contains(elsewhere, name)) {
-			found = append(found, pkg{name: name, deps: p[1:]})
+			found = append(found, pkg{name: name, deps: strings.Split(p[3], ",")})
 		}
 	}
 	if len(found) == 0 {
 		return nil, fmt.Errorf("no tests in %s", strings.Join(patterns, " "))
+	}
+	for i, p := range found {
+		inFiles, err := startedByTests(dirs[module+p.name])
+		if err != nil {
+			return nil, err
+		}
+		found[i].starts = inFiles || slices.ContainsFunc(p.deps, func(dep string) bool {
+			return strings.HasPrefix(dep, module) && !strings.HasPrefix(dep, module+sandbox) &&
+				slices.Contains(imports[dep], "os/exec")
+		})
 	}
 	rank := func(p pkg) uint { return uint(slices.Index(slow, p.name)) } // the others, at -1, are last
 	slices.SortStableFunc(found, func(a, b pkg) int { return cmp.Compare(rank(a), rank(b)) })
 	return found, nil
 }
 
-// needs returns the programs that the packages' tests start.
-func needs(packages []pkg) (programs []string) {
+// sandbox is the package by whose Command tests start programs. All tests contain it.
+const sandbox = "internal/test/sandbox"
+
+var command = regexp.MustCompile(`\bsandbox\.Command`)
+
+func startedByTests(dir string) (bool, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil || command.Match(text) {
+			return err == nil, err
+		}
+	}
+	return false, err
+}
+
+// contains tells whether the test binary contains a package of ours.
+func (p pkg) contains(name string) bool {
+	return slices.ContainsFunc(p.deps, func(dep string) bool {
+		dep, _, _ = strings.Cut(dep, " ") // "p [q.test]" is p, compiled for the tests of q.
+		return dep == module+name
+	})
+}
+
+// needs returns the programs that the packages' tests start. Those that a whole make test leaves to
+// test-all are left out.
+func needs(packages []pkg, t tier, whole bool) (programs []string) {
 	for _, p := range packages {
-		programs = append(programs, programsOf[p.name]...)
-		for _, dep := range p.deps {
-			dep, _, _ = strings.Cut(dep, " ") // "p [q.test]" is p, compiled for the tests of q.
-			programs = append(programs, programsFor[strings.TrimPrefix(dep, module)]...)
+		if t == quick && whole && onlyInAll(p) {
+			continue
+		}
+		if t == all || !whole {
+			programs = append(programs, programsOf[p.name]...)
+		}
+		for name, of := range programsFor {
+			if p.contains(name) {
+				programs = append(programs, of...)
+			}
 		}
 	}
 	slices.Sort(programs)
 	return slices.Compact(programs)
+}
+
+// raced tells whether make test-all runs the package with the race detector. It sees what happens in
+// the process of a test: the servers of the end-to-end tests are others, which make soak builds with
+// it, and those of the benchmarks are, too; each schedule of a simulation is one goroutine, and the
+// structure is what sources say. In the other ones that are left out nothing is concurrent but what
+// the packages below them do, which have it.
+func raced(p pkg) bool {
+	under := func(folder string) bool { return p.name == folder || strings.HasPrefix(p.name, folder+"/") }
+	return path.Base(p.name) != "simtest" && !slices.ContainsFunc(unraced, under)
+}
+
+var unraced = []string{
+	"bench", "internal/api/reference", "internal/ctl", "internal/e2e", "internal/store/migrate",
+	"internal/store/operate", "internal/structure", "internal/test/contract",
 }

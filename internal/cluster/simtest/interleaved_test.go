@@ -239,6 +239,9 @@ func (w *interleaving) run(steps int) {
 func TestInterleavedSteps(t *testing.T) {
 	t.Parallel()
 	terms, schedules := 0, uint64(60)
+	if testing.Short() {
+		schedules /= 5
+	}
 	if os.Getenv("PETSTORE_SOAK") == "1" {
 		schedules = 20_000
 	}

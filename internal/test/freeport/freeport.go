@@ -12,16 +12,25 @@ import (
 // Address returns the host and port of a free address of the loopback interface.
 func Address(t testing.TB) string {
 	t.Helper()
+	addr, release, err := Hold()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(release)
+	return addr
+}
+
+// Hold returns a free address as Address does, which nobody else gets before release.
+func Hold() (addr string, release func(), err error) {
 	port, release, err := hold()
 	if err != nil {
-		t.Fatalf("find a free port: %v", err)
+		return "", nil, fmt.Errorf("find a free port: %w", err)
 	}
-	if runtime.GOOS == "linux" {
-		t.Cleanup(release)
-	} else {
+	if runtime.GOOS != "linux" {
 		release()
+		release = func() {}
 	}
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), release, nil
 }
 
 // hold binds a socket to a free port.

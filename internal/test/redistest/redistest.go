@@ -3,6 +3,7 @@ package redistest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -130,17 +131,10 @@ const hangTimeout = time.Minute
 // too, but then ours ends.
 func launch(t testing.TB, addr string, args ...string) *subprocess.Process {
 	t.Helper()
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Fatalf("%v: install it with tools/install.sh redis-server, as make test does", err)
-	}
-	host, port, _ := net.SplitHostPort(addr)
-	cmd := sandbox.CommandIn(os.TempDir(), path, commandLine(host, port, args)...)
 	log, err := os.Create(filepath.Join(t.TempDir(), "redis.log"))
 	assert.NoError(t, err)
 	defer log.Close()
-	cmd.Stdout, cmd.Stderr = log, log
-	process, err := subprocess.Start(cmd, syscall.SIGKILL)
+	process, err := start(addr, log, args...)
 	assert.NoError(t, err)
 	said := func() string {
 		text, _ := os.ReadFile(log.Name())
@@ -155,6 +149,18 @@ func launch(t testing.TB, addr string, args ...string) *subprocess.Process {
 		return isServer(t.Context(), addr, process.PID())
 	}, said)
 	return process
+}
+
+// start starts a server that may not answer yet.
+func start(addr string, log *os.File, args ...string) (*subprocess.Process, error) {
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		return nil, fmt.Errorf("%w: install it with tools/install.sh redis-server, as make test does", err)
+	}
+	host, port, _ := net.SplitHostPort(addr)
+	cmd := sandbox.CommandIn(os.TempDir(), path, commandLine(host, port, args)...)
+	cmd.Stdout, cmd.Stderr = log, log
+	return subprocess.Start(cmd, syscall.SIGKILL)
 }
 
 // commandLine is that of a server with these arguments, or of a sentinel if they begin with its

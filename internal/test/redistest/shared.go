@@ -3,45 +3,88 @@ package redistest
 import (
 	"context"
 	"fmt"
-	"strconv"
+	"os"
 	"sync"
+	"syscall"
 	"testing"
 
 	"petstore.example/internal/test/freeport"
 )
 
-// databases is how many tests of one binary can have a database of the shared server.
-const databases = "4096"
+// Variable names the server that the test binaries of one run share, as host:port.
+const Variable = "PETSTORE_TEST_REDIS"
+
+// databases is how many tests of one run can have a database of the shared server. Database 0 counts
+// those that are given away.
+const (
+	databases = 16384
+	counter   = "databases given away"
+)
 
 var shared struct {
 	mu   sync.Mutex
 	addr string // "" before the first test
-	next int
 }
 
-// Shared returns the address of an empty database on the server that all tests of this binary
-// share, which starts with the first of them and ends with the binary. The database is emptied when
-// t ends.
+// Shared returns the address of an empty database on the server that Variable names, else on one
+// that all tests of this binary share, which starts with the first of them and ends with the binary.
+// The database is emptied when t ends.
 func Shared(t testing.TB) string {
 	t.Helper()
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	if shared.addr == "" {
-		addr := freeport.Address(t)
-		launch(t, addr, "--databases", databases)
-		shared.addr = addr
+		if shared.addr = os.Getenv(Variable); shared.addr == "" {
+			shared.addr = freeport.Address(t)
+			launch(t, shared.addr, "--databases", fmt.Sprint(databases))
+		}
 	}
-	addr, db := shared.addr, shared.next
-	shared.next++
-	if most, _ := strconv.Atoi(databases); db >= most {
-		t.Fatalf("test redis: more than %s tests want a database", databases)
+	addr := shared.addr
+	client := clientOf(addr, 0)
+	defer client.Close()
+	db, err := client.Incr(t.Context(), counter).Result()
+	if err != nil || db >= databases {
+		t.Fatalf("test redis: database %d of %d: %v", db, databases, err)
 	}
 	t.Cleanup(func() {
-		client := clientOf(addr, db)
+		client := clientOf(addr, int(db))
 		defer client.Close()
 		if err := client.FlushDB(context.Background()).Err(); err != nil {
 			t.Errorf("test redis: %v", err)
 		}
 	})
 	return fmt.Sprintf("redis://%s/%d", addr, db)
+}
+
+// StartShared starts a server for several test binaries, and returns the value of Variable for them.
+func StartShared() (value string, stop func() error, err error) {
+	addr, release, err := freeport.Hold()
+	if err != nil {
+		return "", nil, err
+	}
+	log, err := os.CreateTemp("", "redis-*.log")
+	if err != nil {
+		release()
+		return "", nil, err
+	}
+	defer log.Close()
+	defer os.Remove(log.Name())
+	process, err := start(addr, log, "--databases", fmt.Sprint(databases))
+	if err != nil {
+		release()
+		return "", nil, err
+	}
+	stop = func() error {
+		defer release()
+		return process.Stop(context.Background(), hangTimeout, syscall.SIGKILL)
+	}
+	for ctx := context.Background(); !isServer(ctx, addr, process.PID()); {
+		select {
+		case <-process.Done():
+			text, _ := os.ReadFile(log.Name())
+			return "", nil, fmt.Errorf("redis-server ended: %w: %s", process.Err(), text)
+		default:
+		}
+	}
+	return addr, stop, nil
 }

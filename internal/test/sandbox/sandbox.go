@@ -46,6 +46,8 @@ var asked = []string{
 	"PETSTORE_E2E_PACKAGES",
 	"PETSTORE_E2E_LOGS",
 	"PETSTORE_SCREENSHOT",
+	"PETSTORE_TEST_POSTGRES",
+	"PETSTORE_TEST_REDIS",
 	"UPDATE_SCRIPTS",
 	"UPDATE_DOCS",
 	"UPDATE_GOLDEN",
@@ -72,6 +74,17 @@ func init() {
 	}
 	fmt.Fprintln(os.Stderr, "start the test binary in its sandbox:", err)
 	os.Exit(1)
+}
+
+// Enter gives this process the environment of a sandbox. It is for programs that serve tests; test
+// binaries start themselves once more.
+func Enter() {
+	env := environ(noHome)
+	os.Clearenv()
+	for _, pair := range env {
+		name, value, _ := strings.Cut(pair, "=")
+		_ = os.Setenv(name, value) // The name was one.
+	}
 }
 
 // environ returns an environment made of nothing but passed and those further variables, with that

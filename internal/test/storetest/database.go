@@ -55,17 +55,18 @@ func New(t testing.TB) *Database {
 			t.Errorf("test database: %v", err)
 		}
 	})
-	return database(shared.server, name)
+	return database(shared.url, name)
 }
 
-func database(s *pgtest.Server, name string) *Database {
+// database has the addresses of a database on a server whose url returns them.
+func database(url func(login, database string) string, name string) *Database {
 	// petstorectl waits as long as a test does.
 	staff := func(login string) string {
-		return fmt.Sprintf("%s&connect_timeout=%.f", s.URL(login, name), wait.Limit.Seconds())
+		return fmt.Sprintf("%s&connect_timeout=%.f", url(login, name), wait.Limit.Seconds())
 	}
 	return &Database{
 		URL:        staff("postgres"),
-		APIURL:     s.URL(APILogin, name),
+		APIURL:     url(APILogin, name),
 		SupportURL: staff(SupportLogin),
 		BillingURL: staff(BillingLogin),
 	}
@@ -112,24 +113,38 @@ const (
 		grant postgres to ` + OwnerLogin
 )
 
-// cluster is the server that all tests of this binary share, and the template of their databases.
-// It starts with the first of them.
+// cluster is the server that all tests of this binary share, and the template of their databases:
+// the one that Variable names, else one of the binary's own, which starts with the first test.
 type cluster struct {
 	once   sync.Once
 	err    error
-	server *pgtest.Server
+	server *pgtest.Server // nil if it is the one that Variable names
+	url    func(login, database string) string
 	admin  *sql.DB
 	count  atomic.Int64
 }
 
 const template = "template_petstore"
 
+// Variable names the server that the test binaries of one run share: a URL of its superuser. Its
+// template is made.
+const Variable = "PETSTORE_TEST_POSTGRES"
+
+// StartShared starts a server for several test binaries, and returns the value of Variable for them.
+func StartShared() (value string, stop func() error, err error) {
+	var c cluster
+	if err := c.start(); err != nil {
+		return "", nil, errors.Join(err, c.stop())
+	}
+	return c.url("postgres", "postgres"), c.stop, nil
+}
+
 func (c *cluster) clone(ctx context.Context) (string, error) {
 	c.once.Do(func() { c.err = c.start() })
 	if c.err != nil {
 		return "", c.err
 	}
-	name := fmt.Sprintf("test_%d", c.count.Add(1))
+	name := fmt.Sprintf("test_%d_%d", os.Getpid(), c.count.Add(1))
 	for _, statement := range []string{
 		// Copying files takes half the time of the default, which writes the whole copy to the log.
 		"create database " + name + " template " + template + " strategy file_copy",
@@ -145,25 +160,52 @@ func (c *cluster) clone(ctx context.Context) (string, error) {
 }
 
 // start uses no test's context: the server outlives the test that comes first.
-func (c *cluster) start() error {
-	ctx := context.Background()
-	server, err := pgtest.Start(ctx, true, nil)
+func (c *cluster) start() (err error) {
+	if given := os.Getenv(Variable); given != "" {
+		c.url = func(login, database string) string { return at(given, login, database) }
+		return c.connect()
+	}
+	if c.server, err = pgtest.Start(
+		context.Background(),
+		true,
+		map[string]string{"max_connections": "1000"},
+	); err != nil {
+		return err
+	}
+	c.url = c.server.URL
+	if err := c.connect(); err != nil {
+		return err
+	}
+	return c.makeTemplate()
+}
+
+func (c *cluster) connect() (err error) {
+	if c.admin, err = sql.Open("postgres", c.url("postgres", "postgres")); err == nil {
+		c.admin.SetMaxOpenConns(4)
+	}
+	return err
+}
+
+// at returns the address of a database on the server of rawURL, which is well formed.
+func at(rawURL, login, database string) string {
+	u, err := url.Parse(rawURL)
 	if err != nil {
-		return err
+		return rawURL // the first connection says what is wrong
 	}
-	c.server = server
-	if c.admin, err = sql.Open("postgres", server.URL("postgres", "postgres")); err != nil {
-		return err
-	}
-	c.admin.SetMaxOpenConns(4)
+	u.User, u.Path = url.User(login), "/"+database
+	return u.String()
+}
+
+func (c *cluster) makeTemplate() error {
+	ctx := context.Background()
 	if _, err := c.admin.ExecContext(ctx, "create database "+template); err != nil {
 		return err
 	}
-	url := server.URL("postgres", template)
+	url := c.url("postgres", template)
 	if err := errors.Join(migrate.Up(ctx, url), run(ctx, url, helpers+makeLogins)); err != nil {
 		return err
 	}
-	_, err = c.admin.ExecContext(ctx, "alter database "+template+" allow_connections false")
+	_, err := c.admin.ExecContext(ctx, "alter database "+template+" allow_connections false")
 	return err
 }
 

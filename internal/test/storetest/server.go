@@ -47,7 +47,7 @@ func newServer(t testing.TB, settings map[string]string) *PrivateServer {
 		t.Fatalf("test server: %v: %s", err, out)
 	}
 	p.Start()
-	p.Database = *database(p.server, "postgres")
+	p.Database = *database(p.server.URL, "postgres")
 	return p
 }
 

@@ -44,7 +44,7 @@ func (p *PrivateServer) Standby() *PrivateServer {
 	}
 	assert.NoError(p.t, giveTo(data, filepath.Join(p.dir, "postgres", "data")), "standby")
 	s.Start()
-	s.Database = *database(s.server, "postgres")
+	s.Database = *database(s.server.URL, "postgres")
 	return s
 }
 

@@ -75,8 +75,11 @@ func TestSimulation(t *testing.T) {
 		return
 	}
 	schedules := uint64(6_000)
-	if raced {
+	switch {
+	case raced:
 		schedules /= 10
+	case testing.Short():
+		schedules /= 5
 	}
 	if os.Getenv("PETSTORE_SOAK") == "1" {
 		schedules = 1_000_000

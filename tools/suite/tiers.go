@@ -1,0 +1,219 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// tier is what a command runs.
+type tier int
+
+const (
+	quick tier = iota // make test: what a person waits for
+	all               // make test-all: the rest
+)
+
+// endToEnd has the tests with the programs. make test runs those of inQuick, by name.
+const endToEnd = "internal/e2e"
+
+var inQuick = []string{
+	"TestDev", "TestDocumentedSetup", "TestCheck", "TestStartup", "TestExactness", "TestChangesApplyEverywhere",
+	"TestTenantsNeverMeet", "TestNeverStaleSoleServer", "TestSecretsStaySecret", "TestCustomersManageKeys",
+	"TestRedisAway", "TestOracle",
+}
+
+// withPrograms are the tests that start somebody else's program, which make test does not install.
+var withPrograms = map[string][]string{
+	"cmd/petstore": {"TestUnits", "TestBackupUnits", "TestUser"},
+	"internal/api": {"TestLongBodyGetsItsAnswer"},
+	"internal/ctl": {"TestDocumentedVerifier", "TestStripeMock"},
+}
+
+// onlyInAll tells whether make test leaves the whole package to make test-all.
+func onlyInAll(p pkg) bool {
+	return strings.HasPrefix(p.name, endToEnd+"/") || p.name == "internal/test/browser" ||
+		p.name == "bench" || strings.HasPrefix(p.name, "bench/")
+}
+
+// elsewhere are the packages that make check runs: they need other people's tools, and make no
+// promise of ours.
+var elsewhere = []string{"internal/e2e/generators", "internal/e2e/packages"}
+
+// slow are the packages that take longest. They start first, so that the others run beside them.
+var slow = []string{
+	"internal/e2e",
+	"internal/ctl",
+	"internal/e2e/alerts",
+	"internal/e2e/running",
+	"internal/store",
+	"internal/test/browser",
+	"internal/api",
+	"internal/cluster",
+	"internal/e2e/billing",
+	"bench/scale",
+	"bench",
+	"client",
+}
+
+// programsFor are the programs that a test binary starts because it contains the package.
+var programsFor = map[string][]string{
+	"internal/localpg":        {"postgres"},
+	"internal/test/redistest": {"redis-server"},
+}
+
+// exporters are those of Debian.
+var exporters = []string{
+	"prometheus-blackbox-exporter",
+	"prometheus-node-exporter",
+	"prometheus-postgres-exporter",
+	"prometheus-redis-exporter",
+}
+
+// programsOf are the programs that the tests of a package start, besides those of programsFor.
+// tools/install.sh knows them.
+var programsOf = map[string][]string{
+	"bench":                   {"wrk", "nginx", "redis-server"},
+	"bench/load":              {"wrk"},
+	"bench/scale":             {"redis-server"},
+	"cmd/petstore":            {"systemd-analyze", "systemd-sysusers"},
+	"internal/api":            {"python3"},
+	"internal/test/browser":   {"chromium", "npm"},
+	"internal/ctl":            {"python3", "curl"},
+	"internal/e2e":            {"pgbouncer", "pgbackrest", "systemd-socket-activate", "curl", "python3", "npm"},
+	"internal/e2e/alerts":     append([]string{"prometheus", "nginx", "mtail", "openssl"}, exporters...),
+	"internal/e2e/generators": {"npm", "nginx"},
+	"internal/e2e/packages":   {"debootstrap", "rpm", "systemd-sysusers"},
+	"internal/e2e/running":    {"nginx", "haproxy", "caddy", "curl"},
+}
+
+// checkNames refuses a name in these tables that no test has: it would run nothing, in silence.
+func checkNames() error {
+	tables := map[string][]string{endToEnd: inQuick}
+	for name, tests := range withPrograms {
+		tables[name] = tests
+	}
+	for name, tests := range tables {
+		files, err := filepath.Glob(filepath.Join(filepath.FromSlash(name), "*_test.go"))
+		if err != nil {
+			return err
+		}
+		var text []byte
+		for _, file := range files {
+			more, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			text = append(text, more...)
+		}
+		for _, test := range tests {
+			if !regexp.MustCompile(`(?m)^func ` + test + `\(t \*testing\.T\)`).Match(text) {
+				return fmt.Errorf("tools/suite/tiers.go names %s of %s, which does not exist", test, name)
+			}
+		}
+	}
+	return nil
+}
+
+// only is the pattern of go test -run and -skip for these tests.
+func only(tests []string) string { return "^(" + strings.Join(tests, "|") + ")$" }
+
+// flags are those of every go test. The tests of most packages wait, for databases and servers, so
+// there are more at a time than processors. make check runs go vet.
+var flags = []string{
+	"-tags", tags, "-trimpath", "-vet", "off", "-ldflags", "-s -w", "-timeout", "20m", "-p", "2", "-parallel", "3",
+}
+
+const (
+	// httpTests are the end-to-end tests of what HTTP itself does. The others start several servers, of
+	// which every second has the fast path off.
+	httpTests   = "^Test(OngoingRequestIsFinished|OngoingListIsFinished|GoClient)$"
+	fastPathOff = "PETSTORE_E2E_SERVER_ENV=PETSTORE_HTTP_FAST_PATH=off"
+
+	// A binary with the race detector waits a second before it exits, in which goroutines that are left
+	// may race.
+	fastExit = "GORACE=atexit_sleep_ms=50"
+
+	again = "-count=1" // not from Go's cache
+)
+
+// args returns those flags, with further ones before them.
+func args(further ...string) []string { return slices.Concat(further, flags) }
+
+// lanes returns the steps of a whole tier: lanes run beside each other, their steps one after the
+// other. make test compiles as make build does, so that nothing is compiled twice.
+func lanes(packages []pkg, t tier, asBuild, withRace []string) [][]*step {
+	if t == quick {
+		skipped := only(
+			slices.Concat(withPrograms["cmd/petstore"], withPrograms["internal/api"], withPrograms["internal/ctl"]),
+		)
+		var starting, cached []pkg
+		for _, p := range packages {
+			switch {
+			case onlyInAll(p) || p.name == endToEnd:
+			case p.starts:
+				starting = append(starting, p)
+			default:
+				cached = append(cached, p)
+			}
+		}
+		// -short: a fifth of the schedules of simulations.
+		return [][]*step{
+			{{env: asBuild, args: args("-short", again, "-skip", skipped), packages: starting}},
+			{
+				{env: asBuild, args: args("-short", again, "-run", only(inQuick)), packages: []pkg{{name: endToEnd}}},
+				{env: []string{"CGO_ENABLED=0"}, args: args("-short", "-skip", skipped), packages: cached},
+			},
+		}
+	}
+	var others, race, few []pkg
+	for _, p := range packages {
+		switch {
+		case raced(p):
+			race = append(race, p)
+		case withPrograms[p.name] != nil:
+			few = append(few, p)
+		case onlyInAll(p) || strings.HasSuffix(p.name, "/simtest"):
+			others = append(others, p)
+		}
+	}
+	var byName []string
+	for _, p := range few {
+		byName = append(byName, withPrograms[p.name]...)
+	}
+	e2e := []pkg{{name: endToEnd}}
+	return [][]*step{
+		{{env: withRace, args: args("-race", again), packages: race}},
+		{
+			{env: asBuild, args: args(again, "-skip", only(inQuick)), packages: e2e},
+			{env: asBuild, args: args(again), packages: others},
+			{env: asBuild, args: args(again, "-run", only(byName)), packages: few},
+			{
+				form:     "without the fast path",
+				env:      append(asBuild, fastPathOff),
+				args:     args(again, "-run", httpTests),
+				packages: e2e,
+			},
+		},
+	}
+}
+
+// chosen returns the steps for packages that are named: all of their tests, in test-all with the
+// race detector.
+func chosen(packages []pkg, t tier, asBuild, withRace []string) [][]*step {
+	var race, others []pkg
+	for _, p := range packages {
+		if t == all && raced(p) {
+			race = append(race, p)
+		} else {
+			others = append(others, p)
+		}
+	}
+	return [][]*step{
+		{{env: withRace, args: args("-race", again), packages: race}},
+		{{env: asBuild, args: args(again), packages: others}},
+	}
+}

@@ -26,10 +26,8 @@ func Page(ctx context.Context, f *Factory, run func() error) error {
 	}
 	// It ends when the person has read enough, not when the command is interrupted: ^C is also a
 	// command of less.
-	program := exec.CommandContext(
-		context.WithoutCancel(ctx),
-		command[0],
-		command[1:]...) //nolint:gosec // the person's own choice
+	//nolint:gosec // the person's own choice
+	program := exec.CommandContext(context.WithoutCancel(ctx), command[0], command[1:]...)
 	// less and lv show colors, and leave the text on the screen. Who has set their options knows
 	// better.
 	program.Env = append(os.Environ(), "LESS="+cmp.Or(f.Getenv("LESS"), "FRX"), "LV="+cmp.Or(f.Getenv("LV"), "-c"))

@@ -116,11 +116,8 @@ func writeMan(root *cobra.Command, dir string) error {
 		if err := doc.GenMan(c, header, &page); err != nil {
 			return err
 		}
-		if err := os.WriteFile(
-			filepath.Join(dir, name+".1"),
-			page.Bytes(),
-			0o644,
-		); err != nil { //nolint:gosec // As above.
+		//nolint:gosec // Everybody may read documentation.
+		if err := os.WriteFile(filepath.Join(dir, name+".1"), page.Bytes(), 0o644); err != nil {
 			return err
 		}
 	}

@@ -35,10 +35,8 @@ func write(man string) error {
 		return err
 	}
 	for path, text := range files {
-		if err := os.MkdirAll(
-			filepath.Dir(path),
-			0o755,
-		); err != nil { //nolint:gosec // Everybody may read documentation.
+		//nolint:gosec // Everybody may read documentation.
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // As above.

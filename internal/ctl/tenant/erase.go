@@ -196,11 +196,8 @@ func runExport(ctx context.Context, f *cmdutil.Factory, name, path string) (err 
 	}
 	out := f.Out
 	if path != "" {
-		file, openErr := os.OpenFile(
-			path,
-			os.O_WRONLY|os.O_CREATE|os.O_EXCL,
-			0o600,
-		) //nolint:gosec // the person's own choice
+		//nolint:gosec // the person's own choice
+		file, openErr := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if openErr != nil {
 			return cmdutil.UsageErrorf("can't write the file: %v", openErr)
 		}

@@ -50,7 +50,6 @@ func (d *diagnosis) nextPlanHelp() []string {
 	}
 }
 
-//nolint:funlen // one case for each verdict
 func (d *diagnosis) verdictText() (explanation string, help []string) {
 	k, t, q := d.Key, d.Tenant, d.Tenant.Quota
 	refused := "Requests are refused with " + d.status()

@@ -15,6 +15,7 @@ import (
 	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -22,8 +23,8 @@ import (
 // owner and a superuser.
 func TestAuditIsAppendOnly(t *testing.T) {
 	t.Parallel()
-	o := newAcme(t)
-	before := o.everything(t)
+	o := fixture.NewAcme(t)
+	before := o.Everything(t)
 	for _, statement := range []string{
 		`update audit_entries set reason = 'x'`,
 		`update audit_entries set reason = 'x' where false`,
@@ -43,32 +44,18 @@ func TestAuditIsAppendOnly(t *testing.T) {
 		`delete from audit_head`,
 		`truncate audit_head`,
 	} {
-		o.refuses(t, statement)
+		o.Refuses(t, statement)
 	}
-	assert.DeepEqual(t, o.everything(t), before, "the database changed")
-}
-
-// refuses runs statements in a transaction that is rolled back.
-func (o office) refuses(t *testing.T, statements string) {
-	t.Helper()
-	conn, err := o.owner.Connx(t.Context())
-	assert.NoError(t, err)
-	defer conn.Close()
-	_, err = conn.ExecContext(t.Context(), "begin; "+statements)
-	if e := pq.As(err, pqerror.ObjectNotInPrerequisiteState); e == nil || !strings.Contains(e.Message, "append-only") {
-		t.Errorf("%s: %v, want refusal", statements, err)
-	}
-	_, err = conn.ExecContext(t.Context(), "rollback; reset session_replication_role")
-	assert.NoError(t, err)
+	assert.DeepEqual(t, o.Everything(t), before, "the database changed")
 }
 
 // TestAuditEntriesCantBeForged: what the inserter gives for the members that Postgres sets is
 // overwritten.
 func TestAuditEntriesCantBeForged(t *testing.T) {
 	t.Parallel()
-	o := newAcme(t)
+	o := fixture.NewAcme(t)
 	start := time.Now()
-	o.exec(t, `
+	o.Exec(t, `
 		insert into audit_entries (number, at, login, address, claimed_actor, action, tenant_id, subject, prev, hash)
 		values (77, '2020-01-01Z', 'somebody', '192.0.2.1', 'jo', 'key.revoke', 1, 'key_x', sha256('x'), sha256('y')),
 		       (1, 'infinity', '', null, 'jo', 'key.revoke', null, 'key_x', sha256('x'), null)`)
@@ -83,15 +70,15 @@ func TestAuditEntriesCantBeForged(t *testing.T) {
 			t.Errorf("entry %+v", e)
 		}
 	}
-	o.wantIntact(t, 3)
+	o.WantIntact(t, 3)
 }
 
 // TestNoEntryBreaksTheTrail: whatever somebody inserts who may, the trail can be verified
 // afterwards.
 func TestNoEntryBreaksTheTrail(t *testing.T) {
 	t.Parallel()
-	o := newAcme(t)
-	support := connect(t, o.SupportURL)
+	o := fixture.NewAcme(t)
+	support := fixture.Connect(t, o.SupportURL)
 	var intact int64 = 1
 	for values, taken := range map[string]bool{
 		`'', '', null, '', null, null, ''`:                                                  true,
@@ -116,16 +103,16 @@ func TestNoEntryBreaksTheTrail(t *testing.T) {
 			intact++
 		}
 	}
-	o.wantIntact(t, intact)
+	o.WantIntact(t, intact)
 }
 
 // TestAuditLogin: the login is that of the session, even in another role and in a function that has
 // its owner's rights.
 func TestAuditLogin(t *testing.T) {
 	t.Parallel()
-	o := newAcme(t)
-	key, _ := o.issue(t, "acme")
-	server := connect(t, storetest.As(t, o.URL, storetest.APILogin))
+	o := fixture.NewAcme(t)
+	key, _ := o.Issue(t, "acme")
+	server := fixture.Connect(t, storetest.As(t, o.URL, storetest.APILogin))
 	server.SetMaxOpenConns(1)
 	server.MustExec(`set role petstore_api`)
 	server.MustExec(`select place_automatic_ban($1, $2)`, key.TenantID, key.ID)
@@ -142,33 +129,41 @@ func TestAuditLogin(t *testing.T) {
 // chain.
 func TestAuditWritersAtOnce(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
+	o := fixture.NewOffice(t)
 	const writers, changes = 8, 10
-	atOnce(t, writers, writers, nil, func(w int) error {
+	fixture.AtOnce(t, writers, writers, nil, func(w int) error {
 		for i := range changes {
 			n := people.NewTenant{Name: fmt.Sprintf("tenant-%d-%d", w, i), Plan: plans.Free}
-			if _, err := o.Tenants.Create(t.Context(), dry, n, noon); err != nil {
+			if _, err := o.Tenants.Create(t.Context(), fixture.Dry, n, fixture.Noon); err != nil {
 				return err
 			}
-			if _, err := o.Tenants.Create(t.Context(), jo, n, noon); err != nil {
+			if _, err := o.Tenants.Create(t.Context(), fixture.Jo, n, fixture.Noon); err != nil {
 				return err
 			}
-			if _, err := o.Tenants.Create(t.Context(), jo, n, noon); !errors.Is(err, plans.ErrTenantExists) {
+			if _, err := o.Tenants.Create(
+				t.Context(),
+				fixture.Jo,
+				n,
+				fixture.Noon,
+			); !errors.Is(
+				err,
+				plans.ErrTenantExists,
+			) {
 				return fmt.Errorf("the same tenant again: %w", err)
 			}
 		}
 		return nil
 	})
-	o.wantIntact(t, writers*changes)
+	o.WantIntact(t, writers*changes)
 }
 
 // TestAuditLockEnds: a client that freezes between its entry and its commit does not lock the trail
 // for long.
 func TestAuditLockEnds(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
+	o := fixture.NewOffice(t)
 	for setting, want := range map[string]string{"0": "10s", "3s": "3s"} {
-		tx := o.owner.MustBeginTx(t.Context(), nil)
+		tx := o.Owner.MustBeginTx(t.Context(), nil)
 		tx.MustExec(`set local idle_in_transaction_session_timeout = '` + setting + `'`)
 		tx.MustExec(`insert into audit_entries (claimed_actor, action, subject) values ('', '', '')`)
 		var got string
@@ -177,16 +172,16 @@ func TestAuditLockEnds(t *testing.T) {
 		}
 		assert.NoError(t, tx.Commit())
 	}
-	assert.Equal(t, o.text(t, `show idle_in_transaction_session_timeout`), "0", "after the commit")
+	assert.Equal(t, o.Text(t, `show idle_in_transaction_session_timeout`), "0", "after the commit")
 }
 
 // TestAuditTriggersCantBeBorrowed: nobody but the owner lets the trigger number the rows of another
 // table, which would move the head.
 func TestAuditTriggersCantBeBorrowed(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	o.exec(t, `grant temporary on database `+o.text(t, `select current_database()`)+` to petstore_support`)
-	support := connect(t, o.SupportURL)
+	o := fixture.NewOffice(t)
+	o.Exec(t, `grant temporary on database `+o.Text(t, `select current_database()`)+` to petstore_support`)
+	support := fixture.Connect(t, o.SupportURL)
 	_, err := support.ExecContext(t.Context(), `
 		create temp table mine (like audit_entries);
 		create trigger mine before insert on mine for each row execute function audit_append()`)

@@ -12,60 +12,49 @@ import (
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/people"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
 )
 
-// verify reads the trail with the checkpoint, nil for none.
-func (o office) verify(t *testing.T, noted *audit.Checkpoint) (last audit.Checkpoint, fault *audit.Fault) {
-	t.Helper()
-	v := audit.Verifier{Noted: noted}
-	fault, err := o.Audit.Verify(t.Context(), &v)
-	assert.NoError(t, err)
-	last, _ = v.Last()
-	return last, fault
-}
-
-func (o office) wantIntact(t *testing.T, entries int64) {
-	t.Helper()
-	if last, fault := o.verify(t, nil); fault != nil || last.Number != entries {
-		t.Errorf("after %d entries: %v, want %d intact ones", last.Number, fault, entries)
-	}
-}
-
 // newTrail is an office with eight entries, of all kinds of values.
-func newTrail(t *testing.T) office {
+func newTrail(t *testing.T) fixture.Office {
 	t.Helper()
-	o := newAcme(t)
-	key, _ := o.issue(t, "acme")
-	o.exec(t, `insert into audit_entries (claimed_actor, action, subject, before, after, reason) values
+	o := fixture.NewAcme(t)
+	key, _ := o.Issue(t, "acme")
+	o.Exec(t, `insert into audit_entries (claimed_actor, action, subject, before, after, reason) values
 		('Zoë "z" \ 犬', 'x.y', '', '{"b": 1.50, "aa": [true, null, "\u0001\u00e4\\"], "a": {}}', '{}',
 			E'a,b:c\n7:\t\u2028')`)
-	o.ban(t, key.ID, 1e9, noon)
+	o.Ban(t, key.ID, 1e9, fixture.Noon)
 	name := "nightly"
-	_, _, err := o.service().Edit(t.Context(), jo, key.ID, keys.Edit{Name: &name})
+	_, _, err := o.Service().Edit(t.Context(), fixture.Jo, key.ID, keys.Edit{Name: &name})
 	assert.NoError(t, err)
-	o.tenant(t, "zoo", plans.Free)
-	o.tenant(t, "globex", plans.Free)
-	o.tenant(t, "umbrella", plans.Free)
+	o.Tenant(t, "zoo", plans.Free)
+	o.Tenant(t, "globex", plans.Free)
+	o.Tenant(t, "umbrella", plans.Free)
 	return o
 }
 
 func TestVerifyAnIntactTrail(t *testing.T) {
 	t.Parallel()
 	o := newTrail(t)
-	last, fault := o.verify(t, nil)
+	last, fault := o.Verify(t, nil)
 	if fault != nil || last.Number != 8 {
 		t.Fatalf("%v, %v", last, fault)
 	}
 	for _, setting := range []string{"timezone = 'Asia/Kolkata'", "datestyle = 'German, DMY'",
 		"bytea_output = escape"} {
-		o.exec(t, `alter database `+o.text(t, `select current_database()`)+` set `+setting)
+		o.Exec(t, `alter database `+o.Text(t, `select current_database()`)+` set `+setting)
 	}
 	other := storetest.Open(t, o.URL, store.Options{})
-	_, err := other.Tenants.Create(t.Context(), jo, people.NewTenant{Name: "later", Plan: plans.Free}, noon)
+	_, err := other.Tenants.Create(
+		t.Context(),
+		fixture.Jo,
+		people.NewTenant{Name: "later", Plan: plans.Free},
+		fixture.Noon,
+	)
 	assert.NoError(t, err)
-	o.wantIntact(t, 9)
-	if _, fault := o.verify(t, &last); fault != nil {
+	o.WantIntact(t, 9)
+	if _, fault := o.Verify(t, &last); fault != nil {
 		t.Errorf("with the checkpoint of an earlier time: %v", fault)
 	}
 }
@@ -74,10 +63,10 @@ var copies atomic.Int64
 
 // copyTrail returns the office with a copy of the trail in another schema, which is faster than
 // another database.
-func (o office) copyTrail(t *testing.T) office {
+func copyTrail(t *testing.T, o fixture.Office) fixture.Office {
 	t.Helper()
 	schema := fmt.Sprintf("copy_%d", copies.Add(1))
-	o.exec(t, strings.ReplaceAll(`
+	o.Exec(t, strings.ReplaceAll(`
 		create schema copy;
 		create table copy.audit_entries (like audit_entries including all);
 		create table copy.audit_head (like audit_head including all);
@@ -98,7 +87,10 @@ func (o office) copyTrail(t *testing.T) office {
 		end $triggers$`,
 		"copy", schema))
 	url := o.URL + "&search_path=" + schema + ",public"
-	return office{storetest.Open(t, url, store.Options{}), database{&storetest.Database{URL: url}, nil}, nil}
+	return fixture.Office{
+		DB:       storetest.Open(t, url, store.Options{}),
+		Database: fixture.Database{Database: &storetest.Database{URL: url}},
+	}
 }
 
 // TestVerifyFindsFaults plants each fault as the owner of the tables could.
@@ -182,12 +174,12 @@ func TestVerifyFindsFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := trail.copyTrail(t)
-			o.wantIntact(t, 8)
+			o := copyTrail(t, trail)
+			o.WantIntact(t, 8)
 			// Negative numbers help to shift the others.
 			statement := "alter table audit_entries drop constraint audit_entries_number_check;" + test.statement
 			assert.NoError(t, storetest.ForgeAudit(t.Context(), o.URL, statement))
-			last, fault := o.verify(t, nil)
+			last, fault := o.Verify(t, nil)
 			if fault == nil || fault.Number != test.number || fault.What != test.want {
 				t.Errorf(
 					"found %+v after %d intact entries, want entry %d: %s",
@@ -206,15 +198,15 @@ func TestVerifyFindsFaults(t *testing.T) {
 func TestVerifyFindsARewrittenTrail(t *testing.T) {
 	t.Parallel()
 	o := newTrail(t)
-	noted, _ := o.verify(t, nil)
+	noted, _ := o.Verify(t, nil)
 	assert.NoError(t, storetest.RewriteAudit(t.Context(), o.URL, `if e.number = 5 then e.reason := 'x'; end if`))
-	o.wantIntact(t, 8) // The chain alone does not show it.
+	o.WantIntact(t, 8) // The chain alone does not show it.
 	want := "entry 8 is not that of the checkpoint: it or an earlier one was written anew"
-	if _, fault := o.verify(t, &noted); fault == nil || fault.Number != 8 || fault.What != want {
+	if _, fault := o.Verify(t, &noted); fault == nil || fault.Number != 8 || fault.What != want {
 		t.Errorf("found %+v", fault)
 	}
 	later := audit.Checkpoint{Number: 11, Hash: noted.Hash}
-	if _, fault := o.verify(
+	if _, fault := o.Verify(
 		t,
 		&later,
 	); fault == nil || fault.Number != 9 ||
@@ -232,10 +224,10 @@ func TestVerifyFindsASilentTrigger(t *testing.T) {
 		"audit_append": "audit_entries", "audit_refuse": "audit_entries", "audit_refuse_row": "audit_entries",
 		"audit_head_refuse": "audit_head", "audit_head_refuse_row": "audit_head", "audit_head_refuse_all": "audit_head",
 	} {
-		c := o.copyTrail(t)
-		c.wantIntact(t, 8)
+		c := copyTrail(t, o)
+		c.WantIntact(t, 8)
 		var definition string
-		owner := connect(t, c.URL)
+		owner := fixture.Connect(t, c.URL)
 		err := owner.Get(
 			&definition,
 			`select pg_get_triggerdef(oid) from pg_trigger where tgname = $1 and tgrelid = $2::text::regclass`,
@@ -254,7 +246,7 @@ func TestVerifyFindsASilentTrigger(t *testing.T) {
 			owner.MustExec(statement)
 			want := "the trigger " + name + " of " + table +
 				" is missing, disabled or another: entries can be forged or changed"
-			if _, fault := c.verify(t, nil); fault == nil || fault.What != want {
+			if _, fault := c.Verify(t, nil); fault == nil || fault.What != want {
 				t.Errorf("%s: found %+v", statement, fault)
 			}
 		}
@@ -265,11 +257,11 @@ func TestVerifyFindsASilentTrigger(t *testing.T) {
 func TestVerifyFindsAView(t *testing.T) {
 	t.Parallel()
 	o := newTrail(t)
-	o.exec(t, `alter table audit_entries rename to hidden; create view audit_entries as select * from hidden;
+	o.Exec(t, `alter table audit_entries rename to hidden; create view audit_entries as select * from hidden;
 		grant select on audit_entries to petstore_support`)
 	want := "the trigger audit_append of audit_entries is missing, disabled or another: entries can be forged or " +
 		"changed"
-	if _, fault := o.verify(t, nil); fault == nil || fault.What != want {
+	if _, fault := o.Verify(t, nil); fault == nil || fault.What != want {
 		t.Errorf("found %+v", fault)
 	}
 }

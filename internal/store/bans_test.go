@@ -21,17 +21,18 @@ import (
 	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
 )
 
 func TestPlaceAutomaticBan(t *testing.T) {
 	t.Parallel()
-	db := newMeteredDB(t)
-	k := db.key(t, 1)
-	length := db.banLengths(t)
-	notices := db.listen(t)
-	got, err := db.api.Bans.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID)
+	db := fixture.NewMeteredDB(t)
+	k := db.Key(t, 1)
+	length := banLengths(t, db.Database)
+	notices := db.Listen(t)
+	got, err := db.API.Bans.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID)
 	assert.NoError(t, err)
 	want := keys.Ban{
 		ID: got.ID, TenantID: k.TenantID, TenantName: k.Tenant, KeyID: k.ID, Source: keys.Automatic,
@@ -41,7 +42,7 @@ func TestPlaceAutomaticBan(t *testing.T) {
 		t.Errorf("the ban began %v ago", age)
 	}
 	assert.DeepEqual(t, got, want, "ban")
-	digest := db.text(t, `select left(encode(digest, 'hex'), 32) from api_keys where id = $1`, k.ID)
+	digest := db.Text(t, `select left(encode(digest, 'hex'), 32) from api_keys where id = $1`, k.ID)
 	if got, want := notices(t), "key "+digest; got != want {
 		t.Errorf("notice %q, want %q", got, want)
 	}
@@ -52,13 +53,13 @@ func TestPlaceAutomaticBan(t *testing.T) {
 // staff's list says.
 func TestBansAreWholeSeconds(t *testing.T) {
 	t.Parallel()
-	o := newAcme(t)
-	automatic, _ := o.issue(t, "acme")
-	byStaff, _ := o.issue(t, "acme")
-	placed, err := o.api.Bans.PlaceAutomaticBan(t.Context(), automatic.TenantID, automatic.ID)
+	o := fixture.NewAcme(t)
+	automatic, _ := o.Issue(t, "acme")
+	byStaff, _ := o.Issue(t, "acme")
+	placed, err := o.API.Bans.PlaceAutomaticBan(t.Context(), automatic.TenantID, automatic.ID)
 	assert.NoError(t, err)
 	now := placed.StartsAt.Add(400 * time.Millisecond)
-	bans := []keys.Ban{o.ban(t, byStaff.ID, 15*time.Minute, now), placed}
+	bans := []keys.Ban{o.Ban(t, byStaff.ID, 15*time.Minute, now), placed}
 	for _, b := range bans {
 		if b.StartsAt != now.Truncate(time.Second) || b.EndsAt != b.StartsAt.Add(15*time.Minute) {
 			t.Errorf("%s: from %v to %v, want 15 minutes from %v", b.Source, b.StartsAt, b.EndsAt, now)
@@ -71,14 +72,14 @@ func TestBansAreWholeSeconds(t *testing.T) {
 	assert.DeepEqual(t, listed, bans, "listed -placed +listed")
 }
 
-func checkBanAudit(t *testing.T, db meteredDB, k meteredKey, end time.Time) {
+func checkBanAudit(t *testing.T, db fixture.MeteredDB, k fixture.MeteredKey, end time.Time) {
 	t.Helper()
-	entries, err := store.Collect(db.api.Audit.List(t.Context(), trail.Filter{Limit: 10}))
+	entries, err := store.Collect(db.API.Audit.List(t.Context(), trail.Filter{Limit: 10}))
 	assert.True(t, err != nil, "the API can read the audit entries", entries)
 	type entry struct{ Actor, Action, Tenant, Subject, Reason, Key, Source, Ends string }
 	var got entry
 	var after string
-	err = db.owner.QueryRowContext(t.Context(), `
+	err = db.Owner.QueryRowContext(t.Context(), `
 		select a.claimed_actor, a.action, t.name, a.subject, a.reason, a.after
 		from audit_entries a join tenants t on t.id = a.tenant_id where a.before is null`).
 		Scan(&got.Actor, &got.Action, &got.Tenant, &got.Subject, &got.Reason, &after)
@@ -98,14 +99,14 @@ func checkBanAudit(t *testing.T, db meteredDB, k meteredKey, end time.Time) {
 // dev`.
 func TestAutomaticBansGrow(t *testing.T) {
 	t.Parallel()
-	db := newMeteredDB(t)
-	k, other := db.key(t, 1), db.key(t, 1)
-	length := db.banLengths(t)
+	db := fixture.NewMeteredDB(t)
+	k, other := db.Key(t, 1), db.Key(t, 1)
+	length := banLengths(t, db.Database)
 	first := length[0] + time.Minute
 	var passed time.Duration
 	for _, step := range []struct {
 		name string
-		key  meteredKey
+		key  fixture.MeteredKey
 		at   time.Duration
 		// lift ends the key's bans at once, as staff do.
 		lift    bool
@@ -122,34 +123,34 @@ func TestAutomaticBansGrow(t *testing.T) {
 		{"none within seven days", k, 21*24*time.Hour + first + time.Minute, false, 0},
 	} {
 		// Time passes by making the bans older.
-		db.exec(
+		db.Exec(
 			t,
 			`update bans set starts_at = starts_at - $1 * interval '1 second', ends_at = ends_at - $1 * interval
 				'1 second'`,
 			(step.at - passed).Seconds(),
 		)
 		passed = step.at
-		next, err := db.api.Bans.NextBan(t.Context(), step.key.ID, time.Now())
+		next, err := db.API.Bans.NextBan(t.Context(), step.key.ID, time.Now())
 		assert.NoError(t, err)
-		b, err := db.api.Bans.PlaceAutomaticBan(t.Context(), step.key.TenantID, step.key.ID)
+		b, err := db.API.Bans.PlaceAutomaticBan(t.Context(), step.key.TenantID, step.key.ID)
 		assert.NoError(t, err)
 		want := length[min(step.earlier, len(length)-1)]
 		if got := b.EndsAt.Sub(b.StartsAt); got != want || next != got || time.Since(b.StartsAt) > time.Minute {
 			t.Errorf("%s: %v from %v, and %v was said before; want %v", step.name, got, b.StartsAt, next, want)
 		}
 		if step.lift {
-			db.exec(t, `update bans set lifted_at = now() where key_id = $1`, step.key.ID)
+			db.Exec(t, `update bans set lifted_at = now() where key_id = $1`, step.key.ID)
 		}
 	}
 	owner := storetest.Open(t, db.URL, store.Options{})
 	assert.NoError(t, owner.Bans.SetLengths(t.Context(), 10*time.Second, 30*time.Second, time.Minute))
 	for earlier, want := range []time.Duration{10 * time.Second, 30 * time.Second, time.Minute, time.Minute} {
-		key := db.key(t, 1)
-		db.exec(t, `
+		key := db.Key(t, 1)
+		db.Exec(t, `
 			insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at)
 			select $1, $2, 'automatic', '', now(), now() + interval '1 second' from generate_series(1,
 			  $3)`, key.TenantID, key.ID, earlier)
-		got, err := db.api.Bans.NextBan(t.Context(), key.ID, time.Now())
+		got, err := db.API.Bans.NextBan(t.Context(), key.ID, time.Now())
 		assert.Result(t, got, err, want, "after", earlier, "bans of petstore dev")
 	}
 }
@@ -159,20 +160,20 @@ func TestPlaceAutomaticBanDuringABan(t *testing.T) {
 	for name, source := range map[string]keys.BanSource{"automatic": keys.Automatic, "by staff": keys.ByStaff} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			db := newMeteredDB(t)
-			k, now := db.key(t, 1), time.Now().UTC().Truncate(time.Second)
-			db.exec(t, `
+			db := fixture.NewMeteredDB(t)
+			k, now := db.Key(t, 1), time.Now().UTC().Truncate(time.Second)
+			db.Exec(t, `
 				insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at) values ($1, $2, $3, 'why',
 					$4, $5)`,
 				k.TenantID, k.ID, string(source), now, now.Add(time.Hour))
-			b, err := db.api.Bans.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID)
+			b, err := db.API.Bans.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID)
 			assert.NoError(t, err)
 			if b.Source != source || b.Reason != "why" || !b.EndsAt.Equal(now.Add(time.Hour)) {
 				t.Errorf("%+v, want the ban in force", b)
 			}
-			assert.Equal(t, db.text(t, `select count(*) from bans`), "1", "bans")
-			db.exec(t, `update bans set starts_at = starts_at - interval '1 hour', ends_at = clock_timestamp()`)
-			b, err = db.api.Bans.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID)
+			assert.Equal(t, db.Text(t, `select count(*) from bans`), "1", "bans")
+			db.Exec(t, `update bans set starts_at = starts_at - interval '1 hour', ends_at = clock_timestamp()`)
+			b, err = db.API.Bans.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID)
 			if err != nil || b.Source != keys.Automatic || b.Reason != keys.AutomaticReason {
 				t.Errorf("at its end: %+v, %v, want a new ban", b, err)
 			}
@@ -182,44 +183,44 @@ func TestPlaceAutomaticBanDuringABan(t *testing.T) {
 
 func TestPlaceAutomaticBanOnManyServersAtOnce(t *testing.T) {
 	t.Parallel()
-	db := newMeteredDB(t)
-	k := db.key(t, 1)
-	servers := []*store.DB{db.api, storetest.Open(t, db.APIURL, store.Options{AsAPI: true})}
+	db := fixture.NewMeteredDB(t)
+	k := db.Key(t, 1)
+	servers := []*store.DB{db.API, storetest.Open(t, db.APIURL, store.Options{AsAPI: true})}
 	ids := make([]int64, 16)
-	atOnce(t, len(ids), len(ids), nil, func(i int) error {
+	fixture.AtOnce(t, len(ids), len(ids), nil, func(i int) error {
 		b, err := servers[i%2].Bans.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID)
 		ids[i] = b.ID
 		return err
 	})
 	one := slices.Compact(ids)
 	assert.Equal(t, len(one), 1, "bans", one)
-	db.want(t, "1 1", `select (select count(*) from bans) || ' ' || (select count(*) from audit_entries)`)
+	db.Want(t, "1 1", `select (select count(*) from bans) || ' ' || (select count(*) from audit_entries)`)
 }
 
 func TestPlaceAutomaticBanOnNobodysKey(t *testing.T) {
 	t.Parallel()
-	db := newMeteredDB(t)
-	k, other := db.key(t, 1), db.key(t, 2)
+	db := fixture.NewMeteredDB(t)
+	k, other := db.Key(t, 1), db.Key(t, 2)
 	for _, c := range []struct {
 		tenantID int64
 		keyID    string
 	}{{k.TenantID, "key_zzzzzzzzzzzzzzzz"}, {other.TenantID, k.ID}} {
-		_, err := db.api.Bans.PlaceAutomaticBan(t.Context(), c.tenantID, c.keyID)
+		_, err := db.API.Bans.PlaceAutomaticBan(t.Context(), c.tenantID, c.keyID)
 		assert.ErrorIs(t, err, keys.ErrKeyNotFound, "tenant", c.tenantID, "key", c.keyID)
 	}
 }
 
 func TestTheRequestAfterOneRefusalTooManyMeetsTheBan(t *testing.T) {
 	t.Parallel()
-	db := newMeteredDB(t)
+	db := fixture.NewMeteredDB(t)
 	token, err := keys.NewToken(keys.Live)
 	assert.NoError(t, err)
-	k, digest := db.key(t, 1), token.Digest()
-	db.exec(t, `update api_keys set digest = $1 where id = $2`, digest[:], k.ID)
-	directory := callers.NewDirectory(db.api.Keys, keys.Live, time.Now)
+	k, digest := db.Key(t, 1), token.Digest()
+	db.Exec(t, `update api_keys set digest = $1 where id = $2`, digest[:], k.ID)
+	directory := callers.NewDirectory(db.API.Keys, keys.Live, time.Now)
 	directory.FeedProven(time.Now().Add(time.Hour)) // for the whole test
 	strikes := strikes.New(strikes.Options{
-		Bans: db.api.Bans, OnBan: func(b keys.Ban) { directory.TenantChanged(b.TenantID) }, Log: zerolog.Nop(),
+		Bans: db.API.Bans, OnBan: func(b keys.Ban) { directory.TenantChanged(b.TenantID) }, Log: zerolog.Nop(),
 	})
 	defer strikes.Close()
 	for n := range 3002 {
@@ -233,16 +234,16 @@ func TestTheRequestAfterOneRefusalTooManyMeetsTheBan(t *testing.T) {
 }
 
 // banLengths returns how long an automatic ban lasts after 0, 1, 2 and more earlier ones.
-func (d database) banLengths(t *testing.T) (lengths []time.Duration) {
+func banLengths(t *testing.T, d fixture.Database) (lengths []time.Duration) {
 	t.Helper()
-	d.rows(t, &lengths, `select 1000000000 * extract(epoch from length)::bigint from ban_lengths order by earlier`)
+	d.Rows(t, &lengths, `select 1000000000 * extract(epoch from length)::bigint from ban_lengths order by earlier`)
 	return lengths
 }
 
 // TestDocumentedLengths: the pages on bans have the rows of ban_lengths.
 func TestDocumentedLengths(t *testing.T) {
 	t.Parallel()
-	lengths := newDatabase(t).banLengths(t)
+	lengths := banLengths(t, fixture.NewDatabase(t))
 	table, sentence := "| earlier bans | minutes of the next one |\n|---|---|\n", ""
 	places := []string{
 		"The first ban lasts",
@@ -270,18 +271,11 @@ func TestDocumentedLengths(t *testing.T) {
 	sandbox.Page(t, "../../docs/rate-limiting.md", regexp.MustCompile(`The first ban lasts [^.]*`), sentence)
 }
 
-func (o office) ban(t *testing.T, keyID string, length time.Duration, at time.Time) keys.Ban {
-	t.Helper()
-	ban, err := o.Bans.Place(t.Context(), jo, people.NewBan{KeyID: keyID, Length: length, Reason: "scraping"}, at)
-	assert.NoError(t, err)
-	return ban
-}
-
 func TestBansAreAudited(t *testing.T) {
 	t.Parallel()
-	o := newAcme(t)
-	key, _ := o.issue(t, "acme")
-	o.ban(t, key.ID, time.Hour, noon)
+	o := fixture.NewAcme(t)
+	key, _ := o.Issue(t, "acme")
+	o.Ban(t, key.ID, time.Hour, fixture.Noon)
 	record := map[string]any{
 		"key_id": key.ID, "source": "staff", "redacted": []any{"reason"},
 		"starts_at": "2026-11-20T12:00:00Z", "ends_at": "2026-11-20T13:00:00Z",
@@ -294,38 +288,38 @@ func TestBansAreAudited(t *testing.T) {
 		Reason:       "because",
 		After:        record,
 	}
-	assert.DeepEqual(t, o.last(t), entry, "remembered")
+	assert.DeepEqual(t, lastEntry(t, o), entry, "remembered")
 
 	// A shorter one takes its place: the earlier is lifted, and remembered as what was before.
-	minute := noon.Add(time.Minute)
-	o.ban(t, key.ID, time.Second, minute)
+	minute := fixture.Noon.Add(time.Minute)
+	o.Ban(t, key.ID, time.Second, minute)
 	delete(record, "redacted")
-	if got := o.last(t); !cmp.Equal(record, got.Before) || got.After["redacted"] != nil {
+	if got := lastEntry(t, o); !cmp.Equal(record, got.Before) || got.After["redacted"] != nil {
 		t.Errorf("before: %v", got.Before)
 	}
-	_, err := o.Bans.Lift(t.Context(), jo, key.ID, minute)
+	_, err := o.Bans.Lift(t.Context(), fixture.Jo, key.ID, minute)
 	assert.NoError(t, err)
-	if got := o.last(t); got.Action != "ban.lift" || got.After["lifted_at"] != "2026-11-20T12:01:00Z" {
+	if got := lastEntry(t, o); got.Action != "ban.lift" || got.After["lifted_at"] != "2026-11-20T12:01:00Z" {
 		t.Errorf("remembered %+v", got)
 	}
 }
 
 func TestLiftBanEndsAllInForce(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	acme := o.tenant(t, "acme", plans.Pro)
-	key, _ := o.issue(t, "acme")
+	o := fixture.NewOffice(t)
+	acme := o.Tenant(t, "acme", plans.Pro)
+	key, _ := o.Issue(t, "acme")
 	// Two servers may each have banned the key.
 	for _, minutes := range []int{15, 60, 30} {
-		o.exec(t, `
+		o.Exec(t, `
 			insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at)
 			values ($1, $2, 'automatic', 'x', $3::timestamptz, $3::timestamptz + make_interval(mins => $4))`, acme.ID,
-			key.ID, noon, minutes)
+			key.ID, fixture.Noon, minutes)
 	}
-	lifted, err := o.Bans.Lift(t.Context(), jo, key.ID, noon)
-	if err != nil || !lifted.EndsAt.Equal(noon.Add(time.Hour)) {
+	lifted, err := o.Bans.Lift(t.Context(), fixture.Jo, key.ID, fixture.Noon)
+	if err != nil || !lifted.EndsAt.Equal(fixture.Noon.Add(time.Hour)) {
 		t.Errorf("lifted %+v, %v", lifted, err)
 	}
-	left, err := store.Collect(o.Bans.List(t.Context(), people.BanFilter{Limit: 9}, noon))
+	left, err := store.Collect(o.Bans.List(t.Context(), people.BanFilter{Limit: 9}, fixture.Noon))
 	assert.Result(t, len(left), err, 0, "left in force")
 }

@@ -15,18 +15,19 @@ import (
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/people"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 )
 
 // noted is jo, with the numbers of the entries.
 func noted() (audit.By, *audit.Numbers) {
 	numbers := new(audit.Numbers)
-	return audit.By{Actor: jo.Actor, Reason: jo.Reason, Undoable: numbers}, numbers
+	return audit.By{Actor: fixture.Jo.Actor, Reason: fixture.Jo.Reason, Undoable: numbers}, numbers
 }
 
-func (o office) tenants(t *testing.T, n int) (names []string) {
+func addTenants(t *testing.T, o fixture.Office, n int) (names []string) {
 	t.Helper()
 	for i := range n {
-		names = append(names, o.tenant(t, fmt.Sprintf("tenant-%d", i), plans.Free).Name)
+		names = append(names, o.Tenant(t, fmt.Sprintf("tenant-%d", i), plans.Free).Name)
 	}
 	return names
 }
@@ -39,7 +40,7 @@ func suspendAll(by audit.By, names []string, between func()) func(context.Contex
 			return err
 		}
 		for _, name := range names {
-			if _, err := db.Tenants.Suspend(ctx, by, name, noon); err != nil {
+			if _, err := db.Tenants.Suspend(ctx, by, name, fixture.Noon); err != nil {
 				return err
 			}
 			between()
@@ -54,9 +55,9 @@ func nothing() {}
 // the batch or of one of its changes.
 func TestBatchChangesNothing(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	names := o.tenants(t, 3)
-	before := o.everything(t)
+	o := fixture.NewOffice(t)
+	names := addTenants(t, o, 3)
+	before := o.Everything(t)
 	by, numbers := noted()
 	dryBy := by
 	dryBy.DryRun = true
@@ -73,14 +74,14 @@ func TestBatchChangesNothing(t *testing.T) {
 			return errors.Join(suspendAll(by, names, nothing)(ctx, db), own)
 		}, own},
 		"fn passes over a failure": {by, func(ctx context.Context, db *store.DB) error {
-			_, _ = db.Tenants.Suspend(ctx, by, "nobody", noon)
+			_, _ = db.Tenants.Suspend(ctx, by, "nobody", fixture.Noon)
 			return suspendAll(by, names, nothing)(ctx, db)
 		}, plans.ErrTenantNotFound},
 		"a dry run":             {dryBy, suspendAll(by, names, nothing), nil},
 		"a dry run of a change": {by, suspendAll(dryBy, names, nothing), nil},
 	} {
 		assert.ErrorIs(t, o.Batch(t.Context(), test.by, test.fn), test.want, name)
-		assert.DeepEqual(t, o.everything(t), before, name, "changed the database")
+		assert.DeepEqual(t, o.Everything(t), before, name, "changed the database")
 	}
 	assert.True(t, len(*numbers) == 0, "numbers of entries that were not written", *numbers)
 }
@@ -88,12 +89,12 @@ func TestBatchChangesNothing(t *testing.T) {
 // TestBatchReadsItsChanges: a change sees those before it.
 func TestBatchReadsItsChanges(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	o.tenant(t, "acme", plans.Free)
-	key, _ := o.issue(t, "acme")
-	err := o.Batch(t.Context(), jo, func(ctx context.Context, db *store.DB) error {
+	o := fixture.NewOffice(t)
+	o.Tenant(t, "acme", plans.Free)
+	key, _ := o.Issue(t, "acme")
+	err := o.Batch(t.Context(), fixture.Jo, func(ctx context.Context, db *store.DB) error {
 		service := keys.Service{Store: db.Keys}
-		if _, err := service.Revoke(ctx, jo, key.ID); err != nil {
+		if _, err := service.Revoke(ctx, fixture.Jo, key.ID); err != nil {
 			return err
 		}
 		if k, err := db.Keys.Get(ctx, key.ID); err != nil || k.RevokedAt.IsZero() {
@@ -111,34 +112,34 @@ func TestBatchReadsItsChanges(t *testing.T) {
 // and still its numbers follow each other.
 func TestBatchDoesNotHoldTheHead(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	names := o.tenants(t, 5)
+	o := fixture.NewOffice(t)
+	names := addTenants(t, o, 5)
 	by, numbers := noted()
 	other, others := noted()
 	err := o.Batch(t.Context(), by, suspendAll(by, names, func() {
-		ctx, cancel := context.WithTimeout(t.Context(), longTimeout)
+		ctx, cancel := context.WithTimeout(t.Context(), fixture.LongTimeout)
 		defer cancel()
 		n := people.NewTenant{Name: fmt.Sprintf("other-%d", len(*others)), Plan: plans.Free}
-		_, err := o.Tenants.Create(ctx, jo, n, noon)
+		_, err := o.Tenants.Create(ctx, fixture.Jo, n, fixture.Noon)
 		assert.Equal(t, err, nil)
-		_, err = o.Tenants.Suspend(ctx, other, n.Name, noon)
+		_, err = o.Tenants.Suspend(ctx, other, n.Name, fixture.Noon)
 		assert.Equal(t, err, nil)
 	}))
 	if err != nil || numbers.String() != "16-20" || others.String() != "7,9,11,13,15" {
 		t.Errorf("the batch wrote %s and others %s, %v", numbers, others, err)
 	}
-	o.wantIntact(t, 20)
+	o.WantIntact(t, 20)
 }
 
 // TestBatchesAtOnce: batches over the same tenants and keys in other orders wait for each other,
 // and their numbers follow each other.
 func TestBatchesAtOnce(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	names := o.tenants(t, 4)
+	o := fixture.NewOffice(t)
+	names := addTenants(t, o, 4)
 	var ids []string
 	for _, name := range names {
-		key, _ := o.issue(t, name)
+		key, _ := o.Issue(t, name)
 		ids = append(ids, key.ID)
 	}
 	var all sync.WaitGroup
@@ -168,23 +169,23 @@ func TestBatchesAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	o.wantIntact(t, 8+6*8)
+	o.WantIntact(t, 8+6*8)
 }
 
 // TestBatchOfAStoppedClient: its session ends, and with it the locks that others wait for.
 func TestBatchOfAStoppedClient(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	names := o.tenants(t, 1)
-	err := o.Batch(t.Context(), jo, func(ctx context.Context, db *store.DB) error {
+	o := fixture.NewOffice(t)
+	names := addTenants(t, o, 1)
+	err := o.Batch(t.Context(), fixture.Jo, func(ctx context.Context, db *store.DB) error {
 		if err := db.Lock(ctx, names, nil); err != nil {
 			return err
 		}
 		time.Sleep(11 * time.Second) // longer than Postgres lets a session of staff be silent
-		_, err := db.Tenants.Suspend(ctx, jo, names[0], noon)
+		_, err := db.Tenants.Suspend(ctx, fixture.Jo, names[0], fixture.Noon)
 		return err
 	})
 	assert.True(t, err != nil, "a client that stopped for 11 s made its changes")
-	_, err = o.Tenants.Suspend(t.Context(), jo, names[0], noon)
+	_, err = o.Tenants.Suspend(t.Context(), fixture.Jo, names[0], fixture.Noon)
 	assert.Equal(t, err, nil, "afterwards")
 }

@@ -12,14 +12,15 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/billing"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/usage"
 	"petstore.example/internal/usage/closing"
 )
 
 // bucketOf is where requests of the key count at that instant: what caller_of_key says then.
-func (o office) bucketOf(t *testing.T, token keys.Token, at time.Time) usage.Bucket {
+func bucketOf(t *testing.T, o fixture.Office, token keys.Token, at time.Time) usage.Bucket {
 	t.Helper()
-	c, err := o.api.Keys.Caller(t.Context(), token.Digest(), at)
+	c, err := o.API.Keys.Caller(t.Context(), token.Digest(), at)
 	assert.NoError(t, err)
 	return usage.Bucket{
 		TenantID:   c.Tenant.ID,
@@ -29,12 +30,12 @@ func (o office) bucketOf(t *testing.T, token keys.Token, at time.Time) usage.Buc
 	}
 }
 
-// lines returns those of November.
-func (o office) lines(t *testing.T) (lines []closing.Line) {
+// linesOf returns the lines of November.
+func linesOf(t *testing.T, o fixture.Office) (lines []closing.Line) {
 	t.Helper()
 	err := o.Months.Lines(
 		t.Context(),
-		billing.LineQuery{Month: november},
+		billing.LineQuery{Month: fixture.November},
 		false,
 		func(l *closing.Line, _ closing.Hash) error {
 			lines = append(lines, *l)
@@ -53,17 +54,17 @@ func TestManyChangesInAMinute(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	o := newOffice(t)
-	o.tenant(t, "acme", plans.Free)
-	key, token := o.issue(t, "acme")
-	o.changeAtRandom(t, random)
+	o := fixture.NewOffice(t)
+	o.Tenant(t, "acme", plans.Free)
+	key, token := o.Issue(t, "acme")
+	changeAtRandom(t, o, random)
 
 	type line struct{ Admitted, Refused int64 }
 	want := map[[2]int64]line{}
-	m := usage.NewMeter(o.api.Usage, usage.Options{ServerID: "s", Log: zerolog.Nop()})
+	m := usage.NewMeter(o.API.Usage, usage.Options{ServerID: "s", Log: zerolog.Nop()})
 	for range 1500 {
-		at := noon.Add(59*time.Minute + time.Duration(random.Int64N(int64(2*time.Minute))))
-		b := o.bucketOf(t, token, at)
+		at := fixture.Noon.Add(59*time.Minute + time.Duration(random.Int64N(int64(2*time.Minute))))
+		b := bucketOf(t, o, token, at)
 		l, minute := want[[2]int64{b.Assignment, int64(b.Version)}], at.Unix()/60
 		switch random.IntN(4) {
 		case 0:
@@ -82,7 +83,7 @@ func TestManyChangesInAMinute(t *testing.T) {
 		}
 	}
 	assert.NoError(t, m.Flush(t.Context()))
-	got, lines := map[[2]int64]line{}, o.lines(t)
+	got, lines := map[[2]int64]line{}, linesOf(t, o)
 	for _, l := range lines {
 		if of := (line{l.Admitted, l.Refused}); of != (line{}) {
 			got[[2]int64{l.Assignment, l.Version}] = of
@@ -108,7 +109,7 @@ func TestManyChangesInAMinute(t *testing.T) {
 
 // changeAtRandom schedules changes of the tenant's plans and of the numbers of pro and business
 // within two minutes.
-func (o office) changeAtRandom(t *testing.T, random *rand.Rand) {
+func changeAtRandom(t *testing.T, o fixture.Office, random *rand.Rand) {
 	t.Helper()
 	version, generation, last := map[string]int{
 		plans.Pro:      1,
@@ -116,7 +117,7 @@ func (o office) changeAtRandom(t *testing.T, random *rand.Rand) {
 	}, map[string]int{
 		plans.Pro:      1,
 		plans.Business: 1,
-	}, noon.Add(59*time.Minute)
+	}, fixture.Noon.Add(59*time.Minute)
 	for range 60 {
 		at := last.Add(time.Duration(1+random.Int64N(int64(4*time.Second/time.Microsecond))) * time.Microsecond)
 		last = at
@@ -124,7 +125,7 @@ func (o office) changeAtRandom(t *testing.T, random *rand.Rand) {
 		if random.IntN(2) == 0 {
 			version[plan]++
 			generation[plan] += random.IntN(2)
-			o.exec(
+			o.Exec(
 				t,
 				`insert into plan_versions (plan, version, generation, valid_from, per_minute, per_day) values ($1,
 					$2, $3, $4, $5, 100000)`,
@@ -140,7 +141,7 @@ func (o office) changeAtRandom(t *testing.T, random *rand.Rand) {
 		if random.IntN(3) == 0 {
 			plan, own = plans.Enterprise, &plans.Quota{PerMinute: 1 + random.Int64N(1000), PerDay: 1000}
 		}
-		_, _, err := assignPlan(t.Context(), o.DB, jo, "acme", plan, own, at)
+		_, _, err := fixture.AssignPlan(t.Context(), o.DB, fixture.Jo, "acme", plan, own, at)
 		assert.NoError(t, err)
 	}
 }
@@ -149,17 +150,24 @@ func (o office) changeAtRandom(t *testing.T, random *rand.Rand) {
 // meanwhile is not lost. It goes to what was in force, and a refund of it too.
 func TestUsageOfARemovedAssignment(t *testing.T) {
 	t.Parallel()
-	db := newMeteredDB(t)
-	k := db.key(t, 1)
-	gone := count(k.TenantID, k.ID, time.Now(), 5, 2)
+	db := fixture.NewMeteredDB(t)
+	k := db.Key(t, 1)
+	gone := fixture.Count(k.TenantID, k.ID, time.Now(), 5, 2)
 	gone.Assignment = 4711
-	refund := count(k.TenantID, k.ID, time.Now(), -1, 0)
+	refund := fixture.Count(k.TenantID, k.ID, time.Now(), -1, 0)
 	refund.Assignment = gone.Assignment
-	writeUsage(t, db.api,
-		usage.Batch{ServerID: "s", Number: 1, Counts: []usage.Count{gone, count(k.TenantID, k.ID, time.Now(), 3, 0)}},
-		usage.Batch{ServerID: "s", Number: 2, Counts: []usage.Count{refund}})
+	fixture.WriteUsage(
+		t,
+		db.API,
+		usage.Batch{
+			ServerID: "s",
+			Number:   1,
+			Counts:   []usage.Count{gone, fixture.Count(k.TenantID, k.ID, time.Now(), 3, 0)},
+		},
+		usage.Batch{ServerID: "s", Number: 2, Counts: []usage.Count{refund}},
+	)
 	var got []billing.UsageRow
-	db.rows(t, &got, `select sum(admitted)::bigint as admitted, sum(refused)::bigint as refused from usage_hourly
+	db.Rows(t, &got, `select sum(admitted)::bigint as admitted, sum(refused)::bigint as refused from usage_hourly
 		join tenant_plans a on a.id = assignment where a.tenant_id = $1 and usage_hourly.tenant_id = $1`, k.TenantID)
 	assert.DeepEqual(t, got, []billing.UsageRow{{Admitted: 7, Refused: 2}})
 }

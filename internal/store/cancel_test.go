@@ -8,6 +8,7 @@ import (
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/store"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -16,19 +17,19 @@ import (
 // limit.
 func TestGivenUpIsCanceled(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	s.DB = storetest.Open(t, s.APIURL, store.Options{AsAPI: true, Timeout: shortTimeout})
-	rex := s.add(t, s.a, "Rex")[0]
-	holder := s.owner.MustBegin()
+	s := fixture.NewShop(t)
+	s.DB = storetest.Open(t, s.APIURL, store.Options{AsAPI: true, Timeout: fixture.ShortTimeout})
+	rex := s.Add(t, s.A, "Rex")[0]
+	holder := s.Owner.MustBegin()
 	defer func() { _ = holder.Rollback() }()
 	holder.MustExec(`lock table pets in access exclusive mode`)
 	for name, call := range map[string]func(context.Context) error{
 		"list": func(ctx context.Context) error {
-			_, _, err := s.Pets.ListPets(ctx, s.a.ID, catalog.Page{Limit: 20})
+			_, _, err := s.Pets.ListPets(ctx, s.A.ID, catalog.Page{Limit: 20})
 			return err
 		},
 		"change": func(ctx context.Context) error {
-			_, err := s.Pets.ChangePet(ctx, s.a.ID, rex.ID, catalog.PetPatch{})
+			_, err := s.Pets.ChangePet(ctx, s.A.ID, rex.ID, catalog.PetPatch{})
 			return err
 		},
 	} {

@@ -5,18 +5,21 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/audit"
+	"petstore.example/internal/cluster"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/changefeed"
 	"petstore.example/internal/store/people"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
@@ -106,7 +109,7 @@ func TestChangesAreHeard(t *testing.T) {
 			return err
 		}, ofKey},
 		{"assign", func() error {
-			_, _, err := assignPlan(t.Context(), db, by, "acme-europe", plans.Pro, nil, time.Time{})
+			_, _, err := fixture.AssignPlan(t.Context(), db, by, "acme-europe", plans.Pro, nil, time.Time{})
 			return err
 		}, ofTenant},
 		{"ban", func() error { _, err := db.Bans.PlaceAutomaticBan(t.Context(), tenant.ID, key.ID); return err },
@@ -137,4 +140,55 @@ func TestFeedIsLostAndRestored(t *testing.T) {
 	h.await(t, "lost")
 	server.Resume()
 	h.await(t, "all")
+}
+
+// TestManyServersAtOnce: many servers join, renew and agree at the same time, and hear of the term
+// by notice.
+func TestManyServersAtOnce(t *testing.T) {
+	t.Parallel()
+	db := fixture.NewMeteredDB(t)
+	var woken atomic.Bool
+	listen(t, db.URL, func() { woken.Store(true) }).await(t, "all")
+	var members []*cluster.Member
+	for i := range 8 {
+		m := cluster.NewMember(db.API.Cluster, cluster.Options{ServerID: fmt.Sprintf("s%d", i)})
+		m.SetRedis("r")
+		members = append(members, m)
+	}
+	for _, m := range members {
+		runFor(t, m.Run)
+	}
+	for _, m := range members {
+		await(t, m, "r")
+	}
+	wait.Until(t, "a notice", woken.Load)
+	s, err := db.API.Cluster.State(t.Context())
+	if got := len(s.Servers); err != nil || got != len(members) {
+		t.Errorf("%d servers, want %d: %v", got, len(members), err)
+	}
+}
+
+// runFor runs work until the test ends.
+func runFor(t *testing.T, work func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- work(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		assert.Equal(t, <-done, nil)
+	})
+}
+
+func await(t *testing.T, m *cluster.Member, redis string) {
+	t.Helper()
+	deadline := time.Now().Add(fixture.LongTimeout)
+	for time.Now().Before(deadline) {
+		if term, ok := m.Term(); ok && term.Redis == redis {
+			return
+		}
+		time.Sleep(100 * time.Microsecond) // between two looks
+	}
+	term, ok := m.Term()
+	t.Fatalf("server %s: in force %v %+v, want Redis %q", m.ID(), ok, term, redis)
 }

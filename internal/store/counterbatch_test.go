@@ -9,6 +9,7 @@ import (
 	"petstore.example/internal/limits/counter"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/wait"
 )
 
@@ -18,28 +19,28 @@ import (
 func newBusyCounters(t *testing.T, tenants int) (g *counters, term int64, release func()) {
 	t.Helper()
 	g = newCounters(t)
-	g.exec(t, `select test_tenant('many-' || n, 'free') from generate_series(1, $1) n`, tenants)
-	g.exec(
+	g.Exec(t, `select test_tenant('many-' || n, 'free') from generate_series(1, $1) n`, tenants)
+	g.Exec(
 		t,
 		`insert into limit_states (tenant_id, scope) select id, scope from tenants, (values (''), (test_key($1,
 			'busy'))) s (scope) where id = $1 or scope = ''`,
 		g.key.TenantID,
 	)
 	term = g.begin(t, "r")
-	tx, err := g.owner.BeginTxx(t.Context(), nil)
+	tx, err := g.Owner.BeginTxx(t.Context(), nil)
 	assert.NoError(t, err)
 	_, err = tx.ExecContext(t.Context(), `select from limit_states where tenant_id = $1 for update`, g.key.TenantID)
 	assert.NoError(t, err)
 	var busy sync.WaitGroup
 	for range 2 {
 		busy.Go(func() {
-			_, _, err := g.initialize(t, g.key.TenantID, term, eleven)
+			_, _, err := g.initialize(t, g.key.TenantID, term, fixture.Eleven)
 			assert.Equal(t, err, nil)
 		})
 	}
 	eventuallyText(
 		t,
-		g.database,
+		g.Database,
 		"2",
 		`select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and
 			query like '%limit_states%'`,
@@ -52,15 +53,15 @@ func newBusyCounters(t *testing.T, tenants int) (g *counters, term int64, releas
 
 func (g *counters) initialize(t *testing.T, tenantID, term int64, at time.Time) (counter.Baseline, bool, error) {
 	c := limits.Claim{TenantID: tenantID, Quota: plans.Quota{PerMinute: 100, PerDay: 1000}}
-	return g.api.Counters.Initialize(t.Context(), counter.InitRequest{Claim: c, Term: term, At: at})
+	return g.API.Counters.Initialize(t.Context(), counter.InitRequest{Claim: c, Term: term, At: at})
 }
 
 // eventuallyText waits until the query has that result.
-func eventuallyText(t *testing.T, db database, want, query string) {
+func eventuallyText(t *testing.T, db fixture.Database, want, query string) {
 	t.Helper()
 	got := ""
 	wait.Until(t, query+": "+want, func() bool {
-		got = db.text(t, query)
+		got = db.Text(t, query)
 		return got == want
 	}, &got)
 }
@@ -72,7 +73,7 @@ func TestManyOpenInFewTransactions(t *testing.T) {
 	const tenants = 200
 	g, term, release := newBusyCounters(t, tenants)
 	now := time.Now()
-	g.exec(
+	g.Exec(
 		t,
 		`select test_usage(id, date_trunc('hour', $1::timestamptz), $2, 'free', id, 0) from tenants`,
 		now,
@@ -90,11 +91,11 @@ func TestManyOpenInFewTransactions(t *testing.T) {
 	time.Sleep(100 * time.Millisecond) // for them to come
 	release()
 	all.Wait()
-	if got := g.text(t, `select count(distinct xmin::text) <= 20 from limit_states`); got != "true" {
+	if got := g.Text(t, `select count(distinct xmin::text) <= 20 from limit_states`); got != "true" {
 		t.Errorf(
 			"%d tenants were opened in %s transactions",
 			tenants,
-			g.text(t, `select count(distinct xmin::text) from limit_states`),
+			g.Text(t, `select count(distinct xmin::text) from limit_states`),
 		)
 	}
 }
@@ -105,7 +106,7 @@ func TestNobodyWaitsForALockedRow(t *testing.T) {
 	t.Parallel()
 	g, term, release := newBusyCounters(t, 3)
 	first := g.key.TenantID + 1
-	tx, err := g.owner.BeginTxx(t.Context(), nil)
+	tx, err := g.Owner.BeginTxx(t.Context(), nil)
 	assert.NoError(t, err)
 	_, err = tx.ExecContext(t.Context(), `select from limit_states where tenant_id = $1 for update`, first)
 	assert.NoError(t, err)
@@ -116,7 +117,7 @@ func TestNobodyWaitsForALockedRow(t *testing.T) {
 			waits = &locked
 		}
 		waits.Go(func() {
-			if _, fresh, err := g.initialize(t, id, term, eleven); err != nil || !fresh {
+			if _, fresh, err := g.initialize(t, id, term, fixture.Eleven); err != nil || !fresh {
 				t.Errorf("tenant %d: fresh %v, %v", id, fresh, err)
 			}
 		})
@@ -124,7 +125,7 @@ func TestNobodyWaitsForALockedRow(t *testing.T) {
 	time.Sleep(100 * time.Millisecond) // for them to come
 	release()
 	others.Wait()
-	g.want(t, "0", `select term from limit_states where tenant_id = $1`, first)
+	g.Want(t, "0", `select term from limit_states where tenant_id = $1`, first)
 	assert.Equal(t, tx.Rollback(), nil)
 	locked.Wait()
 }
@@ -140,7 +141,7 @@ func TestOneFailsNoOther(t *testing.T) {
 		tenant int64
 		at     time.Time
 		fails  bool
-	}{{first, eleven, false}, {first + 1, ahead, true}, {4711, eleven, true}} {
+	}{{first, fixture.Eleven, false}, {first + 1, ahead, true}, {4711, fixture.Eleven, true}} {
 		all.Go(func() {
 			if _, fresh, err := g.initialize(t, tt.tenant, term, tt.at); (err != nil) != tt.fails || fresh == tt.fails {
 				t.Errorf("call %d: fresh %v, %v", i, fresh, err)
@@ -150,6 +151,6 @@ func TestOneFailsNoOther(t *testing.T) {
 	time.Sleep(100 * time.Millisecond) // for them to come
 	release()
 	all.Wait()
-	_, _, err := g.initialize(t, first, term-1, eleven)
+	_, _, err := g.initialize(t, first, term-1, fixture.Eleven)
 	assert.ErrorIs(t, err, counter.ErrTermOver, "a term that is over")
 }

@@ -13,6 +13,7 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/usage"
 )
@@ -20,15 +21,15 @@ import (
 // counters is a database whose only server is in a term; the minute of its tenant 1 lasts from
 // eleven on for some seconds more.
 type counters struct {
-	meteredDB
-	key       meteredKey
+	fixture.MeteredDB
+	key       fixture.MeteredKey
 	heartbeat cluster.Heartbeat
 }
 
 func newCounters(t *testing.T) *counters {
 	t.Helper()
-	g := &counters{meteredDB: newMeteredDB(t), heartbeat: cluster.Heartbeat{ServerID: "a"}}
-	g.key = g.meteredDB.key(t, 1)
+	g := &counters{MeteredDB: fixture.NewMeteredDB(t), heartbeat: cluster.Heartbeat{ServerID: "a"}}
+	g.key = g.Key(t, 1)
 	g.begin(t, "")
 	return g
 }
@@ -37,8 +38,8 @@ func newCounters(t *testing.T) *counters {
 func (g *counters) begin(t *testing.T, redis string) int64 {
 	t.Helper()
 	g.heartbeat.Redis = redis
-	g.heartbeat.Acked = renew(t, g.api, g.heartbeat).Term.Number
-	s := renew(t, g.api, g.heartbeat)
+	g.heartbeat.Acked = fixture.Renew(t, g.API, g.heartbeat).Term.Number
+	s := fixture.Renew(t, g.API, g.heartbeat)
 	if !s.Active || s.Term.Redis != redis {
 		t.Fatalf("no such term: %+v", s)
 	}
@@ -52,9 +53,9 @@ func (g *counters) claim(q plans.Quota, perMinute int64) limits.Claim {
 // record writes as a server what it admitted of the key at an instant.
 func (g *counters) record(t *testing.T, serverID string, batch int64, at time.Time, n int64) {
 	t.Helper()
-	recorded := count(g.key.TenantID, g.key.ID, at, n, 0)
+	recorded := fixture.Count(g.key.TenantID, g.key.ID, at, n, 0)
 	recorded.Minutes = usage.Minutes{Minute: limits.MinuteAt(g.key.TenantID, at), InMinute: n}
-	writeUsage(t, g.api, usage.Batch{ServerID: serverID, Number: batch, Counts: []usage.Count{recorded}})
+	fixture.WriteUsage(t, g.API, usage.Batch{ServerID: serverID, Number: batch, Counts: []usage.Count{recorded}})
 }
 
 // TestCountersOverTerms: a term begins where the records stand, whatever was granted in the one
@@ -68,7 +69,7 @@ func TestCountersOverTerms(t *testing.T) {
 	g.record(t, "a", 1, now, 7)
 
 	term := g.begin(t, "r")
-	base, fresh, err := g.api.Counters.Initialize(
+	base, fresh, err := g.API.Counters.Initialize(
 		t.Context(),
 		counter.InitRequest{Claim: c, Term: term, At: now.Add(-time.Hour)},
 	)
@@ -78,28 +79,28 @@ func TestCountersOverTerms(t *testing.T) {
 		base != want {
 		t.Errorf("the first to open: %+v, fresh %v, %v, want %+v", base, fresh, err, want)
 	}
-	if _, fresh, err := g.api.Counters.Initialize(
+	if _, fresh, err := g.API.Counters.Initialize(
 		t.Context(),
 		counter.InitRequest{Claim: c, Term: term, At: now},
 	); err != nil ||
 		fresh {
 		t.Errorf("the second to open: fresh %v, %v", fresh, err)
 	}
-	_, err = g.api.Counters.Grant(t.Context(), counter.GrantRequest{Claim: c, Term: term, At: now, Want: 1})
+	_, err = g.API.Counters.Grant(t.Context(), counter.GrantRequest{Claim: c, Term: term, At: now, Want: 1})
 	assert.ErrorIs(t, err, counter.ErrTermOver, "a grant while Redis decides")
 
 	g.record(t, "a", 2, now, 13) // what Redis counted
 	over := term
 	term = g.begin(t, "")
-	_, _, err = g.api.Counters.Initialize(t.Context(), counter.InitRequest{Claim: c, Term: over, At: now})
+	_, _, err = g.API.Counters.Initialize(t.Context(), counter.InitRequest{Claim: c, Term: over, At: now})
 	assert.ErrorIs(t, err, counter.ErrTermOver, "open a term that is over")
-	grant, err := g.api.Counters.Grant(t.Context(), counter.GrantRequest{Claim: c, Term: term, At: now, Want: 1})
+	grant, err := g.API.Counters.Grant(t.Context(), counter.GrantRequest{Claim: c, Term: term, At: now, Want: 1})
 	want := counter.Grant{
 		Baseline: counter.Baseline{Minute: minute, MinuteUsed: 27, Day: day, DayUsed: 27, KeyUsed: 27},
 		Count:    7,
 	}
 	assert.Result(t, grant, err, want, "a grant of the key's 30")
-	again, err := g.api.Counters.Grant(t.Context(), counter.GrantRequest{
+	again, err := g.API.Counters.Grant(t.Context(), counter.GrantRequest{
 		Claim: c, Term: term, At: now, Returns: []counter.Return{{Minute: minute, Day: day, Count: 3}},
 	})
 	if err != nil || again.MinuteUsed != 24 || again.KeyUsed != 24 {
@@ -108,11 +109,11 @@ func TestCountersOverTerms(t *testing.T) {
 
 	g.record(t, "a", 3, now, 2) // of the 4 that it kept
 	term = g.begin(t, "r")
-	base, fresh, err = g.api.Counters.Initialize(t.Context(), counter.InitRequest{Claim: c, Term: term, At: now})
+	base, fresh, err = g.API.Counters.Initialize(t.Context(), counter.InitRequest{Claim: c, Term: term, At: now})
 	if err != nil || !fresh || base.MinuteUsed != 22 || base.DayUsed != 22 || base.KeyUsed != 22 {
 		t.Errorf("in the next term: %+v, fresh %v, %v; want the 22 that are recorded", base, fresh, err)
 	}
-	assert.Equal(t, g.text(t, `select count(*) from limit_states`), "2", "rows")
+	assert.Equal(t, g.Text(t, `select count(*) from limit_states`), "2", "rows")
 }
 
 // minuteWithin returns the present instant, at which the tenant's minute lasts for some seconds
@@ -133,12 +134,12 @@ func TestSilentServerInCounters(t *testing.T) {
 	g := newCounters(t)
 	c := g.claim(plans.Quota{PerMinute: 100, PerDay: 1000}, 0)
 	now := minuteWithin(g.key.TenantID)
-	g.exec(t, `
+	g.Exec(t, `
 		insert into tenant_plans (tenant_id, plan, valid_from) values ($1, 'free', $2::timestamptz - interval
 			'1 microsecond')`, c.TenantID, now)
 	g.record(t, "killed", 1, now, 20)
 	// It has not acknowledged a term.
-	g.exec(
+	g.Exec(
 		t,
 		`insert into servers (id, seen_at, redis, acked) values ('killed', clock_timestamp() - interval '10 seconds',
 			'r', 1)`,
@@ -146,7 +147,7 @@ func TestSilentServerInCounters(t *testing.T) {
 	grant := func(redis string) counter.Baseline {
 		t.Helper()
 		term := g.begin(t, redis)
-		base, _, err := g.api.Counters.Initialize(t.Context(), counter.InitRequest{Claim: c, Term: term, At: now})
+		base, _, err := g.API.Counters.Initialize(t.Context(), counter.InitRequest{Claim: c, Term: term, At: now})
 		assert.NoError(t, err)
 		return base
 	}
@@ -158,11 +159,11 @@ func TestSilentServerInCounters(t *testing.T) {
 	if base := grant("r"); base.MinuteUsed != minute || base.DayUsed != 20+15 {
 		t.Errorf("%+v; want what is recorded and a twentieth of the largest limit", base)
 	}
-	g.exec(t, `delete from servers where id = 'killed'`)
+	g.Exec(t, `delete from servers where id = 'killed'`)
 	if base := grant("other"); base.MinuteUsed != 20+15 || base.DayUsed != 20+15 {
 		t.Errorf("%+v; want the margin of a server that nobody knows any more", base)
 	}
-	assert.NoError(t, g.api.Usage.EndUsage(t.Context(), "killed"))
+	assert.NoError(t, g.API.Usage.EndUsage(t.Context(), "killed"))
 	if base := grant("r"); base.MinuteUsed != 20 || base.DayUsed != 20 {
 		t.Errorf("%+v; want the 20 that are recorded", base)
 	}
@@ -175,10 +176,10 @@ func TestGrantsOfManyServersNeverExceed(t *testing.T) {
 	g := newCounters(t)
 	term := g.begin(t, "")
 	const limit = 500
-	servers := []*store.DB{g.api, storetest.Open(t, g.URL, store.Options{AsAPI: true})}
-	own := []meteredKey{g.meteredDB.key(t, 1), g.meteredDB.key(t, 1)}
+	servers := []*store.DB{g.API, storetest.Open(t, g.URL, store.Options{AsAPI: true})}
+	own := []fixture.MeteredKey{g.Key(t, 1), g.Key(t, 1)}
 	var granted atomic.Int64
-	atOnce(t, 8, 8, nil, func(i int) error {
+	fixture.AtOnce(t, 8, 8, nil, func(i int) error {
 		// Half of them by keys of their own, with rows that are not there yet.
 		c := g.claim(plans.Quota{PerMinute: limit, PerDay: 100_000}, 0)
 		if i%2 == 0 {
@@ -187,7 +188,7 @@ func TestGrantsOfManyServersNeverExceed(t *testing.T) {
 		for {
 			p, err := servers[i%2].Counters.Grant(
 				t.Context(),
-				counter.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1},
+				counter.GrantRequest{Claim: c, Term: term, At: fixture.Eleven, Want: 1},
 			)
 			if granted.Add(p.Count); err != nil || p.Count == 0 {
 				return err
@@ -203,10 +204,14 @@ func TestOneOpens(t *testing.T) {
 	g := newCounters(t)
 	term := g.begin(t, "r")
 	var first atomic.Int64
-	atOnce(t, 8, 8, nil, func(int) error {
-		_, fresh, err := g.api.Counters.Initialize(
+	fixture.AtOnce(t, 8, 8, nil, func(int) error {
+		_, fresh, err := g.API.Counters.Initialize(
 			t.Context(),
-			counter.InitRequest{Claim: g.claim(plans.Quota{PerMinute: 9, PerDay: 9}, 5), Term: term, At: eleven},
+			counter.InitRequest{
+				Claim: g.claim(plans.Quota{PerMinute: 9, PerDay: 9}, 5),
+				Term:  term,
+				At:    fixture.Eleven,
+			},
 		)
 		if fresh {
 			first.Add(1)
@@ -221,14 +226,14 @@ func TestGrantsAtOnce(t *testing.T) {
 	t.Parallel()
 	g := newCounters(t)
 	const tenants = 40
-	g.exec(
+	g.Exec(
 		t,
 		`select test_key(test_tenant('many-' || n, 'free'), 'm' || lpad(n::text, 15, '0')) from generate_series(1, $1)
 			n`,
 		tenants,
 	)
 	term := g.begin(t, "")
-	atOnce(t, 8, 8, nil, func(worker int) error {
+	fixture.AtOnce(t, 8, 8, nil, func(worker int) error {
 		for n := range int64(tenants) {
 			i := n
 			if worker%2 == 0 {
@@ -240,8 +245,14 @@ func TestGrantsAtOnce(t *testing.T) {
 				Quota:        plans.Quota{PerMinute: 1000, PerDay: 1000},
 				KeyPerMinute: 1000,
 			}
-			_, err := g.api.Counters.Grant(t.Context(), counter.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
-			if err = errors.Join(err, errorOf(g.api.Counters.Prune(t.Context(), eleven, 3))); err != nil {
+			_, err := g.API.Counters.Grant(
+				t.Context(),
+				counter.GrantRequest{Claim: c, Term: term, At: fixture.Eleven, Want: 1},
+			)
+			if err = errors.Join(
+				err,
+				fixture.ErrorOf(g.API.Counters.Prune(t.Context(), fixture.Eleven, 3)),
+			); err != nil {
 				return err
 			}
 		}
@@ -253,8 +264,8 @@ func TestGrantsAtOnce(t *testing.T) {
 func TestCountersRoundTrips(t *testing.T) {
 	t.Parallel()
 	g := newCounters(t)
-	proxy := newBreakingProxy(t, g.APIURL)
-	db := storetest.Open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1})
+	proxy := fixture.NewBreakingProxy(t, g.APIURL)
+	db := storetest.Open(t, proxy.URL, store.Options{AsAPI: true, MaxConns: 1})
 	c := g.claim(plans.Quota{PerMinute: 100, PerDay: 1000}, 50)
 	for name, tt := range map[string]struct {
 		redis string
@@ -262,15 +273,16 @@ func TestCountersRoundTrips(t *testing.T) {
 		want  int
 	}{
 		"grant": {"", func(term int64) error {
-			return errorOf(db.Counters.Grant(t.Context(),
-				counter.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1}))
+			return fixture.ErrorOf(db.Counters.Grant(t.Context(),
+				counter.GrantRequest{Claim: c, Term: term, At: fixture.Eleven, Want: 1}))
 		}, 4},
 		"open again": {"r", func(term int64) error {
-			_, _, err := db.Counters.Initialize(t.Context(), counter.InitRequest{Claim: c, Term: term, At: eleven})
+			r := counter.InitRequest{Claim: c, Term: term, At: fixture.Eleven}
+			_, _, err := db.Counters.Initialize(t.Context(), r)
 			return err
 		}, 3},
 	} {
 		term := g.begin(t, tt.redis)
-		assert.Equal(t, proxy.count(t, func() error { return tt.call(term) }), tt.want, name, "takes round trips")
+		assert.Equal(t, proxy.Count(t, func() error { return tt.call(term) }), tt.want, name, "takes round trips")
 	}
 }

@@ -21,13 +21,14 @@ import (
 	"petstore.example/internal/store/operate"
 	"petstore.example/internal/store/people"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
 )
 
 // customers is a database with two tenants that have rows in every table: acme, whose texts hold
 // the word quagga, and zoo, with okapi.
 type customers struct {
-	*books
+	*fixture.Books
 	owner *store.DB // a login that is no superuser
 }
 
@@ -35,11 +36,11 @@ var ops = audit.By{Actor: "ops", Reason: "ticket 88"}
 
 func newCustomers(t *testing.T) customers {
 	t.Helper()
-	b := newBooks(t)
+	b := fixture.NewBooks(t)
 	c := customers{b, storetest.Open(t, storetest.As(t, b.URL, storetest.OwnerLogin), store.Options{})}
-	b.fill(t)
-	for id, word := range map[int64]string{acme: "quagga", zoo: "okapi"} {
-		c.exec(t, strings.NewReplacer("$1", fmt.Sprint(id), "$2", "'"+word+"'").Replace(`
+	b.Fill(t)
+	for id, word := range map[int64]string{fixture.Acme: "quagga", fixture.Zoo: "okapi"} {
+		c.Exec(t, strings.NewReplacer("$1", fmt.Sprint(id), "$2", "'"+word+"'").Replace(`
 			insert into pets (tenant_id, name, category_id, status, created_at) select $1, $2, 1, 'sold', now() from
 				generate_series(1, 3);
 			insert into orders (tenant_id, pet_id, quantity, status, created_at) select $1, id, 1, 'delivered', now()
@@ -69,10 +70,10 @@ func newCustomers(t *testing.T) customers {
 		)
 		assert.NoError(t, err)
 	}
-	b.deliver(t, "s1", dec, used(business, nov.Add(time.Hour), 7, 0))
-	b.close(t, oct)
-	b.deliver(t, "s1", dec, used(business, oct.Add(30*24*time.Hour), 9, 0)) // late
-	b.exec(t, `
+	b.Deliver(t, "s1", fixture.Dec, fixture.Used(fixture.Business, fixture.Nov.Add(time.Hour), 7, 0))
+	b.Close(t, fixture.Oct)
+	b.Deliver(t, "s1", fixture.Dec, fixture.Used(fixture.Business, fixture.Oct.Add(30*24*time.Hour), 9, 0)) // late
+	b.Exec(t, `
 		alter table usage_daily disable trigger user;
 		create table daily_of_2020 partition of usage_daily for values from ('2020-01-01Z') to ('2021-01-01Z');
 		insert into usage_daily (tenant_id, day, key_id, assignment, version, admitted, refused) values (1,
@@ -84,7 +85,7 @@ func newCustomers(t *testing.T) customers {
 // holding returns the tables with rows that hold the word.
 func (c customers) holding(t *testing.T, word string) (tables []string) {
 	t.Helper()
-	c.rows(t, &tables, `
+	c.Rows(t, &tables, `
 		select relname from pg_class
 		where relnamespace = 'public'::regnamespace and relkind = 'r'
 		  and (xpath('//n/text()',
@@ -96,7 +97,7 @@ func (c customers) holding(t *testing.T, word string) (tables []string) {
 
 func (c customers) rowsOf(t *testing.T, id int64) string {
 	t.Helper()
-	return c.text(t, `
+	return c.Text(t, `
 		select string_agg(query_to_xml(format('select * from %I t where tenant_id = %s order by t::text', relname,
 			$1::bigint), true, true, '')::text, '' order by relname)
 		from pg_class c where relnamespace = 'public'::regnamespace and relkind = 'r'
@@ -119,23 +120,23 @@ func TestErase(t *testing.T) {
 	assert.ErrorIs(t, err, plans.ErrTenantNotSuspended, "a tenant in good standing")
 	_, err = c.owner.Tenants.Suspend(t.Context(), ops, "quagga-inc", time.Time{})
 	assert.NoError(t, err)
-	before, zooBefore := c.text(t, `select database_to_xml(true, true, '')::text`), c.rowsOf(t, zoo)
+	before, zooBefore := c.Text(t, `select database_to_xml(true, true, '')::text`), c.rowsOf(t, fixture.Zoo)
 	planned, err := c.owner.TenantData.Erase(t.Context(), audit.By{Actor: "ops", DryRun: true}, "quagga-inc", nil)
-	if err != nil || c.text(t, `select database_to_xml(true, true, '')::text`) != before {
+	if err != nil || c.Text(t, `select database_to_xml(true, true, '')::text`) != before {
 		t.Fatalf("a dry run changed something, or failed: %v", err)
 	}
 	if tables := c.holding(t, "quagga"); len(tables) < 8 {
 		t.Fatalf("only %v hold the word", tables)
 	}
-	billed := c.text(t, `select string_agg(u::text, ' ' order by u) from usage_counted u where tenant_id = 1`)
+	billed := c.Text(t, `select string_agg(u::text, ' ' order by u) from usage_counted u where tenant_id = 1`)
 
 	e := c.erase(t, "quagga-inc")
 	tables := c.holding(t, "quagga")
 	assert.True(t, len(tables) == 0, tables, "still hold it")
-	assert.DeepEqual(t, c.rowsOf(t, zoo), zooBefore, "the other tenant")
-	c.want(t, billed, `select string_agg(u::text, ' ' order by u) from usage_counted u where tenant_id = 1`)
+	assert.DeepEqual(t, c.rowsOf(t, fixture.Zoo), zooBefore, "the other tenant")
+	c.Want(t, billed, `select string_agg(u::text, ' ' order by u) from usage_counted u where tenant_id = 1`)
 	want := operate.Erasure{
-		TenantID: acme, Name: "erased-1", Lines: 2,
+		TenantID: fixture.Acme, Name: "erased-1", Lines: 2,
 		Removed: map[string]int64{
 			"api_keys":         1,
 			"bans":             1,
@@ -176,7 +177,7 @@ func (c customers) checkErased(t *testing.T, e operate.Erasure) {
 	}
 	_, _, err := c.owner.Tenants.Edit(t.Context(), ops, e.Name, people.TenantEdit{Notes: &e.Name})
 	assert.ErrorIs(t, err, plans.ErrTenantErased, "edit")
-	if v, err := c.owner.Months.Verify(t.Context(), oct); len(v.Differences) > 0 || err != nil {
+	if v, err := c.owner.Months.Verify(t.Context(), fixture.Oct); len(v.Differences) > 0 || err != nil {
 		t.Errorf("the closed month: %q, %v", v.Differences, err)
 	}
 	// The owner can alter the lines and what they are computed from, but not unseen.
@@ -186,20 +187,20 @@ func (c customers) checkErased(t *testing.T, e operate.Erasure) {
 		`update usage_lines set form = replace(form, 'erased-1', 'okapi') where tenant_id = 1 and number = 1`,
 		`update usage_lines set sha256 = sha256('x') where tenant_id = 1 and number = 1`,
 	} {
-		c.exec(
+		c.Exec(
 			t,
 			`create table lines as select month, tenant_id, number, form, sha256 from usage_lines; alter table
 				usage_lines disable trigger user; `+tamper,
 		)
-		if v, err := c.owner.Months.Verify(t.Context(), oct); len(v.Differences) == 0 || err != nil {
+		if v, err := c.owner.Months.Verify(t.Context(), fixture.Oct); len(v.Differences) == 0 || err != nil {
 			t.Errorf("%s is not found: %v", tamper, err)
 		}
-		c.exec(t, `
+		c.Exec(t, `
 			update usage_lines l set form = b.form, sha256 = b.sha256 from lines b where (b.month, b.tenant_id,
 				b.number) = (l.month, l.tenant_id, l.number);
 			alter table usage_lines enable trigger user; drop table lines`)
 	}
-	if _, err := c.database.owner.ExecContext(
+	if _, err := c.Owner.ExecContext(
 		t.Context(),
 		`update usage_lines set form = replace(form, '"refused":12', '"refused":13') where tenant_id = 1`,
 	); err == nil {
@@ -217,33 +218,52 @@ func TestEraseKeepsWhatIsCounted(t *testing.T) {
 	c.erase(t, "quagga-inc")
 	const counted = `select sum(admitted) || ' ' || sum(refused) from usage_recorded where tenant_id = 1 and hour >=
 		$1 and hour < $2`
-	odd, never := used(business, nov.Add(2*time.Hour), 100, 0), used(business, nov.Add(2*time.Hour), 100, 0)
+	odd, never := fixture.Used(
+		fixture.Business,
+		fixture.Nov.Add(2*time.Hour),
+		100,
+		0,
+	), fixture.Used(
+		fixture.Business,
+		fixture.Nov.Add(2*time.Hour),
+		100,
+		0,
+	)
 	odd.KeyID, never.TenantID = "x", 99
-	c.deliver(
+	c.Deliver(
 		t,
 		"s1",
-		dec.Add(time.Hour),
-		used(business, nov.Add(2*time.Hour), 3, 2),
-		used(business, oct.AddDate(0, 0, 25), 5, 4),
+		fixture.Dec.Add(time.Hour),
+		fixture.Used(fixture.Business, fixture.Nov.Add(2*time.Hour), 3, 2),
+		fixture.Used(fixture.Business, fixture.Oct.AddDate(0, 0, 25), 5, 4),
 		odd,
 		never,
 	)
-	c.deliver(t, "s2", dec.Add(time.Hour), used(business, nov.Add(2*time.Hour), 30, 0))
-	if got, want := c.text(t, counted, oct, nov), fmt.Sprint(8030+10+44100+9+5, " ", 12+4); got != want {
+	c.Deliver(t, "s2", fixture.Dec.Add(time.Hour), fixture.Used(fixture.Business, fixture.Nov.Add(2*time.Hour), 30, 0))
+	if got, want := c.Text(
+		t,
+		counted,
+		fixture.Oct,
+		fixture.Nov,
+	), fmt.Sprint(
+		8030+10+44100+9+5,
+		" ",
+		12+4,
+	); got != want {
 		t.Errorf("of the closed month: %s, want %s", got, want)
 	}
-	if got, want := c.text(t, counted, nov, dec), fmt.Sprint(7+3+30, " ", 2); got != want {
+	if got, want := c.Text(t, counted, fixture.Nov, fixture.Dec), fmt.Sprint(7+3+30, " ", 2); got != want {
 		t.Errorf("of the open month: %s, want %s", got, want)
 	}
-	c.close(t, nov)
+	c.Close(t, fixture.Nov)
 	var billed int64
-	for _, l := range c.lines(t, nov) {
-		if l.TenantID == acme {
+	for _, l := range c.Lines(t, fixture.Nov) {
+		if l.TenantID == fixture.Acme {
 			billed += l.Admitted
 		}
 	}
-	if want := int64(7 + 3 + 30 + 9 + 5); billed != want || c.verify(t, nov) != "" {
-		t.Errorf("the next month bills %d, want %d; %s", billed, want, c.verify(t, nov))
+	if want := int64(7 + 3 + 30 + 9 + 5); billed != want || c.Verify(t, fixture.Nov) != "" {
+		t.Errorf("the next month bills %d, want %d; %s", billed, want, c.Verify(t, fixture.Nov))
 	}
 }
 
@@ -253,7 +273,7 @@ func TestEraseGoesOn(t *testing.T) {
 	t.Parallel()
 	const batch = 5000 // as many as are removed in one transaction
 	c := newCustomers(t)
-	c.exec(
+	c.Exec(
 		t,
 		`insert into pets (tenant_id, name, category_id, status, created_at) select 1, 'quagga', 1, 'sold', now() from
 			generate_series(1, $1) n`,
@@ -267,7 +287,7 @@ func TestEraseGoesOn(t *testing.T) {
 			cancel()
 		}
 	})
-	if !errors.Is(err, context.Canceled) || e.TenantID != acme {
+	if !errors.Is(err, context.Canceled) || e.TenantID != fixture.Acme {
 		t.Fatalf("%+v, %v", e, err)
 	}
 	assert.DeepEqual(t, c.holding(t, "quagga"), []string{"pets"}, "interrupted")
@@ -289,9 +309,9 @@ func TestOnlyTheOwnerErases(t *testing.T) {
 		if _, err := db.TenantData.Erase(t.Context(), ops, "quagga-inc", nil); !store.IsForbidden(err) {
 			t.Errorf("%s: %v", storetest.LoginOf(t, url), err)
 		}
-		if err := attempt(
+		if err := fixture.Attempt(
 			t,
-			connect(t, url),
+			fixture.Connect(t, url),
 			"reset role",
 			`update tenants set erased_at = now()`,
 		); !store.IsForbidden(err) {
@@ -305,7 +325,7 @@ func TestExport(t *testing.T) {
 	t.Parallel()
 	c := newCustomers(t)
 	const pets = 2500 // several pages
-	c.exec(
+	c.Exec(
 		t,
 		`insert into pets (tenant_id, name, category_id, status, created_at) select 1, 'quagga "' || n, 1, 'sold',
 			now() from generate_series(1, $1) n`,
@@ -334,7 +354,7 @@ func TestExport(t *testing.T) {
 		all.WriteString(text)
 	}
 	assert.Equal(t, strings.Count(files["pets.jsonl"].String(), "quagga"), pets, "animals")
-	digest := c.text(t, `select encode(digest, 'hex') from api_keys where tenant_id = 1`)
+	digest := c.Text(t, `select encode(digest, 'hex') from api_keys where tenant_id = 1`)
 	for _, never := range []string{"okapi", "key_0000000000000002", digest, "digest", storetest.OwnerLogin,
 		"sha256('x')"} {
 		assert.True(t, !strings.Contains(all.String(), never), "the export has", never)

@@ -7,14 +7,15 @@ import (
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/fixture"
 )
 
 // TestErrorsThatPass: what would pass if it came again is "not now", and what would not is no
 // outage.
 func TestErrorsThatPass(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	s.exec(t, `
+	s := fixture.NewShop(t)
+	s.Exec(t, `
 		create function refuse() returns trigger language plpgsql as $$
 		begin raise exception 'refused' using errcode = new.name; end $$;
 		create trigger refuse before insert on pets for each row execute function refuse()`)
@@ -29,7 +30,7 @@ func TestErrorsThatPass(t *testing.T) {
 		"42703": true, // undefined column
 		"XX000": true, // internal error: a prepared statement has a type that is gone
 	} {
-		_, err := s.Pets.CreatePet(t.Context(), s.a.ID, catalog.NewPet{Name: code, Status: catalog.Available})
+		_, err := s.Pets.CreatePet(t.Context(), s.A.ID, catalog.NewPet{Name: code, Status: catalog.Available})
 		if err == nil || errors.Is(err, store.ErrUnavailable) != passes {
 			t.Errorf("%s: %v; is it ErrUnavailable: want %v", code, err, passes)
 		}

@@ -16,6 +16,7 @@ import (
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/billing"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/usage/events"
 )
@@ -31,10 +32,16 @@ type handOn struct {
 // newHandOn has usage of one hour: of two tenants, one of them under two assignments and two keys.
 func newHandOn(t *testing.T) *handOn {
 	t.Helper()
-	db := newDatabase(t)
+	db := fixture.NewDatabase(t)
 	h := &handOn{
-		DB: storetest.Open(t, db.BillingURL, store.Options{}), owner: sqlx.MustConnect("postgres", db.URL),
-		query: billing.EventQuery{From: november, To: december, Receiver: "stripe", Format: events.Stripe},
+		DB:    storetest.Open(t, db.BillingURL, store.Options{}),
+		owner: sqlx.MustConnect("postgres", db.URL),
+		query: billing.EventQuery{
+			From:     fixture.November,
+			To:       fixture.December,
+			Receiver: "stripe",
+			Format:   events.Stripe,
+		},
 	}
 	t.Cleanup(func() { _ = h.owner.Close() })
 	h.owner.MustExec(`
@@ -160,9 +167,9 @@ func TestEventsOfPartOfTheUsage(t *testing.T) {
 	q.Tenant = "acmee"
 	assert.ErrorIs(t, h.send(t, q, &sink{}), plans.ErrTenantNotFound, "events of no tenant")
 	q = h.query
-	q.To = noon
+	q.To = fixture.Noon
 	h.wantSent(t, q)
-	q.From, q.To = noon, noon.Add(time.Hour)
+	q.From, q.To = fixture.Noon, fixture.Noon.Add(time.Hour)
 	h.wantSent(t, q, "cus_acme 11-20T12 pro 110 1 #0", "cus_acme 11-20T12 free 1000 2 #0")
 }
 
@@ -241,11 +248,11 @@ func TestLateEvents(t *testing.T) {
 		where a.tenant_id = 1 and a.plan = 'pro'`)
 	h.wantSent(t, h.query) // October was before its beginning.
 	october := h.query
-	october.From = november.AddDate(0, -1, 0)
+	october.From = fixture.November.AddDate(0, -1, 0)
 	h.wantSent(t, october, "cus_acme 10-31T09 pro 3 0 #1 at 11-30T23")
 	h.wantSent(t, h.query)
 	next := h.query
-	next.From, next.To = december, december.AddDate(0, 1, 0)
+	next.From, next.To = fixture.December, fixture.December.AddDate(0, 1, 0)
 	want := []string{"cus_acme 11-20T12 pro 9 0 #1 at 12-02T10", "cus_acme 11-20T12 pro -2 0 #2 at 12-02T11"}
 	unrecorded := next
 	unrecorded.Receiver = ""
@@ -271,8 +278,8 @@ func TestVoidEvents(t *testing.T) {
 	h.owner.MustExec(`select test_usage(1, '2026-10-31 09:00Z', 'key_0000000000000000', 'free', 3, 0);
 		insert into usage_months (month, begun_at) values ('2026-10-01', '2026-11-02 10:00Z')`)
 	october, all := h.query, []string{"cus_acme 11-20T12 pro 110 1 #0", "cus_zoo 11-20T12 pro 7 0 #0"}
-	october.From = november.AddDate(0, -1, 0)
-	behind, tooOld := october, sink{since: november}
+	october.From = fixture.November.AddDate(0, -1, 0)
+	behind, tooOld := october, sink{since: fixture.November}
 	behind.Receiver = "behind"
 	assert.NoError(t, errors.Join(h.send(t, october, &sink{}), h.send(t, behind, &tooOld)))
 	h.owner.MustExec(
@@ -313,10 +320,10 @@ func TestVoidEvents(t *testing.T) {
 // gets nothing.
 func TestVoidEventsByDay(t *testing.T) {
 	t.Parallel()
-	b := newFilledBooks(t)
-	b.deliver(t, "s1", nov, used(pro, oct.AddDate(0, 0, 19).Add(11*time.Hour), 70, 3))
-	b.close(t, oct)
-	b.deliver(t, "s1", dec, used(business, oct.Add(500*time.Hour), 5, 0))
+	b := fixture.NewFilledBooks(t)
+	b.Deliver(t, "s1", fixture.Nov, fixture.Used(fixture.Pro, fixture.Oct.AddDate(0, 0, 19).Add(11*time.Hour), 70, 3))
+	b.Close(t, fixture.Oct)
+	b.Deliver(t, "s1", fixture.Dec, fixture.Used(fixture.Business, fixture.Oct.Add(500*time.Hour), 5, 0))
 	send := func(receiver string, from time.Time, want ...string) {
 		t.Helper()
 		var s sink
@@ -326,7 +333,7 @@ func TestVoidEventsByDay(t *testing.T) {
 			Receiver: receiver,
 			Format:   events.CloudEvents,
 		}
-		err := b.billing.Events.Send(t.Context(), bill, q, &s)
+		err := b.Billing.Events.Send(t.Context(), fixture.Bill, q, &s)
 		var got []string
 		for _, e := range s.got {
 			got = append(
@@ -337,19 +344,19 @@ func TestVoidEventsByDay(t *testing.T) {
 		assert.Result(t, got, err, want, "to", receiver)
 	}
 	all := []string{"10-02T09 1 8030 12", "10-20T10 1 10 0", "10-20T10 3 44100 0", "10-20T11 1 70 3", "10-21T20 3 5 0"}
-	send("early", oct, all...)
-	send("later", oct, all...)
-	b.exec(t, `update tenant_plans set voided_at = now(), void_reason = 'wrong plan' where id = 1`)
-	send("early", nov, "10-02T09 1 -8030 -12", "10-20T10 1 -10 0", "10-20T11 1 -70 -3")
-	b.endPartition(t, nov)
-	b.rollUp(t, 1000)
-	send("early", nov)
-	send("later", nov, "10-02T00 1 -8030 -12", "10-20T00 1 -80 -3")
-	send("later", nov)
-	send("fresh", nov)
-	b.exec(t, `update tenant_plans set voided_at = null, void_reason = null where id = 1`)
-	send("early", nov, "10-02T09 1 8030 12", "10-20T10 1 10 0", "10-20T11 1 70 3")
-	send("early", nov)
+	send("early", fixture.Oct, all...)
+	send("later", fixture.Oct, all...)
+	b.Exec(t, `update tenant_plans set voided_at = now(), void_reason = 'wrong plan' where id = 1`)
+	send("early", fixture.Nov, "10-02T09 1 -8030 -12", "10-20T10 1 -10 0", "10-20T11 1 -70 -3")
+	b.EndPartition(t, fixture.Nov)
+	b.RollUp(t, 1000)
+	send("early", fixture.Nov)
+	send("later", fixture.Nov, "10-02T00 1 -8030 -12", "10-20T00 1 -80 -3")
+	send("later", fixture.Nov)
+	send("fresh", fixture.Nov)
+	b.Exec(t, `update tenant_plans set voided_at = null, void_reason = null where id = 1`)
+	send("early", fixture.Nov, "10-02T09 1 8030 12", "10-20T10 1 10 0", "10-20T11 1 70 3")
+	send("early", fixture.Nov)
 }
 
 // TestEventsInPages: an hour with more events than are in memory at a time.

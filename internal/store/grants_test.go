@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
 )
@@ -67,7 +68,7 @@ func TestGrantsAreThoseOfThePage(t *testing.T) {
 	t.Parallel()
 	db := storetest.NewServer(t)
 	var grants []grant
-	assert.NoError(t, connect(t, db.URL).SelectContext(t.Context(), &grants, grantsQuery))
+	assert.NoError(t, fixture.Connect(t, db.URL).SelectContext(t.Context(), &grants, grantsQuery))
 	const head = "| object | `petstore_api` | `petstore_support` | `petstore_billing` |\n|---|---|---|---|\n"
 	sandbox.Page(t, rolesPage, regexp.MustCompile(regexp.QuoteMeta(head)+`(?:\|.*\n)*`), head+grantsTable(t, grants))
 }
@@ -125,18 +126,18 @@ func grantsTable(t *testing.T, grants []grant) string {
 // put them, and a role may run it only if it was granted.
 func TestDefinersAreSafe(t *testing.T) {
 	t.Parallel()
-	db := newDatabase(t)
+	db := fixture.NewDatabase(t)
 	var unsafe []string
-	db.rows(t, &unsafe, `select proname from pg_proc where pronamespace = 'public'::regnamespace and prosecdef
+	db.Rows(t, &unsafe, `select proname from pg_proc where pronamespace = 'public'::regnamespace and prosecdef
 		and not coalesce(proconfig @> array['search_path=pg_catalog, public, pg_temp'], false)`)
 	assert.True(t, len(unsafe) == 0, "without a search path that ends with pg_temp", unsafe)
-	db.exec(
+	db.Exec(
 		t,
 		`create table later (n int); create sequence numbers; create function later() returns int language sql as
 			'select 1'`,
 	)
 	var open []string
-	db.rows(t, &open, `
+	db.Rows(t, &open, `
 		select c.relname from pg_class c, aclexplode(c.relacl) a where c.relname in ('later', 'numbers') and a.grantee
 			<> c.relowner
 		union all

@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/usage"
 )
@@ -19,9 +20,9 @@ import (
 // or staff from reading.
 func TestHostileUsage(t *testing.T) {
 	t.Parallel()
-	db := newMeteredDB(t)
-	a, b := db.key(t, 1), db.key(t, 2)
-	conn := connect(t, db.APIURL)
+	db := fixture.NewMeteredDB(t)
+	a, b := db.Key(t, 1), db.Key(t, 2)
+	conn := fixture.Connect(t, db.APIURL)
 	for _, statement := range []string{
 		`select add_usage('x', 1, 0, $1, '{1794999600,1794999600}', $2, '{1,7}', '{1,1}',
 			'{9223372036854775807,9223372036854775807}', '{9223372036854775807,1}',
@@ -40,24 +41,24 @@ func TestHostileUsage(t *testing.T) {
 		conn.MustExec(statement, []byte(`{1,1}`), []byte(`{`+a.ID+`,`+a.ID+`}`))
 	}
 	hour := time.Unix(1794999600, 0).UTC()
-	writeUsage(t, db.api, usage.Batch{ServerID: "s", Number: 1, Counts: []usage.Count{
-		count(a.TenantID, a.ID, hour, 5, 5), count(b.TenantID, b.ID, hour, 7, 0),
+	fixture.WriteUsage(t, db.API, usage.Batch{ServerID: "s", Number: 1, Counts: []usage.Count{
+		fixture.Count(a.TenantID, a.ID, hour, 5, 5), fixture.Count(b.TenantID, b.ID, hour, 7, 0),
 	}})
-	admitted, err := db.staff.Usage.AdmittedOn(t.Context(), hour.Unix()/86400)
+	admitted, err := db.Staff.Usage.AdmittedOn(t.Context(), hour.Unix()/86400)
 	if err != nil || admitted[b.TenantID] != 7 {
 		t.Errorf("recorded %v, %v", admitted, err)
 	}
-	db.want(t, "0", `select count(*) from usage_hourly where hour not between '1970-01-01Z' and '9999-12-31 23:59Z'`)
+	db.Want(t, "0", `select count(*) from usage_hourly where hour not between '1970-01-01Z' and '9999-12-31 23:59Z'`)
 }
 
 // TestHostileLateUsage: no count of a closed month, and no instant of a delivery, keeps months from
 // being exported or servers from recording.
 func TestHostileLateUsage(t *testing.T) {
 	t.Parallel()
-	b := newFilledBooks(t)
-	b.close(t, oct)
-	conn := connect(t, b.APIURL)
-	hour := fmt.Sprintf(`{%d,%[1]d}`, oct.Unix())
+	b := fixture.NewFilledBooks(t)
+	b.Close(t, fixture.Oct)
+	conn := fixture.Connect(t, b.APIURL)
+	hour := fmt.Sprintf(`{%d,%[1]d}`, fixture.Oct.Unix())
 	for i, delivered := range []int64{math.MaxInt64, math.MinInt64, -1, 1} {
 		conn.MustExec(
 			`select add_usage('x', $1, $2, '{1,1}', $3, $4, '{1,1}', '{1,1}', $5, '{9223372036854775807,1}', '{0,0}',
@@ -65,28 +66,28 @@ func TestHostileLateUsage(t *testing.T) {
 			i+1,
 			delivered,
 			hour,
-			`{`+acmeKey+`,`+acmeKey+`}`,
+			`{`+fixture.AcmeKey+`,`+fixture.AcmeKey+`}`,
 			[]string{
 				`{9223372036854775807,1}`, `{-9223372036854775808,-9223372036854775808}`,
 				`{-9223372036854775808,9223372036854775807}`, `{0,1}`,
 			}[i],
 		)
 	}
-	lines := b.lines(t, nov)
+	lines := b.Lines(t, fixture.Nov)
 	if last := lines[1]; last.Corrects != "2025-10" || last.Admitted != 1_000_000_000_000 ||
 		last.Refused != 1_000_000_000_000 {
 		t.Errorf("the correction is %+v, want 10^12 at most", last)
 	}
-	b.close(t, nov)
+	b.Close(t, fixture.Nov)
 }
 
 // TestHostileFailedRequest: a failed request of the far future would never be pruned, and keep all
 // others out of the latest ones.
 func TestHostileFailedRequest(t *testing.T) {
 	t.Parallel()
-	db := newMeteredDB(t)
-	k := db.key(t, 1)
-	connect(
+	db := fixture.NewMeteredDB(t)
+	k := db.Key(t, 1)
+	fixture.Connect(
 		t,
 		db.APIURL,
 	).MustExec(
@@ -95,7 +96,7 @@ func TestHostileFailedRequest(t *testing.T) {
 		[]byte(`{`+k.ID+`}`),
 		[]byte(`{`+strings.Repeat("x", 1<<16)+`}`),
 	)
-	got, err := db.staff.FailedRequests.OfKey(t.Context(), k.TenantID, k.ID, 10)
+	got, err := db.Staff.FailedRequests.OfKey(t.Context(), k.TenantID, k.ID, 10)
 	if err != nil || len(got) != 1 {
 		t.Fatalf("%d failed requests, %v", len(got), err)
 	}
@@ -112,9 +113,9 @@ func TestHostileFailedRequest(t *testing.T) {
 // leases.
 func TestInfiniteTimes(t *testing.T) {
 	t.Parallel()
-	db := newDatabase(t)
+	db := fixture.NewDatabase(t)
 	populate(t, db)
-	db.exec(
+	db.Exec(
 		t,
 		`alter table cluster_term disable trigger user; update cluster_term set unclean_until = null; alter table
 			cluster_term enable trigger user`,
@@ -136,25 +137,25 @@ func TestInfiniteTimes(t *testing.T) {
 			`update bans set lifted_at = 'infinity'`,
 		},
 	} {
-		login := connect(t, url)
+		login := fixture.Connect(t, url)
 		for _, statement := range statements {
-			err := attempt(t, login, `select 1`, statement)
+			err := fixture.Attempt(t, login, `select 1`, statement)
 			assert.True(t, err != nil, "taken", statement)
 		}
 	}
-	renew(t, storetest.Open(t, db.APIURL, store.Options{AsAPI: true}), cluster.Heartbeat{ServerID: "a"})
+	fixture.Renew(t, storetest.Open(t, db.APIURL, store.Options{AsAPI: true}), cluster.Heartbeat{ServerID: "a"})
 }
 
 // TestNotificationsHoldNoDigest: every login hears them, and may find nothing by them.
 func TestNotificationsHoldNoDigest(t *testing.T) {
 	t.Parallel()
-	db := newMeteredDB(t)
+	db := fixture.NewMeteredDB(t)
 	bob := db
-	bob.database = database{&storetest.Database{URL: db.BillingURL}, nil}
-	next := bob.listen(t)
-	k := db.key(t, 1)
-	want := db.text(t, `select 'key ' || left(encode(digest, 'hex'), 32) from api_keys`)
-	db.exec(
+	bob.Database = fixture.Database{Database: &storetest.Database{URL: db.BillingURL}}
+	next := bob.Listen(t)
+	k := db.Key(t, 1)
+	want := db.Text(t, `select 'key ' || left(encode(digest, 'hex'), 32) from api_keys`)
+	db.Exec(
 		t,
 		`insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at) values ($1, $2, 'staff', '', now(),
 			now() + interval '1 day')`,
@@ -170,21 +171,25 @@ func TestNotificationsHoldNoDigest(t *testing.T) {
 // that share it. The API does not depend on those.
 func TestLoginSettings(t *testing.T) {
 	t.Parallel()
-	db := newMeteredDB(t)
-	k := db.key(t, 1)
+	db := fixture.NewMeteredDB(t)
+	k := db.Key(t, 1)
 	url := db.APIURL + "&default_transaction_read_only=on&row_security=off" +
 		"&lock_timeout=1&default_transaction_isolation=serializable&jit=on"
 	api := storetest.Open(t, url, store.Options{AsAPI: true})
-	writeUsage(
+	fixture.WriteUsage(
 		t,
 		api,
-		usage.Batch{ServerID: "s", Number: 1, Counts: []usage.Count{count(k.TenantID, k.ID, eleven, 1, 0)}},
+		usage.Batch{
+			ServerID: "s",
+			Number:   1,
+			Counts:   []usage.Count{fixture.Count(k.TenantID, k.ID, fixture.Eleven, 1, 0)},
+		},
 	)
 	_, err := api.Idempotency.Prune(t.Context(), time.Now(), 10)
 	assert.Equal(t, err, nil)
-	got := recordedUsage(t, db)
+	got := fixture.RecordedUsage(t, db)
 	assert.Equal(t, len(got), 1, "recorded", got)
-	session, err := pgconn.Open(t.Context(), url, pgconn.Options{AsAPI: true, Timeout: longTimeout})
+	session, err := pgconn.Open(t.Context(), url, pgconn.Options{AsAPI: true, Timeout: fixture.LongTimeout})
 	assert.NoError(t, err)
 	defer session.Close()
 	var jit string

@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -18,10 +19,10 @@ func limitOf(n int64) keys.Edit { return keys.Edit{PerMinute: &n} }
 
 func TestEditKeyRefuses(t *testing.T) {
 	t.Parallel()
-	o := newAcme(t)
-	key, _ := o.issue(t, "acme")
-	revoked, token := o.issue(t, "acme")
-	_, err := o.service().Revoke(t.Context(), jo, revoked.ID)
+	o := fixture.NewAcme(t)
+	key, _ := o.Issue(t, "acme")
+	revoked, token := o.Issue(t, "acme")
+	_, err := o.Service().Revoke(t.Context(), fixture.Jo, revoked.ID)
 	assert.NoError(t, err)
 	secret := token.Reveal()
 	for name, test := range map[string]struct {
@@ -34,29 +35,29 @@ func TestEditKeyRefuses(t *testing.T) {
 		"revoked":           {revoked.ID, limitOf(1), keys.ErrKeyRevoked},
 		"unknown":           {"key_0000000000000000", limitOf(1), keys.ErrKeyNotFound},
 	} {
-		_, _, err := o.service().Edit(t.Context(), jo, test.id, test.edit)
+		_, _, err := o.Service().Edit(t.Context(), fixture.Jo, test.id, test.edit)
 		assert.ErrorIs(t, err, test.want, name)
 	}
-	_, _, err = o.Keys.Edit(t.Context(), jo, key.ID, keys.Edit{Name: &secret}, noon)
+	_, _, err = o.Keys.Edit(t.Context(), fixture.Jo, key.ID, keys.Edit{Name: &secret}, fixture.Noon)
 	assert.ErrorIs(t, err, keys.ErrTextContainsKey, "the store itself")
 }
 
 func TestEditExpiry(t *testing.T) {
 	t.Parallel()
-	o := newAcme(t)
-	key, token := o.issue(t, "acme")
+	o := fixture.NewAcme(t)
+	key, token := o.Issue(t, "acme")
 	for _, step := range []struct {
 		name    string
 		expires time.Time
 		now     time.Time
 		want    error
 	}{
-		{"an hour from now", noon.Add(time.Hour), noon, nil},
-		{"this instant", noon, noon, keys.ErrExpiryPast},
-		{"later", noon.Add(2 * time.Hour), noon.Add(time.Hour - 1), nil},
-		{"once it has expired", noon.Add(3 * time.Hour), noon.Add(2 * time.Hour), keys.ErrKeyExpired},
-		{"never, once it has expired", time.Time{}, noon.Add(2 * time.Hour), keys.ErrKeyExpired},
-		{"never", time.Time{}, noon, nil},
+		{"an hour from now", fixture.Noon.Add(time.Hour), fixture.Noon, nil},
+		{"this instant", fixture.Noon, fixture.Noon, keys.ErrExpiryPast},
+		{"later", fixture.Noon.Add(2 * time.Hour), fixture.Noon.Add(time.Hour - 1), nil},
+		{"once it has expired", fixture.Noon.Add(3 * time.Hour), fixture.Noon.Add(2 * time.Hour), keys.ErrKeyExpired},
+		{"never, once it has expired", time.Time{}, fixture.Noon.Add(2 * time.Hour), keys.ErrKeyExpired},
+		{"never", time.Time{}, fixture.Noon, nil},
 	} {
 		before, err := o.Keys.Get(t.Context(), key.ID)
 		assert.NoError(t, err)
@@ -64,9 +65,14 @@ func TestEditExpiry(t *testing.T) {
 		if step.want != nil {
 			want = before.ExpiresAt
 		}
-		_, _, err = o.Keys.Edit(t.Context(), jo, key.ID, keys.Edit{ExpiresAt: &step.expires}, step.now)
+		_, _, err = o.Keys.Edit(t.Context(), fixture.Jo, key.ID, keys.Edit{ExpiresAt: &step.expires}, step.now)
 		assert.ErrorIs(t, err, step.want, step.name)
-		if c, err := o.api.Keys.Caller(t.Context(), token.Digest(), noon); err != nil || !c.ExpiresAt.Equal(want) {
+		if c, err := o.API.Keys.Caller(
+			t.Context(),
+			token.Digest(),
+			fixture.Noon,
+		); err != nil ||
+			!c.ExpiresAt.Equal(want) {
 			t.Errorf("%s: it expires at %v, %v, want %v", step.name, c.ExpiresAt, err, want)
 		}
 	}
@@ -74,39 +80,44 @@ func TestEditExpiry(t *testing.T) {
 
 func TestRotateKey(t *testing.T) {
 	t.Parallel()
-	o := newAcme(t)
-	before, oldToken, err := o.service().Issue(t.Context(), jo, keys.Request{
+	o := fixture.NewAcme(t)
+	before, oldToken, err := o.Service().Issue(t.Context(), fixture.Jo, keys.Request{
 		Tenant: "acme", Name: "ci", Environment: keys.Test, PerMinute: 50,
 	})
 	assert.NoError(t, err)
-	old, issued, token, err := o.service().Rotate(t.Context(), jo, before.ID, keys.Rotation{GracePeriod: time.Hour})
+	old, issued, token, err := o.Service().Rotate(
+		t.Context(),
+		fixture.Jo,
+		before.ID,
+		keys.Rotation{GracePeriod: time.Hour},
+	)
 	assert.NoError(t, err)
 	wantOld, wantNew := before, before
-	wantOld.ExpiresAt, wantOld.ReplacedBy = noon.Add(time.Hour), issued.ID
+	wantOld.ExpiresAt, wantOld.ReplacedBy = fixture.Noon.Add(time.Hour), issued.ID
 	wantNew.ID, wantNew.Last4 = issued.ID, token.Last4()
 	assert.DeepEqual(t, []keys.Key{old, issued}, []keys.Key{wantOld, wantNew}, "rotated")
 	for text, want := range map[string]keys.Key{oldToken.Reveal(): wantOld, token.Reveal(): wantNew} {
-		found, err := o.service().Identify(t.Context(), text)
+		found, err := o.Service().Identify(t.Context(), text)
 		assert.Result(t, found, err, want, "found")
 	}
 
 	// An expiry that comes before stays, and a key that is not kept is no good at once.
-	if old, _, _, err = o.service().Rotate(
+	if old, _, _, err = o.Service().Rotate(
 		t.Context(),
-		jo,
+		fixture.Jo,
 		old.ID,
 		keys.Rotation{GracePeriod: keys.MaxGracePeriod},
 	); err != nil ||
 		old.ExpiresAt != wantOld.ExpiresAt {
 		t.Errorf("rotated again: %+v, want %+v; %v", old, wantOld, err)
 	}
-	if old, _, _, err = o.service().Rotate(
+	if old, _, _, err = o.Service().Rotate(
 		t.Context(),
-		jo,
+		fixture.Jo,
 		old.ID,
 		keys.Rotation{},
 	); err != nil ||
-		old.Status(noon) != "expired" {
+		old.Status(fixture.Noon) != "expired" {
 		t.Errorf("not kept: %+v, %v", old, err)
 	}
 }
@@ -114,16 +125,16 @@ func TestRotateKey(t *testing.T) {
 // TestRotateWithTheFullNumber: the old key counts as long as it works.
 func TestRotateWithTheFullNumber(t *testing.T) {
 	t.Parallel()
-	o := newAcme(t)
+	o := fixture.NewAcme(t)
 	var key keys.Key
 	for range keys.MaxActive {
-		key, _ = o.issue(t, "acme")
+		key, _ = o.Issue(t, "acme")
 	}
-	all := o.everything(t)
-	_, _, _, err := o.service().Rotate(t.Context(), jo, key.ID, keys.Rotation{GracePeriod: time.Hour})
+	all := o.Everything(t)
+	_, _, _, err := o.Service().Rotate(t.Context(), fixture.Jo, key.ID, keys.Rotation{GracePeriod: time.Hour})
 	assert.ErrorIs(t, err, keys.ErrTooManyKeys, "an eleventh")
-	assert.DeepEqual(t, o.everything(t), all, "a refused rotation left something behind")
-	_, _, _, err = o.service().Rotate(t.Context(), jo, key.ID, keys.Rotation{})
+	assert.DeepEqual(t, o.Everything(t), all, "a refused rotation left something behind")
+	_, _, _, err = o.Service().Rotate(t.Context(), fixture.Jo, key.ID, keys.Rotation{})
 	assert.Equal(t, err, nil)
 }
 
@@ -131,41 +142,41 @@ func TestRotateWithTheFullNumber(t *testing.T) {
 // reason.
 func TestRotateBannedKey(t *testing.T) {
 	t.Parallel()
-	o := newAcme(t)
-	key, _ := o.issue(t, "acme")
+	o := fixture.NewAcme(t)
+	key, _ := o.Issue(t, "acme")
 	long, err := o.Bans.Place(
 		t.Context(),
-		jo,
+		fixture.Jo,
 		people.NewBan{KeyID: key.ID, Length: 2 * time.Hour, Reason: "abuse"},
-		noon,
+		fixture.Noon,
 	)
 	assert.NoError(t, err)
-	old, issued, _, err := o.service().Rotate(t.Context(), jo, key.ID, keys.Rotation{GracePeriod: time.Hour})
+	old, issued, _, err := o.Service().Rotate(t.Context(), fixture.Jo, key.ID, keys.Rotation{GracePeriod: time.Hour})
 	assert.NoError(t, err)
-	bans, err := store.Collect(o.Bans.List(t.Context(), people.BanFilter{KeyID: issued.ID, Limit: 9}, noon))
+	bans, err := store.Collect(o.Bans.List(t.Context(), people.BanFilter{KeyID: issued.ID, Limit: 9}, fixture.Noon))
 	if err != nil || len(bans) != 1 {
 		t.Fatalf("the new key has %d bans, error %v", len(bans), err)
 	}
 	want := long
 	want.ID, want.KeyID = bans[0].ID, issued.ID
 	assert.DeepEqual(t, bans[0], want, "ban of the new key")
-	if r := o.last(t); r.Action != "ban.place" || r.Subject != issued.ID || r.After["source"] != "staff" {
+	if r := lastEntry(t, o); r.Action != "ban.place" || r.Subject != issued.ID || r.After["source"] != "staff" {
 		t.Errorf("remembered %+v", r)
 	}
 	if bans, err := store.Collect(
-		o.Bans.List(t.Context(), people.BanFilter{KeyID: old.ID, Limit: 9}, noon),
+		o.Bans.List(t.Context(), people.BanFilter{KeyID: old.ID, Limit: 9}, fixture.Noon),
 	); err != nil ||
 		len(bans) != 1 {
 		t.Errorf("the old key has %d bans, error %v", len(bans), err)
 	}
 
 	// A ban that is over is not carried.
-	_, err = o.Bans.Lift(t.Context(), jo, issued.ID, noon)
+	_, err = o.Bans.Lift(t.Context(), fixture.Jo, issued.ID, fixture.Noon)
 	assert.NoError(t, err)
-	_, issued, _, err = o.service().Rotate(t.Context(), jo, issued.ID, keys.Rotation{})
+	_, issued, _, err = o.Service().Rotate(t.Context(), fixture.Jo, issued.ID, keys.Rotation{})
 	assert.NoError(t, err)
 	if bans, err := store.Collect(
-		o.Bans.List(t.Context(), people.BanFilter{KeyID: issued.ID, Past: true, Limit: 9}, noon),
+		o.Bans.List(t.Context(), people.BanFilter{KeyID: issued.ID, Past: true, Limit: 9}, fixture.Noon),
 	); err != nil ||
 		len(bans) != 0 {
 		t.Errorf("a ban that was lifted is carried over: %+v, error %v", bans, err)
@@ -182,37 +193,37 @@ const endUndoTime = `
 // SQL.
 func TestUnrevoke(t *testing.T) {
 	t.Parallel()
-	o := newAcme(t)
-	key, _ := o.issue(t, "acme")
+	o := fixture.NewAcme(t)
+	key, _ := o.Issue(t, "acme")
 	colleague := storetest.Open(t, storetest.As(t, o.URL, storetest.ColleagueLogin), store.Options{})
 	owner := storetest.Open(t, o.URL, store.Options{})
 	revoke := func() {
 		t.Helper()
-		_, err := o.service().Revoke(t.Context(), jo, key.ID)
+		_, err := o.Service().Revoke(t.Context(), fixture.Jo, key.ID)
 		assert.NoError(t, err)
 	}
-	_, err := o.Keys.Unrevoke(t.Context(), jo, key.ID, noon)
+	_, err := o.Keys.Unrevoke(t.Context(), fixture.Jo, key.ID, fixture.Noon)
 	assert.ErrorIs(t, err, keys.ErrKeyNotRevoked, "a key that is not revoked")
 	for _, by := range []*store.DB{o.DB, owner} {
 		revoke()
-		_, err := colleague.Keys.Unrevoke(t.Context(), jo, key.ID, noon)
+		_, err := colleague.Keys.Unrevoke(t.Context(), fixture.Jo, key.ID, fixture.Noon)
 		assert.ErrorIs(t, err, keys.ErrRevokedByOther, "a colleague")
-		all := o.everything(t)
-		_, err = by.Keys.Unrevoke(t.Context(), dry, key.ID, noon)
+		all := o.Everything(t)
+		_, err = by.Keys.Unrevoke(t.Context(), fixture.Dry, key.ID, fixture.Noon)
 		assert.Equal(t, err, nil)
-		assert.DeepEqual(t, o.everything(t), all, "a dry run left something behind")
-		after, err := by.Keys.Unrevoke(t.Context(), jo, key.ID, noon)
+		assert.DeepEqual(t, o.Everything(t), all, "a dry run left something behind")
+		after, err := by.Keys.Unrevoke(t.Context(), fixture.Jo, key.ID, fixture.Noon)
 		assert.Result(t, after, err, key)
 	}
-	if r := o.last(t); r.Action != "key.unrevoke" || r.Subject != key.ID || r.Before["revoked_at"] == nil ||
+	if r := lastEntry(t, o); r.Action != "key.unrevoke" || r.Subject != key.ID || r.Before["revoked_at"] == nil ||
 		r.After["revoked_at"] != nil {
 		t.Errorf("remembered %+v", r)
 	}
 
 	revoke()
-	o.exec(t, endUndoTime)
+	o.Exec(t, endUndoTime)
 	for _, by := range []*store.DB{o.DB, owner} {
-		_, err := by.Keys.Unrevoke(t.Context(), jo, key.ID, noon)
+		_, err := by.Keys.Unrevoke(t.Context(), fixture.Jo, key.ID, fixture.Noon)
 		assert.ErrorIs(t, err, keys.ErrRevocationFinal, "after 15 minutes")
 	}
 }
@@ -220,11 +231,11 @@ func TestUnrevoke(t *testing.T) {
 // TestUnrevokeBySQL: what the trigger refuses to support.
 func TestUnrevokeBySQL(t *testing.T) {
 	t.Parallel()
-	o := newAcme(t)
-	key, _ := o.issue(t, "acme")
-	_, err := o.service().Revoke(t.Context(), jo, key.ID)
+	o := fixture.NewAcme(t)
+	key, _ := o.Issue(t, "acme")
+	_, err := o.Service().Revoke(t.Context(), fixture.Jo, key.ID)
 	assert.NoError(t, err)
-	sam, sue := connect(t, o.SupportURL), connect(t, storetest.As(t, o.URL, storetest.ColleagueLogin))
+	sam, sue := fixture.Connect(t, o.SupportURL), fixture.Connect(t, storetest.As(t, o.URL, storetest.ColleagueLogin))
 	if _, err := sue.ExecContext(t.Context(), `update api_keys set revoked_at = null`); err == nil {
 		t.Error("a colleague brought the key back")
 	}
@@ -238,13 +249,13 @@ func TestUnrevokeBySQL(t *testing.T) {
 		}
 	}
 	// Not even the owner changes who revoked it.
-	o.exec(t, `update api_keys set revoked_by = 'sue', revocation_final_at = now() + interval '1 year'`)
-	o.want(
+	o.Exec(t, `update api_keys set revoked_by = 'sue', revocation_final_at = now() + interval '1 year'`)
+	o.Want(
 		t,
 		"sam true",
 		`select revoked_by || ' ' || (revocation_final_at < now() + interval '16 minutes') from api_keys`,
 	)
-	o.exec(t, endUndoTime)
+	o.Exec(t, endUndoTime)
 	if _, err := sam.ExecContext(t.Context(), `update api_keys set revoked_at = null`); err == nil {
 		t.Error("the key was brought back after 15 minutes")
 	}
@@ -253,29 +264,29 @@ func TestUnrevokeBySQL(t *testing.T) {
 // TestUnrevokeWithTheFullNumber: a key that comes back counts as one of the active ones.
 func TestUnrevokeWithTheFullNumber(t *testing.T) {
 	t.Parallel()
-	o := newAcme(t)
-	key, _ := o.issue(t, "acme")
-	_, err := o.service().Revoke(t.Context(), audit.By{Actor: "jo"}, key.ID)
+	o := fixture.NewAcme(t)
+	key, _ := o.Issue(t, "acme")
+	_, err := o.Service().Revoke(t.Context(), audit.By{Actor: "jo"}, key.ID)
 	assert.NoError(t, err)
 	for range keys.MaxActive {
-		o.issue(t, "acme")
+		o.Issue(t, "acme")
 	}
-	_, err = o.Keys.Unrevoke(t.Context(), jo, key.ID, noon)
+	_, err = o.Keys.Unrevoke(t.Context(), fixture.Jo, key.ID, fixture.Noon)
 	assert.ErrorIs(t, err, keys.ErrTooManyKeys, "an eleventh")
 }
 
 // TestUndoOfARotationKeepsTheMaximum: a key that a rotation let expire takes a place again.
 func TestUndoOfARotationKeepsTheMaximum(t *testing.T) {
 	t.Parallel()
-	o := newAcme(t)
+	o := fixture.NewAcme(t)
 	s := &keys.Service{Store: o.Keys, Clock: time.Now}
 	issue := func() keys.Key {
 		t.Helper()
-		k, _, err := s.Issue(t.Context(), jo, keys.Request{Tenant: "acme", Name: "ci", Environment: keys.Live})
+		k, _, err := s.Issue(t.Context(), fixture.Jo, keys.Request{Tenant: "acme", Name: "ci", Environment: keys.Live})
 		assert.NoError(t, err)
 		return k
 	}
-	_, _, _, err := s.Rotate(t.Context(), jo, issue().ID, keys.Rotation{})
+	_, _, _, err := s.Rotate(t.Context(), fixture.Jo, issue().ID, keys.Rotation{})
 	assert.NoError(t, err)
 	entries, err := store.Collect(o.Audit.List(t.Context(), trail.Filter{Limit: 2}))
 	if err != nil || len(entries) != 2 || entries[1].Action != "key.rotate" {
@@ -284,7 +295,7 @@ func TestUndoOfARotationKeepsTheMaximum(t *testing.T) {
 	for range keys.MaxActive - 1 {
 		issue()
 	}
-	_, err = o.Undos.Do(t.Context(), jo, []int64{entries[1].Number}, time.Now())
+	_, err = o.Undos.Do(t.Context(), fixture.Jo, []int64{entries[1].Number}, time.Now())
 	assert.ErrorIs(t, err, keys.ErrTooManyKeys, "an eleventh active key")
 }
 
@@ -293,15 +304,15 @@ func TestUndoOfARotationKeepsTheMaximum(t *testing.T) {
 // key.
 func TestKeyAccess(t *testing.T) {
 	t.Parallel()
-	o := newAcme(t)
+	o := fixture.NewAcme(t)
 	read, ranges, write, manage, anywhere := keys.ScopeRead, keys.Ranges(
 		"203.0.113.0/24,2001:db8::1",
 	), keys.ScopeWrite, keys.ScopeManage, keys.Ranges(
 		"",
 	)
-	key, token, err := o.service().Issue(
+	key, token, err := o.Service().Issue(
 		t.Context(),
-		jo,
+		fixture.Jo,
 		keys.Request{Tenant: "acme", Environment: keys.Live, Scope: read, Allowed: ranges},
 	)
 	assert.NoError(t, err)
@@ -309,39 +320,39 @@ func TestKeyAccess(t *testing.T) {
 		t.Helper()
 		want, err := keys.NewAccess(scope, allowed)
 		assert.NoError(t, err)
-		caller, err := o.api.Keys.Caller(t.Context(), token.Digest(), noon)
+		caller, err := o.API.Keys.Caller(t.Context(), token.Digest(), fixture.Noon)
 		if err != nil || fmt.Sprint(caller.Access) != fmt.Sprint(want) {
 			t.Errorf("%s: the caller has %v, %v, want %v", what, caller.Access, err, want)
 		}
 		var found bool
 		digest := token.Digest()
-		err = o.owner.GetContext(
+		err = o.Owner.GetContext(
 			t.Context(),
 			&found,
 			`select exists (select from find_caller($1, $2))`,
 			digest[:],
-			noon,
+			fixture.Noon,
 		)
 		assert.Result(t, found, err, want == nil, what, "found by a server of the last release")
 	}
 	expect("issued", token, read, ranges)
 	assert.Equal(t, string(key.Scope)+" "+string(key.Allowed), "read "+string(ranges))
 
-	old, issued, next, err := o.service().Rotate(t.Context(), jo, key.ID, keys.Rotation{GracePeriod: time.Hour})
+	old, issued, next, err := o.Service().Rotate(t.Context(), fixture.Jo, key.ID, keys.Rotation{GracePeriod: time.Hour})
 	assert.NoError(t, err)
 	expect("rotated", next, read, ranges)
 	assert.Equal(t, old.Allowed, ranges, "addresses of the old key")
 
-	_, _, err = o.service().Edit(t.Context(), jo, issued.ID, keys.Edit{Scope: &manage, Allowed: &anywhere})
+	_, _, err = o.Service().Edit(t.Context(), fixture.Jo, issued.ID, keys.Edit{Scope: &manage, Allowed: &anywhere})
 	assert.NoError(t, err)
 	expect("a manage key", next, manage, anywhere)
-	_, _, err = o.service().Edit(t.Context(), jo, issued.ID, keys.Edit{Scope: &read, Allowed: &ranges})
+	_, _, err = o.Service().Edit(t.Context(), fixture.Jo, issued.ID, keys.Edit{Scope: &read, Allowed: &ranges})
 	assert.NoError(t, err)
 
-	_, after, err := o.service().Edit(t.Context(), jo, issued.ID, keys.Edit{Scope: &write, Allowed: &anywhere})
+	_, after, err := o.Service().Edit(t.Context(), fixture.Jo, issued.ID, keys.Edit{Scope: &write, Allowed: &anywhere})
 	assert.Result(t, string(after.Scope)+string(after.Allowed), err, "write", "edited")
 	expect("edited", next, write, anywhere)
-	entry := o.last(t)
+	entry := lastEntry(t, o)
 	assert.Equal(
 		t,
 		fmt.Sprint(entry.Before["scope"], entry.Before["allowed_addresses"], entry.After["scope"]),
@@ -350,16 +361,16 @@ func TestKeyAccess(t *testing.T) {
 
 	// What petstorectl would refuse, such as a mapped block, does not become "any address" by
 	// another edit.
-	_, err = o.owner.ExecContext(
+	_, err = o.Owner.ExecContext(
 		t.Context(),
 		`update api_keys set allowed = '{::ffff:10.0.0.0/104}' where id = $1`,
 		issued.ID,
 	)
 	assert.NoError(t, err)
 	name := "by hand"
-	_, after, err = o.service().Edit(t.Context(), jo, issued.ID, keys.Edit{Name: &name})
+	_, after, err = o.Service().Edit(t.Context(), fixture.Jo, issued.ID, keys.Edit{Name: &name})
 	assert.Result(t, after.Allowed, err, "::ffff:10.0.0.0/104", "after another edit")
 	bad := keys.Scope("admin")
-	_, _, err = o.service().Edit(t.Context(), jo, issued.ID, keys.Edit{Scope: &bad})
+	_, _, err = o.Service().Edit(t.Context(), fixture.Jo, issued.ID, keys.Edit{Scope: &bad})
 	assert.ErrorIs(t, err, keys.ErrScope)
 }

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,29 +12,24 @@ import (
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 )
-
-func (o office) service() *keys.Service {
-	return &keys.Service{Store: o.Keys, Clock: func() time.Time { return noon }}
-}
-
-func issueRequest(tenant string) keys.Request {
-	return keys.Request{Tenant: tenant, Environment: keys.Live}
-}
 
 func TestIssueFindRevoke(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	acme := o.tenant(t, "acme", plans.Pro)
-	service := o.service()
-	issued, token, err := service.Issue(t.Context(), jo, keys.Request{
-		Tenant: "acme", Name: "ci", Environment: keys.Test, PerMinute: 50, ExpiresAt: noon.Add(time.Hour),
+	o := fixture.NewOffice(t)
+	acme := o.Tenant(t, "acme", plans.Pro)
+	service := o.Service()
+	issued, token, err := service.Issue(t.Context(), fixture.Jo, keys.Request{
+		Tenant: "acme", Name: "ci", Environment: keys.Test, PerMinute: 50, ExpiresAt: fixture.Noon.Add(time.Hour),
 	})
 	assert.NoError(t, err)
 	want := keys.Key{
 		ID: issued.ID, TenantID: acme.ID, TenantName: "acme", Name: "ci", Environment: keys.Test, Last4: token.Last4(),
-		PerMinute: 50, Scope: keys.ScopeWrite, CreatedAt: noon, ExpiresAt: noon.Add(time.Hour),
+		PerMinute: 50, Scope: keys.ScopeWrite, CreatedAt: fixture.Noon, ExpiresAt: fixture.Noon.Add(time.Hour),
 	}
 	assert.DeepEqual(t, issued, want, "issued")
 	if found, err := service.Identify(t.Context(), token.Reveal()); err != nil || !cmp.Equal(want, found) {
@@ -51,31 +47,36 @@ func TestIssueFindRevoke(t *testing.T) {
 		Reason:       "because",
 		After:        record,
 	}
-	assert.DeepEqual(t, o.last(t), entry, "remembered")
-	if strings.Contains(o.everything(t), token.Reveal()) {
+	assert.DeepEqual(t, lastEntry(t, o), entry, "remembered")
+	if strings.Contains(o.Everything(t), token.Reveal()) {
 		t.Error("the key itself is in the database")
 	}
 
-	if c, err := o.api.Keys.Caller(
+	if c, err := o.API.Keys.Caller(
 		t.Context(),
 		token.Digest(),
-		noon,
+		fixture.Noon,
 	); err != nil || c.RevokedAt != 0 ||
 		c.PerMinute != 50 {
 		t.Errorf("before its revocation the caller is %+v, %v", c, err)
 	}
-	want.RevokedAt = noon
-	if revoked, err := service.Revoke(t.Context(), jo, issued.ID); err != nil || !cmp.Equal(want, revoked) {
+	want.RevokedAt = fixture.Noon
+	if revoked, err := service.Revoke(t.Context(), fixture.Jo, issued.ID); err != nil || !cmp.Equal(want, revoked) {
 		t.Errorf("revoked %+v, %v", revoked, err)
 	}
-	if got := o.last(t); got.Action != "key.revoke" || got.Before["revoked_at"] != nil ||
+	if got := lastEntry(t, o); got.Action != "key.revoke" || got.Before["revoked_at"] != nil ||
 		got.After["revoked_at"] == nil {
 		t.Errorf("remembered %+v", got)
 	}
-	if c, err := o.api.Keys.Caller(t.Context(), token.Digest(), noon); err != nil || c.RevokedAt != noon.Unix() {
+	if c, err := o.API.Keys.Caller(
+		t.Context(),
+		token.Digest(),
+		fixture.Noon,
+	); err != nil ||
+		c.RevokedAt != fixture.Noon.Unix() {
 		t.Errorf("the caller was revoked at %d, %v", c.RevokedAt, err)
 	}
-	_, err = service.Revoke(t.Context(), jo, issued.ID)
+	_, err = service.Revoke(t.Context(), fixture.Jo, issued.ID)
 	assert.ErrorIs(t, err, keys.ErrKeyRevoked, "revoke again")
 	if found, err := service.Identify(t.Context(), token.Reveal()); err != nil || !cmp.Equal(want, found) {
 		t.Errorf("a revoked key is %+v, %v", found, err)
@@ -84,30 +85,37 @@ func TestIssueFindRevoke(t *testing.T) {
 
 func TestAtMostTenActiveKeys(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	acme := o.tenant(t, "acme", plans.Pro)
-	o.tenant(t, "zoo", plans.Pro)
-	service := o.service()
+	o := fixture.NewOffice(t)
+	acme := o.Tenant(t, "acme", plans.Pro)
+	o.Tenant(t, "zoo", plans.Pro)
+	service := o.Service()
 	// One that expires and one that is revoked make room again.
-	expiring, _, err := service.Issue(t.Context(), jo, keys.Request{
-		Tenant: "acme", Environment: keys.Live, ExpiresAt: noon.Add(time.Minute),
+	expiring, _, err := service.Issue(t.Context(), fixture.Jo, keys.Request{
+		Tenant: "acme", Environment: keys.Live, ExpiresAt: fixture.Noon.Add(time.Minute),
 	})
 	assert.NoError(t, err)
 	var last keys.Key
 	for range keys.MaxActive - 1 {
-		last, _ = o.issue(t, "acme")
+		last, _ = o.Issue(t, "acme")
 	}
-	if _, _, err := service.Issue(t.Context(), jo, issueRequest("acme")); !errors.Is(err, keys.ErrTooManyKeys) {
+	if _, _, err := service.Issue(
+		t.Context(),
+		fixture.Jo,
+		fixture.IssueRequest("acme"),
+	); !errors.Is(
+		err,
+		keys.ErrTooManyKeys,
+	) {
 		t.Fatalf("the eleventh: %v", err)
 	}
-	_, _, err = service.Issue(t.Context(), jo, issueRequest("zoo"))
+	_, _, err = service.Issue(t.Context(), fixture.Jo, fixture.IssueRequest("zoo"))
 	assert.Equal(t, err, nil, "another tenant's first")
-	_, err = service.Revoke(t.Context(), jo, last.ID)
+	_, err = service.Revoke(t.Context(), fixture.Jo, last.ID)
 	assert.NoError(t, err)
-	_, _, err = service.Issue(t.Context(), jo, issueRequest("acme"))
+	_, _, err = service.Issue(t.Context(), fixture.Jo, fixture.IssueRequest("acme"))
 	assert.Equal(t, err, nil, "after one was revoked")
 	service.Clock = func() time.Time { return expiring.ExpiresAt }
-	_, _, err = service.Issue(t.Context(), jo, issueRequest("acme"))
+	_, _, err = service.Issue(t.Context(), fixture.Jo, fixture.IssueRequest("acme"))
 	assert.Equal(t, err, nil, "when one expires")
 	n, err := o.Keys.CountActive(t.Context(), acme.ID, expiring.ExpiresAt)
 	assert.Result(t, n, err, keys.MaxActive, "active")
@@ -115,19 +123,48 @@ func TestAtMostTenActiveKeys(t *testing.T) {
 
 func TestOfTwentyIssuedAtOnceTenAreMade(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	acme := o.tenant(t, "acme", plans.Pro)
-	service := o.service()
-	atOnce(t, 20, keys.MaxActive, keys.ErrTooManyKeys, func(int) error {
-		_, _, err := service.Issue(t.Context(), jo, issueRequest("acme"))
+	o := fixture.NewOffice(t)
+	acme := o.Tenant(t, "acme", plans.Pro)
+	service := o.Service()
+	fixture.AtOnce(t, 20, keys.MaxActive, keys.ErrTooManyKeys, func(int) error {
+		_, _, err := service.Issue(t.Context(), fixture.Jo, fixture.IssueRequest("acme"))
 		return err
 	})
-	n, err := o.Keys.CountActive(t.Context(), acme.ID, noon)
+	n, err := o.Keys.CountActive(t.Context(), acme.ID, fixture.Noon)
 	assert.Result(t, n, err, keys.MaxActive, "active")
-	if n := o.text(
+	if n := o.Text(
 		t,
 		`select count(*) from audit_entries where action = 'key.issue'`,
 	); n != fmt.Sprint(keys.MaxActive) {
 		t.Errorf("%s issues remembered", n)
 	}
+}
+
+// remembered is the last audit entry, its records decoded.
+type remembered struct {
+	ClaimedActor, Action, Tenant, Subject, Reason string
+	Before, After                                 map[string]any
+}
+
+func lastEntry(t *testing.T, o fixture.Office) remembered {
+	t.Helper()
+	entries, err := store.Collect(o.Audit.List(t.Context(), trail.Filter{Limit: 1}))
+	if err != nil || len(entries) != 1 {
+		t.Fatalf("%d audit entries, error %v", len(entries), err)
+	}
+	e := entries[0]
+	r := remembered{
+		ClaimedActor: e.ClaimedActor,
+		Action:       e.Action,
+		Tenant:       e.TenantName,
+		Subject:      e.Subject,
+		Reason:       e.Reason,
+	}
+	for text, record := range map[*json.RawMessage]*map[string]any{&e.Before: &r.Before, &e.After: &r.After} {
+		if len(*text) == 0 {
+			continue
+		}
+		assert.NoError(t, json.Unmarshal(*text, record))
+	}
+	return r
 }

@@ -10,6 +10,7 @@ import (
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/store"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
 )
@@ -23,30 +24,35 @@ func customerWrites() map[string]customerWrite {
 	rex, luna, pending := catalog.NewPet{Name: "Rex", Status: catalog.Available}, "Luna", catalog.Pending
 	change := func(c catalog.PetPatch) customerWrite {
 		return func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order, pet catalog.Pet) error {
-			return errorOf(db.Pets.ChangePet(ctx, tenantID, pet.ID, c))
+			return fixture.ErrorOf(db.Pets.ChangePet(ctx, tenantID, pet.ID, c))
 		}
 	}
 	changeOrder := func(to catalog.OrderStatus) customerWrite {
 		return func(ctx context.Context, db *store.DB, tenantID int64, o catalog.Order, _ catalog.Pet) error {
-			return errorOf(db.Orders.ChangeOrder(ctx, tenantID, o.ID, catalog.OrderPatch{Status: to}))
+			return fixture.ErrorOf(db.Orders.ChangeOrder(ctx, tenantID, o.ID, catalog.OrderPatch{Status: to}))
 		}
 	}
 	return map[string]customerWrite{
 		"create": func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order, _ catalog.Pet) error {
-			return errorOf(db.Pets.CreatePet(ctx, tenantID, rex))
+			return fixture.ErrorOf(db.Pets.CreatePet(ctx, tenantID, rex))
 		},
 		"create several": func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order,
 			_ catalog.Pet) error {
-			return db.Pets.CreatePets(ctx, tenantID, litter(3))[2].Err
+			return db.Pets.CreatePets(ctx, tenantID, fixture.Litter(3))[2].Err
 		},
 		"create with a key": func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order,
 			_ catalog.Pet) error {
-			return errorOf(db.Idempotency.CreatePetOnce(ctx, tenantID, adding(request("one", "Rex"), "Rex")))
+			return fixture.ErrorOf(
+				db.Idempotency.CreatePetOnce(ctx, tenantID, fixture.Adding(fixture.Request("one", "Rex"), "Rex")),
+			)
 		},
 		"create several with keys": func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order,
 			_ catalog.Pet) error {
 			return db.Idempotency.CreatePetsOnce(ctx, tenantID,
-				[]petOnce{adding(request("two", "Rex"), "Rex"), adding(request("three", "Rex"), "Rex")})[1].Err
+				[]fixture.PetOnce{
+					fixture.Adding(fixture.Request("two", "Rex"), "Rex"),
+					fixture.Adding(fixture.Request("three", "Rex"), "Rex"),
+				})[1].Err
 		},
 		"change":            change(catalog.PetPatch{Name: &luna}),
 		"change the status": change(catalog.PetPatch{Status: &pending}),
@@ -55,11 +61,11 @@ func customerWrites() map[string]customerWrite {
 		),
 		"place an order": func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order,
 			pet catalog.Pet) error {
-			return errorOf(db.Orders.PlaceOrder(ctx, tenantID, catalog.NewOrder{PetID: pet.ID, Quantity: 1}))
+			return fixture.ErrorOf(db.Orders.PlaceOrder(ctx, tenantID, catalog.NewOrder{PetID: pet.ID, Quantity: 1}))
 		},
 		"place an order with a key": func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order,
 			pet catalog.Pet) error {
-			return errorOf(db.Idempotency.PlaceOrderOnce(ctx, tenantID, ordering("order", pet.ID)))
+			return fixture.ErrorOf(db.Idempotency.PlaceOrderOnce(ctx, tenantID, fixture.Ordering("order", pet.ID)))
 		},
 		"change several": func(ctx context.Context, db *store.DB, tenantID int64, o catalog.Order,
 			pet catalog.Pet) error {
@@ -75,8 +81,8 @@ func customerWrites() map[string]customerWrite {
 		"place several orders with keys": func(ctx context.Context, db *store.DB, tenantID int64, o catalog.Order,
 			pet catalog.Pet) error {
 			asked := []catalog.Once[catalog.NewOrder, catalog.Order]{
-				ordering("first", pet.ID),
-				ordering("second", o.PetID),
+				fixture.Ordering("first", pet.ID),
+				fixture.Ordering("second", o.PetID),
 			}
 			return db.Idempotency.PlaceOrdersOnce(ctx, tenantID, asked)[0].Err
 		},
@@ -86,9 +92,9 @@ func customerWrites() map[string]customerWrite {
 }
 
 // customersRows returns all rows of customers as text.
-func (s shop) customersRows(t *testing.T) (rows string) {
+func customersRows(t *testing.T, s fixture.Shop) (rows string) {
 	t.Helper()
-	err := s.owner.Get(&rows, `select coalesce(string_agg(r, e'\n' order by r), '') from (
+	err := s.Owner.Get(&rows, `select coalesce(string_agg(r, e'\n' order by r), '') from (
 		select p::text as r from pets p union all select o::text from orders o union all select k::text from
 			idempotency_keys k) all_rows`)
 	assert.NoError(t, err)
@@ -99,7 +105,7 @@ func (s shop) customersRows(t *testing.T) (rows string) {
 // its error says that it was not made. The same write is made in time.
 func TestLateWritesAreRefused(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := fixture.NewShop(t)
 	late := storetest.Open(
 		t,
 		s.APIURL,
@@ -107,20 +113,20 @@ func TestLateWritesAreRefused(t *testing.T) {
 	)
 	for name, write := range customerWrites() {
 		t.Run(name, func(t *testing.T) {
-			order, pet := s.order(t, s.a), s.pet(t, s.a, catalog.Available)
-			before := s.customersRows(t)
+			order, pet := s.Order(t, s.A), s.Pet(t, s.A, catalog.Available)
+			before := customersRows(t, s)
 			if err := write(
 				t.Context(),
 				late,
-				s.a.ID,
+				s.A.ID,
 				order,
 				pet,
 			); !errors.Is(err, catalog.ErrNotMade) ||
 				!errors.Is(err, store.ErrUnavailable) {
 				t.Errorf("%v, want ErrNotMade and ErrUnavailable", err)
 			}
-			assert.DeepEqual(t, s.customersRows(t), before, "it was made")
-			if err := write(t.Context(), s.DB, s.a.ID, order, pet); err != nil || s.customersRows(t) == before {
+			assert.DeepEqual(t, customersRows(t, s), before, "it was made")
+			if err := write(t.Context(), s.DB, s.A.ID, order, pet); err != nil || customersRows(t, s) == before {
 				t.Errorf("in time: %v", err)
 			}
 		})
@@ -132,7 +138,7 @@ func TestLateWritesAreRefused(t *testing.T) {
 // writes work at once, although types have other numbers than those for which they were prepared.
 func TestWhileADumpIsRestored(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := fixture.NewShop(t)
 	dump := filepath.Join(t.TempDir(), "dump")
 	run := func(name string, args ...string) {
 		t.Helper()
@@ -140,18 +146,18 @@ func TestWhileADumpIsRestored(t *testing.T) {
 		assert.NoError(t, err, string(out))
 	}
 	run("pg_dump", "--format=custom", "--file", dump, "--dbname", s.URL)
-	order, pet := s.order(t, s.a), s.pet(t, s.a, catalog.Available)
+	order, pet := s.Order(t, s.A), s.Pet(t, s.A, catalog.Available)
 	staff := storetest.Open(t, s.URL, store.Options{})
 	for _, missing := range []string{
 		`revoke all on pets, orders, idempotency_keys from petstore_api`, `drop policy pets_of_tenant on pets`,
 		`alter table pets rename to restored`,
 	} {
-		s.exec(t, missing)
+		s.Exec(t, missing)
 		for name, write := range customerWrites() {
 			if err := write(
 				t.Context(),
 				s.DB,
-				s.a.ID,
+				s.A.ID,
 				order,
 				pet,
 			); !errors.Is(err, catalog.ErrNotMade) ||
@@ -159,15 +165,15 @@ func TestWhileADumpIsRestored(t *testing.T) {
 				t.Errorf("%s: %s: %v, want ErrNotMade and ErrUnavailable", missing, name, err)
 			}
 		}
-		_, _, err := s.Pets.ListPets(t.Context(), s.a.ID, catalog.Page{Limit: 1})
+		_, _, err := s.Pets.ListPets(t.Context(), s.A.ID, catalog.Page{Limit: 1})
 		assert.ErrorIs(t, err, store.ErrUnavailable, missing, "a list")
 	}
-	if _, err := staff.Pets.GetPet(t.Context(), s.a.ID, pet.ID); err == nil || errors.Is(err, store.ErrUnavailable) {
+	if _, err := staff.Pets.GetPet(t.Context(), s.A.ID, pet.ID); err == nil || errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("staff: %v", err)
 	}
-	s.exec(t, `alter table restored rename to pets; drop table usage_hourly, usage_daily, audit_entries cascade`)
+	s.Exec(t, `alter table restored rename to pets; drop table usage_hourly, usage_daily, audit_entries cascade`)
 	run("pg_restore", "--clean", "--if-exists", "--dbname", s.URL, dump)
-	_, err := s.Pets.CreatePet(t.Context(), s.a.ID, catalog.NewPet{Name: "Rex", Status: catalog.Available})
+	_, err := s.Pets.CreatePet(t.Context(), s.A.ID, catalog.NewPet{Name: "Rex", Status: catalog.Available})
 	assert.NoError(t, err, "a create after the restore")
 }
 
@@ -175,21 +181,21 @@ func TestWhileADumpIsRestored(t *testing.T) {
 // to the idempotency key.
 func TestNoRowIsNotMade(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	s.swallow(t, "pets")
-	before := s.customersRows(t)
+	s := fixture.NewShop(t)
+	swallow(t, s, "pets")
+	before := customersRows(t, s)
 	for _, name := range []string{"create", "create several", "create with a key", "create several with keys"} {
-		err := customerWrites()[name](t.Context(), s.DB, s.a.ID, catalog.Order{}, catalog.Pet{})
+		err := customerWrites()[name](t.Context(), s.DB, s.A.ID, catalog.Order{}, catalog.Pet{})
 		if !errors.Is(err, catalog.ErrNotMade) || !errors.Is(err, store.ErrUnavailable) {
 			t.Errorf("%s: %v, want ErrNotMade and ErrUnavailable", name, err)
 		}
 	}
-	assert.DeepEqual(t, s.customersRows(t), before, "made")
+	assert.DeepEqual(t, customersRows(t, s), before, "made")
 }
 
 // swallow lets no INSERT make a row of the table.
-func (s shop) swallow(t *testing.T, table string) {
+func swallow(t *testing.T, s fixture.Shop, table string) {
 	t.Helper()
-	s.exec(t, `create function swallow() returns trigger language plpgsql as 'begin return null; end';
+	s.Exec(t, `create function swallow() returns trigger language plpgsql as 'begin return null; end';
 		create trigger swallow before insert on `+table+` for each row execute function swallow()`)
 }

@@ -20,6 +20,7 @@ import (
 	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -98,7 +99,7 @@ func checkList[T any](
 func TestLists(t *testing.T) {
 	t.Parallel()
 	database := storetest.New(t)
-	connect(t, database.URL).MustExec(listedRows)
+	fixture.Connect(t, database.URL).MustExec(listedRows)
 	now := time.Date(2025, 11, 20, 10, 30, 0, 0, time.UTC)
 	for name, url := range map[string]string{"owner": database.URL, "support": database.SupportURL} {
 		t.Run(name, func(t *testing.T) {
@@ -271,11 +272,13 @@ func checkAuditLists(t *testing.T, db *store.DB) {
 // TestListsAfterAKeyThatIsNotInThem: an error comes through the sequence, before any row.
 func TestListsAfterAKeyThatIsNotInThem(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	k, _ := o.issue(t, o.tenant(t, "acme", plans.Free).Name)
-	for _, f := range []people.KeyFilter{{Status: keys.Expired}, {Status: keys.Revoked}, {ExpiresBefore: noon}} {
+	o := fixture.NewOffice(t)
+	k, _ := o.Issue(t, o.Tenant(t, "acme", plans.Free).Name)
+	for _, f := range []people.KeyFilter{
+		{Status: keys.Expired}, {Status: keys.Revoked}, {ExpiresBefore: fixture.Noon},
+	} {
 		f.After = k.ID
-		_, err := store.Collect(o.Keys.List(t.Context(), f, noon))
+		_, err := store.Collect(o.Keys.List(t.Context(), f, fixture.Noon))
 		assert.ErrorIs(t, err, people.ErrNotInList, f)
 	}
 }
@@ -285,7 +288,7 @@ func TestListsAfterAKeyThatIsNotInThem(t *testing.T) {
 func TestListToASlowReader(t *testing.T) {
 	t.Parallel()
 	database := storetest.New(t)
-	connect(t, database.URL).MustExec(listedRows)
+	fixture.Connect(t, database.URL).MustExec(listedRows)
 	const timeout = 500 * time.Millisecond
 	db := storetest.Open(t, database.URL, store.Options{Timeout: timeout, MaxConns: 2})
 	rows, began := 0, time.Now()

@@ -12,133 +12,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/billing"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/usage"
 	"petstore.example/internal/usage/closing"
 	"petstore.example/internal/usage/events"
 )
-
-var (
-	sept = time.Date(2025, 9, 1, 0, 0, 0, 0, time.UTC)
-	oct  = sept.AddDate(0, 1, 0)
-	nov  = oct.AddDate(0, 1, 0)
-	dec  = nov.AddDate(0, 1, 0)
-	bill = audit.By{Actor: "bill@billing-1", Reason: "month end"}
-)
-
-// books is a database as billing works on it. acme was on pro until 20 October, 10:30, and then on
-// business; it was suspended for an hour on the 30th. zoo is on free and has no usage.
-type books struct {
-	database
-	billing, api *store.DB
-	batches      map[string]int64
-}
-
-const (
-	acmeKey = "key_0000000000000001"
-	acme    = int64(1)
-	zoo     = int64(2)
-	// The assignments.
-	pro, free, business = int64(1), int64(2), int64(3)
-)
-
-func newBooks(t *testing.T) *books {
-	t.Helper()
-	db := newDatabase(t)
-	db.exec(t, `
-		insert into tenants (name, created_at) values ('acme', '2025-09-01Z'), ('zoo', '2025-09-15Z');
-		insert into tenant_plans (tenant_id, valid_from, plan)
-		values (1, '2025-09-01Z', 'pro'), (2, '2025-09-15Z', 'free'), (1, '2025-10-20 10:30Z', 'business');
-		insert into tenant_suspensions (tenant_id, valid_from, valid_to) values (1, '2025-10-30Z', '2025-10-30 01:00Z');
-		insert into api_keys (id, tenant_id, environment, digest, last4, created_at)
-		select 'key_000000000000000' || n, n, 'live', sha256(n::text::bytea), '0001', '2025-09-01Z' from
-			generate_series(1, 2) n`)
-	return &books{
-		database: db, batches: map[string]int64{},
-		billing: storetest.Open(t, db.BillingURL, store.Options{}),
-		api:     storetest.Open(t, db.APIURL, store.Options{AsAPI: true}),
-	}
-}
-
-// fill records the usage of October, from two servers that have delivered it.
-func (b *books) fill(t *testing.T) {
-	t.Helper()
-	b.deliver(
-		t,
-		"s1",
-		nov,
-		used(pro, oct.Add(33*time.Hour), 8030, 12),
-		used(pro, oct.AddDate(0, 0, 19).Add(10*time.Hour), 10, 0),
-	)
-	b.deliver(t, "s2", nov.Add(time.Minute), used(business, oct.AddDate(0, 0, 19).Add(10*time.Hour), 44100, 0))
-}
-
-func newFilledBooks(t *testing.T) *books {
-	t.Helper()
-	b := newBooks(t)
-	b.fill(t)
-	return b
-}
-
-func used(assignment int64, hour time.Time, admitted, refused int64) usage.Count {
-	return usage.Count{
-		Bucket:   usage.Bucket{TenantID: acme, KeyID: acmeKey, Assignment: assignment, Version: 1, Hour: hour.Unix()},
-		Admitted: admitted, Refused: refused,
-	}
-}
-
-// deliver writes a batch of a server that has then recorded everything before an instant.
-func (b *books) deliver(t *testing.T, server string, to time.Time, counts ...usage.Count) {
-	t.Helper()
-	b.batches[server]++
-	batch := usage.Batch{ServerID: server, Number: b.batches[server], DeliveredTo: to, Counts: counts}
-	assert.NoError(t, b.api.Usage.WriteUsage(t.Context(), batch))
-}
-
-func (b *books) close(t *testing.T, month time.Time, without ...string) billing.Month {
-	t.Helper()
-	m, err := b.billing.Months.Close(t.Context(), bill, month, without)
-	assert.NoError(t, err)
-	return m
-}
-
-// lines are those of a month, in their canonical form.
-func (b *books) lines(t *testing.T, month time.Time) []closing.Line {
-	t.Helper()
-	m, err := b.billing.Months.Get(t.Context(), month)
-	if err != nil && !errors.Is(err, billing.ErrMonthOpen) {
-		t.Fatal(err)
-	}
-	var all []closing.Line
-	err = b.billing.Months.Lines(
-		t.Context(),
-		billing.LineQuery{Month: month},
-		m.Sealed(),
-		func(l *closing.Line, sum closing.Hash) error {
-			again, err := l.Form()
-			if err == nil && closing.Sum(again) != sum {
-				err = fmt.Errorf("%s has the hash %s", again, sum)
-			}
-			all = append(all, *l)
-			return err
-		},
-	)
-	assert.NoError(t, err)
-	return all
-}
-
-// verify returns the difference that is found.
-func (b *books) verify(t *testing.T, month time.Time) string {
-	t.Helper()
-	v, err := b.billing.Months.Verify(t.Context(), month)
-	assert.NoError(t, err)
-	return strings.Join(v.Differences, "\n")
-}
 
 // ignoreHashes leaves out what other tests look at.
 func ignoreHashes(lines []closing.Line) []closing.Line {
@@ -150,8 +33,8 @@ func ignoreHashes(lines []closing.Line) []closing.Line {
 
 func TestLinesOfAMonth(t *testing.T) {
 	t.Parallel()
-	b := newFilledBooks(t)
-	move := oct.AddDate(0, 0, 19).Add(10*time.Hour + 30*time.Minute)
+	b := fixture.NewFilledBooks(t)
+	move := fixture.Oct.AddDate(0, 0, 19).Add(10*time.Hour + 30*time.Minute)
 	line := func(tenant int64, name, plan string, assignment int64, q plans.Quota, from, to time.Time) closing.Line {
 		return closing.Line{
 			Month:      "2025-10",
@@ -167,15 +50,39 @@ func TestLinesOfAMonth(t *testing.T) {
 			Kind:       "assign",
 		}
 	}
-	first := line(acme, "acme", "pro", pro, plans.Quota{PerMinute: 300, PerDay: 10_000}, oct, move)
-	second := line(acme, "acme", "business", business, plans.Quota{PerMinute: 1000, PerDay: 100_000}, move, nov)
-	third := line(zoo, "zoo", "free", free, plans.Quota{PerMinute: 60, PerDay: 1000}, oct, nov)
+	first := line(
+		fixture.Acme,
+		"acme",
+		"pro",
+		fixture.Pro,
+		plans.Quota{PerMinute: 300, PerDay: 10_000},
+		fixture.Oct,
+		move,
+	)
+	second := line(
+		fixture.Acme,
+		"acme",
+		"business",
+		fixture.Business,
+		plans.Quota{PerMinute: 1000, PerDay: 100_000},
+		move,
+		fixture.Nov,
+	)
+	third := line(
+		fixture.Zoo,
+		"zoo",
+		"free",
+		fixture.Free,
+		plans.Quota{PerMinute: 60, PerDay: 1000},
+		fixture.Oct,
+		fixture.Nov,
+	)
 	first.Admitted, first.Refused = 8040, 12
 	second.Admitted, second.Suspended = 44100, 3600
 	want := []closing.Line{first, second, third}
-	assert.DeepEqual(t, b.lines(t, oct), want, "while the month is open")
-	m := b.close(t, oct)
-	sealed := b.lines(t, oct)
+	assert.DeepEqual(t, b.Lines(t, fixture.Oct), want, "while the month is open")
+	m := b.Close(t, fixture.Oct)
+	sealed := b.Lines(t, fixture.Oct)
 	if sealed[0].Recorded == (closing.Hash{}) || sealed[2].Recorded != closing.Sum("") {
 		t.Errorf("the hashes of what is recorded: %s, %s", sealed[0].Recorded, sealed[2].Recorded)
 	}
@@ -184,8 +91,8 @@ func TestLinesOfAMonth(t *testing.T) {
 		m.SealedBy != storetest.BillingLogin {
 		t.Errorf("closed: %+v", m)
 	}
-	assert.Equal(t, b.verify(t, oct), "")
-	after := b.text(t, `select after::text from audit_entries where action = 'usage.close'`)
+	assert.Equal(t, b.Verify(t, fixture.Oct), "")
+	after := b.Text(t, `select after::text from audit_entries where action = 'usage.close'`)
 	for _, part := range []string{`"sha256": "` + m.Sums.SHA256.String() + `"`, `"lines": 3`, `"month": "2025-10"`,
 		`"admitted": 52140`, `"without": []`} {
 		assert.Contains(t, after, part, "the audit entry")
@@ -196,23 +103,23 @@ func TestLinesOfAMonth(t *testing.T) {
 // the bytes of the key.
 func TestRecordedHash(t *testing.T) {
 	t.Parallel()
-	b := newBooks(t)
-	b.exec(t, `
+	b := fixture.NewBooks(t)
+	b.Exec(t, `
 		insert into api_keys (id, tenant_id, environment, digest, last4, created_at)
 		select 'key_' || n || '000000000000000', 1, 'live', sha256(n::bytea), '0001', now() from
 			unnest('{a,B,0}'::text[]) n`)
-	b.exec(t, `
+	b.Exec(t, `
 		insert into usage_hourly (tenant_id, hour, key_id, assignment, version, admitted, refused)
 		select 1, h, 'key_' || n || '000000000000000', 1, 1, 5, 2 from unnest('{a,B,0}'::text[]) n,
 			unnest('{2025-10-02 01:00Z,2025-10-02 00:00Z}'::timestamptz[]) h`)
-	b.close(t, oct)
+	b.Close(t, fixture.Oct)
 	var rows strings.Builder
-	for _, hour := range []time.Time{oct.AddDate(0, 0, 1), oct.AddDate(0, 0, 1).Add(time.Hour)} {
+	for _, hour := range []time.Time{fixture.Oct.AddDate(0, 0, 1), fixture.Oct.AddDate(0, 0, 1).Add(time.Hour)} {
 		for _, key := range []string{"0", "B", "a"} {
 			fmt.Fprintf(&rows, "%d key_%s000000000000000 5 2\n", hour.Unix(), key)
 		}
 	}
-	if got, want := b.lines(t, oct)[0].Recorded, closing.Sum(rows.String()); got != want {
+	if got, want := b.Lines(t, fixture.Oct)[0].Recorded, closing.Sum(rows.String()); got != want {
 		t.Errorf("recorded_sha256 is %s, want %s of\n%s", got, want, rows.String())
 	}
 }
@@ -221,17 +128,18 @@ func TestRecordedHash(t *testing.T) {
 // after which one is closed.
 func TestClosingIsRefused(t *testing.T) {
 	t.Parallel()
-	b := newFilledBooks(t)
-	b.deliver(t, "s1", nov, used(pro, sept.Add(time.Hour), 1, 0))
+	b := fixture.NewFilledBooks(t)
+	b.Deliver(t, "s1", fixture.Nov, fixture.Used(fixture.Pro, fixture.Sept.Add(time.Hour), 1, 0))
 	future := time.Now().UTC().AddDate(0, 0, 1-time.Now().UTC().Day()).Truncate(24 * time.Hour)
 	for _, tt := range []struct {
 		month time.Time
 		want  error
-	}{{future, billing.ErrMonthNotEnded}, {oct, billing.ErrEarlierMonthOpen}, {sept, nil},
-		{sept, billing.ErrMonthClosed}, {oct, nil}, {sept.AddDate(0, -1, 0), billing.ErrLaterMonthClosed}} {
-		dry := bill
+	}{{future, billing.ErrMonthNotEnded}, {fixture.Oct, billing.ErrEarlierMonthOpen}, {fixture.Sept, nil},
+		{fixture.Sept, billing.ErrMonthClosed}, {fixture.Oct, nil},
+		{fixture.Sept.AddDate(0, -1, 0), billing.ErrLaterMonthClosed}} {
+		dry := fixture.Bill
 		dry.DryRun = true
-		if _, err := b.billing.Months.Close(
+		if _, err := b.Billing.Months.Close(
 			t.Context(),
 			dry,
 			tt.month,
@@ -240,7 +148,7 @@ func TestClosingIsRefused(t *testing.T) {
 			!errors.Is(tt.want, billing.ErrMonthClosed) {
 			t.Errorf("dry run for %v: %v, want %v", tt.month, err, tt.want)
 		}
-		_, err := b.billing.Months.Close(t.Context(), bill, tt.month, nil)
+		_, err := b.Billing.Months.Close(t.Context(), fixture.Bill, tt.month, nil)
 		assert.ErrorIs(t, err, tt.want, tt.month)
 	}
 	if _, err := storetest.Open(
@@ -249,8 +157,8 @@ func TestClosingIsRefused(t *testing.T) {
 		store.Options{},
 	).Months.Close(
 		t.Context(),
-		bill,
-		nov,
+		fixture.Bill,
+		fixture.Nov,
 		nil,
 	); !store.IsForbidden(err) {
 		t.Errorf("support: %v, want that it may not", err)
@@ -260,29 +168,29 @@ func TestClosingIsRefused(t *testing.T) {
 // TestInterruptedClosing: after the first step usage is late, and a later call seals the month.
 func TestInterruptedClosing(t *testing.T) {
 	t.Parallel()
-	b := newFilledBooks(t)
-	b.exec(t, `select begin_closing('2025-10-01', '{}')`)
-	b.deliver(t, "s1", nov, used(pro, oct, 9, 0))
+	b := fixture.NewFilledBooks(t)
+	b.Exec(t, `select begin_closing('2025-10-01', '{}')`)
+	b.Deliver(t, "s1", fixture.Nov, fixture.Used(fixture.Pro, fixture.Oct, 9, 0))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := b.billing.Months.Close(ctx, bill, oct, nil); err == nil {
+	if _, err := b.Billing.Months.Close(ctx, fixture.Bill, fixture.Oct, nil); err == nil {
 		t.Error("a canceled call closed the month")
 	}
-	if m, err := b.billing.Months.Get(t.Context(), oct); err != nil || m.Sealed() {
+	if m, err := b.Billing.Months.Get(t.Context(), fixture.Oct); err != nil || m.Sealed() {
 		t.Errorf("after the interruption: %+v, %v", m, err)
 	}
-	_, err := b.billing.Months.Verify(t.Context(), oct)
+	_, err := b.Billing.Months.Verify(t.Context(), fixture.Oct)
 	assert.ErrorIs(t, err, billing.ErrMonthOpen, "verify")
-	m := b.close(t, oct)
+	m := b.Close(t, fixture.Oct)
 	assert.Equal(t, m.Sums.Admitted, 52140, "sealed")
 }
 
 // TestDelivery: which servers a month waits for.
 func TestDelivery(t *testing.T) {
 	t.Parallel()
-	b := newBooks(t)
+	b := fixture.NewBooks(t)
 	names := func() (got []string) {
-		list, err := b.billing.Months.Undelivered(t.Context(), nov)
+		list, err := b.Billing.Months.Undelivered(t.Context(), fixture.Nov)
 		assert.NoError(t, err)
 		for _, d := range list {
 			got = append(got, d.ServerID)
@@ -293,36 +201,42 @@ func TestDelivery(t *testing.T) {
 		t.Helper()
 		assert.DeepEqual(t, names(), want, when)
 	}
-	b.deliver(t, "unknown", time.Time{}, used(pro, oct, 1, 0))
-	b.deliver(t, "behind", nov.Add(-time.Microsecond))
-	b.deliver(t, "done", nov)
-	b.deliver(t, "ended", oct)
-	assert.NoError(t, b.api.Usage.EndUsage(t.Context(), "ended"))
+	b.Deliver(t, "unknown", time.Time{}, fixture.Used(fixture.Pro, fixture.Oct, 1, 0))
+	b.Deliver(t, "behind", fixture.Nov.Add(-time.Microsecond))
+	b.Deliver(t, "done", fixture.Nov)
+	b.Deliver(t, "ended", fixture.Oct)
+	assert.NoError(t, b.API.Usage.EndUsage(t.Context(), "ended"))
 	expect("at first", "unknown", "behind")
-	b.deliver(t, "done", oct)
-	b.deliver(t, "behind", nov)
+	b.Deliver(t, "done", fixture.Oct)
+	b.Deliver(t, "behind", fixture.Nov)
 	expect("later; nothing goes back", "unknown")
-	b.deliver(t, "liar", time.Now().AddDate(1, 0, 0))
-	b.want(t, "true", `select delivered_to <= now() from usage_writers where server_id = 'liar'`)
-	m := b.close(t, oct, "unknown")
+	b.Deliver(t, "liar", time.Now().AddDate(1, 0, 0))
+	b.Want(t, "true", `select delivered_to <= now() from usage_writers where server_id = 'liar'`)
+	m := b.Close(t, fixture.Oct, "unknown")
 	assert.DeepEqual(t, m.Without, []string{"unknown"}, "left out")
 	expect("after it was left out")
-	b.deliver(t, "unknown", time.Time{}, used(pro, oct, 1, 0))
+	b.Deliver(t, "unknown", time.Time{}, fixture.Used(fixture.Pro, fixture.Oct, 1, 0))
 	expect("after it wrote again", "unknown")
 	// It is forgotten when it is long gone and its month is closed, and not before.
-	b.exec(t, `update usage_writers set written_at = '2025-10-31Z' where server_id = 'unknown'`)
-	b.exec(t, `update usage_writers set written_at = '2025-11-01Z' where server_id = 'behind'`)
-	b.batches["done"] = 4999
-	b.deliver(t, "done", nov)
-	b.want(t, "behind done liar", `select string_agg(server_id, ' ' order by server_id) from usage_writers`)
+	b.Exec(t, `update usage_writers set written_at = '2025-10-31Z' where server_id = 'unknown'`)
+	b.Exec(t, `update usage_writers set written_at = '2025-11-01Z' where server_id = 'behind'`)
+	b.Batches["done"] = 4999
+	b.Deliver(t, "done", fixture.Nov)
+	b.Want(t, "behind done liar", `select string_agg(server_id, ' ' order by server_id) from usage_writers`)
 }
 
 // TestClosedMonthsAreProtected: not even the owner changes them without disabling triggers.
 func TestClosedMonthsAreProtected(t *testing.T) {
 	t.Parallel()
-	b := newFilledBooks(t)
-	b.close(t, oct)
-	b.deliver(t, "s1", nov, used(pro, oct, 9, 0), used(business, nov, 1, 0))
+	b := fixture.NewFilledBooks(t)
+	b.Close(t, fixture.Oct)
+	b.Deliver(
+		t,
+		"s1",
+		fixture.Nov,
+		fixture.Used(fixture.Pro, fixture.Oct, 9, 0),
+		fixture.Used(fixture.Business, fixture.Nov, 1, 0),
+	)
 	for _, statement := range []string{
 		`update usage_hourly set admitted = 1 where hour < '2025-11-01Z'`,
 		`update usage_hourly set hour = '2025-10-01Z' where hour >= '2025-11-01Z'`,
@@ -342,18 +256,18 @@ func TestClosedMonthsAreProtected(t *testing.T) {
 		`delete from usage_late`,
 		`truncate usage_late`,
 	} {
-		if _, err := b.owner.ExecContext(t.Context(), statement); err == nil {
+		if _, err := b.Owner.ExecContext(t.Context(), statement); err == nil {
 			t.Errorf("%s was allowed", statement)
 		}
 	}
-	b.exec(t, `update usage_hourly set admitted = 2 where hour >= '2025-11-01Z'`)
-	assert.Equal(t, b.verify(t, oct), "")
+	b.Exec(t, `update usage_hourly set admitted = 2 where hour >= '2025-11-01Z'`)
+	assert.Equal(t, b.Verify(t, fixture.Oct), "")
 }
 
 // history is of random changes: what three servers delivered, by the month of the requests and the
 // assignment, of assignments of two tenants.
 type history struct {
-	*books
+	*fixture.Books
 
 	random      *rand.Rand
 	assignments []usage.Bucket
@@ -381,11 +295,14 @@ func TestTotalsConserve(t *testing.T) {
 	taken := 0
 	for _, seed := range []uint64{1, 3} { // in both, closed months take back lines of earlier ones
 		h := &history{
-			newBooks(t),
+			fixture.NewBooks(t),
 			rand.New(rand.NewPCG(seed, 0)),
-			[]usage.Bucket{{TenantID: acme, Assignment: pro}, {TenantID: zoo, Assignment: free}},
+			[]usage.Bucket{
+				{TenantID: fixture.Acme, Assignment: fixture.Pro},
+				{TenantID: fixture.Zoo, Assignment: fixture.Free},
+			},
 			map[string]int64{},
-			[]time.Time{sept, oct, nov, dec},
+			[]time.Time{fixture.Sept, fixture.Oct, fixture.Nov, fixture.Dec},
 			map[time.Time][]closing.Line{},
 			map[int64]int64{},
 			map[inMonth]int64{},
@@ -417,7 +334,7 @@ func (h *history) step(t *testing.T) {
 		a := usage.Bucket{TenantID: 1 + h.random.Int64N(2)}
 		assert.NoError(
 			t,
-			h.owner.Get(
+			h.Owner.Get(
 				&a.Assignment,
 				`insert into tenant_plans (tenant_id, valid_from, plan) values ($1, $2, $3) returning id`,
 				a.TenantID,
@@ -429,25 +346,25 @@ func (h *history) step(t *testing.T) {
 	case 1, 2:
 		h.mark(t)
 	case 3:
-		if next.Equal(dec) {
+		if next.Equal(fixture.Dec) {
 			return
 		}
 		if h.random.IntN(2) == 0 {
-			h.exec(t, `select begin_closing($1, '{}')`, next)
+			h.Exec(t, `select begin_closing($1, '{}')`, next)
 			h.mark(t)
 		}
-		h.close(t, next)
-		h.closed[next] = h.lines(t, next)
+		h.Close(t, next)
+		h.closed[next] = h.Lines(t, next)
 	default:
 		of, month := h.assignments[h.random.IntN(len(h.assignments))], h.months[h.random.IntN(len(h.months))]
-		c := used(
+		c := fixture.Used(
 			of.Assignment,
 			month.Add(time.Duration(h.random.IntN(4))*100*time.Hour),
 			1+h.random.Int64N(100),
 			h.random.Int64N(3),
 		)
 		c.TenantID, c.KeyID = of.TenantID, fmt.Sprint("key_000000000000000", of.TenantID)
-		h.deliver(t, fmt.Sprint("s", h.random.IntN(3)), time.Time{}, c)
+		h.Deliver(t, fmt.Sprint("s", h.random.IntN(3)), time.Time{}, c)
 		h.delivered[fmt.Sprint(month.Format("2006-01"), " ", c.Assignment)] += c.Admitted + c.Refused
 	}
 }
@@ -457,18 +374,18 @@ func (h history) mark(t *testing.T) {
 	t.Helper()
 	id := h.assignments[h.random.IntN(len(h.assignments))].Assignment
 	h.marked[id] = true
-	h.exec(t, `update tenant_plans set voided_at = case when voided_at is null then clock_timestamp() end,
+	h.Exec(t, `update tenant_plans set voided_at = case when voided_at is null then clock_timestamp() end,
 		void_reason = case when voided_at is null then 'a mistake' end where id = $1`, id)
 }
 
 func (h history) check(t *testing.T) {
 	t.Helper()
 	lines, linesIn, delivered, said := map[int64]int64{}, map[inMonth]int64{}, map[string]int64{}, map[string]bool{}
-	for _, month := range append(h.months, dec.AddDate(0, 1, 0)) {
-		all := h.lines(t, month)
+	for _, month := range append(h.months, fixture.Dec.AddDate(0, 1, 0)) {
+		all := h.Lines(t, month)
 		if sealed, ok := h.closed[month]; ok {
 			assert.DeepEqual(t, all, sealed, month, "has changed -sealed +now")
-			assert.Equal(t, h.verify(t, month), "", month)
+			assert.Equal(t, h.Verify(t, month), "", month)
 		}
 		for _, l := range all {
 			of := l.Month
@@ -497,7 +414,7 @@ func (h history) check(t *testing.T) {
 		h.sent[e.TenantID] += e.Admitted + e.Refused
 		h.sentIn[inMonth{e.At.Format("2006-01"), e.Assignment}] += e.Admitted + e.Refused
 	}
-	for _, tenant := range []int64{acme, zoo} {
+	for _, tenant := range []int64{fixture.Acme, fixture.Zoo} {
 		if lines[tenant] != all[tenant] || lines[tenant] != h.sent[tenant] {
 			t.Errorf(
 				"tenant %d: the lines add up to %d, the events to %d, %d were sent",
@@ -519,8 +436,13 @@ func (h history) check(t *testing.T) {
 func (h history) send(t *testing.T, receiver string) []events.Event {
 	t.Helper()
 	var s sink
-	q := billing.EventQuery{From: sept, To: time.Now().Add(time.Hour), Receiver: receiver, Format: events.CloudEvents}
-	assert.NoError(t, h.billing.Events.Send(t.Context(), bill, q, &s))
+	q := billing.EventQuery{
+		From:     fixture.Sept,
+		To:       time.Now().Add(time.Hour),
+		Receiver: receiver,
+		Format:   events.CloudEvents,
+	}
+	assert.NoError(t, h.Billing.Events.Send(t.Context(), fixture.Bill, q, &s))
 	return s.got
 }
 
@@ -528,18 +450,18 @@ func (h history) send(t *testing.T, receiver string) []events.Event {
 // recorded within the time of a call.
 func TestServersDoNotWaitForClosing(t *testing.T) {
 	t.Parallel()
-	b := newFilledBooks(t)
-	slow, err := b.owner.BeginTxx(t.Context(), nil)
+	b := fixture.NewFilledBooks(t)
+	slow, err := b.Owner.BeginTxx(t.Context(), nil)
 	assert.NoError(t, err)
 	slow.MustExec(`lock table usage_months in row share mode`)
 	done := make(chan error, 1)
 	go func() {
-		_, err := b.billing.Months.Close(t.Context(), bill, oct, nil)
+		_, err := b.Billing.Months.Close(t.Context(), fixture.Bill, fixture.Oct, nil)
 		done <- err
 	}()
 	for n := range 5 {
 		began := time.Now()
-		b.deliver(t, "s2", nov, used(business, nov, 1, 0))
+		b.Deliver(t, "s2", fixture.Nov, fixture.Used(fixture.Business, fixture.Nov, 1, 0))
 		took := time.Since(began)
 		assert.True(t, took <= 5*time.Second, "batch", n, "took", took)
 	}

@@ -1,10 +1,10 @@
 package store_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -14,8 +14,8 @@ func TestVerifyFinds(t *testing.T) {
 	const acme, zoo = "tenant 1 (acme): 2 lines, 52140 admitted and 12 refused are sealed; ",
 		"tenant 2 (zoo): 1 lines, 0 admitted and 0 refused are sealed; "
 	const same = "2 lines, 52140 admitted and 12 refused are recorded; "
-	b := newFilledBooks(t)
-	b.close(t, oct)
+	b := fixture.NewFilledBooks(t)
+	b.Close(t, fixture.Oct)
 	for _, tt := range []struct{ name, statement, want string }{
 		{"a count", `update usage_hourly set admitted = admitted - 1 where admitted = 8030`, acme +
 			"2 lines, 52139 admitted and 12 refused are recorded; line 1 differs in admitted, recorded_sha256"},
@@ -93,43 +93,11 @@ func TestVerifyFinds(t *testing.T) {
 		{"a tenant that was renamed", `update tenants set name = 'acme2' where id = 1`, ""},
 		{"nothing", `update usage_hourly set minute = 5`, ""},
 	} {
-		b.tampered(t, tt.name, tt.statement, func(t *testing.T) {
-			if got := b.verify(t, oct); got != tt.want && (tt.want == "" || !strings.Contains(got, tt.want)) {
+		b.Tampered(t, tt.name, tt.statement, func(t *testing.T) {
+			if got := b.Verify(t, fixture.Oct); got != tt.want && (tt.want == "" || !strings.Contains(got, tt.want)) {
 				t.Errorf("found %q\nwant  %q", got, tt.want)
 			}
 		})
-	}
-}
-
-// tampered runs fn after a statement of somebody who disables the triggers, and takes it back.
-func (b *books) tampered(t *testing.T, name, statement string, fn func(*testing.T)) {
-	t.Helper()
-	b.exec(t, `set session_replication_role = replica; alter table audit_entries disable trigger user`)
-	tables := []string{
-		"usage_hourly",
-		"usage_late",
-		"usage_lines",
-		"usage_months",
-		"tenants",
-		"tenant_plans",
-		"plan_versions",
-		"tenant_suspensions",
-		"audit_entries",
-	}
-	for _, table := range tables {
-		b.exec(t, `create table if not exists saved_`+table+` as table `+table)
-	}
-	b.exec(t, `set session_replication_role = replica; `+statement)
-	t.Run(name, fn)
-	for _, table := range tables {
-		columns := b.text(
-			t,
-			`select string_agg(column_name, ', ') from information_schema.columns where table_name = $1 and
-				is_generated = 'NEVER'`,
-			table,
-		)
-		b.exec(t, fmt.Sprintf(`set session_replication_role = replica; delete from %[1]s;
-			insert into %[1]s (%[2]s) overriding system value select %[2]s from saved_%[1]s`, table, columns))
 	}
 }
 
@@ -137,10 +105,10 @@ func (b *books) tampered(t *testing.T, name, statement string, fn func(*testing.
 // nor hides that it does. It is named with its login.
 func TestFalseEntries(t *testing.T) {
 	t.Parallel()
-	b := newFilledBooks(t)
+	b := fixture.NewFilledBooks(t)
 	add := func(url string) {
 		t.Helper()
-		if _, err := connect(
+		if _, err := fixture.Connect(
 			t,
 			url,
 		).ExecContext(
@@ -152,11 +120,11 @@ func TestFalseEntries(t *testing.T) {
 		}
 	}
 	add(b.BillingURL)
-	b.close(t, oct)
+	b.Close(t, fixture.Oct)
 	add(b.SupportURL)
 	verify := func(difference string) {
 		t.Helper()
-		v, err := b.billing.Months.Verify(t.Context(), oct)
+		v, err := b.Billing.Months.Verify(t.Context(), fixture.Oct)
 		if err != nil || len(v.FalseEntries) != 2 ||
 			!strings.Contains(v.FalseEntries[0], "login "+storetest.BillingLogin) ||
 			!strings.Contains(v.FalseEntries[1], "login "+storetest.SupportLogin) {
@@ -171,22 +139,22 @@ func TestFalseEntries(t *testing.T) {
 		}
 	}
 	verify("")
-	b.exec(t, `set session_replication_role = replica; update usage_months set admitted = 1`)
+	b.Exec(t, `set session_replication_role = replica; update usage_months set admitted = 1`)
 	verify("usage_months was altered: entry ")
 }
 
 // TestVerifyNamesTenants names some, however many differ, and counts the others.
 func TestVerifyNamesTenants(t *testing.T) {
 	t.Parallel()
-	b := newFilledBooks(t)
-	b.close(t, oct)
-	b.exec(t, `insert into tenants (name, created_at) select 'new-' || n, '2025-10-02Z' from generate_series(1, 23) n`)
-	b.exec(
+	b := fixture.NewFilledBooks(t)
+	b.Close(t, fixture.Oct)
+	b.Exec(t, `insert into tenants (name, created_at) select 'new-' || n, '2025-10-02Z' from generate_series(1, 23) n`)
+	b.Exec(
 		t,
 		`insert into tenant_plans (tenant_id, valid_from, plan) select id, '2025-10-02Z', 'free' from tenants where id
 			> 2`,
 	)
-	v, err := b.billing.Months.Verify(t.Context(), oct)
+	v, err := b.Billing.Months.Verify(t.Context(), fixture.Oct)
 	if err != nil || len(v.Differences) != 21 || !strings.HasPrefix(v.Differences[19], "tenant 22 (new-20): 0 lines") ||
 		v.Differences[20] != "there are 3 more differences" {
 		t.Errorf("%d differences, %q, %v", len(v.Differences), v.Differences, err)

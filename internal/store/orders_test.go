@@ -12,59 +12,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/catalog"
-	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
 )
 
-// server is another server in the API's role, with so much time that a busy machine is no outage.
-func (s shop) server(t *testing.T) *store.DB {
-	t.Helper()
-	return storetest.Open(t, s.APIURL, store.Options{})
-}
-
-func (s shop) pet(t *testing.T, tenant plans.Tenant, status catalog.Status) catalog.Pet {
-	t.Helper()
-	p, err := s.Pets.CreatePet(t.Context(), tenant.ID, catalog.NewPet{Name: "Rex", CategoryID: 1, Status: status})
-	assert.NoError(t, err)
-	return p
-}
-
-// order places an order for an animal of its own.
-func (s shop) order(t *testing.T, tenant plans.Tenant) catalog.Order {
-	t.Helper()
-	o, err := s.Orders.PlaceOrder(
-		t.Context(),
-		tenant.ID,
-		catalog.NewOrder{PetID: s.pet(t, tenant, catalog.Available).ID, Quantity: 1},
-	)
-	assert.NoError(t, err)
-	return o
-}
-
-func (s shop) petStatus(t *testing.T, tenant plans.Tenant, id int64) catalog.Status {
-	t.Helper()
-	p, err := s.Pets.GetPet(t.Context(), tenant.ID, id)
-	assert.NoError(t, err)
-	return p.Status
-}
-
-func (s shop) orders(t *testing.T, tenant plans.Tenant) []catalog.Order {
-	t.Helper()
-	orders, more, err := s.Orders.ListOrders(t.Context(), tenant.ID, catalog.OrderPage{Limit: 100})
-	if err != nil || more {
-		t.Fatalf("list orders: more %v, %v", more, err)
-	}
-	return orders
-}
-
 func TestPlaceOrder(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	pet := s.pet(t, s.a, catalog.Available)
+	s := fixture.NewShop(t)
+	pet := s.Pet(t, s.A, catalog.Available)
 	before := time.Now()
-	got, err := s.Orders.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: pet.ID, Quantity: catalog.MaxQuantity})
+	got, err := s.Orders.PlaceOrder(t.Context(), s.A.ID, catalog.NewOrder{PetID: pet.ID, Quantity: catalog.MaxQuantity})
 	assert.NoError(t, err)
 	if age := got.CreatedAt.Sub(before); age < -time.Second || age > time.Minute ||
 		got.CreatedAt.Location() != time.UTC {
@@ -78,16 +37,16 @@ func TestPlaceOrder(t *testing.T) {
 		CreatedAt: got.CreatedAt,
 	}
 	assert.DeepEqual(t, got, want, "placed")
-	assert.DeepEqual(t, s.orders(t, s.a), []catalog.Order{want}, "list")
-	assert.Equal(t, s.petStatus(t, s.a, pet.ID), catalog.Pending, "the ordered animal")
+	assert.DeepEqual(t, s.AllOrders(t, s.A), []catalog.Order{want}, "list")
+	assert.Equal(t, s.PetStatus(t, s.A, pet.ID), catalog.Pending, "the ordered animal")
 }
 
 func TestOrdersThatAreRefused(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	ordered := s.order(t, s.a)
-	pending, sold := s.pet(t, s.a, catalog.Pending), s.pet(t, s.a, catalog.Sold)
-	others := s.pet(t, s.b, catalog.Available)
+	s := fixture.NewShop(t)
+	ordered := s.Order(t, s.A)
+	pending, sold := s.Pet(t, s.A, catalog.Pending), s.Pet(t, s.A, catalog.Sold)
+	others := s.Pet(t, s.B, catalog.Available)
 	for name, tt := range map[string]struct {
 		petID int64
 		want  error
@@ -99,26 +58,26 @@ func TestOrdersThatAreRefused(t *testing.T) {
 		"nobody's":                 {math.MaxInt64, catalog.ErrPetNotFound},
 		"nobody's, and before all": {math.MinInt64, catalog.ErrPetNotFound},
 	} {
-		got, err := s.Orders.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: tt.petID, Quantity: 1})
+		got, err := s.Orders.PlaceOrder(t.Context(), s.A.ID, catalog.NewOrder{PetID: tt.petID, Quantity: 1})
 		if !errors.Is(err, tt.want) || got != (catalog.Order{}) {
 			t.Errorf("%s: %+v, %v, want %v", name, got, err, tt.want)
 		}
 	}
-	assert.DeepEqual(t, s.orders(t, s.a), []catalog.Order{ordered}, "list")
-	assert.Equal(t, s.petStatus(t, s.b, others.ID), catalog.Available, "another tenant's animal became")
+	assert.DeepEqual(t, s.AllOrders(t, s.A), []catalog.Order{ordered}, "list")
+	assert.Equal(t, s.PetStatus(t, s.B, others.ID), catalog.Available, "another tenant's animal became")
 }
 
 func TestOneOfManyOrdersWins(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	servers := []*store.DB{s.server(t), s.server(t)}
-	pet := s.pet(t, s.a, catalog.Available)
-	atOnce(t, 100, 1, catalog.ErrPetNotAvailable, func(i int) error {
-		return errorOf(
-			servers[i%2].Orders.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: pet.ID, Quantity: 1}),
+	s := fixture.NewShop(t)
+	servers := []*store.DB{s.Server(t), s.Server(t)}
+	pet := s.Pet(t, s.A, catalog.Available)
+	fixture.AtOnce(t, 100, 1, catalog.ErrPetNotAvailable, func(i int) error {
+		return fixture.ErrorOf(
+			servers[i%2].Orders.PlaceOrder(t.Context(), s.A.ID, catalog.NewOrder{PetID: pet.ID, Quantity: 1}),
 		)
 	})
-	orders := s.orders(t, s.a)
+	orders := s.AllOrders(t, s.A)
 	assert.Equal(t, len(orders), 1, "the list", orders)
 }
 
@@ -132,14 +91,14 @@ var pathTo = map[catalog.OrderStatus][]catalog.OrderStatus{
 
 func TestChangeOrderByEveryStep(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := fixture.NewShop(t)
 	for from, path := range pathTo {
 		for to := range pathTo {
 			t.Run(fmt.Sprintf("%s to %s", from, to), func(t *testing.T) {
 				t.Parallel()
-				want := s.order(t, s.a)
+				want := s.Order(t, s.A)
 				for _, step := range path {
-					_, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, want.ID, catalog.OrderPatch{Status: step})
+					_, err := s.Orders.ChangeOrder(t.Context(), s.A.ID, want.ID, catalog.OrderPatch{Status: step})
 					assert.NoError(t, err)
 				}
 				wantErr := from.CheckStep(to)
@@ -147,7 +106,7 @@ func TestChangeOrderByEveryStep(t *testing.T) {
 				if wantErr == nil {
 					want.Status = to
 				}
-				got, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, want.ID, catalog.OrderPatch{Status: to})
+				got, err := s.Orders.ChangeOrder(t.Context(), s.A.ID, want.ID, catalog.OrderPatch{Status: to})
 				if wantErr == nil {
 					assert.Result(t, got, err, want)
 				} else if e := (*catalog.TransitionError)(nil); !errors.As(err, &e) || e.Error() != wantErr.Error() {
@@ -155,11 +114,11 @@ func TestChangeOrderByEveryStep(t *testing.T) {
 				}
 				stored, _, err := s.Orders.ListOrders(
 					t.Context(),
-					s.a.ID,
+					s.A.ID,
 					catalog.OrderPage{After: want.ID - 1, Limit: 1},
 				)
 				assert.Result(t, stored, err, []catalog.Order{want}, "in the table")
-				assert.Equal(t, s.petStatus(t, s.a, want.PetID), want.Status.PetStatus(), "the animal")
+				assert.Equal(t, s.PetStatus(t, s.A, want.PetID), want.Status.PetStatus(), "the animal")
 			})
 		}
 	}
@@ -167,40 +126,40 @@ func TestChangeOrderByEveryStep(t *testing.T) {
 
 func TestCancelledAnimalCanBeOrderedAgain(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	first := s.order(t, s.a)
-	_, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, first.ID, catalog.OrderPatch{Status: catalog.Cancelled})
+	s := fixture.NewShop(t)
+	first := s.Order(t, s.A)
+	_, err := s.Orders.ChangeOrder(t.Context(), s.A.ID, first.ID, catalog.OrderPatch{Status: catalog.Cancelled})
 	assert.NoError(t, err)
-	second, err := s.Orders.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: first.PetID, Quantity: 1})
+	second, err := s.Orders.PlaceOrder(t.Context(), s.A.ID, catalog.NewOrder{PetID: first.PetID, Quantity: 1})
 	assert.NoError(t, err)
 	// The first order has no say in the animal any more.
-	_, err = s.Orders.ChangeOrder(t.Context(), s.a.ID, first.ID, catalog.OrderPatch{Status: catalog.Cancelled})
+	_, err = s.Orders.ChangeOrder(t.Context(), s.A.ID, first.ID, catalog.OrderPatch{Status: catalog.Cancelled})
 	assert.Equal(t, err, nil)
-	assert.Equal(t, s.petStatus(t, s.a, second.PetID), catalog.Pending, "the animal")
+	assert.Equal(t, s.PetStatus(t, s.A, second.PetID), catalog.Pending, "the animal")
 }
 
 func TestChangeOrderOfNobodyOrAnother(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	o := s.order(t, s.a)
-	for _, tt := range []struct{ tenantID, id int64 }{{s.b.ID, o.ID}, {s.a.ID, o.ID + 1}, {s.a.ID, math.MinInt64}} {
+	s := fixture.NewShop(t)
+	o := s.Order(t, s.A)
+	for _, tt := range []struct{ tenantID, id int64 }{{s.B.ID, o.ID}, {s.A.ID, o.ID + 1}, {s.A.ID, math.MinInt64}} {
 		_, err := s.Orders.ChangeOrder(t.Context(), tt.tenantID, tt.id, catalog.OrderPatch{Status: catalog.Approved})
 		assert.ErrorIs(t, err, catalog.ErrOrderNotFound, "tenant", tt.tenantID, "order", tt.id)
 	}
-	assert.DeepEqual(t, s.orders(t, s.a), []catalog.Order{o}, "list")
+	assert.DeepEqual(t, s.AllOrders(t, s.A), []catalog.Order{o}, "list")
 }
 
 func TestListOrders(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := fixture.NewShop(t)
 	var all []catalog.Order
 	for range 5 {
-		all = append(all, s.order(t, s.a))
+		all = append(all, s.Order(t, s.A))
 	}
-	s.order(t, s.b)
+	s.Order(t, s.B)
 	for _, i := range []int{1, 3} {
 		var err error
-		all[i], err = s.Orders.ChangeOrder(t.Context(), s.a.ID, all[i].ID, catalog.OrderPatch{Status: catalog.Approved})
+		all[i], err = s.Orders.ChangeOrder(t.Context(), s.A.ID, all[i].ID, catalog.OrderPatch{Status: catalog.Approved})
 		assert.NoError(t, err)
 	}
 	for _, tt := range []struct {
@@ -219,7 +178,7 @@ func TestListOrders(t *testing.T) {
 		{"by status, last", catalog.OrderPage{Limit: 2, Status: catalog.Approved, After: all[1].ID}, all[3:4], false},
 		{"by status, none", catalog.OrderPage{Limit: 2, Status: catalog.Cancelled}, []catalog.Order{}, false},
 	} {
-		got, more, err := s.Orders.ListOrders(t.Context(), s.a.ID, tt.page)
+		got, more, err := s.Orders.ListOrders(t.Context(), s.A.ID, tt.page)
 		if diff := cmp.Diff(tt.want, got); err != nil || diff != "" || more != tt.more {
 			t.Errorf("%s: %v, more %v, want %v; (-want +got):\n%s", tt.name, err, more, tt.more, diff)
 		}
@@ -230,25 +189,25 @@ func TestListOrders(t *testing.T) {
 // forever.
 func TestOrdersAndChangesAtTheSameTime(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	s.DB = s.server(t)
+	s := fixture.NewShop(t)
+	s.DB = s.Server(t)
 	pets := []catalog.Pet{
-		s.pet(t, s.a, catalog.Available),
-		s.pet(t, s.a, catalog.Available),
-		s.pet(t, s.a, catalog.Available),
+		s.Pet(t, s.A, catalog.Available),
+		s.Pet(t, s.A, catalog.Available),
+		s.Pet(t, s.A, catalog.Available),
 	}
 	expected := []error{nil, catalog.ErrPetNotAvailable, catalog.ErrInvalidTransition, catalog.ErrOrderNotFound}
-	atOnce(t, 8, 8, nil, func(worker int) error {
+	fixture.AtOnce(t, 8, 8, nil, func(worker int) error {
 		random := rand.New(rand.NewPCG(uint64(worker), 7))
 		for range 60 {
-			err := s.disturb(t, random, pets[random.IntN(len(pets))].ID)
+			err := disturb(t, s, random, pets[random.IntN(len(pets))].ID)
 			if !slices.ContainsFunc(expected, func(e error) bool { return errors.Is(err, e) }) {
 				return err
 			}
 		}
 		return nil
 	})
-	wrong := s.text(t, `select count(*) from (
+	wrong := s.Text(t, `select count(*) from (
 		select p.status, count(o.id) as holding from pets p
 		left join orders o on o.tenant_id = p.tenant_id and o.pet_id = p.id and o.status in ('placed', 'approved')
 		group by p.tenant_id, p.id, p.status) h
@@ -258,33 +217,33 @@ func TestOrdersAndChangesAtTheSameTime(t *testing.T) {
 
 // disturb places or changes an order or the animal. It never sells, so that there is always
 // something to do.
-func (s shop) disturb(t *testing.T, random *rand.Rand, petID int64) error {
+func disturb(t *testing.T, s fixture.Shop, random *rand.Rand, petID int64) error {
 	switch random.IntN(6) {
 	case 4:
-		return s.Orders.PlaceOrders(t.Context(), s.a.ID,
+		return s.Orders.PlaceOrders(t.Context(), s.A.ID,
 			[]catalog.NewOrder{{PetID: petID, Quantity: 1}, {PetID: petID - 1, Quantity: 1}})[0].Err
 	case 5:
-		return s.Pets.ChangePets(t.Context(), s.a.ID, []catalog.PetChange{{ID: petID}, {ID: petID - 1}})[0].Err
+		return s.Pets.ChangePets(t.Context(), s.A.ID, []catalog.PetChange{{ID: petID}, {ID: petID - 1}})[0].Err
 	case 0, 1:
-		_, err := s.Orders.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: petID, Quantity: 1})
+		_, err := s.Orders.PlaceOrder(t.Context(), s.A.ID, catalog.NewOrder{PetID: petID, Quantity: 1})
 		return err
 	case 2:
 		status := []catalog.Status{catalog.Available, catalog.Pending}[random.IntN(2)]
-		_, err := s.Pets.ChangePet(t.Context(), s.a.ID, petID, catalog.PetPatch{Status: &status})
+		_, err := s.Pets.ChangePet(t.Context(), s.A.ID, petID, catalog.PetPatch{Status: &status})
 		return err
 	default:
 		page := catalog.OrderPage{
 			Limit:  100,
 			Status: []catalog.OrderStatus{catalog.Placed, catalog.Approved}[random.IntN(2)],
 		}
-		orders, _, err := s.Orders.ListOrders(t.Context(), s.a.ID, page)
+		orders, _, err := s.Orders.ListOrders(t.Context(), s.A.ID, page)
 		if err != nil || len(orders) == 0 {
 			return err
 		}
 		to := []catalog.OrderStatus{catalog.Approved, catalog.Cancelled}[random.IntN(2)]
 		_, err = s.Orders.ChangeOrder(
 			t.Context(),
-			s.a.ID,
+			s.A.ID,
 			orders[random.IntN(len(orders))].ID,
 			catalog.OrderPatch{Status: to},
 		)
@@ -296,37 +255,39 @@ func (s shop) disturb(t *testing.T, random *rand.Rand, petID int64) error {
 // other is lost.
 func TestPreconditions(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	servers := []*store.DB{s.server(t), s.server(t)}
-	pet, order := s.pet(t, s.a, catalog.Available), s.order(t, s.a)
-	atOnce(t, 50, 1, catalog.ErrPreconditionFailed, func(i int) error {
-		return errorOf(servers[i%2].Pets.ChangePet(t.Context(), s.a.ID, pet.ID, catalog.PetPatch{
+	s := fixture.NewShop(t)
+	servers := []*store.DB{s.Server(t), s.Server(t)}
+	pet, order := s.Pet(t, s.A, catalog.Available), s.Order(t, s.A)
+	fixture.AtOnce(t, 50, 1, catalog.ErrPreconditionFailed, func(i int) error {
+		return fixture.ErrorOf(servers[i%2].Pets.ChangePet(t.Context(), s.A.ID, pet.ID, catalog.PetPatch{
 			CategoryID: new(pet.CategoryID + int64(i) + 1), Precondition: holds(pet),
 		}))
 	})
-	atOnce(t, 50, 1, catalog.ErrPreconditionFailed, func(i int) error {
+	fixture.AtOnce(t, 50, 1, catalog.ErrPreconditionFailed, func(i int) error {
 		to := []catalog.OrderStatus{catalog.Approved, catalog.Cancelled}[i/2%2]
-		return errorOf(
+		return fixture.ErrorOf(
 			servers[i%2].Orders.ChangeOrder(
 				t.Context(),
-				s.a.ID,
+				s.A.ID,
 				order.ID,
 				catalog.OrderPatch{Status: to, Precondition: holds(order)},
 			),
 		)
 	})
-	got, err := s.Orders.GetOrder(t.Context(), s.a.ID, order.ID)
+	got, err := s.Orders.GetOrder(t.Context(), s.A.ID, order.ID)
 	if err != nil || got.Status == catalog.Placed {
 		t.Errorf("%+v, %v", got, err)
 	}
-	for _, tenant := range []int64{s.b.ID, -1} {
+	for _, tenant := range []int64{s.B.ID, -1} {
 		_, err := s.Orders.GetOrder(t.Context(), tenant, order.ID)
 		assert.ErrorIs(t, err, catalog.ErrOrderNotFound, "tenant", tenant, "gets the order")
 	}
 	// Not found comes first.
 	for _, err := range []error{
-		errorOf(s.Pets.ChangePet(t.Context(), s.b.ID, pet.ID, catalog.PetPatch{Precondition: holds(catalog.Pet{})})),
-		errorOf(s.Orders.ChangeOrder(t.Context(), s.b.ID, order.ID,
+		fixture.ErrorOf(
+			s.Pets.ChangePet(t.Context(), s.B.ID, pet.ID, catalog.PetPatch{Precondition: holds(catalog.Pet{})}),
+		),
+		fixture.ErrorOf(s.Orders.ChangeOrder(t.Context(), s.B.ID, order.ID,
 			catalog.OrderPatch{Status: catalog.Approved, Precondition: holds(catalog.Order{})})),
 	} {
 		if !errors.Is(err, catalog.ErrPetNotFound) && !errors.Is(err, catalog.ErrOrderNotFound) {
@@ -342,5 +303,33 @@ func holds[T comparable](want T) func(T) error {
 			return catalog.ErrPreconditionFailed
 		}
 		return nil
+	}
+}
+
+// An order is placed once or not at all, whatever happens to the connection.
+func TestPlaceOrderOverBrokenConnection(t *testing.T) {
+	t.Parallel()
+	s := fixture.NewShop(t)
+	for how, want := range map[fixture.Breakage]catalog.Status{
+		fixture.CutRequest: catalog.Available, fixture.CutAnswer: catalog.Pending,
+	} {
+		proxy := fixture.NewBreakingProxy(t, s.APIURL)
+		db := storetest.Open(t, proxy.URL, store.Options{AsAPI: true, MaxConns: 1, Timeout: fixture.ShortTimeout})
+		place := func(pet catalog.Pet) error {
+			return fixture.ErrorOf(
+				db.Orders.PlaceOrder(t.Context(), s.A.ID, catalog.NewOrder{PetID: pet.ID, Quantity: 1}),
+			)
+		}
+		// The statement is prepared.
+		assert.NoError(t, place(s.Pet(t, s.A, catalog.Available)))
+		pet, before := s.Pet(t, s.A, catalog.Available), len(s.AllOrders(t, s.A))
+		proxy.BreakAt(1, how)
+		assert.ErrorIs(t, place(pet), store.ErrUnavailable, how)
+		assert.Equal(t, s.PetStatus(t, s.A, pet.ID), want, how, "the animal")
+		placed := 0
+		if want == catalog.Pending {
+			placed = 1
+		}
+		assert.Equal(t, len(s.AllOrders(t, s.A))-before, placed, how, "orders were placed")
 	}
 }

@@ -18,13 +18,14 @@ import (
 	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
 
 // selfService is an office whose tenant acme manages its keys by one of them.
 type selfService struct {
-	office
+	fixture.Office
 	staff *keys.Service
 	boss  keys.Key
 	asker keys.Digest
@@ -33,8 +34,8 @@ type selfService struct {
 
 func newSelfService(t *testing.T) selfService {
 	t.Helper()
-	o := newOffice(t)
-	s := selfService{office: o, staff: &keys.Service{Store: o.Keys}, acme: o.tenant(t, "acme", plans.Pro)}
+	o := fixture.NewOffice(t)
+	s := selfService{Office: o, staff: &keys.Service{Store: o.Keys}, acme: o.Tenant(t, "acme", plans.Pro)}
 	s.boss, s.asker = s.key(t, keys.Request{Scope: keys.ScopeManage})
 	return s
 }
@@ -49,7 +50,7 @@ func (s selfService) key(t *testing.T, r keys.Request) (keys.Key, keys.Digest) {
 	if r.Environment == "" {
 		r.Environment = keys.Live
 	}
-	k, token, err := s.staff.Issue(t.Context(), jo, r)
+	k, token, err := s.staff.Issue(t.Context(), fixture.Jo, r)
 	assert.NoError(t, err)
 	return k, token.Digest()
 }
@@ -74,7 +75,7 @@ func (s selfService) change(
 		c.Edit = newKey(c.Edit)
 	}
 	c.NewID = id
-	return s.api.OwnKeys.Change(ctx, s.acme.ID, asker, c, once)
+	return s.API.OwnKeys.Change(ctx, s.acme.ID, asker, c, once)
 }
 
 // newKey completes what a new key needs.
@@ -150,7 +151,7 @@ func TestOwnChangesAreAudited(t *testing.T) {
 		staff  func(id string) error
 	}{
 		{name: "issue", change: keys.OwnChange{Action: "key.issue"}, staff: func(string) error {
-			_, _, err := s.staff.Issue(t.Context(), jo, keys.Request{Tenant: "acme", Environment: keys.Live})
+			_, _, err := s.staff.Issue(t.Context(), fixture.Jo, keys.Request{Tenant: "acme", Environment: keys.Live})
 			return err
 		}},
 		{
@@ -159,7 +160,7 @@ func TestOwnChangesAreAudited(t *testing.T) {
 				Edit: keys.Edit{Name: &name, Scope: &read, Allowed: &ranges, PerMinute: &perMinute, ExpiresAt: &later}},
 			staff: func(string) error {
 				_, _,
-					err := s.staff.Issue(t.Context(), jo,
+					err := s.staff.Issue(t.Context(), fixture.Jo,
 					keys.Request{Tenant: "acme", Environment: keys.Live, Name: name, Scope: read, Allowed: ranges,
 						PerMinute: perMinute, ExpiresAt: later})
 				return err
@@ -189,7 +190,7 @@ func TestOwnChangesAreAudited(t *testing.T) {
 			if c.banned {
 				_, err := s.Bans.Place(
 					t.Context(),
-					jo,
+					fixture.Jo,
 					people.NewBan{KeyID: id, Length: time.Hour, Reason: "abuse"},
 					time.Now(),
 				)
@@ -202,7 +203,7 @@ func TestOwnChangesAreAudited(t *testing.T) {
 		assert.NoError(t, err)
 		byCustomer, numbers := s.entries(t, before)
 		if len(numbers) > 0 {
-			_, err = s.Undos.Do(t.Context(), jo, numbers, time.Now())
+			_, err = s.Undos.Do(t.Context(), fixture.Jo, numbers, time.Now())
 			assert.NoError(t, err)
 		}
 		if c.change.Action != "key.issue" && c.change.Action != "key.rotate" {
@@ -212,7 +213,7 @@ func TestOwnChangesAreAudited(t *testing.T) {
 		assert.NoError(t, s.byStaff(t, twin.ID, c.change, c.staff))
 		byStaff, _ := s.entries(t, before)
 		assert.DeepEqual(t, byCustomer, byStaff, c.name)
-		s.exec(t, `update api_keys set revoked_at = now() where revoked_at is null and scope <> 'manage'`)
+		s.Exec(t, `update api_keys set revoked_at = now() where revoked_at is null and scope <> 'manage'`)
 	}
 	entries, err := store.Collect(s.Audit.List(t.Context(), trail.Filter{Actor: "key:" + s.boss.ID}))
 	assert.True(t, err == nil && len(entries) > 8, "entries of the key", len(entries), err)
@@ -225,18 +226,18 @@ func (s selfService) byStaff(t *testing.T, id string, c keys.OwnChange, issue fu
 	case "key.issue":
 		err = issue(id)
 	case "key.edit":
-		_, _, err = s.staff.Edit(t.Context(), jo, id, c.Edit)
+		_, _, err = s.staff.Edit(t.Context(), fixture.Jo, id, c.Edit)
 	case "key.rotate":
-		_, _, _, err = s.staff.Rotate(t.Context(), jo, id, keys.Rotation{GracePeriod: c.GracePeriod})
+		_, _, _, err = s.staff.Rotate(t.Context(), fixture.Jo, id, keys.Rotation{GracePeriod: c.GracePeriod})
 	default:
-		_, err = s.staff.Revoke(t.Context(), jo, id)
+		_, err = s.staff.Revoke(t.Context(), fixture.Jo, id)
 	}
 	return err
 }
 
 func (s selfService) keysText(t *testing.T) string {
 	t.Helper()
-	return s.text(
+	return s.Text(
 		t,
 		`select string_agg(concat_ws(' ', id, name, per_minute, revoked_at is not null, expires_at, scope, allowed),
 			E'\n' order by id) from api_keys`,
@@ -247,22 +248,22 @@ func (s selfService) keysText(t *testing.T) string {
 func TestOwnChangesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newSelfService(t)
-	s.tenant(t, "zoo", plans.Pro)
+	s.Tenant(t, "zoo", plans.Pro)
 	theirs, zoo := s.key(t, keys.Request{Tenant: "zoo", Scope: keys.ScopeManage})
 	write, writer := s.key(t, keys.Request{})
 	_, tester := s.key(t, keys.Request{Environment: keys.Test, Scope: keys.ScopeManage})
 	gone, goner := s.key(t, keys.Request{Scope: keys.ScopeManage})
-	_, err := s.staff.Revoke(t.Context(), jo, gone.ID)
+	_, err := s.staff.Revoke(t.Context(), fixture.Jo, gone.ID)
 	assert.NoError(t, err)
 	banned, bannedKey := s.key(t, keys.Request{Scope: keys.ScopeManage})
 	_, err = s.Bans.Place(
 		t.Context(),
-		jo,
+		fixture.Jo,
 		people.NewBan{KeyID: banned.ID, Length: time.Hour, Reason: "abuse"},
 		time.Now(),
 	)
 	assert.NoError(t, err)
-	s.exec(t, `update api_keys set scope = 'read' where id = $1`, banned.ID) // The last manage key is s.boss.
+	s.Exec(t, `update api_keys set scope = 'read' where id = $1`, banned.ID) // The last manage key is s.boss.
 	read, past, soon, sole := keys.ScopeRead, time.Now().Add(-time.Second), time.Now().Add(
 		time.Hour,
 	), keys.ErrLastManageKey
@@ -309,11 +310,11 @@ func TestOwnChangesThatAreRefused(t *testing.T) {
 	assert.NoError(t, err)
 	again, err := s.change(t.Context(), s.asker, keys.OwnChange{Action: "key.revoke", ID: write.ID}, nil)
 	assert.True(t, err == nil && !again.RevokedAt.IsZero(), "revoked again", again, err)
-	entry := s.last(t)
+	entry := lastEntry(t, s.Office)
 	assert.Equal(t, fmt.Sprint(entry.Action, entry.Reason, entry.After["redacted"]), "key.revoke[reason]")
 	made, err := s.change(t.Context(), tester, keys.OwnChange{Action: "key.issue"}, nil)
 	assert.Result(t, made.Environment, err, keys.Test, "made by a test key")
-	_, err = s.Tenants.Suspend(t.Context(), jo, "acme", time.Time{})
+	_, err = s.Tenants.Suspend(t.Context(), fixture.Jo, "acme", time.Time{})
 	assert.NoError(t, err)
 	_, err = s.change(t.Context(), s.asker, keys.OwnChange{Action: "key.issue"}, nil)
 	assert.ErrorIs(t, err, keys.ErrAsker, "a suspended tenant")
@@ -334,7 +335,7 @@ func TestOwnChangesAtOnce(t *testing.T) {
 		return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	}
 	failed := atOnce(12, func(int) error {
-		return errorOf(s.change(t.Context(), s.asker, keys.OwnChange{Action: "key.issue"}, nil))
+		return fixture.ErrorOf(s.change(t.Context(), s.asker, keys.OwnChange{Action: "key.issue"}, nil))
 	})
 	assert.Equal(t, len(failed), 12-(keys.MaxActive-2), failed)
 	for _, err := range failed {
@@ -345,7 +346,7 @@ func TestOwnChangesAtOnce(t *testing.T) {
 		if i == 1 {
 			asker, target = second, s.boss.ID
 		}
-		return errorOf(s.change(t.Context(), asker, keys.OwnChange{Action: "key.revoke", ID: target}, nil))
+		return fixture.ErrorOf(s.change(t.Context(), asker, keys.OwnChange{Action: "key.revoke", ID: target}, nil))
 	})
 	assert.True(t, len(failed) == 1 && errors.Is(failed[0], keys.ErrAsker), "each revokes the other", failed)
 }
@@ -374,9 +375,9 @@ func TestOwnKeysOnce(t *testing.T) {
 	)
 	assert.ErrorIs(t, err, keys.ErrTextContainsKey)
 	digest := token.Digest()
-	caller, err := s.api.Keys.Caller(t.Context(), digest, time.Now())
+	caller, err := s.API.Keys.Caller(t.Context(), digest, time.Now())
 	assert.Result(t, caller.KeyID, err, made.ID, "caller")
-	all := s.everything(t)
+	all := s.Everything(t)
 	assert.True(t, !strings.Contains(all, token.Reveal()), "the secret is stored")
 }
 
@@ -388,12 +389,16 @@ func TestOwnKeysOnceWithPausedServer(t *testing.T) {
 		t.Run(fmt.Sprintf("before round trip %d", n), func(t *testing.T) {
 			t.Parallel()
 			s := newSelfService(t)
-			proxy := newBreakingProxy(t, s.APIURL)
+			proxy := fixture.NewBreakingProxy(t, s.APIURL)
 			paused := s
-			paused.api = storetest.Open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1, Timeout: shortTimeout})
+			paused.API = storetest.Open(
+				t,
+				proxy.URL,
+				store.Options{AsAPI: true, MaxConns: 1, Timeout: fixture.ShortTimeout},
+			)
 			issue := func(by selfService, key string) error {
 				once := catalog.Idempotency{Method: "POST", Path: "/v1/keys", Key: key, At: time.Now()}
-				return errorOf(
+				return fixture.ErrorOf(
 					by.change(
 						t.Context(),
 						s.asker,
@@ -403,10 +408,10 @@ func TestOwnKeysOnceWithPausedServer(t *testing.T) {
 				)
 			}
 			assert.NoError(t, issue(paused, fmt.Sprint("prepared ", n)))
-			proxy.breakAt(n, stall)
+			proxy.BreakAt(n, fixture.Stall)
 			name := fmt.Sprint("stalled at ", n)
 			err := issue(paused, name)
-			assert.True(t, proxy.broke() && errors.Is(err, store.ErrUnavailable), "want ErrUnavailable", err)
+			assert.True(t, proxy.Broke() && errors.Is(err, store.ErrUnavailable), "want ErrUnavailable", err)
 			assert.ErrorIs(t, issue(s, name), catalog.ErrIdempotencyInProgress, "at first")
 			wait.Until(t, "the lock's end", func() bool {
 				err = issue(s, name)
@@ -414,7 +419,7 @@ func TestOwnKeysOnceWithPausedServer(t *testing.T) {
 			})
 			assert.NoError(t, err)
 			var made int
-			assert.NoError(t, s.owner.Get(&made, `select count(*) from api_keys where name = $1`, name))
+			assert.NoError(t, s.Owner.Get(&made, `select count(*) from api_keys where name = $1`, name))
 			assert.Equal(t, made, 1, "keys")
 		})
 	}
@@ -429,7 +434,7 @@ func TestOwnKeysList(t *testing.T) {
 		if q.At = time.Now(); q.Limit == 0 {
 			q.Limit = 100
 		}
-		all, err := s.api.OwnKeys.List(t.Context(), s.acme.ID, asker, q)
+		all, err := s.API.OwnKeys.List(t.Context(), s.acme.ID, asker, q)
 		for _, k := range all {
 			assert.True(t, k.IssuedBy == "support" || k.IssuedBy == s.boss.ID, "issued by", k.IssuedBy)
 			ids = append(ids, k.ID)
@@ -474,7 +479,7 @@ func TestOwnKeysList(t *testing.T) {
 	}
 	_, err = list(reader, keys.OwnQuery{})
 	assert.ErrorIs(t, err, keys.ErrAsker, "all to a key that may read")
-	s.tenant(t, "zoo", plans.Pro)
+	s.Tenant(t, "zoo", plans.Pro)
 	theirs, zoo := s.key(t, keys.Request{Tenant: "zoo", Scope: keys.ScopeManage})
 	for _, id := range []string{theirs.ID, "key_0000000000000000"} {
 		_, err = list(s.asker, keys.OwnQuery{After: id})
@@ -493,7 +498,7 @@ func TestOwnKeysInTime(t *testing.T) {
 	t.Parallel()
 	s := newSelfService(t)
 	write, _ := s.key(t, keys.Request{})
-	tx, err := connect(t, s.APIURL).BeginTxx(t.Context(), nil)
+	tx, err := fixture.Connect(t, s.APIURL).BeginTxx(t.Context(), nil)
 	assert.NoError(t, err)
 	_, err = tx.Exec(
 		`select set_config('petstore.deadline', '1', true), manage_key($1, 'key.revoke', $2, '{}')`,
@@ -505,7 +510,7 @@ func TestOwnKeysInTime(t *testing.T) {
 	assert.True(t, err != nil && strings.Contains(err.Error(), "came too late"), "commit", err)
 	read, _ := s.key(t, keys.Request{Scope: keys.ScopeRead})
 	for old, refused := range map[string]bool{read.ID: true, write.ID: false} {
-		_, err = connect(t, s.SupportURL).ExecContext(t.Context(), `
+		_, err = fixture.Connect(t, s.SupportURL).ExecContext(t.Context(), `
 			with made as (
 			  insert into api_keys (id, tenant_id, environment, digest, last4, created_at)
 			  select 'key_' || substr(md5(k.id), 1, 16), tenant_id, environment, sha256(k.id::bytea), last4, now()

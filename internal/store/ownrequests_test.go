@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/usage"
 )
 
@@ -15,23 +16,23 @@ import (
 // tenant's failed requests once, the newest first, and none of another tenant's or a stranger's.
 func TestOwnFailedRequests(t *testing.T) {
 	t.Parallel()
-	db := newMeteredDB(t)
-	k, second, other := db.key(t, 1), db.key(t, 1), db.key(t, 2)
+	db := fixture.NewMeteredDB(t)
+	k, second, other := db.Key(t, 1), db.Key(t, 1), db.Key(t, 2)
 	var batch []usage.FailedRequest
 	for n := range 30 {
-		f := []meteredKey{k, second, other}[n%3].refusal("a", n)
+		f := refusal([]fixture.MeteredKey{k, second, other}[n%3], "a", n)
 		if n%4 == 0 {
 			f.Status, f.Code = 404, []string{"pet_not_found", "order_not_found"}[n%8/4]
 		}
 		// Six of each tenant's failed in one microsecond.
 		if n >= 9 && n < 18 {
-			f.At = noon.Add(9 * time.Second)
+			f.At = fixture.Noon.Add(9 * time.Second)
 		}
 		batch = append(batch, f)
 	}
 	stranger := batch[0]
 	stranger.TenantID, stranger.KeyID, stranger.Number = 0, "", 99
-	assert.NoError(t, db.api.FailedRequests.WriteFailed(t.Context(), append(slices.Clone(batch), stranger)))
+	assert.NoError(t, db.API.FailedRequests.WriteFailed(t.Context(), append(slices.Clone(batch), stranger)))
 	for name, test := range map[string]struct {
 		page usage.FailedPage
 		has  func(f usage.FailedRequest) bool
@@ -48,9 +49,10 @@ func TestOwnFailedRequests(t *testing.T) {
 			func(f usage.FailedRequest) bool { return f.KeyID == k.ID && f.Status == 429 }},
 		"other code": {usage.FailedPage{Kinds: kinds(429, "pet_not_found")},
 			func(usage.FailedRequest) bool { return false }},
-		"a time": {usage.FailedPage{Since: noon.Add(9 * time.Second), Until: noon.Add(20 * time.Second)},
+		"a time": {
+			usage.FailedPage{Since: fixture.Noon.Add(9 * time.Second), Until: fixture.Noon.Add(20 * time.Second)},
 			func(f usage.FailedRequest) bool {
-				return !f.At.Before(noon.Add(9*time.Second)) && f.At.Before(noon.Add(20*time.Second))
+				return !f.At.Before(fixture.Noon.Add(9*time.Second)) && f.At.Before(fixture.Noon.Add(20*time.Second))
 			}},
 		"another's key": {usage.FailedPage{KeyID: other.ID}, func(usage.FailedRequest) bool { return false }},
 	} {
@@ -66,13 +68,13 @@ func TestOwnFailedRequests(t *testing.T) {
 			p, more := test.page, true
 			p.Limit = limit
 			if p.Until.IsZero() {
-				p.Until = noon.Add(time.Hour)
+				p.Until = fixture.Noon.Add(time.Hour)
 			}
 			var got []string
 			for more && len(got) <= len(batch) {
 				var list []usage.FailedRequest
 				var err error
-				list, more, err = db.api.FailedRequests.ListFailed(t.Context(), k.TenantID, p)
+				list, more, err = db.API.FailedRequests.ListFailed(t.Context(), k.TenantID, p)
 				assert.NoError(t, err, name)
 				assert.True(
 					t,
@@ -106,21 +108,21 @@ func kinds(status int, codes ...string) []usage.FailedKind {
 // tenant finds nothing.
 func TestFailedRequestInDetail(t *testing.T) {
 	t.Parallel()
-	db := newMeteredDB(t)
-	k, second, other := db.key(t, 1), db.key(t, 1), db.key(t, 2)
-	minute, day := k.refusal("a", 1), k.refusal("a", 2)
-	day.Window, day.Code, day.Reset = "day", "daily_quota_exceeded", noon.Add(12*time.Hour).Unix()
-	ofKey, missing, banned := k.refusal("a", 3), k.notFound("a", 4), k.notFound("a", 5)
+	db := fixture.NewMeteredDB(t)
+	k, second, other := db.Key(t, 1), db.Key(t, 1), db.Key(t, 2)
+	minute, day := refusal(k, "a", 1), refusal(k, "a", 2)
+	day.Window, day.Code, day.Reset = "day", "daily_quota_exceeded", fixture.Noon.Add(12*time.Hour).Unix()
+	ofKey, missing, banned := refusal(k, "a", 3), notFound(k, "a", 4), notFound(k, "a", 5)
 	ofKey.Window = "key"
-	banned.Status, banned.Code, banned.Reset = 429, "key_banned", noon.Add(time.Hour).Unix()
+	banned.Status, banned.Code, banned.Reset = 429, "key_banned", fixture.Noon.Add(time.Hour).Unix()
 	assert.NoError(
 		t,
-		db.api.FailedRequests.WriteFailed(t.Context(), []usage.FailedRequest{minute, day, ofKey, missing, banned}),
+		db.API.FailedRequests.WriteFailed(t.Context(), []usage.FailedRequest{minute, day, ofKey, missing, banned}),
 	)
 	// The minute of the refusals begins at noon.
-	number := noon.Unix() / 60
-	hour := func(key meteredKey, at time.Time, admitted, refused, minute, inMinute, inPrevious int64) {
-		db.exec(
+	number := fixture.Noon.Unix() / 60
+	hour := func(key fixture.MeteredKey, at time.Time, admitted, refused, minute, inMinute, inPrevious int64) {
+		db.Exec(
 			t,
 			`insert into usage_hourly (tenant_id, hour, key_id, assignment, version, admitted, refused, minute,
 				in_minute, in_previous)
@@ -135,19 +137,25 @@ func TestFailedRequestInDetail(t *testing.T) {
 			inPrevious,
 		)
 	}
-	hour(k, noon, 100, 7, number, 40, 3)
-	hour(second, noon, 300, 0, number+1, 9, 260)
-	hour(second, noon.Add(-5*time.Hour), 50, 1, number-300, 50, 0)
-	hour(other, noon, 999, 9, number, 999, 0)
+	hour(k, fixture.Noon, 100, 7, number, 40, 3)
+	hour(second, fixture.Noon, 300, 0, number+1, 9, 260)
+	hour(second, fixture.Noon.Add(-5*time.Hour), 50, 1, number-300, 50, 0)
+	hour(other, fixture.Noon, 999, 9, number, 999, 0)
 	get := func(id string) usage.FailedDetail {
 		t.Helper()
-		got, err := db.api.FailedRequests.GetFailed(t.Context(), k.TenantID, id, noon, noon.Add(time.Hour))
+		got, err := db.API.FailedRequests.GetFailed(
+			t.Context(),
+			k.TenantID,
+			id,
+			fixture.Noon,
+			fixture.Noon.Add(time.Hour),
+		)
 		assert.NoError(t, err, id)
 		return got
 	}
 	hours := []usage.Hour{
-		{At: noon.Add(-5 * time.Hour), Requests: 51, Refused: 1},
-		{At: noon, Requests: 407, Refused: 7},
+		{At: fixture.Noon.Add(-5 * time.Hour), Requests: 51, Refused: 1},
+		{At: fixture.Noon, Requests: 407, Refused: 7},
 	}
 	assert.DeepEqual(t, inUTC(get("a-1")), usage.FailedDetail{
 		FailedRequest: minute,
@@ -155,8 +163,8 @@ func TestFailedRequestInDetail(t *testing.T) {
 		RefusedBy: &usage.RefusingWindow{
 			Name:  minute.Window,
 			Limit: 300,
-			From:  noon,
-			To:    noon.Add(time.Minute),
+			From:  fixture.Noon,
+			To:    fixture.Noon.Add(time.Minute),
 			Used:  []usage.UsedByKey{{ID: second.ID, Admitted: 260}, {ID: k.ID, Admitted: 40}},
 		},
 	}, "a minute that is recorded")
@@ -166,8 +174,8 @@ func TestFailedRequestInDetail(t *testing.T) {
 		RefusedBy: &usage.RefusingWindow{
 			Name:  day.Window,
 			Limit: 300,
-			From:  noon.Add(-12 * time.Hour),
-			To:    noon.Add(12 * time.Hour),
+			From:  fixture.Noon.Add(-12 * time.Hour),
+			To:    fixture.Noon.Add(12 * time.Hour),
 			Used:  []usage.UsedByKey{{ID: second.ID, Admitted: 350}, {ID: k.ID, Admitted: 100}},
 		},
 	}, "a day")
@@ -176,44 +184,44 @@ func TestFailedRequestInDetail(t *testing.T) {
 		RefusedBy: &usage.RefusingWindow{
 			Name:  "key",
 			Limit: 300,
-			From:  noon,
-			To:    noon.Add(time.Minute),
+			From:  fixture.Noon,
+			To:    fixture.Noon.Add(time.Minute),
 			Used:  []usage.UsedByKey{{ID: k.ID, Admitted: 40}},
 		},
 	}, "a key's own minute")
-	db.exec(t, `update usage_hourly set minute = minute + 1 where key_id = $1 and hour = $2`, second.ID, noon)
+	db.Exec(t, `update usage_hourly set minute = minute + 1 where key_id = $1 and hour = $2`, second.ID, fixture.Noon)
 	assert.DeepEqual(t, inUTC(get("a-1")), usage.FailedDetail{
 		FailedRequest: minute,
 		Hours:         hours,
 		RefusedBy: &usage.RefusingWindow{
 			Name:  minute.Window,
 			Limit: 300,
-			From:  noon,
-			To:    noon.Add(time.Hour),
+			From:  fixture.Noon,
+			To:    fixture.Noon.Add(time.Hour),
 			Used:  []usage.UsedByKey{{ID: second.ID, Admitted: 300}, {ID: k.ID, Admitted: 100}},
 		},
 	}, "a minute that is over")
 
 	assert.DeepEqual(t, get("a-4"), usage.FailedDetail{FailedRequest: missing}, "no window")
-	db.exec(
+	db.Exec(
 		t,
 		`insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at, lifted_at) values
 		($1, $2, 'staff', '', $3, $4, $5), ($1, $2, 'staff', '', $3, $6, null)`,
 		k.TenantID,
 		k.ID,
-		noon,
-		noon.Add(time.Hour),
-		noon.Add(time.Minute),
+		fixture.Noon,
+		fixture.Noon.Add(time.Hour),
+		fixture.Noon.Add(time.Minute),
 		time.Now().Add(time.Hour).Truncate(time.Second),
 	)
 	got := get("a-5")
-	if !got.LiftedAt.Equal(noon.Add(time.Minute)) || time.Until(got.BannedUntil) < 59*time.Minute {
+	if !got.LiftedAt.Equal(fixture.Noon.Add(time.Minute)) || time.Until(got.BannedUntil) < 59*time.Minute {
 		t.Errorf("lifted at %s, banned until %s", got.LiftedAt, got.BannedUntil)
 	}
 	assert.True(t, get("a-4").LiftedAt.IsZero(), "the ban refused another request")
 	assert.True(
 		t,
-		got.FullUntil.Equal(noon.Add(time.Minute)) && get("a-1").FullUntil.IsZero(),
+		got.FullUntil.Equal(fixture.Noon.Add(time.Minute)) && get("a-1").FullUntil.IsZero(),
 		"the window that refused the key before its ban",
 		got.FullUntil,
 	)
@@ -221,25 +229,31 @@ func TestFailedRequestInDetail(t *testing.T) {
 	// admitted was not refused by it.
 	for _, c := range []struct{ perMinute, refused, own int64 }{{4, 0, 0}, {4, 70, 70}, {4, 200, 200}, {7, 150, 23},
 		{math.MaxInt64, 70, 0}} {
-		db.exec(t, `update usage_hourly set refused = $3 where key_id = $1 and hour = $2`, second.ID, noon, c.refused)
-		db.exec(t, `update api_keys set per_minute = $2 where id = $1`, second.ID, c.perMinute)
+		db.Exec(
+			t,
+			`update usage_hourly set refused = $3 where key_id = $1 and hour = $2`,
+			second.ID,
+			fixture.Noon,
+			c.refused,
+		)
+		db.Exec(t, `update api_keys set per_minute = $2 where id = $1`, second.ID, c.perMinute)
 		assert.Equal(t, fmt.Sprint(get("a-1").Hours[0].Own, get("a-1").Hours[1].Own), fmt.Sprint(0, c.own), c)
 	}
 	for id, tenant := range map[string]int64{"a-1": other.TenantID, "a-99": k.TenantID} {
-		_, err := db.api.FailedRequests.GetFailed(t.Context(), tenant, id, noon, noon.Add(time.Hour))
+		_, err := db.API.FailedRequests.GetFailed(t.Context(), tenant, id, fixture.Noon, fixture.Noon.Add(time.Hour))
 		assert.ErrorIs(t, err, usage.ErrFailedNotFound, id)
 	}
-	_, err := db.api.FailedRequests.GetFailed(
+	_, err := db.API.FailedRequests.GetFailed(
 		t.Context(),
 		k.TenantID,
 		"a-1",
-		noon.Add(2*time.Second),
-		noon.Add(time.Hour),
+		fixture.Noon.Add(2*time.Second),
+		fixture.Noon.Add(time.Hour),
 	)
 	assert.ErrorIs(t, err, usage.ErrFailedNotFound, "older than asked for")
 	later := minute
-	later.At, later.Number, later.Status = noon.Add(time.Minute), 6, 404
-	assert.NoError(t, db.api.FailedRequests.WriteFailed(t.Context(), []usage.FailedRequest{later}))
+	later.At, later.Number, later.Status = fixture.Noon.Add(time.Minute), 6, 404
+	assert.NoError(t, db.API.FailedRequests.WriteFailed(t.Context(), []usage.FailedRequest{later}))
 	assert.Equal(t, fmt.Sprint(get("a-1").Status), "404", "the latest with an ID that was used again")
 }
 

@@ -14,13 +14,14 @@ import (
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/wait"
 )
 
 func TestChangePet(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	rex := s.pet(t, s.a, catalog.Available)
+	s := fixture.NewShop(t)
+	rex := s.Pet(t, s.A, catalog.Available)
 	name, category, pending := "Luna 🐈", int64(math.MinInt64), catalog.Pending
 	for _, tt := range []struct {
 		name   string
@@ -35,9 +36,9 @@ func TestChangePet(t *testing.T) {
 			func(*catalog.Pet) {}},
 	} {
 		tt.change(&rex)
-		got, err := s.Pets.ChangePet(t.Context(), s.a.ID, rex.ID, tt.patch)
+		got, err := s.Pets.ChangePet(t.Context(), s.A.ID, rex.ID, tt.patch)
 		assert.Result(t, got, err, rex, tt.name)
-		stored, err := s.Pets.GetPet(t.Context(), s.a.ID, rex.ID)
+		stored, err := s.Pets.GetPet(t.Context(), s.A.ID, rex.ID)
 		assert.Result(t, stored, err, rex, tt.name, "in the table")
 	}
 }
@@ -46,7 +47,7 @@ func TestChangePet(t *testing.T) {
 // batch, changed in both ways, and selects a list by the filter of its name.
 func TestEachFieldIsStored(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := fixture.NewShop(t)
 	first := catalog.NewPet{Name: "a", CategoryID: 1, Status: catalog.Available}
 	second := catalog.NewPet{Name: "b", CategoryID: 2, Status: catalog.Pending}
 	of := func(p *catalog.NewPet, field string) reflect.Value {
@@ -59,16 +60,16 @@ func TestEachFieldIsStored(t *testing.T) {
 			of(&second, f.Name).SetString("b")
 		}
 	}
-	want, err := s.Pets.CreatePet(t.Context(), s.a.ID, first)
+	want, err := s.Pets.CreatePet(t.Context(), s.A.ID, first)
 	if diff := cmp.Diff(first, want.NewPet); err != nil || diff != "" {
 		t.Fatalf("created: %v (-want +got):\n%s", err, diff)
 	}
-	for _, o := range s.Pets.CreatePets(t.Context(), s.b.ID, []catalog.NewPet{first, second}) {
+	for _, o := range s.Pets.CreatePets(t.Context(), s.B.ID, []catalog.NewPet{first, second}) {
 		assert.True(t, o.Err == nil, "created together", o.Err)
 	}
 	stored := func(what string) {
 		t.Helper()
-		if got, err := s.Pets.GetPet(t.Context(), s.a.ID, want.ID); err != nil || got != want {
+		if got, err := s.Pets.GetPet(t.Context(), s.A.ID, want.ID); err != nil || got != want {
 			t.Errorf("%s: %v (-want +got):\n%s", what, err, cmp.Diff(want, got))
 		}
 	}
@@ -79,7 +80,7 @@ func TestEachFieldIsStored(t *testing.T) {
 			to.Elem().Set(of(&second, f.Name))
 			reflect.ValueOf(&patch).Elem().FieldByName(f.Name).Set(to)
 			of(&want.NewPet, f.Name).Set(to.Elem())
-			if got, err := s.Pets.ChangePet(t.Context(), s.a.ID, want.ID, patch); err != nil || got != want {
+			if got, err := s.Pets.ChangePet(t.Context(), s.A.ID, want.ID, patch); err != nil || got != want {
 				t.Errorf("%s changed: %v (-want +got):\n%s", f.Name, err, cmp.Diff(want, got))
 			}
 			stored(f.Name + " changed")
@@ -90,7 +91,7 @@ func TestEachFieldIsStored(t *testing.T) {
 			reflect.ValueOf(&back).Elem().FieldByName(f.Name).Set(of(&first, f.Name).Addr())
 			of(&before.NewPet, f.Name).Set(of(&first, f.Name))
 			changes := []catalog.PetChange{{ID: want.ID, PetPatch: back}, {ID: want.ID}, {ID: want.ID, PetPatch: patch}}
-			for i, o := range s.Pets.ChangePets(t.Context(), s.a.ID, changes) {
+			for i, o := range s.Pets.ChangePets(t.Context(), s.A.ID, changes) {
 				assert.Result(t, o.Result, o.Err, []catalog.Pet{before, before, want}[i], f.Name, "changed together", i)
 			}
 			stored(f.Name + " changed together")
@@ -111,7 +112,7 @@ func TestEachFieldIsStored(t *testing.T) {
 		}
 		if got, _, err := s.Pets.ListPets(
 			t.Context(),
-			s.b.ID,
+			s.B.ID,
 			p,
 		); err != nil || len(got) != 1 ||
 			got[0].NewPet != first {
@@ -122,23 +123,23 @@ func TestEachFieldIsStored(t *testing.T) {
 
 func TestChangePetByEveryStep(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := fixture.NewShop(t)
 	all := []catalog.Status{catalog.Available, catalog.Pending, catalog.Sold}
 	for _, from := range all {
 		for _, to := range all {
 			t.Run(fmt.Sprintf("%s to %s", from, to), func(t *testing.T) {
 				t.Parallel()
-				want, name := s.pet(t, s.a, from), "changed"
+				want, name := s.Pet(t, s.A, from), "changed"
 				wantErr := from.CheckStep(to)
 				if wantErr == nil {
 					want.Status, want.Name = to, name
 				}
-				_, err := s.Pets.ChangePet(t.Context(), s.a.ID, want.ID, catalog.PetPatch{Name: &name, Status: &to})
+				_, err := s.Pets.ChangePet(t.Context(), s.A.ID, want.ID, catalog.PetPatch{Name: &name, Status: &to})
 				if e := (*catalog.TransitionError)(nil); wantErr == nil && err != nil ||
 					wantErr != nil && (!errors.As(err, &e) || e.Error() != wantErr.Error()) {
 					t.Errorf("got %v, want %v", err, wantErr)
 				}
-				stored, err := s.Pets.GetPet(t.Context(), s.a.ID, want.ID)
+				stored, err := s.Pets.GetPet(t.Context(), s.A.ID, want.ID)
 				assert.Result(t, stored, err, want, "in the table")
 			})
 		}
@@ -147,13 +148,13 @@ func TestChangePetByEveryStep(t *testing.T) {
 
 func TestChangePetOfNobodyOrAnother(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	pet, name := s.pet(t, s.a, catalog.Available), "stolen"
-	for _, tt := range []struct{ tenantID, id int64 }{{s.b.ID, pet.ID}, {s.a.ID, pet.ID + 1}, {s.a.ID, math.MaxInt64}} {
+	s := fixture.NewShop(t)
+	pet, name := s.Pet(t, s.A, catalog.Available), "stolen"
+	for _, tt := range []struct{ tenantID, id int64 }{{s.B.ID, pet.ID}, {s.A.ID, pet.ID + 1}, {s.A.ID, math.MaxInt64}} {
 		_, err := s.Pets.ChangePet(t.Context(), tt.tenantID, tt.id, catalog.PetPatch{Name: &name})
 		assert.ErrorIs(t, err, catalog.ErrPetNotFound, "tenant", tt.tenantID, "animal", tt.id)
 	}
-	stored, err := s.Pets.GetPet(t.Context(), s.a.ID, pet.ID)
+	stored, err := s.Pets.GetPet(t.Context(), s.A.ID, pet.ID)
 	assert.Result(t, stored, err, pet, "the animal")
 }
 
@@ -161,12 +162,12 @@ func TestChangePetOfNobodyOrAnother(t *testing.T) {
 // when the order is closed.
 func TestOpenOrderBlocksItsAnimalsStatus(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	o := s.order(t, s.a)
+	s := fixture.NewShop(t)
+	o := s.Order(t, s.A)
 	name, available, sold := "Max", catalog.Available, catalog.Sold
 	blocked := func(to catalog.Status) {
 		t.Helper()
-		_, err := s.Pets.ChangePet(t.Context(), s.a.ID, o.PetID, catalog.PetPatch{Status: &to})
+		_, err := s.Pets.ChangePet(t.Context(), s.A.ID, o.PetID, catalog.PetPatch{Status: &to})
 		want := catalog.TransitionError{Item: "animal", From: "pending", To: string(to), Held: true}
 		if e := (*catalog.TransitionError)(nil); !errors.As(err, &e) || cmp.Diff(want, *e) != "" {
 			t.Errorf("to %s: %v, want %v", to, err, &want)
@@ -174,16 +175,16 @@ func TestOpenOrderBlocksItsAnimalsStatus(t *testing.T) {
 	}
 	blocked(available)
 	blocked(sold)
-	_, err := s.Pets.ChangePet(t.Context(), s.a.ID, o.PetID, catalog.PetPatch{Name: &name})
+	_, err := s.Pets.ChangePet(t.Context(), s.A.ID, o.PetID, catalog.PetPatch{Name: &name})
 	assert.Equal(t, err, nil)
-	_, err = s.Orders.ChangeOrder(t.Context(), s.a.ID, o.ID, catalog.OrderPatch{Status: catalog.Approved})
+	_, err = s.Orders.ChangeOrder(t.Context(), s.A.ID, o.ID, catalog.OrderPatch{Status: catalog.Approved})
 	assert.NoError(t, err)
 	blocked(available)
-	_, err = s.Orders.ChangeOrder(t.Context(), s.a.ID, o.ID, catalog.OrderPatch{Status: catalog.Cancelled})
+	_, err = s.Orders.ChangeOrder(t.Context(), s.A.ID, o.ID, catalog.OrderPatch{Status: catalog.Cancelled})
 	assert.NoError(t, err)
 	pending := catalog.Pending
 	for _, to := range []catalog.Status{pending, available, pending, sold} {
-		_, err := s.Pets.ChangePet(t.Context(), s.a.ID, o.PetID, catalog.PetPatch{Status: &to})
+		_, err := s.Pets.ChangePet(t.Context(), s.A.ID, o.PetID, catalog.PetPatch{Status: &to})
 		assert.Equal(t, err, nil, "free, to", to)
 	}
 }
@@ -193,9 +194,9 @@ func TestOpenOrderBlocksItsAnimalsStatus(t *testing.T) {
 func TestChangesSeeWhatTheyWaitedFor(t *testing.T) {
 	t.Parallel()
 	available, pending := catalog.Available, catalog.Pending
-	changePet := func(to catalog.Status) func(s shop, pet, order int64) error {
-		return func(s shop, pet, _ int64) error {
-			_, err := s.Pets.ChangePet(context.Background(), s.a.ID, pet, catalog.PetPatch{Status: &to})
+	changePet := func(to catalog.Status) func(s fixture.Shop, pet, order int64) error {
+		return func(s fixture.Shop, pet, _ int64) error {
+			_, err := s.Pets.ChangePet(context.Background(), s.A.ID, pet, catalog.PetPatch{Status: &to})
 			return err
 		}
 	}
@@ -203,7 +204,7 @@ func TestChangesSeeWhatTheyWaitedFor(t *testing.T) {
 		from   catalog.Status
 		order  bool // the animal has an approved order
 		first  []string
-		second func(s shop, pet, order int64) error
+		second func(s fixture.Shop, pet, order int64) error
 		want   string // the statuses of the animal and its last order
 	}{
 		"an order is placed, the animal is made available": {
@@ -219,9 +220,9 @@ func TestChangesSeeWhatTheyWaitedFor(t *testing.T) {
 			from: available, order: true,
 			first: []string{`update orders set status = 'cancelled' where pet_id = $1`,
 				`update pets set status = 'available' where id = $1`},
-			second: func(s shop, _, order int64) error {
+			second: func(s fixture.Shop, _, order int64) error {
 				_,
-					err := s.Orders.ChangeOrder(context.Background(), s.a.ID, order,
+					err := s.Orders.ChangeOrder(context.Background(), s.A.ID, order,
 					catalog.OrderPatch{Status: catalog.Delivered})
 				return err
 			},
@@ -230,14 +231,14 @@ func TestChangesSeeWhatTheyWaitedFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newShop(t)
-			pet, order := s.pet(t, s.a, c.from).ID, int64(0)
+			s := fixture.NewShop(t)
+			pet, order := s.Pet(t, s.A, c.from).ID, int64(0)
 			if c.order {
-				o := s.order(t, s.a)
+				o := s.Order(t, s.A)
 				pet, order = o.PetID, o.ID
-				s.exec(t, `update orders set status = 'approved'`)
+				s.Exec(t, `update orders set status = 'approved'`)
 			}
-			tx := s.owner.MustBegin()
+			tx := s.Owner.MustBegin()
 			defer func() { _ = tx.Rollback() }()
 			for _, statement := range c.first {
 				tx.MustExec(statement, pet)
@@ -246,12 +247,12 @@ func TestChangesSeeWhatTheyWaitedFor(t *testing.T) {
 			go func() { done <- c.second(s, pet, order) }()
 			const waits = `select exists (select from pg_stat_activity where datname = current_database() and
 				wait_event_type = 'Lock')`
-			wait.Until(t, "a change that waits for a lock", func() bool { return s.text(t, waits) == "true" })
+			wait.Until(t, "a change that waits for a lock", func() bool { return s.Text(t, waits) == "true" })
 			assert.NoError(t, tx.Commit())
 			assert.ErrorIs(t, <-done, catalog.ErrInvalidTransition)
 			const statuses = `select p.status || ' ' || coalesce((select o.status from orders o where o.pet_id = p.id
 				order by o.id desc limit 1), '') from pets p where p.id = `
-			assert.Equal(t, s.text(t, statuses+strconv.FormatInt(pet, 10)), c.want, "the animal and its order")
+			assert.Equal(t, s.Text(t, statuses+strconv.FormatInt(pet, 10)), c.want, "the animal and its order")
 		})
 	}
 }

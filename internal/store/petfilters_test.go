@@ -11,6 +11,7 @@ import (
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 )
 
 // names are such that a prefix as a pattern, in another collation or cut at the wrong code point
@@ -51,7 +52,7 @@ var names = []string{
 }
 
 // traverse returns the animals of all pages.
-func (s shop) traverse(t *testing.T, tenantID int64, p catalog.Page) (all []catalog.Pet, pages int) {
+func traverse(t *testing.T, s fixture.Shop, tenantID int64, p catalog.Page) (all []catalog.Pet, pages int) {
 	t.Helper()
 	for {
 		pets, next, err := s.Pets.ListPets(t.Context(), tenantID, p)
@@ -69,14 +70,14 @@ func (s shop) traverse(t *testing.T, tenantID int64, p catalog.Page) (all []cata
 // TestPetFilters compares lists by random filters with what catalog.Page says of them.
 func TestPetFilters(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := fixture.NewShop(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	statuses := []catalog.Status{catalog.Available, catalog.Pending, catalog.Sold}
 	categories := []int64{math.MinInt64, 0, 7, math.MaxInt64}
 	for range 300 {
-		tenant := s.a
+		tenant := s.A
 		if random.IntN(3) == 0 {
-			tenant = s.b
+			tenant = s.B
 		}
 		n := catalog.NewPet{
 			Name:       names[random.IntN(len(names))],
@@ -86,7 +87,7 @@ func TestPetFilters(t *testing.T) {
 		_, err := s.Pets.CreatePet(t.Context(), tenant.ID, n)
 		assert.NoError(t, err)
 	}
-	all := s.pets(t, s.a.ID)
+	all := s.AllPets(t, s.A.ID)
 	found := 0
 	for range 600 {
 		p := catalog.Page{Limit: 1 + random.IntN(30)}
@@ -115,7 +116,7 @@ func TestPetFilters(t *testing.T) {
 				want = append(want, pet)
 			}
 		}
-		got, _ := s.traverse(t, s.a.ID, p)
+		got, _ := traverse(t, s, s.A.ID, p)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("%+v (-want +got):\n%s", p, diff)
 		}
@@ -128,24 +129,24 @@ func TestPetFilters(t *testing.T) {
 // pages together have all animals.
 func TestCommonNames(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := fixture.NewShop(t)
 	// Animals that are called Ann are many and, but for one, behind the others.
-	s.exec(t, fmt.Sprintf(`
+	s.Exec(t, fmt.Sprintf(`
 		insert into pets (tenant_id, name, category_id, status, created_at)
 		select %d, case when n = 1000 or n > 24000 then 'Ann ' else 'Bea ' end || n, n %% 3, case when n %% 7 = 0 then
 			'sold' else 'available' end, now()
-		from generate_series(1, 35000) n`, s.a.ID))
+		from generate_series(1, 35000) n`, s.A.ID))
 	for _, p := range []catalog.Page{
 		{NamePrefix: "Ann"}, {NamePrefix: "Ann", Status: catalog.Sold}, {NamePrefix: "A", CategoryID: new(int64(2))},
 		{NamePrefix: "Ann", CategoryID: new(int64(1)), Status: catalog.Available}, {NamePrefix: "Bea 1234"},
 		{NamePrefix: "Ann 3000"}, {NamePrefix: "Ca"},
 	} {
 		p.Limit = 2000
-		got, pages := s.traverse(t, s.a.ID, p)
+		got, pages := traverse(t, s, s.A.ID, p)
 		var want []catalog.Pet
 		everything := p
 		everything.NamePrefix = ""
-		rest, _ := s.traverse(t, s.a.ID, everything)
+		rest, _ := traverse(t, s, s.A.ID, everything)
 		for _, pet := range rest {
 			if strings.HasPrefix(pet.Name, p.NamePrefix) {
 				want = append(want, pet)

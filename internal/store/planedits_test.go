@@ -14,17 +14,18 @@ import (
 	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/pricing"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
 )
 
-// billing is an office of a login in petstore_billing at that time.
-func (o office) billing(t *testing.T, at time.Time) *store.DB {
+// billingAt is an office of a login in petstore_billing at that time.
+func billingAt(t *testing.T, o fixture.Office, at time.Time) *store.DB {
 	t.Helper()
 	return storetest.Open(t, o.BillingURL, store.Options{Clock: func() time.Time { return at }})
 }
 
 // staffAt is an office of a login in petstore_support at that time.
-func (o office) staffAt(t *testing.T, at time.Time) *store.DB {
+func staffAt(t *testing.T, o fixture.Office, at time.Time) *store.DB {
 	t.Helper()
 	return storetest.Open(t, o.SupportURL, store.Options{Clock: func() time.Time { return at }})
 }
@@ -53,14 +54,14 @@ func numbersOf(t *testing.T, db *store.DB, plan string) (numbers []string) {
 
 func TestEditsAtTheSameTime(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
+	o := fixture.NewOffice(t)
 	billing := storetest.Open(t, o.BillingURL, store.Options{})
 	const editors = 8
 	var group sync.WaitGroup
 	for n := range editors {
 		group.Go(func() {
 			edit := pricing.PlanEdit{Numbers: &plans.VersionEdit{PerMinute: 100 + int64(n)}}
-			_, err := billing.Plans.Edit(t.Context(), jo, plans.Pro, edit)
+			_, err := billing.Plans.Edit(t.Context(), fixture.Jo, plans.Pro, edit)
 			assert.Equal(t, err, nil)
 		})
 	}
@@ -81,20 +82,29 @@ func TestEditsAtTheSameTime(t *testing.T) {
 
 func TestGenerations(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	old := o.tenant(t, "old", plans.Pro)
-	trial := o.tenant(t, "trial", plans.Pro)
-	o.exec(
+	o := fixture.NewOffice(t)
+	old := o.Tenant(t, "old", plans.Pro)
+	trial := o.Tenant(t, "trial", plans.Pro)
+	o.Exec(
 		t,
 		`insert into tenant_plans (tenant_id, plan, valid_from, kind, ends) values ($1, 'free', $2, 'end', $3)`,
 		trial.ID,
-		noon.AddDate(0, 1, 0),
+		fixture.Noon.AddDate(0, 1, 0),
 		trial.Assignment,
 	)
-	hour := func(n int) time.Time { return noon.Add(time.Duration(n) * time.Hour) }
+	hour := func(n int) time.Time { return fixture.Noon.Add(time.Duration(n) * time.Hour) }
 	edit := func(n int, e plans.VersionEdit) pricing.EditedPlan {
 		t.Helper()
-		done, err := o.billing(t, hour(n)).Plans.Edit(t.Context(), jo, plans.Pro, pricing.PlanEdit{Numbers: &e})
+		done, err := billingAt(
+			t,
+			o,
+			hour(n),
+		).Plans.Edit(
+			t.Context(),
+			fixture.Jo,
+			plans.Pro,
+			pricing.PlanEdit{Numbers: &e},
+		)
 		assert.NoError(t, err)
 		return done
 	}
@@ -105,14 +115,14 @@ func TestGenerations(t *testing.T) {
 		!done.KeepExisting {
 		t.Errorf("followers %v, %v keep", done.Followers, done.KeepExisting)
 	}
-	fresh, err := o.Tenants.Create(t.Context(), jo, people.NewTenant{Name: "fresh", Plan: plans.Pro}, hour(2))
+	fresh, err := o.Tenants.Create(t.Context(), fixture.Jo, people.NewTenant{Name: "fresh", Plan: plans.Pro}, hour(2))
 	if err != nil || fresh.Quota.PerMinute != 250 {
 		t.Fatalf("%+v, %v", fresh, err)
 	}
 	if done := edit(3, plans.VersionEdit{PerDay: 9000}); !cmp.Equal(done.Followers, []int64{fresh.ID}) {
 		t.Errorf("followers of the second generation: %v", done.Followers)
 	}
-	staff := o.staffAt(t, hour(4))
+	staff := staffAt(t, o, hour(4))
 	want := []string{
 		"1/1: 300, 10000 from 00:00:00: 2",
 		"2/2: 250, 10000 from 13:00:00: 0",
@@ -125,12 +135,12 @@ func TestGenerations(t *testing.T) {
 		!list[1].Temporary {
 		t.Errorf("grandfathered: %+v, %v", list, err)
 	}
-	moved, err := staff.Plans.Move(t.Context(), jo, plans.Pro, []int64{old.ID, trial.ID, fresh.ID})
+	moved, err := staff.Plans.Move(t.Context(), fixture.Jo, plans.Pro, []int64{old.ID, trial.ID, fresh.ID})
 	if err != nil || len(moved) != 1 || moved[0].Name != "old" || moved[0].Version != 3 ||
 		moved[0].Quota != (plans.Quota{PerMinute: 250, PerDay: 9000}) {
 		t.Errorf("moved %+v, %v", moved, err)
 	}
-	again, err := staff.Plans.Move(t.Context(), jo, plans.Pro, []int64{old.ID})
+	again, err := staff.Plans.Move(t.Context(), fixture.Jo, plans.Pro, []int64{old.ID})
 	assert.Result(t, len(again), err, 0, "moved again")
 	// Nothing of the past changed.
 	periods, err := staff.Timelines.Periods(t.Context(), old.ID, time.Time{})
@@ -142,12 +152,12 @@ func TestGenerations(t *testing.T) {
 
 func TestWithdraw(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	billing := o.billing(t, noon)
-	begins := noon.Add(plans.WithdrawMargin)
+	o := fixture.NewOffice(t)
+	billing := billingAt(t, o, fixture.Noon)
+	begins := fixture.Noon.Add(plans.WithdrawMargin)
 	for _, from := range []time.Time{begins, begins.Add(1000)} {
 		edit := pricing.PlanEdit{Numbers: &plans.VersionEdit{PerMinute: int64(100 + from.Sub(begins)), From: from}}
-		_, err := billing.Plans.Edit(t.Context(), jo, plans.Pro, edit)
+		_, err := billing.Plans.Edit(t.Context(), fixture.Jo, plans.Pro, edit)
 		assert.NoError(t, err)
 	}
 	for _, step := range []struct {
@@ -162,7 +172,7 @@ func TestWithdraw(t *testing.T) {
 		{plans.Pro, 0, plans.ErrVersionBegun},
 		{plans.Free, 0, plans.ErrVersionFirst},
 	} {
-		_, err := billing.Plans.Withdraw(t.Context(), jo, step.plan, step.number)
+		_, err := billing.Plans.Withdraw(t.Context(), fixture.Jo, step.plan, step.number)
 		assert.ErrorIs(t, err, step.err, step.plan, step.number)
 	}
 	got := numbersOf(t, billing, plans.Pro)
@@ -171,14 +181,19 @@ func TestWithdraw(t *testing.T) {
 
 func TestHistoryHasReasons(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	by := func(reason string) (b audit.By) { b = jo; b.Reason = reason; return b }
-	acme, err := o.Tenants.Create(t.Context(), by("signed"), people.NewTenant{Name: "acme", Plan: plans.Pro}, noon)
+	o := fixture.NewOffice(t)
+	by := func(reason string) (b audit.By) { b = fixture.Jo; b.Reason = reason; return b }
+	acme, err := o.Tenants.Create(
+		t.Context(),
+		by("signed"),
+		people.NewTenant{Name: "acme", Plan: plans.Pro},
+		fixture.Noon,
+	)
 	assert.NoError(t, err)
 	for n, e := range []plans.VersionEdit{{PerMinute: 250}, {PerMinute: 200, KeepExisting: true}} {
-		at := noon.Add(time.Duration(1+n) * time.Hour)
-		_, err := o.billing(
-			t,
+		at := fixture.Noon.Add(time.Duration(1+n) * time.Hour)
+		_, err := billingAt(
+			t, o,
 			at,
 		).Plans.Edit(
 			t.Context(),
@@ -188,17 +203,17 @@ func TestHistoryHasReasons(t *testing.T) {
 		)
 		assert.NoError(t, err)
 	}
-	staff := o.staffAt(t, noon.Add(5*time.Hour))
+	staff := staffAt(t, o, fixture.Noon.Add(5*time.Hour))
 	_, err = staff.Plans.Move(t.Context(), by("agreed"), plans.Pro, []int64{acme.ID})
 	assert.NoError(t, err)
-	o.exec(t, `update plans set per_minute = 220 where name = 'pro'`)
+	o.Exec(t, `update plans set per_minute = 220 where name = 'pro'`)
 	type period struct {
 		Version           int
 		Login, By, Reason string
 	}
 	for url, want := range map[string][]period{
-		o.SupportURL: {{1, "sam", jo.Actor, "signed"}, {2, "bill", jo.Actor, "edit 0"},
-			{3, "sam", jo.Actor, "agreed"}, {4, "postgres", "sql", ""}},
+		o.SupportURL: {{1, "sam", fixture.Jo.Actor, "signed"}, {2, "bill", fixture.Jo.Actor, "edit 0"},
+			{3, "sam", fixture.Jo.Actor, "agreed"}, {4, "postgres", "sql", ""}},
 		o.BillingURL: {{1, "sam", "", ""}, {2, "bill", "", ""}, {3, "sam", "", ""}, {4, "postgres", "", ""}},
 	} {
 		history, err := storetest.Open(t, url, store.Options{}).Timelines.History(t.Context(), "acme")

@@ -1,17 +1,16 @@
 package store_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/pricing"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -19,8 +18,8 @@ import (
 // begun nor those that are retired.
 func TestSoldPlans(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	o.exec(t, `
+	o := fixture.NewOffice(t)
+	o.Exec(t, `
 		insert into plans (name, per_minute, per_day) values ('gold', 500, 50000);
 		insert into price_list (name, position) values ('later', 9);
 		insert into plan_versions (plan, version, generation, valid_from, per_minute, per_day) values ('later', 1, 1,
@@ -28,12 +27,12 @@ func TestSoldPlans(t *testing.T) {
 	billing := storetest.Open(t, o.BillingURL, store.Options{})
 	_, err := billing.Plans.Edit(
 		t.Context(),
-		jo,
+		fixture.Jo,
 		plans.Pro,
 		pricing.PlanEdit{Numbers: &plans.VersionEdit{PerMinute: 400}},
 	)
 	assert.NoError(t, err)
-	_, err = billing.Plans.Retire(t.Context(), jo, plans.Business, time.Time{})
+	_, err = billing.Plans.Retire(t.Context(), fixture.Jo, plans.Business, time.Time{})
 	assert.NoError(t, err)
 	want := []plans.Plan{
 		{Name: plans.Free, Quota: &plans.Quota{PerMinute: 60, PerDay: 1000}, Version: 1},
@@ -45,7 +44,7 @@ func TestSoldPlans(t *testing.T) {
 		},
 		{Name: plans.Enterprise, Version: 1},
 	}
-	got, err := o.api.PriceList.Sold(t.Context())
+	got, err := o.API.PriceList.Sold(t.Context())
 	assert.Result(t, got, err, want, "plans")
 }
 
@@ -58,51 +57,32 @@ type planPeriod struct {
 	To        *time.Time `db:"valid_to"`
 }
 
-func (o office) history(t *testing.T, tenantID int64) []planPeriod {
+func planHistory(t *testing.T, o fixture.Office, tenantID int64) []planPeriod {
 	t.Helper()
 	var periods []planPeriod
-	o.rows(t, &periods, `
+	o.Rows(t, &periods, `
 		select plan, per_minute, per_day, valid_from at time zone 'UTC' as valid_from, valid_to at time zone 'UTC' as
 			valid_to
 		from quota_periods where tenant_id = $1 order by valid_from`, tenantID)
 	return periods
 }
 
-// assignPlan assigns a plan for good, at any instant, and returns the tenant before and after it.
-func assignPlan(
-	ctx context.Context, db *store.DB, by audit.By, tenant, plan string, own *plans.Quota, at time.Time,
-) (before, after plans.Tenant, err error) {
-	done, err := db.Timelines.Assign(
-		ctx,
-		by,
-		pricing.NewAssignment{Tenant: tenant, Kind: plans.Assigned, Plan: plan, Own: own, From: at},
-	)
-	if err != nil {
-		return before, after, err
-	}
-	after = done.Tenant
-	if before = after; !done.Unchanged {
-		before.Plan, before.Quota, before.Assignment = done.Was.Plan, done.Was.Quota, done.Was.Assignment
-	}
-	return before, after, nil
-}
-
 func TestAssignPlanSeveralTimesInAnInstant(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	acme := o.tenant(t, "acme", plans.Free)
-	staff := storetest.Open(t, o.URL, store.Options{Clock: func() time.Time { return noon }})
+	o := fixture.NewOffice(t)
+	acme := o.Tenant(t, "acme", plans.Free)
+	staff := storetest.Open(t, o.URL, store.Options{Clock: func() time.Time { return fixture.Noon }})
 	for _, plan := range []string{plans.Pro, plans.Business, plans.Free} {
-		_, _, err := assignPlan(t.Context(), staff, jo, "acme", plan, nil, time.Time{})
+		_, _, err := fixture.AssignPlan(t.Context(), staff, fixture.Jo, "acme", plan, nil, time.Time{})
 		assert.NoError(t, err, plan)
 	}
-	at := func(n int) time.Time { return noon.Add(time.Duration(n) * time.Microsecond) }
+	at := func(n int) time.Time { return fixture.Noon.Add(time.Duration(n) * time.Microsecond) }
 	one, two, three := at(1), at(2), at(3)
 	want := []planPeriod{
-		{plans.Free, 60, 1000, noon, &one}, {plans.Pro, 300, 10_000, one, &two},
+		{plans.Free, 60, 1000, fixture.Noon, &one}, {plans.Pro, 300, 10_000, one, &two},
 		{plans.Business, 1000, 100_000, two, &three}, {plans.Free, 60, 1000, three, nil},
 	}
-	if diff := cmp.Diff(want, o.history(t, acme.ID), cmp.Comparer(time.Time.Equal)); diff != "" {
+	if diff := cmp.Diff(want, planHistory(t, o, acme.ID), cmp.Comparer(time.Time.Equal)); diff != "" {
 		t.Errorf("history (-want +got):\n%s", diff)
 	}
 }

@@ -4,14 +4,16 @@ import (
 	"testing"
 
 	"github.com/lib/pq"
+
+	"petstore.example/internal/test/fixture"
 )
 
 // TestThePastIsNotChanged: who works by SQL can't change what was in force, whatever their role;
 // only what has not begun.
 func TestThePastIsNotChanged(t *testing.T) {
 	t.Parallel()
-	db := newDatabase(t)
-	db.exec(t, `
+	db := fixture.NewDatabase(t)
+	db.Exec(t, `
 		select test_tenant('acme', 'pro');
 		insert into plan_versions (plan, version, generation, valid_from, per_minute, per_day) values ('pro', 2, 2,
 			now() + interval '1 hour', 400, 20000);
@@ -48,7 +50,7 @@ func TestThePastIsNotChanged(t *testing.T) {
 		`update plans set retires_at = now() where name = 'free'; insert into tenant_plans (tenant_id, plan) values
 			(1, 'free')`: "tenant_plans_retired",
 	} {
-		err := attempt(t, db.owner, `select 1`, statement)
+		err := fixture.Attempt(t, db.Owner, `select 1`, statement)
 		got := ""
 		if e := pq.As(err); e != nil {
 			got = e.Constraint
@@ -63,8 +65,8 @@ func TestThePastIsNotChanged(t *testing.T) {
 // writes a better one gets no second.
 func TestChangesBySQLAreAudited(t *testing.T) {
 	t.Parallel()
-	db := newDatabase(t)
-	db.exec(t, `select test_tenant('acme', 'pro')`)
+	db := fixture.NewDatabase(t)
+	db.Exec(t, `select test_tenant('acme', 'pro')`)
 	for _, change := range []struct{ url, statement, want string }{
 		{db.BillingURL, `update plans set per_minute = 400 where name = 'pro'`, "bill plan.edit plan:pro 400"},
 		{db.BillingURL, `insert into plans (name, per_minute, per_day) values ('gold', 5, 6)`,
@@ -76,8 +78,8 @@ func TestChangesBySQLAreAudited(t *testing.T) {
 			(tenant_id, plan) values (1, 'business'); commit`,
 			"bill plan.void tenant:1"},
 	} {
-		connect(t, change.url).MustExec(change.statement)
-		got := db.text(
+		fixture.Connect(t, change.url).MustExec(change.statement)
+		got := db.Text(
 			t,
 			`select concat_ws(' ', login, action, subject, after->>'per_minute') from audit_entries order by number
 				desc limit 1`,
@@ -86,7 +88,7 @@ func TestChangesBySQLAreAudited(t *testing.T) {
 			t.Errorf("%s: %s, want %s", change.statement, got, change.want)
 		}
 	}
-	db.want(
+	db.Want(
 		t,
 		"1:300 2:400",
 		`select string_agg(version || ':' || per_minute, ' ' order by version) from plan_versions where plan = 'pro'`,

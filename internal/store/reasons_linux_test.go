@@ -7,15 +7,16 @@ import (
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
 )
 
 // TestReasons: why Postgres is unavailable has a name.
 func TestReasons(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := fixture.NewShop(t)
 	create := func() error {
-		_, err := s.Pets.CreatePet(t.Context(), s.a.ID, catalog.NewPet{Name: "Rex", Status: catalog.Available})
+		_, err := s.Pets.CreatePet(t.Context(), s.A.ID, catalog.NewPet{Name: "Rex", Status: catalog.Available})
 		return err
 	}
 	check := func(err error, reason string) {
@@ -35,7 +36,7 @@ func TestReasons(t *testing.T) {
 	both := storetest.Open(
 		t,
 		storetest.HostsURL(t, storetest.APILogin, primary, standby),
-		store.Options{AsAPI: true, Timeout: shortTimeout},
+		store.Options{AsAPI: true, Timeout: fixture.ShortTimeout},
 	)
 	assert.NoError(t, both.PingWrites(t.Context()), "both")
 	primary.Kill()

@@ -11,67 +11,32 @@ import (
 	"petstore.example/internal/store/billing"
 	"petstore.example/internal/store/operate"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/usage"
 )
 
-// endPartition makes the first partition of usage end at an instant. What is later goes to the
-// default one.
-func (db database) endPartition(t *testing.T, at time.Time) {
-	t.Helper()
-	end := at.Format(time.RFC3339)
-	db.exec(t, `
-		alter table usage_hourly detach partition usage_hourly_default;
-		do $$
-		declare
-		  first text := (select name from usage_partitions where begins is null);
-		begin
-		  execute format('alter table usage_hourly detach partition %I', first);
-		  execute format('with later as (delete from %I where hour >= ''`+end+`'' returning *) insert into
-		      usage_hourly_default select * from later', first);
-		  execute format('alter table usage_hourly attach partition %I for values from (minvalue) to (''`+end+`'')',
-		    first);
-		end $$;
-		alter table usage_hourly attach partition usage_hourly_default default;
-		update usage_partitions set ends = '`+end+`' where begins is null;
-		update retention set begins_at = 'epoch'`)
-}
-
-// rollUp sums hours in batches until nothing is left, and puts the days in their place.
-func (b *books) rollUp(t *testing.T, most int) (hours int) {
-	t.Helper()
-	for range 100 {
-		n, more, err := b.api.Retention.Prune(t.Context(), operate.RetentionUsage, most)
-		assert.NoError(t, err)
-		hours += n
-		if !more {
-			return hours
-		}
-	}
-	t.Fatal("the roll-up does not end")
-	return 0
-}
-
 // usageOf is everything that reports show of October, without what only hours have.
-func (b *books) usageOf(t *testing.T) (all []any) {
+func usageOf(t *testing.T, b *fixture.Books) (all []any) {
 	t.Helper()
 	for _, by := range []billing.UsageBy{billing.ByTenantAndPlan, billing.ByTenant, billing.ByPlan, billing.ByKey,
 		billing.ByDay} {
-		for row, err := range b.billing.Usage.Report(t.Context(), billing.UsageQuery{From: oct, To: nov, By: by}) {
+		query := billing.UsageQuery{From: fixture.Oct, To: fixture.Nov, By: by}
+		for row, err := range b.Billing.Usage.Report(t.Context(), query) {
 			assert.NoError(t, err)
 			all = append(all, row)
 		}
 	}
-	err := b.billing.Usage.EachDay(
+	err := b.Billing.Usage.EachDay(
 		t.Context(),
-		billing.DaysQuery{From: oct, To: nov},
+		billing.DaysQuery{From: fixture.Oct, To: fixture.Nov},
 		func(tenant int64, day usage.RecordedDay) {
 			day.Busy = nil
 			all = append(all, tenant, day)
 		},
 	)
 	assert.NoError(t, err)
-	return append(all, b.lines(t, oct), b.verify(t, oct))
+	return append(all, b.Lines(t, fixture.Oct), b.Verify(t, fixture.Oct))
 }
 
 // TestRollUp: hours of a closed month become days with the same sums, in batches of any size.
@@ -79,23 +44,23 @@ func (b *books) usageOf(t *testing.T) (all []any) {
 func TestRollUp(t *testing.T) {
 	t.Parallel()
 	for _, most := range []int{1, 1000} {
-		b := newBooks(t)
-		b.fill(t)
-		b.deliver(t, "s1", nov, used(pro, oct.Add(34*time.Hour), 70, 3))
-		b.deliver(t, "s1", dec, used(business, nov.Add(time.Hour), 5, 0))
-		b.close(t, oct)
-		b.endPartition(t, nov)
-		before := b.usageOf(t)
-		assert.Equal(t, b.rollUp(t, most), 4, "batches of", most, "hours were summed")
-		assert.DeepEqual(t, b.usageOf(t), before, "batches of", most, "-before +after")
-		if got := b.text(
+		b := fixture.NewBooks(t)
+		b.Fill(t)
+		b.Deliver(t, "s1", fixture.Nov, fixture.Used(fixture.Pro, fixture.Oct.Add(34*time.Hour), 70, 3))
+		b.Deliver(t, "s1", fixture.Dec, fixture.Used(fixture.Business, fixture.Nov.Add(time.Hour), 5, 0))
+		b.Close(t, fixture.Oct)
+		b.EndPartition(t, fixture.Nov)
+		before := usageOf(t, b)
+		assert.Equal(t, b.RollUp(t, most), 4, "batches of", most, "hours were summed")
+		assert.DeepEqual(t, usageOf(t, b), before, "batches of", most, "-before +after")
+		if got := b.Text(
 			t,
 			`select hours || ' ' || days || ' ' || admitted || ' ' || refused from usage_partitions where rolled_at is
 				not null`,
 		); got != "4 3 52210 15" {
 			t.Errorf("batches of %d: %s", most, got)
 		}
-		if got := b.text(
+		if got := b.Text(
 			t,
 			`select string_agg(to_char(hour at time zone 'UTC', 'MM-DD HH24') || ' ' || admitted, ', ' order by hour)
 				from usage_in_time`,
@@ -104,34 +69,34 @@ func TestRollUp(t *testing.T) {
 			got != "10-02 00 8100, 10-20 00 44100, 10-20 00 10, 11-01 01 5" {
 			t.Errorf("batches of %d: %s", most, got)
 		}
-		if got := b.text(
+		if got := b.Text(
 			t,
 			`select count(*) from pg_class where relname ~ '^usage_hourly_until_[0-9_]*$' and relkind = 'r'`,
 		); got != "0" {
 			t.Errorf("batches of %d: the hours are still there", most)
 		}
-		b.wantByDay(t)
+		wantByDay(t, b)
 	}
 }
 
 // wantByDay: what needs the hours of October says that there are none, and days are not changed.
-func (b *books) wantByDay(t *testing.T) {
+func wantByDay(t *testing.T, b *fixture.Books) {
 	t.Helper()
 	var byDay billing.ByDayError
-	for _, err := range b.billing.Usage.Report(t.Context(),
-		billing.UsageQuery{From: oct, To: nov, By: billing.ByHour}) {
-		if !errors.As(err, &byDay) || !byDay.Until.Equal(nov) {
+	for _, err := range b.Billing.Usage.Report(t.Context(),
+		billing.UsageQuery{From: fixture.Oct, To: fixture.Nov, By: billing.ByHour}) {
+		if !errors.As(err, &byDay) || !byDay.Until.Equal(fixture.Nov) {
 			t.Errorf("a report by hour: %v", err)
 		}
 	}
-	err := b.billing.Events.Send(t.Context(), bill, billing.EventQuery{From: oct, To: dec}, nil)
+	err := b.Billing.Events.Send(t.Context(), fixture.Bill, billing.EventQuery{From: fixture.Oct, To: fixture.Dec}, nil)
 	assert.True(t, errors.As(err, &byDay), "events", err)
 	for _, statement := range []string{`update usage_daily set admitted = 1`, `delete from usage_daily`,
 		`truncate usage_daily`,
 		`insert into usage_daily select * from usage_daily`} {
-		if err := attempt(
+		if err := fixture.Attempt(
 			t,
-			b.owner,
+			b.Owner,
 			`reset role`,
 			statement,
 		); err == nil ||
@@ -139,53 +104,53 @@ func (b *books) wantByDay(t *testing.T) {
 			t.Errorf("%s: %v", statement, err)
 		}
 	}
-	b.deliver(t, "s1", dec, used(pro, oct.Add(34*time.Hour), 1, 0))
-	assert.Equal(t, b.text(t, `select sum(admitted) from usage_late`), "1", "late usage of a month that is by day")
+	b.Deliver(t, "s1", fixture.Dec, fixture.Used(fixture.Pro, fixture.Oct.Add(34*time.Hour), 1, 0))
+	assert.Equal(t, b.Text(t, `select sum(admitted) from usage_late`), "1", "late usage of a month that is by day")
 }
 
 // TestRollUpIsLocked: while others read usage, the days are not put in the place of the hours,
 // which are not read either. The month after follows at once.
 func TestRollUpIsLocked(t *testing.T) {
 	t.Parallel()
-	b := newFilledBooks(t)
-	b.close(t, oct)
-	b.endPartition(t, nov)
+	b := fixture.NewFilledBooks(t)
+	b.Close(t, fixture.Oct)
+	b.EndPartition(t, fixture.Nov)
 	prune := func(wantHours int, wantMore bool, want error) {
 		t.Helper()
-		hours, more, err := b.api.Retention.Prune(t.Context(), operate.RetentionUsage, 1000)
+		hours, more, err := b.API.Retention.Prune(t.Context(), operate.RetentionUsage, 1000)
 		if hours != wantHours || more != wantMore || !errors.Is(err, want) {
 			t.Errorf("%d hours, more %v, %v; want %d, %v, %v", hours, more, err, wantHours, wantMore, want)
 		}
 	}
 	prune(3, true, nil)
-	tx := connect(t, b.URL).MustBegin()
+	tx := fixture.Connect(t, b.URL).MustBegin()
 	tx.MustExec(`select count(*) from usage_hourly`)
-	b.exec(
+	b.Exec(
 		t,
 		`set session_replication_role = replica; update usage_hourly set admitted = admitted + 1 where assignment = 3`,
 	)
 	prune(0, false, operate.ErrRetentionLocked)
-	b.exec(
+	b.Exec(
 		t,
 		`set session_replication_role = replica; update usage_hourly set admitted = admitted - 1 where assignment = 3`,
 	)
-	b.want(t, "0", `select count(run_at) from retention where kind = 'hourly_usage'`)
+	b.Want(t, "0", `select count(run_at) from retention where kind = 'hourly_usage'`)
 	assert.NoError(t, tx.Rollback())
 	prune(0, true, nil)
 	prune(0, false, nil)
-	b.want(t, "1", `select count(run_at) from retention where kind = 'hourly_usage'`)
+	b.Want(t, "1", `select count(run_at) from retention where kind = 'hourly_usage'`)
 }
 
 // TestRollUpWaits: for the month to be closed, for the hours to be old enough, and for the
 // migration to be some days ago.
 func TestRollUpWaits(t *testing.T) {
 	t.Parallel()
-	b := newFilledBooks(t)
-	b.endPartition(t, nov)
+	b := fixture.NewFilledBooks(t)
+	b.EndPartition(t, fixture.Nov)
 	wantHours := func(what, waitsFor string) {
 		t.Helper()
-		assert.Equal(t, b.rollUp(t, 1000), 0, what, "hours were summed")
-		list, err := b.billing.Retention.List(t.Context())
+		assert.Equal(t, b.RollUp(t, 1000), 0, what, "hours were summed")
+		list, err := b.Billing.Retention.List(t.Context())
 		assert.NoError(t, err)
 		for _, k := range list {
 			if k.Kind == operate.RetentionUsage && (k.WaitsFor.Format("2006-01") != waitsFor || k.RunAt.IsZero()) {
@@ -195,24 +160,24 @@ func TestRollUpWaits(t *testing.T) {
 	}
 	none := time.Time{}.Format("2006-01")
 	wantHours("open", "2025-10")
-	b.exec(t, `insert into usage_months (month) values ('2025-10-01')`)
+	b.Exec(t, `insert into usage_months (month) values ('2025-10-01')`)
 	wantHours("not sealed", "2025-10")
-	b.close(t, oct)
-	b.exec(t, `update retention set keep = now() - '2025-10-31Z'`)
+	b.Close(t, fixture.Oct)
+	b.Exec(t, `update retention set keep = now() - '2025-10-31Z'`)
 	wantHours("too young", none)
-	b.exec(t, `update retention set keep = least, begins_at = now() + interval '1 second' where kind = 'hourly_usage'`)
+	b.Exec(t, `update retention set keep = least, begins_at = now() + interval '1 second' where kind = 'hourly_usage'`)
 	wantHours("too early", none)
-	b.exec(t, `update retention set begins_at = now()`)
-	assert.Equal(t, b.rollUp(t, 1000), 3, "at last hours were summed")
+	b.Exec(t, `update retention set begins_at = now()`)
+	assert.Equal(t, b.RollUp(t, 1000), 3, "at last hours were summed")
 }
 
 // TestRollUpProves: hours that are not those that were sealed stay, and so do hours of which the
 // days have other sums.
 func TestRollUpProves(t *testing.T) {
 	t.Parallel()
-	b := newFilledBooks(t)
-	b.close(t, oct)
-	b.endPartition(t, nov)
+	b := fixture.NewFilledBooks(t)
+	b.Close(t, fixture.Oct)
+	b.EndPartition(t, fixture.Nov)
 	for what, statement := range map[string]string{
 		"a count":      `update usage_hourly set admitted = admitted + 1 where assignment = 3`,
 		"another hour": `update usage_hourly set hour = hour + interval '1 hour' where assignment = 3`,
@@ -221,8 +186,8 @@ func TestRollUpProves(t *testing.T) {
 			values (2, '2025-10-01Z', 'key_0000000000000002', 2, 1, 1, 0)`,
 		"a sealed line": `update usage_lines set form = replace(form, '44100', '44101')`,
 	} {
-		b.tampered(t, what, statement, func(t *testing.T) {
-			if n, _, err := b.api.Retention.Prune(
+		b.Tampered(t, what, statement, func(t *testing.T) {
+			if n, _, err := b.API.Retention.Prune(
 				t.Context(),
 				operate.RetentionUsage,
 				1000,
@@ -230,16 +195,16 @@ func TestRollUpProves(t *testing.T) {
 				!strings.Contains(err.Error(), "sealed") {
 				t.Errorf("%d, %v", n, err)
 			}
-			b.want(t, "0", `select count(*) from usage_partitions where begun_at is not null`)
+			b.Want(t, "0", `select count(*) from usage_partitions where begun_at is not null`)
 		})
 	}
-	_, _, err := b.api.Retention.Prune(t.Context(), operate.RetentionUsage, 1000)
+	_, _, err := b.API.Retention.Prune(t.Context(), operate.RetentionUsage, 1000)
 	assert.NoError(t, err)
-	b.exec(
+	b.Exec(
 		t,
 		`set session_replication_role = replica; update usage_hourly set admitted = admitted + 1 where assignment = 3`,
 	)
-	if _, _, err := b.api.Retention.Prune(
+	if _, _, err := b.API.Retention.Prune(
 		t.Context(),
 		operate.RetentionUsage,
 		1000,
@@ -247,12 +212,12 @@ func TestRollUpProves(t *testing.T) {
 		!strings.Contains(err.Error(), "sums") {
 		t.Errorf("hours that were changed after they were summed: %v", err)
 	}
-	b.exec(
+	b.Exec(
 		t,
 		`set session_replication_role = replica; update usage_hourly set admitted = admitted - 1 where assignment = 3`,
 	)
-	if got := b.rollUp(t, 1000); got != 0 || b.verify(t, oct) != "" {
-		t.Errorf("the last step: %d hours, %s", got, b.verify(t, oct))
+	if got := b.RollUp(t, 1000); got != 0 || b.Verify(t, fixture.Oct) != "" {
+		t.Errorf("the last step: %d hours, %s", got, b.Verify(t, fixture.Oct))
 	}
 }
 
@@ -260,8 +225,8 @@ func TestRollUpProves(t *testing.T) {
 // of the key.
 func TestPruneKeys(t *testing.T) {
 	t.Parallel()
-	b := newFilledBooks(t)
-	b.exec(t, `
+	b := fixture.NewFilledBooks(t)
+	b.Exec(t, `
 		insert into api_keys (id, tenant_id, environment, digest, last4, created_at, expires_at, revoked_at)
 		select 'key_000000000000001' || n, 1, 'live', sha256((10 + n)::text::bytea), '0001', '2020-01-01Z', expires,
 			revoked
@@ -279,13 +244,13 @@ func TestPruneKeys(t *testing.T) {
 		values (1, 's', 1, 'key_0000000000000011', now(), '', '', '', '', 0, false, '', '', 0, 401, '', 0)`)
 	prune := func(kind string, most, want int) {
 		t.Helper()
-		if got, _, err := b.api.Retention.Prune(t.Context(), kind, most); err != nil || got != want {
+		if got, _, err := b.API.Retention.Prune(t.Context(), kind, most); err != nil || got != want {
 			t.Errorf("%s: %d, %v, want %d", kind, got, err, want)
 		}
 	}
 	prune(operate.RetentionBans, 10, 0)
 	prune(operate.RetentionKeys, 10, 0)
-	b.exec(t, `update retention set begins_at = now(), run_at = null`)
+	b.Exec(t, `update retention set begins_at = now(), run_at = null`)
 	owner, err := store.Open(t.Context(), b.URL, store.Options{})
 	assert.NoError(t, err)
 	defer owner.Close()
@@ -300,35 +265,35 @@ func TestPruneKeys(t *testing.T) {
 	assert.Result(t, due, err, want, "due")
 	prune(operate.RetentionKeys, 1, 1)
 	prune(operate.RetentionBans, 10, 2)
-	b.want(t, "0", `select count(run_at) from retention where kind = 'ended_keys'`)
+	b.Want(t, "0", `select count(run_at) from retention where kind = 'ended_keys'`)
 	prune(operate.RetentionKeys, 10, 2)
-	b.want(t, "1", `select count(run_at) from retention where kind = 'ended_keys'`)
-	b.want(t, "01 02 12 14 15 16", `select string_agg(right(id, 2), ' ' order by id) from api_keys`)
-	assert.Equal(t, b.text(t, `select removed from retention where kind = 'ended_keys'`), "3", "removed")
+	b.Want(t, "1", `select count(run_at) from retention where kind = 'ended_keys'`)
+	b.Want(t, "01 02 12 14 15 16", `select string_agg(right(id, 2), ' ' order by id) from api_keys`)
+	assert.Equal(t, b.Text(t, `select removed from retention where kind = 'ended_keys'`), "3", "removed")
 }
 
 // TestRetentionTakesTurns: a session that finds another one at work says so.
 func TestRetentionTakesTurns(t *testing.T) {
 	t.Parallel()
-	b := newBooks(t)
-	tx := connect(t, b.URL).MustBegin()
+	b := fixture.NewBooks(t)
+	tx := fixture.Connect(t, b.URL).MustBegin()
 	tx.MustExec(`select retention_turn()`)
-	_, _, err := b.api.Retention.Prune(t.Context(), operate.RetentionBans, 1)
+	_, _, err := b.API.Retention.Prune(t.Context(), operate.RetentionBans, 1)
 	assert.ErrorIs(t, err, operate.ErrRetentionBusy, "while another one works")
 	assert.NoError(t, tx.Rollback())
-	_, _, err = b.api.Retention.Prune(t.Context(), operate.RetentionBans, 1)
+	_, _, err = b.API.Retention.Prune(t.Context(), operate.RetentionBans, 1)
 	assert.Equal(t, err, nil)
 }
 
 // TestAddPartitions: months to come get partitions, and what was recorded of them before.
 func TestAddPartitions(t *testing.T) {
 	t.Parallel()
-	b := newBooks(t)
-	_, err := b.api.Retention.AddPartitions(t.Context()) // A month may have begun since the template was made.
+	b := fixture.NewBooks(t)
+	_, err := b.API.Retention.AddPartitions(t.Context()) // A month may have begun since the template was made.
 	assert.NoError(t, err)
-	made, err := b.api.Retention.AddPartitions(t.Context())
+	made, err := b.API.Retention.AddPartitions(t.Context())
 	assert.Result(t, made, err, 0, "nothing to make")
-	b.exec(t, `
+	b.Exec(t, `
 		do $$
 		declare
 		  last usage_partitions := (select p from usage_partitions p order by ends desc limit 1);
@@ -336,19 +301,20 @@ func TestAddPartitions(t *testing.T) {
 		  execute format('drop table %I', last.name);
 		  delete from usage_partitions where name = last.name;
 		  insert into usage_hourly (tenant_id, hour, key_id, assignment, version, admitted, refused)
-		  select 1, h, '`+acmeKey+`', 1, 1, 7, 0 from unnest(array[last.begins + interval '5 hours', '9999-12-31Z']) h;
+		  select 1, h, '`+fixture.AcmeKey+`', 1, 1, 7, 0
+		  from unnest(array[last.begins + interval '5 hours', '9999-12-31Z']) h;
 		end $$`)
-	made, err = b.api.Retention.AddPartitions(t.Context())
+	made, err = b.API.Retention.AddPartitions(t.Context())
 	assert.Result(t, made, err, 1, "one is missing")
-	b.want(t, "9999", `select string_agg(extract(year from hour)::text, ' ') from usage_hourly_default`)
-	assert.Equal(t, b.text(t, `select sum(admitted) from usage_hourly`), "14", "requests")
+	b.Want(t, "9999", `select string_agg(extract(year from hour)::text, ' ') from usage_hourly_default`)
+	assert.Equal(t, b.Text(t, `select sum(admitted) from usage_hourly`), "14", "requests")
 }
 
-// entry writes an entry of a year.
-func (o office) entry(t *testing.T, year string) {
+// addEntry writes an entry of a year.
+func addEntry(t *testing.T, o fixture.Office, year string) {
 	t.Helper()
 	// The trigger writes the present instant, so the chain is computed anew.
-	o.exec(t, `insert into audit_entries (claimed_actor, action, subject) values ('jo', 'x.y', '`+year+`')`)
+	o.Exec(t, `insert into audit_entries (claimed_actor, action, subject) values ('jo', 'x.y', '`+year+`')`)
 	assert.NoError(
 		t,
 		storetest.RewriteAudit(
@@ -360,25 +326,25 @@ func (o office) entry(t *testing.T, year string) {
 }
 
 // agedTrail has three partitions: of 2010, of 2015, and one for new entries with one of 2020.
-func agedTrail(t *testing.T) office {
+func agedTrail(t *testing.T) fixture.Office {
 	t.Helper()
-	o := newOffice(t)
+	o := fixture.NewOffice(t)
 	cut := func(want bool) {
 		t.Helper()
-		if got, err := o.api.Retention.CutAudit(t.Context()); err != nil || got != want {
+		if got, err := o.API.Retention.CutAudit(t.Context()); err != nil || got != want {
 			t.Fatalf("the trail was cut: %v, %v, want %v", got, err, want)
 		}
 	}
 	cut(false) // It is empty.
-	o.entry(t, "2010")
-	o.entry(t, "2010")
+	addEntry(t, o, "2010")
+	addEntry(t, o, "2010")
 	cut(true)
 	cut(false)
-	o.entry(t, "2015")
+	addEntry(t, o, "2015")
 	cut(true)
-	o.entry(t, "2020")
-	o.wantIntact(t, 4)
-	if got := o.text(
+	addEntry(t, o, "2020")
+	o.WantIntact(t, 4)
+	if got := o.Text(
 		t,
 		`select string_agg(name || ' ' || first || '-' || coalesce(last::text, ''), ', ' order by first) from
 			audit_partitions`,
@@ -394,7 +360,7 @@ func agedTrail(t *testing.T) office {
 func TestRemoveAudit(t *testing.T) {
 	t.Parallel()
 	o := agedTrail(t)
-	at2, at3 := o.checkpoint(t, 2), o.checkpoint(t, 3)
+	at2, at3 := checkpointAt(t, o, 2), checkpointAt(t, o, 3)
 	owner := storetest.Open(t, o.URL, store.Options{})
 	remove := func(by audit.By, want int64) {
 		t.Helper()
@@ -402,21 +368,21 @@ func TestRemoveAudit(t *testing.T) {
 			t.Errorf("removed %+v, %v, want %d", got, err, want)
 		}
 	}
-	remove(jo, 0) // In the first week.
-	o.exec(t, `update retention set begins_at = now(), keep = now() - '2014-01-01Z' where kind = 'audit'`)
-	dry := jo
+	remove(fixture.Jo, 0) // In the first week.
+	o.Exec(t, `update retention set begins_at = now(), keep = now() - '2014-01-01Z' where kind = 'audit'`)
+	dry := fixture.Jo
 	dry.DryRun = true
 	remove(dry, 2)
-	o.wantIntact(t, 4)
-	remove(jo, 2)
-	remove(jo, 0)
-	o.wantIntact(t, 5)
+	o.WantIntact(t, 4)
+	remove(fixture.Jo, 2)
+	remove(fixture.Jo, 0)
+	o.WantIntact(t, 5)
 	for _, noted := range []*audit.Checkpoint{&at2, &at3} {
-		if _, fault := o.verify(t, noted); fault != nil {
+		if _, fault := o.Verify(t, noted); fault != nil {
 			t.Errorf("with the checkpoint %d: %v", noted.Number, fault)
 		}
 	}
-	if got := o.text(
+	if got := o.Text(
 		t,
 		`select after::text from audit_entries where action = 'audit.remove'`,
 	); !strings.Contains(
@@ -425,9 +391,9 @@ func TestRemoveAudit(t *testing.T) {
 	) {
 		t.Errorf("the entry says %s", got)
 	}
-	o.exec(t, `update retention set keep = least where kind = 'audit'`)
-	remove(jo, 1)
-	last, fault := o.verify(t, &at2)
+	o.Exec(t, `update retention set keep = least where kind = 'audit'`)
+	remove(fixture.Jo, 1)
+	last, fault := o.Verify(t, &at2)
 	if fault == nil ||
 		fault.What != "entry 2, of the checkpoint, was removed with those up to 3: give a later checkpoint" ||
 		last.Number != 6 {
@@ -435,11 +401,11 @@ func TestRemoveAudit(t *testing.T) {
 	}
 	other := at3
 	other.Hash[0]++
-	if _, fault := o.verify(t, &other); fault == nil || !strings.Contains(fault.What, "is not that of the checkpoint") {
+	if _, fault := o.Verify(t, &other); fault == nil || !strings.Contains(fault.What, "is not that of the checkpoint") {
 		t.Errorf("with another beginning: %v", fault)
 	}
-	o.refuses(t, `delete from audit_entries_4`)
-	if _, err := o.Retention.RemoveAudit(t.Context(), jo); !store.IsForbidden(err) {
+	o.Refuses(t, `delete from audit_entries_4`)
+	if _, err := o.Retention.RemoveAudit(t.Context(), fixture.Jo); !store.IsForbidden(err) {
 		t.Errorf("support removes entries: %v", err)
 	}
 }
@@ -449,30 +415,30 @@ func TestRemoveAudit(t *testing.T) {
 func TestRemoveAuditGivesWay(t *testing.T) {
 	t.Parallel()
 	o := agedTrail(t)
-	o.exec(t, `update retention set begins_at = now(), keep = now() - '2014-01-01Z' where kind = 'audit'`)
+	o.Exec(t, `update retention set begins_at = now(), keep = now() - '2014-01-01Z' where kind = 'audit'`)
 	owner := storetest.Open(t, o.URL, store.Options{})
-	reader, err := o.owner.Beginx()
+	reader, err := o.Owner.Beginx()
 	assert.NoError(t, err)
 	defer func() { _ = reader.Rollback() }()
 	reader.MustExec(`select from audit_entries`)
-	_, err = owner.Retention.RemoveAudit(t.Context(), jo)
+	_, err = owner.Retention.RemoveAudit(t.Context(), fixture.Jo)
 	assert.ErrorIs(t, err, operate.ErrAuditBusy, "with a reader")
-	o.exec(t, `insert into audit_entries (claimed_actor, action, subject) values ('jo', 'x.y', 'z')`)
-	o.wantIntact(t, 5)
+	o.Exec(t, `insert into audit_entries (claimed_actor, action, subject) values ('jo', 'x.y', 'z')`)
+	o.WantIntact(t, 5)
 	assert.NoError(t, reader.Rollback())
-	if got, err := owner.Retention.RemoveAudit(t.Context(), jo); err != nil || got.Entries != 2 {
+	if got, err := owner.Retention.RemoveAudit(t.Context(), fixture.Jo); err != nil || got.Entries != 2 {
 		t.Errorf("without a reader: %+v, %v", got, err)
 	}
 }
 
-// checkpoint is that of an entry.
-func (o office) checkpoint(t *testing.T, number int64) audit.Checkpoint {
+// checkpointAt is that of an entry.
+func checkpointAt(t *testing.T, o fixture.Office, number int64) audit.Checkpoint {
 	t.Helper()
 	var rows []struct {
 		Number int64
 		Hash   []byte
 	}
-	o.rows(t, &rows, `select number, hash from audit_entries where number = $1`, number)
+	o.Rows(t, &rows, `select number, hash from audit_entries where number = $1`, number)
 	return audit.Checkpoint{Number: rows[0].Number, Hash: audit.Hash(rows[0].Hash)}
 }
 
@@ -495,8 +461,8 @@ func TestVerifyFindsAFalseBeginning(t *testing.T) {
 				"changed"},
 	} {
 		o := agedTrail(t)
-		o.exec(t, test.statement)
-		if _, fault := o.verify(t, nil); fault == nil || fault.What != test.want {
+		o.Exec(t, test.statement)
+		if _, fault := o.Verify(t, nil); fault == nil || fault.What != test.want {
 			t.Errorf("%s: %v", what, fault)
 		}
 	}

@@ -10,21 +10,27 @@ import (
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 )
 
 // Row-level security holds for all that tenants own, even where a filter was forgotten: without a
 // tenant no row is seen, and with one no other's is seen, changed or added.
 func TestRowLevelSecurityOfEveryTable(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	for _, tenant := range []int64{s.a.ID, s.b.ID} {
-		_, _, err := once(t.Context(), s.Idempotency, tenant, adding(request("k", "Rex"), "Rex"))
+	s := fixture.NewShop(t)
+	for _, tenant := range []int64{s.A.ID, s.B.ID} {
+		_, _, err := fixture.Once(
+			t.Context(),
+			s.Idempotency,
+			tenant,
+			fixture.Adding(fixture.Request("k", "Rex"), "Rex"),
+		)
 		assert.NoError(t, err)
-		pet := s.pets(t, tenant)[0]
+		pet := s.AllPets(t, tenant)[0]
 		_, err = s.Orders.PlaceOrder(t.Context(), tenant, catalog.NewOrder{PetID: pet.ID, Quantity: 1})
 		assert.NoError(t, err)
 	}
-	api := connect(t, s.APIURL)
+	api := fixture.Connect(t, s.APIURL)
 	api.SetMaxOpenConns(1) // so that each query meets what the last one left behind
 
 	for table, insert := range map[string]string{
@@ -49,7 +55,7 @@ func TestRowLevelSecurityOfEveryTable(t *testing.T) {
 			assert.NoError(t, tx.Select(&tenants, `select tenant_id from `+table))
 			return tenants
 		}
-		for _, tenant := range []int64{s.a.ID, s.b.ID} {
+		for _, tenant := range []int64{s.A.ID, s.B.ID} {
 			within(tenant, func(tx *sqlx.Tx) {
 				if got := seen(tx); len(got) != 1 || got[0] != tenant {
 					t.Errorf("%s: tenant %d sees the rows of %v", table, tenant, got)
@@ -60,11 +66,11 @@ func TestRowLevelSecurityOfEveryTable(t *testing.T) {
 				assert.Equal(t, len(got), 0, table, "without a tenant the rows of", got, "are seen")
 			})
 		}
-		within(s.a.ID, func(tx *sqlx.Tx) {
-			changed := tx.MustExec(`update `+table+` set status = status where tenant_id = $1`, s.b.ID)
+		within(s.A.ID, func(tx *sqlx.Tx) {
+			changed := tx.MustExec(`update `+table+` set status = status where tenant_id = $1`, s.B.ID)
 			n, err := changed.RowsAffected()
 			assert.Result(t, n, err, 0, table, "rows of another tenant are changed")
-			_, err = tx.Exec(insert, s.b.ID)
+			_, err = tx.Exec(insert, s.B.ID)
 			if pq.As(err, pqerror.InsufficientPrivilege) == nil {
 				t.Errorf("%s: a row for another tenant: %v, want refusal", table, err)
 			}
@@ -76,13 +82,13 @@ func TestRowLevelSecurityOfEveryTable(t *testing.T) {
 // tables' owner.
 func TestTenantTablesAreAlike(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := fixture.NewShop(t)
 	var open []string
-	s.rows(t, &open, `select relname from pg_class
+	s.Rows(t, &open, `select relname from pg_class
 		where relname in ('pets', 'orders', 'idempotency_keys') and not (relrowsecurity and relforcerowsecurity)`)
 	assert.True(t, len(open) == 0, "without row-level security", open)
 	var otherwise []string
-	s.rows(t, &otherwise, `select i.indexrelid::regclass::text from pg_index i
+	s.Rows(t, &otherwise, `select i.indexrelid::regclass::text from pg_index i
 		join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
 		where i.indrelid in ('pets'::regclass, 'orders'::regclass, 'idempotency_keys'::regclass) and a.attname <>
 			'tenant_id'`)

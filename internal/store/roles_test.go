@@ -3,11 +3,11 @@ package store_test
 import (
 	"testing"
 
-	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 	"github.com/lib/pq/pqerror"
 
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -160,49 +160,49 @@ var forbidden = map[string]map[string]string{
 // populate fills the tables so that each forbidden statement would have something to do. Term 3
 // follows term 2, in which tenant 1 used 100 of its minute and day, 60 of them before the term
 // began.
-func populate(t *testing.T, db database) {
+func populate(t *testing.T, db fixture.Database) {
 	t.Helper()
-	db.exec(t, `select test_tenant('acme', 'pro')`)
-	db.exec(
+	db.Exec(t, `select test_tenant('acme', 'pro')`)
+	db.Exec(
 		t,
 		`insert into api_keys (id, tenant_id, environment, digest, last4, created_at) values ('key_0000000000000001',
 			1, 'live', sha256(''), 'last', now())`,
 	)
-	db.exec(t, `select test_usage(1, date_trunc('hour', now()), 'key_0000000000000001', 'pro', 5, 5)`)
-	db.exec(t, `insert into tenant_suspensions values (1, now(), now())`)
-	db.exec(
+	db.Exec(t, `select test_usage(1, date_trunc('hour', now()), 'key_0000000000000001', 'pro', 5, 5)`)
+	db.Exec(t, `insert into tenant_suspensions values (1, now(), now())`)
+	db.Exec(
 		t,
 		`insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at) values (1, 'key_0000000000000001',
 			'staff', '', now(), now() + interval '1 day')`,
 	)
-	db.exec(t, `insert into servers (id, seen_at) values ('s', now())`)
-	db.exec(t, `insert into limit_states (tenant_id, scope) values (1, '')`)
-	db.exec(t, `update cluster_term set number = 1`)
-	db.exec(t, `update limit_states set term = 1, minute_used = 60, day_used = 60,
+	db.Exec(t, `insert into servers (id, seen_at) values ('s', now())`)
+	db.Exec(t, `insert into limit_states (tenant_id, scope) values (1, '')`)
+	db.Exec(t, `update cluster_term set number = 1`)
+	db.Exec(t, `update limit_states set term = 1, minute_used = 60, day_used = 60,
 		minute = floor(extract(epoch from now()) / 60), day = floor(extract(epoch from now()) / 86400)`)
-	db.exec(t, `update cluster_term set number = 2`)
-	db.exec(t, `update limit_states set term = 2, minute_used = 100, day_used = 100`)
-	db.exec(t, `update cluster_term set number = 3, unclean_until = now(), set_back = 2`)
+	db.Exec(t, `update cluster_term set number = 2`)
+	db.Exec(t, `update limit_states set term = 2, minute_used = 100, day_used = 100`)
+	db.Exec(t, `update cluster_term set number = 3, unclean_until = now(), set_back = 2`)
 }
 
 func TestWhatRolesMayNotDo(t *testing.T) {
 	t.Parallel()
-	db := newDatabase(t)
+	db := fixture.NewDatabase(t)
 	populate(t, db)
-	owner := connect(t, db.URL)
+	owner := fixture.Connect(t, db.URL)
 	for role, url := range map[string]string{
 		"petstore_api": db.APIURL, "petstore_support": db.SupportURL, "petstore_billing": db.BillingURL,
 	} {
-		login := connect(t, url)
+		login := fixture.Connect(t, url)
 		for what, statement := range forbidden[role] {
 			// As the server's connections, and after somebody left the role that they set.
 			for _, as := range []string{`set role ` + role, `reset role`} {
-				if err := attempt(t, login, as, statement); pq.As(err, pqerror.InsufficientPrivilege) == nil {
+				if err := fixture.Attempt(t, login, as, statement); pq.As(err, pqerror.InsufficientPrivilege) == nil {
 					t.Errorf("%s may %s after %q: %v", role, what, as, err)
 				}
 			}
 			// The owner may, so that it is not refused for another reason.
-			if err := attempt(
+			if err := fixture.Attempt(
 				t,
 				owner,
 				`reset role`,
@@ -220,23 +220,13 @@ func TestWhatRolesMayNotDo(t *testing.T) {
 	}
 }
 
-// attempt runs the statement after another, and rolls it back.
-func attempt(t *testing.T, db *sqlx.DB, as, statement string) error {
-	t.Helper()
-	tx := db.MustBegin()
-	defer func() { _ = tx.Rollback() }()
-	tx.MustExec(as)
-	_, err := tx.ExecContext(t.Context(), statement)
-	return err
-}
-
 // TestLimitsMoveForward: windows and terms only move forward, to the current ones. What is used may
 // fall: grants are given back, and a new term begins where the records stand.
 func TestLimitsMoveForward(t *testing.T) {
 	t.Parallel()
-	db := newDatabase(t)
+	db := fixture.NewDatabase(t)
 	populate(t, db)
-	api := connect(t, db.APIURL)
+	api := fixture.Connect(t, db.APIURL)
 	for statement, want := range map[string]bool{
 		`update limit_states set minute_used = 60, day_used = 60`:                        true,
 		`update limit_states set minute = minute - 1`:                                    false,
@@ -248,30 +238,30 @@ func TestLimitsMoveForward(t *testing.T) {
 		`insert into limit_states (tenant_id, scope) values (1, 'key_0000000000000001')`: true,
 		`select prune_key_limits(9223372036854775807, 100)`:                              true,
 	} {
-		if err := attempt(t, api, `set role petstore_api`, statement); (err == nil) != want {
+		if err := fixture.Attempt(t, api, `set role petstore_api`, statement); (err == nil) != want {
 			t.Errorf("%s: %v", statement, err)
 		}
 	}
-	db.exec(
+	db.Exec(
 		t,
 		`insert into limit_states (tenant_id, scope, minute) values (1, test_key(1, 'now'), extract(epoch from
 			now())::bigint / 60), (1, test_key(1, 'old'), 1)`,
 	)
-	db.want(t, "1", `select prune_key_limits(9223372036854775807, 100)`)
+	db.Want(t, "1", `select prune_key_limits(9223372036854775807, 100)`)
 }
 
 // TestLimitScopesExist: limits are of a tenant or one of its keys. The API's role adds no others.
 func TestLimitScopesExist(t *testing.T) {
 	t.Parallel()
-	db := newDatabase(t)
+	db := fixture.NewDatabase(t)
 	populate(t, db)
-	db.exec(t, `select test_key(test_tenant('zoo', 'free'), 'other')`)
-	_, err := connect(t, db.APIURL).ExecContext(t.Context(), `
+	db.Exec(t, `select test_key(test_tenant('zoo', 'free'), 'other')`)
+	_, err := fixture.Connect(t, db.APIURL).ExecContext(t.Context(), `
 		insert into limit_states (tenant_id, scope)
 		values (2, ''), (1, 'x'), (1, 'key_00000000000other'), (2, 'key_00000000000other'), (1,
 			'key_0000000000000001')`)
 	assert.NoError(t, err)
-	db.want(
+	db.Want(
 		t,
 		"1 1key_0000000000000001 2 2key_00000000000other",
 		`select string_agg(tenant_id || scope, ' ' order by tenant_id, scope) from limit_states`,
@@ -281,12 +271,12 @@ func TestLimitScopesExist(t *testing.T) {
 // TestStoredAnswersExpire: the API's role stores none that stays for long.
 func TestStoredAnswersExpire(t *testing.T) {
 	t.Parallel()
-	db := newDatabase(t)
+	db := fixture.NewDatabase(t)
 	populate(t, db)
-	api := connect(t, db.APIURL)
+	api := fixture.Connect(t, db.APIURL)
 	for expires, want := range map[string]bool{`now() + interval '24 hours'`: true,
 		`now() + interval '3 days'`: false, `'infinity'`: false} {
-		err := attempt(
+		err := fixture.Attempt(
 			t,
 			api,
 			`select set_config('petstore.tenant_id', '1', true)`,
@@ -302,7 +292,7 @@ func TestStoredAnswersExpire(t *testing.T) {
 // TestOthersMayNotConnect: a login in none of the roles has no rights at all.
 func TestOthersMayNotConnect(t *testing.T) {
 	t.Parallel()
-	other := connect(t, storetest.As(t, newDatabase(t).URL, storetest.OtherLogin))
+	other := fixture.Connect(t, storetest.As(t, fixture.NewDatabase(t).URL, storetest.OtherLogin))
 	err := other.PingContext(t.Context())
 	assert.True(t, pq.As(err, pqerror.InsufficientPrivilege) != nil, "a login without a role", err)
 }

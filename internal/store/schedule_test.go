@@ -13,11 +13,12 @@ import (
 	"petstore.example/internal/store/pricing"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
 )
 
 // planned is a line of a tenant's timeline as a text.
-func (o office) planned(t *testing.T, tenantID int64) (lines []string) {
+func planned(t *testing.T, o fixture.Office, tenantID int64) (lines []string) {
 	t.Helper()
 	periods, err := o.Timelines.Periods(t.Context(), tenantID, time.Time{})
 	assert.NoError(t, err)
@@ -30,13 +31,13 @@ func (o office) planned(t *testing.T, tenantID int64) (lines []string) {
 	return lines
 }
 
-func (o office) assign(t *testing.T, n pricing.NewAssignment) pricing.PlanChange {
+func assignNew(t *testing.T, o fixture.Office, n pricing.NewAssignment) pricing.PlanChange {
 	t.Helper()
 	n.Tenant = "acme"
 	if n.Kind == "" {
 		n.Kind = plans.Assigned
 	}
-	done, err := o.Timelines.Assign(t.Context(), jo, n)
+	done, err := o.Timelines.Assign(t.Context(), fixture.Jo, n)
 	assert.NoError(t, err)
 	return done
 }
@@ -46,42 +47,46 @@ func at(instant time.Time) func(time.Time) time.Time {
 }
 
 // atNoon is an office whose clock shows noon.
-func atNoon(t *testing.T) (office, plans.Tenant) {
+func atNoon(t *testing.T) (fixture.Office, plans.Tenant) {
 	t.Helper()
-	o := newOffice(t)
-	acme := o.tenant(t, "acme", plans.Pro)
-	o.DB = storetest.Open(t, o.SupportURL, store.Options{Clock: func() time.Time { return noon.Add(time.Hour) }})
+	o := fixture.NewOffice(t)
+	acme := o.Tenant(t, "acme", plans.Pro)
+	o.DB = storetest.Open(
+		t,
+		o.SupportURL,
+		store.Options{Clock: func() time.Time { return fixture.Noon.Add(time.Hour) }},
+	)
 	return o, acme
 }
 
 func TestAssignmentsAreStoredAsDerived(t *testing.T) {
 	t.Parallel()
 	o, acme := atNoon(t)
-	trial := o.assign(
-		t,
+	trial := assignNew(
+		t, o,
 		pricing.NewAssignment{
 			Plan:  plans.Business,
-			From:  noon.AddDate(0, 0, 1),
-			Until: at(noon.AddDate(0, 0, 9)),
+			From:  fixture.Noon.AddDate(0, 0, 1),
+			Until: at(fixture.Noon.AddDate(0, 0, 9)),
 			Then:  plans.Free,
 		},
 	)
-	boost := o.assign(
-		t,
+	boost := assignNew(
+		t, o,
 		pricing.NewAssignment{
 			Kind:  plans.Boost,
 			Own:   &plans.Quota{PerMinute: 5000},
-			From:  noon.AddDate(0, 0, 2),
-			Until: at(noon.AddDate(0, 0, 3)),
+			From:  fixture.Noon.AddDate(0, 0, 2),
+			Until: at(fixture.Noon.AddDate(0, 0, 3)),
 		},
 	)
 	all := []string{
 		"20 12:00 assign pro 300/10000", "21 12:00 assign business 1000/100000", "22 12:00 boost business 5000/100000",
 		"23 12:00 end business 1000/100000", "29 12:00 end free 60/1000",
 	}
-	assert.DeepEqual(t, o.planned(t, acme.ID), all)
-	bought := o.assign(t, pricing.NewAssignment{Plan: plans.Pro, From: noon.AddDate(0, 0, 4)})
-	assert.DeepEqual(t, o.planned(t, acme.ID), append(all[:4:4], "24 12:00 assign pro 300/10000"), "bought")
+	assert.DeepEqual(t, planned(t, o, acme.ID), all)
+	bought := assignNew(t, o, pricing.NewAssignment{Plan: plans.Pro, From: fixture.Noon.AddDate(0, 0, 4)})
+	assert.DeepEqual(t, planned(t, o, acme.ID), append(all[:4:4], "24 12:00 assign pro 300/10000"), "bought")
 	for _, step := range []struct {
 		id   int64
 		want []string
@@ -90,9 +95,9 @@ func TestAssignmentsAreStoredAsDerived(t *testing.T) {
 		{boost.Assignment.ID, []string{all[0], all[1], all[4]}},
 		{trial.Assignment.ID, all[:1]},
 	} {
-		_, err := o.Timelines.Unschedule(t.Context(), jo, step.id)
+		_, err := o.Timelines.Unschedule(t.Context(), fixture.Jo, step.id)
 		assert.NoError(t, err)
-		assert.DeepEqual(t, o.planned(t, acme.ID), step.want, "unscheduled", step.id)
+		assert.DeepEqual(t, planned(t, o, acme.ID), step.want, "unscheduled", step.id)
 	}
 }
 
@@ -105,20 +110,20 @@ func TestBoostsHaveTheNumbersOfBefore(t *testing.T) {
 		return pricing.NewAssignment{
 			Kind:  plans.Boost,
 			Own:   &q,
-			From:  noon.AddDate(0, 0, from),
-			Until: at(noon.AddDate(0, 0, until)),
+			From:  fixture.Noon.AddDate(0, 0, from),
+			Until: at(fixture.Noon.AddDate(0, 0, until)),
 		}
 	}
-	outer := o.assign(t, boost(1, 9, plans.Quota{PerMinute: 2000}))
-	removed := o.assign(t, boost(2, 3, plans.Quota{PerDay: 50_000}))
-	_, err := o.Timelines.Unschedule(t.Context(), jo, removed.Assignment.ID)
+	outer := assignNew(t, o, boost(1, 9, plans.Quota{PerMinute: 2000}))
+	removed := assignNew(t, o, boost(2, 3, plans.Quota{PerDay: 50_000}))
+	_, err := o.Timelines.Unschedule(t.Context(), fixture.Jo, removed.Assignment.ID)
 	assert.NoError(t, err)
 	entries, err := store.Collect(o.Audit.List(t.Context(), trail.Filter{Limit: 1}))
 	if err == nil {
-		_, err = o.Undos.Do(t.Context(), jo, []int64{entries[0].Number}, noon)
+		_, err = o.Undos.Do(t.Context(), fixture.Jo, []int64{entries[0].Number}, fixture.Noon)
 	}
 	assert.NoError(t, err)
-	o.assign(t, boost(4, 5, plans.Quota{PerMinute: 3000}))
+	assignNew(t, o, boost(4, 5, plans.Quota{PerMinute: 3000}))
 	want := []string{
 		"20 12:00 assign pro 300/10000",
 		"21 12:00 boost pro 2000/10000",
@@ -128,17 +133,17 @@ func TestBoostsHaveTheNumbersOfBefore(t *testing.T) {
 		"25 12:00 end pro 2000/10000",
 		"29 12:00 end pro 300/10000",
 	}
-	assert.DeepEqual(t, o.planned(t, acme.ID), want)
-	_, err = o.Timelines.Unschedule(t.Context(), jo, outer.Assignment.ID)
+	assert.DeepEqual(t, planned(t, o, acme.ID), want)
+	_, err = o.Timelines.Unschedule(t.Context(), fixture.Jo, outer.Assignment.ID)
 	assert.NoError(t, err)
-	o.assign(t, pricing.NewAssignment{Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 70, PerDay: 700}})
+	assignNew(t, o, pricing.NewAssignment{Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 70, PerDay: 700}})
 	want = []string{
 		"22 12:00 boost enterprise 70/50000",
 		"23 12:00 end enterprise 70/700",
 		"24 12:00 boost enterprise 3000/700",
 		"25 12:00 end enterprise 70/700",
 	}
-	assert.DeepEqual(t, o.planned(t, acme.ID)[2:], want, "after another plan was agreed")
+	assert.DeepEqual(t, planned(t, o, acme.ID)[2:], want, "after another plan was agreed")
 }
 
 // TestTheLatestVersionWhenItBegins: a plan that is scheduled has the numbers that it has then, and
@@ -146,28 +151,36 @@ func TestBoostsHaveTheNumbersOfBefore(t *testing.T) {
 func TestTheLatestVersionWhenItBegins(t *testing.T) {
 	t.Parallel()
 	o, acme := atNoon(t)
-	o.exec(
+	o.Exec(
 		t,
 		`insert into plan_versions (plan, version, generation, valid_from, per_minute, per_day) values ('pro', 2, 2,
 			$1, 400, 20000)`,
-		noon.AddDate(0, 0, 2),
+		fixture.Noon.AddDate(0, 0, 2),
 	)
-	o.assign(t, pricing.NewAssignment{Plan: plans.Free, From: noon.AddDate(0, 0, 3), Until: at(noon.AddDate(0, 0, 4))})
-	o.assign(t, pricing.NewAssignment{Plan: plans.Pro, From: noon.AddDate(0, 0, 5)})
-	o.assign(
+	assignNew(
 		t,
+		o,
+		pricing.NewAssignment{
+			Plan:  plans.Free,
+			From:  fixture.Noon.AddDate(0, 0, 3),
+			Until: at(fixture.Noon.AddDate(0, 0, 4)),
+		},
+	)
+	assignNew(t, o, pricing.NewAssignment{Plan: plans.Pro, From: fixture.Noon.AddDate(0, 0, 5)})
+	assignNew(
+		t, o,
 		pricing.NewAssignment{
 			Kind:  plans.Boost,
 			Own:   &plans.Quota{PerDay: 90000},
-			From:  noon.AddDate(0, 0, 6),
-			Until: at(noon.AddDate(0, 0, 7)),
+			From:  fixture.Noon.AddDate(0, 0, 6),
+			Until: at(fixture.Noon.AddDate(0, 0, 7)),
 		},
 	)
 	want := []string{
 		"20 12:00 assign pro 300/10000", "23 12:00 assign free 60/1000", "24 12:00 end pro 300/10000",
 		"25 12:00 assign pro 400/20000", "26 12:00 boost pro 400/90000", "27 12:00 end pro 400/20000",
 	}
-	assert.DeepEqual(t, o.planned(t, acme.ID), want)
+	assert.DeepEqual(t, planned(t, o, acme.ID), want)
 }
 
 // TestChangesOfOneTenantAtOnce: of many that want the same instant one gets it, and there is one
@@ -175,7 +188,7 @@ func TestTheLatestVersionWhenItBegins(t *testing.T) {
 func TestChangesOfOneTenantAtOnce(t *testing.T) {
 	t.Parallel()
 	o, acme := atNoon(t)
-	december := noon.AddDate(0, 0, 11)
+	december := fixture.Noon.AddDate(0, 0, 11)
 	var all sync.WaitGroup
 	errs := make([]error, 24)
 	for i := range errs {
@@ -184,11 +197,11 @@ func TestChangesOfOneTenantAtOnce(t *testing.T) {
 			case 0:
 				_, errs[i] = o.Timelines.Assign(
 					t.Context(),
-					jo,
+					fixture.Jo,
 					pricing.NewAssignment{Tenant: "acme", Kind: plans.Assigned, Plan: plans.Business, From: december},
 				)
 			case 1:
-				_, errs[i] = o.Timelines.Assign(t.Context(), jo, pricing.NewAssignment{
+				_, errs[i] = o.Timelines.Assign(t.Context(), fixture.Jo, pricing.NewAssignment{
 					Tenant: "acme",
 					Kind:   plans.Boost,
 					Own:    &plans.Quota{PerMinute: 500},
@@ -198,7 +211,7 @@ func TestChangesOfOneTenantAtOnce(t *testing.T) {
 			default:
 				_, errs[i] = o.Timelines.Assign(
 					t.Context(),
-					jo,
+					fixture.Jo,
 					pricing.NewAssignment{
 						Tenant: "acme",
 						Kind:   plans.Assigned,
@@ -232,12 +245,12 @@ func TestChangesOfOneTenantAtOnce(t *testing.T) {
 
 func TestWhatHasBegunIsNotUnscheduled(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	o.exec(t, `create or replace function past_until() returns timestamptz language sql stable as 'select now()'`)
-	acme := o.tenantNow(t)
+	o := fixture.NewOffice(t)
+	o.Exec(t, `create or replace function past_until() returns timestamptz language sql stable as 'select now()'`)
+	acme := tenantNow(t, o)
 	begins := time.Now().Add(time.Hour)
-	soon := o.assign(t, pricing.NewAssignment{Plan: plans.Business, From: begins})
-	_, err := o.Timelines.Assign(t.Context(), jo, pricing.NewAssignment{
+	soon := assignNew(t, o, pricing.NewAssignment{Plan: plans.Business, From: begins})
+	_, err := o.Timelines.Assign(t.Context(), fixture.Jo, pricing.NewAssignment{
 		Tenant: "acme", Kind: plans.Assigned, Plan: plans.Free, From: time.Now().Add(-time.Minute),
 	})
 	assert.ErrorIs(t, err, plans.ErrInPast, "in the past")
@@ -246,23 +259,23 @@ func TestWhatHasBegunIsNotUnscheduled(t *testing.T) {
 		o.SupportURL,
 		store.Options{Clock: func() time.Time { return begins.Add(-plans.UnscheduleMargin / 2) }},
 	)
-	_, err = o.Timelines.Unschedule(t.Context(), jo, soon.Assignment.ID)
+	_, err = o.Timelines.Unschedule(t.Context(), fixture.Jo, soon.Assignment.ID)
 	assert.ErrorIs(t, err, plans.ErrAssignmentBegins, "within two seconds of its beginning")
-	_, err = o.Timelines.Unschedule(t.Context(), jo, acme.Assignment)
+	_, err = o.Timelines.Unschedule(t.Context(), fixture.Jo, acme.Assignment)
 	assert.ErrorIs(t, err, plans.ErrAssignmentBegun, "of what has begun")
-	trial := o.assign(
-		t,
+	trial := assignNew(
+		t, o,
 		pricing.NewAssignment{Plan: plans.Pro, From: begins.Add(time.Hour), Until: at(begins.Add(2 * time.Hour))},
 	)
-	_, err = o.Timelines.Unschedule(t.Context(), jo, trial.Added[1].ID)
+	_, err = o.Timelines.Unschedule(t.Context(), fixture.Jo, trial.Added[1].ID)
 	assert.Equal(t, err, nil, "the end of what comes")
-	got := o.planned(t, acme.ID)
+	got := planned(t, o, acme.ID)
 	assert.Equal(t, len(got), 3, got)
 }
 
-func (o office) tenantNow(t *testing.T) plans.Tenant {
+func tenantNow(t *testing.T, o fixture.Office) plans.Tenant {
 	t.Helper()
-	acme, err := o.Tenants.Create(t.Context(), jo, people.NewTenant{Name: "acme", Plan: plans.Pro}, time.Time{})
+	acme, err := o.Tenants.Create(t.Context(), fixture.Jo, people.NewTenant{Name: "acme", Plan: plans.Pro}, time.Time{})
 	assert.NoError(t, err)
 	return acme
 }

@@ -13,6 +13,7 @@ import (
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/store"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
@@ -21,12 +22,12 @@ import (
 // the rows. Tenant A's share one, B's go alone.
 func TestSharedWritesActInTurn(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	s.DB = s.server(t)
+	s := fixture.NewShop(t)
+	s.DB = s.Server(t)
 	random := rand.New(rand.NewPCG(3, 35))
 	var a, b []int64
 	for range 8 {
-		a, b = append(a, s.pet(t, s.a, catalog.Available).ID), append(b, s.pet(t, s.b, catalog.Available).ID)
+		a, b = append(a, s.Pet(t, s.A, catalog.Available).ID), append(b, s.Pet(t, s.B, catalog.Available).ID)
 	}
 	a, b = append(a, b[0], math.MaxInt64), append(b, a[0], math.MaxInt64) // another tenant's, and nobody's
 	outcome := func(got catalog.Outcome[catalog.Pet]) string { return fmt.Sprint(got.Result.NewPet, got.Err) }
@@ -52,37 +53,37 @@ func TestSharedWritesActInTurn(t *testing.T) {
 			}
 			which, changes, orders = append(which, i), append(changes, c), append(orders, o)
 		}
-		for i, got := range s.Pets.ChangePets(t.Context(), s.a.ID, changes) {
-			single, err := s.Pets.ChangePet(t.Context(), s.b.ID, b[which[i]], changes[i].PetPatch)
+		for i, got := range s.Pets.ChangePets(t.Context(), s.A.ID, changes) {
+			single, err := s.Pets.ChangePet(t.Context(), s.B.ID, b[which[i]], changes[i].PetPatch)
 			want := outcome(catalog.Outcome[catalog.Pet]{Result: single, Err: err})
 			if outcome(got) != want || got.Err == nil && got.Result.ID != changes[i].ID {
 				t.Fatalf("round %d, change %d of %+v: %+v, want %s", round, i, changes, got, want)
 			}
 		}
-		for i, got := range s.Orders.PlaceOrders(t.Context(), s.a.ID, orders) {
+		for i, got := range s.Orders.PlaceOrders(t.Context(), s.A.ID, orders) {
 			single, err := s.Orders.PlaceOrder(
 				t.Context(),
-				s.b.ID,
+				s.B.ID,
 				catalog.NewOrder{PetID: b[which[i]], Quantity: orders[i].Quantity},
 			)
 			want := ordered(catalog.Outcome[catalog.Order]{Result: single, Err: err})
 			if ordered(got) != want || got.Err == nil && got.Result.PetID != orders[i].PetID {
 				t.Fatalf("round %d, order %d of %+v: %+v, want %s", round, i, orders, got, want)
 			}
-			if stored, err := s.Orders.GetOrder(t.Context(), s.a.ID, got.Result.ID); got.Err == nil {
+			if stored, err := s.Orders.GetOrder(t.Context(), s.A.ID, got.Result.ID); got.Err == nil {
 				assert.Result(t, got.Result, err, stored, "order", i)
 			}
 		}
 		if pets := func(tenantID int64) (all []catalog.NewPet) {
-			for _, p := range s.pets(t, tenantID) {
+			for _, p := range s.AllPets(t, tenantID) {
 				all = append(all, p.NewPet)
 			}
 			return all
-		}; !slices.Equal(pets(s.a.ID), pets(s.b.ID)) {
-			t.Fatalf("round %d: %+v and %+v", round, pets(s.a.ID), pets(s.b.ID))
+		}; !slices.Equal(pets(s.A.ID), pets(s.B.ID)) {
+			t.Fatalf("round %d: %+v and %+v", round, pets(s.A.ID), pets(s.B.ID))
 		}
 		if round%3 == 0 {
-			s.exec(t, `update orders set status = 'delivered'; update pets set status = 'available'`)
+			s.Exec(t, `update orders set status = 'delivered'; update pets set status = 'available'`)
 		}
 	}
 }
@@ -91,37 +92,37 @@ func TestSharedWritesActInTurn(t *testing.T) {
 // order of IDs: none is ended as a deadlock.
 func TestSharedWritesDoNotDeadlock(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	s.DB = s.server(t)
+	s := fixture.NewShop(t)
+	s.DB = s.Server(t)
 	var changes []catalog.PetChange
 	var orders []catalog.NewOrder
 	for i := range 40 {
-		id := s.pet(t, s.a, catalog.Available).ID
+		id := s.Pet(t, s.A, catalog.Available).ID
 		changes = append(changes, catalog.PetChange{ID: id, PetPatch: catalog.PetPatch{CategoryID: new(int64(i))}})
 		orders = append(orders, catalog.NewOrder{PetID: id, Quantity: 1})
 	}
-	atOnce(t, 4, 4, nil, func(worker int) error {
+	fixture.AtOnce(t, 4, 4, nil, func(worker int) error {
 		changes, orders := slices.Clone(changes), slices.Clone(orders)
 		if worker%2 == 1 {
 			slices.Reverse(changes)
 			slices.Reverse(orders)
 		}
 		for range 100 {
-			for _, o := range s.Pets.ChangePets(t.Context(), s.a.ID, changes) {
+			for _, o := range s.Pets.ChangePets(t.Context(), s.A.ID, changes) {
 				if o.Err != nil {
 					return o.Err
 				}
 			}
-			for _, o := range s.Orders.PlaceOrders(t.Context(), s.a.ID, orders) {
+			for _, o := range s.Orders.PlaceOrders(t.Context(), s.A.ID, orders) {
 				if o.Err != nil && !errors.Is(o.Err, catalog.ErrPetNotAvailable) {
 					return o.Err
 				}
 			}
 			var once []catalog.Once[catalog.NewOrder, catalog.Order]
 			for _, o := range orders {
-				once = append(once, ordering(fmt.Sprint(worker, o.PetID), o.PetID))
+				once = append(once, fixture.Ordering(fmt.Sprint(worker, o.PetID), o.PetID))
 			}
-			for _, o := range s.Idempotency.PlaceOrdersOnce(t.Context(), s.a.ID, once) {
+			for _, o := range s.Idempotency.PlaceOrdersOnce(t.Context(), s.A.ID, once) {
 				if o.Err != nil && !errors.Is(o.Err, catalog.ErrPetNotAvailable) {
 					return o.Err
 				}
@@ -134,30 +135,30 @@ func TestSharedWritesDoNotDeadlock(t *testing.T) {
 // A shared statement that waited for another change begins with what that one left, and keeps it.
 func TestSharedWritesSeeWhatTheyWaitedFor(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	s.DB = s.server(t)
-	first, second := s.pet(t, s.a, catalog.Available), s.pet(t, s.a, catalog.Available)
-	tx := s.owner.MustBegin()
+	s := fixture.NewShop(t)
+	s.DB = s.Server(t)
+	first, second := s.Pet(t, s.A, catalog.Available), s.Pet(t, s.A, catalog.Available)
+	tx := s.Owner.MustBegin()
 	defer func() { _ = tx.Rollback() }()
 	tx.MustExec(`update pets set category_id = 99, status = 'sold' where id = $1`, first.ID)
 	changed, placed := make(chan []catalog.Outcome[catalog.Pet]), make(chan []catalog.Outcome[catalog.Order])
 	go func() {
 		luna := catalog.PetPatch{Name: new("Luna")}
-		changed <- s.Pets.ChangePets(context.Background(), s.a.ID,
+		changed <- s.Pets.ChangePets(context.Background(), s.A.ID,
 			[]catalog.PetChange{{ID: second.ID, PetPatch: luna}, {ID: first.ID, PetPatch: luna}})
 	}()
 	go func() {
-		placed <- s.Orders.PlaceOrders(context.Background(), s.a.ID,
+		placed <- s.Orders.PlaceOrders(context.Background(), s.A.ID,
 			[]catalog.NewOrder{{PetID: first.ID, Quantity: 1}, {PetID: second.ID, Quantity: 1}})
 	}()
 	const waits = `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type =
 		'Lock'`
-	wait.Until(t, "both wait for a lock", func() bool { return s.text(t, waits) == "2" })
+	wait.Until(t, "both wait for a lock", func() bool { return s.Text(t, waits) == "2" })
 	assert.NoError(t, tx.Commit())
 	pets, orders := <-changed, <-placed
 	want := catalog.Pet{ID: first.ID, NewPet: catalog.NewPet{Name: "Luna", CategoryID: 99, Status: catalog.Sold}}
 	assert.Result(t, pets[1].Result, pets[1].Err, want, "changed")
-	stored, err := s.Pets.GetPet(t.Context(), s.a.ID, first.ID)
+	stored, err := s.Pets.GetPet(t.Context(), s.A.ID, first.ID)
 	assert.Result(t, stored, err, want, "in the table")
 	assert.ErrorIs(t, orders[0].Err, catalog.ErrPetNotAvailable)
 	assert.NoError(t, orders[1].Err)
@@ -167,11 +168,11 @@ func TestSharedWritesSeeWhatTheyWaitedFor(t *testing.T) {
 // they were.
 func TestSharedWritesOverBrokenConnection(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	for how, want := range map[breakage]string{cutRequest: "0 0", cutAnswer: "2 2"} {
-		proxy := newBreakingProxy(t, s.APIURL)
-		db := storetest.Open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1, Timeout: shortTimeout})
-		one, two := s.pet(t, s.a, catalog.Available).ID, s.pet(t, s.a, catalog.Available).ID
+	s := fixture.NewShop(t)
+	for how, want := range map[fixture.Breakage]string{fixture.CutRequest: "0 0", fixture.CutAnswer: "2 2"} {
+		proxy := fixture.NewBreakingProxy(t, s.APIURL)
+		db := storetest.Open(t, proxy.URL, store.Options{AsAPI: true, MaxConns: 1, Timeout: fixture.ShortTimeout})
+		one, two := s.Pet(t, s.A, catalog.Available).ID, s.Pet(t, s.A, catalog.Available).ID
 		luna := catalog.PetPatch{Name: new(fmt.Sprint("Luna ", how))}
 		change := func(tenantID int64) []catalog.Outcome[catalog.Pet] {
 			return db.Pets.ChangePets(
@@ -187,20 +188,20 @@ func TestSharedWritesOverBrokenConnection(t *testing.T) {
 				[]catalog.NewOrder{{PetID: one, Quantity: 7}, {PetID: two, Quantity: 7}},
 			)
 		}
-		change(s.b.ID) // The statements are prepared.
-		place(s.b.ID)
-		proxy.breakAt(1, how)
-		for _, o := range change(s.a.ID) {
+		change(s.B.ID) // The statements are prepared.
+		place(s.B.ID)
+		proxy.BreakAt(1, how)
+		for _, o := range change(s.A.ID) {
 			assert.ErrorIs(t, o.Err, store.ErrUnavailable, how)
 		}
-		place(s.b.ID)
-		proxy.breakAt(1, how)
-		for _, o := range place(s.a.ID) {
+		place(s.B.ID)
+		proxy.BreakAt(1, how)
+		for _, o := range place(s.A.ID) {
 			assert.ErrorIs(t, o.Err, store.ErrUnavailable, how)
 		}
 		assert.Equal(
 			t,
-			s.text(
+			s.Text(
 				t,
 				fmt.Sprintf(
 					`select count(*) filter (where name = 'Luna %d') || ' ' || count(*) filter (where status =
@@ -222,44 +223,44 @@ func TestSharedWritesOverBrokenConnection(t *testing.T) {
 // stores no answer, and keeps no other from its order.
 func TestPlaceOrdersOnce(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	s.DB = s.server(t)
-	one, two, three, held := s.pet(
+	s := fixture.NewShop(t)
+	s.DB = s.Server(t)
+	one, two, three, held := s.Pet(
 		t,
-		s.a,
+		s.A,
 		catalog.Available,
-	).ID, s.pet(
+	).ID, s.Pet(
 		t,
-		s.a,
+		s.A,
 		catalog.Available,
-	).ID, s.pet(
+	).ID, s.Pet(
 		t,
-		s.a,
+		s.A,
 		catalog.Available,
-	).ID, s.order(
+	).ID, s.Order(
 		t,
-		s.a,
+		s.A,
 	).PetID
-	stored, err := s.Idempotency.PlaceOrderOnce(t.Context(), s.a.ID, ordering("stored", three))
+	stored, err := s.Idempotency.PlaceOrderOnce(t.Context(), s.A.ID, fixture.Ordering("stored", three))
 	assert.NoError(t, err)
 	asked := []catalog.Once[catalog.NewOrder, catalog.Order]{
-		ordering(
+		fixture.Ordering(
 			"stored",
 			three,
 		),
-		ordering("stored", one),
-		ordering("b", two),
-		ordering("b", two),
-		ordering("b", one),
-		ordering("c", two),
-		ordering(
+		fixture.Ordering("stored", one),
+		fixture.Ordering("b", two),
+		fixture.Ordering("b", two),
+		fixture.Ordering("b", one),
+		fixture.Ordering("c", two),
+		fixture.Ordering(
 			"held",
 			held,
 		),
-		ordering("held", held),
-		ordering("held", one),
-		ordering("nobody's", math.MaxInt64),
-		ordering("a", one),
+		fixture.Ordering("held", held),
+		fixture.Ordering("held", one),
+		fixture.Ordering("nobody's", math.MaxInt64),
+		fixture.Ordering("a", one),
 	}
 	wants := []error{
 		nil,
@@ -274,7 +275,7 @@ func TestPlaceOrdersOnce(t *testing.T) {
 		catalog.ErrPetNotFound,
 		nil,
 	}
-	outcomes := s.Idempotency.PlaceOrdersOnce(t.Context(), s.a.ID, asked)
+	outcomes := s.Idempotency.PlaceOrdersOnce(t.Context(), s.A.ID, asked)
 	for i, o := range outcomes {
 		if !errors.Is(o.Err, wants[i]) || o.Result.Replayed != (i == 0 || i == 3) {
 			t.Errorf("order %d: %+v, want %v", i, o, wants[i])
@@ -282,29 +283,32 @@ func TestPlaceOrdersOnce(t *testing.T) {
 	}
 	assert.DeepEqual(t, outcomes[0].Result.Answer, stored.Answer, "stored")
 	assert.DeepEqual(t, outcomes[3].Result.Answer, outcomes[2].Result.Answer, "twice")
-	assert.Equal(t, len(s.orders(t, s.a)), 4, "orders")
+	assert.Equal(t, len(s.AllOrders(t, s.A)), 4, "orders")
 	assert.Equal(
 		t,
-		s.text(t, `select string_agg(key, ' ' order by key) from idempotency_keys`),
+		s.Text(t, `select string_agg(key, ' ' order by key) from idempotency_keys`),
 		"a b stored",
 		"keys with an answer",
 	)
 	// The same if only one of them is fresh, and if the animal of an order was made available in
 	// the database.
-	refused := []catalog.Once[catalog.NewOrder, catalog.Order]{ordering("held", held), ordering("held", one)}
-	outcomes = s.Idempotency.PlaceOrdersOnce(t.Context(), s.a.ID, refused)
+	refused := []catalog.Once[catalog.NewOrder, catalog.Order]{
+		fixture.Ordering("held", held),
+		fixture.Ordering("held", one),
+	}
+	outcomes = s.Idempotency.PlaceOrdersOnce(t.Context(), s.A.ID, refused)
 	assert.ErrorIs(t, outcomes[0].Err, catalog.ErrPetNotAvailable)
 	assert.ErrorIs(t, outcomes[1].Err, catalog.ErrIdempotencyInProgress)
-	s.text(t, `update pets set status = 'available' where id = $1 returning name`, held)
-	outcomes = s.Idempotency.PlaceOrdersOnce(t.Context(), s.a.ID, refused)
+	s.Text(t, `update pets set status = 'available' where id = $1 returning name`, held)
+	outcomes = s.Idempotency.PlaceOrdersOnce(t.Context(), s.A.ID, refused)
 	assert.ErrorIs(t, outcomes[0].Err, catalog.ErrPetNotAvailable)
 	// One that Postgres refuses keeps no other from its order.
 	bad := []catalog.Once[catalog.NewOrder, catalog.Order]{
-		ordering("bad", s.pet(t, s.a, catalog.Available).ID),
-		ordering("good", s.pet(t, s.a, catalog.Available).ID),
+		fixture.Ordering("bad", s.Pet(t, s.A, catalog.Available).ID),
+		fixture.Ordering("good", s.Pet(t, s.A, catalog.Available).ID),
 	}
 	bad[0].New.Quantity = 0
-	outcomes = s.Idempotency.PlaceOrdersOnce(t.Context(), s.a.ID, bad)
+	outcomes = s.Idempotency.PlaceOrdersOnce(t.Context(), s.A.ID, bad)
 	if outcomes[0].Err == nil || outcomes[1].Err != nil {
 		t.Errorf("%+v", outcomes)
 	}

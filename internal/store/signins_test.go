@@ -13,40 +13,41 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 )
 
 // manageKey issues a key by which somebody may sign in.
-func (o office) manageKey(t *testing.T, tenant string) (keys.Key, keys.Token) {
+func manageKey(t *testing.T, o fixture.Office, tenant string) (keys.Key, keys.Token) {
 	t.Helper()
-	r := issueRequest(tenant)
+	r := fixture.IssueRequest(tenant)
 	r.Scope = keys.ScopeManage
-	k, token, err := o.service().Issue(t.Context(), jo, r)
+	k, token, err := o.Service().Issue(t.Context(), fixture.Jo, r)
 	assert.NoError(t, err)
 	return k, token
 }
 
-// opened signs in and returns the digest of the sign-in.
-func (o office) opened(t *testing.T, by keys.Digest) keys.Digest {
+// open signs in and returns the digest of the sign-in.
+func open(t *testing.T, o fixture.Office, by keys.Digest) keys.Digest {
 	t.Helper()
 	_, session := keys.NewSecret()
-	ok, err := o.api.SignIns.Open(t.Context(), by, session)
+	ok, err := o.API.SignIns.Open(t.Context(), by, session)
 	assert.NoError(t, err)
 	assert.True(t, ok, "not signed in")
 	return session
 }
 
-// invited makes an invitation and returns its digest.
-func (o office) invited(t *testing.T, tenant string) keys.Digest {
+// invite makes an invitation and returns its digest.
+func invite(t *testing.T, o fixture.Office, tenant string) keys.Digest {
 	t.Helper()
 	_, digest := keys.NewSecret()
-	assert.NoError(t, errorOf(o.SignIns.Invite(t.Context(), jo, tenant, keys.Test, digest)))
+	assert.NoError(t, fixture.ErrorOf(o.SignIns.Invite(t.Context(), fixture.Jo, tenant, keys.Test, digest)))
 	return digest
 }
 
-// good reports whether a sign-in is.
-func (o office) good(t *testing.T, session keys.Digest) bool {
+// isGood reports whether a sign-in is.
+func isGood(t *testing.T, o fixture.Office, session keys.Digest) bool {
 	t.Helper()
-	_, err := o.api.SignIns.Use(t.Context(), session, time.Now(), true)
+	_, err := o.API.SignIns.Use(t.Context(), session, time.Now(), true)
 	if !errors.Is(err, keys.ErrNoSignIn) {
 		assert.NoError(t, err)
 	}
@@ -57,71 +58,77 @@ func (o office) good(t *testing.T, session keys.Digest) bool {
 // made it.
 func TestInvitation(t *testing.T) {
 	t.Parallel()
-	o := newAcme(t)
-	link := o.invited(t, "acme")
+	o := fixture.NewAcme(t)
+	link := invite(t, o, "acme")
 	assert.DeepEqual(
 		t,
-		o.last(t),
+		lastEntry(t, o),
 		remembered{
-			ClaimedActor: jo.Actor,
+			ClaimedActor: fixture.Jo.Actor,
 			Action:       "tenant.invite",
 			Tenant:       "acme",
 			Subject:      "tenant:1",
-			Reason:       jo.Reason,
+			Reason:       fixture.Jo.Reason,
 		},
 	)
 	refused := errors.New("refused")
-	atOnce(t, 8, 1, refused, func(i int) error {
-		ok, err := o.api.SignIns.Open(t.Context(), link, keys.Digest{byte(i)})
+	fixture.AtOnce(t, 8, 1, refused, func(i int) error {
+		ok, err := o.API.SignIns.Open(t.Context(), link, keys.Digest{byte(i)})
 		if err == nil && !ok {
 			err = refused
 		}
 		return err
 	})
-	late := o.invited(t, "acme")
-	o.exec(t, `update invites set expires_at = now()`)
-	ok, err := o.api.SignIns.Open(t.Context(), late, keys.Digest{99})
+	late := invite(t, o, "acme")
+	o.Exec(t, `update invites set expires_at = now()`)
+	ok, err := o.API.SignIns.Open(t.Context(), late, keys.Digest{99})
 	assert.NoError(t, err)
 	assert.True(t, !ok, "signed in after 15 minutes")
-	o.want(
+	o.Want(
 		t,
 		"00:15:00",
 		`with i as (insert into invites (digest, tenant_id, environment) values (sha256('x'), 1, 'live') returning *)
 			select (expires_at - created_at)::text from i`,
 	)
-	_, err = o.Tenants.Suspend(t.Context(), jo, "acme", time.Time{})
+	_, err = o.Tenants.Suspend(t.Context(), fixture.Jo, "acme", time.Time{})
 	assert.NoError(t, err)
 	assert.ErrorIs(
 		t,
-		errorOf(o.SignIns.Invite(t.Context(), jo, "acme", keys.Live, keys.Digest{2})),
+		fixture.ErrorOf(o.SignIns.Invite(t.Context(), fixture.Jo, "acme", keys.Live, keys.Digest{2})),
 		plans.ErrTenantSuspended,
 	)
-	o.want(t, "0", `select count(*)::text from invites`)
+	o.Want(t, "0", `select count(*)::text from invites`)
 }
 
 // TestWhoSignsIn: only a manage key that is good opens a sign-in. It has the tenant, and what comes
 // next for it.
 func TestWhoSignsIn(t *testing.T) {
 	t.Parallel()
-	o := newAcme(t)
-	_, written := o.issue(t, "acme")
-	k, token := o.manageKey(t, "acme")
-	_, _, err := o.Keys.Edit(t.Context(), jo, k.ID, keys.Edit{Allowed: new(keys.Ranges("203.0.113.0/24"))}, noon)
+	o := fixture.NewAcme(t)
+	_, written := o.Issue(t, "acme")
+	k, token := manageKey(t, o, "acme")
+	_, _, err := o.Keys.Edit(
+		t.Context(),
+		fixture.Jo,
+		k.ID,
+		keys.Edit{Allowed: new(keys.Ranges("203.0.113.0/24"))},
+		fixture.Noon,
+	)
 	assert.NoError(t, err)
 	for name, digest := range map[string]keys.Digest{"a key that may not manage": written.Digest(), "no key": {1}} {
-		ok, err := o.api.SignIns.Open(t.Context(), digest, keys.Digest{9})
+		ok, err := o.API.SignIns.Open(t.Context(), digest, keys.Digest{9})
 		assert.NoError(t, err)
 		assert.True(t, !ok, name, "signs in")
 	}
-	session := o.opened(t, token.Digest())
-	s, err := o.api.SignIns.Use(t.Context(), session, time.Now(), true)
+	session := open(t, o, token.Digest())
+	s, err := o.API.SignIns.Use(t.Context(), session, time.Now(), true)
 	assert.NoError(t, err)
 	if s.KeyID != k.ID || s.Tenant.Name != "acme" || s.Tenant.Plan != plans.Pro || s.Environment != k.Environment ||
 		!s.Access.From(netip.MustParseAddr("203.0.113.9")) ||
 		s.Access.From(netip.MustParseAddr("192.0.2.1")) {
 		t.Errorf("%+v %+v", s, s.Tenant)
 	}
-	invited, err := o.api.SignIns.Use(t.Context(), o.opened(t, o.invited(t, "acme")), time.Now(), true)
+	invited, err := o.API.SignIns.Use(t.Context(), open(t, o, invite(t, o, "acme")), time.Now(), true)
 	assert.NoError(t, err)
 	assert.True(
 		t,
@@ -136,36 +143,40 @@ func TestWhoSignsIn(t *testing.T) {
 func TestSignInsEnd(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		end, back func(o office, k keys.Key) error
+		end, back func(o fixture.Office, k keys.Key) error
 	}{
 		"12 hours":          {sql(`update sign_ins set expires_at = now()`), nil},
 		"2 hours of no use": {sql(`update sign_ins set used_at = now() - interval '2 hours'`), nil},
 		"the key expires":   {sql(`update api_keys set expires_at = now()`), nil},
-		"the key is narrowed": {func(o office, k keys.Key) error {
-			return errorOf3(o.Keys.Edit(t.Context(), jo, k.ID, keys.Edit{Scope: new(keys.ScopeWrite)}, noon))
-		}, func(o office, k keys.Key) error {
-			return errorOf3(o.Keys.Edit(t.Context(), jo, k.ID, keys.Edit{Scope: new(keys.ScopeManage)}, noon))
+		"the key is narrowed": {func(o fixture.Office, k keys.Key) error {
+			edit := keys.Edit{Scope: new(keys.ScopeWrite)}
+			return errorOf3(o.Keys.Edit(t.Context(), fixture.Jo, k.ID, edit, fixture.Noon))
+		}, func(o fixture.Office, k keys.Key) error {
+			edit := keys.Edit{Scope: new(keys.ScopeManage)}
+			return errorOf3(o.Keys.Edit(t.Context(), fixture.Jo, k.ID, edit, fixture.Noon))
 		}},
-		"the key is revoked": {func(o office, k keys.Key) error {
-			return errorOf(o.Keys.Revoke(t.Context(), jo, k.ID, time.Now()))
-		}, func(o office, k keys.Key) error {
-			return errorOf(o.owner.Exec(`update api_keys set revoked_at = null`))
+		"the key is revoked": {func(o fixture.Office, k keys.Key) error {
+			return fixture.ErrorOf(o.Keys.Revoke(t.Context(), fixture.Jo, k.ID, time.Now()))
+		}, func(o fixture.Office, k keys.Key) error {
+			return fixture.ErrorOf(o.Owner.Exec(`update api_keys set revoked_at = null`))
 		}},
-		"the tenant is suspended": {func(o office, _ keys.Key) error {
-			return errorOf(o.Tenants.Suspend(t.Context(), jo, "acme", time.Time{}))
-		}, func(o office, _ keys.Key) error { return errorOf(o.Tenants.Resume(t.Context(), jo, "acme")) }},
+		"the tenant is suspended": {func(o fixture.Office, _ keys.Key) error {
+			return fixture.ErrorOf(o.Tenants.Suspend(t.Context(), fixture.Jo, "acme", time.Time{}))
+		}, func(o fixture.Office, _ keys.Key) error {
+			return fixture.ErrorOf(o.Tenants.Resume(t.Context(), fixture.Jo, "acme"))
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := newAcme(t)
-			k, token := o.manageKey(t, "acme")
-			session := o.opened(t, token.Digest())
-			assert.True(t, o.good(t, session), "not good before")
+			o := fixture.NewAcme(t)
+			k, token := manageKey(t, o, "acme")
+			session := open(t, o, token.Digest())
+			assert.True(t, isGood(t, o, session), "not good before")
 			assert.NoError(t, c.end(o, k))
-			assert.True(t, !o.good(t, session), "good after")
+			assert.True(t, !isGood(t, o, session), "good after")
 			if c.back != nil {
 				assert.NoError(t, c.back(o, k))
-				assert.True(t, !o.good(t, session), "good again")
+				assert.True(t, !isGood(t, o, session), "good again")
 			}
 		})
 	}
@@ -173,19 +184,19 @@ func TestSignInsEnd(t *testing.T) {
 
 func errorOf3[T, U any](_ T, _ U, err error) error { return err }
 
-func sql(statement string) func(office, keys.Key) error {
-	return func(o office, _ keys.Key) error { return errorOf(o.owner.Exec(statement)) }
+func sql(statement string) func(fixture.Office, keys.Key) error {
+	return func(o fixture.Office, _ keys.Key) error { return fixture.ErrorOf(o.Owner.Exec(statement)) }
 }
 
 // TestSignInsGoOn: a use that is noted prolongs a sign-in, another does not.
 func TestSignInsGoOn(t *testing.T) {
 	t.Parallel()
-	o := newAcme(t)
-	session := o.opened(t, o.invited(t, "acme"))
+	o := fixture.NewAcme(t)
+	session := open(t, o, invite(t, o, "acme"))
 	for noted, want := range map[bool]string{false: "1", true: "2"} {
-		o.exec(t, `update sign_ins set used_at = now() - interval '90 minutes'`)
-		assert.NoError(t, errorOf(o.api.SignIns.Use(t.Context(), session, time.Now(), noted)))
-		o.want(
+		o.Exec(t, `update sign_ins set used_at = now() - interval '90 minutes'`)
+		assert.NoError(t, fixture.ErrorOf(o.API.SignIns.Use(t.Context(), session, time.Now(), noted)))
+		o.Want(
 			t,
 			want,
 			`select ceil(extract(epoch from used_at + interval '2 hours' - now()) / 3600)::text from sign_ins`,
@@ -196,27 +207,27 @@ func TestSignInsGoOn(t *testing.T) {
 // TestSignInsOfATenant: there are 20, each sees those of its tenant, and ends no other's.
 func TestSignInsOfATenant(t *testing.T) {
 	t.Parallel()
-	o := newAcme(t)
-	o.tenant(t, "zoo", plans.Free)
-	stranger := o.opened(t, o.invited(t, "zoo"))
-	of, err := o.api.SignIns.List(t.Context(), stranger)
+	o := fixture.NewAcme(t)
+	o.Tenant(t, "zoo", plans.Free)
+	stranger := open(t, o, invite(t, o, "zoo"))
+	of, err := o.API.SignIns.List(t.Context(), stranger)
 	assert.NoError(t, err)
-	k, token := o.manageKey(t, "acme")
+	k, token := manageKey(t, o, "acme")
 	var all []keys.Digest
 	for i := range 22 {
-		all = append(all, o.opened(t, token.Digest()))
-		o.exec(t, `update sign_ins set used_at = used_at - interval '1 second' where tenant_id = 1`)
+		all = append(all, open(t, o, token.Digest()))
+		o.Exec(t, `update sign_ins set used_at = used_at - interval '1 second' where tenant_id = 1`)
 		if i == 20 {
 			assert.True(
 				t,
-				!o.good(t, all[0]) && o.good(t, all[1]),
+				!isGood(t, o, all[0]) && isGood(t, o, all[1]),
 				"the one used longest ago is not the one that ended",
 			)
-			o.exec(t, `update sign_ins set used_at = now() - interval '1 minute' where digest = $1`, all[1][:])
+			o.Exec(t, `update sign_ins set used_at = now() - interval '1 minute' where digest = $1`, all[1][:])
 		}
 	}
 	last := all[21]
-	list, err := o.api.SignIns.List(t.Context(), last)
+	list, err := o.API.SignIns.List(t.Context(), last)
 	assert.NoError(t, err)
 	own := 0
 	for _, s := range list {
@@ -231,28 +242,28 @@ func TestSignInsOfATenant(t *testing.T) {
 		t.Errorf("%d sign-ins, %d own", len(list), own)
 	}
 	for _, id := range []string{of[0].ID, "x", ""} {
-		if err := o.api.SignIns.End(t.Context(), all[0], id); !errors.Is(err, keys.ErrNoSignIn) {
+		if err := o.API.SignIns.End(t.Context(), all[0], id); !errors.Is(err, keys.ErrNoSignIn) {
 			t.Errorf("one that is over ends %q: %v", id, err)
 		}
 	}
-	assert.ErrorIs(t, o.api.SignIns.End(t.Context(), last, of[0].ID), keys.ErrNoSignIn)
-	assert.True(t, o.good(t, stranger), "another tenant's was ended")
+	assert.ErrorIs(t, o.API.SignIns.End(t.Context(), last, of[0].ID), keys.ErrNoSignIn)
+	assert.True(t, isGood(t, o, stranger), "another tenant's was ended")
 	other := list[0].ID
 	if list[0].Own {
 		other = list[1].ID
 	}
-	assert.NoError(t, o.api.SignIns.End(t.Context(), last, other))
-	assert.NoError(t, o.api.SignIns.End(t.Context(), last, ""))
-	assert.True(t, !o.good(t, last), "its own did not end")
-	o.want(t, "18", `select count(*)::text from sign_ins where tenant_id = 1`)
+	assert.NoError(t, o.API.SignIns.End(t.Context(), last, other))
+	assert.NoError(t, o.API.SignIns.End(t.Context(), last, ""))
+	assert.True(t, !isGood(t, o, last), "its own did not end")
+	o.Want(t, "18", `select count(*)::text from sign_ins where tenant_id = 1`)
 
-	invited := o.opened(t, o.invited(t, "acme"))
+	invited := open(t, o, invite(t, o, "acme"))
 	for _, c := range []struct {
 		ends   string
 		others int
 	}{{"1 hour", 18}, {"0", 0}} {
-		o.exec(t, `update api_keys set expires_at = now() + $2::interval where id = $1`, k.ID, c.ends)
-		list, err = o.api.SignIns.List(t.Context(), invited)
+		o.Exec(t, `update api_keys set expires_at = now() + $2::interval where id = $1`, k.ID, c.ends)
+		list, err = o.API.SignIns.List(t.Context(), invited)
 		list = slices.DeleteFunc(list, func(s keys.SignIn) bool { return s.Own })
 		assert.Result(t, len(list), err, c.others, "sign-ins of a key that ends", c.ends)
 		for _, s := range list {
@@ -264,18 +275,18 @@ func TestSignInsOfATenant(t *testing.T) {
 // TestBansAreShown: those in force of the tenant's keys, and no other's.
 func TestBansAreShown(t *testing.T) {
 	t.Parallel()
-	o := newAcme(t)
-	o.tenant(t, "zoo", plans.Free)
-	banned, _ := o.issue(t, "acme")
-	lifted, _ := o.issue(t, "acme")
-	others, _ := o.issue(t, "zoo")
+	o := fixture.NewAcme(t)
+	o.Tenant(t, "zoo", plans.Free)
+	banned, _ := o.Issue(t, "acme")
+	lifted, _ := o.Issue(t, "acme")
+	others, _ := o.Issue(t, "zoo")
 	now := time.Now()
 	for _, k := range []keys.Key{banned, lifted, others} {
-		o.ban(t, k.ID, time.Hour, now)
+		o.Ban(t, k.ID, time.Hour, now)
 	}
-	assert.NoError(t, errorOf(o.Bans.Lift(t.Context(), jo, lifted.ID, now)))
-	session := o.opened(t, o.invited(t, "acme"))
-	bans, err := o.api.SignIns.Bans(t.Context(), session, now)
+	assert.NoError(t, fixture.ErrorOf(o.Bans.Lift(t.Context(), fixture.Jo, lifted.ID, now)))
+	session := open(t, o, invite(t, o, "acme"))
+	bans, err := o.API.SignIns.Bans(t.Context(), session, now)
 	assert.NoError(t, err)
 	if len(bans) != 1 || bans[0].ID != banned.ID || bans[0].Name != banned.Name || !bans[0].Ban.InForce(now) ||
 		bans[0].Ban.Reason == "" {
@@ -286,16 +297,16 @@ func TestBansAreShown(t *testing.T) {
 // TestPruneSignIns removes what has expired, and nothing else.
 func TestPruneSignIns(t *testing.T) {
 	t.Parallel()
-	o := newAcme(t)
+	o := fixture.NewAcme(t)
 	for i := range 3 {
-		o.exec(
+		o.Exec(
 			t,
 			`insert into sign_ins (digest, tenant_id, environment, expires_at) values (sha256($1::text::bytea), 1,
 				'live', now() - interval '1 second'), (sha256($2::text::bytea), 1, 'live', default)`,
 			fmt.Sprint(i),
 			fmt.Sprint("x", i),
 		)
-		o.exec(
+		o.Exec(
 			t,
 			`insert into invites (digest, tenant_id, environment, expires_at) values (sha256($1::text::bytea), 1,
 				'live', now() - interval '1 second'), (sha256($2::text::bytea), 1, 'live', default)`,
@@ -304,21 +315,21 @@ func TestPruneSignIns(t *testing.T) {
 		)
 	}
 	for _, want := range []int{4, 2, 0} {
-		n, err := o.api.SignIns.Prune(t.Context(), time.Time{}, 2)
+		n, err := o.API.SignIns.Prune(t.Context(), time.Time{}, 2)
 		assert.NoError(t, err)
 		assert.Equal(t, n, want, "removed")
 	}
-	o.want(t, "3 3", `select (select count(*) from sign_ins) || ' ' || (select count(*) from invites)`)
+	o.Want(t, "3 3", `select (select count(*) from sign_ins) || ' ' || (select count(*) from invites)`)
 }
 
 // TestSignInsManageKeys: a sign-in manages the tenant's keys as a manage key does, also while that
 // is banned, until it ends. The trail names the key, or the sign-in of an invitation.
 func TestSignInsManageKeys(t *testing.T) {
 	t.Parallel()
-	o := newAcme(t)
-	k, token := o.manageKey(t, "acme")
-	o.ban(t, k.ID, time.Hour, time.Now())
-	byKey, byLink := o.opened(t, token.Digest()), o.opened(t, o.invited(t, "acme"))
+	o := fixture.NewAcme(t)
+	k, token := manageKey(t, o, "acme")
+	o.Ban(t, k.ID, time.Hour, time.Now())
+	byKey, byLink := open(t, o, token.Digest()), open(t, o, invite(t, o, "acme"))
 	for want, session := range map[string]keys.Digest{"^key:" + k.ID + "$": byKey, "^sign-in:[0-9a-f-]{36}$": byLink} {
 		id, err := keys.NewID()
 		assert.NoError(t, err)
@@ -331,20 +342,20 @@ func TestSignInsManageKeys(t *testing.T) {
 			Token:  made,
 			Edit:   keys.Edit{Name: new("x"), Scope: new(keys.ScopeRead), Allowed: new(keys.Ranges)},
 		}
-		own, err := o.api.OwnKeys.Change(t.Context(), 1, session, change, nil)
+		own, err := o.API.OwnKeys.Change(t.Context(), 1, session, change, nil)
 		assert.NoError(t, err)
-		actor, env := o.last(t).ClaimedActor, keys.Environment(
-			o.text(t, `select environment from sign_ins where digest = $1`, session[:]),
+		actor, env := lastEntry(t, o).ClaimedActor, keys.Environment(
+			o.Text(t, `select environment from sign_ins where digest = $1`, session[:]),
 		)
 		if own.ID != id || own.Environment != env || !regexp.MustCompile(want).MatchString(actor) ||
 			own.IssuedBy != map[bool]string{true: k.ID, false: "account"}[session == byKey] {
 			t.Errorf("%+v by %s", own, actor)
 		}
 	}
-	list, err := o.api.OwnKeys.List(t.Context(), 1, byKey, keys.OwnQuery{At: time.Now(), Limit: 10})
+	list, err := o.API.OwnKeys.List(t.Context(), 1, byKey, keys.OwnQuery{At: time.Now(), Limit: 10})
 	assert.True(t, err == nil && len(list) == 3, list, err)
-	assert.NoError(t, o.api.SignIns.End(t.Context(), byKey, ""))
-	_, err = o.api.OwnKeys.List(t.Context(), 1, byKey, keys.OwnQuery{At: time.Now(), Limit: 10})
+	assert.NoError(t, o.API.SignIns.End(t.Context(), byKey, ""))
+	_, err = o.API.OwnKeys.List(t.Context(), 1, byKey, keys.OwnQuery{At: time.Now(), Limit: 10})
 	assert.ErrorIs(t, err, keys.ErrAsker)
 }
 
@@ -353,8 +364,8 @@ func TestSignInsManageKeys(t *testing.T) {
 // always may.
 func TestStaleSignInsMakeNoManageKeys(t *testing.T) {
 	t.Parallel()
-	o := newAcme(t)
-	boss, token := o.manageKey(t, "acme")
+	o := fixture.NewAcme(t)
+	boss, token := manageKey(t, o, "acme")
 	change := func(asker keys.Digest, action, id string, scope *keys.Scope) (keys.Own, error) {
 		made, err := keys.NewToken(keys.Live)
 		assert.NoError(t, err)
@@ -371,13 +382,13 @@ func TestStaleSignInsMakeNoManageKeys(t *testing.T) {
 		if action == "key.issue" {
 			c.Edit.Name, c.Edit.Allowed = new("x"), new(keys.Ranges)
 		}
-		return o.api.OwnKeys.Change(t.Context(), 1, asker, c, nil)
+		return o.API.OwnKeys.Change(t.Context(), 1, asker, c, nil)
 	}
 	manage, write := keys.ScopeManage, keys.ScopeWrite
 	other, err := change(token.Digest(), "key.issue", "", &write)
 	assert.NoError(t, err)
-	sessions := []keys.Digest{o.opened(t, token.Digest()), o.opened(t, o.invited(t, "acme"))}
-	o.exec(t, `update sign_ins set created_at = now() - interval '15 minutes'`)
+	sessions := []keys.Digest{open(t, o, token.Digest()), open(t, o, invite(t, o, "acme"))}
+	o.Exec(t, `update sign_ins set created_at = now() - interval '15 minutes'`)
 	for i, session := range sessions {
 		for _, refused := range []struct {
 			action, id string
@@ -387,15 +398,19 @@ func TestStaleSignInsMakeNoManageKeys(t *testing.T) {
 			if i == 1 && refused.id != "" {
 				want = keys.ErrKeyNotFound // That sign-in is for staging.
 			}
-			assert.ErrorIs(t, errorOf(change(session, refused.action, refused.id, refused.scope)), want)
+			assert.ErrorIs(t, fixture.ErrorOf(change(session, refused.action, refused.id, refused.scope)), want)
 		}
 		_, err := change(session, "key.issue", "", &write)
 		assert.NoError(t, err)
 	}
-	assert.ErrorIs(t, errorOf(change(sessions[0], "key.rotate", "key_0000000000000000", nil)), keys.ErrKeyNotFound)
-	assert.NoError(t, errorOf(change(sessions[0], "key.rotate", other.ID, nil)))
-	assert.NoError(t, errorOf(change(token.Digest(), "key.rotate", boss.ID, nil)))
-	assert.NoError(t, errorOf(change(token.Digest(), "key.issue", "", &manage)))
-	o.exec(t, `update sign_ins set created_at = now() - interval '14 minutes'`)
-	assert.NoError(t, errorOf(change(sessions[0], "key.issue", "", &manage)))
+	assert.ErrorIs(
+		t,
+		fixture.ErrorOf(change(sessions[0], "key.rotate", "key_0000000000000000", nil)),
+		keys.ErrKeyNotFound,
+	)
+	assert.NoError(t, fixture.ErrorOf(change(sessions[0], "key.rotate", other.ID, nil)))
+	assert.NoError(t, fixture.ErrorOf(change(token.Digest(), "key.rotate", boss.ID, nil)))
+	assert.NoError(t, fixture.ErrorOf(change(token.Digest(), "key.issue", "", &manage)))
+	o.Exec(t, `update sign_ins set created_at = now() - interval '14 minutes'`)
+	assert.NoError(t, fixture.ErrorOf(change(sessions[0], "key.issue", "", &manage)))
 }

@@ -13,6 +13,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/usage"
 )
@@ -21,32 +22,32 @@ import (
 // them. Each is prepared again, and no call fails.
 func TestMigrationUnderLoad(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := fixture.NewShop(t)
 	s.DB = storetest.Open(t, s.APIURL, store.Options{AsAPI: true})
-	rex := s.add(t, s.a, "Rex")[0]
-	order, err := s.Orders.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: rex.ID, Quantity: 1})
+	rex := s.Add(t, s.A, "Rex")[0]
+	order, err := s.Orders.PlaceOrder(t.Context(), s.A.ID, catalog.NewOrder{PetID: rex.ID, Quantity: 1})
 	assert.NoError(t, err)
 	calls := map[string]func(context.Context) error{
 		"list": func(ctx context.Context) error {
-			pets, _, err := s.Pets.ListPets(ctx, s.a.ID, catalog.Page{Limit: 20})
+			pets, _, err := s.Pets.ListPets(ctx, s.A.ID, catalog.Page{Limit: 20})
 			if err == nil && len(pets) != 1 {
 				return fmt.Errorf("list: %v", pets)
 			}
 			return err
 		},
-		"get": func(ctx context.Context) error { _, err := s.Pets.GetPet(ctx, s.a.ID, rex.ID); return err },
+		"get": func(ctx context.Context) error { _, err := s.Pets.GetPet(ctx, s.A.ID, rex.ID); return err },
 		"change order": func(ctx context.Context) error {
-			_, err := s.Orders.ChangeOrder(ctx, s.a.ID, order.ID, catalog.OrderPatch{Status: catalog.Placed})
+			_, err := s.Orders.ChangeOrder(ctx, s.A.ID, order.ID, catalog.OrderPatch{Status: catalog.Placed})
 			return err
 		},
 	}
 	var created atomic.Int64
 	calls["create once"] = func(ctx context.Context) error {
-		asked := keyed(3)
+		asked := fixture.Keyed(3)
 		for i := range asked {
 			asked[i].Request.Key = fmt.Sprint(created.Add(1))
 		}
-		for _, o := range s.Idempotency.CreatePetsOnce(ctx, s.b.ID, asked) {
+		for _, o := range s.Idempotency.CreatePetsOnce(ctx, s.B.ID, asked) {
 			if o.Err != nil || o.Result.Replayed {
 				return fmt.Errorf("replayed %v, %w", o.Result.Replayed, o.Err)
 			}
@@ -54,9 +55,9 @@ func TestMigrationUnderLoad(t *testing.T) {
 		return nil
 	}
 	for i := range 20 {
-		s.exec(t, `alter table idempotency_keys alter location type `+[]string{"varchar(500)", "text"}[i%2])
-		s.exec(t, `alter table pets alter name type `+[]string{"varchar(500)", "text"}[i%2])
-		s.exec(t, `alter table orders alter quantity type `+[]string{"bigint", "integer"}[i%2])
+		s.Exec(t, `alter table idempotency_keys alter location type `+[]string{"varchar(500)", "text"}[i%2])
+		s.Exec(t, `alter table pets alter name type `+[]string{"varchar(500)", "text"}[i%2])
+		s.Exec(t, `alter table orders alter quantity type `+[]string{"bigint", "integer"}[i%2])
 		var all sync.WaitGroup
 		for name, call := range calls {
 			for range 16 {
@@ -73,58 +74,60 @@ func TestMigrationUnderLoad(t *testing.T) {
 // the tenant for row-level security is part of it.
 func TestRoundTrips(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	pet := s.add(t, s.a, "Rex")[0]
-	proxy := newBreakingProxy(t, s.APIURL)
-	db := storetest.Open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1})
+	s := fixture.NewShop(t)
+	pet := s.Add(t, s.A, "Rex")[0]
+	proxy := fixture.NewBreakingProxy(t, s.APIURL)
+	db := storetest.Open(t, proxy.URL, store.Options{AsAPI: true, MaxConns: 1})
 	number := int64(0)
 	for name, call := range map[string]func() error{
 		"list": func() error {
-			_, _, err := db.Pets.ListPets(t.Context(), s.a.ID, catalog.Page{Limit: 20})
+			_, _, err := db.Pets.ListPets(t.Context(), s.A.ID, catalog.Page{Limit: 20})
 			return err
 		},
 		"list by status": func() error {
-			_, _, err := db.Pets.ListPets(t.Context(), s.a.ID, catalog.Page{Limit: 20, Status: catalog.Sold})
+			_, _, err := db.Pets.ListPets(t.Context(), s.A.ID, catalog.Page{Limit: 20, Status: catalog.Sold})
 			return err
 		},
-		"month": func() error { _, err := db.Usage.UsageMonth(t.Context(), s.a.ID, time.Now()); return err },
-		"get":   func() error { _, err := db.Pets.GetPet(t.Context(), s.a.ID, pet.ID); return err },
+		"month": func() error { _, err := db.Usage.UsageMonth(t.Context(), s.A.ID, time.Now()); return err },
+		"get":   func() error { _, err := db.Pets.GetPet(t.Context(), s.A.ID, pet.ID); return err },
 		"add": func() error {
-			_, err := db.Pets.CreatePet(t.Context(), s.a.ID, catalog.NewPet{Name: "Luna", Status: catalog.Sold})
+			_, err := db.Pets.CreatePet(t.Context(), s.A.ID, catalog.NewPet{Name: "Luna", Status: catalog.Sold})
 			return err
 		},
-		"add several": func() error { return db.Pets.CreatePets(t.Context(), s.a.ID, litter(64))[0].Err },
+		"add several": func() error { return db.Pets.CreatePets(t.Context(), s.A.ID, fixture.Litter(64))[0].Err },
 		"change": func() error {
-			_, err := db.Pets.ChangePet(t.Context(), s.a.ID, pet.ID, catalog.PetPatch{Name: &pet.Name})
+			_, err := db.Pets.ChangePet(t.Context(), s.A.ID, pet.ID, catalog.PetPatch{Name: &pet.Name})
 			return err
 		},
 		"change several": func() error {
 			c := catalog.PetChange{ID: pet.ID, PetPatch: catalog.PetPatch{Name: &pet.Name}}
-			return db.Pets.ChangePets(t.Context(), s.a.ID, []catalog.PetChange{c, c})[1].Err
+			return db.Pets.ChangePets(t.Context(), s.A.ID, []catalog.PetChange{c, c})[1].Err
 		},
 		"add with keys": func() error {
 			number++
-			asked := keyed(2) // the first is replayed
+			asked := fixture.Keyed(2) // the first is replayed
 			asked[1].Request.Key = fmt.Sprint(number)
-			return db.Idempotency.CreatePetsOnce(t.Context(), s.a.ID, asked)[1].Err
+			return db.Idempotency.CreatePetsOnce(t.Context(), s.A.ID, asked)[1].Err
 		},
 		"orders with keys": func() error {
-			asked := []catalog.Once[catalog.NewOrder, catalog.Order]{ordering("a", pet.ID), ordering("b", 0)}
-			if o := db.Idempotency.PlaceOrdersOnce(t.Context(), s.a.ID, asked)[1]; !errors.Is(o.Err,
+			asked := []catalog.Once[catalog.NewOrder, catalog.Order]{
+				fixture.Ordering("a", pet.ID), fixture.Ordering("b", 0),
+			}
+			if o := db.Idempotency.PlaceOrdersOnce(t.Context(), s.A.ID, asked)[1]; !errors.Is(o.Err,
 				catalog.ErrPetNotFound) {
 				return o.Err
 			}
 			return nil
 		},
 		"several orders": func() error {
-			if o := db.Orders.PlaceOrders(t.Context(), s.a.ID, make([]catalog.NewOrder, 2))[1]; !errors.Is(o.Err,
+			if o := db.Orders.PlaceOrders(t.Context(), s.A.ID, make([]catalog.NewOrder, 2))[1]; !errors.Is(o.Err,
 				catalog.ErrPetNotFound) {
 				return o.Err
 			}
 			return nil
 		},
 		"order": func() error {
-			_, err := db.Orders.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: pet.ID, Quantity: 1})
+			_, err := db.Orders.PlaceOrder(t.Context(), s.A.ID, catalog.NewOrder{PetID: pet.ID, Quantity: 1})
 			if errors.Is(err, catalog.ErrPetNotAvailable) { // The statement is the same.
 				return nil
 			}
@@ -141,7 +144,7 @@ func TestRoundTrips(t *testing.T) {
 			number++
 			return db.Usage.WriteUsage(t.Context(), usage.Batch{
 				ServerID: "s1", Number: number,
-				Counts:   []usage.Count{count(s.a.ID, "key_0000000000000000", time.Now(), 1, 1)},
+				Counts:   []usage.Count{fixture.Count(s.A.ID, "key_0000000000000000", time.Now(), 1, 1)},
 				LastUsed: []usage.KeyUse{{KeyID: "key_0000000000000000", At: time.Now()}},
 			})
 		},
@@ -151,13 +154,13 @@ func TestRoundTrips(t *testing.T) {
 		},
 		"automatic ban": func() error {
 			if _,
-				err := db.Bans.PlaceAutomaticBan(t.Context(), s.a.ID, "key_0000000000000000"); !errors.Is(err,
+				err := db.Bans.PlaceAutomaticBan(t.Context(), s.A.ID, "key_0000000000000000"); !errors.Is(err,
 				keys.ErrKeyNotFound) {
 				return err
 			}
 			return nil
 		},
 	} {
-		assert.Equal(t, proxy.count(t, call), 1, name, "takes round trips")
+		assert.Equal(t, proxy.Count(t, call), 1, name, "takes round trips")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/store"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
@@ -19,9 +20,12 @@ import (
 func TestUnderWay(t *testing.T) {
 	t.Parallel()
 	postgres := storetest.NewServer(t)
-	s := newShopOn(t, database{&postgres.Database, connect(t, postgres.URL)})
-	s.DB = storetest.Open(t, s.APIURL, store.Options{AsAPI: true, Timeout: shortTimeout})
-	pet := s.pet(t, s.a, catalog.Available)
+	s := fixture.NewShopOn(t, fixture.Database{
+		Database: &postgres.Database,
+		Owner:    fixture.Connect(t, postgres.URL),
+	})
+	s.DB = storetest.Open(t, s.APIURL, store.Options{AsAPI: true, Timeout: fixture.ShortTimeout})
+	pet := s.Pet(t, s.A, catalog.Available)
 	look := func(since int64) (next int64, changing bool) {
 		t.Helper()
 		wait.Until(t, "an answer", func() (ok bool) {
@@ -33,7 +37,7 @@ func TestUnderWay(t *testing.T) {
 	}
 	before, changing := look(0)
 	assert.True(t, !changing, "a transaction although there is none")
-	tx, err := s.owner.BeginTxx(t.Context(), nil)
+	tx, err := s.Owner.BeginTxx(t.Context(), nil)
 	assert.NoError(t, err)
 	_, err = tx.Exec(`insert into tenants (name, created_at) values ('z', now())`)
 	assert.NoError(t, err)
@@ -42,14 +46,14 @@ func TestUnderWay(t *testing.T) {
 	}
 	assert.NoError(t, tx.Rollback())
 
-	s.exec(t, `alter system set synchronous_standby_names = 'gone'`)
-	s.exec(t, `select pg_reload_conf()`)
+	s.Exec(t, `alter system set synchronous_standby_names = 'gone'`)
+	s.Exec(t, `select pg_reload_conf()`)
 	done := make(chan error)
 	go func() {
 		var err error
 		for n := 0; err == nil; n++ { // until its session knows of the standby
 			name := fmt.Sprint("Luna ", n)
-			_, err = s.Pets.ChangePet(context.WithoutCancel(t.Context()), s.a.ID, pet.ID, catalog.PetPatch{Name: &name})
+			_, err = s.Pets.ChangePet(context.WithoutCancel(t.Context()), s.A.ID, pet.ID, catalog.PetPatch{Name: &name})
 		}
 		done <- err
 	}()
@@ -67,8 +71,8 @@ func TestUnderWay(t *testing.T) {
 	if _, changing := look(before); changing {
 		t.Error("one that began after that number")
 	}
-	s.exec(t, `alter system reset synchronous_standby_names`)
-	s.exec(t, `select pg_reload_conf()`)
+	s.Exec(t, `alter system reset synchronous_standby_names`)
+	s.Exec(t, `select pg_reload_conf()`)
 	wait.Until(t, "the end of the change", func() bool {
 		_, changing := look(after)
 		return !changing

@@ -22,12 +22,13 @@ import (
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/store/undo"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
 )
 
 // undoEnv is an office with a tenant, a key and a plan for one case.
 type undoEnv struct {
-	office
+	fixture.Office
 	billing, owner *store.DB
 	tenant, plan   string
 	key            keys.Key
@@ -153,12 +154,12 @@ func liftBan(ctx context.Context, e *undoEnv, by audit.By) error {
 }
 
 func automaticBan(ctx context.Context, e *undoEnv, _ audit.By) error {
-	_, err := e.api.Bans.PlaceAutomaticBan(ctx, e.key.TenantID, e.key.ID)
+	_, err := e.API.Bans.PlaceAutomaticBan(ctx, e.key.TenantID, e.key.ID)
 	return err
 }
 
 func issueKey(ctx context.Context, e *undoEnv, by audit.By) (err error) {
-	e.key, _, err = e.service().Issue(ctx, by, issueRequest(e.tenant))
+	e.key, _, err = e.service().Issue(ctx, by, fixture.IssueRequest(e.tenant))
 	return err
 }
 
@@ -260,7 +261,7 @@ func first(changes ...func(context.Context, *undoEnv, audit.By) error) func(*tes
 	return func(t *testing.T, e *undoEnv) {
 		t.Helper()
 		for _, change := range changes {
-			assert.NoError(t, change(t.Context(), e, jo))
+			assert.NoError(t, change(t.Context(), e, fixture.Jo))
 		}
 	}
 }
@@ -460,20 +461,20 @@ var undoCases = []undoCase{
 }
 
 // newUndoEnv returns an office with what the next case needs.
-func newUndoEnv(t *testing.T, o office, n int, billing, owner *store.DB) *undoEnv {
+func newUndoEnv(t *testing.T, o fixture.Office, n int, billing, owner *store.DB) *undoEnv {
 	t.Helper()
 	e := &undoEnv{
-		office:  o,
+		Office:  o,
 		billing: billing,
 		owner:   owner,
 		tenant:  fmt.Sprintf("tenant-%d", n),
 		plan:    fmt.Sprintf("own-%d", n),
 	}
-	o.tenant(t, e.tenant, plans.Pro)
-	e.key, _ = o.issue(t, e.tenant)
+	o.Tenant(t, e.tenant, plans.Pro)
+	e.key, _ = o.Issue(t, e.tenant)
 	_, err := billing.Plans.Create(
 		t.Context(),
-		jo,
+		fixture.Jo,
 		pricing.NewPlan{Name: e.plan, Quota: &plans.Quota{PerMinute: 10, PerDay: 100}},
 	)
 	assert.NoError(t, err)
@@ -483,7 +484,7 @@ func newUndoEnv(t *testing.T, o office, n int, billing, owner *store.DB) *undoEn
 // state is what binds the tenant and its keys, and how the plan is sold.
 func (e *undoEnv) state(t *testing.T) string {
 	t.Helper()
-	return e.text(t, `
+	return e.Text(t, `
 		select concat_ws(E'\n',
 		  (select concat_ws(' ', name, billing_ref, email, contact, notes, suspended_at is not null) from tenants
 		      where id = $1),
@@ -505,7 +506,7 @@ func (e *undoEnv) state(t *testing.T) string {
 // all is the state, and how many rows there are of what changes add.
 func (e *undoEnv) all(t *testing.T) string {
 	t.Helper()
-	return e.state(t) + e.text(t, `
+	return e.state(t) + e.Text(t, `
 		select concat_ws(' ', (select number from audit_head), (select count(*) from undo_values), (select count(*)
 			from tenant_plans),
 		  (select count(*) from bans), (select count(*) from api_keys), (select count(*) from plan_versions))`)
@@ -524,9 +525,9 @@ func (e *undoEnv) numbersAfter(t *testing.T, fn func() error) (numbers []int64) 
 	t.Helper()
 	const head = `select number::text from audit_head`
 	var from, to int64
-	_, _ = fmt.Sscan(e.text(t, head), &from)
+	_, _ = fmt.Sscan(e.Text(t, head), &from)
 	assert.NoError(t, fn())
-	_, _ = fmt.Sscan(e.text(t, head), &to)
+	_, _ = fmt.Sscan(e.Text(t, head), &to)
 	for n := from + 1; n <= to; n++ {
 		numbers = append(numbers, n)
 	}
@@ -546,7 +547,7 @@ func refusedFor(err error, later []int64) bool {
 // it.
 func TestUndo(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
+	o := fixture.NewOffice(t)
 	billing, owner := storetest.Open(t, o.BillingURL, store.Options{}), storetest.Open(t, o.URL, store.Options{})
 	for n, c := range undoCases {
 		t.Run(strings.TrimSpace(c.action+" "+c.name), func(t *testing.T) {
@@ -560,7 +561,7 @@ func TestUndo(t *testing.T) {
 			if live(before) == live(after) {
 				t.Fatalf("the change changed nothing:\n%s", after)
 			}
-			if got := e.text(
+			if got := e.Text(
 				t,
 				`select action from audit_entries where number = $1`,
 				changed[len(changed)-1],
@@ -569,7 +570,7 @@ func TestUndo(t *testing.T) {
 			}
 			db := e.db(c)
 			all := e.all(t)
-			_, err := db.Undos.Do(t.Context(), dry, changed, time.Now())
+			_, err := db.Undos.Do(t.Context(), fixture.Dry, changed, time.Now())
 			assert.NoError(t, err, "dry run")
 			assert.DeepEqual(t, e.all(t), all, "a dry run left something behind")
 			undone := e.numbersAfter(t, func() error {
@@ -577,7 +578,7 @@ func TestUndo(t *testing.T) {
 				return err
 			})
 			assert.DeepEqual(t, live(e.state(t)), live(before), "undone")
-			if got, want := e.text(
+			if got, want := e.Text(
 				t,
 				`select reason from audit_entries where number = $1`,
 				undone[0],
@@ -587,11 +588,11 @@ func TestUndo(t *testing.T) {
 			); got != want {
 				t.Errorf("reason %q, want %q", got, want)
 			}
-			if _, err := db.Undos.Do(t.Context(), jo, changed, time.Now()); !refusedFor(err, undone) {
+			if _, err := db.Undos.Do(t.Context(), fixture.Jo, changed, time.Now()); !refusedFor(err, undone) {
 				t.Errorf("a second undo: %v", err)
 			}
 			assert.Equal(t, len(undone), len(changed), "entries undone", undone)
-			_, err = db.Undos.Do(t.Context(), jo, undone, time.Now())
+			_, err = db.Undos.Do(t.Context(), fixture.Jo, undone, time.Now())
 			if c.final != "" {
 				if !strings.Contains(fmt.Sprint(err), c.final) {
 					t.Errorf("undo of the undo: %v, want %s", err, c.final)
@@ -605,12 +606,12 @@ func TestUndo(t *testing.T) {
 			}
 			following := e.numbersAfter(t, func() error { return c.later(t.Context(), e, audit.By{Actor: "jo"}) })
 			all = e.all(t)
-			_, err = db.Undos.Do(t.Context(), jo, changed, time.Now())
+			_, err = db.Undos.Do(t.Context(), fixture.Jo, changed, time.Now())
 			assert.True(t, refusedFor(err, following), "after the entries", following, err)
 			assert.DeepEqual(t, e.all(t), all, "a refused undo left something behind")
 		})
 	}
-	if _, fault := o.verify(t, nil); fault != nil {
+	if _, fault := o.Verify(t, nil); fault != nil {
 		t.Errorf("the trail is broken: %v", fault)
 	}
 }
@@ -618,36 +619,36 @@ func TestUndo(t *testing.T) {
 // TestFinalActions: of what can't be taken back the undo says why.
 func TestFinalActions(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
+	o := fixture.NewOffice(t)
 	db := storetest.Open(t, o.URL, store.Options{})
-	o.tenant(t, "acme", plans.Pro)
+	o.Tenant(t, "acme", plans.Pro)
 	for _, action := range append(audit.Actions(), "something.else") {
 		if audit.FindEvent(action).Undo != "" {
 			continue
 		}
-		o.exec(
+		o.Exec(
 			t,
 			`insert into audit_entries (claimed_actor, action, subject, tenant_id) values ('jo', $1, 'tenant:1', 1)`,
 			action,
 		)
 		var number int64
-		_, _ = fmt.Sscan(o.text(t, `select max(number)::text from audit_entries`), &number)
-		_, err := db.Undos.Do(t.Context(), jo, []int64{number}, time.Now())
+		_, _ = fmt.Sscan(o.Text(t, `select max(number)::text from audit_entries`), &number)
+		_, err := db.Undos.Do(t.Context(), fixture.Jo, []int64{number}, time.Now())
 		refused := (*undo.Error)(nil)
 		if !errors.As(err, &refused) || refused.Why == "" || strings.Contains(refused.Hint, "%!") {
 			t.Errorf("%s: %v", action, err)
 		}
 	}
-	_, err := db.Undos.Do(t.Context(), jo, []int64{99_999}, time.Now())
+	_, err := db.Undos.Do(t.Context(), fixture.Jo, []int64{99_999}, time.Now())
 	assert.ErrorIs(t, err, trail.ErrEntryNotFound, "an unknown entry")
 }
 
 // TestUndoOfSQL: what somebody changed by SQL has an entry of a trigger, which does not say enough.
 func TestUndoOfSQL(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
+	o := fixture.NewOffice(t)
 	db := storetest.Open(t, o.URL, store.Options{})
-	o.tenant(t, "acme", plans.Pro)
+	o.Tenant(t, "acme", plans.Pro)
 	for _, statement := range []string{
 		`insert into tenant_plans (tenant_id, valid_from, plan) values (1, now() + interval '1 day', 'free')`,
 		`update tenant_plans set voided_at = now(), void_reason = 'x' where valid_from < now()`,
@@ -657,15 +658,15 @@ func TestUndoOfSQL(t *testing.T) {
 			now() + interval '1 day', 1, 1)`,
 		`delete from plan_versions where plan = 'pro' and version = 2`,
 	} {
-		o.exec(t, statement)
+		o.Exec(t, statement)
 		var number int64
-		_, _ = fmt.Sscan(o.text(t, `select max(number)::text from audit_entries`), &number)
-		all := o.everything(t)
-		_, err := db.Undos.Do(t.Context(), jo, []int64{number}, time.Now())
+		_, _ = fmt.Sscan(o.Text(t, `select max(number)::text from audit_entries`), &number)
+		all := o.Everything(t)
+		_, err := db.Undos.Do(t.Context(), fixture.Jo, []int64{number}, time.Now())
 		if refused := (*undo.Error)(nil); !errors.As(err, &refused) || refused.Why == "" {
 			t.Errorf("%s: %v", statement, err)
 		}
-		assert.DeepEqual(t, o.everything(t), all, statement, "a refused undo left something behind")
+		assert.DeepEqual(t, o.Everything(t), all, statement, "a refused undo left something behind")
 	}
 }
 
@@ -673,15 +674,15 @@ func TestUndoOfSQL(t *testing.T) {
 // is said, and nothing changes.
 func TestUndoOverALastingBoost(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
+	o := fixture.NewOffice(t)
 	e := newUndoEnv(t, o, 1, storetest.Open(t, o.BillingURL, store.Options{}), nil)
 	first(assign(boostFor(time.Hour)), unscheduleEnd)(t, e)
 	changed := e.numbersAfter(
 		t,
-		func() error { return assign(pricing.NewAssignment{Plan: plans.Business})(t.Context(), e, jo) },
+		func() error { return assign(pricing.NewAssignment{Plan: plans.Business})(t.Context(), e, fixture.Jo) },
 	)
 	all := e.all(t)
-	_, err := o.Undos.Do(t.Context(), jo, changed, time.Now())
+	_, err := o.Undos.Do(t.Context(), fixture.Jo, changed, time.Now())
 	if refused := (*undo.Error)(nil); !errors.As(err, &refused) ||
 		refused.Why != "a boost without an end was in force before" {
 		t.Errorf("undo: %v", err)
@@ -737,16 +738,16 @@ func TestEveryActionIsAnEvent(t *testing.T) {
 // after 30 days, and with their tenant.
 func TestUndoValues(t *testing.T) {
 	t.Parallel()
-	o := newAcme(t)
+	o := fixture.NewAcme(t)
 	email := "jo@example.com"
-	_, _, err := o.Tenants.Edit(t.Context(), jo, "acme", people.TenantEdit{Email: &email})
+	_, _, err := o.Tenants.Edit(t.Context(), fixture.Jo, "acme", people.TenantEdit{Email: &email})
 	assert.NoError(t, err)
 	const values = `select coalesce(string_agg(concat_ws(' ', number, first_number, tenant_id, before, after), '; '
 		order by number), '') from undo_values`
-	if got, want := o.text(t, values), `1 1 1; 2 2 1 {"email": ""} {"email": "jo@example.com"}`; got != want {
+	if got, want := o.Text(t, values), `1 1 1; 2 2 1 {"email": ""} {"email": "jo@example.com"}`; got != want {
 		t.Errorf("values %s, want %s", got, want)
 	}
-	sam := connect(t, o.SupportURL)
+	sam := fixture.Connect(t, o.SupportURL)
 	for _, statement := range []string{
 		`insert into undo_values (number, first_number) values (3, 3)`,
 		`insert into undo_values (number, first_number) values (2, 2) on conflict (number) do update set before = '{}'`,
@@ -757,34 +758,34 @@ func TestUndoValues(t *testing.T) {
 			t.Errorf("%s succeeded", statement)
 		}
 	}
-	n, err := o.api.Audit.PruneUndoValues(t.Context(), time.Now().Add(time.Hour), 9)
+	n, err := o.API.Audit.PruneUndoValues(t.Context(), time.Now().Add(time.Hour), 9)
 	assert.Result(t, n, err, 0, "new values were removed")
-	o.exec(t, `update undo_values set at = now() - interval '31 days' where number = 1`)
-	n, err = o.api.Audit.PruneUndoValues(t.Context(), time.Now().Add(-undo.MaxAge), 9)
+	o.Exec(t, `update undo_values set at = now() - interval '31 days' where number = 1`)
+	n, err = o.API.Audit.PruneUndoValues(t.Context(), time.Now().Add(-undo.MaxAge), 9)
 	assert.Result(t, n, err, 1, "old values were removed")
-	o.exec(t, `begin; delete from tenant_plans; delete from tenants; commit`)
-	assert.Equal(t, o.text(t, values), "", "the tenant is erased, and is left")
+	o.Exec(t, `begin; delete from tenant_plans; delete from tenants; commit`)
+	assert.Equal(t, o.Text(t, values), "", "the tenant is erased, and is left")
 }
 
 // TestUndoOfOldEntries: neither an entry of more than 30 days nor one whose values were removed is
 // taken back.
 func TestUndoOfOldEntries(t *testing.T) {
 	t.Parallel()
-	o := newAcme(t)
+	o := fixture.NewAcme(t)
 	email := "jo@example.com"
-	_, _, err := o.Tenants.Edit(t.Context(), jo, "acme", people.TenantEdit{Email: &email})
+	_, _, err := o.Tenants.Edit(t.Context(), fixture.Jo, "acme", people.TenantEdit{Email: &email})
 	assert.NoError(t, err)
-	o.exec(t, `delete from undo_values`)
+	o.Exec(t, `delete from undo_values`)
 	if _, err := o.Undos.Do(
 		t.Context(),
 		audit.By{Actor: "jo"},
 		[]int64{2},
-		noon,
+		fixture.Noon,
 	); err == nil ||
 		err.Error() != "undo: entry 2 (tenant.edit) can't be undone: the former values are no longer kept" {
 		t.Errorf("without values: %v", err)
 	}
-	o.exec(
+	o.Exec(
 		t,
 		`alter table audit_entries disable trigger user; update audit_entries set at = at - interval '31 days'; alter
 			table audit_entries enable trigger user`,
@@ -793,7 +794,7 @@ func TestUndoOfOldEntries(t *testing.T) {
 		t.Context(),
 		audit.By{Actor: "jo"},
 		[]int64{2},
-		noon,
+		fixture.Noon,
 	); err == nil ||
 		err.Error() != "undo: entry 2 (tenant.edit) can't be undone: it is older than 30 days" {
 		t.Errorf("an old entry: %v", err)
@@ -804,14 +805,14 @@ func TestUndoOfOldEntries(t *testing.T) {
 // the undo of it.
 func TestLatestIsWhole(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
+	o := fixture.NewOffice(t)
 	const n = 230
 	names := make([]string, n)
 	for i := range names {
 		names[i] = fmt.Sprintf("tenant-%d", i)
 	}
 	batch := func(change func(context.Context, *store.DB, string) error) {
-		err := o.Batch(t.Context(), jo, func(ctx context.Context, db *store.DB) error {
+		err := o.Batch(t.Context(), fixture.Jo, func(ctx context.Context, db *store.DB) error {
 			for _, name := range names {
 				if err := change(ctx, db, name); err != nil {
 					return err
@@ -822,16 +823,16 @@ func TestLatestIsWhole(t *testing.T) {
 		assert.NoError(t, err)
 	}
 	batch(func(ctx context.Context, db *store.DB, name string) error {
-		_, err := db.Tenants.Create(ctx, jo, people.NewTenant{Name: name, Plan: plans.Free}, time.Time{})
+		_, err := db.Tenants.Create(ctx, fixture.Jo, people.NewTenant{Name: name, Plan: plans.Free}, time.Time{})
 		return err
 	})
 	batch(func(ctx context.Context, db *store.DB, name string) error {
 		ref := "ref-of-" + name
-		_, _, err := db.Tenants.Edit(ctx, jo, name, people.TenantEdit{BillingRef: &ref})
+		_, _, err := db.Tenants.Edit(ctx, fixture.Jo, name, people.TenantEdit{BillingRef: &ref})
 		return err
 	})
 	batch(func(ctx context.Context, db *store.DB, name string) error {
-		_, err := db.Tenants.Suspend(ctx, jo, name, time.Time{})
+		_, err := db.Tenants.Suspend(ctx, fixture.Jo, name, time.Time{})
 		return err
 	})
 	for i, want := range []string{"0 230", "230 230"} {
@@ -847,12 +848,12 @@ func TestLatestIsWhole(t *testing.T) {
 				first,
 			)
 		}
-		_, err = o.Undos.Do(t.Context(), jo, numbers, noon)
+		_, err = o.Undos.Do(t.Context(), fixture.Jo, numbers, fixture.Noon)
 		assert.NoError(t, err)
-		o.want(t, want, `select concat_ws(' ', count(suspended_at), count(billing_ref)) from tenants`)
+		o.Want(t, want, `select concat_ws(' ', count(suspended_at), count(billing_ref)) from tenants`)
 	}
 	// What is older than 30 days is passed over.
-	o.exec(
+	o.Exec(
 		t,
 		`alter table audit_entries disable trigger user; update audit_entries set at = at - interval '31 days'; alter
 			table audit_entries enable trigger user`,
@@ -866,18 +867,26 @@ func TestLatestIsWhole(t *testing.T) {
 // named, whatever either changed; both are taken back together.
 func TestOnlyTheLatestIsUndone(t *testing.T) {
 	t.Parallel()
-	o := newAcme(t)
+	o := fixture.NewAcme(t)
 	ref, contact := "cus_1", "Jo"
 	for _, e := range []people.TenantEdit{{BillingRef: &ref}, {Contact: &contact}} {
-		_, _, err := o.Tenants.Edit(t.Context(), jo, "acme", e)
+		_, _, err := o.Tenants.Edit(t.Context(), fixture.Jo, "acme", e)
 		assert.NoError(t, err)
 	}
 	const want = "entry 2 (tenant.edit) can't be undone: entry 3 (tenant.edit) is later, and only the latest change " +
 		"of a subject can be undone"
-	if _, err := o.Undos.Do(t.Context(), jo, []int64{2}, noon); !strings.Contains(fmt.Sprint(err), want) {
+	if _, err := o.Undos.Do(
+		t.Context(),
+		fixture.Jo,
+		[]int64{2},
+		fixture.Noon,
+	); !strings.Contains(
+		fmt.Sprint(err),
+		want,
+	) {
 		t.Errorf("undo of 2: %v", err)
 	}
-	_, err := o.Undos.Do(t.Context(), jo, []int64{2, 3}, noon)
+	_, err := o.Undos.Do(t.Context(), fixture.Jo, []int64{2, 3}, fixture.Noon)
 	assert.Equal(t, err, nil, "undo of both")
-	o.want(t, "", `select concat(billing_ref, contact) from tenants`)
+	o.Want(t, "", `select concat(billing_ref, contact) from tenants`)
 }

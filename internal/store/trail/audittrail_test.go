@@ -1,4 +1,4 @@
-package store_test
+package trail_test
 
 import (
 	"errors"

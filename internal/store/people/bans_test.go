@@ -1,4 +1,4 @@
-package store_test
+package people_test
 
 import (
 	"encoding/json"
@@ -267,8 +267,8 @@ func TestDocumentedLengths(t *testing.T) {
 		}
 		sentence += fmt.Sprintf("%s %.0f %s", places[earlier], n, unit)
 	}
-	sandbox.Page(t, "../keys/README.md", regexp.MustCompile(`\| earlier bans .*\n(?:\|.*\n)*`), table)
-	sandbox.Page(t, "../../docs/rate-limiting.md", regexp.MustCompile(`The first ban lasts [^.]*`), sentence)
+	sandbox.Page(t, "../../keys/README.md", regexp.MustCompile(`\| earlier bans .*\n(?:\|.*\n)*`), table)
+	sandbox.Page(t, "../../../docs/rate-limiting.md", regexp.MustCompile(`The first ban lasts [^.]*`), sentence)
 }
 
 func TestBansAreAudited(t *testing.T) {

@@ -1,4 +1,4 @@
-package store_test
+package pgconn_test
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package store_test
+package changefeed_test
 
 import (
 	"context"

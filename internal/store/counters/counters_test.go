@@ -1,4 +1,4 @@
-package store_test
+package counters_test
 
 import (
 	"errors"
@@ -18,24 +18,24 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// counters is a database whose only server is in a term; the minute of its tenant 1 lasts from
+// counterDB is a database whose only server is in a term; the minute of its tenant 1 lasts from
 // eleven on for some seconds more.
-type counters struct {
+type counterDB struct {
 	fixture.MeteredDB
 	key       fixture.MeteredKey
 	heartbeat cluster.Heartbeat
 }
 
-func newCounters(t *testing.T) *counters {
+func newCounters(t *testing.T) *counterDB {
 	t.Helper()
-	g := &counters{MeteredDB: fixture.NewMeteredDB(t), heartbeat: cluster.Heartbeat{ServerID: "a"}}
+	g := &counterDB{MeteredDB: fixture.NewMeteredDB(t), heartbeat: cluster.Heartbeat{ServerID: "a"}}
 	g.key = g.Key(t, 1)
 	g.begin(t, "")
 	return g
 }
 
 // begin begins a term in which that Redis decides, or Postgres for "", and returns its number.
-func (g *counters) begin(t *testing.T, redis string) int64 {
+func (g *counterDB) begin(t *testing.T, redis string) int64 {
 	t.Helper()
 	g.heartbeat.Redis = redis
 	g.heartbeat.Acked = fixture.Renew(t, g.API, g.heartbeat).Term.Number
@@ -46,12 +46,12 @@ func (g *counters) begin(t *testing.T, redis string) int64 {
 	return s.Term.Number
 }
 
-func (g *counters) claim(q plans.Quota, perMinute int64) limits.Claim {
+func (g *counterDB) claim(q plans.Quota, perMinute int64) limits.Claim {
 	return limits.Claim{TenantID: g.key.TenantID, KeyID: g.key.ID, Quota: q, KeyPerMinute: perMinute}
 }
 
 // record writes as a server what it admitted of the key at an instant.
-func (g *counters) record(t *testing.T, serverID string, batch int64, at time.Time, n int64) {
+func (g *counterDB) record(t *testing.T, serverID string, batch int64, at time.Time, n int64) {
 	t.Helper()
 	recorded := fixture.Count(g.key.TenantID, g.key.ID, at, n, 0)
 	recorded.Minutes = usage.Minutes{Minute: limits.MinuteAt(g.key.TenantID, at), InMinute: n}

@@ -1,4 +1,4 @@
-package store_test
+package counters_test
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package store_test
+package counters_test
 
 import (
 	"sync"
@@ -16,7 +16,7 @@ import (
 // newBusyCounters returns a database with so many more tenants, in a term of Redis, and with as
 // many transactions under way as a server has: calls that come now wait until release, and then
 // share transactions.
-func newBusyCounters(t *testing.T, tenants int) (g *counters, term int64, release func()) {
+func newBusyCounters(t *testing.T, tenants int) (g *counterDB, term int64, release func()) {
 	t.Helper()
 	g = newCounters(t)
 	g.Exec(t, `select test_tenant('many-' || n, 'free') from generate_series(1, $1) n`, tenants)
@@ -51,7 +51,7 @@ func newBusyCounters(t *testing.T, tenants int) (g *counters, term int64, releas
 	}
 }
 
-func (g *counters) initialize(t *testing.T, tenantID, term int64, at time.Time) (counter.Baseline, bool, error) {
+func (g *counterDB) initialize(t *testing.T, tenantID, term int64, at time.Time) (counter.Baseline, bool, error) {
 	c := limits.Claim{TenantID: tenantID, Quota: plans.Quota{PerMinute: 100, PerDay: 1000}}
 	return g.API.Counters.Initialize(t.Context(), counter.InitRequest{Claim: c, Term: term, At: at})
 }

@@ -123,5 +123,5 @@ func raced(p pkg) bool {
 
 var unraced = []string{
 	"bench", "internal/api/reference", "internal/ctl", "internal/e2e", "internal/store/migrate",
-	"internal/store/operate", "internal/structure", "internal/test/contract",
+	"internal/structure", "internal/test/contract",
 }

@@ -14,7 +14,7 @@ packages=$(grep -rlE 'Getenv\("PETSTORE_SOAK"\)|env\.PETSTORE_SOAK' --include='*
 	xargs -n 1 dirname | sort -u)
 known="simulation $(echo "$packages" | grep -Ev '/(simtest|e2e)$' | sed 's,.*/,,' | tr '\n' ' ')fuzz schemathesis"
 [ ! -x tools/hostile.sh ] || known="$known hostile"
-known="$known oracle late e2e-on e2e-off"
+known="$known bounds oracle late e2e-on e2e-off"
 for part in "$@"; do
 	case " $known " in
 	*" $part "*) ;;
@@ -24,6 +24,20 @@ done
 [ $# -gt 0 ] || set -- $known
 
 package() { PETSTORE_SOAK=1 $GO test -tags "$TAGS" -vet off -count=1 -timeout 90m -v "$@"; }
+
+# bounds runs the tests that call wait.Bound, one after another: promised times are checked there, and in the long form of internal/e2e.
+bounds() {
+	code=0
+	for found in $(grep -rl 'wait\.Bound(' --include='*_test.go' internal cmd client bench | grep -v /test/wait/ | xargs awk '
+		/^func / { split($2, name, "(") }
+		/wait\.Bound\(/ && !seen[FILENAME, name[1]]++ { dir = FILENAME; sub("/[^/]*$", "", dir); tests[dir] = tests[dir] "|" name[1] }
+		END { for (dir in tests) print dir ":" substr(tests[dir], 2) }' | sort); do
+		echo "== $found"
+		PETSTORE_BOUNDS=1 CGO_ENABLED=0 $GO test -tags "$TAGS" -trimpath -vet off -count=1 -p 1 -parallel 1 -timeout 10m -v \
+			-run "^(${found#*:})\$" "./${found%:*}" || code=1
+	done
+	return $code
+}
 
 fuzz() {
 	code=0
@@ -38,9 +52,10 @@ run() {
 	case $1 in
 	simulation) CGO_ENABLED=0 package -trimpath ./internal/limits/distributed/simtest ./internal/cluster/simtest ;;
 	fuzz) fuzz ;;
+	bounds) bounds ;;
 	schemathesis) tools/install.sh python3-venv && make -s build && tools/schemathesis/run.sh "$CASES" ;;
 	hostile) tools/hostile.sh ;;
-	e2e-*) PETSTORE_E2E_SERVER_ENV=PETSTORE_HTTP_FAST_PATH=${1#e2e-} PETSTORE_E2E_RACE=1 package -race -skip '^Test(Oracle|NothingHappensLate)$' ./internal/e2e ;;
+	e2e-*) PETSTORE_BOUNDS=1 PETSTORE_E2E_SERVER_ENV=PETSTORE_HTTP_FAST_PATH=${1#e2e-} PETSTORE_E2E_RACE=1 package -race -skip '^Test(Oracle|NothingHappensLate)$' ./internal/e2e ;;
 	oracle) package -run '^TestOracle$' ./internal/e2e ;;
 	late) package -run '^TestNothingHappensLate$' ./internal/e2e ;;
 	*) package "./$(echo "$packages" | grep "/$1\$")" ;;
@@ -55,7 +70,8 @@ did() {
 		/^--- (PASS|FAIL|SKIP)/ { n["tests"]++ }
 		/^--- SKIP/ { n["skipped"]++ }
 		/^--- FAIL/ { n["failed"]++ }
-		/^== / { n["fuzzers"]++; n["executions"] += execs; execs = 0 }
+		/^== .*:Fuzz/ { n["fuzzers"]++; n["executions"] += execs; execs = 0 }
+		/ the bound is / { n["bounds"]++ }
 		/^fuzz: elapsed/ { execs = $0; sub(/.*execs: /, "", execs); execs += 0 }
 		/_test\.go:[0-9]+: / {
 			while (match($0, /[0-9]+ (requests|schedules)/)) {
@@ -66,7 +82,7 @@ did() {
 		}
 		END {
 			n["executions"] += execs
-			count = split("tests failed skipped fuzzers executions schedules requests", names, " ")
+			count = split("tests failed skipped bounds fuzzers executions schedules requests", names, " ")
 			for (i = 1; i <= count; i++) if (n[names[i]] > 0) { printf "%s%d %s", comma, n[names[i]], names[i]; comma = ", " }
 		}' "$logs/$1.log" ;;
 	esac

@@ -40,6 +40,7 @@ var passed = []string{
 // Commands do not get them.
 var asked = []string{
 	"PETSTORE_SOAK",
+	"PETSTORE_BOUNDS",
 	"PETSTORE_E2E_PROGRAMS",
 	"PETSTORE_E2E_SERVER_ENV",
 	"PETSTORE_E2E_RACE",

@@ -1,17 +1,22 @@
 // Package wait has the one way in which tests wait for something: until it is so, however slow the
-// machine.
+// machine. Bound has the other: how long it may take.
 package wait
 
 import (
 	"fmt"
+	"os"
 	"reflect"
+	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	_ "petstore.example/internal/test/sandbox" // passes PETSTORE_BOUNDS on
 )
 
 // Limit is how long tests wait for what comes at once unless the machine is busy. A bound on how
-// long something may take is no matter of waiting: it is measured.
+// long something may take is no matter of waiting: see Bound.
 const Limit = 3 * time.Minute
 
 // Until polls until the condition is true, every 5 ms at first and then every 20 ms, and fails the
@@ -32,6 +37,38 @@ func Within(t testing.TB, limit time.Duration, what string, condition func() boo
 			t.Fatalf("not within %v: %s%s", limit, what, describe(state))
 		}
 	}
+}
+
+// Bounds reports whether promised times are checked, as in make soak PARTS=bounds.
+func Bounds() bool { return os.Getenv("PETSTORE_BOUNDS") != "" }
+
+// Bound fails the test if what took that long is promised to take no longer than limit. It does so
+// only if Bounds; otherwise, as the machine may be busy with other tests, it logs the time. It must
+// be called in the test function itself, where tools/soak.sh finds it.
+func Bound(t testing.TB, what string, took, limit time.Duration) {
+	t.Helper()
+	if test, by := strings.Split(t.Name(), "/")[0], caller(); !isIn(by, test) {
+		t.Fatalf("wait.Bound is called by %s: call it in %s itself", by, test)
+	}
+	text := fmt.Sprintf("%s: %v; the bound is %v", what, took.Round(10*time.Microsecond), limit)
+	if Bounds() && took > limit {
+		t.Error(text)
+		return
+	}
+	t.Log(text)
+}
+
+// caller returns the name of the function that has called Bound.
+func caller() string {
+	pcs := make([]uintptr, 1)
+	runtime.Callers(3, pcs)
+	frame, _ := runtime.CallersFrames(pcs).Next()
+	return frame.Function
+}
+
+// isIn reports whether the function is that test, or written inside of it.
+func isIn(function, test string) bool {
+	return regexp.MustCompile(`\.` + regexp.QuoteMeta(test) + `\b`).MatchString(function)
 }
 
 func describe(state []any) string {

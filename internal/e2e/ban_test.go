@@ -60,10 +60,18 @@ func checkBan(d *deployment, servers []*server, tn *tenant) {
 			time.Since(from).Round(time.Millisecond),
 			a.header.Get("Retry-After"),
 		)
-		wait, left := a.integer("Retry-After"), time.Until(time.Unix(a.integer("X-RateLimit-Reset"), 0))
-		assert.True(d.t, wait >= 15*60-10 && wait <= 15*60+1, "Retry-After", wait, "want 15 minutes")
-		off := left - time.Duration(wait)*time.Second
-		assert.True(d.t, off.Abs() <= 2*time.Second, "Retry-After", wait, "and X-RateLimit-Reset in", left, "disagree")
+		// Both are in whole seconds: until the end, and the end itself.
+		after, reset := time.Duration(a.integer("Retry-After"))*time.Second, a.integer("X-RateLimit-Reset")
+		end := time.Unix(reset, 0)
+		assert.True(
+			d.t,
+			!a.sent.Add(after-time.Second).After(end) && !a.got.Add(after+time.Second).Before(end),
+			"Retry-After", after, "and X-RateLimit-Reset", end, "disagree",
+		)
+		if n := d.number(`select count(*) from bans where key_id = $1 and ends_at = starts_at + interval '15 minutes'
+			and ceil(extract(epoch from ends_at)) = $2`, tn.keys[0].id, reset); n != 1 {
+			d.t.Errorf("%d bans of 15 minutes that end at %v, want 1", n, end)
+		}
 		assert.True(
 			d.t,
 			a.status == 429 && a.integer("X-RateLimit-Remaining") == 0,

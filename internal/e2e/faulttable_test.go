@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"petstore.example/internal/test/wait"
 )
 
 // operatorFault is a fault of what the servers depend on: a restored database, a failover, a wrong
@@ -32,6 +34,9 @@ type faultResult struct {
 	slowest time.Duration
 	// revoked is how long after its revocation a key was last admitted; 0 if no key was revoked.
 	revoked time.Duration
+	// again is how long after the database was back all requests were admitted; 0 if it was not set
+	// back.
+	again time.Duration
 }
 
 // checkServed checks how many of all requests were refused or failed although the limits allowed
@@ -66,15 +71,29 @@ var operatorFaults = slices.Concat(
 // fail for that.
 const faultsAtOnce = 5
 
-// TestOperatorFaults makes every fault, and prints what customers met.
+// TestOperatorFaults makes every fault, and prints what customers met. Where bounds are checked it
+// makes those that have one, one after another.
 func TestOperatorFaults(t *testing.T) {
 	t.Parallel()
-	results := make([]faultResult, len(operatorFaults))
+	faults, atOnce := operatorFaults, faultsAtOnce
+	if wait.Bounds() && !long() {
+		faults, atOnce = slices.Concat(setBackFaults, feedFaults()), 1
+	}
+	results := make([]faultResult, len(faults))
 	var together errgroup.Group
-	together.SetLimit(faultsAtOnce)
-	for i, f := range operatorFaults {
+	together.SetLimit(atOnce)
+	for i, f := range faults {
 		together.Go(func() error {
-			t.Run(f.name, func(t *testing.T) { results[i] = f.try(t) })
+			t.Run(f.name, func(t *testing.T) {
+				r := f.try(t)
+				results[i] = r
+				if r.revoked > 0 {
+					wait.Bound(t, "until a revoked key passed no more", r.revoked, revokedWithin)
+				}
+				if r.again > 0 {
+					wait.Bound(t, "until all requests were admitted again", r.again, admitsAgain)
+				}
+			})
 			return nil
 		})
 	}
@@ -82,7 +101,7 @@ func TestOperatorFaults(t *testing.T) {
 	var b strings.Builder
 	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "fault\tover-admitted\twrongly refused\t5xx\tslowest\trevoked")
-	for i, f := range operatorFaults {
+	for i, f := range faults {
 		r := results[i]
 		fmt.Fprintf(
 			out,

@@ -66,7 +66,7 @@ func (u *unclean) take(s *server, tn *tenant, n int) (left int64) {
 func (u *unclean) afterLoss(tn *tenant) (left int64) {
 	u.t.Helper()
 	// each response until then is checked
-	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(wait.Limit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		a := u.client.get(u.stays, tn.keys[0].token, "/pets?limit=1")
 		u.result.slowest = max(u.result.slowest, a.took())
 		switch {
@@ -81,7 +81,7 @@ func (u *unclean) afterLoss(tn *tenant) (left int64) {
 			return 0
 		}
 	}
-	u.t.Error("nothing was admitted within 15 s")
+	u.t.Errorf("nothing was admitted within %v", wait.Limit)
 	return 0
 }
 

@@ -11,14 +11,10 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// TestPostgresAway stops, kills and pauses Postgres under load. Requests end in 503 within 2 s,
-// never in 401, and the same servers continue when Postgres is back.
+// TestPostgresAway stops, kills and pauses Postgres under load. Requests end in 503 before Postgres is
+// back, never in 401, and the same servers continue when it is. That a request ends in 2 s is a bound.
 func TestPostgresAway(t *testing.T) {
 	t.Parallel()
-	most := 20 * time.Second // beside other tests
-	if long() {
-		most = 2 * time.Second
-	}
 	for _, how := range []struct {
 		name        string
 		stop, start func(*storetest.PrivateServer)
@@ -68,29 +64,20 @@ func TestPostgresAway(t *testing.T) {
 			slowest := time.Duration(0)
 			for _, a := range append(during, unknown...) {
 				slowest = max(slowest, a.took())
-				if a.took() > most {
-					t.Errorf(
-						"an answer took %v, want %v at most: %v, request %s",
-						a.took(),
-						most,
-						a,
-						a.header.Get("X-Request-Id"),
-					)
-				}
 				if a.status == 503 && a.integer("Retry-After") < 1 {
 					t.Errorf("503 without Retry-After: %v", a.header)
 				}
 			}
 			n := countByCode(during)
 			t.Logf(
-				"down for %v: %v, slowest %v; served again %v after it was back",
+				"down for %v: %v; served again %v after it was back",
 				up.Sub(down).Round(
 					time.Millisecond,
 				),
 				n,
-				slowest.Round(time.Millisecond),
 				recovered.Round(time.Millisecond),
 			)
+			wait.Bound(t, "the slowest response", slowest, 2*time.Second)
 			if n["503 unavailable"] == 0 ||
 				n["503 unavailable"]+n["503 outcome_unknown"]+n["200"]+n["201"] != len(during) {
 				t.Errorf("responses while Postgres was down: %v, want 503 (and what was under way)", n)

@@ -15,8 +15,8 @@ import (
 )
 
 // TestReadinessUnderFlood sends /readyz from 200 callers while requests of tenants use all
-// connections of the API to Postgres. The response stays 200, is fast, and costs at most four pings
-// per second.
+// connections of the API to Postgres. The response stays 200, and costs at most four pings per
+// second. That it is fast is a bound.
 func TestReadinessUnderFlood(t *testing.T) {
 	t.Parallel()
 	var pings atomic.Int64
@@ -78,9 +78,7 @@ func TestReadinessUnderFlood(t *testing.T) {
 	if most := int64(took/(250*time.Millisecond)) + 2; pinged == 0 || pinged > most {
 		t.Errorf("%d pings in %v, want 1 to %d", pinged, took, most)
 	}
-	if p95 := percentile(all, 95); long() && p95 > time.Second {
-		t.Errorf("/readyz took %v at the 95th percentile, want at most 1 s", p95)
-	}
+	wait.Bound(t, "p95 of /readyz", percentile(all, 95), time.Second)
 	if n := countByCode(waited); n["503 unavailable"] == 0 {
 		t.Errorf("the tenants' requests: %v, want some that found no connection", n)
 	}

@@ -124,22 +124,18 @@ func TestFrozenRedisHoldsUpOneRequest(t *testing.T) {
 	admitted := limitstest.TakeN(t, l, 1, q, limitstest.Noon, 100)
 	takes = l.calls.takes.Load() - takes
 	server.Resume()
-	t.Logf("the first request took %v", took)
 	assert.True(
 		t,
-		first.Admitted && admitted == 100 && takes <= 2 && took <= 20*distributed.DefaultTimeout,
+		first.Admitted && admitted == 100 && takes <= 2,
 		"admitted:",
 		first.Admitted,
 		"and then",
 		admitted,
 		"in",
 		takes,
-		"calls to Redis, of which the first took",
-		took,
-		"want all, in two calls of about",
-		distributed.DefaultTimeout,
-		"each",
+		"calls to Redis, want all in two",
 	)
+	wait.Bound(t, "the first request", took, 2*distributed.DefaultTimeout+250*time.Millisecond) // and the next term
 }
 
 func TestDegradedRequestsCallNothing(t *testing.T) {
@@ -228,11 +224,11 @@ func TestPostgresAwayToo(t *testing.T) {
 	d := l.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon)
 	assert.True(
 		t,
-		d.Undecided && d.Term == 0 && d.Minute.Remaining == 56 && time.Since(start) <= patient.Timeout/2,
+		d.Undecided && d.Term == 0 && d.Minute.Remaining == 56 && time.Since(start) < patient.Wait,
 		d,
 		"after",
 		time.Since(start),
-		"want undecided at once, by what was last seen",
+		"want undecided by what was last seen, without the wait for a term",
 	)
 	l.Refund(t.Context(), limitstest.Claim(1, q), d)
 	w.away.Store(false)

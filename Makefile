@@ -175,11 +175,11 @@ release-files:
 	@CGO_ENABLED=0 $(GO) -C tools/release build -trimpath -o ../../bin/release/release .
 	@bin/release/release licenses bin/release/THIRD_PARTY_LICENSES.txt
 
-bench: build ## compare every case with a bare Gin server; writes docs/benchmarks.md and bench/results.json (ROW=pinned,list_memory ARGS="-rounds 1"); or compare rows with those of another commit's program (AGAINST=main ROW=list_memory,list_redis@5000 ROUNDS=10)
+bench: build ## compare every row with a bare Gin server; writes docs/benchmarks.md (ROW=pinned,list ARGS="-rounds 1"); or compare rows with those of another commit's program (AGAINST=main ROW=list,list_redis@5000 ROUNDS=10; a row of another name there: list_memory=list)
 	@tools/install.sh postgres redis-server wrk nginx
 	@$(if $(AGAINST),tools/against.sh '$(AGAINST)' '$(ROW)' '$(ROUNDS)',$(GO) run -tags $(TAGS) ./bench $(if $(ROW),-cases '$(ROW)') $(ARGS))
 
-bench-scale: ## measure how costs grow with animals, keys, servers and requests; writes docs/benchmarks-scale.md (ARGS="-only servers")
+bench-scale: build ## measure how costs grow with keys, servers and requests, and what lists of staff cost; writes docs/benchmarks-scale.md (ARGS="-only servers")
 	@tools/install.sh postgres redis-server
 	$(GO) run -tags $(TAGS) ./bench/scale $(ARGS)
 

@@ -1,8 +1,9 @@
 #!/bin/sh
-# Compares this program with that of another commit: against.sh COMMIT ROW[,ROW …] ROUNDS. Each is measured by its own benchmark, on a database
-# that it made itself, and who begins changes from round to round. benchstat prints the medians, their confidence intervals of 95 % and p.
+# Compares this program with that of another commit: against.sh COMMIT ROW[,ROW …] ROUNDS. A row that has another name there is OLD=NEW. Each program
+# is measured by its own benchmark, on a database that it made itself, and who begins changes from round to round. benchstat prints the medians,
+# their confidence intervals of 95 % and p.
 set -eu
-[ $# = 3 ] || { echo 'want a commit, rows and a number of rounds, such as AGAINST=HEAD~5 ROW=list_memory,bad_key ROUNDS=10' >&2; exit 2; }
+[ $# = 3 ] || { echo 'want a commit, rows and a number of rounds, such as AGAINST=HEAD~5 ROW=list,list_redis ROUNDS=10, or ROW=list_memory=list' >&2; exit 2; }
 here=$PWD commit=$(git rev-parse --verify --quiet "$1^{commit}") || { echo "there is no commit $1" >&2; exit 2; }
 work=$(mktemp -d) rows=$2 rounds=$3
 trap 'git worktree remove --force "$work/$commit" 2>/dev/null; rm -rf "$work"' EXIT
@@ -13,14 +14,27 @@ for side in "$here" "$work/$commit"; do
 	(cd "$side" && go build -tags nomsgpack -o bin/bench ./bench)
 done
 
-# measure DIRECTORY FILE adds one run of each row to a file in the form of Go's benchmarks.
+# measure DIRECTORY FILE NAMES adds one run of each row to a file in the form of Go's benchmarks. NAMES says which names the rows have there:
+# those before = or those after it. In the file they have the new ones.
 measure() {
-	(cd "$1" && bin/bench -cases "$rows" -rounds 1 -document '' -results "$work/results.json") >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
-	awk -F '[ ",:]+' '
-		{ value[$2] = $3 }
-		/"runs"/ && "cpu_ratio" in value { printf "Benchmark%s 1 %s CPU-of-bare %s µs-CPU %s ms-p99\n", value["name"], value["cpu_ratio"], value["cpu_us"], value["p99_ms"] }
-		/"runs"/ && "ratio" in value { printf "Benchmark%s 1 %s requests/s %s of-bare %s µs-CPU\n", value["name"], value["rps"], value["ratio"], value["cpu_us"] }
+	names=$(printf '%s\n' "$rows" | tr , '\n' | awk -F = -v names="$3" '{ print names == "old" ? $1 : $NF }' | sort -u | paste -sd , -)
+	rm -f "$work/results.json"
+	(cd "$1" && bin/bench -cases "$names" -rounds 1 -duration 3s -pinned 10s -document '' -results "$work/results.json") >"$work/log" 2>&1 ||
+		{ cat "$work/log" >&2; exit 1; }
+	awk -F '[ ",:]+' -v rows="$rows" -v names="$3" '
+		/^Benchmark/ { name = substr($1, 10); $1 = ""; found[name] = substr($0, 2); next }
+		{ value[$2] = $3 } # a program from before wrote JSON
+		/"runs"/ && "cpu_ratio" in value { found[value["name"]] = sprintf("1 %s CPU-of-bare %s µs-CPU %s ms-p99", value["cpu_ratio"], value["cpu_us"], value["p99_ms"]) }
+		/"runs"/ && "ratio" in value { found[value["name"]] = sprintf("1 %s requests/s %s of-bare %s µs-CPU", value["rps"], value["ratio"], value["cpu_us"]) }
 		/"runs"/ { delete value }
+		END {
+			for (n = split(rows, row, ","); n > 0; n--) {
+				last = split(row[n], name, "=")
+				of = names == "old" ? name[1] : name[last]
+				if (of in found) { print "Benchmark" name[last], found[of]; done[of] }
+			}
+			for (of in found) if (!(of in done) && "," rows "," ~ /,pinned,/) print "Benchmark" of, found[of]
+		}
 	' "$work/results.json" >>"$2"
 }
 
@@ -29,8 +43,8 @@ for file in this that; do
 done
 for round in $(seq "$rounds"); do
 	echo "round $round of $rounds" >&2
-	[ $((round % 2)) = 1 ] || measure "$here" "$work/this"
-	measure "$work/$commit" "$work/that"
-	[ $((round % 2)) = 0 ] || measure "$here" "$work/this"
+	[ $((round % 2)) = 1 ] || measure "$here" "$work/this" new
+	measure "$work/$commit" "$work/that" old
+	[ $((round % 2)) = 0 ] || measure "$here" "$work/this" new
 done
 go run golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da "$1=$work/that" "this=$work/this"

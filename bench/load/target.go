@@ -3,10 +3,8 @@ package load
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"context"
 	cryptorand "crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -21,24 +19,21 @@ import (
 
 // Target is a request that is sent over and over, and the response that it must get.
 type Target struct {
-	Method      string // GET if empty
+	Method      string
 	URL         string // http://127.0.0.1:port/path
 	Header      http.Header
 	RequestBody []byte // the request's body, if any
-	// Keys are API keys that the requests use in turn; if empty, Header has the key.
-	Keys []string
-	// Writes is how many of a hundred requests are POSTs of WriteBody to the path, at random. The
-	// keys are then chosen at random too.
+	// Keys are API keys that the requests use in turn, or at random; if empty, Header has the key.
+	Keys   []string
+	Random bool
+	// Writes is how many of a hundred random requests are POSTs of WriteBody to the path.
 	Writes    int
 	WriteBody []byte
-	// OwnKeys gives each request an Idempotency-Key of its own.
+	// OwnKeys gives each request an Idempotency-Key of its own, and one of Keys at random.
 	OwnKeys bool
-	// IDs, if not nil, are IDs that the requests have in turn in place of {id} in the URL and in
+	// IDs, if not nil, are IDs that the requests have in place of {id} in the URL and in
 	// RequestBody, in which {n} is a number that differs from request to request.
 	IDs *IDs
-	// Clients, if not 0, is how many connections there are, of which Options.Connections have a
-	// request at a time. Each always sends the same of Keys.
-	Clients int
 
 	Status int
 	Body   []byte
@@ -46,9 +41,6 @@ type Target struct {
 	IgnoreNumbers bool
 	// RequiredHeaders are headers that the response must have.
 	RequiredHeaders []string
-	// Counted is how many requests each response takes from the daily limit in its RateLimit
-	// header.
-	Counted int64
 	// MaxOther is how many responses may have another status: the requests that a new minute admits
 	// while the rest is refused.
 	MaxOther int64
@@ -62,32 +54,28 @@ type Response struct {
 	Size   int64 // its size, headers included
 }
 
-// IDs are IDs for the requests of one run, and some more for the requests before and after it.
+// IDs are IDs for the requests of one run.
 type IDs struct {
 	First, Count int64
-	// more counts the IDs after these that next has returned.
-	more atomic.Int64
+	// Owners is which of Target.Keys each ID is used with, in turn and once; nil for any ID with any
+	// key. The requests before and after the run have the IDs after these, with the first key.
+	Owners []int
+	more   atomic.Int64 // how many of them next has returned
 }
 
-// next returns an ID that no other request has.
-func (s *IDs) next() int64 { return s.First + s.Count - 1 + s.more.Add(1) }
+// next returns an ID for a request with the first key that is not of a run.
+func (s *IDs) next() int64 {
+	if s.Owners == nil {
+		return s.First
+	}
+	return s.First + s.Count - 1 + s.more.Add(1)
+}
 
-// MoreIDs is how many IDs must follow those of a run.
+// MoreIDs is how many IDs must follow those of a run that have owners.
 const MoreIDs = 200
 
-// Fetch sends the request. While the response is 503, as on a busy machine, it sends it again a
-// second later, ten times at most.
-func (t Target) Fetch(ctx context.Context) (r Response, err error) {
-	for range 10 {
-		if r, err = t.fetch(ctx); err != nil || r.Status != http.StatusServiceUnavailable || t.Status == r.Status {
-			break
-		}
-		time.Sleep(time.Second)
-	}
-	return r, err
-}
-
-func (t Target) fetch(ctx context.Context) (Response, error) {
+// Fetch sends the request.
+func (t Target) Fetch(ctx context.Context) (Response, error) {
 	req, err := t.request(ctx)
 	if err != nil {
 		return Response{}, err
@@ -114,25 +102,13 @@ func (t Target) fetch(ctx context.Context) (Response, error) {
 	return Response{resp.StatusCode, resp.Header, body, int64(read.Len() - buffered.Buffered())}, err
 }
 
-// Unpacked returns the content of a body, which may be compressed.
-func Unpacked(body []byte) ([]byte, error) {
-	if !bytes.HasPrefix(body, []byte{0x1f, 0x8b}) {
-		return body, nil
-	}
-	r, err := gzip.NewReader(bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(r)
-}
-
 func (t Target) request(ctx context.Context) (*http.Request, error) {
 	url, body := t.URL, t.RequestBody
 	if t.IDs != nil {
 		fill := strings.NewReplacer("{id}", strconv.FormatInt(t.IDs.next(), 10), "{n}", strconv.Itoa(number()))
 		url, body = fill.Replace(url), []byte(fill.Replace(string(body)))
 	}
-	req, err := http.NewRequestWithContext(ctx, t.method(), url, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, t.Method, url, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -152,23 +128,16 @@ func (t Target) request(ctx context.Context) (*http.Request, error) {
 // number returns a random number of seven digits, with room for a million more.
 func number() int { return 1_000_000 + rand.IntN(8_000_000) }
 
-func (t Target) method() string {
-	if t.Method == "" {
-		return http.MethodGet
-	}
-	return t.Method
-}
-
 func bearer(key string) string { return "Bearer " + key }
 
 // Check fetches the response and returns an error if it is not the expected one.
 func (t Target) Check(ctx context.Context) (r Response, err error) {
 	for range t.MaxOther + 1 {
-		if r, err = t.Fetch(ctx); err != nil {
-			return r, fmt.Errorf("check the response: %w", err)
+		if r, err = t.Fetch(ctx); err == nil {
+			err = t.verify(r)
 		}
-		if err = t.verify(r); err == nil {
-			return r, nil
+		if err == nil {
+			break
 		}
 	}
 	return r, err
@@ -179,12 +148,8 @@ func (t Target) verify(r Response) error {
 		return fmt.Errorf("the response is %d, want %d: %.300s", r.Status, t.Status, r.Body)
 	}
 	if !t.isBody(r.Body) {
-		return fmt.Errorf(
-			"the response has an unexpected body (%d bytes, want %d): %.300s",
-			len(r.Body),
-			len(t.Body),
-			r.Body,
-		)
+		return fmt.Errorf("the response has an unexpected body (%d bytes, want %d): %.300s",
+			len(r.Body), len(t.Body), r.Body)
 	}
 	for _, name := range t.RequiredHeaders {
 		if r.Header.Get(name) == "" {
@@ -207,33 +172,4 @@ func (t Target) isBody(body []byte) bool {
 		got, want = anyNumber.ReplaceAll(got, same), anyNumber.ReplaceAll(want, same)
 	}
 	return bytes.Equal(got, want)
-}
-
-var dayRemaining = regexp.MustCompile(`"day";r=(\d+);t=(\d+)`)
-
-// day returns what remains of the caller's daily limit; ok is false if the response does not say.
-func (r Response) day() (remaining, seconds int64, ok bool) {
-	match := dayRemaining.FindStringSubmatch(r.Header.Get("RateLimit"))
-	if match == nil {
-		return 0, 0, false
-	}
-	remaining, err := strconv.ParseInt(match[1], 10, 64)
-	seconds, err2 := strconv.ParseInt(match[2], 10, 64)
-	return remaining, seconds, errors.Join(err, err2) == nil
-}
-
-// checkCount returns an error unless the limiter counted every request between the two responses
-// once. It may also have counted up to unfinished requests whose responses came too late, and one
-// in a hundred twice: a call to Redis that was too late is made once more.
-func (t Target) checkCount(before, after Response, requests, unfinished int64) error {
-	from, left, ok := before.day()
-	to, leftAfter, okAfter := after.day()
-	if !ok || !okAfter || len(t.Keys) > 1 || leftAfter > left {
-		return nil // no daily limit, or one of many tenants, or a new day
-	}
-	used, least := from-to, t.Counted*requests
-	if most := t.Counted*(requests+unfinished+2+requests/100) + t.MaxOther; used < least || used > most {
-		return fmt.Errorf("%d requests were counted, want %d to %d", used, least, most)
-	}
-	return nil
 }

@@ -1,131 +1,75 @@
+// Package report holds what a benchmark measured, and writes it, above all as a page with a
+// table and a chart.
 package report
 
 import (
-	"encoding/json"
+	"bytes"
+	"embed"
+	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"text/template"
 	"time"
 
 	"petstore.example/bench/machine"
 )
 
-// Fact is a name and its value, as "Redis", "7.0.15".
-type Fact struct{ Name, Value string }
-
 // Report is the result of one call of the benchmark.
 type Report struct {
 	Machine  machine.Description
-	Versions []Fact
-	Settings []Fact // of PostgreSQL
+	Versions string // of programs
 
-	Took        time.Duration
-	Rounds      int
-	Duration    time.Duration
-	Connections int
-	Threads     int
-	LogLevel    string
-	BodySize    int
-	Animals     int
-	ManyTenants int
-
-	Series []*Series
-	Pinned []*Series // those at a pinned rate
-
+	Took           time.Duration
+	Rounds         int
+	Duration       time.Duration
 	PinnedRounds   int
 	PinnedDuration time.Duration
-	Partial        bool // only some cases were measured
+	Connections    int
+	BodySize       int
+
+	Series []*Series
 }
 
-// Others returns the share of the machine's CPU time, in percent, that other processes used.
-func (r *Report) Others() Spread {
-	var all []float64
-	for _, s := range slices.Concat(r.Pinned, r.Series) {
-		for _, run := range s.Runs {
-			all = append(all, 100*run.Others)
-		}
-	}
-	return spreadOf(all)
+// Rows returns the series that the table has.
+func (r *Report) Rows() []*Series {
+	return slices.DeleteFunc(slices.Clone(r.Series), func(s *Series) bool { return s.About == "" })
 }
 
-// Compared returns the cases that are compared with another case.
-func (r *Report) Compared() []*Series {
-	return slices.DeleteFunc(slices.Clone(r.Series), func(s *Series) bool { return s.Baseline == nil })
+//go:embed *.tmpl
+var texts embed.FS
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"spread": func(format string, s Spread) string {
+		return fmt.Sprintf(format+" ("+format+"–"+format+")", s.Median, s.Min, s.Max)
+	},
+}).ParseFS(texts, "*.tmpl"))
+
+// WriteResults writes the medians of all rows to the file, in the form of Go's benchmarks.
+func (r *Report) WriteResults(file string) error { return write(file, "results.tmpl", r) }
+
+// WriteDocument writes the page to the file, and its chart to the directory of the same name beside
+// it.
+func (r *Report) WriteDocument(file string) error {
+	svg := filepath.Join(strings.TrimSuffix(file, filepath.Ext(file)), "ratio.svg")
+	return errors.Join(write(file, "benchmarks.md.tmpl", r), write(svg, "ratio.svg.tmpl", ratioChart(r.Rows())))
 }
 
-// Baselines returns the other cases.
-func (r *Report) Baselines() []*Series {
-	return slices.DeleteFunc(slices.Clone(r.Series), func(s *Series) bool { return s.Baseline != nil })
+// Table returns the page's table.
+func (r *Report) Table() (string, error) {
+	var text strings.Builder
+	err := templates.ExecuteTemplate(&text, "table", r)
+	return text.String(), err
 }
 
-// result is one case in results.json.
-type result struct {
-	Name        string             `json:"name"`
-	Ratio       float64            `json:"ratio,omitempty"`
-	RPS         float64            `json:"rps"`
-	BaselineRPS float64            `json:"baseline_rps,omitempty"`
-	CPUMicros   float64            `json:"cpu_us"`
-	CPURatio    float64            `json:"cpu_ratio,omitempty"`
-	CPUOf       map[string]float64 `json:"cpu_us_of,omitempty"` // by server
-	P50Millis   float64            `json:"p50_ms"`
-	P99Millis   float64            `json:"p99_ms"`
-	P999Millis  float64            `json:"p999_ms,omitempty"`
-	Runs        int                `json:"runs"`
-}
-
-// results are what results.json has.
-type results struct {
-	Cases []result `json:"cases"`
-}
-
-// WriteResults writes the medians of all cases to the file. If only some were measured, it keeps
-// the file's other cases.
-func (r *Report) WriteResults(file string) error {
-	all := results{Cases: []result{}}
-	if old, err := os.ReadFile(file); err == nil && r.Partial {
-		if err := json.Unmarshal(old, &all); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-	}
-	for _, s := range slices.Concat(r.Pinned, r.Compared()) {
-		if len(s.Runs) == 0 {
-			continue
-		}
-		measured := s.result()
-		if i := slices.IndexFunc(all.Cases, func(c result) bool { return c.Name == s.Name }); i >= 0 {
-			all.Cases[i] = measured
-		} else {
-			all.Cases = append(all.Cases, measured)
-		}
-	}
-	text, err := json.MarshalIndent(all, "", "  ")
-	if err != nil {
+func write(file, name string, data any) error {
+	var text bytes.Buffer
+	if err := templates.ExecuteTemplate(&text, name, data); err != nil {
 		return err
 	}
-	return WriteFile(file, append(text, '\n'))
-}
-
-func (s *Series) result() result {
-	c := result{
-		Name: s.Name, RPS: round(s.RPS().Median, 0), CPUMicros: round(s.CPU().Median, 1),
-		P50Millis: round(s.P50().Median, 3), P99Millis: round(s.P99().Median, 3), Runs: len(s.Runs),
-	}
-	if s.Rate == 0 {
-		c.Ratio, c.BaselineRPS = round(s.Ratio().Median, 3), round(s.Baseline.RPS().Median, 0)
-		return c
-	}
-	c.CPURatio, c.P999Millis, c.CPUOf = round(s.CPURatio().Median, 3), round(s.P999().Median, 3), map[string]float64{}
-	for _, share := range s.Shares() {
-		c.CPUOf[share.Server] = round(share.CPU.Median, 1)
-	}
-	return c
-}
-
-func round(f float64, digits int) float64 {
-	shift := math.Pow10(digits)
-	return math.Round(f*shift) / shift
+	return WriteFile(file, text.Bytes())
 }
 
 // WriteFile writes the file, and makes its directory.

@@ -26,9 +26,10 @@ type BareOptions struct {
 	Responses []Fixed
 	// Found is the response after a look-up of the request's key in Database.
 	Found Fixed
-	// POST CreatePath and OrderPath, and PATCH ChangePath, write to Database, for Tenant.
+	// POST CreatePath and OrderPath, and PATCH ChangePath, write to Database, for the tenant of the
+	// key in memory.
 	Database string
-	Tenant   int64
+	Tenants  map[string]int64
 }
 
 // Paths of a bare server.
@@ -40,19 +41,19 @@ const (
 )
 
 // bareHandler is a lower bound for any server with Gin: it writes fixed bytes, or the result of one
-// statement.
+// prepared statement, without row-level security or an explicit transaction, as a superuser.
 func bareHandler(config []byte) http.Handler {
 	var o BareOptions
 	must.Do(json.Unmarshal(config, &o))
-	w := newWriter(o)
+	w := &bareWriter{o.Tenants, openPool(o.Database + "&timezone=UTC")} // Times are written in it.
 	engine := newEngine()
 	for _, f := range o.Responses {
 		engine.GET(f.Path, f.write)
 	}
-	engine.POST(CreatePath, w.create)
-	engine.PATCH(ChangePath, w.change)
-	engine.POST(OrderPath, w.order)
-	engine.GET(o.Found.Path, func(c *gin.Context) { w.find(c, o.Found) })
+	engine.POST(CreatePath, w.create())
+	engine.PATCH(ChangePath, w.change())
+	engine.POST(OrderPath, w.order())
+	engine.GET(o.Found.Path, w.find(o.Found))
 	return engine
 }
 
@@ -79,108 +80,78 @@ func openPool(url string) *sql.DB {
 	return db
 }
 
-// bareWriter is the bare server's statements, one prepared statement for each request: without
-// row-level security or an explicit transaction, as a superuser.
+// bareWriter makes the handlers that run a statement.
 type bareWriter struct {
-	tenant                             int64
-	insert, update, place, ofTheDigest *sql.Stmt
+	tenants map[string]int64
+	db      *sql.DB
 }
 
-func newWriter(o BareOptions) *bareWriter {
-	db := openPool(o.Database)
-	prepare := func(text string) *sql.Stmt { return must.Get(db.Prepare(text)) }
-	return &bareWriter{
-		tenant: o.Tenant,
-		insert: prepare(`
-			insert into pets (tenant_id, name, category_id, status, created_at)
-			values ($1, $2, $3, $4, now()) returning id`),
-		update: prepare(`
-			update pets set name = $3 where tenant_id = $1 and id = $2
-			returning id, category_id, status`),
-		place: prepare(`
-			with held as (
-			  update pets set status = 'pending' where tenant_id = $1 and id = $2 and status = 'available' returning id
-			)
-			insert into orders (tenant_id, pet_id, quantity, status, created_at)
-			select $1, id, $3, 'placed', now() from held
-			returning id, status, created_at`),
-		ofTheDigest: prepare(`select tenant_id from api_keys where digest = $1 and revoked_at is null`),
-	}
-}
+func keyOf(c *gin.Context) string { return strings.TrimPrefix(c.GetHeader("Authorization"), "Bearer ") }
 
-// create is a minimal POST /v1/pets.
-func (w *bareWriter) create(c *gin.Context) {
-	var pet catalog.Pet
-	if !bound(c, &pet) {
+// write is a minimal write: it reads the body, runs the statement with the tenant of the key and
+// the arguments, scans its result, and writes the body with it.
+func (w *bareWriter) write(c *gin.Context, s *sql.Stmt, status int, body any, args func() []any, result ...any) {
+	tenant, ok := w.tenants[keyOf(c)]
+	if err := c.ShouldBindJSON(body); err != nil || !ok {
+		c.String(http.StatusBadRequest, "there is no such tenant, or %v", err)
 		return
 	}
-	err := w.insert.QueryRowContext(c.Request.Context(), w.tenant, pet.Name, pet.CategoryID, pet.Status).Scan(&pet.ID)
-	respond(c, http.StatusCreated, &pet, err)
-}
-
-// change is a minimal PATCH /v1/pets/{petId}.
-func (w *bareWriter) change(c *gin.Context) {
-	var pet catalog.Pet
-	if !bound(c, &pet) {
-		return
-	}
-	err := w.update.QueryRowContext(
-		c.Request.Context(),
-		w.tenant,
-		c.Param("id"),
-		pet.Name,
-	).Scan(
-		&pet.ID,
-		&pet.CategoryID,
-		&pet.Status,
-	)
-	respond(c, http.StatusOK, &pet, err)
-}
-
-// order is a minimal POST /v1/store/orders.
-func (w *bareWriter) order(c *gin.Context) {
-	order := catalog.Order{Quantity: catalog.DefaultQuantity}
-	if !bound(c, &order) {
-		return
-	}
-	err := w.place.QueryRowContext(
-		c.Request.Context(),
-		w.tenant,
-		order.PetID,
-		order.Quantity,
-	).Scan(
-		&order.ID,
-		&order.Status,
-		&order.CreatedAt,
-	)
-	order.CreatedAt = order.CreatedAt.UTC()
-	respond(c, http.StatusCreated, &order, err)
-}
-
-// find writes a fixed response after it has found whose the key is.
-func (w *bareWriter) find(c *gin.Context, f Fixed) {
-	digest := sha256.Sum256([]byte(strings.TrimPrefix(c.GetHeader("Authorization"), "Bearer ")))
-	var tenant int64
-	if err := w.ofTheDigest.QueryRowContext(c.Request.Context(), digest[:]).Scan(&tenant); err != nil {
-		c.String(http.StatusUnauthorized, err.Error())
-		return
-	}
-	f.write(c)
-}
-
-// bound reads the request's body. If it can't, it responds and returns false.
-func bound(c *gin.Context, into any) bool {
-	err := c.ShouldBindJSON(into)
-	if err != nil {
-		c.String(http.StatusBadRequest, err.Error())
-	}
-	return err == nil
-}
-
-func respond(c *gin.Context, status int, body any, err error) {
+	err := s.QueryRowContext(c.Request.Context(), append([]any{tenant}, args()...)...).Scan(result...)
 	if err != nil {
 		c.String(http.StatusInternalServerError, err.Error())
 		return
 	}
 	c.JSON(status, body)
+}
+
+// create is a minimal POST /v1/pets.
+func (w *bareWriter) create() gin.HandlerFunc {
+	insert := must.Get(w.db.Prepare(`
+		insert into pets (tenant_id, name, category_id, status, created_at)
+		values ($1, $2, $3, $4, now()) returning id`))
+	return func(c *gin.Context) {
+		var pet catalog.Pet
+		args := func() []any { return []any{pet.Name, pet.CategoryID, pet.Status} }
+		w.write(c, insert, http.StatusCreated, &pet, args, &pet.ID)
+	}
+}
+
+// change is a minimal PATCH /v1/pets/{petId}.
+func (w *bareWriter) change() gin.HandlerFunc {
+	update := must.Get(w.db.Prepare(`
+		update pets set name = $3 where tenant_id = $1 and id = $2 returning id, category_id, status`))
+	return func(c *gin.Context) {
+		var pet catalog.Pet
+		args := func() []any { return []any{c.Param("id"), pet.Name} }
+		w.write(c, update, http.StatusOK, &pet, args, &pet.ID, &pet.CategoryID, &pet.Status)
+	}
+}
+
+// order is a minimal POST /v1/store/orders.
+func (w *bareWriter) order() gin.HandlerFunc {
+	place := must.Get(w.db.Prepare(`
+		with held as (
+		  update pets set status = 'pending' where tenant_id = $1 and id = $2 and status = 'available' returning id
+		)
+		insert into orders (tenant_id, pet_id, quantity, status, created_at)
+		select $1, id, $3, 'placed', now() from held returning id, status, created_at`))
+	return func(c *gin.Context) {
+		order := catalog.Order{Quantity: catalog.DefaultQuantity}
+		args := func() []any { return []any{order.PetID, order.Quantity} }
+		w.write(c, place, http.StatusCreated, &order, args, &order.ID, &order.Status, &order.CreatedAt)
+	}
+}
+
+// find writes a fixed response after it has found whose the key is.
+func (w *bareWriter) find(f Fixed) gin.HandlerFunc {
+	ofDigest := must.Get(w.db.Prepare(`select tenant_id from api_keys where digest = $1 and revoked_at is null`))
+	return func(c *gin.Context) {
+		digest := sha256.Sum256([]byte(keyOf(c)))
+		var tenant int64
+		if err := ofDigest.QueryRowContext(c.Request.Context(), digest[:]).Scan(&tenant); err != nil {
+			c.String(http.StatusUnauthorized, err.Error())
+			return
+		}
+		f.write(c)
+	}
 }

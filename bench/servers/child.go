@@ -1,3 +1,6 @@
+// Package servers starts the servers that a benchmark needs: PostgreSQL, Redis, petstore, bare Gin
+// and a build from well-known parts. All are child processes on the loopback address, and end with
+// this process.
 package servers
 
 import (
@@ -21,107 +24,89 @@ const (
 	stopTimeout  = 10 * time.Second
 )
 
-// Child is a running server.
-type Child struct {
+// Server is a running server.
+type Server struct {
 	*subprocess.Process
-	logFile string
+	// URL is http://127.0.0.1:port, AdminURL the same with another port, which petstore alone uses.
+	URL, AdminURL string
 }
 
-// start starts a server whose output goes to a file in dir, and returns when ready reports that it
-// accepts requests.
-func start(ctx context.Context, dir, name string, cmd *exec.Cmd, ready func(context.Context) bool) (*Child, error) {
-	c := &Child{logFile: filepath.Join(dir, name+".log")}
-	log, err := os.OpenFile(c.logFile, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
-	if cmd.Stdout == nil {
-		cmd.Stdout = log
-	}
-	cmd.Stderr = log
-	if c.Process, err = subprocess.Start(cmd, syscall.SIGTERM); err != nil {
-		return nil, err
-	}
-	waiting, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	for !ready(waiting) {
-		select {
-		case <-c.Done():
-			return nil, fmt.Errorf("start %s: it ended: %w: %s", name, c.Err(), c.lastLines())
-		case <-waiting.Done():
-			err := fmt.Errorf("start %s: it is not ready: %w: %s", name, waiting.Err(), c.lastLines())
-			return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-	return c, nil
-}
-
-// Stop asks the server to end, and kills it if it does not.
-func (c *Child) Stop(ctx context.Context) error {
-	return c.Process.Stop(ctx, stopTimeout, syscall.SIGTERM, syscall.SIGKILL)
-}
-
-// TruncateLog empties the server's log file: a log of every request would fill the disk.
-func (c *Child) TruncateLog() error { return os.Truncate(c.logFile, 0) }
-
-// Logged returns the first lines of the server's log file that contain a text, at most that many.
-func (c *Child) Logged(text string, most int) (lines []string, err error) {
-	log, err := os.ReadFile(c.logFile)
-	for line := range bytes.Lines(log) {
-		if len(lines) < most && bytes.Contains(line, []byte(text)) {
-			lines = append(lines, string(line))
-		}
-	}
-	return lines, err
-}
-
-func (c *Child) lastLines() string {
-	const most = 2000
-	text, _ := os.ReadFile(c.logFile) // If it can't be read, the error of the start says enough.
-	return string(bytes.TrimSpace(text[max(0, len(text)-most):]))
-}
-
-// onFreePorts calls launch with free addresses. It tries again if another process takes one of them
-// first.
-func onFreePorts(ctx context.Context, n int, launch func(addrs []string) error) error {
-	var err error
+// serve starts the server of a command that is to use two free addresses, and returns when it is
+// ready. Its output goes to the file name.log in dir. It tries again if another process takes one of
+// the addresses first.
+func serve(
+	ctx context.Context, dir, name string,
+	command func(addrs [2]string) (*exec.Cmd, error), ready func(context.Context, *Server) bool,
+) (s *Server, err error) {
 	for try := 0; try == 0 || err != nil && try < 3 && ctx.Err() == nil; try++ {
-		addrs := make([]string, n)
+		var addrs [2]string
 		for i := range addrs {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
-				return err
+				return nil, err
 			}
 			addrs[i] = l.Addr().String()
 			if err := l.Close(); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		err = launch(addrs)
+		s = &Server{URL: "http://" + addrs[0], AdminURL: "http://" + addrs[1]}
+		cmd, err := command(addrs)
+		if err != nil {
+			return nil, err
+		}
+		if err = s.start(ctx, filepath.Join(dir, name+".log"), cmd, ready); err == nil {
+			return s, nil
+		}
 	}
-	return err
+	return nil, fmt.Errorf("start %s: %w", name, err)
 }
 
-// Build builds a command of this module as make does.
-func Build(ctx context.Context, command, file string) error {
-	cmd := exec.CommandContext(
-		ctx,
-		"go",
-		"build",
-		"-tags",
-		"nomsgpack",
-		"-trimpath",
-		"-o",
-		file,
-		"petstore.example/cmd/"+command,
-	)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s: %w: %s", command, err, out)
+func (s *Server) start(
+	ctx context.Context, file string, cmd *exec.Cmd, ready func(context.Context, *Server) bool,
+) error {
+	log, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd.Stdout, cmd.Stderr = log, log
+	if s.Process, err = subprocess.Start(cmd, syscall.SIGTERM); err != nil {
+		return err
+	}
+	waiting, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for !ready(waiting, s) {
+		select {
+		case <-s.Done():
+			text, _ := os.ReadFile(file) // If it can't be read, the error says enough.
+			return fmt.Errorf("it ended: %w: %s", s.Err(), bytes.TrimSpace(text[max(0, len(text)-2000):]))
+		case <-waiting.Done():
+			return errors.Join(errors.New("it is not ready"), waiting.Err(), s.Stop(context.WithoutCancel(ctx)))
+		case <-time.After(10 * time.Millisecond):
+		}
 	}
 	return nil
+}
+
+// accepts reports whether a server accepts connections.
+func accepts(ctx context.Context, s *Server) bool {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.URL[len("http://"):])
+	return err == nil && conn.Close() == nil
+}
+
+// Stop asks the server to end, and kills it if it does not.
+func (s *Server) Stop(ctx context.Context) error {
+	return s.Process.Stop(ctx, stopTimeout, syscall.SIGTERM, syscall.SIGKILL)
+}
+
+// EmptyLogs empties the logs of all servers that were started in dir.
+func EmptyLogs(dir string) error {
+	logs, err := filepath.Glob(filepath.Join(dir, "*.log"))
+	for _, log := range logs {
+		err = errors.Join(err, os.Truncate(log, 0))
+	}
+	return err
 }
 
 // Cleanups are what is to be done in the end.
@@ -131,11 +116,10 @@ type Cleanups struct{ all []func(context.Context) error }
 func (c *Cleanups) Cleanup(f func(context.Context) error) { c.all = append(c.all, f) }
 
 // TearDown calls all functions once, the last one first.
-func (c *Cleanups) TearDown(ctx context.Context) error {
-	var errs []error
+func (c *Cleanups) TearDown(ctx context.Context) (err error) {
 	for _, f := range slices.Backward(c.all) {
-		errs = append(errs, f(ctx))
+		err = errors.Join(err, f(ctx))
 	}
 	c.all = nil
-	return errors.Join(errs...)
+	return err
 }

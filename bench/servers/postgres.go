@@ -5,31 +5,14 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"time"
 
-	"petstore.example/bench/cputime"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/migrate"
 	"petstore.example/internal/test/pgtest"
 )
 
-// Postgres is a throwaway cluster.
-type Postgres struct{ *pgtest.Server }
-
-// StartPostgres starts an empty cluster with these settings besides those of a throwaway one; nil
-// for none.
-func StartPostgres(ctx context.Context, settings map[string]string) (*Postgres, error) {
-	server, err := pgtest.Start(ctx, false, settings)
-	return &Postgres{server}, err
-}
-
-// CPU returns the CPU time of all of the server's processes.
-func (p *Postgres) CPU() (time.Duration, error) {
-	return cputime.OfTree(p.PID())
-}
-
 // CreateDatabase makes a migrated database and returns its URL.
-func (p *Postgres) CreateDatabase(ctx context.Context, name string) (string, error) {
+func CreateDatabase(ctx context.Context, p *pgtest.Server, name string) (string, error) {
 	if err := store.CreateDatabase(ctx, p.URL("postgres", "postgres"), name); err != nil {
 		return "", err
 	}
@@ -37,26 +20,17 @@ func (p *Postgres) CreateDatabase(ctx context.Context, name string) (string, err
 	if err := migrate.Up(ctx, url); err != nil {
 		return "", err
 	}
-	return url, Exec(
-		ctx,
-		url,
-		`do $$ begin create role bench_api login in role petstore_api; exception when duplicate_object then null; end
-			$$`,
-	)
+	return url, Exec(ctx, url, "do $$ begin create role bench_api login in role petstore_api; "+
+		"exception when duplicate_object then null; end $$")
 }
 
 // Clone makes a copy of a database to which nobody is connected, and returns its URL.
-func (p *Postgres) Clone(ctx context.Context, template, name string) (string, error) {
+func Clone(ctx context.Context, p *pgtest.Server, template, name string) (string, error) {
 	return p.URL("postgres", name), Exec(ctx, p.URL("postgres", "postgres"),
 		"create database "+name+" template "+template+" strategy file_copy",
 		// Rights on the database itself are not copied.
 		"revoke all on database "+name+" from public",
 		"grant connect on database "+name+" to petstore_api, petstore_support, petstore_billing")
-}
-
-// Setting returns the value of a setting.
-func (p *Postgres) Setting(ctx context.Context, name string) (string, error) {
-	return Value[string](ctx, p.URL("postgres", "postgres"), "select current_setting($1)", name)
 }
 
 // Exec runs statements on one connection.

@@ -2,8 +2,12 @@ package servers
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
+
+	"github.com/lib/pq"
 
 	"petstore.example/bench/load"
 	"petstore.example/bench/must"
@@ -15,33 +19,26 @@ import (
 )
 
 const (
-	// Animals is how many animals a sample tenant has: more than a page.
-	Animals = 50
-	// ManyTenants is how many tenants the cases of many tenants have.
+	// ManyTenants is how many tenants Many are, as the page about benchmarks says.
 	ManyTenants = 300
-	// ManyKeys is how many keys these have besides.
-	ManyKeys = 10_000
-	// ChangedAnimals is how many further animals Writer has, to be changed.
-	ChangedAnimals = 10_000
+	animals     = 50 // of each tenant: more than a page
+	// ChangedAnimals is how many further animals each of Many has, to be changed.
+	ChangedAnimals = 200
 	// FirstChanged is the ID of the first of them.
 	FirstChanged = 1001
 )
 
 // Tenant is a sample tenant with its key.
 type Tenant struct {
-	ID    int64
-	Key   string
-	keyID string
+	ID  int64
+	Key string
 }
 
-// Sample is the tenants of one database. All have the same animals with the same IDs.
+// Sample is the tenants of one database. All have the same animals with the same IDs. Full has a
+// limit of one request per minute.
 type Sample struct {
-	// One is for reads and Writer for writes. Ranged has a key for reading, from 20 ranges of
-	// addresses. Full has used up its limit per minute, and the key of Banned is banned for a day.
-	One, Writer, Ranged, Full, Banned Tenant
-	Many                              []Tenant
-	// ManyKeys are further keys of Many, each tenant's in turn.
-	ManyKeys []string
+	One, Full Tenant
+	Many      []Tenant
 }
 
 var by = audit.By{Actor: "bench", Reason: "benchmark"}
@@ -53,70 +50,101 @@ func Fill(ctx context.Context, url string) (s *Sample, err error) {
 	defer must.Recover(&err)
 	db := must.Get(store.Open(ctx, url, store.Options{MaxConns: 1}))
 	defer db.Close()
-	s = &Sample{Many: make([]Tenant, ManyTenants)}
-	byName := map[string]*Tenant{
-		"one":    &s.One,
-		"writer": &s.Writer,
-		"ranged": &s.Ranged,
-		"full":   &s.Full,
-		"banned": &s.Banned,
+	s = &Sample{One: addTenant(ctx, db, "one", 1e9), Full: addTenant(ctx, db, "full", 1)}
+	for i := range ManyTenants {
+		s.Many = append(s.Many, addTenant(ctx, db, fmt.Sprintf("many-%03d", i), 1e9))
 	}
-	for i := range s.Many {
-		byName[fmt.Sprintf("many-%03d", i)] = &s.Many[i]
-	}
-	for name, t := range byName {
-		addTenant(ctx, db, t, name)
-	}
-	ban := people.NewBan{KeyID: s.Banned.keyID, Length: 24 * time.Hour, Reason: keys.AutomaticReason}
-	must.Get(db.Bans.Place(ctx, by, ban, time.Now()))
-	must.Do(Exec(ctx, url, fmt.Sprintf(`
+	const insert = `
 		insert into pets (tenant_id, id, name, category_id, status, created_at) overriding system value
 		select t.id, i + 1, (array['Rex', 'Luna', 'Milo', 'Bella', 'Oscar'])[i %% 5 + 1] || ' ' || (i + 1), i %% 7 + 1,
 		       (array['available', 'pending', 'sold'])[i %% 3 + 1], now()
-		from tenants t, generate_series(0, %d) i`, Animals-1),
-		available(s.Writer.ID, FirstChanged, ChangedAnimals+load.MoreIDs)))
-	s.ManyKeys = must.Get(insertKeys(ctx, url, s.Many, ManyKeys))
-	return s, Exec(
-		ctx,
-		url,
+		from tenants t, generate_series(%d, %d) i where t.name like '%s'`
+	return s, Exec(ctx, url,
+		fmt.Sprintf(insert, 0, animals-1, "%"),
+		fmt.Sprintf(insert, FirstChanged-1, FirstChanged+ChangedAnimals-2, "many-%"),
 		fmt.Sprintf("select setval(pg_get_serial_sequence('pets', 'id'), %d)", lastSupplied),
 		"revoke execute on function place_automatic_ban from petstore_api",
 		// For a table that was vacuumed while it was empty Postgres takes any index whose first
 		// column fits, and a connection keeps that plan.
 		fmt.Sprintf(`insert into orders (tenant_id, pet_id, quantity, status, created_at)
-			select tenant_id, id, 1, 'cancelled', now() from pets where tenant_id = %d limit 1000`, s.One.ID),
-		fmt.Sprintf(
-			`insert into idempotency_keys (tenant_id, method, path, key, fingerprint, status, location, body,
-				created_at, expires_at)
-			select %d, 'POST', '/v1/pets', n::text, sha256(''), 201, '', '', now(), now() + interval '1 day' from
-				generate_series(1, 1000) n`,
-			s.One.ID,
-		),
-		// Autovacuum is off in a throwaway cluster.
-		"vacuum analyze",
-	)
+			select tenant_id, id, 1, 'cancelled', now() from pets where tenant_id <> %d limit 1000`, s.One.ID),
+		fmt.Sprintf(`insert into idempotency_keys
+			(tenant_id, method, path, key, fingerprint, status, location, body, created_at, expires_at)
+			select %d, 'POST', '/v1/pets', n::text, sha256(''), 201, '', '', now(), now() + interval '1 day'
+			from generate_series(1, 1000) n`, s.One.ID),
+		"vacuum analyze") // Autovacuum is off in a throwaway cluster.
 }
 
-// addTenant makes a tenant on Enterprise with a key, and a quota that no benchmark uses up. That of
-// the tenant named full is used up by the first request of a minute.
-func addTenant(ctx context.Context, db *store.DB, t *Tenant, name string) {
-	quota := plans.Quota{PerMinute: 1_000_000_000, PerDay: 1_000_000_000_000}
-	if name == "full" {
-		quota.PerMinute = 1
-	}
-	made := must.Get(
-		db.Tenants.Create(ctx, by, people.NewTenant{Name: name, Plan: plans.Enterprise, Own: &quota}, time.Time{}),
-	)
+// addTenant makes a tenant on Enterprise with a key, and a daily limit that no benchmark uses up.
+func addTenant(ctx context.Context, db *store.DB, name string, perMinute int64) Tenant {
+	quota := plans.Quota{PerMinute: perMinute, PerDay: 1_000_000_000_000}
+	tenant := people.NewTenant{Name: name, Plan: plans.Enterprise, Own: &quota}
+	made := must.Get(db.Tenants.Create(ctx, by, tenant, time.Time{}))
 	service := &keys.Service{Store: db.Keys}
-	request := keys.Request{Tenant: name, Name: "bench", Environment: keys.Live}
-	if name == "ranged" {
-		ranges := []string{"127.0.0.1"}
-		for i := range keys.MaxRanges - 1 {
-			ranges = append(ranges, fmt.Sprintf("2001:db8:%d::/48", i))
-		}
-		request.Scope, request.Allowed = keys.ScopeRead, must.Get(keys.ParseRanges(ranges))
-	}
-	key, token, err := service.Issue(ctx, by, request)
+	_, token, err := service.Issue(ctx, by, keys.Request{Tenant: name, Name: "bench", Environment: keys.Live})
 	must.Do(err)
-	*t = Tenant{ID: made.ID, Key: token.Reveal(), keyID: key.ID}
+	return Tenant{ID: made.ID, Key: token.Reveal()}
+}
+
+// Supply adds what the requests of a run use up, while a server runs on the database.
+type Supply struct {
+	url  string
+	many []Tenant
+	next int64 // the ID of the next animal
+}
+
+// The IDs of the animals of a Supply. Those of animals that requests create come after them.
+const firstSupplied, lastSupplied = 1_000_000, 9_999_999
+
+// NewSupply returns the supply of a database with that sample.
+func NewSupply(url string, s *Sample) *Supply { return &Supply{url, s.Many, firstSupplied} }
+
+// Animals adds n available animals, each of any of Many. A request of the target, whose keys are
+// those of Many, uses up one.
+func (s *Supply) Animals(ctx context.Context, t *load.Target, n int) error {
+	tenants := make(pq.Int64Array, n+load.MoreIDs)
+	if s.next+int64(len(tenants)) > lastSupplied {
+		return errors.New("there are no more IDs for animals")
+	}
+	t.IDs = &load.IDs{First: s.next, Count: int64(n), Owners: make([]int, n)}
+	for i := range tenants {
+		owner := 0
+		if i < n {
+			owner = rand.IntN(len(s.many))
+			t.IDs.Owners[i] = owner
+		}
+		tenants[i] = s.many[owner].ID
+	}
+	_, err := Value[int64](ctx, s.url, `
+		with added as (
+		  insert into pets (tenant_id, id, name, category_id, status, created_at) overriding system value
+		  select tenant, $1 + number - 1, 'Rex the dog', 7, 'available', now()
+		  from unnest($2::bigint[]) with ordinality a (tenant, number) returning id
+		)
+		select count(*) from added`, s.next, tenants)
+	s.next += int64(len(tenants))
+	return err
+}
+
+// Keys adds n keys of Many, of which no server has seen any. A request of the target uses up one. It
+// inserts them without triggers: a running server gets no notices.
+func (s *Supply) Keys(ctx context.Context, t *load.Target, n int) error {
+	t.Keys = make([]string, n)
+	digests, tenants := make(pq.ByteaArray, n), make(pq.Int64Array, n)
+	for i := range t.Keys {
+		token, err := keys.NewToken(keys.Live)
+		if err != nil {
+			return err
+		}
+		digest := token.Digest()
+		t.Keys[i], digests[i], tenants[i] = token.Reveal(), digest[:], s.many[i%len(s.many)].ID
+	}
+	_, err := Value[int64](ctx, s.url+"&session_replication_role=replica", `
+		with added as (
+		  insert into api_keys (id, tenant_id, name, environment, digest, last4, created_at)
+		  select 'key_' || left(encode(digest, 'hex'), 16), tenant, 'bench', 'live', digest, 'last', now()
+		  from unnest($1::bytea[], $2::bigint[]) k (digest, tenant) returning tenant_id
+		)
+		select count(*) from added`, digests, tenants)
+	return err
 }

@@ -1,12 +1,10 @@
 package servers
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -34,29 +32,22 @@ type stock struct {
 
 const (
 	stockCallerQuery = `
-		select k.tenant_id, coalesce(a.per_minute, v.per_minute) as per_minute, coalesce(a.per_day, v.per_day) as
-			per_day
+		select k.tenant_id,
+		       coalesce(a.per_minute, v.per_minute) as per_minute, coalesce(a.per_day, v.per_day) as per_day
 		from api_keys k
 		cross join lateral (
-		  select plan, per_minute, per_day from tenant_plans t where t.tenant_id = k.tenant_id and t.valid_from <=
-		      now() order by t.valid_from desc limit 1
+		  select plan, per_minute, per_day from tenant_plans t
+		  where t.tenant_id = k.tenant_id and t.valid_from <= now() order by t.valid_from desc limit 1
 		) a
 		cross join lateral (
-		  select per_minute, per_day from plan_versions p where p.plan = a.plan and p.valid_from <= now() order by
-		      p.valid_from desc limit 1
+		  select per_minute, per_day from plan_versions p
+		  where p.plan = a.plan and p.valid_from <= now() order by p.valid_from desc limit 1
 		) v
 		where k.digest = $1 and k.revoked_at is null`
 	stockPetsQuery = `
 		select id, name, category_id, status from pets
 		where tenant_id = $1 and id > $2 order by id limit $3`
 )
-
-// stockCaller is the tenant of a key.
-type stockCaller struct {
-	TenantID  int64 `db:"tenant_id"`
-	PerMinute int64 `db:"per_minute"`
-	PerDay    int64 `db:"per_day"`
-}
 
 func stockHandler(config []byte) http.Handler {
 	var o StockOptions
@@ -75,12 +66,19 @@ func stockHandler(config []byte) http.Handler {
 
 func (s *stock) list(c *gin.Context) {
 	ctx := c.Request.Context()
-	caller, err := s.caller(ctx, c.GetHeader("Authorization"))
-	if err != nil {
+	var caller struct {
+		TenantID  int64 `db:"tenant_id"`
+		PerMinute int64 `db:"per_minute"`
+		PerDay    int64 `db:"per_day"`
+	}
+	digest := sha256.Sum256([]byte(keyOf(c)))
+	if err := s.callerByDigest.GetContext(ctx, &caller, digest[:]); err != nil {
 		c.JSON(http.StatusUnauthorized, gin.H{"error": err.Error()})
 		return
 	}
-	if reached, err := s.count(c, caller); reached || err != nil {
+	tenant := strconv.FormatInt(caller.TenantID, 10)
+	if !s.admits(c, "d"+tenant, 24*time.Hour, caller.PerDay) ||
+		!s.admits(c, "m"+tenant, time.Minute, caller.PerMinute) {
 		c.JSON(http.StatusTooManyRequests, gin.H{"error": "too many requests"})
 		return
 	}
@@ -97,33 +95,11 @@ func (s *stock) list(c *gin.Context) {
 	c.JSON(http.StatusOK, pets)
 }
 
-func (s *stock) caller(ctx context.Context, authorization string) (caller stockCaller, err error) {
-	digest := sha256.Sum256([]byte(strings.TrimPrefix(authorization, "Bearer ")))
-	err = s.callerByDigest.GetContext(ctx, &caller, digest[:])
-	return caller, err
-}
-
-// count counts the request per minute and per day, and reports the minute in the usual headers.
-func (s *stock) count(c *gin.Context, caller stockCaller) (reached bool, err error) {
-	tenant := strconv.FormatInt(caller.TenantID, 10)
-	minute, err := s.counters.Get(
-		c.Request.Context(),
-		"m"+tenant,
-		limiter.Rate{Period: time.Minute, Limit: caller.PerMinute},
-	)
-	if err != nil || minute.Reached {
-		return true, err
-	}
-	day, err := s.counters.Get(
-		c.Request.Context(),
-		"d"+tenant,
-		limiter.Rate{Period: 24 * time.Hour, Limit: caller.PerDay},
-	)
-	if err != nil || day.Reached {
-		return true, err
-	}
-	c.Header("X-RateLimit-Limit", strconv.FormatInt(minute.Limit, 10))
-	c.Header("X-RateLimit-Remaining", strconv.FormatInt(minute.Remaining, 10))
-	c.Header("X-RateLimit-Reset", strconv.FormatInt(minute.Reset, 10))
-	return false, nil
+// admits counts the request in a window, which it reports in the usual headers.
+func (s *stock) admits(c *gin.Context, window string, period time.Duration, limit int64) bool {
+	state, err := s.counters.Get(c.Request.Context(), window, limiter.Rate{Period: period, Limit: limit})
+	c.Header("X-RateLimit-Limit", strconv.FormatInt(state.Limit, 10))
+	c.Header("X-RateLimit-Remaining", strconv.FormatInt(state.Remaining, 10))
+	c.Header("X-RateLimit-Reset", strconv.FormatInt(state.Reset, 10))
+	return err == nil && !state.Reached
 }

@@ -22,7 +22,7 @@ measure() {
 	(cd "$1" && bin/bench -cases "$names" -rounds 1 -duration 3s -pinned 10s -document '' -results "$work/results.json") >"$work/log" 2>&1 ||
 		{ cat "$work/log" >&2; exit 1; }
 	awk -F '[ ",:]+' -v rows="$rows" -v names="$3" '
-		/^Benchmark/ { name = substr($1, 10); $1 = ""; found[name] = substr($0, 2); next }
+		/^Benchmark/ { of = substr($1, 10); $1 = ""; found[of] = substr($0, 2); next }
 		{ value[$2] = $3 } # a program from before wrote JSON
 		/"runs"/ && "cpu_ratio" in value { found[value["name"]] = sprintf("1 %s CPU-of-bare %s µs-CPU %s ms-p99", value["cpu_ratio"], value["cpu_us"], value["p99_ms"]) }
 		/"runs"/ && "ratio" in value { found[value["name"]] = sprintf("1 %s requests/s %s of-bare %s µs-CPU", value["rps"], value["ratio"], value["cpu_us"]) }

@@ -1,7 +1,6 @@
 package envvars
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -29,10 +28,17 @@ type Secret struct {
 }
 
 // ReadSecret returns the value of the variable, or what the file of the variable with _FILE
-// contains, without the newline at its end. An empty variable counts as not set. It is an error if
-// both are set, and if the file cannot be read, is empty, or has more than one line.
+// contains, as Read does. An empty variable counts as not set. It is an error if both are set, if
+// one can't be read or has only blanks, and if the file has more than one line.
 func ReadSecret(getenv func(string) string, name string) (Secret, error) {
-	value, setBy := getenv(name), name+FileSuffix
+	given, setBy := getenv(name), name+FileSuffix
+	value, err := Read(given)
+	if err == nil && value == "" && given != "" {
+		err = errors.New("has only blanks")
+	}
+	if err != nil {
+		return Secret{}, fmt.Errorf("%s %w", name, err)
+	}
 	path := getenv(setBy)
 	switch {
 	case path == "":
@@ -46,7 +52,7 @@ func ReadSecret(getenv func(string) string, name string) (Secret, error) {
 	if err != nil {
 		return Secret{}, fmt.Errorf("%s: %w", setBy, err)
 	}
-	s := Secret{Value: string(text), SetBy: setBy}
+	s := Secret{Value: text, SetBy: setBy}
 	// On Windows the permissions that Go shows say nothing.
 	if mode.IsRegular() && mode.Perm()&0o004 != 0 && runtime.GOOS != "windows" {
 		s.Warning = fmt.Sprintf(
@@ -62,31 +68,34 @@ func ReadSecret(getenv func(string) string, name string) (Secret, error) {
 // which may hold a password.
 func MayBeSecret(path string) bool {
 	return strings.Contains(path, "://") || strings.Contains(path, "password=") ||
-		strings.Contains(path, "=") && !filepath.IsAbs(path)
+		strings.ContainsAny(path, "=@") && !filepath.IsAbs(path)
 }
 
-func read(path string) (text []byte, mode fs.FileMode, err error) {
+func read(path string) (text string, mode fs.FileMode, err error) {
 	f, err := os.Open(path) //nolint:gosec // the operator names it
 	if err != nil {
-		return nil, 0, err
+		return "", 0, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, 0, err
+		return "", 0, err
 	}
-	if text, err = io.ReadAll(io.LimitReader(f, maxSecret+1)); err != nil {
-		return nil, 0, err
+	content, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	if err != nil {
+		return "", 0, err
 	}
-	if len(text) > maxSecret {
-		return nil, 0, errors.New(path + " is too large for a URL")
+	if len(content) > maxSecret {
+		return "", 0, errors.New(path + " is too large for a URL")
 	}
-	text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
+	text, err = Read(string(content))
 	switch {
-	case len(text) == 0:
-		return nil, 0, errors.New(path + " is empty")
-	case bytes.ContainsAny(text, "\n\x00"):
-		return nil, 0, errors.New(path + " has more than one line")
+	case err != nil:
+		return "", 0, fmt.Errorf("%s %w", path, err)
+	case text == "":
+		return "", 0, errors.New(path + " is empty")
+	case strings.ContainsAny(text, "\r\n"):
+		return "", 0, errors.New(path + " has more than one line")
 	}
 	return text, info.Mode(), nil
 }

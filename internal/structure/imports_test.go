@@ -192,7 +192,7 @@ var below = map[string][]string{
 	},
 
 	"internal/ctl/output":   {"internal/spelling"},
-	"internal/ctl/profiles": {"internal/store", "internal/ownfiles"},
+	"internal/ctl/profiles": {"internal/store", "internal/ownfiles", "internal/envvars"},
 	"internal/ctl/staff": {
 		"internal/ctl/cmdutil",
 		"internal/ctl/output",
@@ -301,8 +301,11 @@ var below = map[string][]string{
 		"internal/store/pgconn",
 	},
 	"internal/store/migrate": {"internal/store/pgconn", "migrations"},
-	"internal/store/pgconn":  {"internal/keys", "internal/catalog", "internal/usage", "internal/ownfiles"},
-	"internal/fairqueue":     {"internal/catalog", "internal/keys", "internal/usage"},
+	"internal/store/pgconn": {
+		"internal/keys", "internal/catalog", "internal/usage", "internal/ownfiles", "internal/envvars",
+		"internal/spelling",
+	},
+	"internal/fairqueue": {"internal/catalog", "internal/keys", "internal/usage"},
 	"internal/diagnose": {
 		"docs",
 		"internal/keys",
@@ -326,6 +329,7 @@ var below = map[string][]string{
 		"internal/limits/counter",
 		"internal/limits/distributed",
 		"internal/freshness",
+		"internal/envvars",
 	},
 
 	"internal/keys/callers": {"internal/keys", "internal/plans"},

@@ -10,7 +10,6 @@
 package profiles
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -23,6 +22,7 @@ import (
 	"strings"
 	"time"
 
+	"petstore.example/internal/envvars"
 	"petstore.example/internal/ownfiles"
 	"petstore.example/internal/store"
 )
@@ -90,10 +90,13 @@ func service(name string) *regexp.Regexp {
 // List returns the profiles as they are in the file.
 func List() (list []Profile, err error) {
 	text, err := read(store.ServiceFile(), ownfiles.ReadFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return nil, err
 	}
-	for _, found := range service(`[^\]\n]+`).FindAllStringSubmatch(string(text)+"\n", -1) {
+	for _, found := range service(`[^\]\n]+`).FindAllStringSubmatch(text+"\n", -1) {
 		settings := strings.Split(strings.TrimSpace(found[2]), "\n")
 		note, own := strings.CutPrefix(settings[0], mark)
 		expires, _ := time.Parse(time.RFC3339Nano, note) // zero for never
@@ -180,15 +183,27 @@ func without(text string, t store.Target) string {
 // HasSecret tells whether there is such a line, in a file that only this user may read.
 func HasSecret(t store.Target) bool {
 	text, err := read(store.PassFile(), ownfiles.ReadSecret)
-	return err == nil && without(string(text), t) != string(text)
+	return err == nil && without(text, t) != text
 }
 
 // read reads a file. Without a home it does not exist.
-func read(path string, as func(*os.Root, string) ([]byte, error)) ([]byte, error) {
+func read(path string, as func(*os.Root, string) ([]byte, error)) (string, error) {
 	if info, err := os.Stat(filepath.Dir(path)); path == "" || err != nil || !info.IsDir() {
-		return nil, fs.ErrNotExist
+		return "", fs.ErrNotExist
 	}
-	return ownfiles.ReadPath(path, as)
+	content, err := ownfiles.ReadPath(path, as)
+	if err != nil {
+		return "", err
+	}
+	return readable(path, content)
+}
+
+// readable returns the content of a file without its byte order mark.
+func readable(path string, content []byte) (string, error) {
+	if _, err := envvars.Read(string(content)); err != nil {
+		return "", fmt.Errorf("%s %w", path, err)
+	}
+	return strings.TrimPrefix(string(content), "\ufeff"), nil
 }
 
 // edit replaces the text of a file, "" if there is none, by what change makes of it.
@@ -198,15 +213,19 @@ func edit(path string, change func(text string) string) error {
 		return err
 	}
 	defer root.Close()
-	text, err := ownfiles.ReadFile(root, filepath.Base(path))
+	content, err := ownfiles.ReadFile(root, filepath.Base(path))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
-		text = append(text, '\n')
+	text, err := readable(path, content)
+	if err != nil {
+		return err
 	}
-	changed := change(string(text))
-	if changed == "" && len(text) == 0 {
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	changed := change(text)
+	if changed == "" && text == "" {
 		return nil
 	}
 	return ownfiles.WriteFile(root, filepath.Base(path), []byte(changed))

@@ -2,19 +2,22 @@ package redisbackend
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"petstore.example/internal/envvars"
 	"petstore.example/internal/limits/distributed"
 )
 
-// ErrURL is all that is said of a Redis URL that cannot be read: more of it might show the
-// password.
+// ErrURL is what is said of a Redis URL that cannot be read, with what it is in place of one: more of
+// it might show the password.
 var ErrURL = errors.New("not a Redis URL: want redis://[[user]:password@]host[:port][/database], rediss:// for TLS, " +
 	"?addr=host:port for each further node of a cluster, and ?master_name=name for the master that the sentinels at " +
 	"these addresses know")
@@ -31,14 +34,14 @@ type Client struct {
 // for a connection. It does not connect. A URL with the parameter master_name names sentinels: its
 // user and password are theirs, those of Redis are the parameters username and password. Another
 // URL with addr parameters is a cluster's. Of go-redis's other parameters pool_size, min_idle_conns
-// and skip_verify are heeded. The error is always ErrURL.
+// and skip_verify are heeded. The error is always an ErrURL.
 //
 // go-redis has one logger for the whole process, and it is switched off here: the limiter logs what
 // matters.
 func NewClient(rawURL string, timeout time.Duration) (*Client, error) {
 	o, err := parseURL(rawURL)
 	if err != nil {
-		return nil, ErrURL
+		return nil, withoutSecrets(err)
 	}
 	if timeout <= 0 {
 		timeout = distributed.DefaultTimeout
@@ -47,12 +50,18 @@ func NewClient(rawURL string, timeout time.Duration) (*Client, error) {
 	return &Client{UniversalClient: redis.NewUniversalClient(o), options: o}, nil
 }
 
-// CheckURL returns ErrURL for a URL that NewClient can't read.
+// CheckURL returns the error of NewClient for a URL.
 func CheckURL(rawURL string) error {
-	if _, err := parseURL(rawURL); err != nil {
-		return ErrURL
+	_, err := parseURL(rawURL)
+	return withoutSecrets(err)
+}
+
+// withoutSecrets returns ErrURL in place of an error that may quote the URL.
+func withoutSecrets(err error) error {
+	if err == nil || errors.Is(err, ErrURL) {
+		return err
 	}
-	return nil
+	return ErrURL
 }
 
 // reliable sets what the limiter's promises rest on: a call ends with its context, and is made
@@ -73,17 +82,21 @@ func reliable(o *redis.UniversalOptions, timeout time.Duration) {
 }
 
 func parseURL(rawURL string) (*redis.UniversalOptions, error) {
+	if err := envvars.CheckURL(rawURL, "redis", "rediss"); err != nil {
+		return nil, fmt.Errorf("it %w: %w", err, ErrURL)
+	}
 	u, err := url.Parse(rawURL)
 	if err != nil {
 		return nil, err
 	}
-	if u.Host == "" {
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil || u.Host == "" || strings.Contains(rawURL, "#") {
 		return nil, ErrURL
 	}
-	if u.Query().Has("master_name") {
+	if query.Has("master_name") {
 		return parseSentinelURL(rawURL)
 	}
-	if u.Query().Has("addr") {
+	if query.Has("addr") {
 		o, err := redis.ParseClusterURL(rawURL)
 		if err != nil {
 			return nil, err

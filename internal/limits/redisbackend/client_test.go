@@ -60,6 +60,31 @@ func TestNewClient(t *testing.T) {
 	}
 }
 
+// TestURLRefused: what is no URL is refused by what it is, and quoted nowhere.
+func TestURLRefused(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"\ufeffredis://u:hunter2@h":            "it begins with a byte order mark: ",
+		`"redis://u:hunter2@h"`:                "it is in quotes: ",
+		"redis://u:hunter2@h\n":                "it has a blank or a line end before or after it: ",
+		"r\x00e\x00d\x00i\x00":                 "it is UTF-16: save it as UTF-8: ",
+		"redis+sentinel://u:hunter2@h":         "it is no redis:// URL: the scheme is redis+sentinel: ",
+		"REDIS://u:hunter2@h":                  "it is no redis:// URL: the scheme is REDIS: ",
+		"hunter2://h":                          "it does not begin with redis://: ",
+		"redis:///u:hunter2@h":                 "",
+		"redis://u:1#hunter2@h":                "",
+		"redis://h/0?pool_size=1;hunter2=x":    "",
+		"redis:u:hunter2@h":                    "",
+		"cmVkaXM6Ly91Omh1bnRlcjJAaC8wPz0KCg==": "",
+	} {
+		err := CheckURL(url)
+		_, newErr := NewClient(url, 0)
+		if err == nil || err.Error() != want+ErrURL.Error() || newErr == nil || newErr.Error() != err.Error() {
+			t.Errorf("%q: %v, %v", url, err, newErr)
+		}
+	}
+}
+
 func TestSentinelURL(t *testing.T) {
 	t.Parallel()
 	o, err := parseURL("rediss://u:sentinels@a:1/3?master_name=m&addr=b:2&username=v&password=redis")

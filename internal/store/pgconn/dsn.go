@@ -1,7 +1,6 @@
 package pgconn
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -19,6 +18,7 @@ import (
 	"github.com/jackc/pgservicefile"
 	"github.com/lib/pq"
 
+	"petstore.example/internal/envvars"
 	"petstore.example/internal/ownfiles"
 )
 
@@ -32,8 +32,11 @@ const noService = ` service=''`
 //
 // The error never holds a password.
 func ResolveURL(text string) (string, error) {
+	if err := checkText(text); err != nil {
+		return "", err
+	}
 	dsn := text
-	if strings.HasPrefix(text, "postgres://") || strings.HasPrefix(text, "postgresql://") {
+	if isURL(text) {
 		var err error
 		//nolint:staticcheck // Open takes a URL too, but a URL can't say that it has no service.
 		if dsn, err = pq.ParseURL(splitHosts(text)); err != nil {
@@ -43,13 +46,16 @@ func ResolveURL(text string) (string, error) {
 	if all := setting.FindAllStringSubmatch(dsn, -1); len(all) > 0 && all[len(all)-1][2] == "" {
 		dsn += "''" // Otherwise the value is what follows.
 	}
-	// The driver's error may quote the string, and with it the password; but not one about the
-	// environment.
+	// The driver's error may quote the string, and with it the password.
 	if _, err := pq.NewConfig(noService); err != nil {
-		return "", errors.New(strings.TrimPrefix(err.Error(), "pq: "))
+		return "", environmentError(err)
 	}
-	if _, err := pq.NewConfig(dsn + noService); err != nil {
+	cfg, err := pq.NewConfig(dsn + noService)
+	if err != nil {
 		return "", errUnreadable
+	}
+	if err := checkSettings(cfg, isURL(text)); err != nil {
+		return "", err
 	}
 	name := os.Getenv("PGSERVICE")
 	if named, ok := settingOf(dsn, "service"); ok {
@@ -87,8 +93,6 @@ func splitHosts(text string) string {
 	return u.String()
 }
 
-var errUnreadable = errors.New("the database URL can't be read: want postgres://user:password@host:5432/name?sslmode=…")
-
 // setting is one setting of a connection string: its name, and its value as it is written.
 var setting = regexp.MustCompile(`([^\s=]+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:\\.|[^\s\\])*)`)
 
@@ -108,11 +112,18 @@ var unescape = regexp.MustCompile(`\\(.)`)
 // which a password is sent, so one that another user could have written is refused.
 func readService(name string) (string, error) {
 	path := ServiceFile()
-	text, err := ownfiles.ReadPath(path, ownfiles.ReadFile)
+	if envvars.MayBeSecret(name) {
+		return "", errors.New("what should name a Postgres service is a URL or the like")
+	}
+	content, err := ownfiles.ReadPath(path, ownfiles.ReadFile)
 	if err != nil {
 		return "", serviceError(name, err)
 	}
-	file, err := pgservicefile.ParseServicefile(bytes.NewReader(text))
+	text, err := envvars.Read(string(content))
+	if err != nil {
+		return "", serviceError(name, fmt.Errorf("%s %w", path, err))
+	}
+	file, err := pgservicefile.ParseServicefile(strings.NewReader(text))
 	if err != nil {
 		return "", serviceError(name, fmt.Errorf("%s: %w", path, err))
 	}
@@ -124,7 +135,11 @@ func readService(name string) (string, error) {
 	for key, value := range service.Settings {
 		fmt.Fprintf(&settings, "%s=%s ", key, quoteSetting(value))
 	}
-	if _, err := pq.NewConfig(settings.String() + noService); err != nil {
+	cfg, err := pq.NewConfig(settings.String() + noService)
+	if err == nil {
+		err = checkSettings(cfg, false)
+	}
+	if err != nil {
 		return "", serviceError(name, fmt.Errorf("%s has a setting of it that can't be read", path))
 	}
 	return settings.String(), nil

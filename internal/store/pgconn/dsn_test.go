@@ -118,3 +118,117 @@ func TestServiceRefused(t *testing.T) {
 		}
 	})
 }
+
+// TestTextRefused: what is no URL is refused by what it is, and quoted nowhere.
+func TestTextRefused(t *testing.T) {
+	t.Parallel()
+	const (
+		mark      = "hunter2"
+		elsewhere = "a part of the database URL is no login, host, name or setting"
+		blank     = "the database URL has a blank or a line end before or after it"
+	)
+	for text, want := range map[string]string{
+		"\ufeffpostgres://u:hunter2@h/d":                       "the database URL begins with a byte order mark",
+		"\xff\xfep\x00o\x00s\x00":                              "the database URL is UTF-16: save it as UTF-8",
+		"p\x00o\x00s\x00t\x00g\x00":                            "the database URL is UTF-16: save it as UTF-8",
+		"postgres://u:hunter2\xe4@h/d":                         "the database URL is not UTF-8 text",
+		"postgres://u:hunter2@h/d\x00":                         "the database URL is not UTF-8 text",
+		`"postgres://u:hunter2@h/d"`:                           "the database URL is in quotes",
+		"'postgres://u:hunter2@h/d'":                           "the database URL is in quotes",
+		" postgres://u:hunter2@h/d":                            blank,
+		"postgres://u:hunter2@h/d\n":                           blank,
+		"postgresql+psycopg://u:hunter2@h/d":                   "the scheme is postgresql+psycopg",
+		"POSTGRES://u:hunter2@h/d":                             "the scheme is POSTGRES",
+		"hunter2://h/d":                                        "the database URL does not begin with postgres://",
+		"u=hunter2 postgres://h/d":                             "the database URL does not begin with postgres://",
+		"cG9zdGdyZXM6Ly91Omh1bnRlcjJAaC9kCg==":                 "write a URL",
+		"postgres:/u:hunter2@h/d?sslmode=disable":              "write a URL",
+		"Server=h;Password=hunter2":                            "write a URL",
+		"statement_timeout=1 host=h":                           "write a URL",
+		"postgres:u:hunter2@h/d":                               "the database URL can't be read",
+		"host=h user=u password=hun ter2":                      "the database URL can't be read",
+		"postgres:///u:hunter2@h/d":                            elsewhere,
+		"postgres://u:1/hunter2@h/d":                           elsewhere,
+		"postgres://u:#hunter2@h/d":                            elsewhere,
+		"postgres://h/d&user=u&password=hunter2":               elsewhere,
+		"postgres://u@h/d?application_name=x,password=hunter2": elsewhere,
+		"host=h;user=u;password=hunter2":                       elsewhere,
+		"host=u:hunter2@h":                                     elsewhere,
+		"user=u password=hunter2,host=h":                       elsewhere,
+		"postgres://u@h/d?sslkey=-----BEGIN%20hunter2":         elsewhere,
+		"postgres://u@h/d?Password=hunter2":                    "a name that is no setting",
+		"postgres://u@h/d?pasword=hunter2":                     "a name that is no setting",
+		"postgres://u@h/d?sslpassword=hunter2":                 "a name that is no setting",
+		"postgres://u@h/d?sslmod=verify-full":                  "a name that is no setting",
+		"postgres://u@/d?hots=h":                               "a name that is no setting",
+		"postgres://u@h/d?hunter2":                             "a name that is no setting",
+		"postgres://u@h/d?x=1;password=hunter2":                "the database URL can't be read",
+	} {
+		_, err := pgconn.ReadTarget(text)
+		assert.True(
+			t,
+			err != nil && strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), mark),
+			text,
+			err,
+		)
+	}
+}
+
+// TestTextTaken: what is refused around it does not take these with it.
+func TestTextTaken(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"postgres://jo%40server:p%3A%2F%40@[::1]:5432/d?statement_timeout=5000&my.setting=x&search_path=a,b",
+		"postgresql://u:pa:ss@h1:1,h2:2/d?target_session_attrs=read-write", "postgres://u@/d?host=@abstract",
+		"host=h port=1 user=u password='a;b://c'", "host=h user=u keepalives=1 channel_binding=prefer database=x",
+		"user=u password=cG9ydDo= options='-c app.user=5 -c search_path=a,b'", "postgres://u:port=@h/d",
+		"postgres://u@h/d?password_encryption=x", "postgres://u:p@h", "postgres://", "",
+	} {
+		_, err := pgconn.ReadTarget(text)
+		if strings.Contains(text, "://c") { // The text of a URL must not be taken for one of pairs.
+			assert.True(t, err != nil, text)
+			continue
+		}
+		assert.NoError(t, err, text)
+	}
+}
+
+// TestVariableRefused: an error about a variable of Postgres has its name and not its value.
+func TestVariableRefused(t *testing.T) {
+	for name, want := range map[string]string{
+		"PGPORT":           "environment variable $PGPORT has a value that can't be used",
+		"PGHOSTADDR":       "environment variable $PGHOSTADDR has a value that can't be used",
+		"PGCLIENTENCODING": "the variables PG… of the environment can't be used",
+		"PGSERVICE":        "what should name a Postgres service is a URL or the like",
+		"PGHOST":           "a part of the database URL is no login, host, name or setting",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(name, "postgres://u:hunter2@h/d")
+			_, err := pgconn.ReadTarget("postgres://")
+			assert.True(t, err != nil && strings.HasPrefix(err.Error(), want), err)
+		})
+	}
+}
+
+// TestServiceFileText: a byte order mark does not matter, and what is no text is named.
+func TestServiceFileText(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "services")
+	t.Setenv("PGSERVICEFILE", file)
+	for text, want := range map[string]string{
+		"\ufeff[prod]\r\nhost=h\r\n":                         "",
+		"\xff\xfe[\x00p\x00":                                 file + " is UTF-16: save it as UTF-8",
+		"[prod]\nhost=h\nuser=\xe4\n":                        file + " is not UTF-8 text",
+		"[prod]\npostgres://u:hunter2@h/d?sslmode=disable\n": file + " has a setting of it that can't be read",
+		"[prod]\nhost=h\nstatement_timeout=5\n":              file + " has a setting of it that can't be read",
+		"[prod]\nhost=h;password=hunter2\n":                  file + " has a setting of it that can't be read",
+	} {
+		assert.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		target, err := pgconn.ReadTarget("postgres://?service=prod")
+		if want == "" {
+			assert.NoError(t, err)
+			assert.Equal(t, target.Host, "h", "host")
+			continue
+		}
+		assert.True(t, err != nil && strings.HasSuffix(err.Error(), want), text, err)
+	}
+}

@@ -6,12 +6,10 @@ import (
 	"net"
 	"net/netip"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/caarlos0/env/v11"
-	"github.com/rs/zerolog"
 
 	"petstore.example/internal/api"
 	"petstore.example/internal/envvars"
@@ -22,31 +20,31 @@ import (
 // config is what `petstore serve` reads from the environment. docs/configuration.md describes each
 // setting; a test holds the two together.
 type config struct {
-	DatabaseURL              secret        `env:"DATABASE_URL"`
-	DatabaseURLFile          fileName      `env:"DATABASE_URL_FILE"`
-	RedisURL                 secret        `env:"REDIS_URL"`
-	RedisURLFile             fileName      `env:"REDIS_URL_FILE"`
-	RedisTimeout             time.Duration `env:"REDIS_TIMEOUT" envDefault:"100ms"`
-	Addr                     string        `env:"ADDR" envDefault:":8080"`
-	AdminAddr                string        `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8081"`
-	Environment              string        `env:"ENVIRONMENT" envDefault:"production"`
-	BaseURL                  string        `env:"BASE_URL"`
-	SupportURL               string        `env:"SUPPORT_URL"`
-	SupportEmail             string        `env:"SUPPORT_EMAIL"`
-	TrustedProxies           []string      `env:"TRUSTED_PROXIES"`
-	AddressLimit             int64         `env:"ADDRESS_LIMIT" envDefault:"6000"`
-	MaxConnections           int64         `env:"MAX_CONNECTIONS" envDefault:"20000"`
-	MaxConnectionsPerAddress int64         `env:"MAX_CONNECTIONS_PER_ADDRESS" envDefault:"0"`
-	ListCacheBytes           int64         `env:"LIST_CACHE_BYTES" envDefault:"33554432"`
-	BodyBytes                int64         `env:"BODY_BYTES" envDefault:"67108864"`
-	UnsentBytes              int64         `env:"UNSENT_BYTES" envDefault:"134217728"`
-	HTTPFastPath             string        `env:"HTTP_FAST_PATH" envDefault:"on"`
-	LogLevel                 string        `env:"LOG_LEVEL" envDefault:"info"`
-	LogFormat                string        `env:"LOG_FORMAT" envDefault:"json"`
-	Pprof                    bool          `env:"PPROF" envDefault:"false"`
-	DrainDelay               time.Duration `env:"DRAIN_DELAY" envDefault:"0s"`
-	StopTimeout              time.Duration `env:"STOP_TIMEOUT" envDefault:"20s"`
-	AllowOwner               string        `env:"ALLOW_OWNER" envDefault:"no"`
+	DatabaseURL              secret         `env:"DATABASE_URL"`
+	DatabaseURLFile          fileName       `env:"DATABASE_URL_FILE"`
+	RedisURL                 secret         `env:"REDIS_URL"`
+	RedisURLFile             fileName       `env:"REDIS_URL_FILE"`
+	RedisTimeout             time.Duration  `env:"REDIS_TIMEOUT" envDefault:"100ms"`
+	Addr                     string         `env:"ADDR" envDefault:":8080"`
+	AdminAddr                string         `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8081"`
+	Environment              string         `env:"ENVIRONMENT" envDefault:"production"`
+	BaseURL                  string         `env:"BASE_URL"`
+	SupportURL               string         `env:"SUPPORT_URL"`
+	SupportEmail             string         `env:"SUPPORT_EMAIL"`
+	TrustedProxies           list           `env:"TRUSTED_PROXIES"`
+	AddressLimit             int64          `env:"ADDRESS_LIMIT" envDefault:"6000"`
+	MaxConnections           int64          `env:"MAX_CONNECTIONS" envDefault:"20000"`
+	MaxConnectionsPerAddress int64          `env:"MAX_CONNECTIONS_PER_ADDRESS" envDefault:"0"`
+	ListCacheBytes           int64          `env:"LIST_CACHE_BYTES" envDefault:"33554432"`
+	BodyBytes                int64          `env:"BODY_BYTES" envDefault:"67108864"`
+	UnsentBytes              int64          `env:"UNSENT_BYTES" envDefault:"134217728"`
+	HTTPFastPath             envvars.Switch `env:"HTTP_FAST_PATH" envDefault:"on"`
+	LogLevel                 string         `env:"LOG_LEVEL" envDefault:"info"`
+	LogFormat                string         `env:"LOG_FORMAT" envDefault:"json"`
+	Pprof                    envvars.Switch `env:"PPROF" envDefault:"off"`
+	DrainDelay               time.Duration  `env:"DRAIN_DELAY" envDefault:"0s"`
+	StopTimeout              time.Duration  `env:"STOP_TIMEOUT" envDefault:"20s"`
+	AllowOwner               envvars.Switch `env:"ALLOW_OWNER" envDefault:"off"`
 
 	// addrSet is true if ADDR is set, and not the default.
 	addrSet bool
@@ -68,10 +66,8 @@ const envPrefix = envvars.Prefix
 // it. The URLs that are in files are read.
 func readConfig(environ []string) (config, error) {
 	cfg := config{found: warnings{}, checked: func(_ string, err error) error { return err }}
-	var found problems
-	for _, unknown := range envvars.Unknown(environ) {
-		found.add("%s", unknown)
-	}
+	environ, wrong := envvars.Clean(environ)
+	found := problems(wrong)
 	variables := env.ToMap(environ)
 	// Set the defaults first: a setting that cannot be parsed then has its default, and is reported
 	// only once. The map is not nil, or the library would read the process's environment.
@@ -84,7 +80,6 @@ func readConfig(environ []string) (config, error) {
 	}
 	cfg.addrSet = variables[envPrefix+"ADDR"] != ""
 	cfg.readSecrets(&found, variables)
-	var wrong []string
 	cfg.tracing, wrong = tracing.ReadConfig(
 		func(name string) string { return cfg.tracingVariable(&found, variables, name) },
 	)
@@ -99,13 +94,9 @@ func readConfig(environ []string) (config, error) {
 func (c *config) check(p *problems) {
 	p.checkAddr("ADDR", c.Addr)
 	p.checkAddr("ADMIN_ADDR", c.AdminAddr)
-	p.checkOneOf("ENVIRONMENT", c.Environment, "production", "staging")
-	p.checkOneOf("HTTP_FAST_PATH", c.HTTPFastPath, "on", "off")
-	p.checkOneOf("LOG_FORMAT", c.LogFormat, "json", "text")
-	p.checkOneOf("ALLOW_OWNER", c.AllowOwner, "yes", "no")
-	if _, err := zerolog.ParseLevel(c.LogLevel); err != nil || c.LogLevel == "" {
-		p.add("PETSTORE_LOG_LEVEL is %q: want trace, debug, info, warn, error or disabled", c.LogLevel)
-	}
+	p.readWord("ENVIRONMENT", &c.Environment, envvars.Environments...)
+	p.readWord("LOG_FORMAT", &c.LogFormat, "json", "text")
+	p.readWord("LOG_LEVEL", &c.LogLevel, "trace", "debug", "info", "warn", "error", "disabled")
 	if c.BaseURL != "" {
 		if err := api.CheckBaseURL(c.BaseURL); err != nil {
 			p.add("PETSTORE_BASE_URL %v: want a URL such as https://api.example.com/v1", err)
@@ -201,9 +192,9 @@ func (p *problems) addUnparsed(err error) {
 	}
 	field, _ := reflect.TypeFor[config]().FieldByName(parse.Name)
 	want := map[reflect.Type]string{
-		reflect.TypeFor[bool]():          "true or false",
-		reflect.TypeFor[int64]():         "an integer",
-		reflect.TypeFor[time.Duration](): "a duration such as 100ms or 5s",
+		reflect.TypeFor[envvars.Switch](): envvars.SwitchWords,
+		reflect.TypeFor[int64]():          "an integer",
+		reflect.TypeFor[time.Duration]():  "a duration such as 100ms or 5s",
 	}[parse.Type]
 	p.add("%s%s is invalid: want %s", envPrefix, field.Tag.Get("env"), want)
 }
@@ -214,10 +205,23 @@ func (p *problems) checkAddr(name, value string) {
 	}
 }
 
-func (p *problems) checkOneOf(name, value string, allowed ...string) {
-	if !slices.Contains(allowed, value) {
-		p.add("%s%s is %q: want %s", envPrefix, name, value, strings.Join(allowed, " or "))
+// readWord sets a value to the word that it is, in any case.
+func (p *problems) readWord(name string, value *string, words ...string) {
+	word, ok := envvars.Word(*value, words...)
+	if !ok {
+		p.add("%s%s is %q: want %s", envPrefix, name, *value, strings.Join(words, " or "))
+		return
 	}
+	*value = word
+}
+
+// list is a setting of several items.
+type list []string
+
+// UnmarshalText reads items that commas separate.
+func (l *list) UnmarshalText(text []byte) error { //nolint:unparam // The interface has it.
+	*l = envvars.List(string(text))
+	return nil
 }
 
 // parseNetwork reads an address, or a range of addresses such as 10.0.0.0/8.

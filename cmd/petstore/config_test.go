@@ -37,13 +37,13 @@ func TestConfigNamesAllMistakesOnce(t *testing.T) {
 		"PETSTORE_LIST_CACHE_BYTES=-1",
 		"PETSTORE_BODY_BYTES=4194303",
 		"PETSTORE_UNSENT_BYTES=4194303",
-		"PETSTORE_HTTP_FAST_PATH=yes",
+		"PETSTORE_HTTP_FAST_PATH=maybe",
 		"PETSTORE_LOG_LEVEL=loud",
 		"PETSTORE_LOG_FORMAT=xml",
 		"PETSTORE_PPROF=maybe",
 		"PETSTORE_DRAIN_DELAY=-1s",
 		"PETSTORE_STOP_TIMEOUT=0s",
-		"PETSTORE_ALLOW_OWNER=true",
+		"PETSTORE_ALLOW_OWNER=perhaps",
 	})
 	if err == nil {
 		t.Fatal("the configuration is taken")
@@ -56,6 +56,32 @@ func TestConfigNamesAllMistakesOnce(t *testing.T) {
 	if strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "strconv") {
 		t.Errorf("a secret, or Go's own words, in:\n%v", err)
 	}
+}
+
+// TestConfigWords: switches and words of choice have one alphabet, in any case, with blanks around.
+func TestConfigWords(t *testing.T) {
+	t.Parallel()
+	for _, words := range [][2]string{{"on", "off"}, {"TRUE", "False"}, {"Yes", "NO"}, {"1", "0"},
+		{"\ufefftrue\r\n", " false "}} {
+		for i, want := range []envvars.Switch{true, false} {
+			cfg, err := readConfig([]string{
+				"PETSTORE_DATABASE_URL= postgres://u@h/db\n", "PETSTORE_HTTP_FAST_PATH=" + words[i],
+				"PETSTORE_PPROF=" + words[i], "PETSTORE_ALLOW_OWNER=" + words[i], "PETSTORE_LOG_LEVEL=Info",
+				"PETSTORE_LOG_FORMAT=JSON", "PETSTORE_ENVIRONMENT=\ufeffStaging",
+				"PETSTORE_TRUSTED_PROXIES=\ufeff10.0.0.1, 192.168.0.0/16 ,\t::1,",
+				"OTEL_EXPORTER_OTLP_ENDPOINT=\ufeffhttp://c:4318 ", "OTEL_TRACES_EXPORTER=OTLP",
+			})
+			assert.NoError(t, err)
+			switches := []envvars.Switch{cfg.HTTPFastPath, cfg.Pprof, cfg.AllowOwner}
+			assert.DeepEqual(t, switches, []envvars.Switch{want, want, want}, words[i])
+			text := []string{cfg.LogLevel, cfg.LogFormat, cfg.Environment, string(cfg.keys()), string(cfg.DatabaseURL)}
+			assert.DeepEqual(t, text, []string{"info", "json", "staging", "test", "postgres://u@h/db"})
+			assert.DeepEqual(t, cfg.TrustedProxies, list{"10.0.0.1", "192.168.0.0/16", "::1"})
+			assert.True(t, cfg.tracing.On, "tracing")
+		}
+	}
+	_, err := readConfig([]string{"PETSTORE_DATABASE_URL=postgres://u@h/db", "PETSTORE_BASE_URL=\xff\xfeh\x00"})
+	assert.True(t, err != nil && strings.Contains(err.Error(), "PETSTORE_BASE_URL is UTF-16: save it as UTF-8"), err)
 }
 
 // TestConfigOfFiles: a URL is checked, redacted and used alike whether a variable or its file holds

@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/connlimit"
+	"petstore.example/internal/envvars"
 	"petstore.example/internal/test/assert"
 )
 
@@ -105,7 +106,7 @@ func (l *exhausted) Accept() (net.Conn, error) {
 // TestNoDescriptors: a process that has none left pauses and then accepts connections again.
 func TestNoDescriptors(t *testing.T) {
 	t.Parallel()
-	for _, fastPath := range []string{"on", "off"} {
+	for _, fastPath := range []envvars.Switch{true, false} {
 		on, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 		assert.NoError(t, err)
 		full := &exhausted{Listener: on}

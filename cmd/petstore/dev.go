@@ -54,8 +54,8 @@ that database is used instead. Automatic bans of keys are short: 10 seconds, the
 }
 
 func runDev(ctx context.Context, o *devOptions) error {
-	if unknown := envvars.Unknown(os.Environ()); len(unknown) > 0 {
-		return errors.New(strings.Join(unknown, "; "))
+	if _, mistakes := envvars.Clean(os.Environ()); len(mistakes) > 0 {
+		return errors.New(strings.Join(mistakes, "; "))
 	}
 	sockets, err := listen(
 		ctx,
@@ -98,7 +98,7 @@ func runDev(ctx context.Context, o *devOptions) error {
 		"PETSTORE_ADMIN_ADDR="+sockets.admin.Addr().String(),
 		"PETSTORE_BASE_URL="+note.BaseURL,
 		"PETSTORE_LOG_FORMAT=text",
-		"PETSTORE_LOG_LEVEL="+cmp.Or(os.Getenv("PETSTORE_LOG_LEVEL"), "info"),
+		"PETSTORE_LOG_LEVEL="+cmp.Or(envvars.Getenv("PETSTORE_LOG_LEVEL"), "info"),
 	))
 	if err != nil {
 		return err

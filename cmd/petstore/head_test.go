@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"petstore.example/internal/envvars"
 	"petstore.example/internal/test/assert"
 )
 
@@ -42,8 +43,8 @@ func TestLongHeads(t *testing.T) {
 		{"a body", []string{short}, head("POST /", "Content-Length: 4\r\nX", 33<<10) + "body", 431},
 		{"far longer", []string{short}, head("GET /", "X", 100<<10), 431},
 	} {
-		for _, fastPath := range []string{"on", "off"} {
-			t.Run(c.name+", fast path "+fastPath, func(t *testing.T) {
+		for _, fastPath := range []envvars.Switch{true, false} {
+			t.Run(c.name+", fast path "+fastPath.String(), func(t *testing.T) {
 				t.Parallel()
 				conn := dialAPI(t, config{HTTPFastPath: fastPath})
 				read := bufio.NewReader(conn)

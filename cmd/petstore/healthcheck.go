@@ -44,8 +44,9 @@ With --live ask /livez: whether the process runs.`,
 func runHealthcheck(ctx context.Context, out io.Writer, environ []string, live bool, timeout time.Duration) error {
 	// Only the address matters here: what else is wrong with the configuration the server says
 	// itself.
-	if unknown := envvars.Unknown(environ); len(unknown) > 0 {
-		return errors.New(strings.Join(unknown, "; "))
+	environ, mistakes := envvars.Clean(environ)
+	if len(mistakes) > 0 {
+		return errors.New(strings.Join(mistakes, "; "))
 	}
 	cfg := config{}
 	_ = env.ParseWithOptions(&cfg, env.Options{Prefix: envPrefix, Environment: env.ToMap(environ)})

@@ -123,7 +123,7 @@ func newAPIServer(cfg config, handler http.Handler, on net.Listener, log zerolog
 	s = newHTTPServer(handler, log)
 	s.ConnContext = api.ConnContext
 	l, waitIdle = on, func(context.Context) error { return nil }
-	if cfg.HTTPFastPath == "on" {
+	if cfg.HTTPFastPath {
 		fast := httpfast.WrapServer(s, on)
 		l, waitIdle = fast, fast.WaitIdle
 	}

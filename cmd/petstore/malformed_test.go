@@ -24,6 +24,7 @@ import (
 	"github.com/ulule/limiter/v3"
 
 	"petstore.example/internal/api"
+	"petstore.example/internal/envvars"
 	"petstore.example/internal/test/assert"
 )
 
@@ -32,7 +33,7 @@ import (
 // net/http's own text. All answers have the limits of the connection's address.
 func TestMalformedRequest(t *testing.T) {
 	t.Parallel()
-	for _, fastPath := range []string{"on", "off"} {
+	for _, fastPath := range []envvars.Switch{true, false} {
 		sent, counted := int64(0), &countedAddress{}
 		cfg := config{HTTPFastPath: fastPath, MaxConnections: 100, BaseURL: "https://api.example.com/v1"}
 		on, err := listen(t.Context(), address{addr: "127.0.0.1:0"}, address{addr: "127.0.0.1:0"})

@@ -151,7 +151,7 @@ func checkLogin(ctx context.Context, db *store.DB, cfg config, found warnings) e
 		excess,
 		pgconn.APIRole,
 	)
-	if (login.Superuser || login.Owner) && cfg.AllowOwner != "yes" {
+	if (login.Superuser || login.Owner) && !bool(cfg.AllowOwner) {
 		return errors.New(text + ", or set PETSTORE_ALLOW_OWNER=yes")
 	}
 	found["login"] = text

@@ -39,6 +39,11 @@ func startTracing(
 	}
 	host, _ := os.Hostname() // It is left empty.
 	tracing.LogTo(log)
+	environ, _ := envvars.Clean(os.Environ())
+	for _, variable := range tracingVariables(environ) { // The SDK reads the process's.
+		name, value, _ := strings.Cut(variable, "=")
+		_ = os.Setenv(name, value)
+	}
 	t = tracing.Start(
 		cfg.tracing,
 		log,

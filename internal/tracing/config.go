@@ -38,7 +38,7 @@ func IsSecret(variable string) bool { return strings.HasSuffix(variable, "_HEADE
 //nolint:funlen // one variable after the other
 func ReadConfig(get func(name string) string) (c Config, mistakes []string) {
 	wrong := func(format string, args ...any) { mistakes = append(mistakes, fmt.Sprintf(format, args...)) }
-	exporter := get("OTEL_TRACES_EXPORTER")
+	exporter := strings.ToLower(get("OTEL_TRACES_EXPORTER"))
 	if exporter == "none" || strings.EqualFold(get("OTEL_SDK_DISABLED"), "true") {
 		return Config{}, nil
 	}
@@ -63,7 +63,7 @@ func ReadConfig(get func(name string) string) (c Config, mistakes []string) {
 	}
 	var headers map[string]string
 	for _, prefix := range prefixes {
-		if v := get(prefix + "PROTOCOL"); v != "" && v != "http/protobuf" && v != "http/json" {
+		if v := strings.ToLower(get(prefix + "PROTOCOL")); v != "" && v != "http/protobuf" && v != "http/json" {
 			wrong(
 				"%sPROTOCOL is %s: want http/protobuf or http/json, and the collector's port for HTTP, usually 4318",
 				prefix,

@@ -71,7 +71,7 @@ image: {repository: registry.example.com/petstore, tag: v0.1.0, pullPolicy: Alwa
 imagePullSecrets: [{name: registry}]
 autoscaling: {enabled: true, minReplicas: 3, maxReplicas: 20}
 migrate: {activeDeadlineSeconds: 1000000}
-env: {PETSTORE_BASE_URL: "https://api.example.com/v1", PETSTORE_MAX_CONNECTIONS: 30000, PETSTORE_BODY_BYTES: 67108864, PETSTORE_PPROF: true}
+env: {PETSTORE_BASE_URL: "https://api.example.com/v1", PETSTORE_MAX_CONNECTIONS: 30000, PETSTORE_BODY_BYTES: 67108864, PETSTORE_PPROF: true, PETSTORE_HTTP_FAST_PATH: off}
 service: {type: LoadBalancer, externalTrafficPolicy: Local, annotations: {example.com/a: b}}
 networkPolicy: {clients: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: ingress}}}], monitors: [], egress: []}
 serviceMonitor: {enabled: true, labels: {release: prometheus}}
@@ -123,6 +123,7 @@ func TestChartEnv(t *testing.T) {
 		`{name: PETSTORE_LIST_CACHE_BYTES, value: "33554432"}`,
 		`{name: PETSTORE_MAX_CONNECTIONS, value: "0"}`,
 		`{name: PETSTORE_PPROF, value: "true"}`,
+		`{name: PETSTORE_HTTP_FAST_PATH, value: "false"}`, // which a switch is read from
 		`{name: PETSTORE_LOG_LEVEL, value: "1e6"}`,
 	} {
 		if !strings.Contains(all, want) {

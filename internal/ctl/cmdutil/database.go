@@ -58,11 +58,11 @@ func (f *DatabaseFinder) FindDatabase() (DatabaseSource, error) {
 // read may be production.
 func (f *DatabaseFinder) Describe(source DatabaseSource) (_ DatabaseSource, err error) {
 	source.Target, err = store.ReadTarget(source.URL)
-	named := profiles.Environment(f.Getenv("PETSTORE_ENVIRONMENT"))
+	named, _ := envvars.Environment(f.Getenv) // CheckEnvironment has refused another word.
 	switch {
 	case source.Environment != "":
-	case named == profiles.Staging || named == profiles.Production:
-		source.Environment = named
+	case named != "":
+		source.Environment = profiles.Environment(named)
 	case err == nil && !source.Target.Remote:
 		source.Environment = profiles.Development
 	default:
@@ -131,14 +131,21 @@ func (f *DatabaseFinder) CheckUnambiguous() error {
 	))
 }
 
-// CheckEnvironment refuses variables PETSTORE_… that no program reads: a misspelt
-// PETSTORE_DATABASE_URL would leave it to the login which database is changed.
+// CheckEnvironment refuses variables PETSTORE_… that no program reads, and what can't be read: a
+// misspelt PETSTORE_DATABASE_URL would leave it to the login which database is changed, and another
+// PETSTORE_ENVIRONMENT which keys are made. A URL in the place of a profile is not repeated.
 func (f *DatabaseFinder) CheckEnvironment() error {
-	unknown := envvars.Unknown(f.Environ)
-	if len(unknown) == 0 {
+	_, mistakes := envvars.Clean(f.Environ)
+	if _, err := envvars.Environment(f.Getenv); err != nil {
+		mistakes = append(mistakes, err.Error())
+	}
+	if envvars.MayBeSecret(f.ProfileName()) {
+		mistakes = append(mistakes, "the name of the profile is a URL or the like: a URL is for --database-url")
+	}
+	if len(mistakes) == 0 {
 		return nil
 	}
-	return UsageErrorf("%s", strings.Join(unknown, "; ")).WithHint("see: petstorectl help environment")
+	return UsageErrorf("%s", strings.Join(mistakes, "; ")).WithHint("see: petstorectl help environment")
 }
 
 // findProfile returns the database of a profile; of the default one for "", and nothing if there is
@@ -213,7 +220,7 @@ func (f *DatabaseFinder) findDevFile() (DatabaseSource, error) {
 // DefaultEnvironment is the kind of deployment that new keys are for: that of PETSTORE_ENVIRONMENT,
 // else that of the profile, else that of the key that "petstore dev" made, else live.
 func (f *DatabaseFinder) DefaultEnvironment() keys.Environment {
-	switch f.Getenv("PETSTORE_ENVIRONMENT") {
+	switch named, _ := envvars.Environment(f.Getenv); named {
 	case "staging":
 		return keys.Test
 	case "production":

@@ -13,6 +13,7 @@ import (
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/envvars"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store"
 )
@@ -47,7 +48,7 @@ type Factory struct {
 func NewFactory(s *IOStreams) *Factory {
 	return &Factory{
 		IOStreams:      s,
-		DatabaseFinder: DatabaseFinder{Getenv: os.Getenv, WorkDir: os.Getwd},
+		DatabaseFinder: DatabaseFinder{Getenv: envvars.Getenv, WorkDir: os.Getwd},
 	}
 }
 

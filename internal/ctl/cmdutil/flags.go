@@ -2,7 +2,6 @@ package cmdutil
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/envvars"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 )
@@ -140,18 +140,19 @@ func TextFlag(cmd *cobra.Command, value *string, name, usage string, most int, c
 	}, completions...)
 }
 
-// EnumFlag adds a flag that takes one of a few values.
+// EnumFlag adds a flag that takes one of a few values, in any case.
 func EnumFlag[T ~string](cmd *cobra.Command, value *T, name, shorthand, usage string, values ...T) {
 	names := make([]string, len(values))
 	for i, v := range values {
 		names[i] = string(v)
 	}
 	ParsedFlag(cmd, value, name, shorthand, usage, func(text string) (T, error) {
-		if !slices.Contains(names, text) {
+		word, ok := envvars.Word(text, names...)
+		if !ok {
 			last := len(names) - 1
 			return "", fmt.Errorf("want %s or %s, not %q", strings.Join(names[:last], ", "), names[last], text)
 		}
-		return T(text), nil
+		return T(word), nil
 	}, names...)
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -71,9 +72,18 @@ func (s *IOStreams) Messagef(format string, args ...any) {
 }
 
 // ReadLine reads one line of stdin, without its end. The last line may end with the input.
-func (s *IOStreams) ReadLine(ctx context.Context) (string, error) {
+func (s *IOStreams) ReadLine(ctx context.Context) (string, error) { return s.readLine(ctx, false) }
+
+// ReadTextLine is ReadLine for the first line that is not blank.
+func (s *IOStreams) ReadTextLine(ctx context.Context) (string, error) { return s.readLine(ctx, true) }
+
+func (s *IOStreams) readLine(ctx context.Context, skipBlank bool) (string, error) {
 	return await(ctx, func() (string, error) {
-		line, err := bufio.NewReader(io.LimitReader(s.In, maxLine)).ReadString('\n')
+		in := bufio.NewReader(io.LimitReader(s.In, maxLine))
+		line, err := in.ReadString('\n')
+		for skipBlank && err == nil && strings.TrimSpace(line) == "" {
+			line, err = in.ReadString('\n')
+		}
 		if errors.Is(err, io.EOF) && line != "" {
 			err = nil
 		}
@@ -92,10 +102,18 @@ func (s *IOStreams) UseTerminal() {
 	}
 }
 
-// ReadText reads stdin to its end, or that many bytes of it.
+// ReadText reads stdin to its end, or that many bytes of it, without a part of a character at the
+// end of these.
 func (s *IOStreams) ReadText(ctx context.Context, limit int64) (string, error) {
 	return await(ctx, func() (string, error) {
 		text, err := io.ReadAll(io.LimitReader(s.In, limit))
+		for n := 1; int64(len(text)) > limit-utf8.UTFMax && n == 1 && len(text) > 0; {
+			var last rune
+			if last, n = utf8.DecodeLastRune(text); last != utf8.RuneError {
+				break
+			}
+			text = text[:len(text)-n]
+		}
 		return string(text), err
 	})
 }

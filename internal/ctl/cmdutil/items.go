@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/envvars"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store"
 )
@@ -68,11 +69,15 @@ func (b *Batch[T]) every() bool { return b.stdin || b.allOf != "" }
 func (b *Batch[T]) readLines(in io.Reader) (list []string, err error) {
 	lines := bufio.NewScanner(in)
 	for n := 1; lines.Scan(); n++ {
-		if errors.Is(keys.CheckText(lines.Text()), keys.ErrTextContainsKey) {
+		line, err := envvars.Read(lines.Text())
+		if err != nil {
+			return nil, UsageErrorf("line %d of stdin %v", n, err)
+		}
+		if errors.Is(keys.CheckText(line), keys.ErrTextContainsKey) {
 			return nil, UsageErrorf("line %d of stdin contains an API key; want IDs", n).
 				WithHint("find the ID with: petstorectl why -")
 		}
-		item, _, _ := strings.Cut(lines.Text(), "\t")
+		item, _, _ := strings.Cut(line, "\t")
 		item = strings.TrimSpace(item)
 		if item == "" || isComment(item) {
 			continue

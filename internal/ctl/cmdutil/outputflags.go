@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/envvars"
 )
 
 // OutputFlag adds --output and the flags that choose what of it is printed, and how.
@@ -124,5 +125,6 @@ func AsksForJSON(args []string) bool {
 	flags.BoolP("help", "h", false, "")
 	// What is wrong with the command line is reported by the command.
 	_ = flags.Parse(args)
-	return *format == "json" || *format == "jsonl"
+	_, ok := envvars.Word(*format, "json", "jsonl")
+	return ok
 }

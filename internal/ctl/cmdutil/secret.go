@@ -10,6 +10,7 @@ import (
 
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/ctl/profiles"
+	"petstore.example/internal/envvars"
 )
 
 // AskSecret reads a secret of that kind from stdin, as read does: on a terminal it prompts for it
@@ -26,7 +27,10 @@ func (s *IOStreams) AskSecret(
 	} else {
 		text, err = read(ctx)
 	}
-	text = strings.TrimSpace(text)
+	text, readErr := envvars.Read(text)
+	if readErr != nil {
+		return "", UsageErrorf("the text on stdin %v", readErr)
+	}
 	if errors.Is(err, io.EOF) || err == nil && text == "" {
 		return "", UsageErrorf("no %s on stdin", what).WithHint("redirect a file to the command: petstorectl … < FILE")
 	}

@@ -198,7 +198,7 @@ func connect(
 ) (s operate.Session, secret string, err error) {
 	s, err = readSession(ctx, f, source)
 	if store.IsPasswordRefused(err) {
-		if secret, err = f.AskSecret(ctx, "secret of "+source.Target.Login, f.ReadLine); err != nil {
+		if secret, err = f.AskSecret(ctx, "secret of "+source.Target.Login, f.ReadTextLine); err != nil {
 			return s, "", err
 		}
 		source.URL, source.Target.PasswordFrom = source.URL+"&password="+url.QueryEscape(secret), "stdin"

@@ -66,7 +66,7 @@ func (l *Listener) serve(conn net.Conn) {
 	l.mu.Unlock()
 	for {
 		first, err := l.read(conn, &l.others)
-		if err != nil {
+		if err != nil || len(first) < 4 {
 			return
 		}
 		if code := binary.BigEndian.Uint32(first); len(first) > 4 || code != tlsRequest && code != gssRequest {
@@ -96,7 +96,7 @@ func (l *Listener) read(conn net.Conn, to *bytes.Buffer) ([]byte, error) {
 	if err := binary.Read(conn, binary.BigEndian, &length); err != nil {
 		return nil, err
 	}
-	message := make([]byte, max(8, min(length, 1<<16))-4)
+	message := make([]byte, max(4, min(length, 1<<16))-4)
 	n, err := io.ReadFull(conn, message)
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,3 +1,4 @@
+lock table tenants in share row exclusive mode;
 -- Domains, because Postgres parses a table's checks anew for each statement, and keeps those of a domain: a fifth of an update.
 create domain pet_name as text check (char_length(value) between 1 and 255);
 create domain pet_status as text check (value in ('available', 'pending', 'sold'));

@@ -1,3 +1,4 @@
+lock table tenants, price_list, plan_versions, tenant_plans, tenant_suspensions in access exclusive mode;
 drop trigger tenants_suspension_new on tenants;
 drop trigger tenants_suspension on tenants;
 drop view quota_periods, plans;

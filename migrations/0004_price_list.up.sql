@@ -1,3 +1,4 @@
+lock table tenants in share row exclusive mode;
 -- Plans have versions, a tenant's plan is a timeline, and usage names the assignment and the version under which it was counted.
 create table price_list (
   name       text,

@@ -1,3 +1,4 @@
+lock table tenants in share row exclusive mode;
 -- The last batch that each server wrote: a batch sent again after a lost reply is recognised and not added twice.
 create table usage_writers (
   server_id    text        primary key,

@@ -1,3 +1,4 @@
+lock table tenants, price_list, plan_versions, tenant_plans, audit_head, audit_entries, audit_partitions, audit_beginning, undo_values in access exclusive mode;
 drop trigger price_list_audit on price_list;
 drop trigger plan_versions_audit on plan_versions;
 drop trigger tenant_plans_audit on tenant_plans;

@@ -1,3 +1,4 @@
+lock table tenants, price_list, plan_versions, tenant_plans in share row exclusive mode;
 -- The number and the hash of the last entry. Without this row nobody would see that the last entries were removed.
 create table audit_head (
   is_head boolean default true primary key check (is_head),

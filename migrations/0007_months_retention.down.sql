@@ -1,3 +1,4 @@
+lock table tenants, tenant_plans, usage_hourly, usage_months, usage_lines, usage_late, event_source, sent_events, retention in access exclusive mode;
 drop trigger usage_hourly_closed_insert on usage_hourly;
 drop trigger usage_hourly_closed_update on usage_hourly;
 drop trigger usage_hourly_closed_delete on usage_hourly;

@@ -1,3 +1,4 @@
+lock table tenants, tenant_plans, usage_hourly in share row exclusive mode;
 -- A month is closed in two steps. From begin_closing on, its usage is not changed any more: what arrives later goes to usage_late, as a
 -- correction that the first open month has. Then its lines are written and sealed by one SHA-256. Nothing of that is ever changed.
 create table usage_months (

@@ -1,3 +1,4 @@
+lock table tenants, servers, cluster_term, limit_states in access exclusive mode;
 drop function read_cluster, renew_server, lock_cluster;
 drop type cluster_state;
 drop table limit_states, cluster_term, servers;

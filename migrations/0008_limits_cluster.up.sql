@@ -1,3 +1,4 @@
+lock table tenants in share row exclusive mode;
 -- The servers that are alive, each with the Redis that it reaches and the term that it has acknowledged (internal/limits/README.md).
 create table servers (
   id          text        primary key,

@@ -1,3 +1,4 @@
+lock table api_keys in access exclusive mode;
 do $$
 begin
   if exists (select from api_keys where scope <> 'write' or allowed <> '{}') then

@@ -1,3 +1,4 @@
+lock table api_keys in access exclusive mode;
 -- What a key may do, and the addresses from which it may be used: none for anywhere. The table is read once, under a lock: 0.2 s for a million keys.
 alter table api_keys
   add column scope   text   not null default 'write' constraint api_keys_scope check (scope in ('read', 'write')),

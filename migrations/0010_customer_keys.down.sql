@@ -1,3 +1,4 @@
+lock table api_keys, audit_entries in access exclusive mode;
 do $$
 begin
   if exists (select from api_keys where scope = 'manage') then

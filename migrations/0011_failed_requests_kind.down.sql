@@ -1,1 +1,2 @@
-drop index if exists failed_requests_by_kind;
+-- no transaction
+drop index concurrently if exists failed_requests_by_kind;

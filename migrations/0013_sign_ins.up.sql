@@ -1,3 +1,4 @@
+lock table tenants, api_keys in share row exclusive mode;
 -- Sign-ins of customers on the page /account, and the links by which staff invite them. Only functions read and write them, by digest: of 256 random
 -- bits in a cookie or a link. A sign-in ends after 12 hours, or 2 hours after its last use.
 create table sign_ins (

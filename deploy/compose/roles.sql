@@ -16,6 +16,7 @@ select format('create role %I login in role %I', name, of)
 from (values ('petstore_owner', 'petstore_api'), ('petstore_server', 'petstore_api'), ('petstore_staff', 'petstore_support')) as logins (name, of)
 where not exists (select from pg_roles where rolname = name) \gexec
 
+grant pg_read_all_stats to petstore_owner;
 alter role petstore_owner password :'owner';
 alter role petstore_server password :'server';
 alter role petstore_staff password :'staff';

@@ -107,6 +107,13 @@ func checkSchema(ctx context.Context, source cmdutil.DatabaseSource, role operat
 		return skipped("schema", role, "see the version of the schema")
 	case err != nil:
 		f.detail, f.advice = err.Error(), "run: petstorectl migrate status"
+	case status.Running != nil:
+		f.status, f.detail = statusWarn, fmt.Sprintf(
+			"version %d, and a migration runs: %v",
+			status.Version,
+			status.Running,
+		)
+		f.advice = "wait until it is done; " + status.Running.End()
 	case status.Dirty:
 		f.detail, f.advice = fmt.Sprintf(
 			"a migration failed at version %d",

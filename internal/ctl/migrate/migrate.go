@@ -26,11 +26,20 @@ var View = output.View[storemigrate.Status]{
 	{Name: "latest", Value: func(s storemigrate.Status) any { return int64(s.Latest) }},
 	{Name: "state", Value: func(s storemigrate.Status) any { return state(s) }},
 	{Name: "pending", Value: func(s storemigrate.Status) any { return s.Pending }},
+	{Name: "running", Value: func(s storemigrate.Status) any {
+		if s.Running == nil {
+			return ""
+		}
+		return s.Running.String()
+	}},
 }
 
-// state is up to date, behind, newer (than this program) or dirty (a migration failed).
+// state is up to date, behind, newer (than this program), running (somebody migrates) or dirty (a
+// migration failed).
 func state(s storemigrate.Status) string {
 	switch {
+	case s.Running != nil:
+		return "running"
 	case s.Dirty:
 		return "dirty"
 	case s.Version > s.Latest:
@@ -86,8 +95,14 @@ func newCmdStatus(f *cmdutil.Factory) *cobra.Command {
 
 func newCmdUp(f *cmdutil.Factory) *cobra.Command {
 	cmd := cmdutil.OutputCommand(f, &cobra.Command{
-		Use:     "up",
-		Short:   "Apply all pending migrations",
+		Use:   "up",
+		Short: "Apply all pending migrations",
+		Long: `Apply all pending migrations. Each takes effect wholly or not at all, whatever
+ends the command: run it again.
+
+While another migration runs, the command waits and says who runs it. If other
+sessions hold locks that a migration needs, a dump for example, the command says
+which, and tries again for ten minutes: servers serve meanwhile.`,
 		Example: `  petstorectl migrate up`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runUp(cmd.Context(), f) },
 	})
@@ -100,18 +115,27 @@ func runUp(ctx context.Context, f *cmdutil.Factory) error {
 		return err
 	}
 	url, before, err := status(ctx, f)
+	others := false // applied some of what was pending
 	if err == nil && !f.DryRun {
-		err = storemigrate.Up(ctx, url)
+		err = storemigrate.Teller(func(line string) {
+			others = others || strings.HasPrefix(line, "waiting: ")
+			teller(f)(line)
+		}).Up(ctx, url)
 	}
 	if err != nil {
 		return err
 	}
-	if len(before.Pending) == 0 {
+	if len(before.Pending) == 0 || others {
 		f.Messagef("the database is up to date")
 	} else {
 		f.Changedf("applied %s", strings.Join(before.Pending, ", "))
 	}
 	return printChanged(ctx, f, before, before.Latest)
+}
+
+// teller says for whom a migration waits.
+func teller(f *cmdutil.Factory) storemigrate.Teller {
+	return func(line string) { f.Messagef("petstorectl: %s", output.Clean(line)) }
 }
 
 func newCmdDown(f *cmdutil.Factory) *cobra.Command {
@@ -138,6 +162,14 @@ The command asks for confirmation; scripts need --yes.`,
 	return cmdutil.SetColumns(cmd, View.Names())
 }
 
+// only is "only 1 is" or "only 2 are".
+func only(n uint) string {
+	if n == 1 {
+		return "only 1 is"
+	}
+	return fmt.Sprintf("only %d are", n)
+}
+
 func runDown(ctx context.Context, f *cmdutil.Factory, steps int) error {
 	if err := f.CheckUnambiguous(); err != nil {
 		return err
@@ -150,7 +182,8 @@ func runDown(ctx context.Context, f *cmdutil.Factory, steps int) error {
 		return err
 	}
 	if uint(steps) > before.Version {
-		return cmdutil.RefusedErrorf("can't revert %d migrations: only %d are applied", steps, before.Version)
+		return cmdutil.RefusedErrorf("can't revert %s: %s applied",
+			output.Count(int64(steps), "migration"), only(before.Version))
 	}
 	if err := f.Confirm(
 		ctx,
@@ -159,7 +192,7 @@ func runDown(ctx context.Context, f *cmdutil.Factory, steps int) error {
 		return err
 	}
 	if !f.DryRun {
-		if err := storemigrate.Down(ctx, url, steps); err != nil {
+		if err := teller(f).Down(ctx, url, steps); err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,10 @@ import (
 
 	"go.uber.org/goleak"
 
+	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(storetest.Suite{M: m}) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(programs.Suite{M: storetest.Suite{M: m}})
+}

@@ -175,7 +175,7 @@ func TestMigrateInSeveralProcesses(t *testing.T) {
 	url, _ := emptySchema(t)
 	steps := files(
 		"0001_a.up.sql", "create table a (n int); select pg_sleep(0.2)",
-		"0002_b.up.sql", "create index concurrently on a (n)",
+		"0002_b.up.sql", "-- no transaction\ncreate index concurrently if not exists a_n on a (n)",
 	)
 	m := newMigrator(steps)
 	var all sync.WaitGroup
@@ -202,7 +202,7 @@ func TestMigrateWaitsOnlySoLong(t *testing.T) {
 	}
 
 	hasty := migrate.NewMigrator(threeSteps, 50*time.Millisecond)
-	assert.ErrorIs(t, hasty.Up(t.Context(), url), migrate.ErrLocked)
+	assert.ErrorIs(t, hasty.Down(t.Context(), url, 1), migrate.ErrLocked)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	assert.ErrorIs(t, slow.Up(ctx, url), context.DeadlineExceeded)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/golang-migrate/migrate/v4/source"
 	"github.com/lib/pq"
@@ -22,11 +23,12 @@ type Status struct {
 	Latest  uint     // the last migration that this program has
 	Dirty   bool     // a migration was interrupted, and may or may not have taken effect
 	Pending []string // the migrations to apply, by file name without ".up.sql"
+	Running *Session // who migrates the database now, nil for nobody
 }
 
 // GetStatus reads how far the database has been migrated. It changes nothing.
 func GetStatus(ctx context.Context, databaseURL string) (Status, error) {
-	status, err := newMigrator(migrations.FS).status(ctx, databaseURL)
+	status, err := newMigrator(migrations.FS, nil).status(ctx, databaseURL)
 	if err != nil {
 		return Status{}, fmt.Errorf("migrate status: %w", err)
 	}
@@ -43,25 +45,25 @@ func (g migrator) statusAs(ctx context.Context, databaseURL, role string) (Statu
 	if err != nil {
 		return Status{}, err
 	}
-	conn, closeAll, err := connect(ctx, databaseURL, pgconn.StaffTimeout)
+	conn, err := connect(ctx, databaseURL, pgconn.StaffTimeout)
 	if err != nil {
 		return Status{}, err
 	}
-	defer closeAll()
+	defer conn.close()
 	if role != "" {
 		if _, err := conn.ExecContext(ctx, `set role `+pq.QuoteIdentifier(role)); err != nil {
 			return Status{}, pgconn.Translate(err)
 		}
 	}
-	return readStatus(ctx, conn, steps)
+	return readStatus(ctx, conn.Conn, steps)
 }
 
 // Check returns an error that says what to do when a server of this program cannot use the schema:
-// the database was never migrated (pgconn.NeverMigratedError), lacks migrations, or a migration was
-// interrupted (DirtyError). If a newer release migrated the database, the error is ErrNewer, and a
-// server may or may not work.
+// the database was never migrated (pgconn.NeverMigratedError), lacks migrations (BehindError), or a
+// migration was interrupted (DirtyError). If a newer release migrated the database, the error is
+// ErrNewer, and a server may or may not work.
 func Check(ctx context.Context, databaseURL string) error {
-	g := newMigrator(migrations.FS)
+	g := newMigrator(migrations.FS, nil)
 	status, err := g.statusAs(ctx, databaseURL, pgconn.APIRole)
 	if err != nil {
 		return fmt.Errorf("check the schema: %w", err)
@@ -71,16 +73,64 @@ func Check(ctx context.Context, databaseURL string) error {
 		return err
 	}
 	switch {
+	case status.Running != nil && status.lower():
 	case status.Dirty, len(status.Pending) == 0:
 		return status.check(steps)
 	case status.Version == 0:
 		return pgconn.NewNeverMigratedError(databaseURL)
 	}
-	return fmt.Errorf(
-		"the database is at version %d of its schema and this program needs %d; run: petstorectl migrate up",
-		status.Version,
-		status.Latest,
-	)
+	return BehindError{status}
+}
+
+// lower reports whether the schema lacks what this program needs.
+func (s Status) lower() bool { return s.Version < s.Latest || s.Dirty && s.Version == s.Latest }
+
+// BehindError says that the database lacks migrations, and whether they are being applied.
+type BehindError struct{ Status Status }
+
+func (e BehindError) Error() string {
+	do := "run: petstorectl migrate up"
+	if e.Status.Running != nil {
+		do = fmt.Sprintf("a migration runs: %v", e.Status.Running)
+	}
+	return fmt.Sprintf("the database is at version %d of its schema and this program needs %d; %s",
+		e.Status.Version, e.Status.Latest, do)
+}
+
+// Await waits while the schema lacks what this program needs and a migration runs, and calls waiting
+// with its session, again and again. It reports whether the schema has what is needed now. An error
+// is about the connection.
+func Await(ctx context.Context, databaseURL string, waiting func(Session)) (ready bool, err error) {
+	steps, err := readSteps(migrations.FS)
+	if err != nil {
+		return false, err
+	}
+	conn, err := connect(ctx, databaseURL, pgconn.StaffTimeout)
+	if err != nil {
+		return false, err
+	}
+	defer conn.close()
+	for {
+		// Before the first migration there is neither the role nor a table that it may read.
+		_, _ = conn.ExecContext(ctx, `set role `+pgconn.APIRole)
+		by, err := holder(ctx, conn.Conn) // before the version, which its holder may raise meanwhile
+		if err != nil {
+			return false, err
+		}
+		status, err := readStatus(ctx, conn.Conn, steps)
+		if err == nil && !status.lower() {
+			return true, nil
+		}
+		if by == nil {
+			return false, nil
+		}
+		waiting(*by)
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-time.After(5 * lockPoll):
+		}
+	}
 }
 
 // step is one migration.
@@ -118,7 +168,9 @@ func readStatus(ctx context.Context, conn *sql.Conn, steps []step) (Status, erro
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return Status{}, pgconn.Translate(err)
 	}
-	return status.at(uint(max(version, 0)), steps), nil // -1: reverting the first migration was interrupted
+	status = status.at(uint(max(version, 0)), steps) // -1: reverting the first migration was interrupted
+	status.Running, err = holder(ctx, conn)
+	return status, err
 }
 
 // At returns the status that the database would have at another version.
@@ -154,9 +206,9 @@ func (s Status) check(steps []step) error {
 	return nil
 }
 
-// DirtyError says that a migration was interrupted by a crash or a lost connection, after it began
-// and before its end was recorded. Each migration is one transaction, so it took effect wholly or
-// not at all. Somebody has to look which.
+// DirtyError says that a migration of another program than this was interrupted by a crash or a lost
+// connection, after it began and before its end was recorded: golang-migrate's own. Each migration
+// is one transaction, so it took effect wholly or not at all. Somebody has to look which.
 type DirtyError struct {
 	Version uint
 	steps   []step

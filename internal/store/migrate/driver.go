@@ -1,0 +1,240 @@
+package migrate
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/golang-migrate/migrate/v4/database"
+	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
+
+	"petstore.example/internal/store/pgconn"
+)
+
+// driver is golang-migrate's way to the database. The driver of that library records that a step
+// begins, runs it, and records its end, so that nobody knows what took effect after a crash. Here a
+// step and its record are one transaction. A step that can't be in a transaction is one statement
+// that can be repeated, and is recorded after it.
+type driver struct {
+	migrator
+	ctx  context.Context
+	db   *sql.DB // of further connections
+	conn *sql.Conn
+	pid  int
+	name func(version int) string // of a step
+	// at is the version of the database, target the one that SetVersion named last.
+	at, target int
+	// waited is for whom the step waited last.
+	waited []Session
+}
+
+var _ database.Driver = (*driver)(nil)
+
+// newDriver makes the table of the version, if there is none. The database is locked.
+func (g migrator) newDriver(ctx context.Context, c *connection, name func(int) string) (*driver, error) {
+	d := &driver{migrator: g, ctx: ctx, db: c.db, conn: c.Conn, name: name}
+	var exists bool
+	if err := d.conn.QueryRowContext(
+		ctx,
+		`select pg_backend_pid(), to_regclass('schema_migrations') is not null`,
+	).Scan(&d.pid, &exists); err != nil {
+		return nil, pgconn.Translate(err)
+	}
+	if !exists {
+		if err := d.exec(
+			`create table schema_migrations (version bigint primary key, dirty boolean not null)`,
+		); err != nil {
+			return nil, pgconn.Translate(err)
+		}
+	}
+	return d, nil
+}
+
+// Open and Drop are not used.
+func (d *driver) Open(string) (database.Driver, error) { return nil, errors.ErrUnsupported }
+
+// Drop is not used.
+func (d *driver) Drop() error { return errors.ErrUnsupported }
+
+// Close leaves the connection to who opened it.
+func (d *driver) Close() error { return nil }
+
+// Lock does nothing: run has locked the database.
+func (d *driver) Lock() error { return nil }
+
+// Unlock does nothing: the lock ends with the connection.
+func (d *driver) Unlock() error { return nil }
+
+// Version returns the version of the database, database.NilVersion for none.
+func (d *driver) Version() (version int, dirty bool, err error) {
+	err = d.conn.QueryRowContext(d.ctx, `select version, dirty from schema_migrations`).Scan(&version, &dirty)
+	if errors.Is(err, sql.ErrNoRows) {
+		version, err = database.NilVersion, nil
+	}
+	d.at = version
+	return version, dirty, pgconn.Translate(err)
+}
+
+// SetVersion remembers the version for Run, which records it.
+func (d *driver) SetVersion(version int, dirty bool) error {
+	d.target = version
+	if !dirty {
+		d.at = version
+	}
+	return nil
+}
+
+// outside begins a step that can't be in a transaction: a comment that is a line of its own.
+const outside = "-- no transaction\n"
+
+// Run makes the step to the version that SetVersion named, and records it. If others hold locks
+// that it needs it lets go of its own, so that nobody waits long behind it, and tries again.
+func (d *driver) Run(file io.Reader) error {
+	data, err := io.ReadAll(file)
+	if err != nil {
+		return err
+	}
+	text, pause := string(data), d.pause
+	for end := time.Now().Add(d.tryFor); ; pause = min(2*pause, longestPause) {
+		if strings.HasPrefix(text, outside) {
+			err = d.alone(text)
+		} else {
+			err = d.inTransaction(text)
+		}
+		left := time.Until(end)
+		if err == nil || !isBusy(err) || d.ctx.Err() != nil || left <= 0 {
+			break
+		}
+		pause = min(pause, left)
+		_ = d.db.PingContext(d.ctx) // The next watch has a connection.
+		d.say(fmt.Sprintf("migration %s waits for %s; it tries again in %v, for %v at most",
+			d.step(), d.whom(), pause.Round(time.Millisecond), left.Round(time.Second)))
+		select {
+		case <-d.ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+	if err == nil || d.ctx.Err() != nil {
+		return errors.Join(err, d.ctx.Err())
+	}
+	if isBusy(err) {
+		err = fmt.Errorf("locks that it needs are held, for %v, by %s: %w", d.tryFor, d.whom(), err)
+	}
+	return fmt.Errorf("between %s and %s: %w", d.name(d.at), d.name(d.target), err)
+}
+
+// longestPause is the longest between two attempts. Each keeps requests waiting.
+const longestPause = 30 * time.Second
+
+// step names what Run makes. The way back is named by the step that it takes back.
+func (d *driver) step() string { return d.name(max(d.at, d.target)) }
+
+func (d *driver) whom() string {
+	if len(d.waited) == 0 {
+		return "another session"
+	}
+	return names(d.waited)
+}
+
+// busyError is about a lock table that took longer than the locks of a step together may.
+type busyError struct{ cause error }
+
+func (e busyError) Error() string { return e.cause.Error() }
+
+func (e busyError) Unwrap() error { return e.cause }
+
+// isBusy reports whether a step would pass at another time: others hold a lock that it needs, or
+// Postgres ended it because they wait for each other.
+func isBusy(err error) bool {
+	return errors.As(err, &busyError{}) ||
+		pq.As(err, pqerror.LockNotAvailable, pqerror.TRDeadlockDetected) != nil
+}
+
+// lockTable is a step's first statement, if it takes all strong locks of the step, with the
+// comments before it.
+var lockTable = regexp.MustCompile(`^(?:\s|--[^\n]*\n)*lock table [^;]*;`)
+
+// inTransaction makes a step and records it, by one message: while it has locks it waits for no
+// network. lock_timeout is for each lock, so the statement that takes several also has a limit.
+func (d *driver) inTransaction(text string) error {
+	defer d.watch(d.lockTimeout/3, func(all []Session) { d.waited = all })()
+	limit := d.lockTimeout.Milliseconds()
+	begin := fmt.Sprintf(`begin; set local lock_timeout = %d; `, limit)
+	lock := lockTable.FindString(text)
+	if lock != "" {
+		begin += fmt.Sprintf(`set local statement_timeout = %d; `, limit)
+		text = lock + ` set local statement_timeout = 0;` + text[len(lock):] // Its lines keep their numbers.
+	}
+	err := d.exec(begin + text + "\n;" + d.record() + `; commit`)
+	if err != nil {
+		finally(d.ctx, d.conn, `rollback`)
+	}
+	if lock != "" && pq.As(err, pqerror.QueryCanceled) != nil {
+		return busyError{err}
+	}
+	return err
+}
+
+// record is how the version is recorded: not by truncate, because others read the table meanwhile.
+func (d *driver) record() string {
+	if d.target == database.NilVersion {
+		return `delete from schema_migrations`
+	}
+	return fmt.Sprintf(`delete from schema_migrations; insert into schema_migrations values (%d, false)`, d.target)
+}
+
+// index is the index of a step that can't be in a transaction.
+var index = regexp.MustCompile(`index concurrently (?:if (?:not )?exists )?([a-z_0-9]+)`)
+
+// alone makes a step that can't be in a transaction. It blocks nobody, so it waits for others as
+// long as they take. What a step left that was ended is removed first: an index that is invalid,
+// which "if not exists" would take for made.
+func (d *driver) alone(text string) error {
+	defer d.watch(d.pause, func(all []Session) {
+		d.say(fmt.Sprintf("migration %s waits for %s; nobody waits for it", d.step(), names(all)))
+	})()
+	if of := index.FindStringSubmatch(text); of != nil {
+		var invalid bool
+		if err := d.conn.QueryRowContext(d.ctx,
+			`select exists (select from pg_index where indexrelid = to_regclass($1) and not indisvalid)`,
+			of[1]).Scan(&invalid); err != nil {
+			return err
+		}
+		if invalid {
+			if err := d.exec(`drop index concurrently if exists ` + of[1]); err != nil {
+				return err
+			}
+		}
+	}
+	if err := d.exec(text); err != nil {
+		return err
+	}
+	return d.exec(`begin; ` + d.record() + `; commit`)
+}
+
+// finally runs a statement although ctx may have ended. If it fails the connection broke, which has
+// the same effect.
+func finally(ctx context.Context, conn *sql.Conn, statement string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectTimeout)
+	defer cancel()
+	_, _ = conn.ExecContext(ctx, statement)
+}
+
+// exec runs statements without arguments, in one message. An error of Postgres has the line.
+func (d *driver) exec(statements string) error {
+	_, err := d.conn.ExecContext(d.ctx, statements)
+	if e := pq.As(err); e != nil {
+		if at, atoiErr := strconv.Atoi(e.Position); atoiErr == nil && at > 0 {
+			before := []rune(statements)
+			return fmt.Errorf("line %d: %w", strings.Count(string(before[:min(at, len(before))]), "\n")+1, err)
+		}
+	}
+	return err
+}

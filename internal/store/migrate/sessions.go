@@ -1,0 +1,152 @@
+package migrate
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/golang-migrate/migrate/v4/database"
+	"github.com/golang-migrate/migrate/v4/database/postgres"
+
+	"petstore.example/internal/store/pgconn"
+)
+
+// Session is a session of Postgres that has what a migration, or somebody else, waits for.
+type Session struct {
+	PID                int // 0 of a transaction that was prepared, which has no session
+	Login, Application string
+	// Since is when its transaction began, in UTC, and From its address. They are empty for a login
+	// that may not see them: pg_read_all_stats may.
+	Since, From string
+}
+
+func (s Session) String() string {
+	if s.PID == 0 {
+		return "a prepared transaction, see pg_prepared_xacts"
+	}
+	text := fmt.Sprintf("pid %d, login %q, application %q", s.PID, s.Login, s.Application)
+	if s.Login == "" {
+		text = fmt.Sprintf("pid %d of Postgres itself, as an autovacuum", s.PID)
+	}
+	if s.Since != "" {
+		text += ", in a transaction since " + s.Since
+	}
+	if s.From != "" {
+		text += ", from " + s.From
+	}
+	return text
+}
+
+// End says how to end the session.
+func (s Session) End() string {
+	return fmt.Sprintf("to end it, run in SQL as login %q: select pg_terminate_backend(%d)", s.Login, s.PID)
+}
+
+func names(all []Session) string {
+	var texts []string
+	for _, s := range all {
+		texts = append(texts, s.String())
+	}
+	return strings.Join(texts, "; ")
+}
+
+// querier is a connection or a pool of them.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// sessions returns those of a set of pids, which is a part of a query with one argument.
+func sessions(ctx context.Context, db querier, pids string, arg any) ([]Session, error) {
+	rows, err := db.QueryContext(ctx, `
+		select distinct p.pid, coalesce(a.usename, ''), coalesce(a.application_name, ''),
+		       coalesce(to_char(a.xact_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), ''),
+		       case when a.client_port = -1 then 'the machine of Postgres' else coalesce(host(a.client_addr), '') end
+		from `+pids+` left join pg_stat_activity a on a.pid = p.pid
+		where p.pid = 0 or a.pid is not null
+		order by p.pid`, arg)
+	if err != nil {
+		return nil, pgconn.Translate(err)
+	}
+	defer rows.Close()
+	var all []Session
+	for rows.Next() {
+		var s Session
+		if err := rows.Scan(&s.PID, &s.Login, &s.Application, &s.Since, &s.From); err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, pgconn.Translate(rows.Err())
+}
+
+// lockID is the number of the advisory lock of golang-migrate for the current schema. It is below
+// 2^32, so pg_locks shows it as objid.
+func lockID(ctx context.Context, conn *sql.Conn) (string, error) {
+	var name, schema string
+	err := conn.QueryRowContext(ctx, `select current_database(), coalesce(current_schema(), '')`).Scan(&name, &schema)
+	if err != nil {
+		return "", pgconn.Translate(err)
+	}
+	return database.GenerateAdvisoryLockId(name, schema, postgres.DefaultMigrationsTable)
+}
+
+// holder returns the session that has the lock of migrations, nil if none has it.
+func holder(ctx context.Context, conn *sql.Conn) (*Session, error) {
+	id, err := lockID(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	all, err := sessions(ctx, conn, `(
+		select pid from pg_locks
+		where locktype = 'advisory' and classid = 0 and objid = $1 and objsubid = 1 and granted
+		  and database = (select oid from pg_database where datname = current_database())) p`, id)
+	if len(all) == 0 || err != nil {
+		return nil, err
+	}
+	all[0].Since = "" // It begins many transactions. Its application says since when it runs.
+	return &all[0], nil
+}
+
+// application is the name of a migrating session, at most the 63 bytes that Postgres takes.
+func application(host string, began time.Time) string {
+	return fmt.Sprintf("petstore-migrate %.25s %s", host, began.UTC().Format(time.RFC3339))
+}
+
+func nameOfThis() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "?"
+	}
+	return application(host, time.Now())
+}
+
+// watch calls seen with the sessions for which a backend waits, each time that they are others,
+// until the returned function is called. It looks every so often, by connections of its own.
+func (d *driver) watch(every time.Duration, seen func([]Session)) (stop func()) {
+	ctx, cancel := context.WithCancel(d.ctx)
+	var running sync.WaitGroup
+	running.Go(func() {
+		var last []Session
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(every):
+			}
+			all, err := sessions(ctx, d.db, `unnest(pg_blocking_pids($1)) p (pid)`, d.pid)
+			if err == nil && len(all) > 0 && !slices.Equal(all, last) {
+				last = all
+				seen(all)
+			}
+		}
+	})
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}

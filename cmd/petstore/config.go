@@ -56,6 +56,8 @@ type config struct {
 	tracing tracing.Config
 	// checked is told of each check of the database, and returns its error.
 	checked func(what string, err error) error
+	// waiting is told again and again that the server waits for a migration; nil if it does not wait.
+	waiting func(text string)
 	// found are the warnings about the configuration.
 	found warnings
 }

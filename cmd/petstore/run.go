@@ -33,6 +33,7 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	systemd := newServiceManager(ctx, log)
 	defer systemd.stop()
 
+	cfg.waiting = systemd.waiting
 	metrics, clock := newMetrics(), storeclock.New()
 	db, found, err := openDatabase(ctx, cfg, metrics, clock, serverID, log)
 	if err != nil {

@@ -41,20 +41,54 @@ func openDatabase(
 	serverID string,
 	log zerolog.Logger,
 ) (*store.DB, warnings, error) {
-	db, err := m.open(ctx, string(cfg.DatabaseURL), requestsPool, patiently(log, store.Options{
-		AsAPI: true, MaxConns: databaseConns, Timeout: callTimeout, Trace: cfg.traceQueries(), Earliest: clock.Earliest,
-	}))
-	if err != nil {
+	var db *store.DB
+	if err := cfg.migrated(ctx, log, func() (err error) {
+		db, err = m.open(ctx, string(cfg.DatabaseURL), requestsPool, patiently(log, store.Options{
+			AsAPI:    true,
+			MaxConns: databaseConns,
+			Timeout:  callTimeout,
+			Trace:    cfg.traceQueries(),
+			Earliest: clock.Earliest,
+		}))
+		return err
+	}); err != nil {
 		return nil, nil, cfg.databaseError(err)
 	}
 	found := maps.Clone(cfg.found)
-	if err := checkPatiently(ctx, cfg, clock, serverID, found, log); err != nil {
+	if err := cfg.migrated(ctx, log, func() error {
+		return checkPatiently(ctx, cfg, clock, serverID, found, log)
+	}); err != nil {
 		return nil, nil, errors.Join(cfg.databaseError(err), db.Close())
 	}
 	for check, message := range found {
 		log.Warn().Str("check", check).Msg(message)
 	}
 	return db, found, nil
+}
+
+// migrated calls try, and again when a migration that runs meanwhile has given the schema what try
+// lacked: tables, or rights. It waits as long as that takes, unless the server only checks.
+func (c *config) migrated(ctx context.Context, log zerolog.Logger, try func() error) error {
+	for {
+		err := try()
+		if err == nil || errors.Is(err, store.ErrUnavailable) || c.waiting == nil {
+			return err
+		}
+		told := ""
+		ready, _ := migrate.Await(ctx, string(c.DatabaseURL), func(by migrate.Session) {
+			text := "waiting: a migration runs: " + by.String()
+			c.waiting(text)
+			if text != told {
+				told = text
+				log.Info().Msg(text + "; " + by.End())
+			}
+		})
+		// It may have ended before it was looked for.
+		behind := errors.As(err, &pgconn.NeverMigratedError{}) || errors.As(err, &migrate.BehindError{})
+		if !ready || told == "" && !behind {
+			return err
+		}
+	}
 }
 
 // databaseError names the variable that leads to the database, and says what to do.

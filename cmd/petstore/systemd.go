@@ -157,6 +157,13 @@ func (m *serviceManager) send(state, status string) {
 	}
 }
 
+// waiting tells systemd that the start takes longer, for a reason that it shows.
+func (m *serviceManager) waiting(text string) {
+	if m.notify != nil {
+		m.send(fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", readyWithin.Microseconds()), text)
+	}
+}
+
 // summary returns the state of the server as one line, and whether it serves requests.
 func (h *health) summary() (text string, serves bool) {
 	r := h.readiness()

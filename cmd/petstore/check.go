@@ -90,6 +90,9 @@ func runCheck(ctx context.Context, out io.Writer, environ []string) error {
 		_, _ = fmt.Fprintln(out, "warn  "+warning)
 	}
 	if c.failed > 0 {
+		if c.failed == 1 {
+			return errors.New("1 check failed")
+		}
 		return fmt.Errorf("%d checks failed", c.failed)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -282,7 +283,17 @@ func printIssued(f *cmdutil.Factory) func(context.Context, *store.DB, Issued) er
 			f.Messagef("they log in with this command, which asks for the secret:")
 			f.Messagef("  petstorectl login %s", arguments)
 			if rootCert != "" && rootCert != "system" {
-				f.Messagef("they need the file of the CA in their folder: send them %s", rootCert)
+				name := filepath.Base(rootCert)
+				if path, err := filepath.Abs(
+					rootCert,
+				); err == nil { // The driver reads it from the working directory too.
+					rootCert = path
+				}
+				f.Messagef(
+					"send them the file of the CA, %s: they run the command in the folder that has it as %s",
+					rootCert,
+					name,
+				)
 			}
 			f.Messagef("copy the secret now, it is not shown again:")
 		}

@@ -18,6 +18,10 @@ type metrics struct {
 	duration *prometheus.HistogramVec
 	errors   *prometheus.CounterVec
 	failures few[errorKind, prometheus.Counter]
+	// objective counts what the objective is about. Both results are there from the start: an
+	// increase is not seen of a series that begins above 0.
+	objective  *prometheus.CounterVec
+	ok, failed prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer) (*metrics, error) {
@@ -35,7 +39,12 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Name: "petstore_http_errors_total",
 			Help: "Error responses by code, reason and plan. The reason of a 429 is the window that refused.",
 		}, []string{"code", "reason", "plan"}),
+		objective: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "petstore_objective_requests_total",
+			Help: "Requests that count for the objective, by result: failed for 5xx, else ok. A 401 does not count.",
+		}, []string{"result"}),
 	}
+	m.ok, m.failed = m.objective.WithLabelValues("ok"), m.objective.WithLabelValues("failed")
 	m.failures.create = func(f errorKind) prometheus.Counter {
 		return m.errors.WithLabelValues(f.code.name, f.reason,
 			f.plan)
@@ -43,7 +52,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	if r == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.duration, m.errors} {
+	for _, c := range []prometheus.Collector{m.requests, m.duration, m.errors, m.objective} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}
@@ -57,8 +66,8 @@ type errorKind struct {
 	reason, plan string
 }
 
-// failed counts an error response.
-func (m *metrics) failed(x *exchange) {
+// countFailed counts an error response.
+func (m *metrics) countFailed(x *exchange) {
 	reason := x.failureReason()
 	if x.failed.code.status == http.StatusTooManyRequests {
 		reason = cmp.Or(string(x.refusedBy().name), reason)
@@ -77,17 +86,32 @@ type result struct {
 type series struct {
 	requests prometheus.Counter
 	duration prometheus.Observer
+	// objective is nil for a request that does not count.
+	objective prometheus.Counter
 }
 
 func (m *metrics) forRoute(path string) *routeMetrics {
 	r := &routeMetrics{}
 	r.results.create = func(of result) series {
 		return series{
-			requests: m.requests.WithLabelValues(path, of.method, strconv.Itoa(of.status), of.plan),
-			duration: m.duration.WithLabelValues(path, of.method, strconv.Itoa(of.status/100)+"xx"),
+			requests:  m.requests.WithLabelValues(path, of.method, strconv.Itoa(of.status), of.plan),
+			duration:  m.duration.WithLabelValues(path, of.method, strconv.Itoa(of.status/100)+"xx"),
+			objective: m.objectiveOf(of.status),
 		}
 	}
 	return r
+}
+
+// objectiveOf returns nil for a status that does not count: a stranger could send any number of
+// requests without a valid key.
+func (m *metrics) objectiveOf(status int) prometheus.Counter {
+	switch {
+	case status == http.StatusUnauthorized:
+		return nil
+	case status >= http.StatusInternalServerError:
+		return m.failed
+	}
+	return m.ok
 }
 
 // observe counts a request. traceID is the trace that is exported of it, for an exemplar; "" for
@@ -95,6 +119,9 @@ func (m *metrics) forRoute(path string) *routeMetrics {
 func (r *routeMetrics) observe(method, plan string, status int, elapsed time.Duration, traceID string) {
 	s := r.results.of(result{status: status, method: methodName(method), plan: plan})
 	s.requests.Inc()
+	if s.objective != nil {
+		s.objective.Inc()
+	}
 	if traceID == "" {
 		s.duration.Observe(elapsed.Seconds())
 		return

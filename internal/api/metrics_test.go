@@ -35,11 +35,15 @@ func exemplars(t *testing.T, from prometheus.Gatherer) (ids []string) {
 }
 
 // TestErrorsAreCountedByReason: each error response is counted by its code, why, and the plan;
-// durations are apart by class of status.
+// durations are apart by class of status. The objective does not count 401.
 func TestErrorsAreCountedByReason(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.addresses.limit = 2
+	objective := func() map[string]float64 {
+		return samples(t, w.registry, "petstore_objective_requests_total", "result")
+	}
+	assert.DeepEqual(t, objective(), map[string]float64{"ok": 0, "failed": 0}, "the objective, before the first request")
 	get := func(headers ...string) { w.do(w.request("GET", "/v1/pets", "", headers...)) }
 	for range 62 {
 		get()
@@ -66,6 +70,7 @@ func TestErrorsAreCountedByReason(t *testing.T) {
 	)
 	classes := map[string]float64{"2xx": 60, "4xx": 6, "5xx": 1}
 	assert.DeepEqual(t, samples(t, w.registry, "petstore_http_request_duration_seconds", "class"), classes, "durations")
+	assert.DeepEqual(t, objective(), map[string]float64{"ok": 64, "failed": 1}, "the objective, without 401")
 }
 
 // samples are the values of a metric's counters, or the counts of its histograms, by these labels.

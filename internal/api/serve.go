@@ -117,7 +117,7 @@ func (a *api) finish(x *exchange) {
 	if x.simulated == nil {
 		x.metrics.observe(x.Request.Method, x.plan(), status, elapsed, x.traceID)
 		if x.failed != nil {
-			a.metrics.failed(x)
+			a.metrics.countFailed(x)
 		}
 		a.keepFailed(x, status, elapsed)
 	}

@@ -124,7 +124,7 @@ func (c *checker) addresses(ctx context.Context, cfg *config) {
 	}
 }
 
-// checkRedis pings as the limiter does. If live servers count in another Redis, which the database
+// checkRedis runs each command that the limiter runs. If live servers count in another Redis, which the database
 // says unless it is nil, the error is distributed.ErrOtherRedis.
 func checkRedis(ctx context.Context, cfg *config, db *store.DB) error {
 	client, err := redisbackend.NewClient(string(cfg.RedisURL), cfg.RedisTimeout)
@@ -132,9 +132,9 @@ func checkRedis(ctx context.Context, cfg *config, db *store.DB) error {
 		return err
 	}
 	defer func() { _ = client.Close() }()
-	ping, cancel := context.WithTimeout(ctx, distributed.CallTimeouts*cfg.RedisTimeout)
+	ping, cancel := context.WithTimeout(ctx, 2*distributed.CallTimeouts*cfg.RedisTimeout) // twice what a ping may take
 	defer cancel()
-	found, err := redisbackend.New(client).Ping(ping)
+	found, err := redisbackend.New(client).Check(ping)
 	if err != nil || db == nil {
 		return err
 	}

@@ -31,7 +31,7 @@ var rows = [][2]string{
 	},
 	{"WRONGPASS", "check user and password in the URL"},
 	{"NOAUTH", "set user and password in the URL"},
-	{"NOPERM", "give the user all keys, channels and commands (ACL SETUSER)"},
+	{"NOPERM", "give the user that right (ACL SETUSER): see docs/rate-limiting.md#where-requests-are-counted"},
 	{
 		"not master",
 		"name the master in the URL, or its sentinels: see docs/rate-limiting.md#where-requests-are-counted",

@@ -149,17 +149,24 @@ func (s *Backend) BeginWrite(ctx context.Context, term, tenantID int64) (version
 // pingKeys is how many keys of a cluster a ping writes, so many that each master has some.
 const pingKeys = 16
 
+// pingKeysOf returns how many keys a ping through that client writes.
+func pingKeysOf(client redis.UniversalClient) int {
+	if _, ok := client.(*redis.ClusterClient); ok {
+		return pingKeys
+	}
+	return 1
+}
+
 // Ping implements distributed.Backend. It writes on every master.
 func (s *Backend) Ping(ctx context.Context) (fingerprint string, err error) {
-	client, keys := s.reach(), 1
+	client := s.reach()
 	if cluster, ok := client.(*redis.ClusterClient); ok {
 		// First, because the client learns from it who the masters are.
 		fingerprint, err = clusterProcesses(ctx, cluster)
-		keys = pingKeys
 	} else {
 		fingerprint, err = processOf(ctx, client)
 	}
-	for i := 0; err == nil && i < keys; i++ {
+	for i := 0; err == nil && i < pingKeysOf(client); i++ {
 		err = pingScript.Run(ctx, client, []string{pingKey(i)}, refundsChannel).Err()
 	}
 	return s.place() + fingerprint, err

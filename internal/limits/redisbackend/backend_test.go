@@ -31,42 +31,6 @@ func look(t testing.TB, url string) redis.UniversalClient {
 	return client
 }
 
-// TestPingNeedsAllRights: a user who lacks one that some script needs must not make the limiter
-// begin and stop again and again.
-func TestPingNeedsAllRights(t *testing.T) {
-	t.Parallel()
-	url := redistest.New(t).URL
-	admin := look(t, url)
-	for user, tt := range map[string]struct {
-		rights  string
-		healthy bool
-	}{
-		"all": {"resetchannels ~pst:* &pst:* -@all +evalsha +eval +info +subscribe +get +set +setrange +expire " +
-			"+time +publish", true},
-		"nochan":   {"~pst:* resetchannels +@all", false},
-		"norange":  {"resetchannels ~pst:* &pst:* +@all -setrange", false},
-		"noexpire": {"resetchannels ~pst:* &pst:* +@all -expire", false},
-		"noinfo":   {"resetchannels ~pst:* &pst:* +@all -info", false},
-	} {
-		t.Run(user, func(t *testing.T) {
-			args := []any{"ACL", "SETUSER", user, "on", ">secret"}
-			for _, right := range strings.Fields(tt.rights) {
-				args = append(args, right)
-			}
-			assert.NoError(t, admin.Do(t.Context(), args...).Err())
-			client, err := redisbackend.NewClient(
-				strings.Replace(url, "redis://", "redis://"+user+":secret@", 1),
-				timeout,
-			)
-			assert.NoError(t, err)
-			defer func() { _ = client.Close() }()
-			if _, err := redisbackend.New(client).Ping(t.Context()); (err == nil) != tt.healthy {
-				t.Errorf("Ping returned %v", err)
-			}
-		})
-	}
-}
-
 // TestTakeWithoutMGET: a user may lack the right to MGET.
 func TestTakeWithoutMGET(t *testing.T) {
 	t.Parallel()

@@ -3,11 +3,17 @@
 --
 -- KEYS[1]  a key
 -- ARGV[1]  the channel of refunds
-redis.call('TIME')
-redis.call('GET', KEYS[1])
-redis.call('SET', KEYS[1], 1, 'EX', 60)
-redis.call('SET', KEYS[1], 1, 'KEEPTTL')
-redis.call('SETRANGE', KEYS[1], 0, '1')
-redis.call('EXPIRE', KEYS[1], 60)
-redis.call('PUBLISH', ARGV[1], '')
+--
+-- Redis does not say which command of a script its user may not run, so this script does.
+local key = KEYS[1]
+for _, command in ipairs({{'TIME'}, {'GET', key}, {'SET', key, 1, 'EX', 60}, {'SET', key, 1, 'KEEPTTL'}, {'SETRANGE', key, 0, '1'},
+  {'EXPIRE', key, 60}, {'PUBLISH', ARGV[1], ''}}) do
+  local reply = redis.pcall(unpack(command))
+  if type(reply) == 'table' and reply.err then
+    if string.find(reply.err, 'executing the script') or string.find(reply.err, 'NOPERM') then
+      return redis.error_reply("NOPERM in a script, for '" .. command[1] .. "': " .. reply.err)
+    end
+    return reply
+  end
+end
 return 1

@@ -2,7 +2,10 @@
 // and holds no state.
 package advice
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // rows are texts of errors and what to do about them, the first one that fits: most of these errors
 // have no type of their own.
@@ -28,6 +31,11 @@ var rows = [][2]string{
 	{
 		"(25006)",
 		"this host is a standby: name the one that takes writes, or all hosts with target_session_attrs=read-write",
+	},
+	{
+		"unsupported startup parameter",
+		"PgBouncer takes no such setting: leave it out of the URL, or name it in ignore_startup_parameters of " +
+			"PgBouncer, which then drops it",
 	},
 	{"WRONGPASS", "check user and password in the URL"},
 	{"NOAUTH", "set user and password in the URL"},
@@ -69,6 +77,18 @@ var rows = [][2]string{
 	{"can't parse", unlike},
 }
 
+// pooled are those of statements behind a pooler.
+var pooled = [][2]string{
+	{
+		"(42P05)",
+		"a pooler passes sessions on as the last client left them: set server_reset_query = DISCARD ALL in PgBouncer",
+	},
+	{
+		"(26000)",
+		"a pooler changes the session between statements: set pool_mode = session in PgBouncer, or connect directly",
+	},
+}
+
 const (
 	unlike = "nothing there answers in time as it should: check host and port in the URL, firewalls, and whether " +
 		"TLS is wanted (rediss:// for Redis)"
@@ -79,7 +99,12 @@ const (
 )
 
 // On returns what to do about an error, "" if that is not known.
-func On(err error) string {
+func On(err error) string { return cmp.Or(find(pooled, err), find(rows, err)) }
+
+// OnStatement is On for an error of a statement in a session that was reached.
+func OnStatement(err error) string { return find(pooled, err) }
+
+func find(rows [][2]string, err error) string {
 	for _, row := range rows {
 		if err != nil && strings.Contains(err.Error(), row[0]) {
 			return row[1]

@@ -17,7 +17,7 @@ import (
 // TestRowsAreReached: no row is hidden by an earlier one.
 func TestRowsAreReached(t *testing.T) {
 	t.Parallel()
-	for _, row := range rows {
+	for _, row := range append(pooled[:len(pooled):len(pooled)], rows...) {
 		assert.Equal(t, On(errors.New("x "+row[0]+" y")), row[1], row[0])
 	}
 	assert.Equal(t, On(nil), "", "no error")
@@ -38,6 +38,9 @@ func TestOn(t *testing.T) {
 		{missing, "which is a folder"},
 		{errors.New("pq: SSL is not enabled on the server"), "ssl = on"},
 		{errors.New("pq: cannot execute NOTIFY during recovery (25006)"), "target_session_attrs"},
+		{errors.New("pq: unsupported startup parameter: statement_timeout (08P01)"), "ignore_startup_parameters"},
+		{errors.New(`pq: prepared statement "1" already exists (42P05)`), "server_reset_query"},
+		{errors.New(`pq: prepared statement "1" does not exist (26000)`), "pool_mode"},
 		{errors.New("NOPERM this user has no permissions to run the 'info' command"), "ACL SETUSER"},
 	} {
 		assert.True(t, strings.Contains(On(c.err), c.want), c.err, On(c.err))

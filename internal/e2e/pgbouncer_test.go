@@ -119,3 +119,38 @@ func TestPgBouncer(t *testing.T) {
 		})
 	}
 }
+
+// TestPgBouncerSettings: if a setting of PgBouncer stops a program, its hint names that setting.
+func TestPgBouncerSettings(t *testing.T) {
+	t.Parallel()
+	d := newDeployment(t, false)
+	const (
+		refused = "PgBouncer takes no such setting: leave it out of the URL, or name it in ignore_startup_parameters"
+		reset   = "set server_reset_query = DISCARD ALL in PgBouncer"
+	)
+	checkDocumented(t, "pooler that refuses a setting in the URL", "fails", refused)
+	checkDocumented(t, "pooler that resets no session", "fails", reset)
+	for name, c := range map[string]struct{ setting, query, want string }{
+		"a setting in the URL": {"", "&statement_timeout=5000", refused},
+		"options in the URL":   {"", "&options=-c%20statement_timeout%3D5000", refused},
+		"nothing is reset":     {"server_reset_query =", "", reset},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := d.in(t)
+			d.serverURL = startPgBouncer(t, d.serverURL, "session", c.setting) + c.query
+			d.staffURL = startPgBouncer(t, d.staffURL, "session", c.setting) + c.query
+			var said string // The first client leaves a session behind, and a later one gets it.
+			wait.Until(t, c.want+" in what petstore says", func() bool {
+				p := programs.Start(t, sandbox.Command(t, d.petstore, "serve", "--check"), d.env()...)
+				p.Wait()
+				said = p.Stdout() + p.Stderr()
+				return strings.Contains(said, c.want)
+			}, &said)
+			wait.Until(t, c.want+" in what petstorectl says", func() bool {
+				said = d.tryCtl("tenant", "list").stderr
+				return strings.Contains(said, c.want)
+			}, &said)
+		})
+	}
+}

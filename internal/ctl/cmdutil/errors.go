@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"petstore.example/internal/advice"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/migrate"
@@ -93,7 +94,7 @@ func (f *Factory) Report(ctx context.Context, err error) int {
 		reportError(f, ExitInterrupted, "interrupted", "")
 		return ExitInterrupted
 	}
-	code, hint := exitCode(err), ""
+	code, hint := exitCode(err), advice.OnStatement(err)
 	if e := (*Error)(nil); errors.As(err, &e) {
 		code, hint = e.Code, e.Hint
 	}

@@ -71,7 +71,7 @@ func serveHTTP(
 	if err != nil {
 		return err
 	}
-	defer background(log, "report", newReporter(health, on.api.(*connlimit.Listener), metrics).run)()
+	defer background(log, "report", newReporter(health, on.api.(*connlimit.Listener), cfg.keys(), metrics).run)()
 	logServing(log, cfg, on, connections)
 	health.addr = on.api.Addr().String()
 	apiServer, listener, waitIdle := newAPIServer(cfg, handler, on.api, log)

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"petstore.example/internal/connlimit"
+	"petstore.example/internal/keys"
 	"petstore.example/internal/store/operate"
 	"petstore.example/internal/store/pgconn"
 )
@@ -27,6 +28,8 @@ type reporter struct {
 	operation operate.Operation
 	health    *health
 	api       *connlimit.Listener
+	// keys is of which environment the keys are that this server accepts.
+	keys keys.Environment
 
 	noted   []string
 	notedAt time.Time
@@ -40,8 +43,8 @@ type reporter struct {
 
 // newReporter returns a reporter of the server with that listener, and registers the metrics of
 // bans.
-func newReporter(h *health, api *connlimit.Listener, m prometheus.Registerer) *reporter {
-	r := &reporter{operation: h.operation, health: h, api: api, number: math.MaxInt64}
+func newReporter(h *health, api *connlimit.Listener, of keys.Environment, m prometheus.Registerer) *reporter {
+	r := &reporter{operation: h.operation, health: h, api: api, keys: of, number: math.MaxInt64}
 	const changes, help = "petstore_ban_changes_total",
 		"Bans that were placed and lifted in the whole fleet since the start of this server, by change and origin."
 	values{m}.counter(changes, help, prometheus.Labels{"change": "placed", "by": "server"}, r.byServer.Load)
@@ -52,10 +55,20 @@ func newReporter(h *health, api *connlimit.Listener, m prometheus.Registerer) *r
 
 // run looks until ctx ends. What fails is repeated: staff hear of an outage of Postgres elsewhere.
 func (r *reporter) run(ctx context.Context) error {
+	r.noteEnvironment(ctx)
 	return every(ctx, reportEvery, func() {
+		r.noteEnvironment(ctx)
 		r.report(ctx)
 		r.countBans(ctx)
 	})
+}
+
+// noteEnvironment tells petstorectl what new keys are for. A server that accepts all keys tells
+// nothing.
+func (r *reporter) noteEnvironment(ctx context.Context) {
+	if r.keys != keys.AnyEnvironment {
+		_ = r.operation.SetEnvironment(ctx, r.health.member.ID(), r.keys)
+	}
 }
 
 // report tells what has changed, and again after a while.

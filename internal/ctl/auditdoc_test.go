@@ -26,6 +26,7 @@ func TestDocumentedVerifier(t *testing.T) {
 		t.Fatal("docs/audit.md has no program")
 	}
 	d := docRun{url: storetest.New(t).URL}
+	addServer(t, d.url, "live")
 	for _, command := range []string{
 		`petstorectl tenant create acme --plan pro --reason "Zoë's order \ <17> 犬"`,
 		"petstorectl plan assign acme free",

@@ -161,7 +161,9 @@ type docRun struct {
 }
 
 func newDocRun(t *testing.T) *docRun {
-	return &docRun{url: storetest.New(t).URL, actual: map[string]string{}, documented: map[string]string{}}
+	d := &docRun{url: storetest.New(t).URL, actual: map[string]string{}, documented: map[string]string{}}
+	addServer(t, d.url, "live")
+	return d
 }
 
 var randomID = regexp.MustCompile(`key_[0-9A-Za-z]{16}|pst_(?:live|test)_[0-9A-Za-z]{36}|\b[0-9a-f]{64}\b`)

@@ -40,6 +40,8 @@ func TestScripts(t *testing.T) {
 			url := database.URL
 			e.Setenv("PETSTORE_DATABASE_URL", url)
 			e.Setenv("OWNER_URL", url)
+			// New keys are for what the live servers accept.
+			addServer(t, url, "live")
 			e.Setenv("SUPPORT_URL", database.SupportURL)
 			e.Setenv("BILLING_URL", database.BillingURL)
 			e.Setenv("SILENT_URL", "postgres://jo@"+silentServer(t)+"/none?sslmode=disable")
@@ -61,6 +63,16 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"member": setMember},
 	})
+}
+
+// addServer adds a server that is alive until the test ends, and accepts keys of that environment.
+func addServer(t testing.TB, url, environment string) {
+	t.Helper()
+	db, err := sql.Open("postgres", url)
+	assert.NoError(t, err)
+	defer db.Close()
+	_, err = db.Exec(`insert into servers (id, seen_at, environment) values ($1, '2100-01-01', $1)`, environment)
+	assert.NoError(t, err)
 }
 
 // silentServer returns the address of a server that accepts connections and never answers.

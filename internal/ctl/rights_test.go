@@ -45,6 +45,7 @@ type rightsEnv struct {
 func newRightsEnv(t *testing.T) *rightsEnv {
 	t.Helper()
 	e := &rightsEnv{Database: storetest.New(t)}
+	addServer(t, e.URL, "live")
 	db := storetest.Open(t, e.URL, store.Options{})
 	by := audit.By{Actor: "test"}
 	e.token = storetest.IssueKey(t, db, people.NewTenant{Name: "acme", Plan: plans.Pro})

@@ -35,7 +35,8 @@ PETSTORE_ACTOR
     it is not set. The trail also has the login, which nobody can claim.
 PETSTORE_ENVIRONMENT
     production or staging: the kind of deployment that new keys are for. Without
-    it, that of the profile.
+    it, that of the live servers of the database. "petstorectl whoami" says what
+    decides.
 PETSTORE_BASE_URL
     The public URL of the API, for the links of "tenant invite".
 PGSERVICE, PGSERVICEFILE, PGPASSFILE, PGSSLROOTCERT, PGSSLCERT and others

@@ -152,7 +152,8 @@ func withoutEchoes(text, token string) string {
 func issueWithCtl(d *deployment, tenant string, args ...string) key {
 	d.t.Helper()
 	var issued struct{ ID, Key string }
-	c := d.ctl(append([]string{"key", "issue", tenant, "--name", "first", "-o", "json"}, args...)...)
+	issue := []string{"key", "issue", tenant, "--name", "first", "--environment", "live", "-o", "json"}
+	c := d.ctl(append(issue, args...)...)
 	if err := json.Unmarshal([]byte(c.stdout), &issued); err != nil || issued.Key == "" {
 		d.t.Fatalf("key issue -o json: %v", err)
 	}

@@ -11,7 +11,6 @@ import (
 	"petstore.example/internal/ctl/profiles"
 	"petstore.example/internal/devfile"
 	"petstore.example/internal/envvars"
-	"petstore.example/internal/keys"
 	"petstore.example/internal/ownfiles"
 	"petstore.example/internal/store"
 )
@@ -215,26 +214,4 @@ func (f *DatabaseFinder) findDevFile() (DatabaseSource, error) {
 		return DatabaseSource{}, UsageErrorf("%v", err).WithHint(hint)
 	}
 	return DatabaseSource{URL: dev.DatabaseURL, SetBy: path, Dev: &dev, Environment: profiles.Development}, nil
-}
-
-// DefaultEnvironment is the kind of deployment that new keys are for: that of PETSTORE_ENVIRONMENT,
-// else that of the profile, else that of the key that "petstore dev" made, else live.
-func (f *DatabaseFinder) DefaultEnvironment() keys.Environment {
-	switch named, _ := envvars.Environment(f.Getenv); named {
-	case "staging":
-		return keys.Test
-	case "production":
-		return keys.Live
-	}
-	source, err := f.FindDatabase()
-	switch {
-	case err != nil:
-	case source.Dev != nil:
-		if token, err := keys.ParseToken(source.Dev.APIKey); err == nil {
-			return token.Environment()
-		}
-	case source.Profile != nil && source.Environment != profiles.Production:
-		return keys.Test
-	}
-	return keys.Live
 }

@@ -22,11 +22,16 @@ func newCmdIssue(f *cmdutil.Factory) *cobra.Command {
 	var (
 		request keys.Request
 		expires *time.Time
+		decided cmdutil.NewKeys
 	)
 	c := &cmdutil.Change[Issued]{Factory: f, View: issuedColumns(f.Now())}
 	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (i Issued, err error) {
 		if request.Tenant = c.Subject.Tenant; request.Environment == "" {
-			request.Environment = f.DefaultEnvironment()
+			const hint = "say it: --environment live or --environment test"
+			if decided, err = f.NewKeys(ctx, db, hint); err != nil {
+				return i, err
+			}
+			request.Environment = decided.Environment
 		}
 		if expires != nil {
 			request.ExpiresAt = *expires
@@ -42,7 +47,11 @@ func newCmdIssue(f *cmdutil.Factory) *cobra.Command {
 		return fmt.Sprintf("issued %s key%s to tenant %s%s", i.Environment, id, i.TenantName, validUntil(i.Key))
 	}
 	c.Print = func(ctx context.Context, _ *store.DB, i Issued) error {
-		f.Messagef("%s", EnvironmentText(i.Environment))
+		text := EnvironmentText(i.Environment)
+		if decided.By != "" {
+			text += ": decided by " + decided.By
+		}
+		f.Messagef("%s", text)
 		sayNarrowed(ctx, f, i.Key)
 		return printIssued(f, IssuedView, i)
 	}
@@ -58,7 +67,9 @@ from these addresses: a key that leaks from a script can then do little. With
 --scope manage its holder may also issue, change and revoke the tenant's keys.
 
 A tenant may have 10 active keys. Without --environment, the key is for the kind
-of deployment set by PETSTORE_ENVIRONMENT or .petstore/dev.json, else live.
+of deployment set by PETSTORE_ENVIRONMENT or .petstore/dev.json, else for that
+of the live servers of the database. If there are none, or of both kinds,
+--environment is required. A message says what decided.
 
 ` + cmdutil.WhenHelp,
 		Example: `  petstorectl key issue acme --name ci --expires 90d
@@ -73,7 +84,7 @@ of deployment set by PETSTORE_ENVIRONMENT or .petstore/dev.json, else live.
 		&request.Environment,
 		"environment",
 		"",
-		"`KIND` of deployment: live or test",
+		"`KIND` of deployment: live or test\n(default: that of the live servers)",
 		keys.Live,
 		keys.Test,
 	)

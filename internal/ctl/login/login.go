@@ -117,7 +117,7 @@ func run(ctx context.Context, f *cmdutil.Factory, url string, insecure bool) err
 	if err != nil {
 		return cmdutil.ProfileError(err, p.Name)
 	}
-	roles := rolesOf(session)
+	roles := rolesOf(session.Session)
 	f.Messagef(
 		"logged in as %s (%s): profile %[3]s, psql service=%[3]s",
 		session.Name,
@@ -125,7 +125,7 @@ func run(ctx context.Context, f *cmdutil.Factory, url string, insecure bool) err
 		p.Name,
 	)
 	if secret == "" {
-		f.Messagef("no secret is stored: %s", given(session, target))
+		f.Messagef("no secret is stored: %s", given(session.Session, target))
 	}
 	if source.Environment == profiles.Production {
 		f.Messagef("%s is %s (%s)", p.Name, f.ErrColors.Status(string(source.Environment)), output.Clean(target.Host))
@@ -136,7 +136,8 @@ func run(ctx context.Context, f *cmdutil.Factory, url string, insecure bool) err
 				"NAME --role support",
 		)
 	}
-	return output.Item(f.Printer(), WhoamiView, Identity{session, source})
+	session.source = source // without the secret
+	return output.Item(f.Printer(), WhoamiView, session)
 }
 
 // given says what a login used for which no secret was asked.
@@ -195,14 +196,14 @@ func connect(
 	ctx context.Context,
 	f *cmdutil.Factory,
 	source cmdutil.DatabaseSource,
-) (s operate.Session, secret string, err error) {
-	s, err = readSession(ctx, f, source)
+) (s Identity, secret string, err error) {
+	s, err = readIdentity(ctx, f, source)
 	if store.IsPasswordRefused(err) {
 		if secret, err = f.AskSecret(ctx, "secret of "+source.Target.Login, f.ReadTextLine); err != nil {
 			return s, "", err
 		}
 		source.URL, source.Target.PasswordFrom = source.URL+"&password="+url.QueryEscape(secret), "stdin"
-		s, err = readSession(ctx, f, source)
+		s, err = readIdentity(ctx, f, source)
 	}
 	if store.IsForbidden(err) {
 		err = cmdutil.NoRoleError(source.Target.Login)
@@ -212,13 +213,13 @@ func connect(
 	return s, secret, err
 }
 
-func readSession(ctx context.Context, f *cmdutil.Factory, source cmdutil.DatabaseSource) (operate.Session, error) {
+func readIdentity(ctx context.Context, f *cmdutil.Factory, source cmdutil.DatabaseSource) (Identity, error) {
 	db, err := cmdutil.Open(ctx, f, source)
 	if err != nil {
-		return operate.Session{}, err
+		return Identity{}, err
 	}
 	defer func() { _ = db.Close() }()
-	return db.Session(ctx)
+	return identify(ctx, f, db, source)
 }
 
 // complete returns the settings of a URL, with everything that says where it leads and how TLS is
@@ -294,7 +295,24 @@ func rolesOf(s operate.Session) []string {
 // Identity is the login and the database that commands connect with.
 type Identity struct {
 	operate.Session
-	source cmdutil.DatabaseSource
+	source  cmdutil.DatabaseSource
+	newKeys cmdutil.NewKeys
+}
+
+// identify reads who the login is, and what new keys are for. If that can't be read, or nothing
+// decides it, it must be said for each key.
+func identify(
+	ctx context.Context,
+	f *cmdutil.Factory,
+	db *store.DB,
+	source cmdutil.DatabaseSource,
+) (Identity, error) {
+	session, err := db.Session(ctx)
+	if err != nil {
+		return Identity{}, err
+	}
+	decided, _ := f.NewKeysOf(ctx, db, source)
+	return Identity{session, source, decided}, nil
 }
 
 // WhoamiView shows an Identity.
@@ -302,6 +320,7 @@ var WhoamiView = output.View[Identity]{
 	{Name: "login", Value: func(i Identity) any { return i.Name }},
 	{Name: "roles", Value: func(i Identity) any { return rolesOf(i.Session) }},
 	{Name: "environment", Value: func(i Identity) any { return string(i.source.Environment) }},
+	{Name: "new_keys", Value: func(i Identity) any { return i.newKeys.String() }},
 	{Name: "profile", Value: func(i Identity) any {
 		if i.source.Profile == nil {
 			return ""
@@ -340,7 +359,8 @@ func NewCmdWhoami(f *cmdutil.Factory) *cobra.Command {
 		Use:   "whoami",
 		Short: "Show your login and your database",
 		Long: `Show the login and the database that commands use: login, roles, database,
-server, environment, profile, and how TLS protects the connection.`,
+server, environment, profile, and how TLS protects the connection. new_keys is
+what key issue makes without --environment, and what decides it.`,
 		Example: `  petstorectl whoami
   petstorectl whoami --profile staging -o json`,
 		RunE: f.Read(func(ctx context.Context, db *store.DB) error {
@@ -348,11 +368,11 @@ server, environment, profile, and how TLS protects the connection.`,
 			if err != nil {
 				return err
 			}
-			session, err := db.Session(ctx)
+			identity, err := identify(ctx, f, db, source)
 			if err != nil {
 				return err
 			}
-			return output.Item(f.Printer(), WhoamiView, Identity{session, source})
+			return output.Item(f.Printer(), WhoamiView, identity)
 		}),
 	}), WhoamiView.Names())
 }

@@ -36,7 +36,11 @@ func newCmdInvite(f *cmdutil.Factory) *cobra.Command {
 	}
 	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (Invitation, error) {
 		secret, digest := keys.NewSecret()
-		t, err := db.SignIns.Invite(ctx, by, c.Subject.Tenant, f.DefaultEnvironment(), digest)
+		of, err := f.NewKeys(ctx, db, "say it: PETSTORE_ENVIRONMENT=production or PETSTORE_ENVIRONMENT=staging")
+		if err != nil {
+			return Invitation{}, err
+		}
+		t, err := db.SignIns.Invite(ctx, by, c.Subject.Tenant, of.Environment, digest)
 		i := Invitation{tenant: t.Name}
 		if !by.DryRun {
 			i.link = base + "/account/invitation?token=" + secret
@@ -70,7 +74,7 @@ person you know.
 
 The link begins with the address of the API: that of --url, PETSTORE_BASE_URL or
 .petstore/dev.json. It is for deployments of the kind for which key issue makes
-keys.`,
+keys without --environment.`,
 		Example: `  petstorectl tenant invite acme --url https://api.example.com/v1
   petstorectl tenant invite acme --reason "lost their keys, ticket 88"`,
 	}, cmdutil.TenantArg(f, &c.Subject.Tenant))

@@ -197,7 +197,7 @@ func (f *fixture) try(line string) (stdout, stderr string, code int) {
 func (f *fixture) issue(tenant string) string {
 	f.t.Helper()
 	var k struct{ Key string }
-	assert.NoError(f.t, json.Unmarshal([]byte(f.ctl("key issue "+tenant+" -o json")), &k))
+	assert.NoError(f.t, json.Unmarshal([]byte(f.ctl("key issue "+tenant+" --environment live -o json")), &k))
 	token, err := keys.ParseToken(k.Key)
 	assert.NoError(f.t, err)
 	f.issued = append(f.issued, token)

@@ -105,7 +105,7 @@ func (u *upgrade) tenant(r release, plan string, args ...string) (key string) {
 	u.tenants++
 	name := fmt.Sprint("tenant-", u.tenants)
 	r.ctl(u, u.database.SupportURL, append([]string{"tenant", "create", name, "--plan", plan}, args...)...)
-	return r.ctl(u, u.database.SupportURL, "key", "issue", name)
+	return r.ctl(u, u.database.SupportURL, "key", "issue", name, "--environment", "live")
 }
 
 // changes makes changes on one server, or by one petstorectl, and reads them on the other, both
@@ -192,7 +192,10 @@ func (u *upgrade) staff(when string, a, b release) {
 	u.change(b, "plan", "assign", name, "pro")
 	both("another plan", func(r response) bool { return strings.Contains(r.body, `"plan":"pro"`) })
 	var issued struct{ ID, Key string }
-	if err := json.Unmarshal([]byte(b.ctl(u, url, "key", "issue", name, "-o", "json")), &issued); err != nil {
+	if err := json.Unmarshal(
+		[]byte(b.ctl(u, url, "key", "issue", name, "--environment", "live", "-o", "json")),
+		&issued,
+	); err != nil {
 		u.Fatal(err)
 	}
 	key = issued.Key

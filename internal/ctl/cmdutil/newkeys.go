@@ -1,0 +1,68 @@
+package cmdutil
+
+import (
+	"context"
+	"errors"
+
+	"petstore.example/internal/envvars"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/store"
+)
+
+// NewKeys is for which deployments new keys are if nobody says, and what decides that.
+type NewKeys struct {
+	Environment keys.Environment
+	By          string
+}
+
+// String is empty if it must be said for each key.
+func (n NewKeys) String() string {
+	if n.Environment == "" {
+		return ""
+	}
+	return string(n.Environment) + ", by " + n.By
+}
+
+// NewKeys looks at PETSTORE_ENVIRONMENT, at the key that "petstore dev" made, and at the live
+// servers of the database. It returns a usage Error with that hint if those don't decide.
+func (f *Factory) NewKeys(ctx context.Context, db *store.DB, hint string) (NewKeys, error) {
+	source, err := f.FindDatabase()
+	if err != nil {
+		return NewKeys{}, err
+	}
+	live, err := f.NewKeysOf(ctx, db, source)
+	if e := (*Error)(nil); errors.As(err, &e) {
+		err = e.WithHint(hint)
+	}
+	return live, err
+}
+
+// NewKeysOf is NewKeys for the database of that source, without a hint.
+func (f *Factory) NewKeysOf(ctx context.Context, db *store.DB, source DatabaseSource) (NewKeys, error) {
+	const variable = "PETSTORE_ENVIRONMENT"
+	named, err := envvars.Environment(f.Getenv)
+	if err != nil {
+		return NewKeys{}, UsageErrorf("%v", err)
+	}
+	switch named {
+	case "staging":
+		return NewKeys{keys.Test, variable}, nil
+	case "production":
+		return NewKeys{keys.Live, variable}, nil
+	}
+	if source.Dev != nil {
+		if token, err := keys.ParseToken(source.Dev.APIKey); err == nil {
+			return NewKeys{token.Environment(), source.SetBy}, nil
+		}
+	}
+	live, err := db.Operation.Environments(ctx)
+	switch {
+	case err != nil:
+		return NewKeys{}, err
+	case len(live) == 0:
+		return NewKeys{}, UsageErrorf("no live server of this database says whether its keys are live or test ones")
+	case len(live) > 1:
+		return NewKeys{}, UsageErrorf("this database has live servers for live keys and for test keys")
+	}
+	return NewKeys{live[0], "the live servers of the database"}, nil
+}

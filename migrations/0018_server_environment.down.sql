@@ -1,0 +1,1 @@
+alter table servers drop column environment;

@@ -87,11 +87,14 @@ func (v *visit) signInByKey() error {
 }
 
 func (v *visit) showInvitation() error {
-	return v.show("invitation", v.URL.Query().Get("token"))
+	return v.show("invitation", nil)
 }
 
+// acceptInvitation takes what is behind # in a link, which no browser sends by itself and so no log
+// has, or the whole link.
 func (v *visit) acceptInvitation() error {
-	token := v.PostFormValue("token")
+	token := strings.TrimSpace(v.PostFormValue("token"))
+	token = token[strings.LastIndexByte(token, '#')+1:]
 	return v.signIn(keys.DigestOf(token), len(token) == secretLength)
 }
 

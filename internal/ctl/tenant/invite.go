@@ -43,7 +43,7 @@ func newCmdInvite(f *cmdutil.Factory) *cobra.Command {
 		t, err := db.SignIns.Invite(ctx, by, c.Subject.Tenant, of.Environment, digest)
 		i := Invitation{tenant: t.Name}
 		if !by.DryRun {
-			i.link = base + "/account/invitation?token=" + secret
+			i.link = base + "/account/invitation#" + secret
 		}
 		return i, err
 	}

@@ -17,6 +17,7 @@ import (
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/storetest"
+	"petstore.example/internal/test/wait"
 )
 
 // TestAccountThroughProxies: behind each proxy of deploy/proxy a link signs in, also in a browser
@@ -67,7 +68,7 @@ func TestAccountThroughProxies(t *testing.T) {
 				assert.NoError(t, res.Body.Close())
 				return res
 			}
-			assert.Equal(t, do(http.MethodGet, "/invitation?token="+token, nil).StatusCode, 200, "the link")
+			assert.Equal(t, do(http.MethodGet, "/invitation#"+token, nil).StatusCode, 200, "the link")
 			in := do(http.MethodPost, "/invitation", url.Values{"token": {token}})
 			if in.StatusCode != http.StatusSeeOther || len(in.Cookies()) != 1 ||
 				in.Cookies()[0].Name != "__Host-petstore" ||
@@ -93,6 +94,41 @@ func TestAccountThroughProxies(t *testing.T) {
 			for what, secret := range map[string]string{"token": token, "cookie": cookie.Value} {
 				assert.True(t, !strings.Contains(logs, secret), "the", what, "is in a log")
 			}
+		})
+	}
+}
+
+// TestLinkToADeadServerIsInNoLog: while no server answers, a proxy logs the request in more places,
+// with its address. The token of a link is in none.
+func TestLinkToADeadServerIsInNoLog(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []proxyKind{nginx, haproxy, caddy} {
+		t.Run(kind.program, func(t *testing.T) {
+			t.Parallel()
+			dead := &pair{t: t, hosts: [2]string{"127.0.0.1", "127.0.0.1"}, port: freePort(t), adminPort: freePort(t)}
+			p := kind.start(t, dead)
+			_, port, _ := strings.Cut(p.addr, ":")
+			client := p.client(t, "127.0.0.1")
+			token, _ := keys.NewSecret()
+			link := "https://api.example.com:" + port + "/account/invitation#" + token
+			asked := func(r *http.Request) {
+				res, err := client.Do(r)
+				assert.NoError(t, err)
+				assert.NoError(t, res.Body.Close())
+				assert.True(t, res.StatusCode >= 500, r.Method, res.StatusCode)
+			}
+			get, err := http.NewRequestWithContext(t.Context(), http.MethodGet, link, nil)
+			assert.NoError(t, err)
+			asked(get)
+			form := strings.NewReader(url.Values{"token": {token}}.Encode())
+			post, err := http.NewRequestWithContext(t.Context(), http.MethodPost, link, form)
+			assert.NoError(t, err)
+			post.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			asked(post)
+			wait.Until(t, "both requests are in the log", func() bool {
+				return strings.Count(p.logged(t), "/account/invitation") >= 2
+			})
+			assert.True(t, !strings.Contains(p.logged(t), token), "the token is in a log")
 		})
 	}
 }

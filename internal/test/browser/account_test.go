@@ -59,7 +59,7 @@ func TestAccount(t *testing.T) {
 		secret, digest := keys.NewSecret()
 		_, err := staff.SignIns.Invite(t.Context(), by, "acme", keys.Live, digest)
 		assert.NoError(t, err)
-		args = append(args, url+"/account/invitation?token="+secret)
+		args = append(args, url+"/account/invitation#"+secret)
 	}
 	run(t, "account.mjs", args, "PETSTORE_API_KEY="+token.Reveal())
 }

@@ -67,7 +67,7 @@ func (r *reporter) run(ctx context.Context) error {
 // nothing.
 func (r *reporter) noteEnvironment(ctx context.Context) {
 	if r.keys != keys.AnyEnvironment {
-		_ = r.operation.SetEnvironment(ctx, r.health.member.ID(), r.keys)
+		_ = r.operation.SetEnvironment(ctx, r.health.member.ID(), string(r.keys))
 	}
 }
 

@@ -43,7 +43,12 @@ func TestErrorsAreCountedByReason(t *testing.T) {
 	objective := func() map[string]float64 {
 		return samples(t, w.registry, "petstore_objective_requests_total", "result")
 	}
-	assert.DeepEqual(t, objective(), map[string]float64{"ok": 0, "failed": 0}, "the objective, before the first request")
+	assert.DeepEqual(
+		t,
+		objective(),
+		map[string]float64{"ok": 0, "failed": 0},
+		"the objective, before the first request",
+	)
 	get := func(headers ...string) { w.do(w.request("GET", "/v1/pets", "", headers...)) }
 	for range 62 {
 		get()

@@ -64,5 +64,5 @@ func (f *Factory) NewKeysOf(ctx context.Context, db *store.DB, source DatabaseSo
 	case len(live) > 1:
 		return NewKeys{}, UsageErrorf("this database has live servers for live keys and for test keys")
 	}
-	return NewKeys{live[0], "the live servers of the database"}, nil
+	return NewKeys{keys.Environment(live[0]), "the live servers of the database"}, nil
 }

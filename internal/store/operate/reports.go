@@ -7,8 +7,6 @@ import (
 
 	"github.com/lib/pq"
 
-	"petstore.example/internal/cluster"
-	"petstore.example/internal/keys"
 	"petstore.example/internal/store/pgconn"
 )
 
@@ -46,25 +44,24 @@ func (f Operation) Reports(ctx context.Context) (map[string][]string, error) {
 
 // SetEnvironment notes of which environment the keys are that a server accepts, unless that is
 // noted. A server that was taken for dead and joins again has lost the note.
-func (f Operation) SetEnvironment(ctx context.Context, serverID string, of keys.Environment) (err error) {
+func (f Operation) SetEnvironment(ctx context.Context, serverID, environment string) (err error) {
 	defer pgconn.Wrap(&err, "note the environment")
 	_, err = f.db.Exec(
 		ctx,
 		`update servers set environment = $2 where id = $1 and environment <> $2`,
 		serverID,
-		string(of),
+		environment,
 	)
 	return err
 }
 
 // Environments returns those of the keys that live servers accept, sorted: at most two. A server
 // that accepts both kinds of keys has none.
-func (f Operation) Environments(ctx context.Context) (all []keys.Environment, err error) {
+func (f Operation) Environments(ctx context.Context) (all []string, err error) {
 	defer pgconn.Wrap(&err, "read the servers' environments")
 	err = f.db.Select(ctx, &all, `
 		select distinct environment from servers
-		where environment <> '' and seen_at > clock_timestamp() - $1 * interval '1 microsecond' order by 1`,
-		cluster.MemberTTL.Microseconds())
+		where environment <> '' and seen_at > clock_timestamp() - interval '5 seconds' order by 1`)
 	return all, err
 }
 

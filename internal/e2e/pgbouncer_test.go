@@ -19,8 +19,8 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// startPgBouncer starts a PgBouncer before the database, and returns the database's URL through it.
-// It refuses to run as root.
+// startPgBouncer starts a PgBouncer before the database, at its socket or its TCP address, and
+// returns the database's URL through it. It refuses to run as root.
 func startPgBouncer(t testing.TB, databaseURL, mode string, settings ...string) string {
 	t.Helper()
 	path, err := exec.LookPath("pgbouncer")
@@ -28,7 +28,10 @@ func startPgBouncer(t testing.TB, databaseURL, mode string, settings ...string) 
 		path, err = exec.LookPath("/usr/sbin/pgbouncer") // not in the PATH of users on Debian
 	}
 	assert.NoError(t, err, "install it with tools/install.sh pgbouncer, as make test does")
-	direct, err := url.Parse(storetest.ProxyURL(t, databaseURL, passOn))
+	direct, err := url.Parse(databaseURL)
+	if err == nil && direct.Host == "" {
+		direct, err = url.Parse(storetest.ProxyURL(t, databaseURL, passOn))
+	}
 	assert.NoError(t, err)
 	dir, login := openDir(t, nobody), direct.User.Username()
 	users, config := filepath.Join(dir, "users"), filepath.Join(dir, "pgbouncer.ini")

@@ -105,24 +105,34 @@ type switchProxy struct {
 	way
 	addr   string
 	socket atomic.Pointer[string]
+	dialed atomic.Int64 // connections
 }
 
 func newSwitch(t *testing.T, databaseURL string) *switchProxy {
 	t.Helper()
 	p := &switchProxy{}
 	p.to(t, databaseURL)
-	p.addr = storetest.ProxyTo(t, func() (net.Conn, error) { return net.Dial("unix", *p.socket.Load()) }, p.relay)
+	p.addr = storetest.ProxyTo(t, func() (net.Conn, error) {
+		p.dialed.Add(1)
+		return net.Dial("unix", *p.socket.Load())
+	}, p.relay)
 	return p
 }
 
 // to moves the address: its connections are closed, and new ones reach the other database.
 func (p *switchProxy) to(t *testing.T, databaseURL string) {
 	t.Helper()
+	p.lead(t, databaseURL)
+	p.cut()
+}
+
+// lead has new connections reach the other database.
+func (p *switchProxy) lead(t *testing.T, databaseURL string) {
+	t.Helper()
 	u, err := url.Parse(databaseURL)
 	assert.NoError(t, err)
 	socket := filepath.Join(u.Query().Get("host"), ".s.PGSQL."+u.Query().Get("port"))
 	p.socket.Store(&socket)
-	p.cut()
 }
 
 // url returns the URL through the switch.

@@ -169,5 +169,6 @@ func (s *Backend) Ping(ctx context.Context) (fingerprint string, err error) {
 	for i := 0; err == nil && i < pingKeysOf(client); i++ {
 		err = pingScript.Run(ctx, client, []string{pingKey(i)}, refundsChannel).Err()
 	}
+	s.client.conns.leave(err)
 	return s.place() + fingerprint, err
 }

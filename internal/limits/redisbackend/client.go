@@ -27,6 +27,7 @@ type Client struct {
 	redis.UniversalClient
 	options *redis.UniversalOptions
 	observe observer
+	conns   *conns // nil for sentinels and a cluster, whose client follows their topology
 }
 
 // NewClient returns a client with the timeouts and retry rules that the limiter relies on; timeout
@@ -47,7 +48,13 @@ func NewClient(rawURL string, timeout time.Duration) (*Client, error) {
 		timeout = distributed.DefaultTimeout
 	}
 	reliable(o, timeout)
-	return &Client{UniversalClient: redis.NewUniversalClient(o), options: o}, nil
+	c := &Client{options: o}
+	if o.MasterName == "" && !o.IsClusterMode {
+		c.conns = &conns{}
+		o.Dialer = c.conns.dialer(o)
+	}
+	c.UniversalClient = redis.NewUniversalClient(o)
+	return c, nil
 }
 
 // CheckURL returns the error of NewClient for a URL.

@@ -99,7 +99,7 @@ func processOf(ctx context.Context, client interface {
 	}
 	id, role := infoField(info, "run_id:"), infoField(info, "role:")
 	if id == "" || role != "master" {
-		return "", fmt.Errorf("redis: the role is %q, not master", role)
+		return "", fmt.Errorf("redis: the role is %q, %w", role, errNotMaster)
 	}
 	return fmt.Sprintf("%.16s/%.16s", id, infoField(info, "master_replid:")), nil
 }

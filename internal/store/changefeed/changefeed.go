@@ -21,6 +21,7 @@ import (
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store/counters"
+	"petstore.example/internal/store/pgconn"
 )
 
 const (
@@ -168,6 +169,9 @@ type connection struct {
 func (c *connection) send() {
 	for _, channel := range []string{callersChannel, counters.Channel} {
 		if _, err := c.conn.Listen(channel); err != nil {
+			if pgconn.Reason(err) == pgconn.ReadOnly { // A pooler would give it the same session again.
+				_, _ = c.conn.ExecSimpleQuery(pgconn.EndBackend)
+			}
 			c.replies <- fmt.Errorf("listen to %s: %w", channel, err)
 			return
 		}

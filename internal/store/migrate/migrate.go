@@ -122,7 +122,7 @@ func (g migrator) run(
 	if err != nil {
 		return err
 	}
-	conn, err := connect(ctx, databaseURL, longestMigration)
+	conn, err := connectToWrite(ctx, databaseURL)
 	if err != nil {
 		return err
 	}
@@ -203,6 +203,9 @@ func connect(ctx context.Context, databaseURL string, readTimeout time.Duration)
 	cfg, err := pgconn.ReadConfig(databaseURL)
 	if err != nil {
 		return nil, err
+	}
+	if len(cfg.Multi) == 0 {
+		cfg.TargetSessionAttrs = pq.TargetSessionAttrsAny // connectToWrite looks
 	}
 	connector, err := pq.NewConnectorConfig(cfg)
 	if err != nil {

@@ -123,7 +123,7 @@ func isUnavailable(e *pq.Error) bool {
 	return false
 }
 
-// Two of the reasons of Reason: a full disk, and a standby without another host that takes writes.
+// Two of the reasons of Reason: a full disk, and a standby or a frozen database.
 const (
 	DiskFull = "disk_full"
 	ReadOnly = "read_only"
@@ -136,7 +136,7 @@ var Reasons = []string{DiskFull, ReadOnly, "connections_full", "starting", "slow
 func Reason(err error) string {
 	var network net.Error
 	switch {
-	case errors.Is(err, errReadOnly), pq.As(err, pqerror.ReadOnlySQLTransaction) != nil:
+	case isReadOnly(err):
 		return ReadOnly
 	case pq.As(err, pqerror.DiskFull) != nil:
 		return DiskFull
@@ -156,8 +156,9 @@ func Reason(err error) string {
 	return "unreachable"
 }
 
-// errReadOnly: a host takes no writes.
-var errReadOnly = errors.New("a standby, which takes no writes")
+func isReadOnly(err error) bool {
+	return errors.Is(err, errReadOnly) || pq.As(err, pqerror.ReadOnlySQLTransaction) != nil
+}
 
 // IsServerError reports whether Postgres reported the error.
 func IsServerError(err error) bool { return pq.As(err) != nil }

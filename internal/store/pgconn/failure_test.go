@@ -16,7 +16,11 @@ func TestObserved(t *testing.T) {
 	for err, failed := range map[error]bool{conflict: false, sql.ErrNoRows: false, sql.ErrConnDone: true,
 		context.Canceled: true, nil: false} {
 		var observed error
-		d := &DB{timeout: time.Second, observe: func(_ time.Duration, err error) { observed = err }}
+		d := &DB{
+			opener:  newOpener(nil),
+			timeout: time.Second,
+			observe: func(_ time.Duration, err error) { observed = err },
+		}
 		got := d.run(t.Context(), writes, "transaction", func(context.Context) error { return err })
 		if !errors.Is(got, err) || (observed != nil) != failed {
 			t.Errorf("%v: returned %v, observed %v", err, got, observed)

@@ -49,6 +49,7 @@ func newHosts(cfg pq.Config, dialer Dialer) (*hosts, error) {
 	if len(cfg.Multi) == 0 || attrs != pq.TargetSessionAttrsReadWrite && attrs != pq.TargetSessionAttrsPrimary {
 		return nil, nil
 	}
+	cfg.TargetSessionAttrs = pq.TargetSessionAttrsAny // connector.begin looks
 	h := &hosts{}
 	first := pq.ConfigMultihost{Host: cfg.Host, Hostaddr: cfg.Hostaddr, Port: cfg.Port}
 	for _, m := range append([]pq.ConfigMultihost{first}, cfg.Multi...) {
@@ -59,7 +60,7 @@ func newHosts(cfg pq.Config, dialer Dialer) (*hosts, error) {
 			return nil, err
 		}
 		connector.Dialer(dialer)
-		setting := fmt.Sprintf(" host=%s port=%d", quoteSetting(m.Host), m.Port)
+		setting := fmt.Sprintf("%s host=%s port=%d", anyState, quoteSetting(m.Host), m.Port)
 		if m.Hostaddr.IsValid() {
 			setting += " hostaddr=" + m.Hostaddr.String()
 		}
@@ -165,6 +166,6 @@ func (h *hosts) race(ctx context.Context) (*session, error) {
 	return best, nil
 }
 
-// timelineQuery returns 0 on a standby.
-const timelineQuery = `select case when pg_is_in_recovery() then 0
+// timelineColumn is a column of stateQuery, 0 on a standby.
+const timelineColumn = `, case when pg_is_in_recovery() then 0
 	else ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint end`

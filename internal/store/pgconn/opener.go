@@ -2,6 +2,7 @@ package pgconn
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,10 +26,14 @@ type opener struct {
 	// spare are sessions that nobody waited for.
 	spare  chan *session
 	closed atomic.Bool
+	search
 }
 
 func newOpener(open func(context.Context) (*session, error)) *opener {
-	return &opener{open: open, turns: make(chan struct{}, maxOpening), spare: make(chan *session, maxOpening)}
+	return &opener{
+		open: open, turns: make(chan struct{}, maxOpening), spare: make(chan *session, maxOpening),
+		search: search{offers: make(chan opened), ended: make(chan struct{})},
+	}
 }
 
 type opened struct {
@@ -57,6 +62,8 @@ func (o *opener) get(ctx context.Context) (*session, error) {
 			_ = s.Close()
 		case one := <-got:
 			return one.session, one.err
+		case one := <-o.offers:
+			return one.session, one.err
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -64,17 +71,21 @@ func (o *opener) get(ctx context.Context) (*session, error) {
 }
 
 // attempt opens a session when it is its turn, unless ctx has ended then. If it ends meanwhile, the
-// session is spare.
+// session is spare. One that takes no writes begins a search.
 func (o *opener) attempt(ctx context.Context, got chan<- opened) {
-	select {
-	case o.turns <- struct{}{}:
-	case <-ctx.Done():
+	if !o.turn(ctx) {
 		return
 	}
 	end := sync.OnceFunc(func() { <-o.turns })
 	defer end()
 	defer time.AfterFunc(lateOpen, end).Stop()
+	found := o.found.Load()
 	s, err := o.open(context.WithoutCancel(ctx))
+	if s != nil && s.readOnly != nil {
+		o.readOnly(found, s.readOnly, true)
+	} else if errors.Is(err, errReadOnly) {
+		o.readOnly(found, err, true)
+	}
 	select {
 	case got <- opened{s, err}:
 	case <-ctx.Done():
@@ -100,7 +111,9 @@ func (o *opener) keep(s *session) {
 
 // close closes what is spare, now and later.
 func (o *opener) close() {
-	o.closed.Store(true)
+	if o.closed.CompareAndSwap(false, true) {
+		close(o.ended)
+	}
 	o.drain()
 }
 

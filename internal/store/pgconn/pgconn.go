@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -92,8 +93,9 @@ type DB struct {
 	api      bool
 	earliest func(time.Time) time.Time
 	// url is the connection string, hosts nil if it has one.
-	url   string
-	hosts *hosts
+	url    string
+	hosts  *hosts
+	opener *opener
 	// gate is nil for staff, and for a small pool.
 	gate *gate
 	// within is nil, or the transaction of which all statements are part.
@@ -172,6 +174,11 @@ func newDB(url string, o Options) (*DB, error) {
 		timeout = apiTimeout
 	}
 	timeout = cmp.Or(o.Timeout, timeout)
+	wants := wanted(cfg)
+	if wants != "" && len(cfg.Multi) == 0 { // connector.begin looks.
+		cfg.TargetSessionAttrs = pq.TargetSessionAttrsAny
+		url += anyState
+	}
 	postgres, err := pq.NewConnectorConfig(cfg)
 	if err != nil {
 		return nil, errBadURL
@@ -181,25 +188,18 @@ func newDB(url string, o Options) (*DB, error) {
 		dialer.opening = dialer.ReadTimeout // Then it is another host's turn.
 	}
 	postgres.Dialer(dialer)
-	c := &connector{Connector: postgres, database: databaseOf(cfg), login: cfg.User}
+	c := &connector{Connector: postgres, database: databaseOf(cfg), login: cfg.User, wants: wants}
 	if c.hosts, err = newHosts(cfg, dialer); err != nil {
 		return nil, errBadURL
-	}
-	c.opener = newOpener(func(ctx context.Context) (*session, error) { return c.open(ctx, &host{Connector: postgres}) })
-	if c.hosts != nil {
-		c.hosts.open, c.opener.open = c.open, c.hosts.connect
 	}
 	if o.AsAPI {
 		c.settings = apiSettings(timeout)
 		if o.LocalCommit {
-			c.settings += `; set synchronous_commit = local`
+			c.settings += `set synchronous_commit = local;`
 		}
 	}
-	pool := sql.OpenDB(c)
 	conns := cmp.Or(o.MaxConns, defaultMaxConns)
-	pool.SetMaxOpenConns(conns)
-	pool.SetMaxIdleConns(conns)
-	pool.SetConnMaxLifetime(maxLifetime)
+	pool := c.newPool(net.JoinHostPort(cfg.Host, strconv.Itoa(int(cfg.Port))), conns)
 	var g *gate
 	if o.AsAPI && conns > narrowest {
 		g = &gate{most: conns, limit: conns}
@@ -218,7 +218,35 @@ func newDB(url string, o Options) (*DB, error) {
 		earliest: o.Earliest,
 		url:      url,
 		hosts:    c.hosts,
+		opener:   c.opener,
 	}, nil
+}
+
+// newPool returns a pool of that many connections. name is the host of a URL with one.
+func (c *connector) newPool(name string, conns int) *sql.DB {
+	one := &host{Connector: c.Connector, name: name}
+	all := []*host{one}
+	c.opener = newOpener(func(ctx context.Context) (*session, error) { return c.open(ctx, one) })
+	if c.hosts != nil {
+		c.hosts.open, c.opener.open, all = c.open, c.hosts.connect, c.hosts.all
+	}
+	pool := sql.OpenDB(c)
+	pool.SetMaxOpenConns(conns)
+	pool.SetMaxIdleConns(conns)
+	pool.SetConnMaxLifetime(maxLifetime)
+	if c.wants == "" {
+		return pool
+	}
+	c.opener.leave = func() {
+		for _, one := range all {
+			one.left.Add(1)
+		}
+	}
+	c.opener.drop = func() {
+		pool.SetMaxIdleConns(-1)
+		pool.SetMaxIdleConns(conns)
+	}
+	return pool
 }
 
 // CurrentURL returns the connection string of Open, with the host that was used last if it has
@@ -258,7 +286,7 @@ func apiSettings(timeout time.Duration) string {
 		-- jit, which is on by
 		-- default, Postgres compiles every such statement: 0.1 to 1 s for one of 1 ms, so leases expire before they
 		-- are renewed.
-		set jit = off`,
+		set jit = off;`,
 		APIRole, timeout.Milliseconds(), max(apiIdleTimeout, 2*timeout).Milliseconds())
 }
 
@@ -274,13 +302,15 @@ func (d *DB) Close() error { return d.pool.Close() }
 // Stats returns the state of the pool.
 func (d *DB) Stats() sql.DBStats { return d.pool.Stats() }
 
-// PingWrites returns an error that is ErrUnavailable when the database does not answer, or is a
-// standby.
+// PingWrites returns an error that is ErrUnavailable when the database does not answer, or takes no
+// writes.
 func (d *DB) PingWrites(ctx context.Context) error {
-	var standby bool
-	err := d.Get(ctx, &standby, `select pg_is_in_recovery();`) // The semicolon keeps it from being prepared.
-	if err == nil && standby {
-		err = unavailableError{errReadOnly}
+	var state string
+	found := d.opener.found.Load()
+	err := d.Get(ctx, &state, stateQuery+";") // The semicolon keeps it from being prepared.
+	if err == nil && state != "" {
+		err = unavailableError{readOnlyError(state)}
+		d.opener.readOnly(found, readOnlyError(state), false)
 	}
 	return err
 }

@@ -189,13 +189,14 @@ func (d *DB) LongTx(ctx context.Context, work func(context.Context, Tx) error) e
 	if d.within != nil {
 		return work(ctx, *d.within)
 	}
+	found := d.opener.found.Load()
 	tx, err := d.pool.BeginTxx(ctx, nil)
 	if err != nil {
 		return translateIn(ctx, err)
 	}
 	if err := work(ctx, Tx{tx: tx, timeout: d.timeout, tracer: d.tracer}); err != nil {
 		_ = tx.Rollback() // The error of work says more.
-		return err
+		return d.noted(found, err)
 	}
 	return translateIn(ctx, tx.Commit())
 }
@@ -343,8 +344,8 @@ func (d *DB) run(ctx context.Context, k kind, statement string, work func(contex
 func (d *DB) bounded(ctx context.Context, k kind, work func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
-	began := time.Now()
-	err := d.gate.pass(ctx, k, work)
+	began, found := time.Now(), d.opener.found.Load()
+	err := d.noted(found, d.gate.pass(ctx, k, work))
 	if d.api && isBeingRestored(err) {
 		err = unavailableError{err}
 	}

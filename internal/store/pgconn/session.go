@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -22,6 +21,9 @@ type connector struct {
 	// hosts is nil if the URL has one.
 	hosts           *hosts
 	database, login string
+	// wants is what the URL wants of a session: pq.TargetSessionAttrsAny, …ReadWrite or …Primary;
+	// "" for a standby, of which nothing is asked.
+	wants pq.TargetSessionAttrs
 	// settings are statements that begin each session of the API; "" for other sessions.
 	settings string
 	// generation counts how often a statement was found out of date. What was prepared before is
@@ -44,17 +46,10 @@ func (c *connector) Close() error {
 	return nil
 }
 
-// refusesWrites is the text of lib/pq's error, which has no type, for a host that is not what
-// target_session_attrs wants.
-var refusesWrites = regexp.MustCompile(`session is read-only$|in hot standby mode$`)
-
 // open opens a session on one host.
 func (c *connector) open(ctx context.Context, on *host) (*session, error) {
 	s := &session{generation: &c.generation, stmts: map[string]preparedStmt{}, host: on, left: on.left.Load()}
 	conn, err := on.Connect(context.WithValue(ctx, socketKey{}, &s.socket))
-	if err != nil && on.of != nil && refusesWrites.MatchString(err.Error()) {
-		return nil, fmt.Errorf("%s: %w", on.name, errReadOnly)
-	}
 	if err != nil {
 		return nil, c.explain(err)
 	}
@@ -67,30 +62,33 @@ func (c *connector) open(ctx context.Context, on *host) (*session, error) {
 	return s, nil
 }
 
-// begin has a session begin as settings want it, and notes the timeline of one of several hosts.
+// begin has a session begin as settings want it, and notes whether it takes writes, and the timeline
+// of one of several hosts. It refuses one that is not what the URL wants.
 func (c *connector) begin(ctx context.Context, s *session) error {
-	if c.settings != "" {
-		if _, err := s.driverConn.ExecContext(ctx, c.settings, nil); err != nil {
-			if pq.As(err, pqerror.InvalidParameterValue) != nil { // no such role
-				return NeverMigratedError{c.database}
-			}
-			return c.explain(err)
-		}
+	query := c.settings + stateQuery
+	if c.hosts != nil {
+		s.socket.hung = s.host.hung
+		query += timelineColumn
 	}
-	if c.hosts == nil {
-		return nil
-	}
-	s.socket.hung = s.host.hung
-	rows, err := s.driverConn.QueryContext(ctx, timelineQuery, nil)
+	rows, err := s.driverConn.QueryContext(ctx, query, nil)
 	if err != nil {
-		return err
+		if c.settings != "" && pq.As(err, pqerror.InvalidParameterValue) != nil { // no such role
+			return NeverMigratedError{c.database}
+		}
+		return c.explain(err)
 	}
 	defer func() { _ = rows.Close() }()
-	value := make([]driver.Value, 1)
-	if err := rows.Next(value); err != nil {
+	row := make([]driver.Value, 2)
+	if err := rows.Next(row); err != nil {
 		return err
 	}
-	s.timeline, _ = value[0].(int64)
+	s.timeline, _ = row[1].(int64)
+	if why, _ := row[0].(string); why != "" && c.wants != "" {
+		s.readOnly = readOnlyError(why)
+		if c.wants == pq.TargetSessionAttrsReadWrite || c.wants == pq.TargetSessionAttrsPrimary && why == "standby" {
+			return unavailableError{fmt.Errorf("%s: %w", s.host.name, s.readOnly)}
+		}
+	}
 	return nil
 }
 
@@ -112,10 +110,53 @@ type session struct {
 	host       *host
 	// left is host.left when the session began, timeline that of the host then.
 	left, timeline int64
+	// readOnly is why it took no writes when it began, nil if it did.
+	readOnly error
 }
 
 // ofNow reports whether the host was not left since the session began.
 func (s *session) ofNow() bool { return s.left == s.host.left.Load() }
+
+// IsValid implements driver.Validator.
+func (s *session) IsValid() bool { return s.ofNow() && s.driverConn.IsValid() }
+
+// Close implements driver.Conn. Behind a pooler the next client would get the backend of a session
+// that takes no writes, so that ends too.
+func (s *session) Close() error {
+	if (s.readOnly != nil || s.host.of == nil && !s.ofNow()) && s.driverConn.IsValid() {
+		s.socket.opening = time.Now().Add(replyLimits[cancelRequest])
+		_, _ = s.driverConn.ExecContext(context.Background(), EndBackend, nil)
+	}
+	return s.driverConn.Close()
+}
+
+// BeginTx implements driver.ConnBeginTx. lib/pq would begin READ WRITE, whatever Postgres is set to.
+func (s *session) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	if o != (driver.TxOptions{}) {
+		return nil, errors.New("a transaction has the options of its session")
+	}
+	// Until these rows are closed, lib/pq cancels what runs when ctx ends.
+	rows, err := s.driverConn.QueryContext(ctx, "begin", nil)
+	if err != nil {
+		return nil, err
+	}
+	return transaction{s.driverConn.(driver.Tx), rows}, nil
+}
+
+type transaction struct {
+	driver.Tx
+	watch driver.Rows
+}
+
+func (t transaction) Commit() error {
+	defer func() { _ = t.watch.Close() }()
+	return t.Tx.Commit()
+}
+
+func (t transaction) Rollback() error {
+	defer func() { _ = t.watch.Close() }()
+	return t.Tx.Rollback()
+}
 
 // ResetSession implements driver.SessionResetter.
 func (s *session) ResetSession(ctx context.Context) error {

@@ -29,6 +29,10 @@ var rows = [][2]string{
 			"one; pg_stat_activity shows who has them",
 	},
 	{
+		"default_transaction_read_only is on",
+		"somebody has frozen it, as before a move: wait, or have the setting reset where pg_settings.source says",
+	},
+	{
 		"(25006)",
 		"this host is a standby: name the one that takes writes, or all hosts with target_session_attrs=read-write",
 	},

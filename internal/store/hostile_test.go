@@ -168,13 +168,21 @@ func TestNotificationsHoldNoDigest(t *testing.T) {
 }
 
 // TestLoginSettings: a login may change its own settings for later sessions, and so for all servers
-// that share it. The API does not depend on those.
+// that share it. The API does not depend on those, but for one: of a database that is frozen nothing
+// is written, and the error names the setter.
 func TestLoginSettings(t *testing.T) {
 	t.Parallel()
 	db := fixture.NewMeteredDB(t)
 	k := db.Key(t, 1)
-	url := db.APIURL + "&default_transaction_read_only=on&row_security=off" +
-		"&lock_timeout=1&default_transaction_isolation=serializable&jit=on"
+	url := db.APIURL + "&row_security=off&lock_timeout=1&default_transaction_isolation=serializable&jit=on"
+	frozen := storetest.Open(t, url+"&default_transaction_read_only=on", store.Options{AsAPI: true})
+	err := frozen.Usage.WriteUsage(t.Context(), usage.Batch{ServerID: "s", Number: 1,
+		Counts: []usage.Count{fixture.Count(k.TenantID, k.ID, fixture.Eleven, 1, 0)}})
+	assert.ErrorIs(t, err, store.ErrUnavailable)
+	assert.Contains(t, err.Error(), "pg_settings.source: client")
+	_, err = frozen.Idempotency.Prune(t.Context(), time.Now(), 10)
+	assert.Equal(t, pgconn.Reason(err), pgconn.ReadOnly, err)
+	assert.Equal(t, len(fixture.RecordedUsage(t, db)), 0, "recorded")
 	api := storetest.Open(t, url, store.Options{AsAPI: true})
 	fixture.WriteUsage(
 		t,
@@ -185,7 +193,7 @@ func TestLoginSettings(t *testing.T) {
 			Counts:   []usage.Count{fixture.Count(k.TenantID, k.ID, fixture.Eleven, 1, 0)},
 		},
 	)
-	_, err := api.Idempotency.Prune(t.Context(), time.Now(), 10)
+	_, err = api.Idempotency.Prune(t.Context(), time.Now(), 10)
 	assert.Equal(t, err, nil)
 	got := fixture.RecordedUsage(t, db)
 	assert.Equal(t, len(got), 1, "recorded", got)

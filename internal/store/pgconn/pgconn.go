@@ -269,7 +269,6 @@ func apiSettings(timeout time.Duration) string {
 		set statement_timeout = %d;
 		set idle_in_transaction_session_timeout = %d;
 		-- A login may have set these for its later sessions.
-		set default_transaction_read_only = off;
 		set default_transaction_isolation = 'read committed';
 		set row_security = on;
 		set lock_timeout = 0;

@@ -123,11 +123,16 @@ func (s *session) IsValid() bool { return s.ofNow() && s.driverConn.IsValid() }
 // Close implements driver.Conn. Behind a pooler the next client would get the backend of a session
 // that takes no writes, so that ends too.
 func (s *session) Close() error {
-	if (s.readOnly != nil || s.host.of == nil && !s.ofNow()) && s.driverConn.IsValid() {
+	ends := (s.readOnly != nil || s.host.of == nil && !s.ofNow()) && s.driverConn.IsValid()
+	if ends {
 		s.socket.opening = time.Now().Add(replyLimits[cancelRequest])
 		_, _ = s.driverConn.ExecContext(context.Background(), EndBackend, nil)
 	}
-	return s.driverConn.Close()
+	err := s.driverConn.Close()
+	if ends { // It fails, because the backend has ended.
+		err = nil
+	}
+	return err
 }
 
 // BeginTx implements driver.ConnBeginTx. lib/pq would begin READ WRITE, whatever Postgres is set to.

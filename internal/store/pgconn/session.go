@@ -84,7 +84,7 @@ func (c *connector) begin(ctx context.Context, s *session) error {
 	}
 	s.timeline, _ = row[1].(int64)
 	if why, _ := row[0].(string); why != "" && c.wants != "" {
-		s.readOnly = readOnlyError(why)
+		s.readOnly, s.refuses = readOnlyError(why), why == "standby" && c.settings != ""
 		if c.wants == pq.TargetSessionAttrsReadWrite || c.wants == pq.TargetSessionAttrsPrimary && why == "standby" {
 			return unavailableError{fmt.Errorf("%s: %w", s.host.name, s.readOnly)}
 		}
@@ -112,6 +112,8 @@ type session struct {
 	left, timeline int64
 	// readOnly is why it took no writes when it began, nil if it did.
 	readOnly error
+	// refuses: it is of the API, and on a standby, which may lack what others have seen.
+	refuses bool
 }
 
 // ofNow reports whether the host was not left since the session began.
@@ -225,6 +227,9 @@ func (s *session) ExecContext(ctx context.Context, query string, args []driver.N
 }
 
 func (s *session) prepare(ctx context.Context, query string) (preparedStmt, error) {
+	if s.refuses {
+		return preparedStmt{}, unavailableError{s.readOnly}
+	}
 	generation := s.generation.Load()
 	p, ok := s.stmts[query]
 	if ok && p.generation == generation {

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"database/sql"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
@@ -44,6 +45,7 @@ type nemesis struct {
 	setClock  func(ahead time.Duration) // of the last server; nil if it can't be set
 	setStore  func(ahead time.Duration) // the clock of Postgres; nil if it can't be set
 	setBack   func() oracle.Fault       // nil if the database is not set back
+	standby   *storetest.PrivateServer  // to which the address is led astray; nil if there is none
 }
 
 func newNemesis(t *testing.T, l *oracleLoad, seed uint64) *nemesis {
@@ -97,6 +99,9 @@ func newNemesis(t *testing.T, l *oracleLoad, seed uint64) *nemesis {
 	}
 	l.prepare()
 	n.prepareSetBack(seed)
+	if n.setBack == nil && n.setStore == nil {
+		n.standby = n.postgres.Standby()
+	}
 	return n
 }
 
@@ -254,6 +259,18 @@ func (n *nemesis) ofPostgres(short time.Duration) []evil {
 		{"Postgres frozen", on, short, n.postgres.Pause, n.postgres.Resume},
 		{"Postgres slow", on, 5 * short, func() { end = n.postgres.Slow(5 * time.Millisecond) }, func() { end() }},
 	}
+	if n.setBack == nil {
+		all = append(all, evil{"Postgres read-only: frozen and thawed", on, 5 * short, n.freeze, n.thaw})
+	}
+	if n.standby != nil {
+		all = append(all, evil{
+			"Postgres's address led to a standby, and back",
+			on,
+			5 * short,
+			func() { n.moved.to(n.t, n.standby.URL) },
+			func() { n.moved.lead(n.t, n.postgres.URL) },
+		})
+	}
 	if n.setStore != nil {
 		ahead := time.Duration(n.rnd.IntN(121)-60) * time.Second
 		all = append(
@@ -268,6 +285,25 @@ func (n *nemesis) ofPostgres(short time.Duration) []evil {
 		)
 	}
 	return all
+}
+
+// freeze freezes the database, and ends the sessions of servers.
+func (n *nemesis) freeze() {
+	n.asOwner(`alter database postgres set default_transaction_read_only = on`)
+	n.asOwner(`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'api_server'`)
+}
+
+func (n *nemesis) thaw() { n.asOwner(`alter database postgres reset default_transaction_read_only`) }
+
+// asOwner runs a statement on the Postgres of now, in a session that takes writes.
+func (n *nemesis) asOwner(statement string) {
+	db, err := sql.Open("postgres", n.postgres.URL+"&default_transaction_read_only=off")
+	assert.NoError(n.t, err)
+	defer db.Close()
+	wait.Until(n.t, statement, func() bool {
+		_, err = db.Exec(statement)
+		return err == nil
+	}, &err)
 }
 
 // noticed is how long after a database was set back servers may serve what it has lost.

@@ -63,12 +63,14 @@ func (r *reporter) run(ctx context.Context) error {
 	})
 }
 
-// noteEnvironment tells petstorectl what new keys are for. A server that accepts all keys tells
-// nothing.
+// noteEnvironment tells petstorectl what new keys are for. A server that accepts all keys is
+// "petstore dev", whose first key is a live one.
 func (r *reporter) noteEnvironment(ctx context.Context) {
-	if r.keys != keys.AnyEnvironment {
-		_ = r.operation.SetEnvironment(ctx, r.health.member.ID(), string(r.keys))
+	of := r.keys
+	if of == keys.AnyEnvironment {
+		of = keys.Live
 	}
+	_ = r.operation.SetEnvironment(ctx, r.health.member.ID(), string(of))
 }
 
 // report tells what has changed, and again after a while.

@@ -28,6 +28,8 @@ func TestMessagesDoNotDependOnThePassword(t *testing.T) {
 			"database unavailable: "
 		unreadable = "petstorectl: can't use the database set by --database-url: the database URL can't be read: " +
 			"want postgres://user:password@host:5432/name?sslmode=…"
+		otherScheme = "petstorectl: can't use the database set by --database-url: the database URL is no postgres:// " +
+			"URL: the scheme is mysql"
 		noDatabase = unreachable + `pq: database "none" does not exist`
 	)
 	for name, c := range map[string]struct{ dsn, want string }{
@@ -41,7 +43,7 @@ func TestMessagesDoNotDependOnThePassword(t *testing.T) {
 		"bad escape":         {"postgres://jo:%s%%zz@127.0.0.1:1/none", unreadable},
 		"no end of address":  {"postgres://jo:%s@[::1/none", unreadable},
 		"without a host":     {"postgres://jo:%s", unreadable},
-		"other scheme":       {"mysql://jo:%s@127.0.0.1/none", unreadable},
+		"other scheme":       {"mysql://jo:%s@127.0.0.1/none", otherScheme},
 		"only the password":  {"%s", unreadable},
 		"words, not a value": {"host=127.0.0.1 password=a %s", unreadable},
 	} {

@@ -64,7 +64,7 @@ func TestEveryTestHasATier(t *testing.T) {
 		!strings.Contains(rest, "-skip "+only(inQuick)) {
 		t.Errorf("the end-to-end tests: %q, then %q", first, rest)
 	}
-	for name, tests := range withPrograms {
+	for name, tests := range later {
 		if got := rest[name]; !strings.Contains(got, "-race") && !strings.Contains(got, tests[0]) {
 			t.Errorf("%v of %s: %q", tests, name, got)
 		}

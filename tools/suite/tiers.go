@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -26,11 +27,14 @@ var inQuick = []string{
 	"TestRedisAway", "TestOracle",
 }
 
-// withPrograms are the tests that start somebody else's program, which make test does not install.
-var withPrograms = map[string][]string{
+// later are the tests that make test leaves to make test-all by name: they start somebody else's
+// program, which it does not install, or kill migrations for most of a minute.
+var later = map[string][]string{
 	"cmd/petstore": {"TestUnits", "TestBackupUnits", "TestUser"},
 	"internal/api": {"TestLongBodyGetsItsAnswer"},
 	"internal/ctl": {"TestDocumentedVerifier", "TestStripeMock"},
+
+	"internal/store/migrate": {"TestNoRequestWaitsLong", "TestKilledMigrations", "TestKilledIndex"},
 }
 
 // onlyInAll tells whether make test leaves the whole package to make test-all.
@@ -96,7 +100,7 @@ var programsOf = map[string][]string{
 // checkNames refuses a name in these tables that no test has: it would run nothing, in silence.
 func checkNames() error {
 	tables := map[string][]string{endToEnd: inQuick}
-	for name, tests := range withPrograms {
+	for name, tests := range later {
 		tables[name] = tests
 	}
 	for name, tests := range tables {
@@ -150,9 +154,7 @@ func args(further ...string) []string { return slices.Concat(further, flags) }
 // other. make test compiles as make build does, so that nothing is compiled twice.
 func lanes(packages []pkg, t tier, asBuild, withRace []string) [][]*step {
 	if t == quick {
-		skipped := only(
-			slices.Concat(withPrograms["cmd/petstore"], withPrograms["internal/api"], withPrograms["internal/ctl"]),
-		)
+		skipped := only(slices.Concat(slices.Collect(maps.Values(later))...))
 		var starting, cached []pkg
 		for _, p := range packages {
 			switch {
@@ -177,7 +179,7 @@ func lanes(packages []pkg, t tier, asBuild, withRace []string) [][]*step {
 		switch {
 		case raced(p):
 			race = append(race, p)
-		case withPrograms[p.name] != nil:
+		case later[p.name] != nil:
 			few = append(few, p)
 		case onlyInAll(p) || strings.HasSuffix(p.name, "/simtest"):
 			others = append(others, p)
@@ -185,7 +187,7 @@ func lanes(packages []pkg, t tier, asBuild, withRace []string) [][]*step {
 	}
 	var byName []string
 	for _, p := range few {
-		byName = append(byName, withPrograms[p.name]...)
+		byName = append(byName, later[p.name]...)
 	}
 	e2e := []pkg{{name: endToEnd}}
 	return [][]*step{

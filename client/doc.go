@@ -31,7 +31,9 @@
 //   - After a lost connection, a gateway's 502, 503 or 504 (without a RequestID), and a 503 with
 //     [CodeOutcomeUnknown], it retries only if a second request is harmless: GET, and
 //     POST, which always has an Idempotency-Key. It does not retry PATCH.
-//   - Without Retry-After it waits a random time of up to 1 s, 2 s, 4 s … 60 s.
+//   - Retry-After is whole seconds or an HTTP date, which is compared with the response's Date. It
+//     means at least 1 s. Without it, or if it is anything else, a call waits a random time of up to
+//     1 s, 2 s, 4 s … 60 s.
 //
 // # Limits
 //

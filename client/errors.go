@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"time"
@@ -80,7 +81,8 @@ type Error struct {
 	Message string
 	// RequestID identifies the request. Include it when you contact support.
 	RequestID string
-	// RetryAfter is how long to wait before the next request, 0 if the response does not say.
+	// RetryAfter is how long to wait before the next request, at least 1 s, and 0 if the response
+	// does not say.
 	RetryAfter time.Duration
 	Rate       Rate
 }
@@ -95,6 +97,9 @@ func (e *Error) Error() string {
 	fmt.Fprintf(&b, ": %s", e.Message)
 	if e.RequestID != "" {
 		fmt.Fprintf(&b, " (request %s)", e.RequestID)
+	}
+	if e.RetryAfter > 0 {
+		fmt.Fprintf(&b, "; try again in %.0f s", math.Ceil(e.RetryAfter.Seconds()))
 	}
 	return b.String()
 }

@@ -30,7 +30,7 @@ func TestErrors(t *testing.T) {
 				Status: 429, Code: client.CodeDailyQuotaExceeded, Message: "So it is.", RequestID: "abc",
 				RetryAfter: 52692 * time.Second, Rate: rate,
 			},
-			"petstore: GET /v1/pets: 429 daily_quota_exceeded: So it is. (request abc)",
+			"petstore: GET /v1/pets: 429 daily_quota_exceeded: So it is. (request abc); try again in 52692 s",
 		},
 		"a code that is new": {
 			answer(418, `{"code":"short_and_stout","message":"I'm a teapot.","status":418,"more":1}`),
@@ -40,7 +40,7 @@ func TestErrors(t *testing.T) {
 		"a proxy's page": {
 			answer(503, "<html>Come back later", "Retry-After", "Fri, 20 Nov 2026 09:31:48 GMT"),
 			client.Error{Status: 503, Message: "Service Unavailable", RetryAfter: 10 * time.Minute},
-			"petstore: GET /v1/pets: 503: Service Unavailable",
+			"petstore: GET /v1/pets: 503: Service Unavailable; try again in 600 s",
 		},
 		"JSON that is none of ours": {
 			answer(403, `{"code":7}`),
@@ -106,14 +106,14 @@ func TestRetryAfterForms(t *testing.T) {
 	const endless = 146 * 365 * 24 * time.Hour
 	for value, want := range map[string]time.Duration{
 		"":                              0,
-		"0":                             0,
+		"0":                             time.Second,
 		"1":                             time.Second,
 		"86400":                         24 * time.Hour,
 		"1.5":                           0,
 		"+1":                            0,
 		"soon":                          0,
 		"Fri, 20 Nov 2026 09:21:58 GMT": 10 * time.Second,
-		"Fri, 20 Nov 2026 09:21:38 GMT": 0,
+		"Fri, 20 Nov 2026 09:21:38 GMT": time.Second,
 		"9999999999":                    endless,
 		"99999999999999999999999":       endless,
 	} {

@@ -219,7 +219,7 @@ func (q *queue) tooLong(t *turn) bool {
 	case time.Until(q.window.end) > q.maxWait:
 		t.result <- q.denial(t, fmt.Sprintf("the longest wait is %v", q.maxWait))
 	case !t.deadline.IsZero() && t.deadline.Before(q.window.until):
-		t.result <- q.denial(t, "the context ends before")
+		t.result <- q.denial(t, "the context ends before the limit resets")
 	default:
 		return false
 	}
@@ -237,10 +237,6 @@ func (q *queue) denial(t *turn, why string) *Error {
 		e = *q.window.refusal
 	}
 	e.Method, e.Path, e.RetryAfter = t.method, t.path, max(0, left)
-	e.Message = fmt.Sprintf(
-		"Not sent: no request is allowed for another %v, and %s.",
-		(e.RetryAfter + time.Second - 1).Truncate(time.Second),
-		why,
-	)
+	e.Message = fmt.Sprintf("Not sent: %s.", why)
 	return &e
 }

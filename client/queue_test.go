@@ -220,14 +220,14 @@ func TestNoCallWaitsTooLong(t *testing.T) {
 		"a 429, and the context": {
 			response: limited30, maxWait: time.Minute, context: 19 * time.Second,
 			want: client.Error{Code: client.CodeRateLimitExceeded, RetryAfter: 20 * time.Second},
-			text: "petstore: PATCH /v1/pets/7: 429 rate_limit_exceeded: Not sent: no request is allowed for another " +
-				"20s, and the context ends before.",
+			text: "petstore: PATCH /v1/pets/7: 429 rate_limit_exceeded: Not sent: the context ends before " +
+				"the limit resets.; try again in 20 s",
 		},
 		"a 429, and the longest wait": {
 			response: limited30, maxWait: 15 * time.Second, context: time.Hour,
 			want: client.Error{Code: client.CodeRateLimitExceeded, RetryAfter: 20 * time.Second},
-			text: "petstore: PATCH /v1/pets/7: 429 rate_limit_exceeded: Not sent: no request is allowed for another " +
-				"20s, and the longest wait is 15s.",
+			text: "petstore: PATCH /v1/pets/7: 429 rate_limit_exceeded: Not sent: the longest wait is " +
+				"15s.; try again in 20 s",
 		},
 		"a ban": {
 			response: func() *http.Response {
@@ -235,22 +235,22 @@ func TestNoCallWaitsTooLong(t *testing.T) {
 			},
 			maxWait: 90 * time.Second, context: time.Hour,
 			want: client.Error{Code: client.CodeKeyBanned, RetryAfter: 890 * time.Second},
-			text: "petstore: PATCH /v1/pets/7: 429 key_banned: Not sent: no request is allowed for another 14m50s, " +
-				"and the longest wait is 1m30s.",
+			text: "petstore: PATCH /v1/pets/7: 429 key_banned: Not sent: the longest wait is 1m30s.; " +
+				"try again in 890 s",
 		},
 		"no request remains in the minute": {
 			response: func() *http.Response { return response(200, "[]", rate("0", 40*time.Second)...) },
 			maxWait:  90 * time.Second, context: 29 * time.Second,
 			want: client.Error{Code: client.CodeRateLimitExceeded, RetryAfter: 30 * time.Second},
-			text: "petstore: PATCH /v1/pets/7: 429 rate_limit_exceeded: Not sent: no request is allowed for another " +
-				"30s, and the context ends before.",
+			text: "petstore: PATCH /v1/pets/7: 429 rate_limit_exceeded: Not sent: the context ends before " +
+				"the limit resets.; try again in 30 s",
 		},
 		"no request remains in the day": {
 			response: func() *http.Response { return response(200, "[]", rate("0", 5*time.Hour)...) },
 			maxWait:  90 * time.Second, context: time.Hour,
 			want: client.Error{Code: client.CodeDailyQuotaExceeded, RetryAfter: 5*time.Hour - 10*time.Second},
-			text: "petstore: PATCH /v1/pets/7: 429 daily_quota_exceeded: Not sent: no request is allowed for " +
-				"another 4h59m50s, and the longest wait is 1m30s.",
+			text: "petstore: PATCH /v1/pets/7: 429 daily_quota_exceeded: Not sent: the longest wait is " +
+				"1m30s.; try again in 17990 s",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

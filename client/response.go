@@ -66,10 +66,15 @@ func rateOf(h http.Header) (r Rate) {
 // not say. Both times are the service's if it sends Date, so that the clock of this machine does
 // not matter. It is up to a second longer than exact.
 func untilReset(h http.Header, now time.Time) time.Duration {
+	return rateOf(h).Reset.Sub(serviceTime(h, now))
+}
+
+// serviceTime returns the Date of a response, and now if there is none.
+func serviceTime(h http.Header, now time.Time) time.Time {
 	if date, err := http.ParseTime(h.Get("Date")); err == nil {
-		now = date
+		return date
 	}
-	return rateOf(h).Reset.Sub(now)
+	return now
 }
 
 // integer returns 0 for anything that is not an integer.
@@ -84,22 +89,25 @@ func integer(s string) int64 {
 // maxRetryAfter keeps sums with a Retry-After from overflowing.
 const maxRetryAfter = math.MaxInt64 / 2
 
-// retryAfter reads Retry-After in its two forms, seconds and a date (RFC 9110, section 10.2.3). It
-// returns 0 if the header is missing or malformed, or the date is past.
+// minRetryAfter keeps a client from repeating a request at once that was refused for now.
+const minRetryAfter = time.Second
+
+// retryAfter reads Retry-After in its two forms, whole seconds and a date (RFC 9110, section
+// 10.2.3). It returns 0 if the header is missing or malformed, and else at least minRetryAfter.
 func retryAfter(h http.Header, now time.Time) time.Duration {
-	s := h.Get("Retry-After")
+	s := strings.Join(h.Values("Retry-After"), ", ")
 	if s != "" && strings.Trim(s, "0123456789") == "" {
 		seconds, err := strconv.ParseInt(s, 10, 64)
 		if err != nil || seconds > int64(maxRetryAfter/time.Second) {
 			return maxRetryAfter
 		}
-		return time.Duration(seconds) * time.Second
+		return max(minRetryAfter, time.Duration(seconds)*time.Second)
 	}
 	at, err := http.ParseTime(s)
 	if err != nil {
 		return 0
 	}
-	return min(max(0, at.Sub(now)), maxRetryAfter)
+	return min(max(minRetryAfter, at.Sub(serviceTime(h, now))), maxRetryAfter)
 }
 
 // nextCursor returns the cursor of the next page, empty after the last. It takes only the cursor of

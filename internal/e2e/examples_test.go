@@ -5,8 +5,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -60,8 +62,9 @@ syncBuiltinESMExports();
 // docs/clients.md.
 const workers = 16
 
-// run runs the library by itself, or the program with these lines, and returns what it prints.
-func (e example) run(t *testing.T, file, url, token, lines string, hurry bool) string {
+// install writes the library and the program to a new folder, as they are printed but for the number
+// of workers.
+func (e example) install(t *testing.T, workers int) (dir string) {
 	t.Helper()
 	blocks := regexp.MustCompile(
 		"(?s)```"+e.language+"\n(.*?)```",
@@ -72,25 +75,41 @@ func (e example) run(t *testing.T, file, url, token, lines string, hurry bool) s
 	if len(blocks) != 2 {
 		t.Fatalf("docs/clients.md has %d blocks in %s, want the library and the program", len(blocks), e.language)
 	}
-	cmd := sandbox.Command(t, e.interpreter)
 	few := regexp.MustCompile(`(ThreadPoolExecutor\(|length: )4\b`)
 	if !few.MatchString(blocks[1][1]) {
 		t.Fatalf("the program in %s has no 4 workers", e.language)
 	}
-	files := map[string]string{
-		e.library: blocks[0][1],
-		e.program: few.ReplaceAllString(blocks[1][1], fmt.Sprint("${1}", workers)),
-	}
+	dir = t.TempDir()
+	write(t, dir, e.library, blocks[0][1])
+	write(t, dir, e.program, few.ReplaceAllString(blocks[1][1], fmt.Sprint("${1}", workers)))
+	return dir
+}
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	assert.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+}
+
+// command runs a file of that folder.
+func (e example) command(t *testing.T, dir, url, token string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := sandbox.Command(t, e.interpreter, args...)
+	cmd.Dir = dir
+	cmd.Env = append(cmd.Env, "PYTHONPATH="+dir, "PETSTORE_URL="+url, "PETSTORE_API_KEY="+token)
+	return cmd
+}
+
+// run runs the library by itself, or the program with these lines, and returns what it prints.
+func (e example) run(t *testing.T, file, url, token, lines string, hurry bool) string {
+	t.Helper()
+	dir := e.install(t, workers)
+	var args []string
 	if hurry {
-		files[e.hurryFile] = e.hurry
-		cmd.Args = append(cmd.Args, e.args...)
+		write(t, dir, e.hurryFile, e.hurry)
+		args = e.args
 	}
-	for name, text := range files {
-		assert.NoError(t, os.WriteFile(filepath.Join(cmd.Dir, name), []byte(text), 0o600))
-	}
-	cmd.Args, cmd.Stdin = append(cmd.Args, file), strings.NewReader(lines)
-	cmd.Env = append(cmd.Env, "PYTHONPATH="+cmd.Dir, "PETSTORE_URL="+url, "PETSTORE_API_KEY="+token)
-	out, err := cmd.CombinedOutput()
+	write(t, dir, "animals.txt", lines)
+	out, err := e.command(t, dir, url, token, slices.Concat(args, []string{file, "animals.txt"})...).CombinedOutput()
 	assert.NoError(t, err, file, out)
 	return string(out)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,6 +88,10 @@ func checkError(t *testing.T, r *http.Request, rec *httptest.ResponseRecorder) s
 	status, _ := members["status"].(float64)
 	if len(members) != 3 || code == "" || message == "" || int(status) != rec.Code {
 		t.Errorf("body %s: want code, message and the status %d", rec.Body, rec.Code)
+	}
+	if code == "invalid_json" && r.Header.Get("X-Petstore-Simulate") == "" &&
+		!regexp.MustCompile(`\(line \d+, column \d+\)\.$`).MatchString(message) {
+		t.Errorf("message %q has no line and column", message)
 	}
 	known := func(c *errorCode) bool { return c.name == code && c.status == rec.Code }
 	if !slices.ContainsFunc(codes, known) {

@@ -77,7 +77,7 @@ func readAll(b *bodyBudget, x *exchange) ([]byte, error) {
 	case len(data) > jsonbody.MaxBytes:
 		return nil, x.tooLarge()
 	case err != nil:
-		return nil, x.brokenBody()
+		return nil, x.brokenBody(data)
 	case len(data) == 0:
 		// Before the check of the media type: a client that sends no body sends no type either.
 		return nil, codeMissingBody.err()

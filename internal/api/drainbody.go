@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+
+	"petstore.example/internal/api/jsonbody"
 )
 
 const (
@@ -87,10 +89,12 @@ func linger(c *gin.Context) {
 	_, _ = io.CopyN(io.Discard, conn, lingerMost) // Until the client closes the connection.
 }
 
-// brokenBody returns the error for a body that ended early or did not arrive in time. The server's
-// write deadline may have passed with its read deadline.
-func (x *exchange) brokenBody() error {
+// brokenBody returns the error for a body that ended early or did not arrive in time, after data.
+// The server's write deadline may have passed with its read deadline.
+func (x *exchange) brokenBody(data []byte) error {
 	x.set("Connection", "close")
 	_ = http.NewResponseController(x.Writer).SetWriteDeadline(time.Now().Add(lateAnswer))
-	return codeInvalidJSON.withMessage("The body ended early or did not arrive in time.")
+	return codeInvalidJSON.withMessage(
+		"The body ended early or did not arrive in time" + jsonbody.Position(data, len(data)) + ".",
+	)
 }

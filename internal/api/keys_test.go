@@ -79,7 +79,7 @@ func TestInvalidKeys(t *testing.T) {
 	assert.NoError(t, err)
 	for _, c := range []struct{ request, body, want string }{
 		{"POST /v1/keys", `{}`, "name is required."},
-		{"POST /v1/keys", `{"name":null}`, "name must not be null."},
+		{"POST /v1/keys", `{"name":null}`, "name must not be null (line 1, column 9)."},
 		{"POST /v1/keys", `{"name":"","scope":"admin","perMinute":0,"expiresAt":"tomorrow","allowedAddresses":"::1",` +
 			`"confirmLockout":1}`,
 			"name must have 1 to 100 characters, without control characters and without an API key; scope must be " +
@@ -97,7 +97,7 @@ func TestInvalidKeys(t *testing.T) {
 			`allowedAddresses: not a range of addresses: "10.0.0.1/8": did you mean 10.0.0.0/8.`},
 		{"POST /v1/keys", `{"name":"x","allowedAddresses":["` + strings.Repeat("1", 1000) + `"]}`,
 			"allowedAddresses must be addresses or blocks, such as 203.0.113.7 or 2001:db8::/32."},
-		{"PATCH /v1/keys/" + ciKey, `{"scope":null}`, "scope must not be null."},
+		{"PATCH /v1/keys/" + ciKey, `{"scope":null}`, "scope must not be null (line 1, column 10)."},
 		{"POST /v1/keys/" + ciKey + "/rotate", `{"gracePeriod":604801}`,
 			"gracePeriod must be from 0 to 604800 seconds."},
 		{"POST /v1/keys/" + ciKey + "/rotate", `{"gracePeriod":-1}`, "gracePeriod must be from 0 to 604800 seconds."},

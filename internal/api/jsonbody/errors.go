@@ -11,7 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// SyntaxError reports a body that is not valid JSON, or null where a value is needed.
+// SyntaxError reports a body that is not valid JSON, or null where a value is needed. The message
+// has the line and the column.
 type SyntaxError struct{ Message string }
 
 func (e *SyntaxError) Error() string { return e.Message }
@@ -25,17 +26,19 @@ func (e *ValidationError) Error() string { return e.Message }
 // syntaxError says where a body stops being JSON, and what was expected there.
 func (r reader) syntaxError(err error) error {
 	syntax, isSyntax := errors.AsType[*jsontext.SyntacticError](err)
-	reason := err.Error()
+	reason, end := err.Error(), int(r.InputOffset())
 	switch {
 	case errors.Is(err, io.EOF):
-		reason = "it contains only white space"
+		reason = "it contains only white space" + Position(r.data, len(r.data))
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		reason = "it ends unexpectedly"
+		reason = "it ends unexpectedly" + Position(r.data, len(r.data))
 	case errors.Is(err, errTrailing):
-		reason += position(r.data, len(r.data)-len(bytes.TrimLeft(r.data[r.InputOffset():], white)))
-	case !isSyntax:
+		reason += Position(r.data, len(r.data)-len(bytes.TrimLeft(r.data[end:], white)))
+	case !isSyntax: // too deep, at the bracket that was read last
+		reason += Position(r.data, max(0, end-1))
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		reason = "the member " + strconv.Quote(shorten(syntax.JSONPointer.LastToken())) + " appears twice"
+		reason = "the member " + strconv.Quote(shorten(syntax.JSONPointer.LastToken())) + " appears twice" +
+			Position(r.data, min(int(syntax.ByteOffset), len(r.data)))
 	default:
 		reason = r.reason(syntax.Err.Error(), min(int(syntax.ByteOffset), len(r.data)))
 	}
@@ -75,7 +78,7 @@ func (r reader) reason(words string, at int) string {
 	for _, known := range reasons {
 		if strings.Contains(words, known.words) {
 			if due = known.expected; due == "" {
-				return known.wrong + position(r.data, at)
+				return known.wrong + Position(r.data, at)
 			}
 		}
 	}
@@ -85,10 +88,10 @@ func (r reader) reason(words string, at int) string {
 			white,
 		); bytes.HasPrefix(after, []byte("}")) ||
 			bytes.HasPrefix(after, []byte("]")) {
-			return "a comma must not come before " + string(after[0]) + position(r.data, at)
+			return "a comma must not come before " + string(after[0]) + Position(r.data, at)
 		}
 	}
-	return "expected " + due + ", found " + first(r.data[at:]) + position(r.data, at)
+	return "expected " + due + ", found " + first(r.data[at:]) + Position(r.data, at)
 }
 
 const aValue = "a value"
@@ -123,8 +126,9 @@ func first(rest []byte) string {
 	}
 }
 
-// position names the place of a byte by its line and its character, both counted from 1.
-func position(data []byte, at int) string {
+// Position names the place of a byte of a body by its line and its character, both counted from 1,
+// as " (line 1, column 1)".
+func Position(data []byte, at int) string {
 	before := data[:at]
 	line := bytes.Count(before, []byte("\n")) + 1
 	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1

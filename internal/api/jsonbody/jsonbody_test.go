@@ -142,9 +142,11 @@ func TestReasons(t *testing.T) {
 		"{\"x\":\"\xff\"}":            "it is not UTF-8 (line 1, column 7).",
 		"{\"x\":1}\n\n {":             "more data follows its end (line 3, column 2).",
 		`{"x":1}` + "\x00":            "more data follows its end (line 1, column 8).",
-		`{"x":"`:                      "it ends unexpectedly.",
-		`{"x":tr`:                     "it ends unexpectedly.",
-		`{"name":"Rex","name":"Rex"}`: `the member "name" appears twice.`,
+		`{"x":"`:                      "it ends unexpectedly (line 1, column 7).",
+		"{\n \"x\":[1,\n ":            "it ends unexpectedly (line 3, column 2).",
+		" \n ":                        "it contains only white space (line 2, column 2).",
+		`{"x":tr`:                     "it ends unexpectedly (line 1, column 8).",
+		`{"name":"Rex","name":"Rex"}`: `the member "name" appears twice (line 1, column 15).`,
 	} {
 		_, err := jsonbody.Read([]byte(body), false)
 		if want = "The body is not valid JSON: " + want; err == nil || err.Error() != want {
@@ -223,11 +225,12 @@ func TestNullable(t *testing.T) {
 		`{"l":["a",[1,{"x":[]}],"b"]}`:          "l must be an array of strings.",
 		`{"l":{}}`:                              "l must be an array, not an object.",
 		`{"l":[null],"b":"x"}`:                  "l must be an array of strings; b must be a boolean, not a string.",
-		`{"b":null}`:                            "b must not be null.",
+		`{"b":null}`:                            "b must not be null (line 1, column 6).",
 		`{"l":["a" "b"]}`: `The body is not valid JSON: expected a comma or ], found '"' ` +
 			`(line 1, column 11).`,
-		`{"l":["a"`: "The body is not valid JSON: it ends unexpectedly.",
-		`{"l":[` + strings.Repeat("[", 40) + `]}`: "The body is not valid JSON: it is nested deeper than 32 levels.",
+		`{"l":["a"`: "The body is not valid JSON: it ends unexpectedly (line 1, column 10).",
+		`{"l":[` + strings.Repeat("[", 40) + `]}`: "The body is not valid JSON: it is nested deeper than 32 levels " +
+			"(line 1, column 37).",
 	} {
 		o, err := jsonbody.ReadNullable([]byte(body), false, []string{"n", "l", "s"}, "n", "l", "s", "b")
 		got := ""

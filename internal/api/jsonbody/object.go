@@ -25,9 +25,10 @@ type Object struct {
 }
 
 // member is a value. The text is set for strings and numbers only, and texts for an array of
-// strings, which are nil for another array.
+// strings, which are nil for another array. end is where it ends in the body.
 type member struct {
 	kind  jsontext.Kind
+	end   int
 	text  string
 	texts []string
 }
@@ -52,13 +53,17 @@ func ReadNullable(data []byte, strict bool, nullable []string, known ...string) 
 	case err != nil:
 		return nil, r.syntaxError(err)
 	case kind == jsontext.KindNull:
-		return nil, &SyntaxError{"The body must be an object, not null."}
+		return nil, &SyntaxError{
+			"The body must be an object, not null" + Position(data, len(data)-len(bytes.TrimLeft(data, white))) + ".",
+		}
 	case kind != jsontext.KindBeginObject:
 		return nil, &ValidationError{"The body must be an object, not " + describe(kind) + "."}
 	}
 	for _, name := range known {
 		if o.Null(name) && !slices.Contains(nullable, name) {
-			return nil, &SyntaxError{name + " must not be null."}
+			return nil, &SyntaxError{
+				name + " must not be null" + Position(data, o.known[name].end-len("null")) + ".",
+			}
 		}
 	}
 	if strict {

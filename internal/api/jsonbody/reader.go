@@ -61,7 +61,8 @@ func (r reader) member() (member, error) {
 		return r.array()
 	case jsontext.KindString, jsontext.KindNumber:
 	default:
-		return member{kind: kind}, r.skip()
+		err := r.skip()
+		return member{kind: kind, end: int(r.InputOffset())}, err
 	}
 	token, err := r.ReadToken()
 	if err != nil {

@@ -99,6 +99,9 @@ func (r *keyRefusals) credential(values []string) (keys.Token, *Error) {
 		return keys.Token{}, r.otherScheme
 	}
 	text := strings.TrimLeft(rest, " ")
+	if text == "" {
+		return keys.Token{}, r.missingKey
+	}
 	if len(text) == len(rest) {
 		return keys.Token{}, r.malformedKey
 	}

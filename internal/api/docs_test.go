@@ -103,7 +103,8 @@ func TestMissingPage(t *testing.T) {
 		target, accept, want string
 	}{
 		{"/docs/rate-limiting", browser, `Did you mean <a href="/animals/docs/limits"><code>/docs/limits</code></a>?`},
-		{"/docs/%3Cscript%3E&x", browser, `<code>/docs/&lt;script&gt;&amp;x</code> does not exist.`},
+		{"/docs/<script>&x", browser, `<code>/docs/&lt;script&gt;&amp;x</code> does not exist.`},
+		{"/docs/%3Cscript%3E&x", browser, `<code>/docs/%3Cscript%3E&amp;x</code> does not exist.`},
 		{"/docs/nothing/", browser, `<a class="action" href="/animals/docs">`},
 		{"/docs/nothing", "*/*", ""},
 		{"/docs/nothing", "", ""},

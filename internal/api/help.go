@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"net/url"
 	"path"
 	"regexp"
 	"slices"
@@ -35,9 +36,14 @@ func routeNotFound(a *api, x *exchange) error {
 		x.redirect(http.StatusPermanentRedirect, a.prefix+page)
 		return nil
 	}
+	sent, decoded := sentPath(x.Request.URL)
 	var b strings.Builder
-	b.WriteString(clean(x.Request.Method, maxMethod) + " " + clean(asked, maxShown) + ": there is no such path.")
-	meant := a.nearestPath(asked)
+	b.WriteString(clean(x.Request.Method, maxMethod) + " " + clean(sent, maxShown) + ": there is no such path.")
+	before, _, _ := strings.Cut(decoded, "?")
+	meant := clean(before, maxShown)
+	if before == asked || !a.isKnown(before) {
+		meant = a.nearestPath(before)
+	}
 	if meant != "" {
 		b.WriteString(" Did you mean " + meant + "?")
 	}
@@ -46,13 +52,48 @@ func routeNotFound(a *api, x *exchange) error {
 	if strings.HasPrefix(asked, "/v1/") || !x.isRead() || !httpfield.PrefersHTML(x.Request.Header["Accept"]) {
 		return e
 	}
-	page, header, err := a.site.NotFound(clean(asked, maxShown), meant)
+	page, header, err := a.site.NotFound(clean(sent, maxShown), meant)
 	if err != nil {
 		return err
 	}
 	x.setPageHeaders(header)
 	e.body = page
 	return e
+}
+
+// sentPath returns a path as it was sent, and decoded. If a key is in it, however encoded, both are
+// decoded, so that clean finds the key.
+func sentPath(u *url.URL) (sent, decoded string) {
+	if sent = u.RawPath; sent == "" { // it is the path in its usual encoding
+		sent = u.EscapedPath()
+	}
+	decoded, err := url.PathUnescape(sent)
+	if err != nil {
+		return u.Path, u.Path
+	}
+	if keyLike.MatchString(decoded) {
+		return decoded, decoded
+	}
+	return sent, decoded
+}
+
+// isKnown reports whether a path is that of an operation or a page.
+func (a *api) isKnown(asked string) bool {
+	return slices.ContainsFunc(routes, func(r route) bool { return matches(r.path, asked) }) ||
+		slices.Contains(a.pages, asked)
+}
+
+// aboutQuery adds to a 404 that a query was meant, if its question mark was encoded.
+func (x *exchange) aboutQuery(e *Error) *Error {
+	if e.code.status != http.StatusNotFound || e.body != nil {
+		return e
+	}
+	if _, decoded := sentPath(x.Request.URL); !strings.Contains(decoded, "?") {
+		return e
+	}
+	hinted := *e
+	hinted.message += " A query begins with ?, not with %3F."
+	return &hinted
 }
 
 // redirect leads a reader to a page of the documentation.
@@ -107,13 +148,20 @@ func (a *api) nearestPath(asked string) string {
 	}
 	_, rest, _ := strings.Cut(cleaned[1:], "/")
 	rest = "/" + rest
-	for _, candidate := range []string{
+	candidates := []string{
 		cleaned, "/v1" + cleaned, "/v1" + rest, rest, "/v1/store" + cleaned, "/v1/store" + rest, "/docs" + cleaned,
-	} {
+	}
+	for _, candidate := range candidates {
 		candidate = path.Clean(candidate)
-		isOperation := slices.ContainsFunc(routes, func(r route) bool { return matches(r.path, candidate) })
-		if candidate != asked && candidate != "/" && (isOperation || slices.Contains(a.pages, candidate)) {
+		if candidate != asked && candidate != "/" && a.isKnown(candidate) {
 			return clean(candidate, maxShown)
+		}
+	}
+	for _, candidate := range candidates {
+		for _, r := range routes {
+			if meant := resembling(r.path, path.Clean(candidate)); meant != "" {
+				return clean(meant, maxShown)
+			}
 		}
 	}
 	paths := slices.Clone(a.pages)
@@ -131,6 +179,26 @@ func matches(template, asked string) bool {
 		have,
 		func(w, h string) bool { return w == h || strings.HasPrefix(w, "{") && h != "" },
 	)
+}
+
+// resembling returns the path that a path of the contract with parameters stands for and that is
+// spelled like another one: each of its segments differs by one character at most. It returns "" if
+// there is none.
+func resembling(template, asked string) string {
+	want, have := strings.Split(template, "/"), strings.Split(asked, "/")
+	if len(want) != len(have) || !strings.Contains(template, "{") {
+		return ""
+	}
+	for i, w := range want {
+		switch {
+		case strings.HasPrefix(w, "{") && have[i] != "":
+		case w != have[i] && spelling.Distance(w, have[i]) > 1:
+			return ""
+		default:
+			have[i] = w
+		}
+	}
+	return strings.Join(have, "/")
 }
 
 // nearest returns the one of the words that is spelled most like a word, "" if none differs by one

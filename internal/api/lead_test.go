@@ -23,7 +23,7 @@ func message(t *testing.T, body []byte) string {
 func TestWrongPath(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	const see = " See https://api.example.com/docs."
+	const see, query = " See https://api.example.com/docs.", " A query begins with ?, not with %3F."
 	long := strings.Repeat("x", 5000)
 	for target, want := range map[string]string{
 		"/v2/pets":      "GET /v2/pets: there is no such path. Did you mean /v1/pets?" + see,
@@ -41,12 +41,30 @@ func TestWrongPath(t *testing.T) {
 			"/docs/limits.md?" + see,
 		"/docs/Versions": "GET /docs/Versions: there is no such path. Did you mean /docs/versioning?" +
 			see,
-		"/docs/eror":                  "GET /docs/eror: there is no such path." + see,
-		"/docs/erors":                 "GET /docs/erors: there is no such path. Did you mean /docs/errors?" + see,
-		"/errors":                     "GET /errors: there is no such path. Did you mean /docs/errors?" + see,
-		"/V1/Pets":                    "GET /V1/Pets: there is no such path. Did you mean /v1/pets?" + see,
-		"/v1/pet":                     "GET /v1/pet: there is no such path. Did you mean /v1/pets?" + see,
-		"/v1/cats":                    "GET /v1/cats: there is no such path." + see,
+		"/docs/eror":        "GET /docs/eror: there is no such path." + see,
+		"/docs/erors":       "GET /docs/erors: there is no such path. Did you mean /docs/errors?" + see,
+		"/errors":           "GET /errors: there is no such path. Did you mean /docs/errors?" + see,
+		"/V1/Pets":          "GET /V1/Pets: there is no such path. Did you mean /v1/pets?" + see,
+		"/v1/pet":           "GET /v1/pet: there is no such path. Did you mean /v1/pets?" + see,
+		"/v1/cats":          "GET /v1/cats: there is no such path." + see,
+		"/v1/pet/1":         "GET /v1/pet/1: there is no such path. Did you mean /v1/pets/1?" + see,
+		"/v1/order/1":       "GET /v1/order/1: there is no such path. Did you mean /v1/store/orders/1?" + see,
+		"/v2/store/order/1": "GET /v2/store/order/1: there is no such path. Did you mean /v1/store/orders/1?" + see,
+		"/pet/1":            "GET /pet/1: there is no such path. Did you mean /v1/pets/1?" + see,
+		"/v1/key/self/rotate": "GET /v1/key/self/rotate: there is no such path. Did you mean " +
+			"/v1/keys/self/rotate?" + see,
+		"/v1/request/7f": "GET /v1/request/7f: there is no such path. Did you mean /v1/requests/7f?" + see,
+		"/v1/pet/1/2":    "GET /v1/pet/1/2: there is no such path." + see,
+		"/v1/pets%3Flimit=5": "GET /v1/pets%3Flimit=5: there is no such path. " +
+			"Did you mean /v1/pets?" + see + query,
+		"/v1/pet%3flimit=5": "GET /v1/pet%3flimit=5: there is no such path. " +
+			"Did you mean /v1/pets?" + see + query,
+		"/v1/cats%3F":                 "GET /v1/cats%3F: there is no such path." + see + query,
+		"/v1/pets%2F1":                "GET /v1/pets%2F1: there is no such path. Did you mean /v1/pets/1?" + see,
+		"/v1/c%61ts":                  "GET /v1/c%61ts: there is no such path." + see,
+		"/v1/a%20b+c/%25/%e4":         "GET /v1/a%20b+c/%25/%e4: there is no such path." + see,
+		"/v1/x%2F%70st_live_Zb7Q0m":   "GET /v1/x/pst_***: there is no such path." + see,
+		"/v1/x/ps%74_live_Zb7Q0m":     "GET /v1/x/pst_***: there is no such path." + see,
 		"/v1/a%0D%0Ab%00%C3%A9\"<":    `GET /v1/a%0D%0Ab%00%C3%A9"<: there is no such path.` + see,
 		"/v1/pets/1/pst_live_Zb7Q0m":  "GET /v1/pets/1/pst_***: there is no such path." + see,
 		"/" + long:                    "GET /" + long[:maxShown-1] + "...: there is no such path." + see,
@@ -58,6 +76,8 @@ func TestWrongPath(t *testing.T) {
 			t.Errorf("%.60s: %s, want %s", target, rec.Body, want)
 		}
 	}
+	rec := w.do(w.request("GET", "/v1/pets/7%3Fx=1", ""))
+	assert.Equal(t, message(t, rec.Body.Bytes()), "petId must be a 64-bit integer."+query, "%3F in an ID")
 	r := w.request("GET", "/nothing", "")
 	r.Method = strings.Repeat("M", 3000)
 	if rec := w.do(r); rec.Code != 404 || rec.Body.Len() > 300 {

@@ -154,7 +154,7 @@ func (a *api) recovered(x *exchange, v any) (cut bool) {
 
 // fail sends an error response. Nothing else does.
 func (a *api) fail(x *exchange, err error) {
-	e := toError(err)
+	e := x.aboutQuery(toError(err))
 	x.failed = e
 	if e.code.status >= http.StatusInternalServerError && !x.gaveUp() {
 		a.refund(x)

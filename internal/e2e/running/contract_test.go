@@ -33,8 +33,8 @@ var compressing = map[string][]string{
 			"compression offload\n",
 	},
 	"caddy": {
-		"\tlog {\n",
-		"\tencode {\n\t\tgzip\n\t\tminimum_length 1\n\t}\n\tlog {\n",
+		"\tlog\n",
+		"\tencode {\n\t\tgzip\n\t\tminimum_length 1\n\t}\n\tlog\n",
 		"\t\tlb_policy round_robin\n",
 		"\t\tlb_policy round_robin\n\t\theader_up -Accept-Encoding\n",
 	},

@@ -12,6 +12,9 @@ import (
 	"petstore.example/internal/usage"
 )
 
+// maxForm is the longest body of a form of the account, in bytes.
+const maxForm = 16 << 10
+
 // Account serves the pages of customers who sign in. Their requests count for the address. A body
 // is read before, and RemoteAddr is the client's address, whatever proxies are between, with port
 // 0.
@@ -53,7 +56,7 @@ func (a *api) accountRoutes() (all []route) {
 func showAccount(a *api, x *exchange) error {
 	r := x.Request.WithContext(x.Request.Context())
 	if r.Method == http.MethodPost {
-		data, err := readAll(a.bodies, x)
+		data, err := readAll(a.bodies, x, maxForm)
 		if err != nil && toError(err).code != codeMissingBody {
 			return err
 		}

@@ -24,6 +24,7 @@ func (fakeAccount) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body = []byte(err.Error())
 	}
 	w.Header().Set("X-Came", r.Method+" "+r.RemoteAddr+" "+string(body))
+	w.Header().Set("Content-Length", "0")
 	w.WriteHeader(http.StatusOK)
 }
 
@@ -71,6 +72,8 @@ func TestAccountPages(t *testing.T) {
 		t.Errorf("OPTIONS: %d %v", rec.Code, rec.Header())
 	}
 	rec = do("POST", "/account/sign-in", strings.Repeat("x", 2<<20))
+	assert.Equal(t, rec.Code, http.StatusRequestEntityTooLarge, "a body over 1 MiB")
+	rec = do("POST", "/account/sign-in", strings.Repeat("x", maxForm+1))
 	assert.Equal(t, rec.Code, http.StatusRequestEntityTooLarge, "a long body")
 	rec = do("GET", "/acount", "", "Accept", "text/html")
 	assert.True(t, rec.Code == 404 && strings.Contains(rec.Body.String(), `href="/account"`), rec.Code, rec.Body)

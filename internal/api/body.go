@@ -18,7 +18,7 @@ var handlingStrict = []string{"handling=strict"}
 // readBody returns the body of a request that must be JSON, and whether the client prefers strict
 // handling, which the response then confirms. A body that is too long is not read to its end.
 func readBody(b *bodyBudget, x *exchange) (data []byte, strict bool, err error) {
-	data, err = readAll(b, x)
+	data, err = readAll(b, x, jsonbody.MaxBytes)
 	if err == nil {
 		err = x.checkMediaType()
 	}
@@ -59,12 +59,13 @@ const (
 	slowAnswer = 30 * time.Second
 )
 
-func readAll(b *bodyBudget, x *exchange) ([]byte, error) {
-	if x.Request.ContentLength > jsonbody.MaxBytes {
-		return nil, x.tooLarge()
+// readAll reads a body of at most so many bytes.
+func readAll(b *bodyBudget, x *exchange, most int) ([]byte, error) {
+	if x.Request.ContentLength > int64(most) {
+		return nil, x.tooLarge(most)
 	}
 	started, conn := time.Now(), http.NewResponseController(x.Writer)
-	data, err := receive(b, x, conn)
+	data, err := receive(b, x, conn, most)
 	x.bodyRead = true
 	if now := time.Now(); now.Sub(started) > slowBody {
 		_ = conn.SetReadDeadline(time.Time{})
@@ -74,8 +75,8 @@ func readAll(b *bodyBudget, x *exchange) ([]byte, error) {
 	case errors.Is(err, errBodiesFull):
 		x.closeEarly()
 		return nil, codeUnavailable.withCause(err).retryAfter(1)
-	case len(data) > jsonbody.MaxBytes:
-		return nil, x.tooLarge()
+	case len(data) > most:
+		return nil, x.tooLarge(most)
 	case err != nil:
 		return nil, x.brokenBody(data)
 	case len(data) == 0:
@@ -87,11 +88,11 @@ func readAll(b *bodyBudget, x *exchange) ([]byte, error) {
 
 // receive reads the body, at most one byte more than it may have. Its memory is reserved as it
 // arrives, so that what a client only announces costs nothing.
-func receive(b *bodyBudget, x *exchange, conn *http.ResponseController) ([]byte, error) {
-	data, due := make([]byte, 0, x.bodyRoom(0)), 0
-	for len(data) <= jsonbody.MaxBytes {
+func receive(b *bodyBudget, x *exchange, conn *http.ResponseController, most int) ([]byte, error) {
+	data, due := make([]byte, 0, x.bodyRoom(0, most)), 0
+	for len(data) <= most {
 		if len(data) == cap(data) {
-			room := x.bodyRoom(cap(data))
+			room := x.bodyRoom(cap(data), most)
 			if !b.reserveRoom(x, room) {
 				return nil, errBodiesFull
 			}
@@ -114,8 +115,8 @@ func receive(b *bodyBudget, x *exchange, conn *http.ResponseController) ([]byte,
 }
 
 // bodyRoom returns how much room the body needs next, in bytes: twice as much as it has, at least
-// 512, and one byte more than its length.
-func (x *exchange) bodyRoom(has int) int {
+// 512, and one byte more than its length or than it may have.
+func (x *exchange) bodyRoom(has, most int) int {
 	room := max(512, 2*has+1)
 	if has == 0 && x.Request.ContentLength > 0 {
 		room = freeBody
@@ -123,12 +124,15 @@ func (x *exchange) bodyRoom(has int) int {
 	if length := x.Request.ContentLength; length >= 0 {
 		room = max(has+1, min(room, int(length)+1))
 	}
-	return min(room, jsonbody.MaxBytes+1)
+	return min(room, most+1)
 }
 
 // tooLarge closes the connection, because the rest of the body is not read.
-func (x *exchange) tooLarge() error {
+func (x *exchange) tooLarge(most int) error {
 	x.closeEarly()
+	if most == maxForm {
+		return codeBodyTooLarge.withMessage("A form must be at most 16 KiB (16384 bytes).")
+	}
 	return codeBodyTooLarge.err()
 }
 

@@ -3,51 +3,63 @@ package api
 import (
 	"cmp"
 	"errors"
+	"net/netip"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"petstore.example/internal/limits"
 )
 
 const (
 	// freeBody is how many bytes of each body count for no budget: no more than its connection
 	// takes anyway. So ordinary bodies arrive however many long ones are in flight.
 	freeBody = 4 << 10
-	// tenantShares is the part of the budget that one tenant may use: one in so many.
-	tenantShares = 4
+	// holderShares is the part of the budget that one holder may use: one in so many.
+	holderShares = 4
 )
 
-// MinBodyBytes is the smallest budget. One tenant's share of it is one body of the greatest length.
-const MinBodyBytes = tenantShares << 20
+// MinBodyBytes is the smallest budget. One holder's share of it is one body of the greatest length.
+const MinBodyBytes = holderShares << 20
 
 // errBodiesFull is for the operator.
 var errBodiesFull = errors.New(
-	"the memory for request bodies, or the tenant's share of it, is used up (PETSTORE_BODY_BYTES)",
+	"the memory for request bodies, or the share of a tenant or an address, is used up (PETSTORE_BODY_BYTES)",
 )
 
-// shares bound what requests hold, in all and of each tenant. They are safe for concurrent use.
+// holder is whose a request is: a tenant, or the network of a client without a valid key.
+type holder struct {
+	tenantID int64
+	network  netip.Prefix
+}
+
+// shares bound what requests hold, in all and of each holder. They are safe for concurrent use.
 type shares struct {
-	total, perTenant int64
+	total, perHolder int64
 
 	mu      sync.Mutex
 	used    int64
-	tenants map[int64]int64
+	holders map[holder]int64
 }
 
-func newShares(total, perTenant int64) *shares {
-	return &shares{total: total, perTenant: perTenant, tenants: map[int64]int64{}}
+func newShares(total, perHolder int64) *shares {
+	return &shares{total: total, perHolder: perHolder, holders: map[holder]int64{}}
 }
 
 // bodyBudget bounds the memory of bodies in flight, in bytes. It is safe for concurrent use.
 type bodyBudget struct {
 	*shares
+	// address returns the client's.
+	address func(*exchange) netip.Addr
 	// window is bodyWindow, except in tests.
 	window time.Duration
 }
 
-// newBodyBudget fails if metrics, which may be nil, has the budget's metric already.
-func newBodyBudget(total int64, window time.Duration, metrics prometheus.Registerer) (*bodyBudget, error) {
-	b := &bodyBudget{newShares(total, total/tenantShares), cmp.Or(window, bodyWindow)}
+// newBodyBudget fails if the metrics, which may be nil, have the budget's metric already.
+func newBodyBudget(c *Config) (*bodyBudget, error) {
+	total, metrics := c.BodyBytes, c.Metrics
+	b := &bodyBudget{newShares(total, total/holderShares), c.address, cmp.Or(c.bodyWindow, bodyWindow)}
 	if metrics == nil {
 		return b, nil
 	}
@@ -67,26 +79,26 @@ func (s *shares) reserved() float64 {
 	return float64(s.used)
 }
 
-// reserve takes n for a tenant. It returns false if that would exceed the total or the tenant's
+// reserve takes n for a holder. It returns false if that would exceed the total or the holder's
 // share.
-func (s *shares) reserve(tenantID, n int64) bool {
+func (s *shares) reserve(of holder, n int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.used+n > s.total || s.tenants[tenantID]+n > s.perTenant {
+	if s.used+n > s.total || s.holders[of]+n > s.perHolder {
 		return false
 	}
 	s.used += n
-	s.tenants[tenantID] += n
+	s.holders[of] += n
 	return true
 }
 
 // release gives n back.
-func (s *shares) release(tenantID, n int64) {
+func (s *shares) release(of holder, n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.used -= n
-	if s.tenants[tenantID] -= n; s.tenants[tenantID] == 0 {
-		delete(s.tenants, tenantID)
+	if s.holders[of] -= n; s.holders[of] == 0 {
+		delete(s.holders, of)
 	}
 }
 
@@ -97,16 +109,27 @@ func (b *bodyBudget) reserveRoom(x *exchange, room int) bool {
 	if more <= 0 {
 		return true
 	}
-	if !b.reserve(x.caller.Tenant.ID, more) {
+	if x.bodyReserved == 0 {
+		x.bodyHolder = b.holderOf(x)
+	}
+	if !b.reserve(x.bodyHolder, more) {
 		return false
 	}
 	x.bodyReserved += more
 	return true
 }
 
+// holderOf returns whose budget a body counts for. Forms of the account come without a caller.
+func (b *bodyBudget) holderOf(x *exchange) holder {
+	if x.caller != nil {
+		return holder{tenantID: x.caller.Tenant.ID}
+	}
+	return holder{network: limits.NetworkOf(b.address(x))}
+}
+
 // end releases what is reserved for the request's body.
 func (b *bodyBudget) end(x *exchange) {
 	if x.bodyReserved > 0 {
-		b.release(x.caller.Tenant.ID, x.bodyReserved)
+		b.release(x.bodyHolder, x.bodyReserved)
 	}
 }

@@ -1,14 +1,18 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"petstore.example/internal/api/jsonbody"
+	"petstore.example/internal/plans"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/contract"
 	"petstore.example/internal/test/wait"
 )
 
@@ -87,11 +91,12 @@ func (w *fixture) bodyBytes(t *testing.T) float64 {
 
 func TestBodyBudget(t *testing.T) {
 	t.Parallel()
-	b, err := newBodyBudget(100, 0, nil)
+	b, err := newBodyBudget(&Config{BodyBytes: 100})
 	assert.NoError(t, err)
 	for _, step := range []struct {
-		tenant, bytes int64
-		want          bool
+		tenant int64
+		bytes  int64
+		want   bool
 	}{
 		{1, 25, true},
 		{1, 1, false}, // its share is used up
@@ -102,11 +107,108 @@ func TestBodyBudget(t *testing.T) {
 		{5, 6, false}, // 95 of 100 are used
 		{5, 5, true},
 	} {
-		assert.Equal(t, b.reserve(step.tenant, step.bytes), step.want, step.bytes, "bytes of tenant", step.tenant)
+		assert.Equal(
+			t,
+			b.reserve(holder{tenantID: step.tenant}, step.bytes),
+			step.want,
+			step.bytes,
+			"bytes of tenant",
+			step.tenant,
+		)
 	}
 	for tenant, bytes := range map[int64]int64{1: 25, 2: 25, 3: 25, 4: 20, 5: 5} {
-		b.release(tenant, bytes)
+		b.release(holder{tenantID: tenant}, bytes)
 	}
 	assert.Equal(t, b.used, 0, "bytes are left")
-	assert.Equal(t, len(b.tenants), 0, "tenants are left")
+	assert.Equal(t, len(b.holders), 0, "holders are left")
+}
+
+// TestBodiesWithoutCaller: the bodies of clients without a key count for their networks.
+func TestBodiesWithoutCaller(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, func(c *Config) { c.Account = fakeAccount{} })
+	addr := w.listen(t, time.Hour)
+	slow := dial(t, addr)
+	_, err := fmt.Fprintf(slow, "POST /account/sign-in HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", maxForm,
+		strings.Repeat("x", maxForm-1))
+	assert.NoError(t, err)
+	wait.Until(t, "a form that is reserved", func() bool { return w.bodyBytes(t) > maxForm-2*freeBody })
+	slow.send(t, "x")
+	res, err := http.ReadResponse(slow.answers, nil)
+	assert.NoError(t, err)
+	assert.Equal(t, res.StatusCode, http.StatusOK, "a form of the greatest length")
+	assert.NoError(t, res.Body.Close())
+	wait.Until(t, "no reserved memory", func() bool { return w.bodyBytes(t) == 0 })
+}
+
+// TestBodiesOnEveryRoute: no body makes a server fail, on any route, of any length, with and
+// without a key and the fast path.
+func TestBodiesOnEveryRoute(t *testing.T) {
+	t.Parallel()
+	lengths := []int{0, freeBody - 1, freeBody + 1, 64 << 10, jsonbody.MaxBytes}
+	for mode := range contract.Modes {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			w := newFixture(t, func(c *Config) { c.Account = fakeAccount{} })
+			w.addresses.limit = 1 << 30
+			w.setPlan(t, plans.Pro, plans.Quota{PerMinute: 1 << 30, PerDay: 1 << 30})
+			addr := contract.Listen(t, server(w.Handler), mode).Host
+			paths := strings.NewReplacer("{petId}", "1", "{orderId}", "1", "{keyId}", "x", "{requestId}", "x")
+			forms := []route{{method: "POST", path: "/account/sign-in"}, {method: "GET", path: "/account"}}
+			for _, r := range append(append(table(), forms...), route{method: "POST", path: "/nowhere"}) {
+				for _, length := range lengths {
+					for _, key := range []string{"", w.key} {
+						for _, chunked := range []bool{false, true} {
+							request := withBody(r.method, paths.Replace(r.path), key, length, chunked)
+							if code := sendAfter(t, addr, request); code < 200 || code >= 500 {
+								t.Errorf(
+									"%s %s, body %d, chunked %t, key %t: %d",
+									r.method,
+									r.path,
+									length,
+									chunked,
+									key != "",
+									code,
+								)
+							}
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// withBody is a request with a body of that length.
+func withBody(method, path, key string, length int, chunked bool) string {
+	head := method + " " + path + " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+	if key != "" {
+		head += "Authorization: Bearer " + key + "\r\n"
+	}
+	body := strings.Repeat(" ", length)
+	if !chunked {
+		return fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", head, length, body)
+	}
+	if length > 0 {
+		body = fmt.Sprintf("%x\r\n%s\r\n", length, body)
+	}
+	return head + "Transfer-Encoding: chunked\r\n\r\n" + body + "0\r\n\r\n"
+}
+
+// sendAfter returns the status of a request. Another one comes before it on its connection, because
+// the fast path has no connection's first.
+func sendAfter(t *testing.T, addr, request string) int {
+	t.Helper()
+	conn := dial(t, addr)
+	conn.send(t, "GET /v1/plans HTTP/1.1\r\nHost: x\r\n\r\n")
+	conn.answer(t)
+	// The server may answer and close before all of a long body is written.
+	go func() { _, _ = io.WriteString(conn, request) }()
+	method, _, _ := strings.Cut(request, " ")
+	res, err := http.ReadResponse(conn.answers, &http.Request{Method: method})
+	assert.NoError(t, err)
+	_, err = io.Copy(io.Discard, res.Body)
+	assert.NoError(t, errors.Join(err, res.Body.Close()), request[:strings.IndexByte(request, '\r')])
+	_ = conn.Close()
+	return res.StatusCode
 }

@@ -73,6 +73,8 @@ func linger(c *gin.Context) {
 	if !ok {
 		return
 	}
+	// Gin has not sent the head of a response without a body yet.
+	c.Writer.WriteHeaderNow()
 	server := http.NewResponseController(w.Unwrap())
 	if server.Flush() != nil {
 		return

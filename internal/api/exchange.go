@@ -56,6 +56,7 @@ type exchange struct {
 	bodyRead bool
 	// bodyReserved is how much of the budget for bodies the request has, in bytes.
 	bodyReserved int64
+	bodyHolder   holder
 	// lingers is true if the connection closes while the client may still send the body.
 	lingers bool
 

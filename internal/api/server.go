@@ -32,7 +32,7 @@ func New(c Config) (http.Handler, error) {
 	c.KeyChanges = cmp.Or(c.KeyChanges, new(limits.TenantMinute))
 	m, noMetrics := newMetrics(c.Metrics)
 	cache, noCache := c.newPageCache()
-	bodies, noBodies := newBodyBudget(c.BodyBytes, c.bodyWindow, c.Metrics)
+	bodies, noBodies := newBodyBudget(&c)
 	site, noSite := reference.New(c.BaseURL, reference.Support(c.Support), openAPIText)
 	if err := errors.Join(noMetrics, noCache, noBodies, noSite); err != nil {
 		return nil, fmt.Errorf("configure api: %w", err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"petstore.example/internal/api/jsonbody"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
 )
@@ -53,7 +54,7 @@ func (a *api) simulate(x *exchange) (invalid *Error) {
 	if s.delay == 0 || a.refusesNow(x) {
 		return nil
 	}
-	tenant := x.caller.Tenant.ID
+	tenant := holder{tenantID: x.caller.Tenant.ID}
 	if !a.delays.reserve(tenant, 1) {
 		x.simulated, x.delaysFull = codeUnavailable, true
 		return nil
@@ -177,7 +178,7 @@ func (a *api) simulatedError(x *exchange) error {
 	case codeEndpointRemoved:
 		return a.simulatedRemoval(x)
 	case codeBodyTooLarge:
-		return x.tooLarge()
+		return x.tooLarge(jsonbody.MaxBytes)
 	case codeUnsupportedMediaType:
 		x.set("Accept", "application/json")
 	case codeUnavailable:

@@ -107,17 +107,24 @@ func (a *Addresses) query(
 }
 
 func addressKey(addr netip.Addr, minute int64) string {
-	addr = addr.Unmap()
 	b := make([]byte, 0, 64)
-	if bits := 64; addr.IsValid() {
-		if addr.Is4() {
-			bits = 32
-		}
-		network, _ := addr.Prefix(bits) // It fails for a number of bits that the address has not.
-		b = network.AppendTo(b)
+	if addr.IsValid() {
+		b = NetworkOf(addr).AppendTo(b)
 	}
 	b = append(b, '@')
 	return string(strconv.AppendInt(b, minute, 10))
+}
+
+// NetworkOf returns what counts as one address: an IPv4 address, or the /64 network of an IPv6
+// address. It is the zero Prefix for the zero Addr.
+func NetworkOf(addr netip.Addr) netip.Prefix {
+	addr = addr.Unmap()
+	bits := 64
+	if addr.Is4() {
+		bits = 32
+	}
+	network, _ := addr.Prefix(bits) // It fails for a number of bits that the address has not.
+	return network
 }
 
 // TenantMinute counts what counts in no window, by tenant in the clock's minute, so that it doesn't

@@ -43,7 +43,8 @@ left join lateral (
 ) rotation on true;
 
 -- own_keys lists the keys of the asker's tenant, the newest first: one of them, those of a status at an instant, or those after a key. Who may not
--- manage keys sees the own one. A test key sees no live ones.
+-- manage keys sees the own one. A test key sees no live ones. The page is chosen before the history of its keys is read: a tenant may have many keys that
+-- ended.
 create function own_keys(asker bytea, at timestamptz, one text, status text, after text, most integer) returns setof customer_keys
 language plpgsql stable security definer as $$
 declare
@@ -61,12 +62,16 @@ begin
     end if;
   end if;
   return query
-    select k.* from customer_keys k
-    where k.tenant_id = a.tenant_id and (a.environment = 'live' or k.environment = a.environment) and (one is null or k.id = one)
-      and (status is null or status = case
-        when k.revoked_at is not null then 'revoked' when k.expires_at <= at then 'expired' when k.ban_ends_at > at then 'banned' else 'active' end)
-      and (after is null or k.created_at < last.created_at or k.created_at = last.created_at and k.id > last.id)
-    order by k.created_at desc, k.id limit most;
+    with page as materialized (
+      select k.id from api_keys k
+      where k.tenant_id = a.tenant_id and (a.environment = 'live' or k.environment = a.environment) and (one is null or k.id = one)
+        and (status is null or status = case
+          when k.revoked_at is not null then 'revoked' when k.expires_at <= at then 'expired'
+          when exists (select from bans b where b.key_id = k.id and b.lifted_at is null and b.ends_at > at) then 'banned' else 'active' end)
+        and (after is null or k.created_at < last.created_at or k.created_at = last.created_at and k.id > last.id)
+      order by k.created_at desc, k.id limit most
+    )
+    select k.* from page p cross join lateral (select c.* from customer_keys c where c.id = p.id offset 0) k order by k.created_at desc, k.id;
 end $$;
 
 -- audit_instant writes an instant as Go's JSON does: without zeros at the end.
@@ -112,12 +117,18 @@ begin
   return k;
 end $$;
 
--- add_key adds a key of a tenant, which must be locked: it may have 10 that are neither revoked nor expired. It writes the entry.
+-- add_key adds a key that a customer makes, whose tenant must be locked: it may have 10 that are neither revoked nor expired, and may make 200 in a UTC
+-- day. It writes the entry.
 create function add_key(actor text, k api_keys, first bigint default null) returns void language plpgsql as $$
 begin
   if (select count(*) from api_keys o
       where o.tenant_id = k.tenant_id and o.revoked_at is null and (o.expires_at is null or o.expires_at > k.created_at)) >= 10 then
     perform refuse_key_change('room');
+  end if;
+  if (select count(*) from api_keys o
+      where o.tenant_id = k.tenant_id and o.created_at >= date_trunc('day', k.created_at, 'UTC') and exists (
+        select from audit_entries e where e.subject = o.id and e.action = 'key.issue' and e.claimed_actor ~ '^(key|sign-in):')) >= 200 then
+    perform refuse_key_change('day');
   end if;
   insert into api_keys (id, tenant_id, name, environment, digest, last4, per_minute, scope, allowed, created_at, expires_at)
   values (k.id, k.tenant_id, k.name, k.environment, k.digest, k.last4, k.per_minute, k.scope, k.allowed, k.created_at, k.expires_at);

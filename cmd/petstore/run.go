@@ -107,6 +107,7 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 		account.Config{
 			SignIns:     db.SignIns,
 			Turn:        data.Run,
+			Place:       data.Place,
 			Failed:      data,
 			FailedPage:  api.FailedPage,
 			Sold:        db.PriceList.Sold,

@@ -17,6 +17,8 @@ const (
 	// tenantSlots leaves connections for what is recorded. A tenant can use ten, and leaves four to
 	// others.
 	tenantSlots, slotsPerTenant = 14, 10
+	// readPlaces is how many of its keys, requests and pages a tenant reads at the same time.
+	readPlaces = 2
 )
 
 // newTenantStore returns the stores of tenants' data, whose connections tenants share fairly.
@@ -30,7 +32,8 @@ func newTenantStore(db *store.DB, r prometheus.Registerer) *fairqueue.Store {
 			Keys:     db.OwnKeys,
 			Failed:   db.FailedRequests,
 		},
-		fairqueue.Options{Slots: tenantSlots, PerTenant: slotsPerTenant, Timeout: callTimeout},
+		fairqueue.Options{Slots: tenantSlots, PerTenant: slotsPerTenant, Timeout: callTimeout, Places: readPlaces,
+			Mark: store.Unsampled},
 	)
 	values{
 		r,

@@ -54,6 +54,8 @@ type Config struct {
 	Sold func(context.Context) ([]plans.Plan, error)
 	// Turn makes a call to SignIns in the turn of a tenant, 0 for none.
 	Turn func(ctx context.Context, tenantID int64, call func(context.Context) error) error
+	// Place has call run in a place of the tenant's for reads that count in no window.
+	Place func(ctx context.Context, tenantID int64, call func(context.Context) error) error
 	// BaseURL is the public URL of the API, absolute and ending in /v1.
 	BaseURL string
 	// SupportURL and SupportEmail may be empty.
@@ -222,6 +224,9 @@ func (v *visit) answer(r route) {
 			to += "?ended=session"
 		}
 		v.redirect(to)
+	case errors.Is(err, catalog.ErrManyReads):
+		v.header.Set("Retry-After", "1")
+		_ = v.message(http.StatusTooManyRequests, "manyReads")
 	default:
 		if v.Context().Err() == nil { // The client waits.
 			v.Log.Error().Err(err).Str("route", r.pattern).Msg("a page of the account failed")
@@ -239,12 +244,19 @@ func (v *visit) do(r route) error {
 	if v.cross.Check(v.Request) != nil {
 		return v.message(http.StatusForbidden, "crossOrigin")
 	}
-	if !r.public {
-		if err := v.find(); err != nil {
-			return err
-		}
+	if r.public {
+		return r.do(v)
 	}
-	return r.do(v)
+	if err := v.find(); err != nil {
+		return err
+	}
+	if v.Method == http.MethodPost {
+		return r.do(v)
+	}
+	return v.Place(v.Context(), v.who.Tenant.ID, func(ctx context.Context) error {
+		v.Request = v.WithContext(ctx)
+		return r.do(v)
+	})
 }
 
 // turn makes a call to SignIns.

@@ -71,7 +71,7 @@ func newSite(t *testing.T, change ...func(*account.Config)) *site {
 			Keys:     db.OwnKeys,
 			Failed:   db.FailedRequests,
 		},
-		fairqueue.Options{Slots: 4, PerTenant: 4, Timeout: time.Minute},
+		fairqueue.Options{Slots: 4, PerTenant: 4, Timeout: time.Minute, Places: 2},
 	)
 	c := account.Config{
 		SignIns:     db.SignIns,
@@ -87,6 +87,7 @@ func newSite(t *testing.T, change ...func(*account.Config)) *site {
 		Environment: keys.Live,
 		Now:         time.Now,
 		Log:         zerolog.New(&s.logs),
+		Place:       queue.Place,
 		Turn: func(ctx context.Context, tenant int64, call func(context.Context) error) error {
 			s.mu.Lock()
 			down := s.down

@@ -178,7 +178,13 @@ func (v *visit) changeKey(c keys.OwnChange, once *catalog.Idempotency) (keys.Own
 
 // refused sets the status of a refusal.
 func (v *visit) refused(err error, status int) {
-	if v.status = status; errors.Is(err, errManyChanges) {
+	if errors.Is(err, keys.ErrManyKeysMade) {
+		v.header.Set(
+			"Retry-After",
+			strconv.FormatInt(limits.RetryAfter(limits.DayReset(limits.DayAt(v.now)), v.now), 10),
+		)
+	}
+	if v.status = status; errors.Is(err, errManyChanges) || errors.Is(err, keys.ErrManyKeysMade) {
 		v.status = http.StatusTooManyRequests
 	}
 }
@@ -297,6 +303,8 @@ func keyProblem(err error) string {
 	for refusal, text := range map[error]string{
 		errManyChanges: "Your keys were changed 60 times in this minute, here and by /v1/keys. " +
 			"Send it again in a minute.",
+		keys.ErrManyKeysMade: "You have made 200 keys today, as many as a UTC day allows. Make the next one " +
+			"tomorrow, or ask our support.",
 		keys.ErrTooManyKeys: "You have 10 active keys already: revoke one first.",
 		keys.ErrLastManageKey: "It is your last key with the scope manage. Rotate it, or make another " +
 			"one, before you revoke or narrow it.",

@@ -464,6 +464,13 @@ var kinds = []kind{
 			w.do(w.request("GET", "/v1/requests", ""))
 		}
 	}, concerns: func(r route) bool { return strings.HasPrefix(r.path, "/v1/requests") }, status: 429},
+	{name: "over the reads of keys", make: func(t *testing.T, w *fixture, r *http.Request) {
+		for range 60 {
+			w.do(w.request("GET", "/v1/keys/self", ""))
+		}
+	}, concerns: func(r route) bool {
+		return strings.HasPrefix(r.path, "/v1/keys") && (r.method == "GET" || r.method == "HEAD")
+	}, status: 429},
 	{name: "what the client has", make: setHeader("If-None-Match", "*"), concerns: tagged, status: 304},
 	{
 		name:     "bad filters",

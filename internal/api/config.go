@@ -166,8 +166,8 @@ type api struct {
 	// refusals are those of requests without a valid key.
 	refusals    *keyRefusals
 	credentials *recentCredentials
-	// freeReads bounds what counts in no window.
-	freeReads limits.TenantMinute
+	// freeReads and keyReads bound what counts in no window.
+	freeReads, keyReads limits.TenantMinute
 	// petsURL and the others are the lists, absolute.
 	petsURL, ordersURL, keysURL, requestsURL string
 }

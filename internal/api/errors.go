@@ -299,6 +299,11 @@ func toError(err error) *Error {
 	switch {
 	case errors.Is(err, catalog.ErrIdempotencyInProgress):
 		return codeIdempotencyInProgress.err().retryAfter(1)
+	case errors.Is(err, catalog.ErrManyReads):
+		e := codeRateLimitExceeded.retryIn([]byte("Your account reads its keys and failed requests already, "+
+			"as often as it may at the same time."), 1)
+		e.reason = usage.Uncounted
+		return e
 	case errors.Is(err, catalog.ErrUnavailable),
 		errors.Is(err, keys.ErrUnavailable),
 		errors.Is(err, usage.ErrUnavailable),

@@ -3,12 +3,15 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
 	"petstore.example/internal/api/jsonbody"
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/limits"
+	"petstore.example/internal/usage"
 )
 
 // KeyStore has the keys of tenants, for themselves. The asker is the digest of the key that asks,
@@ -89,6 +92,9 @@ func (a *api) asker(x *exchange) keys.Digest {
 
 // listKeys is GET /v1/keys, beta. A page begins after a key, whose ID is the cursor.
 func listKeys(a *api, x *exchange) error {
+	if err := a.takeKeyRead(x); err != nil {
+		return err
+	}
 	after := ""
 	r, err := parseListRequest(x, listParams, func(text string) (int64, bool) {
 		after = text
@@ -133,6 +139,9 @@ func (x *exchange) keyID() string {
 
 // getKey is GET /v1/keys/{keyId}, beta.
 func getKey(a *api, x *exchange) error {
+	if err := a.takeKeyRead(x); err != nil {
+		return err
+	}
 	k, err := a.findKey(x)
 	if err != nil {
 		return err
@@ -290,6 +299,8 @@ func (a *api) changeKeys(x *exchange, c keys.OwnChange, once *catalog.Idempotenc
 	}
 	k, err := a.Keys.ChangeKey(x.Request.Context(), x.caller.Tenant.ID, a.asker(x), c, once)
 	switch {
+	case errors.Is(err, keys.ErrManyKeysMade):
+		err = manyKeysMade(x.now)
 	case errors.Is(err, keys.ErrExpiryPast):
 		err = &jsonbody.ValidationError{Message: expiryPast + "."}
 	case err != nil && !errors.Is(err, catalog.ErrNotMade) && !errors.Is(err, keys.ErrAsker) &&
@@ -297,6 +308,14 @@ func (a *api) changeKeys(x *exchange, c keys.OwnChange, once *catalog.Idempotenc
 		err = codeOutcomeUnknown.withCause(err).retryAfter(1)
 	}
 	return k, err
+}
+
+// manyKeysMade is the refusal of one more new key on this UTC day.
+func manyKeysMade(now time.Time) error {
+	about := fmt.Sprintf("Your account may make %d API keys in a UTC day.", keys.MaxMadeADay)
+	e := codeRateLimitExceeded.retryIn([]byte(about), limits.RetryAfter(limits.DayReset(limits.DayAt(now)), now))
+	e.reason = usage.Uncounted
+	return e
 }
 
 // takeKeyChange counts a change of keys. A key that was found and ends itself uses up nothing of

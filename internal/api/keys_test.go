@@ -12,6 +12,7 @@ import (
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
+	"petstore.example/internal/plans"
 	"petstore.example/internal/test/assert"
 )
 
@@ -255,6 +256,45 @@ func TestChangesOfKeysAreLimited(t *testing.T) {
 	assert.Equal(t, revoke(w.other).Code, 404, "another tenant")
 	w.setClock(at.Add(12 * time.Second))
 	assert.Equal(t, revoke(w.key).Code, 200, "the next minute")
+}
+
+// TestReadsOfKeysAreLimited: beyond the number a minute, and beyond the places, a read is 429 and no
+// strike.
+func TestReadsOfKeysAreLimited(t *testing.T) {
+	t.Parallel()
+	w := manages(t)
+	for _, n := range []int{60, maxFreeReads} {
+		for i := range n + 1 {
+			path := []string{"/v1/keys?status=expired", "/v1/keys/" + ciKey}[i%2]
+			rec := w.do(w.request("GET", path, ""))
+			assert.Equal(t, rec.Code == 429, i == n, i)
+			if rec.Code == 429 {
+				assert.Equal(t, header(rec, "RateLimit"), `"reads";r=0;t=`+header(rec, "Retry-After"), "the window")
+			}
+		}
+		w.setClock(w.clock().Add(time.Minute))
+		w.setPlan(t, plans.Enterprise, noLimit)
+	}
+	assert.Equal(t, w.do(w.request("GET", "/v1/requests", "")).Code, 200, "reads of requests are others")
+	w.pets.err = fmt.Errorf("%w: %w", catalog.ErrManyReads, catalog.ErrNotMade)
+	rec := w.do(w.request("GET", "/v1/keys", ""))
+	assert.True(t, rec.Code == 429 && header(rec, "Retry-After") == "1", rec.Code, rec.Body)
+	assert.Equal(t, len(w.strikes.refused), 0, "strikes")
+}
+
+// TestKeysMadeADay: one more is refused until the UTC day ends.
+func TestKeysMadeADay(t *testing.T) {
+	t.Parallel()
+	w := manages(t)
+	w.keys.refused["key.issue"] = keys.ErrManyKeysMade
+	rec := w.do(w.request("POST", "/v1/keys", `{"name":"x"}`))
+	assert.Equal(
+		t,
+		rec.Body.String(),
+		`{"code":"rate_limit_exceeded","message":"Your account may make 200 API keys in a UTC day. Retry in 52692 `+
+			`seconds.","status":429}`+"\n",
+	)
+	assert.Equal(t, header(rec, "Retry-After"), "52692", "until midnight")
 }
 
 // TestOutcomesOfKeyChanges: a 503 says whether the change may have been made.

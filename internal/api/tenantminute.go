@@ -5,8 +5,8 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// maxFreeReads is how often a tenant may read its failed requests in a minute of one server, if its
-// plan allows as many of other requests.
+// maxFreeReads is how often a tenant may read its failed requests, and how often its keys, in a
+// minute of one server, if its plan allows as many of other requests.
 const maxFreeReads = 600
 
 // takeUncounted counts a request that counts in no window. It refuses one more than most of the
@@ -22,6 +22,16 @@ func (x *exchange) takeUncounted(c *limits.TenantMinute, name limits.WindowName,
 	e := codeRateLimitExceeded.retryIn(append(b, " per minute."...), limits.RetryAfter(reset, x.now))
 	e.reason = usage.Uncounted
 	return e
+}
+
+// takeKeyRead counts a read of keys.
+func (a *api) takeKeyRead(x *exchange) error {
+	return x.takeUncounted(
+		&a.keyReads,
+		"reads",
+		min(maxFreeReads, x.caller.Tenant.Quota.PerMinute),
+		"Your API keys may be read by ",
+	)
 }
 
 // takeFreeRead counts a read of failed requests.

@@ -19,6 +19,9 @@ var (
 	ErrPreconditionFailed = errors.New("the precondition of the change does not hold")
 	// ErrUnavailable: the store is down or did not answer in time; a later retry helps.
 	ErrUnavailable = errors.New("catalogue unavailable")
+	// ErrManyReads: the tenant makes as many calls at the same time as it may of those that count
+	// in no window, and too many more wait.
+	ErrManyReads = errors.New("too many uncounted reads of the tenant at the same time")
 	// ErrNotMade: a change that failed certainly was not made, and never will be. After an
 	// ErrUnavailable without it nobody knows.
 	ErrNotMade = errors.New("the change was not made")

@@ -2,6 +2,8 @@ package fairqueue
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"time"
 
 	"petstore.example/internal/catalog"
@@ -73,6 +75,7 @@ type KeyStore interface {
 type Store struct {
 	stores  Stores
 	queue   *queue
+	places  *queue
 	creates *shared[catalog.NewPet, catalog.Pet]
 	// changes has those that depend on nothing.
 	changes *shared[catalog.PetChange, catalog.Pet]
@@ -93,16 +96,23 @@ var (
 // New returns a Store before those stores.
 func New(s Stores, o Options) *Store {
 	q := newQueue(o)
+	places := newQueue(Options{Slots: math.MaxInt, PerTenant: o.Places, Timeout: o.Timeout, Mark: o.Mark})
 	return &Store{
-		s, q, newShared(q, s.Pets.CreatePets), newShared(q, s.Pets.ChangePets), newShared(q, s.Orders.PlaceOrders),
-		newShared(q, s.Requests.CreatePetsOnce), newShared(q, s.Requests.PlaceOrdersOnce),
+		s,
+		q,
+		places,
+		newShared(q, s.Pets.CreatePets),
+		newShared(q, s.Pets.ChangePets),
+		newShared(q, s.Orders.PlaceOrders),
+		newShared(q, s.Requests.CreatePetsOnce),
+		newShared(q, s.Requests.PlaceOrdersOnce),
 	}
 }
 
 // Waiting returns how many calls wait for their turn.
 func (s *Store) Waiting() int {
-	return s.queue.waitingCalls() + s.creates.waiting() + s.changes.waiting() + s.orders.waiting() +
-		s.createsOnce.waiting() + s.ordersOnce.waiting()
+	return s.queue.waitingCalls() + s.places.waitingCalls() + s.creates.waiting() + s.changes.waiting() +
+		s.orders.waiting() + s.createsOnce.waiting() + s.ordersOnce.waiting()
 }
 
 // ListPets implements catalog.Store.
@@ -206,7 +216,7 @@ func (s *Store) UsageReport(ctx context.Context, tenantID int64, month, now time
 
 // ListKeys returns the keys that the asker may see.
 func (s *Store) ListKeys(ctx context.Context, tenantID int64, asker keys.Digest, q keys.OwnQuery) ([]keys.Own, error) {
-	return queued(ctx, s.queue, tenantID, func(ctx context.Context) ([]keys.Own, error) {
+	return placed(ctx, s, tenantID, func(ctx context.Context) ([]keys.Own, error) {
 		return s.stores.Keys.List(ctx, tenantID, asker, q)
 	})
 }
@@ -226,7 +236,7 @@ func (s *Store) ListFailed(
 	tenantID int64,
 	p usage.FailedPage,
 ) (list []usage.FailedRequest, more bool, err error) {
-	err = s.queue.run(ctx, tenantID, func(ctx context.Context) (err error) {
+	err = s.placed(ctx, tenantID, func(ctx context.Context) (err error) {
 		list, more, err = s.stores.Failed.ListFailed(ctx, tenantID, p)
 		return err
 	})
@@ -240,14 +250,14 @@ func (s *Store) GetFailed(
 	id string,
 	since, now time.Time,
 ) (usage.FailedDetail, error) {
-	return queued(ctx, s.queue, tenantID, func(ctx context.Context) (usage.FailedDetail, error) {
+	return placed(ctx, s, tenantID, func(ctx context.Context) (usage.FailedDetail, error) {
 		return s.stores.Failed.GetFailed(ctx, tenantID, id, since, now)
 	})
 }
 
 // ReplayHours implements usage.FailedReader.
 func (s *Store) ReplayHours(ctx context.Context, tenantID int64, now time.Time) ([]usage.Hour, error) {
-	return queued(ctx, s.queue, tenantID, func(ctx context.Context) ([]usage.Hour, error) {
+	return placed(ctx, s, tenantID, func(ctx context.Context) ([]usage.Hour, error) {
 		return s.stores.Failed.ReplayHours(ctx, tenantID, now)
 	})
 }
@@ -260,6 +270,46 @@ func queued[T any](
 	call func(context.Context) (T, error),
 ) (result T, err error) {
 	err = q.run(ctx, tenantID, func(ctx context.Context) error {
+		result, err = call(ctx)
+		return err
+	})
+	return result, err
+}
+
+type hasPlace struct{}
+
+// Place has call run in a place of the tenant's, in which its reads that count in no window need no
+// other. The error is catalog.ErrManyReads if there was none in time.
+func (s *Store) Place(ctx context.Context, tenantID int64, call func(context.Context) error) error {
+	if ctx.Value(hasPlace{}) != nil {
+		return call(ctx)
+	}
+	entered := false
+	err := s.places.run(ctx, tenantID, func(ctx context.Context) error {
+		entered = true
+		if s.places.Mark != nil {
+			ctx = s.places.Mark(ctx)
+		}
+		return call(context.WithValue(ctx, hasPlace{}, true))
+	})
+	if err != nil && !entered && ctx.Err() == nil {
+		return fmt.Errorf("%w: %w", catalog.ErrManyReads, err)
+	}
+	return err
+}
+
+// placed makes a call that counts in no window when it has a place and a slot.
+func (s *Store) placed(ctx context.Context, tenantID int64, call func(context.Context) error) error {
+	return s.Place(ctx, tenantID, func(ctx context.Context) error { return s.queue.run(ctx, tenantID, call) })
+}
+
+func placed[T any](
+	ctx context.Context,
+	s *Store,
+	tenantID int64,
+	call func(context.Context) (T, error),
+) (result T, err error) {
+	err = s.placed(ctx, tenantID, func(ctx context.Context) error {
 		result, err = call(ctx)
 		return err
 	})

@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// MaxMadeADay is how many keys a tenant may make itself in a UTC day.
+const MaxMadeADay = 200
+
 // MaxChanges is how often a tenant may change its keys in a minute, on one server.
 const MaxChanges = 60
 
@@ -17,6 +20,8 @@ var (
 	ErrKeyChanged = errors.New("the key has changed")
 	// ErrKeyInactive: the key was revoked or has expired.
 	ErrKeyInactive = errors.New("the key was revoked or has expired")
+	// ErrManyKeysMade: the tenant has made MaxMadeADay keys on this UTC day.
+	ErrManyKeysMade = errors.New("the tenant has made as many keys today as it may")
 	// ErrLastManageKey: after the change no key could manage the tenant's keys.
 	ErrLastManageKey = errors.New("it is the last key that may manage the tenant's keys")
 	// ErrStaleSignIn: the sign-in that asks began too long ago to make a key that may manage keys.

@@ -36,6 +36,9 @@ type DB struct {
 // Options are the options of Open.
 type Options = pgconn.Options
 
+// Unsampled is pgconn's.
+func Unsampled(ctx context.Context) context.Context { return pgconn.Unsampled(ctx) }
+
 // ErrUnavailable is pgconn's.
 var ErrUnavailable = pgconn.ErrUnavailable
 

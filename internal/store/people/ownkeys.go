@@ -134,6 +134,7 @@ var ownRefusals = map[string]error{
 	"customer_keys_inactive": keys.ErrKeyInactive,
 	"customer_keys_expiry":   keys.ErrExpiryPast,
 	"customer_keys_room":     keys.ErrTooManyKeys,
+	"customer_keys_day":      keys.ErrManyKeysMade,
 	"customer_keys_last":     keys.ErrLastManageKey,
 	"customer_keys_cursor":   keys.ErrCursor,
 	"customer_keys_stale":    keys.ErrStaleSignIn,

@@ -492,6 +492,65 @@ func TestOwnKeysList(t *testing.T) {
 	assert.DeepEqual(t, got, []string{theirs.ID})
 }
 
+// endKeys gives acme that many keys that expired yesterday, a second after another, each with the
+// entry of its issue.
+func (s selfService) endKeys(t *testing.T, n int) {
+	t.Helper()
+	for _, statement := range []string{`
+		insert into api_keys (id, tenant_id, environment, digest, last4, created_at, expires_at)
+		select 'key_' || substr(md5(n::text), 1, 16), $1, 'live', sha256(n::text::bytea), 'abcd',
+			now() - interval '2 days' + make_interval(secs => n), now() - interval '1 day'
+		from generate_series(1, $2) n`, `
+		insert into audit_entries (claimed_actor, action, tenant_id, subject, after)
+		select 'key:x', 'key.issue', $1, 'key_' || substr(md5(n::text), 1, 16), '{}' from generate_series(1, $2) n`,
+	} {
+		_, err := s.Owner.ExecContext(t.Context(), statement, s.acme.ID, n)
+		assert.NoError(t, err)
+	}
+}
+
+// TestOwnKeysHistory: the history is read of the keys of a page alone, however many there are.
+func TestOwnKeysHistory(t *testing.T) {
+	t.Parallel()
+	s := newSelfService(t)
+	s.endKeys(t, 2000)
+	for _, status := range []keys.Status{"", keys.Expired, keys.Active} {
+		tx, err := fixture.Connect(t, s.APIURL).BeginTxx(t.Context(), nil)
+		assert.NoError(t, err)
+		var keysRead, scans int
+		assert.NoError(t, tx.Get(&keysRead, `select count(*) from own_keys($1, now(), null, nullif($2, ''), null, 21)`,
+			s.asker[:], string(status)))
+		assert.NoError(t, tx.Get(&scans, `
+			select coalesce(sum(seq_scan + idx_scan), 0) from pg_stat_xact_all_tables
+			where relname like 'audit_entries%'`))
+		assert.NoError(t, tx.Rollback())
+		assert.Equal(t, keysRead, map[keys.Status]int{"": 21, keys.Expired: 21, keys.Active: 1}[status], status)
+		assert.True(t, scans > 0 && scans <= 3*keysRead, status, scans, "reads of the trail for", keysRead, "keys")
+	}
+}
+
+// TestKeysMadeADay: a tenant makes so many keys in a UTC day, by rotations too. What staff issue,
+// and what was made before, does not count.
+func TestKeysMadeADay(t *testing.T) {
+	t.Parallel()
+	s := newSelfService(t)
+	s.endKeys(t, keys.MaxMadeADay)
+	s.key(t, keys.Request{})
+	change := func(c keys.OwnChange) error { return fixture.ErrorOf(s.change(t.Context(), s.asker, c, nil)) }
+	assert.NoError(t, change(keys.OwnChange{Action: "key.issue"}), "on another day than those before")
+	_, err := s.Owner.ExecContext(t.Context(), `
+		update api_keys set created_at = now(), expires_at = now()
+		where id in (select id from api_keys where expires_at < now() order by id limit $1)`, keys.MaxMadeADay-2)
+	assert.NoError(t, err)
+	rotation := keys.OwnChange{Action: "key.rotate", ID: s.boss.ID, GracePeriod: time.Hour}
+	assert.NoError(t, change(rotation), "the last of the day")
+	for _, c := range []keys.OwnChange{{Action: "key.issue"}, rotation} {
+		assert.ErrorIs(t, change(c), keys.ErrManyKeysMade, c.Action)
+	}
+	s.key(t, keys.Request{})
+	assert.NoError(t, change(keys.OwnChange{Action: "key.revoke", ID: s.boss.ID}), "a revocation")
+}
+
 // TestOwnKeysInTime: a change after its deadline is not made. A petstorectl that knows no scopes
 // rotates no key that has one.
 func TestOwnKeysInTime(t *testing.T) {

@@ -42,7 +42,16 @@ type kind int
 const (
 	reads kind = iota
 	writes
+	unsampled
 )
+
+type unsampledKey struct{}
+
+// Unsampled returns a context for calls that say nothing of how fast Postgres is: they may take
+// long because their tenant has much.
+func Unsampled(ctx context.Context) context.Context {
+	return context.WithValue(ctx, unsampledKey{}, true)
+}
 
 // usual is the shortest duration of the last usualFor, up to twice as long.
 type usual struct {
@@ -60,6 +69,9 @@ func (g *gate) pass(ctx context.Context, k kind, work func(context.Context) erro
 	}
 	if err := g.enter(ctx); err != nil {
 		return translateIn(ctx, err)
+	}
+	if ctx.Value(unsampledKey{}) != nil {
+		k = unsampled
 	}
 	began := time.Now()
 	defer func() { g.leave(k, time.Since(began)) }()
@@ -108,6 +120,10 @@ func (g *gate) enter(ctx context.Context) error {
 func (g *gate) leave(k kind, took time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	defer g.free()
+	if k == unsampled {
+		return
+	}
 	g.mean += (took - g.mean) / 8
 	if took < max(slowCall, slowness*g.usual[k].with(took)) {
 		g.slow -= g.slow / 4
@@ -117,7 +133,6 @@ func (g *gate) leave(k kind, took time.Duration) {
 	} else if g.slow += (1 - g.slow) / 4; g.slow > 0.5 { // Of the others some may wait for a row.
 		g.slow, g.limit = 0, max(narrowest, g.limit/2)
 	}
-	g.free()
 }
 
 // free gives a place to who waits the longest. The caller holds mu.

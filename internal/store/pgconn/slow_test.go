@@ -84,6 +84,23 @@ func TestGate(t *testing.T) {
 	}
 }
 
+// TestUnsampledCalls: slow calls that say nothing of Postgres narrow no gate.
+func TestUnsampledCalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := &gate{most: 16, limit: 16}
+		calls(t, g, 1, reads, time.Millisecond)
+		for range 32 {
+			assert.NoError(t, g.pass(Unsampled(t.Context()), reads, func(context.Context) error {
+				time.Sleep(time.Second) // by the bubble's clock
+				return nil
+			}))
+		}
+		most, refused := calls(t, g, 16, reads, time.Millisecond)
+		assert.Equal(t, fmt.Sprint(most, refused, g.inside), "16 0 0")
+	})
+}
+
 // TestGateOfACanceledCall: who gives up loses no place.
 func TestGateOfACanceledCall(t *testing.T) {
 	t.Parallel()

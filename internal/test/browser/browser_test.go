@@ -150,7 +150,7 @@ func serve(t *testing.T) (url, key string, staff *store.DB) {
 			Keys:     db.OwnKeys,
 			Failed:   db.FailedRequests,
 		},
-		fairqueue.Options{Slots: 4, PerTenant: 4, Timeout: time.Minute},
+		fairqueue.Options{Slots: 4, PerTenant: 4, Timeout: time.Minute, Places: 2},
 	)
 	customers, err := account.New(account.Config{
 		SignIns:      db.SignIns,
@@ -166,6 +166,7 @@ func serve(t *testing.T) (url, key string, staff *store.DB) {
 		Environment:  keys.Live,
 		Now:          time.Now,
 		Turn:         data.Run,
+		Place:        data.Place,
 	})
 	if err != nil {
 		t.Fatal(err)

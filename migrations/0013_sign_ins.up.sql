@@ -35,21 +35,30 @@ create function live_sign_in(of bytea) returns setof sign_ins language sql stabl
 $$;
 
 -- open_sign_in opens a sign-in with the digest session. by is the digest of an invitation, which is used up, or of a manage key. It returns false, and
--- opens none, if there is neither, or the tenant is suspended. Of more than 20 the one that was used longest ago ends.
-create function open_sign_in(by bytea, session bytea) returns boolean language plpgsql security definer as $$
+-- changes nothing, if there is neither for that environment ('any' for both), the key is not for the client's address, or the tenant is suspended. Of more
+-- than 20 the one that was used longest ago ends.
+create function open_sign_in(by bytea, session bytea, client inet, accepted text) returns boolean language plpgsql security definer as $$
 declare
   tenant bigint;
   env    text;
   key    text;
 begin
-  delete from invites i where i.digest = $1 and i.expires_at > now() returning i.tenant_id, i.environment into tenant, env;
+  select i.tenant_id, i.environment into tenant, env from invites i
+  where i.digest = $1 and i.expires_at > now() and accepted in (i.environment, 'any');
   if tenant is null then
     select k.tenant_id, k.environment, k.id into tenant, env, key from api_keys k
-    where k.digest = $1 and k.scope = 'manage' and k.revoked_at is null and (k.expires_at is null or k.expires_at > now());
+    where k.digest = $1 and k.scope = 'manage' and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())
+      and accepted in (k.environment, 'any') and (k.allowed = '{}' or client <<= any(k.allowed::inet[]));
   end if;
   perform from tenants t where t.id = tenant and t.suspended_at is null for no key update;
   if not found then
     return false;
+  end if;
+  if key is null then
+    delete from invites i where i.digest = $1 and i.expires_at > now();
+    if not found then -- Another one was faster.
+      return false;
+    end if;
   end if;
   delete from sign_ins s where s.tenant_id = tenant and s.id not in (
     select l.id from sign_ins l

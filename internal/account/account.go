@@ -28,8 +28,8 @@ import (
 // SignIns stores who is signed in. All but Open return keys.ErrNoSignIn for one that is over.
 type SignIns interface {
 	// Open begins a sign-in by the digest of an invitation or of a manage key, and reports whether
-	// there is one.
-	Open(ctx context.Context, by, session keys.Digest) (bool, error)
+	// there is one for that client and those deployments. Otherwise nothing changes.
+	Open(ctx context.Context, by, session keys.Digest, client netip.Addr, env keys.Environment) (bool, error)
 	// Use returns a sign-in. One that is noted goes on.
 	Use(ctx context.Context, session keys.Digest, now time.Time, noted bool) (keys.SignedIn, error)
 	List(ctx context.Context, session keys.Digest) ([]keys.SignIn, error)

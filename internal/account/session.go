@@ -115,7 +115,7 @@ func (v *visit) signIn(by keys.Digest, wellFormed bool) error {
 	opened := false
 	if wellFormed {
 		err := v.turn(func(ctx context.Context) (err error) {
-			opened, err = v.SignIns.Open(ctx, by, session)
+			opened, err = v.SignIns.Open(ctx, by, session, v.client(), v.Environment)
 			return err
 		})
 		if err != nil {
@@ -126,7 +126,7 @@ func (v *visit) signIn(by keys.Digest, wellFormed bool) error {
 	if opened {
 		err := v.use(false)
 		if errors.Is(err, keys.ErrNoSignIn) {
-			v.end(session) // A key that is not for this address or this deployment.
+			v.end(session) // The key was narrowed meanwhile.
 		} else if err != nil {
 			return err
 		}

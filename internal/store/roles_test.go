@@ -117,7 +117,7 @@ var forbidden = map[string]map[string]string{
 		"read invitations":            `select * from invites`,
 		"lengthen an invitation": `insert into invites (digest, tenant_id, environment, expires_at) values
 			(sha256(''), 1, 'live', 'infinity')`,
-		"sign in":                      `select open_sign_in(sha256(''), sha256(''))`,
+		"sign in":                      `select open_sign_in(sha256(''), sha256(''), '::1', 'any')`,
 		"place a ban of the platform":  `select place_automatic_ban(1, 'k')`,
 		"remove failed requests":       `select prune_failed_requests(now(), 1)`,
 		"remove the batches' numbers":  `delete from usage_writers`,

@@ -3,6 +3,7 @@ package people
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"petstore.example/internal/audit"
@@ -54,12 +55,26 @@ func (d SignIns) Invite(
 }
 
 // Open begins a sign-in with that digest, by a manage key or an invitation, which is then used up.
-// It reports whether there is one of these.
-func (d SignIns) Open(ctx context.Context, by, session keys.Digest) (opened bool, err error) {
+// It reports whether there is one of these for that client and deployments of that environment.
+// Otherwise nothing changes.
+func (d SignIns) Open(
+	ctx context.Context,
+	by, session keys.Digest,
+	client netip.Addr,
+	env keys.Environment,
+) (opened bool, err error) {
 	defer pgconn.Wrap(&err, "open sign-in")
 	// A transaction is not repeated when the connection breaks: an invitation is good once.
 	err = d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
-		return tx.Get(ctx, &opened, `select open_sign_in($1, $2)`, by[:], session[:])
+		return tx.Get(
+			ctx,
+			&opened,
+			`select open_sign_in($1, $2, nullif($3, '')::inet, $4)`,
+			by[:],
+			session[:],
+			addressText(client),
+			string(env),
+		)
 	})
 	return opened, err
 }
@@ -156,4 +171,12 @@ func (d SignIns) Prune(ctx context.Context, _ time.Time, limit int) (removed int
 		err = fmt.Errorf("delete expired sign-ins: %w", err)
 	}
 	return removed, err
+}
+
+// addressText is "" for an address that is not known.
+func addressText(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return a.Unmap().WithZone("").String()
 }

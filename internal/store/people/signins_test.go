@@ -26,11 +26,14 @@ func manageKey(t *testing.T, o fixture.Office, tenant string) (keys.Key, keys.To
 	return k, token
 }
 
+// somewhere is where customers sign in.
+var somewhere = netip.MustParseAddr("203.0.113.9")
+
 // open signs in and returns the digest of the sign-in.
 func open(t *testing.T, o fixture.Office, by keys.Digest) keys.Digest {
 	t.Helper()
 	_, session := keys.NewSecret()
-	ok, err := o.API.SignIns.Open(t.Context(), by, session)
+	ok, err := o.API.SignIns.Open(t.Context(), by, session, somewhere, keys.AnyEnvironment)
 	assert.NoError(t, err)
 	assert.True(t, ok, "not signed in")
 	return session
@@ -73,7 +76,7 @@ func TestInvitation(t *testing.T) {
 	)
 	refused := errors.New("refused")
 	fixture.AtOnce(t, 8, 1, refused, func(i int) error {
-		ok, err := o.API.SignIns.Open(t.Context(), link, keys.Digest{byte(i)})
+		ok, err := o.API.SignIns.Open(t.Context(), link, keys.Digest{byte(i)}, somewhere, keys.Test)
 		if err == nil && !ok {
 			err = refused
 		}
@@ -81,7 +84,7 @@ func TestInvitation(t *testing.T) {
 	})
 	late := invite(t, o, "acme")
 	o.Exec(t, `update invites set expires_at = now()`)
-	ok, err := o.API.SignIns.Open(t.Context(), late, keys.Digest{99})
+	ok, err := o.API.SignIns.Open(t.Context(), late, keys.Digest{99}, somewhere, keys.Test)
 	assert.NoError(t, err)
 	assert.True(t, !ok, "signed in after 15 minutes")
 	o.Want(
@@ -116,7 +119,7 @@ func TestWhoSignsIn(t *testing.T) {
 	)
 	assert.NoError(t, err)
 	for name, digest := range map[string]keys.Digest{"a key that may not manage": written.Digest(), "no key": {1}} {
-		ok, err := o.API.SignIns.Open(t.Context(), digest, keys.Digest{9})
+		ok, err := o.API.SignIns.Open(t.Context(), digest, keys.Digest{9}, somewhere, keys.AnyEnvironment)
 		assert.NoError(t, err)
 		assert.True(t, !ok, name, "signs in")
 	}
@@ -269,6 +272,53 @@ func TestSignInsOfATenant(t *testing.T) {
 		for _, s := range list {
 			assert.True(t, time.Until(s.EndsAt) < time.Hour, "it ends after its key", s)
 		}
+	}
+}
+
+// TestRefusedSignInsChangeNothing: what does not sign in ends no sign-in and uses up no invitation.
+func TestRefusedSignInsChangeNothing(t *testing.T) {
+	t.Parallel()
+	o := fixture.NewAcme(t)
+	link := invite(t, o, "acme") // to test deployments
+	k, narrowed := manageKey(t, o, "acme")
+	assert.NoError(t, errorOf3(o.Keys.Edit(
+		t.Context(),
+		fixture.Jo,
+		k.ID,
+		keys.Edit{Allowed: new(keys.Ranges("203.0.113.0/24,2001:db8::/32"))},
+		fixture.Noon,
+	)))
+	for range 20 {
+		open(t, o, narrowed.Digest())
+	}
+	state := func() string {
+		return o.Text(
+			t,
+			`select coalesce(string_agg(id::text, ' ' order by id), '') || (select count(*) from invites) from sign_ins`,
+		)
+	}
+	before := state()
+	for _, c := range []struct {
+		by   keys.Digest
+		from string
+		env  keys.Environment
+		want bool
+	}{
+		{narrowed.Digest(), "198.51.100.1", keys.Live, false},
+		{narrowed.Digest(), "::ffff:198.51.100.1", keys.Live, false},
+		{narrowed.Digest(), "", keys.Live, false},
+		{narrowed.Digest(), "203.0.113.9", keys.Test, false},
+		{link, "203.0.113.9", keys.Live, false},
+		{keys.Digest{1}, "203.0.113.9", keys.AnyEnvironment, false},
+		{narrowed.Digest(), "::ffff:203.0.113.9", keys.Live, true},
+		{narrowed.Digest(), "2001:db8::1", keys.AnyEnvironment, true},
+		{link, "", keys.Test, true},
+	} {
+		_, session := keys.NewSecret()
+		from, _ := netip.ParseAddr(c.from) // zero for ""
+		opened, err := o.API.SignIns.Open(t.Context(), c.by, session, from, c.env)
+		assert.Result(t, opened, err, c.want, "from", c.from, "to", c.env)
+		assert.Equal(t, state() == before, !c.want, "unchanged: from", c.from, "to", c.env)
 	}
 }
 

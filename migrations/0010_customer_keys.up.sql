@@ -135,6 +135,15 @@ begin
   perform audit_entry(actor, 'key.issue', k.tenant_id, k.id, null, key_record(k, case when k.name <> '' then 'name' end), first);
 end $$;
 
+-- copy_ban bans a key as another one is.
+create function copy_ban(actor text, ban bans, key text, first bigint default null) returns void language plpgsql as $$
+begin
+  insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at)
+  values (ban.tenant_id, key, ban.source, ban.reason, ban.starts_at, ban.ends_at);
+  perform audit_entry(actor, 'ban.place', ban.tenant_id, key, null, jsonb_build_object('key_id', key, 'source', ban.source,
+    'starts_at', audit_instant(ban.starts_at), 'ends_at', audit_instant(ban.ends_at), 'redacted', jsonb_build_array('reason')), first);
+end $$;
+
 -- rotate_key replaces a key, which is locked, as its tenant is. A rotation lifts no ban.
 create function rotate_key(actor text, before api_keys, change jsonb, at timestamptz) returns void language plpgsql as $$
 declare
@@ -154,10 +163,7 @@ begin
   perform add_key(actor, made, n);
   select b.* into ban from bans b where b.key_id = old.id and b.lifted_at is null and b.ends_at > at order by b.ends_at desc limit 1;
   if found then
-    insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at)
-    values (ban.tenant_id, made.id, ban.source, ban.reason, ban.starts_at, ban.ends_at);
-    perform audit_entry(actor, 'ban.place', old.tenant_id, made.id, null, jsonb_build_object('key_id', made.id, 'source', ban.source,
-      'starts_at', audit_instant(ban.starts_at), 'ends_at', audit_instant(ban.ends_at), 'redacted', jsonb_build_array('reason')), n);
+    perform copy_ban(actor, ban, made.id, n);
   end if;
 end $$;
 

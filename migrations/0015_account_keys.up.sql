@@ -15,7 +15,7 @@ left join lateral (
 ) rotation on true;
 
 -- A sign-in that began more than 15 minutes ago makes no key that may manage keys: such a key would outlive a stolen cookie. What the key is, is
--- known after the change, which has locked the tenant.
+-- known after the change, which has locked the tenant. A sign-in by a key that is banned makes no key; what it rotates is banned as long as that one.
 alter function manage_key(bytea, text, text, jsonb) rename to change_own_key;
 revoke execute on function change_own_key from petstore_api;
 create function manage_key(asker bytea, action text, target text, change jsonb) returns setof customer_keys
@@ -23,10 +23,20 @@ language plpgsql security definer as $$
 declare
   stale boolean := exists (select from live_sign_in(asker) s where s.created_at <= clock_timestamp() - interval '15 minutes');
   k customer_keys;
+  ban bans;
 begin
+  select b.* into ban from live_sign_in(asker) s join bans b on b.key_id = s.key_id and b.lifted_at is null and b.ends_at > clock_timestamp()
+  order by b.ends_at desc limit 1;
+  if ban.id is not null and action = 'key.issue' then
+    perform refuse_key_change('banned');
+  end if;
   for k in select * from change_own_key(asker, action, target, change) loop
     if stale and k.scope = 'manage' and (action in ('key.issue', 'key.rotate') or change ->> 'scope' = 'manage') then
       perform refuse_key_change('stale');
+    end if;
+    if action = 'key.rotate' and ban.ends_at > coalesce(k.ban_ends_at, '-infinity') then
+      perform copy_ban('key:' || ban.key_id, ban, k.id);
+      k.ban_ends_at := ban.ends_at;
     end if;
     return next k;
   end loop;

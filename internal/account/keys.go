@@ -310,9 +310,11 @@ func keyProblem(err error) string {
 			"one, before you revoke or narrow it.",
 		keys.ErrKeyChanged: "The key was changed after you opened this page. Compare what it has now " +
 			"with what you typed, and send it again.",
-		keys.ErrKeyInactive:             "That key has been revoked or has expired.",
-		keys.ErrExpiryPast:              "Expires: a day in the future.",
-		keys.ErrStaleSignIn:             staleSignIn,
+		keys.ErrKeyInactive: "That key has been revoked or has expired.",
+		keys.ErrExpiryPast:  "Expires: a day in the future.",
+		keys.ErrStaleSignIn: staleSignIn,
+		keys.ErrBannedSignIn: "The key by which you are signed in is banned. Until the ban ends you can rotate keys, " +
+			"which are then banned as long, and revoke them, but make none.",
 		catalog.ErrIdempotencyKeyReused: "This form was sent before with other values. Send it again.",
 	} {
 		if errors.Is(err, refusal) {

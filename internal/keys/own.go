@@ -26,6 +26,8 @@ var (
 	ErrLastManageKey = errors.New("it is the last key that may manage the tenant's keys")
 	// ErrStaleSignIn: the sign-in that asks began too long ago to make a key that may manage keys.
 	ErrStaleSignIn = errors.New("the sign-in began more than 15 minutes ago")
+	// ErrBannedSignIn: the sign-in that asks began by a key that is banned, so it makes no key.
+	ErrBannedSignIn = errors.New("the key of the sign-in is banned")
 	// ErrCursor: there is no such key for the list to begin after.
 	ErrCursor = errors.New("no key to begin after")
 )

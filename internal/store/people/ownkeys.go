@@ -138,4 +138,5 @@ var ownRefusals = map[string]error{
 	"customer_keys_last":     keys.ErrLastManageKey,
 	"customer_keys_cursor":   keys.ErrCursor,
 	"customer_keys_stale":    keys.ErrStaleSignIn,
+	"customer_keys_banned":   keys.ErrBannedSignIn,
 }

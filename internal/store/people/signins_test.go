@@ -294,7 +294,7 @@ func TestRefusedSignInsChangeNothing(t *testing.T) {
 	state := func() string {
 		return o.Text(
 			t,
-			`select coalesce(string_agg(id::text, ' ' order by id), '') || (select count(*) from invites) from sign_ins`,
+			`select string_agg(id::text, ' ' order by id) || (select count(*) from invites) from sign_ins`,
 		)
 	}
 	before := state()
@@ -378,7 +378,6 @@ func TestSignInsManageKeys(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewAcme(t)
 	k, token := manageKey(t, o, "acme")
-	o.Ban(t, k.ID, time.Hour, time.Now())
 	byKey, byLink := open(t, o, token.Digest()), open(t, o, invite(t, o, "acme"))
 	for want, session := range map[string]keys.Digest{"^key:" + k.ID + "$": byKey, "^sign-in:[0-9a-f-]{36}$": byLink} {
 		id, err := keys.NewID()
@@ -407,6 +406,47 @@ func TestSignInsManageKeys(t *testing.T) {
 	assert.NoError(t, o.API.SignIns.End(t.Context(), byKey, ""))
 	_, err = o.API.OwnKeys.List(t.Context(), 1, byKey, keys.OwnQuery{At: time.Now(), Limit: 10})
 	assert.ErrorIs(t, err, keys.ErrAsker)
+}
+
+// TestBannedSignIns: who signs in by a banned key makes none that is not banned. They read, rotate
+// and revoke.
+func TestBannedSignIns(t *testing.T) {
+	t.Parallel()
+	s := newSelfService(t)
+	other, _ := s.key(t, keys.Request{})
+	session := open(t, s.Office, s.asker)
+	until := time.Now().Add(time.Hour)
+	s.Ban(t, s.boss.ID, time.Hour, time.Now())
+	s.Ban(t, other.ID, time.Minute, time.Now())
+	_, err := s.change(t.Context(), session, keys.OwnChange{Action: "key.issue"}, nil)
+	assert.ErrorIs(t, err, keys.ErrBannedSignIn)
+	for _, id := range []string{s.boss.ID, other.ID} {
+		made, err := s.change(
+			t.Context(),
+			session,
+			keys.OwnChange{Action: "key.rotate", ID: id, GracePeriod: time.Hour},
+			nil,
+		)
+		assert.NoError(t, err)
+		assert.True(t, made.Ban.EndsAt.Sub(until).Abs() < time.Minute/2, "banned until", made.Ban.EndsAt, "want", until)
+		all, err := s.API.OwnKeys.List(
+			t.Context(),
+			s.acme.ID,
+			session,
+			keys.OwnQuery{ID: made.ID, At: time.Now(), Limit: 1},
+		)
+		assert.True(t, err == nil && len(all) == 1 && all[0].Status(time.Now()) == keys.Banned, all, err)
+	}
+	assert.NoError(
+		t,
+		fixture.ErrorOf(s.change(t.Context(), session, keys.OwnChange{Action: "key.revoke", ID: other.ID}, nil)),
+	)
+	s.Exec(t, `update bans set lifted_at = now()`)
+	assert.NoError(
+		t,
+		fixture.ErrorOf(s.change(t.Context(), session, keys.OwnChange{Action: "key.issue"}, nil)),
+		"afterwards",
+	)
 }
 
 // TestStaleSignInsMakeNoManageKeys: a quarter of an hour after a sign-in the database lets it

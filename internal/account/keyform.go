@@ -15,7 +15,7 @@ import (
 type keyForm struct {
 	ID, Version, Name, Scope, Addresses, Expires, PerMinute, Once string
 	Confirmed                                                     bool
-	// LocksOut is true if the addresses do not contain the client's, which is From.
+	// LocksOut is true if the addresses lock the client out, whose address is From.
 	LocksOut bool
 	From     string
 	Problems []string
@@ -89,7 +89,7 @@ func (v *visit) read(k keys.Own) (form keyForm, e keys.Edit) {
 	if err != nil {
 		wrong(true, "Addresses: "+err.Error())
 	} else if access, err := keys.NewAccess(keys.ScopeRead, allowed); err == nil && (isNew || allowed != k.Allowed) {
-		form.LocksOut = !access.From(v.client())
+		form.LocksOut = v.mayLockOut(k) && !access.From(v.client())
 		wrong(
 			form.LocksOut && !form.Confirmed,
 			"Addresses: yours, "+v.client().String()+", is not among them. Confirm that if it is right.",
@@ -114,4 +114,10 @@ func (v *visit) read(k keys.Own) (form keyForm, e keys.Edit) {
 		}
 	}
 	return form, e
+}
+
+// mayLockOut reports whether the addresses of a key may lock out who is signed in: by that key, or
+// by a link, where it may be the last that manages keys.
+func (v *visit) mayLockOut(k keys.Own) bool {
+	return k.ID != "" && (k.ID == v.who.KeyID || v.who.KeyID == "" && k.Scope == keys.ScopeManage)
 }

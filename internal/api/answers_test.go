@@ -361,10 +361,11 @@ var kinds = []kind{
 	{name: "who may no longer change keys", make: refuse(keys.ErrAsker), concerns: ofKeys, status: 503},
 	{name: "an expiry that has just passed", make: refuse(keys.ErrExpiryPast), concerns: ofKeys, status: 400},
 	{name: "addresses elsewhere", make: func(_ *testing.T, _ *fixture, r *http.Request) {
-		if editsKey(route{method: r.Method, path: r.URL.Path}) {
+		if r.Method == http.MethodPatch && strings.HasPrefix(r.URL.Path, "/v1/keys/") {
+			r.URL.Path, r.RequestURI = "/v1/keys/self", "/v1/keys/self"
 			sendBody(`{"name":"ci","allowedAddresses":["198.51.100.0/24"]}`)(nil, nil, r)
 		}
-	}, concerns: editsKey, status: 409},
+	}, concerns: func(r route) bool { return editsKey(r) && r.method == http.MethodPatch }, status: 409},
 	{name: "a key that was issued", make: func(_ *testing.T, w *fixture, r *http.Request) {
 		r.Header.Set("Idempotency-Key", "k")
 		if strings.HasPrefix(r.URL.Path, "/v1/keys") {

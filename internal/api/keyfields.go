@@ -31,8 +31,8 @@ var (
 )
 
 // readKey reads the members that are there, and rejects others: a misspelt restriction would leave
-// the key without it. A new key must have a name, and gets the others by default. Addresses without
-// that of the caller need a confirmation, because they may lock the caller out.
+// the key without it. A new key must have a name, and gets the others by default. Addresses of the
+// key that asks without that of the caller need a confirmation: they lock the caller out.
 func (a *api) readKey(x *exchange, data []byte, isNew bool) (e keys.Edit, err error) {
 	nullable := nullableKeyMembers
 	if !isNew {
@@ -65,7 +65,8 @@ func (a *api) readKey(x *exchange, data []byte, isNew bool) (e keys.Edit, err er
 	if err := o.Err(); err != nil {
 		return e, err
 	}
-	if from := a.address(x); !confirmed && e.Allowed != nil && !contains(*e.Allowed, from) {
+	isOwn := !isNew && x.keyID() == x.caller.KeyID
+	if from := a.address(x); isOwn && !confirmed && e.Allowed != nil && !contains(*e.Allowed, from) {
 		return e, codeWouldLockOut.withMessage(
 			"allowedAddresses does not contain " + addressText(
 				from,

@@ -107,8 +107,11 @@ func TestPrecedence(t *testing.T) {
 		}, "rate_limit_exceeded"},
 		{func() { w.setClock(removal.Add(60e9)); target("PATCH", "/v1/keys/x")() }, "body_too_large"},
 		{body(`{"scope":"x","allowedAddresses":["198.51.100.1"]}`), "validation_failed"},
-		{body(`{"allowedAddresses":["198.51.100.1"]}`), "would_lock_out"},
-		{body(`{"name":"x"}`), "key_not_found"},
+		{func() {
+			target("PATCH", "/v1/keys/self")()
+			body(`{"allowedAddresses":["198.51.100.1"]}`)()
+		}, "would_lock_out"},
+		{func() { target("PATCH", "/v1/keys/x")(); body(`{"name":"x"}`)() }, "key_not_found"},
 		{func() { target("PATCH", "/v1/keys/"+ciKey)(); body(`{"name":"x"}`)() }, "precondition_failed"},
 		{func() { r.Header.Del("If-Match"); w.keys.find(1, ciKey).RevokedAt = at; body(`{"name":"x"}`)() },
 			"key_not_active"},

@@ -178,6 +178,14 @@ func TestNext(t *testing.T) {
 			},
 		},
 		{
+			"the store's clock was set back after that: nobody waits for longer",
+			cluster.State{Term: shared, NotBefore: noon.Add(time.Hour), Origin: "db", Database: "db",
+				Servers: []cluster.Server{ago("a", ms, "r", n+7), ago("b", ms, "r", n+7)}},
+			cluster.Heartbeat{ServerID: "a", Redis: "r", Acked: n + 7, Database: "db"},
+			cluster.State{Term: shared, NotBefore: noon.Add(cluster.SetBackWait), Origin: "db", Database: "db",
+				Servers: []cluster.Server{ago("a", 0, "r", n+7), ago("b", ms, "r", n+7)}},
+		},
+		{
 			"a server that has not acknowledged blocks the term until it is fenced",
 			cluster.State{Term: cluster.Term{Number: n + 8, Servers: 2},
 				Servers: []cluster.Server{ago("a", ms, "", n+7), ago("b", cluster.FenceTimeout-ms, "r", n+7)}},

@@ -100,6 +100,18 @@ func TestLinesOfAMonth(t *testing.T) {
 	}
 }
 
+// TestSuspendedSeconds: a suspension counts in each line for the time of that line alone.
+func TestSuspendedSeconds(t *testing.T) {
+	t.Parallel()
+	b := fixture.NewFilledBooks(t) // with an hour of business
+	b.Exec(t, `
+		insert into tenant_suspensions (tenant_id, valid_from, valid_to)
+		values (1, '2025-09-30 22:00Z', '2025-10-01 02:00Z'), (1, '2025-10-20 10:00Z', '2025-10-20 11:30Z')`)
+	lines := b.Lines(t, fixture.Oct)
+	assert.Equal(t, lines[0].Suspended, int64(2*3600+30*60), "pro, until 10:30 on the 20th")
+	assert.Equal(t, lines[1].Suspended, int64(3600+3600), "business, from then on")
+}
+
 // TestRecordedHash: the hash of a line is that of the rows that it sums, by the hour and then by
 // the bytes of the key.
 func TestRecordedHash(t *testing.T) {

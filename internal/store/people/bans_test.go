@@ -197,6 +197,19 @@ func TestPlaceAutomaticBanOnManyServersAtOnce(t *testing.T) {
 	db.Want(t, "1 1", `select (select count(*) from bans) || ' ' || (select count(*) from audit_entries)`)
 }
 
+// TestBansPlacedAtOnce: of bans that staff place on one key at the same time, one is in force after
+// them.
+func TestBansPlacedAtOnce(t *testing.T) {
+	t.Parallel()
+	o := fixture.NewAcme(t)
+	k, _ := o.Issue(t, "acme")
+	fixture.AtOnce(t, 8, 8, nil, func(int) error {
+		ban := people.NewBan{KeyID: k.ID, Length: time.Hour, Reason: "abuse"}
+		return fixture.ErrorOf(o.Bans.Place(t.Context(), fixture.Jo, ban, fixture.Noon))
+	})
+	o.Want(t, "1", `select count(*) from bans where lifted_at is null`)
+}
+
 func TestPlaceAutomaticBanOnNobodysKey(t *testing.T) {
 	t.Parallel()
 	db := fixture.NewMeteredDB(t)

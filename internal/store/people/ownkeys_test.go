@@ -320,6 +320,22 @@ func TestOwnChangesThatAreRefused(t *testing.T) {
 	assert.ErrorIs(t, err, keys.ErrAsker, "a suspended tenant")
 }
 
+// TestOwnKeysAreAtMostTen: a key counts until it expires, and makes room then.
+func TestOwnKeysAreAtMostTen(t *testing.T) {
+	t.Parallel()
+	s := newSelfService(t)
+	expiring, _ := s.key(t, keys.Request{ExpiresAt: time.Now().Add(time.Hour)})
+	for range keys.MaxActive - 2 { // beside the manager's own
+		s.key(t, keys.Request{})
+	}
+	issue := func() error {
+		return fixture.ErrorOf(s.change(t.Context(), s.asker, keys.OwnChange{Action: "key.issue"}, nil))
+	}
+	assert.ErrorIs(t, issue(), keys.ErrTooManyKeys, "an eleventh")
+	s.Exec(t, `update api_keys set expires_at = now() where id = $1`, expiring.ID)
+	assert.NoError(t, issue())
+}
+
 // TestOwnChangesAtOnce: of changes that together would break a rule, some are refused.
 func TestOwnChangesAtOnce(t *testing.T) {
 	t.Parallel()

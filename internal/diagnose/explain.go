@@ -111,7 +111,8 @@ var Reasons = map[string]string{
 	usage.BodiesFull:      "Too many long bodies arrived at the same time.",
 	usage.TimedOut: "It waited for too long: very many requests of the tenant ran at the same time, or the " +
 		"database is slow.",
-	usage.Uncounted:  "It is not counted, and the account sent too many of these within a minute, or a day, or at the same time.",
+	usage.Uncounted: "It is not counted, and the account sent too many of these within a minute, or a day, or " +
+		"at the same time.",
 	usage.ClientGone: "The client closed the connection before the response.",
 }
 

@@ -110,7 +110,7 @@ func TestChartEnv(t *testing.T) {
 	values := parseValues(
 		t,
 		`{env: {PETSTORE_BODY_BYTES: 67108864, PETSTORE_MAX_CONNECTIONS: 0, PETSTORE_PPROF: true, `+
-			`PETSTORE_LOG_LEVEL: "1e6"}}`,
+			`PETSTORE_HTTP_FAST_PATH: off, PETSTORE_LOG_LEVEL: "1e6"}}`,
 	)
 	values["env"].(map[string]any)["PETSTORE_LIST_CACHE_BYTES"] = int64(33554432) // of helm --set
 	documents, err := render(chartDir(deploy), values)

@@ -9,6 +9,7 @@ import (
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
+	"petstore.example/internal/test/wait"
 )
 
 // TestReasons: why Postgres is unavailable has a name.
@@ -40,7 +41,10 @@ func TestReasons(t *testing.T) {
 	)
 	assert.NoError(t, both.PingWrites(t.Context()), "both")
 	primary.Kill()
-	check(both.PingWrites(t.Context()), pgconn.ReadOnly)
+	// The session to the primary may end in the middle of the first call, which then names that.
+	wait.Until(t, "the standby's reason", func() bool {
+		return pgconn.Reason(both.PingWrites(t.Context())) == pgconn.ReadOnly
+	})
 	standby.Pause()
 	check(both.PingWrites(t.Context()), "timed_out")
 	standby.Resume()

@@ -78,3 +78,26 @@ func TestUnderWay(t *testing.T) {
 		return !changing
 	})
 }
+
+// TestUnderWayElsewhere: a change in another database of the same server is none of this one, even
+// if its tables have the same OIDs, as those of databases that are made from one template.
+func TestUnderWayElsewhere(t *testing.T) {
+	t.Parallel()
+	s, other := fixture.NewShop(t), fixture.NewShop(t)
+	pet := other.Pet(t, other.A, catalog.Available)
+	const oid = `select 'pets'::regclass::oid::text`
+	assert.Equal(t, s.Text(t, oid), other.Text(t, oid), "the OID of pets")
+	tx, err := other.Owner.BeginTxx(t.Context(), nil)
+	assert.NoError(t, err)
+	defer func() { assert.NoError(t, tx.Rollback()) }()
+	_, err = tx.Exec(`update pets set name = 'Luna' where id = $1`, pet.ID)
+	assert.NoError(t, err)
+	for _, c := range []struct {
+		fixture.Shop
+		changing bool
+	}{{other, true}, {s, false}} {
+		_, changing, err := c.Transactions.UnderWay(t.Context(), 0)
+		assert.NoError(t, err)
+		assert.Equal(t, changing, c.changing, "changing")
+	}
+}

@@ -6,10 +6,12 @@ create table sign_ins (
   digest      bytea       not null unique check (octet_length(digest) = 32),
   tenant_id   bigint      not null references tenants (id),
   key_id      text, -- null: by an invitation
+  invited_by  text, -- the login that made the invitation, null: by a key
   environment text        not null check (environment in ('live', 'test')), -- of the key, and of those that may be issued
   created_at  timestamptz not null default now(),
   used_at     timestamptz not null default now(),
-  expires_at  timestamptz not null default now() + interval '12 hours'
+  expires_at  timestamptz not null default now() + interval '12 hours',
+  constraint sign_ins_by_one check (num_nonnulls(key_id, invited_by) = 1)
 );
 create index sign_ins_tenant on sign_ins (tenant_id);
 create index sign_ins_key on sign_ins (key_id) where key_id is not null;
@@ -19,11 +21,18 @@ create table invites (
   digest      bytea       primary key check (octet_length(digest) = 32),
   tenant_id   bigint      not null references tenants (id),
   environment text        not null check (environment in ('live', 'test')),
+  invited_by  text        not null default session_user,
   created_at  timestamptz not null default now(),
   expires_at  timestamptz not null default now() + interval '15 minutes'
 );
 create index invites_tenant on invites (tenant_id);
 create index invites_expire on invites (expires_at);
+
+-- invite_tenant stores the digest of a link and writes the entry: no login invites without one, and changes by such a sign-in name the login too.
+create function invite_tenant(link bytea, tenant bigint, env text, actor text, reason text) returns void language sql security definer as $$
+  insert into invites (digest, tenant_id, environment) values ($1, $2, $3);
+  insert into audit_entries (claimed_actor, action, tenant_id, subject, reason) values ($4, 'tenant.invite', $2, 'tenant:' || $2, $5)
+$$;
 
 -- live_sign_in returns the sign-in with the digest while it is good: also its key and its tenant must be.
 create function live_sign_in(of bytea) returns setof sign_ins language sql stable security definer as $$
@@ -42,8 +51,9 @@ declare
   tenant bigint;
   env    text;
   key    text;
+  staff  text;
 begin
-  select i.tenant_id, i.environment into tenant, env from invites i
+  select i.tenant_id, i.environment, i.invited_by into tenant, env, staff from invites i
   where i.digest = $1 and i.expires_at > now() and accepted in (i.environment, 'any');
   if tenant is null then
     select k.tenant_id, k.environment, k.id into tenant, env, key from api_keys k
@@ -63,7 +73,7 @@ begin
   delete from sign_ins s where s.tenant_id = tenant and s.id not in (
     select l.id from sign_ins l
     where l.tenant_id = tenant and l.expires_at > now() and l.used_at > now() - interval '2 hours' order by l.used_at desc, l.id limit 19);
-  insert into sign_ins (digest, tenant_id, key_id, environment) values ($2, tenant, key, env);
+  insert into sign_ins (digest, tenant_id, key_id, invited_by, environment) values ($2, tenant, key, staff, env);
   return true;
 end $$;
 
@@ -149,11 +159,11 @@ do $$
 declare
   f regproc;
 begin
-  foreach f in array array['live_sign_in', 'open_sign_in', 'use_sign_in', 'list_sign_ins', 'end_sign_in', 'bans_for_sign_in', 'prune_sign_ins', 'end_sign_ins']::regproc[] loop
+  foreach f in array array['invite_tenant', 'live_sign_in', 'open_sign_in', 'use_sign_in', 'list_sign_ins', 'end_sign_in', 'bans_for_sign_in', 'prune_sign_ins', 'end_sign_ins']::regproc[] loop
     execute format('alter function %s set search_path = pg_catalog, %I, pg_temp', f, current_schema());
     execute format('revoke execute on function %s from public', f);
   end loop;
 end $$;
 
-grant insert (digest, tenant_id, environment) on invites to petstore_support;
+grant execute on function invite_tenant to petstore_support;
 grant execute on function open_sign_in, use_sign_in, list_sign_ins, end_sign_in, bans_for_sign_in, prune_sign_ins to petstore_api;

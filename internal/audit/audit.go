@@ -86,5 +86,15 @@ func (e *Entry) Redacted() []string {
 	return after.Redacted
 }
 
+// InvitedBy is the login of staff whose invitation began the sign-in that made the change, "" for
+// other changes.
+func (e *Entry) InvitedBy() string {
+	signIn, login, _ := strings.Cut(e.ClaimedActor, " invited by ")
+	if !strings.HasPrefix(signIn, "sign-in:") {
+		return ""
+	}
+	return login
+}
+
 // TenantSubject is the Subject of a change to a tenant.
 func TenantSubject(id int64) string { return "tenant:" + strconv.FormatInt(id, 10) }

@@ -81,8 +81,16 @@ func TableView(p output.Printer) output.View[audit.Entry] {
 	return v
 }
 
-// named is View with the names of tenants in place of their numbers, for people.
-var named = View.With("subject", subject)
+// named is View with the names of tenants in place of their numbers, and who invited whom, for
+// people.
+var named = View.With("subject", subject).With("login", login)
+
+func login(e audit.Entry) any {
+	if by := e.InvitedBy(); by != "" {
+		return e.Login + ", invited by " + by
+	}
+	return e.Login
+}
 
 func subject(e audit.Entry) any {
 	switch {

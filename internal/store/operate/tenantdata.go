@@ -87,14 +87,14 @@ var tenantTables = []tenantTable{
 	{
 		name:    "sign_ins",
 		columns: []string{"id", "key_id", "environment", "created_at", "used_at", "expires_at"},
-		omitted: []string{"tenant_id", "digest"},
+		omitted: []string{"tenant_id", "digest", "invited_by"},
 		order:   "created_at, id",
 		erasing: goes,
 	},
 	{
 		name:    "invites",
 		columns: []string{"environment", "created_at", "expires_at"},
-		omitted: []string{"tenant_id", "digest"},
+		omitted: []string{"tenant_id", "digest", "invited_by"},
 		order:   "created_at",
 		erasing: goes,
 	},

@@ -36,20 +36,20 @@ func (d SignIns) Invite(
 		if !t.SuspendedAt.IsZero() {
 			return plans.ErrTenantSuspended
 		}
-		if _, err := tx.Exec(
+		if err := trail.CheckTexts(by); err != nil {
+			return err
+		}
+		// It writes the audit entry too.
+		_, err := tx.Exec(
 			ctx,
-			`insert into invites (digest, tenant_id, environment) values ($1, $2, $3)`,
+			`select invite_tenant($1, $2, $3, $4, $5)`,
 			digest[:],
 			t.ID,
 			string(env),
-		); err != nil {
-			return err
-		}
-		return trail.Write(
-			tx,
-			by,
-			trail.Entry{Action: "tenant.invite", TenantID: t.ID, Subject: audit.TenantSubject(t.ID)},
+			by.Actor,
+			by.Reason,
 		)
+		return err
 	})
 	return t, err
 }

@@ -14,6 +14,7 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/fixture"
+	"petstore.example/internal/test/storetest"
 )
 
 // manageKey issues a key by which somebody may sign in.
@@ -351,8 +352,8 @@ func TestPruneSignIns(t *testing.T) {
 	for i := range 3 {
 		o.Exec(
 			t,
-			`insert into sign_ins (digest, tenant_id, environment, expires_at) values (sha256($1::text::bytea), 1,
-				'live', now() - interval '1 second'), (sha256($2::text::bytea), 1, 'live', default)`,
+			`insert into sign_ins (digest, tenant_id, invited_by, environment, expires_at) values
+				(sha256($1::text::bytea), 1, 'x', 'live', now() - interval '1 second'), (sha256($2::text::bytea), 1, 'x', 'live', default)`,
 			fmt.Sprint(i),
 			fmt.Sprint("x", i),
 		)
@@ -379,7 +380,10 @@ func TestSignInsManageKeys(t *testing.T) {
 	o := fixture.NewAcme(t)
 	k, token := manageKey(t, o, "acme")
 	byKey, byLink := open(t, o, token.Digest()), open(t, o, invite(t, o, "acme"))
-	for want, session := range map[string]keys.Digest{"^key:" + k.ID + "$": byKey, "^sign-in:[0-9a-f-]{36}$": byLink} {
+	for want, session := range map[string]keys.Digest{
+		"^key:" + k.ID + "$": byKey,
+		"^sign-in:[0-9a-f-]{36} invited by " + storetest.SupportLogin + "$": byLink,
+	} {
 		id, err := keys.NewID()
 		assert.NoError(t, err)
 		made, err := keys.NewToken(keys.Live)

@@ -124,8 +124,8 @@ type Entry struct {
 // Write makes the entry one of those that the transaction of Change or Run writes at its end. It
 // returns keys.ErrTextContainsKey for a reason or an actor that holds a key.
 func Write(tx pgconn.Tx, by audit.By, e Entry) error {
-	if err := errors.Join(keys.CheckText(by.Actor), keys.CheckText(by.Reason)); err != nil {
-		return fmt.Errorf("write audit entry: %w", err)
+	if err := CheckTexts(by); err != nil {
+		return err
 	}
 	before, err := jsonOrNull(e.Before)
 	if err != nil {
@@ -137,6 +137,14 @@ func Write(tx pgconn.Tx, by audit.By, e Entry) error {
 	}
 	c := Of(tx)
 	c.entries = append(c.entries, pendingEntry{by: by, entry: e, before: before, after: after})
+	return nil
+}
+
+// CheckTexts returns keys.ErrTextContainsKey for a reason or an actor that holds a key.
+func CheckTexts(by audit.By) error {
+	if err := errors.Join(keys.CheckText(by.Actor), keys.CheckText(by.Reason)); err != nil {
+		return fmt.Errorf("write audit entry: %w", err)
+	}
 	return nil
 }
 

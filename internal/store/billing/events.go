@@ -221,6 +221,7 @@ type eventRow struct {
 	BillingRef string    `db:"billing_ref"`
 	Hour       time.Time `db:"hour"`
 	Assignment int64     `db:"assignment"`
+	Began      time.Time `db:"began"`
 	Plan       string    `db:"plan"`
 	Version    int64     `db:"version"`
 	Admitted   int64     `db:"admitted"`
@@ -242,6 +243,7 @@ func (r *eventRun) page(ctx context.Context, at time.Time, last events.Event) ([
 			Hour:       e.Hour.UTC(),
 			At:         at,
 			Assignment: e.Assignment,
+			Began:      e.Began,
 			Version:    e.Version,
 			Plan:       e.Plan,
 			Admitted:   e.Admitted,
@@ -250,7 +252,8 @@ func (r *eventRun) page(ctx context.Context, at time.Time, last events.Event) ([
 		}
 	}, `
 		select e.tenant_id, e.assignment, e.hour, e.version, c.admitted, c.refused,
-		       t.name as tenant, coalesce(t.billing_ref, '') as billing_ref, a.plan, coalesce(s.correction,
+		       t.name as tenant, coalesce(t.billing_ref, '') as billing_ref, a.plan, a.valid_from as began,
+		       coalesce(s.correction,
 		         -- The first event of the hour has 0, whether or not it is sent: late usage is always a correction.
 		         case when e.hour < $1 then
 		           (select 1 + count(distinct u.counted_at) from usage_counted u

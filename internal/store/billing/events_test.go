@@ -158,6 +158,26 @@ func TestEventsAreSentOnce(t *testing.T) {
 	}
 }
 
+// TestEventsAreWithinTheirAssignment: a receiver that counts from the second in which a subscription
+// began counts its first hour.
+func TestEventsAreWithinTheirAssignment(t *testing.T) {
+	t.Parallel()
+	h := newHandOn(t)
+	h.owner.MustExec(`
+		select set_config('petstore.audited', 'on', false);
+		insert into tenant_plans (tenant_id, plan, valid_from) values (1, 'business', '2026-11-20 12:20:33.5Z');
+		select test_usage(1, '2026-11-20 12:00Z', 'key_0000000000000000', 'business', 5, 0);
+		select test_usage(1, '2026-11-20 13:00Z', 'key_0000000000000000', 'business', 6, 0)`)
+	var s sink
+	err := h.send(t, h.query, &s)
+	var got []string
+	for _, e := range s.got {
+		got = append(got, e.Plan+" "+e.Time().Format(time.TimeOnly))
+	}
+	want := []string{"pro 12:00:00", "free 12:00:00", "business 12:20:34", "pro 12:00:00", "business 13:00:00"}
+	assert.Result(t, got, err, want, "times of events")
+}
+
 func TestEventsOfPartOfTheUsage(t *testing.T) {
 	t.Parallel()
 	h := newHandOn(t)

@@ -20,6 +20,8 @@ type Event struct {
 	// differ for a correction of a closed month: it counts when it arrived.
 	Hour, At   time.Time
 	Assignment int64
+	// Began is when the assignment began, and so not before the tenant did.
+	Began time.Time
 	// Version is the latest version of the plan under which requests of the hour were counted.
 	Version           int64
 	Plan              string
@@ -36,4 +38,20 @@ func (e Event) ID() uuid.UUID {
 		e.Source,
 		fmt.Appendf(nil, "%d/%s/%d/%d", e.TenantID, e.Hour.UTC().Format(time.RFC3339), e.Assignment, e.Correction),
 	)
+}
+
+// Time is the instant that the receiver gets, in whole seconds: the first second of the hour At, or
+// the first one that is within the assignment. A receiver that counts from the second in which a
+// subscription began would not bill what is before it. If clocks differ it is the last second of
+// the hour.
+func (e Event) Time() time.Time {
+	at := e.At.UTC()
+	if !e.Began.After(at) {
+		return at
+	}
+	began := e.Began.UTC().Add(time.Second - 1).Truncate(time.Second)
+	if last := at.Add(time.Hour - time.Second); began.After(last) {
+		return last
+	}
+	return began
 }

@@ -24,8 +24,8 @@ var (
 	hour   = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 )
 
-// examples are a first event, a correction below zero of a closed month, and a tenant whose texts
-// must be escaped.
+// examples are a first event, of an assignment that began within its hour, a correction below zero of
+// a closed month, and a tenant whose texts must be escaped.
 var examples = []events.Event{
 	{
 		Source:     source,
@@ -35,6 +35,7 @@ var examples = []events.Event{
 		Hour:       hour,
 		At:         hour,
 		Assignment: 17,
+		Began:      hour.Add(20*time.Minute + 33*time.Second + time.Microsecond),
 		Version:    1,
 		Plan:       "pro",
 		Admitted:   8030,
@@ -116,6 +117,26 @@ func TestIDs(t *testing.T) {
 	assert.Equal(t, len(ids), 6, "IDs of 6 counts")
 }
 
+// TestTimes: an event is in its hour, and, as far as that allows, in its assignment.
+func TestTimes(t *testing.T) {
+	t.Parallel()
+	for began, want := range map[time.Duration]time.Duration{
+		-time.Hour:                 0,
+		0:                          0,
+		time.Microsecond:           time.Second,
+		90 * time.Second:           90 * time.Second,
+		time.Hour - 2:              time.Hour - time.Second,
+		time.Hour:                  time.Hour - time.Second,
+		800 * time.Hour:            time.Hour - time.Second,
+		time.Hour - time.Second:    time.Hour - time.Second,
+		time.Hour - 61*time.Second: time.Hour - 61*time.Second,
+	} {
+		// A correction counts to At, long after the requests.
+		e := events.Event{Hour: hour.AddDate(0, -1, 0), At: hour, Began: hour.Add(began)}
+		assert.Equal(t, e.Time().Sub(hour), want, "time of an event whose assignment began", began, "after its hour")
+	}
+}
+
 func TestReceiversBounds(t *testing.T) {
 	t.Parallel()
 	now := hour.Add(90 * time.Minute)
@@ -132,6 +153,12 @@ func TestReceiversBounds(t *testing.T) {
 			},
 		},
 		"as old as Stripe takes": {func(e *events.Event) { e.At = now.AddDate(0, 0, -35).Add(time.Hour) }, nil},
+		"an assignment that began within the hour": {
+			func(e *events.Event) {
+				e.At = now.AddDate(0, 0, -35).Add(time.Hour).Truncate(time.Hour)
+				e.Began = e.At.Add(59 * time.Minute)
+			}, nil,
+		},
 		"older": {
 			func(e *events.Event) { e.At = now.AddDate(0, 0, -35).Add(time.Hour - time.Second) },
 			map[events.Format]events.Reason{events.Stripe: events.TooOld},
@@ -158,6 +185,7 @@ func TestReceiversBounds(t *testing.T) {
 		},
 	} {
 		e := examples[0]
+		e.Began = time.Time{}
 		c.change(&e)
 		for _, format := range events.Formats {
 			assert.Equal(t, format.Refuses(e, now), c.want[format], name, format, "refuses it")
@@ -204,7 +232,7 @@ func TestCloudEventsSDK(t *testing.T) {
 			Admitted, Refused int64
 		}
 		assert.NoError(t, e.DataAs(&data))
-		if e.ID() != want.ID().String() || !e.Time().Equal(want.At) || data.Tenant != want.Tenant ||
+		if e.ID() != want.ID().String() || !e.Time().Equal(want.Time()) || data.Tenant != want.Tenant ||
 			!data.Hour.Equal(want.Hour) ||
 			data.Admitted != want.Admitted ||
 			data.Refused != want.Refused {

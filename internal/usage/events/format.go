@@ -60,9 +60,9 @@ func (f Format) Refuses(e Event, now time.Time) Reason {
 	switch f {
 	case Stripe:
 		switch {
-		case e.At.Before(now.Add(-stripePast)):
+		case e.Time().Before(now.Add(-stripePast)):
 			return TooOld
-		case e.At.After(now.Add(stripeAhead)):
+		case e.Time().After(now.Add(stripeAhead)):
 			return TooEarly
 		case len(strconv.FormatUint(magnitude(e.Admitted), 10)) > stripeDigits:
 			return TooLarge

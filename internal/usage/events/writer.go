@@ -75,9 +75,10 @@ func stripeForm(e Event) string {
 	return url.Values{
 		"event_name":                  {Name},
 		"identifier":                  {e.ID().String()},
-		"timestamp":                   {strconv.FormatInt(e.At.Unix(), 10)},
+		"timestamp":                   {strconv.FormatInt(e.Time().Unix(), 10)},
 		"payload[stripe_customer_id]": {e.BillingRef},
 		"payload[value]":              {strconv.FormatInt(e.Admitted, 10)},
+		"payload[plan]":               {e.Plan},
 	}.Encode()
 }
 
@@ -122,7 +123,7 @@ func newCloudEvent(e Event, subject string) cloudEvent {
 		d.BillingRef = &e.BillingRef
 	}
 	return cloudEvent{
-		SpecVersion: "1.0", ID: e.ID().String(), Source: e.Source.URN(), Type: Type, Subject: subject, Time: e.At.UTC(),
+		SpecVersion: "1.0", ID: e.ID().String(), Source: e.Source.URN(), Type: Type, Subject: subject, Time: e.Time(),
 		DataContentType: "application/json", Data: d,
 	}
 }
@@ -156,7 +157,7 @@ type lagoProperties struct {
 func newLagoEvent(e Event) lagoEvent {
 	text := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return lagoEvent{
-		TransactionID: e.ID().String(), ExternalSubscriptionID: e.BillingRef, Code: Name, Timestamp: e.At.Unix(),
+		TransactionID: e.ID().String(), ExternalSubscriptionID: e.BillingRef, Code: Name, Timestamp: e.Time().Unix(),
 		Properties: lagoProperties{
 			TenantID:   text(e.TenantID),
 			Hour:       e.Hour.UTC(),

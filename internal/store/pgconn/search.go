@@ -70,15 +70,7 @@ func (o *opener) readOnly(found int64, why error, wasOpened bool) {
 // look opens sessions until one takes writes, or the pool is closed.
 func (o *opener) look(over chan struct{}) {
 	k := &o.search
-	for {
-		k.mu.Lock()
-		next := k.next
-		k.mu.Unlock()
-		select {
-		case <-k.ended:
-			return
-		case <-time.After(time.Until(next)):
-		}
+	for k.await() {
 		// Behind a pooler it may wait for what the older ones hold.
 		late := time.AfterFunc(lateOpen, func() { k.leave(); k.drop() })
 		s, err := o.open(context.Background())
@@ -101,6 +93,24 @@ func (o *opener) look(over chan struct{}) {
 		}
 		k.mu.Unlock()
 		o.offer(opened{s, err})
+	}
+}
+
+// await waits until the next session may be opened, which others can put off meanwhile. It returns
+// false if the pool was closed.
+func (k *search) await() bool {
+	for {
+		k.mu.Lock()
+		wait := time.Until(k.next)
+		k.mu.Unlock()
+		if wait <= 0 {
+			return true
+		}
+		select {
+		case <-k.ended:
+			return false
+		case <-time.After(wait):
+		}
 	}
 }
 

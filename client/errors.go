@@ -44,7 +44,7 @@ const (
 	CodeInvalidTransition     Code = "invalid_transition"      // 409: the status cannot change in this way
 	CodeKeyNotActive          Code = "key_not_active"          // 409: the API key was revoked or has expired
 	CodeTooManyKeys           Code = "too_many_keys"           // 409: 10 keys are neither revoked nor expired
-	CodeLastManageKey         Code = "last_manage_key"         // 409: it is the last key that may manage keys
+	CodeLastManageKey         Code = "last_manage_key"         // 409: no other key may manage keys from here
 	CodeWouldLockOut          Code = "would_lock_out"          // 409: the addresses lack yours; see ConfirmLockout
 	CodeKeyAlreadyIssued      Code = "key_already_issued"      // 409: an earlier request with this key issued it
 	CodeIdempotencyInProgress Code = "idempotency_in_progress" // 409: the first request with this key is in progress

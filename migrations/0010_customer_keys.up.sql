@@ -158,6 +158,7 @@ begin
   made.created_at := at;
   update api_keys k set expires_at = least(k.expires_at, at + make_interval(secs => (change ->> 'grace')::integer))
   where k.id = before.id returning k.* into old;
+  perform check_last_key(before, made, (change ->> 'client')::inet, at);
   n := audit_entry(actor, 'key.rotate', old.tenant_id, old.id, key_record(before),
                    key_record(old) || jsonb_build_object('replaced_by', made.id));
   perform add_key(actor, made, n);
@@ -213,7 +214,7 @@ begin
     target := change ->> 'id';
   when 'key.edit' then
     if after is distinct from before then
-      perform check_last_key(before, after, at);
+      perform check_last_key(before, after, (change ->> 'client')::inet, at);
       update api_keys k set name = after.name, scope = after.scope, per_minute = after.per_minute, allowed = after.allowed, expires_at = after.expires_at
       where k.id = target;
       perform audit_entry(a.actor, action, a.tenant_id, target, key_record(before), key_record(after, m), null, m, before.name, after.name)
@@ -222,7 +223,7 @@ begin
   when 'key.revoke' then
     if before.revoked_at is null then
       after.revoked_at := at;
-      perform check_last_key(before, after, at);
+      perform check_last_key(before, after, (change ->> 'client')::inet, at);
       update api_keys k set revoked_at = at where k.id = target;
       perform audit_entry(a.actor, action, a.tenant_id, target, key_record(before), key_record(after, m), null, m, '', change ->> 'reason')
       from (values (case when change ->> 'reason' <> '' then 'reason' end)) as v (m);
@@ -231,14 +232,22 @@ begin
   return query select k.* from customer_keys k where k.id = target;
 end $$;
 
--- check_last_key refuses a change after which the tenant, which must be locked, would have no key any more that may manage its keys.
-create function check_last_key(before api_keys, after api_keys, at timestamptz) returns void language plpgsql as $$
+-- admits reports whether a key is for an address, null for one that is not known.
+create function admits(k api_keys, client inet) returns boolean language sql stable as $$
+  select k.allowed = '{}' or coalesce(client <<= any(k.allowed::inet[]), false)
+$$;
+
+-- check_last_key refuses a change, or the replacement that a rotation makes, after which the tenant, which must be locked, would have no key that may
+-- manage its keys from the asker's address. Another key counts if it goes on for 7 days, or for as long as the key that is changed.
+create function check_last_key(before api_keys, after api_keys, client inet, at timestamptz) returns void language plpgsql as $$
 begin
-  if before.scope = 'manage'
-    and (after.scope <> 'manage' or after.revoked_at is not null or after.expires_at < coalesce(before.expires_at, 'infinity')) and (before.expires_at is null or before.expires_at > at)
+  if before.scope = 'manage' and (before.expires_at is null or before.expires_at > at)
+    and (after.scope <> 'manage' or after.revoked_at is not null or after.expires_at < coalesce(before.expires_at, 'infinity')
+      or after.allowed is distinct from before.allowed and not admits(after, client))
     and not exists (
-      select from api_keys o where o.tenant_id = before.tenant_id and o.id <> before.id and o.environment = before.environment
-        and o.scope = 'manage' and o.revoked_at is null and (o.expires_at is null or o.expires_at > at)) then
+      select from api_keys o where o.tenant_id = before.tenant_id and o.id not in (before.id, after.id) and o.environment = before.environment
+        and o.scope = 'manage' and o.revoked_at is null and admits(o, client)
+        and (o.expires_at is null or o.expires_at > at and o.expires_at >= least(before.expires_at, at + interval '7 days'))) then
     perform refuse_key_change('last');
   end if;
 end $$;

@@ -14,7 +14,8 @@ left join lateral (
   select e.subject from audit_entries e where e.number = issue.number - 1 and e.action = 'key.rotate' and e.after ->> 'replaced_by' = k.id
 ) rotation on true;
 
--- A sign-in that began more than 15 minutes ago makes no key that may manage keys: such a key would outlive a stolen cookie. What the key is, is
+-- A sign-in that began more than 15 minutes ago makes no key that may manage keys, and changes neither addresses nor end of one: that
+-- would outlive a stolen cookie. What the key is, is
 -- known after the change, which has locked the tenant. A sign-in by a key that is banned makes no key; what it rotates is banned as long as that one.
 alter function manage_key(bytea, text, text, jsonb) rename to change_own_key;
 revoke execute on function change_own_key from petstore_api;
@@ -31,7 +32,7 @@ begin
     perform refuse_key_change('banned');
   end if;
   for k in select * from change_own_key(asker, action, target, change) loop
-    if stale and k.scope = 'manage' and (action in ('key.issue', 'key.rotate') or change ->> 'scope' = 'manage') then
+    if stale and k.scope = 'manage' and (action in ('key.issue', 'key.rotate') or change ->> 'scope' = 'manage' or change ?| array['allowed', 'expires_at']) then
       perform refuse_key_change('stale');
     end if;
     if action = 'key.rotate' and ban.ends_at > coalesce(k.ban_ends_at, '-infinity') then

@@ -173,6 +173,7 @@ func (v *visit) changeKey(c keys.OwnChange, once *catalog.Idempotency) (keys.Own
 		v.header.Set("Retry-After", strconv.FormatInt(limits.RetryAfter(reset, v.now), 10))
 		return keys.Own{}, errManyChanges
 	}
+	c.From = v.client()
 	return v.Keys.ChangeKey(v.Context(), v.who.Tenant.ID, v.session, c, once)
 }
 
@@ -204,8 +205,8 @@ func (v *visit) findKey(id string) (keys.Own, error) {
 	return found[0], nil
 }
 
-const staleSignIn = "A key with the scope manage is made, and another key gets it, within 15 minutes of a sign-in " +
-	"only: sign out, and in again."
+const staleSignIn = "A key with the scope manage is made, rotated and given other addresses or another end, and " +
+	"another key gets that scope, within 15 minutes of a sign-in only: sign out, and in again."
 
 // isFresh reports whether the sign-in began a moment ago: a cookie that was stolen later makes no
 // key that outlives it.
@@ -306,8 +307,8 @@ func keyProblem(err error) string {
 		keys.ErrManyKeysMade: "You have made 200 keys today, as many as a UTC day allows. Make the next one " +
 			"tomorrow, or ask our support.",
 		keys.ErrTooManyKeys: "You have 10 active keys already: revoke one first.",
-		keys.ErrLastManageKey: "It is your last key with the scope manage. Rotate it, or make another " +
-			"one, before you revoke or narrow it.",
+		keys.ErrLastManageKey: "It is your last key with the scope manage that works from your address, and for 7 " +
+			"days or as long as it does. Rotate it, or make another one, before you revoke or narrow it.",
 		keys.ErrKeyChanged: "The key was changed after you opened this page. Compare what it has now " +
 			"with what you typed, and send it again.",
 		keys.ErrKeyInactive: "That key has been revoked or has expired.",

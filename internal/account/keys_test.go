@@ -523,4 +523,8 @@ func TestLockingOut(t *testing.T) {
 		}, c.cookie))
 		assert.Equal(t, strings.Contains(page, `id="confirm`+c.id+`"`), c.want, "by", c.cookie.Value == byKey.Value)
 	}
+	s.do("POST", "/account/keys/revoke", url.Values{"id": {other.ID}}, byKey)
+	page := text(t, s.do("POST", "/account/keys/edit", s.inForm(
+		t, byLink, boss.ID, "addresses", "203.0.113.0/24", "confirm", "yes"), byLink))
+	assert.True(t, strings.Contains(page, "your last key with the scope manage"), "the last one, confirmed", page)
 }

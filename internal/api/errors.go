@@ -146,7 +146,8 @@ var (
 	codeLastManageKey = newCode(
 		http.StatusConflict,
 		"last_manage_key",
-		"This is your last API key that may manage keys. Rotate it, or give another one the scope manage first.",
+		"No other API key may manage keys from your address for 7 days, or for as long as this one. Rotate this one, "+
+			"or give another one the scope manage first.",
 	)
 	codeWouldLockOut = newCode(
 		http.StatusConflict,

@@ -297,6 +297,7 @@ func (a *api) changeKeys(x *exchange, c keys.OwnChange, once *catalog.Idempotenc
 	if c.ID != x.caller.KeyID && !keys.IsID(c.ID) {
 		return keys.Own{}, keys.ErrKeyNotFound
 	}
+	c.From = a.address(x)
 	k, err := a.Keys.ChangeKey(x.Request.Context(), x.caller.Tenant.ID, a.asker(x), c, once)
 	switch {
 	case errors.Is(err, keys.ErrManyKeysMade):

@@ -171,6 +171,7 @@ func TestChangingAKey(t *testing.T) {
 		)
 		rec = w.do(w.request(method, path, elsewhere+`,"confirmLockout":true}`))
 		assert.True(t, rec.Code < 300, r, "confirmed", rec.Body)
+		assert.Equal(t, w.keys.asked.From.String(), "192.0.2.1", "the store judges by the address too")
 	}
 	assert.Equal(t, change(`{"allowedAddresses":[]}`).Code, 200, "any address")
 }

@@ -2,6 +2,7 @@ package keys
 
 import (
 	"errors"
+	"net/netip"
 	"time"
 )
 
@@ -22,9 +23,11 @@ var (
 	ErrKeyInactive = errors.New("the key was revoked or has expired")
 	// ErrManyKeysMade: the tenant has made MaxMadeADay keys on this UTC day.
 	ErrManyKeysMade = errors.New("the tenant has made as many keys today as it may")
-	// ErrLastManageKey: after the change no key could manage the tenant's keys.
+	// ErrLastManageKey: after the change no key could manage the tenant's keys from the address of
+	// who asks, for 7 days or for as long as the key that is changed.
 	ErrLastManageKey = errors.New("it is the last key that may manage the tenant's keys")
-	// ErrStaleSignIn: the sign-in that asks began too long ago to make a key that may manage keys.
+	// ErrStaleSignIn: the sign-in that asks began too long ago to make a key that may manage keys,
+	// or to change the addresses or the end of one.
 	ErrStaleSignIn = errors.New("the sign-in began more than 15 minutes ago")
 	// ErrBannedSignIn: the sign-in that asks began by a key that is banned, so it makes no key.
 	ErrBannedSignIn = errors.New("the key of the sign-in is banned")
@@ -68,6 +71,8 @@ type OwnChange struct {
 	GracePeriod time.Duration
 	// Reason is why the key is revoked.
 	Reason string
+	// From is the address of who asks, zero if it is not known.
+	From netip.Addr
 	// NewID and Token are those of the key that is made.
 	NewID string
 	Token Token

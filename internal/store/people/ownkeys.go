@@ -91,6 +91,9 @@ func manageKey(ctx context.Context, tx pgconn.Tx, asker keys.Digest, c keys.OwnC
 		"grace":  c.GracePeriod / time.Second,
 		"reason": c.Reason,
 	}
+	if c.From.IsValid() {
+		change["client"] = addressText(c.From)
+	}
 	if c.Version != "" {
 		change["version"] = c.Version
 	}

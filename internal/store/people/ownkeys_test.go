@@ -1,10 +1,12 @@
 package people_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -318,6 +320,86 @@ func TestOwnChangesThatAreRefused(t *testing.T) {
 	assert.NoError(t, err)
 	_, err = s.change(t.Context(), s.asker, keys.OwnChange{Action: "key.issue"}, nil)
 	assert.ErrorIs(t, err, keys.ErrAsker, "a suspended tenant")
+}
+
+// TestLastManageKey: a key that ends soon, or that is for other addresses, is none by which the
+// tenant can go on managing its keys. What it can do without one is refused, from where it asks.
+func TestLastManageKey(t *testing.T) {
+	t.Parallel()
+	const here, elsewhere = "203.0.113.0/24", "198.51.100.0/24"
+	day := 24 * time.Hour
+	in := func(d time.Duration) time.Time { return time.Now().Add(d).Truncate(time.Second) }
+	type edit = keys.Edit
+	for _, c := range []struct {
+		name        string
+		last, other keys.Request
+		from        string
+		change      keys.OwnChange
+		refused     bool
+	}{
+		{name: "another one", from: "203.0.113.9"},
+		{name: "another one for here", other: keys.Request{Allowed: here}, from: "203.0.113.9"},
+		{name: "another one for elsewhere", other: keys.Request{Allowed: elsewhere}, from: "203.0.113.9",
+			refused: true},
+		{name: "by IPv6", other: keys.Request{Allowed: here}, from: "2001:db8::1", refused: true},
+		{name: "by mapped IPv4", other: keys.Request{Allowed: here}, from: "::ffff:203.0.113.9"},
+		{name: "from nowhere", other: keys.Request{Allowed: here}, refused: true},
+		{name: "another one for a week", other: keys.Request{ExpiresAt: in(7*day + time.Hour)}},
+		{name: "another one for less", other: keys.Request{ExpiresAt: in(6 * day)}, refused: true},
+		{name: "another one for as long", last: keys.Request{ExpiresAt: in(day)},
+			other: keys.Request{ExpiresAt: in(day)}},
+		{name: "another one for not as long", last: keys.Request{ExpiresAt: in(day)},
+			other: keys.Request{ExpiresAt: in(day - time.Minute)}, refused: true},
+		{name: "of staging", other: keys.Request{Environment: keys.Test}, refused: true},
+		{name: "that writes", other: keys.Request{Scope: keys.ScopeWrite}, refused: true},
+		{name: "addresses without another one", other: keys.Request{Scope: keys.ScopeWrite}, from: "203.0.113.9",
+			refused: true,
+			change:  keys.OwnChange{Action: "key.edit", Edit: edit{Allowed: new(keys.Ranges(elsewhere))}}},
+		{name: "addresses with this one", other: keys.Request{Scope: keys.ScopeWrite}, from: "203.0.113.9",
+			change: keys.OwnChange{Action: "key.edit", Edit: edit{Allowed: new(keys.Ranges(here))}}},
+		{name: "addresses with another one", from: "203.0.113.9",
+			change: keys.OwnChange{Action: "key.edit", Edit: edit{Allowed: new(keys.Ranges(elsewhere))}}},
+		{name: "a name", other: keys.Request{Scope: keys.ScopeWrite}, last: keys.Request{Allowed: elsewhere},
+			from: "203.0.113.9", change: keys.OwnChange{Action: "key.edit", Edit: edit{Name: new("x")}}},
+		{name: "a rotation", other: keys.Request{Scope: keys.ScopeWrite}, last: keys.Request{Allowed: elsewhere},
+			from: "203.0.113.9", change: keys.OwnChange{Action: "key.rotate"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSelfService(t)
+			c.last.Scope = keys.ScopeManage
+			c.other.Scope = cmp.Or(c.other.Scope, keys.ScopeManage)
+			last, asker := s.key(t, c.last)
+			s.key(t, c.other)
+			assert.NoError(t, fixture.ErrorOf(s.staff.Revoke(t.Context(), fixture.Jo, s.boss.ID)))
+			c.change.ID, c.change.Action = last.ID, cmp.Or(c.change.Action, "key.revoke")
+			c.change.From, _ = netip.ParseAddr(c.from) // zero for ""
+			_, err := s.change(t.Context(), asker, c.change, nil)
+			if c.refused {
+				assert.ErrorIs(t, err, keys.ErrLastManageKey)
+			} else {
+				assert.NoError(t, err)
+			}
+		})
+	}
+}
+
+// TestLastManageKeyAfterARotation: the old key is none to go on with while it ends.
+func TestLastManageKeyAfterARotation(t *testing.T) {
+	t.Parallel()
+	s := newSelfService(t)
+	made, err := s.change(
+		t.Context(),
+		s.asker,
+		keys.OwnChange{Action: "key.rotate", ID: s.boss.ID, GracePeriod: time.Hour},
+		nil,
+	)
+	assert.NoError(t, err)
+	revoke := func(id string) error {
+		return fixture.ErrorOf(s.change(t.Context(), s.asker, keys.OwnChange{Action: "key.revoke", ID: id}, nil))
+	}
+	assert.ErrorIs(t, revoke(made.ID), keys.ErrLastManageKey, "the new one")
+	assert.NoError(t, revoke(s.boss.ID), "the old one")
 }
 
 // TestOwnKeysAreAtMostTen: a key counts until it expires, and makes room then.

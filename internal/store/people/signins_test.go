@@ -353,7 +353,8 @@ func TestPruneSignIns(t *testing.T) {
 		o.Exec(
 			t,
 			`insert into sign_ins (digest, tenant_id, invited_by, environment, expires_at) values
-				(sha256($1::text::bytea), 1, 'x', 'live', now() - interval '1 second'), (sha256($2::text::bytea), 1, 'x', 'live', default)`,
+				(sha256($1::text::bytea), 1, 'x', 'live', now() - interval '1 second'),
+				(sha256($2::text::bytea), 1, 'x', 'live', default)`,
 			fmt.Sprint(i),
 			fmt.Sprint("x", i),
 		)
@@ -454,8 +455,8 @@ func TestBannedSignIns(t *testing.T) {
 }
 
 // TestStaleSignInsMakeNoManageKeys: a quarter of an hour after a sign-in the database lets it
-// issue, rotate and give no key that may manage keys, whatever a server asks for. A manage key
-// always may.
+// issue, rotate and give no key that may manage keys, and change neither addresses nor end of one,
+// whatever a server asks for. A manage key always may.
 func TestStaleSignInsMakeNoManageKeys(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewAcme(t)
@@ -472,9 +473,15 @@ func TestStaleSignInsMakeNoManageKeys(t *testing.T) {
 			Token:       made,
 			GracePeriod: time.Hour,
 			Edit:        keys.Edit{Scope: scope},
+			From:        somewhere,
 		}
-		if action == "key.issue" {
+		switch action {
+		case "key.issue":
 			c.Edit.Name, c.Edit.Allowed = new("x"), new(keys.Ranges)
+		case "addresses":
+			c.Action, c.Edit.Allowed = "key.edit", new(keys.Ranges("0.0.0.0/0"))
+		case "end":
+			c.Action, c.Edit.ExpiresAt = "key.edit", new(time.Time)
 		}
 		return o.API.OwnKeys.Change(t.Context(), 1, asker, c, nil)
 	}
@@ -487,7 +494,10 @@ func TestStaleSignInsMakeNoManageKeys(t *testing.T) {
 		for _, refused := range []struct {
 			action, id string
 			scope      *keys.Scope
-		}{{"key.issue", "", &manage}, {"key.edit", other.ID, &manage}, {"key.rotate", boss.ID, nil}} {
+		}{
+			{"key.issue", "", &manage}, {"key.edit", other.ID, &manage}, {"key.rotate", boss.ID, nil},
+			{"addresses", boss.ID, nil}, {"end", boss.ID, nil},
+		} {
 			want := keys.ErrStaleSignIn
 			if i == 1 && refused.id != "" {
 				want = keys.ErrKeyNotFound // That sign-in is for staging.

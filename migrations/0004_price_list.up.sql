@@ -93,13 +93,14 @@ left join lateral (
   select * from plan_versions v where v.plan = l.name and v.valid_from <= now() order by v.valid_from desc limit 1
 ) v on true;
 
--- quota_periods has what was and will be in force for each tenant. An aggregate beside the row is computed once, a subquery in the list of
+-- quota_periods has what was and will be in force for each tenant, and the plan's own numbers, which a boost changes. An aggregate beside the row is computed once, a subquery in the list of
 -- columns for each use of the column.
 create view quota_periods as
 select a.tenant_id, a.id as assignment, v.version, v.generation, a.plan, a.kind, a.ends,
        coalesce(a.per_minute, v.per_minute) as per_minute, coalesce(a.per_day, v.per_day) as per_day,
        greatest(a.valid_from, v.valid_from) as valid_from, least(ended.at, replaced.at) as valid_to,
-       a.valid_from as assigned_from, ended.at as assigned_to, a.voided_at, a.void_reason
+       a.valid_from as assigned_from, ended.at as assigned_to, a.voided_at, a.void_reason,
+       v.per_minute as plan_per_minute, v.per_day as plan_per_day
 from tenant_plans a
 cross join lateral (
   select min(n.valid_from) as at from tenant_plans n where n.tenant_id = a.tenant_id and n.valid_from > a.valid_from

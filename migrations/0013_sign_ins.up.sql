@@ -82,7 +82,8 @@ create function use_sign_in(session bytea, at timestamptz, noted boolean)
 returns table (
   sign_in text, signed_in_at timestamptz,
   id text, environment text, key_per_minute bigint, allowed text, tenant_id bigint, tenant text, created_at timestamptz,
-  assignment bigint, version integer, plan text, per_minute bigint, per_day bigint, valid_from timestamptz, valid_to timestamptz
+  assignment bigint, version integer, plan text, per_minute bigint, per_day bigint, valid_from timestamptz, valid_to timestamptz,
+  plan_per_minute bigint, plan_per_day bigint
 ) language plpgsql security definer as $$
 begin
   if $3 then
@@ -91,7 +92,8 @@ begin
   return query
     select s.id::text, s.created_at,
            coalesce(k.id, ''), s.environment, coalesce(k.per_minute, 0), coalesce(array_to_string(k.allowed, ','), ''),
-           t.id, t.name, t.created_at, q.assignment, q.version, q.plan, q.per_minute, q.per_day, q.valid_from, q.valid_to
+           t.id, t.name, t.created_at, q.assignment, q.version, q.plan, q.per_minute, q.per_day, q.valid_from, q.valid_to,
+           coalesce(q.plan_per_minute, 0), coalesce(q.plan_per_day, 0)
     from live_sign_in($1) s join tenants t on t.id = s.tenant_id left join api_keys k on k.id = s.key_id
     cross join lateral (
       select * from quota_periods q where q.tenant_id = t.id and (q.valid_to is null or q.valid_to > $2) order by q.valid_from limit 5

@@ -5,6 +5,7 @@ returns table (
   place bigint, id text, environment text, expires_at timestamptz, revoked_at timestamptz, key_per_minute bigint, scope text, allowed text,
   tenant_id bigint, tenant text, suspended_at timestamptz, created_at timestamptz,
   assignment bigint, version integer, plan text, per_minute bigint, per_day bigint, valid_from timestamptz, valid_to timestamptz,
+  plan_per_minute bigint, plan_per_day bigint,
   ban_id bigint, ban_source text, ban_reason text, ban_starts_at timestamptz, ban_ends_at timestamptz
 ) language plpgsql stable security definer set plan_cache_mode = force_generic_plan as $$
 begin
@@ -15,6 +16,7 @@ begin
       select k.id, k.environment, k.expires_at, k.revoked_at, coalesce(k.per_minute, 0), k.scope, array_to_string(k.allowed, ','),
              t.id, t.name, t.suspended_at, t.created_at,
              q.assignment, q.version, q.plan, q.per_minute, q.per_day, q.valid_from, q.valid_to,
+             coalesce(q.plan_per_minute, 0), coalesce(q.plan_per_day, 0),
              b.id, b.source, b.reason, b.starts_at, b.ends_at
       from api_keys k
       join tenants t on t.id = k.tenant_id

@@ -102,6 +102,7 @@ func (v *visit) overview() error {
 	t := v.who.Tenant
 	data := struct {
 		Plan              string
+		Boosted           bool
 		Quota             plans.Quota
 		Meters            []meter
 		Bans              []keys.Key
@@ -112,6 +113,8 @@ func (v *visit) overview() error {
 		RefusedOf         int64
 		Plans             []diagnose.LargerPlan
 	}{Days: usage.ReplayDays, Plan: t.Plan, Quota: t.Quota, Now: v.now}
+	minute, day := t.Boosted()
+	data.Boosted = minute || day
 	err := v.turn(func(ctx context.Context) (err error) {
 		data.Bans, err = v.SignIns.Bans(ctx, v.session, v.now)
 		return err
@@ -154,7 +157,7 @@ func (v *visit) larger() (refused int64, list []diagnose.LargerPlan, err error) 
 	if err == nil && slices.ContainsFunc(hours, func(h usage.Hour) bool { return h.Refused > 0 }) {
 		var sold []plans.Plan
 		if sold, err = v.Sold(ctx); err == nil {
-			refused, list = diagnose.LargerPlans(hours, v.who.Tenant.Quota, sold)
+			refused, list = diagnose.LargerPlans(hours, v.who.Tenant, sold, "")
 		}
 	}
 	if ctx.Err() != nil {

@@ -125,6 +125,36 @@ func TestLargerPlans(t *testing.T) {
 	)
 }
 
+// TestSameLimits: with a boost of the day, no plan is recommended that does not raise the limit that
+// refused, nor the tenant's own. What is in force is not called the plan's.
+func TestSameLimits(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	k, _ := s.key(t, keys.Request{})
+	_, err := s.staff.Timelines.Assign(t.Context(), by, pricing.NewAssignment{
+		Tenant: "acme", Kind: plans.Boost, Own: &plans.Quota{PerMinute: 1000, PerDay: 5000},
+	})
+	assert.NoError(t, err)
+	hour := time.Now().Unix() / 3600 * 3600
+	bucket := usage.Bucket{TenantID: k.TenantID, KeyID: k.ID, Assignment: 1, Version: 1, Hour: hour}
+	assert.NoError(t, s.api.Usage.WriteUsage(t.Context(), usage.Batch{
+		ServerID: "s1", Number: 1, Counts: []usage.Count{{Bucket: bucket, Admitted: 1001, Refused: 121}},
+	}))
+	f := usage.FailedRequest{RequestID: "r1", TenantID: k.TenantID, KeyID: k.ID, At: time.Now(), Status: 429,
+		Code: "rate_limit_exceeded", Plan: "pro", Window: "minute", Limit: 1000, Reset: hour, Method: "GET",
+		ServerID: "s1", Number: 1}
+	assert.NoError(t, s.api.FailedRequests.WriteFailed(t.Context(), []usage.FailedRequest{f}))
+	cookie := s.signIn(t, "acme")
+	for _, path := range []string{"", "/requests/explained?id=r1"} {
+		page := text(t, s.do("GET", "/account"+path, nil, cookie))
+		assert.Contains(t, page, "<li>Plan business has the same limit per minute.</li>", path)
+		assert.True(t, strings.Count(page, "<li>On plan")+strings.Count(page, "<li>Plan") == 1, path, page)
+		if path == "" {
+			assert.Contains(t, page, "Plan pro, boosted: 1,000 requests per minute and 5,000 per day.")
+		}
+	}
+}
+
 // TestMonths: any month up to now has a page, with links to those beside it.
 func TestMonths(t *testing.T) {
 	t.Parallel()

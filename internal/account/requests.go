@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"petstore.example/internal/diagnose"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/usage"
 )
 
@@ -78,7 +79,8 @@ func (v *visit) request() error {
 		if err != nil {
 			return err
 		}
-		data.Refused, data.Plans = diagnose.LargerPlans(d.Hours, v.who.Tenant.Quota, sold)
+		data.Refused, data.Plans = diagnose.LargerPlans(
+			d.Hours, v.who.Tenant, sold, limits.WindowName(d.Window))
 	}
 	return v.show("request", data)
 }

@@ -77,7 +77,7 @@ func TestFailedRequests(t *testing.T) {
 		second,
 	)
 	detail := text(t, s.do("GET", "/account/requests/explained?id="+url.QueryEscape(over.RequestID), nil, cookie))
-	for _, want := range []string{diagnose.Explain(&over, time.Time{}), "What used the limit", "on plan business",
+	for _, want := range []string{diagnose.Explain(&over, time.Time{}), "What used the limit", "On plan business",
 		"1 request was refused in the last 30 days",
 		"the minute's limit is 300. That minute's use is no longer kept."} {
 		assert.True(

@@ -105,6 +105,8 @@ func TestFailedRequestsAreOptional(t *testing.T) {
 func TestMessagesOf429(t *testing.T) {
 	t.Parallel()
 	c := &keys.Caller{Tenant: &plans.Tenant{Plan: "pro"}}
+	boosted := &keys.Caller{Tenant: &plans.Tenant{Plan: "pro", Quota: plans.Quota{PerMinute: 300, PerDay: 1},
+		PlanQuota: plans.Quota{PerMinute: 300, PerDay: 10_000}}}
 	window := func(name limits.WindowName, limit int64) limits.Window {
 		w := limits.Window{Name: name}
 		w.Limit = limit
@@ -118,6 +120,10 @@ func TestMessagesOf429(t *testing.T) {
 		{overLimit(c, window(limits.Minute, 1), "", 1), "Plan pro allows 1 request per minute. Retry in 1 second.", 1},
 		{overLimit(c, window(limits.Day, 10_000), "", 86_400),
 			"Plan pro allows 10000 requests per day. Retry in 86400 seconds.", 86400},
+		{overLimit(boosted, window(limits.Day, 1), "", 7),
+			"The boost of plan pro allows 1 request per day. Retry in 7 seconds.", 7},
+		{overLimit(boosted, window(limits.Minute, 300), "", 7),
+			"Plan pro allows 300 requests per minute. Retry in 7 seconds.", 7},
 		{overLimit(c, window(limits.Key, 5), "", 42),
 			"This API key's own limit allows 5 requests per minute. Retry in 42 seconds.", 42},
 		{overLimit(c, window(limits.Key, 5), shareUsedUp, 42),

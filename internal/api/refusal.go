@@ -13,12 +13,17 @@ import (
 // have kept to its plan, so it is no strike.
 const shareUsedUp = " Rate limiting is temporarily degraded: this server's share of your limit is used up."
 
-// overLimit returns the refusal by a window of the caller's. degraded is that sentence, or empty if
+// overLimit returns the refusal by a window of the caller's, and names what is in force: a boost is
+// not the plan's number. degraded is that sentence, or empty if
 // all servers counted together.
 func overLimit(c *keys.Caller, w limits.Window, degraded string, wait int64) *Error {
 	var space [256]byte
 	b := space[:0]
 	code := codeRateLimitExceeded
+	of := "Plan "
+	if minute, day := c.Tenant.Boosted(); minute && w.Name == limits.Minute || day && w.Name == limits.Day {
+		of = "The boost of plan "
+	}
 	switch w.Name {
 	case limits.Key:
 		b = append(b, "This API key's own limit allows "...)
@@ -26,7 +31,7 @@ func overLimit(c *keys.Caller, w limits.Window, degraded string, wait int64) *Er
 		code = codeDailyQuotaExceeded
 		fallthrough
 	default:
-		b = append(append(append(b, "Plan "...), c.Tenant.Plan...), " allows "...)
+		b = append(append(append(b, of...), c.Tenant.Plan...), " allows "...)
 	}
 	b = append(appendCount(b, w.Limit, "request"), " per "...)
 	if w.Name == limits.Day {

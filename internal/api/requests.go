@@ -96,9 +96,11 @@ func getRequest(a *api, x *exchange) error {
 	)
 	detail := failedDetail{failedRequestOf(&d.FailedRequest), explanation, d.RefusedBy, x.passesAt(&d), nil}
 	if diagnose.IsShared(&d.FailedRequest) {
-		if detail.Refusals, err = a.refusalsUnderLargerPlans(x, d.Hours); err != nil {
+		var same string
+		if detail.Refusals, same, err = a.refusalsUnderLargerPlans(x, &d); err != nil {
 			return err
 		}
+		detail.Explanation += same
 	}
 	return x.writeItem(&detail)
 }
@@ -149,19 +151,22 @@ func (x *exchange) passesAt(d *usage.FailedDetail) *time.Time {
 	return &at
 }
 
-// refusalsUnderLargerPlans returns how many of the tenant's requests in these hours were refused,
-// and how many would be, at least, under each plan that is sold and larger than what is in force.
-func (a *api) refusalsUnderLargerPlans(x *exchange, hours []usage.Hour) (*refusals, error) {
+// refusalsUnderLargerPlans returns how many of the tenant's requests were refused in the hours of a
+// request's detail, and how many would be, at least, under each plan that is sold and raises the
+// limit that refused that one. It says which larger plans do not.
+func (a *api) refusalsUnderLargerPlans(x *exchange, d *usage.FailedDetail) (_ *refusals, same string, err error) {
 	sold, err := a.readPlans(x.Request.Context())
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	refused, larger := diagnose.LargerPlans(hours, x.caller.Tenant.Quota, sold)
+	refused, larger := diagnose.LargerPlans(d.Hours, x.caller.Tenant, sold, limits.WindowName(d.Window))
 	r := &refusals{Days: usage.ReplayDays, Refused: refused, Plans: []largerPlan{}}
 	for _, p := range larger {
-		r.Plans = append(r.Plans, largerPlan{p.Name, p.Remain})
+		if p.Helps {
+			r.Plans = append(r.Plans, largerPlan{p.Name, p.Remain})
+		}
 	}
-	return r, nil
+	return r, diagnose.SameLimits(larger), nil
 }
 
 // anInstant is what since and until are. A + in a query is a space.

@@ -196,6 +196,10 @@ func TestRequestExplained(t *testing.T) {
 	assert.DeepEqual(t, documented, shown, "-document +guide")
 	assert.Equal(t, want.Explanation, diagnose.Explain(&d.FailedRequest, time.Time{}))
 	assert.Equal(t, w.do(w.request("GET", "/v1/requests/"+want.ID, "", "If-None-Match", header(rec, "ETag"))).Code, 304)
+	w.setPlan(t, "custom", plans.Quota{PerMinute: 300, PerDay: 1000})
+	same := answerOf[failedDetail](t, w.do(w.request("GET", "/v1/requests/"+want.ID, "")))
+	assert.Equal(t, same.Explanation, want.Explanation+" Plan pro has the same limit per minute.")
+	assert.DeepEqual(t, same.Refusals.Plans, []largerPlan{{Name: plans.Business}})
 }
 
 // TestRequestPasses: a request passes when what refused it is over, and neither a ban of its key

@@ -43,7 +43,7 @@ func OverLimit(f *usage.FailedRequest) string {
 	if window == string(limits.Key) || window == string(limits.Address) {
 		window = string(limits.Minute)
 	}
-	switch limit := spelling.Thousands(f.Limit) + " requests per " + window; {
+	switch limit := spelling.Count(f.Limit, "request") + " per " + window; {
 	case f.Partial:
 		return ", over one server's share of " + limit
 	case f.Window == string(limits.Key):
@@ -51,7 +51,8 @@ func OverLimit(f *usage.FailedRequest) string {
 	case f.Window == string(limits.Address):
 		return ", over " + limit + " of an address without a valid key"
 	case f.Window != "":
-		return ", over plan " + f.Plan + "'s " + limit
+		// It may be a boost's, not the plan's.
+		return ", over the account's limit of " + limit + " on plan " + f.Plan
 	}
 	return ""
 }

@@ -47,7 +47,13 @@ func TestWhyNamesATenant(t *testing.T) {
 		got.Keys[1].Verdict != "rate_limit_exceeded" {
 		t.Errorf("%+v, want both keys of %s, the refused one first", got, tn.Name)
 	}
-	assert.Contains(t, d.ctl("why", first).stdout, "over plan free's 60 requests per minute", "why", first)
+	assert.Contains(
+		t,
+		d.ctl("why", first).stdout,
+		"over the account's limit of 60 requests per minute on plan free",
+		"why",
+		first,
+	)
 }
 
 // TestRequestsExplainThemselves: from its 429 a customer follows Link to the request and to the

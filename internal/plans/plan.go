@@ -93,6 +93,9 @@ type Tenant struct {
 	Version    int
 	// Quota is the numbers in force: the plan's, or the assignment's own.
 	Quota Quota
+	// PlanQuota is the plan's own numbers, which a boost changes. A number is 0 if the plan has
+	// none, or if it was not read.
+	PlanQuota Quota
 	// Kind is that of the assignment.
 	Kind Kind
 	// SuspendedAt is zero for a tenant in good standing. A suspended tenant's keys are refused.
@@ -117,6 +120,12 @@ type Profile struct {
 
 // Ended reports whether what the tenant has is over at that instant.
 func (t *Tenant) Ended(at time.Time) bool { return !t.Until.IsZero() && !at.Before(t.Until) }
+
+// Boosted reports which numbers in force are others than the plan's.
+func (t *Tenant) Boosted() (minute, day bool) {
+	own := t.PlanQuota
+	return own.PerMinute != 0 && own.PerMinute != t.Quota.PerMinute, own.PerDay != 0 && own.PerDay != t.Quota.PerDay
+}
 
 // Equal reports whether all of both is equal, and of what follows.
 func (t *Tenant) Equal(o *Tenant) bool {

@@ -29,6 +29,14 @@ func Distance(a, b string) int {
 	return previous[len(b)]
 }
 
+// Count is "1 server" or "1,000 servers".
+func Count(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return Thousands(n) + " " + noun + "s"
+}
+
 // Thousands is a number with its digits in groups of three.
 func Thousands(n int64) string {
 	digits := strconv.FormatInt(n, 10)

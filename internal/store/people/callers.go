@@ -20,7 +20,7 @@ var _ callers.Store = Keys{}
 const callersQuery = `
 select place, id, environment, expires_at, revoked_at, key_per_minute, scope, allowed, tenant_id, tenant,
 	suspended_at, created_at,
-       assignment, version, plan, per_minute, per_day, valid_to,
+       assignment, version, plan, per_minute, per_day, valid_to, plan_per_minute, plan_per_day,
        ban_id, ban_source, ban_reason, ban_starts_at, ban_ends_at
 from callers_of_keys($1, $2)
 order by place, valid_from`
@@ -44,6 +44,8 @@ type callerRow struct {
 	PerMinute   int64            `db:"per_minute"`
 	PerDay      int64            `db:"per_day"`
 	ValidTo     sql.NullTime     `db:"valid_to"`
+	PlanMinute  int64            `db:"plan_per_minute"`
+	PlanDay     int64            `db:"plan_per_day"`
 	BanID       sql.NullInt64    `db:"ban_id"`
 	BanSource   sql.NullString   `db:"ban_source"`
 	BanReason   sql.NullString   `db:"ban_reason"`
@@ -94,6 +96,7 @@ func (r callerRow) tenant(next *plans.Tenant) *plans.Tenant {
 	return &plans.Tenant{
 		ID: r.TenantID, Name: r.Tenant, Plan: r.Plan, Assignment: r.Assignment, Version: r.Version,
 		Quota:       plans.Quota{PerMinute: r.PerMinute, PerDay: r.PerDay},
+		PlanQuota:   plans.Quota{PerMinute: r.PlanMinute, PerDay: r.PlanDay},
 		SuspendedAt: r.SuspendedAt.Time, CreatedAt: r.CreatedAt, Until: pgconn.TimeOf(r.ValidTo), Next: next,
 	}
 }

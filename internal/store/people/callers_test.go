@@ -1,11 +1,13 @@
 package people_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/store/pricing"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/fixture"
 )
@@ -48,4 +50,34 @@ func TestCallers(t *testing.T) {
 	}
 	want := []string{"none", "acme pro business", "zoo free", "none", "acme pro business", "acme pro business", "none"}
 	assert.DeepEqual(t, got, want, "callers")
+}
+
+// TestBoostedCallers: a caller and a sign-in know which numbers are the plan's and which a boost's,
+// also when a boost within another one has ended.
+func TestBoostedCallers(t *testing.T) {
+	t.Parallel()
+	o := fixture.NewAcme(t)
+	_, token := o.Issue(t, "acme")
+	now := time.Now()
+	for _, b := range []struct {
+		perDay int64
+		from   time.Duration
+		length time.Duration
+	}{{500, time.Minute, 3 * time.Hour}, {400, time.Hour, time.Hour}} {
+		_, err := o.Timelines.Assign(t.Context(), fixture.Jo, pricing.NewAssignment{
+			Tenant: "acme", Kind: plans.Boost, Own: &plans.Quota{PerDay: b.perDay},
+			From: now.Add(b.from), Until: func(from time.Time) time.Time { return from.Add(b.length) },
+		})
+		assert.NoError(t, err)
+	}
+	c, err := o.API.Keys.Caller(t.Context(), token.Digest(), now.Add(2*time.Minute))
+	assert.NoError(t, err)
+	var got []string
+	for p := c.Tenant; p != nil; p = p.Next {
+		minute, day := p.Boosted()
+		got = append(got, fmt.Sprint(p.Quota.PerDay, p.PlanQuota, minute, day))
+	}
+	const ofPlan = " {300 10000} false "
+	assert.DeepEqual(t, got, []string{"500" + ofPlan + "true", "400" + ofPlan + "true", "500" + ofPlan + "true",
+		"10000" + ofPlan + "false"})
 }

@@ -90,7 +90,7 @@ func (d SignIns) Use(ctx context.Context, session keys.Digest, now time.Time, no
 	}
 	err = d.db.Select(ctx, &rows, `
 		select id, environment, key_per_minute, 'write' as scope, allowed, tenant_id, tenant, created_at, assignment,
-			version, plan, per_minute, per_day, valid_to,
+			version, plan, per_minute, per_day, valid_to, plan_per_minute, plan_per_day,
 		       sign_in, signed_in_at
 		from use_sign_in($1, $2, $3) order by valid_from`, session[:], now, noted)
 	if err == nil && len(rows) == 0 {

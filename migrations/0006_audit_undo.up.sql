@@ -46,6 +46,8 @@ create table audit_beginning (
   is_beginning boolean     default true primary key check (is_beginning),
   number       bigint      not null check (number >= 0),
   hash         bytea       not null check (length(hash) = 32),
+  -- When the entry was written.
+  written_at   timestamptz check (isfinite(written_at)),
   removed_at   timestamptz check (isfinite(removed_at))
 );
 
@@ -208,7 +210,7 @@ begin
     gone := gone + p.last - (select b.number from audit_beginning b);
     execute format('drop table %I', p.name);
     delete from audit_partitions o where o.name = p.name;
-    update audit_beginning set number = last.number, hash = last.hash, removed_at = now();
+    update audit_beginning set number = last.number, hash = last.hash, written_at = last.at, removed_at = now();
   end loop;
   update retention set removed = removed + gone, run_at = now() where kind = 'audit';
   return gone;
@@ -291,7 +293,7 @@ begin
 end $$;
 
 grant select on audit_head, audit_beginning, role_audit_entries to petstore_support;
-grant select on role_audit_entries to petstore_billing;
+grant select on audit_beginning, role_audit_entries to petstore_billing;
 grant insert (claimed_actor, action, tenant_id, subject, before, after, reason), select (number) on audit_entries to petstore_billing;
 grant insert (claimed_actor, action, tenant_id, subject, before, after, reason), select on audit_entries to petstore_support;
 grant insert (number, first_number, tenant_id, before, after), select (number, first_number) on undo_values to petstore_billing;

@@ -59,7 +59,7 @@ func runVerify(ctx context.Context, f *cmdutil.Factory, month cmdutil.Period) er
 	if err != nil {
 		return err
 	}
-	for _, text := range slices.Concat(v.FalseEntries, v.Differences) {
+	for _, text := range slices.Concat(v.Notes, v.Differences) {
 		f.Messagef("%s", text)
 	}
 	if err := output.Item(f.Printer(), VerifyView, v); err != nil || len(v.Differences) == 0 {

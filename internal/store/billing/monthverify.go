@@ -3,6 +3,7 @@ package billing
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/usage/closing"
 )
 
@@ -22,9 +24,10 @@ type Verification struct {
 
 	// Differences are what was altered, each as a sentence; none if nothing was.
 	Differences []string
-	// FalseEntries are audit entries of a closing that did not close the month, each as a sentence.
-	// Every login that may write to the trail can add such entries.
-	FalseEntries []string
+	// Notes are what is no difference, each as a sentence: audit entries of a closing that did not
+	// close the month, which every login that may write to the trail can add; and that the entry of
+	// the closing was removed because it was old.
+	Notes []string
 }
 
 // Verify returns ErrMonthOpen for a month that is not sealed.
@@ -93,8 +96,8 @@ func (v *monthVerifier) compareAudit(ctx context.Context) error {
 	)
 	for i, e := range entries {
 		if i != closed {
-			v.FalseEntries = append(
-				v.FalseEntries,
+			v.Notes = append(
+				v.Notes,
 				fmt.Sprintf(
 					"entry %d of the audit trail says that %s was closed, and did not close it: login %s wrote it "+
 						"at %s",
@@ -107,8 +110,7 @@ func (v *monthVerifier) compareAudit(ctx context.Context) error {
 		}
 	}
 	if closed < 0 {
-		v.differs("the audit trail has no entry of login %s that %s was closed", m.SealedBy, name)
-		return nil
+		return v.noEntry(ctx)
 	}
 	record, err := json.Marshal(recordMonth(m))
 	if err != nil {
@@ -123,6 +125,26 @@ func (v *monthVerifier) compareAudit(ctx context.Context) error {
 		)
 	}
 	return err
+}
+
+// noEntry notes that the month has no entry of its closing: a difference, unless entries from then
+// were removed.
+func (v *monthVerifier) noEntry(ctx context.Context) error {
+	var written sql.NullTime
+	if err := v.db.Get(ctx, &written, `select written_at from audit_beginning`); err != nil {
+		return err
+	}
+	name, removed := monthName(v.Month.Month), pgconn.TimeOf(written)
+	if v.SealedAt.After(removed) {
+		v.differs("the audit trail has no entry of login %s that %s was closed", v.SealedBy, name)
+		return nil
+	}
+	v.Notes = append(v.Notes, fmt.Sprintf(
+		"the audit entry that %s was closed is not compared: entries up to %s were removed",
+		name,
+		closing.Time(removed),
+	))
+	return nil
 }
 
 // compareLines compares the sealed lines with the seal, and tenant by tenant with those that are

@@ -125,10 +125,10 @@ func TestFalseEntries(t *testing.T) {
 	verify := func(difference string) {
 		t.Helper()
 		v, err := b.Billing.Months.Verify(t.Context(), fixture.Oct)
-		if err != nil || len(v.FalseEntries) != 2 ||
-			!strings.Contains(v.FalseEntries[0], "login "+storetest.BillingLogin) ||
-			!strings.Contains(v.FalseEntries[1], "login "+storetest.SupportLogin) {
-			t.Errorf("false entries %q, %v: want those of billing and support", v.FalseEntries, err)
+		if err != nil || len(v.Notes) != 2 ||
+			!strings.Contains(v.Notes[0], "login "+storetest.BillingLogin) ||
+			!strings.Contains(v.Notes[1], "login "+storetest.SupportLogin) {
+			t.Errorf("false entries %q, %v: want those of billing and support", v.Notes, err)
 		}
 		if got := strings.Join(
 			v.Differences,

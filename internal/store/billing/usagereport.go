@@ -39,7 +39,7 @@ type UsageRow struct {
 	// Plan is the one in force at the time of the requests, not the tenant's current one.
 	Plan  string `db:"plan"`
 	KeyID string `db:"key_id"`
-	// KeyName is empty if the login may not read keys.
+	// KeyName is empty if the login may not read keys, or the key was erased or removed.
 	KeyName string `db:"key_name"`
 	// At is the beginning of the UTC day or hour.
 	At       time.Time `db:"at"`
@@ -102,13 +102,13 @@ func (r UsageRow) inUTC() UsageRow {
 	return r
 }
 
-// nameKeys adds the names of the keys to the columns, unless the login may not read them, as in
+// nameKeys adds the names of the keys that still exist to the columns, unless the login may not read them, as in
 // billing.
 func (d Usage) nameKeys(ctx context.Context, columns string) (string, error) {
 	var may bool
 	err := d.db.Get(ctx, &may, `select has_column_privilege('api_keys', 'name', 'select')`)
 	if may {
-		columns += `, (select k.name from api_keys k where k.id = u.key_id) as key_name`
+		columns += `, coalesce((select k.name from api_keys k where k.id = u.key_id), '') as key_name`
 	}
 	return columns, err
 }

@@ -6,7 +6,7 @@ create table usage_writers (
   written_at   timestamptz not null,
   -- Everything that the server admitted before this instant is recorded; null if it has not said.
   delivered_to timestamptz check (isfinite(delivered_to)),
-  -- When a month was closed without waiting for the server.
+  -- When staff said that it has ended and delivers no more (forget_server), or when a month was closed without it.
   left_out_at  timestamptz check (isfinite(left_out_at))
 );
 

@@ -173,8 +173,9 @@ create function open_month_before(date) returns date language sql stable as $$
 $$;
 
 -- begin_closing closes a month that has ended. No month before one that is closed: what is recorded of it is in the lines of later months,
--- as a correction.
-create function begin_closing(closed date, leave_out text[]) returns void language plpgsql security definer as $$
+-- as a correction. It returns whom it did not wait for: these servers, and those that were forgotten since an earlier month was closed
+-- without them.
+create function begin_closing(closed date, inout leave_out text[]) language plpgsql security definer as $$
 declare
   earlier date;
 begin
@@ -194,6 +195,13 @@ begin
     raise exception '% is open', to_char(earlier, 'YYYY-MM') using errcode = 'check_violation', constraint = 'usage_months_order';
   end if;
   update usage_writers set left_out_at = now() where server_id = any (leave_out);
+  leave_out := leave_out || array(
+    select w.server_id from usage_writers w
+    where w.left_out_at >= w.written_at and w.server_id <> all (leave_out)
+      and (w.delivered_to is null or w.delivered_to < (closed + interval '1 month') at time zone 'UTC')
+      and not exists (select from usage_months m where w.server_id = any (m.without) and m.begun_at >= w.left_out_at)
+    order by w.server_id
+  );
   insert into usage_months (month, without, void)
   values (closed, leave_out, array(select a.id from tenant_plans a where a.voided_at is not null order by a.id));
 end $$;
@@ -522,6 +530,7 @@ end $$;
 grant select, update (format, tenants, lines, admitted, refused, sha256) on usage_months to petstore_billing;
 grant select on usage_months, usage_lines, usage_late, retention, usage_recorded, usage_deliveries, usage_closings to petstore_support;
 grant select on usage_late, event_source, retention, usage_recorded, usage_counted, usage_deliveries, usage_closings to petstore_billing;
+grant select on usage_deliveries to petstore_api;
 grant insert (month, tenant_id, number, form, sha256), select on usage_lines to petstore_billing;
 grant insert (receiver, hour, tenant_id, assignment, correction, event_id, format, counted_at, billing_ref, version, admitted, refused), select on
   sent_events to petstore_billing;

@@ -137,6 +137,19 @@ begin
   delete from usage_writers where server_id = server;
 end $$;
 
+-- forget_server notes that a server has ended and delivers no more: nobody waits for what it had not recorded, unless it writes again. It
+-- returns what is known of the server, nulls for an unknown one.
+create function forget_server(server text) returns usage_writers language plpgsql security definer as $$
+declare
+  forgotten usage_writers;
+begin
+  if exists (select from servers s where s.id = server and s.seen_at > clock_timestamp() - interval '1 minute') then
+    raise exception 'server % is alive', server using errcode = 'check_violation', constraint = 'usage_writers_alive';
+  end if;
+  update usage_writers set left_out_at = now() where server_id = server returning * into forgotten;
+  return forgotten;
+end $$;
+
 -- A term's number only grows. It comes from the clock, which may be wrong, but not beyond 2^30; the rest of 31 bits can only be counted up.
 create function check_term() returns trigger language plpgsql as $$
 begin
@@ -197,6 +210,7 @@ grant select, update (number, active, redis, sole, unclean_until, servers, first
 grant insert (tenant_id, scope), select, update (term, minute, minute_used, day, day_used) on limit_states to petstore_api;
 grant execute on function database_name, read_cluster to petstore_api, petstore_billing, petstore_support;
 grant execute on function renew_server, lock_cluster, end_usage, prune_key_limits to petstore_api;
+grant execute on function forget_server to petstore_billing;
 
 -- A function that runs with its owner's rights looks for tables where the owner put them. pg_temp is named last: otherwise a
 -- temporary table of the caller would take the place of a table.

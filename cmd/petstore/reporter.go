@@ -39,10 +39,12 @@ type reporter struct {
 	// the first look, which counts none.
 	number                    int64
 	byServer, byStaff, lifted atomic.Int64
+	// deliveredAgo is the last result of operate.Operation.DeliveredAgo.
+	deliveredAgo atomic.Int64
 }
 
 // newReporter returns a reporter of the server with that listener, and registers the metrics of
-// bans.
+// what it reads.
 func newReporter(h *health, api *connlimit.Listener, of keys.Environment, m prometheus.Registerer) *reporter {
 	r := &reporter{operation: h.operation, health: h, api: api, keys: of, number: math.MaxInt64}
 	const changes, help = "petstore_ban_changes_total",
@@ -50,6 +52,12 @@ func newReporter(h *health, api *connlimit.Listener, of keys.Environment, m prom
 	values{m}.counter(changes, help, prometheus.Labels{"change": "placed", "by": "server"}, r.byServer.Load)
 	values{m}.counter(changes, help, prometheus.Labels{"change": "placed", "by": "staff"}, r.byStaff.Load)
 	values{m}.counter(changes, help, prometheus.Labels{"change": "lifted", "by": "staff"}, r.lifted.Load)
+	values{m}.gauge(
+		"petstore_usage_undelivered_age_seconds",
+		"How long ago the server of the fleet delivered its usage that has delivered none for the longest.",
+		nil,
+		func() float64 { return time.Duration(r.deliveredAgo.Load()).Seconds() },
+	)
 	return r
 }
 
@@ -60,6 +68,9 @@ func (r *reporter) run(ctx context.Context) error {
 		r.noteEnvironment(ctx)
 		r.report(ctx)
 		r.countBans(ctx)
+		if ago, err := r.operation.DeliveredAgo(ctx); err == nil {
+			r.deliveredAgo.Store(int64(ago))
+		}
 	})
 }
 

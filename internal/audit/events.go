@@ -64,6 +64,7 @@ var Events = []Event{
 	{Action: "plan.remove", Final: "it was made by SQL", Hint: "take it back by SQL, as the owner of the tables"},
 	{Action: "limits.reset", Final: "requests were counted since, and what was used before is not kept"},
 	{Action: "usage.close", Final: "a closed month never changes: what comes late is a correction in the next"},
+	{Action: "usage.forget", Final: "a server that delivers again is waited for again"},
 	{Action: "usage.events", Final: "what the billing system has received stays there"},
 	{
 		Action: "retention.set",

@@ -93,6 +93,7 @@ func TestDocListsTheMembers(t *testing.T) {
 		"why KEY-ID":                           why.KeyView.Names(),
 		"why -":                                why.KeyView.Names(),
 		"why REQUEST-ID":                       why.RequestView.Names(),
+		"usage forget":                         usage.ForgottenView.Names(),
 		"usage show":                           usage.View(billing.ByTenantAndPlan, "").Names(),
 		"key issue":                            key.IssuedView.Names(),
 		"key rotate":                           key.RotatedView.Names(),

@@ -63,12 +63,13 @@ func newRightsEnv(t *testing.T) *rightsEnv {
 	list, err := store.Collect(db.Keys.List(t.Context(), people.KeyFilter{Limit: 2}, time.Now()))
 	assert.NoError(t, err)
 	e.key, e.banned = list[0].ID, list[1].ID
-	// A closed month in which acme was on a plan.
+	// A closed month in which acme was on a plan, and a server that has ended.
 	execSQL(
 		t,
 		e.URL,
 		`insert into tenant_plans (tenant_id, valid_from, plan) select id, '2020-01-01Z', 'pro' from tenants where
-			name = 'acme'`,
+			name = 'acme';
+		insert into usage_writers (server_id, batch, written_at, delivered_to) values ('gone', 1, now(), now())`,
 	)
 	_, err = db.Months.Close(t.Context(), by, time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), nil)
 	assert.NoError(t, err)
@@ -120,6 +121,7 @@ func (e *rightsEnv) args(c *cobra.Command, name string) []string {
 		"usage show":      {"--by", "key"},
 		"usage events":    {"--month", "2026-10", "-o", "lago", "--mark-sent", "lago", "--dry-run"},
 		"usage close":     {"--month", "2020-02", "--dry-run"},
+		"usage forget":    {"gone", "--reason", "r", "--dry-run"},
 		"usage verify":    {"--month", "2020-01"},
 		"audit show":      {"1"},
 		"why":             {"acme"},

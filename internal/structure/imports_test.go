@@ -147,6 +147,7 @@ var below = map[string][]string{
 		"internal/ctl/cmdutil",
 		"internal/ctl/output",
 		"internal/store",
+		"internal/store/billing",
 		"internal/store/migrate",
 		"internal/store/operate",
 		"internal/cluster",

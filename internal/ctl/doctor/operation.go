@@ -12,6 +12,7 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/billing"
 	"petstore.example/internal/store/operate"
 )
 
@@ -120,6 +121,15 @@ func checkUsage(ctx context.Context, db *store.DB, c operate.Checkup) Finding {
 	behind, err := db.Operation.Behind(ctx, usageBehind)
 	if f := cannot("usage", "see what servers recorded", c.Role, err); f != nil {
 		return *f
+	}
+	gone, err := db.Months.Undelivered(ctx, c.Now.Add(-billing.Overdue))
+	if f := cannot("usage", "see what servers delivered", c.Role, err); f != nil {
+		return *f
+	}
+	if i := slices.IndexFunc(gone, func(d billing.Delivery) bool { return !d.To.IsZero() }); i >= 0 {
+		return Finding{"usage", statusWarn, fmt.Sprintf("no hour after %s is complete: server %s has delivered no more",
+			output.Text(gone[i].To), gone[i].ServerID),
+			"if its process has ended: petstorectl usage forget " + gone[i].ServerID + " --reason TEXT"}
 	}
 	if len(behind) == 0 {
 		return asked("usage", "see the servers", c.Role, func(state cluster.State) Finding {

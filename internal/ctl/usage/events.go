@@ -12,7 +12,6 @@ import (
 
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
-	"petstore.example/internal/store"
 	"petstore.example/internal/store/billing"
 	"petstore.example/internal/usage/closing"
 	"petstore.example/internal/usage/events"
@@ -26,8 +25,6 @@ type eventsOptions struct {
 	tenant   string
 	receiver string
 	without  []string
-	// waitsFor says which servers have not delivered an hour that has ended.
-	waitsFor string
 }
 
 func newCmdEvents(f *cmdutil.Factory) *cobra.Command {
@@ -40,7 +37,8 @@ func newCmdEvents(f *cmdutil.Factory) *cobra.Command {
 tenant, hour and assignment that has requests. Each line is the body of one
 request; docs/billing.md has the commands that send them. An event has the same
 ID however often it is written. Hours that a server has not delivered yet are
-left to a later run, unless --without names the server.
+left to a later run, unless --without names the server. If a server has not
+delivered for two hours, the exit code is 4: see "usage forget".
 
 With --mark-sent the events are recorded as sent to that receiver. The next run
 for it writes only what is new, or differs from what was sent: a correction has
@@ -122,7 +120,7 @@ func runEvents(ctx context.Context, o *eventsOptions) error {
 	if err != nil {
 		return err
 	}
-	complete, err := o.completeUntil(ctx, db)
+	complete, missing, err := completeUntil(ctx, db, o.Now(), o.without)
 	if err != nil {
 		return err
 	}
@@ -145,33 +143,25 @@ func runEvents(ctx context.Context, o *eventsOptions) error {
 	case err != nil:
 		return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.tenant})
 	}
-	o.Messagef("the last complete hour is %s%s", closing.Time(complete.Add(-time.Hour)), o.waitsFor)
+	waitsFor := ""
+	if len(missing) > 0 {
+		waitsFor = ": " + servers(missing)
+	}
+	o.Messagef("the last complete hour is %s%s", closing.Time(complete.Add(-time.Hour)), waitsFor)
 	if o.receiver != "" {
 		o.Changedf("recorded %s as sent to %s", output.Count(sink.written, "event"), o.receiver)
 	}
-	return sink.leftOut.report(o)
-}
-
-// completeUntil returns the end of the last hour that every server has delivered completely.
-func (o *eventsOptions) completeUntil(ctx context.Context, db *store.DB) (time.Time, error) {
-	complete := o.Now().Truncate(time.Hour)
-	list, err := db.Months.Undelivered(ctx, complete)
-	if err != nil {
-		return time.Time{}, err
+	var late *cmdutil.Error
+	if complete.Before(o.period.To) {
+		late = behind(missing, o.Now())
 	}
-	list = slices.DeleteFunc(list, func(d billing.Delivery) bool { return slices.Contains(o.without, d.ServerID) })
-	if len(list) == 0 {
-		return complete, nil
+	if err := sink.leftOut.report(o); err != nil || late == nil {
+		if late != nil {
+			o.Messagef("%s; %s", late.Message, late.Hint)
+		}
+		return err
 	}
-	o.waitsFor = ": " + servers(list)
-	// The first is the one that has delivered least.
-	if list[0].To.IsZero() {
-		return time.Time{}, cmdutil.RefusedErrorf(
-			"no hour is complete%s",
-			o.waitsFor,
-		).WithHint("start it again, or hand on without it: --without " + list[0].ServerID)
-	}
-	return list[0].To.Truncate(time.Hour), nil
+	return late
 }
 
 // eventSink writes what the receiver takes, and remembers what it does not.

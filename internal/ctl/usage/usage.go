@@ -21,6 +21,7 @@ func NewCmd(f *cmdutil.Factory) *cobra.Command {
 		newCmdClose(f),
 		newCmdVerify(f),
 		newCmdEvents(f),
+		newCmdForget(f),
 	)
 }
 

@@ -25,7 +25,8 @@ const (
 	sealBatch = 500
 )
 
-// Close closes a month and seals its lines, without waiting for these servers. It returns
+// Close closes a month and seals its lines, without waiting for these servers or for those that
+// were forgotten (Forget). It returns
 // ErrMonthClosed, ErrMonthNotEnded, ErrEarlierMonthOpen or ErrLaterMonthClosed. If it is
 // interrupted, usage is already counted as late, and a later call seals the month. A dry run
 // returns what would be sealed.
@@ -38,7 +39,8 @@ func (d Months) Close(ctx context.Context, by audit.By, month time.Time, without
 }
 
 func (d Months) close(ctx context.Context, by audit.By, month time.Time, without []string) (Month, error) {
-	if err := d.begin(ctx, by, month, without); err != nil {
+	without, err := d.begin(ctx, by, month, without)
+	if err != nil {
 		return Month{}, err
 	}
 	if by.DryRun {
@@ -46,7 +48,7 @@ func (d Months) close(ctx context.Context, by audit.By, month time.Time, without
 		return Month{Month: month, Without: without, Format: closing.Format, Sums: sums}, err
 	}
 	var sealed Month
-	err := trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		m, err := getMonth(ctx, tx, month, `for update`)
 		if err != nil {
 			return err
@@ -60,30 +62,32 @@ func (d Months) close(ctx context.Context, by audit.By, month time.Time, without
 	return sealed, err
 }
 
-// begin closes the month to changes. In a dry run it only tries whether that is allowed.
-func (d Months) begin(ctx context.Context, by audit.By, month time.Time, without []string) error {
+// begin closes the month to changes, and returns whom it does not wait for. In a dry run it only
+// tries whether that is allowed.
+func (d Months) begin(
+	ctx context.Context, by audit.By, month time.Time, without []string,
+) (all pq.StringArray, err error) {
 	for tries := beginTries; ; tries-- {
 		err := trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 			if _, err := tx.Exec(ctx, beginTimeout); err != nil {
 				return err
 			}
-			_, err := tx.Exec(ctx, `select begin_closing($1, $2)`, date(month), pq.Array(nonNil(without)))
-			return err
+			return tx.Get(ctx, &all, `select begin_closing($1, $2)`, date(month), pq.Array(nonNil(without)))
 		})
 		switch {
 		case pgconn.IsConstraint(err, "usage_months_open"):
-			return ErrMonthNotEnded
+			return nil, ErrMonthNotEnded
 		case pgconn.IsConstraint(err, "usage_months_order"):
-			return ErrEarlierMonthOpen
+			return nil, ErrEarlierMonthOpen
 		case pgconn.IsConstraint(err, "usage_months_later"):
-			return ErrLaterMonthClosed
+			return nil, ErrLaterMonthClosed
 		case pq.As(err, pqerror.LockNotAvailable) == nil || tries == 1:
-			return err
+			return all, err
 		}
 		select {
 		case <-time.After(beginWait):
 		case <-ctx.Done():
-			return ctx.Err()
+			return nil, ctx.Err()
 		}
 	}
 }

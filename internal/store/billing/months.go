@@ -9,7 +9,9 @@ import (
 
 	"github.com/lib/pq"
 
+	"petstore.example/internal/audit"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/trail"
 	"petstore.example/internal/usage/closing"
 )
 
@@ -28,6 +30,10 @@ var (
 	ErrEarlierMonthOpen = errors.New("an earlier month is open")
 	// ErrLaterMonthClosed: its lines have what is recorded of the month.
 	ErrLaterMonthClosed = errors.New("a later month is closed")
+	// ErrServerAlive: a server had a heartbeat within the last minute, so it may still deliver.
+	ErrServerAlive = errors.New("the server is alive")
+	// ErrServerUnknown: no server of that ID has usage to deliver.
+	ErrServerUnknown = errors.New("no such server has usage to deliver")
 )
 
 // Month is a closed month.
@@ -118,6 +124,10 @@ type Delivery struct {
 	To time.Time
 }
 
+// Overdue is how old a delivery is if the server has likely ended: a running one delivers each
+// minute, and one that is stopped delivers everything before it ends.
+const Overdue = 2 * time.Hour
+
 // Undelivered returns the servers that may still deliver usage from before the instant.
 func (d Months) Undelivered(ctx context.Context, before time.Time) (_ []Delivery, err error) {
 	defer pgconn.Wrap(&err, "look for usage that is not delivered")
@@ -128,4 +138,37 @@ func (d Months) Undelivered(ctx context.Context, before time.Time) (_ []Delivery
 	return pgconn.Collect(ctx, d.db, func(r row) Delivery { return Delivery{r.ServerID, pgconn.TimeOf(r.To)} }, `
 		select server_id, delivered_to from usage_deliveries
 		where delivered_to is null or delivered_to < $1 order by delivered_to nulls first, server_id`, before)
+}
+
+// Forget notes that a server has ended: nobody waits any more for what it had not recorded, until
+// it delivers again. It returns up to when the server has delivered, ErrServerAlive or
+// ErrServerUnknown.
+func (d Months) Forget(ctx context.Context, by audit.By, serverID string) (gone Delivery, err error) {
+	defer pgconn.Wrap(&err, "forget server "+serverID)
+	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+		var row struct {
+			ServerID sql.NullString `db:"server_id"`
+			To       sql.NullTime   `db:"delivered_to"`
+		}
+		err := tx.Get(ctx, &row, `select server_id, delivered_to from forget_server($1)`, serverID)
+		switch {
+		case pgconn.IsConstraint(err, "usage_writers_alive"):
+			return ErrServerAlive
+		case err != nil:
+			return err
+		case !row.ServerID.Valid:
+			return ErrServerUnknown
+		}
+		gone = Delivery{serverID, pgconn.TimeOf(row.To)}
+		return trail.Write(tx, by, trail.Entry{
+			Action: "usage.forget", Subject: "server:" + serverID, After: forgetRecord{row.To.Time},
+		})
+	})
+	return gone, err
+}
+
+// forgetRecord is what an audit entry holds of a server that was forgotten.
+type forgetRecord struct {
+	// DeliveredTo is missing if the server has not said.
+	DeliveredTo time.Time `json:"delivered_to,omitzero"`
 }

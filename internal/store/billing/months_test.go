@@ -238,6 +238,40 @@ func TestDelivery(t *testing.T) {
 	b.Want(t, "behind done liar", `select string_agg(server_id, ' ' order by server_id) from usage_writers`)
 }
 
+// TestForgottenServers: a server that staff forgot is not waited for until it delivers again. It
+// stands in the month that it had not delivered when that is closed, and in a later one only if it
+// was forgotten anew.
+func TestForgottenServers(t *testing.T) {
+	t.Parallel()
+	b := fixture.NewBooks(t)
+	forget := func(server string) error {
+		_, err := b.Billing.Months.Forget(t.Context(), fixture.Bill, server)
+		return err
+	}
+	b.Deliver(t, "done", fixture.Nov)
+	b.Deliver(t, "gone", fixture.Oct.Add(time.Hour), fixture.Used(fixture.Pro, fixture.Oct, 1, 0))
+	b.Deliver(t, "frozen", fixture.Oct.Add(time.Hour))
+	for _, server := range []string{"done", "gone", "frozen"} {
+		assert.NoError(t, forget(server))
+	}
+	assert.ErrorIs(t, forget("nobody"), billing.ErrServerUnknown)
+	b.Exec(t, `insert into servers (id, seen_at, redis, acked) values ('alive', now(), '', 0)`)
+	assert.ErrorIs(t, forget("alive"), billing.ErrServerAlive)
+	list, err := b.Billing.Months.Undelivered(t.Context(), fixture.Nov)
+	assert.NoError(t, err)
+	assert.Equal(t, len(list), 0, "not delivered")
+
+	b.Deliver(t, "frozen", fixture.Nov.Add(time.Hour))
+	assert.DeepEqual(t, b.Close(t, fixture.Oct).Without, []string{"gone"}, "October")
+	b.Deliver(t, "gone", time.Time{}, fixture.Used(fixture.Pro, fixture.Oct, 9, 0))
+	assert.NoError(t, forget("frozen"))
+	november := b.Close(t, fixture.Nov)
+	assert.DeepEqual(t, november.Without, []string{"done", "frozen"}, "November")
+	assert.Equal(t, november.Sums.Admitted, 9, "a correction: what was delivered after all")
+	assert.NoError(t, forget("gone"))
+	assert.DeepEqual(t, b.Close(t, fixture.Nov.AddDate(0, 1, 0)).Without, []string{"gone"}, "December")
+}
+
 // TestClosedMonthsAreProtected: not even the owner changes them without disabling triggers.
 func TestClosedMonthsAreProtected(t *testing.T) {
 	t.Parallel()

@@ -128,6 +128,18 @@ func (f Operation) Behind(ctx context.Context, by time.Duration) (_ map[string]t
 		by.Microseconds())
 }
 
+// DeliveredAgo returns how long ago the server delivered its usage that has delivered none for the
+// longest, of those that were not forgotten and have not delivered everything at their end.
+func (f Operation) DeliveredAgo(ctx context.Context) (_ time.Duration, err error) {
+	defer pgconn.Wrap(&err, "read what servers delivered")
+	var micros int64
+	err = f.db.Get(ctx, &micros, `
+		select coalesce(extract(epoch from clock_timestamp() - min(coalesce(delivered_to, written_at))) * 1000000,
+			0)::bigint
+		from usage_deliveries`)
+	return time.Duration(micros) * time.Microsecond, err
+}
+
 // FailedKind is how many requests of one reason ended in 5xx. Of many of one key only some are
 // stored.
 type FailedKind struct {

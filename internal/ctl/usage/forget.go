@@ -1,0 +1,93 @@
+package usage
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/store"
+	"petstore.example/internal/store/billing"
+)
+
+// ForgottenView shows a server that was forgotten.
+var ForgottenView = output.View[billing.Delivery]{
+	{Name: "server", Value: func(d billing.Delivery) any { return d.ServerID }, InList: true},
+	{Name: "delivered_to", Value: func(d billing.Delivery) any { return d.To }, InList: true},
+}
+
+func newCmdForget(f *cmdutil.Factory) *cobra.Command {
+	c := &cmdutil.Change[billing.Delivery]{Factory: f, View: ForgottenView, Requires: []string{"reason"}}
+	var server string
+	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (billing.Delivery, error) {
+		return db.Months.Forget(ctx, by, server)
+	}
+	c.Explain = func(ctx context.Context, err error) error {
+		switch {
+		case errors.Is(err, billing.ErrServerAlive):
+			return cmdutil.RefusedErrorf("server %s is alive, or was a minute ago: it delivers by itself", server).
+				WithHint("see what it lacks: petstorectl doctor; if its process has ended, try again in a minute")
+		case errors.Is(err, billing.ErrServerUnknown):
+			return cmdutil.NotFoundErrorf("no server %.80q has usage to deliver", server).
+				WithHint("see who has: petstorectl doctor")
+		}
+		return f.Explain(ctx, err, c.Subject)
+	}
+	c.Notice = func(d billing.Delivery) string {
+		return "forgot a server: " + servers([]billing.Delivery{d})
+	}
+	return cmdutil.ForBilling(c.Command(&cobra.Command{
+		Use:   "forget SERVER --reason TEXT",
+		Short: "Do not wait for a server whose process has ended",
+		Long: `Say that a server's process has ended, so that it delivers no more usage. What
+it had not recorded is lost, which is usually its last second. From then on its
+hours are complete: they are handed on, and the month can be closed, with the
+server in "without". If the server delivers after all, it is waited for again,
+and what it delivers is a correction.
+
+A server that had a heartbeat within the last minute is refused.`,
+		Example: `  petstorectl usage forget d4s6v8qk3m5t0b2n7c1g --reason "disk of api-3 lost"`,
+	}, cmdutil.Arg{Name: "SERVER", Value: &server}))
+}
+
+// toForget says how to go on without a server.
+func toForget(server string) string {
+	return "if its process has ended: petstorectl usage forget " + server + " --reason TEXT"
+}
+
+// completeUntil returns the end of the last hour that every server has delivered completely, and
+// the servers that keep it from being later, the one that has delivered least first. It refuses if
+// no hour is complete.
+func completeUntil(
+	ctx context.Context, db *store.DB, now time.Time, without []string,
+) (until time.Time, missing []billing.Delivery, err error) {
+	until = now.Truncate(time.Hour)
+	missing, err = db.Months.Undelivered(ctx, until)
+	if err != nil {
+		return time.Time{}, nil, err
+	}
+	missing = slices.DeleteFunc(missing, func(d billing.Delivery) bool { return slices.Contains(without, d.ServerID) })
+	switch {
+	case len(missing) == 0:
+		return until, nil, nil
+	case missing[0].To.IsZero():
+		return time.Time{}, nil, cmdutil.RefusedErrorf("no hour is complete: %s", servers(missing)).
+			WithHint(toForget(missing[0].ServerID))
+	}
+	return missing[0].To.Truncate(time.Hour), missing, nil
+}
+
+// behind refuses a server among the missing that has been silent for billing.Overdue; nil for none.
+// What is complete was handed on.
+func behind(missing []billing.Delivery, now time.Time) *cmdutil.Error {
+	if len(missing) == 0 || now.Sub(missing[0].To) <= billing.Overdue {
+		return nil
+	}
+	return cmdutil.RefusedErrorf("later hours wait for server %s", missing[0].ServerID).
+		WithHint(toForget(missing[0].ServerID))
+}

@@ -43,7 +43,8 @@ const (
 	CodePetNotAvailable       Code = "pet_not_available"       // 409: the animal is pending or sold
 	CodeInvalidTransition     Code = "invalid_transition"      // 409: the status cannot change in this way
 	CodeKeyNotActive          Code = "key_not_active"          // 409: the API key was revoked or has expired
-	CodeTooManyKeys           Code = "too_many_keys"           // 409: 10 keys are neither revoked nor expired
+	CodeKeyAlreadyRotated     Code = "key_already_rotated"     // 409: the API key has a replacement
+	CodeTooManyKeys           Code = "too_many_keys"           // 409: 10 valid keys were not rotated
 	CodeLastManageKey         Code = "last_manage_key"         // 409: no other key may manage keys from here
 	CodeWouldLockOut          Code = "would_lock_out"          // 409: the addresses lack yours; see ConfirmLockout
 	CodeKeyAlreadyIssued      Code = "key_already_issued"      // 409: an earlier request with this key issued it

@@ -37,8 +37,11 @@ type Key struct {
 	CreatedAt        time.Time  `json:"createdAt"`
 	ExpiresAt        *time.Time `json:"expiresAt"`
 	LastUsedAt       *time.Time `json:"lastUsedAt"`
-	Replaces         *string    `json:"replaces"` // the ID of the key that it replaced in a rotation
-	IssuedBy         *string    `json:"issuedBy"` // the ID of a key, account or support
+	Replaces         *string    `json:"replaces"`   // the ID of the key that it replaced in a rotation
+	ReplacedBy       *string    `json:"replacedBy"` // and of the one that replaced it
+	IssuedBy         *string    `json:"issuedBy"`   // the ID of a key, account or support
+	// AlsoEnded are the IDs of the other keys that ended with the call that returned this one.
+	AlsoEnded []string `json:"alsoEnded,omitempty"`
 	// Key is the key itself, in the result of the call that issued it.
 	Key Secret `json:"key,omitzero"`
 }
@@ -152,7 +155,7 @@ func (c *Client) UpdateKey(ctx context.Context, keyID string, patch KeyPatch, op
 
 // RotateKey issues a key in the place of another one, which goes on working for the grace period:
 // whole seconds, up to 7 days. It returns the new key, and fails as [Client.CreateKey], or with
-// [CodeKeyNotFound] or [CodeKeyNotActive].
+// [CodeKeyNotFound], [CodeKeyNotActive] or [CodeKeyAlreadyRotated].
 func (c *Client) RotateKey(
 	ctx context.Context,
 	keyID string,

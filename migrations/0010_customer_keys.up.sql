@@ -17,10 +17,22 @@ begin
   end if;
 end $$;
 
-create function refuse_key_change(why text) returns void language plpgsql as $$
+create function refuse_key_change(why text, about text default '') returns void language plpgsql as $$
 begin
-  raise exception 'keys of customers: refused (%)', why using errcode = 'check_violation', constraint = 'customer_keys_' || why;
+  raise exception 'keys of customers: refused (%)', why using errcode = 'check_violation', constraint = 'customer_keys_' || why, detail = about;
 end $$;
+
+-- valid_keys are a tenant's keys that are neither revoked nor expired at an instant. The replacement that a rotation has made counts until it is
+-- revoked or expires: its ID, and the number of the rotation's entry. Until the key itself expires, it is in its grace period.
+create function valid_keys(tenant bigint, at timestamptz) returns table (id text, replacement text, rotation bigint) language sql stable as $$
+  select k.id, r.id, r.number
+  from api_keys k left join lateral (
+    select n.id, e.number from audit_entries e
+    join api_keys n on n.id = e.after ->> 'replaced_by' and n.revoked_at is null and (n.expires_at is null or n.expires_at > $2)
+    where e.subject = k.id and e.action = 'key.rotate' order by e.number desc limit 1
+  ) r on true
+  where k.tenant_id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $2)
+$$;
 
 -- The version of a key changes with every change of it, and not when it is used.
 create function key_version(k api_keys) returns text language sql stable as $$
@@ -28,11 +40,14 @@ create function key_version(k api_keys) returns text language sql stable as $$
     row(k.id, k.name, k.scope, k.allowed, k.per_minute, extract(epoch from k.expires_at), extract(epoch from k.revoked_at))::text, 'UTF8')), 'hex'), 1, 32)
 $$;
 
--- Who issued a key (another key, or support, whose names no customer sees) and what it replaces stand in the audit trail: a rotation writes the entry of the old key and then that of the new one.
+-- Who issued a key (another key, the account, or support, whose names no customer sees), what it replaces and what replaced it stand in the audit
+-- trail: a rotation writes the entry of the old key and then that of the new one.
 create view customer_keys as
 select k.tenant_id, k.id, k.name, k.environment, k.last4, coalesce(k.per_minute, 0) as per_minute, k.scope, array_to_string(k.allowed, ',') as allowed,
-       k.created_at, k.expires_at, k.revoked_at, k.last_used_at, b.ends_at as ban_ends_at, case when starts_with(issue.claimed_actor, 'key:') then substr(issue.claimed_actor, 5) when issue.number > 0 then 'support' end as issued_by, rotation.subject as replaces,
-       key_version(k) as version
+       k.created_at, k.expires_at, k.revoked_at, k.last_used_at, b.ends_at as ban_ends_at,
+       case when starts_with(issue.claimed_actor, 'key:') then substr(issue.claimed_actor, 5) when starts_with(issue.claimed_actor, 'sign-in:') then 'account'
+         when issue.number > 0 then 'support' end as issued_by,
+       rotation.subject as replaces, replacement.id as replaced_by, key_version(k) as version
 from api_keys k
 left join lateral (select b.ends_at from bans b where b.key_id = k.id and b.lifted_at is null order by b.ends_at desc limit 1) b on true
 left join lateral (
@@ -40,7 +55,11 @@ left join lateral (
 ) issue on true
 left join lateral (
   select e.subject from audit_entries e where e.number = issue.number - 1 and e.action = 'key.rotate' and e.after ->> 'replaced_by' = k.id
-) rotation on true;
+) rotation on true
+left join lateral (
+  select n.id from audit_entries e join api_keys n on n.id = e.after ->> 'replaced_by' and n.revoked_at is null
+  where e.subject = k.id and e.action = 'key.rotate' order by e.number desc limit 1
+) replacement on true;
 
 -- own_keys lists the keys of the asker's tenant, the newest first: one of them, those of a status at an instant, or those after a key. Who may not
 -- manage keys sees the own one. A test key sees no live ones. The page is chosen before the history of its keys is read: a tenant may have many keys that
@@ -117,14 +136,10 @@ begin
   return k;
 end $$;
 
--- add_key adds a key that a customer makes, whose tenant must be locked: it may have 10 that are neither revoked nor expired, and may make 200 in a UTC
--- day. It writes the entry.
+-- add_key adds a key that a customer makes, whose tenant must be locked: it may have 10 valid ones without a replacement, and may make 200 in a UTC day.
+-- It writes the entry.
 create function add_key(actor text, k api_keys, first bigint default null) returns void language plpgsql as $$
 begin
-  if (select count(*) from api_keys o
-      where o.tenant_id = k.tenant_id and o.revoked_at is null and (o.expires_at is null or o.expires_at > k.created_at)) >= 10 then
-    perform refuse_key_change('room');
-  end if;
   if (select count(*) from api_keys o
       where o.tenant_id = k.tenant_id and o.created_at >= date_trunc('day', k.created_at, 'UTC') and exists (
         select from audit_entries e where e.subject = o.id and e.action = 'key.issue' and e.claimed_actor ~ '^(key|sign-in):')) >= 200 then
@@ -132,6 +147,9 @@ begin
   end if;
   insert into api_keys (id, tenant_id, name, environment, digest, last4, per_minute, scope, allowed, created_at, expires_at)
   values (k.id, k.tenant_id, k.name, k.environment, k.digest, k.last4, k.per_minute, k.scope, k.allowed, k.created_at, k.expires_at);
+  if (select count(*) from valid_keys(k.tenant_id, k.created_at) v where v.replacement is null) > 10 then
+    perform refuse_key_change('room');
+  end if;
   perform audit_entry(actor, 'key.issue', k.tenant_id, k.id, null, key_record(k, case when k.name <> '' then 'name' end), first);
 end $$;
 
@@ -144,14 +162,19 @@ begin
     'starts_at', audit_instant(ban.starts_at), 'ends_at', audit_instant(ban.ends_at), 'redacted', jsonb_build_array('reason')), first);
 end $$;
 
--- rotate_key replaces a key, which is locked, as its tenant is. A rotation lifts no ban.
-create function rotate_key(actor text, before api_keys, change jsonb, at timestamptz) returns void language plpgsql as $$
+-- rotate_key replaces a key, which is locked, as its tenant is. A rotation lifts no ban. At most 10 keys of a tenant are in their grace period: it ends
+-- that of the key which was rotated first, and returns the ID.
+create function rotate_key(actor text, before api_keys, change jsonb, at timestamptz) returns setof text language plpgsql as $$
 declare
+  replacement text := (select v.replacement from valid_keys(before.tenant_id, at) v where v.id = before.id);
   old  api_keys;
   made api_keys := before;
   ban  bans;
   n    bigint;
 begin
+  if replacement is not null then
+    perform refuse_key_change('rotated', replacement);
+  end if;
   made.id := change ->> 'id';
   made.digest := decode(change ->> 'digest', 'hex');
   made.last4 := change ->> 'last4';
@@ -166,10 +189,20 @@ begin
   if found then
     perform copy_ban(actor, ban, made.id, n);
   end if;
+  for old in
+    select k.* from api_keys k
+    where k.id in (select v.id from valid_keys(before.tenant_id, at) v where v.replacement is not null order by v.rotation desc offset 10)
+  loop
+    made := old;
+    made.expires_at := at;
+    update api_keys k set expires_at = at where k.id = old.id;
+    perform audit_entry(actor, 'key.edit', old.tenant_id, old.id, key_record(old), key_record(made), n);
+    return next old.id;
+  end loop;
 end $$;
 
 -- manage_key makes a change that a customer asks for: key.issue, key.edit, key.rotate or key.revoke of a key. It returns the key, of a rotation the
--- new one. The tenant is locked before its keys, as by all that locks both.
+-- new one, and then those that ended with it. The tenant is locked before its keys, as by all that locks both.
 create function manage_key(asker bytea, action text, target text, change jsonb) returns setof customer_keys
 language plpgsql security definer as $$
 declare
@@ -177,6 +210,7 @@ declare
   at     timestamptz;
   before api_keys;
   after  api_keys;
+  ended  text[];
 begin
   perform from tenants t where t.id = (select o.tenant_id from asker_of(asker) o) for no key update;
   -- Again, for what came before the lock.
@@ -210,7 +244,7 @@ begin
     after.created_at := at;
     perform add_key(a.actor, after);
   when 'key.rotate' then
-    perform rotate_key(a.actor, before, change, at);
+    ended := array(select rotate_key(a.actor, before, change, at));
     target := change ->> 'id';
   when 'key.edit' then
     if after is distinct from before then
@@ -229,7 +263,7 @@ begin
       from (values (case when change ->> 'reason' <> '' then 'reason' end)) as v (m);
     end if;
   end case;
-  return query select k.* from customer_keys k where k.id = target;
+  return query select k.* from customer_keys k where k.id = target or k.id = any(ended) order by k.id <> target;
 end $$;
 
 -- admits reports whether a key is for an address, null for one that is not known.
@@ -310,3 +344,4 @@ begin
   end loop;
 end $$;
 grant execute on function own_keys, manage_key to petstore_api;
+grant execute on function valid_keys to petstore_support;

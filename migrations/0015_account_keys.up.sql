@@ -1,19 +1,3 @@
--- A key that was made by a sign-in of an invitation was issued on the account, and not by support.
-create or replace view customer_keys as
-select k.tenant_id, k.id, k.name, k.environment, k.last4, coalesce(k.per_minute, 0) as per_minute, k.scope, array_to_string(k.allowed, ',') as allowed,
-       k.created_at, k.expires_at, k.revoked_at, k.last_used_at, b.ends_at as ban_ends_at,
-       case when starts_with(issue.claimed_actor, 'key:') then substr(issue.claimed_actor, 5) when starts_with(issue.claimed_actor, 'sign-in:') then 'account'
-         when issue.number > 0 then 'support' end as issued_by,
-       rotation.subject as replaces, key_version(k) as version
-from api_keys k
-left join lateral (select b.ends_at from bans b where b.key_id = k.id and b.lifted_at is null order by b.ends_at desc limit 1) b on true
-left join lateral (
-  select e.number, e.claimed_actor from audit_entries e where e.subject = k.id and e.action = 'key.issue' order by e.number limit 1
-) issue on true
-left join lateral (
-  select e.subject from audit_entries e where e.number = issue.number - 1 and e.action = 'key.rotate' and e.after ->> 'replaced_by' = k.id
-) rotation on true;
-
 -- A sign-in that began more than 15 minutes ago makes no key that may manage keys, and changes neither addresses nor end of one: that
 -- would outlive a stolen cookie. What the key is, is
 -- known after the change, which has locked the tenant. A sign-in by a key that is banned makes no key; what it rotates is banned as long as that one.
@@ -32,10 +16,10 @@ begin
     perform refuse_key_change('banned');
   end if;
   for k in select * from change_own_key(asker, action, target, change) loop
-    if stale and k.scope = 'manage' and (action in ('key.issue', 'key.rotate') or change ->> 'scope' = 'manage' or change ?| array['allowed', 'expires_at']) then
+    if stale and k.scope = 'manage' and (k.id = change ->> 'id' or k.id = target and (change ->> 'scope' = 'manage' or change ?| array['allowed', 'expires_at'])) then
       perform refuse_key_change('stale');
     end if;
-    if action = 'key.rotate' and ban.ends_at > coalesce(k.ban_ends_at, '-infinity') then
+    if k.id = change ->> 'id' and ban.ends_at > coalesce(k.ban_ends_at, '-infinity') then
       perform copy_ban('key:' || ban.key_id, ban, k.id);
       k.ban_ends_at := ban.ends_at;
     end if;

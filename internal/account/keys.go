@@ -301,12 +301,15 @@ func keyProblem(err error) string {
 		return "This form was sent before, and made the key " + issued.ID +
 			", which is not shown again. If you have not copied it, revoke it and make another one."
 	}
+	if rotated := (*keys.AlreadyRotatedError)(nil); errors.As(err, &rotated) {
+		return "That key was rotated already: " + rotated.ID + " takes its place. Rotate that one, or revoke it first."
+	}
 	for refusal, text := range map[error]string{
 		errManyChanges: "Your keys were changed 60 times in this minute, here and by /v1/keys. " +
 			"Send it again in a minute.",
 		keys.ErrManyKeysMade: "You have made 200 keys today, as many as a UTC day allows. Make the next one " +
 			"tomorrow, or ask our support.",
-		keys.ErrTooManyKeys: "You have 10 active keys already: revoke one first.",
+		keys.ErrTooManyKeys: "You have 10 active keys already that were not rotated: revoke one first.",
 		keys.ErrLastManageKey: "It is your last key with the scope manage that works from your address, and for 7 " +
 			"days or as long as it does. Rotate it, or make another one, before you revoke or narrow it.",
 		keys.ErrKeyChanged: "The key was changed after you opened this page. Compare what it has now " +

@@ -162,6 +162,10 @@ func TestRotateAndRevoke(t *testing.T) {
 		now[1].ExpiresAt.Sub(now[0].CreatedAt).Round(time.Second) != time.Hour {
 		t.Errorf("%+v", now)
 	}
+	again := s.do("POST", "/account/keys/rotate", s.form(t, cookie, "id", k.ID, "grace", "1"), cookie)
+	said := text(t, again)
+	assert.True(t, again.StatusCode == 409 && strings.Contains(said, "already: "+now[0].ID+" takes its place") &&
+		strings.Contains(said, "<code>"+now[0].ID+"</code> takes its place"), "rotated again", again.StatusCode, said)
 	r := s.do("POST", "/account/keys/revoke", url.Values{"id": {now[0].ID}, "reason": {"it leaked"}}, cookie)
 	assert.True(
 		t,

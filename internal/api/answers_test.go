@@ -356,6 +356,7 @@ var kinds = []kind{
 			w.do(w.request("POST", "/v1/keys/"+theirKey+"/revoke", ""))
 		}
 	}, concerns: ofKeys, status: 429},
+	{name: "a key that was rotated", make: refuse(&keys.AlreadyRotatedError{ID: ciKey}), concerns: ofKeys, status: 409},
 	{name: "ten keys", make: refuse(keys.ErrTooManyKeys), concerns: ofKeys, status: 409},
 	{name: "the last key that may manage keys", make: refuse(keys.ErrLastManageKey), concerns: ofKeys, status: 409},
 	{name: "who may no longer change keys", make: refuse(keys.ErrAsker), concerns: ofKeys, status: 503},

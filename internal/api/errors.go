@@ -137,11 +137,15 @@ var (
 		"key_not_active",
 		"This API key was revoked or has expired, and can't be changed or rotated any more.",
 	)
+	codeKeyAlreadyRotated = newCode(
+		http.StatusConflict,
+		"key_already_rotated",
+		"This API key was rotated already. Rotate its replacement, or revoke that first.",
+	)
 	codeTooManyKeys = newCode(
 		http.StatusConflict,
 		"too_many_keys",
-		"Your account has 10 API keys that are neither revoked nor expired, the maximum. Revoke one first, or "+
-			"rotate with the gracePeriod 0.",
+		"Your account has 10 valid API keys that were not rotated, the maximum. Revoke one first.",
 	)
 	codeLastManageKey = newCode(
 		http.StatusConflict,
@@ -290,6 +294,11 @@ func toError(err error) *Error {
 		return codeKeyAlreadyIssued.withMessage(
 			"A request with this Idempotency-Key has issued the API key " + i.ID +
 				". Nobody can show it again: rotate or revoke it.",
+		)
+	}
+	if r, ok := errors.AsType[*keys.AlreadyRotatedError](err); ok {
+		return codeKeyAlreadyRotated.withMessage(
+			"This API key was rotated already: " + r.ID + " replaces it. Rotate that one, or revoke it first.",
 		)
 	}
 	for _, known := range knownErrors {

@@ -46,7 +46,9 @@ type ownKey struct {
 	ExpiresAt        *time.Time       `json:"expiresAt"`
 	LastUsedAt       *time.Time       `json:"lastUsedAt"`
 	Replaces         *string          `json:"replaces"`
+	ReplacedBy       *string          `json:"replacedBy"`
 	IssuedBy         *string          `json:"issuedBy"`
+	AlsoEnded        []string         `json:"alsoEnded,omitempty"`
 	Key              string           `json:"key,omitempty"`
 }
 
@@ -64,7 +66,9 @@ func ownKeyOf(k keys.Own, now time.Time) ownKey {
 		ExpiresAt:        orNull(k.ExpiresAt),
 		LastUsedAt:       orNull(k.LastUsedAt),
 		Replaces:         orNull(k.Replaces),
+		ReplacedBy:       orNull(k.ReplacedBy),
 		IssuedBy:         orNull(k.IssuedBy),
+		AlsoEnded:        k.AlsoEnded,
 	}
 }
 

@@ -41,7 +41,7 @@ func TestKeysAreShownOnce(t *testing.T) {
 		`{"id":%q,"name":"ci","environment":"live","last4":%q,"scope":"read","allowedAddresses":["192.0.2.0/24",`+
 			`"::1"],"perMinute":50,`+
 			`"status":"active","createdAt":"2026-11-20T09:21:48Z","expiresAt":"2026-12-31T23:00:00Z",`+
-			`"lastUsedAt":null,"replaces":null,"issuedBy":"key_acme"`,
+			`"lastUsedAt":null,"replaces":null,"replacedBy":null,"issuedBy":"key_acme"`,
 		made.ID,
 		token.Last4(),
 	)

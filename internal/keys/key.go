@@ -19,7 +19,7 @@ var (
 	ErrOtherEnvironment = fmt.Errorf("%w: for another environment", ErrInvalidKey)
 	// ErrKeyNotFound: there is no key with that ID or digest.
 	ErrKeyNotFound = errors.New("no such key")
-	// ErrTooManyKeys: the tenant has MaxActive active keys.
+	// ErrTooManyKeys: the tenant has MaxActive active keys without a replacement.
 	ErrTooManyKeys = errors.New("the tenant has the maximum number of active keys")
 	// ErrKeyRevoked: the key is already revoked.
 	ErrKeyRevoked = errors.New("the key is revoked")
@@ -38,8 +38,12 @@ var (
 	ErrUnavailable = errors.New("key store unavailable")
 )
 
-// MaxActive is the most keys of a tenant that may be active at a time.
-const MaxActive = 10
+const (
+	// MaxActive is the most keys of a tenant that may be active at a time and have no replacement.
+	MaxActive = 10
+	// MaxInGrace is the most that have one: a further rotation ends the one that was rotated first.
+	MaxInGrace = 10
+)
 
 // Key is an issued API key, without its secret.
 type Key struct {

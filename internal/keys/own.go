@@ -12,7 +12,8 @@ const MaxMadeADay = 200
 // MaxChanges is how often a tenant may change its keys in a minute, on one server.
 const MaxChanges = 60
 
-// Errors of a tenant's own changes, besides ErrKeyNotFound, ErrTooManyKeys and ErrExpiryPast.
+// Errors of a tenant's own changes, besides ErrKeyNotFound, ErrTooManyKeys, ErrExpiryPast and
+// AlreadyRotatedError.
 var (
 	// ErrAsker: who asks may not, by what the store knows now: the key was revoked or narrowed a
 	// moment ago, or the tenant was suspended.
@@ -43,6 +44,9 @@ type Own struct {
 	IssuedBy, Replaces string
 	// Version changes with each change of the key, and not when it is used.
 	Version string
+	// AlsoEnded are the IDs of keys that ended with the change that returns this one: see
+	// Rotated.Ended.
+	AlsoEnded []string
 }
 
 // OwnQuery selects keys of a tenant.

@@ -29,23 +29,39 @@ type Rotation struct {
 	ExpiresAt *time.Time
 }
 
+// Rotated are both keys of a rotation as they are afterwards.
+type Rotated struct {
+	Old, New Key
+	// Ended are the IDs of keys whose grace period ended with it: those beyond MaxInGrace.
+	Ended []string
+}
+
+// AlreadyRotatedError means that a key has a replacement, with that ID, which is neither revoked
+// nor expired.
+type AlreadyRotatedError struct{ ID string }
+
+// Error implements error.
+func (e *AlreadyRotatedError) Error() string {
+	return "the key was rotated already: key " + e.ID + " replaces it"
+}
+
 // Replacement makes the key, and its digest, that replaces old. The store has locked old.
 type Replacement func(old Key) (Key, Digest, error)
 
 // Rotate issues a key with the tenant, name, environment, own limit, scope and addresses of another
-// key and lets that one expire. It returns both keys as they are afterwards. It returns
-// ErrGracePeriod, ErrExpiryPast, or an error of ServiceStore.Rotate.
+// key and lets that one expire. It returns ErrGracePeriod, ErrExpiryPast, or an error of
+// ServiceStore.Rotate.
 func (s *Service) Rotate(
 	ctx context.Context,
 	by audit.By,
 	id string,
 	r Rotation,
-) (old, issued Key, token Token, err error) {
+) (rotated Rotated, token Token, err error) {
 	now := s.now()
 	if err = r.check(now); err != nil {
-		return Key{}, Key{}, Token{}, fmt.Errorf("rotate key: %w", err)
+		return Rotated{}, Token{}, fmt.Errorf("rotate key: %w", err)
 	}
-	old, issued, err = s.Store.Rotate(ctx, by, id, now, now.Add(r.GracePeriod), func(old Key) (Key, Digest, error) {
+	rotated, err = s.Store.Rotate(ctx, by, id, now, now.Add(r.GracePeriod), func(old Key) (Key, Digest, error) {
 		if token, err = NewToken(old.Environment); err != nil {
 			return Key{}, Digest{}, err
 		}
@@ -56,9 +72,9 @@ func (s *Service) Rotate(
 		return issued, token.Digest(), err
 	})
 	if err != nil {
-		return Key{}, Key{}, Token{}, fmt.Errorf("rotate key: %w", err)
+		return Rotated{}, Token{}, fmt.Errorf("rotate key: %w", err)
 	}
-	return old, issued, token, nil
+	return rotated, token, nil
 }
 
 func (r Rotation) check(now time.Time) error {

@@ -30,8 +30,8 @@ const maxNameLength = 100
 // refused with its error.
 type ServiceStore interface {
 	// Create adds a key for the tenant k.TenantName. It returns plans.ErrTenantNotFound, or
-	// ErrTooManyKeys if the tenant has MaxActive keys that are active at k.CreatedAt, also if
-	// several keys are created at the same time.
+	// ErrTooManyKeys if the tenant has MaxActive keys that are active at k.CreatedAt and have no
+	// replacement, also if several keys are created at the same time.
 	Create(ctx context.Context, by audit.By, k Key, d Digest) (Key, error)
 	// Find returns the key with that digest, whatever its status, or ErrKeyNotFound.
 	Find(ctx context.Context, d Digest) (Key, error)
@@ -40,16 +40,15 @@ type ServiceStore interface {
 	// before and after are equal and there is no audit entry.
 	Edit(ctx context.Context, by audit.By, id string, e Edit, now time.Time) (before, after Key, err error)
 	// Rotate adds the replacement that next makes and lets the old key expire at until, unless it
-	// expires earlier. It returns both keys as they are afterwards. It returns ErrKeyNotFound,
-	// ErrKeyRevoked, ErrKeyExpired, an error of next, or ErrTooManyKeys if more than MaxActive keys
-	// would be active at now.
+	// expires earlier. It returns ErrKeyNotFound, ErrKeyRevoked, ErrKeyExpired, an
+	// AlreadyRotatedError, an error of next, or ErrTooManyKeys as Create.
 	Rotate(
 		ctx context.Context,
 		by audit.By,
 		id string,
 		now, until time.Time,
 		next Replacement,
-	) (old, issued Key, err error)
+	) (Rotated, error)
 	// Revoke returns the key as it is afterwards, ErrKeyNotFound, or ErrKeyRevoked if it is already
 	// revoked.
 	Revoke(ctx context.Context, by audit.By, id string, now time.Time) (Key, error)

@@ -46,13 +46,13 @@ func (i *fakeStore) Edit(
 
 func (i *fakeStore) Rotate(
 	_ context.Context, _ audit.By, id string, _, until time.Time, next keys.Replacement,
-) (old, issued keys.Key, err error) {
-	old = keys.Key{ID: id, Name: "ci", Environment: keys.Test, PerMinute: 50, ExpiresAt: until}
-	issued, digest, err := next(old)
-	if err == nil {
+) (r keys.Rotated, err error) {
+	r.Old = keys.Key{ID: id, Name: "ci", Environment: keys.Test, PerMinute: 50, ExpiresAt: until}
+	issued, digest, err := next(r.Old)
+	if r.New = issued; err == nil {
 		i.keys[digest] = issued
 	}
-	return old, issued, errors.Join(err, i.err)
+	return r, errors.Join(err, i.err)
 }
 
 func (i *fakeStore) Revoke(_ context.Context, _ audit.By, id string, now time.Time) (keys.Key, error) {
@@ -204,13 +204,13 @@ func TestRotateChecks(t *testing.T) {
 		if errors.Is(test.want, keys.ErrUnavailable) {
 			table.err = test.want
 		}
-		old, issued, token, err := service.Rotate(t.Context(), audit.By{}, "key_1", test.rotation)
+		r, token, err := service.Rotate(t.Context(), audit.By{}, "key_1", test.rotation)
 		assert.ErrorIs(t, err, test.want, name)
 		if err != nil {
 			continue
 		}
 		want := keys.Key{
-			ID: issued.ID, Name: "ci", Environment: keys.Test, Last4: token.Last4(), PerMinute: 50, CreatedAt: now,
+			ID: r.New.ID, Name: "ci", Environment: keys.Test, Last4: token.Last4(), PerMinute: 50, CreatedAt: now,
 			ExpiresAt: now.Add(test.rotation.GracePeriod),
 		}
 		if test.rotation.ExpiresAt != nil {
@@ -220,7 +220,7 @@ func TestRotateChecks(t *testing.T) {
 			t.Context(),
 			token.Reveal(),
 		); err != nil || found != want ||
-			issued.ID == old.ID {
+			r.New.ID == r.Old.ID {
 			t.Errorf("%s: the new key is %+v, want %+v; %v", name, found, want, err)
 		}
 	}

@@ -101,7 +101,7 @@ var domainErrors = []domainError{
 	{
 		keys.ErrTooManyKeys,
 		ExitRefused,
-		"tenant {tenant} already has {max} active keys, the maximum",
+		"tenant {tenant} already has {max} active keys that were not rotated, the maximum",
 		"revoke one first: petstorectl key list --tenant {tenant}",
 	},
 	{keys.ErrKeyRevoked, ExitRefused, "key {key} is already revoked", "see: petstorectl key show {key}"},

@@ -66,10 +66,11 @@ With --scope read the key is for GET and HEAD, and with --allow for requests
 from these addresses: a key that leaks from a script can then do little. With
 --scope manage its holder may also issue, change and revoke the tenant's keys.
 
-A tenant may have 10 active keys. Without --environment, the key is for the kind
-of deployment set by PETSTORE_ENVIRONMENT or .petstore/dev.json, else for that
-of the live servers of the database. If there are none, or of both kinds,
---environment is required. A message says what decided.
+A tenant may have 10 active keys, and beside them 10 that were rotated. Without
+--environment, the key is for the kind of deployment set by PETSTORE_ENVIRONMENT
+or .petstore/dev.json, else for that of the live servers of the database. If
+there are none, or of both kinds, --environment is required. A message says what
+decided.
 
 ` + cmdutil.WhenHelp,
 		Example: `  petstorectl key issue acme --name ci --expires 90d
@@ -127,8 +128,9 @@ type Issued struct {
 	keys.Key
 	token     keys.Token
 	plaintext string
-	// replaced is the key that a rotation replaced.
+	// replaced is the key that a rotation replaced, and ended are those whose grace period it ended.
 	replaced keys.Key
+	ended    []string
 }
 
 var plaintextColumn = output.Column[Issued]{Name: "key", Value: func(i Issued) any { return i.plaintext }}
@@ -202,16 +204,15 @@ func newCmdRotate(f *cmdutil.Factory) *cobra.Command {
 		return q, err
 	}
 	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (i Issued, err error) {
-		i.replaced, i.Key, i.token, err = f.Keys(db).Rotate(ctx, by, c.Subject.Key, rotation)
+		var r keys.Rotated
+		r, i.token, err = f.Keys(db).Rotate(ctx, by, c.Subject.Key, rotation)
+		i.replaced, i.Key, i.ended = r.Old, r.New, r.Ended
 		return i, err
 	}
 	c.Explain = func(ctx context.Context, err error) error {
-		if errors.Is(err, keys.ErrTooManyKeys) { // The hint is not that of key issue.
-			return cmdutil.RefusedErrorf(
-				"the tenant already has %d active keys, the maximum, and the old key would count until it expires",
-				keys.MaxActive,
-			).
-				WithHint("expire the old key at once with --grace-period 0, or revoke another key first")
+		if rotated := (*keys.AlreadyRotatedError)(nil); errors.As(err, &rotated) {
+			return cmdutil.RefusedErrorf("key %s was rotated already: key %s replaces it", c.Subject.Key, rotated.ID).
+				WithHint("rotate that one: petstorectl key rotate " + rotated.ID)
 		}
 		return f.Explain(ctx, err, c.Subject)
 	}
@@ -230,7 +231,7 @@ func newCmdRotate(f *cmdutil.Factory) *cobra.Command {
 		)
 	}
 	c.Print = func(ctx context.Context, db *store.DB, i Issued) error {
-		sayOld(ctx, f, db, i.replaced)
+		sayOld(ctx, f, db, i)
 		return printIssued(f, RotatedView, i)
 	}
 	cmd := c.Command(newRotateTexts(), cmdutil.KeyIDArg(f, &c.Subject.Key))
@@ -250,9 +251,13 @@ addresses and expiry, and print it. It can't be shown again: only its digest is
 stored.
 
 The old key stays valid for a grace period of 24 hours; --grace-period sets
-another one, from 0 to 7 days. A key that leaked must stop at once: with
---grace-period 0 the old key is refused from now on. Then the command asks for
-confirmation, and if the tenant called today for its name. Scripts need --yes.
+another one, from 0 to 7 days. At most 10 keys of a tenant are in theirs: a
+further rotation ends that of the key that was rotated first. A key that has a
+replacement is not rotated again, unless that was revoked.
+
+A key that leaked must stop at once: with --grace-period 0 the old key is
+refused from now on. Then the command asks for confirmation, and if the tenant
+called today for its name. Scripts need --yes.
 
 A ban of the old key holds for the new one as well, until its end.
 
@@ -277,8 +282,8 @@ func parseGracePeriod(text string) (time.Duration, error) {
 
 // sayOld says what becomes of the old key, and that the new key is banned, if the old one is. If
 // that can't be read, the new key is still printed.
-func sayOld(ctx context.Context, f *cmdutil.Factory, db *store.DB, old keys.Key) {
-	is := "is"
+func sayOld(ctx context.Context, f *cmdutil.Factory, db *store.DB, i Issued) {
+	is, old := "is", i.replaced
 	if f.DryRun {
 		is = "would be"
 	}
@@ -286,6 +291,10 @@ func sayOld(ctx context.Context, f *cmdutil.Factory, db *store.DB, old keys.Key)
 		f.Messagef("the old key %s valid until %s", is, output.Text(old.ExpiresAt))
 	} else {
 		f.Messagef("the old key %s refused from now on", is)
+	}
+	for _, id := range i.ended {
+		f.Messagef("key %s, which was rotated before, %s refused from now on: %d may be in their grace period",
+			id, is, keys.MaxInGrace)
 	}
 	bans, err := store.Collect(db.Bans.List(ctx, people.BanFilter{KeyID: old.ID, Limit: 1}, f.Now()))
 	if err == nil && len(bans) > 0 {

@@ -68,6 +68,10 @@ func updateKey(ctx context.Context, tx pgconn.Tx, by audit.By, before, after key
 	if err != nil {
 		return err
 	}
+	return auditEdit(tx, by, before, after)
+}
+
+func auditEdit(tx pgconn.Tx, by audit.By, before, after keys.Key) error {
 	return trail.Write(tx, by, trail.Entry{
 		Action: "key.edit", TenantID: before.TenantID, Subject: after.ID,
 		Before: recordKey(before, before), After: recordKey(before, after), Hidden: hiddenOfKey(before, after),
@@ -111,34 +115,69 @@ func checkExpiry(_ context.Context, _ pgconn.Tx, before, after keys.Key, now tim
 // Rotate implements keys.ServiceStore.
 func (d Keys) Rotate(
 	ctx context.Context, by audit.By, id string, now, until time.Time, next keys.Replacement,
-) (old, issued keys.Key, err error) {
+) (r keys.Rotated, err error) {
 	defer pgconn.Wrap(&err, "rotate key")
 	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, err := lockForRotation(ctx, tx, id, now)
 		if err != nil {
 			return err
 		}
-		if old, err = expireKey(ctx, tx, before, until); err != nil {
+		if r.Old, err = expireKey(ctx, tx, before, until); err != nil {
 			return err
 		}
 		replacement, digest, err := next(before)
 		if err != nil {
 			return err
 		}
-		if issued, err = insertKey(ctx, tx, replacement, digest); err != nil {
+		if r.New, err = insertKey(ctx, tx, replacement, digest, id); err != nil {
 			return err
 		}
-		carried, err := carryBan(ctx, tx, old, issued, now)
+		carried, err := carryBan(ctx, tx, r.Old, r.New, now)
 		if err != nil {
 			return err
 		}
-		old.ReplacedBy = issued.ID
-		return auditRotation(tx, by, before, old, issued, carried)
+		r.Old.ReplacedBy = r.New.ID
+		if err := auditRotation(tx, by, before, r.Old, r.New, carried); err != nil {
+			return err
+		}
+		r.Ended, err = endGraces(ctx, tx, by, r.Old, now)
+		return err
 	})
-	return old, issued, err
+	return r, err
 }
 
-// lockForRotation locks the key, which must be active, and its tenant.
+// endGraces ends the grace periods of the tenant's keys beyond MaxInGrace, old among them: of those
+// that were rotated first. It returns their IDs.
+func endGraces(
+	ctx context.Context,
+	tx pgconn.Tx,
+	by audit.By,
+	old keys.Key,
+	now time.Time,
+) (ended []string, err error) {
+	most := keys.MaxInGrace
+	if old.Valid(now) { // Its entry is not yet written.
+		most--
+	}
+	err = tx.Select(ctx, &ended, `
+		select id from valid_keys($1, $2) where replacement is not null and id <> $3
+		order by rotation desc offset $4`, old.TenantID, now, old.ID, most)
+	for _, id := range ended {
+		var before, after keys.Key
+		if before, err = lockKey(ctx, tx, id); err == nil {
+			after, err = expireKey(ctx, tx, before, now)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := auditEdit(tx, by, before, after); err != nil {
+			return nil, err
+		}
+	}
+	return ended, err
+}
+
+// lockForRotation locks the key, which must be active and have no replacement, and its tenant.
 func lockForRotation(ctx context.Context, tx pgconn.Tx, id string, now time.Time) (keys.Key, error) {
 	k, err := lockKeyOfTenant(ctx, tx, id)
 	if err != nil {
@@ -150,7 +189,12 @@ func lockForRotation(ctx context.Context, tx pgconn.Tx, id string, now time.Time
 	case keys.Expired:
 		return keys.Key{}, keys.ErrKeyExpired
 	}
-	return k, nil
+	var replacement sql.NullString
+	err = tx.Get(ctx, &replacement, `select replacement from valid_keys($1, $2) where id = $3`, k.TenantID, now, id)
+	if replacement.Valid {
+		err = &keys.AlreadyRotatedError{ID: replacement.String}
+	}
+	return k, err
 }
 
 // expireKey makes the key expire at the instant, unless it expires before.
@@ -212,11 +256,11 @@ func (d Keys) Unrevoke(ctx context.Context, by audit.By, id string, now time.Tim
 		if before.RevokedAt.IsZero() {
 			return keys.ErrKeyNotRevoked
 		}
-		if err := checkRoom(ctx, tx, before, now); err != nil {
-			return err
-		}
 		if _, err := tx.Exec(ctx, `update api_keys set revoked_at = null where id = $1`, id); err != nil {
 			return pgconn.Meaning(err, revocationRules)
+		}
+		if err := checkRoom(ctx, tx, before, id, now); err != nil {
+			return err
 		}
 		if after, err = getKey(ctx, tx, `k.id = $1`, id); err != nil {
 			return err
@@ -242,12 +286,14 @@ func lockKeyOfTenant(ctx context.Context, tx pgconn.Tx, id string) (keys.Key, er
 }
 
 // checkRoom returns keys.ErrTooManyKeys if the tenant, which must be locked, has the maximum of
-// active keys without this one. A key that has expired is not active.
-func checkRoom(ctx context.Context, tx pgconn.Tx, k keys.Key, now time.Time) error {
+// active keys that have no replacement, besides except. A key that has expired is not active.
+func checkRoom(ctx context.Context, tx pgconn.Tx, k keys.Key, except string, now time.Time) error {
 	if !k.ExpiresAt.IsZero() && !k.ExpiresAt.After(now) {
 		return nil
 	}
-	active, err := countActiveKeys(ctx, tx, k.TenantID, now)
+	var active int
+	err := tx.Get(ctx, &active, `
+		select count(*) from valid_keys($1, $2) where replacement is null and id <> $3`, k.TenantID, now, except)
 	if err == nil && active >= keys.MaxActive {
 		err = keys.ErrTooManyKeys
 	}

@@ -1,7 +1,9 @@
 package people_test
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -85,57 +87,74 @@ func TestRotateKey(t *testing.T) {
 		Tenant: "acme", Name: "ci", Environment: keys.Test, PerMinute: 50,
 	})
 	assert.NoError(t, err)
-	old, issued, token, err := o.Service().Rotate(
-		t.Context(),
-		fixture.Jo,
-		before.ID,
-		keys.Rotation{GracePeriod: time.Hour},
-	)
+	r, token, err := o.Service().Rotate(t.Context(), fixture.Jo, before.ID, keys.Rotation{GracePeriod: time.Hour})
 	assert.NoError(t, err)
 	wantOld, wantNew := before, before
-	wantOld.ExpiresAt, wantOld.ReplacedBy = fixture.Noon.Add(time.Hour), issued.ID
-	wantNew.ID, wantNew.Last4 = issued.ID, token.Last4()
-	assert.DeepEqual(t, []keys.Key{old, issued}, []keys.Key{wantOld, wantNew}, "rotated")
+	wantOld.ExpiresAt, wantOld.ReplacedBy = fixture.Noon.Add(time.Hour), r.New.ID
+	wantNew.ID, wantNew.Last4 = r.New.ID, token.Last4()
+	assert.DeepEqual(t, r, keys.Rotated{Old: wantOld, New: wantNew}, "rotated")
 	for text, want := range map[string]keys.Key{oldToken.Reveal(): wantOld, token.Reveal(): wantNew} {
 		found, err := o.Service().Identify(t.Context(), text)
 		assert.Result(t, found, err, want, "found")
 	}
 
-	// An expiry that comes before stays, and a key that is not kept is no good at once.
-	if old, _, _, err = o.Service().Rotate(
-		t.Context(),
-		fixture.Jo,
-		old.ID,
-		keys.Rotation{GracePeriod: keys.MaxGracePeriod},
-	); err != nil ||
-		old.ExpiresAt != wantOld.ExpiresAt {
-		t.Errorf("rotated again: %+v, want %+v; %v", old, wantOld, err)
-	}
-	if old, _, _, err = o.Service().Rotate(
-		t.Context(),
-		fixture.Jo,
-		old.ID,
-		keys.Rotation{},
-	); err != nil ||
-		old.Status(fixture.Noon) != "expired" {
-		t.Errorf("not kept: %+v, %v", old, err)
-	}
+	// A key is rotated once, until its replacement is revoked. An expiry that comes before stays,
+	// and a key that is not kept is no good at once.
+	all := o.Everything(t)
+	_, _, err = o.Service().Rotate(t.Context(), fixture.Jo, before.ID, keys.Rotation{})
+	var rotated *keys.AlreadyRotatedError
+	assert.True(t, errors.As(err, &rotated) && rotated.ID == r.New.ID, "rotated again", err)
+	assert.DeepEqual(t, o.Everything(t), all, "a refused rotation left something behind")
+	_, err = o.Service().Revoke(t.Context(), fixture.Jo, r.New.ID)
+	assert.NoError(t, err)
+	again, _, err := o.Service().Rotate(
+		t.Context(), fixture.Jo, before.ID, keys.Rotation{GracePeriod: keys.MaxGracePeriod})
+	assert.Result(t, again.Old.ExpiresAt, err, wantOld.ExpiresAt, "the expiry")
+	last, _, err := o.Service().Rotate(t.Context(), fixture.Jo, again.New.ID, keys.Rotation{})
+	assert.Result(t, last.Old.Status(fixture.Noon), err, keys.Expired, "not kept")
 }
 
-// TestRotateWithTheFullNumber: the old key counts as long as it works.
-func TestRotateWithTheFullNumber(t *testing.T) {
+// TestGracePeriods: beside the keys that have no replacement ten are in their grace period. A
+// further rotation ends that of the key that was rotated first, which an undo brings back.
+func TestGracePeriods(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewAcme(t)
-	var key keys.Key
-	for range keys.MaxActive {
-		key, _ = o.Issue(t, "acme")
+	s := &keys.Service{Store: o.Keys, Clock: time.Now}
+	var first []string
+	rotate := func(id string) keys.Rotated {
+		t.Helper()
+		r, _, err := s.Rotate(t.Context(), fixture.Jo, id, keys.Rotation{GracePeriod: time.Hour})
+		assert.NoError(t, err)
+		return r
 	}
-	all := o.Everything(t)
-	_, _, _, err := o.Service().Rotate(t.Context(), fixture.Jo, key.ID, keys.Rotation{GracePeriod: time.Hour})
+	var last keys.Rotated
+	for range keys.MaxActive {
+		k, _, err := s.Issue(t.Context(), fixture.Jo, fixture.IssueRequest("acme"))
+		assert.NoError(t, err)
+		first = append(first, k.ID)
+	}
+	for _, id := range slices.Backward(first) {
+		last = rotate(id)
+		assert.Equal(t, len(last.Ended), 0, "ended too early", last.Ended)
+	}
+	_, _, err := s.Issue(t.Context(), fixture.Jo, fixture.IssueRequest("acme"))
 	assert.ErrorIs(t, err, keys.ErrTooManyKeys, "an eleventh")
-	assert.DeepEqual(t, o.Everything(t), all, "a refused rotation left something behind")
-	_, _, _, err = o.Service().Rotate(t.Context(), fixture.Jo, key.ID, keys.Rotation{})
-	assert.Equal(t, err, nil)
+	n, err := o.Keys.CountActive(t.Context(), last.New.TenantID, time.Now())
+	assert.Result(t, n, err, 2*keys.MaxActive, "active keys")
+
+	was := o.Text(t, `select max(number)::text from audit_entries`)
+	eleventh := rotate(last.New.ID)
+	assert.DeepEqual(t, eleventh.Ended, first[len(first)-1:], "the one that was rotated first")
+	ended, err := o.Keys.Get(t.Context(), eleventh.Ended[0])
+	assert.Result(t, ended.Status(time.Now()), err, keys.Expired, "its status")
+	var numbers []int64
+	o.Rows(t, &numbers, `select number from audit_entries where number > `+was+` order by number`)
+	_, err = o.Undos.Do(t.Context(), fixture.Jo, numbers, time.Now())
+	assert.NoError(t, err)
+	back, err := o.Keys.Get(t.Context(), eleventh.Ended[0])
+	assert.Result(t, back.Status(time.Now()), err, keys.Active, "after the undo")
+	n, err = o.Keys.CountActive(t.Context(), last.New.TenantID, time.Now())
+	assert.Result(t, n, err, 2*keys.MaxActive, "active keys after the undo")
 }
 
 // TestRotateBannedKey: the key that takes the place of a banned one is banned as long, for the same
@@ -151,8 +170,9 @@ func TestRotateBannedKey(t *testing.T) {
 		fixture.Noon,
 	)
 	assert.NoError(t, err)
-	old, issued, _, err := o.Service().Rotate(t.Context(), fixture.Jo, key.ID, keys.Rotation{GracePeriod: time.Hour})
+	r, _, err := o.Service().Rotate(t.Context(), fixture.Jo, key.ID, keys.Rotation{GracePeriod: time.Hour})
 	assert.NoError(t, err)
+	old, issued := r.Old, r.New
 	bans, err := store.Collect(o.Bans.List(t.Context(), people.BanFilter{KeyID: issued.ID, Limit: 9}, fixture.Noon))
 	if err != nil || len(bans) != 1 {
 		t.Fatalf("the new key has %d bans, error %v", len(bans), err)
@@ -173,8 +193,9 @@ func TestRotateBannedKey(t *testing.T) {
 	// A ban that is over is not carried.
 	_, err = o.Bans.Lift(t.Context(), fixture.Jo, issued.ID, fixture.Noon)
 	assert.NoError(t, err)
-	_, issued, _, err = o.Service().Rotate(t.Context(), fixture.Jo, issued.ID, keys.Rotation{})
+	r, _, err = o.Service().Rotate(t.Context(), fixture.Jo, issued.ID, keys.Rotation{})
 	assert.NoError(t, err)
+	issued = r.New
 	if bans, err := store.Collect(
 		o.Bans.List(t.Context(), people.BanFilter{KeyID: issued.ID, Past: true, Limit: 9}, fixture.Noon),
 	); err != nil ||
@@ -286,7 +307,7 @@ func TestUndoOfARotationKeepsTheMaximum(t *testing.T) {
 		assert.NoError(t, err)
 		return k
 	}
-	_, _, _, err := s.Rotate(t.Context(), fixture.Jo, issue().ID, keys.Rotation{})
+	_, _, err := s.Rotate(t.Context(), fixture.Jo, issue().ID, keys.Rotation{})
 	assert.NoError(t, err)
 	entries, err := store.Collect(o.Audit.List(t.Context(), trail.Filter{Limit: 2}))
 	if err != nil || len(entries) != 2 || entries[1].Action != "key.rotate" {
@@ -338,8 +359,9 @@ func TestKeyAccess(t *testing.T) {
 	expect("issued", token, read, ranges)
 	assert.Equal(t, string(key.Scope)+" "+string(key.Allowed), "read "+string(ranges))
 
-	old, issued, next, err := o.Service().Rotate(t.Context(), fixture.Jo, key.ID, keys.Rotation{GracePeriod: time.Hour})
+	r, next, err := o.Service().Rotate(t.Context(), fixture.Jo, key.ID, keys.Rotation{GracePeriod: time.Hour})
 	assert.NoError(t, err)
+	old, issued := r.Old, r.New
 	expect("rotated", next, read, ranges)
 	assert.Equal(t, old.Allowed, ranges, "addresses of the old key")
 

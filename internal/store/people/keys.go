@@ -99,7 +99,7 @@ func (d Keys) Create(ctx context.Context, by audit.By, k keys.Key, digest keys.D
 			return err
 		}
 		k.TenantID = tenant.ID
-		if created, err = insertKey(ctx, tx, k, digest); err != nil {
+		if created, err = insertKey(ctx, tx, k, digest, ""); err != nil {
 			return err
 		}
 		return trail.Write(tx, by, trail.Entry{
@@ -109,10 +109,16 @@ func (d Keys) Create(ctx context.Context, by audit.By, k keys.Key, digest keys.D
 	return created, err
 }
 
-// insertKey adds a key for a locked tenant. It returns keys.ErrTooManyKeys when the tenant has the
-// maximum.
-func insertKey(ctx context.Context, tx pgconn.Tx, k keys.Key, digest keys.Digest) (keys.Key, error) {
-	if err := checkRoom(ctx, tx, k, k.CreatedAt); err != nil {
+// insertKey adds a key for a locked tenant, in the place of the key replaces if that is not "". It
+// returns keys.ErrTooManyKeys when the tenant has the maximum.
+func insertKey(
+	ctx context.Context,
+	tx pgconn.Tx,
+	k keys.Key,
+	digest keys.Digest,
+	replaces string,
+) (keys.Key, error) {
+	if err := checkRoom(ctx, tx, k, replaces, k.CreatedAt); err != nil {
 		return keys.Key{}, err
 	}
 	_, err := tx.Exec(
@@ -139,18 +145,13 @@ func insertKey(ctx context.Context, tx pgconn.Tx, k keys.Key, digest keys.Digest
 	return getKey(ctx, tx, `k.id = $1`, k.ID)
 }
 
-func countActiveKeys(ctx context.Context, q pgconn.Queryer, tenantID int64, now time.Time) (int, error) {
-	var n int
-	err := q.Get(ctx, &n, `
+// CountActive returns how many of the tenant's keys are neither revoked nor expired.
+func (d Keys) CountActive(ctx context.Context, tenantID int64, now time.Time) (n int, err error) {
+	defer pgconn.Wrap(&err, "count keys")
+	err = d.db.Get(ctx, &n, `
 		select count(*) from api_keys
 		where tenant_id = $1 and revoked_at is null and (expires_at is null or expires_at > $2)`, tenantID, now)
 	return n, err
-}
-
-// CountActive returns how many of the tenant's keys are neither revoked nor expired.
-func (d Keys) CountActive(ctx context.Context, tenantID int64, now time.Time) (_ int, err error) {
-	defer pgconn.Wrap(&err, "count keys")
-	return countActiveKeys(ctx, d.db, tenantID, now)
 }
 
 // Get returns the key with that ID in any state, or keys.ErrKeyNotFound.

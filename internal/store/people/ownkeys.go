@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/lib/pq"
+
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store/catalogue"
@@ -50,7 +52,7 @@ func (d OwnKeys) List(ctx context.Context, _ int64, asker keys.Digest, q keys.Ow
 		q.After,
 		q.Limit,
 	)
-	return list, pgconn.Meaning(err, ownRefusals)
+	return list, ownRefusal(err)
 }
 
 // Change makes a change and returns the key: of a rotation, the new one. With once, a request that
@@ -67,7 +69,7 @@ func (d OwnKeys) Change(
 	}
 	change := func(ctx context.Context, tx pgconn.Tx) (err error) {
 		own, err = manageKey(ctx, tx, asker, c)
-		return pgconn.Meaning(err, ownRefusals)
+		return ownRefusal(err)
 	}
 	if once == nil {
 		return own, pgconn.WriteTx(ctx, d.db, change)
@@ -123,12 +125,23 @@ func manageKey(ctx context.Context, tx pgconn.Tx, asker keys.Digest, c keys.OwnC
 	if _, err := tx.Exec(ctx, `select set_config('petstore.deadline', $1, true)`, tx.Deadline()); err != nil {
 		return keys.Own{}, err
 	}
-	var row ownRow
-	err = tx.Get(ctx, &row, `select * from manage_key($1, $2, $3, $4)`, asker[:], c.Action, c.ID, string(text))
-	return row.own(), err
+	rows := make([]ownRow, 1)
+	err = tx.Select(ctx, &rows, `select * from manage_key($1, $2, $3, $4)`, asker[:], c.Action, c.ID, string(text))
+	own := rows[0].own()
+	for _, ended := range rows[1:] {
+		own.AlsoEnded = append(own.AlsoEnded, ended.ID)
+	}
+	return own, err
 }
 
-// ownRefusals are the rules of own_keys and manage_key.
+// ownRefusal says what the refusal by a rule of own_keys and manage_key means.
+func ownRefusal(err error) error {
+	if pgconn.IsConstraint(err, "customer_keys_rotated") {
+		return &keys.AlreadyRotatedError{ID: pq.As(err).Detail}
+	}
+	return pgconn.Meaning(err, ownRefusals)
+}
+
 var ownRefusals = map[string]error{
 	"customer_keys_asker":    keys.ErrAsker,
 	"customer_keys_scope":    keys.ErrAsker,

@@ -110,7 +110,7 @@ func undoKeyEdit(ctx context.Context, s undo.Step) error {
 	default:
 		e.ExpiresAt = &was
 	}
-	_, _, err = Keys{s.DB}.edit(ctx, s.By, s.Entry.Subject, e, s.Now, restoreExpiry)
+	_, _, err = Keys{s.DB}.edit(ctx, s.By, s.Entry.Subject, e, s.Now, restoreExpiry(s.Entry.Action))
 	return err
 }
 
@@ -125,13 +125,15 @@ func timeOrZero(t *time.Time) time.Time {
 	return *t
 }
 
-// restoreExpiry is checkExpiry for an undo, which may bring a key back that has expired. The tenant
-// is locked. It returns keys.ErrTooManyKeys.
-func restoreExpiry(ctx context.Context, tx pgconn.Tx, before, after keys.Key, now time.Time) error {
-	if before.Status(now) == keys.Expired && after.Status(now) != keys.Expired {
-		return checkRoom(ctx, tx, after, now)
+// restoreExpiry is checkExpiry for the undo of an action, which may bring a key back that has
+// expired, or end its grace period. The tenant is locked. It returns keys.ErrTooManyKeys.
+func restoreExpiry(action string) func(context.Context, pgconn.Tx, keys.Key, keys.Key, time.Time) error {
+	return func(ctx context.Context, tx pgconn.Tx, before, after keys.Key, now time.Time) error {
+		if action == "key.rotate" || before.Status(now) == keys.Expired && before.ReplacedBy == "" {
+			return checkRoom(ctx, tx, after, after.ID, now)
+		}
+		return nil
 	}
-	return nil
 }
 
 // undoBan lifts a ban, or places the one again that was lifted, or whose place it took: with its

@@ -131,7 +131,7 @@ func unrevoke(ctx context.Context, e *undoEnv, by audit.By) error {
 
 func rotate(grace time.Duration) func(context.Context, *undoEnv, audit.By) error {
 	return func(ctx context.Context, e *undoEnv, by audit.By) error {
-		_, _, _, err := e.service().Rotate(ctx, by, e.key.ID, keys.Rotation{GracePeriod: grace})
+		_, _, err := e.service().Rotate(ctx, by, e.key.ID, keys.Rotation{GracePeriod: grace})
 		return err
 	}
 }
@@ -293,7 +293,7 @@ var undoCases = []undoCase{
 		change: editKey("", 0),
 		later:  editKey("", 70),
 	},
-	{action: "key.issue", name: "by a rotation", change: rotate(time.Hour), later: rotate(0)},
+	{action: "key.issue", name: "by a rotation", change: rotate(time.Hour), later: editKey("", 70)},
 	{action: "key.issue", name: "by a rotation without a grace period", change: rotate(0), final: "would end at once"},
 	{
 		action: "key.edit",

@@ -1,0 +1,112 @@
+package people_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"petstore.example/internal/keys"
+	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
+)
+
+// rotate rotates a key of acme by the asker.
+func (s selfService) rotate(t *testing.T, asker keys.Digest, id string, e keys.Edit) (keys.Own, keys.Digest, error) {
+	t.Helper()
+	token, err := keys.NewToken(keys.Live)
+	assert.NoError(t, err)
+	own, err := s.change(t.Context(), asker,
+		keys.OwnChange{Action: "key.rotate", ID: id, Edit: e, GracePeriod: time.Hour, Token: token}, nil)
+	return own, token.Digest(), err
+}
+
+// rotatedBy is the replacement that a refused rotation names, "" for another error.
+func rotatedBy(err error) string {
+	if rotated := (*keys.AlreadyRotatedError)(nil); errors.As(err, &rotated) {
+		return rotated.ID
+	}
+	return ""
+}
+
+// ownKey is a key as the manage key sees it.
+func (s selfService) ownKey(t *testing.T, id string) keys.Own {
+	t.Helper()
+	list, err := s.API.OwnKeys.List(t.Context(), s.acme.ID, s.asker, keys.OwnQuery{ID: id, At: time.Now(), Limit: 1})
+	assert.NoError(t, err)
+	return list[0]
+}
+
+// TestOwnRotations: a key that has a replacement is not rotated, until that is revoked. Both name
+// each other in the list.
+func TestOwnRotations(t *testing.T) {
+	t.Parallel()
+	s := newSelfService(t)
+	old, _ := s.key(t, keys.Request{})
+	made, _, err := s.rotate(t, s.asker, old.ID, keys.Edit{})
+	assert.NoError(t, err)
+	before := s.lastNumber(t)
+	_, _, err = s.rotate(t, s.asker, old.ID, keys.Edit{})
+	assert.Equal(t, rotatedBy(err), made.ID, "by the customer")
+	_, _, err = s.staff.Rotate(t.Context(), fixture.Jo, old.ID, keys.Rotation{})
+	assert.Equal(t, rotatedBy(err), made.ID, "by staff")
+	assert.Equal(t, s.lastNumber(t), before, "entries")
+	assert.Equal(t, s.ownKey(t, old.ID).ReplacedBy+s.ownKey(t, made.ID).Replaces, made.ID+old.ID)
+
+	_, err = s.change(t.Context(), s.asker, keys.OwnChange{Action: "key.revoke", ID: made.ID}, nil)
+	assert.NoError(t, err)
+	assert.Equal(t, s.ownKey(t, old.ID).ReplacedBy, "", "after the revocation")
+	again, _, err := s.rotate(t, s.asker, old.ID, keys.Edit{})
+	assert.Result(t, s.ownKey(t, old.ID).ReplacedBy, err, again.ID, "rotated again")
+}
+
+// TestRotationsAtOnce: of two rotations of one key at the same time one is made.
+func TestRotationsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newSelfService(t)
+	for n := range 4 {
+		old, _ := s.key(t, keys.Request{})
+		made := make(chan string, 2)
+		failed := atOnce(2, func(i int) error {
+			if i == 1 && n%2 == 1 { // by staff
+				r, _, err := s.staff.Rotate(t.Context(), fixture.Jo, old.ID, keys.Rotation{GracePeriod: time.Hour})
+				made <- r.New.ID
+				return err
+			}
+			own, _, err := s.rotate(t, s.asker, old.ID, keys.Edit{})
+			made <- own.ID
+			return err
+		})
+		assert.Equal(t, len(failed), 1, "refused", failed)
+		one, other := <-made, <-made
+		assert.Equal(t, rotatedBy(failed[0]), one+other, "it names the other's", failed) // One of them is "".
+	}
+}
+
+// TestOwnGracePeriods: a customer may have ten keys that are not replaced, and beside them ten in
+// their grace period. A further rotation ends that of the key that was rotated first.
+func TestOwnGracePeriods(t *testing.T) {
+	t.Parallel()
+	s := newSelfService(t)
+	var first []string
+	for range keys.MaxActive - 1 { // beside the manager's own
+		k, _ := s.key(t, keys.Request{})
+		first = append(first, k.ID)
+	}
+	var last keys.Own
+	var err error
+	for _, id := range append(first[1:], first[0], s.boss.ID) {
+		last, _, err = s.rotate(t, s.asker, id, keys.Edit{})
+		assert.NoError(t, err)
+		assert.Equal(t, len(last.AlsoEnded), 0, "ended too early", last.AlsoEnded)
+	}
+	_, err = s.change(t.Context(), s.asker, keys.OwnChange{Action: "key.issue"}, nil)
+	assert.ErrorIs(t, err, keys.ErrTooManyKeys, "an eleventh")
+	last, _, err = s.rotate(t, s.asker, last.ID, keys.Edit{})
+	assert.NoError(t, err)
+	assert.DeepEqual(t, last.AlsoEnded, first[1:2], "the one that was rotated first")
+	assert.Equal(t, s.ownKey(t, first[1]).Status(time.Now()), keys.Expired)
+	entry := lastEntry(t, s.Office)
+	assert.Equal(t, fmt.Sprint(entry.Action, entry.Subject, entry.Before["expires_at"] != entry.After["expires_at"]),
+		"key.edit"+first[1]+"true")
+}

@@ -708,7 +708,7 @@ func TestEveryActionIsAnEvent(t *testing.T) {
 	for glob, pattern := range map[string]string{
 		"../*.go":   actionPattern,
 		"../*/*.go": actionPattern,
-		"../../../migrations/*.up.sql": `(?:values \('petstore', |(?:when|then|else) (?:'[A-Z]+' then )?)` +
+		"../../../migrations/*.up.sql": `(?:values \((?:'petstore'|\$\d), |(?:when|then|else) (?:'[A-Z]+' then )?)` +
 			`'([a-z]+\.[a-z]+)'`,
 	} {
 		files, err := filepath.Glob(glob)

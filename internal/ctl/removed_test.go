@@ -59,8 +59,8 @@ func newRemoved(t *testing.T) removed {
 		update tenants set billing_ref = 'cus_' || name;
 		insert into failed_requests (tenant_id, server_id, number, key_id, at, request_id, code, plan, limited_by,
 			allowed, partial, method, route, suppressed, status, reason, took_micros)
-		select k.tenant_id, k.id, n, k.id, now() - (n - 4) * interval '1 month', 'request-' || n, 'pet_not_found', 'pro', '',
-		  0, false, 'GET', '/v1/pets/{petId}', 0, 404, '', 5
+		select k.tenant_id, k.id, n, k.id, now() - (n - 4) * interval '1 month', 'request-' || n, 'pet_not_found',
+		  'pro', '', 0, false, 'GET', '/v1/pets/{petId}', 0, 404, '', 5
 		from api_keys k, generate_series(4, 5) n;
 		insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at)
 		select tenant_id, id, 'staff', 'loop', now() - n * interval '1 year',

@@ -36,7 +36,7 @@ func Run(ctx context.Context, f *cmdutil.Factory, args []string) int {
 			var cmd *cobra.Command
 			cmd, err = root.ExecuteContextC(ctx)
 			f.SayLast()
-			err = f.ExplainRights(ctx, cmd, err)
+			err = f.ExplainUnknown(f.ExplainRights(ctx, cmd, err))
 		}
 	}
 	return f.Report(ctx, err)

@@ -62,6 +62,8 @@ what to do, on stderr; with -o json the last line of stderr is an object.
 3     not found: no such tenant, plan, key or ban
 4     refused: by a rule, not confirmed, or your login may not
 5     the database can't be used: no answer, a wrong password, not migrated
+6     unknown: the reply of the database was lost, and the change may have been
+      made; the message says where to look
 130   interrupted with ^C`
 
 const outputText = `Data goes to stdout, messages go to stderr. On a terminal a list is a table that

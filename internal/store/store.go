@@ -42,6 +42,9 @@ func Unsampled(ctx context.Context) context.Context { return pgconn.Unsampled(ct
 // ErrUnavailable is pgconn's.
 var ErrUnavailable = pgconn.ErrUnavailable
 
+// ErrOutcomeUnknown is pgconn's.
+var ErrOutcomeUnknown = pgconn.ErrOutcomeUnknown
+
 // IsServerError reports whether Postgres reported the error.
 func IsServerError(err error) bool { return pgconn.IsServerError(err) }
 

@@ -1,6 +1,7 @@
 package cmdutil
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,8 @@ const (
 	ExitNotFound = 3
 	ExitRefused  = 4
 	ExitDatabase = 5
+	// ExitUnknown: the reply to a commit was lost.
+	ExitUnknown = 6
 	// ExitInterrupted is the code that shells use for ^C.
 	ExitInterrupted = 130
 )
@@ -90,12 +93,13 @@ func (f *Factory) Report(ctx context.Context, err error) int {
 	if err == nil {
 		return ExitOK
 	}
-	if ctx.Err() != nil {
+	e := (*Error)(nil)
+	if errors.As(err, &e); ctx.Err() != nil && (e == nil || e.Code != ExitUnknown) {
 		reportError(f, ExitInterrupted, "interrupted", "")
 		return ExitInterrupted
 	}
 	code, hint := exitCode(err), advice.OnStatement(err)
-	if e := (*Error)(nil); errors.As(err, &e) {
+	if e != nil {
 		code, hint = e.Code, e.Hint
 	}
 	if store.IsNotMigrated(err) {
@@ -105,6 +109,34 @@ func (f *Factory) Report(ctx context.Context, err error) int {
 	return code
 }
 
+// seeAfter says how to find out whether a change was made, by the command or its noun. Others can
+// read the audit trail.
+var seeAfter = map[string]string{
+	"key issue":     "see: petstorectl audit list --since 10m; a key that was not printed is of no use: revoke it",
+	"key rotate":    "see: petstorectl audit list --since 10m; a key that was not printed is of no use: rotate it",
+	"migrate":       "see: petstorectl migrate status",
+	"plan":          "see: petstorectl plan list, and petstorectl plan history TENANT",
+	"retention run": "run the command again: it removes what is left",
+	"staff":         "see: petstorectl staff list; a secret that was not printed is of no use: rotate it",
+	"usage close":   "run the command again: it says whether the month is closed",
+	"usage events": "what was written may be recorded as sent, and then no other run writes it: send it; " +
+		"what is sent twice counts once",
+}
+
+// ExplainUnknown returns the Error for a change that may have been made. Other errors stay as they
+// are.
+func (f *Factory) ExplainUnknown(err error) error {
+	if !errors.Is(err, store.ErrOutcomeUnknown) {
+		return err
+	}
+	noun, _, _ := strings.Cut(f.Command, " ")
+	return &Error{
+		Code:    ExitUnknown,
+		Message: "the reply of the database was lost: the change may have been made",
+		Hint:    cmp.Or(seeAfter[f.Command], seeAfter[noun], "see: petstorectl audit list --since 10m"),
+	}
+}
+
 // codeNames are the exit codes' names in an error as JSON.
 var codeNames = map[int]string{
 	ExitFailed:      "failed",
@@ -112,6 +144,7 @@ var codeNames = map[int]string{
 	ExitNotFound:    "not_found",
 	ExitRefused:     "refused",
 	ExitDatabase:    "database",
+	ExitUnknown:     "unknown",
 	ExitInterrupted: "interrupted",
 }
 

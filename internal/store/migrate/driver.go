@@ -172,7 +172,7 @@ func (d *driver) inTransaction(text string) error {
 		begin += fmt.Sprintf(`set local statement_timeout = %d; `, limit)
 		text = lock + ` set local statement_timeout = 0;` + text[len(lock):] // Its lines keep their numbers.
 	}
-	err := d.exec(begin + text + "\n;" + d.record() + `; commit`)
+	err := pgconn.CommitError(d.exec(begin + text + "\n;" + d.record() + `; commit`))
 	if err != nil {
 		finally(d.ctx, d.conn, `rollback`)
 	}
@@ -214,9 +214,9 @@ func (d *driver) alone(text string) error {
 		}
 	}
 	if err := d.exec(text); err != nil {
-		return err
+		return pgconn.CommitError(err)
 	}
-	return d.exec(`begin; ` + d.record() + `; commit`)
+	return pgconn.CommitError(d.exec(`begin; ` + d.record() + `; commit`))
 }
 
 // finally runs a statement although ctx may have ended. If it fails the connection broke, which has

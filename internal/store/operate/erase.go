@@ -80,12 +80,15 @@ func (d TenantData) Erase(
 		}
 		return e.begin(ctx, d.db, tx, by, t)
 	})
-	if err == nil && (e.ErasedAt.IsZero() || !by.DryRun) {
+	if err != nil {
+		return Erasure{}, err
+	}
+	if e.ErasedAt.IsZero() || !by.DryRun {
 		if err := d.finishErasure(ctx, by, &e, removing); err != nil {
 			return Erasure{TenantID: e.TenantID, Name: e.Name}, err
 		}
 	}
-	return e, err
+	return e, nil
 }
 
 // begin removes what there is little of, and writes the entry.

@@ -162,7 +162,9 @@ func (d Retention) Prune(ctx context.Context, kind string, most int) (removed in
 		Rows  int    `db:"hours"`
 		State string `db:"state"`
 	}
-	err = d.db.Get(ctx, &batch, pruneQueries[kind], most)
+	err = d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
+		return tx.Get(ctx, &batch, pruneQueries[kind], most)
+	})
 	switch {
 	case err == nil && batch.State == "busy":
 		err = ErrRetentionBusy

@@ -24,6 +24,28 @@ import (
 // of that name.
 var ErrUnavailable = errors.New("database unavailable")
 
+// ErrOutcomeUnknown: a commit was sent, and its reply was lost. Nobody knows whether it was made.
+var ErrOutcomeUnknown = errors.New("the reply to the commit was lost")
+
+type outcomeUnknownError struct{ cause error }
+
+func (e outcomeUnknownError) Error() string {
+	return ErrOutcomeUnknown.Error() + ": " + e.cause.Error()
+}
+
+func (e outcomeUnknownError) Unwrap() error { return e.cause }
+
+func (e outcomeUnknownError) Is(target error) bool { return target == ErrOutcomeUnknown }
+
+// CommitError makes the error of a commit that was sent ErrOutcomeUnknown, unless Postgres has
+// answered: only an error that does not end the connection says for certain that nothing was made.
+func CommitError(err error) error {
+	if e := pq.As(err); err == nil || e != nil && e.Severity == "ERROR" || errors.Is(err, sql.ErrTxDone) {
+		return err
+	}
+	return outcomeUnknownError{err}
+}
+
 type unavailableError struct{ cause error }
 
 func (e unavailableError) Error() string { return ErrUnavailable.Error() + ": " + e.cause.Error() }

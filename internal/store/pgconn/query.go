@@ -158,7 +158,8 @@ func (d *DB) Exec(ctx context.Context, query string, args ...any) (rows int, err
 }
 
 // Tx runs work in one transaction, which is committed when work returns nil and rolled back
-// otherwise. It may call work a second time, after the first transaction was rolled back.
+// otherwise. It may call work a second time, after the first transaction was rolled back. If the
+// reply to the commit is lost, the error is ErrOutcomeUnknown.
 func (d *DB) Tx(ctx context.Context, work func(context.Context, Tx) error) error {
 	return transact(ctx, d, work, "", new(bool))
 }
@@ -179,12 +180,22 @@ func transact(ctx context.Context, d *DB, work func(context.Context, Tx) error, 
 			return err
 		}
 		*sent = true
-		return tx.Commit()
+		return commit(ctx, tx)
 	})
 }
 
+// commit commits, or returns a CommitError. A transaction whose ctx has ended is rolled back.
+func commit(ctx context.Context, tx *sqlx.Tx) error {
+	if ctx.Err() != nil {
+		_ = tx.Rollback()
+		return ctx.Err()
+	}
+	return CommitError(tx.Commit())
+}
+
 // LongTx is Tx for work that may take any time: each of its statements has the time of a call. It
-// calls work once, and returns the errors of work as they are.
+// calls work once, and returns the errors of work as they are. If the reply to the commit is lost,
+// the error is ErrOutcomeUnknown.
 func (d *DB) LongTx(ctx context.Context, work func(context.Context, Tx) error) error {
 	if d.within != nil {
 		return work(ctx, *d.within)
@@ -198,7 +209,7 @@ func (d *DB) LongTx(ctx context.Context, work func(context.Context, Tx) error) e
 		_ = tx.Rollback() // The error of work says more.
 		return d.noted(found, err)
 	}
-	return translateIn(ctx, tx.Commit())
+	return translateIn(ctx, commit(ctx, tx))
 }
 
 // Tx is a transaction.

@@ -70,8 +70,19 @@ create table event_source (
 );
 insert into event_source default values;
 
--- One row for each event that was written for a receiver. The events of a tenant, an hour and an assignment add up to what the receiver
--- has of it. Rows are only added. They refer to no other table: what was sent stays sent, whatever becomes of the tenant.
+-- Those that get events, by names that staff choose.
+create table receivers (
+  name      text        primary key check (name ~ '^[a-z0-9][a-z0-9._-]{0,62}$'),
+  format    text        not null,
+  -- The first hour that is the receiver's. It gets no corrections of earlier ones.
+  begins    timestamptz not null check (isfinite(begins)),
+  -- Up to when usage hand-on has stored the events of all tenants.
+  handed_to timestamptz check (isfinite(handed_to))
+);
+
+-- One row for each event that was written or stored for a receiver. The events of a tenant, an hour and an assignment add up to what the
+-- receiver has of it, or will have. Rows are only added, and only what became of the event changes. They refer to no other table: what was
+-- sent stays sent, whatever becomes of the tenant.
 create table sent_events (
   receiver    text        not null check (receiver ~ '^[a-z0-9][a-z0-9._-]{0,62}$'),
   hour        timestamptz not null check (isfinite(hour)),
@@ -89,9 +100,20 @@ create table sent_events (
   refused     bigint      not null,
   sent_at     timestamptz not null default now(),
   sent_by     text        not null default session_user,
+  -- waiting: usage hand-on sends it. arrived: the receiver has it, or a person sends it. refused, unknown: set aside for a person, because the
+  -- receiver does not take it, or may have it and no longer knows its ID.
+  state       text        not null default 'arrived' check (state in ('waiting', 'arrived', 'refused', 'unknown')),
+  -- What usage hand-on sends: events in this order, and of each its part of a request's body, until it has arrived.
+  number      bigint      generated always as identity,
+  body        text,
+  -- How often it was tried, when first without being sure that the receiver did not get it, and 200 characters of the last reply.
+  attempts    integer     not null default 0,
+  tried_at    timestamptz,
+  reply       text        not null default '',
   constraint sent_events_pkey primary key (receiver, hour, tenant_id, assignment, correction)
 );
 create index sent_events_late on sent_events (receiver, counted_at, tenant_id) where counted_at <> hour;
+create index sent_events_to_send on sent_events (receiver, number) where state <> 'arrived';
 
 -- How long what is kept for a time is kept. The owner changes it, servers remove what is older (docs/retention.md).
 create table retention (
@@ -532,8 +554,9 @@ grant select on usage_months, usage_lines, usage_late, retention, usage_recorded
 grant select on usage_late, event_source, retention, usage_recorded, usage_counted, usage_deliveries, usage_closings to petstore_billing;
 grant select on usage_deliveries to petstore_api;
 grant insert (month, tenant_id, number, form, sha256), select on usage_lines to petstore_billing;
-grant insert (receiver, hour, tenant_id, assignment, correction, event_id, format, counted_at, billing_ref, version, admitted, refused), select on
-  sent_events to petstore_billing;
+grant insert (receiver, hour, tenant_id, assignment, correction, event_id, format, counted_at, billing_ref, version, admitted, refused, state, body),
+  update (state, body, attempts, tried_at, reply), select on sent_events to petstore_billing;
+grant insert, update (begins, handed_to), select on receivers to petstore_billing;
 grant execute on function closed_until, open_month_before to petstore_billing, petstore_support;
 grant execute on function begin_closing to petstore_billing;
 grant execute on function month_usage, prune_bans, prune_keys, prune_failed_requests, roll_up_usage to petstore_api;

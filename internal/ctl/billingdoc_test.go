@@ -2,7 +2,10 @@ package ctl
 
 import (
 	"database/sql"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -18,6 +21,10 @@ func TestMonthOfBilling(t *testing.T) {
 	t.Parallel()
 	database := storetest.New(t)
 	d := &docRun{url: database.URL, actual: map[string]string{}, documented: map[string]string{}}
+	stripe := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(stripe.Close)
+	d.receiver = filepath.Join(t.TempDir(), "stripe.receiver")
+	assert.NoError(t, os.WriteFile(d.receiver, []byte("FORMAT=stripe\nURL="+stripe.URL+"\n"), 0o600))
 	execSQL(t, d.url, `
 		insert into tenants (name, created_at, billing_ref) values ('acme', '2026-09-01Z', 'cus_N4a1'), ('globex',
 			'2026-09-15Z', null);
@@ -42,6 +49,9 @@ func TestMonthOfBilling(t *testing.T) {
 		// Postgres has a clock of its own.
 		execSQL(t, d.url, `set session_replication_role = replica;
 			update usage_months set sealed_at = '2026-11-01 09:00Z' where sealed_at is not null`)
+		if strings.HasPrefix(command, "petstorectl usage hand-on") {
+			execSQL(t, d.url, `update usage_writers set delivered_to = '2026-11-02 09:00Z'`)
+		}
 		if strings.HasPrefix(command, "petstorectl plan assign acme pro") {
 			execSQL(
 				t,

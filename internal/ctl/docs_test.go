@@ -157,6 +157,8 @@ type docRun struct {
 	now time.Time
 	// before, if set, is called before each command: what happens meanwhile.
 	before func(command string)
+	// receiver is the file for stripe.receiver.
+	receiver string
 	// login, if set, returns the URL for a command.
 	login func(command string) string
 }
@@ -289,7 +291,7 @@ func (d *docRun) run(t *testing.T, command string) string {
 		}[name]
 	}
 	defer f.Close()
-	args := splitCommand(command)
+	args := splitCommand(strings.Replace(command, " stripe.receiver", " "+d.receiver, 1))
 	Run(t.Context(), f, args[1:])
 	if toFile && file.Len() == 0 {
 		t.Errorf("%s writes an empty file", command)

@@ -21,25 +21,19 @@ import (
 	"petstore.example/internal/test/storetest"
 )
 
-// TestHandingOn runs the script and the query of docs/billing.md for each receiver, over a network
-// that fails.
+// TestHandingOn hands on with the files and the query of docs/billing.md for each receiver, which
+// fails in all ways.
 func TestHandingOn(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/billing.md")
-	assert.NoError(t, err)
-	loop := regexp.MustCompile("(?s)```sh\n(#!/bin/bash\n# hand-on.sh.*?)```").FindSubmatch(page)
-	query := regexp.MustCompile("(?s)```sql\n(select t.name as tenant, sum.*?)```").FindSubmatch(page)
-	if loop == nil || query == nil {
-		t.Fatal("docs/billing.md has no script or no query")
-	}
-	receivers := map[string]*receiver{
-		"stripe":      stripeReceiver(t),
+	page := billingPage(t)
+	all := map[string]*receiver{
+		"stripe":      stripeReceiver(startStripeMock(t)),
 		"lago":        lagoReceiver(t),
 		"openmeter":   openMeterReceiver(t),
-		"cloudevents": cloudEventsReceiver(t),
+		"cloudevents": cloudEventsReceiver(),
 	}
 	urls := map[string]string{}
-	for name, r := range receivers {
+	for name, r := range all {
 		urls[name] = r.start(t)
 	}
 	testscript.Run(t, testscript.Params{
@@ -55,54 +49,37 @@ func TestHandingOn(t *testing.T) {
 			database := storetest.New(t)
 			e.Setenv("OWNER_URL", database.URL)
 			e.Setenv("BILLING_URL", database.BillingURL)
-			e.Setenv("BILLING_URL", database.BillingURL)
 			e.Setenv("PETSTORE_DATABASE_URL", database.BillingURL)
 			e.Setenv("PETSTORE_ACTOR", "jo@billing")
 			e.Setenv("GORACE", "atexit_sleep_ms=0")
-			if err := os.WriteFile(filepath.Join(e.WorkDir, "hand-on.sh"), loop[1], 0o600); err != nil {
+			e.Setenv("RECONCILE", reconcileQuery(t, page, "stripe"))
+			if err := seedHandOn(database.URL, 60); err != nil {
 				return err
 			}
-			// The month of the document is that of the usage.
-			month := regexp.MustCompile(
-				`'2026-1[12]-01Z'`,
-			).ReplaceAllStringFunc(
-				string(query[1]),
-				func(month string) string {
-					return map[string]string{"'2026-11-01Z'": "now() - interval '30 days'",
-						"'2026-12-01Z'": "now()"}[month]
-				},
-			)
-			e.Setenv(
-				"RECONCILE",
-				"select concat_ws(' ', tenant, recorded, sent, missing) from ("+strings.ReplaceAll(
-					month,
-					";",
-					"",
-				)+") q",
-			)
-			if err := seedHandOn(database.URL); err != nil {
-				return err
-			}
-			return writeCurlFiles(e.WorkDir, string(page), urls)
+			return writeReceivers(e.WorkDir, page, urls)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			// fail RECEIVER before|after N: the next N requests fail before or after their events
-			// were taken.
+			// fail RECEIVER before|after|hangs|status|refuses|forget [VALUE]: what it does from now on.
 			"fail": func(ts *testscript.TestScript, _ bool, args []string) {
-				n, err := strconv.Atoi(args[2])
-				ts.Check(err)
-				r := receivers[args[0]]
+				r := all[args[0]]
+				if args[1] == "forget" {
+					r.forget()
+					return
+				}
 				r.mu.Lock()
 				defer r.mu.Unlock()
-				if args[1] == "before" {
-					r.down = n
-				} else {
-					r.forgetful = n
+				if args[1] == "refuses" {
+					r.refused = args[2]
+					return
 				}
+				n, err := strconv.Atoi(args[2])
+				ts.Check(err)
+				how := map[string]*int{"before": &r.down, "after": &r.forgetful, "hangs": &r.hangs, "status": &r.status}
+				*how[args[1]] = n
 			},
 			// received RECEIVER: what it has counted by customer, and in how many requests.
 			"received": func(ts *testscript.TestScript, neg bool, args []string) {
-				r := receivers[args[0]]
+				r := all[args[0]]
 				r.mu.Lock()
 				defer r.mu.Unlock()
 				var got []string
@@ -118,26 +95,48 @@ func TestHandingOn(t *testing.T) {
 	})
 }
 
-// writeCurlFiles writes the files that the document's table has for each receiver, with the
+func billingPage(t testing.TB) string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/billing.md")
+	assert.NoError(t, err)
+	return string(page)
+}
+
+// reconcileQuery is the query of the document for the last 30 days and a receiver. It returns a text
+// for each row.
+func reconcileQuery(t testing.TB, page, receiver string) string {
+	t.Helper()
+	query := regexp.MustCompile("(?s)### Reconciling.*?```sql\n(.*?);\n```").FindStringSubmatch(page)
+	if query == nil {
+		t.Fatal("docs/billing.md has no query")
+	}
+	// The month of the document is that of the usage.
+	text := strings.NewReplacer(
+		"'2026-11-01Z'", "now() - interval '30 days'", "'2026-12-01Z'", "now()", "'stripe'", "'"+receiver+"'",
+	).Replace(query[1])
+	return "select q::text from (" + text + ") q"
+}
+
+// secret is in the files of all receivers.
+const secret = "sk_live_never_shown"
+
+// writeReceivers writes the files that the document's table has for each receiver, with the
 // addresses of their stand-ins.
-func writeCurlFiles(dir, page string, urls map[string]string) error {
+func writeReceivers(dir, page string, urls map[string]string) error {
 	rows := regexp.MustCompile(
-		"(?m)^\\| (Stripe|OpenMeter|Lago|CloudEvents) \\| (`url = .*) \\|$",
-	).FindAllStringSubmatch(
-		page,
-		-1,
-	)
-	if len(rows) != len(urls) {
+		"(?m)^\\| (Stripe|OpenMeter|Lago|CloudEvents) \\| (`FORMAT=.*_FILE=(.*)`) \\| `(.*)` \\|$",
+	).FindAllStringSubmatch(page, -1)
+	if len(rows) != 4 {
 		return fmt.Errorf("docs/billing.md has the files of %d receivers", len(rows))
 	}
 	for _, row := range rows {
 		name := strings.ToLower(row[1])
 		lines := strings.NewReplacer("`, `", "\n", "`", "").Replace(row[2])
-		lines = regexp.MustCompile(`https://[^/"]+`).ReplaceAllString(lines, urls[name])
-		if err := os.WriteFile(
-			filepath.Join(dir, name+".curl"),
-			[]byte(strings.ReplaceAll(lines, "…", "123")+"\n"),
-			0o600,
+		lines = regexp.MustCompile(`https://[^/\n]+`).ReplaceAllString(lines, urls[name])
+		key := strings.NewReplacer("sk_live_…", secret, "…", secret).Replace(row[4])
+		if err := errors.Join(
+			os.WriteFile(filepath.Join(dir, name+".receiver"), []byte(lines+"\n"), 0o600),
+			os.WriteFile(filepath.Join(dir, row[3]), []byte(key+"\n"), 0o600),
 		); err != nil {
 			return err
 		}
@@ -145,21 +144,21 @@ func writeCurlFiles(dir, page string, urls map[string]string) error {
 	return nil
 }
 
-// seedHandOn records usage of the last 60 hours: of acme and zoo, and of shy, which has no billing
+// seedHandOn records usage of the last hours: of acme and zoo, and of shy, which has no billing
 // reference.
-func seedHandOn(url string) error {
+func seedHandOn(url string, hours int) error {
 	db, err := sql.Open("postgres", url)
 	if err != nil {
 		return err
 	}
-	_, err = db.Exec(`
+	_, err = db.Exec(fmt.Sprintf(`
 		select test_tenant(name, 'pro') from unnest('{acme,zoo,shy}'::text[]) name;
 		update tenants set billing_ref = 'cus_' || name where name <> 'shy';
 		insert into api_keys (id, tenant_id, environment, digest, last4, created_at)
 		select 'key_000000000000000' || id, id, 'live', sha256(name::bytea), '0001', now() from tenants;
 		select test_usage(id, date_trunc('hour', now()) - n * interval '1 hour', 'key_000000000000000' || id, 'pro',
 			(array[10, 3, 1])[id], 0)
-		from tenants, generate_series(1, 60) n`)
+		from tenants, generate_series(1, %d) n`, hours))
 	return errors.Join(err, db.Close())
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -17,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -40,72 +42,132 @@ type receiver struct {
 
 	mu  sync.Mutex
 	ids map[string]bool
-	// sums are the counted requests by customer, lines the requests with new events.
-	sums  map[string]int64
-	lines int
-	// down and forgetful are how many requests fail: before the events are taken, or after.
-	down, forgetful int
+	// counted is how often each event was counted, first what it was when it came first.
+	counted map[string]int
+	first   map[string]string
+	// sums are the counted requests by customer, lines the requests with new events, requests all.
+	sums            map[string]int64
+	lines, requests int
+	// wrong is what no client may do: two requests at a time, or the same event in other bytes.
+	wrong []string
+	// down and forgetful are how many requests fail: before the events are taken, or after. hangs
+	// is how many are never answered. chaos is how many of 10 requests fail so at random.
+	down, forgetful, hangs, chaos int
+	// refused is a customer of whom it takes nothing, status its answer to all; 0 for what is right.
+	refused string
+	status  int
 }
 
 type received struct {
 	id, customer string
 	value        int64
+	raw          string
 }
 
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		return // A client that was killed.
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.down--; r.down >= 0 {
+	r.requests++
+	fails := func(left *int) bool {
+		*left--
+		return *left >= 0 || rand.IntN(30) < r.chaos
+	}
+	if r.status != 0 {
+		w.Header().Set("Location", "/elsewhere")
+		http.Error(w, "no: "+req.Header.Get("Authorization"), r.status)
+		return
+	}
+	if fails(&r.down) {
+		w.Header().Set("Retry-After", "0")
 		http.Error(w, "try again later", http.StatusServiceUnavailable)
 		return
 	}
-	if got := req.Header.Get("Content-Type"); err == nil && got != r.contentType {
-		err = fmt.Errorf("content type %q", got)
-	}
-	var all []received
-	if err == nil {
-		all, err = r.take(body)
-	}
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+	status, reply := r.receive(req.Header.Get("Content-Type"), body, req.Header.Get("Authorization"))
+	if r.hangs--; r.hangs >= 0 {
+		r.mu.Unlock()
+		<-req.Context().Done()
+		r.mu.Lock()
 		return
+	}
+	if status == http.StatusOK && fails(&r.forgetful) {
+		status, reply = http.StatusBadGateway, "the reply was lost"
+	}
+	http.Error(w, reply, status)
+}
+
+func (r *receiver) receive(contentType string, body []byte, authorization string) (status int, reply string) {
+	if contentType != r.contentType {
+		return http.StatusUnsupportedMediaType, contentType
+	}
+	all, err := r.take(body)
+	if err != nil {
+		return http.StatusBadRequest, err.Error()
+	}
+	for _, e := range all {
+		if r.first[e.id] == "" {
+			r.first[e.id] = e.raw
+		}
+		if r.first[e.id] != e.raw {
+			r.wrong = append(r.wrong, fmt.Sprintf("event %s was %s, and is %s", e.id, r.first[e.id], e.raw))
+		}
+		if e.customer == r.refused {
+			return http.StatusUnprocessableEntity, "no such customer: \x00\xff" + authorization
+		}
 	}
 	known := slices.DeleteFunc(slices.Clone(all), func(e received) bool { return !r.ids[e.id] })
 	if len(known) > 0 && r.duplicates != nil {
-		status, reply := r.duplicates(known, all)
-		http.Error(w, reply, status)
-		return
+		return r.duplicates(known, all)
 	}
 	r.lines++
 	for _, e := range all {
 		if !r.ids[e.id] {
 			r.ids[e.id] = true
+			r.counted[e.id]++
 			r.sums[e.customer] += e.value
 		}
 	}
-	if r.forgetful--; r.forgetful >= 0 {
-		http.Error(w, "the reply was lost", http.StatusBadGateway)
-	}
+	return http.StatusOK, "ok"
+}
+
+// forget forgets the IDs, as receivers do after some time.
+func (r *receiver) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.ids)
 }
 
 func (r *receiver) start(t testing.TB) string {
 	t.Helper()
-	r.ids, r.sums = map[string]bool{}, map[string]int64{}
-	s := httptest.NewServer(r)
+	r.ids, r.sums, r.counted, r.first = map[string]bool{}, map[string]int64{}, map[string]int{}, map[string]string{}
+	var active atomic.Int32
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		defer active.Add(-1)
+		if active.Add(1) > 1 && r.chaos == 0 { // A client that was killed may leave one behind.
+			r.mu.Lock()
+			r.wrong = append(r.wrong, "two requests at a time")
+			r.mu.Unlock()
+		}
+		r.ServeHTTP(w, req)
+	}))
 	t.Cleanup(s.Close)
+	t.Cleanup(func() { assert.Equal(t, len(r.wrong), 0, "mistakes of the client", r.wrong) })
 	return s.URL
 }
 
 // stripeReceiver passes each body to stripe-mock, which knows Stripe's OpenAPI document, and adds
 // the rules that this does not state.
-func stripeReceiver(t testing.TB) *receiver {
-	mock := startStripeMock(t)
+func stripeReceiver(mock string) *receiver {
 	return &receiver{
 		contentType: "application/x-www-form-urlencoded",
 		take: func(body []byte) ([]received, error) {
-			if err := postToMock(mock, body); err != nil {
-				return nil, err
+			if mock != "" {
+				if err := postToMock(mock, body); err != nil {
+					return nil, err
+				}
 			}
 			form, err := url.ParseQuery(string(body))
 			if err != nil {
@@ -122,7 +184,7 @@ func stripeReceiver(t testing.TB) *receiver {
 				len(form.Get("event_name")) > 100 {
 				return nil, fmt.Errorf("out of bounds: %s", body)
 			}
-			return []received{{id, form.Get("payload[stripe_customer_id]"), n}}, nil
+			return []received{{id, form.Get("payload[stripe_customer_id]"), n, string(body)}}, nil
 		},
 		duplicates: func(of, _ []received) (int, string) {
 			return http.StatusBadRequest, `{"error": {"message": "An event already exists with identifier ` +
@@ -205,19 +267,26 @@ func lagoReceiver(t testing.TB) *receiver {
 		contentType: "application/json",
 		take: func(body []byte) (all []received, err error) {
 			var batch struct {
-				Events []struct {
+				Events []json.RawMessage
+			}
+			if err := errors.Join(checkSchema(schema, body), json.Unmarshal(body, &batch)); err != nil {
+				return nil, err
+			}
+			for _, raw := range batch.Events {
+				var e struct {
 					TransactionID          string `json:"transaction_id"`
 					ExternalSubscriptionID string `json:"external_subscription_id"`
 					Properties             struct {
 						Admitted int64 `json:",string"`
 					}
 				}
-			}
-			if err := errors.Join(checkSchema(schema, body), json.Unmarshal(body, &batch)); err != nil {
-				return nil, err
-			}
-			for _, e := range batch.Events {
-				all = append(all, received{e.TransactionID, e.ExternalSubscriptionID, e.Properties.Admitted})
+				if err := json.Unmarshal(raw, &e); err != nil {
+					return nil, err
+				}
+				all = append(
+					all,
+					received{e.TransactionID, e.ExternalSubscriptionID, e.Properties.Admitted, string(raw)},
+				)
 			}
 			return all, nil
 		},
@@ -237,13 +306,17 @@ func lagoReceiver(t testing.TB) *receiver {
 }
 
 // cloudEvents reads and validates events as the SDK of CloudEvents does.
-func cloudEvents(all []event.Event, customer func(event.Event) string) (list []received, err error) {
-	for _, e := range all {
+func cloudEvents(all []json.RawMessage) (list []received, err error) {
+	for _, raw := range all {
+		var e event.Event
 		var data struct{ Admitted int64 }
+		if err := json.Unmarshal(raw, &e); err != nil {
+			return nil, err
+		}
 		if err := errors.Join(e.Validate(), e.DataAs(&data)); err != nil {
 			return nil, err
 		}
-		list = append(list, received{e.Source() + e.ID(), customer(e), data.Admitted})
+		list = append(list, received{e.Source() + e.ID(), e.Subject(), data.Admitted, string(raw)})
 	}
 	return list, nil
 }
@@ -253,24 +326,18 @@ func openMeterReceiver(t testing.TB) *receiver {
 	return &receiver{
 		contentType: "application/cloudevents-batch+json",
 		take: func(body []byte) ([]received, error) {
-			var batch []event.Event
+			var batch []json.RawMessage
 			if err := errors.Join(checkSchema(schema, body), json.Unmarshal(body, &batch)); err != nil {
 				return nil, err
 			}
-			return cloudEvents(batch, event.Event.Subject)
+			return cloudEvents(batch)
 		},
 	}
 }
 
-func cloudEventsReceiver(testing.TB) *receiver {
+func cloudEventsReceiver() *receiver {
 	return &receiver{
 		contentType: "application/cloudevents+json; charset=UTF-8",
-		take: func(body []byte) ([]received, error) {
-			var one event.Event
-			if err := json.Unmarshal(body, &one); err != nil {
-				return nil, err
-			}
-			return cloudEvents([]event.Event{one}, event.Event.Subject)
-		},
+		take:        func(body []byte) ([]received, error) { return cloudEvents([]json.RawMessage{body}) },
 	}
 }

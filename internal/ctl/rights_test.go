@@ -36,6 +36,8 @@ const rolesFile = "../../docs/roles.md"
 type rightsEnv struct {
 	*storetest.Database
 	key, banned, token string
+	// receiver is the file of one.
+	receiver string
 	// scheduled is an assignment that has not begun, begun one that has.
 	scheduled, begun int64
 	// undoable is an audit entry that can be taken back.
@@ -44,7 +46,8 @@ type rightsEnv struct {
 
 func newRightsEnv(t *testing.T) *rightsEnv {
 	t.Helper()
-	e := &rightsEnv{Database: storetest.New(t)}
+	e := &rightsEnv{Database: storetest.New(t), receiver: filepath.Join(t.TempDir(), "cloudevents.receiver")}
+	assert.NoError(t, os.WriteFile(e.receiver, []byte("FORMAT=cloudevents\nURL=http://localhost:1/\n"), 0o600))
 	addServer(t, e.URL, "live")
 	db := storetest.Open(t, e.URL, store.Options{})
 	by := audit.By{Actor: "test"}
@@ -120,6 +123,7 @@ func (e *rightsEnv) args(c *cobra.Command, name string) []string {
 		"ban lift":        {e.banned, "--dry-run"},
 		"usage show":      {"--by", "key"},
 		"usage events":    {"--month", "2026-10", "-o", "lago", "--mark-sent", "lago", "--dry-run"},
+		"usage hand-on":   {e.receiver, "--from", "2026-10-01", "--dry-run"},
 		"usage close":     {"--month", "2020-02", "--dry-run"},
 		"usage forget":    {"gone", "--reason", "r", "--dry-run"},
 		"usage verify":    {"--month", "2020-01"},

@@ -142,6 +142,7 @@ var below = map[string][]string{
 		"internal/audit",
 		"internal/usage/closing",
 		"internal/usage/events",
+		"internal/usage/receivers",
 	},
 	"internal/ctl/doctor": {
 		"internal/ctl/cmdutil",
@@ -272,6 +273,7 @@ var below = map[string][]string{
 		"internal/store/trail",
 		"internal/store/undo",
 	},
+	"internal/usage/receivers": {"internal/envvars", "internal/ownfiles", "internal/usage/events"},
 	"internal/store/billing": {
 		"internal/audit",
 		"internal/plans",
@@ -414,7 +416,8 @@ var ignorant = map[string][]string{
 		"github.com/redis/go-redis/v9",
 	},
 
-	"internal/usage/events": {"database/sql", "github.com/spf13/cobra", "net/http"},
+	"internal/usage/events":    {"database/sql", "github.com/spf13/cobra", "net/http"},
+	"internal/usage/receivers": {"database/sql", "github.com/spf13/cobra"},
 
 	"internal/keys/callers": {
 		"database/sql",

@@ -3,8 +3,6 @@ package usage
 import (
 	"context"
 	"errors"
-	"fmt"
-	"regexp"
 	"slices"
 	"time"
 
@@ -15,6 +13,7 @@ import (
 	"petstore.example/internal/store/billing"
 	"petstore.example/internal/usage/closing"
 	"petstore.example/internal/usage/events"
+	"petstore.example/internal/usage/receivers"
 )
 
 type eventsOptions struct {
@@ -35,10 +34,10 @@ func newCmdEvents(f *cmdutil.Factory) *cobra.Command {
 		Short: "Hand usage on to a billing system, as events",
 		Long: `Write the usage of whole UTC hours as events for a billing system: one for each
 tenant, hour and assignment that has requests. Each line is the body of one
-request; docs/billing.md has the commands that send them. An event has the same
-ID however often it is written. Hours that a server has not delivered yet are
-left to a later run, unless --without names the server. If a server has not
-delivered for two hours, the exit code is 4: see "usage forget".
+request: send them yourself, or use "usage hand-on". An event has the same ID
+however often it is written. Hours that a server has not delivered yet are left
+to a later run, unless --without names the server. If a server has not delivered
+for two hours, the exit code is 4: see "usage forget".
 
 With --mark-sent the events are recorded as sent to that receiver. The next run
 for it writes only what is new, or differs from what was sent: a correction has
@@ -50,7 +49,7 @@ Events that the receiver would refuse are left out, named on stderr, and not
 recorded as sent; the exit code is then 4. The tenant has no billing reference,
 or the event is too old for Stripe (35 days).`,
 		Example: `  petstorectl usage events --month 2026-11 -o cloudevents
-  petstorectl usage events --since 2026-11-01 -o stripe --mark-sent stripe > outbox/1
+  petstorectl usage events --since 2026-11-01 -o stripe --mark-sent stripe > events.txt
   petstorectl usage events --since 2026-11-01 -o lago --mark-sent lago --dry-run`,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if o.period, err = period.Period(cmd); err != nil {
@@ -85,14 +84,7 @@ or the event is too old for Stripe (35 days).`,
 	return cmdutil.ForBilling(cmd)
 }
 
-var receiverName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
-
-func parseReceiver(text string) (string, error) {
-	if !receiverName.MatchString(text) {
-		return "", fmt.Errorf("a receiver is 1 to 63 characters of a-z, 0-9, ., _ and -, not %q", text)
-	}
-	return text, nil
-}
+func parseReceiver(text string) (string, error) { return text, receivers.CheckName(text) }
 
 func (o *eventsOptions) check(cmd *cobra.Command) error {
 	changed := cmd.Flags().Changed
@@ -132,22 +124,10 @@ func runEvents(ctx context.Context, o *eventsOptions) error {
 	err = db.Events.Send(ctx, actor, billing.EventQuery{
 		From: o.period.From, To: to, Tenant: o.tenant, Receiver: o.receiver, Format: o.format,
 	}, sink)
-	switch {
-	case errors.Is(err, billing.ErrReceiverBusy):
-		return cmdutil.RefusedErrorf(
-			"another run is handing on to %s",
-			o.receiver,
-		).WithHint("nothing was written; try again when it has ended")
-	case errors.Is(err, billing.ErrReceiverFormat):
-		return cmdutil.RefusedErrorf("%v", err).WithHint("give another name to --mark-sent")
-	case err != nil:
-		return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.tenant})
+	if err != nil {
+		return o.explain(ctx, err)
 	}
-	waitsFor := ""
-	if len(missing) > 0 {
-		waitsFor = ": " + servers(missing)
-	}
-	o.Messagef("the last complete hour is %s%s", closing.Time(complete.Add(-time.Hour)), waitsFor)
+	o.sayComplete(complete, missing)
 	if o.receiver != "" {
 		o.Changedf("recorded %s as sent to %s", output.Count(sink.written, "event"), o.receiver)
 	}
@@ -155,13 +135,44 @@ func runEvents(ctx context.Context, o *eventsOptions) error {
 	if complete.Before(o.period.To) {
 		late = behind(missing, o.Now())
 	}
-	if err := sink.leftOut.report(o); err != nil || late == nil {
-		if late != nil {
-			o.Messagef("%s; %s", late.Message, late.Hint)
-		}
+	return o.orLate(sink.leftOut.report(o), late)
+}
+
+// sayComplete says which hours are complete, and for which servers others wait.
+func (o *eventsOptions) sayComplete(complete time.Time, missing []billing.Delivery) {
+	waitsFor := ""
+	if len(missing) > 0 {
+		waitsFor = ": " + servers(missing)
+	}
+	o.Messagef("the last complete hour is %s%s", closing.Time(complete.Add(-time.Hour)), waitsFor)
+}
+
+// orLate returns err, or late if that is nil. If both are errors it says what is late.
+func (o *eventsOptions) orLate(err error, late *cmdutil.Error) error {
+	if late == nil {
+		return err
+	}
+	if err != nil {
+		o.Messagef("%s; %s", late.Message, late.Hint)
 		return err
 	}
 	return late
+}
+
+// explain says what to do about an error of Events.
+func (o *eventsOptions) explain(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &billing.BusyError{}):
+		return cmdutil.RefusedErrorf("%v", err).WithHint("nothing was done; try again when it has ended")
+	case errors.Is(err, billing.ErrReceiverFormat):
+		return cmdutil.RefusedErrorf("%v", err).WithHint("choose another name for this receiver")
+	case errors.Is(err, billing.ErrReceiverNew):
+		return cmdutil.RefusedErrorf("%v: from which hour on does it bill?", err).
+			WithHint("name it once: --from HOUR; what came before is not sent")
+	}
+	return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.tenant})
 }
 
 // eventSink writes what the receiver takes, and remembers what it does not.

@@ -22,6 +22,7 @@ func NewCmd(f *cmdutil.Factory) *cobra.Command {
 		newCmdVerify(f),
 		newCmdEvents(f),
 		newCmdForget(f),
+		newCmdHandOn(f),
 	)
 }
 

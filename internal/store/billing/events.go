@@ -4,11 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/lib/pq"
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/store/pgconn"
@@ -21,23 +19,26 @@ import (
 type Events struct{ db *pgconn.DB }
 
 var (
-	// ErrReceiverBusy: another run hands on to the same receiver.
-	ErrReceiverBusy = errors.New("another run is handing on to this receiver")
 	// ErrReceiverFormat: the receiver was sent events in another format.
 	ErrReceiverFormat = errors.New("this receiver got earlier events in another format")
+	// ErrReceiverNew: nobody has named the first hour of the receiver.
+	ErrReceiverNew = errors.New("this receiver has got nothing yet")
 )
 
 // EventQuery selects usage to hand on.
 type EventQuery struct {
-	// From and To are whole hours. Usage counts from From up to, but not including, To.
+	// From and To are whole hours. Usage counts from From up to, but not including, To. From is zero
+	// for what the receiver, which is not new, may not have yet.
 	From, To time.Time
 	// Tenant is a tenant's name, empty for all.
 	Tenant string
 	// Receiver gets the events in Format. Events that it got before are left out, and those that it
-	// gets now are recorded. It gets no corrections of hours before both From and the first day
-	// that it has events of. If Receiver is empty, all usage is selected, and nothing is recorded.
+	// gets now are recorded. It gets no corrections of hours before the earliest From of its runs.
+	// If Receiver is empty, all usage is selected, and nothing is recorded.
 	Receiver string
 	Format   events.Format
+	// Waiting: the events are recorded with their bodies, for Turn.Next, and not as sent.
+	Waiting bool
 }
 
 // EventSink takes events.
@@ -55,11 +56,19 @@ const eventPage = 2000
 // committed after the sink was closed without an error; otherwise nothing is recorded. If the
 // commit fails, the same events come again, with the same IDs.
 //
-// It returns plans.ErrTenantNotFound, ErrReceiverBusy, ErrReceiverFormat or a ByDayError, and the
-// errors of the sink as they are.
-func (d Events) Send(ctx context.Context, by audit.By, q EventQuery, sink EventSink) (err error) {
+// It returns plans.ErrTenantNotFound, a BusyError, ErrReceiverFormat, ErrReceiverNew or a
+// ByDayError, and the errors of the sink as they are.
+func (d Events) Send(ctx context.Context, by audit.By, q EventQuery, sink EventSink) error {
+	if q.Receiver == "" {
+		return Turn{db: d.db}.Send(ctx, by, q, sink)
+	}
+	return d.Hold(ctx, by, q.Receiver, func(ctx context.Context, t Turn) error { return t.Send(ctx, by, q, sink) })
+}
+
+// Send is Events.Send for the receiver of the turn.
+func (t Turn) Send(ctx context.Context, by audit.By, q EventQuery, sink EventSink) (err error) {
 	defer pgconn.Wrap(&err, "hand on usage")
-	err = trail.Run(ctx, d.db.LongTx, by, func(ctx context.Context, tx pgconn.Tx) error {
+	err = trail.Run(ctx, t.db.LongTx, by, func(ctx context.Context, tx pgconn.Tx) error {
 		r, err := newEventRun(ctx, tx, q)
 		if err != nil {
 			return err
@@ -71,7 +80,7 @@ func (d Events) Send(ctx context.Context, by audit.By, q EventQuery, sink EventS
 			return err
 		}
 		if q.Receiver == "" || r.sent.Events == 0 {
-			return trail.ErrDryRun
+			return nil
 		}
 		return trail.Write(
 			tx,
@@ -107,17 +116,14 @@ type eventRun struct {
 
 func newEventRun(ctx context.Context, tx pgconn.Tx, q EventQuery) (*eventRun, error) {
 	r := &eventRun{tx: tx, query: q}
-	err := hoursSince(ctx, tx, q.From)
-	if err != nil {
-		return nil, err
-	}
 	// A plan that was made while sent_events was small must not read it whole when it has grown.
 	// The sink may take any time, and no change waits for this transaction until it writes its
 	// audit entry.
-	if _, err := tx.Exec(
+	_, err := tx.Exec(
 		ctx,
 		`set local enable_seqscan = off; set local idle_in_transaction_session_timeout to default`,
-	); err != nil {
+	)
+	if err != nil {
 		return nil, err
 	}
 	if err := tx.Get(ctx, &r.source, `select id from event_source`); err != nil {
@@ -126,45 +132,13 @@ func newEventRun(ctx context.Context, tx pgconn.Tx, q EventQuery) (*eventRun, er
 	if r.tenantID, err = tenants.IDOf(ctx, tx, q.Tenant); err != nil {
 		return nil, err
 	}
-	r.sent = sentRecord{Format: q.Format, From: q.From, To: q.To, TenantID: r.tenantID}
-	if q.Receiver == "" {
-		return r, nil
+	if q.Receiver != "" {
+		if err := r.begin(ctx); err != nil {
+			return nil, err
+		}
 	}
-	// Each statement sees what was committed before it, so what an earlier holder of the lock has
-	// recorded.
-	var locked bool
-	err = tx.Get(
-		ctx,
-		&locked,
-		`select pg_try_advisory_xact_lock(hashtextextended('petstore receiver ' || $1, 0))`,
-		q.Receiver,
-	)
-	if err != nil {
-		return nil, err
-	}
-	if !locked {
-		return nil, ErrReceiverBusy
-	}
-	var formats []events.Format
-	if err := tx.Select(
-		ctx,
-		&formats,
-		`select format from sent_events where receiver = $1 limit 1`,
-		q.Receiver,
-	); err != nil {
-		return nil, err
-	}
-	if len(formats) > 0 && formats[0] != q.Format {
-		return nil, fmt.Errorf("%w: %s", ErrReceiverFormat, formats[0])
-	}
-	err = tx.Get(
-		ctx,
-		&r.begins,
-		`select least($2, date_trunc('day', min(hour), 'UTC')) from sent_events where receiver = $1`,
-		q.Receiver,
-		q.From,
-	)
-	return r, err
+	r.sent = sentRecord{Format: q.Format, From: r.query.From, To: q.To, TenantID: r.tenantID}
+	return r, hoursSince(ctx, tx, r.query.From)
 }
 
 // run passes the events to the sink, hour by hour: each statement reads at most one.
@@ -307,59 +281,4 @@ func (r *eventRun) page(ctx context.Context, at time.Time, last events.Event) ([
 		where c.admitted <> 0 or c.refused <> 0
 		order by e.tenant_id, e.assignment, e.hour limit $7`,
 		at, last.TenantID, last.Assignment, last.Hour, r.tenantID, r.query.Receiver, eventPage, r.begins)
-}
-
-func (r *eventRun) record(ctx context.Context, sent []events.Event) (err error) {
-	defer pgconn.Wrap(&err, "record sent events")
-	n := len(sent)
-	if n == 0 || r.query.Receiver == "" {
-		return nil
-	}
-	tenants, assignments, corrections, versions := make(
-		[]int64,
-		n,
-	), make(
-		[]int64,
-		n,
-	), make(
-		[]int64,
-		n,
-	), make(
-		[]int64,
-		n,
-	)
-	ids, refs := make([]string, n), make([]string, n)
-	hours, counted := make([]string, n), make([]string, n)
-	admitted, refused := make([]int64, n), make([]int64, n)
-	for i, e := range sent {
-		tenants[i], assignments[i], corrections[i], versions[i] = e.TenantID, e.Assignment, e.Correction, e.Version
-		ids[i], refs[i] = e.ID().String(), e.BillingRef
-		hours[i], counted[i] = e.Hour.Format(time.RFC3339), e.At.Format(time.RFC3339)
-		admitted[i], refused[i] = e.Admitted, e.Refused
-		r.sent.Admitted += e.Admitted
-		r.sent.Refused += e.Refused
-	}
-	r.sent.Events += int64(n)
-	_, err = r.tx.Exec(
-		ctx,
-		`
-		insert into sent_events (receiver, format, hour, counted_at, tenant_id, assignment, correction, version,
-			event_id, billing_ref, admitted, refused)
-		select $1, $2, * from unnest($3::timestamptz[], $4::timestamptz[], $5::bigint[], $6::bigint[], $7::integer[],
-			$8::integer[],
-		                             $9::uuid[], $10::text[], $11::bigint[], $12::bigint[])`,
-		r.query.Receiver,
-		r.query.Format,
-		pq.Array(hours),
-		pq.Array(counted),
-		pq.Array(tenants),
-		pq.Array(assignments),
-		pq.Array(corrections),
-		pq.Array(versions),
-		pq.Array(ids),
-		pq.Array(refs),
-		pq.Array(admitted),
-		pq.Array(refused),
-	)
-	return err
 }

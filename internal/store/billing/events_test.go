@@ -243,7 +243,7 @@ func TestEventsOfTwoRuns(t *testing.T) {
 		second = h.send(t, h.query, &sink{})
 		third = h.send(t, other, &sink{})
 	})}
-	if err := h.send(t, h.query, &first); err != nil || !errors.Is(second, billing.ErrReceiverBusy) || third != nil {
+	if err := h.send(t, h.query, &first); err != nil || !errors.As(second, &billing.BusyError{}) || third != nil {
 		t.Errorf("errors %v, %v and %v, want a busy receiver in the second", err, second, third)
 	}
 	other.Format = events.Lago

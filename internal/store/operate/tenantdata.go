@@ -212,7 +212,11 @@ var tenantTables = []tenantTable{
 		"admitted",
 		"refused",
 		"sent_at",
-	}, omitted: []string{"tenant_id", "sent_by"}, order: "receiver, hour, assignment, correction", erasing: stays},
+		"state",
+		"reply",
+	}, omitted: []string{
+		"tenant_id", "sent_by", "number", "body", "attempts", "tried_at",
+	}, order: "receiver, hour, assignment, correction", erasing: stays},
 	{
 		name:    "audit_entries",
 		columns: []string{"number", "at", "action", "subject", "before", "after", "reason"},

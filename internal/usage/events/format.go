@@ -41,6 +41,14 @@ const (
 	MaxBatch = 100
 )
 
+// Batch is how many events a request has at most.
+func (f Format) Batch() int {
+	if f == OpenMeter || f == Lago {
+		return MaxBatch
+	}
+	return 1
+}
+
 // Reason is why a receiver would not take an event; empty if it does.
 type Reason string
 

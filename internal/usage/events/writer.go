@@ -2,44 +2,72 @@ package events
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"io"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 )
 
+// Encode returns an event as its part of a request's body.
+func (f Format) Encode(e Event) ([]byte, error) {
+	var event any
+	switch f {
+	case Stripe:
+		return []byte(stripeForm(e)), nil
+	case OpenMeter:
+		event = newCloudEvent(e, e.BillingRef)
+	case Lago:
+		event = newLagoEvent(e)
+	default:
+		event = newCloudEvent(e, "tenant:"+strconv.FormatInt(e.TenantID, 10))
+	}
+	var out bytes.Buffer
+	lines := json.NewEncoder(&out)
+	// The output goes to programs, not into an HTML page.
+	lines.SetEscapeHTML(false)
+	err := lines.Encode(event)
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
+}
+
+// Body returns the body of one request with 1 to Batch events, as Encode returns them.
+func (f Format) Body(encoded [][]byte) []byte {
+	list := bytes.Join(encoded, []byte(","))
+	switch f {
+	case OpenMeter:
+		return slices.Concat([]byte("["), list, []byte("]"))
+	case Lago:
+		return slices.Concat([]byte(`{"events":[`), list, []byte("]}"))
+	default:
+		return list
+	}
+}
+
 // Writer writes events in a format. Each line is the body of one request.
 type Writer struct {
 	out    *bufio.Writer
-	lines  *json.Encoder
 	format Format
 	// batch is the line that is not full yet.
-	batch []any
+	batch [][]byte
 }
 
 // NewWriter returns a Writer of the format.
 func NewWriter(out io.Writer, format Format) *Writer {
-	w := &Writer{out: bufio.NewWriter(out), format: format}
-	w.lines = json.NewEncoder(w.out)
-	// The output goes to programs, not into an HTML page.
-	w.lines.SetEscapeHTML(false)
-	return w
+	return &Writer{out: bufio.NewWriter(out), format: format}
 }
 
 // Write writes an event that the format does not refuse.
 func (w *Writer) Write(e Event) error {
-	switch w.format {
-	case Stripe:
-		_, err := w.out.WriteString(stripeForm(e) + "\n")
+	encoded, err := w.format.Encode(e)
+	if err != nil {
 		return err
-	case OpenMeter:
-		return w.add(newCloudEvent(e, e.BillingRef))
-	case Lago:
-		return w.add(newLagoEvent(e))
-	default:
-		return w.lines.Encode(newCloudEvent(e, "tenant:"+strconv.FormatInt(e.TenantID, 10)))
 	}
+	if w.batch = append(w.batch, encoded); len(w.batch) < w.format.Batch() {
+		return nil
+	}
+	return w.writeBatch()
 }
 
 // Close writes what is left.
@@ -50,22 +78,11 @@ func (w *Writer) Close() error {
 	return w.out.Flush()
 }
 
-func (w *Writer) add(event any) error {
-	if w.batch = append(w.batch, event); len(w.batch) < MaxBatch {
-		return nil
-	}
-	return w.writeBatch()
-}
-
 func (w *Writer) writeBatch() error {
 	if len(w.batch) == 0 {
 		return nil
 	}
-	var line any = w.batch
-	if w.format == Lago {
-		line = lagoBatch{w.batch}
-	}
-	err := w.lines.Encode(line)
+	_, err := w.out.Write(append(w.format.Body(w.batch), '\n'))
 	w.batch = w.batch[:0]
 	return err
 }
@@ -126,10 +143,6 @@ func newCloudEvent(e Event, subject string) cloudEvent {
 		SpecVersion: "1.0", ID: e.ID().String(), Source: e.Source.URN(), Type: Type, Subject: subject, Time: e.Time(),
 		DataContentType: "application/json", Data: d,
 	}
-}
-
-type lagoBatch struct {
-	Events []any `json:"events"`
 }
 
 // lagoEvent is an event of Lago's POST /api/v1/events/batch.

@@ -1,0 +1,301 @@
+package billing
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/lib/pq"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/trail"
+	"petstore.example/internal/usage/events"
+)
+
+// BusyError is returned while another run hands on to the receiver.
+type BusyError struct {
+	// Holder is who runs it.
+	Holder string
+}
+
+// Error implements error.
+func (e BusyError) Error() string {
+	return "another run is handing on to this receiver: that of " + e.Holder
+}
+
+// ErrNotAside: an event is not one that was set aside.
+var ErrNotAside = errors.New("no such event is set aside")
+
+// Turn is the right to hand on to a receiver. One run at a time has it.
+type Turn struct {
+	db       *pgconn.DB
+	lock     pgconn.Tx
+	receiver string
+}
+
+// Hold calls work with the turn of the receiver. It returns a BusyError, or the error of work as it
+// is. The turn ends with the session that holds it: the next run need not wait for this machine.
+func (d Events) Hold(ctx context.Context, by audit.By, receiver string, work func(context.Context, Turn) error) error {
+	return d.db.LongTx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
+		var locked bool
+		// event_source has one row. Who may not read it gets no lock.
+		err := tx.Get(ctx, &locked, `select pg_try_advisory_xact_lock(`+receiverLock+`) from event_source`, receiver)
+		if err != nil {
+			return err
+		}
+		if !locked {
+			var holder string
+			err := tx.Get(ctx, &holder, `
+				select coalesce(min(a.application_name || ', login ' || a.usename), 'a login that has just ended')
+				from pg_locks l join pg_stat_activity a using (pid)
+				where l.locktype = 'advisory' and l.granted and l.objsubid = 1 and a.datname = current_database()
+				  and (l.classid::bigint << 32 | l.objid::bigint) = `+receiverLock, receiver)
+			return errors.Join(err, BusyError{holder})
+		}
+		// The name says who holds the lock. Postgres cuts it, and replaces what is not ASCII.
+		_, err = tx.Exec(ctx, `select set_config('application_name', $1, true)`, by.Actor)
+		if err != nil {
+			return err
+		}
+		return work(ctx, Turn{d.db, tx, receiver})
+	})
+}
+
+// Keep returns an error if the turn has ended. From then on it ends after two minutes without
+// another call: a machine that is frozen must not keep it.
+func (t Turn) Keep(ctx context.Context) error {
+	_, err := t.lock.Exec(ctx, `set local idle_in_transaction_session_timeout = '2min'`)
+	return err
+}
+
+const receiverLock = `hashtextextended('petstore receiver ' || $1, 0)`
+
+// eventDays is how far back a run looks that names no first hour: Stripe takes what is 35 days old.
+const eventDays = 34
+
+// begin reads and writes the row of the receiver, and sets the first hour of a run that names none.
+func (r *eventRun) begin(ctx context.Context) error {
+	var rows []struct {
+		Format   events.Format `db:"format"`
+		Begins   time.Time     `db:"begins"`
+		HandedTo sql.NullTime  `db:"handed_to"`
+	}
+	q := &r.query
+	err := r.tx.Select(ctx, &rows, `select format, begins, handed_to from receivers where name = $1`, q.Receiver)
+	switch {
+	case err != nil:
+		return err
+	case len(rows) > 0 && rows[0].Format != q.Format:
+		return fmt.Errorf("%w: %s", ErrReceiverFormat, rows[0].Format)
+	case len(rows) == 0 && q.From.IsZero():
+		return ErrReceiverNew
+	case q.From.IsZero():
+		q.From = q.To.AddDate(0, 0, -eventDays).Truncate(hoursPerDay * time.Hour)
+		if to := rows[0].HandedTo; to.Valid && to.Time.Before(q.From) {
+			q.From = to.Time.UTC()
+		}
+		if rows[0].Begins.After(q.From) {
+			q.From = rows[0].Begins.UTC()
+		}
+	}
+	return r.tx.Get(ctx, &r.begins, `
+		insert into receivers as r (name, format, begins, handed_to) values ($1, $2, $3, $4)
+		on conflict (name) do update set begins = least(r.begins, excluded.begins),
+			handed_to = greatest(r.handed_to, excluded.handed_to)
+		returning begins`,
+		q.Receiver, q.Format, q.From, pgconn.NullTime(r.handedTo()))
+}
+
+// handedTo is up to when nothing is left for another run; zero if this one does not say.
+func (r *eventRun) handedTo() time.Time {
+	if !r.query.Waiting || r.tenantID != 0 {
+		return time.Time{}
+	}
+	return r.query.To
+}
+
+// sentRow is an event as record passes it to Postgres.
+type sentRow struct {
+	Hour       time.Time `json:"hour"`
+	At         time.Time `json:"counted_at"`
+	TenantID   int64     `json:"tenant_id"`
+	Assignment int64     `json:"assignment"`
+	Correction int64     `json:"correction"`
+	Version    int64     `json:"version"`
+	ID         uuid.UUID `json:"event_id"`
+	Ref        string    `json:"billing_ref"`
+	Admitted   int64     `json:"admitted"`
+	Refused    int64     `json:"refused"`
+	Body       *string   `json:"body"`
+}
+
+// record writes events that are sent, or wait to be.
+func (r *eventRun) record(ctx context.Context, sent []events.Event) (err error) {
+	defer pgconn.Wrap(&err, "record sent events")
+	if len(sent) == 0 || r.query.Receiver == "" {
+		return nil
+	}
+	state, rows := Arrived, make([]sentRow, len(sent))
+	for i, e := range sent {
+		rows[i] = sentRow{
+			e.Hour,
+			e.At,
+			e.TenantID,
+			e.Assignment,
+			e.Correction,
+			e.Version,
+			e.ID(),
+			e.BillingRef,
+			e.Admitted,
+			e.Refused,
+			nil,
+		}
+		if r.query.Waiting {
+			encoded, err := r.query.Format.Encode(e)
+			if err != nil {
+				return err
+			}
+			body := string(encoded)
+			state, rows[i].Body = Waiting, &body
+		}
+		r.sent.Admitted += e.Admitted
+		r.sent.Refused += e.Refused
+	}
+	r.sent.Events += int64(len(sent))
+	list, err := json.Marshal(rows)
+	if err != nil {
+		return err
+	}
+	_, err = r.tx.Exec(ctx, `
+		insert into sent_events (receiver, format, state, hour, counted_at, tenant_id, assignment, correction, version,
+			event_id, billing_ref, admitted, refused, body)
+		select $1, $2, $3, e.hour, e.counted_at, e.tenant_id, e.assignment, e.correction, e.version, e.event_id,
+			e.billing_ref, e.admitted, e.refused, e.body
+		from rows from (json_to_recordset($4) as (hour timestamptz, counted_at timestamptz,
+			tenant_id bigint, assignment bigint, correction integer, version integer, event_id uuid, billing_ref text,
+			admitted bigint, refused bigint, body text)) with ordinality as e (hour, counted_at, tenant_id, assignment,
+			correction, version, event_id, billing_ref, admitted, refused, body, place)
+		order by e.place`, r.query.Receiver, r.query.Format, state, list)
+	return err
+}
+
+// WaitingEvent is one that was stored to be sent.
+type WaitingEvent struct {
+	Number int64 `db:"number"`
+	// Body is its part of the body of a request.
+	Body []byte `db:"body"`
+	// Fresh: no earlier attempt can have reached the receiver.
+	Fresh bool `db:"fresh"`
+}
+
+// Next returns the events to send next, in one request; none when all were sent. These are at most
+// so many; those that were tried together come together again. That they are tried is committed
+// before Next returns. What was tried longer ago than the receiver remembers IDs is set aside.
+func (t Turn) Next(ctx context.Context, most int, remembers time.Duration) (batch []WaitingEvent, err error) {
+	defer pgconn.Wrap(&err, "find the next event")
+	if err := t.Keep(ctx); err != nil {
+		return nil, err
+	}
+	err = t.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
+		_, err := tx.Exec(ctx, `
+			update sent_events set state = 'unknown'
+			where receiver = $1 and state = 'waiting' and tried_at < now() - $2 * interval '1 second'`,
+			t.receiver, remembers.Seconds())
+		if err != nil {
+			return err
+		}
+		batch = nil
+		return tx.Select(ctx, &batch, `
+			with first as (
+			  select tried_at from sent_events where receiver = $1 and state = 'waiting' order by number limit 1
+			), batch as (
+			  select s.number from sent_events s, first f
+			  where s.receiver = $1 and s.state = 'waiting' and s.tried_at is not distinct from f.tried_at
+			  order by s.number limit $2
+			)
+			update sent_events s set attempts = s.attempts + 1, tried_at = coalesce(s.tried_at, now())
+			from batch b where s.receiver = $1 and s.state = 'waiting' and s.number = b.number
+			returning s.number, s.body, s.tried_at = now() as fresh`,
+			t.receiver, most)
+	})
+	slices.SortFunc(batch, func(a, b WaitingEvent) int { return int(a.Number - b.Number) })
+	return batch, err
+}
+
+// What becomes of events.
+const (
+	Waiting = "waiting"
+	Arrived = "arrived"
+	Refused = "refused"
+)
+
+// Note writes what became of a batch: Arrived, Refused or Waiting, and the reply. If certain, this
+// attempt did not reach the receiver.
+func (t Turn) Note(ctx context.Context, batch []WaitingEvent, state, reply string, certain bool) (err error) {
+	defer pgconn.Wrap(&err, "note what became of events")
+	numbers := make([]int64, len(batch))
+	for i, e := range batch {
+		numbers[i] = e.Number
+	}
+	_, err = t.db.Exec(ctx, `
+		update sent_events set state = $3, reply = $4, body = case when $3 <> 'arrived' then body end,
+			tried_at = case when not $5 then tried_at end
+		where receiver = $1 and number = any($2) and state = 'waiting'`,
+		t.receiver, pq.Array(numbers), state, reply, certain && batch[0].Fresh)
+	return err
+}
+
+// AsideEvent is one that was set aside.
+type AsideEvent struct {
+	ID       string    `db:"event_id"`
+	State    string    `db:"state"`
+	Tenant   string    `db:"tenant"`
+	Hour     time.Time `db:"hour"`
+	Ref      string    `db:"billing_ref"`
+	Admitted int64     `db:"admitted"`
+	TriedAt  time.Time `db:"tried_at"`
+	Reply    string    `db:"reply"`
+	// Of is how many there are.
+	Of int64 `db:"of"`
+}
+
+// Aside returns the first events that are set aside, at most so many.
+func (t Turn) Aside(ctx context.Context, most int) (list []AsideEvent, err error) {
+	err = t.db.Select(ctx, &list, `
+		select s.event_id, s.state, coalesce(t.name, 'erased') as tenant, s.hour, s.billing_ref, s.admitted, s.reply,
+			coalesce(s.tried_at, s.sent_at) as tried_at, count(*) over () as of
+		from sent_events s left join tenants t on t.id = s.tenant_id
+		where s.receiver = $1 and s.state in ('refused', 'unknown') order by s.number limit $2`, t.receiver, most)
+	return list, err
+}
+
+// Settle makes events that were set aside Waiting or Arrived: those with these IDs, or all for nil.
+// It returns how many, or ErrNotAside.
+func (t Turn) Settle(ctx context.Context, by audit.By, ids []string, state string) (rows int, err error) {
+	defer pgconn.Wrap(&err, "settle events")
+	err = trail.Run(ctx, t.db.LongTx, by, func(ctx context.Context, tx pgconn.Tx) error {
+		rows, err = tx.Exec(ctx, `
+			update sent_events set state = $3, body = case when $3 = 'waiting' then body end, tried_at = null
+			where receiver = $1 and state in ('refused', 'unknown') and ($2::uuid[] is null or event_id = any($2))`,
+			t.receiver, pq.Array(ids), state)
+		switch {
+		case err != nil:
+			return err
+		case rows < len(ids):
+			return ErrNotAside
+		case rows == 0:
+			return nil
+		}
+		return trail.Write(tx, by, trail.Entry{
+			Action: "usage.settle", Subject: "receiver:" + t.receiver,
+			After: map[string]any{"state": state, "events": rows, "event_ids": ids},
+		})
+	})
+	return rows, err
+}

@@ -24,7 +24,8 @@ const (
 )
 
 // Key is an API key of your account. The operations of keys are in beta and may change with 30
-// days' notice. They need a key with [ScopeManage], are not counted, and never wait for their turn.
+// days' notice. They need a key with [ScopeManage], but for [SelfKey], are not counted, and never
+// wait for their turn.
 type Key struct {
 	ID               string     `json:"id"`
 	Name             string     `json:"name"`
@@ -153,17 +154,42 @@ func (c *Client) UpdateKey(ctx context.Context, keyID string, patch KeyPatch, op
 	return c.keyCall(ctx, http.MethodPatch, keyPath(keyID), patch, opts)
 }
 
-// RotateKey issues a key in the place of another one, which goes on working for the grace period:
-// whole seconds, up to 7 days. It returns the new key, and fails as [Client.CreateKey], or with
+// KeyRotation says how to rotate a key.
+type KeyRotation struct {
+	// GracePeriod is for how long the old key goes on working: whole seconds, up to 7 days, nil for
+	// 24 hours.
+	GracePeriod *time.Duration
+	// ExpiresAt is when the new key expires: the zero time for never, nil for when the old one
+	// would have.
+	ExpiresAt *time.Time
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (r KeyRotation) MarshalJSON() ([]byte, error) {
+	members := map[string]any{}
+	if r.GracePeriod != nil {
+		members["gracePeriod"] = int64(*r.GracePeriod / time.Second)
+	}
+	if r.ExpiresAt != nil {
+		members["expiresAt"] = r.ExpiresAt
+		if r.ExpiresAt.IsZero() {
+			members["expiresAt"] = nil
+		}
+	}
+	return json.Marshal(members)
+}
+
+// RotateKey issues a key in the place of another one: with [SelfKey] of the client's own, for which
+// any scope is enough. If the response was lost, a key rotates itself again: the replacement that
+// nobody has used is revoked. It returns the new key, and fails as [Client.CreateKey], or with
 // [CodeKeyNotFound], [CodeKeyNotActive] or [CodeKeyAlreadyRotated].
 func (c *Client) RotateKey(
 	ctx context.Context,
 	keyID string,
-	gracePeriod time.Duration,
+	rotation KeyRotation,
 	opts ...CallOption,
 ) (*Key, error) {
-	body := map[string]int64{"gracePeriod": int64(gracePeriod / time.Second)}
-	return c.keyCall(ctx, http.MethodPost, keyPath(keyID)+"/rotate", body, opts)
+	return c.keyCall(ctx, http.MethodPost, keyPath(keyID)+"/rotate", rotation, opts)
 }
 
 // RevokeKey ends a key for ever, with [SelfKey] the client's own, for which any scope is enough.

@@ -154,10 +154,11 @@ func TestOperations(t *testing.T) {
 		},
 		"rotate a key": {
 			func(ctx context.Context, c *client.Client) (any, error) {
-				return c.RotateKey(ctx, "key_1", time.Hour, client.IdempotencyKey("k"))
+				return c.RotateKey(ctx, "key_1", client.KeyRotation{
+					GracePeriod: new(time.Hour), ExpiresAt: new(time.Time)}, client.IdempotencyKey("k"))
 			},
 			answer(201, keyJSON),
-			received{method: "POST", path: "/v1/keys/key_1/rotate", body: `{"gracePeriod":3600}`,
+			received{method: "POST", path: "/v1/keys/key_1/rotate", body: `{"expiresAt":null,"gracePeriod":3600}`,
 				header: http.Header{"Idempotency-Key": {"k"}}},
 			&ci,
 		},

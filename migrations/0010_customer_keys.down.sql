@@ -5,7 +5,7 @@ begin
     raise exception 'keys have the scope manage, which earlier releases do not know: revoke them, and give them the scope write, first';
   end if;
 end $$;
-alter table api_keys drop constraint api_keys_scope, add constraint api_keys_scope check (scope in ('read', 'write'));
+alter table api_keys drop column presented, drop constraint api_keys_scope, add constraint api_keys_scope check (scope in ('read', 'write'));
 
 drop function own_keys, manage_key;
 drop view customer_keys;

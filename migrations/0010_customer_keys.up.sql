@@ -1,6 +1,8 @@
 lock table api_keys, audit_entries in access exclusive mode;
 -- The scope manage: write, and the tenant's keys. find_caller does not find such a key, as it finds none with another scope than write.
 alter table api_keys drop constraint api_keys_scope, add constraint api_keys_scope check (scope in ('read', 'write', 'manage'));
+-- Whether a server has been sent the key, so that somebody has it.
+alter table api_keys add column presented boolean not null default false;
 
 -- Customers manage their keys by functions that the API's role may call, for it has no rights on keys nor on the audit trail. Who asks is named by a
 -- digest that only they can send, so a server that was taken over can issue no key of a tenant whose manage key it has not seen. asker_of finds them:
@@ -162,28 +164,48 @@ begin
     'starts_at', audit_instant(ban.starts_at), 'ends_at', audit_instant(ban.ends_at), 'redacted', jsonb_build_array('reason')), first);
 end $$;
 
--- rotate_key replaces a key, which is locked, as its tenant is. A rotation lifts no ban. At most 10 keys of a tenant are in their grace period: it ends
--- that of the key which was rotated first, and returns the ID.
-create function rotate_key(actor text, before api_keys, change jsonb, at timestamptz) returns setof text language plpgsql as $$
+-- rotate_key replaces a key, which is locked, as its tenant is. A rotation lifts no ban. A key that rotates itself without managing others gets one that
+-- ends when it does at the latest. A replacement that a key made of itself and that nobody has sent since was lost with its response: it is revoked. At
+-- most 10 keys of a tenant are in their grace period: the one that was rotated first ends. It returns the IDs of those two.
+create function rotate_key(actor text, itself boolean, manages boolean, before api_keys, change jsonb, at timestamptz) returns setof text
+language plpgsql as $$
 declare
   replacement text := (select v.replacement from valid_keys(before.tenant_id, at) v where v.id = before.id);
+  lost api_keys;
   old  api_keys;
   made api_keys := before;
+  was  api_keys;
   ban  bans;
   n    bigint;
+  m    bigint;
 begin
   if replacement is not null then
-    perform refuse_key_change('rotated', replacement);
+    select k.* into lost from api_keys k where k.id = replacement for no key update;
+    if not itself or lost.presented or lost.last_used_at is not null or not exists (
+        select from audit_entries e where e.subject = replacement and e.action = 'key.issue' and e.claimed_actor = actor) then
+      perform refuse_key_change('rotated', replacement);
+    end if;
+    made.expires_at := lost.expires_at;
+    update api_keys k set revoked_at = at where k.id = replacement returning k.* into old;
+    n := audit_entry(actor, 'key.revoke', lost.tenant_id, lost.id, key_record(lost), key_record(old));
+    return next lost.id;
+  end if;
+  was := made;
+  if change ? 'expires_at' then
+    if not manages and coalesce((change ->> 'expires_at')::timestamptz, 'infinity') > coalesce(made.expires_at, 'infinity') then
+      perform refuse_key_change('late');
+    end if;
+    made.expires_at := (change ->> 'expires_at')::timestamptz;
   end if;
   made.id := change ->> 'id';
   made.digest := decode(change ->> 'digest', 'hex');
   made.last4 := change ->> 'last4';
   made.created_at := at;
-  update api_keys k set expires_at = least(k.expires_at, at + make_interval(secs => (change ->> 'grace')::integer))
+  update api_keys k set expires_at = least(k.expires_at, at + make_interval(secs => case when manages then (change ->> 'grace')::integer else 86400 end))
   where k.id = before.id returning k.* into old;
-  perform check_last_key(before, made, (change ->> 'client')::inet, at);
-  n := audit_entry(actor, 'key.rotate', old.tenant_id, old.id, key_record(before),
-                   key_record(old) || jsonb_build_object('replaced_by', made.id));
+  perform check_last_key(was, made, (change ->> 'client')::inet, at);
+  m := audit_entry(actor, 'key.rotate', old.tenant_id, old.id, key_record(before), key_record(old) || jsonb_build_object('replaced_by', made.id), n);
+  n := coalesce(n, m);
   perform add_key(actor, made, n);
   select b.* into ban from bans b where b.key_id = old.id and b.lifted_at is null and b.ends_at > at order by b.ends_at desc limit 1;
   if found then
@@ -216,7 +238,7 @@ begin
   -- Again, for what came before the lock.
   select * into a from asker_of(asker);
   at := clock_timestamp();
-  if not a.manages and (action <> 'key.revoke' or target is distinct from a.key_id) then
+  if not a.manages and (action not in ('key.rotate', 'key.revoke') or target is distinct from a.key_id) then
     perform refuse_key_change('scope');
   end if;
   if action <> 'key.issue' then
@@ -244,7 +266,7 @@ begin
     after.created_at := at;
     perform add_key(a.actor, after);
   when 'key.rotate' then
-    ended := array(select rotate_key(a.actor, before, change, at));
+    ended := array(select rotate_key(a.actor, target is not distinct from a.key_id, a.manages, before, change, at));
     target := change ->> 'id';
   when 'key.edit' then
     if after is distinct from before then

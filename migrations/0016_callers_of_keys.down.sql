@@ -1,1 +1,1 @@
-drop function callers_of_keys;
+drop function callers_of_keys, note_presented;

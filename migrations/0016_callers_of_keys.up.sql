@@ -6,7 +6,7 @@ returns table (
   tenant_id bigint, tenant text, suspended_at timestamptz, created_at timestamptz,
   assignment bigint, version integer, plan text, per_minute bigint, per_day bigint, valid_from timestamptz, valid_to timestamptz,
   plan_per_minute bigint, plan_per_day bigint,
-  ban_id bigint, ban_source text, ban_reason text, ban_starts_at timestamptz, ban_ends_at timestamptz
+  ban_id bigint, ban_source text, ban_reason text, ban_starts_at timestamptz, ban_ends_at timestamptz, presented boolean
 ) language plpgsql stable security definer set plan_cache_mode = force_generic_plan as $$
 begin
   return query
@@ -17,7 +17,7 @@ begin
              t.id, t.name, t.suspended_at, t.created_at,
              q.assignment, q.version, q.plan, q.per_minute, q.per_day, q.valid_from, q.valid_to,
              coalesce(q.plan_per_minute, 0), coalesce(q.plan_per_day, 0),
-             b.id, b.source, b.reason, b.starts_at, b.ends_at
+             b.id, b.source, b.reason, b.starts_at, b.ends_at, k.presented
       from api_keys k
       join tenants t on t.id = k.tenant_id
       cross join lateral (
@@ -38,8 +38,19 @@ begin
     ) c;
 end $$;
 
+-- note_presented notes that servers have been sent keys. A key that is being changed now is skipped, so that nothing waits.
+create function note_presented(ids text[]) returns void language sql security definer as $$
+  update api_keys k set presented = true
+  where k.id in (select o.id from api_keys o where o.id = any(ids) and not o.presented order by o.id for no key update skip locked)
+$$;
+
 do $$
+declare
+  f regproc;
 begin
-  execute format('alter function callers_of_keys set search_path = pg_catalog, %I, pg_temp', current_schema());
+  foreach f in array array['callers_of_keys', 'note_presented']::regproc[] loop
+    execute format('alter function %s set search_path = pg_catalog, %I, pg_temp', f, current_schema());
+  end loop;
 end $$;
-grant execute on function callers_of_keys to petstore_api;
+revoke execute on function note_presented from public;
+grant execute on function callers_of_keys, note_presented to petstore_api;

@@ -50,8 +50,6 @@ func dayOf(t time.Time) string {
 
 // read reads the form with what is wrong with it, and what it changes of a key, which is empty for
 // a new one.
-//
-//nolint:funlen // one field of the form after the other
 func (v *visit) read(k keys.Own) (form keyForm, e keys.Edit) {
 	form = keyForm{
 		ID:        k.ID,
@@ -96,16 +94,9 @@ func (v *visit) read(k keys.Own) (form keyForm, e keys.Edit) {
 		)
 		e.Allowed = &allowed
 	}
-	if form.Expires != dayOf(k.ExpiresAt) {
-		e.ExpiresAt = new(time.Time)
-		if form.Expires != "" {
-			*e.ExpiresAt, err = time.Parse(time.DateOnly, form.Expires)
-			wrong(
-				err != nil || !e.ExpiresAt.After(v.now) || e.ExpiresAt.Year() > 9999,
-				"Expires: a day in the future, such as "+v.now.AddDate(1, 0, 0).Format(time.DateOnly)+".",
-			)
-		}
-	}
+	var problem string
+	e.ExpiresAt, problem = v.readExpiry(k)
+	wrong(problem != "", problem)
 	if form.PerMinute != formOf(k).PerMinute {
 		e.PerMinute = new(int64)
 		if form.PerMinute != "" {
@@ -114,6 +105,23 @@ func (v *visit) read(k keys.Own) (form keyForm, e keys.Edit) {
 		}
 	}
 	return form, e
+}
+
+// readExpiry reads when a key expires, zero for never, nil if the form has that of the key. problem
+// says what is wrong, "" for nothing.
+func (v *visit) readExpiry(k keys.Own) (at *time.Time, problem string) {
+	day := v.PostFormValue("expires")
+	switch day {
+	case dayOf(k.ExpiresAt):
+		return nil, ""
+	case "":
+		return new(time.Time), ""
+	}
+	expires, err := time.Parse(time.DateOnly, day)
+	if err != nil || !expires.After(v.now) || expires.Year() > 9999 {
+		problem = "Expires: a day in the future, such as " + v.now.AddDate(1, 0, 0).Format(time.DateOnly) + "."
+	}
+	return &expires, problem
 }
 
 // mayLockOut reports whether the addresses of a key may lock out who is signed in: by that key, or

@@ -251,16 +251,18 @@ func (v *visit) rotateKey() error {
 		v.status = http.StatusForbidden
 		return v.showKeys(keyForm{Scope: newKey.Scope, Problems: []string{staleSignIn}})
 	}
-	newID, err := keys.NewID()
-	if err != nil {
+	c := keys.OwnChange{Action: "key.rotate", ID: k.ID, GracePeriod: time.Duration(grace) * time.Hour}
+	if v.PostForm.Has("expires") {
+		var problem string
+		if c.Edit.ExpiresAt, problem = v.readExpiry(k); problem != "" {
+			v.status = http.StatusBadRequest
+			return v.showKeys(keyForm{Scope: newKey.Scope, Problems: []string{problem}})
+		}
+	}
+	if c.NewID, err = keys.NewID(); err != nil {
 		return err
 	}
-	return v.refuseChange(
-		v.makeKey(
-			keys.OwnChange{Action: "key.rotate", ID: k.ID, NewID: newID, GracePeriod: time.Duration(grace) * time.Hour},
-			v.PostFormValue("once"),
-		),
-	)
+	return v.refuseChange(v.makeKey(c, v.PostFormValue("once")))
 }
 
 // revokeKey ends a key.

@@ -158,7 +158,7 @@ func TestRotateAndRevoke(t *testing.T) {
 	cookie := s.signIn(t, "acme")
 	token := made(t, s.do("POST", "/account/keys/rotate", s.form(t, cookie, "id", k.ID, "grace", "1"), cookie))
 	now := s.all(t)
-	if now[0].Last4 != token.Last4() || now[0].Name != "import" || now[1].ID != k.ID ||
+	if now[0].Last4 != token.Last4() || now[0].Name != "import" || !now[0].ExpiresAt.IsZero() || now[1].ID != k.ID ||
 		now[1].ExpiresAt.Sub(now[0].CreatedAt).Round(time.Second) != time.Hour {
 		t.Errorf("%+v", now)
 	}
@@ -204,6 +204,20 @@ func TestRotateAndRevoke(t *testing.T) {
 		400,
 		"a long reason",
 	)
+	ending, _ := s.key(t, keys.Request{Name: "ends", ExpiresAt: time.Now().Add(72 * time.Hour)})
+	for day, want := range map[string]int{"2001-01-01": 400, "2199-01-02": 200} {
+		form := s.form(t, cookie, "id", ending.ID, "grace", "1", "expires", day)
+		r := s.do("POST", "/account/keys/rotate", form, cookie)
+		said := text(t, r)
+		assert.True(
+			t,
+			r.StatusCode == want && strings.Contains(said, "expires on") == (want == 200),
+			day,
+			r.StatusCode,
+			said,
+		)
+	}
+	assert.Equal(t, s.all(t)[0].ExpiresAt.Format(time.DateOnly), "2199-01-02", "its end")
 }
 
 // TestManageKeys: the page makes them a quarter of an hour after the sign-in at most. The last one

@@ -166,10 +166,12 @@ func (w *fixture) goodRequest(t *testing.T, r route) *http.Request {
 		},
 	}
 	body := map[string]string{
-		"POST /v1/keys":                `{"name":"ci","scope":"read"}`,
-		"PATCH /v1/keys/{keyId}":       `{"name":"nightly","perMinute":null}`,
-		"POST /v1/keys/{keyId}/rotate": `{"gracePeriod":60}`, "POST /v1/keys/{keyId}/revoke": `{"reason":"it leaked"}`,
-		"POST /v1/pets": `{"name":"Mia","categoryId":7}`, "PATCH /v1/pets/{petId}": `{"name":"Mia","status":"pending"}`,
+		"POST /v1/keys":                    `{"name":"ci","scope":"read"}`,
+		"PATCH /v1/keys/{keyId}":           `{"name":"nightly","perMinute":null}`,
+		"POST /v1/keys/{keyId}/rotate":     `{"gracePeriod":86400}`,
+		"POST /v1/keys/{keyId}/revoke":     `{"reason":"it leaked"}`,
+		"POST /v1/pets":                    `{"name":"Mia","categoryId":7}`,
+		"PATCH /v1/pets/{petId}":           `{"name":"Mia","status":"pending"}`,
 		"POST /v1/store/orders":            fmt.Sprintf(`{"petId":%d}`, pet),
 		"PATCH /v1/store/orders/{orderId}": `{"status":"approved"}`,
 	}[r.method+" "+r.path]

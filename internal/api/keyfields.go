@@ -18,6 +18,7 @@ const (
 	maxRangeText  = 50
 	scopesOfKeys  = "read, write, manage"
 	expiryPast    = "expiresAt must be in the future"
+	expiryLate    = "expiresAt must be that of this key at the latest, as its scope is not manage"
 	gracePeriod   = 24 * 60 * 60
 	textOfKeys    = " characters, without control characters and without an API key"
 	wantsDateTime = "expiresAt must be a date and time, such as 2027-01-01T00:00:00Z"
@@ -137,11 +138,12 @@ func contains(r keys.Ranges, addr netip.Addr) bool {
 	return err == nil && access.From(addr)
 }
 
-// readGracePeriod reads {gracePeriod?}, in seconds.
-func readGracePeriod(data []byte) (time.Duration, error) {
-	o, err := jsonbody.Read(data, true, "gracePeriod")
+// readRotation reads {gracePeriod?, expiresAt?}, in seconds, and null for never. A key that rotates
+// itself without the scope to manage keys goes on for a day.
+func readRotation(x *exchange, data []byte) (time.Duration, *time.Time, error) {
+	o, err := jsonbody.ReadNullable(data, true, []string{"expiresAt"}, "gracePeriod", "expiresAt")
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	seconds := int64(gracePeriod)
 	if given := o.Integer("gracePeriod"); given != nil {
@@ -150,8 +152,11 @@ func readGracePeriod(data []byte) (time.Duration, error) {
 	if most := int64(keys.MaxGracePeriod / time.Second); seconds < 0 || seconds > most {
 		o.Reject("gracePeriod must be from 0 to " + strconv.FormatInt(most, 10) + " seconds")
 		seconds = 0
+	} else if seconds != gracePeriod && !x.caller.Access.May(keys.ScopeManage) {
+		o.Reject("gracePeriod must be " + strconv.Itoa(gracePeriod) + ", as this key's scope is not manage")
 	}
-	return time.Duration(seconds) * time.Second, o.Err()
+	expires := expiryOf(o, x.now)
+	return time.Duration(seconds) * time.Second, expires, o.Err()
 }
 
 // readReason reads {reason?}.

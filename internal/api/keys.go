@@ -130,6 +130,9 @@ func listKeys(a *api, x *exchange) error {
 	return nil
 }
 
+// revokePath is the path of revokeKey.
+const revokePath = "/v1/keys/{keyId}/revoke"
+
 // self stands in a path for the key that the request has.
 const self = "self"
 
@@ -208,8 +211,9 @@ func rotateKey(a *api, x *exchange) error {
 		return err
 	}
 	return a.makeKey(x, func() (keys.OwnChange, error) {
-		grace, err := readGracePeriod(data)
-		return keys.OwnChange{Action: "key.rotate", ID: x.keyID(), GracePeriod: grace}, err
+		c := keys.OwnChange{Action: "key.rotate", ID: x.keyID()}
+		c.GracePeriod, c.Edit.ExpiresAt, err = readRotation(x, data)
+		return c, err
 	})
 }
 
@@ -308,6 +312,8 @@ func (a *api) changeKeys(x *exchange, c keys.OwnChange, once *catalog.Idempotenc
 		err = manyKeysMade(x.now)
 	case errors.Is(err, keys.ErrExpiryPast):
 		err = &jsonbody.ValidationError{Message: expiryPast + "."}
+	case errors.Is(err, keys.ErrExpiryLate):
+		err = &jsonbody.ValidationError{Message: expiryLate + "."}
 	case err != nil && !errors.Is(err, catalog.ErrNotMade) && !errors.Is(err, keys.ErrAsker) &&
 		toError(err).code == codeUnavailable:
 		err = codeOutcomeUnknown.withCause(err).retryAfter(1)
@@ -326,7 +332,7 @@ func manyKeysMade(now time.Time) error {
 // takeKeyChange counts a change of keys. A key that was found and ends itself uses up nothing of
 // its owner's.
 func (a *api) takeKeyChange(x *exchange) error {
-	if x.needs() != keys.ScopeManage {
+	if x.route.path == revokePath && x.needs() != keys.ScopeManage {
 		return nil
 	}
 	return x.takeUncounted(a.KeyChanges, "changes", keys.MaxChanges, "Your API keys may be changed by ")

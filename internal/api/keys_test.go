@@ -107,7 +107,10 @@ func TestInvalidKeys(t *testing.T) {
 			`unknown members "allowedAdresses": want only ` + strings.Join(keyMembers, ", ") + "."},
 		{"PATCH /v1/keys/" + ciKey, `{"expires":"2027-01-01T00:00:00Z"}`, `unknown members "expires": want only ` +
 			strings.Join(keyMembers, ", ") + "."},
-		{"POST /v1/keys/" + ciKey + "/rotate", `{"grace":0}`, `unknown members "grace": want only gracePeriod.`},
+		{"POST /v1/keys/" + ciKey + "/rotate", `{"grace":0}`,
+			`unknown members "grace": want only gracePeriod, expiresAt.`},
+		{"POST /v1/keys/" + ciKey + "/rotate", `{"expiresAt":"2026-11-20T09:21:48Z"}`,
+			"expiresAt must be in the future."},
 		{"POST /v1/keys/" + ciKey + "/revoke", `{"id":null,"reason":"found in a repository"}`,
 			`unknown members "id": want only reason.`},
 		{"POST /v1/keys/" + ciKey + "/revoke", `{"reason":7}`, "reason must be a string, not a number."},
@@ -119,6 +122,32 @@ func TestInvalidKeys(t *testing.T) {
 		assert.Equal(t, fmt.Sprint(rec.Code, got.Message), fmt.Sprint(400, c.want), c.request, c.body)
 	}
 	assert.Equal(t, w.keys.asked.Action, "", "nothing was asked of the store")
+}
+
+// TestRotatingAKey: with an end for the new key; of itself, without the scope to manage keys, for a
+// day, and no longer than it is good itself.
+func TestRotatingAKey(t *testing.T) {
+	t.Parallel()
+	w := manages(t)
+	rec := w.do(w.request("POST", "/v1/keys/"+ciKey+"/rotate", `{"gracePeriod":5,"expiresAt":"2027-01-01T00:00:00Z"}`))
+	assert.Equal(t, fmt.Sprint(rec.Code, w.keys.asked.GracePeriod, w.keys.asked.Edit.ExpiresAt),
+		"201 5s 2027-01-01 00:00:00 +0000 UTC")
+	rec = w.do(w.request("POST", "/v1/keys/"+ciKey+"/rotate", `{"expiresAt":null}`))
+	assert.True(t, rec.Code == 201 && w.keys.asked.Edit.ExpiresAt.IsZero(), "no end", rec.Code, w.keys.asked)
+
+	w.narrow(t, keys.ScopeRead, "")
+	assert.Equal(t, w.do(w.request("POST", "/v1/keys/"+ciKey+"/rotate", "")).Code, 403, "another key")
+	for body, want := range map[string]string{
+		"": "", `{"gracePeriod":86400}`: "",
+		`{"gracePeriod":0}`: "gracePeriod must be 86400, as this key's scope is not manage.",
+	} {
+		rec := w.do(w.request("POST", "/v1/keys/self/rotate", body))
+		assert.True(t, rec.Code == 201 && want == "" || rec.Code == 400 && strings.Contains(rec.Body.String(), want) &&
+			want != "", body, rec.Code, rec.Body)
+	}
+	w.keys.refused["key.rotate"] = keys.ErrExpiryLate
+	rec = w.do(w.request("POST", "/v1/keys/self/rotate", `{"expiresAt":null}`))
+	assert.True(t, rec.Code == 400 && strings.Contains(rec.Body.String(), expiryLate), rec.Code, rec.Body)
 }
 
 // TestChangingAKey: null removes, If-Match holds the version, and addresses without that of the

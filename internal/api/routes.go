@@ -121,10 +121,11 @@ var routes = []route{
 		changesKeys:  true,
 		ignoresQuery: true,
 		scope:        keys.ScopeManage,
+		selfScope:    keys.ScopeRead,
 	},
 	{
 		method:       http.MethodPost,
-		path:         "/v1/keys/{keyId}/revoke",
+		path:         revokePath,
 		handle:       revokeKey,
 		stability:    beta,
 		unmetered:    true,

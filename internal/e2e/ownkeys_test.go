@@ -89,6 +89,14 @@ func TestCustomersManageKeys(t *testing.T) {
 	everywhere("revoked", func(i int) bool { return ask(i, second.token, "GET", "/pets?limit=1", "").status == 401 })
 	assert.Equal(t, ask(2, boss.token, "POST", "/keys/"+boss.id+"/revoke", "").code, "last_manage_key")
 
+	third := made(ask(0, boss.token, "POST", "/keys", `{"name":"rotates itself"}`))
+	lost := made(ask(0, third.token, "POST", "/keys/self/rotate", ""))
+	kept := made(ask(1, third.token, "POST", "/keys/self/rotate", ""))
+	everywhere("lost", func(i int) bool { return ask(i, lost.token, "GET", "/pets?limit=1", "").status == 401 })
+	assert.Equal(t, ask(2, kept.token, "GET", "/pets?limit=1", "").status, 200, "the first use of the other")
+	again = ask(0, third.token, "POST", "/keys/self/rotate", "")
+	assert.True(t, again.code == "key_already_rotated" && strings.Contains(string(again.body), kept.id), "again", again)
+
 	page := strings.TrimSuffix(servers[2].URL, "/v1") + "/account"
 	jar, err := cookiejar.New(nil)
 	assert.NoError(t, err)

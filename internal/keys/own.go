@@ -22,6 +22,8 @@ var (
 	ErrKeyChanged = errors.New("the key has changed")
 	// ErrKeyInactive: the key was revoked or has expired.
 	ErrKeyInactive = errors.New("the key was revoked or has expired")
+	// ErrExpiryLate: a key that may not manage keys asks for one that expires after itself.
+	ErrExpiryLate = errors.New("the expiry must be that of the key at the latest")
 	// ErrManyKeysMade: the tenant has made MaxMadeADay keys on this UTC day.
 	ErrManyKeysMade = errors.New("the tenant has made as many keys today as it may")
 	// ErrLastManageKey: after the change no key could manage the tenant's keys from the address of
@@ -44,8 +46,9 @@ type Own struct {
 	IssuedBy, Replaces string
 	// Version changes with each change of the key, and not when it is used.
 	Version string
-	// AlsoEnded are the IDs of keys that ended with the change that returns this one: see
-	// Rotated.Ended.
+	// AlsoEnded are the IDs of keys that ended with the change that returns this one: of a
+	// rotation, those of Rotated.Ended, and a replacement that the key made of itself before, if
+	// nobody has sent it since: its response was lost.
 	AlsoEnded []string
 }
 
@@ -67,11 +70,13 @@ type OwnChange struct {
 	Action string
 	// ID is the key to change, or that of the new one.
 	ID string
-	// Edit has the members to change, or those of a new key.
+	// Edit has the members to change, or those of a new key: of a rotation, ExpiresAt alone, nil for
+	// that of the old key.
 	Edit Edit
 	// Version is the one that the key must have, "" for any.
 	Version string
-	// GracePeriod is how long a rotated key goes on working.
+	// GracePeriod is how long a rotated key goes on working: a day if it rotates itself without
+	// the scope to manage keys.
 	GracePeriod time.Duration
 	// Reason is why the key is revoked.
 	Reason string

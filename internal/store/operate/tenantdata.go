@@ -111,7 +111,7 @@ var tenantTables = []tenantTable{
 		"per_minute",
 		"scope",
 		"allowed",
-	}, omitted: []string{"tenant_id", "digest", "revoked_by"}, order: "created_at, id", erasing: goes},
+	}, omitted: []string{"tenant_id", "digest", "revoked_by", "presented"}, order: "created_at, id", erasing: goes},
 	{name: "idempotency_keys", columns: []string{
 		"method", "path", "key", "status", "location", "convert_from(body, 'UTF8') as body", "created_at", "expires_at",
 	}, omitted: []string{"tenant_id", "fingerprint"}, order: "created_at, key", erasing: goesSlowly},

@@ -21,7 +21,7 @@ const callersQuery = `
 select place, id, environment, expires_at, revoked_at, key_per_minute, scope, allowed, tenant_id, tenant,
 	suspended_at, created_at,
        assignment, version, plan, per_minute, per_day, valid_to, plan_per_minute, plan_per_day,
-       ban_id, ban_source, ban_reason, ban_starts_at, ban_ends_at
+       ban_id, ban_source, ban_reason, ban_starts_at, ban_ends_at, presented
 from callers_of_keys($1, $2)
 order by place, valid_from`
 
@@ -51,6 +51,7 @@ type callerRow struct {
 	BanReason   sql.NullString   `db:"ban_reason"`
 	BanStartsAt sql.NullTime     `db:"ban_starts_at"`
 	BanEndsAt   sql.NullTime     `db:"ban_ends_at"`
+	Presented   bool             `db:"presented"`
 }
 
 // Caller returns the caller whose key has the digest, or keys.ErrKeyNotFound.
@@ -65,7 +66,8 @@ func (d Keys) Caller(ctx context.Context, digest keys.Digest, now time.Time) (ke
 	return found[0], nil
 }
 
-// Callers implements callers.Store.
+// Callers implements callers.Store. Before it returns a key for the first time it notes that the
+// key was presented: after that it is not taken for one that was lost with its response.
 func (d Keys) Callers(ctx context.Context, digests []keys.Digest, now time.Time) ([]keys.Caller, error) {
 	wanted := make(pq.ByteaArray, len(digests))
 	for i := range digests {
@@ -78,6 +80,7 @@ func (d Keys) Callers(ctx context.Context, digests []keys.Digest, now time.Time)
 	found := make([]keys.Caller, len(digests))
 	// What follows what is in force is linked from the end.
 	var tenant *plans.Tenant
+	var isNew []string
 	for i := len(rows) - 1; i >= 0; i-- {
 		tenant = rows[i].tenant(tenant)
 		if first := i == 0 || rows[i-1].Place != rows[i].Place; first {
@@ -86,6 +89,14 @@ func (d Keys) Callers(ctx context.Context, digests []keys.Digest, now time.Time)
 				return nil, fmt.Errorf("look up callers: key %s: %w", c.KeyID, err)
 			}
 			found[rows[i].Place-1], tenant = c, nil
+			if !rows[i].Presented {
+				isNew = append(isNew, c.KeyID)
+			}
+		}
+	}
+	if len(isNew) > 0 {
+		if _, err := d.db.Exec(ctx, `select note_presented($1)`, pq.Array(isNew)); err != nil {
+			return nil, fmt.Errorf("note new keys: %w", err)
 		}
 	}
 	return found, nil

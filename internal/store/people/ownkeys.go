@@ -149,6 +149,7 @@ var ownRefusals = map[string]error{
 	"customer_keys_version":  keys.ErrKeyChanged,
 	"customer_keys_inactive": keys.ErrKeyInactive,
 	"customer_keys_expiry":   keys.ErrExpiryPast,
+	"customer_keys_late":     keys.ErrExpiryLate,
 	"customer_keys_room":     keys.ErrTooManyKeys,
 	"customer_keys_day":      keys.ErrManyKeysMade,
 	"customer_keys_last":     keys.ErrLastManageKey,

@@ -282,7 +282,7 @@ func TestOwnChangesThatAreRefused(t *testing.T) {
 		{"a revoked key asks", goner, keys.OwnChange{Action: "key.issue"}, keys.ErrAsker},
 		{"a banned key asks", bannedKey, keys.OwnChange{Action: "key.revoke", ID: banned.ID}, keys.ErrAsker},
 		{"a key that may write asks", writer, keys.OwnChange{Action: "key.issue"}, keys.ErrAsker},
-		{"it rotates itself", writer, keys.OwnChange{Action: "key.rotate", ID: write.ID}, keys.ErrAsker},
+		{"it rotates another", writer, keys.OwnChange{Action: "key.rotate", ID: s.boss.ID}, keys.ErrAsker},
 		{"it revokes another", writer, keys.OwnChange{Action: "key.revoke", ID: s.boss.ID}, keys.ErrAsker},
 		{"an unknown key", s.asker, edit("key_0000000000000000"), keys.ErrKeyNotFound},
 		{"another tenant's", s.asker, edit(theirs.ID), keys.ErrKeyNotFound},

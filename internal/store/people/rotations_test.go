@@ -110,3 +110,73 @@ func TestOwnGracePeriods(t *testing.T) {
 	assert.Equal(t, fmt.Sprint(entry.Action, entry.Subject, entry.Before["expires_at"] != entry.After["expires_at"]),
 		"key.edit"+first[1]+"true")
 }
+
+// TestSelfRotation: a key that may not manage keys rotates itself into its like, which ends when it
+// would have at the latest, and goes on for a day.
+func TestSelfRotation(t *testing.T) {
+	t.Parallel()
+	s := newSelfService(t)
+	ends := time.Now().Add(90 * 24 * time.Hour).UTC().Truncate(time.Microsecond)
+	ending := keys.Request{ExpiresAt: ends}
+	for name, c := range map[string]struct {
+		key       keys.Request
+		expires   *time.Time
+		want      time.Time
+		isRefused error
+	}{
+		"one that never ends": {},
+		"one that ends":       {key: ending, want: ends},
+		"an earlier end":      {key: ending, expires: new(ends.Add(-1e9)), want: ends.Add(-1e9)},
+		"the first end":       {expires: &ends, want: ends},
+		"a later end":         {key: ending, expires: new(ends.Add(1e9)), isRefused: keys.ErrExpiryLate},
+		"no end":              {key: ending, expires: new(time.Time), isRefused: keys.ErrExpiryLate},
+		"a past end":          {expires: new(time.Now().Add(-1e9)), isRefused: keys.ErrExpiryPast},
+	} {
+		c.key.Scope, c.key.Allowed, c.key.PerMinute, c.key.Name = keys.ScopeRead, "192.0.2.1", 7, name
+		old, itself := s.key(t, c.key)
+		before := s.lastNumber(t)
+		made, _, err := s.rotate(t, itself, old.ID, keys.Edit{
+			ExpiresAt: c.expires, Scope: new(keys.ScopeManage), Allowed: new(keys.Ranges), PerMinute: new(int64)})
+		if assert.ErrorIs(t, err, c.isRefused, name); err != nil {
+			assert.Equal(t, s.lastNumber(t), before, name, "entries")
+		} else {
+			assert.Equal(t, made.ExpiresAt, c.want, name)
+			assert.Equal(
+				t,
+				fmt.Sprint(made.Name, made.Scope, made.Allowed, made.PerMinute, made.Replaces, made.IssuedBy),
+				fmt.Sprint(name, keys.ScopeRead, "192.0.2.1", 7, old.ID, old.ID),
+			)
+			assert.Equal(t, s.ownKey(t, old.ID).ExpiresAt, made.CreatedAt.Add(24*time.Hour), name, "its grace period")
+		}
+	}
+}
+
+// TestLostReplacements: a key that rotates itself again, before anybody has sent its replacement to
+// a server, gets another one in its place. A replacement that was sent, or that another key has
+// made, stays.
+func TestLostReplacements(t *testing.T) {
+	t.Parallel()
+	s := newSelfService(t)
+	for range keys.MaxActive - 2 { // with the manager's own, all but one
+		s.key(t, keys.Request{})
+	}
+	old, itself := s.key(t, keys.Request{})
+	lost, _, err := s.rotate(t, itself, old.ID, keys.Edit{})
+	assert.NoError(t, err)
+	_, _, err = s.rotate(t, s.asker, old.ID, keys.Edit{})
+	assert.Equal(t, rotatedBy(err), lost.ID, "by another key")
+	made, digest, err := s.rotate(t, itself, old.ID, keys.Edit{})
+	assert.NoError(t, err)
+	assert.DeepEqual(t, made.AlsoEnded, []string{lost.ID}, "also ended")
+	assert.Equal(t, s.ownKey(t, lost.ID).Status(time.Now()), keys.Revoked)
+	assert.Equal(t, s.ownKey(t, old.ID).ReplacedBy+made.ExpiresAt.String(), made.ID+time.Time{}.String())
+	_, err = s.API.Keys.Caller(t.Context(), digest, time.Now())
+	assert.NoError(t, err)
+	_, _, err = s.rotate(t, itself, old.ID, keys.Edit{})
+	assert.Equal(t, rotatedBy(err), made.ID, "after its first use")
+
+	next, _, err := s.rotate(t, s.asker, made.ID, keys.Edit{})
+	assert.NoError(t, err)
+	_, _, err = s.rotate(t, digest, made.ID, keys.Edit{})
+	assert.Equal(t, rotatedBy(err), next.ID, "one that another key has made")
+}

@@ -74,8 +74,11 @@ type meter struct {
 	Name                   string
 	Used, Limit, Remaining int64
 	ResetsAt               time.Time
-	// Percent is how much is used, at most 100.
+	// Percent is how much is used, rounded down. Level is used, from 80 on near, from 100 on full.
 	Percent int64
+	Level   string
+	// Forecast is that of the day, nil for another window.
+	Forecast *usage.Forecast
 }
 
 func meterOf(name string, w limits.Window) meter {
@@ -87,6 +90,12 @@ func meterOf(name string, w limits.Window) meter {
 		ResetsAt:  time.Unix(w.Reset, 0),
 	}
 	m.Percent = int64(float64(m.Used) / float64(max(1, m.Limit)) * 100)
+	switch m.Level = "used"; {
+	case m.Remaining <= 0:
+		m.Percent, m.Level = max(100, m.Percent), "full"
+	case m.Percent >= 80:
+		m.Level = "near"
+	}
 	return m
 }
 
@@ -106,6 +115,7 @@ func (v *visit) overview() error {
 		Quota             plans.Quota
 		Meters            []meter
 		Bans              []keys.Key
+		Ending            []keys.Own
 		Changes           []change
 		Admitted, Refused int64
 		Now               time.Time
@@ -130,6 +140,7 @@ func (v *visit) overview() error {
 	d := v.Limiter.Peek(v.Context(), limits.Claim{TenantID: t.ID, Quota: t.Quota}, v.now)
 	if !d.Undecided {
 		data.Meters = []meter{meterOf("This minute", d.Minute), meterOf("Today", d.Day)}
+		data.Meters[1].Forecast = new(usage.Predict(month.RateWindow, d.Day.Remaining, v.now))
 	}
 	for before := t; before.Next != nil; before = before.Next {
 		if next := before.Next; next.Plan != before.Plan || next.Quota != before.Quota {
@@ -137,12 +148,24 @@ func (v *visit) overview() error {
 		}
 	}
 	if !v.URL.Query().Has("refresh") {
-		data.RefusedOf, data.Plans, err = v.larger()
-	}
-	if err != nil {
-		return err
+		if data.Ending, err = v.endingKeys(); err != nil {
+			return err
+		}
+		if data.RefusedOf, data.Plans, err = v.larger(); err != nil {
+			return err
+		}
 	}
 	return v.show("overview", data)
+}
+
+// endingKeys returns the keys that end soon, the first one first.
+func (v *visit) endingKeys() ([]keys.Own, error) {
+	list, err := v.listKeys(shownKeys, keys.Active, keys.Banned)
+	list = slices.DeleteFunc(list, func(k keys.Own) bool {
+		return k.ExpiresAt.IsZero() || k.ExpiresAt.Sub(v.now) > keys.ExpiryNotice
+	})
+	slices.SortFunc(list, func(a, b keys.Own) int { return a.ExpiresAt.Compare(b.ExpiresAt) })
+	return list, err
 }
 
 // maxReplay is how long the overview waits for what larger plans would have refused.

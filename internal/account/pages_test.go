@@ -64,6 +64,42 @@ func TestOverview(t *testing.T) {
 	assert.True(t, !strings.Contains(page, "okapi") && !strings.Contains(page, theirs.ID), "another tenant's key", page)
 }
 
+// TestWarnings: a window is amber from 80 % and red from 100 %, the day has its forecast, and keys
+// that end within 30 days are named, the first one first.
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	limiter := limits.NewMemory()
+	now := time.Now().UTC().Truncate(24 * time.Hour).Add(12*time.Hour + 30*time.Minute)
+	s := newSite(t, func(c *account.Config) { c.Limiter, c.Now = limiter, func() time.Time { return now } })
+	cookie := s.signIn(t, "acme")
+	k, _ := s.key(t, keys.Request{Name: "late", ExpiresAt: now.Add(30*24*time.Hour + time.Second)})
+	soon, _ := s.key(t, keys.Request{Name: "soon", ExpiresAt: now.Add(29 * 24 * time.Hour)})
+	sooner, _ := s.key(t, keys.Request{ExpiresAt: now.Add(2 * 24 * time.Hour)})
+	take := func(n int) {
+		for range n {
+			quota := plans.Quota{PerMinute: 300, PerDay: 10000}
+			limiter.Take(t.Context(), limits.Claim{TenantID: k.TenantID, Quota: quota}, now)
+		}
+	}
+	take(239)
+	page := text(t, s.do("GET", "/account", nil, cookie))
+	first, second := strings.Index(page, sooner.ID), strings.Index(page, soon.ID)
+	assert.True(t, 0 < first && first < second && !strings.Contains(page, k.ID), first, second, page)
+	assert.True(t, !strings.Contains(page, `class="near"`) && !strings.Contains(page, "tag near"), page)
+	assert.Contains(t, page, "At the present rate of 0 an hour the day’s requests last until it ends.")
+	take(1)
+	page = text(t, s.do("GET", "/account?refresh", nil, cookie))
+	assert.True(t, strings.Count(page, `class="near"`) == 1 && strings.Contains(page, `near">80 %<`), page)
+	take(60)
+	page = text(t, s.do("GET", "/account?refresh", nil, cookie))
+	assert.True(t, strings.Count(page, `class="full"`) == 1 && strings.Contains(page, `full">100 %<`), page)
+	bucket := usage.Bucket{TenantID: k.TenantID, KeyID: k.ID, Assignment: 1, Version: 1, Hour: now.Unix() / 3600 * 3600}
+	counts := []usage.Count{{Bucket: bucket, Admitted: 3000}}
+	assert.NoError(t, s.api.Usage.WriteUsage(t.Context(), usage.Batch{ServerID: "s1", Number: 1, Counts: counts}))
+	assert.Contains(t, text(t, s.do("GET", "/account", nil, cookie)), "At the present rate of 2,000 an hour nothing "+
+		"remains from <time datetime=\""+now.Add(4*time.Hour+51*time.Minute).Format(time.RFC3339))
+}
+
 // slow never reads hours.
 type slow struct{ usage.FailedReader }
 

@@ -27,7 +27,7 @@ func (v *visit) requests() error {
 	page, problem := v.FailedPage(typed, v.now)
 	page.Limit = shownRequests
 	data := struct {
-		List              []usage.FailedRequest
+		List              [][]usage.FailedRequest
 		Next              int64
 		Status, Code, Key string
 		Problem           string
@@ -46,10 +46,26 @@ func (v *visit) requests() error {
 	if err != nil {
 		return err
 	}
-	if data.List = list; more {
+	if data.List = bySecond(list); more {
 		data.Next = list[len(list)-1].Cursor()
 	}
 	return v.show("requests", data)
+}
+
+// bySecond groups requests that follow each other and failed alike within one second.
+func bySecond(list []usage.FailedRequest) (groups [][]usage.FailedRequest) {
+	for i, f := range list {
+		alike := func(g usage.FailedRequest) bool {
+			return g.At.Unix() == f.At.Unix() && g.Status == f.Status && g.Code == f.Code && g.KeyID == f.KeyID &&
+				g.Method == f.Method && g.Route == f.Route
+		}
+		if i > 0 && alike(list[i-1]) {
+			groups[len(groups)-1] = append(groups[len(groups)-1], f)
+		} else {
+			groups = append(groups, []usage.FailedRequest{f})
+		}
+	}
+	return groups
 }
 
 // request explains one, as GET /v1/requests/{requestId} does.

@@ -96,6 +96,28 @@ func TestFailedRequests(t *testing.T) {
 	}
 }
 
+// TestRequestsOfOneSecond: those that failed alike are one entry, in which each can be explained.
+func TestRequestsOfOneSecond(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	k, _ := s.key(t, keys.Request{})
+	second := time.Now().Add(-time.Minute).Truncate(time.Second)
+	var all []usage.FailedRequest
+	const code = "pet_not_found"
+	for i, code := range []string{code, code, code, "route_not_found", code} {
+		at := second.Add(time.Duration(i*300) * time.Millisecond)
+		all = append(all, usage.FailedRequest{RequestID: fmt.Sprint("r", i), TenantID: k.TenantID, KeyID: k.ID, At: at,
+			Status: 404, Code: code, Plan: "pro", Method: "GET", ServerID: "s1", Number: int64(i + 1)})
+	}
+	assert.NoError(t, s.api.FailedRequests.WriteFailed(t.Context(), all))
+	page := text(t, s.do("GET", "/account/requests", nil, s.signIn(t, "acme")))
+	assert.Equal(t, strings.Count(page, `<li class="card">`), 3, page)
+	assert.Equal(t, strings.Count(page, "2 more in this second"), 1, page)
+	for _, f := range all {
+		assert.Equal(t, strings.Count(page, "explained?id="+f.RequestID), 1, f.RequestID, page)
+	}
+}
+
 // TestFilterFailedRequests: the page filters as GET /v1/requests does, also the next pages. What is
 // wrong is said in the words of the API, and stays.
 func TestFilterFailedRequests(t *testing.T) {

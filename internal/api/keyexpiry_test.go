@@ -14,7 +14,7 @@ import (
 func TestKeyExpires(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	expires := at.Add(expiryNotice)
+	expires := at.Add(keys.ExpiryNotice)
 	w.directory.change(t, w.key, func(c *keys.Caller) { c.ExpiresAt = expires })
 	check := func(name string, rec *httptest.ResponseRecorder, status int, want string) {
 		t.Helper()

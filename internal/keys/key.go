@@ -87,6 +87,9 @@ const (
 	OtherEnvironment Status = "other_environment"
 )
 
+// ExpiryNotice is how long before a key ends its customer is told.
+const ExpiryNotice = 30 * 24 * time.Hour
+
 // Valid reports whether the key is neither revoked nor expired. It may be banned.
 func (k Key) Valid(now time.Time) bool {
 	return k.RevokedAt.IsZero() && (k.ExpiresAt.IsZero() || now.Before(k.ExpiresAt))

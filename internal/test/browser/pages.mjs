@@ -107,6 +107,13 @@ const everyPage = async (colorScheme, viewport) => {
     check((await page.locator("main h1").count()) === 1, path, "it has not one heading");
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
     check(wide <= 0, path, `it is ${wide} pixels too wide`);
+    const ways = page.getByRole("navigation", { name: "Documentation" });
+    if (viewport === telephone) {
+      const { height } = await ways.boundingBox();
+      check(height < 50, path, `its navigation is ${height} pixels high`);
+      await ways.getByText("Pages", { exact: true }).click();
+    }
+    check(await ways.getByRole("link", { name: "Errors", exact: true }).isVisible(), path, "the navigation does not open");
     if (path === "/docs/errors") {
       if (viewport === telephone) await page.locator(".guide-contents summary").click();
       check(await page.getByRole("link", { name: "key_banned" }).first().isVisible(), path, "the contents are closed");

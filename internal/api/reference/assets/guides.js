@@ -1,6 +1,13 @@
 // What a page does beyond its text: examples are copied with one click, the plans are those that are sold, the contents stand open where there is room, and the guides and the
 // reference can be searched. Nothing is sent: the index comes with the pages. Without this script the pages are complete but for these.
 
+// The pages: one line that opens where it is narrow, all of them where it is not.
+const menu = document.querySelector(".menu");
+const roomy = matchMedia("(min-width: 62.01rem)");
+const unfold = () => { menu.open = roomy.matches; };
+roomy.addEventListener("change", unfold);
+unfold();
+
 // The contents.
 const details = document.querySelector(".guide-contents details");
 if (details) details.open = matchMedia("(min-width: 75rem)").matches;

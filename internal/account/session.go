@@ -90,8 +90,8 @@ func (v *visit) showInvitation() error {
 	return v.show("invitation", nil)
 }
 
-// acceptInvitation takes what is behind # in a link, which no browser sends by itself and so no log
-// has, or the whole link.
+// acceptInvitation takes what is behind # in a link, which the page's script posts. A person without
+// scripts may paste the whole link.
 func (v *visit) acceptInvitation() error {
 	token := strings.TrimSpace(v.PostFormValue("token"))
 	token = token[strings.LastIndexByte(token, '#')+1:]

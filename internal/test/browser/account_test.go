@@ -14,7 +14,7 @@ import (
 )
 
 // links is how many account.mjs needs.
-const links = 10
+const links = 11
 
 // TestAccount runs account.mjs on an account that has something to show: a banned key, and another
 // plan from tomorrow on.

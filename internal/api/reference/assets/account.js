@@ -1,4 +1,4 @@
-// The meters of the overview are read anew while somebody looks at them, and the form of an invitation is filled in. Nothing else needs a script.
+// The meters of the overview are read anew while somebody looks at them, and the token of a link is posted. Nothing else needs a script.
 const meters = document.getElementById("meters");
 const refresh = async () => {
   if (document.hidden) return;
@@ -8,17 +8,21 @@ const refresh = async () => {
 };
 if (meters) setInterval(() => refresh().catch(() => location.reload()), 10_000);
 
-// The token of a link stands behind #, which browsers do not send. It leaves the address bar and the history, and the button posts it: whatever only
-// opens the link uses nothing up.
+// The token of a link stands behind #, which browsers do not send. It leaves the address bar and the history, and is posted when somebody sees the page:
+// what only reads the page, or loads it ahead, uses nothing up.
 const invitation = document.getElementById("invitation");
-const fill = () => {
+const post = () => {
+  if (document.hidden) addEventListener("visibilitychange", post, { once: true });
+  else invitation.requestSubmit();
+};
+const take = () => {
   const token = location.hash.slice(1);
   if (!token) return;
   invitation.elements.token.value = token;
-  invitation.elements.token.parentElement.hidden = true;
   history.replaceState(null, "", location.pathname);
+  post();
 };
 if (invitation) {
-  fill();
-  addEventListener("hashchange", fill);
+  take();
+  addEventListener("hashchange", take);
 }

@@ -42,7 +42,12 @@ func openDatabase(
 	log zerolog.Logger,
 ) (*store.DB, warnings, error) {
 	var db *store.DB
+	var found warnings
 	if err := cfg.migrated(ctx, log, func() (err error) {
+		found = maps.Clone(cfg.found)
+		if err = checkPatiently(ctx, cfg, clock, serverID, found, log); err != nil {
+			return err
+		}
 		db, err = m.open(ctx, string(cfg.DatabaseURL), requestsPool, patiently(log, store.Options{
 			AsAPI:    true,
 			MaxConns: databaseConns,
@@ -53,12 +58,6 @@ func openDatabase(
 		return err
 	}); err != nil {
 		return nil, nil, cfg.databaseError(err)
-	}
-	found := maps.Clone(cfg.found)
-	if err := cfg.migrated(ctx, log, func() error {
-		return checkPatiently(ctx, cfg, clock, serverID, found, log)
-	}); err != nil {
-		return nil, nil, errors.Join(cfg.databaseError(err), db.Close())
 	}
 	for check, message := range found {
 		log.Warn().Str("check", check).Msg(message)

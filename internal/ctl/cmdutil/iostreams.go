@@ -2,6 +2,7 @@ package cmdutil
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -107,12 +108,8 @@ func (s *IOStreams) UseTerminal() {
 func (s *IOStreams) ReadText(ctx context.Context, limit int64) (string, error) {
 	return await(ctx, func() (string, error) {
 		text, err := io.ReadAll(io.LimitReader(s.In, limit))
-		for n := 1; int64(len(text)) > limit-utf8.UTFMax && n == 1 && len(text) > 0; {
-			var last rune
-			if last, n = utf8.DecodeLastRune(text); last != utf8.RuneError {
-				break
-			}
-			text = text[:len(text)-n]
+		if int64(len(text)) == limit {
+			text = bytes.TrimRightFunc(text, func(r rune) bool { return r == utf8.RuneError })
 		}
 		return string(text), err
 	})

@@ -284,16 +284,11 @@ func printIssued(f *cmdutil.Factory) func(context.Context, *store.DB, Issued) er
 			f.Messagef("  petstorectl login %s", arguments)
 			if rootCert != "" && rootCert != "system" {
 				name := filepath.Base(rootCert)
-				if path, err := filepath.Abs(
-					rootCert,
-				); err == nil { // The driver reads it from the working directory too.
+				if path, err := filepath.Abs(rootCert); err == nil { // The driver begins there too.
 					rootCert = path
 				}
-				f.Messagef(
-					"send them the file of the CA, %s: they run the command in the folder that has it as %s",
-					rootCert,
-					name,
-				)
+				f.Messagef("send them the file of the CA, %s: they run the command in the folder that has it as %s",
+					rootCert, name)
 			}
 			f.Messagef("copy the secret now, it is not shown again:")
 		}

@@ -42,7 +42,7 @@ type Client struct {
 func NewClient(rawURL string, timeout time.Duration) (*Client, error) {
 	o, err := parseURL(rawURL)
 	if err != nil {
-		return nil, withoutSecrets(err)
+		return nil, err
 	}
 	if timeout <= 0 {
 		timeout = distributed.DefaultTimeout
@@ -60,15 +60,7 @@ func NewClient(rawURL string, timeout time.Duration) (*Client, error) {
 // CheckURL returns the error of NewClient for a URL.
 func CheckURL(rawURL string) error {
 	_, err := parseURL(rawURL)
-	return withoutSecrets(err)
-}
-
-// withoutSecrets returns ErrURL in place of an error that may quote the URL.
-func withoutSecrets(err error) error {
-	if err == nil || errors.Is(err, ErrURL) {
-		return err
-	}
-	return ErrURL
+	return err
 }
 
 // reliable sets what the limiter's promises rest on: a call ends with its context, and is made
@@ -88,13 +80,14 @@ func reliable(o *redis.UniversalOptions, timeout time.Duration) {
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 }
 
+// parseURL returns ErrURL in place of errors that may quote the URL.
 func parseURL(rawURL string) (*redis.UniversalOptions, error) {
 	if err := envvars.CheckURL(rawURL, "redis", "rediss"); err != nil {
 		return nil, fmt.Errorf("it %w: %w", err, ErrURL)
 	}
 	u, err := url.Parse(rawURL)
 	if err != nil {
-		return nil, err
+		return nil, ErrURL
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil || u.Host == "" || strings.Contains(rawURL, "#") {
@@ -106,7 +99,7 @@ func parseURL(rawURL string) (*redis.UniversalOptions, error) {
 	if query.Has("addr") {
 		o, err := redis.ParseClusterURL(rawURL)
 		if err != nil {
-			return nil, err
+			return nil, ErrURL
 		}
 		return &redis.UniversalOptions{
 			IsClusterMode: true, Addrs: o.Addrs, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
@@ -115,7 +108,7 @@ func parseURL(rawURL string) (*redis.UniversalOptions, error) {
 	}
 	o, err := redis.ParseURL(rawURL)
 	if err != nil {
-		return nil, err
+		return nil, ErrURL
 	}
 	return &redis.UniversalOptions{
 		Addrs: []string{o.Addr}, DB: o.DB, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
@@ -126,7 +119,7 @@ func parseURL(rawURL string) (*redis.UniversalOptions, error) {
 func parseSentinelURL(rawURL string) (*redis.UniversalOptions, error) {
 	o, err := redis.ParseFailoverURL(rawURL)
 	if err != nil {
-		return nil, err
+		return nil, ErrURL
 	}
 	if o.MasterName == "" {
 		return nil, ErrURL

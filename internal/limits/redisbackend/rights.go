@@ -12,10 +12,7 @@ type Right struct{ Command, When string }
 
 // Rights are all that are needed. docs/rate-limiting.md has the same, and Check runs each.
 var Rights = []Right{
-	{
-		"EVAL",
-		"",
-	},
+	{"EVAL", ""},
 	{"EVALSHA", ""},
 	{"EXPIRE", ""},
 	{"GET", ""},

@@ -124,12 +124,9 @@ func (d *DB) Select(ctx context.Context, dest any, query string, args ...any) er
 	if d.within != nil {
 		return d.within.Select(ctx, dest, query, args...)
 	}
-	return d.run(
-		ctx,
-		reads,
-		query,
-		func(ctx context.Context) error { return d.pool.SelectContext(ctx, dest, query, args...) },
-	)
+	return d.run(ctx, reads, query, func(ctx context.Context) error {
+		return d.pool.SelectContext(ctx, dest, query, args...)
+	})
 }
 
 // Get implements Queryer.
@@ -137,12 +134,9 @@ func (d *DB) Get(ctx context.Context, dest any, query string, args ...any) error
 	if d.within != nil {
 		return d.within.Get(ctx, dest, query, args...)
 	}
-	return d.run(
-		ctx,
-		reads,
-		query,
-		func(ctx context.Context) error { return d.pool.GetContext(ctx, dest, query, args...) },
-	)
+	return d.run(ctx, reads, query, func(ctx context.Context) error {
+		return d.pool.GetContext(ctx, dest, query, args...)
+	})
 }
 
 // Exec returns how many rows the statement changed. The statement must be one that may run twice.

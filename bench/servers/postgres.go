@@ -17,7 +17,7 @@ func CreateDatabase(ctx context.Context, p *pgtest.Server, name string) (string,
 		return "", err
 	}
 	url := p.URL("postgres", name)
-	if err := migrate.Up(ctx, url); err != nil {
+	if err := migrate.Up(ctx, url, nil); err != nil {
 		return "", err
 	}
 	return url, Exec(ctx, url, "do $$ begin create role bench_api login in role petstore_api; "+

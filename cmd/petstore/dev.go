@@ -75,8 +75,8 @@ func runDev(ctx context.Context, o *devOptions) error {
 	if err != nil {
 		return err
 	}
-	tell := migrate.Teller(func(line string) { _, _ = fmt.Fprintln(o.Log, line) })
-	if err := tell.Up(ctx, databaseURL); err != nil {
+	say := func(line string) { _, _ = fmt.Fprintln(o.Log, line) }
+	if err := migrate.Up(ctx, databaseURL, say); err != nil {
 		return explainNamed(err)
 	}
 	note := devfile.File{

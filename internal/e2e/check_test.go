@@ -212,7 +212,7 @@ func TestWrongConfigurations(t *testing.T) {
 func TestCheckFindsAllAtOnce(t *testing.T) {
 	t.Parallel()
 	database := storetest.New(t)
-	execute(t, database.URL, "update schema_migrations set dirty = true")
+	execute(t, database.URL, "update schema_migrations set version = 1")
 	lines, code := check(
 		t,
 		"PETSTORE_DATABASE_URL="+database.URL,
@@ -222,7 +222,7 @@ func TestCheckFindsAllAtOnce(t *testing.T) {
 	)
 	for _, want := range []string{
 		`fail  PETSTORE_LOG_LEVEL is "loud"`, "fail  can't listen on 192.0.2.1:80", "PETSTORE_ALLOW_OWNER=yes\n",
-		"the database is dirty", "fail  PETSTORE_REDIS_URL: ",
+		"the database is at version 1 of its schema", "fail  PETSTORE_REDIS_URL: ",
 	} {
 		assert.Contains(t, lines, want)
 	}

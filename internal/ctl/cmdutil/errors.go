@@ -10,7 +10,6 @@ import (
 	"petstore.example/internal/advice"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/migrate"
 )
 
 // Exit codes. Scripts rely on them: a code never gets another meaning.
@@ -79,7 +78,7 @@ func exitCode(err error) int {
 	if errors.As(err, &output.ColumnError{}) {
 		return ExitUsage
 	}
-	if store.IsServerError(err) || errors.As(err, &migrate.DirtyError{}) {
+	if store.IsServerError(err) {
 		return ExitDatabase
 	}
 	return ExitFailed

@@ -108,17 +108,9 @@ func checkSchema(ctx context.Context, source cmdutil.DatabaseSource, role operat
 	case err != nil:
 		f.detail, f.advice = err.Error(), "run: petstorectl migrate status"
 	case status.Running != nil:
-		f.status, f.detail = statusWarn, fmt.Sprintf(
-			"version %d, and a migration runs: %v",
-			status.Version,
-			status.Running,
-		)
+		f.status = statusWarn
+		f.detail = fmt.Sprintf("version %d, and a migration runs: %v", status.Version, status.Running)
 		f.advice = "wait until it is done; " + status.Running.End()
-	case status.Dirty:
-		f.detail, f.advice = fmt.Sprintf(
-			"a migration failed at version %d",
-			status.Version,
-		), "run: petstorectl migrate up"
 	case status.Version > status.Latest:
 		f.detail = fmt.Sprintf(
 			"version %d is newer than this petstorectl, which knows version %d",

@@ -34,14 +34,11 @@ var View = output.View[storemigrate.Status]{
 	}},
 }
 
-// state is up to date, behind, newer (than this program), running (somebody migrates) or dirty (a
-// migration failed).
+// state is up to date, behind, newer (than this program) or running (somebody migrates).
 func state(s storemigrate.Status) string {
 	switch {
 	case s.Running != nil:
 		return "running"
-	case s.Dirty:
-		return "dirty"
 	case s.Version > s.Latest:
 		return "newer"
 	case len(s.Pending) > 0:
@@ -68,12 +65,12 @@ func status(ctx context.Context, f *cmdutil.Factory) (url string, s storemigrate
 
 // printChanged prints the status after a change to a version.
 func printChanged(ctx context.Context, f *cmdutil.Factory, before storemigrate.Status, version uint) error {
-	after, err := before.At(version)
+	after := before.At(version)
 	if !f.DryRun {
-		_, after, err = status(ctx, f)
-	}
-	if err != nil {
-		return err
+		var err error
+		if _, after, err = status(ctx, f); err != nil {
+			return err
+		}
 	}
 	return cmdutil.PrintChanged(f, View, after)
 }
@@ -117,10 +114,10 @@ func runUp(ctx context.Context, f *cmdutil.Factory) error {
 	url, before, err := status(ctx, f)
 	others := false // applied some of what was pending
 	if err == nil && !f.DryRun {
-		err = storemigrate.Teller(func(line string) {
+		err = storemigrate.Up(ctx, url, func(line string) {
 			others = others || strings.HasPrefix(line, "waiting: ")
-			teller(f)(line)
-		}).Up(ctx, url)
+			say(f, line)
+		})
 	}
 	if err != nil {
 		return err
@@ -133,10 +130,8 @@ func runUp(ctx context.Context, f *cmdutil.Factory) error {
 	return printChanged(ctx, f, before, before.Latest)
 }
 
-// teller says for whom a migration waits.
-func teller(f *cmdutil.Factory) storemigrate.Teller {
-	return func(line string) { f.Messagef("petstorectl: %s", output.Clean(line)) }
-}
+// say says for whom a migration waits.
+func say(f *cmdutil.Factory, line string) { f.Messagef("petstorectl: %s", output.Clean(line)) }
 
 func newCmdDown(f *cmdutil.Factory) *cobra.Command {
 	var steps int
@@ -162,14 +157,6 @@ The command asks for confirmation; scripts need --yes.`,
 	return cmdutil.SetColumns(cmd, View.Names())
 }
 
-// only is "only 1 is" or "only 2 are".
-func only(n uint) string {
-	if n == 1 {
-		return "only 1 is"
-	}
-	return fmt.Sprintf("only %d are", n)
-}
-
 func runDown(ctx context.Context, f *cmdutil.Factory, steps int) error {
 	if err := f.CheckUnambiguous(); err != nil {
 		return err
@@ -182,8 +169,8 @@ func runDown(ctx context.Context, f *cmdutil.Factory, steps int) error {
 		return err
 	}
 	if uint(steps) > before.Version {
-		return cmdutil.RefusedErrorf("can't revert %s: %s applied",
-			output.Count(int64(steps), "migration"), only(before.Version))
+		return cmdutil.RefusedErrorf("can't revert %s: the database has %s",
+			output.Count(int64(steps), "migration"), output.Count(int64(before.Version), "migration"))
 	}
 	if err := f.Confirm(
 		ctx,
@@ -192,7 +179,7 @@ func runDown(ctx context.Context, f *cmdutil.Factory, steps int) error {
 		return err
 	}
 	if !f.DryRun {
-		if err := teller(f).Down(ctx, url, steps); err != nil {
+		if err := storemigrate.Down(ctx, url, steps, func(line string) { say(f, line) }); err != nil {
 			return err
 		}
 	}

@@ -75,7 +75,6 @@ var statusColors = map[string]string{
 	"fail":                 red,
 	"failed":               red,
 	"broken":               red,
-	"dirty":                red,
 	"altered":              red,
 	"production":           red,
 	"invalid_api_key":      red,

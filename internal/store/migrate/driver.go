@@ -23,23 +23,20 @@ import (
 // step and its record are one transaction. A step that can't be in a transaction is one statement
 // that can be repeated, and is recorded after it.
 type driver struct {
+	database.Driver // nil: golang-migrate calls none of its methods but those below
 	migrator
 	ctx  context.Context
-	db   *sql.DB // of further connections
-	conn *sql.Conn
+	conn *connection
 	pid  int
-	name func(version int) string // of a step
 	// at is the version of the database, target the one that SetVersion named last.
 	at, target int
 	// waited is for whom the step waited last.
 	waited []Session
 }
 
-var _ database.Driver = (*driver)(nil)
-
 // newDriver makes the table of the version, if there is none. The database is locked.
-func (g migrator) newDriver(ctx context.Context, c *connection, name func(int) string) (*driver, error) {
-	d := &driver{migrator: g, ctx: ctx, db: c.db, conn: c.Conn, name: name}
+func (g migrator) newDriver(ctx context.Context, c *connection) (*driver, error) {
+	d := &driver{migrator: g, ctx: ctx, conn: c}
 	var exists bool
 	if err := d.conn.QueryRowContext(
 		ctx,
@@ -56,15 +53,6 @@ func (g migrator) newDriver(ctx context.Context, c *connection, name func(int) s
 	}
 	return d, nil
 }
-
-// Open and Drop are not used.
-func (d *driver) Open(string) (database.Driver, error) { return nil, errors.ErrUnsupported }
-
-// Drop is not used.
-func (d *driver) Drop() error { return errors.ErrUnsupported }
-
-// Close leaves the connection to who opened it.
-func (d *driver) Close() error { return nil }
 
 // Lock does nothing: run has locked the database.
 func (d *driver) Lock() error { return nil }
@@ -101,21 +89,20 @@ func (d *driver) Run(file io.Reader) error {
 	if err != nil {
 		return err
 	}
-	text, pause := string(data), d.pause
+	text, attempt, pause := string(data), d.inTransaction, d.pause
+	if strings.HasPrefix(text, outside) {
+		attempt = d.alone
+	}
 	for end := time.Now().Add(d.tryFor); ; pause = min(2*pause, longestPause) {
-		if strings.HasPrefix(text, outside) {
-			err = d.alone(text)
-		} else {
-			err = d.inTransaction(text)
-		}
+		err = attempt(text)
 		left := time.Until(end)
-		if err == nil || !isBusy(err) || d.ctx.Err() != nil || left <= 0 {
+		if err == nil || !isBusy(err, text) || d.ctx.Err() != nil || left <= 0 {
 			break
 		}
 		pause = min(pause, left)
-		_ = d.db.PingContext(d.ctx) // The next watch has a connection.
+		_ = d.conn.db.PingContext(d.ctx) // The next watch has a connection.
 		d.say(fmt.Sprintf("migration %s waits for %s; it tries again in %v, for %v at most",
-			d.step(), d.whom(), pause.Round(time.Millisecond), left.Round(time.Second)))
+			d.step(), names(d.waited), pause.Round(time.Millisecond), left.Round(time.Second)))
 		select {
 		case <-d.ctx.Done():
 		case <-time.After(pause):
@@ -124,37 +111,23 @@ func (d *driver) Run(file io.Reader) error {
 	if err == nil || d.ctx.Err() != nil {
 		return errors.Join(err, d.ctx.Err())
 	}
-	if isBusy(err) {
-		err = fmt.Errorf("locks that it needs are held, for %v, by %s: %w", d.tryFor, d.whom(), err)
+	if isBusy(err, text) {
+		err = fmt.Errorf("locks that it needs are held, for %v, by %s: %w", d.tryFor, names(d.waited), err)
 	}
-	return fmt.Errorf("between %s and %s: %w", d.name(d.at), d.name(d.target), err)
+	return fmt.Errorf("between %s and %s: %w", d.nameOf(d.at), d.nameOf(d.target), err)
 }
 
 // longestPause is the longest between two attempts. Each keeps requests waiting.
 const longestPause = 30 * time.Second
 
 // step names what Run makes. The way back is named by the step that it takes back.
-func (d *driver) step() string { return d.name(max(d.at, d.target)) }
-
-func (d *driver) whom() string {
-	if len(d.waited) == 0 {
-		return "another session"
-	}
-	return names(d.waited)
-}
-
-// busyError is about a lock table that took longer than the locks of a step together may.
-type busyError struct{ cause error }
-
-func (e busyError) Error() string { return e.cause.Error() }
-
-func (e busyError) Unwrap() error { return e.cause }
+func (d *driver) step() string { return d.nameOf(max(d.at, d.target)) }
 
 // isBusy reports whether a step would pass at another time: others hold a lock that it needs, or
-// Postgres ended it because they wait for each other.
-func isBusy(err error) bool {
-	return errors.As(err, &busyError{}) ||
-		pq.As(err, pqerror.LockNotAvailable, pqerror.TRDeadlockDetected) != nil
+// Postgres ended it because they wait for each other, or because its lockTable took too long.
+func isBusy(err error, text string) bool {
+	return pq.As(err, pqerror.LockNotAvailable, pqerror.TRDeadlockDetected) != nil ||
+		pq.As(err, pqerror.QueryCanceled) != nil && lockTable.MatchString(text)
 }
 
 // lockTable is a step's first statement, if it takes all strong locks of the step, with the
@@ -174,10 +147,7 @@ func (d *driver) inTransaction(text string) error {
 	}
 	err := pgconn.CommitError(d.exec(begin + text + "\n;" + d.record() + `; commit`))
 	if err != nil {
-		finally(d.ctx, d.conn, `rollback`)
-	}
-	if lock != "" && pq.As(err, pqerror.QueryCanceled) != nil {
-		return busyError{err}
+		finally(d.ctx, d.conn.Conn, `rollback`)
 	}
 	return err
 }

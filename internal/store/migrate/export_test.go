@@ -16,17 +16,13 @@ func NewMigrator(files fs.FS, timeout time.Duration) Migrator {
 }
 
 // With returns one that says what it waits for.
-func (m Migrator) With(say Teller) Migrator {
+func (m Migrator) With(say func(string)) Migrator {
 	m.m.say = say
 	return m
 }
 
 // Timed returns one with the times of the programs.
-func (m Migrator) Timed() Migrator {
-	own := newMigrator(nil, nil)
-	m.m.lockTimeout, m.m.pause, m.m.tryFor = own.lockTimeout, own.pause, own.tryFor
-	return m
-}
+func (m Migrator) Timed() Migrator { return Migrator{newMigrator(m.m.files, m.m.say)} }
 
 func (m Migrator) Up(ctx context.Context, url string) error { return m.m.up(ctx, url) }
 
@@ -35,7 +31,7 @@ func (m Migrator) Down(ctx context.Context, url string, steps int) error {
 }
 
 func (m Migrator) Status(ctx context.Context, url string) (Status, error) {
-	return m.m.status(ctx, url)
+	return m.m.status(ctx, url, "")
 }
 
 // Application names a migrating session.

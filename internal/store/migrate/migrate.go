@@ -10,7 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
+	"os"
 	"time"
 
 	"github.com/golang-migrate/migrate/v4"
@@ -31,15 +31,12 @@ var ErrNewer = errors.New("the database is newer than this program")
 // are tables: it may not make any.
 var ErrNotOwner = errors.New("only the owner of the tables may migrate them")
 
-// Teller is called with a line about whom a migration waits for.
-type Teller func(line string)
-
 // Up applies all pending migrations, each in a transaction of its own if it can be in one. One that
 // Postgres refuses, that the program does not survive or that ctx ends takes no effect, and leaves
 // the database at the version before it. One that needs a lock which others hold is tried again for
 // ten minutes. Of processes that migrate at the same time one waits for the other, as long as that
-// takes.
-func (say Teller) Up(ctx context.Context, databaseURL string) error {
+// takes. say is called with a line about whom it waits for; nil tells nobody.
+func Up(ctx context.Context, databaseURL string, say func(line string)) error {
 	if err := newMigrator(migrations.FS, say).up(ctx, databaseURL); err != nil {
 		return fmt.Errorf("migrate up: %w", err)
 	}
@@ -48,25 +45,18 @@ func (say Teller) Up(ctx context.Context, databaseURL string) error {
 
 // Down reverts the last migrations, steps of them. When fewer have been applied it returns an error
 // and changes nothing, and so it does while another process migrates (ErrLocked): that changes which
-// are the last ones.
-func (say Teller) Down(ctx context.Context, databaseURL string, steps int) error {
+// are the last ones. say is as for Up.
+func Down(ctx context.Context, databaseURL string, steps int, say func(line string)) error {
 	if err := newMigrator(migrations.FS, say).down(ctx, databaseURL, steps); err != nil {
 		return fmt.Errorf("migrate down: %w", err)
 	}
 	return nil
 }
 
-// Up is Teller.Up, and tells nobody.
-func Up(ctx context.Context, databaseURL string) error { return Teller(nil).Up(ctx, databaseURL) }
-
-// Down is Teller.Down, and tells nobody.
-func Down(ctx context.Context, databaseURL string, steps int) error {
-	return Teller(nil).Down(ctx, databaseURL, steps)
-}
-
 type migrator struct {
 	files fs.FS
-	say   Teller
+	steps []step // of the files
+	say   func(line string)
 	// lockTimeout is how long the locks of a step may be waited for together. Requests wait behind
 	// them. Of those the look-up of a key that a server has not seen bears least: 200 ms until it is
 	// its turn, 400 ms in all.
@@ -75,12 +65,13 @@ type migrator struct {
 	pause, tryFor time.Duration
 }
 
-func newMigrator(files fs.FS, say Teller) migrator {
+func newMigrator(files fs.FS, say func(line string)) migrator {
 	if say == nil {
 		say = func(string) {}
 	}
 	return migrator{
-		files: files, say: say, lockTimeout: 150 * time.Millisecond, pause: time.Second, tryFor: 10 * time.Minute,
+		files: files, steps: stepsOf(files), say: say,
+		lockTimeout: 150 * time.Millisecond, pause: time.Second, tryFor: 10 * time.Minute,
 	}
 }
 
@@ -118,10 +109,6 @@ func (g migrator) run(
 			err = fmt.Errorf("%w: %w", ended, err)
 		}
 	}()
-	steps, err := readSteps(g.files)
-	if err != nil {
-		return err
-	}
 	conn, err := connectToWrite(ctx, databaseURL)
 	if err != nil {
 		return err
@@ -135,14 +122,14 @@ func (g migrator) run(
 	}
 	// The session ends a moment after its connection. Who looks then should not find that a migration runs.
 	defer finally(ctx, conn.Conn, `select pg_advisory_unlock_all()`)
-	status, err := readStatus(ctx, conn.Conn, steps)
+	status, err := g.readStatus(ctx, conn.Conn)
 	if err != nil {
 		return err
 	}
-	if err := status.check(steps); err != nil {
+	if err := status.checkNotNewer(); err != nil {
 		return err
 	}
-	driver, err := g.newDriver(ctx, conn, func(version int) string { return nameOf(steps, version) })
+	driver, err := g.newDriver(ctx, conn)
 	if err != nil {
 		return err
 	}
@@ -156,7 +143,7 @@ func (g migrator) run(
 	}
 	stop := context.AfterFunc(ctx, func() { m.GracefulStop <- true })
 	defer stop()
-	return errors.Join(fn(m, position(steps, int(status.Version))+1), ctx.Err())
+	return errors.Join(fn(m, len(g.steps)-len(status.Pending)), ctx.Err())
 }
 
 // CheckOwner returns ErrNotOwner for a login that may not migrate the database.
@@ -200,18 +187,17 @@ func (c *connection) close() {
 
 // connect opens a connection on which a reply may take as long as readTimeout.
 func connect(ctx context.Context, databaseURL string, readTimeout time.Duration) (*connection, error) {
-	cfg, err := pgconn.ReadConfig(databaseURL)
+	_, cfg, err := pgconn.ReadConfig(databaseURL)
 	if err != nil {
 		return nil, err
 	}
 	if len(cfg.Multi) == 0 {
 		cfg.TargetSessionAttrs = pq.TargetSessionAttrsAny // connectToWrite looks
 	}
-	connector, err := pq.NewConnectorConfig(cfg)
+	connector, err := pgconn.NewConnector(cfg, pgconn.Dialer{ReadTimeout: readTimeout})
 	if err != nil {
-		return nil, errBadURL
+		return nil, err
 	}
-	connector.Dialer(pgconn.Dialer{ReadTimeout: readTimeout})
 	db := sql.OpenDB(connector)
 	var conn *sql.Conn
 	if err := pgconn.Patiently(ctx, pgconn.Options{OpenTimeout: connectTimeout}, func(ctx context.Context) (err error) {
@@ -224,16 +210,33 @@ func connect(ctx context.Context, databaseURL string, readTimeout time.Duration)
 	return &connection{conn, db}, nil
 }
 
-// errBadURL replaces the driver's error, which may quote the address, and with it the password.
-var errBadURL = errors.New("the database URL can't be used: check sslmode and the paths of the certificates")
+// connectToWrite is connect for a session that takes writes. Behind a pooler the first one may be
+// left over from a standby, so there is a second try.
+func connectToWrite(ctx context.Context, databaseURL string) (*connection, error) {
+	for again := true; ; again = false {
+		conn, err := connect(ctx, databaseURL, longestMigration)
+		if err != nil {
+			return nil, err
+		}
+		if err = pgconn.CheckWrites(ctx, conn.Conn); err == nil {
+			return conn, nil
+		}
+		conn.close()
+		if !again || pgconn.Reason(err) != pgconn.ReadOnly {
+			return nil, err
+		}
+	}
+}
 
 // lock names the session and takes the advisory lock, which ends with the connection. While another
 // session has it lock waits, or returns ErrLocked. It polls instead of waiting in one statement: the
 // session then holds no snapshot, for which create index concurrently in the other one would wait.
 func (g migrator) lock(ctx context.Context, conn *sql.Conn, waits bool) error {
+	host, _ := os.Hostname() // It is left empty.
+	name := pq.QuoteLiteral(application(host, time.Now()))
 	// A limit that somebody set for requests is none for migrations.
 	_, err := conn.ExecContext(ctx, `set statement_timeout = 0; set lock_timeout = 0;
-		set idle_in_transaction_session_timeout = 0; set application_name = `+pq.QuoteLiteral(nameOfThis()))
+		set idle_in_transaction_session_timeout = 0; set application_name = `+name)
 	if err != nil {
 		return pgconn.Translate(err)
 	}
@@ -274,13 +277,12 @@ func (g migrator) lock(ctx context.Context, conn *sql.Conn, waits bool) error {
 // lockPoll is between two looks at the lock.
 const lockPoll = 100 * time.Millisecond
 
-func position(steps []step, version int) int {
-	return slices.IndexFunc(steps, func(s step) bool { return int(s.version) == version })
-}
-
-func nameOf(steps []step, version int) string {
-	if i := position(steps, version); i >= 0 {
-		return steps[i].name
+// nameOf returns the name of the step to a version.
+func (g migrator) nameOf(version int) string {
+	for _, s := range g.steps {
+		if int(s.version) == version {
+			return s.name
+		}
 	}
 	return "the empty database"
 }

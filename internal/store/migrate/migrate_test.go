@@ -98,8 +98,8 @@ func TestMigrateTheRealOnesDownAndUp(t *testing.T) {
 	if full.Version != full.Latest || len(full.Pending) > 0 {
 		t.Fatalf("a test's database is at %+v", full)
 	}
-	assert.NoError(t, migrate.Down(t.Context(), url, int(full.Latest)))
-	assert.NoError(t, migrate.Up(t.Context(), url))
+	assert.NoError(t, migrate.Down(t.Context(), url, int(full.Latest), nil))
+	assert.NoError(t, migrate.Up(t.Context(), url, nil))
 	again, err := migrate.GetStatus(t.Context(), url)
 	assert.Result(t, again, err, full, "after down and up")
 }
@@ -133,18 +133,9 @@ func TestMigrateFromStatesThatNeedAPerson(t *testing.T) {
 	tests := map[string]struct {
 		sql, want string
 	}{
-		"dirty": {
+		"dirty, by another program": {
 			`update schema_migrations set version = 2, dirty = true`,
-			"the database is dirty at version 2: migration 0002_b was interrupted. If its changes are there, run in " +
-				"psql: " +
-				"update schema_migrations set dirty = false; if not: update schema_migrations set version = 1, " +
-				"dirty = false; then migrate again",
-		},
-		"dirty at the first": {
-			`update schema_migrations set version = 1, dirty = true`,
-			"the database is dirty at version 1: migration 0001_a was interrupted. If its changes are there, run in " +
-				"psql: " +
-				"update schema_migrations set dirty = false; if not: delete from schema_migrations; then migrate again",
+			"Dirty database version 2. Fix and force version.",
 		},
 		"newer": {
 			`update schema_migrations set version = 9`,
@@ -271,7 +262,7 @@ func TestCheck(t *testing.T) {
 	var never pgconn.NeverMigratedError
 	err := migrate.Check(t.Context(), url)
 	assert.True(t, errors.As(err, &never), "an empty schema", err, "want NeverMigratedError")
-	assert.NoError(t, migrate.Up(t.Context(), url))
+	assert.NoError(t, migrate.Up(t.Context(), url, nil))
 	run(t, db, `grant usage on schema fresh to petstore_api`)
 	assert.Equal(t, migrate.Check(t.Context(), url), nil, "a migrated schema")
 	run(t, db, `update schema_migrations set version = version + 1000`)
@@ -283,10 +274,5 @@ func TestCheck(t *testing.T) {
 	); err == nil ||
 		!strings.HasSuffix(err.Error(), "; run: petstorectl migrate up") {
 		t.Errorf("an old schema: %v, want what to do", err)
-	}
-	run(t, db, `update schema_migrations set dirty = true`)
-	var dirty migrate.DirtyError
-	if err := migrate.Check(t.Context(), url); !errors.As(err, &dirty) {
-		t.Errorf("an interrupted migration: %v, want DirtyError", err)
 	}
 }

@@ -26,7 +26,7 @@ func TestWhileAMigrationRuns(t *testing.T) {
 	database := storetest.New(t)
 	latest, err := migrate.GetStatus(t.Context(), database.URL)
 	assert.NoError(t, err)
-	assert.NoError(t, migrate.Down(t.Context(), database.URL, int(latest.Latest)-12))
+	assert.NoError(t, migrate.Down(t.Context(), database.URL, int(latest.Latest)-12, nil))
 	held := reader(t, database.URL, "lock table tenants in row exclusive mode")
 	ctl := func(url string, args ...string) *programs.Process {
 		return programs.Start(

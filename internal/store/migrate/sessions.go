@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -48,6 +47,9 @@ func (s Session) End() string {
 }
 
 func names(all []Session) string {
+	if len(all) == 0 {
+		return "another session"
+	}
 	var texts []string
 	for _, s := range all {
 		texts = append(texts, s.String())
@@ -117,14 +119,6 @@ func application(host string, began time.Time) string {
 	return fmt.Sprintf("petstore-migrate %.25s %s", host, began.UTC().Format(time.RFC3339))
 }
 
-func nameOfThis() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "?"
-	}
-	return application(host, time.Now())
-}
-
 // watch calls seen with the sessions for which a backend waits, each time that they are others,
 // until the returned function is called. It looks every so often, by connections of its own.
 func (d *driver) watch(every time.Duration, seen func([]Session)) (stop func()) {
@@ -138,7 +132,7 @@ func (d *driver) watch(every time.Duration, seen func([]Session)) (stop func()) 
 				return
 			case <-time.After(every):
 			}
-			all, err := sessions(ctx, d.db, `unnest(pg_blocking_pids($1)) p (pid)`, d.pid)
+			all, err := sessions(ctx, d.conn.db, `unnest(pg_blocking_pids($1)) p (pid)`, d.pid)
 			if err == nil && len(all) > 0 && !slices.Equal(all, last) {
 				last = all
 				seen(all)

@@ -21,30 +21,21 @@ import (
 type Status struct {
 	Version uint     // the last migration applied, 0 for an empty database
 	Latest  uint     // the last migration that this program has
-	Dirty   bool     // a migration was interrupted, and may or may not have taken effect
 	Pending []string // the migrations to apply, by file name without ".up.sql"
 	Running *Session // who migrates the database now, nil for nobody
 }
 
 // GetStatus reads how far the database has been migrated. It changes nothing.
 func GetStatus(ctx context.Context, databaseURL string) (Status, error) {
-	status, err := newMigrator(migrations.FS, nil).status(ctx, databaseURL)
+	status, err := newMigrator(migrations.FS, nil).status(ctx, databaseURL, "")
 	if err != nil {
 		return Status{}, fmt.Errorf("migrate status: %w", err)
 	}
 	return status, nil
 }
 
-func (g migrator) status(ctx context.Context, databaseURL string) (Status, error) {
-	return g.statusAs(ctx, databaseURL, "")
-}
-
-// statusAs reads the status with the rights of the role, or with those of the login if it is "".
-func (g migrator) statusAs(ctx context.Context, databaseURL, role string) (Status, error) {
-	steps, err := readSteps(g.files)
-	if err != nil {
-		return Status{}, err
-	}
+// status reads the status with the rights of the role, or with those of the login if it is "".
+func (g migrator) status(ctx context.Context, databaseURL, role string) (Status, error) {
 	conn, err := connect(ctx, databaseURL, pgconn.StaffTimeout)
 	if err != nil {
 		return Status{}, err
@@ -55,35 +46,24 @@ func (g migrator) statusAs(ctx context.Context, databaseURL, role string) (Statu
 			return Status{}, pgconn.Translate(err)
 		}
 	}
-	return readStatus(ctx, conn.Conn, steps)
+	return g.readStatus(ctx, conn.Conn)
 }
 
 // Check returns an error that says what to do when a server of this program cannot use the schema:
-// the database was never migrated (pgconn.NeverMigratedError), lacks migrations (BehindError), or a
-// migration was interrupted (DirtyError). If a newer release migrated the database, the error is
-// ErrNewer, and a server may or may not work.
+// the database was never migrated (pgconn.NeverMigratedError), or lacks migrations (BehindError). If
+// a newer release migrated the database, the error is ErrNewer, and a server may or may not work.
 func Check(ctx context.Context, databaseURL string) error {
-	g := newMigrator(migrations.FS, nil)
-	status, err := g.statusAs(ctx, databaseURL, pgconn.APIRole)
-	if err != nil {
-		return fmt.Errorf("check the schema: %w", err)
-	}
-	steps, err := readSteps(g.files)
-	if err != nil {
-		return err
-	}
+	status, err := newMigrator(migrations.FS, nil).status(ctx, databaseURL, pgconn.APIRole)
 	switch {
-	case status.Running != nil && status.lower():
-	case status.Dirty, len(status.Pending) == 0:
-		return status.check(steps)
-	case status.Version == 0:
+	case err != nil:
+		return fmt.Errorf("check the schema: %w", err)
+	case len(status.Pending) == 0:
+		return status.checkNotNewer()
+	case status.Version == 0 && status.Running == nil:
 		return pgconn.NewNeverMigratedError(databaseURL)
 	}
 	return BehindError{status}
 }
-
-// lower reports whether the schema lacks what this program needs.
-func (s Status) lower() bool { return s.Version < s.Latest || s.Dirty && s.Version == s.Latest }
 
 // BehindError says that the database lacks migrations, and whether they are being applied.
 type BehindError struct{ Status Status }
@@ -101,15 +81,12 @@ func (e BehindError) Error() string {
 // with its session, again and again. It reports whether the schema has what is needed now. An error
 // is about the connection.
 func Await(ctx context.Context, databaseURL string, waiting func(Session)) (ready bool, err error) {
-	steps, err := readSteps(migrations.FS)
-	if err != nil {
-		return false, err
-	}
 	conn, err := connect(ctx, databaseURL, pgconn.StaffTimeout)
 	if err != nil {
 		return false, err
 	}
 	defer conn.close()
+	g := newMigrator(migrations.FS, nil)
 	for {
 		// Before the first migration there is neither the role nor a table that it may read.
 		_, _ = conn.ExecContext(ctx, `set role `+pgconn.APIRole)
@@ -117,8 +94,8 @@ func Await(ctx context.Context, databaseURL string, waiting func(Session)) (read
 		if err != nil {
 			return false, err
 		}
-		status, err := readStatus(ctx, conn.Conn, steps)
-		if err == nil && !status.lower() {
+		status, err := g.readStatus(ctx, conn.Conn)
+		if err == nil && len(status.Pending) == 0 {
 			return true, nil
 		}
 		if by == nil {
@@ -139,48 +116,39 @@ type step struct {
 	name    string
 }
 
-// readSteps lists the migrations in order.
-func readSteps(files fs.FS) ([]step, error) {
-	names, err := fs.Glob(files, "*.up.sql")
-	if err != nil {
-		return nil, err
-	}
+// stepsOf lists the migrations in order.
+func stepsOf(files fs.FS) []step {
+	names, _ := fs.Glob(files, "*.up.sql") // An error is about the pattern.
 	var steps []step
 	for _, name := range names {
-		m, err := source.DefaultParse(name)
-		if err != nil {
-			return nil, fmt.Errorf("migration %s: %w", name, err)
+		if m, err := source.DefaultParse(name); err == nil { // golang-migrate leaves out the others too.
+			steps = append(steps, step{version: m.Version, name: strings.TrimSuffix(name, ".up.sql")})
 		}
-		steps = append(steps, step{version: m.Version, name: strings.TrimSuffix(name, ".up.sql")})
 	}
 	slices.SortFunc(steps, func(a, b step) int { return int(a.version) - int(b.version) })
-	return steps, nil
+	return steps
 }
 
-func readStatus(ctx context.Context, conn *sql.Conn, steps []step) (Status, error) {
-	var version int64
-	var status Status
+func (g migrator) readStatus(ctx context.Context, conn *sql.Conn) (Status, error) {
+	var version uint
 	var begun bool
 	err := conn.QueryRowContext(ctx, `select to_regclass('schema_migrations') is not null`).Scan(&begun)
 	if err == nil && begun {
-		err = conn.QueryRowContext(ctx, `select version, dirty from schema_migrations`).Scan(&version, &status.Dirty)
+		err = conn.QueryRowContext(ctx, `select version from schema_migrations`).Scan(&version)
 	}
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return Status{}, pgconn.Translate(err)
 	}
-	status = status.at(uint(max(version, 0)), steps) // -1: reverting the first migration was interrupted
+	status := statusAt(version, g.steps)
 	status.Running, err = holder(ctx, conn)
 	return status, err
 }
 
 // At returns the status that the database would have at another version.
-func (s Status) At(version uint) (Status, error) {
-	steps, err := readSteps(migrations.FS)
-	return s.at(version, steps), err
-}
+func (s Status) At(version uint) Status { return statusAt(version, stepsOf(migrations.FS)) }
 
-func (s Status) at(version uint, steps []step) Status {
-	s.Version, s.Pending = version, nil
+func statusAt(version uint, steps []step) Status {
+	s := Status{Version: version}
 	for _, step := range steps {
 		s.Latest = step.version
 		if step.version > version {
@@ -190,43 +158,15 @@ func (s Status) at(version uint, steps []step) Status {
 	return s
 }
 
-// check returns an error for a status from which no migration may start.
-func (s Status) check(steps []step) error {
-	if s.Version > s.Latest {
-		return fmt.Errorf(
-			"%w: it is at version %d, this program knows %d; use the release that migrated it, or a later one",
-			ErrNewer,
-			s.Version,
-			s.Latest,
-		)
+// checkNotNewer returns ErrNewer for a database that this program does not know.
+func (s Status) checkNotNewer() error {
+	if s.Version <= s.Latest {
+		return nil
 	}
-	if s.Dirty {
-		return DirtyError{Version: s.Version, steps: steps}
-	}
-	return nil
-}
-
-// DirtyError says that a migration of another program than this was interrupted by a crash or a lost
-// connection, after it began and before its end was recorded: golang-migrate's own. Each migration
-// is one transaction, so it took effect wholly or not at all. Somebody has to look which.
-type DirtyError struct {
-	Version uint
-	steps   []step
-}
-
-func (e DirtyError) Error() string {
-	name, before := fmt.Sprint(e.Version), "delete from schema_migrations"
-	for i, s := range e.steps {
-		if s.version != e.Version {
-			continue
-		}
-		name = s.name
-		if i > 0 {
-			before = fmt.Sprintf("update schema_migrations set version = %d, dirty = false", e.steps[i-1].version)
-		}
-	}
-	return fmt.Sprintf("the database is dirty at version %d: migration %s was interrupted. "+
-		"If its changes are there, run in psql: update schema_migrations set dirty = false; if not: %s; then "+
-		"migrate again",
-		e.Version, name, before)
+	return fmt.Errorf(
+		"%w: it is at version %d, this program knows %d; use the release that migrated it, or a later one",
+		ErrNewer,
+		s.Version,
+		s.Latest,
+	)
 }

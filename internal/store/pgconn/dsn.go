@@ -25,22 +25,21 @@ import (
 // noService keeps the driver from looking at a service.
 const noService = ` service=''`
 
-// ResolveURL returns the connection string of a URL with the settings of its service, or of
-// PGSERVICE, in it. As in libpq, the URL comes before the service, and the service before the
-// environment. The driver alone would let the service come first: PGSERVICE would send a command to
-// another database than the one that its URL names.
+// ReadConfig returns the connection string of a URL with the settings of its service, or of
+// PGSERVICE, in it, and what the driver reads of it. As in libpq, the URL comes before the service,
+// and the service before the environment. The driver alone would let the service come first:
+// PGSERVICE would send a command to another database than the one that its URL names.
 //
 // The error never holds a password.
-func ResolveURL(text string) (string, error) {
+func ReadConfig(text string) (dsn string, cfg pq.Config, err error) {
 	if err := checkText(text); err != nil {
-		return "", err
+		return "", cfg, err
 	}
-	dsn := text
+	dsn = text
 	if isURL(text) {
-		var err error
 		//nolint:staticcheck // Open takes a URL too, but a URL can't say that it has no service.
 		if dsn, err = pq.ParseURL(splitHosts(text)); err != nil {
-			return "", errUnreadable
+			return "", cfg, errUnreadable
 		}
 	}
 	if all := setting.FindAllStringSubmatch(dsn, -1); len(all) > 0 && all[len(all)-1][2] == "" {
@@ -48,27 +47,41 @@ func ResolveURL(text string) (string, error) {
 	}
 	// The driver's error may quote the string, and with it the password.
 	if _, err := pq.NewConfig(noService); err != nil {
-		return "", environmentError(err)
+		return "", cfg, environmentError(err)
 	}
-	cfg, err := pq.NewConfig(dsn + noService)
-	if err != nil {
-		return "", errUnreadable
+	if cfg, err = pq.NewConfig(dsn + noService); err != nil {
+		return "", cfg, errUnreadable
 	}
 	if err := checkSettings(cfg, isURL(text)); err != nil {
-		return "", err
+		return "", cfg, err
 	}
 	name := os.Getenv("PGSERVICE")
 	if named, ok := settingOf(dsn, "service"); ok {
 		name = named
 	}
 	if name == "" {
-		return dsn, nil
+		return dsn, cfg, nil
 	}
 	settings, err := readService(name)
 	if err != nil {
-		return "", err
+		return "", cfg, err
 	}
-	return settings + dsn + noService, nil
+	dsn = settings + dsn + noService
+	if cfg, err = pq.NewConfig(dsn); err != nil {
+		return "", cfg, errUnreadable
+	}
+	return dsn, cfg, nil
+}
+
+// NewConnector makes connections by that dialer. The driver's error may quote the address, and with
+// it the password.
+func NewConnector(cfg pq.Config, by Dialer) (*pq.Connector, error) {
+	connector, err := pq.NewConnectorConfig(cfg)
+	if err != nil {
+		return nil, errors.New("the database URL can't be used: check sslmode and the paths of the certificates")
+	}
+	connector.Dialer(by)
+	return connector, nil
 }
 
 // splitHosts makes parameters of the hosts of a URL with several, because the driver takes
@@ -225,13 +238,9 @@ func (t Target) URLFor(login string) string {
 
 // ReadTarget returns where a URL leads. The error never holds a password.
 func ReadTarget(text string) (Target, error) {
-	dsn, err := ResolveURL(text)
+	dsn, cfg, err := ReadConfig(text)
 	if err != nil {
 		return Target{}, err
-	}
-	cfg, err := pq.NewConfig(dsn)
-	if err != nil {
-		return Target{}, errUnreadable
 	}
 	hosts := []string{cfg.Host}
 	if cfg.Hostaddr.IsValid() {
@@ -250,7 +259,7 @@ func ReadTarget(text string) (Target, error) {
 // passwordFrom says what gives the password of a URL whose settings, with those of its service, are
 // dsn.
 func passwordFrom(text, dsn string, cfg pq.Config) string {
-	//nolint:staticcheck // As in ResolveURL.
+	//nolint:staticcheck // As in ReadConfig.
 	if own, err := pq.ParseURL(text); err == nil {
 		text = own
 	}
@@ -277,16 +286,3 @@ func isRemote(host string) bool {
 }
 
 func isSocket(host string) bool { return filepath.IsAbs(host) || strings.HasPrefix(host, "@") }
-
-// ReadConfig returns the driver's settings for a URL. The error never holds a password.
-func ReadConfig(text string) (pq.Config, error) {
-	dsn, err := ResolveURL(text)
-	if err != nil {
-		return pq.Config{}, err
-	}
-	cfg, err := pq.NewConfig(dsn)
-	if err != nil {
-		return cfg, errUnreadable
-	}
-	return cfg, nil
-}

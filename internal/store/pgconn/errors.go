@@ -70,7 +70,7 @@ func (e NeverMigratedError) Error() string {
 
 // NewNeverMigratedError returns the error for the database of a URL that Open can read.
 func NewNeverMigratedError(databaseURL string) error {
-	cfg, err := ReadConfig(databaseURL)
+	_, cfg, err := ReadConfig(databaseURL)
 	if err != nil {
 		return err
 	}

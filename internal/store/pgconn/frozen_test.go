@@ -68,7 +68,7 @@ func TestFrozen(t *testing.T) {
 		assert.True(t, err == nil && n == 0, c.source, "notes", n, err)
 		if c.thaw != "" {
 			if c.source == "database" {
-				err := migrate.Down(t.Context(), s.URL, 1)
+				err := migrate.Down(t.Context(), s.URL, 1, nil)
 				assert.Equal(t, pgconn.Reason(err), pgconn.ReadOnly, "a migration", err)
 				assert.Contains(t, err.Error(), "pg_settings.source: database")
 			}

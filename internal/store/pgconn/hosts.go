@@ -55,24 +55,16 @@ func newHosts(cfg pq.Config, dialer Dialer) (*hosts, error) {
 	for _, m := range append([]pq.ConfigMultihost{first}, cfg.Multi...) {
 		one := cfg.Clone()
 		one.Host, one.Hostaddr, one.Port, one.Multi = m.Host, m.Hostaddr, m.Port, nil
-		connector, err := pq.NewConnectorConfig(one)
+		connector, err := NewConnector(one, dialer)
 		if err != nil {
 			return nil, err
 		}
-		connector.Dialer(dialer)
 		setting := fmt.Sprintf("%s host=%s port=%d", anyState, quoteSetting(m.Host), m.Port)
 		if m.Hostaddr.IsValid() {
 			setting += " hostaddr=" + m.Hostaddr.String()
 		}
-		h.all = append(
-			h.all,
-			&host{
-				Connector: connector,
-				of:        h,
-				name:      net.JoinHostPort(m.Host, strconv.Itoa(int(m.Port))),
-				setting:   setting,
-			},
-		)
+		name := net.JoinHostPort(m.Host, strconv.Itoa(int(m.Port)))
+		h.all = append(h.all, &host{Connector: connector, of: h, name: name, setting: setting})
 	}
 	return h, nil
 }

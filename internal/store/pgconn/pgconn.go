@@ -158,16 +158,10 @@ func Patiently(ctx context.Context, o Options, connect func(context.Context) err
 	}
 }
 
-var errBadURL = errors.New("the database URL can't be used: check sslmode and the paths of the certificates")
-
 func newDB(url string, o Options) (*DB, error) {
-	url, err := ResolveURL(url)
+	url, cfg, err := ReadConfig(url)
 	if err != nil {
 		return nil, err
-	}
-	cfg, err := pq.NewConfig(url)
-	if err != nil {
-		return nil, errUnreadable
 	}
 	timeout := StaffTimeout
 	if o.AsAPI {
@@ -179,18 +173,17 @@ func newDB(url string, o Options) (*DB, error) {
 		cfg.TargetSessionAttrs = pq.TargetSessionAttrsAny
 		url += anyState
 	}
-	postgres, err := pq.NewConnectorConfig(cfg)
-	if err != nil {
-		return nil, errBadURL
-	}
 	dialer := Dialer{ReadTimeout: timeout + readSlack, opening: openTimeout}
 	if len(cfg.Multi) > 0 {
 		dialer.opening = dialer.ReadTimeout // Then it is another host's turn.
 	}
-	postgres.Dialer(dialer)
+	postgres, err := NewConnector(cfg, dialer)
+	if err != nil {
+		return nil, err
+	}
 	c := &connector{Connector: postgres, database: databaseOf(cfg), login: cfg.User, wants: wants}
 	if c.hosts, err = newHosts(cfg, dialer); err != nil {
-		return nil, errBadURL
+		return nil, err
 	}
 	if o.AsAPI {
 		c.settings = apiSettings(timeout)
@@ -205,11 +198,8 @@ func newDB(url string, o Options) (*DB, error) {
 		g = &gate{most: conns, limit: conns}
 	}
 	return &DB{
-		gate: g,
-		pool: sqlx.NewDb(
-			pool,
-			"postgres",
-		),
+		gate:     g,
+		pool:     sqlx.NewDb(pool, "postgres"),
 		timeout:  timeout,
 		clock:    o.Clock,
 		observe:  o.Observe,
@@ -291,7 +281,7 @@ func apiSettings(timeout time.Duration) string {
 
 // CheckURL reports whether Open can read the URL. The error never holds a password.
 func CheckURL(url string) error {
-	_, err := ReadConfig(url)
+	_, _, err := ReadConfig(url)
 	return err
 }
 

@@ -54,42 +54,26 @@ func checkText(text string) error {
 	if err != nil {
 		return errUnreadable
 	}
-	query, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
+	if _, err := url.ParseQuery(u.RawQuery); err != nil {
 		return errUnreadable
 	}
-	for name := range query {
-		if !parameter.MatchString(name) {
+	for setting := range strings.SplitSeq(u.RawQuery, "&") {
+		if setting != "" && !parameter.MatchString(setting) {
 			return errUnknown
 		}
 	}
-	for setting := range strings.SplitSeq(u.RawQuery, "&") {
-		if setting != "" && !strings.Contains(setting, "=") {
-			return errUnknown // The driver would ignore it.
-		}
-	}
-	if misplaced(text, u) {
+	if strayed.MatchString(text) {
 		return errMisplaced
 	}
 	return nil
 }
 
-// misplaced reports whether a URL has a character behind which a part of a password may stand: in
-// the login, in the name of the database, or as a fragment.
-func misplaced(text string, u *url.URL) bool {
-	_, authority, _ := strings.Cut(text, "://")
-	if end := strings.IndexAny(authority, "/?#"); end >= 0 {
-		authority = authority[:end]
-	}
-	login := authority[:max(0, strings.LastIndex(authority, "@"))]
-	login, _, _ = strings.Cut(login, ":")
-	return strings.Contains(text, "#") || strings.Contains(login, "@") ||
-		strings.ContainsAny(strings.TrimPrefix(u.EscapedPath(), "/"), "/:") || strings.Contains(u.Path, "@")
-}
-
 var (
-	// parameter is the form of the names in a query.
-	parameter = regexp.MustCompile(`^[a-z_][a-z0-9_.]{0,62}$`)
+	// parameter is what a setting in a query begins with. The driver would ignore one without =.
+	parameter = regexp.MustCompile(`^[a-z_][a-z0-9_.]{0,62}=`)
+	// strayed finds a character behind which a part of a password may stand: a second @ behind the
+	// login, one behind the name of the database, and the fragment's.
+	strayed = regexp.MustCompile(`#|^[a-z]+://(?:[^/?:]*@[^/?]*@|[^/?]*/[^?]*(?:[/:@]|%40))`)
 	// wrongName finds names that are no parameters of a server: secrets that libpq knows and the
 	// driver does not, and other words for the password and for where it goes.
 	wrongName = regexp.MustCompile(`pass|pwd?$|secret|token|credential|_key$|^(host|server$|user|login|port|db)`)
@@ -127,9 +111,7 @@ func checkSettings(cfg pq.Config, fromURL bool) error {
 		cfg.ApplicationName, cfg.FallbackApplicationName, cfg.Service})
 	if slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, "=") || address.MatchString(v) }) ||
 		inPassword.MatchString(cfg.Password) || inOptions.MatchString(cfg.Options) ||
-		slices.ContainsFunc([]string{cfg.SSLKey, cfg.SSLCert, cfg.SSLRootCert}, func(v string) bool {
-			return !cfg.SSLInline && strings.Contains(v, "-----BEGIN")
-		}) ||
+		!cfg.SSLInline && strings.Contains(cfg.SSLKey+cfg.SSLCert+cfg.SSLRootCert, "-----BEGIN") ||
 		strings.ContainsAny(cfg.User, ":;,&?") || strings.ContainsAny(cfg.Database, ";&?") ||
 		slices.ContainsFunc(hosts, isNoHost) {
 		return errMisplaced

@@ -202,7 +202,7 @@ func (c *cluster) makeTemplate() error {
 		return err
 	}
 	url := c.url("postgres", template)
-	if err := errors.Join(migrate.Up(ctx, url), run(ctx, url, helpers+makeLogins)); err != nil {
+	if err := errors.Join(migrate.Up(ctx, url, nil), run(ctx, url, helpers+makeLogins)); err != nil {
 		return err
 	}
 	_, err := c.admin.ExecContext(ctx, "alter database "+template+" allow_connections false")

@@ -67,7 +67,7 @@ var snapshot = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	url := server.URL("postgres", "postgres")
-	return dir, errors.Join(migrate.Up(ctx, url), run(ctx, url, helpers+makeLogins), server.Stop(ctx))
+	return dir, errors.Join(migrate.Up(ctx, url, nil), run(ctx, url, helpers+makeLogins), server.Stop(ctx))
 })
 
 func prepared(t testing.TB) *PrivateServer {

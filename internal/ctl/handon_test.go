@@ -112,7 +112,7 @@ func reconcileQuery(t testing.TB, page, receiver string) string {
 	}
 	// The month of the document is that of the usage.
 	text := strings.NewReplacer(
-		"'2026-11-01Z'", "now() - interval '30 days'", "'2026-12-01Z'", "now()", "'stripe'", "'"+receiver+"'",
+		"timestamptz '2026-11-01Z'", "now() - interval '30 days'", "timestamptz '2026-12-01Z'", "now()", "'stripe'", "'"+receiver+"'",
 	).Replace(query[1])
 	return "select q::text from (" + text + ") q"
 }

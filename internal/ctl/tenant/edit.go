@@ -116,7 +116,11 @@ func newCmdEdit(f *cmdutil.Factory) *cobra.Command {
 		if c.Unchanged(e) {
 			return "tenant " + e.after.Name + " already has these values"
 		}
-		return "changed tenant " + e.before.Name + ": " + differences(e.before, e.after)
+		text := "changed tenant " + e.before.Name + ": " + differences(e.before, e.after)
+		if ref := e.before.BillingRef; ref != "" && ref != e.after.BillingRef {
+			text += "\nhours that were handed on stay with " + ref + ", and so do their corrections"
+		}
+		return text
 	}
 	cmd := c.Command(newEditTexts(), cmdutil.TenantArg(f, &c.Subject.Tenant))
 	cmdutil.StringFlag(cmd, &name, "name", "the new `NAME`: a-z, 0-9 and -")

@@ -148,12 +148,16 @@ func (r *eventRun) run(ctx context.Context, sink EventSink) error {
 		if hour, err = r.nextHour(ctx, hour); err != nil || hour.IsZero() {
 			return err
 		}
-		for last := (events.Event{}); ; {
+		for last := (eventRow{}); ; {
 			page, err := r.page(ctx, hour, last)
 			if err != nil {
 				return err
 			}
-			sent, err := sink.Write(page)
+			list, err := r.events(page, hour)
+			if err != nil {
+				return err
+			}
+			sent, err := sink.Write(list)
 			if err != nil {
 				return err
 			}
@@ -201,32 +205,18 @@ type eventRow struct {
 	Admitted   int64     `db:"admitted"`
 	Refused    int64     `db:"refused"`
 	Correction int64     `db:"correction"`
+	// Balances are what each reference got of the hour, as JSON.
+	Balances string `db:"balances"`
 }
 
-// page returns the events counted to the hour that follow the last one: what is recorded, less what
-// was sent.
+// page returns what is counted to the hour, after the last one: what is recorded, less what was sent.
 //
 //nolint:funlen // one statement
-func (r *eventRun) page(ctx context.Context, at time.Time, last events.Event) ([]events.Event, error) {
-	return pgconn.Collect(ctx, r.tx, func(e eventRow) events.Event {
-		return events.Event{
-			Source:     r.source,
-			TenantID:   e.TenantID,
-			Tenant:     e.Tenant,
-			BillingRef: e.BillingRef,
-			Hour:       e.Hour.UTC(),
-			At:         at,
-			Assignment: e.Assignment,
-			Began:      e.Began,
-			Version:    e.Version,
-			Plan:       e.Plan,
-			Admitted:   e.Admitted,
-			Refused:    e.Refused,
-			Correction: e.Correction,
-		}
-	}, `
+func (r *eventRun) page(ctx context.Context, at time.Time, last eventRow) (page []eventRow, err error) {
+	err = r.tx.Select(ctx, &page, `
 		select e.tenant_id, e.assignment, e.hour, e.version, c.admitted, c.refused,
 		       t.name as tenant, coalesce(t.billing_ref, '') as billing_ref, a.plan, a.valid_from as began,
+		       s.balances,
 		       coalesce(s.correction,
 		         -- The first event of the hour has 0, whether or not it is sent: late usage is always a correction.
 		         case when e.hour < $1 then
@@ -264,11 +254,18 @@ func (r *eventRun) page(ctx context.Context, at time.Time, last events.Event) ([
 		  having sum(u.admitted) <> 0 or sum(u.refused) <> 0
 		) e
 		cross join lateral (
-		  select max(s.correction) filter (where s.hour = e.hour) + 1 as correction, coalesce(sum(s.admitted),
-		      0)::bigint as admitted,
-		         coalesce(sum(s.refused), 0)::bigint as refused
-		  from sent_events s
-		  where s.receiver = $6 and s.hour = any(e.hours) and s.tenant_id = e.tenant_id and s.assignment = e.assignment
+		  select max(b.correction) + 1 as correction, coalesce(sum(b.admitted), 0)::bigint as admitted,
+		         coalesce(sum(b.refused), 0)::bigint as refused,
+		         coalesce(json_agg(b order by b.last desc), '[]')::text as balances
+		  from (
+		    select s.billing_ref, max(s.correction) filter (where s.hour = e.hour) as correction,
+		           sum(s.admitted) as admitted, sum(s.refused) as refused,
+		           coalesce(max(s.number) filter (where s.admitted > 0 or s.refused > 0), 0) as last
+		    from sent_events s
+		    where s.receiver = $6 and s.hour = any(e.hours) and s.tenant_id = e.tenant_id
+		      and s.assignment = e.assignment
+		    group by s.billing_ref
+		  ) b
 		) s
 		-- Of what was left out nothing is taken back.
 		cross join lateral (
@@ -281,4 +278,5 @@ func (r *eventRun) page(ctx context.Context, at time.Time, last events.Event) ([
 		where c.admitted <> 0 or c.refused <> 0
 		order by e.tenant_id, e.assignment, e.hour limit $7`,
 		at, last.TenantID, last.Assignment, last.Hour, r.tenantID, r.query.Receiver, eventPage, r.begins)
+	return page, err
 }

@@ -178,6 +178,51 @@ func TestEventsAreWithinTheirAssignment(t *testing.T) {
 	assert.Result(t, got, err, want, "times of events")
 }
 
+// TestCorrectionsGoToTheReferenceThatHasTheHour: a reference that changes takes no hours along.
+func TestCorrectionsGoToTheReferenceThatHasTheHour(t *testing.T) {
+	t.Parallel()
+	h := newHandOn(t)
+	h.query.Tenant = "zoo"
+	refer := func(ref string) { h.owner.MustExec(`update tenants set billing_ref = $1 where name = 'zoo'`, ref) }
+	use := func(hour string, admitted, refused int) {
+		h.owner.MustExec(`select test_usage(2, $1::timestamptz, 'key_0000000000000002', 'pro', $2, $3)`,
+			"2026-11-20 "+hour+":00Z", admitted, refused)
+	}
+	h.wantSent(t, h.query, "cus_zoo 11-20T12 pro 7 0 #0")
+	refer("cus_b")
+	use("12", 3, 2)
+	use("13", 5, 0)
+	h.wantSent(t, h.query, "cus_zoo 11-20T12 pro 3 2 #1", "cus_b 11-20T13 pro 5 0 #0")
+	h.owner.MustExec(`update tenants set billing_ref = null where name = 'zoo'`)
+	use("12", -4, 0)
+	h.wantSent(t, h.query, "cus_zoo 11-20T12 pro -4 0 #2")
+
+	// The hour is moved in part: by SQL, as resend does it.
+	h.owner.MustExec(`
+		insert into sent_events (receiver, format, hour, counted_at, tenant_id, assignment, correction, version,
+			event_id, billing_ref, admitted, refused)
+		select receiver, format, hour, counted_at, tenant_id, assignment, n, version, event_id, ref, admits, 0
+		from sent_events, (values (3, 'cus_zoo', -2), (4, 'cus_c', 2)) v (n, ref, admits)
+		where tenant_id = 2 and hour = '2026-11-20 12:00Z' and correction = 0`)
+	use("12", 10, 0)
+	h.wantSent(t, h.query, "cus_c 11-20T12 pro 10 0 #5")
+	use("12", -14, 1)
+	h.wantSent(t, h.query, "cus_c 11-20T12 pro -12 1 #6", "cus_zoo 11-20T12 pro -2 0 #7")
+	use("12", 1, 0)
+	h.wantSent(t, h.query, "cus_c 11-20T12 pro 1 0 #8")
+	h.owner.MustExec(
+		`update tenant_plans set voided_at = '2026-11-21 15:40Z', void_reason = 'wrong' where tenant_id = 2`,
+	)
+	h.wantSent(
+		t,
+		h.query,
+		"cus_c 11-20T12 pro -1 -1 #9",
+		"cus_zoo 11-20T12 pro -2 -2 #10",
+		"cus_b 11-20T13 pro -5 0 #1",
+	)
+	h.wantSent(t, h.query)
+}
+
 func TestEventsOfPartOfTheUsage(t *testing.T) {
 	t.Parallel()
 	h := newHandOn(t)

@@ -1,6 +1,7 @@
 package billing
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -42,7 +43,7 @@ type Turn struct {
 // Hold calls work with the turn of the receiver. It returns a BusyError, or the error of work as it
 // is. The turn ends with the session that holds it: the next run need not wait for this machine.
 func (d Events) Hold(ctx context.Context, by audit.By, receiver string, work func(context.Context, Turn) error) error {
-	return d.db.LongTx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
+	err := d.db.LongTx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
 		var locked bool
 		// event_source has one row. Who may not read it gets no lock.
 		err := tx.Get(ctx, &locked, `select pg_try_advisory_xact_lock(`+receiverLock+`) from event_source`, receiver)
@@ -63,8 +64,13 @@ func (d Events) Hold(ctx context.Context, by audit.By, receiver string, work fun
 		if err != nil {
 			return err
 		}
-		return work(ctx, Turn{d.db, tx, receiver})
+		// The transaction has nothing to commit, so no commit can fail after the work was done.
+		return cmp.Or(work(ctx, Turn{d.db, tx, receiver}), trail.ErrDryRun)
 	})
+	if errors.Is(err, trail.ErrDryRun) {
+		err = nil
+	}
+	return err
 }
 
 // Keep returns an error if the turn has ended. From then on it ends after two minutes without

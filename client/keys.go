@@ -192,13 +192,27 @@ func (c *Client) RotateKey(
 	return c.keyCall(ctx, http.MethodPost, keyPath(keyID)+"/rotate", rotation, opts)
 }
 
-// RevokeKey ends a key for ever, with [SelfKey] the client's own, for which any scope is enough.
-// The reason may be empty. It fails with [CodeKeyNotFound] or [CodeLastManageKey].
-func (c *Client) RevokeKey(ctx context.Context, keyID, reason string, opts ...CallOption) (*Key, error) {
-	body := struct {
-		Reason string `json:"reason,omitempty"`
-	}{reason}
-	return c.keyCall(ctx, http.MethodPost, keyPath(keyID)+"/revoke", body, opts)
+// KeyRevocation says how to revoke a key. The reason may be empty.
+type KeyRevocation struct {
+	Reason string `json:"reason,omitempty"`
+	// Replacements ends those too that the key has made by rotating itself, and that these have
+	// made so.
+	Replacements bool `json:"-"`
+}
+
+// RevokeKey ends a key for ever, with [SelfKey] the client's own, for which any scope is enough. It
+// fails with [CodeKeyNotFound] or [CodeLastManageKey].
+func (c *Client) RevokeKey(
+	ctx context.Context,
+	keyID string,
+	revocation KeyRevocation,
+	opts ...CallOption,
+) (*Key, error) {
+	asked := &call{method: http.MethodPost, path: keyPath(keyID) + "/revoke", unmetered: true}
+	if revocation.Replacements {
+		asked.query = url.Values{"replacements": {"true"}}
+	}
+	return fetch[Key](ctx, c, asked, revocation, opts)
 }
 
 func keyPath(id string) string { return "keys/" + url.PathEscape(id) }

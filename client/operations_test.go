@@ -164,11 +164,12 @@ func TestOperations(t *testing.T) {
 		},
 		"revoke the own key": {
 			func(ctx context.Context, c *client.Client) (any, error) {
-				return c.RevokeKey(ctx, client.SelfKey, "it leaked", client.IdempotencyKey("k"))
+				return c.RevokeKey(ctx, client.SelfKey, client.KeyRevocation{
+					Reason: "it leaked", Replacements: true}, client.IdempotencyKey("k"))
 			},
 			answer(200, keyJSON),
-			received{method: "POST", path: "/v1/keys/self/revoke", body: `{"reason":"it leaked"}`,
-				header: http.Header{"Idempotency-Key": {"k"}}},
+			received{method: "POST", path: "/v1/keys/self/revoke", query: "replacements=true",
+				body: `{"reason":"it leaked"}`, header: http.Header{"Idempotency-Key": {"k"}}},
 			&ci,
 		},
 		"change what nobody else has changed": {

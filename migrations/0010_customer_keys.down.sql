@@ -9,7 +9,7 @@ alter table api_keys drop column presented, drop constraint api_keys_scope, add 
 
 drop function own_keys, manage_key;
 drop view customer_keys;
-drop function valid_keys, asker_of, refuse_key_change, check_last_key, admits, copy_ban, rotate_key, add_key, changed_key, audit_entry, key_record, key_version, audit_instant;
+drop function valid_keys, made_of_itself, asker_of, refuse_key_change, check_last_key, admits, copy_ban, rotate_key, add_key, changed_key, audit_entry, key_record, key_version, audit_instant;
 drop trigger api_keys_refuse_late_insert on api_keys;
 drop trigger api_keys_refuse_late_update on api_keys;
 drop trigger audit_entries_rotation on audit_entries;

@@ -36,6 +36,17 @@ create function valid_keys(tenant bigint, at timestamptz) returns table (id text
   where k.tenant_id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $2)
 $$;
 
+-- made_of_itself are the IDs of the keys that a key has made by rotating itself, and that these have made so.
+create function made_of_itself(key text) returns setof text language sql stable as $$
+  with recursive made (id) as (
+    select $1
+    union
+    select e.after ->> 'replaced_by' from made m
+    join audit_entries e on e.subject = m.id and e.action = 'key.rotate' and e.claimed_actor = 'key:' || m.id
+  )
+  select id from made where id <> $1
+$$;
+
 -- The version of a key changes with every change of it, and not when it is used.
 create function key_version(k api_keys) returns text language sql stable as $$
   select substr(encode(sha256(convert_to(
@@ -223,8 +234,8 @@ begin
   end loop;
 end $$;
 
--- manage_key makes a change that a customer asks for: key.issue, key.edit, key.rotate or key.revoke of a key. It returns the key, of a rotation the
--- new one, and then those that ended with it. The tenant is locked before its keys, as by all that locks both.
+-- manage_key makes a change that a customer asks for: key.issue, key.edit, key.rotate or key.revoke of a key, with replacements also of the keys that
+-- it has made of itself. It returns the key, of a rotation the new one, and then the others that ended with it. The tenant is locked before its keys, as by all that locks both.
 create function manage_key(asker bytea, action text, target text, change jsonb) returns setof customer_keys
 language plpgsql security definer as $$
 declare
@@ -233,6 +244,8 @@ declare
   before api_keys;
   after  api_keys;
   ended  text[];
+  first  bigint;
+  n      bigint;
 begin
   perform from tenants t where t.id = (select o.tenant_id from asker_of(asker) o) for no key update;
   -- Again, for what came before the lock.
@@ -277,13 +290,20 @@ begin
       from (values (case when after.name <> before.name then 'name' end)) as v (m);
     end if;
   when 'key.revoke' then
-    if before.revoked_at is null then
+    for before in
+      select k.* from api_keys k
+      where k.revoked_at is null and (k.id = target or change ? 'replacements' and k.id in (select made_of_itself(target)) and coalesce(k.expires_at > at, true))
+      order by k.id <> target, k.created_at
+    loop
+      after := before;
       after.revoked_at := at;
       perform check_last_key(before, after, (change ->> 'client')::inet, at);
-      update api_keys k set revoked_at = at where k.id = target;
-      perform audit_entry(a.actor, action, a.tenant_id, target, key_record(before), key_record(after, m), null, m, '', change ->> 'reason')
+      update api_keys k set revoked_at = at where k.id = before.id;
+      select audit_entry(a.actor, action, a.tenant_id, before.id, key_record(before), key_record(after, m), first, m, '', change ->> 'reason') into n
       from (values (case when change ->> 'reason' <> '' then 'reason' end)) as v (m);
-    end if;
+      first := coalesce(first, n);
+      ended := ended || before.id;
+    end loop;
   end case;
   return query select k.* from customer_keys k where k.id = target or k.id = any(ended) order by k.id <> target;
 end $$;
@@ -366,4 +386,4 @@ begin
   end loop;
 end $$;
 grant execute on function own_keys, manage_key to petstore_api;
-grant execute on function valid_keys to petstore_support;
+grant execute on function valid_keys, made_of_itself to petstore_support;

@@ -74,6 +74,7 @@ begin
     select l.id from sign_ins l
     where l.tenant_id = tenant and l.expires_at > now() and l.used_at > now() - interval '2 hours' order by l.used_at desc, l.id limit 19);
   insert into sign_ins (digest, tenant_id, key_id, invited_by, environment) values ($2, tenant, key, staff, env);
+  update api_keys k set presented = true where k.id = key and not k.presented;
   return true;
 end $$;
 

@@ -50,6 +50,8 @@ type shownKey struct {
 	Form keyForm
 	// SignedIn is true for the key of the sign-in.
 	SignedIn bool
+	// MadeItself is true for a key whose replacement, ReplacedBy, it has made of itself.
+	MadeItself bool
 }
 
 func (v *visit) keys() error { return v.showKeys(newKey) }
@@ -86,6 +88,10 @@ func (v *visit) showKeys(form keyForm) error {
 			s.Form.Version = k.Version
 		}
 		s.Form.From = data.Form.From
+		s.MadeItself = slices.ContainsFunc(
+			active,
+			func(o keys.Own) bool { return o.Replaces == k.ID && o.IssuedBy == k.ID },
+		)
 		if k.Valid(v.now) {
 			data.Active = append(data.Active, s)
 		} else {
@@ -271,7 +277,12 @@ func (v *visit) revokeKey() error {
 	if utf8.RuneCountInString(reason) > maxReason || keys.CheckText(reason) != nil {
 		return v.message(http.StatusBadRequest, "badForm")
 	}
-	c := keys.OwnChange{Action: "key.revoke", ID: v.PostFormValue("id"), Reason: reason}
+	c := keys.OwnChange{
+		Action:       "key.revoke",
+		ID:           v.PostFormValue("id"),
+		Reason:       reason,
+		Replacements: v.PostFormValue("replacements") != "",
+	}
 	_, err := v.changeKey(c, nil)
 	if err != nil {
 		return v.refuseChange(err)

@@ -336,6 +336,33 @@ func TestKeyOfTheSignIn(t *testing.T) {
 	)
 }
 
+// TestRevokedReplacements: the form that revokes a key offers to take along what it made of itself,
+// and only then. A key by which somebody signed in is not taken for a lost one.
+func TestRevokedReplacements(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.key(t, keys.Request{Name: "other", Scope: keys.ScopeManage})
+	k, plaintext := s.key(t, keys.Request{Name: "console", Scope: keys.ScopeManage})
+	cookie := cookieOf(t, s.do("POST", "/account/sign-in", url.Values{"key": {plaintext}}, nil))
+	const offer = `name="replacements"`
+	assert.True(t, !strings.Contains(text(t, s.do("GET", "/account/keys", nil, cookie)), offer), "offered to none")
+	rotation := func() url.Values { return s.form(t, cookie, "id", k.ID, "grace", "24") }
+	lost := made(t, s.do("POST", "/account/keys/rotate", rotation(), cookie))
+	r := s.do("POST", "/account/keys/rotate", rotation(), cookie)
+	said := text(t, r)
+	assert.True(t, r.StatusCode == 200 && strings.Contains(said, "a replacement that nobody had used"), said)
+	kept, err := keys.ParseToken(secretIn.FindStringSubmatch(said)[1])
+	assert.NoError(t, err)
+	signIn := func(token keys.Token) int {
+		return s.do("POST", "/account/sign-in", url.Values{"key": {token.Reveal()}}, nil).StatusCode
+	}
+	assert.True(t, signIn(lost) != 303 && signIn(kept) == 303, "which of both is good")
+	assert.Equal(t, s.do("POST", "/account/keys/rotate", rotation(), cookie).StatusCode, 409, "after it was used")
+	assert.Equal(t, strings.Count(text(t, s.do("GET", "/account/keys", nil, cookie)), offer), 1, "offers")
+	r = s.do("POST", "/account/keys/revoke", url.Values{"id": {k.ID}, "replacements": {"yes"}}, cookie)
+	assert.True(t, r.StatusCode == 303 && signIn(kept) != 303, "revoked with it", r.StatusCode)
+}
+
 // TestActiveKeysAreListed: those that are older than a hundred ended ones too, before these.
 func TestActiveKeysAreListed(t *testing.T) {
 	t.Parallel()

@@ -23,6 +23,8 @@ type fakeKeys struct {
 	keys     map[int64][]keys.Own
 	// refused is the error of the changes of an action.
 	refused map[string]error
+	// alsoEnded is what revocations end.
+	alsoEnded []string
 	// asked is the last change.
 	asked keys.OwnChange
 }
@@ -121,7 +123,7 @@ func (f *fakeKeys) change(_ context.Context, tenantID int64, c keys.OwnChange) (
 		}
 		switch c.Action {
 		case "key.revoke":
-			own.RevokedAt = at
+			own.RevokedAt, own.AlsoEnded = at, f.alsoEnded
 		case "key.rotate":
 			k.Name, k.Scope, k.Replaces = own.Name, own.Scope, own.ID
 			own = &k

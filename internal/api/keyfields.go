@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/netip"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -157,6 +158,29 @@ func readRotation(x *exchange, data []byte) (time.Duration, *time.Time, error) {
 	}
 	expires := expiryOf(o, x.now)
 	return time.Duration(seconds) * time.Second, expires, o.Err()
+}
+
+// readReplacements reads the query parameter of revokeKey.
+func (x *exchange) readReplacements() (bool, error) {
+	const name = "replacements"
+	raw := x.Request.URL.RawQuery
+	if raw == "" {
+		return false, nil
+	}
+	q, err := url.ParseQuery(raw)
+	if err != nil && strings.Contains(raw, name) {
+		return false, codeInvalidParameter.withMessage(malformedQuery)
+	}
+	var p problems
+	x.checkUnknown(&p, []string{name})
+	given := lastOf(q[name])
+	if p.given(name, given) && given.value != "true" && given.value != "false" {
+		p.add(name + " must be true or false")
+	}
+	if len(p) > 0 {
+		return false, p.err()
+	}
+	return given.value == "true", nil
 }
 
 // readReason reads {reason?}.

@@ -289,7 +289,12 @@ func revokeKey(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	return a.showChanged(x, keys.OwnChange{Action: "key.revoke", ID: x.keyID(), Reason: reason})
+	replacements, err := x.readReplacements()
+	if err != nil {
+		return err
+	}
+	c := keys.OwnChange{Action: "key.revoke", ID: x.keyID(), Reason: reason, Replacements: replacements}
+	return a.showChanged(x, c)
 }
 
 func (a *api) showChanged(x *exchange, c keys.OwnChange) error {

@@ -150,6 +150,43 @@ func TestRotatingAKey(t *testing.T) {
 	assert.True(t, rec.Code == 400 && strings.Contains(rec.Body.String(), expiryLate), rec.Code, rec.Body)
 }
 
+// TestRevokingReplacements: the parameter is true or false, and a misspelt one is named.
+func TestRevokingReplacements(t *testing.T) {
+	t.Parallel()
+	w := manages(t)
+	w.keys.alsoEnded = []string{theirKey}
+	for query, want := range map[string]string{
+		"":                                     "200 false",
+		"?replacements=true":                   "200 true",
+		"?replacements=false":                  "200 false",
+		"?replacement=true":                    "200 false",
+		"?replacements=":                       "replacements must be true or false",
+		"?replacements=1":                      "replacements must be true or false",
+		"?replacements=true&replacements=true": "replacements must be given only once",
+		"?replacements=%":                      "The query is malformed",
+	} {
+		rec := w.do(w.request("POST", "/v1/keys/"+ciKey+"/revoke"+query, ""))
+		got := fmt.Sprint(rec.Code, " ", w.keys.asked.Replacements)
+		ignored := header(rec, "X-Ignored-Parameters") == "replacement"
+		assert.True(
+			t,
+			got == want || rec.Code == 400 && strings.Contains(rec.Body.String(), want),
+			query,
+			rec.Code,
+			rec.Body,
+		)
+		assert.Equal(t, ignored, query == "?replacement=true", query)
+		assert.Equal(t, strings.Contains(rec.Body.String(), `"alsoEnded":["`+theirKey+`"]`), rec.Code == 200, query)
+	}
+	rec := w.do(w.request("POST", "/v1/keys/"+ciKey+"/revoke?replacement=true", "", "Prefer", "handling=strict"))
+	assert.True(
+		t,
+		rec.Code == 400 && strings.Contains(rec.Body.String(), "did you mean replacements"),
+		rec.Code,
+		rec.Body,
+	)
+}
+
 // TestChangingAKey: null removes, If-Match holds the version, and addresses without that of the
 // caller need a confirmation for the key that asks.
 func TestChangingAKey(t *testing.T) {

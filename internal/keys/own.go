@@ -47,8 +47,8 @@ type Own struct {
 	// Version changes with each change of the key, and not when it is used.
 	Version string
 	// AlsoEnded are the IDs of keys that ended with the change that returns this one: of a
-	// rotation, those of Rotated.Ended, and a replacement that the key made of itself before, if
-	// nobody has sent it since: its response was lost.
+	// revocation, the replacements; of a rotation, those of Rotated.Ended, and a replacement that
+	// the key made of itself before, if nobody has sent it since: its response was lost.
 	AlsoEnded []string
 }
 
@@ -78,8 +78,10 @@ type OwnChange struct {
 	// GracePeriod is how long a rotated key goes on working: a day if it rotates itself without
 	// the scope to manage keys.
 	GracePeriod time.Duration
-	// Reason is why the key is revoked.
-	Reason string
+	// Reason is why the key is revoked. With Replacements, those that it has made by rotating itself
+	// are too, and those that these have made so.
+	Reason       string
+	Replacements bool
 	// From is the address of who asks, zero if it is not known.
 	From netip.Addr
 	// NewID and Token are those of the key that is made.

@@ -177,33 +177,53 @@ func question(
 }
 
 func newCmdRevoke(f *cmdutil.Factory) *cobra.Command {
-	b := &cmdutil.Batch[keys.Key]{
-		Factory:    f,
-		Item:       cmdutil.KeyIDArg(f, nil),
-		Noun:       "keys",
-		Doing:      "revoking keys",
-		Find:       cmdutil.FindKey,
+	var replacements bool
+	b := &cmdutil.Batch[revoked]{
+		Factory: f,
+		Item:    cmdutil.KeyIDArg(f, nil),
+		Noun:    "keys",
+		Doing:   "revoking keys",
+		Find: func(ctx context.Context, db *store.DB, item string) ([]string, error) {
+			ids, err := cmdutil.FindKey(ctx, db, item)
+			if err != nil || !replacements {
+				return ids, err
+			}
+			made, err := db.Keys.MadeOfItself(ctx, ids[0], f.Now())
+			return append(ids, made...), err
+		},
 		Lock:       cmdutil.LockKeys,
 		AllOf:      ValidKeys(f),
 		AllOfUsage: "every active or banned key of this `TENANT`",
 		Subject:    subject,
-		View:       View,
+		View: func(now time.Time) output.View[revoked] {
+			return output.Map(View(now), func(r revoked) keys.Key { return r.Key })
+		},
 	}
-	b.Question = func(ctx context.Context, db *store.DB, ids []string, _ []keys.Key) (cmdutil.Question, error) {
+	b.Question = func(ctx context.Context, db *store.DB, ids []string, _ []revoked) (cmdutil.Question, error) {
 		return question(ctx, f, db, ids, "Revoke")
 	}
-	b.Do = func(ctx context.Context, db *store.DB, by audit.By, id string) (keys.Key, error) {
-		return f.Keys(db).Revoke(ctx, by, id)
+	b.Do = func(ctx context.Context, db *store.DB, by audit.By, id string) (r revoked, err error) {
+		if r.Key, err = f.Keys(db).Revoke(ctx, by, id); err == nil && !replacements {
+			r.made, err = db.Keys.MadeOfItself(ctx, id, f.Now())
+		}
+		return r, err
 	}
-	b.Notice = func(k keys.Key) cmdutil.Notice {
-		item := "key " + k.ID + " of tenant " + k.TenantName
-		return cmdutil.Notice{Text: "revoked " + item, Item: item}
+	b.Notice = func(r revoked) cmdutil.Notice {
+		item := "key " + r.ID + " of tenant " + r.TenantName
+		n := cmdutil.Notice{Text: "revoked " + item, Item: item}
+		for _, id := range r.made {
+			n.More = append(n.More, "it made key "+id+" of itself, which is still valid: petstorectl key revoke "+id)
+		}
+		return n
 	}
-	return b.Command(&cobra.Command{
+	cmd := b.Command(&cobra.Command{
 		Use:   "revoke {KEY-ID... | --all-of TENANT | --stdin}",
 		Short: "Revoke a key permanently",
 		Long: `Revoke keys permanently. Every server refuses them within 400 ms. The login that
 revoked a key can bring it back for 15 minutes: petstorectl undo.
+
+A key can rotate itself, so whoever found it may have a replacement. With
+--replacements those that it made of itself are revoked too.
 
 ` + cmdutil.ItemsHelp + `
 
@@ -211,6 +231,15 @@ The command asks for confirmation, and if the tenant called today for its name.
 Scripts need --yes.`,
 		Example: `  petstorectl key revoke key_9Xb2LmQ0tR7sVw1Z --reason "leaked in a public repository" --yes
   petstorectl key revoke --all-of acme --reason "contract ended"
+  petstorectl key revoke key_9Xb2LmQ0tR7sVw1Z --replacements --reason stolen
   petstorectl key list --unused 1y | petstorectl key revoke --stdin --dry-run`,
 	})
+	cmd.Flags().BoolVar(&replacements, "replacements", false, "also the keys that it made by rotating itself")
+	return cmd
+}
+
+// revoked is a key that was revoked, and the IDs of those that it made of itself and that stay.
+type revoked struct {
+	keys.Key
+	made []string
 }

@@ -189,6 +189,17 @@ func (d Keys) IDs(ctx context.Context, prefix string, limit int) (_ []string, er
 	return ids, err
 }
 
+// MadeOfItself returns the IDs of the valid keys that a key has made by rotating itself, and that
+// these have made so. Its holder may have them too.
+func (d Keys) MadeOfItself(ctx context.Context, id string, now time.Time) (ids []string, err error) {
+	defer pgconn.Wrap(&err, "list keys made by rotations")
+	err = d.db.Select(ctx, &ids, `
+		select id from api_keys
+		where id in (select made_of_itself($1)) and revoked_at is null and (expires_at is null or expires_at > $2)
+		order by created_at`, id, now)
+	return ids, err
+}
+
 // Revoke implements keys.ServiceStore.
 func (d Keys) Revoke(ctx context.Context, by audit.By, id string, now time.Time) (after keys.Key, err error) {
 	defer pgconn.Wrap(&err, "revoke key")

@@ -99,6 +99,9 @@ func manageKey(ctx context.Context, tx pgconn.Tx, asker keys.Digest, c keys.OwnC
 	if c.Version != "" {
 		change["version"] = c.Version
 	}
+	if c.Replacements {
+		change["replacements"] = true
+	}
 	e := c.Edit
 	if e.Name != nil {
 		change["name"] = *e.Name

@@ -180,3 +180,66 @@ func TestLostReplacements(t *testing.T) {
 	_, _, err = s.rotate(t, digest, made.ID, keys.Edit{})
 	assert.Equal(t, rotatedBy(err), next.ID, "one that another key has made")
 }
+
+// TestRevokedReplacements: a revocation takes along, if it is asked to, what the key made of itself
+// and what that made so, all or none, also of a key that was revoked before; and nothing that
+// another key made.
+func TestRevokedReplacements(t *testing.T) {
+	t.Parallel()
+	s := newSelfService(t)
+	chain := func(scope keys.Scope) (ids []string, last keys.Digest) {
+		t.Helper()
+		k, itself := s.key(t, keys.Request{Scope: scope})
+		ids = append(ids, k.ID)
+		for range 2 {
+			made, digest, err := s.rotate(t, itself, ids[len(ids)-1], keys.Edit{})
+			assert.NoError(t, err)
+			ids, itself = append(ids, made.ID), digest
+		}
+		return ids, itself
+	}
+	ids, last := chain(keys.ScopeRead)
+	byBoss, _, err := s.rotate(t, s.asker, ids[2], keys.Edit{})
+	assert.NoError(t, err)
+	revoke := func(asker keys.Digest, id string, replacements bool) (keys.Own, error) {
+		return s.change(t.Context(), asker,
+			keys.OwnChange{Action: "key.revoke", ID: id, Reason: "stolen", Replacements: replacements}, nil)
+	}
+	alone, err := revoke(s.asker, ids[1], false)
+	assert.Result(t, len(alone.AlsoEnded), err, 0, "without them")
+	before := s.lastNumber(t)
+	own, err := revoke(s.asker, ids[0], true)
+	assert.NoError(t, err)
+	assert.DeepEqual(t, own.AlsoEnded, ids[2:], "with them, without the one that was revoked before")
+	_, numbers := s.entries(t, before)
+	assert.Equal(t, len(numbers), 2, "entries")
+	s.Want(t, fmt.Sprint(numbers[0]), `select distinct first_number::text from undo_values where number > $1`, before)
+	assert.Equal(t, s.ownKey(t, byBoss.ID).Status(time.Now()), keys.Active, "the manager's")
+	_, err = s.Undos.Do(t.Context(), fixture.Jo, numbers, time.Now())
+	assert.NoError(t, err)
+	again, err := revoke(last, ids[2], true)
+	assert.Result(t, len(again.AlsoEnded), err, 0, "by itself")
+	left, err := s.Keys.MadeOfItself(t.Context(), ids[0], time.Now())
+	assert.Result(t, len(left), err, 0, "what staff find")
+
+	ids, _ = chain(keys.ScopeManage)
+	left, err = s.Keys.MadeOfItself(t.Context(), ids[0], time.Now())
+	assert.NoError(t, err)
+	assert.DeepEqual(t, left, ids[1:], "what staff find")
+}
+
+// TestRevokedReplacementsOfTheLastKey: none is revoked if one of them is the last that may manage
+// keys.
+func TestRevokedReplacementsOfTheLastKey(t *testing.T) {
+	t.Parallel()
+	s := newSelfService(t)
+	made, itself, err := s.rotate(t, s.asker, s.boss.ID, keys.Edit{})
+	assert.NoError(t, err)
+	change := keys.OwnChange{Action: "key.revoke", ID: s.boss.ID, Replacements: true}
+	_, err = s.change(t.Context(), itself, change, nil)
+	assert.ErrorIs(t, err, keys.ErrLastManageKey)
+	s.asker = itself
+	for _, id := range []string{s.boss.ID, made.ID} {
+		assert.Equal(t, s.ownKey(t, id).Status(time.Now()), keys.Active, id)
+	}
+}

@@ -9,13 +9,16 @@ alter table api_keys add column presented boolean not null default false;
 -- the tenant, the environment of new keys, whether they may manage keys, and the actor of their changes.
 create function asker_of(asker bytea, out tenant_id bigint, out key_id text, out environment text, out manages boolean, out actor text)
 language plpgsql stable as $$
+declare
+  wrong text;
 begin
-  select k.tenant_id, k.id, k.environment, k.scope = 'manage', 'key:' || k.id into tenant_id, key_id, environment, manages, actor
-  from api_keys k join tenants t on t.id = k.tenant_id
-  where k.digest = asker and k.revoked_at is null and (k.expires_at is null or k.expires_at > clock_timestamp()) and t.suspended_at is null
-    and not exists (select from bans b where b.key_id = k.id and b.lifted_at is null and b.ends_at > clock_timestamp());
-  if not found then
-    perform refuse_key_change('asker');
+  select k.tenant_id, k.id, k.environment, k.scope = 'manage', 'key:' || k.id,
+         case when k.revoked_at is not null then 'revoked' when k.expires_at <= clock_timestamp() then 'expired' when t.suspended_at is not null then 'suspended'
+           when exists (select from bans b where b.key_id = k.id and b.lifted_at is null and b.ends_at > clock_timestamp()) then 'ban' end
+  into tenant_id, key_id, environment, manages, actor, wrong
+  from api_keys k join tenants t on t.id = k.tenant_id where k.digest = asker;
+  if not found or wrong is not null then
+    perform refuse_key_change(coalesce(wrong, 'asker'));
   end if;
 end $$;
 

@@ -45,7 +45,7 @@ $$;
 
 -- open_sign_in opens a sign-in with the digest session. by is the digest of an invitation, which is used up, or of a manage key. It returns false, and
 -- changes nothing, if there is neither for that environment ('any' for both), the key is not for the client's address, or the tenant is suspended. Of more
--- than 20 the one that was used longest ago ends.
+-- than 20 of the environment the one that was used longest ago ends.
 create function open_sign_in(by bytea, session bytea, client inet, accepted text) returns boolean language plpgsql security definer as $$
 declare
   tenant bigint;
@@ -70,9 +70,9 @@ begin
       return false;
     end if;
   end if;
-  delete from sign_ins s where s.tenant_id = tenant and s.id not in (
+  delete from sign_ins s where s.tenant_id = tenant and s.environment = env and s.id not in (
     select l.id from sign_ins l
-    where l.tenant_id = tenant and l.expires_at > now() and l.used_at > now() - interval '2 hours' order by l.used_at desc, l.id limit 19);
+    where l.tenant_id = tenant and l.environment = env and l.expires_at > now() and l.used_at > now() - interval '2 hours' order by l.used_at desc, l.id limit 19);
   insert into sign_ins (digest, tenant_id, key_id, invited_by, environment) values ($2, tenant, key, staff, env);
   update api_keys k set presented = true where k.id = key and not k.presented;
   return true;
@@ -102,30 +102,31 @@ begin
     order by q.valid_from;
 end $$;
 
--- list_sign_ins returns those of the tenant whose sign-in has the digest, the one that was used last first.
+-- list_sign_ins returns those of the tenant and environment whose sign-in has the digest, the one that was used last first.
 create function list_sign_ins(session bytea)
 returns table (sign_in text, signed_in_at timestamptz, used_at timestamptz, ends_at timestamptz, key_id text, key_name text, own boolean)
 language sql stable security definer as $$
   select s.id::text, s.created_at, s.used_at, least(s.expires_at, s.used_at + interval '2 hours'), coalesce(s.key_id, ''), coalesce(k.name, ''), s.id = l.id
-  from live_sign_in($1) l join sign_ins s on s.tenant_id = l.tenant_id left join api_keys k on k.id = s.key_id
+  from live_sign_in($1) l join sign_ins s on s.tenant_id = l.tenant_id and s.environment = l.environment left join api_keys k on k.id = s.key_id
   where s.expires_at > now() and s.used_at > now() - interval '2 hours'
   order by s.used_at desc, s.id
 $$;
 
--- end_sign_in ends a sign-in of the tenant whose sign-in has the digest: that itself for ''. It returns whether there was one.
+-- end_sign_in ends a sign-in of the tenant and environment whose sign-in has the digest: that itself for ''. It returns whether there was one.
 create function end_sign_in(session bytea, ended text) returns boolean language plpgsql security definer as $$
 begin
-  delete from sign_ins s using live_sign_in($1) l where s.tenant_id = l.tenant_id and s.id::text = coalesce(nullif($2, ''), l.id::text);
+  delete from sign_ins s using live_sign_in($1) l
+  where s.tenant_id = l.tenant_id and s.environment = l.environment and s.id::text = coalesce(nullif($2, ''), l.id::text);
   return found;
 end $$;
 
--- bans_for_sign_in returns the bans in force of keys of the tenant whose sign-in has the digest.
+-- bans_for_sign_in returns the bans in force of keys of the tenant whose sign-in has the digest: for one by a test key those of test keys.
 create function bans_for_sign_in(session bytea, at timestamptz)
 returns table (key_id text, key_name text, reason text, starts_at timestamptz, ends_at timestamptz) language sql stable security definer as $$
   select k.id, k.name, b.reason, b.starts_at, b.ends_at
   from live_sign_in($1) l join api_keys k on k.tenant_id = l.tenant_id
   join bans b on b.key_id = k.id and b.lifted_at is null and b.ends_at > $2
-  where k.revoked_at is null and (k.expires_at is null or k.expires_at > $2)
+  where k.revoked_at is null and (k.expires_at is null or k.expires_at > $2) and (l.environment = 'live' or k.environment = l.environment)
   order by b.ends_at desc, k.id
 $$;
 

@@ -38,7 +38,7 @@ returns table (sign_in text, signed_in_at timestamptz, used_at timestamptz, ends
 language sql stable security definer as $$
   select s.id::text, s.created_at, s.used_at, least(s.expires_at, s.used_at + interval '2 hours', k.expires_at), coalesce(s.key_id, ''),
          coalesce(k.name, ''), s.id = l.id
-  from live_sign_in($1) l join sign_ins s on s.tenant_id = l.tenant_id left join api_keys k on k.id = s.key_id
+  from live_sign_in($1) l join sign_ins s on s.tenant_id = l.tenant_id and s.environment = l.environment left join api_keys k on k.id = s.key_id
   where s.expires_at > now() and s.used_at > now() - interval '2 hours' and (k.expires_at is null or k.expires_at > now())
   order by s.used_at desc, s.id
 $$;

@@ -17,7 +17,8 @@ const (
 	// tenantSlots leaves connections for what is recorded. A tenant can use ten, and leaves four to
 	// others.
 	tenantSlots, slotsPerTenant = 14, 10
-	// readPlaces is how many of its keys, requests and pages a tenant reads at the same time.
+	// readPlaces is how many of its keys, requests and pages a tenant reads or changes at the same
+	// time.
 	readPlaces = 2
 )
 

@@ -72,7 +72,7 @@ func (v *visit) read(k keys.Own) (form keyForm, e keys.Edit) {
 		wrong(
 			isNew && form.Name == "" || utf8.RuneCountInString(form.Name) > maxKeyName ||
 				keys.CheckText(form.Name) != nil,
-			"Name: 1 to 100 characters, without control characters and without an API key.",
+			"Name: 1 to 100 characters, not only blanks, without control characters and without an API key.",
 		)
 		e.Name = &form.Name
 	}

@@ -173,14 +173,23 @@ func (v *visit) submit(form keyForm, change func() error) error {
 // errManyChanges: the tenant has changed its keys as often as it may in this minute.
 var errManyChanges = errors.New("too many changes of keys")
 
-// changeKey makes a change, which counts as one by /v1/keys.
-func (v *visit) changeKey(c keys.OwnChange, once *catalog.Idempotency) (keys.Own, error) {
-	if reset, over := v.KeyChanges.Take(v.who.Tenant.ID, keys.MaxChanges, v.now); over {
-		v.header.Set("Retry-After", strconv.FormatInt(limits.RetryAfter(reset, v.now), 10))
-		return keys.Own{}, errManyChanges
+// changeKey makes a change. As by /v1/keys it counts unless it is refused, and a revocation never
+// waits.
+func (v *visit) changeKey(c keys.OwnChange, once *catalog.Idempotency) (k keys.Own, err error) {
+	tenant := v.who.Tenant.ID
+	if c.Action != "key.revoke" {
+		if reset, over := v.KeyChanges.Take(tenant, keys.MaxChanges, v.now); over {
+			v.header.Set("Retry-After", strconv.FormatInt(limits.RetryAfter(reset, v.now), 10))
+			return keys.Own{}, errManyChanges
+		}
+		defer func() {
+			if err != nil {
+				v.KeyChanges.Return(tenant, v.now)
+			}
+		}()
 	}
 	c.From = v.client()
-	return v.Keys.ChangeKey(v.Context(), v.who.Tenant.ID, v.session, c, once)
+	return v.Keys.ChangeKey(v.Context(), tenant, v.session, c, once)
 }
 
 // refused sets the status of a refusal.

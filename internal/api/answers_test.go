@@ -355,13 +355,13 @@ var kinds = []kind{
 	},
 	{name: "too many changes of keys", make: func(_ *testing.T, w *fixture, r *http.Request) {
 		for range keys.MaxChanges {
-			w.do(w.request("POST", "/v1/keys/"+theirKey+"/revoke", ""))
+			w.do(w.request("PATCH", "/v1/keys/"+ciKey, `{"name":"x"}`))
 		}
-	}, concerns: ofKeys, status: 429},
+	}, concerns: func(r route) bool { return r.changesKeys }, status: 429},
 	{name: "a key that was rotated", make: refuse(&keys.AlreadyRotatedError{ID: ciKey}), concerns: ofKeys, status: 409},
 	{name: "ten keys", make: refuse(keys.ErrTooManyKeys), concerns: ofKeys, status: 409},
 	{name: "the last key that may manage keys", make: refuse(keys.ErrLastManageKey), concerns: ofKeys, status: 409},
-	{name: "who may no longer change keys", make: refuse(keys.ErrAsker), concerns: ofKeys, status: 503},
+	{name: "who may no longer change keys", make: refuse(keys.ErrAsker), concerns: ofKeys, status: 401},
 	{name: "an expiry that has just passed", make: refuse(keys.ErrExpiryPast), concerns: ofKeys, status: 400},
 	{name: "addresses elsewhere", make: func(_ *testing.T, _ *fixture, r *http.Request) {
 		if r.Method == http.MethodPatch && strings.HasPrefix(r.URL.Path, "/v1/keys/") {

@@ -160,6 +160,8 @@ type api struct {
 	root, prefix string
 	// help is the Link of an error, by the number of its code.
 	help [][]string
+	// onlyTLS is the Strict-Transport-Security if the base URL is https, nil otherwise.
+	onlyTLS []string
 	// site is the documentation, and pages are its paths.
 	site  *reference.Site
 	pages []string

@@ -309,9 +309,14 @@ func toError(err error) *Error {
 	switch {
 	case errors.Is(err, catalog.ErrIdempotencyInProgress):
 		return codeIdempotencyInProgress.err().retryAfter(1)
+	case errors.Is(err, keys.ErrAsker):
+		return endedKey(err)
 	case errors.Is(err, catalog.ErrManyReads):
-		e := codeRateLimitExceeded.retryIn([]byte("Your account reads its keys and failed requests already, "+
-			"as often as it may at the same time."), 1)
+		e := codeRateLimitExceeded.retryIn(
+			[]byte("Your account reads its failed requests, or reads or changes its keys, "+
+				"as often as it may at the same time."),
+			1,
+		)
 		e.reason = usage.Uncounted
 		return e
 	case errors.Is(err, catalog.ErrUnavailable),
@@ -319,8 +324,8 @@ func toError(err error) *Error {
 		errors.Is(err, usage.ErrUnavailable),
 		errors.Is(err, context.DeadlineExceeded),
 		errors.Is(err, context.Canceled),
-		// The next request learns why: the directory knows it by then.
-		errors.Is(err, keys.ErrAsker):
+		// The next request learns until when: the directory knows it by then.
+		errors.Is(err, keys.ErrAskerBanned):
 		return codeUnavailable.withCause(err).retryAfter(1)
 	}
 	return codeInternalError.withCause(err)
@@ -354,6 +359,7 @@ var knownErrors = []struct {
 		codeTooManyKeys,
 	},
 	{keys.ErrLastManageKey, codeLastManageKey},
+	{keys.ErrAskerScope, codeInsufficientScope},
 	{keys.ErrCursor, codeInvalidCursor},
 }
 

@@ -44,6 +44,8 @@ type exchange struct {
 	decision limits.Decision
 	counted  bool
 	limits   limitStatus
+	// keyChange is true if the request counts as a change of keys: it does unless it fails.
+	keyChange bool
 	// announced is the write that was announced with the decision, nil for none.
 	announced limits.Announced
 
@@ -129,6 +131,8 @@ type route struct {
 	// the number of its code.
 	links []string
 	help  [][]string
+	// onlyTLS is the Strict-Transport-Security of responses that a browser may show, nil for none.
+	onlyTLS []string
 	// ignoresQuery is true for an operation without query parameters. One that has some looks for
 	// unknown ones itself.
 	ignoresQuery bool
@@ -144,8 +148,8 @@ type route struct {
 	unmetered bool
 	// counts, if not nil, tells which queries of an unmetered route count nevertheless.
 	counts func(rawQuery string) bool
-	// changesKeys is true if the operation changes the tenant's keys. There is a limit for these
-	// alone.
+	// changesKeys is true if the operation changes the tenant's keys, for which there is a limit. A
+	// revocation waits for none.
 	changesKeys bool
 	// writes is true if the operation writes to the tenant's catalogue, unless it fails.
 	writes bool

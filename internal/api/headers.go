@@ -31,5 +31,8 @@ var (
 	varyAccept      = []string{"Accept"}
 	gzipEncoding    = []string{"gzip"}
 
+	// strictTransport is by the scheme of the base URL: a year (RFC 6797), or none.
+	strictTransport = map[string][]string{"https": {"max-age=31536000"}}
+
 	varyAcceptEncoding = []string{"Accept-Encoding"}
 )

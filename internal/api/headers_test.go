@@ -17,6 +17,27 @@ import (
 	"petstore.example/internal/test/contract"
 )
 
+// TestStrictTransport: with an https base URL every response that a browser may show has
+// Strict-Transport-Security, with http none has. A list has no room for another header.
+func TestStrictTransport(t *testing.T) {
+	t.Parallel()
+	for base, want := range map[string]string{
+		baseURL: "max-age=31536000", "http://localhost:8080/v1": "",
+	} {
+		w := newFixture(t, func(c *Config) { c.BaseURL = base })
+		for _, path := range strings.Fields("/ /v1 /docs /docs/errors /v1/plans /robots.txt /nothing /v1/pets/x") {
+			rec := w.do(w.request("GET", path, ""))
+			assert.Equal(t, header(rec, "Strict-Transport-Security"), want, base, path, rec.Code)
+		}
+		for _, r := range []string{"GET /v1/pets", "OPTIONS /v1/pets", "DELETE /v1/pets"} {
+			method, path, _ := strings.Cut(r, " ")
+			rec := w.do(w.request(method, path, "", "Authorization", ""))
+			assert.Equal(t, header(rec, "Strict-Transport-Security"), want, base, r, rec.Code)
+		}
+		assert.Equal(t, header(w.do(w.request("GET", "/v1/pets", "")), "Strict-Transport-Security"), "", "a list")
+	}
+}
+
 // watcher is a middleware. It notes the headers as a ResponseWriter that wraps another sees them
 // when they are written, and as the wrapped one shows them at the end. With bare set it wraps
 // nothing.

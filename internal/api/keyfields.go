@@ -21,7 +21,7 @@ const (
 	expiryPast    = "expiresAt must be in the future"
 	expiryLate    = "expiresAt must be that of this key at the latest, as its scope is not manage"
 	gracePeriod   = 24 * 60 * 60
-	textOfKeys    = " characters, without control characters and without an API key"
+	textOfKeys    = " characters, not only blanks, without control characters and without an API key"
 	wantsDateTime = "expiresAt must be a date and time, such as 2027-01-01T00:00:00Z"
 )
 

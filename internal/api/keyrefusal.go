@@ -111,6 +111,18 @@ func (r *keyRefusals) notValid(c *keys.Caller, err error) *Error {
 	}
 }
 
+// endedKey returns the refusal of a key that the store no longer took, a moment before the directory
+// knew. err is a keys.StatusError too if there is such a key.
+func endedKey(err error) *Error {
+	e, status := codeInvalidAPIKey.err(), keys.StatusError("")
+	if errors.As(err, &status) {
+		about := descriptions[keys.Status(status)]
+		e = codeInvalidAPIKey.withMessage(about + ".")
+		e.reason, e.challenge = string(status), challengeInvalid+`, error_description="`+about+`"`
+	}
+	return e
+}
+
 // text tells the holder of a key what is wrong with it, and what to do.
 func (r *keyRefusals) text(c *keys.Caller, s keys.Status) string {
 	switch s {

@@ -130,9 +130,6 @@ func listKeys(a *api, x *exchange) error {
 	return nil
 }
 
-// revokePath is the path of revokeKey.
-const revokePath = "/v1/keys/{keyId}/revoke"
-
 // self stands in a path for the key that the request has.
 const self = "self"
 
@@ -319,7 +316,7 @@ func (a *api) changeKeys(x *exchange, c keys.OwnChange, once *catalog.Idempotenc
 		err = &jsonbody.ValidationError{Message: expiryPast + "."}
 	case errors.Is(err, keys.ErrExpiryLate):
 		err = &jsonbody.ValidationError{Message: expiryLate + "."}
-	case err != nil && !errors.Is(err, catalog.ErrNotMade) && !errors.Is(err, keys.ErrAsker) &&
+	case err != nil && !errors.Is(err, catalog.ErrNotMade) && !errors.Is(err, keys.ErrAskerBanned) &&
 		toError(err).code == codeUnavailable:
 		err = codeOutcomeUnknown.withCause(err).retryAfter(1)
 	}
@@ -334,11 +331,9 @@ func manyKeysMade(now time.Time) error {
 	return e
 }
 
-// takeKeyChange counts a change of keys. A key that was found and ends itself uses up nothing of
-// its owner's.
+// takeKeyChange counts a change of keys.
 func (a *api) takeKeyChange(x *exchange) error {
-	if x.route.path == revokePath && x.needs() != keys.ScopeManage {
-		return nil
-	}
-	return x.takeUncounted(a.KeyChanges, "changes", keys.MaxChanges, "Your API keys may be changed by ")
+	err := x.takeUncounted(a.KeyChanges, "changes", keys.MaxChanges, "Your API keys may be changed by ")
+	x.keyChange = err == nil
+	return err
 }

@@ -83,12 +83,13 @@ func TestInvalidKeys(t *testing.T) {
 		{"POST /v1/keys", `{"name":null}`, "name must not be null (line 1, column 9)."},
 		{"POST /v1/keys", `{"name":"","scope":"admin","perMinute":0,"expiresAt":"tomorrow","allowedAddresses":"::1",` +
 			`"confirmLockout":1}`,
-			"name must have 1 to 100 characters, without control characters and without an API key; scope must be " +
+			"name must have 1 to 100 characters, not only blanks, without control characters and without an API key; " +
+				"scope must be " +
 				"one of read, write, manage; " +
 				"perMinute must be at least 1; expiresAt must be a date and time, such as 2027-01-01T00:00:00Z; " +
 				"allowedAddresses must be an array, not a string; confirmLockout must be a boolean, not a number."},
 		{"POST /v1/keys", `{"name":"` + secret.Reveal() + `"}`,
-			"name must have 1 to 100 characters, without control characters and without an API key."},
+			"name must have 1 to 100 characters, not only blanks, without control characters and without an API key."},
 		{"POST /v1/keys", `{"name":"x","expiresAt":"2026-11-20T09:21:48Z"}`, "expiresAt must be in the future."},
 		{"POST /v1/keys", `{"name":"x","expiresAt":"9999-12-31T23:59:59-01:00"}`,
 			"expiresAt must be a date and time, such as 2027-01-01T00:00:00Z."},
@@ -287,22 +288,25 @@ func TestListingKeys(t *testing.T) {
 
 // TestChangesOfKeysAreLimited: 60 a minute of a tenant, with those on its page, by a limit of their
 // own. They count in no other, are no step towards a ban, and a key that may not change keys, or
-// only end itself, uses none up.
+// only end itself, uses none up. Nor does what is refused. A revocation waits for none.
 func TestChangesOfKeysAreLimited(t *testing.T) {
 	t.Parallel()
 	changes := &limits.TenantMinute{}
 	w := manages(t, func(c *Config) { c.KeyChanges = changes })
 	changes.Take(1, keys.MaxChanges, at)
-	revoke := func(key string) *httptest.ResponseRecorder {
-		return w.do(w.request("POST", "/v1/keys/"+ciKey+"/revoke", "", "Authorization", "Bearer "+key))
+	change := func(key string) *httptest.ResponseRecorder {
+		return w.do(w.request("PATCH", "/v1/keys/"+ciKey, `{"name":"x"}`, "Authorization", "Bearer "+key))
 	}
 	before := numbers(w.do(w.request("GET", "/v1/usage", "")))["RateLimit"]
 	for range keys.MaxChanges - 1 {
-		assert.Equal(t, revoke(w.other).Code, 403)
+		assert.Equal(t, change(w.other).Code, 403)
 		assert.Equal(t, w.do(w.request("POST", "/v1/keys/self/revoke", `{"x":1}`)).Code, 400)
-		assert.Equal(t, revoke(w.key).Code, 200)
+		assert.Equal(t, w.do(w.request("PATCH", "/v1/keys/"+ciKey, `{"name":""}`)).Code, 400)
+		assert.Equal(t, w.do(w.request("PATCH", "/v1/keys/"+theirKey, `{"name":"x"}`)).Code, 404)
+		assert.Equal(t, w.do(w.request("POST", "/v1/keys/"+ciKey+"/rotate", `{"x":1}`)).Code, 400)
+		assert.Equal(t, change(w.key).Code, 200)
 	}
-	rec := revoke(w.key)
+	rec := change(w.key)
 	assert.Equal(
 		t,
 		rec.Body.String(),
@@ -325,9 +329,13 @@ func TestChangesOfKeysAreLimited(t *testing.T) {
 	assert.Equal(t, numbers(w.do(w.request("GET", "/v1/usage", "")))["RateLimit"], before, "the tenant's windows")
 	assert.Equal(t, len(w.strikes.refused), 0, "strikes")
 	w.directory.change(t, w.other, func(c *keys.Caller) { c.Access, _ = keys.NewAccess(keys.ScopeManage, "") })
-	assert.Equal(t, revoke(w.other).Code, 404, "another tenant")
+	assert.Equal(t, change(w.other).Code, 404, "another tenant")
+	for range 2 * keys.MaxChanges {
+		assert.Equal(t, w.do(w.request("POST", "/v1/keys/"+theirKey+"/revoke", "")).Code, 404)
+		assert.Equal(t, w.do(w.request("POST", "/v1/keys/key_acme/revoke", "")).Code, 200, "a revocation")
+	}
 	w.setClock(at.Add(12 * time.Second))
-	assert.Equal(t, revoke(w.key).Code, 200, "the next minute")
+	assert.Equal(t, change(w.key).Code, 200, "the next minute")
 }
 
 // TestReadsOfKeysAreLimited: beyond the number a minute, and beyond the places, a read is 429 and no
@@ -367,6 +375,44 @@ func TestKeysMadeADay(t *testing.T) {
 			`seconds.","status":429}`+"\n",
 	)
 	assert.Equal(t, header(rec, "Retry-After"), "52692", "until midnight")
+}
+
+// TestBlankNamesAreRefused: of spaces, and of what is shown as nothing.
+func TestBlankNamesAreRefused(t *testing.T) {
+	t.Parallel()
+	w := manages(t)
+	for name, want := range map[string]int{
+		"   ": 400, "\u00a0\u2003": 400, "\u3000": 400, "\u3164": 400, "\u2800 \ufe0f": 400, " a ": 201, "ㅤㅤ犬": 201,
+	} {
+		rec := w.do(w.request("POST", "/v1/keys", `{"name":"`+name+`"}`))
+		assert.Equal(t, rec.Code, want, fmt.Sprintf("%+q", name))
+		rec = w.do(w.request("POST", "/v1/keys/key_acme/revoke", `{"reason":"`+name+`"}`))
+		assert.Equal(t, rec.Code, map[int]int{400: 400, 201: 200}[want], fmt.Sprintf("%+q as a reason", name))
+	}
+}
+
+// TestKeysThatHaveJustEnded: what the store knows, and the directory not yet, has its own response.
+func TestKeysThatHaveJustEnded(t *testing.T) {
+	t.Parallel()
+	w := manages(t)
+	ended := func(s keys.Status) error { return errors.Join(keys.ErrAsker, keys.StatusError(s)) }
+	for want, err := range map[string]error{
+		"401 The API key was revoked":  ended(keys.Revoked),
+		"401 The API key has expired":  ended(keys.Expired),
+		"401 The account is suspended": ended(keys.TenantSuspended),
+		"401 ":                         keys.ErrAsker,
+		"403 ":                         keys.ErrAskerScope,
+		"503 ":                         keys.ErrAskerBanned,
+	} {
+		w.keys.refused["key.edit"] = err
+		rec := w.do(w.request("PATCH", "/v1/keys/"+ciKey, `{"name":"x"}`))
+		_, about, _ := strings.Cut(header(rec, "WWW-Authenticate"), `error_description="`)
+		assert.Equal(t, fmt.Sprint(rec.Code, " ", strings.TrimSuffix(about, `"`)), want)
+		assert.True(t, !strings.Contains(rec.Body.String(), "outcome_unknown"), "nothing was made", rec.Body)
+		if about != "" {
+			assert.True(t, w.failed.all[len(w.failed.all)-1].Reason != "", "no reason is recorded for", want)
+		}
+	}
 }
 
 // TestOutcomesOfKeyChanges: a 503 says whether the change may have been made.

@@ -101,7 +101,7 @@ func TestPrecedence(t *testing.T) {
 		{func() {
 			w.narrow(t, keys.ScopeManage, "")
 			for range keys.MaxChanges {
-				w.do(w.request("POST", "/v1/keys/x/revoke", ""))
+				w.do(w.request("PATCH", "/v1/keys/"+ciKey, "{}"))
 			}
 			target("PATCH", "/v1/keys/x")()
 		}, "rate_limit_exceeded"},

@@ -41,6 +41,10 @@ func (x *exchange) setHeaders(status int) {
 		h.Header["Access-Control-Allow-Origin"] = anyOrigin
 		h.Header["Access-Control-Expose-Headers"] = exposedHeaders
 	}
+	// No browser shows what only a request with a key gets. A list has no room for another header.
+	if x.route.onlyTLS != nil && (x.route.scope == "" || status >= http.StatusBadRequest) {
+		h.Header["Strict-Transport-Security"] = x.route.onlyTLS
+	}
 	h.set("X-Request-Id", x.id)
 	x.limits.setHeaders(h, x.now.Unix())
 	if x.caller != nil && !x.caller.ExpiresAt.IsZero() && status != http.StatusUnauthorized {

@@ -17,7 +17,7 @@ const maxURI = 8 << 10
 
 // serve returns the Gin handler of a route.
 func (a *api) serve(r route) gin.HandlerFunc {
-	r.help = a.help
+	r.help, r.onlyTLS = a.help, a.onlyTLS
 	if r.deprecated != nil {
 		a.announce(&r)
 	}
@@ -158,6 +158,9 @@ func (a *api) fail(x *exchange, err error) {
 	x.failed = e
 	if e.code.status >= http.StatusInternalServerError && !x.gaveUp() {
 		a.refund(x)
+	}
+	if x.keyChange {
+		a.KeyChanges.Return(x.caller.Tenant.ID, x.now)
 	}
 	switch e.code {
 	case codeMissingAPIKey:

@@ -70,7 +70,7 @@ func New(c Config) (http.Handler, error) {
 		keysURL:     c.BaseURL + "/keys",
 		requestsURL: c.BaseURL + "/requests",
 	}
-	a.help = helpLinks(a.root, "")
+	a.help, a.onlyTLS = helpLinks(a.root, ""), strictTransport[base.Scheme]
 	for _, p := range site.Pages {
 		a.pages = append(a.pages, p.Path)
 	}

@@ -21,7 +21,7 @@ var (
 	ErrUnavailable = errors.New("catalogue unavailable")
 	// ErrManyReads: the tenant makes as many calls at the same time as it may of those that count
 	// in no window, and too many more wait.
-	ErrManyReads = errors.New("too many uncounted reads of the tenant at the same time")
+	ErrManyReads = errors.New("too many uncounted calls of the tenant at the same time")
 	// ErrNotMade: a change that failed certainly was not made, and never will be. After an
 	// ErrUnavailable without it nobody knows.
 	ErrNotMade = errors.New("the change was not made")

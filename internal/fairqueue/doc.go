@@ -10,8 +10,9 @@
 // calls of such a kind are under way, further requests gather in a batch of 64 at most, which is
 // one call and takes one slot. A request that joined a batch is not canceled with its client.
 //
-// Reads that count in no window, of a tenant's keys and failed requests, have a few places of each
-// tenant beside: catalog.ErrManyReads is the error of one that got none in its time.
+// Reads that count in no window, of a tenant's keys and failed requests, and changes of its keys have
+// a few places of each tenant beside: catalog.ErrManyReads is the error of one that got none in its
+// time. Revocations have places of their own.
 //
 // A call waits for at most three quarters of the time that it may take. Then its error is
 // context.DeadlineExceeded, and the store was not called. Store is safe for concurrent use.

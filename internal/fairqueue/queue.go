@@ -16,8 +16,8 @@ type Options struct {
 	Slots, PerTenant int
 	// Timeout bounds a call that has to wait, its wait included.
 	Timeout time.Duration
-	// Places is how many reads that count in no window one tenant has at the same time, those of a
-	// Place as one. Mark, unless it is nil, is for the contexts of their calls.
+	// Places is how many reads that count in no window and changes of keys one tenant has at the same
+	// time, those of a Place as one. Mark, unless it is nil, is for the contexts of their calls.
 	Places int
 	Mark   func(context.Context) context.Context
 }

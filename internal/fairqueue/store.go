@@ -73,10 +73,12 @@ type KeyStore interface {
 
 // Store is all of Stores, with the calls of each tenant in a queue.
 type Store struct {
-	stores  Stores
-	queue   *queue
-	places  *queue
-	creates *shared[catalog.NewPet, catalog.Pet]
+	stores Stores
+	queue  *queue
+	// places are those of reads that count in no window and of changes of keys, and revocations
+	// those of revocations, which wait for no other.
+	places, revocations *queue
+	creates             *shared[catalog.NewPet, catalog.Pet]
 	// changes has those that depend on nothing.
 	changes *shared[catalog.PetChange, catalog.Pet]
 	orders  *shared[catalog.NewOrder, catalog.Order]
@@ -96,11 +98,12 @@ var (
 // New returns a Store before those stores.
 func New(s Stores, o Options) *Store {
 	q := newQueue(o)
-	places := newQueue(Options{Slots: math.MaxInt, PerTenant: o.Places, Timeout: o.Timeout, Mark: o.Mark})
+	places := Options{Slots: math.MaxInt, PerTenant: o.Places, Timeout: o.Timeout, Mark: o.Mark}
 	return &Store{
 		s,
 		q,
-		places,
+		newQueue(places),
+		newQueue(places),
 		newShared(q, s.Pets.CreatePets),
 		newShared(q, s.Pets.ChangePets),
 		newShared(q, s.Orders.PlaceOrders),
@@ -111,8 +114,9 @@ func New(s Stores, o Options) *Store {
 
 // Waiting returns how many calls wait for their turn.
 func (s *Store) Waiting() int {
-	return s.queue.waitingCalls() + s.places.waitingCalls() + s.creates.waiting() + s.changes.waiting() +
-		s.orders.waiting() + s.createsOnce.waiting() + s.ordersOnce.waiting()
+	return s.queue.waitingCalls() + s.places.waitingCalls() + s.revocations.waitingCalls() +
+		s.creates.waiting() + s.changes.waiting() + s.orders.waiting() +
+		s.createsOnce.waiting() + s.ordersOnce.waiting()
 }
 
 // ListPets implements catalog.Store.
@@ -221,13 +225,19 @@ func (s *Store) ListKeys(ctx context.Context, tenantID int64, asker keys.Digest,
 	})
 }
 
-// ChangeKey makes a change of the asker's keys.
+// ChangeKey makes a change of the asker's keys, in a place as a read of them.
 func (s *Store) ChangeKey(
 	ctx context.Context, tenantID int64, asker keys.Digest, c keys.OwnChange, once *catalog.Idempotency,
 ) (keys.Own, error) {
-	return queued(ctx, s.queue, tenantID, func(ctx context.Context) (keys.Own, error) {
+	change := func(ctx context.Context) (keys.Own, error) {
 		return s.stores.Keys.Change(ctx, tenantID, asker, c, once)
-	})
+	}
+	if c.Action == "key.revoke" {
+		return queued(ctx, s.revocations, tenantID, func(ctx context.Context) (keys.Own, error) {
+			return queued(s.marked(ctx), s.queue, tenantID, change)
+		})
+	}
+	return placed(ctx, s, tenantID, change)
 }
 
 // ListFailed implements usage.FailedReader.
@@ -287,15 +297,20 @@ func (s *Store) Place(ctx context.Context, tenantID int64, call func(context.Con
 	entered := false
 	err := s.places.run(ctx, tenantID, func(ctx context.Context) error {
 		entered = true
-		if s.places.Mark != nil {
-			ctx = s.places.Mark(ctx)
-		}
-		return call(context.WithValue(ctx, hasPlace{}, true))
+		return call(context.WithValue(s.marked(ctx), hasPlace{}, true))
 	})
 	if err != nil && !entered && ctx.Err() == nil {
 		return fmt.Errorf("%w: %w", catalog.ErrManyReads, err)
 	}
 	return err
+}
+
+// marked is the context of a call in a place.
+func (s *Store) marked(ctx context.Context) context.Context {
+	if s.places.Mark == nil {
+		return ctx
+	}
+	return s.places.Mark(ctx)
 }
 
 // placed makes a call that counts in no window when it has a place and a slot.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/keys"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 )
@@ -103,6 +104,37 @@ func TestPlaces(t *testing.T) {
 		assert.True(t, errors.Is(err, context.Canceled) && !errors.Is(err, catalog.ErrManyReads), "gone:", err)
 		release()
 		second()
+	})
+}
+
+type fakeKeys struct{ KeyStore }
+
+func (fakeKeys) Change(
+	ctx context.Context, _ int64, _ keys.Digest, _ keys.OwnChange, _ *catalog.Idempotency,
+) (keys.Own, error) {
+	return keys.Own{}, ctx.Err()
+}
+
+// TestRevocationsWaitForNoOther: while a tenant reads and changes keys in all places, another change
+// waits for one, and a revocation does not.
+func TestRevocationsWaitForNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Stores{Pets: noPets{}, Orders: noOrders{}, Requests: noRequests{}, Keys: fakeKeys{}}, Options{
+			Slots: 4, PerTenant: 4, Places: 2, Timeout: time.Second,
+		})
+		release, second := s.places.hold(7), s.places.hold(7)
+		change := func(action string) error {
+			_, err := s.ChangeKey(t.Context(), 7, keys.Digest{}, keys.OwnChange{Action: action}, nil)
+			return err
+		}
+		for _, action := range []string{"key.issue", "key.edit", "key.rotate"} {
+			assert.ErrorIs(t, change(action), catalog.ErrManyReads, action)
+		}
+		assert.NoError(t, change("key.revoke"))
+		release()
+		second()
+		assert.NoError(t, change("key.edit"))
 	})
 }
 

@@ -15,9 +15,12 @@ const MaxChanges = 60
 // Errors of a tenant's own changes, besides ErrKeyNotFound, ErrTooManyKeys, ErrExpiryPast and
 // AlreadyRotatedError.
 var (
-	// ErrAsker: who asks may not, by what the store knows now: the key was revoked or narrowed a
-	// moment ago, or the tenant was suspended.
-	ErrAsker = errors.New("the key that asks is not valid, or not for this")
+	// ErrAsker: who asks is not valid, by what the store knows now: the key was revoked or expired a
+	// moment ago, or the tenant was suspended. It is a StatusError too, unless there is no such key.
+	// ErrAskerBanned is one for a key that was banned, and ErrAskerScope for one that was narrowed.
+	ErrAsker       = errors.New("the key that asks is not valid")
+	ErrAskerBanned = errors.New("the key that asks is banned")
+	ErrAskerScope  = errors.New("the key that asks is not for this")
 	// ErrKeyChanged: the key has another version.
 	ErrKeyChanged = errors.New("the key has changed")
 	// ErrKeyInactive: the key was revoked or has expired.

@@ -140,6 +140,7 @@ func TestCheckText(t *testing.T) {
 	key := token.Reveal()
 	for text, want := range map[string]error{
 		"": nil, "pst_live_": nil, token.String(): nil, key[:len(key)-1]: nil, "key_9Xb2LmQ0tR7sVw1Z": nil,
+		" ": keys.ErrTextBlank, "\u3000\u3164": keys.ErrTextBlank, "\u2800": keys.ErrTextBlank, " x ": nil,
 		strings.Repeat("pst_live", 20): nil, "pst_prod" + key[len("pst_live"):]: nil,
 		key: keys.ErrTextContainsKey, "leaked: " + key + ".": keys.ErrTextContainsKey, "x" + key +
 			"x": keys.ErrTextContainsKey,

@@ -15,6 +15,8 @@ var (
 	ErrTextContainsKey = errors.New("the text contains what looks like an API key")
 	// ErrTextCharacter: the text contains a control or format character, which the error names.
 	ErrTextCharacter = errors.New("the text contains a character that is invisible or changes how text is shown")
+	// ErrTextBlank: the text shows nothing.
+	ErrTextBlank = errors.New("the text has only blanks")
 )
 
 // tokenForm has no word boundaries: a key with other characters next to it is still a secret.
@@ -35,7 +37,8 @@ func FindTokens(text string) (found []Token) {
 // CheckText checks a text that is kept and shown to others: the name of a key, a reason, an actor.
 // It returns ErrTextContainsKey if the text contains the form of a key, whether or not that key was
 // issued, and ErrTextCharacter if another text could be made to look like it: for a control or
-// format character, the bidirectional ones among them, and for a line or paragraph separator.
+// format character, the bidirectional ones among them, and for a line or paragraph separator. It is
+// ErrTextBlank for one that is not empty and shows nothing.
 // Joiners are allowed within emoji and words of other scripts than Latin, which need them. Stores
 // refuse what CheckText refuses.
 func CheckText(text string) error {
@@ -45,15 +48,25 @@ func CheckText(text string) error {
 	if !utf8.ValidString(text) {
 		return fmt.Errorf("%w: invalid UTF-8", ErrTextCharacter)
 	}
-	before := rune(0)
+	before, blank := rune(0), text != ""
 	for _, r := range text {
 		joins := isJoiner(r) && before > unicode.MaxLatin1 && !isJoiner(before)
 		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) && !joins {
 			return fmt.Errorf("%w: %U", ErrTextCharacter, r)
 		}
-		before = r
+		before, blank = r, blank && isBlank(r)
+	}
+	if blank {
+		return ErrTextBlank
 	}
 	return nil
+}
+
+// isBlank reports whether r shows nothing: a space, what Unicode has drawn as nothing where it is
+// not supported, or the empty Braille pattern.
+func isBlank(r rune) bool {
+	return unicode.IsSpace(r) || r == '\u2800' ||
+		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 // isJoiner reports whether r is ZERO WIDTH NON-JOINER or ZERO WIDTH JOINER.

@@ -135,8 +135,8 @@ type TenantMinute struct {
 	made   map[int64]int64
 }
 
-// Take counts one of the tenant's. It returns when the minute ends, in Unix seconds, and whether
-// that is one more than most.
+// Take counts one of the tenant's, unless it has most already: then it is over. It returns when the
+// minute ends, in Unix seconds.
 func (c *TenantMinute) Take(tenantID, most int64, now time.Time) (reset int64, over bool) {
 	minute := floorDiv(now.Unix(), minuteSeconds)
 	c.mu.Lock()
@@ -144,6 +144,17 @@ func (c *TenantMinute) Take(tenantID, most int64, now time.Time) (reset int64, o
 	if c.minute != minute || c.made == nil {
 		c.minute, c.made = minute, map[int64]int64{}
 	}
-	c.made[tenantID]++
-	return (minute + 1) * minuteSeconds, c.made[tenantID] > most
+	if over = c.made[tenantID] >= most; !over {
+		c.made[tenantID]++
+	}
+	return (minute + 1) * minuteSeconds, over
+}
+
+// Return undoes a Take of that time that was not over.
+func (c *TenantMinute) Return(tenantID int64, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.minute == floorDiv(now.Unix(), minuteSeconds) {
+		c.made[tenantID]--
+	}
 }

@@ -173,6 +173,7 @@ var domainErrors = []domainError{
 	{keys.ErrExpiryPast, ExitUsage, "--expires is in the past", "give a time in the future"},
 	{err: keys.ErrTextContainsKey, code: ExitUsage},
 	{err: keys.ErrTextCharacter, code: ExitUsage},
+	{err: keys.ErrTextBlank, code: ExitUsage},
 	{
 		keys.ErrMalformed,
 		ExitUsage,

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -36,8 +37,8 @@ func (r ownRow) own() keys.Own {
 	return keys.Own{Key: r.key(), IssuedBy: r.IssuedBy.String, Replaces: r.Replaces.String, Version: r.Version}
 }
 
-// List returns the keys that the asker may see, the newest first. It returns keys.ErrAsker, or
-// ErrCursor.
+// List returns the keys that the asker may see, the newest first. It returns keys.ErrAsker,
+// ErrAskerBanned, ErrAskerScope or ErrCursor.
 func (d OwnKeys) List(ctx context.Context, _ int64, asker keys.Digest, q keys.OwnQuery) (_ []keys.Own, err error) {
 	defer pgconn.Wrap(&err, "list own keys")
 	list, err := pgconn.Collect(
@@ -146,17 +147,21 @@ func ownRefusal(err error) error {
 }
 
 var ownRefusals = map[string]error{
-	"customer_keys_asker":    keys.ErrAsker,
-	"customer_keys_scope":    keys.ErrAsker,
-	"customer_keys_unknown":  keys.ErrKeyNotFound,
-	"customer_keys_version":  keys.ErrKeyChanged,
-	"customer_keys_inactive": keys.ErrKeyInactive,
-	"customer_keys_expiry":   keys.ErrExpiryPast,
-	"customer_keys_late":     keys.ErrExpiryLate,
-	"customer_keys_room":     keys.ErrTooManyKeys,
-	"customer_keys_day":      keys.ErrManyKeysMade,
-	"customer_keys_last":     keys.ErrLastManageKey,
-	"customer_keys_cursor":   keys.ErrCursor,
-	"customer_keys_stale":    keys.ErrStaleSignIn,
-	"customer_keys_banned":   keys.ErrBannedSignIn,
+	"customer_keys_asker":     keys.ErrAsker,
+	"customer_keys_revoked":   errors.Join(keys.ErrAsker, keys.StatusError(keys.Revoked)),
+	"customer_keys_expired":   errors.Join(keys.ErrAsker, keys.StatusError(keys.Expired)),
+	"customer_keys_suspended": errors.Join(keys.ErrAsker, keys.StatusError(keys.TenantSuspended)),
+	"customer_keys_ban":       keys.ErrAskerBanned,
+	"customer_keys_scope":     keys.ErrAskerScope,
+	"customer_keys_unknown":   keys.ErrKeyNotFound,
+	"customer_keys_version":   keys.ErrKeyChanged,
+	"customer_keys_inactive":  keys.ErrKeyInactive,
+	"customer_keys_expiry":    keys.ErrExpiryPast,
+	"customer_keys_late":      keys.ErrExpiryLate,
+	"customer_keys_room":      keys.ErrTooManyKeys,
+	"customer_keys_day":       keys.ErrManyKeysMade,
+	"customer_keys_last":      keys.ErrLastManageKey,
+	"customer_keys_cursor":    keys.ErrCursor,
+	"customer_keys_stale":     keys.ErrStaleSignIn,
+	"customer_keys_banned":    keys.ErrBannedSignIn,
 }

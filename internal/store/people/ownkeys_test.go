@@ -280,10 +280,11 @@ func TestOwnChangesThatAreRefused(t *testing.T) {
 	}{
 		{"an unknown key asks", keys.Digest{1}, keys.OwnChange{Action: "key.issue"}, keys.ErrAsker},
 		{"a revoked key asks", goner, keys.OwnChange{Action: "key.issue"}, keys.ErrAsker},
-		{"a banned key asks", bannedKey, keys.OwnChange{Action: "key.revoke", ID: banned.ID}, keys.ErrAsker},
-		{"a key that may write asks", writer, keys.OwnChange{Action: "key.issue"}, keys.ErrAsker},
-		{"it rotates another", writer, keys.OwnChange{Action: "key.rotate", ID: s.boss.ID}, keys.ErrAsker},
-		{"it revokes another", writer, keys.OwnChange{Action: "key.revoke", ID: s.boss.ID}, keys.ErrAsker},
+		{"a revoked key", goner, keys.OwnChange{Action: "key.issue"}, keys.StatusError(keys.Revoked)},
+		{"a banned key asks", bannedKey, keys.OwnChange{Action: "key.revoke", ID: banned.ID}, keys.ErrAskerBanned},
+		{"a key that may write asks", writer, keys.OwnChange{Action: "key.issue"}, keys.ErrAskerScope},
+		{"it rotates another", writer, keys.OwnChange{Action: "key.rotate", ID: s.boss.ID}, keys.ErrAskerScope},
+		{"it revokes another", writer, keys.OwnChange{Action: "key.revoke", ID: s.boss.ID}, keys.ErrAskerScope},
 		{"an unknown key", s.asker, edit("key_0000000000000000"), keys.ErrKeyNotFound},
 		{"another tenant's", s.asker, edit(theirs.ID), keys.ErrKeyNotFound},
 		{"another tenant's, to rotate", s.asker, keys.OwnChange{Action: "key.rotate", ID: theirs.ID},
@@ -319,7 +320,7 @@ func TestOwnChangesThatAreRefused(t *testing.T) {
 	_, err = s.Tenants.Suspend(t.Context(), fixture.Jo, "acme", time.Time{})
 	assert.NoError(t, err)
 	_, err = s.change(t.Context(), s.asker, keys.OwnChange{Action: "key.issue"}, nil)
-	assert.ErrorIs(t, err, keys.ErrAsker, "a suspended tenant")
+	assert.ErrorIs(t, err, keys.StatusError(keys.TenantSuspended), "a suspended tenant")
 }
 
 // TestLastManageKey: a key that ends soon, or that is for other addresses, is none by which the
@@ -578,7 +579,7 @@ func TestOwnKeysList(t *testing.T) {
 		assert.DeepEqual(t, got, c.want, name)
 	}
 	_, err = list(reader, keys.OwnQuery{})
-	assert.ErrorIs(t, err, keys.ErrAsker, "all to a key that may read")
+	assert.ErrorIs(t, err, keys.ErrAskerScope, "all to a key that may read")
 	s.Tenant(t, "zoo", plans.Pro)
 	theirs, zoo := s.key(t, keys.Request{Tenant: "zoo", Scope: keys.ScopeManage})
 	for _, id := range []string{theirs.ID, "key_0000000000000000"} {

@@ -40,11 +40,16 @@ func open(t *testing.T, o fixture.Office, by keys.Digest) keys.Digest {
 	return session
 }
 
-// invite makes an invitation and returns its digest.
+// invite makes an invitation to test deployments and returns its digest.
 func invite(t *testing.T, o fixture.Office, tenant string) keys.Digest {
 	t.Helper()
+	return inviteTo(t, o, tenant, keys.Test)
+}
+
+func inviteTo(t *testing.T, o fixture.Office, tenant string, env keys.Environment) keys.Digest {
+	t.Helper()
 	_, digest := keys.NewSecret()
-	assert.NoError(t, fixture.ErrorOf(o.SignIns.Invite(t.Context(), fixture.Jo, tenant, keys.Test, digest)))
+	assert.NoError(t, fixture.ErrorOf(o.SignIns.Invite(t.Context(), fixture.Jo, tenant, env, digest)))
 	return digest
 }
 
@@ -261,7 +266,7 @@ func TestSignInsOfATenant(t *testing.T) {
 	assert.True(t, !isGood(t, o, last), "its own did not end")
 	o.Want(t, "18", `select count(*)::text from sign_ins where tenant_id = 1`)
 
-	invited := open(t, o, invite(t, o, "acme"))
+	invited := open(t, o, inviteTo(t, o, "acme", keys.Live))
 	for _, c := range []struct {
 		ends   string
 		others int
@@ -274,6 +279,35 @@ func TestSignInsOfATenant(t *testing.T) {
 			assert.True(t, time.Until(s.EndsAt) < time.Hour, "it ends after its key", s)
 		}
 	}
+}
+
+// TestSignInsOfAnEnvironment: where one database has both, those by test keys and links see, end and
+// push out none of the others, and see bans of test keys.
+func TestSignInsOfAnEnvironment(t *testing.T) {
+	t.Parallel()
+	o := fixture.NewAcme(t)
+	banned, _ := o.Issue(t, "acme")
+	o.Ban(t, banned.ID, time.Hour, time.Now())
+	sessions := map[keys.Environment]keys.Digest{}
+	lists := map[keys.Environment][]keys.SignIn{}
+	for _, env := range []keys.Environment{keys.Live, keys.Test} {
+		sessions[env] = open(t, o, inviteTo(t, o, "acme", env))
+	}
+	for env, session := range sessions {
+		list, err := o.API.SignIns.List(t.Context(), session)
+		assert.NoError(t, err)
+		assert.True(t, len(list) == 1 && list[0].Own, env, list)
+		lists[env] = list
+		bans, err := o.API.SignIns.Bans(t.Context(), session, time.Now())
+		assert.Result(t, len(bans), err, map[keys.Environment]int{keys.Live: 1}[env], "bans", env)
+	}
+	assert.ErrorIs(t, o.API.SignIns.End(t.Context(), sessions[keys.Test], lists[keys.Live][0].ID), keys.ErrNoSignIn)
+	assert.ErrorIs(t, o.API.SignIns.End(t.Context(), sessions[keys.Live], lists[keys.Test][0].ID), keys.ErrNoSignIn)
+	for range 20 {
+		open(t, o, invite(t, o, "acme"))
+	}
+	assert.True(t, isGood(t, o, sessions[keys.Live]), "a live one was pushed out")
+	assert.True(t, !isGood(t, o, sessions[keys.Test]), "more than 20")
 }
 
 // TestRefusedSignInsChangeNothing: what does not sign in ends no sign-in and uses up no invitation.
@@ -336,7 +370,7 @@ func TestBansAreShown(t *testing.T) {
 		o.Ban(t, k.ID, time.Hour, now)
 	}
 	assert.NoError(t, fixture.ErrorOf(o.Bans.Lift(t.Context(), fixture.Jo, lifted.ID, now)))
-	session := open(t, o, invite(t, o, "acme"))
+	session := open(t, o, inviteTo(t, o, "acme", keys.Live))
 	bans, err := o.API.SignIns.Bans(t.Context(), session, now)
 	assert.NoError(t, err)
 	if len(bans) != 1 || bans[0].ID != banned.ID || bans[0].Name != banned.Name || !bans[0].Ban.InForce(now) ||

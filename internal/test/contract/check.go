@@ -161,8 +161,10 @@ func methods(operations []*Operation) []string {
 	return all
 }
 
-// carrying are headers of HTTP itself about the transfer of the response.
-var carrying = []string{"Connection", "Content-Length", "Content-Type", "Date", "Transfer-Encoding"}
+// carrying are headers of HTTP itself about the transfer of the response, and of the host.
+var carrying = []string{
+	"Connection", "Content-Length", "Content-Type", "Date", "Strict-Transport-Security", "Transfer-Encoding",
+}
 
 // checkHeaders refuses headers that the response does not name, unless it came from a proxy.
 func (r *response) checkHeaders(h http.Header, proxied bool) error {

@@ -64,7 +64,8 @@ what to do, on stderr; with -o json the last line of stderr is an object.
 5     the database can't be used: no answer, a wrong password, not migrated
 6     unknown: the reply of the database was lost, and the change may have been
       made; the message says where to look
-130   interrupted with ^C`
+130   interrupted with ^C
+141   nobody reads stdout any more, as with "| head"; no message says so`
 
 const outputText = `Data goes to stdout, messages go to stderr. On a terminal a list is a table that
 fits its width, and a change prints one sentence. In a pipe each item is a line

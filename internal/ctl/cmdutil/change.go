@@ -36,6 +36,10 @@ type Change[T any] struct {
 	// Unchanged tells whether all was so before, which Notice says; nil for never.
 	Unchanged func(T) bool
 	View      output.View[T]
+	// Secret is what only stdout shows, such as "the key"; "" for nothing. Again says how to get
+	// another one if the change can't be undone.
+	Secret string
+	Again  func(T) string
 	// Print prints more than View does; nil for View, which is for programs.
 	Print func(context.Context, *store.DB, T) error
 }
@@ -66,6 +70,11 @@ func (c Change[T]) Run(ctx context.Context, f *Factory) error {
 	if explain == nil {
 		explain = func(ctx context.Context, err error) error { return f.Explain(ctx, err, c.Subject) }
 	}
+	if c.Secret != "" {
+		if err := f.CheckOut(c.Secret); err != nil {
+			return err
+		}
+	}
 	by, db, err := f.BeginChange(ctx)
 	if err != nil {
 		return err
@@ -82,10 +91,27 @@ func (c Change[T]) Run(ctx context.Context, f *Factory) error {
 	} else {
 		f.Changedf("%s", c.Notice(done))
 	}
-	if c.Print != nil {
-		return c.Print(ctx, db, done)
+	if c.Print == nil {
+		return PrintChanged(f, c.View, done)
 	}
-	return PrintChanged(f, c.View, done)
+	if err = c.Print(ctx, db, done); c.Secret != "" && f.IsOutError(err) {
+		return c.lost(f, done, err)
+	}
+	return err
+}
+
+// lost is the error of a secret that could not be written: it names whose it is, and how to take it
+// back.
+func (c Change[T]) lost(f *Factory, done T, err error) error {
+	e := &Error{
+		Code:    ExitFailed,
+		Message: fmt.Sprintf("%s, but could not write %s, which is not shown again", c.Notice(done), c.Secret),
+		Cause:   err,
+	}
+	if len(f.undoable) > 0 {
+		return e.WithHint("take it back: petstorectl undo " + f.undoNumbers())
+	}
+	return e.WithHint(c.Again(done))
 }
 
 func (c Change[T]) ask(ctx context.Context, f *Factory, db *store.DB, by audit.By) error {

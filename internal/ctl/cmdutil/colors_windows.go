@@ -15,3 +15,9 @@ func understandsEscapes(f *os.File) bool {
 	}
 	return windows.SetConsoleMode(console, mode|windows.ENABLE_VIRTUAL_TERMINAL_PROCESSING) == nil
 }
+
+// isNull tells whether the file is closed. NUL can't be told from other devices.
+func isNull(f *os.File) bool {
+	_, err := f.Stat()
+	return err != nil
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 
 	"petstore.example/internal/advice"
 	"petstore.example/internal/ctl/output"
@@ -24,6 +25,8 @@ const (
 	ExitUnknown = 6
 	// ExitInterrupted is the code that shells use for ^C.
 	ExitInterrupted = 130
+	// ExitNoReader is the code that shells report for a program that SIGPIPE ends.
+	ExitNoReader = 141
 )
 
 // Error is an error with an exit code and a message for the user.
@@ -96,6 +99,14 @@ func (f *Factory) Report(ctx context.Context, err error) int {
 	if errors.As(err, &e); ctx.Err() != nil && (e == nil || e.Code != ExitUnknown) {
 		reportError(f, ExitInterrupted, "interrupted", "")
 		return ExitInterrupted
+	}
+	if f.IsOutError(err) && e == nil {
+		if !f.Changes && errors.Is(err, syscall.EPIPE) {
+			return ExitNoReader // Whoever reads has read enough.
+		}
+		if f.Changes {
+			err = fmt.Errorf("the change was made, but not all of its result was written: %w", err)
+		}
 	}
 	code, hint := exitCode(err), advice.OnStatement(err)
 	if e != nil {

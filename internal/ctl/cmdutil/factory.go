@@ -34,6 +34,9 @@ type Factory struct {
 	// JSONErrors is set for a command line whose error is printed as JSON.
 	JSONErrors bool
 
+	// Changes is set for a command that changes something, from when it may have.
+	Changes bool
+
 	SharedFlags
 	DatabaseFinder
 
@@ -125,6 +128,7 @@ func (f *Factory) BeginChange(ctx context.Context) (audit.By, *store.DB, error) 
 		return actor, nil, err
 	}
 	db, err := f.DB(ctx)
+	f.Changes = !f.DryRun
 	return actor, db, err
 }
 
@@ -135,9 +139,12 @@ func (f *Factory) SayLast() {
 		f.Messagef("%s", f.last)
 	}
 	if len(f.undoable) > 0 {
-		f.Messagef("undo: petstorectl undo %s", strings.ReplaceAll(f.undoable.String(), ",", " "))
+		f.Messagef("undo: petstorectl undo %s", f.undoNumbers())
 	}
 }
+
+// undoNumbers are the arguments of the undo of what the command changed.
+func (f *Factory) undoNumbers() string { return strings.ReplaceAll(f.undoable.String(), ",", " ") }
 
 // actor is who makes a change: PETSTORE_ACTOR, or the user of this machine if that is not set.
 func actor(f *Factory) (audit.By, error) {

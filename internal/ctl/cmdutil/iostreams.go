@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -31,6 +34,9 @@ type IOStreams struct {
 	InTTY, OutTTY bool
 	// ErrTTY tells whether stderr is one.
 	ErrTTY bool
+	// OutNull tells whether stdout keeps nothing: it is /dev/null, or was closed, for which Go opens
+	// that.
+	OutNull bool
 	// Width and Height are the numbers of columns and lines of stdout's terminal.
 	Width, Height int
 	// Colors are those of stdout, ErrColors those of stderr.
@@ -39,11 +45,14 @@ type IOStreams struct {
 	ReadPassword func(context.Context) (string, error)
 }
 
-// SystemStreams returns the streams of this process.
+// SystemStreams returns the streams of this process. From then on a write to one without a reader is
+// an error, and does not end the process. A signal that is ignored would be so for the pager too.
 func SystemStreams() *IOStreams {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	s := &IOStreams{
 		In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr,
 		InTTY: isTerminal(os.Stdin), OutTTY: isTerminal(os.Stdout), ErrTTY: isTerminal(os.Stderr),
+		OutNull:      isNull(os.Stdout),
 		ReadPassword: func(ctx context.Context) (string, error) { return readPassword(ctx, os.Stdin) },
 	}
 	s.Width, s.Height = defaultWidth, defaultHeight
@@ -61,6 +70,22 @@ func SystemStreams() *IOStreams {
 }
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+// IsOutError tells whether the error is one of writing to stdout.
+func (s *IOStreams) IsOutError(err error) bool {
+	out, isFile := s.Out.(*os.File)
+	write := (*fs.PathError)(nil)
+	return isFile && errors.As(err, &write) && write.Op == "write" && write.Path == out.Name()
+}
+
+// CheckOut refuses to make what only stdout shows, such as "the key", if that keeps nothing.
+func (f *Factory) CheckOut(what string) error {
+	if !f.OutNull || f.DryRun {
+		return nil
+	}
+	return UsageErrorf("stdout is closed or %s, and nothing else shows %s", os.DevNull, what).
+		WithHint("nothing was changed; send stdout to a file, a pipe or a terminal")
+}
 
 // Messagef writes a line to stderr. A terminal's is wrapped at words.
 func (s *IOStreams) Messagef(format string, args ...any) {

@@ -24,7 +24,7 @@ func newCmdIssue(f *cmdutil.Factory) *cobra.Command {
 		expires *time.Time
 		decided cmdutil.NewKeys
 	)
-	c := &cmdutil.Change[Issued]{Factory: f, View: issuedColumns(f.Now())}
+	c := &cmdutil.Change[Issued]{Factory: f, View: issuedColumns(f.Now()), Secret: "the key"}
 	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (i Issued, err error) {
 		if request.Tenant = c.Subject.Tenant; request.Environment == "" {
 			const hint = "say it: --environment live or --environment test"
@@ -190,7 +190,7 @@ func issuedColumns(now time.Time) output.View[Issued] {
 
 func newCmdRotate(f *cmdutil.Factory) *cobra.Command {
 	rotation := keys.Rotation{GracePeriod: 24 * time.Hour}
-	c := &cmdutil.Change[Issued]{Factory: f, View: issuedColumns(f.Now())}
+	c := &cmdutil.Change[Issued]{Factory: f, View: issuedColumns(f.Now()), Secret: "the key"}
 	c.Question = func(ctx context.Context, db *store.DB, i Issued) (q cmdutil.Question, err error) {
 		if k := i.replaced; rotation.GracePeriod == 0 {
 			q, err = question(ctx, f, db, []string{k.ID}, "Rotate")

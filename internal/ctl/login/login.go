@@ -136,7 +136,7 @@ func run(ctx context.Context, f *cmdutil.Factory, url string, insecure bool) err
 				"NAME --role support",
 		)
 	}
-	session.source = source // without the secret
+	session.source, f.Changes = source, true // without the secret
 	return output.Item(f.Printer(), WhoamiView, session)
 }
 

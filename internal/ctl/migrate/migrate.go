@@ -118,6 +118,7 @@ func runUp(ctx context.Context, f *cmdutil.Factory) error {
 			others = others || strings.HasPrefix(line, "waiting: ")
 			say(f, line)
 		})
+		f.Changes = true
 	}
 	if err != nil {
 		return err
@@ -182,6 +183,7 @@ func runDown(ctx context.Context, f *cmdutil.Factory, steps int) error {
 		if err := storemigrate.Down(ctx, url, steps, func(line string) { say(f, line) }); err != nil {
 			return err
 		}
+		f.Changes = true
 	}
 	f.Changedf("reverted %d of %d migrations", steps, before.Version)
 	return printChanged(ctx, f, before, before.Version-uint(steps))

@@ -72,6 +72,7 @@ var IssuedView = output.View[Issued]{
 func newCmdAdd(f *cmdutil.Factory) *cobra.Command {
 	n := operate.NewLogin{}
 	c := &cmdutil.Change[Issued]{Factory: f, Requires: []string{"role"}, View: IssuedView, Print: printIssued(f)}
+	c.Secret, c.Again = "the secret", again
 	c.Do = issue(&n.Verifier, func(ctx context.Context, db *store.DB, by audit.By) (staff.Login, error) {
 		return db.Staff.Add(ctx, by, n)
 	})
@@ -138,7 +139,7 @@ func newCmdRotate(f *cmdutil.Factory) *cobra.Command {
 		name, verifier string
 		expires        time.Time
 	)
-	c := &cmdutil.Change[Issued]{Factory: f, View: IssuedView}
+	c := &cmdutil.Change[Issued]{Factory: f, View: IssuedView, Secret: "the secret", Again: again}
 	c.Do = issue(&verifier, func(ctx context.Context, db *store.DB, by audit.By) (staff.Login, error) {
 		return db.Staff.Rotate(ctx, by, name, verifier, expires)
 	})
@@ -270,6 +271,9 @@ func issue(
 		return i, err
 	}
 }
+
+// again says how to get another secret.
+func again(i Issued) string { return "replace it: petstorectl staff rotate " + i.Name }
 
 // printIssued prints a new secret: alone, unless another format was asked for or a dry run left
 // none to print.

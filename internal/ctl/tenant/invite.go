@@ -29,7 +29,8 @@ var InvitationView = output.View[Invitation]{
 
 func newCmdInvite(f *cmdutil.Factory) *cobra.Command {
 	var base string
-	c := &cmdutil.Change[Invitation]{Factory: f, View: InvitationView}
+	c := &cmdutil.Change[Invitation]{Factory: f, View: InvitationView, Secret: "the link"}
+	c.Again = func(i Invitation) string { return "make another link: petstorectl tenant invite " + i.tenant }
 	c.Check = func(*cobra.Command) (err error) {
 		base, err = baseURL(f, base)
 		return err

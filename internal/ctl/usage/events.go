@@ -108,10 +108,16 @@ func (o *eventsOptions) check(cmd *cobra.Command) error {
 }
 
 func runEvents(ctx context.Context, o *eventsOptions) error {
+	if o.receiver != "" {
+		if err := o.CheckOut("the events"); err != nil {
+			return err
+		}
+	}
 	actor, db, err := o.BeginChange(ctx)
 	if err != nil {
 		return err
 	}
+	o.Changes = false // What was not written is not recorded.
 	complete, missing, err := completeUntil(ctx, db, o.Now(), o.without)
 	if err != nil {
 		return err
@@ -124,6 +130,9 @@ func runEvents(ctx context.Context, o *eventsOptions) error {
 	err = db.Events.Send(ctx, actor, billing.EventQuery{
 		From: o.period.From, To: to, Tenant: o.tenant, Receiver: o.receiver, Format: o.format,
 	}, sink)
+	if o.receiver != "" && o.IsOutError(err) {
+		return &cmdutil.Error{Code: cmdutil.ExitFailed, Message: "no event was recorded as sent", Cause: err}
+	}
 	if err != nil {
 		return o.explain(ctx, err)
 	}

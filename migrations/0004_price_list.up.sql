@@ -8,6 +8,8 @@ create table price_list (
   created_at timestamptz not null default now() check (isfinite(created_at)),
   -- From then on nobody new is assigned the plan; null for a plan that is sold.
   retires_at timestamptz check (isfinite(retires_at)),
+  -- A plan that is made for one customer: others are not shown it.
+  unlisted   boolean     not null default false,
   constraint plans_pkey primary key (name),
   constraint plans_position_key unique ("position")
 );
@@ -87,7 +89,7 @@ create table tenant_suspensions (
 
 -- plans shows the numbers in force now. A change of the numbers is a version from now on.
 create view plans as
-select l.name, l.position, l.title, l.price, l.retires_at, v.version, v.per_minute, v.per_day
+select l.name, l.position, l.title, l.price, l.retires_at, v.version, v.per_minute, v.per_day, l.unlisted
 from price_list l
 left join lateral (
   select * from plan_versions v where v.plan = l.name and v.valid_from <= now() order by v.valid_from desc limit 1
@@ -173,9 +175,10 @@ begin
     raise exception 'a plan is never removed: set retires_at' using errcode = 'object_not_in_prerequisite_state';
   end if;
   if tg_op = 'INSERT' then
-    insert into price_list (name, position, title, price, retires_at)
-    values (new.name, coalesce(new.position, (select max(l.position) + 1 from price_list l)), coalesce(new.title, ''), coalesce(new.price, ''), new.retires_at)
-    returning position, title, price into new.position, new.title, new.price;
+    insert into price_list (name, position, title, price, retires_at, unlisted)
+    values (new.name, coalesce(new.position, (select max(l.position) + 1 from price_list l)), coalesce(new.title, ''), coalesce(new.price, ''),
+      new.retires_at, coalesce(new.unlisted, false))
+    returning position, title, price, unlisted into new.position, new.title, new.price, new.unlisted;
     new.version := 1;
     insert into plan_versions (plan, version, generation, valid_from, per_minute, per_day)
     values (new.name, 1, 1, now(), new.per_minute, new.per_day);
@@ -184,8 +187,10 @@ begin
   if new.name <> old.name then
     raise exception 'a plan keeps its name' using errcode = 'object_not_in_prerequisite_state';
   end if;
-  if (new.position, new.title, new.price, new.retires_at) is distinct from (old.position, old.title, old.price, old.retires_at) then
-    update price_list set position = new.position, title = new.title, price = new.price, retires_at = new.retires_at where name = new.name;
+  if (new.position, new.title, new.price, new.retires_at, new.unlisted) is distinct from
+     (old.position, old.title, old.price, old.retires_at, old.unlisted) then
+    update price_list set position = new.position, title = new.title, price = new.price, retires_at = new.retires_at, unlisted = new.unlisted
+    where name = new.name;
   end if;
   if (new.per_minute, new.per_day) is distinct from (old.per_minute, old.per_day) then
     perform from price_list where name = new.name for no key update;
@@ -272,14 +277,14 @@ create trigger tenants_suspension after update of suspended_at on tenants for ea
 
 create trigger plan_versions_notify after insert or update or delete on plan_versions for each statement execute function notify_all();
 
-grant insert (name, position, title, price, retires_at), select, update (position, title, price, retires_at) on price_list to petstore_billing;
+grant insert (name, position, title, price, retires_at, unlisted), select, update (position, title, price, retires_at, unlisted) on price_list to petstore_billing;
 grant select on price_list, plan_versions, tenant_suspensions, plans, quota_periods to petstore_support;
 grant select on tenant_suspensions, quota_periods to petstore_billing;
 grant delete, select, insert (plan, version, generation, valid_from, per_minute, per_day) on plan_versions to petstore_billing;
 grant select, update (voided_at, void_reason) on tenant_plans to petstore_billing;
 grant delete, select, insert (tenant_id, valid_from, plan, per_minute, per_day, generation, kind, ends, until, then_plan, named_per_minute,
   named_per_day), update (until, then_plan) on tenant_plans to petstore_support;
-grant select (name, position, retires_at, version, per_minute, per_day) on plans to petstore_api;
+grant select (name, position, title, retires_at, version, per_minute, per_day, unlisted) on plans to petstore_api;
 grant insert, select, update on plans to petstore_billing;
 grant select (tenant_id, per_minute, valid_from, valid_to) on quota_periods to petstore_api;
 grant execute on function past_until to petstore_billing, petstore_support;

@@ -10,18 +10,19 @@ import (
 
 // PriceList is what is sold.
 type PriceList interface {
-	// Sold returns the plans that can be assigned now, with the numbers in force, the smallest
+	// Sold returns the plans that can be assigned now and are listed, with the numbers in force, the smallest
 	// first and those without numbers last. It returns keys.ErrUnavailable if Postgres does not
 	// answer.
 	Sold(ctx context.Context) ([]plans.Plan, error)
 }
 
-// soldPlan is a plan in the response of GET /v1/plans. Its numbers are nil if they are agreed with
-// each tenant.
+// soldPlan is a plan in the response of GET /v1/plans. Its title is nil if it has none, and its
+// numbers if they are agreed with each tenant.
 type soldPlan struct {
-	Name              string `json:"name"`
-	RequestsPerMinute *int64 `json:"requestsPerMinute"`
-	RequestsPerDay    *int64 `json:"requestsPerDay"`
+	Name              string  `json:"name"`
+	Title             *string `json:"title"`
+	RequestsPerMinute *int64  `json:"requestsPerMinute"`
+	RequestsPerDay    *int64  `json:"requestsPerDay"`
 }
 
 // listPlans is GET /v1/plans, beta. It needs no key and is not counted.
@@ -33,6 +34,9 @@ func listPlans(a *api, x *exchange) error {
 	list := make([]soldPlan, len(sold))
 	for i, p := range sold {
 		list[i].Name = p.Name
+		if p.Title != "" {
+			list[i].Title = &p.Title
+		}
 		if p.Quota != nil {
 			list[i].RequestsPerMinute, list[i].RequestsPerDay = &p.Quota.PerMinute, &p.Quota.PerDay
 		}

@@ -26,7 +26,7 @@ func (f fakePlans) Sold(context.Context) ([]plans.Plan, error) {
 				Name:  plans.Free,
 				Quota: &plans.Quota{PerMinute: 60, PerDay: 1000},
 			},
-			{Name: plans.Pro, Quota: &plans.Quota{PerMinute: 300, PerDay: 10_000}},
+			{Name: plans.Pro, Title: "For teams", Quota: &plans.Quota{PerMinute: 300, PerDay: 10_000}},
 			{Name: plans.Business, Quota: &plans.Quota{PerMinute: 1000, PerDay: 100_000}},
 			{Name: plans.Enterprise},
 		}, nil
@@ -38,9 +38,9 @@ func (f fakePlans) Sold(context.Context) ([]plans.Plan, error) {
 func TestPlans(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	const want = `[{"name":"free","requestsPerMinute":60,"requestsPerDay":1000},{"name":"pro",` +
-		`"requestsPerMinute":300,"requestsPerDay":10000},` +
-		`{"name":"business","requestsPerMinute":1000,"requestsPerDay":100000},{"name":"enterprise",` +
+	const want = `[{"name":"free","title":null,"requestsPerMinute":60,"requestsPerDay":1000},{"name":"pro",` +
+		`"title":"For teams","requestsPerMinute":300,"requestsPerDay":10000},{"name":"business","title":null,` +
+		`"requestsPerMinute":1000,"requestsPerDay":100000},{"name":"enterprise","title":null,` +
 		`"requestsPerMinute":null,"requestsPerDay":null}]`
 	for _, key := range []string{"", "Bearer " + w.key, "Bearer wrong"} {
 		r := w.request("GET", "/v1/plans", "", "Authorization", key)

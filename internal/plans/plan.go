@@ -67,6 +67,8 @@ type Plan struct {
 	// RetiresAt is when the plan is no longer assigned to anybody new; zero for a plan that is
 	// sold.
 	RetiresAt time.Time
+	// Unlisted: customers are not shown the plan, which is made for one of them.
+	Unlisted bool
 }
 
 // Resolve returns the quota of a tenant on this plan; own is the tenant's own numbers, nil for

@@ -69,6 +69,7 @@ var auditMembers = []string{
 	"allowed_addresses",
 	"title",
 	"price",
+	"unlisted",
 	"version",
 	"retires_at",
 	"expires_at",

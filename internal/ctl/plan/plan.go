@@ -52,6 +52,7 @@ var View = output.View[plans.Plan]{
 	{Name: "version", Value: func(p plans.Plan) any { return int64(p.Version) }},
 	{Name: "from", Value: func(p plans.Plan) any { return begin(p.From) }},
 	{Name: "retires_at", Value: func(p plans.Plan) any { return p.RetiresAt }},
+	{Name: "unlisted", Value: func(p plans.Plan) any { return p.Unlisted }},
 }
 
 // begin is when a version begins, zero for the first ones of a new database: there is nothing
@@ -87,6 +88,9 @@ func newCmdList(f *cmdutil.Factory) *cobra.Command {
 			}
 			if slices.ContainsFunc(list, func(p plans.Plan) bool { return !p.RetiresAt.IsZero() }) {
 				v = v.Show("retires_at")
+			}
+			if slices.ContainsFunc(list, func(p plans.Plan) bool { return p.Unlisted }) {
+				v = v.Show("unlisted")
 			}
 			return v
 		},

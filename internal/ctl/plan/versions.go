@@ -59,6 +59,7 @@ enterprise plan.
 	cmdutil.TextFlag(cmd, &plan.Title, "title", "`TEXT` that customers know the plan by", maxText)
 	cmdutil.TextFlag(cmd, &plan.Price, "price", "`TEXT` for the price list", maxText)
 	cmdutil.WhenFlag(cmd, f, &from, "from", "`WHEN` it can be assigned first (default: now)")
+	cmd.Flags().BoolVar(&plan.Unlisted, "unlisted", false, "do not show it to customers: it is made for one")
 	return cmd
 }
 
@@ -98,9 +99,9 @@ func newCmdEdit(f *cmdutil.Factory) *cobra.Command {
 	}
 	cmd := cmdutil.ForBilling(c.Command(&cobra.Command{
 		Use:   "edit PLAN",
-		Short: "Edit a plan: its numbers, title or price",
+		Short: "Edit a plan: its numbers, title, price or listing",
 		Long: `Edit a plan. Other numbers are a new version of the plan, from now or from WHEN
-on; title and price change at once. Numbers that were in force never change.
+on; the rest changes at once. Numbers that were in force never change.
 
 The tenants on the plan move to the new version when it begins. With
 --keep-existing they keep their numbers, and only those that are assigned the
@@ -121,6 +122,7 @@ A version that has not begun is removed by "plan withdraw".
 	cmdutil.TextFlag(cmd, &e.title, "title", "`TEXT` that customers know the plan by", maxText)
 	cmdutil.TextFlag(cmd, &e.price, "price", "`TEXT` for the price list", maxText)
 	cmdutil.WhenFlag(cmd, f, &e.from, "from", "`WHEN` the numbers begin (default: now)")
+	cmd.Flags().BoolVar(&e.unlisted, "unlisted", false, "customers are not shown it; or --unlisted=false")
 	cmd.Flags().BoolVar(&e.keepExisting, "keep-existing", false, "tenants that are on the plan keep their numbers")
 	return cmd
 }
@@ -133,6 +135,7 @@ type editFlags struct {
 	numbers      cmdutil.QuotaFlags
 	from         cmdutil.When
 	keepExisting bool
+	unlisted     bool
 	edit         pricing.PlanEdit
 }
 
@@ -152,14 +155,19 @@ func (e *editFlags) take(cmd *cobra.Command, f *cmdutil.Factory) error {
 	if cmd.Flags().Changed("price") {
 		e.edit.Price = &e.price
 	}
+	if cmd.Flags().Changed("unlisted") {
+		e.edit.Unlisted = &e.unlisted
+	}
 	switch {
 	case numbers:
 	case e.from.IsSet():
-		return cmdutil.UsageErrorf("--from requires --per-minute or --per-day: title and price change at once")
+		return cmdutil.UsageErrorf("--from requires --per-minute or --per-day: the rest changes at once")
 	case e.keepExisting:
 		return cmdutil.UsageErrorf("--keep-existing requires --per-minute or --per-day")
 	case e.edit == pricing.PlanEdit{}:
-		return cmdutil.UsageErrorf("nothing to edit: use --per-minute, --per-day, --title or --price").WithHint(
+		return cmdutil.UsageErrorf(
+			"nothing to edit: use --per-minute, --per-day, --title, --price or --unlisted",
+		).WithHint(
 			"see: " + cmd.CommandPath() + " --help",
 		)
 	}
@@ -183,6 +191,13 @@ func (e *editFlags) notice(c pricing.EditedPlan) string {
 	}
 	if e.edit.Price != nil {
 		parts = append(parts, "its price is "+quoted(c.Plan.Price))
+	}
+	switch {
+	case e.edit.Unlisted == nil:
+	case c.Plan.Unlisted:
+		parts = append(parts, "customers are not shown it")
+	default:
+		parts = append(parts, "customers are shown it")
 	}
 	text := "edited plan " + c.Plan.Name + ": " + strings.Join(parts, "; ")
 	switch n := int64(len(c.Followers)); {

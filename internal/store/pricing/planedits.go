@@ -26,6 +26,7 @@ type EditedPlan struct {
 // NewPlan is a plan before it is sold.
 type NewPlan struct {
 	Name, Title, Price string
+	Unlisted           bool
 	// Quota is nil for a plan whose numbers are agreed with each tenant.
 	Quota *plans.Quota
 	// From is when it can be assigned first; zero for now.
@@ -55,9 +56,9 @@ func (d Plans) Create(ctx context.Context, by audit.By, n NewPlan) (done EditedP
 			return plans.ErrVersionPast
 		}
 		_, err = tx.Exec(ctx, `
-			insert into price_list (name, position, title, price) select $1, coalesce(max(position), 0) + 1, $2, $3
-				from price_list`,
-			n.Name, n.Title, n.Price)
+			insert into price_list (name, position, title, price, unlisted)
+			select $1, coalesce(max(position), 0) + 1, $2, $3, $4 from price_list`,
+			n.Name, n.Title, n.Price, n.Unlisted)
 		if err != nil {
 			return pgconn.Meaning(err, versionRules)
 		}
@@ -91,10 +92,11 @@ func insertVersion(ctx context.Context, tx pgconn.Tx, v plans.Version) error {
 // PlanEdit is a change of a plan. Nil stands for what stays.
 type PlanEdit struct {
 	Title, Price *string
+	Unlisted     *bool
 	Numbers      *plans.VersionEdit
 }
 
-// Edit changes a plan: other numbers are a new version, title and price are those of all versions.
+// Edit changes a plan: other numbers are a new version, the rest is that of all versions.
 // If nothing differs nothing is changed or audited. It returns plans.ErrPlanNotFound or what
 // plans.VersionEdit.Next does.
 func (d Plans) Edit(ctx context.Context, by audit.By, name string, edit PlanEdit) (EditedPlan, error) {
@@ -109,18 +111,13 @@ func (d Plans) Edit(ctx context.Context, by audit.By, name string, edit PlanEdit
 					return err
 				}
 			}
-			title, price := p.Title, p.Price
-			if edit.Title != nil {
-				title = *edit.Title
-			}
-			if edit.Price != nil {
-				price = *edit.Price
-			}
-			if title == p.Title && price == p.Price {
-				return nil
-			}
-			done.Changed = true
-			_, err := tx.Exec(ctx, `update price_list set title = $2, price = $3 where name = $1`, name, title, price)
+			changed, err := tx.Exec(ctx, `
+				update price_list set title = coalesce($2, title), price = coalesce($3, price),
+					unlisted = coalesce($4, unlisted)
+				where name = $1 and (title, price, unlisted) is distinct from
+					(coalesce($2, title), coalesce($3, price), coalesce($4, unlisted))`,
+				name, edit.Title, edit.Price, edit.Unlisted)
+			done.Changed = done.Changed || changed > 0
 			return err
 		},
 	)

@@ -20,9 +20,9 @@ type PriceList struct{ db *pgconn.DB }
 func (d PriceList) Sold(ctx context.Context) (_ []plans.Plan, err error) {
 	defer pgconn.Wrap(&err, "list the plans that are sold")
 	return pgconn.Collect(ctx, d.db, planRow.plan, `
-		select name, version, per_minute, per_day from plans
+		select name, title, version, per_minute, per_day from plans
 		-- A plan that has not begun has no version in force.
-		where version is not null and (retires_at is null or retires_at > now())
+		where version is not null and not unlisted and (retires_at is null or retires_at > now())
 		order by per_day, per_minute, position`)
 }
 
@@ -35,12 +35,13 @@ type planRow struct {
 	Title     string        `db:"title"`
 	Price     string        `db:"price"`
 	RetiresAt sql.NullTime  `db:"retires_at"`
+	Unlisted  bool          `db:"unlisted"`
 }
 
 func (r planRow) plan() plans.Plan {
 	return plans.Plan{
 		Name: r.Name, Quota: quotaOf(r.PerMinute, r.PerDay), Version: r.Version, From: r.From.UTC(),
-		Title: r.Title, Price: r.Price, RetiresAt: pgconn.TimeOf(r.RetiresAt),
+		Title: r.Title, Price: r.Price, RetiresAt: pgconn.TimeOf(r.RetiresAt), Unlisted: r.Unlisted,
 	}
 }
 
@@ -55,7 +56,7 @@ func quotaOf(perMinute, perDay sql.NullInt64) *plans.Quota {
 // selectPlan selects plans with their numbers at the instant $1, null for now: those of the first
 // version of a plan that has not begun.
 const selectPlan = `
-	select l.name, l.title, l.price, l.retires_at, v.version, v.valid_from, v.per_minute, v.per_day
+	select l.name, l.title, l.price, l.retires_at, l.unlisted, v.version, v.valid_from, v.per_minute, v.per_day
 	from (select coalesce($1::timestamptz, now()) as instant) i
 	cross join price_list l
 	cross join lateral (
@@ -219,6 +220,7 @@ type planRecord struct {
 	Title      string     `json:"title,omitempty"`
 	Price      string     `json:"price,omitempty"`
 	RetiresAt  *time.Time `json:"retires_at,omitempty"`
+	Unlisted   bool       `json:"unlisted,omitempty"`
 	Version    int        `json:"version"`
 	Generation int        `json:"generation"`
 	PerMinute  int64      `json:"per_minute,omitempty"`
@@ -231,6 +233,7 @@ func recordPlan(p plans.Plan, v plans.Version) planRecord {
 		Title:      p.Title,
 		Price:      p.Price,
 		RetiresAt:  trail.TimeOrNil(p.RetiresAt),
+		Unlisted:   p.Unlisted,
 		Version:    v.Number,
 		Generation: v.Generation,
 		From:       v.From.UTC(),

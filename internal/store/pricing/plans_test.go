@@ -34,9 +34,16 @@ func TestSoldPlans(t *testing.T) {
 	assert.NoError(t, err)
 	_, err = billing.Plans.Retire(t.Context(), fixture.Jo, plans.Business, time.Time{})
 	assert.NoError(t, err)
+	_, err = billing.Plans.Create(t.Context(), fixture.Jo, pricing.NewPlan{
+		Name: "acme", Quota: &plans.Quota{PerMinute: 5, PerDay: 50}, Unlisted: true,
+	})
+	assert.NoError(t, err)
+	title := "For teams"
+	_, err = billing.Plans.Edit(t.Context(), fixture.Jo, plans.Pro, pricing.PlanEdit{Title: &title})
+	assert.NoError(t, err)
 	want := []plans.Plan{
 		{Name: plans.Free, Quota: &plans.Quota{PerMinute: 60, PerDay: 1000}, Version: 1},
-		{Name: plans.Pro, Quota: &plans.Quota{PerMinute: 400, PerDay: 10_000}, Version: 2},
+		{Name: plans.Pro, Title: title, Quota: &plans.Quota{PerMinute: 400, PerDay: 10_000}, Version: 2},
 		{
 			Name:    "gold",
 			Quota:   &plans.Quota{PerMinute: 500, PerDay: 50_000},

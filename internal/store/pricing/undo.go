@@ -23,7 +23,7 @@ var Undoers = undo.Undoers{
 	"plan.resell":     undoRetirement,
 }
 
-// undoPlanEdit gives a plan its title and its price back, and withdraws the version that the edit
+// undoPlanEdit gives a plan its texts back and its place in lists, and withdraws the version that the edit
 // made. If that has begun, a version with the numbers of before begins now, for all that follow it.
 func undoPlanEdit(ctx context.Context, s undo.Step) error {
 	before, after, err := undo.Records[planRecord](s.Entry)
@@ -39,6 +39,9 @@ func undoPlanEdit(ctx context.Context, s undo.Step) error {
 	}
 	if before.Price != after.Price {
 		e.Price = &before.Price
+	}
+	if before.Unlisted != after.Unlisted {
+		e.Unlisted = &before.Unlisted
 	}
 	switch {
 	case before.Version == after.Version:

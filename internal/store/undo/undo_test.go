@@ -225,8 +225,10 @@ func editPlan(edit plans.VersionEdit) func(context.Context, *undoEnv, audit.By) 
 
 func editPrice(price string) func(context.Context, *undoEnv, audit.By) error {
 	return func(ctx context.Context, e *undoEnv, by audit.By) error {
-		title := "title of " + price
-		_, err := e.billing.Plans.Edit(ctx, by, e.plan, pricing.PlanEdit{Price: &price, Title: &title})
+		title, unlisted := "title of "+price, strings.HasPrefix(price, "9")
+		_, err := e.billing.Plans.Edit(ctx, by, e.plan, pricing.PlanEdit{
+			Price: &price, Title: &title, Unlisted: &unlisted,
+		})
 		return err
 	}
 }
@@ -430,7 +432,7 @@ var undoCases = []undoCase{
 	},
 	{
 		action:    "plan.edit",
-		name:      "of title and price",
+		name:      "of title, price and listing",
 		inBilling: true,
 		before:    first(editPrice("7 EUR")),
 		change:    editPrice("9 EUR"),
@@ -495,7 +497,7 @@ func (e *undoEnv) state(t *testing.T) string {
 		  (select string_agg(concat_ws(' ', plan, generation, per_minute, per_day, case when valid_from > now() then
 		      valid_from end, voided_at is not null, void_reason), E'\n' order by valid_from)
 		   from quota_periods where tenant_id = $1 and (valid_to is null or valid_to > now())),
-		  (select concat_ws(' ', name, title, price, retires_at > now(), case when retires_at > now() then retires_at
+		  (select concat_ws(' ', name, title, price, unlisted, retires_at > now(), case when retires_at > now() then retires_at
 		      end) from price_list where name = $2),
 		  (select concat_ws(' ', per_minute, per_day) from plan_versions where plan = $2 and valid_from <= now() order
 		      by version desc limit 1),

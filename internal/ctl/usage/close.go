@@ -95,6 +95,12 @@ func runClose(ctx context.Context, o *closeOptions) error {
 	case err == nil && month.Sealed():
 		return o.closed(month)
 	case err == nil:
+		for _, id := range o.without {
+			if !slices.Contains(month.Without, id) {
+				return cmdutil.RefusedErrorf("closing %s has begun, and not without %.80q", o.month.Month(), id).
+					WithHint("omit --without " + id)
+			}
+		}
 		o.Messagef("closing %s was interrupted: its lines are sealed now", o.month.Month())
 		o.without = month.Without
 	case errors.Is(err, billing.ErrMonthOpen):
@@ -212,13 +218,25 @@ func (o *closeOptions) missing(list []billing.Delivery) ([]billing.Delivery, err
 				"no server %.80q has still to deliver usage of %s",
 				id,
 				o.month.Month(),
-			).WithHint("omit --without " + id)
+			).WithHint("omit --without " + id + "; " + known(list))
 		}
 	}
 	return slices.DeleteFunc(
 		slices.Clone(list),
 		func(d billing.Delivery) bool { return slices.Contains(o.without, d.ServerID) },
 	), nil
+}
+
+// known names the servers that --without may.
+func known(list []billing.Delivery) string {
+	if len(list) == 0 {
+		return "no server is waited for"
+	}
+	ids := make([]string, len(list))
+	for i, d := range list {
+		ids[i] = d.ServerID
+	}
+	return "the servers that are waited for: " + strings.Join(ids, ", ")
 }
 
 // servers says who has delivered what.

@@ -10,6 +10,7 @@ import (
 
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/store"
 	"petstore.example/internal/store/billing"
 	"petstore.example/internal/usage/closing"
 	"petstore.example/internal/usage/events"
@@ -118,6 +119,9 @@ func runEvents(ctx context.Context, o *eventsOptions) error {
 		return err
 	}
 	o.Changes = false // What was not written is not recorded.
+	if err := o.checkWithout(ctx, db); err != nil {
+		return err
+	}
 	complete, missing, err := completeUntil(ctx, db, o.Now(), o.without)
 	if err != nil {
 		return err
@@ -145,6 +149,18 @@ func runEvents(ctx context.Context, o *eventsOptions) error {
 		late = behind(missing, o.Now())
 	}
 	return o.orLate(sink.leftOut.report(o), late)
+}
+
+// checkWithout refuses a server that has never delivered anything, or was left out before.
+func (o *eventsOptions) checkWithout(ctx context.Context, db *store.DB) error {
+	all, err := db.Months.Undelivered(ctx, o.Now().AddDate(1, 0, 0))
+	for _, id := range o.without {
+		if err == nil && !slices.ContainsFunc(all, func(d billing.Delivery) bool { return d.ServerID == id }) {
+			return cmdutil.RefusedErrorf("no server %.80q delivers usage", id).
+				WithHint("omit --without " + id + "; " + known(all))
+		}
+	}
+	return err
 }
 
 // sayComplete says which hours are complete, and for which servers others wait.

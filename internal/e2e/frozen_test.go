@@ -130,6 +130,30 @@ func checkAcknowledged(d *deployment, all []response) {
 		there)
 }
 
+// TestStartedWhileFrozen: a server that is started while the database is frozen behaves as one that
+// ran before: it refuses, says why, and serves after the thaw without a restart.
+func TestStartedWhileFrozen(t *testing.T) {
+	t.Parallel()
+	d := newFreezable(t, func(s *storetest.PrivateServer) string { return s.APIURL })
+	tn := d.tenant(plans.Enterprise, hugeQuota, 1)
+	freeze(d)
+	s := d.launch()
+	wait.Until(t, "a server that says why it refuses", func() bool { return s.Ready().Database == "read_only" })
+	status, body := s.Ask("/readyz?verbose")
+	assert.Equal(t, status, 503)
+	assert.Contains(t, string(body), "pg_settings.source: database")
+	status, _ = s.Ask("/livez")
+	assert.Equal(t, status, 200, "/livez")
+	a := d.client.post(s, tn.keys[0].token, "frozen")
+	assert.Equal(t, fmt.Sprint(a.status, a.code), "503unavailable", "a request while it is frozen")
+	thaw(d)
+	wait.Until(t, "a request that is served after the thaw", func() bool {
+		return d.client.post(s, tn.keys[0].token, "thawed").status == 201
+	})
+	wait.Until(t, "a server that is ready", s.isReady)
+	assert.Equal(t, d.number(`select count(*) from pets`), 1, "animals")
+}
+
 // TestStopWhileFrozen: a server that ends while the database is frozen says how many requests are
 // lost.
 func TestStopWhileFrozen(t *testing.T) {

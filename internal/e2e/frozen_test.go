@@ -11,6 +11,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/oracle"
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
@@ -171,9 +172,10 @@ func TestStopWhileFrozen(t *testing.T) {
 	assert.True(t, strings.Contains(s.Stderr(), "admitted and 0 refused requests was not recorded"), s.Stderr())
 }
 
-// TestFreezeMoveUnfreeze follows docs/running.md#freeze-move-unfreeze: the servers stop, the
-// database is frozen, its standby, which has all then, is promoted and thawed, and the servers start
-// on it. Nothing acknowledged is lost, and nothing is written to the former primary.
+// TestFreezeMoveUnfreeze follows docs/running.md#freeze-move-unfreeze while customers go on: the
+// servers stop, the database is frozen, its standby, which has all then, is promoted and thawed, and
+// the servers start on it. The oracle judges what the customers saw, and nothing is written to the
+// former primary.
 func TestFreezeMoveUnfreeze(t *testing.T) {
 	t.Parallel()
 	primary := storetest.NewServer(t)
@@ -181,22 +183,23 @@ func TestFreezeMoveUnfreeze(t *testing.T) {
 	redis := redistest.New(t)
 	d := newDeploymentAs(t, primary.URL+"&default_transaction_read_only=off", primary.APIURL, primary.SupportURL,
 		redis.URL)
-	tn := d.tenant(plans.Enterprise, hugeQuota, 1)
-	servers := d.serveAll(2)
-	load := func(servers []*server, name string) (stop func() []response) {
-		return startLoad(4, func(caller, n int) response {
-			return d.client.post(servers[caller%2], tn.keys[0].token, fmt.Sprintf("%s-%d-%d", name, caller, n))
-		})
+	l := &oracleLoad{deployment: d, seed: 56, cycle: time.Second} // a seed that TestOracle does not have
+	serve := func(d *deployment) {
+		for i := range l.servers {
+			l.servers[i].Store(d.serve())
+		}
 	}
-	stop := load(servers, "before")
+	serve(d)
+	l.prepare()
+	stop := l.begin()
 	time.Sleep(time.Second) // the load before the move
-	for _, s := range servers {
-		s.Stop(syscall.SIGTERM)
+	began := time.Now()
+	for i := range l.servers {
+		l.servers[i].Load().Stop(syscall.SIGTERM)
 	}
-	all := stop()
 	freeze(d)
 	animals := d.number(`select count(*) from pets`)
-	c := d.tryCtl("tenant", "suspend", tn.Name, "--yes", "--reason", "test")
+	c := d.tryCtl("tenant", "suspend", l.creates.Name, "--yes", "--reason", "test")
 	assert.Equal(t, c.code, 5, "a change on the frozen one", c.stderr)
 	wait.Until(t, "a standby that has all", func() bool {
 		return d.number(`select count(*) from pg_stat_replication where replay_lsn = pg_current_wal_lsn()`) == 1
@@ -204,14 +207,13 @@ func TestFreezeMoveUnfreeze(t *testing.T) {
 	standby.Promote()
 	moved := newDeploymentAs(t, standby.URL+"&default_transaction_read_only=off", standby.APIURL, standby.SupportURL,
 		redis.URL)
-	moved.client = d.client
 	assert.Equal(t, moved.number(`select count(*) from pets`), animals, "animals that were moved")
 	thaw(moved)
-	servers = moved.serveAll(2)
-	stop = load(servers, "after")
+	serve(moved)
+	l.out.Fault(oracle.Fault{What: "the move", Start: began, End: time.Now()})
 	time.Sleep(time.Second) // the load after the move
-	all = append(all, stop()...)
-	t.Logf("%v", countByCode(all))
-	checkAcknowledged(moved, all)
+	stop()
+	r, _ := l.judge()
+	assert.True(t, r.Windows > 0 && r.Bills >= 4 && r.Creates > 0 && r.Lists > 0, "this run has shown nothing", r)
 	assert.Equal(t, d.number(`select count(*) from pets`), animals, "animals of the former primary")
 }

@@ -81,7 +81,21 @@ func judge(t *testing.T, seed uint64, lasts time.Duration) {
 	stop := l.begin()
 	n.rage(lasts)
 	stop()
-	rnd := rand.New(rand.NewPCG(seed, 0))
+	r, faults := l.judge()
+	least := 1 // on a machine that is busy with other tests
+	if long() {
+		least = 10
+	}
+	if r.Windows == 0 || long() && r.Refusals == 0 || r.Bills < 4 || r.Creates < least || r.Lists < least ||
+		faults < 3 {
+		t.Errorf("seed %d: this run has shown nothing: %+v", seed, r)
+	}
+}
+
+// judge has the oracle judge what was recorded, and returns what it has checked, and the number of
+// faults.
+func (l *oracleLoad) judge() (r oracle.Report, faults int) {
+	t, seed, rnd := l.t, l.seed, rand.New(rand.NewPCG(l.seed, 0))
 	wait.Until(t, "a create, and a list", func() bool {
 		create := oracle.Request{Method: http.MethodPost, Name: fmt.Sprintf("c-%x", rnd.Uint64())}
 		return l.send(l.creates, l.creates.keys[0], rnd, create).Status == http.StatusCreated &&
@@ -99,7 +113,7 @@ func judge(t *testing.T, seed uint64, lasts time.Duration) {
 	defer file.Close()
 	all, err := oracle.Read(file)
 	assert.NoError(t, err)
-	r := oracle.Check(
+	r = oracle.Check(
 		all,
 		oracle.Options{RefusedNeverHappens: true, ClockError: time.Second, Exceptions: notGuaranteed},
 	)
@@ -140,14 +154,7 @@ func judge(t *testing.T, seed uint64, lasts time.Duration) {
 			t.Logf("%s to %s: %s", f.Start.UTC().Format("15:04:05.000"), f.End.UTC().Format("15:04:05.000"), f.What)
 		}
 	}
-	least := 1 // on a machine that is busy with other tests
-	if long() {
-		least = 10
-	}
-	if r.Windows == 0 || long() && r.Refusals == 0 || r.Bills < 4 || r.Creates < least || r.Lists < least ||
-		len(all.Faults) < 3 {
-		t.Errorf("seed %d: this run has shown nothing: %+v", seed, r)
-	}
+	return r, len(all.Faults)
 }
 
 // oracleLoad are the customers of a run, and the servers that they use.

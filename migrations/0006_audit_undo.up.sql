@@ -70,7 +70,8 @@ create index undo_values_by_time on undo_values (at);
 -- Billing reads what was done to plans.
 create view role_audit_entries with (security_barrier) as
 select e.* from audit_entries e
-where has_table_privilege('audit_entries'::regclass, 'select') or e.subject like 'plan:%' or e.action in ('plan.void', 'plan.unvoid');
+where has_table_privilege('audit_entries'::regclass, 'select') or e.subject like 'plan:%'
+      or e.action in ('plan.void', 'plan.unvoid', 'usage.resend', 'usage.unresend');
 
 -- audit_canonical is the text whose SHA-256 is an entry's hash: its values as netstrings, LENGTH:VALUE, with the length in bytes
 -- of UTF-8. It does not depend on the settings of the session. `petstorectl audit verify` does not call it.

@@ -101,8 +101,8 @@ create table sent_events (
   sent_at     timestamptz not null default now(),
   sent_by     text        not null default session_user,
   -- waiting: usage hand-on sends it. arrived: the receiver has it, or a person sends it. refused, unknown: set aside for a person, because the
-  -- receiver does not take it, or may have it and no longer knows its ID.
-  state       text        not null default 'arrived' check (state in ('waiting', 'arrived', 'refused', 'unknown')),
+  -- receiver does not take it, or may have it and no longer knows its ID. unsent: it only balances one that never counted.
+  state       text        not null default 'arrived' check (state in ('waiting', 'arrived', 'refused', 'unknown', 'unsent')),
   -- What usage hand-on sends: events in this order, and of each its part of a request's body, until it has arrived.
   number      bigint      generated always as identity,
   body        text,
@@ -113,7 +113,7 @@ create table sent_events (
   constraint sent_events_pkey primary key (receiver, hour, tenant_id, assignment, correction)
 );
 create index sent_events_late on sent_events (receiver, counted_at, tenant_id) where counted_at <> hour;
-create index sent_events_to_send on sent_events (receiver, number) where state <> 'arrived';
+create index sent_events_to_send on sent_events (receiver, number) where state not in ('arrived', 'unsent');
 
 -- How long what is kept for a time is kept. The owner changes it, servers remove what is older (docs/retention.md).
 create table retention (

@@ -66,6 +66,8 @@ var Events = []Event{
 	{Action: "usage.close", Final: "a closed month never changes: what comes late is a correction in the next"},
 	{Action: "usage.forget", Final: "a server that delivers again is waited for again"},
 	{Action: "usage.events", Final: "what the billing system has received stays there"},
+	{Action: "usage.resend", Undo: "moves it back, while none of its events was sent"},
+	{Action: "usage.unresend", Final: "resend it again"},
 	{Action: "usage.settle", Final: "what was sent meanwhile stays sent"},
 	{
 		Action: "retention.set",

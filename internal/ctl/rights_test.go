@@ -66,11 +66,14 @@ func newRightsEnv(t *testing.T) *rightsEnv {
 	list, err := store.Collect(db.Keys.List(t.Context(), people.KeyFilter{Limit: 2}, time.Now()))
 	assert.NoError(t, err)
 	e.key, e.banned = list[0].ID, list[1].ID
-	// A closed month in which acme was on a plan, and a server that has ended.
+	// A closed month in which acme was on a plan, a server that has ended, and a receiver.
 	execSQL(
 		t,
 		e.URL,
-		`insert into tenant_plans (tenant_id, valid_from, plan) select id, '2020-01-01Z', 'pro' from tenants where
+		`insert into receivers (name, format, begins) values ('stripe', 'stripe', '2026-10-01Z');
+		select set_config('petstore.audited', 'on', true);
+		update tenants set billing_ref = 'cus_1' where name = 'acme';
+		insert into tenant_plans (tenant_id, valid_from, plan) select id, '2020-01-01Z', 'pro' from tenants where
 			name = 'acme';
 		insert into usage_writers (server_id, batch, written_at, delivered_to) values ('gone', 1, now(), now())`,
 	)
@@ -124,6 +127,7 @@ func (e *rightsEnv) args(c *cobra.Command, name string) []string {
 		"usage show":      {"--by", "key"},
 		"usage events":    {"--month", "2026-10", "-o", "lago", "--mark-sent", "lago", "--dry-run"},
 		"usage hand-on":   {e.receiver, "--from", "2026-10-01", "--dry-run"},
+		"usage resend":    {"acme", "--receiver", "stripe", "--since", "2026-10-01", "--reason", "test", "--dry-run"},
 		"usage close":     {"--month", "2020-02", "--dry-run"},
 		"usage forget":    {"gone", "--reason", "r", "--dry-run"},
 		"usage verify":    {"--month", "2020-01"},

@@ -90,7 +90,7 @@ func newDB(c *pgconn.DB) *DB {
 		Billing:   billing.New(c),
 		Operate:   operate.New(c),
 		Audit:     trail.New(c),
-		Undos:     undo.New(c, people.Undoers, pricing.Undoers),
+		Undos:     undo.New(c, people.Undoers, pricing.Undoers, billing.Undoers),
 		Counters:  counters.New(c),
 		Cluster:   counters.NewTerms(c),
 	}

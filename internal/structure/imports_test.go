@@ -280,6 +280,7 @@ var below = map[string][]string{
 		"internal/store/pgconn",
 		"internal/store/tenants",
 		"internal/store/trail",
+		"internal/store/undo",
 		"internal/usage",
 		"internal/usage/closing",
 		"internal/usage/events",

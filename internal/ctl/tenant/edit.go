@@ -118,7 +118,7 @@ func newCmdEdit(f *cmdutil.Factory) *cobra.Command {
 		}
 		text := "changed tenant " + e.before.Name + ": " + differences(e.before, e.after)
 		if ref := e.before.BillingRef; ref != "" && ref != e.after.BillingRef {
-			text += "\nhours that were handed on stay with " + ref + ", and so do their corrections"
+			text += "\nhours that were handed on stay with " + ref + ", and so do their corrections: see petstorectl usage resend"
 		}
 		return text
 	}

@@ -23,6 +23,7 @@ func NewCmd(f *cmdutil.Factory) *cobra.Command {
 		newCmdEvents(f),
 		newCmdForget(f),
 		newCmdHandOn(f),
+		newCmdResend(f),
 	)
 }
 

@@ -143,6 +143,10 @@ func newEventRun(ctx context.Context, tx pgconn.Tx, q EventQuery) (*eventRun, er
 
 // run passes the events to the sink, hour by hour: each statement reads at most one.
 func (r *eventRun) run(ctx context.Context, sink EventSink) error {
+	state := Arrived
+	if r.query.Waiting {
+		state = Waiting
+	}
 	for hour := r.query.From; ; hour = hour.Add(time.Hour) {
 		var err error
 		if hour, err = r.nextHour(ctx, hour); err != nil || hour.IsZero() {
@@ -153,7 +157,7 @@ func (r *eventRun) run(ctx context.Context, sink EventSink) error {
 			if err != nil {
 				return err
 			}
-			list, err := r.events(page, hour)
+			list, err := r.events(page)
 			if err != nil {
 				return err
 			}
@@ -161,7 +165,7 @@ func (r *eventRun) run(ctx context.Context, sink EventSink) error {
 			if err != nil {
 				return err
 			}
-			if err := r.record(ctx, sent); err != nil {
+			if err := r.record(ctx, sent, state); err != nil {
 				return err
 			}
 			if len(page) < eventPage {
@@ -205,8 +209,10 @@ type eventRow struct {
 	Admitted   int64     `db:"admitted"`
 	Refused    int64     `db:"refused"`
 	Correction int64     `db:"correction"`
-	// Balances are what each reference got of the hour, as JSON.
+	// Balances are what each reference got of the hour, as JSON, the last first.
 	Balances string `db:"balances"`
+	// At is the hour to which the receiver counts it.
+	At time.Time `db:"at"`
 }
 
 // page returns what is counted to the hour, after the last one: what is recorded, less what was sent.
@@ -214,7 +220,7 @@ type eventRow struct {
 //nolint:funlen // one statement
 func (r *eventRun) page(ctx context.Context, at time.Time, last eventRow) (page []eventRow, err error) {
 	err = r.tx.Select(ctx, &page, `
-		select e.tenant_id, e.assignment, e.hour, e.version, c.admitted, c.refused,
+		select $1::timestamptz as at, e.tenant_id, e.assignment, e.hour, e.version, c.admitted, c.refused,
 		       t.name as tenant, coalesce(t.billing_ref, '') as billing_ref, a.plan, a.valid_from as began,
 		       s.balances,
 		       coalesce(s.correction,

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -221,6 +222,97 @@ func TestCorrectionsGoToTheReferenceThatHasTheHour(t *testing.T) {
 		"cus_b 11-20T13 pro -5 0 #1",
 	)
 	h.wantSent(t, h.query)
+}
+
+// TestResend: what other references got goes to the present one, and nothing of it comes again by
+// itself.
+func TestResend(t *testing.T) {
+	t.Parallel()
+	h := newHandOn(t)
+	refer := func(ref string) { h.owner.MustExec(`update tenants set billing_ref = $1 where name = 'zoo'`, ref) }
+	resend := func(lost bool, now time.Time) (billing.Resent, error) {
+		return h.Events.Resend(t.Context(), audit.By{Actor: "bill"}, billing.ResendQuery{
+			Tenant: "zoo", Receiver: "stripe", Since: fixture.November, Until: fixture.December, Now: now, Lost: lost,
+		})
+	}
+	wantRows := func(want ...string) {
+		t.Helper()
+		var got []string
+		err := h.owner.Select(&got, `
+			select concat_ws(' ', billing_ref, to_char(counted_at at time zone 'UTC', 'MM-DD"T"HH24'), admitted,
+				'#' || correction, state, case when body like '%' || event_id || '%' then 'with body' end)
+			from sent_events where tenant_id = 2 order by correction`)
+		assert.Result(t, got, err, want, "events of zoo")
+	}
+	now := fixture.Noon.AddDate(0, 0, 2)
+	_, err := resend(false, now)
+	assert.ErrorIs(t, err, billing.ErrReceiverNew, "nothing was sent")
+	assert.NoError(t, h.send(t, h.query, &sink{}))
+	done, err := resend(false, now)
+	assert.Result(t, done.Hours, err, 0, "hours at another reference")
+	refer("cus_b")
+	done, err = resend(false, now.AddDate(0, 2, 0))
+	assert.Result(t, [2]int{int(done.Hours), len(done.LeftOut)}, err, [2]int{0, 1}, "what is too old for Stripe")
+	done, err = resend(false, now)
+	assert.Result(t, [2]int64{done.Hours, done.Admitted}, err, [2]int64{1, 7}, "hours and requests")
+	moved := []string{
+		"cus_zoo 11-20T12 7 #0 arrived",
+		"cus_zoo 11-20T12 -7 #1 waiting with body",
+		"cus_b 11-20T12 7 #2 waiting with body",
+	}
+	wantRows(moved...)
+	h.wantSent(t, h.query)
+	done, err = resend(false, now)
+	assert.Result(t, done.Hours, err, 0, "hours of the second time")
+
+	// cus_b never counted it: what waits for it is not sent, and what is taken back from cus_zoo is.
+	refer("cus_c")
+	done, err = resend(true, now)
+	assert.Result(t, done.Hours, err, 1, "lost hours")
+	moved[2] = "cus_b 11-20T12 7 #2 unsent with body"
+	moved = append(moved, "cus_b 11-20T12 -7 #3 unsent", "cus_c 11-20T12 7 #4 waiting with body")
+	wantRows(moved...)
+	h.wantSent(t, h.query)
+
+	// The undo lets what waited for cus_b wait again. Then nothing was resent.
+	undo := func() error {
+		var number int64
+		assert.NoError(t, h.owner.Get(&number, `select max(number) from audit_entries where action = 'usage.resend'`))
+		_, err := h.Undos.Do(t.Context(), audit.By{Actor: "bill"}, []int64{number}, time.Now())
+		return err
+	}
+	assert.NoError(t, undo())
+	moved[2] = "cus_b 11-20T12 7 #2 waiting with body"
+	moved[4] = "cus_c 11-20T12 7 #4 unsent"
+	moved = append(moved, "cus_c 11-20T12 -7 #5 unsent", "cus_b 11-20T12 7 #6 unsent")
+	wantRows(moved...)
+	h.wantSent(t, h.query)
+	done, err = resend(true, now)
+	assert.Result(t, done.Hours, err, 1, "lost hours, again")
+	moved[2] = "cus_b 11-20T12 7 #2 unsent with body"
+	moved = append(moved, "cus_b 11-20T12 -7 #7 unsent", "cus_c 11-20T12 7 #8 waiting with body")
+	wantRows(moved...)
+	h.owner.MustExec(`update sent_events set attempts = 1 where correction = 8`)
+	err = undo()
+	assert.True(t, err != nil && strings.Contains(err.Error(), "the receiver has some"), "undo of what was tried", err)
+
+	// A closed month: it counts to the present hour.
+	h.owner.MustExec(`insert into usage_months (month, begun_at) values ('2026-11-01', '2026-12-02 10:00Z')`)
+	refer("cus_d")
+	done, err = resend(false, fixture.December.Add(100*time.Hour+time.Minute))
+	assert.Result(t, done.Hours, err, 1, "hours of a closed month")
+	wantRows(append(moved, "cus_c 12-05T04 -7 #9 waiting with body", "cus_d 12-05T04 7 #10 waiting with body")...)
+	all := h.query
+	all.To = fixture.December.AddDate(0, 1, 0)
+	h.wantSent(t, all)
+	h.owner.MustExec(`update tenants set billing_ref = null where name = 'zoo'`)
+	_, err = resend(false, now)
+	assert.ErrorIs(t, err, billing.ErrNoReference, "no reference")
+	var entry string
+	err = h.owner.Get(&entry, `
+		select concat_ws(' ', count(*), min(subject), min(tenant_id), min(after ->> 'admitted')) from audit_entries
+		where action = 'usage.resend'`)
+	assert.Result(t, entry, err, "4 receiver:stripe tenant:2 2 7", "audit entries")
 }
 
 func TestEventsOfPartOfTheUsage(t *testing.T) {

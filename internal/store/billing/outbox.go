@@ -141,13 +141,13 @@ type sentRow struct {
 	Body       *string   `json:"body"`
 }
 
-// record writes events that are sent, or wait to be.
-func (r *eventRun) record(ctx context.Context, sent []events.Event) (err error) {
+// record writes events in that state: Waiting ones with their bodies.
+func (r *eventRun) record(ctx context.Context, sent []events.Event, state string) (err error) {
 	defer pgconn.Wrap(&err, "record sent events")
 	if len(sent) == 0 || r.query.Receiver == "" {
 		return nil
 	}
-	state, rows := Arrived, make([]sentRow, len(sent))
+	rows := make([]sentRow, len(sent))
 	for i, e := range sent {
 		rows[i] = sentRow{
 			e.Hour,
@@ -162,13 +162,13 @@ func (r *eventRun) record(ctx context.Context, sent []events.Event) (err error) 
 			e.Refused,
 			nil,
 		}
-		if r.query.Waiting {
+		if state == Waiting {
 			encoded, err := r.query.Format.Encode(e)
 			if err != nil {
 				return err
 			}
 			body := string(encoded)
-			state, rows[i].Body = Waiting, &body
+			rows[i].Body = &body
 		}
 		r.sent.Admitted += e.Admitted
 		r.sent.Refused += e.Refused
@@ -239,6 +239,8 @@ const (
 	Waiting = "waiting"
 	Arrived = "arrived"
 	Refused = "refused"
+	// Unsent events only balance others, which never counted at the receiver.
+	Unsent = "unsent"
 )
 
 // Note writes what became of a batch: Arrived, Refused or Waiting, and the reply. If certain, this

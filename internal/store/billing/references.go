@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"time"
 
 	"petstore.example/internal/usage/events"
 )
@@ -16,38 +15,49 @@ type balance struct {
 	Refused  int64  `json:"refused"`
 }
 
-// events are those of a page, counted to that hour. What a receiver has of an hour has a balance by
-// reference. More goes to the reference that has the hour, which is the last that got some. Less is
-// taken from it first, never below what it got, and then from those before it. The present
-// reference gets what nobody has yet.
-func (r *eventRun) events(page []eventRow, at time.Time) (list []events.Event, err error) {
+func (e eventRow) balances() (list []balance, err error) {
+	if err := json.Unmarshal([]byte(e.Balances), &list); err != nil {
+		return nil, fmt.Errorf("read balances of references: %w", err)
+	}
+	return list, nil
+}
+
+func (r *eventRun) event(e eventRow, of balance, correction int64) events.Event {
+	return events.Event{
+		Source:     r.source,
+		TenantID:   e.TenantID,
+		Tenant:     e.Tenant,
+		BillingRef: of.Ref,
+		Hour:       e.Hour.UTC(),
+		At:         e.At.UTC(),
+		Assignment: e.Assignment,
+		Began:      e.Began,
+		Version:    e.Version,
+		Plan:       e.Plan,
+		Admitted:   of.Admitted,
+		Refused:    of.Refused,
+		Correction: correction,
+	}
+}
+
+// events are those of a page. What a receiver has of an hour has a balance by reference. More goes
+// to the reference that has the hour, which is the last that got some. Less is taken from it first,
+// never below what it got, and then from those before it. The present reference gets what nobody
+// has yet.
+func (r *eventRun) events(page []eventRow) (list []events.Event, err error) {
 	for _, row := range page {
-		var balances []balance
-		if err := json.Unmarshal([]byte(row.Balances), &balances); err != nil {
-			return nil, fmt.Errorf("read balances of references: %w", err)
+		balances, err := row.balances()
+		if err != nil {
+			return nil, err
 		}
 		if len(balances) == 0 {
 			balances = []balance{{row.BillingRef, math.MaxInt64, math.MaxInt64}}
 		}
 		admitted, refused, correction := row.Admitted, row.Refused, row.Correction
 		for i, b := range balances {
-			e := events.Event{
-				Source:     r.source,
-				TenantID:   row.TenantID,
-				Tenant:     row.Tenant,
-				BillingRef: b.Ref,
-				Hour:       row.Hour.UTC(),
-				At:         at,
-				Assignment: row.Assignment,
-				Began:      row.Began,
-				Version:    row.Version,
-				Plan:       row.Plan,
-				Admitted:   share(&admitted, b.Admitted, i == 0),
-				Refused:    share(&refused, b.Refused, i == 0),
-				Correction: correction,
-			}
-			if e.Admitted != 0 || e.Refused != 0 {
-				list = append(list, e)
+			of := balance{b.Ref, share(&admitted, b.Admitted, i == 0), share(&refused, b.Refused, i == 0)}
+			if of.Admitted != 0 || of.Refused != 0 {
+				list = append(list, r.event(row, of, correction))
 				correction++
 			}
 		}

@@ -190,8 +190,8 @@ func (d Undos) lock(ctx context.Context, entries []audit.Entry) error {
 		switch {
 		case strings.HasPrefix(e.Subject, "key_"):
 			keyIDs = append(keyIDs, e.Subject)
-		// Billing marks assignments as void and may not lock tenants: setVoid locks the assignment.
-		case e.TenantID != 0 && !strings.HasSuffix(e.Action, "void"):
+		// Billing may not lock tenants: setVoid locks the assignment, and Hold the receiver.
+		case e.TenantID != 0 && !strings.HasSuffix(e.Action, "void") && !strings.HasPrefix(e.Action, "usage."):
 			numbers = append(numbers, fmt.Sprintf("#%d", e.TenantID))
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/billing"
 	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/pricing"
 	"petstore.example/internal/store/trail"
@@ -238,6 +239,26 @@ func withdraw(ctx context.Context, e *undoEnv, by audit.By) error {
 	return err
 }
 
+// sendEvent records an event as sent to another reference than the tenant's present one.
+func sendEvent(t *testing.T, e *undoEnv) {
+	t.Helper()
+	e.Exec(t, `insert into receivers (name, format, begins) values ('stripe', 'stripe', '2026-11-01Z')`)
+	e.Exec(t, `
+		insert into sent_events (receiver, hour, tenant_id, assignment, correction, event_id, format, counted_at,
+			billing_ref, version, admitted, refused)
+		select 'stripe', date_trunc('hour', now()), tenant_id, id, 0, gen_random_uuid(), 'stripe',
+			date_trunc('hour', now()), 'cus_mistyped', 1, 9, 0 from tenant_plans where tenant_id = $1`, e.key.TenantID)
+	first(editTenant("cus_right", ""))(t, e)
+}
+
+func resend(ctx context.Context, e *undoEnv, by audit.By) error {
+	now := time.Now()
+	_, err := e.billing.Events.Resend(ctx, by, billing.ResendQuery{
+		Tenant: e.tenant, Receiver: "stripe", Since: now.Add(-2 * time.Hour), Until: now.Add(time.Hour), Now: now,
+	})
+	return err
+}
+
 func retire(at time.Time) func(context.Context, *undoEnv, audit.By) error {
 	return func(ctx context.Context, e *undoEnv, by audit.By) error {
 		_, err := e.billing.Plans.Retire(ctx, by, e.plan, at)
@@ -409,6 +430,7 @@ var undoCases = []undoCase{
 		change: move,
 		later:  assign(pricing.NewAssignment{Plan: plans.Free}),
 	},
+	{action: "usage.resend", inBilling: true, before: sendEvent, change: resend, final: "resend it again"},
 	{action: "plan.void", inBilling: true, change: voidAssignment(false), later: voidAssignment(true)},
 	{
 		action:    "plan.unvoid",
@@ -497,6 +519,8 @@ func (e *undoEnv) state(t *testing.T) string {
 		  (select string_agg(concat_ws(' ', plan, generation, per_minute, per_day, case when valid_from > now() then
 		      valid_from end, voided_at is not null, void_reason), E'\n' order by valid_from)
 		   from quota_periods where tenant_id = $1 and (valid_to is null or valid_to > now())),
+		  (select string_agg(concat_ws(' ', billing_ref, n), E'\n' order by billing_ref) from (
+		    select billing_ref, sum(admitted) as n from sent_events where tenant_id = $1 group by 1) s where n <> 0),
 		  (select concat_ws(' ', name, title, price, unlisted, retires_at > now(), case when retires_at > now() then retires_at
 		      end) from price_list where name = $2),
 		  (select concat_ws(' ', per_minute, per_day) from plan_versions where plan = $2 and valid_from <= now() order

@@ -23,6 +23,7 @@ func newCmdCreate(f *cmdutil.Factory) *cobra.Command {
 		end    cmdutil.EndFlags
 		tenant people.NewTenant
 	)
+	var others []plans.Tenant
 	c := &cmdutil.Change[plans.Tenant]{Factory: f, View: View, Requires: []string{"plan"}}
 	c.Check = func(cmd *cobra.Command) (err error) {
 		tenant.Name, tenant.Plan, tenant.Until, tenant.Then = c.Subject.Tenant, c.Subject.Plan, end.Until(), end.Then
@@ -31,7 +32,10 @@ func newCmdCreate(f *cmdutil.Factory) *cobra.Command {
 		}
 		return err
 	}
-	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (plans.Tenant, error) {
+	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (t plans.Tenant, err error) {
+		if others, err = withRef(ctx, db, tenant.BillingRef); err != nil {
+			return t, err
+		}
 		return db.Tenants.Create(ctx, by, tenant, time.Time{})
 	}
 	c.Notice = func(t plans.Tenant) string {
@@ -39,7 +43,7 @@ func newCmdCreate(f *cmdutil.Factory) *cobra.Command {
 		if end.Then != "" {
 			text += " until " + output.Text(t.Until) + ", then " + t.Next.Plan + ": " + QuotaText(t.Next.Quota)
 		}
-		return text
+		return text + shared(t, others)
 	}
 	cmd := c.Command(&cobra.Command{
 		Use:   "create NAME --plan PLAN",
@@ -81,6 +85,7 @@ func newCmdEdit(f *cmdutil.Factory) *cobra.Command {
 		name    string
 		profile plans.Profile
 		edit    people.TenantEdit
+		others  []plans.Tenant
 	)
 	c := &cmdutil.Change[edited]{Factory: f, View: output.Map(View, func(e edited) plans.Tenant { return e.after })}
 	c.Check = func(cmd *cobra.Command) error {
@@ -102,6 +107,9 @@ func newCmdEdit(f *cmdutil.Factory) *cobra.Command {
 		return nil
 	}
 	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (e edited, err error) {
+		if others, err = withRef(ctx, db, profile.BillingRef); err != nil {
+			return e, err
+		}
 		e.before, e.after, err = db.Tenants.Edit(ctx, by, c.Subject.Tenant, edit)
 		return e, err
 	}
@@ -120,12 +128,41 @@ func newCmdEdit(f *cmdutil.Factory) *cobra.Command {
 		if ref := e.before.BillingRef; ref != "" && ref != e.after.BillingRef {
 			text += "\nhours that were handed on stay with " + ref + ", and so do their corrections: see petstorectl usage resend"
 		}
+		if e.before.BillingRef != e.after.BillingRef {
+			text += shared(e.after, others)
+		}
 		return text
 	}
 	cmd := c.Command(newEditTexts(), cmdutil.TenantArg(f, &c.Subject.Tenant))
 	cmdutil.StringFlag(cmd, &name, "name", "the new `NAME`: a-z, 0-9 and -")
 	profileFlags(cmd, &profile)
 	return cmd
+}
+
+// maxShared is how many tenants are named that have the same billing reference.
+const maxShared = 5
+
+// withRef returns tenants that have the billing reference; none for "".
+func withRef(ctx context.Context, db *store.DB, ref string) ([]plans.Tenant, error) {
+	if ref == "" {
+		return nil, nil
+	}
+	return store.Collect(db.Tenants.List(ctx, people.TenantFilter{BillingRef: ref, Limit: maxShared + 1}))
+}
+
+// shared is a line about other tenants with the billing reference of this one, or "".
+func shared(t plans.Tenant, others []plans.Tenant) string {
+	var names []string
+	for _, other := range others {
+		if other.ID != t.ID && len(names) < maxShared {
+			names = append(names, other.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\nbilling reference %s is also that of %s: they are billed together",
+		t.BillingRef, strings.Join(names, ", "))
 }
 
 func newEditTexts() *cobra.Command {

@@ -26,6 +26,8 @@ type TenantFilter struct {
 	Search string
 	// InactiveSince selects tenants that exist since then, and have no recorded request since.
 	InactiveSince time.Time
+	// BillingRef is the number in the billing system.
+	BillingRef string
 	// WithoutBillingRef selects those that have no number in the billing system.
 	WithoutBillingRef bool
 	// After is the name after which the list begins.
@@ -53,6 +55,9 @@ func (d Tenants) List(ctx context.Context, f TenantFilter) iter.Seq2[plans.Tenan
 		}
 		if f.Erased {
 			q.And(`t.suspended_at is not null and t.erased_at is not null`) // The first condition has an index.
+		}
+		if f.BillingRef != "" {
+			q.And(`t.billing_ref = ?`, f.BillingRef)
 		}
 		if f.Search != "" {
 			word := pgconn.Like(f.Search)

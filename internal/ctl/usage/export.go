@@ -3,6 +3,7 @@ package usage
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,10 +36,14 @@ of an assignment that is void. The sum of all lines is what to bill.
 
 The last line has the kind "total": how many lines there are, their sums, and
 the SHA-256 of their hashes. The lines of a closed month are those
-that were sealed; they never change. The default format is CSV.`,
+that were sealed; they never change. The default format is CSV.
+
+--columns may also name billing_ref, the tenant's ID in the billing system
+today. It is no part of what is sealed.`,
 		Example: `  petstorectl usage export --month 2026-11 > 2026-11.csv
   petstorectl usage export --month 2026-11 --tenant acme -o json
-  petstorectl usage export --month 2026-11 --plan pro -o jsonl`,
+  petstorectl usage export --month 2026-11 --plan pro -o jsonl
+  petstorectl usage export --month 2026-11 --columns billing_ref,plan,admitted`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runExport(cmd.Context(), o) },
 	})
 	f.OutputFlag(cmd)
@@ -46,7 +51,7 @@ that were sealed; they never change. The default format is CSV.`,
 	cmdutil.TenantFlag(cmd, f, &o.query.Tenant)
 	cmd.Flags().StringVar(&o.query.Plan, "plan", "", "only lines of this `PLAN`")
 	cmdutil.CompleteFlagFrom(cmd, "plan", cmdutil.PlanNames(f))
-	return cmdutil.SetColumns(cmd, LineView.Names())
+	return cmdutil.SetColumns(cmd, append(LineView.Names(), refColumn.Name))
 }
 
 // exportLine is a line of an export. The last one has the total.
@@ -57,6 +62,8 @@ type exportLine struct {
 	// sha256 is zero for a line that is not sealed.
 	sha256 closing.Hash
 	total  bool
+	// ref is the billing reference that the tenant has today.
+	ref string
 }
 
 func (l exportLine) kind() string {
@@ -105,6 +112,12 @@ var LineView = output.View[exportLine]{
 	{Name: "recorded_sha256", Value: func(l exportLine) any { return hashText(l.Recorded) }},
 	{Name: "number", Value: func(l exportLine) any { return l.number }},
 	{Name: "sha256", Value: func(l exportLine) any { return hashText(l.sha256) }},
+}
+
+// refColumn is printed only if --columns names it: it is not of the month, and no part of the
+// canonical form.
+var refColumn = output.Column[exportLine]{
+	Name: "billing_ref", Value: func(l exportLine) any { return l.ref }, InList: true,
 }
 
 func runExport(ctx context.Context, o *exportOptions) error {
@@ -167,6 +180,14 @@ func (o *exportOptions) print(ctx context.Context, db *store.DB, month billing.M
 		// Relative times are too vague for billing, exact ones too wide for a terminal.
 		v = tableView()
 	}
+	refs := map[int64]string{}
+	if slices.Contains(p.Columns, refColumn.Name) {
+		var err error
+		if refs, err = db.Months.BillingRefs(ctx); err != nil {
+			return closing.Sums{}, err
+		}
+		v = append(slices.Clone(v), refColumn)
+	}
 	out, err := output.NewStream(p, v)
 	if err != nil {
 		return closing.Sums{}, err
@@ -174,7 +195,7 @@ func (o *exportOptions) print(ctx context.Context, db *store.DB, month billing.M
 	number := int64(0)
 	err = db.Months.Lines(ctx, o.query, month.Sealed(), func(l *closing.Line, sum closing.Hash) error {
 		number++
-		line := exportLine{Line: *l, number: number}
+		line := exportLine{Line: *l, number: number, ref: refs[l.TenantID]}
 		if month.Sealed() {
 			line.sha256 = sum
 		}

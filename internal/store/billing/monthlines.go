@@ -18,6 +18,16 @@ type LineQuery struct {
 	Tenant, Plan string
 }
 
+// BillingRefs returns the billing references that tenants have now, by their numbers.
+func (d Months) BillingRefs(ctx context.Context) (_ map[int64]string, err error) {
+	defer pgconn.Wrap(&err, "read billing references")
+	return pgconn.CollectMap[int64, string](
+		ctx,
+		d.db,
+		`select id as key, billing_ref as value from tenants where billing_ref is not null`,
+	)
+}
+
 // Lines calls each with every line and the hash of its canonical form, in the order of the tenants'
 // numbers: what was sealed if the month is, and otherwise what is recorded so far. Memory holds
 // one. It returns plans.ErrTenantNotFound if there is no such tenant.

@@ -52,6 +52,8 @@ begin
   execute 'create index tenants_billing_ref_part on tenants using ' || format(gin, 'lower(billing_ref)');
 end $$;
 create index api_keys_by_tenant on api_keys (tenant_id, created_at desc, id);
+-- A tenant may have many keys that ended, and has few others.
+create index api_keys_by_end on api_keys (tenant_id, revoked_at, expires_at);
 create index api_keys_by_last4 on api_keys (last4, id);
 create index api_keys_by_name on api_keys (lower(name) text_pattern_ops, id) where name <> '';
 create index api_keys_by_expiry on api_keys (expires_at, id) where revoked_at is null;

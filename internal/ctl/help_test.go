@@ -104,6 +104,7 @@ func TestSharedFlags(t *testing.T) {
 		"migrate up":    "yes dry-run " + reads,
 		"migrate down":  "yes dry-run " + reads,
 		"tenant export": "database-url profile",
+		"usage hand-on": "reason yes dry-run database-url profile",
 		"login":         "profile output",
 		"logout":        "profile",
 		"version":       "output",

@@ -74,9 +74,10 @@ func killHandOn(t *testing.T, name string, r *receiver, kills int) {
 		cmd := start()
 		assert.NoError(t, cmd.Start())
 		began := time.Now()
-		kill := time.AfterFunc(rand.N(whole), func() { _ = cmd.Process.Kill() })
+		ended := make(chan struct{})
+		go killAtRandom(cmd.Process, r, whole, ended)
 		err = cmd.Wait()
-		kill.Stop()
+		close(ended)
 		if err == nil {
 			whole = time.Since(began)
 		} else if !cmd.ProcessState.Exited() {
@@ -88,7 +89,29 @@ func killHandOn(t *testing.T, name string, r *receiver, kills int) {
 		assert.True(t, strings.Contains(string(out), "another run is handing on"), string(out))
 	}
 	judgeHandOn(t, owner, name, r, page)
-	t.Logf("%d runs were killed; %d events in %d requests", kills, len(r.counted), r.requests)
+	var again int
+	assert.NoError(t, owner.QueryRow(`select count(*) from sent_events where attempts > 1`).Scan(&again))
+	t.Logf("%d runs were killed; %d events in %d requests, %d of them sent again",
+		kills, len(r.counted), r.requests, again)
+}
+
+// killAtRandom kills a run at any instant of the time that one takes; every second one after a
+// request has begun.
+func killAtRandom(run *os.Process, r *receiver, whole time.Duration, ended <-chan struct{}) {
+	within := whole
+	if rand.IntN(2) == 0 {
+		within = 2 * maxLatency
+		select {
+		case <-r.begun:
+		case <-ended:
+			return
+		}
+	}
+	select {
+	case <-time.After(rand.N(within)):
+		_ = run.Kill()
+	case <-ended:
+	}
 }
 
 // judgeHandOn compares what a receiver has counted with what is recorded.

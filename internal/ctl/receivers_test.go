@@ -53,6 +53,8 @@ type receiver struct {
 	// down and forgetful are how many requests fail: before the events are taken, or after. hangs
 	// is how many are never answered. chaos is how many of 10 requests fail so at random.
 	down, forgetful, hangs, chaos int
+	// begun gets something when a request comes, if somebody waits for it.
+	begun chan struct{}
 	// refused is a customer of whom it takes nothing, status its answer to all; 0 for what is right.
 	refused string
 	status  int
@@ -64,10 +66,20 @@ type received struct {
 	raw          string
 }
 
+// maxLatency is how long a reply takes in chaos, before the events are taken.
+const maxLatency = 20 * time.Millisecond
+
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
 		return // A client that was killed.
+	}
+	if r.chaos > 0 { // A network that takes its time.
+		select {
+		case r.begun <- struct{}{}:
+		default:
+		}
+		time.Sleep(rand.N(maxLatency))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -142,6 +154,7 @@ func (r *receiver) forget() {
 
 func (r *receiver) start(t testing.TB) string {
 	t.Helper()
+	r.begun = make(chan struct{})
 	r.ids, r.sums, r.counted, r.first = map[string]bool{}, map[string]int64{}, map[string]int{}, map[string]string{}
 	var active atomic.Int32
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

@@ -77,24 +77,17 @@ left join lateral (
   where e.subject = k.id and e.action = 'key.rotate' order by e.number desc limit 1
 ) replacement on true;
 
--- own_keys lists the keys of the asker's tenant, the newest first: one of them, those of a status at an instant, or those after a key. Who may not
--- manage keys sees the own one. A test key sees no live ones. The page is chosen before the history of its keys is read: a tenant may have many keys that
+-- own_keys lists the keys of the asker's tenant, the newest first: one of them, those of a status at an instant, or those after the place of
+-- a key, which may be gone. Who may not manage keys sees the own one. A test key sees no live ones. The page is chosen before the history of its keys is read: a tenant may have many keys that
 -- ended.
-create function own_keys(asker bytea, at timestamptz, one text, status text, after text, most integer) returns setof customer_keys
+create function own_keys(asker bytea, at timestamptz, one text, status text, after_at timestamptz, after text, most integer) returns setof customer_keys
 language plpgsql stable security definer set plan_cache_mode = force_custom_plan as $$
 declare
   a record;
-  last api_keys;
 begin
   select * into a from asker_of(asker);
   if not a.manages and one is distinct from a.key_id then
     perform refuse_key_change('scope');
-  end if;
-  if after is not null then
-    select * into last from api_keys k where k.id = after and k.tenant_id = a.tenant_id;
-    if not found then
-      perform refuse_key_change('cursor');
-    end if;
   end if;
   return query
     with page as materialized (
@@ -106,7 +99,7 @@ begin
         -- With the status at hand the plan has an index for these.
         and (coalesce(status, '') not in ('active', 'banned') or k.revoked_at is null and (k.expires_at is null or k.expires_at > at))
         and (coalesce(status, '') <> 'revoked' or k.revoked_at is not null)
-        and (after is null or k.created_at < last.created_at or k.created_at = last.created_at and k.id > last.id)
+        and (after is null or k.created_at < after_at or k.created_at = after_at and k.id > after)
       order by k.created_at desc, k.id limit most
     )
     select k.* from page p cross join lateral (select c.* from customer_keys c where c.id = p.id offset 0) k order by k.created_at desc, k.id;

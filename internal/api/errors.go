@@ -360,7 +360,6 @@ var knownErrors = []struct {
 	},
 	{keys.ErrLastManageKey, codeLastManageKey},
 	{keys.ErrAskerScope, codeInsufficientScope},
-	{keys.ErrCursor, codeInvalidCursor},
 }
 
 // errorBody returns the contract's Error: the code, the message, the status.

@@ -58,13 +58,8 @@ func (f *fakeKeys) find(tenantID int64, id string) *keys.Own {
 
 func (f *fakeKeys) ListKeys(_ context.Context, tenantID int64, _ keys.Digest, q keys.OwnQuery) ([]keys.Own, error) {
 	return call(f.pets, func() ([]keys.Own, error) {
-		if q.After != "" && f.find(tenantID, q.After) == nil {
-			return nil, keys.ErrCursor
-		}
-		begun := q.After == ""
 		page, _ := pageOf(f.keys[tenantID], q.Limit, func(k keys.Own) bool {
-			follows := begun
-			begun = begun || k.ID == q.After
+			follows := q.After == "" || k.CreatedAt.Before(q.AfterAt) || k.CreatedAt.Equal(q.AfterAt) && k.ID > q.After
 			return follows && (q.ID == "" || k.ID == q.ID) && (q.Status == "" || k.Status(q.At) == q.Status)
 		})
 		return page, nil

@@ -63,6 +63,12 @@ func (a *api) readKey(x *exchange, data []byte, isNew bool) (e keys.Edit, err er
 	if allowed := rangesOf(o); allowed != nil {
 		e.Allowed = allowed
 	}
+	if isNew && o.Null("perMinute") { // null is the default, and no other body.
+		e.PerMinute = nil
+	}
+	if isNew && o.Null("expiresAt") {
+		e.ExpiresAt = nil
+	}
 	confirmed := o.True("confirmLockout")
 	if err := o.Err(); err != nil {
 		return e, err

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
+	"petstore.example/internal/api/httpfield"
 	"petstore.example/internal/api/jsonbody"
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
@@ -17,7 +19,7 @@ import (
 // KeyStore has the keys of tenants, for themselves. The asker is the digest of the key that asks,
 // by which the store judges anew: it returns keys.ErrAsker if that may not.
 type KeyStore interface {
-	// ListKeys returns keys, the newest first, or keys.ErrCursor.
+	// ListKeys returns keys, the newest first.
 	ListKeys(ctx context.Context, tenantID int64, asker keys.Digest, q keys.OwnQuery) ([]keys.Own, error)
 	// ChangeKey makes a change and returns the key: of a rotation, the new one. With once, a
 	// request is served once: then it returns a keys.AlreadyIssuedError, or an error of
@@ -94,21 +96,22 @@ func (a *api) asker(x *exchange) keys.Digest {
 	return token.Digest()
 }
 
-// listKeys is GET /v1/keys, beta. A page begins after a key, whose ID is the cursor.
+// listKeys is GET /v1/keys, beta.
 func listKeys(a *api, x *exchange) error {
 	if err := a.takeKeyRead(x); err != nil {
 		return err
 	}
-	after := ""
-	r, err := parseListRequest(x, listParams, func(text string) (int64, bool) {
-		after = text
-		return 0, keys.IsID(text)
+	var q keys.OwnQuery
+	r, err := parseListRequest(x, listParams, func(text string) (micros int64, ok bool) {
+		micros, q.After, ok = parseKeyCursor(text)
+		q.AfterAt = time.UnixMicro(micros)
+		return micros, ok
 	}, parseKeyStatus, keyStatuses)
 	if err != nil {
 		return err
 	}
 	// One more tells whether another page follows.
-	q := keys.OwnQuery{Status: r.status, At: x.now, After: after, Limit: r.pageSize + 1}
+	q.Status, q.At, q.Limit = r.status, x.now, r.pageSize+1
 	found, err := a.Keys.ListKeys(x.Request.Context(), x.caller.Tenant.ID, a.asker(x), q)
 	if err != nil {
 		return err
@@ -116,7 +119,7 @@ func listKeys(a *api, x *exchange) error {
 	next := ""
 	if len(found) > r.pageSize {
 		found = found[:r.pageSize]
-		next = found[len(found)-1].ID
+		next = keyCursor(found[len(found)-1])
 	}
 	rows := make([]ownKey, len(found))
 	for i, k := range found {
@@ -129,6 +132,22 @@ func listKeys(a *api, x *exchange) error {
 	x.writePage(p, x.form(p))
 	return nil
 }
+
+// keyCursor is the place of a key in the list, which stays when the key goes: when it was issued, in
+// microseconds, as other cursors have it, and the ID without its prefix.
+func keyCursor(k keys.Own) string {
+	return httpfield.FormatCursor(k.CreatedAt.UnixMicro()) + strings.TrimPrefix(k.ID, keyPrefix)
+}
+
+// parseKeyCursor returns the microseconds and the ID of a cursor.
+func parseKeyCursor(text string) (micros int64, id string, ok bool) {
+	at := min(len(text), len(httpfield.FormatCursor(0)))
+	id = keyPrefix + text[at:]
+	micros, ok = httpfield.ParseCursor(text[:at])
+	return micros, id, ok && keys.IsID(id)
+}
+
+const keyPrefix = "key_"
 
 // self stands in a path for the key that the request has.
 const self = "self"

@@ -72,6 +72,22 @@ func TestKeysAreShownOnce(t *testing.T) {
 	assert.True(t, !strings.Contains(w.logs.String()+stored, made.Key) && true, "the key is logged or stored")
 }
 
+// TestDefaultsOfKeysAreOneBody: a new key's default is the same body whether it is said, null or left
+// out.
+func TestDefaultsOfKeysAreOneBody(t *testing.T) {
+	t.Parallel()
+	w := manages(t)
+	for i, members := range []string{
+		"", `,"perMinute":null`, `,"expiresAt":null`, `,"allowedAddresses":null`, `,"allowedAddresses":[]`,
+		`,"scope":"write"`, `,"confirmLockout":false`, `,"perMinute":null,"expiresAt":null,"allowedAddresses":null`,
+	} {
+		rec := w.do(w.request("POST", "/v1/keys", `{"name":"ci"`+members+`}`, "Idempotency-Key", "k"))
+		assert.Equal(t, rec.Code, map[bool]int{true: 201, false: 409}[i == 0], members, rec.Body)
+	}
+	rec := w.do(w.request("POST", "/v1/keys", `{"name":"ci","perMinute":1}`, "Idempotency-Key", "k"))
+	assert.Equal(t, rec.Code, 422, rec.Body)
+}
+
 // TestInvalidKeys: the message names all that is wrong.
 func TestInvalidKeys(t *testing.T) {
 	t.Parallel()
@@ -262,20 +278,23 @@ func TestListingKeys(t *testing.T) {
 		304,
 		"a page that has a next one",
 	)
+	cursor := fmt.Sprintf("%016x", at.UnixMicro()) + "0000000000000001"
 	first, next := ids("?limit=1&status=active")
 	assert.Equal(
 		t,
 		first+next,
-		ciKey+" "+ciKey+" <"+baseURL+`/keys?cursor=`+ciKey+`&limit=1&status=active>; rel="next", <`+baseURL+
+		ciKey+" "+cursor+" <"+baseURL+`/keys?cursor=`+cursor+`&limit=1&status=active>; rel="next", <`+baseURL+
 			`/keys?limit=1&status=active>; rel="first"`,
 	)
 	w.do(w.request("POST", "/v1/keys/"+ciKey+"/revoke", ""))
 	for query, want := range map[string]string{"": ciKey + " key_acme ", "?status=revoked": ciKey + " ",
-		"?status=expired": "", "?cursor=" + ciKey: "key_acme "} {
+		"?status=expired": "", "?cursor=" + cursor: "key_acme ",
+		// Of a key that is no longer there.
+		"?cursor=" + cursor[:31] + "9": "key_acme "} {
 		got, next := ids(query)
 		assert.True(t, got == want && !strings.Contains(next, "next"), query, got, next)
 	}
-	for _, cursor := range []string{theirKey, "key_0000000000000099", "0000000000000001", "x"} {
+	for _, cursor := range []string{ciKey, "0000000000000001", cursor[:31], cursor + "0", "X" + cursor[1:], "x"} {
 		rec := w.do(w.request("GET", "/v1/keys?cursor="+cursor, ""))
 		assert.Equal(
 			t,

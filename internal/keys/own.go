@@ -37,8 +37,6 @@ var (
 	ErrStaleSignIn = errors.New("the sign-in began more than 15 minutes ago")
 	// ErrBannedSignIn: the sign-in that asks began by a key that is banned, so it makes no key.
 	ErrBannedSignIn = errors.New("the key of the sign-in is banned")
-	// ErrCursor: there is no such key for the list to begin after.
-	ErrCursor = errors.New("no key to begin after")
 )
 
 // Own is a key as its tenant sees it: without the tenant's name, and of a ban only its end.
@@ -62,9 +60,11 @@ type OwnQuery struct {
 	// Status selects those of a status At that instant.
 	Status Status
 	At     time.Time
-	// After is the ID of the key after which the list begins, or ErrCursor. Limit is the most keys.
-	After string
-	Limit int
+	// AfterAt and After are CreatedAt and ID of the key after which the list begins, "" for the
+	// first one. There need be no such key any more. Limit is the most keys.
+	AfterAt time.Time
+	After   string
+	Limit   int
 }
 
 // OwnChange is a change that a tenant makes to its keys.

@@ -38,18 +38,19 @@ func (r ownRow) own() keys.Own {
 }
 
 // List returns the keys that the asker may see, the newest first. It returns keys.ErrAsker,
-// ErrAskerBanned, ErrAskerScope or ErrCursor.
+// ErrAskerBanned or ErrAskerScope.
 func (d OwnKeys) List(ctx context.Context, _ int64, asker keys.Digest, q keys.OwnQuery) (_ []keys.Own, err error) {
 	defer pgconn.Wrap(&err, "list own keys")
 	list, err := pgconn.Collect(
 		ctx,
 		d.db,
 		ownRow.own,
-		`select * from own_keys($1, $2, nullif($3, ''), nullif($4, ''), nullif($5, ''), $6)`,
+		`select * from own_keys($1, $2, nullif($3, ''), nullif($4, ''), $5, nullif($6, ''), $7)`,
 		asker[:],
 		q.At,
 		q.ID,
 		string(q.Status),
+		q.AfterAt,
 		q.After,
 		q.Limit,
 	)
@@ -161,7 +162,6 @@ var ownRefusals = map[string]error{
 	"customer_keys_room":      keys.ErrTooManyKeys,
 	"customer_keys_day":       keys.ErrManyKeysMade,
 	"customer_keys_last":      keys.ErrLastManageKey,
-	"customer_keys_cursor":    keys.ErrCursor,
 	"customer_keys_stale":     keys.ErrStaleSignIn,
 	"customer_keys_banned":    keys.ErrBannedSignIn,
 }

@@ -112,7 +112,12 @@ func reconcileQuery(t testing.TB, page, receiver string) string {
 	}
 	// The month of the document is that of the usage.
 	text := strings.NewReplacer(
-		"timestamptz '2026-11-01Z'", "now() - interval '30 days'", "timestamptz '2026-12-01Z'", "now()", "'stripe'", "'"+receiver+"'",
+		"timestamptz '2026-11-01Z'",
+		"now() - interval '30 days'",
+		"timestamptz '2026-12-01Z'",
+		"now()",
+		"'stripe'",
+		"'"+receiver+"'",
 	).Replace(query[1])
 	return "select q::text from (" + text + ") q"
 }

@@ -1,0 +1,3 @@
+module petstore.example/tools/generators/openapi-generator
+
+go 1.26.0

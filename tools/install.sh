@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs those of the named programs that are missing: postgres redis-server chromium npm wrk pgbouncer pgbackrest python3 python3-venv curl nginx
+# Installs those of the named programs that are missing: postgres redis-server chromium npm mvn wrk pgbouncer pgbackrest python3 python3-venv curl nginx
 # haproxy caddy prometheus prometheus-*-exporter mtail openssl rpm debootstrap systemd-sysusers systemd-analyze systemd-socket-activate buildah
 # uidmap ca-certificates. It uses Homebrew on macOS and apt-get elsewhere, as root or through a
 # sudo without password. For a program that it cannot install it prints one line with the command, and fails after it has tried the others.
@@ -50,8 +50,10 @@ advice() {
 	Darwin:postgres) echo brew install postgresql@17 ;;
 	Darwin:redis-server) echo brew install redis ;;
 	Darwin:npm) echo brew install node ;;
+	Darwin:mvn) echo brew install maven ;;
 	Darwin:*) echo brew install "$1" ;;
 	*:postgres) echo apt-get install postgresql ;;
+	*:mvn) echo apt-get install maven ;;
 	*:systemd-*) echo apt-get install systemd ;;
 	*:chromium) # without a window where the system has that: it takes two thirds of the time
 		! apt-cache show chromium-headless-shell >/dev/null 2>&1 || set -- chromium-headless-shell

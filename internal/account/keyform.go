@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"petstore.example/internal/keys"
 )
@@ -69,11 +68,8 @@ func (v *visit) read(k keys.Own) (form keyForm, e keys.Edit) {
 	}
 	isNew := k.ID == ""
 	if isNew || form.Name != k.Name {
-		wrong(
-			isNew && form.Name == "" || utf8.RuneCountInString(form.Name) > maxKeyName ||
-				keys.CheckText(form.Name) != nil,
-			"Name: 1 to 100 characters, not only blanks, without control characters and without an API key.",
-		)
+		problem := keys.TextProblem(form.Name, maxKeyName)
+		wrong(problem != "" && (isNew || form.Name != ""), "Name: "+problem+".")
 		e.Name = &form.Name
 	}
 	if scope := keys.Scope(form.Scope); isNew || scope != k.Scope {

@@ -9,7 +9,8 @@ var (
 		"X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy, Retry-After, " +
 			"Link, X-Next-Cursor, Location, ETag, Deprecation, Sunset, X-Stability, Idempotent-Replayed, " +
 			"Preference-Applied, " +
-			"X-Request-Id, WWW-Authenticate, Allow, Date, X-Ignored-Parameters, X-Key-Expires",
+			"X-Request-Id, WWW-Authenticate, Allow, Date, X-Ignored-Parameters, X-Key-Expires, " +
+			"Accept, Accept-Encoding",
 	}
 
 	// requestHeaders are named because * does not stand for Authorization. Some are those that

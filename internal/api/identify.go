@@ -103,11 +103,12 @@ func (r *keyRefusals) credential(values []string) (keys.Token, *Error) {
 		return keys.Token{}, r.missingKey
 	}
 	if len(text) == len(rest) {
-		return keys.Token{}, r.malformedKey
+		// Such as "Bearer: ": a key begins otherwise.
+		return keys.Token{}, r.malformedKey("-")
 	}
 	token, err := keys.ParseToken(text)
 	if err != nil {
-		return keys.Token{}, r.malformedKey
+		return keys.Token{}, r.malformedKey(text)
 	}
 	return token, nil
 }

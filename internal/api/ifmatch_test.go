@@ -151,7 +151,7 @@ func TestFilters(t *testing.T) {
 		"ids=1,2&ids=x", "ids=1%20,2",
 		"ids=" + strings.Repeat("1,", 100) + "1", strings.Repeat("ids=1&", 101), "categoryId=", "categoryId=1.0",
 		"categoryId=%2B1", "categoryId=1,2",
-		"name=", "name=a&name=b", "name=a%00", "name=%ff", "name=" + strings.Repeat("%C3%A9", 101),
+		"name=", "name=a&name=b", "name=a%00", "name=%ff", "name=" + strings.Repeat("%C3%A9", 256),
 	} {
 		rec := w.do(w.request("GET", "/v1/pets?"+query, ""))
 		param, _, _ := strings.Cut(query, "=")

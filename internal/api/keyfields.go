@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"petstore.example/internal/api/jsonbody"
 	"petstore.example/internal/keys"
@@ -21,7 +20,6 @@ const (
 	expiryPast    = "expiresAt must be in the future"
 	expiryLate    = "expiresAt must be that of this key at the latest, as its scope is not manage"
 	gracePeriod   = 24 * 60 * 60
-	textOfKeys    = " characters, not only blanks, without control characters and without an API key"
 	wantsDateTime = "expiresAt must be a date and time, such as 2027-01-01T00:00:00Z"
 )
 
@@ -91,8 +89,11 @@ func parseScope(s string) (keys.Scope, bool) {
 // textOf returns a text of 1 to that many characters, nil if it is missing or rejected.
 func textOf(o *jsonbody.Object, name string, most int) *string {
 	text := o.Text(name)
-	if text != nil && (*text == "" || utf8.RuneCountInString(*text) > most || keys.CheckText(*text) != nil) {
-		o.Reject(name + " must have 1 to " + strconv.Itoa(most) + textOfKeys)
+	if text == nil {
+		return nil
+	}
+	if problem := keys.TextProblem(*text, most); problem != "" {
+		o.Reject(name + " must have " + problem)
 		return nil
 	}
 	return text
@@ -107,10 +108,10 @@ func expiryOf(o *jsonbody.Object, now time.Time) *time.Time {
 	if text == nil {
 		return nil
 	}
-	at, err := time.Parse(time.RFC3339, *text)
+	at, ok := parseInstant(*text)
 	at = at.UTC().Truncate(time.Microsecond)
 	switch {
-	case err != nil || at.Year() > 9999:
+	case !ok || at.Year() > 9999:
 		o.Reject(wantsDateTime)
 	case !at.After(now):
 		o.Reject(expiryPast)

@@ -3,7 +3,9 @@ package api
 import (
 	"errors"
 	"net/netip"
+	"strings"
 	"time"
+	"unicode"
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/usage"
@@ -27,26 +29,74 @@ var descriptions = map[keys.Status]string{
 	keys.OtherEnvironment: "The API key is for the other deployment",
 }
 
-// keyRefusals are the refusals of requests without a valid key. Who does not hold a key that was
-// issued gets one answer, whatever is wrong with it: only support sees the reason. Who holds one is
-// told what is wrong with it. A key has 178 random bits, so nobody else can send it.
+// malformations are what keeps a text from being a key, the first one that is so. They are known
+// from the text alone, before any look-up, and so tell nobody which keys there are.
+var malformations = []struct {
+	is   func(text string) bool
+	what string
+}{
+	{
+		func(s string) bool { return strings.Trim(s, "\"'`‘’“”<>") != s },
+		"it is in quotes or brackets. Send it without them",
+	},
+	{func(s string) bool {
+		first, _, _ := strings.Cut(s, " ")
+		return strings.EqualFold(strings.TrimRight(first, ":"), "Bearer")
+	}, "the header has Bearer twice. Send it once"},
+	{
+		func(s string) bool { return strings.ContainsFunc(s, unicode.IsSpace) },
+		"it has a blank. Send it without any",
+	},
+	{
+		func(s string) bool { return !strings.HasPrefix(s, "pst_live_") && !strings.HasPrefix(s, "pst_test_") },
+		"it does not begin with pst_live_ or pst_test_. Send the key itself",
+	},
+	{func(s string) bool { return len(s) < keys.TokenLength }, "it is shorter than 45 characters. Copy the whole key"},
+	{func(s string) bool { return len(s) > keys.TokenLength }, "it is longer than 45 characters. Copy the key alone"},
+	{func(string) bool { return true }, "its checksum is wrong, so a character was changed. Copy the key anew"},
+}
+
+// malformedKey returns the refusal of a text that is no key. Its reason is for support.
+func (r *keyRefusals) malformedKey(text string) *Error {
+	for i, m := range malformations {
+		if m.is(text) {
+			return r.malformed[i]
+		}
+	}
+	return r.unknownKey // not reached: the last one is always so
+}
+
+// keyRefusals are the refusals of requests without a valid key. Every unknown key gets the same
+// answer: only support sees why. The text of a malformed one says what is wrong with it. Who holds a
+// key that was issued is told what is wrong with it: a key has 178 random bits, so nobody else can
+// send it.
 type keyRefusals struct {
 	support Support
 	// aboutBan is what the message of a ban ends with.
 	aboutBan string
 
-	missingKey, otherScheme                                    *Error
-	severalHeaders, malformedKey, otherEnvironment, unknownKey *Error
+	missingKey, otherScheme                      *Error
+	severalHeaders, otherEnvironment, unknownKey *Error
+	malformed                                    []*Error
 }
 
 func newKeyRefusals(s Support) *keyRefusals {
 	missing, invalid := s.sentence("Ask ", " for one"), s.sentence("Ask ", " for help")
+	var malformed []*Error
+	for _, m := range malformations {
+		e := &Error{
+			code:    codeInvalidAPIKey,
+			message: "The API key is malformed: " + m.what + "." + invalid,
+			reason:  usage.Malformed,
+		}
+		e.body = errorBody(codeInvalidAPIKey, e.message)
+		malformed = append(malformed, e)
+	}
 	return &keyRefusals{
-		support: s, aboutBan: invalid,
+		malformed: malformed, support: s, aboutBan: invalid,
 		missingKey:       refusalBy(codeMissingAPIKey, missing, ""),
 		otherScheme:      refusalBy(codeMissingAPIKey, missing, usage.OtherScheme),
 		severalHeaders:   severalHeaders(),
-		malformedKey:     refusalBy(codeInvalidAPIKey, invalid, usage.Malformed),
 		otherEnvironment: refusalBy(codeInvalidAPIKey, invalid, usage.OtherEnvironment),
 		unknownKey:       refusalBy(codeInvalidAPIKey, invalid, usage.UnknownKey),
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"maps"
 	"net/http/httptest"
 	"os"
@@ -109,8 +110,6 @@ func TestStrangersLearnNoReason(t *testing.T) {
 			answers[header(rec, "WWW-Authenticate")+"\n"+rec.Body.String()] = name
 		}
 		note("unknown", w.sendUnknown(t, "/v1/pets"))
-		malformed := strings.Replace(w.key, "pst_live_", "pst_test_", 1)
-		note("malformed", w.do(w.request("GET", "/v1/pets", "", "Authorization", "Bearer "+malformed)))
 		w.directory.fail(keys.ErrOtherEnvironment)
 		note("of another environment, unknown", w.do(w.request("GET", "/v1/pets", "")))
 		want := `Bearer realm="petstore", error="invalid_token"` + "\n" +
@@ -180,5 +179,37 @@ func TestCheckSupport(t *testing.T) {
 		if err := CheckSupportEmail(s); (err == nil) != ok {
 			t.Errorf("e-mail address %q: %v", s, err)
 		}
+	}
+}
+
+// TestMalformedKeysSayHow: of the text alone. Nobody is asked for such a key, and the rest of the
+// answer is that to an unknown one.
+func TestMalformedKeysSayHow(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	unknown := w.sendUnknown(t, "/v1/pets")
+	w.directory.fail(errors.New("nobody is to be asked"))
+	const quotes, blank, twice, begin = "it is in quotes or brackets. Send it without them",
+		"it has a blank. Send it without any", "the header has Bearer twice. Send it once",
+		"it does not begin with pst_live_ or pst_test_. Send the key itself"
+	const short, checksum = "it is shorter than 45 characters. Copy the whole key",
+		"its checksum is wrong, so a character was changed. Copy the key anew"
+	for sent, want := range map[string]string{
+		`"` + w.key + `"`: quotes, "'" + w.key: quotes, "“" + w.key + "”": quotes, `""`: quotes,
+		"<API_KEY>": quotes, "Bearer " + w.key: twice, "bearer: " + w.key: twice, "Bearer": twice,
+		w.key[:20] + " " + w.key[20:]: blank, w.key + "\u00a0": blank, w.key[:20] + "\t" + w.key[20:]: blank,
+		"sk_live_" + w.key[8:]: begin, "$PETSTORE_API_KEY": begin, "PST_LIVE_" + w.key[9:]: begin,
+		w.key[:44]: short, "pst_live_": short, w.key + "x": "it is longer than 45 characters. Copy the key alone",
+		strings.Replace(w.key, "pst_live_", "pst_test_", 1): checksum, w.key[:44] + "-": checksum,
+	} {
+		r := w.request("GET", "/v1/pets", "", "Authorization", "Bearer "+sent)
+		rec := w.do(r)
+		checkAnswer(t, r, rec)
+		assert.Equal(t, rec.Body.String(), string(errorBody(codeInvalidAPIKey, "The API key is malformed: "+want+".")))
+		assert.Equal(t, header(rec, "WWW-Authenticate"), header(unknown, "WWW-Authenticate"), want)
+	}
+	for _, sent := range []string{"Bearer", "Bearer "} {
+		rec := w.do(w.request("GET", "/v1/pets", "", "Authorization", sent))
+		assert.Contains(t, rec.Body.String(), `"missing_api_key"`, sent)
 	}
 }

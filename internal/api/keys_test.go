@@ -94,18 +94,21 @@ func TestInvalidKeys(t *testing.T) {
 	w := manages(t)
 	secret, err := keys.NewToken(keys.Live)
 	assert.NoError(t, err)
+	const ofText = "1 to 100 characters, not only blanks, " +
+		"without control and format characters and without an API key: "
 	for _, c := range []struct{ request, body, want string }{
 		{"POST /v1/keys", `{}`, "name is required."},
 		{"POST /v1/keys", `{"name":null}`, "name must not be null (line 1, column 9)."},
 		{"POST /v1/keys", `{"name":"","scope":"admin","perMinute":0,"expiresAt":"tomorrow","allowedAddresses":"::1",` +
 			`"confirmLockout":1}`,
-			"name must have 1 to 100 characters, not only blanks, without control characters and without an API key; " +
-				"scope must be " +
+			"name must have " + ofText + "it has 0; scope must be " +
 				"one of read, write, manage; " +
 				"perMinute must be at least 1; expiresAt must be a date and time, such as 2027-01-01T00:00:00Z; " +
 				"allowedAddresses must be an array, not a string; confirmLockout must be a boolean, not a number."},
 		{"POST /v1/keys", `{"name":"` + secret.Reveal() + `"}`,
-			"name must have 1 to 100 characters, not only blanks, without control characters and without an API key."},
+			"name must have " + ofText + "it has what looks like one."},
+		{"POST /v1/keys", `{"name":"a\u200bb"}`, "name must have " + ofText + "it has U+200B."},
+		{"POST /v1/keys", `{"name":"` + strings.Repeat("ä", 101) + `"}`, "name must have " + ofText + "it has 101."},
 		{"POST /v1/keys", `{"name":"x","expiresAt":"2026-11-20T09:21:48Z"}`, "expiresAt must be in the future."},
 		{"POST /v1/keys", `{"name":"x","expiresAt":"9999-12-31T23:59:59-01:00"}`,
 			"expiresAt must be a date and time, such as 2027-01-01T00:00:00Z."},

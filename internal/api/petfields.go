@@ -58,7 +58,7 @@ func petName(o *jsonbody.Object) *string {
 // The bounds of the filters of animals.
 const (
 	maxIDs        = 100
-	maxNamePrefix = 100 // characters
+	maxNamePrefix = 255 // characters, as many as a name has
 )
 
 // petFilter is a query parameter that only the list of animals has. Filters combine by AND, also

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -244,12 +245,22 @@ func readRequestsQuery(values url.Values, now time.Time, bad problems) (p usage.
 // narrows returns a parser of an instant, which becomes the bound if it is nearer.
 func narrows(bound *time.Time, nearer func(at, than time.Time) bool) func(string) bool {
 	return func(s string) bool {
-		at, err := time.Parse(time.RFC3339, s)
-		if err == nil && nearer(at, *bound) {
+		at, ok := parseInstant(s)
+		if ok && nearer(at, *bound) {
 			*bound = at.UTC() // Postgres knows no offset of 16 hours or more.
 		}
-		return err == nil
+		return ok
 	}
+}
+
+var instantForm = regexp.MustCompile(`T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
+
+// parseInstant reads a date and time of RFC 3339, section 5.6, in which t and z may be small.
+// time.Parse takes more: a comma before the fraction, an hour of one digit, an offset of 24 hours.
+func parseInstant(s string) (at time.Time, ok bool) {
+	s = strings.ToUpper(s)
+	at, err := time.Parse(time.RFC3339, s)
+	return at, err == nil && instantForm.MatchString(s)
 }
 
 // kindsOf returns the kinds of failed requests with that status and code, 0 and "" for any. With

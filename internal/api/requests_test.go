@@ -313,3 +313,19 @@ func TestFreeReads(t *testing.T) {
 	w.setClock(at.Add(12 * time.Second))
 	assert.Equal(t, w.do(w.request("GET", "/v1/requests", "")).Code, 200, "in the next minute")
 }
+
+// TestInstants: those of RFC 3339 are read, and no others, as time.Parse would.
+func TestInstants(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"2026-11-20T09:21:48Z": true, "2026-11-20t09:21:48.5z": true, "2026-11-20T09:21:48-00:00": true,
+		"2026-11-20T09:21:48+14:00": true, "2024-02-29T00:00:00Z": true,
+		"2026-11-20T09:21:48,5Z": false, "2026-11-20T9:21:48Z": false, "2026-11-20 09:21:48Z": false,
+		"2026-11-20T09:21:48": false, "2026-11-20T09:21Z": false, "2026-11-20T09:21:48+24:00": false,
+		"2026-11-20T09:21:48+0100": false, "2026-02-29T00:00:00Z": false, "2026-11-20T24:00:00Z": false,
+		"2026-11-20T09:21:48.Z": false, "": false,
+	} {
+		_, ok := parseInstant(text)
+		assert.Equal(t, ok, want, text)
+	}
+}

@@ -45,8 +45,10 @@ func TestSimulatedAnswersAreTheRealOnes(t *testing.T) {
 		headers        []string
 		simulated      string
 	}{
-		"missing_api_key":    {headers: []string{"Authorization", ""}},
-		"invalid_api_key":    {headers: []string{"Authorization", "Bearer x"}},
+		"missing_api_key": {headers: []string{"Authorization", ""}},
+		"invalid_api_key": {
+			headers: []string{"Authorization", "Bearer pst_live_Zb7Q0mKxT4vL9sWcR2yNfHjD8aPuGe1dNUMm"},
+		},
 		"route_not_found":    {target: "/v1/nowhere", simulated: "/v1/nowhere"},
 		"method_not_allowed": {method: "DELETE"},
 		"rate_limit_exceeded": {

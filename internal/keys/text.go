@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -67,6 +68,30 @@ func CheckText(text string) error {
 func isBlank(r rune) bool {
 	return unicode.IsSpace(r) || r == '\u2800' ||
 		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+// TextProblem says what is wrong with a text of 1 to that many characters, "" for nothing. It names
+// the character, and never a key.
+func TextProblem(text string, most int) string {
+	var what string
+	err := CheckText(text)
+	switch n := utf8.RuneCountInString(text); {
+	case n == 0 || n > most:
+		what = fmt.Sprint("it has ", n)
+	case errors.Is(err, ErrTextContainsKey):
+		what = "it has what looks like one"
+	case errors.Is(err, ErrTextBlank):
+		what = "it has blanks alone"
+	case err != nil:
+		what = strings.Replace(strings.TrimPrefix(err.Error(), ErrTextCharacter.Error()+": "), "U+", "it has U+", 1)
+	default:
+		return ""
+	}
+	return fmt.Sprintf(
+		"1 to %d characters, not only blanks, without control and format characters and without an API key: %s",
+		most,
+		what,
+	)
 }
 
 // isJoiner reports whether r is ZERO WIDTH NON-JOINER or ZERO WIDTH JOINER.

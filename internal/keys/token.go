@@ -29,7 +29,8 @@ const (
 	prefixLength   = len("pst_live_")
 	randomLength   = 30
 	checksumLength = 6
-	tokenLength    = prefixLength + randomLength + checksumLength
+	// TokenLength is how many characters a key has.
+	TokenLength = prefixLength + randomLength + checksumLength
 )
 
 // ErrMalformed: the text does not have the form of an API key. The error never contains the text.
@@ -72,12 +73,12 @@ func NewToken(env Environment) (Token, error) {
 // ParseToken returns ErrMalformed unless the text has the form of a key and a correct checksum. So
 // typos and fakes are refused without a look-up.
 func ParseToken(text string) (Token, error) {
-	if len(text) != tokenLength || (text[:prefixLength] != "pst_live_" && text[:prefixLength] != "pst_test_") {
+	if len(text) != TokenLength || (text[:prefixLength] != "pst_live_" && text[:prefixLength] != "pst_test_") {
 		return Token{}, ErrMalformed
 	}
 	key := []byte(text)
 	// Most wrong keys have a wrong checksum, so it is compared first.
-	body := key[:tokenLength-checksumLength]
+	body := key[:TokenLength-checksumLength]
 	if sum := checksum(body); text[len(body):] != string(sum[:]) || !isBase62(text[prefixLength:len(body)]) {
 		return Token{}, ErrMalformed
 	}

@@ -92,7 +92,7 @@ var programsOf = map[string][]string{
 	"internal/ctl":            {"python3", "curl"},
 	"internal/e2e":            {"pgbouncer", "pgbackrest", "systemd-socket-activate", "curl", "python3", "npm"},
 	"internal/e2e/alerts":     append([]string{"prometheus", "nginx", "mtail", "openssl"}, exporters...),
-	"internal/e2e/generators": {"npm", "nginx"},
+	"internal/e2e/generators": {"npm", "nginx", "mvn"},
 	"internal/e2e/packages":   {"debootstrap", "rpm", "systemd-sysusers"},
 	"internal/e2e/running":    {"nginx", "haproxy", "caddy", "curl"},
 }

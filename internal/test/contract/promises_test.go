@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/keys"
 	"petstore.example/internal/test/assert"
 )
 
@@ -43,6 +44,31 @@ func TestNamesAreTheDocuments(t *testing.T) {
 	for _, name := range names {
 		if named, taken := schema.Validate(name) == nil, catalog.CheckName(name) == nil; named != taken {
 			t.Errorf("the document allows %+.10q: %t, the server: %t", name, named, taken)
+		}
+	}
+}
+
+// TestTextsOfKeysAreTheDocuments: so it is with the names of keys, and with reasons.
+func TestTextsOfKeysAreTheDocuments(t *testing.T) {
+	t.Parallel()
+	d := theDocument(t)
+	c, err := newCompiler(d.raw)
+	assert.NoError(t, err)
+	schema, err := c.schema([]string{"components", "schemas", "NewKey", "properties", "name"})
+	assert.NoError(t, err)
+	texts := []string{"", "a\u200d", "\u0915\u200d\u0915", "\u0915\u200d\u200d", "  ", "\u2800", "\u0915\u200d",
+		" \u0915\u200d ", "a\U0001F468\u200D\U0001F469"}
+	for _, n := range []int{99, 100, 101} {
+		texts = append(texts, strings.Repeat("ä", n))
+	}
+	for r := range rune(0x10000) {
+		if r < 0xd800 || r > 0xdfff {
+			texts = append(texts, string(r), "a"+string(r))
+		}
+	}
+	for _, text := range texts {
+		if named, taken := schema.Validate(text) == nil, keys.TextProblem(text, 100) == ""; named != taken {
+			t.Errorf("the document allows %+.10q: %t, the server: %t", text, named, taken)
 		}
 	}
 }

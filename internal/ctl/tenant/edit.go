@@ -126,7 +126,8 @@ func newCmdEdit(f *cmdutil.Factory) *cobra.Command {
 		}
 		text := "changed tenant " + e.before.Name + ": " + differences(e.before, e.after)
 		if ref := e.before.BillingRef; ref != "" && ref != e.after.BillingRef {
-			text += "\nhours that were handed on stay with " + ref + ", and so do their corrections: see petstorectl usage resend"
+			text += "\nhours that were handed on stay with " + ref +
+				", and so do their corrections: see petstorectl usage resend"
 		}
 		if e.before.BillingRef != e.after.BillingRef {
 			text += shared(e.after, others)

@@ -521,8 +521,8 @@ func (e *undoEnv) state(t *testing.T) string {
 		   from quota_periods where tenant_id = $1 and (valid_to is null or valid_to > now())),
 		  (select string_agg(concat_ws(' ', billing_ref, n), E'\n' order by billing_ref) from (
 		    select billing_ref, sum(admitted) as n from sent_events where tenant_id = $1 group by 1) s where n <> 0),
-		  (select concat_ws(' ', name, title, price, unlisted, retires_at > now(), case when retires_at > now() then retires_at
-		      end) from price_list where name = $2),
+		  (select concat_ws(' ', name, title, price, unlisted, retires_at > now(), case when retires_at > now()
+		      then retires_at end) from price_list where name = $2),
 		  (select concat_ws(' ', per_minute, per_day) from plan_versions where plan = $2 and valid_from <= now() order
 		      by version desc limit 1),
 		  (select string_agg(concat_ws(' ', version, per_minute, per_day, valid_from), E'\n' order by version)

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -14,13 +15,20 @@ import (
 )
 
 // cookieName is bound to the host by browsers. Without HTTPS, on this machine, not all of them
-// would keep that one.
-func (a *Account) cookieName() string {
-	if a.secure {
+// would keep that one. Two servers are at two ports there, which cookies do not tell apart (RFC
+// 6265, section 8.5).
+func (v *visit) cookieName() string {
+	if v.secure {
 		return "__Host-petstore"
 	}
-	return "petstore-account"
+	name := "petstore-account"
+	if _, port, err := net.SplitHostPort(v.Host); err == nil && isNumber.MatchString(port) {
+		name += "-" + port
+	}
+	return name
 }
+
+var isNumber = regexp.MustCompile(`^[0-9]{1,5}$`)
 
 // setCookie keeps a secret for as long as the browser runs; "" removes it.
 func (v *visit) setCookie(secret string) {

@@ -129,6 +129,9 @@ var seeAfter = map[string]string{
 	"retention run": "run the command again: it removes what is left",
 	"staff":         "see: petstorectl staff list; a secret that was not printed is of no use: rotate it",
 	"usage close":   "run the command again: it says whether the month is closed",
+	"usage forget":  "see: petstorectl doctor, or run the command again",
+	"usage hand-on": "run the command again: it goes on where this one ended",
+	"usage resend":  "run usage hand-on, which sends what was moved; with --dry-run resend shows what is left",
 	"usage events": "what was written may be recorded as sent, and then no other run writes it: send it; " +
 		"what is sent twice counts once",
 }

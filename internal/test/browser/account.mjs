@@ -15,7 +15,7 @@ const key = process.env.PETSTORE_API_KEY;
 const [desktop, telephone, narrow] = [{ width: 1280, height: 900 }, { width: 390, height: 844 }, { width: 360, height: 740 }];
 // Another site, and another origin of the same site. Nobody serves them.
 const sites = { "cross-site": "http://elsewhere.example", "same-site": `http://${new URL(base).hostname}:18080` };
-const cookie = "petstore-account";
+const cookie = `petstore-account-${new URL(base).port}`;
 
 let failed = 0;
 const check = (ok, where, what) => {

@@ -71,6 +71,11 @@ type Plan struct {
 	Unlisted bool
 }
 
+// Sold reports whether anybody can be assigned the plan at that instant.
+func (p Plan) Sold(at time.Time) bool {
+	return !p.Unlisted && !p.From.After(at) && (p.RetiresAt.IsZero() || p.RetiresAt.After(at))
+}
+
 // Resolve returns the quota of a tenant on this plan; own is the tenant's own numbers, nil for
 // none. It returns ErrQuotaRequired, ErrQuotaFixed, or what Quota.Validate found.
 func (p Plan) Resolve(own *Quota) (Quota, error) {

@@ -169,12 +169,12 @@ func (d *diagnosis) admittedText() (explanation string, help []string) {
 	return explanation, help
 }
 
-// moreHelp says how the tenant gets more of a window: the smallest plan that has more, and a boost
-// for the rest of a day.
+// moreHelp says how the tenant gets more of a window: the smallest plan that is sold and has more,
+// and a boost for the rest of a day.
 func (d *diagnosis) moreHelp(window limits.WindowName) []string {
 	larger, q := plans.Enterprise+" --per-minute N --per-day N", d.Tenant.Quota
 	for _, p := range d.plans {
-		if p.Quota != nil &&
+		if p.Quota != nil && p.Sold(d.Now) &&
 			(window == limits.Day && p.Quota.PerDay > q.PerDay || window != limits.Day &&
 				p.Quota.PerMinute > q.PerMinute) {
 			larger = p.Name

@@ -79,7 +79,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		case r.begun <- struct{}{}:
 		default:
 		}
-		time.Sleep(rand.N(maxLatency))
+		time.Sleep(rand.N(maxLatency)) // a kill may come while the receiver thinks
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -556,7 +556,7 @@ grant select on usage_deliveries to petstore_api;
 grant insert (month, tenant_id, number, form, sha256), select on usage_lines to petstore_billing;
 grant insert (receiver, hour, tenant_id, assignment, correction, event_id, format, counted_at, billing_ref, version, admitted, refused, state, body),
   update (state, body, attempts, tried_at, reply), select on sent_events to petstore_billing;
-grant insert, update (begins, handed_to), select on receivers to petstore_billing;
+grant insert, update (format, begins, handed_to), select on receivers to petstore_billing;
 grant execute on function closed_until, open_month_before to petstore_billing, petstore_support;
 grant execute on function begin_closing to petstore_billing;
 grant execute on function month_usage, prune_bans, prune_keys, prune_failed_requests, roll_up_usage to petstore_api;

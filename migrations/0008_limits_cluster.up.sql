@@ -146,7 +146,8 @@ begin
   if exists (select from servers s where s.id = server and s.seen_at > clock_timestamp() - interval '1 minute') then
     raise exception 'server % is alive', server using errcode = 'check_violation', constraint = 'usage_writers_alive';
   end if;
-  update usage_writers set left_out_at = now() where server_id = server returning * into forgotten;
+  update usage_writers set left_out_at = now() where server_id = server and (left_out_at is null or written_at > left_out_at);
+  select * into forgotten from usage_writers where server_id = server;
   return forgotten;
 end $$;
 

@@ -68,6 +68,7 @@ var Events = []Event{
 	{Action: "usage.events", Final: "what the billing system has received stays there"},
 	{Action: "usage.resend", Undo: "moves it back, while none of its events was sent"},
 	{Action: "usage.unresend", Final: "resend it again"},
+	{Action: "usage.retry", Final: "what was sent meanwhile stays sent"},
 	{Action: "usage.settle", Final: "what was sent meanwhile stays sent"},
 	{
 		Action: "retention.set",

@@ -93,6 +93,9 @@ func baseURL(f *cmdutil.Factory, flag string) (string, error) {
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.RawQuery != "" ||
 		u.Fragment != "" ||
 		u.User != nil {
+		if text != "" {
+			return "", cmdutil.UsageErrorf("--url or PETSTORE_BASE_URL is no address such as https://HOST/v1")
+		}
 		return "", cmdutil.UsageErrorf(
 			"the address of the API is not known: give --url https://HOST/v1, or set PETSTORE_BASE_URL",
 		)

@@ -16,30 +16,40 @@ import (
 )
 
 // ForgottenView shows a server that was forgotten.
-var ForgottenView = output.View[billing.Delivery]{
-	{Name: "server", Value: func(d billing.Delivery) any { return d.ServerID }, InList: true},
-	{Name: "delivered_to", Value: func(d billing.Delivery) any { return d.To }, InList: true},
+var ForgottenView = output.View[billing.Forgotten]{
+	{Name: "server", Value: func(d billing.Forgotten) any { return d.ServerID }, InList: true},
+	{Name: "delivered_to", Value: func(d billing.Forgotten) any { return d.To }, InList: true},
 }
 
 func newCmdForget(f *cmdutil.Factory) *cobra.Command {
-	c := &cmdutil.Change[billing.Delivery]{Factory: f, View: ForgottenView, Requires: []string{"reason"}}
+	c := &cmdutil.Change[billing.Forgotten]{Factory: f, View: ForgottenView, Requires: []string{"reason"}}
 	var server string
-	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (billing.Delivery, error) {
-		return db.Months.Forget(ctx, by, server)
+	var waitedFor []billing.Delivery
+	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (billing.Forgotten, error) {
+		done, err := db.Months.Forget(ctx, by, server)
+		if errors.Is(err, billing.ErrServerUnknown) {
+			list, listErr := db.Months.Undelivered(ctx, f.Now())
+			waitedFor, err = list, errors.Join(err, listErr)
+		}
+		return done, err
 	}
 	c.Explain = func(ctx context.Context, err error) error {
 		switch {
 		case errors.Is(err, billing.ErrServerAlive):
 			return cmdutil.RefusedErrorf("server %s is alive, or was a minute ago: it delivers by itself", server).
-				WithHint("see what it lacks: petstorectl doctor; if its process has ended, try again in a minute")
+				WithHint("if its process has ended, try again in a minute")
 		case errors.Is(err, billing.ErrServerUnknown):
 			return cmdutil.NotFoundErrorf("no server %.80q has usage to deliver", server).
-				WithHint("see who has: petstorectl doctor")
+				WithHint(known(waitedFor))
 		}
 		return f.Explain(ctx, err, c.Subject)
 	}
-	c.Notice = func(d billing.Delivery) string {
-		return "forgot a server: " + servers([]billing.Delivery{d})
+	c.Unchanged = func(d billing.Forgotten) bool { return d.Already }
+	c.Notice = func(d billing.Forgotten) string {
+		if d.Already {
+			return "server " + d.ServerID + " is not waited for already"
+		}
+		return "stopped waiting: " + servers([]billing.Delivery{d.Delivery})
 	}
 	return cmdutil.ForBilling(c.Command(&cobra.Command{
 		Use:   "forget SERVER --reason TEXT",

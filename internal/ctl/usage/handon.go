@@ -98,6 +98,9 @@ func runHandOn(ctx context.Context, o *handOnOptions) (err error) {
 			o.remembers = stripeRemembers
 		}
 	}
+	if len(o.retry) > 0 && len(o.settle) > 0 {
+		return cmdutil.UsageErrorf("--retry and --settle can't be used together")
+	}
 	if o.from.After(o.Now()) {
 		return cmdutil.UsageErrorf("--from %s is in the future", closing.Time(o.from))
 	}

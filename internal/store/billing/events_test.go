@@ -385,6 +385,13 @@ func TestEventsOfTwoRuns(t *testing.T) {
 	}
 	other.Format = events.Lago
 	assert.ErrorIs(t, h.send(t, other, &sink{}), billing.ErrReceiverFormat, "another format")
+
+	// A receiver that has got nothing may still change it.
+	empty := other
+	empty.Receiver, empty.To = "stripe-3", empty.From
+	for _, empty.Format = range []events.Format{events.Stripe, events.Lago} {
+		assert.NoError(t, h.send(t, empty, &sink{}))
+	}
 }
 
 // TestLateEvents: what arrives after its month was closed counts when it arrived, but within the

@@ -124,6 +124,13 @@ type Delivery struct {
 	To time.Time
 }
 
+// Forgotten is a server that is not waited for.
+type Forgotten struct {
+	Delivery
+	// Already: it was forgotten before, and has not delivered since.
+	Already bool
+}
+
 // Overdue is how old a delivery is if the server has likely ended: a running one delivers each
 // minute, and one that is stopped delivers everything before it ends.
 const Overdue = 2 * time.Hour
@@ -143,14 +150,16 @@ func (d Months) Undelivered(ctx context.Context, before time.Time) (_ []Delivery
 // Forget notes that a server has ended: nobody waits any more for what it had not recorded, until
 // it delivers again. It returns up to when the server has delivered, ErrServerAlive or
 // ErrServerUnknown.
-func (d Months) Forget(ctx context.Context, by audit.By, serverID string) (gone Delivery, err error) {
+func (d Months) Forget(ctx context.Context, by audit.By, serverID string) (gone Forgotten, err error) {
 	defer pgconn.Wrap(&err, "forget server "+serverID)
 	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		var row struct {
 			ServerID sql.NullString `db:"server_id"`
 			To       sql.NullTime   `db:"delivered_to"`
+			Already  sql.NullBool   `db:"already"`
 		}
-		err := tx.Get(ctx, &row, `select server_id, delivered_to from forget_server($1)`, serverID)
+		err := tx.Get(ctx, &row, `
+			select server_id, delivered_to, left_out_at < now() as already from forget_server($1)`, serverID)
 		switch {
 		case pgconn.IsConstraint(err, "usage_writers_alive"):
 			return ErrServerAlive
@@ -159,7 +168,10 @@ func (d Months) Forget(ctx context.Context, by audit.By, serverID string) (gone 
 		case !row.ServerID.Valid:
 			return ErrServerUnknown
 		}
-		gone = Delivery{serverID, pgconn.TimeOf(row.To)}
+		gone = Forgotten{Delivery{serverID, pgconn.TimeOf(row.To)}, row.Already.Bool}
+		if gone.Already {
+			return nil
+		}
 		return trail.Write(tx, by, trail.Entry{
 			Action: "usage.forget", Subject: "server:" + serverID, After: forgetRecord{row.To.Time},
 		})

@@ -245,7 +245,8 @@ func TestForgottenServers(t *testing.T) {
 	t.Parallel()
 	b := fixture.NewBooks(t)
 	forget := func(server string) error {
-		_, err := b.Billing.Months.Forget(t.Context(), fixture.Bill, server)
+		gone, err := b.Billing.Months.Forget(t.Context(), fixture.Bill, server)
+		assert.True(t, !gone.Already, server)
 		return err
 	}
 	b.Deliver(t, "done", fixture.Nov)
@@ -254,6 +255,9 @@ func TestForgottenServers(t *testing.T) {
 	for _, server := range []string{"done", "gone", "frozen"} {
 		assert.NoError(t, forget(server))
 	}
+	again, err := b.Billing.Months.Forget(t.Context(), fixture.Bill, "gone")
+	assert.Result(t, again.Already, err, true, "forgotten already")
+	b.Want(t, "3", `select count(*)::text from audit_entries where action = 'usage.forget'`)
 	assert.ErrorIs(t, forget("nobody"), billing.ErrServerUnknown)
 	b.Exec(t, `insert into servers (id, seen_at, redis, acked) values ('alive', now(), '', 0)`)
 	assert.ErrorIs(t, forget("alive"), billing.ErrServerAlive)

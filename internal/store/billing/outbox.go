@@ -91,13 +91,16 @@ func (r *eventRun) begin(ctx context.Context) error {
 		Format   events.Format `db:"format"`
 		Begins   time.Time     `db:"begins"`
 		HandedTo sql.NullTime  `db:"handed_to"`
+		Used     bool          `db:"used"`
 	}
 	q := &r.query
-	err := r.tx.Select(ctx, &rows, `select format, begins, handed_to from receivers where name = $1`, q.Receiver)
+	err := r.tx.Select(ctx, &rows, `
+		select format, begins, handed_to, exists (select from sent_events where receiver = name) as used
+		from receivers where name = $1`, q.Receiver)
 	switch {
 	case err != nil:
 		return err
-	case len(rows) > 0 && rows[0].Format != q.Format:
+	case len(rows) > 0 && rows[0].Used && rows[0].Format != q.Format:
 		return fmt.Errorf("%w: %s", ErrReceiverFormat, rows[0].Format)
 	case len(rows) == 0 && q.From.IsZero():
 		return ErrReceiverNew
@@ -112,7 +115,7 @@ func (r *eventRun) begin(ctx context.Context) error {
 	}
 	return r.tx.Get(ctx, &r.begins, `
 		insert into receivers as r (name, format, begins, handed_to) values ($1, $2, $3, $4)
-		on conflict (name) do update set begins = least(r.begins, excluded.begins),
+		on conflict (name) do update set format = excluded.format, begins = least(r.begins, excluded.begins),
 			handed_to = greatest(r.handed_to, excluded.handed_to)
 		returning begins`,
 		q.Receiver, q.Format, q.From, pgconn.NullTime(r.handedTo()))
@@ -300,8 +303,12 @@ func (t Turn) Settle(ctx context.Context, by audit.By, ids []string, state strin
 		case rows == 0:
 			return nil
 		}
+		action := "usage.settle"
+		if state == Waiting {
+			action = "usage.retry"
+		}
 		return trail.Write(tx, by, trail.Entry{
-			Action: "usage.settle", Subject: "receiver:" + t.receiver,
+			Action: action, Subject: "receiver:" + t.receiver,
 			After: map[string]any{"state": state, "events": rows, "event_ids": ids},
 		})
 	})

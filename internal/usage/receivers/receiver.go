@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -48,6 +49,9 @@ var settings = []string{"FORMAT", "URL", "HEADER_FILE", "USER_FILE"}
 // that it names. No error has a secret.
 func Read(path string) (*Receiver, error) {
 	text, err := ownfiles.ReadPath(path, ownfiles.ReadSecret)
+	if absent := (*fs.PathError)(nil); errors.As(err, &absent) {
+		return nil, fmt.Errorf("%s: %w", path, absent.Err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +64,9 @@ func Read(path string) (*Receiver, error) {
 }
 
 func parse(text, dir string) (*Receiver, error) {
-	given := map[string]string{}
+	given, number := map[string]string{}, 0
 	for line := range strings.Lines(text) {
+		number++
 		line, err := envvars.Read(line)
 		if err != nil {
 			return nil, fmt.Errorf("it %w", err)
@@ -71,12 +76,18 @@ func parse(text, dir string) (*Receiver, error) {
 		}
 		name, value, _ := strings.Cut(line, "=")
 		if !slices.Contains(settings, name) || given[name] != "" || value == "" {
-			return nil, fmt.Errorf("want lines NAME=VALUE, each name once, of %s", strings.Join(settings, ", "))
+			return nil, fmt.Errorf("line %d: want lines NAME=VALUE, each name once, of %s",
+				number, strings.Join(settings, ", "))
 		}
 		if strings.HasSuffix(name, envvars.FileSuffix) && !filepath.IsAbs(value) && !envvars.MayBeSecret(value) {
 			value = filepath.Join(dir, value)
 		}
 		given[name] = value
+	}
+	for _, name := range []string{"FORMAT", "URL"} {
+		if given[name] == "" {
+			return nil, fmt.Errorf("%s is missing", name)
+		}
 	}
 	r := &Receiver{Format: events.Format(given["FORMAT"]), header: http.Header{}}
 	if !slices.Contains(events.Formats, r.Format) {
@@ -90,6 +101,7 @@ func parse(text, dir string) (*Receiver, error) {
 		return nil, err
 	}
 	r.header.Set("Content-Type", contentTypes[r.Format])
+	r.header.Set("User-Agent", "petstorectl")
 	r.client = newClient()
 	return r, nil
 }

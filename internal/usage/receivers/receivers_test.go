@@ -57,7 +57,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		"a header of two lines":         {stripe + local + "HEADER_FILE=key", "A: b\rC: " + secret, "line", 0},
 		"two users":                     {stripe + local + "USER_FILE=key\nUSER_FILE=key", secret, "each name once", 0},
 		"another format":                {"FORMAT=csv\n" + local, "", "FORMAT is not", 0},
-		"no URL":                        {stripe, "", "URL is not https", 0},
+		"no URL":                        {stripe, "", "URL is missing", 0},
 		"http elsewhere":                {stripe + "URL=http://api.stripe.com/", "", "URL is not https", 0},
 		"http to a name like this":      {stripe + "URL=http://localhost.example.com/", "", "URL is not https", 0},
 		"a user in the URL":             {stripe + "URL=https://" + secret + "@stripe.com/", "", "URL is not https", 0},

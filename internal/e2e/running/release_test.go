@@ -43,22 +43,14 @@ func lastRelease(t testing.TB) release {
 // ctl runs petstorectl of a release on a database, and returns what it prints.
 func (r release) ctl(t testing.TB, databaseURL string, args ...string) string {
 	t.Helper()
-	out, messages, err := r.tryCtl(t, databaseURL, args...)
-	if err != nil {
-		t.Fatalf("petstorectl %s: %v: %s", strings.Join(args, " "), err, messages)
-	}
-	return out
-}
-
-// tryCtl is ctl for a command that may fail, with what it says.
-func (r release) tryCtl(t testing.TB, databaseURL string, args ...string) (out, messages string, err error) {
-	t.Helper()
 	cmd := sandbox.Command(t, r.petstorectl, args...)
 	cmd.Env = append(cmd.Env, "PETSTORE_ACTOR=e2e", "PETSTORE_DATABASE_URL="+databaseURL)
 	var printed, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &printed, &said
-	err = cmd.Run()
-	return strings.TrimSpace(printed.String()), said.String(), err
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("petstorectl %s: %v: %s", strings.Join(args, " "), err, &said)
+	}
+	return strings.TrimSpace(printed.String())
 }
 
 // emptyDatabase makes a database without tables in a cluster that has the roles.

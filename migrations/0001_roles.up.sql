@@ -1,4 +1,4 @@
--- Group roles with the least that each needs. docs/roles.md shows all of it, and a test compares the two.
+-- Group roles with the least rights that each needs. docs/roles.md lists them, and a test compares the two.
 
 -- Only an owner can take rights away from PUBLIC. For anybody else Postgres would only warn.
 do $$
@@ -16,7 +16,7 @@ begin
   end if;
 end $$;
 
--- Roles belong to the cluster, so another database's migration may have made them, even in this instant.
+-- Roles belong to the cluster, so another database's migration may have made them, even at this moment.
 do $$
 declare
   r name;
@@ -35,7 +35,7 @@ begin
   end loop;
 end $$;
 
--- PUBLIC has no rights, nor on what later migrations make.
+-- PUBLIC has no rights, not even on what later migrations make.
 do $$
 declare
   s name := current_schema();

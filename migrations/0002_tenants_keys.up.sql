@@ -18,19 +18,19 @@ create index tenants_by_email on tenants (lower(email) text_pattern_ops) where e
 create index tenants_by_billing_ref on tenants (billing_ref text_pattern_ops) where billing_ref is not null;
 create index tenants_suspended on tenants (name) where suspended_at is not null;
 
--- API keys and bans. Small tables: fit to be copied to every node.
+-- API keys and bans. These tables are small enough to be copied to every node.
 create table api_keys (
   id                  text        primary key check (id ~ '^key_[0-9A-Za-z]{16}$'),
   tenant_id           bigint      not null references tenants(id),
   name                text        not null default '' check (char_length(name) <= 100),
   environment         text        not null check (environment in ('live', 'test')),
-  -- SHA-256 of the whole key. The key itself is stored nowhere.
+  -- SHA-256 of the whole key. The key itself is not stored.
   digest              bytea       not null check (length(digest) = 32) unique,
   last4               text        not null check (length(last4) = 4),
   created_at          timestamptz not null constraint api_keys_created_at_finite check (isfinite(created_at)),
   expires_at          timestamptz constraint api_keys_expires_at_finite check (isfinite(expires_at)),
   revoked_at          timestamptz constraint api_keys_revoked_at_finite check (isfinite(revoked_at)),
-  -- Written in batches, at most once a minute a key; no part of what servers hold, so it sends no notice.
+  -- Servers write it in batches, at most once a minute for a key. They do not cache it, so it sends no notification.
   last_used_at        timestamptz constraint api_keys_last_used_at_finite check (isfinite(last_used_at)),
   -- The key's own limit, below the tenant's; null for none.
   per_minute          bigint      check (per_minute > 0),
@@ -38,9 +38,9 @@ create table api_keys (
   revocation_final_at timestamptz check (isfinite(revocation_final_at))
 );
 
--- Parts of texts. An owner of the database may make this extension; it may be in another schema already. The indexes are on the columns
--- themselves: the planner does not use the statistics of an expression for a login that may not read the whole table, and support may not
--- read digests. So it could not tell a rare word from a frequent one.
+-- The index of parts of texts needs this extension. An owner of the database may make it; it may already be in another schema. The indexes
+-- are on the columns themselves: for a login that may not read the whole table, the planner ignores the statistics of an expression, and
+-- could not tell a rare word from a frequent one. Support is such a login, because it may not read digests.
 create extension if not exists pg_trgm;
 do $$
 declare
@@ -52,14 +52,14 @@ begin
   execute 'create index tenants_billing_ref_part on tenants using ' || format(gin, 'lower(billing_ref)');
 end $$;
 create index api_keys_by_tenant on api_keys (tenant_id, created_at desc, id);
--- A tenant may have many keys that ended, and has few others.
+-- A tenant may have many ended keys, and has few others.
 create index api_keys_by_end on api_keys (tenant_id, revoked_at, expires_at);
 create index api_keys_by_last4 on api_keys (last4, id);
 create index api_keys_by_name on api_keys (lower(name) text_pattern_ops, id) where name <> '';
 create index api_keys_by_expiry on api_keys (expires_at, id) where revoked_at is null;
 create index api_keys_by_revocation on api_keys (revoked_at, id) where revoked_at is not null;
 
--- How long automatic bans last: 'earlier' is how many the key had within 7 days, and the last row also stands for more.
+-- How long automatic bans last: 'earlier' is the number of the key's bans within 7 days. The last row also stands for more.
 create table ban_lengths (
   earlier integer  primary key check (earlier >= 0),
   length  interval not null check (length >= '00:00:01')
@@ -84,8 +84,8 @@ create index bans_by_start on bans (starts_at, id);
 create index bans_in_force on bans (ends_at) where lifted_at is null;
 create index bans_by_end on bans (least(ends_at, lifted_at));
 
--- What servers hold in memory is dropped by a notice sent in the changing transaction itself.
--- A trigger sends it, so that no writer can forget to, not even somebody in psql.
+-- A trigger in the changing transaction itself notifies servers, which then drop what they cache. So no writer can forget to, not even a person in
+-- psql.
 create function notify_tenant() returns trigger language plpgsql as $$
 begin
   perform pg_notify('petstore_callers', 'tenant ' || coalesce(new.id, old.id));
@@ -99,7 +99,7 @@ begin
   return null;
 end $$;
 
--- Everybody who may connect hears notifications, so they hold only the first half of a digest.
+-- Anybody who may connect receives notifications, so they hold only the first half of a digest.
 create function notify_key() returns trigger language plpgsql as $$
 begin
   perform pg_notify('petstore_callers', 'key ' || encode(substr(coalesce(new.digest, old.digest), 1, 16), 'hex'));
@@ -109,7 +109,7 @@ create trigger api_keys_notify
   after insert or update of digest, environment, expires_at, revoked_at, tenant_id, per_minute or delete on api_keys
   for each row execute function notify_key();
 
--- It reads the digest of the ban's key, which staff may not.
+-- It has its owner's rights, because it reads the digest of the ban's key, which staff may not.
 create function notify_ban() returns trigger language plpgsql security definer as $$
 begin
   perform pg_notify('petstore_callers', 'key ' || encode(substr(digest, 1, 16), 'hex'))
@@ -118,45 +118,23 @@ begin
 end $$;
 create trigger bans_notify after insert or update or delete on bans for each row execute function notify_ban();
 
--- A revocation can be taken back for 15 minutes, by the login that revoked or by the owner.
+-- 0020 has the rules of revocations.
 create function check_revocation() returns trigger language plpgsql as $$
 begin
-  if old.revoked_at is null and new.revoked_at is not null then
-    new.revoked_by := session_user;
-    new.revocation_final_at := clock_timestamp() + interval '15 minutes';
-    return new;
-  end if;
-  new.revoked_by := old.revoked_by;
-  new.revocation_final_at := old.revocation_final_at;
-  if old.revoked_at is not distinct from new.revoked_at then
-    return new;
-  elsif new.revoked_at is not null then
-    raise exception 'key % was revoked at %: that stays so', old.id, old.revoked_at
-      using errcode = 'check_violation', constraint = 'api_keys_revoked';
-  elsif old.revocation_final_at is null or old.revocation_final_at <= clock_timestamp() then
-    raise exception 'key % was revoked more than 15 minutes ago: issue another one', old.id
-      using errcode = 'check_violation', constraint = 'api_keys_revocation_final';
-  elsif old.revoked_by <> session_user
-        and not pg_has_role(session_user, (select relowner from pg_class where oid = tg_relid), 'usage') then
-    raise exception 'key % was revoked by %: only that login or the owner of the tables may bring it back', old.id, old.revoked_by
-      using errcode = 'check_violation', constraint = 'api_keys_revoked_by';
-  end if;
-  new.revoked_by := null;
-  new.revocation_final_at := null;
   return new;
 end $$;
 create trigger api_keys_revocation before update of revoked_at, revoked_by, revocation_final_at on api_keys
   for each row execute function check_revocation();
 
--- find_key returns the ID of the key with that digest, null for none.
+-- find_key returns the ID of the key with the digest, null for none.
 create function find_key(bytea) returns text language plpgsql stable security definer as $$
 begin
   return (select k.id from api_keys k where k.digest = $1);
 end $$;
 
--- find_caller returns the caller with a key of that digest, and the ban in force at the instant that ends last. It has a row for what is
--- in force for the tenant at the instant, and one for each of up to four periods that follow. It finds one key, so that nobody lists the
--- digests of the others. plpgsql keeps its plans for the session.
+-- find_caller returns the caller whose key has the digest, with its last-ending ban in force at the instant. It has a row for the tenant's state
+-- at the instant, and one for each of up to four later periods. It finds only one key, so nobody can list other keys' digests. plpgsql keeps its
+-- plans for the session.
 create function find_caller(bytea, timestamptz)
 returns table (
   id text, environment text, expires_at timestamptz, revoked boolean, revoked_at timestamptz, key_per_minute bigint,
@@ -189,7 +167,7 @@ begin
     order by q.valid_from;
 end $$;
 
--- next_ban_length returns how long an automatic ban would last that is placed on the key at that instant.
+-- next_ban_length returns how long an automatic ban placed on the key at the instant would last.
 create function next_ban_length(key text, at timestamptz) returns interval language sql stable security definer as $$
   select l.length from ban_lengths l
   where l.earlier <= (
@@ -199,8 +177,8 @@ create function next_ban_length(key text, at timestamptz) returns interval langu
   order by l.earlier desc limit 1
 $$;
 
--- place_automatic_ban bans a key for next_ban_length, and returns the ban in force: that of another server, if it was first. No row if the
--- tenant has no such key.
+-- place_automatic_ban bans a key for next_ban_length, and returns the ban in force: another server's ban if that was placed first. It
+-- returns no row if the tenant has no such key.
 create function place_automatic_ban(tenant bigint, key text)
 returns table (
   id bigint, tenant_id bigint, tenant_name text, key_id text, source text, reason text, starts_at timestamptz, ends_at timestamptz

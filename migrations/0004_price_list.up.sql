@@ -6,17 +6,17 @@ create table price_list (
   title      text        not null default '',
   price      text        not null default '',
   created_at timestamptz not null default now() check (isfinite(created_at)),
-  -- From then on nobody new is assigned the plan; null for a plan that is sold.
+  -- From this instant on the plan is not assigned to new tenants; null for a plan that is sold.
   retires_at timestamptz check (isfinite(retires_at)),
-  -- A plan that is made for one customer: others are not shown it.
+  -- The plan is made for one customer and not shown to others.
   unlisted   boolean     not null default false,
   constraint plans_pkey primary key (name),
   constraint plans_position_key unique ("position")
 );
 
--- The numbers of a plan from an instant on. A version ends when the next of its generation begins. An edit that keeps existing
--- tenants on their numbers begins a generation: an assignment follows the versions of its own generation only, which is the plan's
--- latest when the assignment begins, or the one that it names. What has begun is never changed or removed.
+-- The numbers of a plan from an instant on. A version ends when the next one of its generation begins. An edit that leaves existing tenants
+-- their numbers begins a generation. An assignment follows only the versions of one generation: the one that it names, or the plan's latest
+-- when the assignment begins. A version that has begun is never changed or removed.
 create table plan_versions (
   plan       text        not null references price_list(name),
   version    integer     not null check (version > 0),
@@ -47,9 +47,9 @@ create table tenant_plans (
   per_minute       bigint,
   per_day          bigint      check (per_day > 0),
   id               bigint      not null generated always as identity unique,
-  -- null: the plan's latest when the assignment begins
+  -- null for the plan's latest when the assignment begins
   generation       integer     check (generation > 0),
-  -- assign: made by staff. boost: the plan and generation of before with other numbers. end: what follows a temporary assignment or boost.
+  -- assign: made by staff. boost: keeps the plan and generation, with other numbers. end: follows a temporary assignment or boost.
   kind             text        not null default 'assign' check (kind in ('assign', 'boost', 'end')),
   -- For an end: the assignment that it ends. They are removed together.
   ends             bigint,
@@ -57,9 +57,9 @@ create table tenant_plans (
   created_by       text        not null default session_user,
   voided_at        timestamptz check (isfinite(voided_at)),
   void_reason      text        check (void_reason <> ''),
-  -- When a temporary assignment or a boost ends by itself, whether or not its end is in the timeline: another assignment may begin before.
+  -- When a temporary assignment or a boost ends by itself. Its end may not be in the timeline, if another assignment begins before.
   until            timestamptz,
-  -- The plan that follows; null for what was in force before.
+  -- The plan that follows; null for the one in force before.
   then_plan        text        references price_list(name),
   named_per_minute bigint      check (named_per_minute > 0),
   named_per_day    bigint      check (named_per_day > 0),
@@ -78,7 +78,7 @@ create index tenant_plans_void on tenant_plans (voided_at) where voided_at is no
 create index tenant_plans_by_plan on tenant_plans (plan, tenant_id);
 create index tenant_plans_by_start on tenant_plans (valid_from);
 
--- Who was suspended when.
+-- When tenants were suspended.
 create table tenant_suspensions (
   tenant_id  bigint      not null references tenants(id) on delete cascade,
   valid_from timestamptz not null constraint tenant_suspensions_valid_from_finite check (isfinite(valid_from)),
@@ -87,7 +87,7 @@ create table tenant_suspensions (
   constraint tenant_suspensions_check check (valid_to >= valid_from)
 );
 
--- plans shows the numbers in force now. A change of the numbers is a version from now on.
+-- plans shows the numbers now in force. A change of its numbers makes a version that begins now.
 create view plans as
 select l.name, l.position, l.title, l.price, l.retires_at, v.version, v.per_minute, v.per_day, l.unlisted
 from price_list l
@@ -95,8 +95,8 @@ left join lateral (
   select * from plan_versions v where v.plan = l.name and v.valid_from <= now() order by v.valid_from desc limit 1
 ) v on true;
 
--- quota_periods has what was and will be in force for each tenant, and the plan's own numbers, which a boost changes. An aggregate beside the row is computed once, a subquery in the list of
--- columns for each use of the column.
+-- quota_periods has each tenant's past and future periods. plan_per_minute and plan_per_day are the plan's own numbers, which a boost changes. The
+-- aggregates are lateral joins, and so computed once for each row. As subqueries in the list of columns they would be computed for each use.
 create view quota_periods as
 select a.tenant_id, a.id as assignment, v.version, v.generation, a.plan, a.kind, a.ends,
        coalesce(a.per_minute, v.per_minute) as per_minute, coalesce(a.per_day, v.per_day) as per_day,
@@ -118,7 +118,7 @@ cross join lateral (
 ) replaced
 where replaced.at is null or replaced.at > a.valid_from;
 
--- What began before this instant is never changed or removed. Tests replace the function, to make a past.
+-- Versions and assignments that began before this instant are never changed or removed. Tests replace the function to make a past.
 create function past_until() returns timestamptz language sql stable as 'select now()';
 
 create function check_plan_version() returns trigger language plpgsql as $$
@@ -204,7 +204,7 @@ begin
 end $$;
 create trigger plans_change instead of insert or update or delete on plans for each row execute function change_plans();
 
--- A plan that is retired is assigned to nobody new: a tenant that was on it in the last 30 days may come back.
+-- A retired plan is not assigned to new tenants. A tenant that was on it in the last 30 days may come back to it.
 create function check_tenant_plan() returns trigger language plpgsql as $$
 declare
   now_latest plan_versions;

@@ -1,16 +1,16 @@
 lock table tenants in share row exclusive mode;
--- The last batch that each server wrote: a batch sent again after a lost reply is recognised and not added twice.
+-- The last batch that each server wrote. A batch that is sent again after a lost reply is recognised and not added twice.
 create table usage_writers (
   server_id    text        primary key,
   batch        bigint      not null,
   written_at   timestamptz not null,
-  -- Everything that the server admitted before this instant is recorded; null if it has not said.
+  -- Everything that the server admitted before this instant is recorded; null if the server has not said so.
   delivered_to timestamptz check (isfinite(delivered_to)),
-  -- When staff said that it has ended and delivers no more (forget_server), or when a month was closed without it.
+  -- When staff said that the server has ended and delivers no more (forget_server), or when a month was closed without it.
   left_out_at  timestamptz check (isfinite(left_out_at))
 );
 
--- What billing reads: requests by tenant, hour, key and the plan that was in force.
+-- The usage that is billed: requests by tenant, hour, key and the plan in force.
 create table usage_hourly (
   tenant_id   bigint      not null,
   hour        timestamptz not null,
@@ -26,10 +26,10 @@ create table usage_hourly (
 ) partition by range (hour);
 create index usage_hourly_by_hour on usage_hourly (hour, tenant_id);
 
--- Hours of the future, from a clock that is wrong.
+-- Hours of the future, from a wrong clock.
 create table usage_hourly_default partition of usage_hourly default;
 
--- The hours of closed months, summed by UTC day: day is its first instant. A month is in usage_hourly or here.
+-- The hours of closed months, summed by UTC day; day is its first instant. A month is in usage_hourly or here.
 create table usage_daily (
   tenant_id  bigint      not null,
   day        timestamptz not null,
@@ -42,16 +42,16 @@ create table usage_daily (
 ) partition by range (day);
 create index usage_daily_by_day on usage_daily (day, tenant_id);
 
--- The partitions of usage_hourly, and how far the hours of each are summed into days. Those with rolled_at are dropped.
+-- The partitions of usage_hourly, and the part of each that is already summed into days. A partition with rolled_at was dropped.
 create table usage_partitions (
   name        text        primary key,
-  -- null: all that is earlier
+  -- null for the partition of all earlier hours
   begins      timestamptz,
   ends        timestamptz not null,
-  -- The first tenant and hour that are not yet summed; null before the first and after the last.
+  -- The first tenant and hour that are not summed yet; null before the first and after the last.
   next_tenant bigint,
   next_hour   timestamptz,
-  -- What is summed so far: rows of hours, rows of days, and their requests.
+  -- The sums so far: rows of hours, rows of days, and their requests.
   hours       bigint      not null default 0,
   days        bigint      not null default 0,
   admitted    numeric     not null default 0,
@@ -70,10 +70,10 @@ begin
   insert into usage_partitions (name, ends) values (name, bound);
 end $$;
 
--- The last UTC day for which usage of a tenant was recorded in time: so tenants without any in the last weeks are found without a look at
--- the usage of all others. It is written when a row of usage_hourly is new, at most once a tenant and day, and is never too late: who
--- needs to know whether there is no usage since an instant looks at usage_hourly where this says that there may be none.
--- It is a table of its own because each change of a row of tenants tells the servers.
+-- The last UTC day for which usage of a tenant was recorded in time. With it, tenants without usage in the last weeks are found without reading the
+-- usage of all others. It is written when a row of usage_hourly is new, at most once for a tenant and day. It may be too early, never too late: if a
+-- tenant seems to have no usage since an instant, usage_hourly decides. It is a table of its own because each change of a row of tenants notifies the
+-- servers.
 create table tenant_activity (
   tenant_id bigint primary key references tenants(id) on delete cascade,
   last_day  date   not null
@@ -97,7 +97,7 @@ create table failed_requests (
   route       text        not null,
   suppressed  bigint      not null,
   status      integer     not null,
-  -- More than the code, where customers are not told.
+  -- It says more than the code where customers are told only the code.
   reason      text        not null,
   took_micros bigint      not null,
   constraint failed_requests_pkey primary key (server_id, number),
@@ -109,25 +109,25 @@ create index failed_requests_by_request on failed_requests (request_id);
 create index failed_requests_by_tenant on failed_requests (tenant_id, at);
 create index failed_requests_of_strangers on failed_requests (at) where key_id is null;
 
--- What was recorded before its month was closed: by hour, and what is summed by day under the first hour of the day.
+-- Usage recorded before its month was closed: by hour, and usage summed by day under the first hour of the day.
 create view usage_in_time as
 select tenant_id, hour, key_id, assignment, version, admitted, refused, false as by_day from usage_hourly
 union all
 select tenant_id, day, key_id, assignment, version, admitted, refused, true from usage_daily;
 
--- add_usage adds a batch of a server, unless its number shows that it was added before, and reports whether it did. With it, everything is
--- recorded that the server admitted before delivered, in microseconds since 1970; 0 if that is not known. The rows of
--- $4 to $13 are what was counted, those of $14 and $15 when keys were last used. Servers lock shared rows in the same order.
+-- add_usage adds a batch of a server, unless its number shows that it was added before, and reports whether it did. With this batch, everything is
+-- recorded that the server admitted before the instant delivered, in microseconds since 1970; 0 if that is unknown. $4 to $13 are the counts, $14 and
+-- $15 the times when keys were last used. Servers lock shared rows in the same order.
 --
--- What is recorded only grows, with one exception: a request that was refunded after it was recorded. Such a refund is negative,
--- lowers the hour of its request to 0 at most, and is for the last day only. Counts of deleted keys and tenants are left out,
--- and so are hours that cannot be shown. But what servers counted before a tenant was erased is billed, whatever the key. A row grows to
--- 10^12 at most, so that no sum overflows, which would stop all recording.
+-- Recorded usage only grows, with one exception: a request that was refunded after it was recorded. Such a refund is negative, lowers the hour of its
+-- request to 0 at most, and is only possible in the last day. Counts of deleted keys and tenants are left out, and so are hours that cannot be shown.
+-- But counts from before a tenant was erased are billed, whatever the key. A row grows to 10^12 at most, because a sum that overflows would stop all
+-- recording.
 --
--- An assignment and version that the tenant does not have, as one that was removed in the same moment, stand for what is in force at the
--- end of the hour, or now if that is earlier: nothing is lost.
+-- The tenant may not have the assignment and version any more, because they were just removed. Then those in force at the end of the hour stand in,
+-- or now's if that is earlier: nothing is lost.
 --
--- What belongs to a closed month goes to usage_late.
+-- Usage of a closed month goes to usage_late.
 create function add_usage(
   server text, number bigint, delivered bigint,
   tenants bigint[], hours bigint[], key_ids text[], assignments bigint[], versions integer[], admits bigint[], refuses bigint[],
@@ -294,8 +294,8 @@ end $$;
 create trigger usage_daily_check before insert or update or delete or truncate on usage_daily
   for each statement execute function refuse_daily_usage();
 
--- add_usage_partitions makes the partitions of the months to come, up to the third after this one, and returns how many. They exist long
--- before their month begins, and get the rows that were recorded before. It does nothing while somebody reads or writes usage for longer
+-- add_usage_partitions makes the partitions of the next months, up to the third after this one, and returns their number. They exist long before
+-- their month begins. Rows of the month that were recorded earlier move to its partition. It does nothing while others read or write usage for longer
 -- than a moment.
 create function add_usage_partitions() returns integer language plpgsql security definer as $$
 declare
@@ -332,14 +332,14 @@ end $$;
 
 select add_usage_partitions();
 
--- Up to when usage is summed by day; null if none is.
+-- The instant up to which usage is summed by day; null if none is.
 create function by_day_until() returns timestamptz language sql stable as $$
   select max(p.ends) from usage_partitions p where p.rolled_at is not null
 $$;
 
--- add_failed_requests stores failed requests, and removes all but the latest 50 that were refused with 429, and the latest 50 others, of
--- each of their keys and hours. It skips rows that another server is removing. Those that are there already, and those of deleted keys,
--- are left out. One of the future would never be removed.
+-- add_failed_requests stores failed requests. For each of their keys and hours it keeps the latest 50 that were refused with 429, and the
+-- latest 50 others; rows that another server is removing are skipped. It leaves out requests that exist, requests of deleted keys, and
+-- requests of the future, which would never be removed.
 create function add_failed_requests(
   tenants bigint[], servers text[], numbers bigint[], key_ids text[], micros bigint[], tooks bigint[], requests text[], statuses bigint[],
   codes text[], reasons text[], plan_names text[], windows text[], limits bigint[], resets bigint[], partials boolean[], methods text[],
@@ -382,8 +382,9 @@ begin
   delete from failed_requests f using gone g where f.server_id = g.server_id and f.number = g.number;
 end $$;
 
--- Of the tenants that sent requests last, at most as many as given: how many have no animals. ever says whether there was an animal at any
--- time: animals are removed with their tenant only. Row-level security hides other tenants' animals from the owner too.
+-- count_catalogues looks at the tenants that sent requests last, up to the given number, and counts those without animals. ever says whether
+-- there was an animal at any time: animals are removed only with their tenant. Row-level security hides other tenants' animals from the
+-- owner too.
 create function count_catalogues(most integer, out tenants bigint, out empty bigint, out ever boolean)
 language plpgsql security definer as $$
 declare

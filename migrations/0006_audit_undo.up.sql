@@ -1,5 +1,5 @@
 lock table tenants, price_list, plan_versions, tenant_plans in share row exclusive mode;
--- The number and the hash of the last entry. Without this row nobody would see that the last entries were removed.
+-- The number and the hash of the last entry. Without this row the removal of the last entries would go unnoticed.
 create table audit_head (
   is_head boolean default true primary key check (is_head),
   number  bigint  not null,
@@ -29,19 +29,19 @@ create index audit_entries_by_login on audit_entries (login, at, number);
 create index audit_entries_by_actor on audit_entries (claimed_actor, at, number);
 create index audit_entries_by_action on audit_entries (action text_pattern_ops, at, number);
 
--- The audit trail has a partition for each year, so that old entries are removed by whole partitions, and never one by one.
--- The partitions are ranges of numbers. The last one is without an end and gets every new entry: before the trigger sets the number, it is the
--- largest that there is. In a new year the last one is cut at the head, and another one follows.
+-- The audit trail has a partition for each year, so that old entries are removed by whole partitions, never one by one. The partitions are ranges of
+-- numbers. The last one has no end and gets every new entry, because an entry has the largest possible number until the trigger sets it. In a new
+-- year the last one is cut at the head, and another one follows.
 create table audit_partitions (
   name  text   primary key,
   first bigint not null,
-  -- null: the partition gets the new entries
+  -- null for the partition of new entries
   last  bigint,
   constraint audit_partitions_check check (last >= first)
 );
 insert into audit_partitions values ('audit_entries_1', 1, null);
 
--- The last entry that was removed, whose hash the first that is there holds; 0 and zeros if none was. The entry audit.remove says the same.
+-- The last removed entry. Its hash is in the first remaining one; 0 and zeros if none was removed. The entry audit.remove says the same.
 create table audit_beginning (
   is_beginning boolean     default true primary key check (is_beginning),
   number       bigint      not null check (number >= 0),
@@ -53,8 +53,8 @@ create table audit_beginning (
 
 insert into audit_beginning (number, hash) values (0, decode(repeat('00', 32), 'hex'));
 
--- What an audit entry leaves out because it may have to be erased, and what an undo needs: the redacted members as they were before and after
--- the change. first_number is the entry with which the change began: a change of many items has many entries. A row goes with its tenant, and after 30 days.
+-- The redacted members before and after a change: an audit entry leaves them out because they may have to be erased, and an undo needs them. first_number is
+-- the entry with which the change began: a change of many items has many entries. A row is removed with its tenant, and after 30 days.
 create table undo_values (
   number       bigint      primary key,
   first_number bigint      not null,
@@ -67,14 +67,14 @@ create table undo_values (
 create index undo_values_by_tenant on undo_values (tenant_id) where tenant_id is not null;
 create index undo_values_by_time on undo_values (at);
 
--- Billing reads what was done to plans.
+-- Billing may read the entries about plans.
 create view role_audit_entries with (security_barrier) as
 select e.* from audit_entries e
 where has_table_privilege('audit_entries'::regclass, 'select') or e.subject like 'plan:%'
       or e.action in ('plan.void', 'plan.unvoid', 'usage.resend', 'usage.unresend');
 
--- audit_canonical is the text whose SHA-256 is an entry's hash: its values as netstrings, LENGTH:VALUE, with the length in bytes
--- of UTF-8. It does not depend on the settings of the session. `petstorectl audit verify` does not call it.
+-- audit_canonical is the text whose SHA-256 is an entry's hash: its values as netstrings, LENGTH:VALUE, with the length in bytes of UTF-8.
+-- It does not depend on the settings of the session. `petstorectl audit verify` does not call it.
 create function audit_canonical(e audit_entries) returns text language sql stable as $$
   select string_agg(octet_length(convert_to(v, 'UTF8')) || ':' || v || ',', '' order by n)
   from unnest(array[
@@ -85,10 +85,10 @@ create function audit_canonical(e audit_entries) returns text language sql stabl
   ]) with ordinality as f (v, n)
 $$;
 
--- audit_append completes a new entry. It runs with the rights of the tables' owner, so that whoever may insert an entry needs no
--- right on the head. The head stays locked until the transaction ends: numbers have no gaps, and entries become visible in
--- their order. So a transaction writes its entries last. A client that freezes before it commits loses its session after 10 s.
--- An entry has a largest size, so that whoever verifies the trail can hold many of them.
+-- audit_append completes a new entry. It runs with the rights of the tables' owner, so that a login that may insert an entry needs no right
+-- on the head. The head stays locked until the transaction ends. So numbers have no gaps, entries become visible in order, and a
+-- transaction writes its entries last. A client that freezes before it commits loses its session after 10 s. The size of an entry is
+-- bounded, so that a program that verifies the trail can hold many of them.
 create function audit_append() returns trigger language plpgsql security definer as $$
 declare
   head audit_head;
@@ -134,7 +134,7 @@ begin
 end $$;
 create trigger audit_head_refuse before update on audit_head for each row execute function audit_head_refuse();
 
--- protect_audit_partition gives a partition what it does not inherit.
+-- protect_audit_partition adds to a partition what it does not inherit.
 create function protect_audit_partition(place text, name text) returns void language plpgsql as $$
 begin
   execute format('create trigger audit_refuse before update or delete or truncate on %s.%I for each statement execute function audit_refuse()', place, name);
@@ -142,7 +142,7 @@ begin
   execute format('alter table %s.%I enable always trigger audit_refuse_row', place, name);
 end $$;
 
--- These fire in a session of session_replication_role = replica too. audit_append does not: a logical replica copies entries as they are.
+-- These also fire with session_replication_role = replica. audit_append does not, because a logical replica copies entries unchanged.
 alter table audit_entries enable always trigger audit_refuse, enable always trigger audit_refuse_row;
 alter table audit_head enable always trigger audit_head_refuse, enable always trigger audit_head_refuse_row,
   enable always trigger audit_head_refuse_all;
@@ -150,9 +150,9 @@ alter table audit_head enable always trigger audit_head_refuse, enable always tr
 create table audit_entries_1 partition of audit_entries for values from (minvalue) to (maxvalue);
 select protect_audit_partition(quote_ident(current_schema()), 'audit_entries_1');
 
--- cut_audit_trail begins a partition if the first entry of the last one is of an earlier year. It waits for others for a moment only.
--- Others wait for it while Postgres reads the partition that ends, once a year: 1 million entries take half a second. A constraint that is
--- validated before would not help: entries are written until the lock is there, so the head is not known earlier.
+-- cut_audit_trail begins a partition if the first entry of the last one is of an earlier year. It waits for others only a moment. Others
+-- wait for it once a year, while Postgres reads the ending partition: half a second for 1 million entries. A constraint validated
+-- beforehand would not help: entries are written until the lock is taken, so the head is not known earlier.
 create function cut_audit_trail() returns boolean language plpgsql security definer as $$
 declare
   place constant text := (select c.relnamespace::regnamespace from pg_class c where c.oid = 'audit_entries'::regclass);
@@ -191,9 +191,9 @@ begin
   return true;
 end $$;
 
--- remove_audit_entries removes the partitions whose last entry is older than entries are kept, the oldest first, and returns how many
--- entries those were. Only the owner of the tables can. Whoever calls it writes the entry audit.remove in the same transaction. It waits for
--- others for a moment only, since all who write entries wait behind it, and otherwise fails with lock_not_available.
+-- remove_audit_entries removes the partitions whose last entry is past its retention, the oldest first, and returns the number of removed
+-- entries. Only the owner of the tables can call it. The caller writes the entry audit.remove in the same transaction. It waits for others
+-- only a moment, because all writers of entries wait behind it, and then fails with lock_not_available.
 create function remove_audit_entries() returns bigint language plpgsql as $$
 declare
   before constant timestamptz := retention_before('audit');
@@ -217,8 +217,8 @@ begin
   return gone;
 end $$;
 
--- Each change has an audit entry. Whoever writes it in the same transaction says so first: set_config('petstore.audited', 'on', true).
--- For all others a trigger writes it.
+-- Each change has an audit entry. A program that writes it in the same transaction says so first: set_config('petstore.audited', 'on',
+-- true). Otherwise a trigger writes it.
 create function audit_by_trigger(action text, tenant bigint, subject text, before jsonb, after jsonb) returns void
 language sql security definer as $$
   insert into audit_entries (claimed_actor, action, tenant_id, subject, before, after)
@@ -244,7 +244,7 @@ begin
 end $$;
 create trigger plan_versions_audit after insert or update or delete on plan_versions for each row execute function audit_plan_version();
 
--- A temporary assignment that shall last is not void: it has another end.
+-- The end of an assignment may change without the assignment being void, for example if a temporary one is to last.
 create function audit_tenant_plan() returns trigger language plpgsql security definer as $$
 begin
   if tg_op = 'DELETE' and not exists (select from tenants t where t.id = old.tenant_id) then
@@ -259,8 +259,8 @@ begin
 end $$;
 create trigger tenant_plans_audit after insert or update or delete on tenant_plans for each row execute function audit_tenant_plan();
 
--- count_bans counts the bans that were placed and lifted after an entry of the audit trail, for the metrics of servers, which may not
--- read the trail. number is that of the last entry. Entries get their numbers in the order of their commits, so none is missed.
+-- count_bans counts the bans that were placed and lifted after an entry of the audit trail, for the metrics of servers, which may not read
+-- the trail. number is the number of the last entry. Entries get their numbers in the order of their commits, so none is missed.
 create function count_bans(since bigint) returns table (number bigint, by_server bigint, by_staff bigint, lifted bigint)
 language sql stable security definer as $$
   select (select h.number from audit_head h),
@@ -270,7 +270,7 @@ language sql stable security definer as $$
   from audit_entries e where e.number > since
 $$;
 
--- Values are added once, in the transaction of the entry.
+-- Values are added only once, in the transaction of the entry.
 create function check_undo_values() returns trigger language plpgsql security definer as $$
 begin
   perform from audit_entries e where e.number = new.number and e.login = session_user and e.at > now() - interval '1 minute';

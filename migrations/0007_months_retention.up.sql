@@ -1,30 +1,30 @@
 lock table tenants, tenant_plans, usage_hourly in share row exclusive mode;
--- A month is closed in two steps. From begin_closing on, its usage is not changed any more: what arrives later goes to usage_late, as a
--- correction that the first open month has. Then its lines are written and sealed by one SHA-256. Nothing of that is ever changed.
+-- A month is closed in two steps. From begin_closing on, its usage does not change: later usage goes to usage_late, as a correction in the
+-- first open month. Then its lines are written and sealed by one SHA-256. Neither is ever changed.
 create table usage_months (
   month     date        primary key check (extract(day from month) = 1),
-  -- The servers that had not delivered everything, and were not waited for.
+  -- The servers that had not delivered everything and were not waited for.
   without   text[]      not null default '{}'::text[],
   begun_at  timestamptz not null default now(),
   begun_by  text        not null default session_user,
-  -- The rest is set when the month is sealed. The format is that of the lines' canonical form.
+  -- The columns from here on are set when the month is sealed. The format is that of the lines' canonical form.
   format    text,
   tenants   bigint,
   lines     bigint,
   admitted  bigint,
   refused   bigint,
-  -- The SHA-256 of all forms.
+  -- The SHA-256 of all lines' forms.
   sha256    bytea       check (length(sha256) = 32),
   sealed_at timestamptz,
   sealed_by text,
-  -- Which assignments were void when a month was closed. Its lines, and those of later months, follow from that, whatever becomes void or is
-  -- restored afterwards. An array, as without: mistakes are few.
+  -- The assignments that were void when the month was closed. Its lines, and those of later months, follow from them, whatever becomes void
+  -- or is restored afterwards. It is an array, like without, because mistakes are few.
   void      bigint[]    not null default '{}'::bigint[],
   constraint usage_months_check check (num_nulls(format, tenants, lines, admitted, refused, sha256, sealed_at, sealed_by) = ANY (array[0, 8]))
 );
 
 -- The lines of sealed months, in their canonical form (docs/billing.md). The generated columns are members of the form. There are no
--- references: what is sealed stays, whatever becomes of the tenant.
+-- references, because sealed lines stay when the tenant is removed.
 create table usage_lines (
   month      date    not null references usage_months(month),
   tenant_id  bigint  not null,
@@ -39,10 +39,10 @@ create table usage_lines (
 );
 create index usage_lines_by_tenant on usage_lines (tenant_id, assignment, version);
 
--- What arrived after its month was closed. admitted is negative for refunds.
+-- Usage that arrived after its month was closed. admitted is negative for refunds.
 create table usage_late (
   id         bigint      generated always as identity primary key,
-  -- The month that has it as a correction: the first that was open when it arrived.
+  -- The month in which it is a correction: the first one that was open when it arrived.
   month      date        not null check (extract(day from month) = 1),
   tenant_id  bigint      not null references tenants(id),
   hour       timestamptz not null,
@@ -58,41 +58,41 @@ create table usage_late (
 create index usage_late_by_tenant on usage_late (tenant_id, month);
 create index usage_late_by_month on usage_late (month);
 create index usage_late_by_hour on usage_late (hour, tenant_id);
--- Usage that arrived after its month was closed counts, for receivers, to the hour in which it arrived, but not after the month that has
--- it as a correction. They may not add any more to what they have invoiced.
+-- For receivers, usage that arrived after its month was closed counts in the hour of its arrival, but not after the month in which it is a
+-- correction: they may not add to what they have invoiced.
 create index usage_late_by_count on usage_late (
   (least(date_trunc('hour', arrived_at at time zone 'UTC'), month + interval '1 month' - interval '1 hour') at time zone 'UTC'), tenant_id);
 
--- The namespace of the IDs of events. It stays with the database when that is dumped and restored.
+-- The namespace of the IDs of events. A dump and restore of the database keeps it.
 create table event_source (
   is_source boolean default true primary key check (is_source),
   id        uuid    not null default gen_random_uuid()
 );
 insert into event_source default values;
 
--- Those that get events, by names that staff choose.
+-- The receivers of events, by names that staff choose.
 create table receivers (
   name      text        primary key check (name ~ '^[a-z0-9][a-z0-9._-]{0,62}$'),
   format    text        not null,
-  -- The first hour that is the receiver's. It gets no corrections of earlier ones.
+  -- The receiver's first hour. It gets no corrections of earlier ones.
   begins    timestamptz not null check (isfinite(begins)),
-  -- Up to when usage hand-on has stored the events of all tenants.
+  -- The instant up to which usage hand-on has stored the events of all tenants.
   handed_to timestamptz check (isfinite(handed_to))
 );
 
--- One row for each event that was written or stored for a receiver. The events of a tenant, an hour and an assignment add up to what the
--- receiver has of it, or will have. Rows are only added, and only what became of the event changes. They refer to no other table: what was
--- sent stays sent, whatever becomes of the tenant.
+-- One row for each event that was written or stored for a receiver. The events of a tenant, an hour and an assignment add up to the
+-- receiver's usage of it, at the latest when all are sent. Rows are only added, and only the state of the event changes. They refer to no
+-- other table, because they stay when the tenant is removed.
 create table sent_events (
   receiver    text        not null check (receiver ~ '^[a-z0-9][a-z0-9._-]{0,62}$'),
   hour        timestamptz not null check (isfinite(hour)),
   tenant_id   bigint      not null,
   assignment  bigint      not null,
-  -- 0 for the first event, and one more for each that corrects it
+  -- 0 for the first event, and one more for each correction
   correction  integer     not null check (correction >= 0),
   event_id    uuid        not null,
   format      text        not null,
-  -- The hour to which the receiver counts the event. It differs for a correction of a closed month.
+  -- The hour in which the receiver counts the event. It differs for a correction of a closed month.
   counted_at  timestamptz not null check (isfinite(counted_at)),
   billing_ref text        not null,
   version     integer     not null,
@@ -100,13 +100,14 @@ create table sent_events (
   refused     bigint      not null,
   sent_at     timestamptz not null default now(),
   sent_by     text        not null default session_user,
-  -- waiting: usage hand-on sends it. arrived: the receiver has it, or a person sends it. refused, unknown: set aside for a person, because the
-  -- receiver does not take it, or may have it and no longer knows its ID. unsent: it only balances one that never counted.
+  -- waiting: usage hand-on sends it. arrived: the receiver has it, or a person sends it. refused: set aside for a person, because the receiver
+  -- does not take it. unknown: set aside too, because the receiver may have it and no longer knows its ID. unsent: it only balances an event
+  -- that never counted.
   state       text        not null default 'arrived' check (state in ('waiting', 'arrived', 'refused', 'unknown', 'unsent')),
-  -- What usage hand-on sends: events in this order, and of each its part of a request's body, until it has arrived.
+  -- For usage hand-on: it sends events in this order until they have arrived. body is an event's part of a request's body.
   number      bigint      generated always as identity,
   body        text,
-  -- How often it was tried, when first without being sure that the receiver did not get it, and 200 characters of the last reply.
+  -- The number of tries, the first try after which the receiver may have it, and 200 characters of the last reply.
   attempts    integer     not null default 0,
   tried_at    timestamptz,
   reply       text        not null default '',
@@ -115,27 +116,28 @@ create table sent_events (
 create index sent_events_late on sent_events (receiver, counted_at, tenant_id) where counted_at <> hour;
 create index sent_events_to_send on sent_events (receiver, number) where state not in ('arrived', 'unsent');
 
--- How long what is kept for a time is kept. The owner changes it, servers remove what is older (docs/retention.md).
+-- How long each kind of data is kept. The owner changes it; servers remove older data (docs/retention.md).
 create table retention (
   kind      text        primary key,
   keep      interval    not null,
-  -- Other parts rely on what is younger.
+  -- The minimum for keep, because other parts need younger data.
   least     interval    not null,
-  -- Nothing is removed before. So there is time to choose another keep.
+  -- Nothing is removed before this time, so there is time to choose another keep.
   begins_at timestamptz not null default (now() + '7 days') check (isfinite(begins_at)),
-  -- When servers last removed what there was to remove, and how many rows since the table was made.
+  -- When servers last removed everything due, and the number of rows removed since the table was made.
   run_at    timestamptz check (isfinite(run_at)),
   removed   bigint      not null default 0,
   constraint retention_check check (keep >= "least")
 );
 
--- All that was recorded, whenever it arrived.
+-- All recorded usage, whenever it arrived.
 create view usage_recorded as
 select tenant_id, hour, key_id, assignment, version, admitted, refused from usage_in_time
 union all
 select tenant_id, hour, key_id, assignment, version, admitted, refused from usage_late;
 
--- Usage with the hour in which it arrived for receivers.
+-- All usage for receivers. counted_at is its hour; for late usage it is the hour of arrival, or the last hour of the month in which it is a
+-- correction if that is earlier.
 create view usage_arrived as
 select tenant_id, hour, hour as counted_at, key_id, assignment, version, admitted, refused from usage_in_time
 union all
@@ -143,8 +145,8 @@ select tenant_id, hour, least(date_trunc('hour', arrived_at at time zone 'UTC'),
        key_id, assignment, version, admitted, refused
 from usage_late;
 
--- Usage with the hour to which it counts for receivers. Usage under an assignment that is marked void does not. If its month was closed
--- before that, it counted, and is taken back in the hour in which the assignment was marked.
+-- Usage with the hour in which it counts for receivers. Usage under an assignment that is marked void does not count. If its month was
+-- closed before that, it counted, and is taken back in the hour in which the assignment was marked.
 create view usage_counted as
 select u.tenant_id, u.hour, u.counted_at, u.key_id, u.assignment, u.version, u.admitted, u.refused
 from usage_arrived u
@@ -162,13 +164,13 @@ where a.voided_at is not null and exists (
   select from usage_months m where m.month = date_trunc('month', u.counted_at at time zone 'UTC')::date and m.begun_at <= a.voided_at
 );
 
--- The servers that may still deliver usage, each with the instant up to which it has delivered everything; null for none. A server that
--- was left out once, and has been silent since, is not waited for again.
+-- The servers that may still deliver usage, each with the instant up to which it has delivered everything, null for none. A server that was
+-- left out once and has been silent since is left out again.
 create view usage_deliveries as
 select server_id, delivered_to, written_at from usage_writers
 where left_out_at is null or written_at > left_out_at;
 
--- What the audit trail says about closed months. Billing may read no more of the trail.
+-- The audit trail's entries about closed months, all that billing may read of the trail.
 create view usage_closings as
 select number, at, login, after, hash from audit_entries where action = 'usage.close';
 
@@ -179,7 +181,7 @@ insert into retention (kind, keep, least, begins_at) values
   ('failed_requests', '1 day', '1 hour', now()),
   ('audit', '2557 days', '366 days', now() + interval '7 days');
 
--- What comes before this instant is closed. Every batch of usage asks for it, and plpgsql keeps its plan for the session.
+-- Everything before this instant is closed. Every batch of usage calls this function, and plpgsql keeps its plan for the session.
 create function closed_until() returns timestamptz language plpgsql stable as $$
 begin
   return coalesce((select (m.month + interval '1 month') at time zone 'UTC' from usage_months m order by m.month desc limit 1), timestamptz 'epoch');
@@ -194,8 +196,8 @@ create function open_month_before(date) returns date language sql stable as $$
      where l.month < $1 and not exists (select from usage_months m where m.month = l.month)))::date
 $$;
 
--- begin_closing closes a month that has ended. No month before one that is closed: what is recorded of it is in the lines of later months,
--- as a correction. It returns whom it did not wait for: these servers, and those that were forgotten since an earlier month was closed
+-- begin_closing closes a month that has ended, unless a later one is closed: that month's lines already have late usage of this one as a
+-- correction. It returns the servers that it did not wait for: those in leave_out, and those forgotten since an earlier month was closed
 -- without them.
 create function begin_closing(closed date, inout leave_out text[]) language plpgsql security definer as $$
 declare
@@ -295,8 +297,8 @@ create trigger usage_hourly_closed_delete after delete on usage_hourly referenci
   for each statement execute function check_closed_usage();
 create trigger usage_hourly_closed_truncate before truncate on usage_hourly for each statement execute function check_closed_usage();
 
--- month_usage sums what is recorded for a tenant in a month, by UTC day and key; and by month and key what arrived late and corrects an earlier
--- month in this one. The names are those of keys that still exist.
+-- month_usage sums the recorded usage of a tenant in a month, by UTC day and key. It also sums, by month and key, the late usage that corrects
+-- an earlier month in this one. It has the names of keys that still exist.
 create function month_usage(tenant bigint, begins timestamptz, ends timestamptz)
 returns table (starts timestamptz, corrects boolean, key_id text, key_name text, admitted bigint, refused bigint)
 language sql stable security definer as $$
@@ -313,7 +315,7 @@ language sql stable security definer as $$
   order by u.corrects, u.starts, u.key_id collate "C"
 $$;
 
--- retention_before returns before when what ended is removed.
+-- retention_before returns the instant before which ended data is removed.
 create function retention_before(of_kind text) returns timestamptz language sql stable as $$
   select case when r.begins_at <= now() then now() - r.keep else timestamptz '-infinity' end from retention r where r.kind = of_kind
 $$;
@@ -323,14 +325,14 @@ create function retention_turn() returns boolean language sql as $$
   select pg_try_advisory_xact_lock(hashtextextended('petstore retention', 0))
 $$;
 
--- note_retention counts what was removed, and says that it is all there was to remove.
+-- note_retention counts removed rows. finished says that all that was due is removed.
 create function note_retention(of_kind text, rows bigint, finished boolean) returns void language sql as $$
   update retention set removed = removed + rows, run_at = case when finished then now() else run_at end
   where kind = of_kind and (rows > 0 or run_at is null or run_at < now() - interval '30 seconds')
 $$;
 
--- Each of the following removes a batch of at most so many rows, and returns how many; fewer when there is nothing left, and -1 while
--- another session removes something.
+-- Each of the following functions removes a batch of up to the given number of rows and returns the number: fewer if nothing is left, -1 while another
+-- session removes something.
 create function prune_bans(most integer) returns integer language plpgsql security definer as $$
 declare
   gone integer;
@@ -347,7 +349,7 @@ begin
   return gone;
 end $$;
 
--- prune_keys removes keys that were revoked, or have expired, and the failed requests that name them. A key that has a ban stays until the
+-- prune_keys removes keys that were revoked or have expired, and the failed requests that name them. A key that has a ban stays until the
 -- ban is removed.
 create function prune_keys(most integer) returns integer language plpgsql security definer as $$
 declare
@@ -371,8 +373,8 @@ begin
   return cardinality(ids);
 end $$;
 
--- prune_failed_requests removes at most so many failed requests from before the instant that are older than they are kept, and of those
--- without a key all but the latest 10,000. It returns how many.
+-- prune_failed_requests removes up to the given number of failed requests and returns their number. It removes requests from before the instant that are
+-- past their retention, and requests without a key except the latest 10,000.
 create function prune_failed_requests(before timestamptz, most integer) returns integer language plpgsql security definer as $$
 declare
   removed integer;
@@ -397,14 +399,14 @@ begin
   return removed + beyond;
 end $$;
 
--- roll_up_usage sums the hours of the oldest partition of usage_hourly into days, tenant by tenant, and then puts the days in its place.
--- Nothing is removed until all of it is summed, so readers see hours or days, and never both or none. A month must be closed and sealed:
--- nothing is added to it any more. A batch has about that many rows, at least those of one tenant in one month.
+-- roll_up_usage sums the hours of the oldest partition of usage_hourly into days, tenant by tenant, and then replaces the hours by the
+-- days. Nothing is removed until all of it is summed, so readers see either hours or days. The month must be closed and sealed, so that
+-- nothing is added to it any more. A batch has about most rows, but at least those of one tenant in one month.
 --
--- Each batch proves in its transaction that the hours are those that were sealed, and that the days have the same sums. The last
--- transaction proves it once more of the whole partition.
+-- Each batch proves in its transaction that the hours are the sealed ones, and that the days have the same sums. The last transaction
+-- proves it again for the whole partition.
 --
--- It returns how many hours it summed, and the state:
+-- It returns the number of summed hours, and the state:
 --   more    call it again: the partition is not finished, or another one may follow
 --   done    nothing is to be summed now
 --   busy    another session removes something
@@ -512,9 +514,9 @@ begin
   hours := sums.hours;
 end $$;
 
--- end_roll_up puts the days of a partition in its place, and reports whether it did. It waits for readers for a moment only: otherwise the
--- next run tries again. It reads the whole partition, so it first looks whether it would get the locks, and gives them back: readers do
--- not wait meanwhile.
+-- end_roll_up replaces a partition by its days, and reports whether it did. It waits for readers only a moment; if they last longer, the next run
+-- tries again. Reading the whole partition takes long. So it first tries to get the locks, and releases them while it reads: readers do not wait
+-- meanwhile.
 create function end_roll_up(p usage_partitions, place text, daily text) returns boolean language plpgsql as $$
 declare
   hours record;

@@ -1,16 +1,16 @@
 lock table tenants in share row exclusive mode;
--- The servers that are alive, each with the Redis that it reaches and the term that it has acknowledged (internal/limits/README.md).
+-- The live servers, each with the Redis that it reaches and the term that it has acknowledged (internal/limits/README.md).
 create table servers (
   id          text        primary key,
   seen_at     timestamptz not null constraint servers_seen_at_finite check (isfinite(seen_at)),
   redis       text        not null default '',
   acked       bigint      not null default 0,
-  -- How long the server may act after this heartbeat, in milliseconds, and the number of the heartbeat.
+  -- How long the server may act after this heartbeat, in milliseconds, and the heartbeat's number.
   lease       integer     not null default 1000,
   sequence    bigint      not null default 0,
-  -- By how many milliseconds a server's own clock is ahead of this database's, negative if it is behind; 0 while that is a second at most.
+  -- How far the server's own clock is ahead of this database's, in milliseconds, negative if it is behind; 0 up to a difference of a second.
   clock_ahead bigint      not null default 0 check (abs(clock_ahead) <= '9000000000000'::bigint),
-  -- What a server finds wrong with itself, by the names of its checks, for petstorectl doctor.
+  -- The faults that a server finds in itself, by the names of its checks, for petstorectl doctor.
   reports     text[]      not null default '{}'::text[] check (cardinality(reports) <= 32)
 ) with (fillfactor=50);
 
@@ -22,10 +22,10 @@ create table cluster_term (
   sole          text        not null default '',
   unclean_until timestamptz constraint cluster_term_unclean_until_finite check (isfinite(unclean_until)),
   servers       integer     not null default 0,
-  -- Whether no term preceded this one, and the first term after the database was last set back, 0 if it never was.
+  -- Whether this term is the first ever, and the first term after the database was last set back, 0 if it never was.
   first         boolean     not null default false,
   set_back      bigint      not null default 0,
-  -- When the term may begin at the earliest.
+  -- The earliest time at which the term may begin.
   not_before    timestamptz check (isfinite(not_before)),
   -- database_name() when the term was made.
   origin        text        not null default '',
@@ -41,8 +41,8 @@ create type cluster_state as (
   ids text[], seen bigint[], reached text[], acked bigint[], leases bigint[]
 );
 
--- One row for each tenant, scope '', and one for each key with a limit of its own. Only its windows' numbers, no times:
--- which window an instant belongs to is for the servers to say.
+-- One row for each tenant, with scope '', and one for each key with a limit of its own. Rows have only the windows' numbers, no times: the
+-- servers decide which window an instant belongs to.
 create table limit_states (
   tenant_id   bigint not null references tenants(id),
   scope       text   not null,
@@ -55,8 +55,8 @@ create table limit_states (
   constraint limit_states_pkey primary key (tenant_id, scope)
 ) with (fillfactor=70);
 
--- database_name names the database as it is: it is another one after a promotion, and after a restore that made the tables anew.
--- A standby has no name.
+-- database_name names the database. The name changes with a promotion, and with a restore that makes the tables again. A standby has no
+-- name.
 create function database_name() returns text language sql volatile as $$
   select case when pg_is_in_recovery() then ''
     else left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) || '-' || 'servers'::regclass::oid end
@@ -73,11 +73,11 @@ create function read_cluster() returns cluster_state language sql volatile as $$
   ) s
 $$;
 
--- renew_server writes a server's heartbeat, and then reads the cluster. It returns the row as it was before, null for none, and whether
--- the heartbeat was written: not if it arrives after a later one. A server that is not there is added.
+-- renew_server writes a server's heartbeat, and then reads the cluster. It adds a missing server. It returns the row as it was before, null
+-- for none, and whether the heartbeat was written: not if a later one arrived before.
 --
--- The cluster is read after the row is locked, with a snapshot of that moment. So a server that waited for its row, because another one
--- was changing the term without waiting for it, reads the new term.
+-- The cluster is read after the row is locked, with a new snapshot. So a server that waited for its row, because another one was changing
+-- the term without it, reads the new term.
 create function renew_server(
   server text, reaches text, acknowledges bigint, takes integer, sequence_number bigint,
   out cluster cluster_state, out was servers, out renewed boolean
@@ -107,9 +107,9 @@ begin
   cluster := read_cluster();
 end $$;
 
--- lock_cluster locks the term, and the rows of all servers that have been silent for cluster.fenceTimeout, and reads the cluster. What it
--- returns is null if the term is locked already and it is not to wait. locked are the silent servers whose rows it could lock: the
--- others are renewing now.
+-- lock_cluster locks the term and the rows of all servers that have been silent for cluster.fenceTimeout, and reads the cluster. The result
+-- is null if the term is locked already and waits is false. locked are the silent servers whose rows it could lock; the others are renewing
+-- now.
 create function lock_cluster(waits boolean, out cluster cluster_state, out locked text[]) language plpgsql as $$
 begin
   if waits then
@@ -130,15 +130,14 @@ begin
   cluster := read_cluster();
 end $$;
 
--- end_usage forgets a server that has recorded everything. The servers that are not forgotten, and do not act in the current term, have
--- ended silently.
+-- end_usage removes a server that has recorded everything. Servers that remain and do not act in the current term have ended silently.
 create function end_usage(server text) returns void language plpgsql security definer as $$
 begin
   delete from usage_writers where server_id = server;
 end $$;
 
--- forget_server notes that a server has ended and delivers no more: nobody waits for what it had not recorded, unless it writes again. It
--- returns what is known of the server, nulls for an unknown one.
+-- forget_server records that a server has ended and delivers no more. Nothing waits for its unrecorded usage, unless it writes again. It returns the
+-- server's row, or nulls for an unknown server.
 create function forget_server(server text) returns usage_writers language plpgsql security definer as $$
 declare
   forgotten usage_writers;
@@ -151,7 +150,8 @@ begin
   return forgotten;
 end $$;
 
--- A term's number only grows. It comes from the clock, which may be wrong, but not beyond 2^30; the rest of 31 bits can only be counted up.
+-- A term's number only grows. It is taken from the clock up to 2^30, because the clock may be wrong. The rest of the 31 bits can only be
+-- counted up.
 create function check_term() returns trigger language plpgsql as $$
 begin
   if new.number < old.number or new.number > old.number and new.number - 1 > greatest(old.number, (1 << 30) + (1 << 20))
@@ -165,7 +165,7 @@ begin
 end $$;
 create trigger cluster_term_check before update on cluster_term for each row execute function check_term();
 
--- A term begins where the records stand: that may be less than its row says, because grants were not returned or replies were lost.
+-- A term begins at what is recorded. That may be less than the row's numbers, because grants were not returned or replies were lost.
 create function check_limits() returns trigger language plpgsql as $$
 begin
   if new.term < old.term or new.term > old.term and new.term > (select number from cluster_term) or new.term = old.term and (new.minute < old.minute or new.day < old.day)
@@ -178,8 +178,8 @@ end $$;
 create trigger limit_states_check before update on limit_states for each row
   when (new.term <> old.term or new.minute <> old.minute or new.day <> old.day) execute function check_limits();
 
--- prune_key_limits removes at most so many rows of keys whose minute is before that one, and is over for every tenant. It returns
--- how many. Tenants' rows stay.
+-- prune_key_limits removes up to the given number of rows of keys whose minute is before the given one, and is over for every tenant. It returns the number.
+-- Tenants' rows stay.
 create function prune_key_limits(before bigint, most integer) returns integer language plpgsql security definer as $$
 declare
   removed integer;
@@ -194,8 +194,8 @@ begin
   return removed;
 end $$;
 
--- A row of limit_states is of a tenant or of one of its keys. Others are left out, as are those of tenants that are not there: a server may
--- ask for a key that was just removed.
+-- A row of limit_states belongs to a tenant or one of its keys. Rows of missing tenants or keys are left out: a server may ask for a key
+-- that was just removed.
 create function leave_out_unknown_scope() returns trigger language plpgsql security definer as $$
 begin
   if exists (select from api_keys k where k.id = new.scope and k.tenant_id = new.tenant_id) then
@@ -213,8 +213,8 @@ grant execute on function database_name, read_cluster to petstore_api, petstore_
 grant execute on function renew_server, lock_cluster, end_usage, prune_key_limits to petstore_api;
 grant execute on function forget_server to petstore_billing;
 
--- A function that runs with its owner's rights looks for tables where the owner put them. pg_temp is named last: otherwise a
--- temporary table of the caller would take the place of a table.
+-- A function with its owner's rights looks for tables where the owner put them. pg_temp is last: otherwise a caller's temporary table could
+-- replace a table.
 do $$
 declare
   f regprocedure;

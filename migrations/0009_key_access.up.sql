@@ -1,5 +1,6 @@
 lock table api_keys in access exclusive mode;
--- What a key may do, and the addresses from which it may be used: none for anywhere. The table is read once, under a lock: 0.2 s for a million keys.
+-- The scope of a key, and the addresses from which it may be used; an empty array for any. The table is read once, under a lock: 0.2 s for a million
+-- keys.
 alter table api_keys
   add column scope   text   not null default 'write' constraint api_keys_scope check (scope in ('read', 'write')),
   add column allowed cidr[] not null default '{}' constraint api_keys_allowed check (cardinality(allowed) <= 20);
@@ -10,7 +11,7 @@ create trigger api_keys_notify
   after insert or update of digest, environment, expires_at, revoked_at, tenant_id, per_minute, scope, allowed or delete on api_keys
   for each row execute function notify_key();
 
--- caller_of_key is what find_caller was, with the key's scope and addresses.
+-- caller_of_key is find_caller with the key's scope and addresses.
 create function caller_of_key(bytea, timestamptz)
 returns table (
   id text, environment text, expires_at timestamptz, revoked boolean, revoked_at timestamptz, key_per_minute bigint, scope text, allowed text,
@@ -44,7 +45,8 @@ begin
     order by q.valid_from;
 end $$;
 
--- Servers of the last release know no scopes and no addresses. They must not let a narrowed key do more than it may, so they do not find it.
+-- Servers of the last release know neither scopes nor addresses. They do not find a restricted key, because they would let it do more than
+-- it may.
 create or replace function find_caller(bytea, timestamptz)
 returns table (
   id text, environment text, expires_at timestamptz, revoked boolean, revoked_at timestamptz, key_per_minute bigint,

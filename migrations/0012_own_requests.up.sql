@@ -1,6 +1,6 @@
--- failed_requests_of returns failed requests of one tenant, the newest first, at most as many as given: those with that ID, or those of that key
--- and of these statuses, each with its code. '' and null stand for any. Those at the instant before have fewer than before_low in the last ten
--- bits of their number, which tell apart what failed in the same microsecond: so a page begins where the one before ended.
+-- failed_requests_of returns failed requests of one tenant, the newest first, up to the given number: those with an ID, or those of a key that have
+-- one of the pairs of status and code. '' and null stand for any. A page begins where the previous one ended: of the requests at the instant before,
+-- it has those whose number has less than before_low in its last ten bits. These bits tell apart requests that failed in the same microsecond.
 create function failed_requests_of(
   tenant bigint, request text, of_key text, statuses integer[], codes text[], since timestamptz, before timestamptz, before_low bigint, most integer
 ) returns setof failed_requests language plpgsql stable security definer as $$
@@ -33,7 +33,7 @@ begin
   end if;
 end $$;
 
--- ban_of_key says when the ban of a key that ends at resets was lifted, and until when the key is banned now; null for neither.
+-- ban_of_key says when the key's ban that ends at resets was lifted, and how long the key is banned now; null for neither.
 create function ban_of_key(tenant bigint, key text, resets timestamptz, out lifted_at timestamptz, out banned_until timestamptz)
 language sql stable security definer as $$
   select max(b.lifted_at) filter (where abs(extract(epoch from b.ends_at - resets)) <= 1),

@@ -1,13 +1,13 @@
 lock table tenants, api_keys in share row exclusive mode;
--- Sign-ins of customers on the page /account, and the links by which staff invite them. Only functions read and write them, by digest: of 256 random
--- bits in a cookie or a link. A sign-in ends after 12 hours, or 2 hours after its last use.
+-- Sign-ins of customers on the page /account, and the links with which staff invite them. Only functions read and write them, by the digest of 256
+-- random bits in a cookie or a link. A sign-in ends after 12 hours, or 2 hours after its last use.
 create table sign_ins (
   id          uuid        primary key default gen_random_uuid(),
   digest      bytea       not null unique check (octet_length(digest) = 32),
   tenant_id   bigint      not null references tenants (id),
-  key_id      text, -- null: by an invitation
-  invited_by  text, -- the login that made the invitation, null: by a key
-  environment text        not null check (environment in ('live', 'test')), -- of the key, and of those that may be issued
+  key_id      text, -- null for an invitation
+  invited_by  text, -- the login that made the invitation, null for a key
+  environment text        not null check (environment in ('live', 'test')), -- the environment of the key, and of keys that may be issued
   created_at  timestamptz not null default now(),
   used_at     timestamptz not null default now(),
   expires_at  timestamptz not null default now() + interval '12 hours',
@@ -28,13 +28,14 @@ create table invites (
 create index invites_tenant on invites (tenant_id);
 create index invites_expire on invites (expires_at);
 
--- invite_tenant stores the digest of a link and writes the entry: no login invites without one, and changes by such a sign-in name the login too.
+-- invite_tenant stores the digest of a link and writes the entry. No login can invite without an entry, and changes by such a sign-in name the
+-- login too.
 create function invite_tenant(link bytea, tenant bigint, env text, actor text, reason text) returns void language sql security definer as $$
   insert into invites (digest, tenant_id, environment) values ($1, $2, $3);
   insert into audit_entries (claimed_actor, action, tenant_id, subject, reason) values ($4, 'tenant.invite', $2, 'tenant:' || $2, $5)
 $$;
 
--- live_sign_in returns the sign-in with the digest while it is good: also its key and its tenant must be.
+-- live_sign_in returns the sign-in with the digest while it is valid; its key and its tenant must be valid too.
 create function live_sign_in(of bytea) returns setof sign_ins language sql stable security definer as $$
   select s.* from sign_ins s
   where s.digest = $1 and s.expires_at > now() and s.used_at > now() - interval '2 hours'
@@ -43,9 +44,9 @@ create function live_sign_in(of bytea) returns setof sign_ins language sql stabl
       select from api_keys k where k.id = s.key_id and k.scope = 'manage' and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())))
 $$;
 
--- open_sign_in opens a sign-in with the digest session. by is the digest of an invitation, which is used up, or of a manage key. It returns false, and
--- changes nothing, if there is neither for that environment ('any' for both), the key is not for the client's address, or the tenant is suspended. Of more
--- than 20 of the environment the one that was used longest ago ends.
+-- open_sign_in opens a sign-in with the digest session. by is the digest of an invitation, which is used up, or of a manage key. It returns false and
+-- changes nothing if there is none for that environment ('any' for both), if the key may not be used from the client's address, or if the tenant is
+-- suspended. If the environment has more than 20 sign-ins, the least recently used one ends.
 create function open_sign_in(by bytea, session bytea, client inet, accepted text) returns boolean language plpgsql security definer as $$
 declare
   tenant bigint;
@@ -78,31 +79,9 @@ begin
   return true;
 end $$;
 
--- use_sign_in returns the sign-in with the digest and its tenant as caller_of_key does, in as many rows. It notes the use, once a minute, if noted.
-create function use_sign_in(session bytea, at timestamptz, noted boolean)
-returns table (
-  sign_in text, signed_in_at timestamptz,
-  id text, environment text, key_per_minute bigint, allowed text, tenant_id bigint, tenant text, created_at timestamptz,
-  assignment bigint, version integer, plan text, per_minute bigint, per_day bigint, valid_from timestamptz, valid_to timestamptz,
-  plan_per_minute bigint, plan_per_day bigint
-) language plpgsql security definer as $$
-begin
-  if $3 then
-    update sign_ins s set used_at = now() from live_sign_in($1) l where s.id = l.id and l.used_at < now() - interval '1 minute';
-  end if;
-  return query
-    select s.id::text, s.created_at,
-           coalesce(k.id, ''), s.environment, coalesce(k.per_minute, 0), coalesce(array_to_string(k.allowed, ','), ''),
-           t.id, t.name, t.created_at, q.assignment, q.version, q.plan, q.per_minute, q.per_day, q.valid_from, q.valid_to,
-           coalesce(q.plan_per_minute, 0), coalesce(q.plan_per_day, 0)
-    from live_sign_in($1) s join tenants t on t.id = s.tenant_id left join api_keys k on k.id = s.key_id
-    cross join lateral (
-      select * from quota_periods q where q.tenant_id = t.id and (q.valid_to is null or q.valid_to > $2) order by q.valid_from limit 5
-    ) q
-    order by q.valid_from;
-end $$;
+-- 0021 makes use_sign_in.
 
--- list_sign_ins returns those of the tenant and environment whose sign-in has the digest, the one that was used last first.
+-- list_sign_ins returns the sign-ins of the same tenant and environment as the one with the digest, the last used first.
 create function list_sign_ins(session bytea)
 returns table (sign_in text, signed_in_at timestamptz, used_at timestamptz, ends_at timestamptz, key_id text, key_name text, own boolean)
 language sql stable security definer as $$
@@ -112,7 +91,8 @@ language sql stable security definer as $$
   order by s.used_at desc, s.id
 $$;
 
--- end_sign_in ends a sign-in of the tenant and environment whose sign-in has the digest: that itself for ''. It returns whether there was one.
+-- end_sign_in ends a sign-in of the same tenant and environment as the one with the digest; '' stands for that one itself. It returns whether
+-- there was one.
 create function end_sign_in(session bytea, ended text) returns boolean language plpgsql security definer as $$
 begin
   delete from sign_ins s using live_sign_in($1) l
@@ -120,7 +100,7 @@ begin
   return found;
 end $$;
 
--- bans_for_sign_in returns the bans in force of keys of the tenant whose sign-in has the digest: for one by a test key those of test keys.
+-- bans_for_sign_in returns the bans in force of the keys of the sign-in's tenant. A sign-in by a test key gets only bans of test keys.
 create function bans_for_sign_in(session bytea, at timestamptz)
 returns table (key_id text, key_name text, reason text, starts_at timestamptz, ends_at timestamptz) language sql stable security definer as $$
   select k.id, k.name, b.reason, b.starts_at, b.ends_at
@@ -130,7 +110,7 @@ returns table (key_id text, key_name text, reason text, starts_at timestamptz, e
   order by b.ends_at desc, k.id
 $$;
 
--- prune_sign_ins removes at most so many sign-ins and invitations of each that have expired. It returns how many.
+-- prune_sign_ins removes up to the given number of expired sign-ins, and as many expired invitations. It returns the number of both.
 create function prune_sign_ins(most integer) returns integer language plpgsql security definer as $$
 declare
   n integer;
@@ -143,7 +123,7 @@ begin
   return n + m;
 end $$;
 
--- A sign-in ends for ever with the suspension of its tenant, and with its key, whatever is undone later.
+-- A sign-in ends for ever with its key and with the suspension of its tenant, whatever is undone later.
 create function end_sign_ins() returns trigger language plpgsql security definer as $$
 begin
   if tg_table_name = 'tenants' then
@@ -163,11 +143,11 @@ do $$
 declare
   f regproc;
 begin
-  foreach f in array array['invite_tenant', 'live_sign_in', 'open_sign_in', 'use_sign_in', 'list_sign_ins', 'end_sign_in', 'bans_for_sign_in', 'prune_sign_ins', 'end_sign_ins']::regproc[] loop
+  foreach f in array array['invite_tenant', 'live_sign_in', 'open_sign_in', 'list_sign_ins', 'end_sign_in', 'bans_for_sign_in', 'prune_sign_ins', 'end_sign_ins']::regproc[] loop
     execute format('alter function %s set search_path = pg_catalog, %I, pg_temp', f, current_schema());
     execute format('revoke execute on function %s from public', f);
   end loop;
 end $$;
 
 grant execute on function invite_tenant to petstore_support;
-grant execute on function open_sign_in, use_sign_in, list_sign_ins, end_sign_in, bans_for_sign_in, prune_sign_ins to petstore_api;
+grant execute on function open_sign_in, list_sign_ins, end_sign_in, bans_for_sign_in, prune_sign_ins to petstore_api;

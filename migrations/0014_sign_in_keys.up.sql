@@ -1,5 +1,5 @@
--- Who is signed in manages the keys of the tenant as a manage key does. Changes name the key by which the sign-in began, or the sign-in of an
--- invitation, and who invited.
+-- A person who is signed in manages the tenant's keys as a manage key does. Changes name the key of the sign-in, or the sign-in of an
+-- invitation and the person who invited.
 alter function asker_of(bytea) rename to asker_of_key;
 create function asker_of(asker bytea, out tenant_id bigint, out key_id text, out environment text, out manages boolean, out actor text)
 language plpgsql stable as $$

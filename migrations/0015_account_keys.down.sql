@@ -1,6 +1,4 @@
-drop function manage_key(bytea, text, text, jsonb), key_limits_of;
-alter function change_own_key(bytea, text, text, jsonb) rename to manage_key;
-grant execute on function manage_key to petstore_api;
+drop function key_limits_of;
 
 create or replace function list_sign_ins(session bytea)
 returns table (sign_in text, signed_in_at timestamptz, used_at timestamptz, ends_at timestamptz, key_id text, key_name text, own boolean)

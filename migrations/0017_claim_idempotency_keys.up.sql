@@ -1,8 +1,10 @@
--- claim_idempotency_keys says of each of several keys of one endpoint, in their order, whether its request is fresh: then it holds the key's lock, which
--- ends with the transaction. Others have the answer that is stored, which is reused if it is to another body, or none while a request with the key is
--- in progress: a lock is not waited for, and its holder may only be replaying an answer. The answers are looked up by a statement of their own, after
--- the locks: a statement that began before a lock would not see an answer that was committed in between. Each is looked up by its key alone, and as
--- no join: then the only index that fits is that of the primary key, whatever the table was when the plan was made. scopes are the numbers of the locks.
+-- claim_idempotency_keys tells for each of several keys of one endpoint, in order, whether its request is fresh. A fresh request then holds the key's
+-- lock until the transaction ends. For another request it returns the stored answer (reused says that it answers another body), or none while a request
+-- with the key is in progress. It does not wait for locks, because their holders may only be replaying an answer.
+--
+-- The answers are looked up in a separate statement after the locks: a statement that began before a lock would not see an answer committed in between.
+-- Each is looked up by its key alone, not in a join: then only the primary key's index fits, whatever the table was when the plan was made. scopes are
+-- the numbers of the locks.
 create function claim_idempotency_keys(
   tenant bigint, asked_method text, asked_path text, scopes bigint[], keys text[], fingerprints bytea[], times timestamptz[]
 )

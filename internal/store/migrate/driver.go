@@ -18,23 +18,23 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// driver is golang-migrate's way to the database. The driver of that library records that a step
-// begins, runs it, and records its end, so that nobody knows what took effect after a crash. Here a
-// step and its record are one transaction. A step that can't be in a transaction is one statement
+// driver connects golang-migrate to the database. That library's own driver records the beginning
+// of a step, runs it, and records its end. After a crash, nobody would know what took effect. Here
+// a step and its record are one transaction. A step that can't be in a transaction is one statement
 // that can be repeated, and is recorded after it.
 type driver struct {
-	database.Driver // nil: golang-migrate calls none of its methods but those below
+	database.Driver // nil: golang-migrate calls only the methods below
 	migrator
 	ctx  context.Context
 	conn *connection
 	pid  int
-	// at is the version of the database, target the one that SetVersion named last.
+	// at is the version of the database, target the version that SetVersion named last.
 	at, target int
-	// waited is for whom the step waited last.
+	// waited has the sessions that the step last waited for.
 	waited []Session
 }
 
-// newDriver makes the table of the version, if there is none. The database is locked.
+// newDriver adds the table of the version, if it is missing. The caller has locked the database.
 func (g migrator) newDriver(ctx context.Context, c *connection) (*driver, error) {
 	d := &driver{migrator: g, ctx: ctx, conn: c}
 	var exists bool
@@ -79,11 +79,11 @@ func (d *driver) SetVersion(version int, dirty bool) error {
 	return nil
 }
 
-// outside begins a step that can't be in a transaction: a comment that is a line of its own.
+// outside is the first line of a step that can't be in a transaction.
 const outside = "-- no transaction\n"
 
 // Run makes the step to the version that SetVersion named, and records it. If others hold locks
-// that it needs it lets go of its own, so that nobody waits long behind it, and tries again.
+// that it needs, it releases its own, so that nobody waits long behind it, and tries again.
 func (d *driver) Run(file io.Reader) error {
 	data, err := io.ReadAll(file)
 	if err != nil {
@@ -100,7 +100,7 @@ func (d *driver) Run(file io.Reader) error {
 			break
 		}
 		pause = min(pause, left)
-		_ = d.conn.db.PingContext(d.ctx) // The next watch has a connection.
+		_ = d.conn.db.PingContext(d.ctx) // opens a connection for the next watch
 		d.say(fmt.Sprintf("migration %s waits for %s; it tries again in %v, for %v at most",
 			d.step(), names(d.waited), pause.Round(time.Millisecond), left.Round(time.Second)))
 		select {
@@ -117,25 +117,25 @@ func (d *driver) Run(file io.Reader) error {
 	return fmt.Errorf("between %s and %s: %w", d.nameOf(d.at), d.nameOf(d.target), err)
 }
 
-// longestPause is the longest between two attempts. Each keeps requests waiting.
+// longestPause is the longest pause between two attempts. Each attempt keeps requests waiting.
 const longestPause = 30 * time.Second
 
-// step names what Run makes. The way back is named by the step that it takes back.
+// step names the step that Run makes. A step down has the name of the step that it reverts.
 func (d *driver) step() string { return d.nameOf(max(d.at, d.target)) }
 
-// isBusy reports whether a step would pass at another time: others hold a lock that it needs, or
-// Postgres ended it because they wait for each other, or because its lockTable took too long.
+// isBusy reports whether a step may succeed later: others hold a lock that it needs, Postgres ended
+// it because of a deadlock, or its lockTable took too long.
 func isBusy(err error, text string) bool {
 	return pq.As(err, pqerror.LockNotAvailable, pqerror.TRDeadlockDetected) != nil ||
 		pq.As(err, pqerror.QueryCanceled) != nil && lockTable.MatchString(text)
 }
 
-// lockTable is a step's first statement, if it takes all strong locks of the step, with the
-// comments before it.
+// lockTable matches a "lock table" at the beginning of a step, with the comments before it. Such a
+// statement takes all strong locks of the step.
 var lockTable = regexp.MustCompile(`^(?:\s|--[^\n]*\n)*lock table [^;]*;`)
 
-// inTransaction makes a step and records it, by one message: while it has locks it waits for no
-// network. lock_timeout is for each lock, so the statement that takes several also has a limit.
+// inTransaction makes a step and records it in one message, so that it waits for no network while
+// it holds locks. lock_timeout is per lock, so the statement that takes several also has a limit.
 func (d *driver) inTransaction(text string) error {
 	defer d.watch(d.lockTimeout/3, func(all []Session) { d.waited = all })()
 	limit := d.lockTimeout.Milliseconds()
@@ -143,7 +143,7 @@ func (d *driver) inTransaction(text string) error {
 	lock := lockTable.FindString(text)
 	if lock != "" {
 		begin += fmt.Sprintf(`set local statement_timeout = %d; `, limit)
-		text = lock + ` set local statement_timeout = 0;` + text[len(lock):] // Its lines keep their numbers.
+		text = lock + ` set local statement_timeout = 0;` + text[len(lock):] // The line numbers of errors stay right.
 	}
 	err := pgconn.CommitError(d.exec(begin + text + "\n;" + d.record() + `; commit`))
 	if err != nil {
@@ -152,7 +152,8 @@ func (d *driver) inTransaction(text string) error {
 	return err
 }
 
-// record is how the version is recorded: not by truncate, because others read the table meanwhile.
+// record returns the statements that record the version. They do not truncate, because others read
+// the table meanwhile.
 func (d *driver) record() string {
 	if d.target == database.NilVersion {
 		return `delete from schema_migrations`
@@ -164,8 +165,8 @@ func (d *driver) record() string {
 var index = regexp.MustCompile(`index concurrently (?:if (?:not )?exists )?([a-z_0-9]+)`)
 
 // alone makes a step that can't be in a transaction. It blocks nobody, so it waits for others as
-// long as they take. What a step left that was ended is removed first: an index that is invalid,
-// which "if not exists" would take for made.
+// long as they take. It first removes what an interrupted attempt left: an invalid index, which "if
+// not exists" would accept.
 func (d *driver) alone(text string) error {
 	defer d.watch(d.pause, func(all []Session) {
 		d.say(fmt.Sprintf("migration %s waits for %s; nobody waits for it", d.step(), names(all)))
@@ -189,7 +190,7 @@ func (d *driver) alone(text string) error {
 	return pgconn.CommitError(d.exec(`begin; ` + d.record() + `; commit`))
 }
 
-// finally runs a statement although ctx may have ended. If it fails the connection broke, which has
+// finally runs a statement even if ctx has ended. If it fails the connection is broken, which has
 // the same effect.
 func finally(ctx context.Context, conn *sql.Conn, statement string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectTimeout)
@@ -197,7 +198,7 @@ func finally(ctx context.Context, conn *sql.Conn, statement string) {
 	_, _ = conn.ExecContext(ctx, statement)
 }
 
-// exec runs statements without arguments, in one message. An error of Postgres has the line.
+// exec runs statements without arguments, in one message. Errors of Postgres name the line.
 func (d *driver) exec(statements string) error {
 	_, err := d.conn.ExecContext(d.ctx, statements)
 	if e := pq.As(err); e != nil {

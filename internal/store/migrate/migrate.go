@@ -1,7 +1,7 @@
-// Package migrate brings a database's schema to the version that this program needs, with
-// golang-migrate and a driver of its own: a step takes effect wholly or not at all, whatever ends
-// it, keeps no request waiting for long, and says for whom it waits. While it runs, other programs
-// see who runs it.
+// Package migrate brings a database's schema to the version that this program needs. It uses
+// golang-migrate with a driver of its own: a step takes effect wholly or not at all, however it
+// ends, keeps no request waiting for long, and says whom it waits for. While it runs, other
+// programs see who runs it.
 package migrate
 
 import (
@@ -24,18 +24,18 @@ import (
 // ErrLocked: another process is migrating the database.
 var ErrLocked = errors.New("a migration runs")
 
-// ErrNewer: a newer release than this one migrated the database.
+// ErrNewer: the database was migrated by a newer release than this one.
 var ErrNewer = errors.New("the database is newer than this program")
 
-// ErrNotOwner: the login is not the owner of the tables, nor a member of that role. Before there
-// are tables: it may not make any.
+// ErrNotOwner: the login is neither the owner of the tables nor a member of that role. If there are
+// no tables yet, it may not make any.
 var ErrNotOwner = errors.New("only the owner of the tables may migrate them")
 
-// Up applies all pending migrations, each in a transaction of its own if it can be in one. One that
-// Postgres refuses, that the program does not survive or that ctx ends takes no effect, and leaves
-// the database at the version before it. One that needs a lock which others hold is tried again for
-// ten minutes. Of processes that migrate at the same time one waits for the other, as long as that
-// takes. say is called with a line about whom it waits for; nil tells nobody.
+// Up applies all pending migrations, each in a transaction of its own if possible. A migration
+// takes no effect if Postgres refuses it, the program dies or ctx ends; the database stays at the
+// version before it. A migration that needs a lock held by others is tried again for ten minutes.
+// Processes that migrate at the same time wait for each other, as long as that takes. say is called
+// with a line about whom it waits for; it may be nil.
 func Up(ctx context.Context, databaseURL string, say func(line string)) error {
 	if err := newMigrator(migrations.FS, say).up(ctx, databaseURL); err != nil {
 		return fmt.Errorf("migrate up: %w", err)
@@ -43,9 +43,9 @@ func Up(ctx context.Context, databaseURL string, say func(line string)) error {
 	return nil
 }
 
-// Down reverts the last migrations, steps of them. When fewer have been applied it returns an error
-// and changes nothing, and so it does while another process migrates (ErrLocked): that changes which
-// are the last ones. say is as for Up.
+// Down reverts the last migrations; steps is their number. If fewer have been applied, or another
+// process migrates (ErrLocked), it returns an error and changes nothing: the other process changes
+// which are the last. say is as for Up.
 func Down(ctx context.Context, databaseURL string, steps int, say func(line string)) error {
 	if err := newMigrator(migrations.FS, say).down(ctx, databaseURL, steps); err != nil {
 		return fmt.Errorf("migrate down: %w", err)
@@ -55,13 +55,13 @@ func Down(ctx context.Context, databaseURL string, steps int, say func(line stri
 
 type migrator struct {
 	files fs.FS
-	steps []step // of the files
+	steps []step // the steps in files
 	say   func(line string)
-	// lockTimeout is how long the locks of a step may be waited for together. Requests wait behind
-	// them. Of those the look-up of a key that a server has not seen bears least: 200 ms until it is
-	// its turn, 400 ms in all.
+	// lockTimeout is how long a step may wait for all its locks together. Requests wait behind
+	// them. The least patient is the look-up of a key that a server has not seen: 200 ms until its
+	// turn, 400 ms in all.
 	lockTimeout time.Duration
-	// pause is the first between two attempts of a step, tryFor for how long there are any.
+	// pause is the first pause between two attempts of a step. tryFor is how long it is tried.
 	pause, tryFor time.Duration
 }
 
@@ -96,8 +96,8 @@ func (g migrator) down(ctx context.Context, databaseURL string, steps int) error
 	})
 }
 
-// run calls fn with the database locked against other migrating processes, and how many steps have
-// been applied. What Postgres says of a statement that ctx ended is an error of ctx.
+// run calls fn with the database locked against other migrating processes, and with the number of
+// applied steps. If ctx ended a statement, the error is ctx's, not Postgres's.
 func (g migrator) run(
 	ctx context.Context,
 	databaseURL string,
@@ -120,7 +120,8 @@ func (g migrator) run(
 	if err := g.lock(ctx, conn.Conn, waits); err != nil {
 		return err
 	}
-	// The session ends a moment after its connection. Who looks then should not find that a migration runs.
+	// The session ends a moment after its connection. Unlock first, so that nobody still finds a
+	// running migration.
 	defer finally(ctx, conn.Conn, `select pg_advisory_unlock_all()`)
 	status, err := g.readStatus(ctx, conn.Conn)
 	if err != nil {
@@ -156,8 +157,8 @@ func CheckOwner(ctx context.Context, databaseURL string) error {
 	return checkOwner(ctx, conn.Conn)
 }
 
-// checkOwner returns ErrNotOwner for a login that may not change the tables that are there, or make
-// the first ones.
+// checkOwner returns ErrNotOwner for a login that may not change the existing tables, or make the
+// first ones.
 func checkOwner(ctx context.Context, conn *sql.Conn) error {
 	var owns bool
 	err := conn.QueryRowContext(ctx, `
@@ -170,11 +171,11 @@ func checkOwner(ctx context.Context, conn *sql.Conn) error {
 	return pgconn.Translate(err)
 }
 
-// longestMigration is after which a statement counts as lost, not slow: an index may wait for a dump
-// that takes a night. connectTimeout is how long a connection is tried.
+// longestMigration is the time after which a statement counts as lost, not slow: an index may wait
+// for a dump that takes a night. connectTimeout is how long a connection is tried.
 const longestMigration, connectTimeout = 24 * time.Hour, 10 * time.Second
 
-// connection is one that is not in a pool, and what opens further ones.
+// connection is a connection of its own, and the sql.DB that opens further ones.
 type connection struct {
 	*sql.Conn
 	db *sql.DB
@@ -185,14 +186,14 @@ func (c *connection) close() {
 	_ = c.db.Close()
 }
 
-// connect opens a connection on which a reply may take as long as readTimeout.
+// connect opens a connection whose replies may take up to readTimeout.
 func connect(ctx context.Context, databaseURL string, readTimeout time.Duration) (*connection, error) {
 	_, cfg, err := pgconn.ReadConfig(databaseURL)
 	if err != nil {
 		return nil, err
 	}
 	if len(cfg.Multi) == 0 {
-		cfg.TargetSessionAttrs = pq.TargetSessionAttrsAny // connectToWrite looks
+		cfg.TargetSessionAttrs = pq.TargetSessionAttrsAny // connectToWrite checks the session
 	}
 	connector, err := pgconn.NewConnector(cfg, pgconn.Dialer{ReadTimeout: readTimeout})
 	if err != nil {
@@ -210,8 +211,8 @@ func connect(ctx context.Context, databaseURL string, readTimeout time.Duration)
 	return &connection{conn, db}, nil
 }
 
-// connectToWrite is connect for a session that takes writes. Behind a pooler the first one may be
-// left over from a standby, so there is a second try.
+// connectToWrite is connect for a writable session. Behind a pooler the first session may be left
+// over from a standby, so it tries twice.
 func connectToWrite(ctx context.Context, databaseURL string) (*connection, error) {
 	for again := true; ; again = false {
 		conn, err := connect(ctx, databaseURL, longestMigration)
@@ -228,20 +229,21 @@ func connectToWrite(ctx context.Context, databaseURL string) (*connection, error
 	}
 }
 
-// lock names the session and takes the advisory lock, which ends with the connection. While another
-// session has it lock waits, or returns ErrLocked. It polls instead of waiting in one statement: the
-// session then holds no snapshot, for which create index concurrently in the other one would wait.
+// lock names the session and takes the advisory lock, which ends with the connection. If another
+// session holds it, lock waits or returns ErrLocked. It polls instead of waiting in one statement:
+// a waiting session would hold a snapshot, and so block a create index concurrently in the session
+// that has the lock.
 func (g migrator) lock(ctx context.Context, conn *sql.Conn, waits bool) error {
-	host, _ := os.Hostname() // It is left empty.
+	host, _ := os.Hostname() // On an error host stays empty.
 	name := pq.QuoteLiteral(application(host, time.Now()))
-	// A limit that somebody set for requests is none for migrations.
+	// A limit that was set for requests must not apply to migrations.
 	_, err := conn.ExecContext(ctx, `set statement_timeout = 0; set lock_timeout = 0;
 		set idle_in_transaction_session_timeout = 0; set application_name = `+name)
 	if err != nil {
 		return pgconn.Translate(err)
 	}
-	// The session of a program that was killed ends soon, also in the middle of a statement. Postgres
-	// refuses this where its machine can't tell.
+	// The session of a killed program then ends soon, even in the middle of a statement. Postgres
+	// refuses this setting on systems that can't detect a closed connection.
 	_, _ = conn.ExecContext(ctx, `set client_connection_check_interval = '1s'`)
 	id, err := lockID(ctx, conn)
 	if err != nil {
@@ -274,7 +276,7 @@ func (g migrator) lock(ctx context.Context, conn *sql.Conn, waits bool) error {
 	}
 }
 
-// lockPoll is between two looks at the lock.
+// lockPoll is the time between two looks at the lock.
 const lockPoll = 100 * time.Millisecond
 
 // nameOf returns the name of the step to a version.

@@ -15,12 +15,12 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// Session is a session of Postgres that has what a migration, or somebody else, waits for.
+// Session is a session of Postgres that holds what a migration, or another session, waits for.
 type Session struct {
-	PID                int // 0 of a transaction that was prepared, which has no session
+	PID                int // 0 for a prepared transaction, which has no session
 	Login, Application string
-	// Since is when its transaction began, in UTC, and From its address. They are empty for a login
-	// that may not see them: pg_read_all_stats may.
+	// Since is when its transaction began, in UTC, and From its address. Both are empty if the
+	// login may not see them, which needs pg_read_all_stats.
 	Since, From string
 }
 
@@ -62,7 +62,8 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// sessions returns those of a set of pids, which is a part of a query with one argument.
+// sessions returns the sessions whose pids are in pids: an item of a FROM clause, named p, with the
+// argument $1.
 func sessions(ctx context.Context, db querier, pids string, arg any) ([]Session, error) {
 	rows, err := db.QueryContext(ctx, `
 		select distinct p.pid, coalesce(a.usename, ''), coalesce(a.application_name, ''),
@@ -86,8 +87,8 @@ func sessions(ctx context.Context, db querier, pids string, arg any) ([]Session,
 	return all, pgconn.Translate(rows.Err())
 }
 
-// lockID is the number of the advisory lock of golang-migrate for the current schema. It is below
-// 2^32, so pg_locks shows it as objid.
+// lockID is the number of golang-migrate's advisory lock for the current schema. It is below 2^32,
+// so pg_locks shows it as objid.
 func lockID(ctx context.Context, conn *sql.Conn) (string, error) {
 	var name, schema string
 	err := conn.QueryRowContext(ctx, `select current_database(), coalesce(current_schema(), '')`).Scan(&name, &schema)
@@ -97,7 +98,7 @@ func lockID(ctx context.Context, conn *sql.Conn) (string, error) {
 	return database.GenerateAdvisoryLockId(name, schema, postgres.DefaultMigrationsTable)
 }
 
-// holder returns the session that has the lock of migrations, nil if none has it.
+// holder returns the session that holds the lock of migrations, nil for none.
 func holder(ctx context.Context, conn *sql.Conn) (*Session, error) {
 	id, err := lockID(ctx, conn)
 	if err != nil {
@@ -110,7 +111,7 @@ func holder(ctx context.Context, conn *sql.Conn) (*Session, error) {
 	if len(all) == 0 || err != nil {
 		return nil, err
 	}
-	all[0].Since = "" // It begins many transactions. Its application says since when it runs.
+	all[0].Since = "" // Since is when one transaction began. When the migration began is in the application's name.
 	return &all[0], nil
 }
 
@@ -119,8 +120,8 @@ func application(host string, began time.Time) string {
 	return fmt.Sprintf("petstore-migrate %.25s %s", host, began.UTC().Format(time.RFC3339))
 }
 
-// watch calls seen with the sessions for which a backend waits, each time that they are others,
-// until the returned function is called. It looks every so often, by connections of its own.
+// watch looks at regular intervals, on connections of its own, for the sessions that a backend
+// waits for. It calls seen each time that they change, until the returned function is called.
 func (d *driver) watch(every time.Duration, seen func([]Session)) (stop func()) {
 	ctx, cancel := context.WithCancel(d.ctx)
 	var running sync.WaitGroup

@@ -49,9 +49,10 @@ func (g migrator) status(ctx context.Context, databaseURL, role string) (Status,
 	return g.readStatus(ctx, conn.Conn)
 }
 
-// Check returns an error that says what to do when a server of this program cannot use the schema:
-// the database was never migrated (pgconn.NeverMigratedError), or lacks migrations (BehindError). If
-// a newer release migrated the database, the error is ErrNewer, and a server may or may not work.
+// Check returns an error that says what to do if a server of this program cannot use the schema:
+// the database was never migrated (pgconn.NeverMigratedError), or lacks migrations (BehindError).
+// If a newer release migrated the database, the error is ErrNewer, and a server may or may not
+// work.
 func Check(ctx context.Context, databaseURL string) error {
 	status, err := newMigrator(migrations.FS, nil).status(ctx, databaseURL, pgconn.APIRole)
 	switch {
@@ -77,9 +78,9 @@ func (e BehindError) Error() string {
 		e.Status.Version, e.Status.Latest, do)
 }
 
-// Await waits while the schema lacks what this program needs and a migration runs, and calls waiting
-// with its session, again and again. It reports whether the schema has what is needed now. An error
-// is about the connection.
+// Await waits while the schema lacks something that this program needs and a migration runs.
+// Meanwhile it calls waiting with the migrating session, again and again. It reports whether the
+// schema is complete now. An error is about the connection.
 func Await(ctx context.Context, databaseURL string, waiting func(Session)) (ready bool, err error) {
 	conn, err := connect(ctx, databaseURL, pgconn.StaffTimeout)
 	if err != nil {
@@ -88,9 +89,9 @@ func Await(ctx context.Context, databaseURL string, waiting func(Session)) (read
 	defer conn.close()
 	g := newMigrator(migrations.FS, nil)
 	for {
-		// Before the first migration there is neither the role nor a table that it may read.
+		// Before the first migration, neither the role nor a table that it may read exists.
 		_, _ = conn.ExecContext(ctx, `set role `+pgconn.APIRole)
-		by, err := holder(ctx, conn.Conn) // before the version, which its holder may raise meanwhile
+		by, err := holder(ctx, conn.Conn) // read before the version, which the holder may raise meanwhile
 		if err != nil {
 			return false, err
 		}
@@ -118,10 +119,10 @@ type step struct {
 
 // stepsOf lists the migrations in order.
 func stepsOf(files fs.FS) []step {
-	names, _ := fs.Glob(files, "*.up.sql") // An error is about the pattern.
+	names, _ := fs.Glob(files, "*.up.sql") // Only a bad pattern is an error.
 	var steps []step
 	for _, name := range names {
-		if m, err := source.DefaultParse(name); err == nil { // golang-migrate leaves out the others too.
+		if m, err := source.DefaultParse(name); err == nil { // golang-migrate also leaves out files with other names.
 			steps = append(steps, step{version: m.Version, name: strings.TrimSuffix(name, ".up.sql")})
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/migrate"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/storetest"
@@ -104,7 +104,7 @@ func TestNoRequestWaitsLong(t *testing.T) {
 		t.Run(kind, func(t *testing.T) { // one after the other: the machine should be no reason to wait
 			database := storetest.New(t)
 			key := storetest.IssueKey(t, storetest.Open(t, database.URL, store.Options{}),
-				people.NewTenant{Name: "acme", Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 1e9, PerDay: 1e9}})
+				tenancy.NewTenant{Name: "acme", Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 1e9, PerDay: 1e9}})
 			s := programs.Serve(t, programs.Path(t, "petstore"),
 				"PETSTORE_DATABASE_URL="+database.APIURL, "PETSTORE_ADDRESS_LIMIT=1000000")
 			load := begins(t, s.URL, key)

@@ -1,4 +1,4 @@
-package people
+package tenancy
 
 import (
 	"context"
@@ -51,8 +51,8 @@ func selectBans(ctx context.Context, q pgconn.Queryer, rest string, args ...any)
 	return pgconn.Collect(ctx, q, banRow.ban, selectBan+rest, args...)
 }
 
-// PlaceAutomaticBan implements strikes.BanStore. The API may place no other ban than the function
-// does, whose clock is that of Postgres.
+// PlaceAutomaticBan implements strikes.BanStore. The API may place bans only through the function,
+// which uses Postgres's clock.
 func (d Bans) PlaceAutomaticBan(ctx context.Context, tenantID int64, keyID string) (_ keys.Ban, err error) {
 	defer pgconn.Wrap(&err, "place automatic ban")
 	placed, err := pgconn.Collect(ctx, d.db, banRow.ban, `
@@ -76,7 +76,7 @@ func (d Bans) NextBan(ctx context.Context, keyID string, now time.Time) (_ time.
 }
 
 // SetLengths changes how long the first, the second and further automatic bans of a key last, in
-// whole seconds. Only the owner of the tables may.
+// whole seconds. Only the owner of the tables may do this.
 func (d Bans) SetLengths(ctx context.Context, first, second, further time.Duration) (err error) {
 	defer pgconn.Wrap(&err, "set the lengths of bans")
 	_, err = d.db.Exec(ctx, `
@@ -94,9 +94,9 @@ type NewBan struct {
 	Reason string
 }
 
-// Place bans a key from now on. It takes the place of bans in force, which are lifted, so that
-// staff can shorten a ban as well as lengthen it. It returns keys.ErrKeyNotFound, ErrKeyRevoked for
-// a key that is refused for ever, or ErrTextContainsKey.
+// Place bans a key from now on. It lifts bans in force and replaces them, so that staff can shorten
+// a ban as well as lengthen it. It returns keys.ErrKeyNotFound, ErrKeyRevoked for a key that is
+// refused for ever, or ErrTextContainsKey.
 func (d Bans) Place(ctx context.Context, by audit.By, n NewBan, now time.Time) (placed keys.Ban, err error) {
 	if err := keys.CheckText(n.Reason); err != nil {
 		return keys.Ban{}, fmt.Errorf("place ban: reason: %w", err)
@@ -129,7 +129,7 @@ func (d Bans) place(ctx context.Context, by audit.By, ban keys.Ban, now time.Tim
 	return placed, err
 }
 
-// placedEntry is the entry of a ban that was placed, in place of those that were lifted.
+// placedEntry is the audit entry of a ban that replaced the lifted ones.
 func placedEntry(key keys.Key, lifted []keys.Ban, placed keys.Ban) trail.Entry {
 	entry := trail.Entry{
 		Action:   "ban.place",
@@ -159,8 +159,8 @@ func insertBan(ctx context.Context, tx pgconn.Tx, b keys.Ban) (keys.Ban, error) 
 	return bans[0], nil
 }
 
-// Lift ends the bans in force on a key at once and returns, as it is after, the one that would have
-// ended last. It returns keys.ErrKeyNotFound or ErrBanNotFound.
+// Lift ends the bans in force on a key at once. It returns the lifted ban that would have ended
+// last, or keys.ErrKeyNotFound or ErrBanNotFound.
 func (d Bans) Lift(ctx context.Context, by audit.By, keyID string, now time.Time) (lifted keys.Ban, err error) {
 	defer pgconn.Wrap(&err, "lift ban")
 	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
@@ -185,8 +185,8 @@ func (d Bans) Lift(ctx context.Context, by audit.By, keyID string, now time.Time
 	return lifted, err
 }
 
-// liftBans lifts the bans in force on a locked key, and returns them as they were, the one with the
-// latest end first.
+// liftBans lifts the bans in force on a locked key. It returns them as they were before, the one
+// with the latest end first.
 func liftBans(ctx context.Context, tx pgconn.Tx, keyID string, now time.Time) ([]keys.Ban, error) {
 	bans, err := bansInForce(ctx, tx, keyID, now)
 	if err != nil || len(bans) == 0 {
@@ -201,7 +201,7 @@ func bansInForce(ctx context.Context, q pgconn.Queryer, keyID string, now time.T
 	return selectBans(ctx, q, ` where `+banInForce+` and b.key_id = $2 order by b.ends_at desc, b.id desc`, now, keyID)
 }
 
-// BanFilter selects bans: those for which all of its members hold that are set.
+// BanFilter selects bans that match all of its set members.
 type BanFilter struct {
 	// Tenant is a tenant's name, KeyID a key's ID.
 	Tenant, KeyID string
@@ -212,7 +212,7 @@ type BanFilter struct {
 	Past bool
 	// After is the ID of the ban after which the list begins.
 	After int64
-	// Limit is the most bans; 0 for all.
+	// Limit is the maximum number of bans; 0 for all.
 	Limit int
 }
 

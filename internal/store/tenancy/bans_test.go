@@ -1,4 +1,4 @@
-package people_test
+package tenancy_test
 
 import (
 	"encoding/json"
@@ -18,7 +18,7 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/fixture"
@@ -66,7 +66,7 @@ func TestBansAreWholeSeconds(t *testing.T) {
 		}
 		assert.Equal(t, limits.RetryAfter(b.EndsAt.Unix(), now), 900, b.Source, "Retry-After")
 	}
-	listed, err := store.Collect(o.Bans.List(t.Context(), people.BanFilter{Limit: 10}, now))
+	listed, err := store.Collect(o.Bans.List(t.Context(), tenancy.BanFilter{Limit: 10}, now))
 	assert.NoError(t, err)
 	slices.SortFunc(listed, func(a, b keys.Ban) int { return strings.Compare(string(b.Source), string(a.Source)) })
 	assert.DeepEqual(t, listed, bans, "listed -placed +listed")
@@ -204,7 +204,7 @@ func TestBansPlacedAtOnce(t *testing.T) {
 	o := fixture.NewAcme(t)
 	k, _ := o.Issue(t, "acme")
 	fixture.AtOnce(t, 8, 8, nil, func(int) error {
-		ban := people.NewBan{KeyID: k.ID, Length: time.Hour, Reason: "abuse"}
+		ban := tenancy.NewBan{KeyID: k.ID, Length: time.Hour, Reason: "abuse"}
 		return fixture.ErrorOf(o.Bans.Place(t.Context(), fixture.Jo, ban, fixture.Noon))
 	})
 	o.Want(t, "1", `select count(*) from bans where lifted_at is null`)
@@ -333,6 +333,6 @@ func TestLiftBanEndsAllInForce(t *testing.T) {
 	if err != nil || !lifted.EndsAt.Equal(fixture.Noon.Add(time.Hour)) {
 		t.Errorf("lifted %+v, %v", lifted, err)
 	}
-	left, err := store.Collect(o.Bans.List(t.Context(), people.BanFilter{Limit: 9}, fixture.Noon))
+	left, err := store.Collect(o.Bans.List(t.Context(), tenancy.BanFilter{Limit: 9}, fixture.Noon))
 	assert.Result(t, len(left), err, 0, "left in force")
 }

@@ -1,4 +1,4 @@
-package people
+package tenancy
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/tenants"
 )
 
 var _ callers.Store = Keys{}
@@ -21,37 +22,41 @@ const callersQuery = `
 select place, id, environment, expires_at, revoked_at, key_per_minute, scope, allowed, tenant_id, tenant,
 	suspended_at, created_at,
        assignment, version, plan, per_minute, per_day, valid_to, plan_per_minute, plan_per_day,
-       ban_id, ban_source, ban_reason, ban_starts_at, ban_ends_at, presented
+       ban_id, ban_source, ban_reason, ban_starts_at, ban_ends_at, presented,
+       per_month, overage, overage_value, plan_per_month as "own.per_month", plan_overage as "own.overage",
+       plan_overage_value as "own.overage_value"
 from callers_of_keys($1, $2)
 order by place, valid_from`
 
 type callerRow struct {
-	Place       int              `db:"place"`
-	ID          string           `db:"id"`
-	Environment keys.Environment `db:"environment"`
-	ExpiresAt   sql.NullTime     `db:"expires_at"`
-	RevokedAt   sql.NullTime     `db:"revoked_at"`
-	OwnLimit    int64            `db:"key_per_minute"`
-	Scope       keys.Scope       `db:"scope"`
-	Allowed     keys.Ranges      `db:"allowed"`
-	TenantID    int64            `db:"tenant_id"`
-	Tenant      string           `db:"tenant"`
-	SuspendedAt sql.NullTime     `db:"suspended_at"`
-	CreatedAt   time.Time        `db:"created_at"`
-	Assignment  int64            `db:"assignment"`
-	Version     int              `db:"version"`
-	Plan        string           `db:"plan"`
-	PerMinute   int64            `db:"per_minute"`
-	PerDay      int64            `db:"per_day"`
-	ValidTo     sql.NullTime     `db:"valid_to"`
-	PlanMinute  int64            `db:"plan_per_minute"`
-	PlanDay     int64            `db:"plan_per_day"`
-	BanID       sql.NullInt64    `db:"ban_id"`
-	BanSource   sql.NullString   `db:"ban_source"`
-	BanReason   sql.NullString   `db:"ban_reason"`
-	BanStartsAt sql.NullTime     `db:"ban_starts_at"`
-	BanEndsAt   sql.NullTime     `db:"ban_ends_at"`
-	Presented   bool             `db:"presented"`
+	Place         int              `db:"place"`
+	ID            string           `db:"id"`
+	Environment   keys.Environment `db:"environment"`
+	ExpiresAt     sql.NullTime     `db:"expires_at"`
+	RevokedAt     sql.NullTime     `db:"revoked_at"`
+	CustomerLimit int64            `db:"key_per_minute"`
+	Scope         keys.Scope       `db:"scope"`
+	Allowed       keys.Ranges      `db:"allowed"`
+	TenantID      int64            `db:"tenant_id"`
+	Tenant        string           `db:"tenant"`
+	SuspendedAt   sql.NullTime     `db:"suspended_at"`
+	CreatedAt     time.Time        `db:"created_at"`
+	Assignment    int64            `db:"assignment"`
+	Version       int              `db:"version"`
+	Plan          string           `db:"plan"`
+	PerMinute     int64            `db:"per_minute"`
+	PerDay        int64            `db:"per_day"`
+	ValidTo       sql.NullTime     `db:"valid_to"`
+	PlanMinute    int64            `db:"plan_per_minute"`
+	PlanDay       int64            `db:"plan_per_day"`
+	BanID         sql.NullInt64    `db:"ban_id"`
+	BanSource     sql.NullString   `db:"ban_source"`
+	BanReason     sql.NullString   `db:"ban_reason"`
+	BanStartsAt   sql.NullTime     `db:"ban_starts_at"`
+	BanEndsAt     sql.NullTime     `db:"ban_ends_at"`
+	Presented     bool             `db:"presented"`
+	tenants.MonthColumns
+	PlanMonth tenants.MonthColumns `db:"own"`
 }
 
 // Caller returns the caller whose key has the digest, or keys.ErrKeyNotFound.
@@ -66,8 +71,8 @@ func (d Keys) Caller(ctx context.Context, digest keys.Digest, now time.Time) (ke
 	return found[0], nil
 }
 
-// Callers implements callers.Store. Before it returns a key for the first time it notes that the
-// key was presented: after that it is not taken for one that was lost with its response.
+// Callers implements callers.Store. Before it returns a key for the first time, it records that the
+// key was presented. That shows that the key was not lost with the response that issued it.
 func (d Keys) Callers(ctx context.Context, digests []keys.Digest, now time.Time) ([]keys.Caller, error) {
 	wanted := make(pq.ByteaArray, len(digests))
 	for i := range digests {
@@ -78,7 +83,7 @@ func (d Keys) Callers(ctx context.Context, digests []keys.Digest, now time.Time)
 		return nil, fmt.Errorf("look up callers: %w", err)
 	}
 	found := make([]keys.Caller, len(digests))
-	// What follows what is in force is linked from the end.
+	// Each state links to the next one, so begin with the last.
 	var tenant *plans.Tenant
 	var isNew []string
 	for i := len(rows) - 1; i >= 0; i-- {
@@ -102,12 +107,12 @@ func (d Keys) Callers(ctx context.Context, digests []keys.Digest, now time.Time)
 	return found, nil
 }
 
-// tenant is the tenant in the row's period.
+// tenant returns the tenant in the row's period.
 func (r callerRow) tenant(next *plans.Tenant) *plans.Tenant {
 	return &plans.Tenant{
 		ID: r.TenantID, Name: r.Tenant, Plan: r.Plan, Assignment: r.Assignment, Version: r.Version,
-		Quota:       plans.Quota{PerMinute: r.PerMinute, PerDay: r.PerDay},
-		PlanQuota:   plans.Quota{PerMinute: r.PlanMinute, PerDay: r.PlanDay},
+		Quota:       plans.Quota{PerMinute: r.PerMinute, PerDay: r.PerDay, Month: r.InForce()},
+		PlanQuota:   plans.Quota{PerMinute: r.PlanMinute, PerDay: r.PlanDay, Month: r.PlanMonth.InForce()},
 		SuspendedAt: r.SuspendedAt.Time, CreatedAt: r.CreatedAt, Until: pgconn.TimeOf(r.ValidTo), Next: next,
 	}
 }
@@ -117,7 +122,7 @@ func (r callerRow) caller(t *plans.Tenant) (c keys.Caller, err error) {
 		KeyID:       r.ID,
 		Environment: r.Environment,
 		ExpiresAt:   r.ExpiresAt.Time,
-		PerMinute:   r.OwnLimit,
+		PerMinute:   r.CustomerLimit,
 		Tenant:      t,
 	}
 	if r.RevokedAt.Valid {

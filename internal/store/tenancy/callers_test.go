@@ -1,4 +1,4 @@
-package people_test
+package tenancy_test
 
 import (
 	"fmt"
@@ -57,15 +57,26 @@ func TestCallers(t *testing.T) {
 func TestBoostedCallers(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewAcme(t)
+	o.Exec(t, `
+		insert into plan_versions (plan, version, generation, valid_from, month, per_month, overage, overage_value,
+			per_minute, per_day)
+		values ('pro', 2, 1, now(), 'some', 70000, 'share', 20, 300, 10000)`)
 	_, token := o.Issue(t, "acme")
 	now := time.Now()
 	for _, b := range []struct {
-		perDay int64
+		own    plans.Quota
 		from   time.Duration
 		length time.Duration
-	}{{500, time.Minute, 3 * time.Hour}, {400, time.Hour, time.Hour}} {
+	}{
+		{
+			plans.Quota{PerDay: 500, Month: plans.Month{Kind: plans.SomeMonth, Included: 9000}},
+			time.Minute,
+			3 * time.Hour,
+		},
+		{plans.Quota{PerDay: 400}, time.Hour, time.Hour},
+	} {
 		_, err := o.Timelines.Assign(t.Context(), fixture.Jo, pricing.NewAssignment{
-			Tenant: "acme", Kind: plans.Boost, Own: &plans.Quota{PerDay: b.perDay},
+			Tenant: "acme", Kind: plans.Boost, Own: &b.own,
 			From: now.Add(b.from), Until: func(from time.Time) time.Time { return from.Add(b.length) },
 		})
 		assert.NoError(t, err)
@@ -74,10 +85,14 @@ func TestBoostedCallers(t *testing.T) {
 	assert.NoError(t, err)
 	var got []string
 	for p := c.Tenant; p != nil; p = p.Next {
-		minute, day := p.Boosted()
-		got = append(got, fmt.Sprint(p.Quota.PerDay, p.PlanQuota, minute, day))
+		minute, day, month := p.Boosted()
+		got = append(got, fmt.Sprint(p.Quota, p.PlanQuota, minute, day, month))
 	}
-	const ofPlan = " {300 10000} false "
-	assert.DeepEqual(t, got, []string{"500" + ofPlan + "true", "400" + ofPlan + "true", "500" + ofPlan + "true",
-		"10000" + ofPlan + "false"})
+	const ofPlan = " {300 10000 {2 70000 20%}} false "
+	assert.DeepEqual(t, got, []string{
+		"{300 500 {2 9000 20%}}" + ofPlan + "true true",
+		"{300 400 {2 9000 20%}}" + ofPlan + "true true",
+		"{300 500 {2 9000 20%}}" + ofPlan + "true true",
+		"{300 10000 {2 70000 20%}}" + ofPlan + "false false",
+	})
 }

@@ -1,9 +1,8 @@
-package people
+package tenancy
 
 import (
 	"context"
 	"database/sql"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,16 +13,15 @@ import (
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
-	"petstore.example/internal/store/catalogue"
+	catalogstore "petstore.example/internal/store/catalog"
 	"petstore.example/internal/store/pgconn"
-	"petstore.example/internal/store/trail"
 )
 
-// OwnKeys are the keys of tenants, for themselves. The API's role has no right on them: functions
-// of Postgres judge by the digest of who asks.
-type OwnKeys struct {
+// CustomerKeys are the tenants' own keys. The API's role has no right on them: functions of Postgres
+// decide by the requester's digest.
+type CustomerKeys struct {
 	db   *pgconn.DB
-	once catalogue.Idempotency
+	once catalogstore.Idempotency
 }
 
 type ownRow struct {
@@ -33,20 +31,25 @@ type ownRow struct {
 	Version  string         `db:"version"`
 }
 
-func (r ownRow) own() keys.Own {
-	return keys.Own{Key: r.key(), IssuedBy: r.IssuedBy.String, Replaces: r.Replaces.String, Version: r.Version}
+func (r ownRow) own() keys.CustomerKey {
+	return keys.CustomerKey{Key: r.key(), IssuedBy: r.IssuedBy.String, Replaces: r.Replaces.String, Version: r.Version}
 }
 
-// List returns the keys that the asker may see, the newest first. It returns keys.ErrAsker,
-// ErrAskerBanned or ErrAskerScope.
-func (d OwnKeys) List(ctx context.Context, _ int64, asker keys.Digest, q keys.OwnQuery) (_ []keys.Own, err error) {
+// List returns the keys that the requester may see, the newest first. It returns keys.ErrRequester,
+// ErrRequesterBanned or ErrRequesterScope.
+func (d CustomerKeys) List(
+	ctx context.Context,
+	_ int64,
+	requester keys.Digest,
+	q keys.CustomerQuery,
+) (_ []keys.CustomerKey, err error) {
 	defer pgconn.Wrap(&err, "list own keys")
 	list, err := pgconn.Collect(
 		ctx,
 		d.db,
 		ownRow.own,
 		`select * from own_keys($1, $2, nullif($3, ''), nullif($4, ''), $5, nullif($6, ''), $7)`,
-		asker[:],
+		requester[:],
 		q.At,
 		q.ID,
 		string(q.Status),
@@ -54,27 +57,29 @@ func (d OwnKeys) List(ctx context.Context, _ int64, asker keys.Digest, q keys.Ow
 		q.After,
 		q.Limit,
 	)
-	return list, ownRefusal(err)
+	return list, KeyRefusal(err)
 }
 
-// Change makes a change and returns the key: of a rotation, the new one. With once, a request that
-// makes a key is served once; another one gets a keys.AlreadyIssuedError. It also returns the
-// errors of a tenant's own changes.
-func (d OwnKeys) Change(
-	ctx context.Context, tenantID int64, asker keys.Digest, c keys.OwnChange, once *catalog.Idempotency,
-) (own keys.Own, err error) {
+// Change makes a change and returns the key, or the new key for a rotation. With once, a request
+// that makes a key takes effect once; a repetition gets a keys.AlreadyIssuedError. It also returns
+// the errors of a tenant's own changes.
+func (d CustomerKeys) Change(
+	ctx context.Context, tenantID int64, requester keys.Digest, c keys.CustomerChange, once *catalog.Idempotency,
+) (own keys.CustomerKey, err error) {
 	defer pgconn.Wrap(&err, "change own key")
-	for _, text := range []*string{c.Edit.Name, &c.Reason} {
-		if text != nil && keys.CheckText(*text) != nil {
-			return keys.Own{}, keys.CheckText(*text)
-		}
+	// Postgres decides about the expiry, by its clock.
+	if err := errors.Join(c.Edit.Check(time.Time{}), keys.CheckText(c.Reason)); err != nil {
+		return keys.CustomerKey{}, err
 	}
 	change := func(ctx context.Context, tx pgconn.Tx) (err error) {
-		own, err = manageKey(ctx, tx, asker, c)
-		return ownRefusal(err)
+		own, err = manageKey(ctx, tx, requester, c)
+		return KeyRefusal(err)
 	}
 	if once == nil {
-		return own, pgconn.WriteTx(ctx, d.db, change)
+		// This is a statement of its own, because Go does not say whether a return statement reads
+		// own before the call.
+		err = pgconn.WriteTx(ctx, d.db, change)
+		return own, err
 	}
 	answered, err := d.once.Do(ctx, tenantID, once, func(ctx context.Context, tx pgconn.Tx) (catalog.Answer, error) {
 		err := change(ctx, tx)
@@ -86,15 +91,15 @@ func (d OwnKeys) Change(
 	return own, err
 }
 
-func manageKey(ctx context.Context, tx pgconn.Tx, asker keys.Digest, c keys.OwnChange) (keys.Own, error) {
-	digest := c.Token.Digest()
-	change := map[string]any{
-		"id":     c.NewID,
-		"digest": hex.EncodeToString(digest[:]),
-		"last4":  c.Token.Last4(),
-		"grace":  c.GracePeriod / time.Second,
-		"reason": c.Reason,
-	}
+func manageKey(
+	ctx context.Context,
+	tx pgconn.Tx,
+	requester keys.Digest,
+	c keys.CustomerChange,
+) (keys.CustomerKey, error) {
+	change := membersOf(c.Edit)
+	change.makes(c.NewID, c.Token.Digest(), c.Token.Last4())
+	change["grace"], change["reason"] = c.GracePeriod/time.Second, c.Reason
 	if c.From.IsValid() {
 		change["client"] = addressText(c.From)
 	}
@@ -104,34 +109,15 @@ func manageKey(ctx context.Context, tx pgconn.Tx, asker keys.Digest, c keys.OwnC
 	if c.Replacements {
 		change["replacements"] = true
 	}
-	e := c.Edit
-	if e.Name != nil {
-		change["name"] = *e.Name
-	}
-	if e.Scope != nil {
-		change["scope"] = *e.Scope
-	}
-	if e.Allowed != nil {
-		change["allowed"] = *e.Allowed
-	}
-	if e.PerMinute != nil {
-		change["per_minute"] = *e.PerMinute
-		if *e.PerMinute == 0 {
-			change["per_minute"] = nil
-		}
-	}
-	if e.ExpiresAt != nil {
-		change["expires_at"] = trail.TimeOrNil(*e.ExpiresAt)
-	}
 	text, err := json.Marshal(change)
 	if err != nil {
-		return keys.Own{}, fmt.Errorf("marshal change: %w", err)
+		return keys.CustomerKey{}, fmt.Errorf("marshal change: %w", err)
 	}
 	if _, err := tx.Exec(ctx, `select set_config('petstore.deadline', $1, true)`, tx.Deadline()); err != nil {
-		return keys.Own{}, err
+		return keys.CustomerKey{}, err
 	}
 	rows := make([]ownRow, 1)
-	err = tx.Select(ctx, &rows, `select * from manage_key($1, $2, $3, $4)`, asker[:], c.Action, c.ID, string(text))
+	err = tx.Select(ctx, &rows, `select * from manage_key($1, $2, $3, $4)`, requester[:], c.Action, c.ID, string(text))
 	own := rows[0].own()
 	for _, ended := range rows[1:] {
 		own.AlsoEnded = append(own.AlsoEnded, ended.ID)
@@ -139,21 +125,21 @@ func manageKey(ctx context.Context, tx pgconn.Tx, asker keys.Digest, c keys.OwnC
 	return own, err
 }
 
-// ownRefusal says what the refusal by a rule of own_keys and manage_key means.
-func ownRefusal(err error) error {
+// KeyRefusal translates a refusal by the functions that list or change keys.
+func KeyRefusal(err error) error {
 	if pgconn.IsConstraint(err, "customer_keys_rotated") {
 		return &keys.AlreadyRotatedError{ID: pq.As(err).Detail}
 	}
-	return pgconn.Meaning(err, ownRefusals)
+	return pgconn.Meaning(err, keyRefusals)
 }
 
-var ownRefusals = map[string]error{
-	"customer_keys_asker":     keys.ErrAsker,
-	"customer_keys_revoked":   errors.Join(keys.ErrAsker, keys.StatusError(keys.Revoked)),
-	"customer_keys_expired":   errors.Join(keys.ErrAsker, keys.StatusError(keys.Expired)),
-	"customer_keys_suspended": errors.Join(keys.ErrAsker, keys.StatusError(keys.TenantSuspended)),
-	"customer_keys_ban":       keys.ErrAskerBanned,
-	"customer_keys_scope":     keys.ErrAskerScope,
+var keyRefusals = map[string]error{
+	"customer_keys_asker":     keys.ErrRequester,
+	"customer_keys_revoked":   errors.Join(keys.ErrRequester, keys.StatusError(keys.Revoked)),
+	"customer_keys_expired":   errors.Join(keys.ErrRequester, keys.StatusError(keys.Expired)),
+	"customer_keys_suspended": errors.Join(keys.ErrRequester, keys.StatusError(keys.TenantSuspended)),
+	"customer_keys_ban":       keys.ErrRequesterBanned,
+	"customer_keys_scope":     keys.ErrRequesterScope,
 	"customer_keys_unknown":   keys.ErrKeyNotFound,
 	"customer_keys_version":   keys.ErrKeyChanged,
 	"customer_keys_inactive":  keys.ErrKeyInactive,
@@ -164,4 +150,10 @@ var ownRefusals = map[string]error{
 	"customer_keys_last":      keys.ErrLastManageKey,
 	"customer_keys_stale":     keys.ErrStaleSignIn,
 	"customer_keys_banned":    keys.ErrBannedSignIn,
+	// Only staff get these. The last two are from the trigger api_keys_revocation.
+	"customer_keys_is_revoked":  keys.ErrKeyRevoked,
+	"customer_keys_is_expired":  keys.ErrKeyExpired,
+	"customer_keys_not_revoked": keys.ErrKeyNotRevoked,
+	"api_keys_revocation_final": keys.ErrRevocationFinal,
+	"api_keys_revoked_by":       keys.ErrRevokedByOther,
 }

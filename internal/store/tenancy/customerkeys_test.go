@@ -1,9 +1,8 @@
-package people_test
+package tenancy_test
 
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -17,8 +16,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/people"
-	"petstore.example/internal/store/trail"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
@@ -28,17 +26,17 @@ import (
 // selfService is an office whose tenant acme manages its keys by one of them.
 type selfService struct {
 	fixture.Office
-	staff *keys.Service
-	boss  keys.Key
-	asker keys.Digest
-	acme  plans.Tenant
+	staff     *keys.Service
+	boss      keys.Key
+	requester keys.Digest
+	acme      plans.Tenant
 }
 
 func newSelfService(t *testing.T) selfService {
 	t.Helper()
 	o := fixture.NewOffice(t)
 	s := selfService{Office: o, staff: &keys.Service{Store: o.Keys}, acme: o.Tenant(t, "acme", plans.Pro)}
-	s.boss, s.asker = s.key(t, keys.Request{Scope: keys.ScopeManage})
+	s.boss, s.requester = s.key(t, keys.Request{Scope: keys.ScopeManage})
 	return s
 }
 
@@ -60,14 +58,14 @@ func (s selfService) key(t *testing.T, r keys.Request) (keys.Key, keys.Digest) {
 // change makes a change by the key with that digest.
 func (s selfService) change(
 	ctx context.Context,
-	asker keys.Digest,
-	c keys.OwnChange,
+	requester keys.Digest,
+	c keys.CustomerChange,
 	once *catalog.Idempotency,
-) (keys.Own, error) {
+) (keys.CustomerKey, error) {
 	id, err := keys.NewID()
 	token, err2 := keys.NewToken(keys.Live)
 	if err = errors.Join(err, err2); err != nil {
-		return keys.Own{}, err
+		return keys.CustomerKey{}, err
 	}
 	if c.Token == (keys.Token{}) {
 		c.Token = token
@@ -77,7 +75,7 @@ func (s selfService) change(
 		c.Edit = newKey(c.Edit)
 	}
 	c.NewID = id
-	return s.API.OwnKeys.Change(ctx, s.acme.ID, asker, c, once)
+	return s.API.CustomerKeys.Change(ctx, s.acme.ID, requester, c, once)
 }
 
 // newKey completes what a new key needs.
@@ -94,156 +92,10 @@ func newKey(e keys.Edit) keys.Edit {
 	return e
 }
 
-// entries are those after a number, the oldest first, as text without what differs by chance: IDs,
-// ends of keys and the instants, whose form it checks.
-func (s selfService) entries(t *testing.T, after int64) (texts []string, numbers []int64) {
+func (s selfService) lastNumber(t *testing.T) (n int64) {
 	t.Helper()
-	list, err := store.Collect(s.Audit.List(t.Context(), trail.Filter{OldestFirst: true}))
-	assert.NoError(t, err)
-	for _, e := range list {
-		if e.Number <= after {
-			continue
-		}
-		_, hidden, err := s.Audit.Get(t.Context(), e.Number)
-		assert.NoError(t, err)
-		text := e.Action
-		for _, record := range []json.RawMessage{e.Before, e.After} {
-			members := map[string]any{}
-			if len(record) > 0 {
-				assert.NoError(t, json.Unmarshal(record, &members))
-			}
-			for name, value := range members {
-				switch {
-				case strings.HasSuffix(name, "_at"):
-					at, err := time.Parse(time.RFC3339Nano, value.(string))
-					assert.Result(t, at.UTC().Format(time.RFC3339Nano), err, value.(string), name)
-					members[name] = "an instant"
-				case slices.Contains([]string{"id", "key_id", "last4", "replaced_by"}, name):
-					members[name] = "differs"
-				}
-			}
-			text += fmt.Sprint(" ", members)
-		}
-		if hidden != nil {
-			text += fmt.Sprint(" ", *hidden)
-		}
-		texts, numbers = append(texts, text), append(numbers, e.Number)
-	}
-	return texts, numbers
-}
-
-func (s selfService) lastNumber(t *testing.T) int64 {
-	t.Helper()
-	_, numbers := s.entries(t, 0)
-	return numbers[len(numbers)-1]
-}
-
-// TestOwnChangesAreAudited: each change that a customer makes leaves the entries that the same
-// change by staff leaves, and an undo takes it back.
-func TestOwnChangesAreAudited(t *testing.T) {
-	t.Parallel()
-	s := newSelfService(t)
-	name, read, ranges := "nightly", keys.ScopeRead, keys.Ranges("10.0.0.0/8,192.0.2.1,2001:db8::/32,2001:db8:1::1")
-	perMinute, none, later, never := int64(50), int64(0), time.Now().Add(time.Hour), time.Time{}
-	for _, c := range []struct {
-		name   string
-		key    keys.Request
-		banned bool
-		change keys.OwnChange
-		staff  func(id string) error
-	}{
-		{name: "issue", change: keys.OwnChange{Action: "key.issue"}, staff: func(string) error {
-			_, _, err := s.staff.Issue(t.Context(), fixture.Jo, keys.Request{Tenant: "acme", Environment: keys.Live})
-			return err
-		}},
-		{
-			name: "issue with all",
-			change: keys.OwnChange{Action: "key.issue",
-				Edit: keys.Edit{Name: &name, Scope: &read, Allowed: &ranges, PerMinute: &perMinute, ExpiresAt: &later}},
-			staff: func(string) error {
-				_, _,
-					err := s.staff.Issue(t.Context(), fixture.Jo,
-					keys.Request{Tenant: "acme", Environment: keys.Live, Name: name, Scope: read, Allowed: ranges,
-						PerMinute: perMinute, ExpiresAt: later})
-				return err
-			},
-		},
-		{name: "edit",
-			change: keys.OwnChange{Action: "key.edit",
-				Edit: keys.Edit{Scope: &read, Allowed: &ranges, PerMinute: &perMinute, ExpiresAt: &later}}},
-		{name: "rename", key: keys.Request{Name: "old"},
-			change: keys.OwnChange{Action: "key.edit", Edit: keys.Edit{Name: &name}}},
-		{
-			name: "remove", key: keys.Request{Name: "old", Allowed: "::1", PerMinute: 5, ExpiresAt: later},
-			change: keys.OwnChange{Action: "key.edit",
-				Edit: keys.Edit{Name: new(string), Allowed: new(keys.Ranges), PerMinute: &none, ExpiresAt: &never}},
-		},
-		{name: "no change", key: keys.Request{Name: name},
-			change: keys.OwnChange{Action: "key.edit", Edit: keys.Edit{Name: &name}}},
-		{name: "rotate", key: keys.Request{Name: name, Scope: read, Allowed: ranges},
-			change: keys.OwnChange{Action: "key.rotate", GracePeriod: time.Hour}},
-		{name: "rotate a banned key", banned: true,
-			change: keys.OwnChange{Action: "key.rotate", GracePeriod: time.Hour}},
-		{name: "revoke", key: keys.Request{Name: name}, change: keys.OwnChange{Action: "key.revoke"}},
-	} {
-		own, _ := s.key(t, c.key)
-		twin, _ := s.key(t, c.key)
-		for _, id := range []string{own.ID, twin.ID} {
-			if c.banned {
-				_, err := s.Bans.Place(
-					t.Context(),
-					fixture.Jo,
-					people.NewBan{KeyID: id, Length: time.Hour, Reason: "abuse"},
-					time.Now(),
-				)
-				assert.NoError(t, err)
-			}
-		}
-		before, was := s.lastNumber(t), s.keysText(t)
-		c.change.ID = own.ID
-		_, err := s.change(t.Context(), s.asker, c.change, nil)
-		assert.NoError(t, err)
-		byCustomer, numbers := s.entries(t, before)
-		if len(numbers) > 0 {
-			_, err = s.Undos.Do(t.Context(), fixture.Jo, numbers, time.Now())
-			assert.NoError(t, err)
-		}
-		if c.change.Action != "key.issue" && c.change.Action != "key.rotate" {
-			assert.Equal(t, s.keysText(t), was, c.name, "after the undo")
-		}
-		before = s.lastNumber(t)
-		assert.NoError(t, s.byStaff(t, twin.ID, c.change, c.staff))
-		byStaff, _ := s.entries(t, before)
-		assert.DeepEqual(t, byCustomer, byStaff, c.name)
-		s.Exec(t, `update api_keys set revoked_at = now() where revoked_at is null and scope <> 'manage'`)
-	}
-	entries, err := store.Collect(s.Audit.List(t.Context(), trail.Filter{Actor: "key:" + s.boss.ID}))
-	assert.True(t, err == nil && len(entries) > 8, "entries of the key", len(entries), err)
-}
-
-// byStaff makes the same change by staff.
-func (s selfService) byStaff(t *testing.T, id string, c keys.OwnChange, issue func(string) error) (err error) {
-	t.Helper()
-	switch c.Action {
-	case "key.issue":
-		err = issue(id)
-	case "key.edit":
-		_, _, err = s.staff.Edit(t.Context(), fixture.Jo, id, c.Edit)
-	case "key.rotate":
-		_, _, err = s.staff.Rotate(t.Context(), fixture.Jo, id, keys.Rotation{GracePeriod: c.GracePeriod})
-	default:
-		_, err = s.staff.Revoke(t.Context(), fixture.Jo, id)
-	}
-	return err
-}
-
-func (s selfService) keysText(t *testing.T) string {
-	t.Helper()
-	return s.Text(
-		t,
-		`select string_agg(concat_ws(' ', id, name, per_minute, revoked_at is not null, expires_at, scope, allowed),
-			E'\n' order by id) from api_keys`,
-	)
+	assert.NoError(t, s.Owner.GetContext(t.Context(), &n, `select number from audit_head`))
+	return n
 }
 
 // TestOwnChangesThatAreRefused: by whom, of which key, and why.
@@ -261,7 +113,7 @@ func TestOwnChangesThatAreRefused(t *testing.T) {
 	_, err = s.Bans.Place(
 		t.Context(),
 		fixture.Jo,
-		people.NewBan{KeyID: banned.ID, Length: time.Hour, Reason: "abuse"},
+		tenancy.NewBan{KeyID: banned.ID, Length: time.Hour, Reason: "abuse"},
 		time.Now(),
 	)
 	assert.NoError(t, err)
@@ -269,57 +121,69 @@ func TestOwnChangesThatAreRefused(t *testing.T) {
 	read, past, soon, sole := keys.ScopeRead, time.Now().Add(-time.Second), time.Now().Add(
 		time.Hour,
 	), keys.ErrLastManageKey
-	edit := func(id string) keys.OwnChange {
-		return keys.OwnChange{Action: "key.edit", ID: id, Edit: keys.Edit{Scope: &read}}
+	edit := func(id string) keys.CustomerChange {
+		return keys.CustomerChange{Action: "key.edit", ID: id, Edit: keys.Edit{Scope: &read}}
 	}
 	for _, c := range []struct {
-		name   string
-		asker  keys.Digest
-		change keys.OwnChange
-		want   error
+		name      string
+		requester keys.Digest
+		change    keys.CustomerChange
+		want      error
 	}{
-		{"an unknown key asks", keys.Digest{1}, keys.OwnChange{Action: "key.issue"}, keys.ErrAsker},
-		{"a revoked key asks", goner, keys.OwnChange{Action: "key.issue"}, keys.ErrAsker},
-		{"a revoked key", goner, keys.OwnChange{Action: "key.issue"}, keys.StatusError(keys.Revoked)},
-		{"a banned key asks", bannedKey, keys.OwnChange{Action: "key.revoke", ID: banned.ID}, keys.ErrAskerBanned},
-		{"a key that may write asks", writer, keys.OwnChange{Action: "key.issue"}, keys.ErrAskerScope},
-		{"it rotates another", writer, keys.OwnChange{Action: "key.rotate", ID: s.boss.ID}, keys.ErrAskerScope},
-		{"it revokes another", writer, keys.OwnChange{Action: "key.revoke", ID: s.boss.ID}, keys.ErrAskerScope},
-		{"an unknown key", s.asker, edit("key_0000000000000000"), keys.ErrKeyNotFound},
-		{"another tenant's", s.asker, edit(theirs.ID), keys.ErrKeyNotFound},
-		{"another tenant's, to rotate", s.asker, keys.OwnChange{Action: "key.rotate", ID: theirs.ID},
+		{"an unknown key asks", keys.Digest{1}, keys.CustomerChange{Action: "key.issue"}, keys.ErrRequester},
+		{"a revoked key asks", goner, keys.CustomerChange{Action: "key.issue"}, keys.ErrRequester},
+		{"a revoked key", goner, keys.CustomerChange{Action: "key.issue"}, keys.StatusError(keys.Revoked)},
+		{"a banned key asks", bannedKey, keys.CustomerChange{Action: "key.revoke", ID: banned.ID},
+			keys.ErrRequesterBanned},
+		{"a key that may write asks", writer, keys.CustomerChange{Action: "key.issue"}, keys.ErrRequesterScope},
+		{"it rotates another", writer, keys.CustomerChange{Action: "key.rotate", ID: s.boss.ID},
+			keys.ErrRequesterScope},
+		{"it revokes another", writer, keys.CustomerChange{Action: "key.revoke", ID: s.boss.ID},
+			keys.ErrRequesterScope},
+		{"an unknown key", s.requester, edit("key_0000000000000000"), keys.ErrKeyNotFound},
+		{"another tenant's", s.requester, edit(theirs.ID), keys.ErrKeyNotFound},
+		{"another tenant's, to rotate", s.requester, keys.CustomerChange{Action: "key.rotate", ID: theirs.ID},
 			keys.ErrKeyNotFound},
-		{"another tenant's, to revoke", zoo, keys.OwnChange{Action: "key.revoke", ID: write.ID}, keys.ErrKeyNotFound},
-		{"a live key by a test key", tester, keys.OwnChange{Action: "key.rotate", ID: write.ID}, keys.ErrKeyNotFound},
-		{"a revoked key", s.asker, edit(gone.ID), keys.ErrKeyInactive},
-		{"another version", s.asker,
-			keys.OwnChange{Action: "key.edit", ID: write.ID, Version: "x", Edit: keys.Edit{Scope: &read}},
+		{"another tenant's, to revoke", zoo, keys.CustomerChange{Action: "key.revoke", ID: write.ID},
+			keys.ErrKeyNotFound},
+		{"a live key by a test key", tester, keys.CustomerChange{Action: "key.rotate", ID: write.ID},
+			keys.ErrKeyNotFound},
+		{"a revoked key", s.requester, edit(gone.ID), keys.ErrKeyInactive},
+		{"another version", s.requester,
+			keys.CustomerChange{Action: "key.edit", ID: write.ID, Version: "x", Edit: keys.Edit{Scope: &read}},
 			keys.ErrKeyChanged},
-		{"an expiry in the past", s.asker,
-			keys.OwnChange{Action: "key.edit", ID: write.ID, Edit: keys.Edit{ExpiresAt: &past}}, keys.ErrExpiryPast},
-		{"a new key that has expired", s.asker,
-			keys.OwnChange{Action: "key.issue", Edit: keys.Edit{ExpiresAt: &past}}, keys.ErrExpiryPast},
-		{"the last one narrowed", s.asker, edit(s.boss.ID), sole},
-		{"the last one, soon expired", s.asker,
-			keys.OwnChange{Action: "key.edit", ID: s.boss.ID, Edit: keys.Edit{ExpiresAt: &soon}}, sole},
-		{"the last one revoked", s.asker, keys.OwnChange{Action: "key.revoke", ID: s.boss.ID}, sole},
+		{"an expiry in the past", s.requester,
+			keys.CustomerChange{Action: "key.edit", ID: write.ID, Edit: keys.Edit{ExpiresAt: &past}},
+			keys.ErrExpiryPast},
+		{"a new key that has expired", s.requester,
+			keys.CustomerChange{Action: "key.issue", Edit: keys.Edit{ExpiresAt: &past}},
+			keys.ErrExpiryPast},
+		{"the last one narrowed", s.requester, edit(s.boss.ID), sole},
+		{"the last one, soon expired", s.requester,
+			keys.CustomerChange{Action: "key.edit", ID: s.boss.ID, Edit: keys.Edit{ExpiresAt: &soon}}, sole},
+		{"the last one revoked", s.requester, keys.CustomerChange{Action: "key.revoke", ID: s.boss.ID}, sole},
 	} {
 		before := s.lastNumber(t)
-		_, err := s.change(t.Context(), c.asker, c.change, nil)
+		_, err := s.change(t.Context(), c.requester, c.change, nil)
 		assert.ErrorIs(t, err, c.want, c.name)
 		assert.Equal(t, s.lastNumber(t), before, c.name, "entries")
 	}
-	_, err = s.change(t.Context(), writer, keys.OwnChange{Action: "key.revoke", ID: write.ID, Reason: "it leaked"}, nil)
+	_, err = s.change(
+		t.Context(),
+		writer,
+		keys.CustomerChange{Action: "key.revoke", ID: write.ID, Reason: "it leaked"},
+		nil,
+	)
 	assert.NoError(t, err)
-	again, err := s.change(t.Context(), s.asker, keys.OwnChange{Action: "key.revoke", ID: write.ID}, nil)
+	again, err := s.change(t.Context(), s.requester, keys.CustomerChange{Action: "key.revoke", ID: write.ID}, nil)
 	assert.True(t, err == nil && !again.RevokedAt.IsZero(), "revoked again", again, err)
 	entry := lastEntry(t, s.Office)
 	assert.Equal(t, fmt.Sprint(entry.Action, entry.Reason, entry.After["redacted"]), "key.revoke[reason]")
-	made, err := s.change(t.Context(), tester, keys.OwnChange{Action: "key.issue"}, nil)
+	made, err := s.change(t.Context(), tester, keys.CustomerChange{Action: "key.issue"}, nil)
 	assert.Result(t, made.Environment, err, keys.Test, "made by a test key")
 	_, err = s.Tenants.Suspend(t.Context(), fixture.Jo, "acme", time.Time{})
 	assert.NoError(t, err)
-	_, err = s.change(t.Context(), s.asker, keys.OwnChange{Action: "key.issue"}, nil)
+	_, err = s.change(t.Context(), s.requester, keys.CustomerChange{Action: "key.issue"}, nil)
 	assert.ErrorIs(t, err, keys.StatusError(keys.TenantSuspended), "a suspended tenant")
 }
 
@@ -335,7 +199,7 @@ func TestLastManageKey(t *testing.T) {
 		name        string
 		last, other keys.Request
 		from        string
-		change      keys.OwnChange
+		change      keys.CustomerChange
 		refused     bool
 	}{
 		{name: "another one", from: "203.0.113.9"},
@@ -355,27 +219,27 @@ func TestLastManageKey(t *testing.T) {
 		{name: "that writes", other: keys.Request{Scope: keys.ScopeWrite}, refused: true},
 		{name: "addresses without another one", other: keys.Request{Scope: keys.ScopeWrite}, from: "203.0.113.9",
 			refused: true,
-			change:  keys.OwnChange{Action: "key.edit", Edit: edit{Allowed: new(keys.Ranges(elsewhere))}}},
+			change:  keys.CustomerChange{Action: "key.edit", Edit: edit{Allowed: new(keys.Ranges(elsewhere))}}},
 		{name: "addresses with this one", other: keys.Request{Scope: keys.ScopeWrite}, from: "203.0.113.9",
-			change: keys.OwnChange{Action: "key.edit", Edit: edit{Allowed: new(keys.Ranges(here))}}},
+			change: keys.CustomerChange{Action: "key.edit", Edit: edit{Allowed: new(keys.Ranges(here))}}},
 		{name: "addresses with another one", from: "203.0.113.9",
-			change: keys.OwnChange{Action: "key.edit", Edit: edit{Allowed: new(keys.Ranges(elsewhere))}}},
+			change: keys.CustomerChange{Action: "key.edit", Edit: edit{Allowed: new(keys.Ranges(elsewhere))}}},
 		{name: "a name", other: keys.Request{Scope: keys.ScopeWrite}, last: keys.Request{Allowed: elsewhere},
-			from: "203.0.113.9", change: keys.OwnChange{Action: "key.edit", Edit: edit{Name: new("x")}}},
+			from: "203.0.113.9", change: keys.CustomerChange{Action: "key.edit", Edit: edit{Name: new("x")}}},
 		{name: "a rotation", other: keys.Request{Scope: keys.ScopeWrite}, last: keys.Request{Allowed: elsewhere},
-			from: "203.0.113.9", change: keys.OwnChange{Action: "key.rotate"}},
+			from: "203.0.113.9", change: keys.CustomerChange{Action: "key.rotate"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := newSelfService(t)
 			c.last.Scope = keys.ScopeManage
 			c.other.Scope = cmp.Or(c.other.Scope, keys.ScopeManage)
-			last, asker := s.key(t, c.last)
+			last, requester := s.key(t, c.last)
 			s.key(t, c.other)
 			assert.NoError(t, fixture.ErrorOf(s.staff.Revoke(t.Context(), fixture.Jo, s.boss.ID)))
 			c.change.ID, c.change.Action = last.ID, cmp.Or(c.change.Action, "key.revoke")
 			c.change.From, _ = netip.ParseAddr(c.from) // zero for ""
-			_, err := s.change(t.Context(), asker, c.change, nil)
+			_, err := s.change(t.Context(), requester, c.change, nil)
 			if c.refused {
 				assert.ErrorIs(t, err, keys.ErrLastManageKey)
 			} else {
@@ -391,32 +255,18 @@ func TestLastManageKeyAfterARotation(t *testing.T) {
 	s := newSelfService(t)
 	made, err := s.change(
 		t.Context(),
-		s.asker,
-		keys.OwnChange{Action: "key.rotate", ID: s.boss.ID, GracePeriod: time.Hour},
+		s.requester,
+		keys.CustomerChange{Action: "key.rotate", ID: s.boss.ID, GracePeriod: time.Hour},
 		nil,
 	)
 	assert.NoError(t, err)
 	revoke := func(id string) error {
-		return fixture.ErrorOf(s.change(t.Context(), s.asker, keys.OwnChange{Action: "key.revoke", ID: id}, nil))
+		return fixture.ErrorOf(
+			s.change(t.Context(), s.requester, keys.CustomerChange{Action: "key.revoke", ID: id}, nil),
+		)
 	}
 	assert.ErrorIs(t, revoke(made.ID), keys.ErrLastManageKey, "the new one")
 	assert.NoError(t, revoke(s.boss.ID), "the old one")
-}
-
-// TestOwnKeysAreAtMostTen: a key counts until it expires, and makes room then.
-func TestOwnKeysAreAtMostTen(t *testing.T) {
-	t.Parallel()
-	s := newSelfService(t)
-	expiring, _ := s.key(t, keys.Request{ExpiresAt: time.Now().Add(time.Hour)})
-	for range keys.MaxActive - 2 { // beside the manager's own
-		s.key(t, keys.Request{})
-	}
-	issue := func() error {
-		return fixture.ErrorOf(s.change(t.Context(), s.asker, keys.OwnChange{Action: "key.issue"}, nil))
-	}
-	assert.ErrorIs(t, issue(), keys.ErrTooManyKeys, "an eleventh")
-	s.Exec(t, `update api_keys set expires_at = now() where id = $1`, expiring.ID)
-	assert.NoError(t, issue())
 }
 
 // atOnce makes n changes at the same time, and returns the errors of those that failed.
@@ -436,20 +286,22 @@ func TestOwnChangesAtOnce(t *testing.T) {
 	s := newSelfService(t)
 	other, second := s.key(t, keys.Request{Scope: keys.ScopeManage})
 	failed := atOnce(12, func(int) error {
-		return fixture.ErrorOf(s.change(t.Context(), s.asker, keys.OwnChange{Action: "key.issue"}, nil))
+		return fixture.ErrorOf(s.change(t.Context(), s.requester, keys.CustomerChange{Action: "key.issue"}, nil))
 	})
 	assert.Equal(t, len(failed), 12-(keys.MaxActive-2), failed)
 	for _, err := range failed {
 		assert.ErrorIs(t, err, keys.ErrTooManyKeys)
 	}
 	failed = atOnce(2, func(i int) error {
-		asker, target := s.asker, other.ID
+		requester, target := s.requester, other.ID
 		if i == 1 {
-			asker, target = second, s.boss.ID
+			requester, target = second, s.boss.ID
 		}
-		return fixture.ErrorOf(s.change(t.Context(), asker, keys.OwnChange{Action: "key.revoke", ID: target}, nil))
+		return fixture.ErrorOf(
+			s.change(t.Context(), requester, keys.CustomerChange{Action: "key.revoke", ID: target}, nil),
+		)
 	})
-	assert.True(t, len(failed) == 1 && errors.Is(failed[0], keys.ErrAsker), "each revokes the other", failed)
+	assert.True(t, len(failed) == 1 && errors.Is(failed[0], keys.ErrRequester), "each revokes the other", failed)
 }
 
 // TestOwnKeysOnce: a repeated request makes one key, whose secret nobody gets again. It is stored
@@ -460,18 +312,18 @@ func TestOwnKeysOnce(t *testing.T) {
 	token, err := keys.NewToken(keys.Live)
 	assert.NoError(t, err)
 	once := catalog.Idempotency{Method: "POST", Path: "/v1/keys", Key: "k", At: time.Now()}
-	made, err := s.change(t.Context(), s.asker, keys.OwnChange{Action: "key.issue", Token: token}, &once)
+	made, err := s.change(t.Context(), s.requester, keys.CustomerChange{Action: "key.issue", Token: token}, &once)
 	assert.NoError(t, err)
-	_, err = s.change(t.Context(), s.asker, keys.OwnChange{Action: "key.issue"}, &once)
+	_, err = s.change(t.Context(), s.requester, keys.CustomerChange{Action: "key.issue"}, &once)
 	var issued *keys.AlreadyIssuedError
 	assert.True(t, errors.As(err, &issued) && issued.ID == made.ID, "replayed", err)
 	once.Fingerprint[0] = 1
-	_, err = s.change(t.Context(), s.asker, keys.OwnChange{Action: "key.issue"}, &once)
+	_, err = s.change(t.Context(), s.requester, keys.CustomerChange{Action: "key.issue"}, &once)
 	assert.ErrorIs(t, err, catalog.ErrIdempotencyKeyReused)
 	_, err = s.change(
 		t.Context(),
-		s.asker,
-		keys.OwnChange{Action: "key.issue", Edit: keys.Edit{Name: new(token.Reveal())}},
+		s.requester,
+		keys.CustomerChange{Action: "key.issue", Edit: keys.Edit{Name: new(token.Reveal())}},
 		nil,
 	)
 	assert.ErrorIs(t, err, keys.ErrTextContainsKey)
@@ -502,8 +354,8 @@ func TestOwnKeysOnceWithPausedServer(t *testing.T) {
 				return fixture.ErrorOf(
 					by.change(
 						t.Context(),
-						s.asker,
-						keys.OwnChange{Action: "key.issue", Edit: keys.Edit{Name: &key}},
+						s.requester,
+						keys.CustomerChange{Action: "key.issue", Edit: keys.Edit{Name: &key}},
 						&once,
 					),
 				)
@@ -531,11 +383,11 @@ func TestOwnKeysOnceWithPausedServer(t *testing.T) {
 func TestOwnKeysList(t *testing.T) {
 	t.Parallel()
 	s := newSelfService(t)
-	list := func(asker keys.Digest, q keys.OwnQuery) (ids []string, err error) {
+	list := func(requester keys.Digest, q keys.CustomerQuery) (ids []string, err error) {
 		if q.At = time.Now(); q.Limit == 0 {
 			q.Limit = 100
 		}
-		all, err := s.API.OwnKeys.List(t.Context(), s.acme.ID, asker, q)
+		all, err := s.API.CustomerKeys.List(t.Context(), s.acme.ID, requester, q)
 		for _, k := range all {
 			assert.True(t, k.IssuedBy == "support" || k.IssuedBy == s.boss.ID, "issued by", k.IssuedBy)
 			ids = append(ids, k.ID)
@@ -546,8 +398,8 @@ func TestOwnKeysList(t *testing.T) {
 	staging, tester := s.key(t, keys.Request{Environment: keys.Test, Scope: keys.ScopeManage})
 	made, err := s.change(
 		t.Context(),
-		s.asker,
-		keys.OwnChange{Action: "key.rotate", ID: read.ID, GracePeriod: time.Hour},
+		s.requester,
+		keys.CustomerChange{Action: "key.rotate", ID: read.ID, GracePeriod: time.Hour},
 		nil,
 	)
 	assert.NoError(t, err)
@@ -556,41 +408,42 @@ func TestOwnKeysList(t *testing.T) {
 		fmt.Sprint(made.Replaces, made.IssuedBy, made.Scope, made.Allowed),
 		fmt.Sprint(read.ID, s.boss.ID, read.Scope, read.Allowed),
 	)
-	_, err = s.change(t.Context(), s.asker, keys.OwnChange{Action: "key.revoke", ID: made.ID}, nil)
+	_, err = s.change(t.Context(), s.requester, keys.CustomerChange{Action: "key.revoke", ID: made.ID}, nil)
 	assert.NoError(t, err)
 	all := []string{made.ID, staging.ID, read.ID, s.boss.ID}
 	for name, c := range map[string]struct {
-		asker keys.Digest
-		q     keys.OwnQuery
-		want  []string
+		requester keys.Digest
+		q         keys.CustomerQuery
+		want      []string
 	}{
-		"all":      {s.asker, keys.OwnQuery{}, all},
-		"a page":   {s.asker, keys.OwnQuery{Limit: 3}, all[:3]},
-		"the next": {s.asker, keys.OwnQuery{AfterAt: read.CreatedAt, After: read.ID, Limit: 3}, all[3:]},
-		"after one that is gone": {s.asker, keys.OwnQuery{
+		"all":      {s.requester, keys.CustomerQuery{}, all},
+		"a page":   {s.requester, keys.CustomerQuery{Limit: 3}, all[:3]},
+		"the next": {s.requester, keys.CustomerQuery{AfterAt: read.CreatedAt, After: read.ID, Limit: 3}, all[3:]},
+		"after one that is gone": {s.requester, keys.CustomerQuery{
 			AfterAt: read.CreatedAt.Add(time.Microsecond), After: "key_0000000000000000"}, all[2:]},
-		"after all":      {s.asker, keys.OwnQuery{AfterAt: time.UnixMicro(0), After: "key_0000000000000000"}, nil},
-		"before all":     {s.asker, keys.OwnQuery{AfterAt: time.UnixMicro(1<<63 - 1), After: read.ID}, all},
-		"active":         {s.asker, keys.OwnQuery{Status: keys.Active}, all[1:]},
-		"revoked":        {s.asker, keys.OwnQuery{Status: keys.Revoked}, all[:1]},
-		"expired":        {s.asker, keys.OwnQuery{Status: keys.Expired}, nil},
-		"the own":        {reader, keys.OwnQuery{ID: read.ID}, all[2:3]},
-		"by a test key":  {tester, keys.OwnQuery{}, all[1:2]},
-		"live to a test": {tester, keys.OwnQuery{ID: read.ID}, nil},
+		"after all": {s.requester,
+			keys.CustomerQuery{AfterAt: time.UnixMicro(0), After: "key_0000000000000000"}, nil},
+		"before all":     {s.requester, keys.CustomerQuery{AfterAt: time.UnixMicro(1<<63 - 1), After: read.ID}, all},
+		"active":         {s.requester, keys.CustomerQuery{Status: keys.Active}, all[1:]},
+		"revoked":        {s.requester, keys.CustomerQuery{Status: keys.Revoked}, all[:1]},
+		"expired":        {s.requester, keys.CustomerQuery{Status: keys.Expired}, nil},
+		"the own":        {reader, keys.CustomerQuery{ID: read.ID}, all[2:3]},
+		"by a test key":  {tester, keys.CustomerQuery{}, all[1:2]},
+		"live to a test": {tester, keys.CustomerQuery{ID: read.ID}, nil},
 	} {
-		got, err := list(c.asker, c.q)
+		got, err := list(c.requester, c.q)
 		assert.NoError(t, err)
 		assert.DeepEqual(t, got, c.want, name)
 	}
-	_, err = list(reader, keys.OwnQuery{})
-	assert.ErrorIs(t, err, keys.ErrAskerScope, "all to a key that may read")
+	_, err = list(reader, keys.CustomerQuery{})
+	assert.ErrorIs(t, err, keys.ErrRequesterScope, "all to a key that may read")
 	s.Tenant(t, "zoo", plans.Pro)
 	theirs, zoo := s.key(t, keys.Request{Tenant: "zoo", Scope: keys.ScopeManage})
 	for _, id := range []string{theirs.ID, "key_0000000000000000"} {
-		got, err := list(s.asker, keys.OwnQuery{ID: id})
+		got, err := list(s.requester, keys.CustomerQuery{ID: id})
 		assert.True(t, err == nil && got == nil, id, got, err)
 	}
-	got, err := list(zoo, keys.OwnQuery{})
+	got, err := list(zoo, keys.CustomerQuery{})
 	assert.NoError(t, err)
 	assert.DeepEqual(t, got, []string{theirs.ID})
 }
@@ -624,7 +477,7 @@ func TestOwnKeysHistory(t *testing.T) {
 		assert.NoError(
 			t,
 			tx.Get(&keysRead, `select count(*) from own_keys($1, now(), null, nullif($2, ''), null, null, 21)`,
-				s.asker[:], string(status)),
+				s.requester[:], string(status)),
 		)
 		assert.NoError(t, tx.Get(&scans, `
 			select coalesce(sum(seq_scan + idx_scan), 0) from pg_stat_xact_all_tables
@@ -642,21 +495,21 @@ func TestKeysMadeADay(t *testing.T) {
 	s := newSelfService(t)
 	s.endKeys(t, keys.MaxMadeADay)
 	s.key(t, keys.Request{})
-	change := func(c keys.OwnChange) error { return fixture.ErrorOf(s.change(t.Context(), s.asker, c, nil)) }
-	assert.NoError(t, change(keys.OwnChange{Action: "key.issue"}), "on another day than those before")
+	change := func(c keys.CustomerChange) error { return fixture.ErrorOf(s.change(t.Context(), s.requester, c, nil)) }
+	assert.NoError(t, change(keys.CustomerChange{Action: "key.issue"}), "on another day than those before")
 	_, err := s.Owner.ExecContext(t.Context(), `
 		update api_keys set created_at = now(), expires_at = now()
 		where id in (select id from api_keys where expires_at < now() order by id limit $1)`, keys.MaxMadeADay-2)
 	assert.NoError(t, err)
-	rotation := keys.OwnChange{Action: "key.rotate", ID: s.boss.ID, GracePeriod: time.Hour}
+	rotation := keys.CustomerChange{Action: "key.rotate", ID: s.boss.ID, GracePeriod: time.Hour}
 	assert.NoError(t, change(rotation), "the last of the day")
 	other, _ := s.key(t, keys.Request{})
 	rotation.ID = other.ID
-	for _, c := range []keys.OwnChange{{Action: "key.issue"}, rotation} {
+	for _, c := range []keys.CustomerChange{{Action: "key.issue"}, rotation} {
 		assert.ErrorIs(t, change(c), keys.ErrManyKeysMade, c.Action)
 	}
 	s.key(t, keys.Request{})
-	assert.NoError(t, change(keys.OwnChange{Action: "key.revoke", ID: s.boss.ID}), "a revocation")
+	assert.NoError(t, change(keys.CustomerChange{Action: "key.revoke", ID: s.boss.ID}), "a revocation")
 }
 
 // TestOwnKeysInTime: a change after its deadline is not made. A petstorectl that knows no scopes
@@ -669,7 +522,7 @@ func TestOwnKeysInTime(t *testing.T) {
 	assert.NoError(t, err)
 	_, err = tx.Exec(
 		`select set_config('petstore.deadline', '1', true), manage_key($1, 'key.revoke', $2, '{}')`,
-		s.asker[:],
+		s.requester[:],
 		write.ID,
 	)
 	assert.NoError(t, err)

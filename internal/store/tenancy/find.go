@@ -1,4 +1,4 @@
-package people
+package tenancy
 
 import (
 	"context"
@@ -9,11 +9,10 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// HitKind is what a word names.
+// HitKind is the kind of thing that a word names.
 type HitKind string
 
-// The kinds of hits. A hit of a request is one that failed and is stored, that of an entry is one
-// of the audit trail.
+// The kinds of hits. A request is a stored failed request; an entry is one of the audit trail.
 const (
 	HitTenant  HitKind = "tenant"
 	HitKey     HitKind = "key"
@@ -25,30 +24,29 @@ const (
 // Hit is something that a word names.
 type Hit struct {
 	Kind HitKind
-	// By is the member that matches, such as "billing_ref", and Match its value.
+	// By is the member that matches, such as "billing_ref", Match its value.
 	By, Match string
-	// Certainty is how sure it is that the hit was meant: 0 for an exact ID or name, and more for
-	// less.
+	// Certainty says how surely the hit was meant: 0 for an exact ID or name, more for less.
 	Certainty int
 	// TenantID is 0 for a request without a known key, and for an entry that concerns no tenant.
 	// Tenant is its name, "" if it was erased.
 	TenantID int64
 	Tenant   string
-	// KeyID is that of a key, or of the key of a ban or request; "" for none.
+	// KeyID is the ID of a key, or of the key of a ban or request; "" for none.
 	KeyID string
-	// Number is that of a ban or an entry, otherwise 0.
+	// Number is the number of a ban or an entry, otherwise 0.
 	Number int64
 }
 
-// MaxHits is the most hits of each member that Find returns.
+// MaxHits is the most hits that Find returns for each member.
 const MaxHits = 21
 
-// matcher finds what has a word in one of its members.
+// matcher finds the items that have a word in one of their members.
 type matcher struct {
 	kind      HitKind
 	by        string
 	certainty int
-	// arg returns the word as the query takes it; false if no such member can have it.
+	// arg returns the word as the query's argument; false if no such member can have it.
 	arg func(word string) (any, bool)
 	// query selects tenant_id, tenant, key_id, number and match, for the argument $1.
 	query string
@@ -63,16 +61,16 @@ const (
 // The certainties.
 const (
 	exactly = iota
-	// A number is rather that of a tenant: only few people have that of a ban or an entry.
+	// A number more likely means a tenant, because few people know the number of a ban or an entry.
 	byNumber
 	byLast4
 	byKeyName
 	byPrefix
-	// What has the word anywhere is looked for only if nothing else matches.
+	// Parts of words are tried only if nothing else matches.
 	byPart
 )
 
-// matchers are in the order of certainty, and then in that of what is looked for most.
+// matchers are in the order of certainty, and then of how often such items are looked for.
 var matchers = []matcher{
 	{HitTenant, "name", exactly, asName, ofTenant + `t.name as match from tenants t where t.name = $1`},
 	{
@@ -146,9 +144,9 @@ var matchers = []matcher{
 		where lower(t.email) like $1 order by lower(t.email) using ~<~`},
 }
 
-// Find returns what the word names, the most certain first. If the login may read tenants only, it
+// Find returns what the word names, the most certain first. A login that may read only tenants
 // finds nothing else.
-func (d People) Find(ctx context.Context, word string) ([]Hit, error) {
+func (d Tenancy) Find(ctx context.Context, word string) ([]Hit, error) {
 	type subject struct {
 		kind   HitKind
 		tenant int64
@@ -219,7 +217,7 @@ func asTenantNumber(word string) (any, bool) {
 
 func asLast4(word string) (any, bool) { return word, last4.MatchString(word) }
 
-// asName is the name that a company called so would have here.
+// asName returns the name that a tenant for a company of that name would have.
 func asName(word string) (any, bool) { return name(word), true }
 
 func name(word string) string { return strings.Join(strings.Fields(strings.ToLower(word)), "-") }

@@ -1,4 +1,4 @@
-package people
+package tenancy
 
 import (
 	"context"
@@ -11,16 +11,16 @@ import (
 	"petstore.example/internal/store/tenants"
 )
 
-// KeyFilter selects keys: those for which all of its members hold that are set.
+// KeyFilter selects keys that match all of its set members.
 type KeyFilter struct {
 	// Tenant is a tenant's name.
 	Tenant string
 	// Status is keys.Active, Banned, Expired or Revoked.
 	Status keys.Status
 	Scope  keys.Scope
-	// ExpiresBefore selects keys that expire before then, and neither have nor were revoked.
+	// ExpiresBefore selects keys that will expire before then, and are neither expired nor revoked.
 	ExpiresBefore time.Time
-	// UnusedSince selects keys that exist since then, and were not used since.
+	// UnusedSince selects keys that existed at that time, and have not been used since.
 	UnusedSince time.Time
 	// Last4 is the end of the key.
 	Last4 string
@@ -28,18 +28,18 @@ type KeyFilter struct {
 	Search string
 	// After is the ID of the key after which the list begins.
 	After string
-	// Limit is the most keys; 0 for all.
+	// Limit is the maximum number of keys; 0 for all.
 	Limit int
 }
 
-// The conditions on the status of a key at the instant ?, as keys.Key.Valid and Status.
+// The conditions on the status of a key at the instant ?, as in keys.Key.Valid and Status.
 const (
 	keyIsValid   = `k.revoked_at is null and (k.expires_at is null or k.expires_at > ?)`
 	keyIsExpired = `k.revoked_at is null and k.expires_at <= ?`
 )
 
-// List returns keys by tenant, the newest first; those that expire soon, the soonest first; and
-// expired or revoked ones, the latest first. It returns plans.ErrTenantNotFound,
+// List returns keys by tenant, the newest first. If ExpiresBefore is set, the first to expire come
+// first; with the status expired or revoked, the last to end. It returns plans.ErrTenantNotFound,
 // keys.ErrKeyNotFound if there is no key After, or ErrNotInList if that key has no place in the
 // order.
 func (d Keys) List(ctx context.Context, f KeyFilter, now time.Time) iter.Seq2[keys.Key, error] {
@@ -71,7 +71,7 @@ func (d Keys) List(ctx context.Context, f KeyFilter, now time.Time) iter.Seq2[ke
 // brought back since.
 var ErrNotInList = errors.New("the key after which the list begins is no longer in it")
 
-// orders reports whether the key has the instant that the list is ordered by.
+// orders reports whether the key has the instant by which the list is ordered.
 func (f KeyFilter) orders(k keys.Key) bool {
 	switch {
 	case !f.ExpiresBefore.IsZero() || f.Status == keys.Expired:
@@ -82,8 +82,8 @@ func (f KeyFilter) orders(k keys.Key) bool {
 	return true
 }
 
-// order begins the list after the last key, unless its ID is empty. An index has the keys of each
-// order.
+// order begins the list after the last key, unless its ID is empty. Each order has an index of its
+// keys.
 func (f KeyFilter) order(q *pgconn.ListQuery, last keys.Key) {
 	var order string
 	switch {
@@ -131,7 +131,7 @@ func (f KeyFilter) conditions(q *pgconn.ListQuery, now time.Time) {
 		q.And(`k.revoked_at is null and k.expires_at > ? and k.expires_at < ?`, now, f.ExpiresBefore)
 	}
 	if !f.UnusedSince.IsZero() {
-		// No index has the last use, because servers write it all the time.
+		// No index includes the last use, because servers write it all the time.
 		q.And(`k.created_at < ? and (k.last_used_at is null or k.last_used_at < ?)`, f.UnusedSince, f.UnusedSince)
 	}
 	if f.Last4 != "" {
@@ -155,8 +155,9 @@ func (d Keys) WithPrefix(ctx context.Context, prefix string, limit int) (_ []key
 	)
 }
 
-// Summary returns at most limit keys of a tenant, and how many it has: first the key with that ID,
-// then those that are banned, then those that are active, and of these the ones used last.
+// Summary returns at most limit keys of a tenant, and the number of all its keys. The key with the
+// given ID leads, then come banned keys, active keys and the rest, each by last use, the latest
+// first.
 func (d Keys) Summary(
 	ctx context.Context,
 	tenantID int64,

@@ -1,4 +1,4 @@
-package people_test
+package tenancy_test
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package people_test
+package tenancy_test
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/fixture"
@@ -122,66 +122,67 @@ func collected[T any](t *testing.T, list iter.Seq2[T, error]) []T {
 
 func checkTenantLists(t *testing.T, db *store.DB) {
 	t.Helper()
-	all := collected(t, db.Tenants.List(t.Context(), people.TenantFilter{}))
+	type used = tenancy.UsedTenant
+	all := collected(t, db.Tenants.List(t.Context(), tenancy.TenantFilter{}))
 	suspended, active := true, false
 	for name, test := range map[string]struct {
-		filter people.TenantFilter
-		wanted func(plans.Tenant) bool
+		filter tenancy.TenantFilter
+		wanted func(used) bool
 	}{
-		"all tenants":    {people.TenantFilter{}, func(plans.Tenant) bool { return true }},
-		"tenants on pro": {people.TenantFilter{Plan: "pro"}, func(x plans.Tenant) bool { return x.Plan == "pro" }},
-		"suspended": {people.TenantFilter{Suspended: &suspended},
-			func(x plans.Tenant) bool { return !x.SuspendedAt.IsZero() }},
-		"active": {people.TenantFilter{Suspended: &active},
-			func(x plans.Tenant) bool { return x.SuspendedAt.IsZero() }},
-		"names": {people.TenantFilter{Search: "X-y"},
-			func(x plans.Tenant) bool { return strings.Contains(x.Name, "x-y") }},
-		"addresses": {people.TenantFilter{Search: "ops@1"},
-			func(x plans.Tenant) bool { return strings.HasPrefix(x.Email, "Ops@1") }},
-		"references": {people.TenantFilter{Search: "CUS_1"},
-			func(x plans.Tenant) bool { return strings.HasPrefix(x.BillingRef, "cus_1") }},
-		"no references": {people.TenantFilter{WithoutBillingRef: true},
-			func(x plans.Tenant) bool { return x.BillingRef == "" }},
-		"suspended without": {people.TenantFilter{Suspended: &suspended, WithoutBillingRef: true},
-			func(x plans.Tenant) bool { return !x.SuspendedAt.IsZero() && x.BillingRef == "" }},
+		"all tenants":    {tenancy.TenantFilter{}, func(used) bool { return true }},
+		"tenants on pro": {tenancy.TenantFilter{Plan: "pro"}, func(x used) bool { return x.Plan == "pro" }},
+		"suspended": {tenancy.TenantFilter{Suspended: &suspended},
+			func(x used) bool { return !x.SuspendedAt.IsZero() }},
+		"active": {tenancy.TenantFilter{Suspended: &active},
+			func(x used) bool { return x.SuspendedAt.IsZero() }},
+		"names": {tenancy.TenantFilter{Search: "X-y"},
+			func(x used) bool { return strings.Contains(x.Name, "x-y") }},
+		"addresses": {tenancy.TenantFilter{Search: "ops@1"},
+			func(x used) bool { return strings.HasPrefix(x.Email, "Ops@1") }},
+		"references": {tenancy.TenantFilter{Search: "CUS_1"},
+			func(x used) bool { return strings.HasPrefix(x.BillingRef, "cus_1") }},
+		"no references": {tenancy.TenantFilter{WithoutBillingRef: true},
+			func(x used) bool { return x.BillingRef == "" }},
+		"suspended without": {tenancy.TenantFilter{Suspended: &suspended, WithoutBillingRef: true},
+			func(x used) bool { return !x.SuspendedAt.IsZero() && x.BillingRef == "" }},
 	} {
-		checkList(t, name, all, test.wanted, func(after string, limit int) iter.Seq2[plans.Tenant, error] {
+		checkList(t, name, all, test.wanted, func(after string, limit int) iter.Seq2[used, error] {
 			f := test.filter
 			f.After, f.Limit = after, limit
 			return db.Tenants.List(t.Context(), f)
-		}, func(x plans.Tenant) string { return x.Name })
+		}, func(x used) string { return x.Name })
 	}
 }
 
 func checkKeyLists(t *testing.T, db *store.DB, now time.Time) {
 	t.Helper()
-	all := collected(t, db.Keys.List(t.Context(), people.KeyFilter{}, now))
+	all := collected(t, db.Keys.List(t.Context(), tenancy.KeyFilter{}, now))
 	soon, unusedSince := now.Add(48*time.Hour), time.Date(2025, 11, 5, 0, 0, 0, 0, time.UTC)
 	expiring := func(k keys.Key) bool {
 		return k.Valid(now) && !k.ExpiresAt.IsZero() && k.ExpiresAt.Before(soon)
 	}
 	for name, test := range map[string]struct {
-		filter people.KeyFilter
+		filter tenancy.KeyFilter
 		wanted func(keys.Key) bool
 	}{
-		"all keys": {people.KeyFilter{}, func(keys.Key) bool { return true }},
-		"keys of a tenant": {people.KeyFilter{Tenant: all[0].TenantName},
+		"all keys": {tenancy.KeyFilter{}, func(keys.Key) bool { return true }},
+		"keys of a tenant": {tenancy.KeyFilter{Tenant: all[0].TenantName},
 			func(k keys.Key) bool { return k.TenantID == all[0].TenantID }},
-		"active keys": {people.KeyFilter{Status: keys.Active},
+		"active keys": {tenancy.KeyFilter{Status: keys.Active},
 			func(k keys.Key) bool { return k.Status(now) == keys.Active }},
-		"banned keys": {people.KeyFilter{Status: keys.Banned},
+		"banned keys": {tenancy.KeyFilter{Status: keys.Banned},
 			func(k keys.Key) bool { return k.Status(now) == keys.Banned }},
-		"expired": {people.KeyFilter{Status: keys.Expired},
+		"expired": {tenancy.KeyFilter{Status: keys.Expired},
 			func(k keys.Key) bool { return k.Status(now) == keys.Expired }},
-		"revoked": {people.KeyFilter{Status: keys.Revoked},
+		"revoked": {tenancy.KeyFilter{Status: keys.Revoked},
 			func(k keys.Key) bool { return k.Status(now) == keys.Revoked }},
-		"expiring": {people.KeyFilter{ExpiresBefore: soon}, expiring},
-		"unused": {people.KeyFilter{UnusedSince: unusedSince},
+		"expiring": {tenancy.KeyFilter{ExpiresBefore: soon}, expiring},
+		"unused": {tenancy.KeyFilter{UnusedSince: unusedSince},
 			func(k keys.Key) bool { return k.LastUsedAt.Before(unusedSince) }},
-		"last4": {people.KeyFilter{Last4: "xx17"}, func(k keys.Key) bool { return k.Last4 == "xx17" }},
-		"by name": {people.KeyFilter{Search: "E 100%"},
+		"last4": {tenancy.KeyFilter{Last4: "xx17"}, func(k keys.Key) bool { return k.Last4 == "xx17" }},
+		"by name": {tenancy.KeyFilter{Search: "E 100%"},
 			func(k keys.Key) bool { return strings.HasSuffix(k.Name, "100%") }},
-		"revoked by name": {people.KeyFilter{Status: keys.Revoked, Search: "A_B"}, func(k keys.Key) bool {
+		"revoked by name": {tenancy.KeyFilter{Status: keys.Revoked, Search: "A_B"}, func(k keys.Key) bool {
 			return k.Status(now) == keys.Revoked && k.Name == "a_b"
 		}},
 	} {
@@ -212,21 +213,21 @@ func checkKeyLists(t *testing.T, db *store.DB, now time.Time) {
 
 func checkBanLists(t *testing.T, db *store.DB, now time.Time) {
 	t.Helper()
-	all := collected(t, db.Bans.List(t.Context(), people.BanFilter{Past: true}, now))
+	all := collected(t, db.Bans.List(t.Context(), tenancy.BanFilter{Past: true}, now))
 	since := now.Add(-3 * time.Hour)
 	for name, test := range map[string]struct {
-		filter people.BanFilter
+		filter tenancy.BanFilter
 		wanted func(keys.Ban) bool
 	}{
-		"all bans":      {people.BanFilter{Past: true}, func(keys.Ban) bool { return true }},
-		"bans in force": {people.BanFilter{}, func(b keys.Ban) bool { return b.InForce(now) }},
-		"bans of a tenant": {people.BanFilter{Past: true, Tenant: all[0].TenantName},
+		"all bans":      {tenancy.BanFilter{Past: true}, func(keys.Ban) bool { return true }},
+		"bans in force": {tenancy.BanFilter{}, func(b keys.Ban) bool { return b.InForce(now) }},
+		"bans of a tenant": {tenancy.BanFilter{Past: true, Tenant: all[0].TenantName},
 			func(b keys.Ban) bool { return b.TenantID == all[0].TenantID }},
-		"bans of a key": {people.BanFilter{Past: true, KeyID: all[0].KeyID},
+		"bans of a key": {tenancy.BanFilter{Past: true, KeyID: all[0].KeyID},
 			func(b keys.Ban) bool { return b.KeyID == all[0].KeyID }},
-		"bans by staff": {people.BanFilter{Past: true, Source: keys.ByStaff},
+		"bans by staff": {tenancy.BanFilter{Past: true, Source: keys.ByStaff},
 			func(b keys.Ban) bool { return b.Source == keys.ByStaff }},
-		"bans since": {people.BanFilter{Past: true, Since: since},
+		"bans since": {tenancy.BanFilter{Past: true, Since: since},
 			func(b keys.Ban) bool { return !b.StartsAt.Before(since) }},
 	} {
 		checkList(t, name, all, test.wanted, func(after string, limit int) iter.Seq2[keys.Ban, error] {
@@ -274,12 +275,12 @@ func TestListsAfterAKeyThatIsNotInThem(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOffice(t)
 	k, _ := o.Issue(t, o.Tenant(t, "acme", plans.Free).Name)
-	for _, f := range []people.KeyFilter{
+	for _, f := range []tenancy.KeyFilter{
 		{Status: keys.Expired}, {Status: keys.Revoked}, {ExpiresBefore: fixture.Noon},
 	} {
 		f.After = k.ID
 		_, err := store.Collect(o.Keys.List(t.Context(), f, fixture.Noon))
-		assert.ErrorIs(t, err, people.ErrNotInList, f)
+		assert.ErrorIs(t, err, tenancy.ErrNotInList, f)
 	}
 }
 
@@ -292,7 +293,7 @@ func TestListToASlowReader(t *testing.T) {
 	const timeout = 500 * time.Millisecond
 	db := storetest.Open(t, database.URL, store.Options{Timeout: timeout, MaxConns: 2})
 	rows, began := 0, time.Now()
-	for _, err := range db.Tenants.List(t.Context(), people.TenantFilter{}) {
+	for _, err := range db.Tenants.List(t.Context(), tenancy.TenantFilter{}) {
 		if err != nil {
 			t.Fatalf("after %v: %v", time.Since(began), err)
 		}

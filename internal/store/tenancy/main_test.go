@@ -1,4 +1,4 @@
-package catalogue_test
+package tenancy_test
 
 import (
 	"testing"

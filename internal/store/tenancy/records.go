@@ -1,22 +1,24 @@
-package people
+package tenancy
 
 import (
 	"time"
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/store/tenants"
 	"petstore.example/internal/store/trail"
 )
 
-// The records are what an audit entry holds of a subject. An entry is never changed, so it holds
-// nothing that may have to be erased: no name and no text of a customer, and no digest or secret.
-// Redacted names the members that the change set or changed, and whose values are in the subject's
-// own row only.
+// The records are the parts of an audit entry about a subject. An entry is never changed, so it
+// holds nothing that may have to be erased: no name and no text of a customer, no digest and no
+// secret. Redacted names members whose values are only in the subject's row: those that the change
+// set or changed.
 type (
 	tenantRecord struct {
-		Plan        string     `json:"plan"`
-		PerMinute   int64      `json:"per_minute"`
-		PerDay      int64      `json:"per_day"`
+		Plan      string `json:"plan"`
+		PerMinute int64  `json:"per_minute"`
+		PerDay    int64  `json:"per_day"`
+		tenants.MonthRecord
 		SuspendedAt *time.Time `json:"suspended_at,omitempty"`
 		Until       *time.Time `json:"until,omitempty"`
 		Then        string     `json:"then,omitempty"`
@@ -28,14 +30,15 @@ type (
 		Environment keys.Environment `json:"environment"`
 		Last4       string           `json:"last4"`
 		PerMinute   int64            `json:"per_minute,omitempty"`
-		// Scope is left out of a key that may write, and Allowed of one that may be used from
-		// anywhere.
+		// Scope is left out for ScopeWrite, and Allowed for any address.
 		Scope     keys.Scope  `json:"scope,omitempty"`
 		Allowed   keys.Ranges `json:"allowed_addresses,omitempty"`
 		CreatedAt time.Time   `json:"created_at"`
 		ExpiresAt *time.Time  `json:"expires_at,omitempty"`
 		RevokedAt *time.Time  `json:"revoked_at,omitempty"`
 		Redacted  []string    `json:"redacted,omitempty"`
+		// ReplacedBy is the new key in the entry of a rotation.
+		ReplacedBy string `json:"replaced_by,omitempty"`
 	}
 	banRecord struct {
 		Key      string         `json:"key_id"`
@@ -47,9 +50,8 @@ type (
 	}
 )
 
-// The record functions return the record of a subject after a change, in which before is the
-// subject before it: zero for a new one. The record of the subject before the change is that of no
-// change.
+// The record functions return the record of a subject after a change. before is the subject before
+// the change, zero for a new one. For the record before the change, pass the same subject twice.
 
 // RecordTenant returns the record of a tenant.
 func RecordTenant(before, after plans.Tenant) tenantRecord {
@@ -57,6 +59,7 @@ func RecordTenant(before, after plans.Tenant) tenantRecord {
 		Plan:        after.Plan,
 		PerMinute:   after.Quota.PerMinute,
 		PerDay:      after.Quota.PerDay,
+		MonthRecord: tenants.RecordMonth(after.Quota.Month),
 		SuspendedAt: trail.TimeOrNil(after.SuspendedAt),
 		BillingRef:  after.BillingRef,
 		Redacted:    trail.Names(hiddenOfTenant(before, after)),
@@ -79,6 +82,7 @@ func recordKey(before, after keys.Key) keyRecord {
 		trail.TimeOrNil(after.ExpiresAt),
 		trail.TimeOrNil(after.RevokedAt),
 		trail.Names(hiddenOfKey(before, after)),
+		"",
 	}
 }
 

@@ -1,4 +1,4 @@
-package people
+package tenancy
 
 import (
 	"context"
@@ -14,13 +14,13 @@ import (
 	"petstore.example/internal/store/trail"
 )
 
-// SignIns are those of customers on the page /account. Functions of the database read and write
-// them: each takes the digest of a sign-in that must be good, or of what opens one. They go by the
-// clock of the database.
+// SignIns are the sign-ins of customers on the page /account. Functions of the database read and
+// write them. Each takes the digest of a valid sign-in, or of the key or invitation that opens one.
+// They use the database's clock.
 type SignIns struct{ db *pgconn.DB }
 
 // Invite stores the digest of a link that signs in once, within 15 minutes, to deployments for keys
-// of that environment. It returns plans.ErrTenantNotFound, ErrTenantErased or ErrTenantSuspended.
+// of the environment. It returns plans.ErrTenantNotFound, ErrTenantErased or ErrTenantSuspended.
 func (d SignIns) Invite(
 	ctx context.Context,
 	by audit.By,
@@ -39,7 +39,7 @@ func (d SignIns) Invite(
 		if err := trail.CheckTexts(by); err != nil {
 			return err
 		}
-		// It writes the audit entry too.
+		// The function also writes the audit entry.
 		_, err := tx.Exec(
 			ctx,
 			`select invite_tenant($1, $2, $3, $4, $5)`,
@@ -54,9 +54,9 @@ func (d SignIns) Invite(
 	return t, err
 }
 
-// Open begins a sign-in with that digest, by a manage key or an invitation, which is then used up.
-// It reports whether there is one of these for that client and deployments of that environment.
-// Otherwise nothing changes.
+// Open begins a sign-in with the digest session, by a manage key, or by an invitation, which is
+// then used up. It returns false and changes nothing unless by is the digest of one that is valid
+// for the client and the environment.
 func (d SignIns) Open(
 	ctx context.Context,
 	by, session keys.Digest,
@@ -64,7 +64,7 @@ func (d SignIns) Open(
 	env keys.Environment,
 ) (opened bool, err error) {
 	defer pgconn.Wrap(&err, "open sign-in")
-	// A transaction is not repeated when the connection breaks: an invitation is good once.
+	// A Tx is not repeated if the connection breaks. An invitation works only once.
 	err = d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
 		return tx.Get(
 			ctx,
@@ -79,8 +79,8 @@ func (d SignIns) Open(
 	return opened, err
 }
 
-// Use returns a sign-in with its tenant as it is at now, or keys.ErrNoSignIn. If noted, it is used
-// now, and goes on for two hours.
+// Use returns a sign-in with its tenant in the state at now, or keys.ErrNoSignIn. If noted is set,
+// the sign-in lasts two hours from now.
 func (d SignIns) Use(ctx context.Context, session keys.Digest, now time.Time, noted bool) (s keys.SignedIn, err error) {
 	defer pgconn.Wrap(&err, "use sign-in")
 	var rows []struct {
@@ -91,7 +91,8 @@ func (d SignIns) Use(ctx context.Context, session keys.Digest, now time.Time, no
 	err = d.db.Select(ctx, &rows, `
 		select id, environment, key_per_minute, 'write' as scope, allowed, tenant_id, tenant, created_at, assignment,
 			version, plan, per_minute, per_day, valid_to, plan_per_minute, plan_per_day,
-		       sign_in, signed_in_at
+		       per_month, overage, overage_value, plan_per_month as "own.per_month", plan_overage as "own.overage",
+		       plan_overage_value as "own.overage_value", sign_in, signed_in_at
 		from use_sign_in($1, $2, $3) order by valid_from`, session[:], now, noted)
 	if err == nil && len(rows) == 0 {
 		err = keys.ErrNoSignIn
@@ -108,7 +109,7 @@ func (d SignIns) Use(ctx context.Context, session keys.Digest, now time.Time, no
 	return s, err
 }
 
-// List returns the sign-ins of the tenant whose sign-in it is, the one that was used last first.
+// List returns the sign-ins of the session's tenant, the last used first.
 func (d SignIns) List(ctx context.Context, session keys.Digest) (_ []keys.SignIn, err error) {
 	defer pgconn.Wrap(&err, "list sign-ins")
 	type row struct {
@@ -133,8 +134,8 @@ func (d SignIns) List(ctx context.Context, session keys.Digest) (_ []keys.SignIn
 	}, `select * from list_sign_ins($1)`, session[:])
 }
 
-// End ends the sign-in with that ID if it is of the same tenant, the asker's own for "". It returns
-// keys.ErrNoSignIn if there is none.
+// End ends the sign-in with the ID if it belongs to the same tenant. "" stands for the requester's
+// own. It returns keys.ErrNoSignIn if there is none.
 func (d SignIns) End(ctx context.Context, session keys.Digest, id string) (err error) {
 	defer pgconn.Wrap(&err, "end sign-in")
 	var ended bool
@@ -164,8 +165,8 @@ func (d SignIns) Bans(ctx context.Context, session keys.Digest, now time.Time) (
 	}, `select * from bans_for_sign_in($1, $2)`, session[:], now)
 }
 
-// Prune removes at most so many sign-ins, and as many invitations, that have expired. It returns
-// how many.
+// Prune removes at most limit expired sign-ins, and as many expired invitations. It returns the
+// number of both.
 func (d SignIns) Prune(ctx context.Context, _ time.Time, limit int) (removed int, err error) {
 	if err = d.db.Get(ctx, &removed, `select prune_sign_ins($1)`, limit); err != nil {
 		err = fmt.Errorf("delete expired sign-ins: %w", err)
@@ -173,7 +174,7 @@ func (d SignIns) Prune(ctx context.Context, _ time.Time, limit int) (removed int
 	return removed, err
 }
 
-// addressText is "" for an address that is not known.
+// addressText is "" for an unknown address.
 func addressText(a netip.Addr) string {
 	if !a.IsValid() {
 		return ""

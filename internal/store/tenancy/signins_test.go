@@ -1,4 +1,4 @@
-package people_test
+package tenancy_test
 
 import (
 	"cmp"
@@ -423,14 +423,14 @@ func TestSignInsManageKeys(t *testing.T) {
 		assert.NoError(t, err)
 		made, err := keys.NewToken(keys.Live)
 		assert.NoError(t, err)
-		change := keys.OwnChange{
+		change := keys.CustomerChange{
 			Action: "key.issue",
 			ID:     id,
 			NewID:  id,
 			Token:  made,
 			Edit:   keys.Edit{Name: new("x"), Scope: new(keys.ScopeRead), Allowed: new(keys.Ranges)},
 		}
-		own, err := o.API.OwnKeys.Change(t.Context(), 1, session, change, nil)
+		own, err := o.API.CustomerKeys.Change(t.Context(), 1, session, change, nil)
 		assert.NoError(t, err)
 		actor, env := lastEntry(t, o).ClaimedActor, keys.Environment(
 			o.Text(t, `select environment from sign_ins where digest = $1`, session[:]),
@@ -440,11 +440,11 @@ func TestSignInsManageKeys(t *testing.T) {
 			t.Errorf("%+v by %s", own, actor)
 		}
 	}
-	list, err := o.API.OwnKeys.List(t.Context(), 1, byKey, keys.OwnQuery{At: time.Now(), Limit: 10})
+	list, err := o.API.CustomerKeys.List(t.Context(), 1, byKey, keys.CustomerQuery{At: time.Now(), Limit: 10})
 	assert.True(t, err == nil && len(list) == 3, list, err)
 	assert.NoError(t, o.API.SignIns.End(t.Context(), byKey, ""))
-	_, err = o.API.OwnKeys.List(t.Context(), 1, byKey, keys.OwnQuery{At: time.Now(), Limit: 10})
-	assert.ErrorIs(t, err, keys.ErrAsker)
+	_, err = o.API.CustomerKeys.List(t.Context(), 1, byKey, keys.CustomerQuery{At: time.Now(), Limit: 10})
+	assert.ErrorIs(t, err, keys.ErrRequester)
 }
 
 // TestBannedSignIns: who signs in by a banned key makes none that is not banned. They read, rotate
@@ -453,37 +453,37 @@ func TestBannedSignIns(t *testing.T) {
 	t.Parallel()
 	s := newSelfService(t)
 	other, _ := s.key(t, keys.Request{})
-	session := open(t, s.Office, s.asker)
+	session := open(t, s.Office, s.requester)
 	until := time.Now().Add(time.Hour)
 	s.Ban(t, s.boss.ID, time.Hour, time.Now())
 	s.Ban(t, other.ID, time.Minute, time.Now())
-	_, err := s.change(t.Context(), session, keys.OwnChange{Action: "key.issue"}, nil)
+	_, err := s.change(t.Context(), session, keys.CustomerChange{Action: "key.issue"}, nil)
 	assert.ErrorIs(t, err, keys.ErrBannedSignIn)
 	for _, id := range []string{s.boss.ID, other.ID} {
 		made, err := s.change(
 			t.Context(),
 			session,
-			keys.OwnChange{Action: "key.rotate", ID: id, GracePeriod: time.Hour},
+			keys.CustomerChange{Action: "key.rotate", ID: id, GracePeriod: time.Hour},
 			nil,
 		)
 		assert.NoError(t, err)
 		assert.True(t, made.Ban.EndsAt.Sub(until).Abs() < time.Minute/2, "banned until", made.Ban.EndsAt, "want", until)
-		all, err := s.API.OwnKeys.List(
+		all, err := s.API.CustomerKeys.List(
 			t.Context(),
 			s.acme.ID,
 			session,
-			keys.OwnQuery{ID: made.ID, At: time.Now(), Limit: 1},
+			keys.CustomerQuery{ID: made.ID, At: time.Now(), Limit: 1},
 		)
 		assert.True(t, err == nil && len(all) == 1 && all[0].Status(time.Now()) == keys.Banned, all, err)
 	}
 	assert.NoError(
 		t,
-		fixture.ErrorOf(s.change(t.Context(), session, keys.OwnChange{Action: "key.revoke", ID: other.ID}, nil)),
+		fixture.ErrorOf(s.change(t.Context(), session, keys.CustomerChange{Action: "key.revoke", ID: other.ID}, nil)),
 	)
 	s.Exec(t, `update bans set lifted_at = now()`)
 	assert.NoError(
 		t,
-		fixture.ErrorOf(s.change(t.Context(), session, keys.OwnChange{Action: "key.issue"}, nil)),
+		fixture.ErrorOf(s.change(t.Context(), session, keys.CustomerChange{Action: "key.issue"}, nil)),
 		"afterwards",
 	)
 }
@@ -495,12 +495,12 @@ func TestStaleSignInsMakeNoManageKeys(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewAcme(t)
 	boss, token := manageKey(t, o, "acme")
-	change := func(asker keys.Digest, action, id string, scope *keys.Scope) (keys.Own, error) {
+	change := func(requester keys.Digest, action, id string, scope *keys.Scope) (keys.CustomerKey, error) {
 		made, err := keys.NewToken(keys.Live)
 		assert.NoError(t, err)
 		newID, err := keys.NewID()
 		assert.NoError(t, err)
-		c := keys.OwnChange{
+		c := keys.CustomerChange{
 			Action:      action,
 			ID:          cmp.Or(id, newID),
 			NewID:       newID,
@@ -513,11 +513,11 @@ func TestStaleSignInsMakeNoManageKeys(t *testing.T) {
 		case "key.issue":
 			c.Edit.Name, c.Edit.Allowed = new("x"), new(keys.Ranges)
 		case "addresses":
-			c.Action, c.Edit.Allowed = "key.edit", new(keys.Ranges("0.0.0.0/0"))
+			c.Action, c.Edit.Allowed = "key.edit", new(keys.Ranges("10.0.0.0/8"))
 		case "end":
 			c.Action, c.Edit.ExpiresAt = "key.edit", new(time.Time)
 		}
-		return o.API.OwnKeys.Change(t.Context(), 1, asker, c, nil)
+		return o.API.CustomerKeys.Change(t.Context(), 1, requester, c, nil)
 	}
 	manage, write := keys.ScopeManage, keys.ScopeWrite
 	other, err := change(token.Digest(), "key.issue", "", &write)

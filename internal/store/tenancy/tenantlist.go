@@ -1,4 +1,4 @@
-package people
+package tenancy
 
 import (
 	"context"
@@ -14,32 +14,65 @@ import (
 	"petstore.example/internal/store/tenants"
 )
 
-// TenantFilter selects tenants: those for which all of its members hold that are set.
+// TenantFilter selects tenants that match all of its set members.
 type TenantFilter struct {
 	// Plan is the name of the plan in force now.
 	Plan string
 	// Suspended selects suspended tenants if true, and the others if false; nil for both. Erased
-	// selects those that were erased, which are neither.
+	// selects erased tenants, which are neither.
 	Suspended *bool
 	Erased    bool
 	// Search is a part of the name, the e-mail address or the billing reference, in any case.
 	Search string
-	// InactiveSince selects tenants that exist since then, and have no recorded request since.
+	// InactiveSince selects tenants that existed at that time, and have no recorded request since.
 	InactiveSince time.Time
 	// BillingRef is the number in the billing system.
 	BillingRef string
-	// WithoutBillingRef selects those that have no number in the billing system.
+	// WithoutBillingRef selects tenants without a number in the billing system.
 	WithoutBillingRef bool
+	// Over selects tenants that have used at least so many per cent of their day, or of the requests
+	// that their month includes, by recorded usage; 0 for all.
+	Over int64
 	// After is the name after which the list begins.
 	After string
-	// Limit is the most tenants; 0 for all.
+	// Limit is the maximum number of tenants; 0 for all.
 	Limit int
 }
 
+// UsedTenant is a tenant with its recorded usage of the UTC day and month, nil if the list was not
+// filtered by it.
+type UsedTenant struct {
+	plans.Tenant
+	Today, Month *int64
+}
+
+type usedRow struct {
+	tenants.Row
+	Today *int64 `db:"used_today"`
+	Month *int64 `db:"used_month"`
+}
+
+func (r usedRow) tenant() UsedTenant { return UsedTenant{r.Tenant(), r.Today, r.Month} }
+
+// listUsed selects tenants with their usage of today and of the month.
+const listUsed = `select ` + tenants.Columns + `, coalesce(d.used, 0) as used_today, coalesce(m.admitted, 0) as
+	used_month` + tenants.From + `
+	left join (
+	  select u.tenant_id, sum(u.admitted)::bigint as used from usage_hourly u
+	  where u.hour >= date_trunc('day', coalesce($1::timestamptz, now()), 'UTC') group by u.tenant_id
+	) d on d.tenant_id = t.id
+	left join tenant_months m on m.tenant_id = t.id
+	  and m.month = date_trunc('month', coalesce($1::timestamptz, now()) at time zone 'UTC')::date`
+
 // List returns tenants in order of name.
-func (d Tenants) List(ctx context.Context, f TenantFilter) iter.Seq2[plans.Tenant, error] {
-	return pgconn.ListOf(ctx, d.db, "list tenants", tenants.Row.Tenant, func() (*pgconn.ListQuery, error) {
+func (d Tenants) List(ctx context.Context, f TenantFilter) iter.Seq2[UsedTenant, error] {
+	return pgconn.ListOf(ctx, d.db, "list tenants", usedRow.tenant, func() (*pgconn.ListQuery, error) {
 		q := pgconn.NewListQuery(tenants.Select, d.db.JustNow())
+		if f.Over > 0 {
+			q = pgconn.NewListQuery(listUsed, d.db.JustNow())
+			q.And(`d.used::numeric * 100 >= ? * q.per_day::numeric
+				or m.admitted > 0 and m.admitted::numeric * 100 >= ? * q.per_month::numeric`, f.Over, f.Over)
+		}
 		if f.After != "" {
 			q.And(`t.name > ?`, f.After)
 		}
@@ -47,14 +80,14 @@ func (d Tenants) List(ctx context.Context, f TenantFilter) iter.Seq2[plans.Tenan
 			if _, err := pricing.GetPlan(ctx, d.db, f.Plan, sql.NullTime{}); err != nil {
 				return nil, err
 			}
-			// The first condition finds few tenants by an index, the second is the exact one.
+			// The first condition has an index and leaves few tenants; the second is exact.
 			q.And(`t.id in (select a.tenant_id from tenant_plans a where a.plan = ?) and q.plan = ?`, f.Plan, f.Plan)
 		}
 		if f.Suspended != nil {
 			q.And(`(t.suspended_at is not null) = ? and t.erased_at is null`, *f.Suspended)
 		}
 		if f.Erased {
-			q.And(`t.suspended_at is not null and t.erased_at is not null`) // The first condition has an index.
+			q.And(`t.suspended_at is not null and t.erased_at is not null`) // This condition has an index.
 		}
 		if f.BillingRef != "" {
 			q.And(`t.billing_ref = ?`, f.BillingRef)
@@ -76,7 +109,8 @@ func (d Tenants) List(ctx context.Context, f TenantFilter) iter.Seq2[plans.Tenan
 			if len(ids) <= fewInactive {
 				q.And(`t.id = any(?)`, pq.Array(ids))
 			}
-			// "offset 0" makes Postgres look up each tenant, in place of all usage since then.
+			// "offset 0" makes Postgres look up each tenant, instead of reading all usage since
+			// then.
 			q.And(
 				`t.created_at < ? and not exists (select from usage_in_time u where u.tenant_id = t.id and u.hour >= ?
 					offset 0)`,
@@ -92,7 +126,7 @@ func (d Tenants) List(ctx context.Context, f TenantFilter) iter.Seq2[plans.Tenan
 	})
 }
 
-// fewInactive is how many tenants are looked up by their IDs. Where more may be inactive, the first
+// fewInactive is the most tenants that are looked up by ID. If more may be inactive, the first ones
 // of a list are found soon anyway.
 const fewInactive = 2000
 

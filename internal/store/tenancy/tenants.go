@@ -1,4 +1,4 @@
-package people
+package tenancy
 
 import (
 	"context"
@@ -23,16 +23,16 @@ type NewTenant struct {
 	Plan string
 	// Own is the tenant's own quota, which Enterprise needs and other plans refuse.
 	Own *plans.Quota
-	// Until returns when a trial ends that begins at an instant; nil for a plan for good. Then is
-	// the plan that follows, which a trial needs.
+	// Until returns the end of a trial that begins at an instant; nil for a plan without an end.
+	// Then is the plan that follows a trial, which needs one.
 	Until func(from time.Time) time.Time
 	Then  string
 	plans.Profile
 }
 
-// Create adds a tenant and assigns its plan, at that instant or, for the zero time, now. It returns
-// plans.ErrTenantName, ErrTenantExists, ErrPlanNotFound, ErrPlanRetired, ErrQuotaRequired,
-// ErrQuotaFixed, ErrThenQuota or ErrNoTime, or what is wrong with the numbers or the profile.
+// Create adds a tenant and assigns its plan at that instant; the zero time stands for now. It
+// returns plans.ErrTenantName, ErrTenantExists, ErrPlanNotFound, ErrPlanRetired, ErrQuotaRequired,
+// ErrQuotaFixed, ErrThenQuota or ErrNoTime, or says what is wrong with the numbers or the profile.
 func (d Tenants) Create(ctx context.Context, by audit.By, n NewTenant, at time.Time) (_ plans.Tenant, err error) {
 	defer pgconn.Wrap(&err, "create tenant")
 	if err := plans.CheckTenantName(n.Name); err != nil {
@@ -46,7 +46,7 @@ func (d Tenants) Create(ctx context.Context, by audit.By, n NewTenant, at time.T
 		if at, err = pgconn.Instant(ctx, d.db, tx, at); err != nil {
 			return err
 		}
-		first := plans.Assignment{Kind: plans.Assigned, Plan: n.Plan, Own: n.Own, From: at, Then: n.Then}
+		first := plans.Assignment{Kind: plans.Assigned, Plan: n.Plan, Own: n.Own.Agreed(), From: at, Then: n.Then}
 		if n.Until != nil {
 			first.Until = n.Until(at)
 		}
@@ -87,7 +87,7 @@ func insertTenant(ctx context.Context, tx pgconn.Tx, n NewTenant, first plans.As
 	return tenants.Get(ctx, tx, n.Name, pgconn.NullTime(first.From))
 }
 
-// Get returns the tenant of that name or number, or plans.ErrTenantNotFound.
+// Get returns the tenant with that name or number, or plans.ErrTenantNotFound.
 func (d Tenants) Get(ctx context.Context, name string) (_ plans.Tenant, err error) {
 	defer pgconn.Wrap(&err, "get tenant")
 	return tenants.Get(ctx, d.db, name, d.db.JustNow())
@@ -103,9 +103,9 @@ func (d Tenants) Names(ctx context.Context, prefix string, limit int) (_ []strin
 	return names, err
 }
 
-// Suspend makes the API refuse the tenant's keys, from that instant on or, for the zero time, from
-// now on. It returns plans.ErrTenantNotFound, or ErrTenantSuspended when the tenant is suspended
-// already.
+// Suspend makes the API refuse the tenant's keys from that instant on; the zero time stands for
+// now. It returns plans.ErrTenantNotFound, or ErrTenantSuspended if the tenant is already
+// suspended.
 func (d Tenants) Suspend(ctx context.Context, by audit.By, name string, at time.Time) (plans.Tenant, error) {
 	return d.setSuspended(ctx, by, "tenant.suspend", name, true, at)
 }
@@ -130,7 +130,7 @@ func (d Tenants) setSuspended(
 		case !suspend && before.SuspendedAt.IsZero():
 			return plans.ErrTenantNotSuspended
 		case suspend:
-			// The store's clock: a suspension ends by it, and counts in the month that it says.
+			// The store's clock ends the suspension, and decides in which month it counts.
 			if at, err = pgconn.Instant(ctx, d.db, tx, at); err != nil {
 				return err
 			}
@@ -154,14 +154,14 @@ func (d Tenants) setSuspended(
 	return after, err
 }
 
-// TenantEdit is a change of a tenant's name and profile. What is nil stays; "" removes, but not the
-// name.
+// TenantEdit is a change of a tenant's name and profile. Nil leaves a member unchanged; "" removes
+// it, except the name.
 type TenantEdit struct{ Name, BillingRef, Email, Contact, Notes *string }
 
-// Edit changes a tenant. Servers hear of another name as of any change. It returns
-// plans.ErrTenantNotFound, ErrTenantName, ErrTenantExists for a name that another tenant has, or
-// what plans.Profile.Check and keys.CheckText do. What changes nothing is not audited, and before
-// and after have the same values.
+// Edit changes a tenant. Servers are notified of a new name. It returns plans.ErrTenantNotFound,
+// ErrTenantName, ErrTenantExists for another tenant's name, or an error of plans.Profile.Check or
+// keys.CheckText. If nothing changes, there is no audit entry, and before and after have the same
+// values.
 func (d Tenants) Edit(
 	ctx context.Context,
 	by audit.By,
@@ -229,7 +229,7 @@ func checkProfile(p plans.Profile) error {
 
 // updateTenant stores the name and the profile.
 func updateTenant(ctx context.Context, tx pgconn.Tx, t plans.Tenant) error {
-	// The name is set only if it differs: servers are told of it.
+	// The name is set only if it differs, because servers are notified when it is set.
 	_, err := tx.Exec(ctx, `
 		update tenants set billing_ref = nullif($2, ''), email = nullif($3, ''), contact = nullif($4, ''), notes =
 			nullif($5, '')

@@ -1,4 +1,4 @@
-package people_test
+package tenancy_test
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/plans"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/fixture"
 )
@@ -24,7 +24,7 @@ func TestTenantNames(t *testing.T) {
 		created, err := o.Tenants.Create(
 			t.Context(),
 			fixture.Jo,
-			people.NewTenant{Name: name, Plan: plans.Free},
+			tenancy.NewTenant{Name: name, Plan: plans.Free},
 			fixture.Noon,
 		)
 		assert.ErrorIs(t, err, want, name)
@@ -40,7 +40,7 @@ func TestOneOfManyTenantsOfANameIsCreated(t *testing.T) {
 	o := fixture.NewOffice(t)
 	fixture.AtOnce(t, 8, 1, plans.ErrTenantExists, func(int) error {
 		return fixture.ErrorOf(
-			o.Tenants.Create(t.Context(), fixture.Jo, people.NewTenant{Name: "acme", Plan: plans.Free}, fixture.Noon),
+			o.Tenants.Create(t.Context(), fixture.Jo, tenancy.NewTenant{Name: "acme", Plan: plans.Free}, fixture.Noon),
 		)
 	})
 }

@@ -1,4 +1,4 @@
-package people
+package tenancy
 
 import (
 	"cmp"
@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"petstore.example/internal/keys"
-	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/store/undo"
 )
 
@@ -54,7 +53,7 @@ func undoSuspension(ctx context.Context, s undo.Step) (err error) {
 	return err
 }
 
-// undoIssue revokes the key: of key.issue and of key.unrevoke.
+// undoIssue revokes the key. It undoes key.issue and key.unrevoke.
 func undoIssue(ctx context.Context, s undo.Step) error {
 	_, err := Keys{s.DB}.Revoke(ctx, s.By, s.Entry.Subject, s.Now)
 	return err
@@ -73,9 +72,9 @@ func undoRevocation(ctx context.Context, s undo.Step) error {
 	return err
 }
 
-// undoKeyEdit restores the name, the limit, the scope, the addresses and the expiry: of key.edit,
-// and of key.rotate, which set the expiry of the old key. The new key of a rotation is another
-// entry, that of its issue.
+// undoKeyEdit restores the name, the limit, the scope, the addresses and the expiry. It undoes
+// key.edit, and the new expiry of the old key in key.rotate. The new key of a rotation has an entry
+// of its own, for its issue.
 func undoKeyEdit(ctx context.Context, s undo.Step) error {
 	before, after, err := undo.Records[keyRecord](s.Entry)
 	if err != nil {
@@ -110,12 +109,15 @@ func undoKeyEdit(ctx context.Context, s undo.Step) error {
 	default:
 		e.ExpiresAt = &was
 	}
-	_, _, err = Keys{s.DB}.edit(ctx, s.By, s.Entry.Subject, e, s.Now, restoreExpiry(s.Entry.Action))
+	// The undo may bring an expired key back, or end its grace period.
+	m := membersOf(e)
+	m["restores"] = s.Entry.Action
+	_, _, err = Keys{s.DB}.edit(ctx, s.By, s.Entry.Subject, m, nil, s.Now)
 	return err
 }
 
-// unrevokeTime is for how long a key that is refused since a change can be brought back. A trigger
-// has the same of revoked keys.
+// unrevokeTime is how long after a change that makes the API refuse a key it can be undone. A
+// trigger has the same time for revoked keys.
 const unrevokeTime = 15 * time.Minute
 
 func timeOrZero(t *time.Time) time.Time {
@@ -125,19 +127,8 @@ func timeOrZero(t *time.Time) time.Time {
 	return *t
 }
 
-// restoreExpiry is checkExpiry for the undo of an action, which may bring a key back that has
-// expired, or end its grace period. The tenant is locked. It returns keys.ErrTooManyKeys.
-func restoreExpiry(action string) func(context.Context, pgconn.Tx, keys.Key, keys.Key, time.Time) error {
-	return func(ctx context.Context, tx pgconn.Tx, before, after keys.Key, now time.Time) error {
-		if action == "key.rotate" || before.Status(now) == keys.Expired && before.ReplacedBy == "" {
-			return checkRoom(ctx, tx, after, after.ID, now)
-		}
-		return nil
-	}
-}
-
-// undoBan lifts a ban, or places the one again that was lifted, or whose place it took: with its
-// end, its source and its reason, which only its row has.
+// undoBan lifts a ban, or places a lifted or replaced ban again, with its end, its source and its
+// reason, which only its row has.
 func undoBan(ctx context.Context, s undo.Step) error {
 	former, after, err := undo.Records[banRecord](s.Entry)
 	switch {

@@ -19,6 +19,7 @@ import (
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
+	"petstore.example/internal/test/wait"
 	"petstore.example/internal/usage/events"
 )
 
@@ -403,7 +404,7 @@ func TestLateEvents(t *testing.T) {
 	h.owner.MustExec(`
 		insert into usage_late (month, tenant_id, hour, key_id, assignment, version, admitted, refused, server_id,
 			arrived_at)
-		select month, 1, hour, 'key_0000000000000000', a.id, 1, admits, 0, 's', at
+		select l.month, 1, hour, 'key_0000000000000000', a.id, 1, admits, 0, 's', at
 		from tenant_plans a, (values
 		  (date '2026-11-01', timestamptz '2026-10-31 09:00Z', 3, timestamptz '2026-12-01 00:30Z'),
 		  ('2026-12-01', '2026-11-20 12:00Z', 5, '2026-12-02 10:17Z'), ('2026-12-01', '2026-11-20 12:00Z', 4,
@@ -479,6 +480,73 @@ func TestVoidEvents(t *testing.T) {
 	h.wantSent(t, october)
 }
 
+// TestGivenBackEvents: a void mark that is removed after the month was closed with it gives usage
+// back in the hour of the run, because an open month has it.
+func TestGivenBackEvents(t *testing.T) {
+	t.Parallel()
+	h := newHandOn(t)
+	h.owner.MustExec(`select test_usage(1, '2026-10-30 15:00Z', 'key_0000000000000000', 'free', 10, 1)`)
+	mark := func(at any) {
+		t.Helper()
+		h.owner.MustExec(`
+			update tenant_plans set voided_at = $1, void_reason = case when $1::timestamptz is not null then 'wrong' end
+			where tenant_id = 1 and plan = 'free'`, at)
+	}
+	closeMonth := func(month, begun string) {
+		h.owner.MustExec(`
+			insert into usage_months (month, begun_at, void)
+			values ($1, $2, array(select id from tenant_plans where voided_at is not null))`, month, begun)
+	}
+	stripe := h.query
+	stripe.From, stripe.To = fixture.November.AddDate(0, -1, 0), fixture.November.AddDate(0, 0, 10)
+	behind, unrecorded := stripe, stripe
+	behind.Receiver, unrecorded.Receiver = "behind", ""
+	const used, back = "cus_acme 10-30T15 free 10 1 #0", "cus_acme 10-30T15 free -10 -1 #1"
+	h.wantSent(t, stripe, used)
+	h.wantSent(t, behind, used)
+	mark("2026-10-31 20:10Z")
+	h.wantSent(t, stripe, back)
+	closeMonth("2026-10-01", "2026-11-01 00:30Z")
+	h.wantSent(t, behind, back) // As the closed month has it.
+
+	mark(nil)
+	stripe.Now = fixture.November.Add(100*time.Hour + time.Minute)
+	h.wantSent(t, unrecorded, used)
+	h.wantSent(t, stripe, "cus_acme 10-30T15 free 10 1 #2 at 11-05T04")
+	h.wantSent(t, stripe)
+	fresh := stripe
+	fresh.Receiver = "fresh"
+	h.wantSent(t, fresh, used+" at 11-05T04")
+	h.wantSent(t, fresh)
+	mark("2026-11-07 09:40Z")
+	h.wantSent(t, stripe, "cus_acme 10-30T15 free -10 -1 #5 at 11-07T09")
+	h.wantSent(t, fresh, "cus_acme 10-30T15 free -10 -1 #3 at 11-07T09")
+	h.wantSent(t, stripe)
+
+	// What was taken back in a month that is closed since is given back after it.
+	closeMonth("2026-11-01", "2026-12-01 00:30Z")
+	mark(nil)
+	stripe.To, stripe.Now = fixture.December.AddDate(0, 0, 2), fixture.December.Add(30*time.Hour)
+	stripe.From = fixture.November.AddDate(0, -1, 0)
+	zoo := []string{"cus_acme 11-20T12 pro 110 1 #0", "cus_acme 11-20T12 free 1000 2 #0 at 12-02T06",
+		"cus_zoo 11-20T12 pro 7 0 #0"}
+	h.wantSent(t, stripe, append([]string{"cus_acme 10-30T15 free 10 1 #6 at 12-02T06"}, zoo...)...)
+	h.wantSent(t, stripe)
+
+	var sums string
+	err := h.owner.Get(&sums, `
+		select string_agg(concat_ws(' ', month, admitted), ', ' order by month) from (
+		  select to_char(counted_at at time zone 'UTC', 'MM') as month, sum(admitted) as admitted from sent_events
+		  where receiver = 'stripe' and format <> '' group by 1
+		) s`)
+	assert.Result(t, sums, err, "10 0, 11 117, 12 1010", "sums of months")
+	var entries string
+	err = h.owner.Get(&entries, `
+		select sum((after ->> 'admitted')::bigint) from audit_entries
+		where action = 'usage.events' and subject = 'receiver:stripe'`)
+	assert.Result(t, entries, err, "1127", "sums of the audit trail")
+}
+
 // TestVoidEventsByDay: what was taken back by hour is not sent again when its month is summed into
 // days. A receiver from which it was not taken back gets that by day, and one that begins after it
 // gets nothing.
@@ -519,7 +587,7 @@ func TestVoidEventsByDay(t *testing.T) {
 	send("later", fixture.Nov)
 	send("fresh", fixture.Nov)
 	b.Exec(t, `update tenant_plans set voided_at = null, void_reason = null where id = 1`)
-	send("early", fixture.Nov, "10-02T09 1 8030 12", "10-20T10 1 10 0", "10-20T11 1 70 3")
+	send("early", fixture.Nov, "10-02T00 1 8030 12", "10-20T00 1 80 3")
 	send("early", fixture.Nov)
 }
 
@@ -539,10 +607,35 @@ func TestEventsInPages(t *testing.T) {
 	err := h.send(t, h.query, &s)
 	ids := map[string]bool{}
 	for _, e := range s.got {
-		ids[e.ID().String()] = true
+		ids[events.Stripe.ID(e).String()] = true
 	}
 	if want := 2498 + 3; err != nil || len(s.got) != want || len(ids) != want || s.pages != 2000 {
 		t.Errorf("%d events with %d IDs in pages of up to %d, %v", len(s.got), len(ids), s.pages, err)
 	}
 	h.wantSent(t, h.query)
+}
+
+// TestFirstRunReadsLittle: the first run for a receiver looks up what was sent of an hour, and reads
+// no more the more was sent.
+func TestFirstRunReadsLittle(t *testing.T) {
+	t.Parallel()
+	h := newHandOn(t)
+	h.owner.MustExec(`
+		select test_usage(2, timestamptz '2026-11-01Z' + n * interval '1 hour', 'key_0000000000000002', 'pro', 1, 0)
+		from generate_series(1, 400) n`)
+	var s sink
+	assert.NoError(t, h.send(t, h.query, &s))
+	assert.Equal(t, len(s.got), 403, "events")
+	// A session that ends has counted its scans.
+	h.owner.MustExec(`
+		select pg_terminate_backend(pid) from pg_stat_activity
+		where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`)
+	var read struct{ Scans, Rows int64 }
+	wait.Until(t, "Postgres counts the scans", func() bool {
+		err := h.owner.Get(&read, `
+			select coalesce(sum(idx_scan), 0) as scans, coalesce(sum(idx_tup_read), 0) as rows
+			from pg_stat_user_indexes where relname = 'sent_events'`)
+		return err == nil && read.Scans > 400
+	})
+	assert.True(t, read.Rows < 5*read.Scans, read.Rows, "rows in", read.Scans, "scans")
 }

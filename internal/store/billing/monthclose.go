@@ -15,21 +15,19 @@ import (
 )
 
 const (
-	// beginTries and beginWait bound how long a month waits for batches of usage that are under
-	// way. While it waits, all others wait for it, so each try is far shorter than the time of a
-	// server's call.
+	// beginTries and beginWait bound how long closing a month waits for batches of usage under way.
+	// New batches wait meanwhile, so each try is far shorter than a server's call.
 	beginTries   = 20
 	beginTimeout = `set local lock_timeout = '300ms'`
 	beginWait    = 200 * time.Millisecond
-	// sealBatch is how many lines are written at once.
+	// sealBatch is the number of lines written at once.
 	sealBatch = 500
 )
 
-// Close closes a month and seals its lines, without waiting for these servers or for those that
-// were forgotten (Forget). It returns
-// ErrMonthClosed, ErrMonthNotEnded, ErrEarlierMonthOpen or ErrLaterMonthClosed. If it is
-// interrupted, usage is already counted as late, and a later call seals the month. A dry run
-// returns what would be sealed.
+// Close closes a month and seals its lines. It does not wait for the servers in without, nor for
+// forgotten ones (Forget). It returns ErrMonthClosed, ErrMonthNotEnded, ErrEarlierMonthOpen or
+// ErrLaterMonthClosed. If it is interrupted, usage is already counted as late, and a later call
+// seals the month. A dry run returns what would be sealed.
 func (d Months) Close(ctx context.Context, by audit.By, month time.Time, without []string) (Month, error) {
 	m, err := d.close(ctx, by, month, without)
 	if err != nil {
@@ -62,8 +60,8 @@ func (d Months) close(ctx context.Context, by audit.By, month time.Time, without
 	return sealed, err
 }
 
-// begin closes the month to changes, and returns whom it does not wait for. In a dry run it only
-// tries whether that is allowed.
+// begin closes the month to changes, and returns the servers that it does not wait for. In a dry
+// run it only checks whether the month may be closed.
 func (d Months) begin(
 	ctx context.Context, by audit.By, month time.Time, without []string,
 ) (all pq.StringArray, err error) {
@@ -92,10 +90,10 @@ func (d Months) begin(
 	}
 }
 
-// nonNil is the list as a parameter that is not null.
+// nonNil returns the list as a parameter that is not null.
 func nonNil(list []string) []string { return append([]string{}, list...) }
 
-// sealRecord is what an audit entry holds of a closed month.
+// sealRecord is the part of an audit entry about a closed month.
 type sealRecord struct {
 	Month    string   `json:"month"`
 	Format   string   `json:"format"`
@@ -104,6 +102,7 @@ type sealRecord struct {
 	Lines    int64    `json:"lines"`
 	Admitted int64    `json:"admitted"`
 	Refused  int64    `json:"refused"`
+	Overage  int64    `json:"overage,omitempty"`
 	Without  []string `json:"without"`
 }
 
@@ -116,12 +115,13 @@ func recordMonth(m Month) sealRecord {
 		m.Sums.Lines,
 		m.Sums.Admitted,
 		m.Sums.Refused,
+		m.Sums.Overage,
 		nonNil(m.Without),
 	}
 }
 
-// seal writes the lines, the sums and the audit entry. What the lines are computed from is not
-// changed any more, so another connection may read it.
+// seal writes the lines, the sums and the audit entry. It may read the data of the lines on another
+// connection, because that data no longer changes.
 func (d Months) seal(ctx context.Context, tx pgconn.Tx, by audit.By, month time.Time) (Month, error) {
 	sums, err := d.sealLines(ctx, month, func(before int64, forms []string) error {
 		_, err := tx.Exec(ctx, `
@@ -135,14 +135,15 @@ func (d Months) seal(ctx context.Context, tx pgconn.Tx, by audit.By, month time.
 	}
 	_, err = tx.Exec(
 		ctx,
-		`update usage_months set format = $2, tenants = $3, lines = $4, admitted = $5, refused = $6, sha256 = $7 where
-			month = $1`,
+		`update usage_months set format = $2, tenants = $3, lines = $4, admitted = $5, refused = $6, overage = $7,
+			sha256 = $8 where month = $1`,
 		date(month),
 		closing.Format,
 		sums.Tenants,
 		sums.Lines,
 		sums.Admitted,
 		sums.Refused,
+		sums.Overage,
 		sums.SHA256[:],
 	)
 	if err != nil {
@@ -159,8 +160,8 @@ func (d Months) seal(ctx context.Context, tx pgconn.Tx, by audit.By, month time.
 	)
 }
 
-// sealLines computes the lines of a month, and hands their forms to write in batches, with how many
-// came before.
+// sealLines computes the lines of a month, and passes their forms to write in batches, each with
+// the number of lines before it.
 func (d Months) sealLines(
 	ctx context.Context,
 	month time.Time,

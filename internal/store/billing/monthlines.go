@@ -16,9 +16,12 @@ type LineQuery struct {
 	Month time.Time
 	// Tenant and Plan are names; empty for all.
 	Tenant, Plan string
+
+	// first computes lines as a month of closing.FirstFormat has them.
+	first bool
 }
 
-// BillingRefs returns the billing references that tenants have now, by their numbers.
+// BillingRefs returns the tenants' present billing references, by number.
 func (d Months) BillingRefs(ctx context.Context) (_ map[int64]string, err error) {
 	defer pgconn.Wrap(&err, "read billing references")
 	return pgconn.CollectMap[int64, string](
@@ -29,8 +32,8 @@ func (d Months) BillingRefs(ctx context.Context) (_ map[int64]string, err error)
 }
 
 // Lines calls each with every line and the hash of its canonical form, in the order of the tenants'
-// numbers: what was sealed if the month is, and otherwise what is recorded so far. Memory holds
-// one. It returns plans.ErrTenantNotFound if there is no such tenant.
+// numbers. The lines of a sealed month are the sealed ones; others show what is recorded so far.
+// Memory holds one line. It returns plans.ErrTenantNotFound if there is no such tenant.
 func (d Months) Lines(
 	ctx context.Context,
 	q LineQuery,
@@ -69,8 +72,8 @@ type sealedLine struct {
 	Number   int    `db:"number"`
 	Form     string `db:"form"`
 	SHA256   []byte `db:"sha256"`
-	// Erased says that the tenant was erased: SHA256 is that of the line with its name, which is no
-	// longer known.
+	// Erased says that the tenant was erased. SHA256 is then the hash of the line with its name,
+	// which is no longer known.
 	Erased bool `db:"erased"`
 }
 
@@ -85,36 +88,40 @@ func (d Months) sealedLines(ctx context.Context, q LineQuery, each func(sealedLi
 }
 
 type lineRow struct {
-	TenantID   int64          `db:"tenant_id"`
-	Tenant     string         `db:"tenant"`
-	Plan       string         `db:"plan"`
-	PerMinute  int64          `db:"per_minute"`
-	PerDay     int64          `db:"per_day"`
-	From       sql.NullTime   `db:"valid_from"`
-	To         sql.NullTime   `db:"valid_to"`
-	Admitted   int64          `db:"admitted"`
-	Refused    int64          `db:"refused"`
-	Assignment int64          `db:"assignment"`
-	Version    int64          `db:"version"`
-	Kind       string         `db:"kind"`
-	Suspended  int64          `db:"suspended"`
-	Corrects   sql.NullString `db:"corrects"`
-	Void       bool           `db:"void"`
-	Recorded   []byte         `db:"recorded"`
+	TenantID     int64          `db:"tenant_id"`
+	Tenant       string         `db:"tenant"`
+	Plan         string         `db:"plan"`
+	PerMinute    int64          `db:"per_minute"`
+	PerDay       int64          `db:"per_day"`
+	From         sql.NullTime   `db:"valid_from"`
+	To           sql.NullTime   `db:"valid_to"`
+	Admitted     int64          `db:"admitted"`
+	Refused      int64          `db:"refused"`
+	PerMonth     *int64         `db:"per_month"`
+	OverageLimit *int64         `db:"overage_limit"`
+	Overage      int64          `db:"overage"`
+	Assignment   int64          `db:"assignment"`
+	Version      int64          `db:"version"`
+	Kind         string         `db:"kind"`
+	Suspended    int64          `db:"suspended"`
+	Corrects     sql.NullString `db:"corrects"`
+	Void         bool           `db:"void"`
+	Recorded     []byte         `db:"recorded"`
 }
 
 func (r lineRow) line(month string) closing.Line {
 	l := closing.Line{
-		Month:      month,
-		TenantID:   r.TenantID,
-		Tenant:     r.Tenant,
-		Plan:       r.Plan,
-		PerMinute:  r.PerMinute,
-		PerDay:     r.PerDay,
-		From:       pgconn.TimeOf(r.From),
-		To:         pgconn.TimeOf(r.To),
-		Admitted:   r.Admitted,
-		Refused:    r.Refused,
+		Month:     month,
+		TenantID:  r.TenantID,
+		Tenant:    r.Tenant,
+		Plan:      r.Plan,
+		PerMinute: r.PerMinute,
+		PerDay:    r.PerDay,
+		From:      pgconn.TimeOf(r.From),
+		To:        pgconn.TimeOf(r.To),
+		Admitted:  r.Admitted,
+		Refused:   r.Refused,
+		PerMonth:  r.PerMonth, OverageLimit: r.OverageLimit, Overage: r.Overage,
 		Assignment: r.Assignment,
 		Version:    r.Version,
 		Kind:       r.Kind,
@@ -126,9 +133,9 @@ func (r lineRow) line(month string) closing.Line {
 	return l
 }
 
-// The two forms of the query: for closed months with the hash of what is recorded for each line,
-// which reads every row of it. Of a month whose hours are summed into days, nobody can compute it
-// any more.
+// These are the two forms of the query. For a closed month it includes each line's hash of what is
+// recorded, which reads every row of the month. If the month's hours are summed into days, that
+// hash can't be computed any more.
 var (
 	openLines   = linesQuery(`null::bytea`, `null::bytea`)
 	closedLines = linesQuery(
@@ -137,16 +144,16 @@ var (
 	)
 )
 
-// recordedHash is the SHA-256 of the rows of a line, in that order, which no collation of the
-// database may change: hour in Unix seconds, key, admitted, refused.
+// recordedHash is the SHA-256 of the rows of a line: hour in Unix seconds, key, admitted, refused.
+// It sorts them by these values, in an order that does not depend on a collation of the database.
 func recordedHash(order string) string {
 	return `sha256(convert_to(string_agg(
 	    date_part('epoch', u.hour)::bigint || ' ' || u.key_id || ' ' || u.admitted || ' ' || u.refused || E'\n', ''
 	        order by ` + order + `), 'UTF8'))`
 }
 
-// linesQuery computes the lines of the month $1, tenant by tenant: so it reads only the rows of the
-// month, and holds those of one tenant.
+// linesQuery computes the lines of the month $1, tenant by tenant. So it reads only the month's
+// rows, and holds one tenant's.
 func linesQuery(hash, lateHash string) string {
 	return `
 		select t.id as tenant_id, t.name as tenant, l.*
@@ -161,7 +168,8 @@ func linesQuery(hash, lateHash string) string {
 		    from usage_in_time u, month m where u.tenant_id = t.id and u.hour >= m.begins and u.hour < m.ends
 		    group by 1, 2
 		  ), periods as materialized (
-		    select q.assignment, q.version, q.plan, q.kind, q.per_minute, q.per_day, q.valid_from, q.valid_to
+		    select q.assignment, q.version, q.plan, q.kind, q.per_minute, q.per_day, q.per_month, q.overage_limit,
+		        q.valid_from, q.valid_to
 		    from quota_periods q where q.tenant_id = t.id
 		  ), own as (
 		    -- Where clocks disagree, requests may be recorded in a month before or after their period.
@@ -179,12 +187,10 @@ func linesQuery(hash, lateHash string) string {
 		    group by 1, 2, 3
 		  ), taken as (
 ` + takenBack + `
-		  ), lines as (
-		    select *, (c.of at time zone 'UTC' + interval '1 month') at time zone 'UTC' as ends
-		    from (select * from own union all select * from late union all select * from taken) c
-		  )
+		  ), ` + linesWithOverage + `
 		  select coalesce(p.plan, a.plan, '') as plan, coalesce(p.per_minute, 0) as per_minute, coalesce(p.per_day, 0)
 		      as per_day,
+		         p.per_month, p.overage_limit, l.overage,
 		         v.valid_from, v.valid_to, l.admitted, l.refused, l.assignment, l.version, coalesce(p.kind, a.kind,
 		             '') as kind,
 		         coalesce((
@@ -210,9 +216,9 @@ func linesQuery(hash, lateHash string) string {
 		order by t.id, l.corrects nulls first, l.valid_from, l.assignment, l.version, l.void`
 }
 
-// takenBack is what the month takes back of its own lines and of those that are sealed, because
-// their assignments are void, or gives back. Only one month does so at a time with what is sealed:
-// the first that is open.
+// takenBack is the usage that the month takes back because its assignment is void, or gives back
+// because it no longer is. It is usage of the month itself and of sealed lines. Only one month at a
+// time corrects sealed lines: the first open one.
 const takenBack = `
 		    select b.assignment, b.version, b.of, b.of as corrects, true as void, -sum(b.admitted)::bigint,
 		        -sum(b.refused)::bigint, sha256('')
@@ -257,6 +263,7 @@ func (d Months) computedLines(
 	month := monthName(q.Month)
 	return pgconn.Stream(ctx, d.db, func(r lineRow) error {
 		l := r.line(month)
+		l.First = q.first
 		form, err := l.Form()
 		if err != nil {
 			return err

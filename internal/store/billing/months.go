@@ -15,8 +15,8 @@ import (
 	"petstore.example/internal/usage/closing"
 )
 
-// Months closes months, and reads what is used in open ones and sealed in closed ones. A month is
-// its first instant in UTC.
+// Months closes months, and reads the usage of open and the lines of closed ones. A month is its
+// first instant in UTC.
 type Months struct{ db *pgconn.DB }
 
 var (
@@ -24,15 +24,16 @@ var (
 	ErrMonthOpen = errors.New("the month is open")
 	// ErrMonthClosed: the month was closed before.
 	ErrMonthClosed = errors.New("the month is closed")
-	// ErrMonthNotEnded: by the clock of the database.
+	// ErrMonthNotEnded: the month has not ended by the database's clock.
 	ErrMonthNotEnded = errors.New("the month has not ended")
 	// ErrEarlierMonthOpen: an earlier month with usage or corrections must be closed first.
 	ErrEarlierMonthOpen = errors.New("an earlier month is open")
-	// ErrLaterMonthClosed: its lines have what is recorded of the month.
+	// ErrLaterMonthClosed: a later month is closed, and its lines have the usage recorded for this
+	// one.
 	ErrLaterMonthClosed = errors.New("a later month is closed")
 	// ErrServerAlive: a server had a heartbeat within the last minute, so it may still deliver.
 	ErrServerAlive = errors.New("the server is alive")
-	// ErrServerUnknown: no server of that ID has usage to deliver.
+	// ErrServerUnknown: no server with that ID has usage to deliver.
 	ErrServerUnknown = errors.New("no such server has usage to deliver")
 )
 
@@ -41,11 +42,11 @@ type Month struct {
 	Month time.Time
 	// Without are the servers that had not delivered everything and were not waited for.
 	Without []string
-	// The rest is zero until the lines are sealed.
+	// The following fields are zero until the lines are sealed.
 	Format   string
 	Sums     closing.Sums
 	SealedAt time.Time
-	// SealedBy is a login.
+	// SealedBy is the login that sealed it.
 	SealedBy string
 }
 
@@ -60,6 +61,7 @@ type monthRow struct {
 	Lines    sql.NullInt64  `db:"lines"`
 	Admitted sql.NullInt64  `db:"admitted"`
 	Refused  sql.NullInt64  `db:"refused"`
+	Overage  sql.NullInt64  `db:"overage"`
 	SHA256   []byte         `db:"sha256"`
 	SealedAt sql.NullTime   `db:"sealed_at"`
 	SealedBy sql.NullString `db:"sealed_by"`
@@ -75,6 +77,7 @@ func (r monthRow) month() Month {
 			Lines:    r.Lines.Int64,
 			Admitted: r.Admitted.Int64,
 			Refused:  r.Refused.Int64,
+			Overage:  r.Overage.Int64,
 		},
 		SealedAt: pgconn.TimeOf(r.SealedAt),
 		SealedBy: r.SealedBy.String,
@@ -83,9 +86,9 @@ func (r monthRow) month() Month {
 	return m
 }
 
-const monthColumns = `month, without, format, tenants, lines, admitted, refused, sha256, sealed_at, sealed_by`
+const monthColumns = `month, without, format, tenants, lines, admitted, refused, overage, sha256, sealed_at, sealed_by`
 
-// Get returns a closed month, or ErrMonthOpen. Its lines may still have to be sealed.
+// Get returns a closed month, or ErrMonthOpen. Its lines may not be sealed yet.
 func (d Months) Get(ctx context.Context, month time.Time) (Month, error) {
 	return getMonth(ctx, d.db, month, "")
 }
@@ -102,14 +105,15 @@ func getMonth(ctx context.Context, q pgconn.Queryer, month time.Time, lock strin
 	return row.month(), nil
 }
 
-// date is a month as a parameter of type date: an instant would be one in the session's time zone.
+// date returns a month as a parameter of type date. An instant would become a date in the session's
+// time zone.
 func date(month time.Time) string { return month.UTC().Format(time.DateOnly) }
 
 // monthName is the month as people write it.
 func monthName(month time.Time) string { return month.UTC().Format("2006-01") }
 
-// OpenBefore returns the first month before that one which is open and has usage or corrections;
-// zero for none.
+// OpenBefore returns the first open month before this one that has usage or corrections; zero for
+// none.
 func (d Months) OpenBefore(ctx context.Context, month time.Time) (_ time.Time, err error) {
 	defer pgconn.Wrap(&err, "look for open months")
 	var open sql.NullTime
@@ -117,25 +121,25 @@ func (d Months) OpenBefore(ctx context.Context, month time.Time) (_ time.Time, e
 	return pgconn.TimeOf(open), err
 }
 
-// Delivery says up to when a server has recorded everything that it admitted.
+// Delivery says up to which instant a server has recorded everything that it admitted.
 type Delivery struct {
 	ServerID string
-	// To is zero if the server has not said.
+	// To is zero if the server has not named an instant.
 	To time.Time
 }
 
 // Forgotten is a server that is not waited for.
 type Forgotten struct {
 	Delivery
-	// Already: it was forgotten before, and has not delivered since.
+	// Already says that it was forgotten before, and has not delivered since.
 	Already bool
 }
 
-// Overdue is how old a delivery is if the server has likely ended: a running one delivers each
-// minute, and one that is stopped delivers everything before it ends.
+// Overdue is the age at which a server's last delivery shows that the server has probably ended. A
+// running server delivers each minute, and a stopping one delivers everything before it ends.
 const Overdue = 2 * time.Hour
 
-// Undelivered returns the servers that may still deliver usage from before the instant.
+// Undelivered returns the servers that may still deliver usage of times before the instant.
 func (d Months) Undelivered(ctx context.Context, before time.Time) (_ []Delivery, err error) {
 	defer pgconn.Wrap(&err, "look for usage that is not delivered")
 	type row struct {
@@ -147,8 +151,8 @@ func (d Months) Undelivered(ctx context.Context, before time.Time) (_ []Delivery
 		where delivered_to is null or delivered_to < $1 order by delivered_to nulls first, server_id`, before)
 }
 
-// Forget notes that a server has ended: nobody waits any more for what it had not recorded, until
-// it delivers again. It returns up to when the server has delivered, ErrServerAlive or
+// Forget records that a server has ended: months no longer wait for its unrecorded usage, until it
+// delivers again. It returns the instant up to which the server has delivered, ErrServerAlive or
 // ErrServerUnknown.
 func (d Months) Forget(ctx context.Context, by audit.By, serverID string) (gone Forgotten, err error) {
 	defer pgconn.Wrap(&err, "forget server "+serverID)
@@ -179,8 +183,8 @@ func (d Months) Forget(ctx context.Context, by audit.By, serverID string) (gone 
 	return gone, err
 }
 
-// forgetRecord is what an audit entry holds of a server that was forgotten.
+// forgetRecord is the part of an audit entry about a forgotten server.
 type forgetRecord struct {
-	// DeliveredTo is missing if the server has not said.
+	// DeliveredTo is missing if the server has not said it.
 	DeliveredTo time.Time `json:"delivered_to,omitzero"`
 }

@@ -18,15 +18,15 @@ import (
 	"petstore.example/internal/usage/closing"
 )
 
-// Verification is what a closed month differs in from what is recorded, and from its audit entry.
+// Verification has the differences between a closed month, the recorded usage, and its audit entry.
 type Verification struct {
 	Month
 
-	// Differences are what was altered, each as a sentence; none if nothing was.
+	// Differences are the alterations, each as a sentence.
 	Differences []string
-	// Notes are what is no difference, each as a sentence: audit entries of a closing that did not
-	// close the month, which every login that may write to the trail can add; and that the entry of
-	// the closing was removed because it was old.
+	// Notes are findings that are not differences, each as a sentence. The entry of the closing may
+	// have been removed because of its age. Other entries may claim a closing: any login that may
+	// write to the trail can add one.
 	Notes []string
 }
 
@@ -42,6 +42,9 @@ func (d Months) Verify(ctx context.Context, month time.Time) (Verification, erro
 	}
 	if err == nil {
 		err = v.compareLines(ctx)
+	}
+	if err == nil {
+		err = v.compareTotals(ctx)
 	}
 	if err != nil {
 		return Verification{}, fmt.Errorf("verify %s: %w", monthName(month), err)
@@ -68,7 +71,7 @@ func (v *monthVerifier) differs(format string, args ...any) {
 	v.Differences = append(v.Differences, fmt.Sprintf(format, args...))
 }
 
-// closingEntry is an audit entry that a month was closed.
+// closingEntry is an audit entry about the closing of a month.
 type closingEntry struct {
 	Number int64     `db:"number"`
 	At     time.Time `db:"at"`
@@ -76,8 +79,8 @@ type closingEntry struct {
 	After  string    `db:"after"`
 }
 
-// compareAudit compares the month with the audit entry that was written when it was sealed: the
-// first since then of the same login.
+// compareAudit compares the month with the audit entry of its closing: the first entry that the
+// login SealedBy wrote from SealedAt on.
 func (v *monthVerifier) compareAudit(ctx context.Context) error {
 	m, name := v.Month, monthName(v.Month.Month)
 	var entries []closingEntry
@@ -127,8 +130,8 @@ func (v *monthVerifier) compareAudit(ctx context.Context) error {
 	return err
 }
 
-// noEntry notes that the month has no entry of its closing: a difference, unless entries from then
-// were removed.
+// noEntry notes that the month's closing has no audit entry. That is a difference, unless entries
+// of that time were removed.
 func (v *monthVerifier) noEntry(ctx context.Context) error {
 	var written sql.NullTime
 	if err := v.db.Get(ctx, &written, `select written_at from audit_beginning`); err != nil {
@@ -147,10 +150,11 @@ func (v *monthVerifier) noEntry(ctx context.Context) error {
 	return nil
 }
 
-// compareLines compares the sealed lines with the seal, and tenant by tenant with those that are
-// computed anew.
+// compareLines compares the sealed lines with the seal, and tenant by tenant with newly computed
+// lines.
 func (v *monthVerifier) compareLines(ctx context.Context) error {
-	total, query := closing.NewTotal(), LineQuery{Month: v.Month.Month}
+	total := closing.NewTotal()
+	query := LineQuery{Month: v.Month.Month, first: v.Format == closing.FirstFormat}
 	nextSealed, stop := iter.Pull2(byTenant(func(each func(closing.Line) error) error {
 		return v.sealedLines(ctx, query, func(s sealedLine) error {
 			l := v.parse(s)
@@ -195,7 +199,18 @@ func (v *monthVerifier) compareLines(ctx context.Context) error {
 	return nil
 }
 
-// tenantOf is the tenant of lines; a number after all for none.
+// compareTotals compares the running totals by which the limiter counted with what is recorded.
+func (v *monthVerifier) compareTotals(ctx context.Context) error {
+	wrong, tenant, err := Usage{v.db}.WrongMonths(ctx, v.Month.Month)
+	if wrong > 0 {
+		v.Differences = append(v.Differences, fmt.Sprintf(
+			"tenant_months was altered: the totals of %d tenants differ from the recorded usage, such as that of %s",
+			wrong, tenant))
+	}
+	return err
+}
+
+// tenantOf is the tenant of the lines. Without lines it is greater than all tenants' numbers.
 func tenantOf(lines []closing.Line) int64 {
 	if len(lines) == 0 {
 		return math.MaxInt64
@@ -206,8 +221,7 @@ func tenantOf(lines []closing.Line) int64 {
 // errStop ends a stream.
 var errStop = errors.New("stop")
 
-// byTenant groups lines that arrive tenant by tenant. It ends with the error of the stream, if
-// there is one.
+// byTenant groups lines that arrive tenant by tenant. It ends with the stream's error, if any.
 func byTenant(stream func(each func(closing.Line) error) error) iter.Seq2[[]closing.Line, error] {
 	return func(yield func([]closing.Line, error) bool) {
 		var lines []closing.Line
@@ -231,8 +245,8 @@ func byTenant(stream func(each func(closing.Line) error) error) iter.Seq2[[]clos
 	}
 }
 
-// parse reads a sealed line. It notes if its columns do not fit its form, but for the hash of the
-// line of a tenant that was erased: it is that of the line with the name.
+// parse reads a sealed line, and notes if its columns do not match its form. The hash of an erased
+// tenant's line is not compared: it is the hash of the line with the name.
 func (v *monthVerifier) parse(s sealedLine) closing.Line {
 	l, err := closing.Parse(s.Form)
 	redacted := s.Erased && l.Tenant == plans.ErasedName(s.TenantID)
@@ -249,9 +263,9 @@ func (v *monthVerifier) parse(s sealedLine) closing.Line {
 	return l
 }
 
-// compareTenant compares the lines of a tenant as they were sealed and as they are computed now.
-// The tenant may have another name, and hours that are summed into days have no hash: they were
-// compared before they were summed.
+// compareTenant compares the lines of a tenant as sealed with the lines as computed now. The tenant
+// may have another name. Hours that are summed into days have no hash: they were compared before
+// they were summed.
 func (v *monthVerifier) compareTenant(sealed, now []closing.Line) error {
 	was, is, first := closing.NewTotal(), closing.NewTotal(), ""
 	for _, l := range sealed {

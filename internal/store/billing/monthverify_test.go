@@ -3,7 +3,9 @@ package billing_test
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
 )
@@ -76,7 +78,7 @@ func TestVerifyFinds(t *testing.T) {
 			"admitted and 12 refused are sealed; "},
 		{"a sealed tenant less", `delete from usage_lines where tenant_id = 2`,
 			"tenant 2 (zoo): 0 lines, 0 admitted and 0 refused are sealed; 1 lines, 0 admitted and 0 refused are " +
-				"recorded\nusage_lines has 2 lines of 1 tenants, "},
+				"recorded\nusage_lines has 2 lines of 1 tenant, "},
 		{"all lines", `delete from usage_lines`, "usage_lines has 0 lines of 0 tenants"},
 		{"a seal", `update usage_months set sha256 = sha256('')`,
 			"usage_months was altered: entry 4 of the audit trail has another sha256\nusage_lines has 3 lines"},
@@ -99,6 +101,43 @@ func TestVerifyFinds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// agreedMonth gives acme a month from November on.
+const agreedMonth = `
+	insert into tenant_plans (tenant_id, valid_from, plan, per_minute, per_day, month, per_month, overage)
+	values (1, '2025-11-01Z', 'enterprise', 10, 100, 'some', 100, 'unlimited')`
+
+// TestVerifyFindsTotals: verify compares the running totals of a month, by which the limiter counts,
+// with the records, also when those are summed by day; doctor does with the present month.
+func TestVerifyFindsTotals(t *testing.T) {
+	t.Parallel()
+	b := fixture.NewBooks(t)
+	b.Exec(t, agreedMonth)
+	b.Deliver(
+		t,
+		"s1",
+		fixture.Dec,
+		fixture.Used(4, fixture.Nov, 150, 3),
+		fixture.Used(4, fixture.Nov.Add(time.Hour), 7, 0),
+	)
+	b.Close(t, fixture.Nov)
+	assert.Equal(t, b.Verify(t, fixture.Nov), "", "as it was closed")
+	const wrong = "tenant_months was altered: the totals of 1 tenants differ from the recorded usage, such as that " +
+		"of acme"
+	altered := func(statement string) {
+		t.Helper()
+		b.Exec(t, statement)
+		assert.Equal(t, b.Verify(t, fixture.Nov), wrong, statement)
+	}
+	altered(`update tenant_months set admitted = 156`)
+	altered(`delete from tenant_months`)
+	b.Exec(t, `insert into tenant_months (tenant_id, month, admitted) values (1, '2025-11-01', 157)`)
+	assert.Equal(t, b.Verify(t, fixture.Nov), "", "put back")
+	b.EndPartition(t, fixture.Dec)
+	assert.Equal(t, b.RollUp(t, 1000), 2, "hours that were summed by day")
+	assert.Equal(t, b.Verify(t, fixture.Nov), "", "by day")
+	altered(`update tenant_months set admitted = 0`)
 }
 
 // TestFalseEntries: an audit entry that somebody adds by SQL neither makes a closed month differ

@@ -3,7 +3,6 @@ package billing
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,9 +18,9 @@ import (
 	"petstore.example/internal/usage/events"
 )
 
-// BusyError is returned while another run hands on to the receiver.
+// BusyError is returned while another run has the turn of the receiver.
 type BusyError struct {
-	// Holder is who runs it.
+	// Holder names who runs it.
 	Holder string
 }
 
@@ -30,7 +29,7 @@ func (e BusyError) Error() string {
 	return "another run is handing on to this receiver: that of " + e.Holder
 }
 
-// ErrNotAside: an event is not one that was set aside.
+// ErrNotAside: no such event was set aside.
 var ErrNotAside = errors.New("no such event is set aside")
 
 // Turn is the right to hand on to a receiver. One run at a time has it.
@@ -40,12 +39,13 @@ type Turn struct {
 	receiver string
 }
 
-// Hold calls work with the turn of the receiver. It returns a BusyError, or the error of work as it
-// is. The turn ends with the session that holds it: the next run need not wait for this machine.
+// Hold calls work with the turn of the receiver. It returns a BusyError, or the error of work
+// unchanged. The turn ends with the session that holds it, so the next run need not wait for this
+// machine.
 func (d Events) Hold(ctx context.Context, by audit.By, receiver string, work func(context.Context, Turn) error) error {
 	err := d.db.LongTx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
 		var locked bool
-		// event_source has one row. Who may not read it gets no lock.
+		// event_source has one row. A login that may not read it does not get the lock.
 		err := tx.Get(ctx, &locked, `select pg_try_advisory_xact_lock(`+receiverLock+`) from event_source`, receiver)
 		if err != nil {
 			return err
@@ -59,7 +59,8 @@ func (d Events) Hold(ctx context.Context, by audit.By, receiver string, work fun
 				  and (l.classid::bigint << 32 | l.objid::bigint) = `+receiverLock, receiver)
 			return errors.Join(err, BusyError{holder})
 		}
-		// The name says who holds the lock. Postgres cuts it, and replaces what is not ASCII.
+		// The application name says who holds the lock. Postgres cuts it, and replaces characters
+		// that are not ASCII.
 		_, err = tx.Exec(ctx, `select set_config('application_name', $1, true)`, by.Actor)
 		if err != nil {
 			return err
@@ -73,8 +74,8 @@ func (d Events) Hold(ctx context.Context, by audit.By, receiver string, work fun
 	return err
 }
 
-// Keep returns an error if the turn has ended. From then on it ends after two minutes without
-// another call: a machine that is frozen must not keep it.
+// Keep returns an error if the turn has ended. It also makes the turn end after two minutes without
+// another call, because a frozen machine must not keep it.
 func (t Turn) Keep(ctx context.Context) error {
 	_, err := t.lock.Exec(ctx, `set local idle_in_transaction_session_timeout = '2min'`)
 	return err
@@ -82,21 +83,33 @@ func (t Turn) Keep(ctx context.Context) error {
 
 const receiverLock = `hashtextextended('petstore receiver ' || $1, 0)`
 
-// eventDays is how far back a run looks that names no first hour: Stripe takes what is 35 days old.
+// BegunError is returned for a first hour that is later than the receiver's.
+type BegunError struct{ Begins time.Time }
+
+// Error implements error.
+func (e BegunError) Error() string {
+	return "this receiver begins with " + e.Begins.UTC().Format(time.RFC3339)
+}
+
+// eventDays is how many days a run without a first hour looks back at least, so that it finds late
+// usage of an open month.
 const eventDays = 34
 
-// begin reads and writes the row of the receiver, and sets the first hour of a run that names none.
+// begin reads and writes the receiver's row, which stays locked, and sets the first hour of a run
+// without one.
 func (r *eventRun) begin(ctx context.Context) error {
 	var rows []struct {
-		Format   events.Format `db:"format"`
-		Begins   time.Time     `db:"begins"`
-		HandedTo sql.NullTime  `db:"handed_to"`
-		Used     bool          `db:"used"`
+		Format events.Format `db:"format"`
+		Begins time.Time     `db:"begins"`
+		Since  time.Time     `db:"since"`
+		Used   bool          `db:"used"`
 	}
 	q := &r.query
 	err := r.tx.Select(ctx, &rows, `
-		select format, begins, handed_to, exists (select from sent_events where receiver = name) as used
-		from receivers where name = $1`, q.Receiver)
+		select format, begins, greatest(begins, least(coalesce(handed_to, begins), $2)) as since,
+			exists (select from sent_events where receiver = name) as used
+		from receivers where name = $1 for update`,
+		q.Receiver, q.To.AddDate(0, 0, -eventDays).Truncate(hoursPerDay*time.Hour))
 	switch {
 	case err != nil:
 		return err
@@ -104,29 +117,33 @@ func (r *eventRun) begin(ctx context.Context) error {
 		return fmt.Errorf("%w: %s", ErrReceiverFormat, rows[0].Format)
 	case len(rows) == 0 && q.From.IsZero():
 		return ErrReceiverNew
-	case q.From.IsZero():
-		q.From = q.To.AddDate(0, 0, -eventDays).Truncate(hoursPerDay * time.Hour)
-		if to := rows[0].HandedTo; to.Valid && to.Time.Before(q.From) {
-			q.From = to.Time.UTC()
+	case len(rows) > 0 && q.Waiting && q.From.After(rows[0].Begins):
+		return BegunError{rows[0].Begins}
+	case len(rows) > 0 && (q.From.IsZero() || q.Waiting && q.From.Equal(rows[0].Begins)):
+		q.From = rows[0].Since.UTC()
+		until, err := byDayUntil(ctx, r.tx)
+		if err != nil {
+			return err
 		}
-		if rows[0].Begins.After(q.From) {
-			q.From = rows[0].Begins.UTC()
+		if q.From.Before(until) {
+			r.days, q.From = q.From, until.UTC()
 		}
 	}
 	return r.tx.Get(ctx, &r.begins, `
-		insert into receivers as r (name, format, begins, handed_to) values ($1, $2, $3, $4)
-		on conflict (name) do update set format = excluded.format, begins = least(r.begins, excluded.begins),
-			handed_to = greatest(r.handed_to, excluded.handed_to)
+		insert into receivers as r (name, format, begins) values ($1, $2, $3)
+		on conflict (name) do update set format = excluded.format, begins = least(r.begins, excluded.begins)
 		returning begins`,
-		q.Receiver, q.Format, q.From, pgconn.NullTime(r.handedTo()))
+		q.Receiver, q.Format, cmp.Or(r.days, q.From))
 }
 
-// handedTo is up to when nothing is left for another run; zero if this one does not say.
-func (r *eventRun) handedTo() time.Time {
+// end writes the instant up to which everything is handed on.
+func (r *eventRun) end(ctx context.Context) error {
 	if !r.query.Waiting || r.tenantID != 0 {
-		return time.Time{}
+		return nil
 	}
-	return r.query.To
+	_, err := r.tx.Exec(ctx, `update receivers set handed_to = $2 where name = $1`,
+		r.query.Receiver, cmp.Or(r.left, r.query.To))
+	return err
 }
 
 // sentRow is an event as record passes it to Postgres.
@@ -141,10 +158,11 @@ type sentRow struct {
 	Ref        string    `json:"billing_ref"`
 	Admitted   int64     `json:"admitted"`
 	Refused    int64     `json:"refused"`
+	Overage    int64     `json:"overage"`
 	Body       *string   `json:"body"`
 }
 
-// record writes events in that state: Waiting ones with their bodies.
+// record writes the events with the given state. Waiting events have their bodies.
 func (r *eventRun) record(ctx context.Context, sent []events.Event, state string) (err error) {
 	defer pgconn.Wrap(&err, "record sent events")
 	if len(sent) == 0 || r.query.Receiver == "" {
@@ -159,10 +177,11 @@ func (r *eventRun) record(ctx context.Context, sent []events.Event, state string
 			e.Assignment,
 			e.Correction,
 			e.Version,
-			e.ID(),
+			r.query.Format.ID(e),
 			e.BillingRef,
 			e.Admitted,
 			e.Refused,
+			e.Overage,
 			nil,
 		}
 		if state == Waiting {
@@ -175,6 +194,7 @@ func (r *eventRun) record(ctx context.Context, sent []events.Event, state string
 		}
 		r.sent.Admitted += e.Admitted
 		r.sent.Refused += e.Refused
+		r.sent.Overage += e.Overage
 	}
 	r.sent.Events += int64(len(sent))
 	list, err := json.Marshal(rows)
@@ -183,29 +203,30 @@ func (r *eventRun) record(ctx context.Context, sent []events.Event, state string
 	}
 	_, err = r.tx.Exec(ctx, `
 		insert into sent_events (receiver, format, state, hour, counted_at, tenant_id, assignment, correction, version,
-			event_id, billing_ref, admitted, refused, body)
+			event_id, billing_ref, admitted, refused, overage, body)
 		select $1, $2, $3, e.hour, e.counted_at, e.tenant_id, e.assignment, e.correction, e.version, e.event_id,
-			e.billing_ref, e.admitted, e.refused, e.body
+			e.billing_ref, e.admitted, e.refused, e.overage, e.body
 		from rows from (json_to_recordset($4) as (hour timestamptz, counted_at timestamptz,
 			tenant_id bigint, assignment bigint, correction integer, version integer, event_id uuid, billing_ref text,
-			admitted bigint, refused bigint, body text)) with ordinality as e (hour, counted_at, tenant_id, assignment,
-			correction, version, event_id, billing_ref, admitted, refused, body, place)
+			admitted bigint, refused bigint, overage bigint, body text)) with ordinality as e (hour, counted_at,
+			tenant_id, assignment, correction, version, event_id, billing_ref, admitted, refused, overage, body, place)
 		order by e.place`, r.query.Receiver, r.query.Format, state, list)
 	return err
 }
 
-// WaitingEvent is one that was stored to be sent.
+// WaitingEvent is an event that was stored to be sent.
 type WaitingEvent struct {
 	Number int64 `db:"number"`
-	// Body is its part of the body of a request.
+	// Body is its part of a request's body.
 	Body []byte `db:"body"`
-	// Fresh: no earlier attempt can have reached the receiver.
+	// Fresh says that no earlier attempt can have reached the receiver.
 	Fresh bool `db:"fresh"`
 }
 
-// Next returns the events to send next, in one request; none when all were sent. These are at most
-// so many; those that were tried together come together again. That they are tried is committed
-// before Next returns. What was tried longer ago than the receiver remembers IDs is set aside.
+// Next returns the events to send next in one request, up to most of them; none if all were sent.
+// Events that were tried together are returned together again. Next commits the attempt before it
+// returns. It sets aside events whose first attempt is longer ago than remembers, because the
+// receiver has forgotten their IDs.
 func (t Turn) Next(ctx context.Context, most int, remembers time.Duration) (batch []WaitingEvent, err error) {
 	defer pgconn.Wrap(&err, "find the next event")
 	if err := t.Keep(ctx); err != nil {
@@ -237,17 +258,17 @@ func (t Turn) Next(ctx context.Context, most int, remembers time.Duration) (batc
 	return batch, err
 }
 
-// What becomes of events.
+// The states of an event.
 const (
 	Waiting = "waiting"
 	Arrived = "arrived"
 	Refused = "refused"
-	// Unsent events only balance others, which never counted at the receiver.
+	// Unsent events only balance others, which the receiver never counted.
 	Unsent = "unsent"
 )
 
-// Note writes what became of a batch: Arrived, Refused or Waiting, and the reply. If certain, this
-// attempt did not reach the receiver.
+// Note writes the state of a batch (Arrived, Refused or Waiting) and the reply. certain says that
+// this attempt certainly did not reach the receiver.
 func (t Turn) Note(ctx context.Context, batch []WaitingEvent, state, reply string, certain bool) (err error) {
 	defer pgconn.Wrap(&err, "note what became of events")
 	numbers := make([]int64, len(batch))
@@ -262,7 +283,7 @@ func (t Turn) Note(ctx context.Context, batch []WaitingEvent, state, reply strin
 	return err
 }
 
-// AsideEvent is one that was set aside.
+// AsideEvent is an event that was set aside.
 type AsideEvent struct {
 	ID       string    `db:"event_id"`
 	State    string    `db:"state"`
@@ -272,22 +293,23 @@ type AsideEvent struct {
 	Admitted int64     `db:"admitted"`
 	TriedAt  time.Time `db:"tried_at"`
 	Reply    string    `db:"reply"`
-	// Of is how many there are.
+	// Of is the number of all events set aside.
 	Of int64 `db:"of"`
 }
 
-// Aside returns the first events that are set aside, at most so many.
+// Aside returns the first events that are set aside, up to most of them.
 func (t Turn) Aside(ctx context.Context, most int) (list []AsideEvent, err error) {
 	err = t.db.Select(ctx, &list, `
-		select s.event_id, s.state, coalesce(t.name, 'erased') as tenant, s.hour, s.billing_ref, s.admitted, s.reply,
+		select s.event_id, s.state, coalesce(t.name, 'erased') as tenant, s.hour, s.billing_ref, s.reply,
+			case s.format when 'stripe-overage' then s.overage else s.admitted end as admitted,
 			coalesce(s.tried_at, s.sent_at) as tried_at, count(*) over () as of
 		from sent_events s left join tenants t on t.id = s.tenant_id
 		where s.receiver = $1 and s.state in ('refused', 'unknown') order by s.number limit $2`, t.receiver, most)
 	return list, err
 }
 
-// Settle makes events that were set aside Waiting or Arrived: those with these IDs, or all for nil.
-// It returns how many, or ErrNotAside.
+// Settle gives events that were set aside the state Waiting or Arrived: those with these IDs, or
+// all if ids is nil. It returns their number, or ErrNotAside.
 func (t Turn) Settle(ctx context.Context, by audit.By, ids []string, state string) (rows int, err error) {
 	defer pgconn.Wrap(&err, "settle events")
 	err = trail.Run(ctx, t.db.LongTx, by, func(ctx context.Context, tx pgconn.Tx) error {

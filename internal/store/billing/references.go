@@ -4,15 +4,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"time"
 
 	"petstore.example/internal/usage/events"
 )
 
-// balance is what a reference got of an hour.
+// balance is the usage of an hour that a reference got.
 type balance struct {
 	Ref      string `json:"billing_ref"`
 	Admitted int64  `json:"admitted"`
 	Refused  int64  `json:"refused"`
+	Overage  int64  `json:"overage"`
 }
 
 func (e eventRow) balances() (list []balance, err error) {
@@ -36,36 +38,45 @@ func (r *eventRun) event(e eventRow, of balance, correction int64) events.Event 
 		Plan:       e.Plan,
 		Admitted:   of.Admitted,
 		Refused:    of.Refused,
+		Overage:    of.Overage,
 		Correction: correction,
 	}
 }
 
-// events are those of a page. What a receiver has of an hour has a balance by reference. More goes
-// to the reference that has the hour, which is the last that got some. Less is taken from it first,
-// never below what it got, and then from those before it. The present reference gets what nobody
-// has yet.
-func (r *eventRun) events(page []eventRow) (list []events.Event, err error) {
+// events returns the events of a page. A receiver's usage of an hour has a balance for each
+// reference. Additional usage goes to the reference that got the hour's usage last, or to the
+// present one if none did. A reduction is first taken from that reference, but at most what it got,
+// and then from the earlier ones. at is the hour of the page.
+func (r *eventRun) events(page []eventRow, at time.Time) (list []events.Event, err error) {
 	for _, row := range page {
 		balances, err := row.balances()
 		if err != nil {
 			return nil, err
 		}
 		if len(balances) == 0 {
-			balances = []balance{{row.BillingRef, math.MaxInt64, math.MaxInt64}}
+			balances = []balance{{row.BillingRef, math.MaxInt64, math.MaxInt64, math.MaxInt64}}
 		}
-		admitted, refused, correction := row.Admitted, row.Refused, row.Correction
+		left, correction := row, row.Correction
 		for i, b := range balances {
-			of := balance{b.Ref, share(&admitted, b.Admitted, i == 0), share(&refused, b.Refused, i == 0)}
-			if of.Admitted != 0 || of.Refused != 0 {
+			of := balance{
+				b.Ref,
+				share(&left.Admitted, b.Admitted, i == 0),
+				share(&left.Refused, b.Refused, i == 0),
+				share(&left.Overage, b.Overage, i == 0),
+			}
+			if of.Admitted != 0 || of.Refused != 0 || of.Overage != 0 {
 				list = append(list, r.event(row, of, correction))
 				correction++
+				if !row.At.Equal(at) {
+					correction += movedEvents - 1
+				}
 			}
 		}
 	}
 	return list, nil
 }
 
-// share takes from left what is one reference's of it.
+// share returns one reference's share of left, and takes it from left.
 func share(left *int64, balance int64, has bool) int64 {
 	n := *left
 	switch {

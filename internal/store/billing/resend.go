@@ -15,23 +15,26 @@ import (
 	"petstore.example/internal/usage/events"
 )
 
-// ErrNoReference: the tenant has no billing reference to which anything could be moved.
+// ErrNoReference: the tenant has no billing reference to move usage to.
 var ErrNoReference = errors.New("the tenant has no billing reference")
 
-// ResendQuery selects what a receiver has of a tenant at other references than its present one.
+// ResendQuery selects the usage of a tenant that a receiver got for other references than the
+// present one.
 type ResendQuery struct {
 	Tenant, Receiver string
-	// Since and Until are whole hours. Hours of closed months are counted to that of Now.
+	// Since and Until are whole hours. Hours of closed months count in the hour of Now.
 	Since, Until, Now time.Time
-	// Lost: what the others got never counted, so nothing is taken back from them.
+	// Lost says that the receiver never counted the usage of the other references, so nothing is
+	// taken back from them.
 	Lost bool
 }
 
-// Resent is what was moved.
+// Resent is the result of moving usage.
 type Resent struct {
 	Tenant   string `json:"-"`
 	TenantID int64  `json:"-"`
-	// Ref is the present reference, Hours how many hours of an assignment it gets.
+	// Ref is the present reference. Hours is how many hours were moved to it, counted once for each
+	// assignment.
 	Receiver string    `json:"receiver"`
 	Ref      string    `json:"billing_ref"`
 	Since    time.Time `json:"since"`
@@ -39,14 +42,14 @@ type Resent struct {
 	Lost     bool      `json:"lost"`
 	Hours    int64     `json:"hours"`
 	Admitted int64     `json:"admitted"`
-	// At is sent_at of the events.
+	// At is the sent_at of the events.
 	At time.Time `json:"at"`
-	// LeftOut are events that the receiver would not take: their hours stay where they are.
+	// LeftOut are events that the receiver would not take. Their hours stay where they are.
 	LeftOut []events.Event `json:"-"`
 }
 
-// Resend moves what other references got to the present one, by events that wait to be sent. It
-// returns plans.ErrTenantNotFound, ErrReceiverNew, ErrNoReference, a BusyError or a ByDayError.
+// Resend moves usage from other references to the present one, by adding events to send. It returns
+// plans.ErrTenantNotFound, ErrReceiverNew, ErrNoReference, a BusyError or a ByDayError.
 func (d Events) Resend(ctx context.Context, by audit.By, q ResendQuery) (done Resent, err error) {
 	defer pgconn.Wrap(&err, "resend usage")
 	err = d.Hold(ctx, by, q.Receiver, func(ctx context.Context, _ Turn) error {
@@ -105,7 +108,7 @@ func (r *eventRun) resend(ctx context.Context, q ResendQuery, done *Resent) erro
 		from (
 		  select s.tenant_id, s.hour, s.assignment, s.billing_ref, max(s.version) as version,
 		         max(s.correction) as correction, sum(s.admitted) as admitted, sum(s.refused) as refused,
-		         max(s.number) as last
+		         sum(s.overage) as overage, max(s.number) as last
 		  from sent_events s
 		  where s.receiver = $1 and s.tenant_id = $2 and s.hour >= $3 and s.hour < $4
 		  group by s.tenant_id, s.hour, s.assignment, s.billing_ref
@@ -126,11 +129,11 @@ func (r *eventRun) resend(ctx context.Context, q ResendQuery, done *Resent) erro
 	return nil
 }
 
-// resentAt is the reply of events that are not sent any more, since the instant $3.
+// resentAt is the reply recorded for events that are no longer sent since the instant $3.
 const resentAt = `'never counted: resent at ' || ` +
 	`to_char($3::timestamptz at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')`
 
-// move moves an hour of an assignment.
+// move moves the usage of an hour of an assignment.
 func (r *eventRun) move(ctx context.Context, row eventRow, q ResendQuery, done *Resent) error {
 	balances, err := row.balances()
 	if err != nil {
@@ -139,12 +142,14 @@ func (r *eventRun) move(ctx context.Context, row eventRow, q ResendQuery, done *
 	var taken []events.Event
 	given := balance{Ref: done.Ref}
 	for _, b := range balances {
-		if b.Ref == done.Ref || b.Admitted <= 0 && b.Refused <= 0 {
+		if b.Ref == done.Ref || b.Admitted <= 0 && b.Refused <= 0 && b.Overage <= 0 {
 			continue
 		}
 		given.Admitted += b.Admitted
 		given.Refused += b.Refused
-		taken = append(taken, r.event(row, balance{b.Ref, -b.Admitted, -b.Refused}, row.Correction+int64(len(taken))))
+		given.Overage += b.Overage
+		back := balance{b.Ref, -b.Admitted, -b.Refused, -b.Overage}
+		taken = append(taken, r.event(row, back, row.Correction+int64(len(taken))))
 	}
 	all := slices.Concat(taken, []events.Event{r.event(row, given, row.Correction+int64(len(taken)))})
 	if len(taken) == 0 || !r.query.Format.Counts(all[len(taken)]) {
@@ -161,7 +166,7 @@ func (r *eventRun) move(ctx context.Context, row eventRow, q ResendQuery, done *
 	if !q.Lost {
 		return r.record(ctx, all, Waiting)
 	}
-	// What never counted there is not to be sent there either.
+	// If events never counted at the receiver, their balancing events must not be sent either.
 	for _, e := range taken {
 		_, err := r.tx.Exec(ctx, `
 			update sent_events set state = 'unsent', reply = `+resentAt+`
@@ -175,11 +180,11 @@ func (r *eventRun) move(ctx context.Context, row eventRow, q ResendQuery, done *
 	return errors.Join(r.record(ctx, taken, Unsent), r.record(ctx, all[len(taken):], Waiting))
 }
 
-// Undoers take back changes of what is handed on.
-var Undoers = undo.Undoers{"usage.resend": undoResend}
+// Undoers take back changes of usage that is handed on.
+var Undoers = undo.Undoers{"usage.resend": undoResend, "usage.waive": undoWaive}
 
-// undoResend balances the events of a resend, none of which was sent. What they kept from being sent
-// waits again.
+// undoResend balances the events of a resend, if none was sent. Events that the resend kept from
+// being sent wait again.
 func undoResend(ctx context.Context, s undo.Step) error {
 	_, was, err := undo.Records[Resent](s.Entry)
 	if err != nil {
@@ -208,9 +213,9 @@ func undoResend(ctx context.Context, s undo.Step) error {
 			  where receiver = $1 and tenant_id = $2 and state = 'unsent' and reply = `+resentAt+`
 			)
 			insert into sent_events (receiver, format, state, hour, counted_at, tenant_id, assignment, version,
-				event_id, billing_ref, admitted, refused, correction)
+				event_id, billing_ref, admitted, refused, overage, correction)
 			select receiver, format, 'unsent', hour, counted_at, tenant_id, assignment, version, event_id, billing_ref,
-			       -admitted, -refused,
+			       -admitted, -refused, -overage,
 			       last + row_number() over (partition by hour, assignment order by correction desc)
 			from made cross join lateral (
 			  select max(a.correction) as last from sent_events a

@@ -12,13 +12,13 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// Usage stores how many requests were admitted and refused, by hour.
+// Usage stores the numbers of admitted and refused requests, by hour.
 type Usage struct{ db *pgconn.DB }
 
 var _ usage.Store = Usage{}
 
-// WriteUsage implements usage.Store. The API may only add to what is recorded, as the function does
-// it. When a reply is lost, the batch's number shows that it was added.
+// WriteUsage implements usage.Store. The API may only add to recorded usage, through a function. If
+// a reply is lost, the batch's number shows that it was added.
 func (d Usage) WriteUsage(ctx context.Context, b usage.Batch) (err error) {
 	defer pgconn.Wrap(&err, "record usage")
 	n := len(b.Counts)
@@ -72,7 +72,7 @@ func (d Usage) EndUsage(ctx context.Context, serverID string) (err error) {
 	return err
 }
 
-// AdmittedOn returns how many requests of each tenant are recorded as admitted on a UTC day,
+// AdmittedOn returns the recorded number of each tenant's admitted requests on a UTC day, which is
 // counted from 1 January 1970. Tenants without any are left out.
 func (d Usage) AdmittedOn(ctx context.Context, day int64) (_ map[int64]int64, err error) {
 	defer pgconn.Wrap(&err, "sum the day's usage")
@@ -83,7 +83,43 @@ func (d Usage) AdmittedOn(ctx context.Context, day int64) (_ map[int64]int64, er
 		group by tenant_id having sum(admitted) > 0`, from, from.AddDate(0, 0, 1))
 }
 
-// KeysSince returns how many requests of each of these keys are recorded since an hour began. Keys
+// AdmittedInMonth returns the running total of each tenant's requests that count in a UTC month, by
+// its number from January 1970 on.
+func (d Usage) AdmittedInMonth(ctx context.Context, month int64) (_ map[int64]int64, err error) {
+	defer pgconn.Wrap(&err, "read the months' totals")
+	return pgconn.CollectMap[int64, int64](ctx, d.db, `
+		select tenant_id as key, admitted as value from tenant_months where month = $1`,
+		time.Unix(0, 0).UTC().AddDate(0, int(month), 0))
+}
+
+// WrongMonths returns how many tenants' running totals of a UTC month, the present one if it is zero,
+// differ from what is recorded, and one of them.
+func (d Usage) WrongMonths(ctx context.Context, month time.Time) (wrong int64, tenant string, err error) {
+	defer pgconn.Wrap(&err, "compare the months' totals")
+	var row struct {
+		Wrong  int64
+		Tenant string
+	}
+	err = d.db.Get(ctx, &row, `
+		with present as (select date_trunc('month', coalesce($1, now()) at time zone 'UTC') as month),
+		recorded as (
+		  select u.tenant_id, sum(u.admitted) as admitted
+		  from present p join usage_in_time u on u.hour >= p.month at time zone 'UTC'
+		    and u.hour < (p.month + interval '1 month') at time zone 'UTC'
+		  join tenant_plans a on a.tenant_id = u.tenant_id and a.id = u.assignment
+		  join plan_versions v on v.plan = a.plan and v.version = u.version
+		  where coalesce(a.month, v.month) = 'some' group by u.tenant_id
+		), totals as (
+		  select m.tenant_id, m.admitted from present p join tenant_months m on m.month = p.month::date
+		)
+		select count(*) as wrong, coalesce(min(t.name), '') as tenant
+		from recorded r full join totals m using (tenant_id) join tenants t on t.id = tenant_id
+		where coalesce(r.admitted, 0) <> coalesce(m.admitted, 0)`,
+		sql.NullTime{Time: month, Valid: !month.IsZero()})
+	return row.Wrong, row.Tenant, err
+}
+
+// KeysSince returns the recorded number of each of these keys' requests since an hour began. Keys
 // without any are left out.
 func (d Usage) KeysSince(ctx context.Context, ids []string, since time.Time) (map[string]int64, error) {
 	return d.sums(ctx, `
@@ -93,7 +129,7 @@ func (d Usage) KeysSince(ctx context.Context, ids []string, since time.Time) (ma
 		group by u.key_id`, ids, since)
 }
 
-// TenantsSince returns how many requests of each of these tenants are recorded since an hour began.
+// TenantsSince returns the recorded number of each of these tenants' requests since an hour began.
 // Tenants without any are left out.
 func (d Usage) TenantsSince(ctx context.Context, names []string, since time.Time) (map[string]int64, error) {
 	return d.sums(ctx, `
@@ -113,7 +149,7 @@ func (d Usage) sums(
 	return pgconn.CollectMap[string, int64](ctx, d.db, query, pq.Array(names), since)
 }
 
-// KeyUsage is what was admitted and refused of one key, and of all keys of its tenant.
+// KeyUsage has the admitted and refused requests of one key, and of all keys of its tenant.
 type KeyUsage struct {
 	Admitted       int64 `db:"admitted"`
 	Refused        int64 `db:"refused"`
@@ -121,8 +157,8 @@ type KeyUsage struct {
 	TenantRefused  int64 `db:"tenant_refused"`
 }
 
-// OfKey sums the recorded usage from from up to, but not including, to, both whole hours. Servers
-// record within about a second.
+// OfKey sums the recorded usage between two whole hours, the second not included. Servers record
+// within about a second.
 func (d Usage) OfKey(ctx context.Context, tenantID int64, keyID string, from, to time.Time) (_ KeyUsage, err error) {
 	defer pgconn.Wrap(&err, "sum a key's usage")
 	var u KeyUsage
@@ -158,34 +194,55 @@ func (d Usage) OfKeys(ctx context.Context, tenantID int64, from, to time.Time) (
 
 var _ usage.MonthStore = Usage{}
 
-// usageMonthQuery sums a tenant's usage ($1) by UTC day since $2, and what was admitted since $3.
-// It reads only the tenant's rows, in the order of the primary key.
+// usageMonthQuery sums a tenant's usage ($1) by UTC day since $2, and its admitted requests since
+// $3 and since $4, with the hour of the first of those. It reads only the tenant's rows, in the order
+// of the primary key. The periods of the month follow, which begins at $5 and ends at $6, up to $7.
 const usageMonthQuery = `
 select date_trunc('day', hour, 'UTC') as date, sum(admitted)::bigint as admitted, sum(refused)::bigint as refused,
-       coalesce(sum(admitted) filter (where hour >= $3), 0)::bigint as rate_window
+       coalesce(sum(admitted) filter (where hour >= $3), 0)::bigint as rate_window,
+       coalesce(sum(admitted) filter (where hour >= $4), 0)::bigint as week,
+       min(hour) filter (where hour >= $4) as since,
+       null::bigint as per_month, null::text as overage, null::bigint as overage_value, 0 as period
 from usage_hourly
 where tenant_id = $1 and hour >= $2
-group by 1`
+group by 1
+union all
+select null, p.admitted, 0, 0, 0, null, p.per_month, p.overage, p.overage_value, p.period
+from month_periods($1, $5, $6, $7) with ordinality p (per_month, overage, overage_value, admitted, period)
+order by period`
 
 // UsageMonth implements usage.MonthStore.
 func (d Usage) UsageMonth(ctx context.Context, tenantID int64, now time.Time) (usage.Month, error) {
 	var rows []struct {
-		Date       time.Time `db:"date"`
-		Admitted   int64     `db:"admitted"`
-		Refused    int64     `db:"refused"`
-		RateWindow int64     `db:"rate_window"`
+		Date       sql.NullTime `db:"date"`
+		Refused    int64        `db:"refused"`
+		RateWindow int64        `db:"rate_window"`
+		Week       int64        `db:"week"`
+		Since      sql.NullTime `db:"since"`
+		Period     int64        `db:"period"`
+		periodRow
 	}
-	m, recent := usage.NewMonth(now), usage.RateWindowStart(now)
-	from := m.Days[0].Date
-	if recent.Before(from) {
-		from = recent
+	m, week, month := usage.NewMonth(now), usage.WeekBefore(now), usage.MonthStart(now)
+	from := month
+	if week.Before(from) {
+		from = week
 	}
-	if err := d.db.Select(ctx, &rows, usageMonthQuery, tenantID, from, recent); err != nil {
+	err := d.db.Select(ctx, &rows, usageMonthQuery, tenantID, from, usage.RateWindowStart(now), week, month,
+		month.AddDate(0, 1, 0), now)
+	if err != nil {
 		return usage.Month{}, fmt.Errorf("read the month's usage: %w", err)
 	}
 	for _, r := range rows {
-		m.Add(r.Date, r.Admitted, r.Refused)
+		if r.Period > 0 {
+			m.Periods = append(m.Periods, r.use())
+			continue
+		}
+		m.Add(r.Date.Time, r.Admitted, r.Refused)
 		m.RateWindow += r.RateWindow
+		m.Week += r.Week
+		if r.Since.Valid && (m.WeekStart.IsZero() || r.Since.Time.Before(m.WeekStart)) {
+			m.WeekStart = r.Since.Time.UTC()
+		}
 	}
 	return m, nil
 }
@@ -219,12 +276,13 @@ func (d Usage) UsageReport(ctx context.Context, tenantID int64, month, now time.
 			report.AddKey(r.KeyID, r.KeyName, r.Starts, r.Admitted, r.Refused)
 		}
 	}
-	return report, nil
+	report.Periods, err = d.MonthPeriods(ctx, tenantID, month, now)
+	return report, err
 }
 
-// ByDayError is returned for hours that are summed into days.
+// ByDayError is returned for hours that are already summed into days.
 type ByDayError struct {
-	// Until is the first instant from which there are hours.
+	// Until is the instant from which on hours are available.
 	Until time.Time
 }
 
@@ -233,7 +291,7 @@ func (e ByDayError) Error() string {
 	return fmt.Sprintf("usage before %s is stored by day", e.Until.Format(time.DateOnly))
 }
 
-// hoursSince returns a ByDayError if the hours after that instant are summed into days.
+// hoursSince returns a ByDayError if hours after that instant are already summed into days.
 func hoursSince(ctx context.Context, q pgconn.Queryer, from time.Time) error {
 	until, err := byDayUntil(ctx, q)
 	if err == nil && from.Before(until) {
@@ -242,7 +300,7 @@ func hoursSince(ctx context.Context, q pgconn.Queryer, from time.Time) error {
 	return err
 }
 
-// byDayUntil returns up to when hours are summed into days; zero if none are.
+// byDayUntil returns the instant up to which hours are summed into days; zero if none are.
 func byDayUntil(ctx context.Context, q pgconn.Queryer) (time.Time, error) {
 	var until sql.NullTime
 	err := q.Get(ctx, &until, `select by_day_until()`)

@@ -18,22 +18,22 @@ type DaysQuery struct {
 	From, To time.Time
 	// Tenants are the tenants' numbers; nil for all.
 	Tenants []int64
-	// Quiet is the most requests of an hour that is not listed as a busy one.
+	// Quiet is the highest number of requests in an hour that does not count as busy.
 	Quiet int64
 }
 
 const (
 	hoursPerDay = 24
-	// daysAtATime is how many days are read at the same time, each on a connection of its own.
+	// daysAtATime is the number of days read at the same time, each on its own connection.
 	daysAtATime = 2
-	// daysMemory is for the busy hours of 100,000 tenants: with the default, of 4 MB, Postgres
-	// sorts on disk.
+	// daysMemory is enough for the busy hours of 100,000 tenants. With the default of 4 MB,
+	// Postgres would sort on disk.
 	daysMemory = `set local work_mem = '64MB'`
 
-	// daysQuery sums the day that begins at $1 by tenant ($2, null for all), with the hours of more
-	// than $3 requests, each as its number of requests times 24 plus the hour. The index by hour
-	// has the rows in the order of the inner groups. Sums of double precision are exact up to 9 *
-	// 10^15, and three times as fast as those of bigint, which are numeric.
+	// daysQuery sums the day that begins at $1 by tenant ($2, null for all). It includes the hours
+	// with more than $3 requests, each as its number of requests times 24 plus the hour. The index
+	// by hour has the rows in the order of the inner groups. Sums of double precision are exact up
+	// to 9 * 10^15, and three times as fast as sums of bigint, which are numeric.
 	daysQuery = `
 	select h.tenant_id, sum(h.requests)::bigint as requests, sum(h.refused)::bigint as refused,
 	       array_agg(h.requests::bigint * 24 + extract(epoch from h.hour - $1)::bigint / 3600) filter (where
@@ -56,9 +56,9 @@ type tenantDay struct {
 	Busy     pq.Int64Array `db:"busy"`
 }
 
-// EachDay calls each with every UTC day of every tenant that has recorded requests. The days are in
-// ascending order. Each day is read at one instant, not all at the same. Days whose hours are
-// summed have no busy ones.
+// EachDay calls each with every UTC day of every tenant with recorded requests, in ascending order
+// of days. It reads each day at one instant, but different days at different instants. Days whose
+// hours are already summed have no busy hours.
 func (d Usage) EachDay(ctx context.Context, q DaysQuery, each func(tenantID int64, day usage.RecordedDay)) error {
 	for from := q.From.UTC(); from.Before(q.To); from = from.AddDate(0, 0, daysAtATime) {
 		var read [daysAtATime][]tenantDay

@@ -29,14 +29,16 @@ type UsageQuery struct {
 	Tenant   string
 	From, To time.Time
 	By       UsageBy
-	// Limit is the most rows; 0 for all.
+	// Limit is the maximum number of rows; 0 for all.
 	Limit int
+	// Overage also sums the overage: From and To are a month, and By is not ByKey.
+	Overage bool
 }
 
 // UsageRow is one line of a usage report. Only the sums and the columns of the grouping are set.
 type UsageRow struct {
 	Tenant string `db:"tenant"`
-	// Plan is the one in force at the time of the requests, not the tenant's current one.
+	// Plan is the plan in force at the time of the requests, not the present one.
 	Plan  string `db:"plan"`
 	KeyID string `db:"key_id"`
 	// KeyName is empty if the login may not read keys, or the key was erased or removed.
@@ -45,6 +47,8 @@ type UsageRow struct {
 	At       time.Time `db:"at"`
 	Admitted int64     `db:"admitted"`
 	Refused  int64     `db:"refused"`
+	// Overage is the part of Admitted above the included number of the month, as it is now.
+	Overage int64 `db:"overage"`
 }
 
 // usageColumns are the columns of each grouping and its order.
@@ -56,6 +60,17 @@ var usageColumns = map[UsageBy]struct{ columns, groupBy, orderBy string }{
 	ByDay:           {`date_trunc('day', u.hour, 'UTC') as at`, `date_trunc('day', u.hour, 'UTC')`, `at`},
 	ByHour:          {`u.hour as at`, `u.hour`, `at`},
 }
+
+// monthOverage has the overage of a month beside its requests.
+const monthOverage = `
+			  union all
+			  select a.tenant_id, o.hour, '', o.assignment, 0, 0, o.overage
+			  from (
+			    select distinct a.tenant_id from tenant_plans a
+			    where a.per_month is not null or a.plan in (select plan from plan_versions where per_month is not null)
+			  ) a
+			  cross join lateral usage_overage(a.tenant_id, ?, ?, array(
+			    select v.id from tenant_plans v where v.tenant_id = a.tenant_id and v.voided_at is not null)) o`
 
 // Report sums recorded usage, or returns plans.ErrTenantNotFound. Servers record what they admitted
 // and refused within about a second.
@@ -80,8 +95,15 @@ func (d Usage) Report(ctx context.Context, q UsageQuery) iter.Seq2[UsageRow, err
 			}
 		}
 		query := pgconn.NewListQuery(`
-			select ` + group.columns + `, sum(u.admitted)::bigint as admitted, sum(u.refused)::bigint as refused
-			from usage_in_time u
+			select ` + group.columns + `, sum(u.admitted)::bigint as admitted, sum(u.refused)::bigint as refused,
+			       sum(u.overage)::bigint as overage
+			from (
+			  select u.tenant_id, u.hour, u.key_id, u.assignment, u.admitted, u.refused, 0 as overage
+			  from usage_in_time u`)
+		if q.Overage {
+			query.Add(monthOverage, date(q.From), q.To)
+		}
+		query.Add(`) u
 			join tenants t on t.id = u.tenant_id
 			join tenant_plans a on a.tenant_id = u.tenant_id and a.id = u.assignment
 			join price_list p on p.name = a.plan`)
@@ -102,8 +124,8 @@ func (r UsageRow) inUTC() UsageRow {
 	return r
 }
 
-// nameKeys adds the names of the keys that still exist to the columns, unless the login may not read them, as in
-// billing.
+// nameKeys adds the names of existing keys to the columns, if the login may read them. Billing may
+// not.
 func (d Usage) nameKeys(ctx context.Context, columns string) (string, error) {
 	var may bool
 	err := d.db.Get(ctx, &may, `select has_column_privilege('api_keys', 'name', 'select')`)

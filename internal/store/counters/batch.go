@@ -10,21 +10,23 @@ import (
 )
 
 const (
-	// transactions is how many a server has under way for changes. With two, one waits for Postgres
-	// while the other one commits.
+	// transactions is how many transactions with changes a server has under way. With two, one
+	// waits for Postgres while the other commits.
 	transactions = 2
-	// changesAtOnce bounds how long the rows of one transaction stay locked.
+	// changesAtOnce is the maximum number of changes in a transaction. It bounds how long their
+	// rows stay locked.
 	changesAtOnce = 500
 )
 
-// waiting are changes that go with the next transaction.
+// waiting are the changes for the next transaction.
 type waiting struct {
 	mu       sync.Mutex
 	underWay int
 	changes  []*change
 }
 
-// join adds a change to those that wait, unless its caller is to begin a transaction with it.
+// join adds a change to the waiting ones. But if begins is true, it does not: the caller must begin
+// a transaction with the change.
 func (w *waiting) join(c *change) (begins bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -36,7 +38,7 @@ func (w *waiting) join(c *change) (begins bool) {
 	return false
 }
 
-// next returns what the next transaction makes when one is over; nothing if nobody waits.
+// next returns the changes for the next transaction when one has ended; none if no change waits.
 func (w *waiting) next() []*change {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -59,10 +61,10 @@ func (w *waiting) leave(c *change) {
 }
 
 // change makes a change: at once if few transactions are under way, otherwise together with all
-// that wait. A caller whose context ends does not know whether it was made.
+// waiting ones. A caller whose context ends does not know whether its change was made.
 func (s Store) change(ctx context.Context, c *change) error {
 	if s.waiting.join(c) {
-		defer s.goOn() // Also after a panic: nobody must wait for ever.
+		defer s.goOn() // Deferred, because nobody must wait for ever after a panic.
 		s.make(ctx, []*change{c})
 		return c.err
 	}
@@ -75,7 +77,7 @@ func (s Store) change(ctx context.Context, c *change) error {
 	}
 }
 
-// goOn ends a transaction's place. If changes wait, it goes to them.
+// goOn gives the place of an ended transaction to the waiting changes.
 func (s Store) goOn() {
 	next := s.waiting.next()
 	if len(next) == 0 {
@@ -83,14 +85,14 @@ func (s Store) goOn() {
 	}
 	go func() {
 		for len(next) > 0 {
-			s.make(context.Background(), next) // Each transaction has a time limit of its own.
+			s.make(context.Background(), next) // make limits the time itself.
 			next = s.waiting.next()
 		}
 	}()
 }
 
-// make makes changes in one transaction. None fails or waits for another's reason: if Postgres
-// refuses one, or somebody else has locked its rows, it has a transaction of its own.
+// make makes changes in one transaction. None fails or waits because of another: if Postgres
+// refuses a change, or others have locked its rows, it gets a transaction of its own.
 func (s Store) make(ctx context.Context, changes []*change) {
 	err := s.commit(ctx, changes)
 	together := len(changes) > 1

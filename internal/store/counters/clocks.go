@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// maxAhead is what a row has room for: 285 years.
+// maxAhead is the largest difference that a row can hold: 285 years.
 const maxAhead = 9_000_000_000_000 * time.Millisecond
 
 // Now reads the clock of Postgres.
@@ -17,7 +17,7 @@ func (t Terms) Now(ctx context.Context) (now time.Time, err error) {
 	return now, nil
 }
 
-// SetClockAhead notes by how much the server's own clock is ahead of Postgres's, for staff to see.
+// SetClockAhead notes how far the server's own clock is ahead of Postgres's, for staff to see.
 func (t Terms) SetClockAhead(ctx context.Context, serverID string, ahead time.Duration) error {
 	ahead = min(max(ahead, -maxAhead), maxAhead)
 	_, err := t.db.Exec(ctx, `update servers set clock_ahead = $2 where id = $1`, serverID, ahead.Milliseconds())
@@ -27,8 +27,8 @@ func (t Terms) SetClockAhead(ctx context.Context, serverID string, ahead time.Du
 	return nil
 }
 
-// ClocksOff returns the servers that have noted that their clocks are off, with by how much they
-// are ahead.
+// ClocksOff returns the servers that have noted that their clocks are off, and how far each is
+// ahead.
 func (t Terms) ClocksOff(ctx context.Context) (map[string]time.Duration, error) {
 	var rows []struct {
 		ID    string

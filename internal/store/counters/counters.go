@@ -1,8 +1,8 @@
 // Package counters stores the durable counters of the limits, and the term in which the servers
-// decide over them. Postgres decides while Redis is down, and knows from where Redis counts when it
-// comes back.
+// decide by them. Postgres decides while Redis is down, and knows where Redis goes on counting when
+// it comes back.
 //
-// The rules are in the domain: limits' counter rows and cluster.Next. Here a rule runs in a
+// The rules are in the domain: limits/counter's rows and cluster.Next. Here a rule runs in a
 // transaction that has locked the rows it changes. Rows are locked in the order of tenant and
 // scope.
 package counters
@@ -21,9 +21,9 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// Store stores the durable counters of the limits, one row for each tenant and one for each key
-// with a limit of its own. Calls of Initialize and Grant that come while others are under way share
-// a transaction: after a change of terms every tenant needs one.
+// Store stores the durable counters of the limits: one row for each tenant, and one for each key
+// with a limit of its own. Concurrent calls of Initialize and Grant share a transaction, because
+// after a change of terms every tenant needs one of them.
 type Store struct {
 	db      *pgconn.DB
 	waiting *waiting
@@ -39,17 +39,18 @@ const (
 	// changed since the statement began, but each row knows the latest term that used it. A term
 	// that was made before the database was set back is not active any more: rows may have lost
 	// what was used in it. With "offset 0" Postgres asks for the database's name once, not for each
-	// row. A server that is paused in the middle must not block the others for long.
+	// row. All is one statement, because a server that is paused in the middle must not block the
+	// others for long.
 	lockLimitsQuery = lockRows + lockedAndTerm
-	// lockFreeLimitsQuery leaves out the rows that somebody else has locked.
+	// lockFreeLimitsQuery leaves out rows that others have locked.
 	lockFreeLimitsQuery = lockRows + ` skip locked` + lockedAndTerm
 
-	// The lateral query is one look-up by the primary key for each row, in their order.
+	// The lateral query is one look-up by primary key for each row, in order.
 	lockRows = `
 with l as materialized (
   select r.* from unnest($1::bigint[], $2::text[]) n (tenant_id, scope), lateral (
-    select tenant_id, scope, term, minute, minute_used, day, day_used from limit_states where tenant_id = n.tenant_id
-        and scope = n.scope for update`
+    select tenant_id, scope, term, minute, minute_used, day, day_used, month, month_used from limit_states
+      where tenant_id = n.tenant_id and scope = n.scope for update`
 	lockedAndTerm = `
   ) r
 )
@@ -67,9 +68,10 @@ on conflict do nothing`
 
 	saveLimitsQuery = `
 update limit_states l set term = n.term, minute = n.minute, minute_used = n.minute_used, day = n.day, day_used =
-	n.day_used
-from unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
-  n (tenant_id, scope, term, minute, minute_used, day, day_used)
+	n.day_used, month = n.month, month_used = n.month_used
+from unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
+    $8::bigint[], $9::bigint[])
+  n (tenant_id, scope, term, minute, minute_used, day, day_used, month, month_used)
 where l.tenant_id = n.tenant_id and l.scope = n.scope`
 )
 
@@ -118,10 +120,10 @@ type change struct {
 	claim  *limits.Claim
 	at     time.Time
 	tenant limitKey
-	// key is the tenant if the claim's key has no limit of its own.
+	// key is the tenant's row if the claim's key has no limit of its own.
 	key   limitKey
 	apply rule
-	// err is the rule's. When done is closed, the rule has been applied and committed, or the
+	// err is the rule's error. done is closed when the rule has been applied and committed, or the
 	// change has failed.
 	err  error
 	done chan struct{}
@@ -148,9 +150,9 @@ func (s Store) commit(ctx context.Context, changes []*change) error {
 	})
 }
 
-// makeChanges returns errNoLimits and the missing rows if any is missing, unless the changes that
-// need them are to fail alone. Of several changes, rows that somebody else has locked count as
-// missing.
+// makeChanges makes the changes. If rows are missing it returns errNoLimits and their keys; with
+// leaveOut, only the changes that need them fail. If there are several changes, rows that others
+// have locked count as missing.
 func makeChanges(ctx context.Context, tx pgconn.Tx, changes []*change, leaveOut bool) (missing []limitKey, err error) {
 	keys := changedKeys(changes)
 	query := lockLimitsQuery
@@ -177,7 +179,7 @@ func makeChanges(ctx context.Context, tx pgconn.Tx, changes []*change, leaveOut 
 	return nil, saveChanged(ctx, tx, keys, before, after)
 }
 
-// applyTo applies the rule to its rows among those.
+// applyTo applies the rule to the change's rows.
 func (c *change) applyTo(rows map[limitKey]counter.Row, t counter.Term, r counter.Recorded) error {
 	tenant, hasTenant := rows[c.tenant]
 	key, hasKey := rows[c.key]
@@ -242,8 +244,8 @@ func lockLimits(ctx context.Context, tx pgconn.Tx, query string, keys []limitKey
 	return t, active, found, nil
 }
 
-// Prune removes at most limit rows of keys whose minute was over at the instant, and returns how
-// many. Tenants' rows stay. Servers may prune at the same time.
+// Prune removes at most limit rows of keys whose minute was over at the instant, and returns their
+// number. Tenants' rows stay. Servers may prune at the same time.
 func (s Store) Prune(ctx context.Context, before time.Time, limit int) (removed int, err error) {
 	if err := s.db.Get(ctx, &removed, `select prune_key_limits($1, $2)`, before.Unix()/60-1, limit); err != nil {
 		return 0, fmt.Errorf("prune limits of keys: %w", err)

@@ -66,6 +66,7 @@ func TestCountersOverTerms(t *testing.T) {
 	c := g.claim(plans.Quota{PerMinute: 100, PerDay: 1000}, 50)
 	now := minuteWithin(g.key.TenantID)
 	minute, day := limits.MinuteAt(c.TenantID, now), limits.DayAt(now)
+	month := limits.MonthAt(now)
 	g.record(t, "a", 1, now, 7)
 
 	term := g.begin(t, "r")
@@ -73,8 +74,9 @@ func TestCountersOverTerms(t *testing.T) {
 		t.Context(),
 		counter.InitRequest{Claim: c, Term: term, At: now.Add(-time.Hour)},
 	)
-	base.LatestMinute, base.LatestDay = 0, 0
-	if want := (counter.Baseline{Minute: minute, MinuteUsed: 7, Day: day, DayUsed: 7, KeyUsed: 7}); err != nil ||
+	base.LatestMinute, base.LatestDay, base.LatestMonth = 0, 0, 0
+	begins := counter.Baseline{Minute: minute, MinuteUsed: 7, Day: day, DayUsed: 7, Month: month, KeyUsed: 7}
+	if want := begins; err != nil ||
 		!fresh ||
 		base != want {
 		t.Errorf("the first to open: %+v, fresh %v, %v, want %+v", base, fresh, err, want)
@@ -96,7 +98,7 @@ func TestCountersOverTerms(t *testing.T) {
 	assert.ErrorIs(t, err, counter.ErrTermOver, "open a term that is over")
 	grant, err := g.API.Counters.Grant(t.Context(), counter.GrantRequest{Claim: c, Term: term, At: now, Want: 1})
 	want := counter.Grant{
-		Baseline: counter.Baseline{Minute: minute, MinuteUsed: 27, Day: day, DayUsed: 27, KeyUsed: 27},
+		Baseline: counter.Baseline{Minute: minute, MinuteUsed: 27, Day: day, DayUsed: 27, Month: month, KeyUsed: 27},
 		Count:    7,
 	}
 	assert.Result(t, grant, err, want, "a grant of the key's 30")

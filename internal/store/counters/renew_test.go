@@ -19,8 +19,8 @@ func TestRenew(t *testing.T) {
 	begin := time.Now()
 	db.Exec(
 		t,
-		`insert into servers (id, seen_at, acked) values ('gone', now() - interval '1 minute', 0), ('long gone', now()
-			- interval '26 hours', 0)`,
+		`insert into servers (id, seen_at, acked, months) values
+			('gone', now() - interval '1 minute', 0, true), ('long gone', now() - interval '26 hours', 0, true)`,
 	)
 	same := cmp.Options{
 		cmpopts.EquateApproxTime(20 * time.Second),

@@ -23,7 +23,7 @@ func (k limitKey) compare(other limitKey) int {
 	return cmp.Or(cmp.Compare(k.tenantID, other.tenantID), cmp.Compare(k.scope, other.scope))
 }
 
-// columns returns keys as a query takes them.
+// columns returns keys as arguments of a query.
 func columns(keys []limitKey) (ids, scopes any) {
 	tenantIDs, keyIDs := make([]int64, len(keys)), make([]string, len(keys))
 	for i, k := range keys {
@@ -32,13 +32,15 @@ func columns(keys []limitKey) (ids, scopes any) {
 	return pq.Array(tenantIDs), pq.Array(keyIDs)
 }
 
-// limitRow is what a row of limit_states says. Its fields are null where there is no row.
+// limitRow is a row of limit_states. Its fields are null if the row does not exist.
 type limitRow struct {
 	Term       sql.NullInt64
 	Minute     sql.NullInt64
 	MinuteUsed sql.NullInt64 `db:"minute_used"`
 	Day        sql.NullInt64
 	DayUsed    sql.NullInt64 `db:"day_used"`
+	Month      sql.NullInt64
+	MonthUsed  sql.NullInt64 `db:"month_used"`
 }
 
 func (r limitRow) row() counter.Row {
@@ -48,6 +50,8 @@ func (r limitRow) row() counter.Row {
 		MinuteUsed: r.MinuteUsed.Int64,
 		Day:        r.Day.Int64,
 		DayUsed:    r.DayUsed.Int64,
+		Month:      r.Month.Int64,
+		MonthUsed:  r.MonthUsed.Int64,
 	}
 }
 
@@ -56,6 +60,7 @@ type limitRows struct {
 	ids                                       []int64
 	scopes                                    []string
 	terms, minutes, minuteUsed, days, dayUsed []int64
+	months, monthUsed                         []int64
 }
 
 func (l *limitRows) add(k limitKey, r counter.Row) {
@@ -63,19 +68,21 @@ func (l *limitRows) add(k limitKey, r counter.Row) {
 	l.terms = append(l.terms, r.Term)
 	l.minutes, l.minuteUsed = append(l.minutes, r.Minute), append(l.minuteUsed, r.MinuteUsed)
 	l.days, l.dayUsed = append(l.days, r.Day), append(l.dayUsed, r.DayUsed)
+	l.months, l.monthUsed = append(l.months, r.Month), append(l.monthUsed, r.MonthUsed)
 }
 
 const (
-	// limitTries is how often rows are locked, and added in between if they are missing: a key's
-	// row that nobody has used yet can be pruned before it is locked.
+	// limitTries is how many attempts are made to lock rows. Missing rows are added between
+	// attempts, and a key's new row can be pruned before it is locked.
 	limitTries = 3
-	// soleChangeTries is the same for a change alone. It fails after the last one, and several
-	// servers may prune, batch after batch.
+	// soleChangeTries replaces limitTries for a change that is alone in its transaction. If all
+	// attempts fail, so does the change. There are more, because several servers may prune, batch
+	// after batch.
 	soleChangeTries = 20
 )
 
-// withRows runs f in a transaction. If f returns errNoLimits, the missing rows that it returns too
-// are added, and it runs again; the last time it is to leave out what needs them.
+// withRows runs f in a transaction. If f returns errNoLimits and missing rows, withRows adds them
+// and runs f again. In the last run, f must leave out the changes that need missing rows.
 func (s Store) withRows(
 	ctx context.Context,
 	most int,
@@ -104,7 +111,7 @@ func (s Store) addLimits(ctx context.Context, missing []limitKey) error {
 	return nil
 }
 
-// missingOf returns the keys of the rows that are not there.
+// missingOf returns the keys without a row.
 func missingOf(keys []limitKey, rows map[limitKey]counter.Row) (missing []limitKey) {
 	for _, k := range keys {
 		if _, ok := rows[k]; !ok {
@@ -114,7 +121,7 @@ func missingOf(keys []limitKey, rows map[limitKey]counter.Row) (missing []limitK
 	return missing
 }
 
-// saveChanged writes those of the rows that have changed, all of which the transaction has locked.
+// saveChanged writes the rows that have changed. The transaction has locked all of them.
 func saveChanged(ctx context.Context, tx pgconn.Tx, keys []limitKey, before, after map[limitKey]counter.Row) error {
 	var changed limitRows
 	for _, k := range keys {
@@ -131,7 +138,8 @@ func (l *limitRows) save(ctx context.Context, tx pgconn.Tx) error {
 		return nil
 	}
 	n, err := tx.Exec(ctx, saveLimitsQuery, pq.Array(l.ids), pq.Array(l.scopes), pq.Array(l.terms),
-		pq.Array(l.minutes), pq.Array(l.minuteUsed), pq.Array(l.days), pq.Array(l.dayUsed))
+		pq.Array(l.minutes), pq.Array(l.minuteUsed), pq.Array(l.days), pq.Array(l.dayUsed),
+		pq.Array(l.months), pq.Array(l.monthUsed))
 	if err != nil {
 		return err
 	}

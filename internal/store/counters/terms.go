@@ -13,29 +13,27 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// Channel is on which Postgres announces each new term.
+// Channel is the channel on which Postgres announces each new term.
 const Channel = "petstore_cluster"
 
-// Terms stores the servers that are alive and the term that they share.
+// Terms stores the live servers and the term that they share.
 //
 // A renewal is one statement, renew_server: it writes the server's own row and then reads the
-// cluster, and locks nothing else. Only if cluster.Next says that more is to change, a transaction
-// locks the term, reads again, applies Next and saves. What could go wrong:
+// cluster, and locks nothing else. If cluster.Next changes more than that row, a transaction locks
+// the term, reads again, applies Next and saves. What could go wrong:
 //
-//   - A server renews while another activates a term without waiting for it, because it seems to be
-//     silent. The other one locks the silent
-//     server's row before it reads the servers. If the renewal has the row, the other one skips
-//     it, and takes the server for one that was just seen. If the other one has it, the renewal
-//     waits, and then reads the term with a new snapshot: it finds the new one.
+//   - Server A renews while server B takes it for silent, and activates a term without waiting for
+//     it. B locks A's row before it reads the servers. If A's renewal holds the row, B skips it,
+//     and treats A as just seen. If B holds the row, the renewal waits, and then reads the new term
+//     with a new snapshot.
 //   - A server joins while another activates a term. A join holds the term's lock, shared with
-//     other joins, so one of the two reads what the
-//     other has written.
-//   - Two servers change the term. The second finds the lock taken; it does not wait, and renews
-//     again soon (cluster.State.Busy). By then
-//     the first has either seen its heartbeat or left the change to it.
+//     other joins, so one of the two reads what the other has written.
+//   - Two servers change the term. The second finds the lock taken. It does not wait, and renews
+//     again soon (cluster.State.Busy). By then the first has either seen the second's heartbeat or
+//     left the change to it.
 //   - A crash of Postgres loses renewals: cluster.fenceTimeout allows for that. It loses no term,
-//     and no acknowledgement that made one
-//     active, because a commit that is on disk takes those before it with it.
+//     and no acknowledgement that made one active, because a commit that is on disk takes those
+//     before it with it.
 //   - A promotion or a restore loses more: see cluster.isSetBack.
 type Terms struct{ db *pgconn.DB }
 
@@ -50,13 +48,15 @@ const (
     (r.cluster).servers,
   (r.cluster).first, (r.cluster).set_back, (r.cluster).not_before, (r.cluster).origin, (r.cluster).database,
     (r.cluster).now,
-  (r.cluster).ids, (r.cluster).seen, (r.cluster).reached, (r.cluster).acked, (r.cluster).leases`
+  (r.cluster).ids, (r.cluster).seen, (r.cluster).reached, (r.cluster).acked, (r.cluster).leases,
+  (r.cluster).months, (r.cluster).know_months`
 
 	renewServerQuery = `
 select ` + clusterColumns + `, r.renewed, (r.was).id as was_id, (extract(epoch from (r.was).seen_at) *
   1000000)::bigint as was_seen,
-  (r.was).redis as was_reached, (r.was).acked as was_acked, (r.was).lease as was_lease
-from renew_server($1, $2, $3, $4, $5) r`
+  (r.was).redis as was_reached, (r.was).acked as was_acked, (r.was).lease as was_lease,
+  (r.was).months as was_months
+from renew_server($1, $2, $3, $4, $5, true) r`
 
 	lockClusterQuery = `select ` + clusterColumns + `, r.locked from lock_cluster($1) r`
 
@@ -79,20 +79,19 @@ with n as (
   update servers s set seen_at = n.seen_at, redis = n.redis, acked = n.acked, lease = n.lease
   from n where s.id = n.id and s.seen_at = n.was
 )
-insert into servers (id, seen_at, redis, acked, lease)
-select id, seen_at, redis, acked, lease from n where was is null order by id on conflict do nothing`
+insert into servers (id, seen_at, redis, acked, lease, months)
+select id, seen_at, redis, acked, lease, true from n where was is null order by id on conflict do nothing`
 
 	leaveQuery = `delete from servers where id = $1`
 
 	saveTermQuery = `
 update cluster_term set number = $1, active = $2, redis = $3, sole = $4, unclean_until = $5, servers = $6, first = $7,
 	set_back = $8,
-  not_before = $9, origin = $10
+  not_before = $9, origin = $10, months = not $11
 returning pg_notify('` + Channel + `', number::text)`
 )
 
-// Renew implements cluster.Store. Its clock is that of Postgres, read after the heartbeat is
-// written.
+// Renew implements cluster.Store. Its clock is Postgres's, read after the heartbeat is written.
 func (t Terms) Renew(ctx context.Context, hb cluster.Heartbeat) (cluster.State, error) {
 	var r renewedRow
 	err := t.db.Get(
@@ -121,7 +120,7 @@ func (t Terms) Renew(ctx context.Context, hb cluster.Heartbeat) (cluster.State, 
 }
 
 // change applies Next under the lock of the term. before is the state before the heartbeat. If the
-// heartbeat was not written it waits for the lock, and writes it.
+// heartbeat was not written yet, change waits for the lock and writes it.
 func (t Terms) change(
 	ctx context.Context,
 	hb *cluster.Heartbeat,
@@ -144,13 +143,13 @@ func (t Terms) change(
 		now, skipped := l.state(), false
 		for i, e := range now.Servers {
 			if _, locked := slices.BinarySearch(l.Locked, e.ID); e.ID != hb.ServerID && e.Fenced(now.Now) && !locked {
-				now.Servers[i].Seen, skipped = now.Now, true // It is renewing.
+				now.Servers[i].Seen, skipped = now.Now, true // The server is renewing its lease.
 			}
 		}
 		if own, ok := before.Server(hb.ServerID); !ok {
 			now = now.Without(hb.ServerID)
 		} else {
-			now = now.With(own) // As it was before this heartbeat.
+			now = now.With(own) // The server's row as it was before this heartbeat.
 		}
 		next = cluster.Next(now, *hb, now.Now)
 		next.Busy = skipped
@@ -167,7 +166,7 @@ func (t Terms) Leave(ctx context.Context, serverID string) error {
 	return nil
 }
 
-// State reads the term, and the servers with when each last renewed its lease.
+// State reads the term, and the servers with the time of each one's last renewal.
 func (t Terms) State(ctx context.Context) (cluster.State, error) {
 	var r clusterRow
 	if err := t.db.Get(ctx, &r, readClusterQuery); err != nil {
@@ -176,7 +175,7 @@ func (t Terms) State(ctx context.Context) (cluster.State, error) {
 	return r.state(), nil
 }
 
-// saveCluster writes what has changed. The sender's own row was written before if renewed is set.
+// saveCluster writes what has changed. If renewed is set, the sender's own row is already written.
 func saveCluster(ctx context.Context, tx pgconn.Tx, before, next cluster.State, sender string, renewed bool) error {
 	var gone, changed serverRows
 	for _, e := range before.Servers {
@@ -231,6 +230,7 @@ func saveCluster(ctx context.Context, tx pgconn.Tx, before, next cluster.State, 
 		n.SetBack,
 		pgconn.NullTime(next.NotBefore),
 		next.Origin,
+		n.NoMonths,
 	)
 	if err != nil {
 		return fmt.Errorf("save term: %w", err)
@@ -243,7 +243,7 @@ func withoutServers(s cluster.State) cluster.State {
 	return s
 }
 
-// clusterRow is a cluster_state. All of it is null if there is none.
+// clusterRow is a row of cluster_state. All of it is null if there is none.
 type clusterRow struct {
 	Number      sql.NullInt64
 	Active      sql.NullBool
@@ -262,9 +262,11 @@ type clusterRow struct {
 	Reached     pq.StringArray
 	Acked       pq.Int64Array
 	Leases      pq.Int64Array
+	Months      sql.NullBool
+	KnowMonths  pq.BoolArray `db:"know_months"`
 }
 
-// renewedRow is the result of renew_server: was is the server's own row before, if there was one.
+// renewedRow is the result of renew_server. was is the server's own row before, if there was one.
 type renewedRow struct {
 	clusterRow
 	Renewed    bool
@@ -273,6 +275,7 @@ type renewedRow struct {
 	WasReached sql.NullString `db:"was_reached"`
 	WasAcked   sql.NullInt64  `db:"was_acked"`
 	WasLease   sql.NullInt64  `db:"was_lease"`
+	WasMonths  sql.NullBool   `db:"was_months"`
 }
 
 // lockedRow is the result of lock_cluster.
@@ -286,6 +289,7 @@ func (r *clusterRow) state() cluster.State {
 		Term: cluster.Term{
 			Number: r.Number.Int64, First: r.First.Bool, Redis: r.Redis.String, Sole: r.Sole.String,
 			SilentUntil: pgconn.TimeOf(r.SilentUntil), Servers: int(r.Servers.Int64), SetBack: r.SetBack.Int64,
+			NoMonths: r.Number.Int64 > 0 && !r.Months.Bool,
 		},
 		Active: r.Active.Bool, NotBefore: pgconn.TimeOf(r.NotBefore),
 		Database: r.Database.String, Origin: r.Origin.String, Now: pgconn.TimeOf(r.Now),
@@ -294,7 +298,7 @@ func (r *clusterRow) state() cluster.State {
 		s.Servers = make([]cluster.Server, len(r.IDs))
 	}
 	for i, id := range r.IDs {
-		s.Servers[i] = server(id, r.Seen[i], r.Reached[i], r.Acked[i], r.Leases[i])
+		s.Servers[i] = server(id, r.Seen[i], r.Reached[i], r.Acked[i], r.Leases[i], r.KnowMonths[i])
 	}
 	return s
 }
@@ -304,21 +308,24 @@ func (r *renewedRow) before(serverID string) cluster.State {
 	if !r.WasID.Valid {
 		return r.state().Without(serverID)
 	}
-	return r.state().With(server(serverID, r.WasSeen.Int64, r.WasReached.String, r.WasAcked.Int64, r.WasLease.Int64))
+	return r.state().With(server(serverID, r.WasSeen.Int64, r.WasReached.String, r.WasAcked.Int64, r.WasLease.Int64,
+		r.WasMonths.Bool))
 }
 
-func server(id string, seen int64, redis string, acked, lease int64) cluster.Server {
+func server(id string, seen int64, redis string, acked, lease int64, months bool) cluster.Server {
 	return cluster.Server{
 		ID:    id,
 		Seen:  time.UnixMicro(seen).UTC(),
 		Redis: redis,
 		Acked: acked,
 		Lease: time.Duration(lease) * time.Millisecond,
+
+		NoMonths: !months,
 	}
 }
 
-// serverRows are rows of servers, column by column, and when each was last seen when it was read,
-// null for one that was not there.
+// serverRows are rows of servers, column by column. Each has the last heartbeat as it was read,
+// null for a new server.
 type serverRows struct {
 	ids, redises        []string
 	seen, acked, leases []int64

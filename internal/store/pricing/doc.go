@@ -1,5 +1,5 @@
-// Package pricing stores plans with their versions, and the timeline of assignments of each tenant.
+// Package pricing stores plans with their versions, and each tenant's timeline of assignments.
 //
 // A version and an assignment that have begun are never rewritten: a change makes another one. So
-// who had which quota at an instant can always be read.
+// it can always be read who had which quota at an instant.
 package pricing

@@ -14,22 +14,22 @@ import (
 	"petstore.example/internal/store/trail"
 )
 
-// Timelines changes the assignments of tenants, and lists what is to come.
+// Timelines changes the assignments of tenants, and lists coming ones.
 type Timelines struct{ db *pgconn.DB }
 
 // NewAssignment is an assignment or a boost of a tenant before it is made.
 type NewAssignment struct {
 	Tenant string
-	// Kind is plans.Assigned or plans.Boost. A boost has no Plan: it is the one of before.
+	// Kind is plans.Assigned or plans.Boost. A boost has no Plan: it keeps the present one.
 	Kind plans.Kind
 	Plan string
-	// Own is the numbers of the tenant, which a plan without numbers requires and others refuse, or
-	// those of the boost, of which one may be 0.
+	// Own is the tenant's own numbers, which a plan without numbers requires and others refuse. For
+	// a boost it is the boost's numbers, one of which may be 0.
 	Own *plans.Quota
 	// From is zero for now.
 	From time.Time
-	// Until returns when it ends by itself; nil for one that lasts. Then is the plan that follows,
-	// "" for what was before.
+	// Until returns when it ends by itself; nil for never. Then is the plan that follows, "" for
+	// the one before.
 	Until func(from time.Time) time.Time
 	Then  string
 }
@@ -37,14 +37,14 @@ type NewAssignment struct {
 // PlanChange is a change of a tenant's timeline that was made.
 type PlanChange struct {
 	Tenant plans.Tenant
-	// Assignment was added or removed. If the plan to assign is in force already, it is the one in
-	// force and Unchanged is set.
+	// Assignment was added or removed. If the plan to assign is in force already, it is the present
+	// assignment and Unchanged is set.
 	Assignment plans.Assignment
 	Unchanged  bool
-	// Now is when the change was made. Periods are all of the tenant that end after it.
+	// Now is when the change was made. Periods are all of the tenant's periods that end after it.
 	Now     time.Time
 	Periods []plans.Period
-	// Was is what was in force, or would have been, when the assignment begins; nil for nothing.
+	// Was is what was, or would have been, in force when the assignment begins; nil for nothing.
 	Was *plans.Period
 	plans.Change
 	// removed and within are for the audit entry, as in assignmentRecord.
@@ -89,8 +89,8 @@ func (d Timelines) Assign(ctx context.Context, by audit.By, n NewAssignment) (do
 		}
 		i := slices.IndexFunc(done.Added, func(b plans.Assignment) bool { return b.From.Equal(a.From) })
 		done.Assignment = done.Added[i]
-		if err := done.At(a.From).Quota.Validate(); err != nil {
-			return fmt.Errorf("%w: %w", plans.ErrQuota, err)
+		if err := checkInForce(done); err != nil {
+			return err
 		}
 		done.Was = done.At(a.From.Add(-time.Microsecond))
 		return writePlanAudit(tx, by, "plan."+string(a.Kind), done)
@@ -98,8 +98,8 @@ func (d Timelines) Assign(ctx context.Context, by audit.By, n NewAssignment) (do
 	return done, err
 }
 
-// assignment is the new one. One from now on begins at the first instant at which none has begun:
-// now is then its beginning.
+// assignment returns the new assignment. One without a beginning begins now, or at the first later
+// instant at which none begins yet; c.Now becomes that instant.
 func (d Timelines) assignment(
 	ctx context.Context,
 	tx pgconn.Tx,
@@ -109,9 +109,11 @@ func (d Timelines) assignment(
 	a = plans.Assignment{
 		Kind: n.Kind,
 		Plan: n.Plan,
-		Own:  n.Own,
 		From: n.From.UTC().Truncate(time.Microsecond),
 		Then: n.Then,
+	}
+	if a.Own = n.Own; a.Kind == plans.Assigned {
+		a.Own = n.Own.Agreed()
 	}
 	if n.From.IsZero() {
 		if c.Now, err = nextInstant(ctx, d.db, tx, c.Tenant.ID, c.Now); err != nil {
@@ -151,7 +153,7 @@ func (d Timelines) beginPlanChange(
 	return timelineOf(ctx, tx, c.Tenant.ID)
 }
 
-// store stores the change, and reads what it made of the tenant.
+// store stores the change, and reads the tenant's state after it.
 func (d Timelines) store(ctx context.Context, tx pgconn.Tx, c *PlanChange) (err error) {
 	if c.Change, err = ApplyChange(ctx, tx, c.Tenant.ID, c.Change); err != nil {
 		return err
@@ -159,7 +161,7 @@ func (d Timelines) store(ctx context.Context, tx pgconn.Tx, c *PlanChange) (err 
 	return d.readPlanChange(ctx, tx, c)
 }
 
-// readPlanChange reads what the change made of the tenant.
+// readPlanChange reads the tenant's state after the change.
 func (d Timelines) readPlanChange(ctx context.Context, tx pgconn.Tx, c *PlanChange) (err error) {
 	if c.Tenant, err = tenants.Get(ctx, tx, c.Tenant.Name, pgconn.NullTime(c.Now)); err != nil {
 		return err
@@ -168,8 +170,26 @@ func (d Timelines) readPlanChange(ctx context.Context, tx pgconn.Tx, c *PlanChan
 	return err
 }
 
-// inForceAlready reports whether the assignment would be what is in force at its beginning, for
-// good.
+// checkInForce returns plans.ErrQuota if the numbers are wrong that are in force when the assignment
+// begins, or if a scheduled boost would then admit no request of a month.
+func checkInForce(c PlanChange) error {
+	q := c.At(c.Assignment.From).Quota
+	if own := c.Assignment.Own; own != nil && q.Month.Kind != plans.SomeMonth {
+		q.Month = own.Month // An overage of its own needs a month.
+	}
+	if err := q.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", plans.ErrQuota, err)
+	}
+	for _, a := range c.Added {
+		if err := c.At(a.From).Quota.Month.Validate(); err != nil {
+			return fmt.Errorf("%w: from %s on %w", plans.ErrQuota, a.From.Format(time.RFC3339), err)
+		}
+	}
+	return nil
+}
+
+// inForceAlready reports whether the assignment is already in force at its beginning, without an
+// end.
 func inForceAlready(a plans.Assignment, line plans.Timeline, c plans.Change) bool {
 	last, _ := line.At(a.From)
 	generation := last.Generation
@@ -183,7 +203,7 @@ func inForceAlready(a plans.Assignment, line plans.Timeline, c plans.Change) boo
 }
 
 // CheckPlans checks that the plans are sold when they begin, and with these numbers. A tenant may
-// come back to the plan of before.
+// return to its plan of before.
 func CheckPlans(ctx context.Context, tx pgconn.Tx, a plans.Assignment, before string) error {
 	if a.Kind != plans.Boost {
 		if err := checkQuota(ctx, tx, a.Plan, a.Own, a.From); err != nil {
@@ -208,19 +228,20 @@ func CheckPlans(ctx context.Context, tx pgconn.Tx, a plans.Assignment, before st
 
 // assignmentRecord is what an audit entry holds of a change of a tenant's plan.
 type assignmentRecord struct {
-	Assignment int64      `json:"assignment"`
-	Plan       string     `json:"plan"`
-	PerMinute  int64      `json:"per_minute"`
-	PerDay     int64      `json:"per_day"`
+	Assignment int64  `json:"assignment"`
+	Plan       string `json:"plan"`
+	PerMinute  int64  `json:"per_minute"`
+	PerDay     int64  `json:"per_day"`
+	tenants.MonthRecord
 	From       time.Time  `json:"from"`
 	Until      *time.Time `json:"until,omitempty"`
 	Then       string     `json:"then,omitempty"`
 	VoidedAt   *time.Time `json:"voided_at,omitempty"`
 	VoidReason string     `json:"void_reason,omitempty"`
-	// Within are the temporary assignments, and what is under them, that an undo made around this
-	// one.
+	// Within are the other assignments that the same undo made. This one is temporary, and within
+	// them.
 	Within []int64 `json:"within,omitempty"`
-	// Removed is what it takes to schedule again what was removed, which begins at From.
+	// Removed is what is needed to schedule the removed assignment again. It begins at From.
 	Removed *removedRecord `json:"removed,omitempty"`
 }
 
@@ -231,19 +252,20 @@ type removedRecord struct {
 	Plan      string     `json:"plan"`
 	PerMinute int64      `json:"per_minute,omitempty"`
 	PerDay    int64      `json:"per_day,omitempty"`
-	Until     *time.Time `json:"until,omitempty"`
-	Then      string     `json:"then,omitempty"`
-	Lasts     int64      `json:"lasts,omitempty"`
+	tenants.MonthRecord
+	Until *time.Time `json:"until,omitempty"`
+	Then  string     `json:"then,omitempty"`
+	Lasts int64      `json:"lasts,omitempty"`
 }
 
 // recordRemoved returns the record of an assignment that was removed from the timeline.
 func recordRemoved(a plans.Assignment, line plans.Timeline) *removedRecord {
 	r := &removedRecord{Kind: a.Kind, Plan: a.Plan, Until: trail.TimeOrNil(a.Until), Then: a.Then, Lasts: a.Ends}
-	if a.Named != (plans.Quota{}) {
-		r.PerMinute, r.PerDay = a.Named.PerMinute, a.Named.PerDay
-	} else if a.Own != nil {
-		r.PerMinute, r.PerDay = a.Own.PerMinute, a.Own.PerDay
+	named := a.Named
+	if named == (plans.Quota{}) && a.Own != nil {
+		named = *a.Own
 	}
+	r.PerMinute, r.PerDay, r.MonthRecord = named.PerMinute, named.PerDay, tenants.RecordMonth(named.Month)
 	if i := slices.IndexFunc(
 		line.Assignments,
 		func(b plans.Assignment) bool { return a.Kind == plans.End && a.Ends == b.ID },
@@ -254,7 +276,7 @@ func recordRemoved(a plans.Assignment, line plans.Timeline) *removedRecord {
 }
 
 // writePlanAudit writes the entry of a change: what is in force from the beginning of the
-// assignment on, before and after it.
+// assignment on, before and after the change.
 func writePlanAudit(tx pgconn.Tx, by audit.By, action string, c PlanChange) error {
 	e := trail.Entry{Action: action, TenantID: c.Tenant.ID, Subject: audit.TenantSubject(c.Tenant.ID)}
 	a := c.Assignment
@@ -273,12 +295,13 @@ func writePlanAudit(tx pgconn.Tx, by audit.By, action string, c PlanChange) erro
 
 func recordPeriod(p plans.Period) assignmentRecord {
 	return assignmentRecord{
-		Assignment: p.Assignment,
-		Plan:       p.Plan,
-		PerMinute:  p.Quota.PerMinute,
-		PerDay:     p.Quota.PerDay,
-		From:       p.From.UTC(),
-		VoidedAt:   trail.TimeOrNil(p.VoidedAt),
-		VoidReason: p.VoidReason,
+		Assignment:  p.Assignment,
+		Plan:        p.Plan,
+		PerMinute:   p.Quota.PerMinute,
+		PerDay:      p.Quota.PerDay,
+		MonthRecord: tenants.RecordMonth(p.Quota.Month),
+		From:        p.From.UTC(),
+		VoidedAt:    trail.TimeOrNil(p.VoidedAt),
+		VoidReason:  p.VoidReason,
 	}
 }

@@ -1,23 +1,26 @@
 package pricing
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/tenants"
 	"petstore.example/internal/store/trail"
 )
 
 // EditedPlan is a plan after a change of the price list.
 type EditedPlan struct {
 	Plan plans.Plan
-	// Changed is false if everything was so before.
+	// Changed is false if the edit changed nothing.
 	Changed bool
 	// Version is the version that was made or withdrawn, nil for none.
 	Version *plans.Version
-	// Followers are the tenants that follow the version before: they move to this one, or keep
+	// Followers are the tenants that follow the version before. They move to this one, or keep
 	// their numbers if KeepExisting is set.
 	Followers    []int64
 	KeepExisting bool
@@ -29,7 +32,7 @@ type NewPlan struct {
 	Unlisted           bool
 	// Quota is nil for a plan whose numbers are agreed with each tenant.
 	Quota *plans.Quota
-	// From is when it can be assigned first; zero for now.
+	// From is when it can first be assigned; zero for now.
 	From time.Time
 }
 
@@ -39,7 +42,7 @@ func (d Plans) Create(ctx context.Context, by audit.By, n NewPlan) (done EditedP
 	defer pgconn.Wrap(&err, "create plan")
 	err = plans.CheckPlanName(n.Name)
 	if err == nil && n.Quota != nil {
-		err = n.Quota.Validate()
+		err = cmp.Or(n.Quota.Validate(), n.Quota.ValidateDay())
 	}
 	if err != nil {
 		return EditedPlan{}, err
@@ -82,23 +85,30 @@ func (d Plans) Create(ctx context.Context, by audit.By, n NewPlan) (done EditedP
 
 func insertVersion(ctx context.Context, tx pgconn.Tx, v plans.Version) error {
 	perMinute, perDay := ownColumns(v.Quota)
+	var month plans.Month
+	if v.Quota != nil {
+		month = v.Quota.Month
+	}
 	_, err := tx.Exec(ctx, `
-		insert into plan_versions (plan, version, generation, valid_from, per_minute, per_day) values ($1, $2, $3, $4,
-			$5, $6)`,
-		v.Plan, v.Number, v.Generation, v.From, perMinute, perDay)
+		insert into plan_versions (plan, version, generation, valid_from, per_minute, per_day, month, per_month,
+			overage, overage_value)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		append(
+			[]any{v.Plan, v.Number, v.Generation, v.From, perMinute, perDay},
+			tenants.ColumnsOf(month.Over(plans.Month{Kind: plans.NoMonth})).Args()...)...)
 	return pgconn.Meaning(err, versionRules)
 }
 
-// PlanEdit is a change of a plan. Nil stands for what stays.
+// PlanEdit is a change of a plan. Nil leaves a member unchanged.
 type PlanEdit struct {
 	Title, Price *string
 	Unlisted     *bool
 	Numbers      *plans.VersionEdit
 }
 
-// Edit changes a plan: other numbers are a new version, the rest is that of all versions.
-// If nothing differs nothing is changed or audited. It returns plans.ErrPlanNotFound or what
-// plans.VersionEdit.Next does.
+// Edit changes a plan. Other numbers make a new version; the rest belongs to all versions. If
+// nothing differs, nothing is changed or audited. It returns plans.ErrPlanNotFound or an error of
+// plans.VersionEdit.Next.
 func (d Plans) Edit(ctx context.Context, by audit.By, name string, edit PlanEdit) (EditedPlan, error) {
 	return d.changePlan(
 		ctx,
@@ -123,7 +133,7 @@ func (d Plans) Edit(ctx context.Context, by audit.By, name string, edit PlanEdit
 	)
 }
 
-// addVersion adds the version of an edit, if its numbers differ from those of the last one.
+// addVersion adds the version of an edit, if its numbers differ from the last version's.
 func (d Plans) addVersion(
 	ctx context.Context,
 	tx pgconn.Tx,
@@ -143,11 +153,31 @@ func (d Plans) addVersion(
 	if done.Followers, err = followers(ctx, tx, next.Plan, last.Generation, next.From); err != nil {
 		return err
 	}
-	return insertVersion(ctx, tx, next)
+	if err := insertVersion(ctx, tx, next); err != nil {
+		return err
+	}
+	return checkBoosts(ctx, tx, next)
 }
 
-// Withdraw removes the last version of a plan before it begins; number is 0 for whichever is the
-// last. It returns plans.ErrPlanNotFound, ErrVersionNotFound, ErrVersionNotLast, ErrVersionFirst,
+// checkBoosts returns a plans.NumbersError if a boost would admit no request of a month under the
+// version.
+func checkBoosts(ctx context.Context, tx pgconn.Tx, v plans.Version) error {
+	var names []string
+	err := tx.Select(ctx, &names, `
+		select t.name from quota_periods q join tenants t on t.id = q.tenant_id
+		where q.plan = $1 and q.version = $2 and q.per_month + q.overage_limit = 0 and q.voided_at is null
+		order by t.name limit 1`, v.Plan, v.Number)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	return plans.NumbersError{Err: fmt.Errorf(
+		"a boost of tenant %s would admit no request of a month: see petstorectl plan schedule --tenant %s",
+		names[0], names[0],
+	)}
+}
+
+// Withdraw removes the last version of a plan before it begins; number 0 stands for the last one.
+// It returns plans.ErrPlanNotFound, ErrVersionNotFound, ErrVersionNotLast, ErrVersionFirst,
 // ErrVersionBegun or ErrVersionFollowed.
 func (d Plans) Withdraw(ctx context.Context, by audit.By, name string, number int) (EditedPlan, error) {
 	return d.changePlan(
@@ -206,7 +236,7 @@ func (d Plans) Retire(ctx context.Context, by audit.By, name string, at time.Tim
 	)
 }
 
-// Resell sells a plan again that is retired, or is to retire. It returns plans.ErrPlanNotFound.
+// Resell sells a retired or retiring plan again. It returns plans.ErrPlanNotFound.
 func (d Plans) Resell(ctx context.Context, by audit.By, name string) (EditedPlan, error) {
 	return d.changePlan(
 		ctx,
@@ -228,8 +258,8 @@ func (d Plans) setRetired(ctx context.Context, tx pgconn.Tx, name string, at tim
 	return err
 }
 
-// changePlan runs fn on a plan and its last version, which nobody else changes meanwhile, and
-// writes the audit entry if fn sets Changed.
+// changePlan runs fn on a plan and its last version, locks them against other changes, and writes
+// the audit entry if fn sets Changed.
 func (d Plans) changePlan(
 	ctx context.Context,
 	by audit.By,

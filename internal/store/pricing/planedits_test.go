@@ -11,8 +11,8 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/pricing"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
@@ -115,7 +115,7 @@ func TestGenerations(t *testing.T) {
 		!done.KeepExisting {
 		t.Errorf("followers %v, %v keep", done.Followers, done.KeepExisting)
 	}
-	fresh, err := o.Tenants.Create(t.Context(), fixture.Jo, people.NewTenant{Name: "fresh", Plan: plans.Pro}, hour(2))
+	fresh, err := o.Tenants.Create(t.Context(), fixture.Jo, tenancy.NewTenant{Name: "fresh", Plan: plans.Pro}, hour(2))
 	if err != nil || fresh.Quota.PerMinute != 250 {
 		t.Fatalf("%+v, %v", fresh, err)
 	}
@@ -186,7 +186,7 @@ func TestHistoryHasReasons(t *testing.T) {
 	acme, err := o.Tenants.Create(
 		t.Context(),
 		by("signed"),
-		people.NewTenant{Name: "acme", Plan: plans.Pro},
+		tenancy.NewTenant{Name: "acme", Plan: plans.Pro},
 		fixture.Noon,
 	)
 	assert.NoError(t, err)

@@ -10,16 +10,16 @@ import (
 	"petstore.example/internal/store/tenants"
 )
 
-// HistoryPeriod is a period of a tenant, with who made what begins it: the assignment, or the
-// version of the plan.
+// HistoryPeriod is a period of a tenant, with the maker of the assignment or plan version that
+// begins it.
 type HistoryPeriod struct {
 	plans.Period
-	// CreatedAt is when, and CreatedBy with which login it was made; both are zero for what is
-	// older than the history of this.
+	// CreatedAt is when it was made, CreatedBy the login that made it. Both are zero if it is older
+	// than this history.
 	CreatedAt time.Time
 	CreatedBy string
-	// ClaimedActor and Reason are those of the audit entry, empty for a login that may not read the
-	// audit trail.
+	// ClaimedActor and Reason come from the audit entry. They are empty for a login that may not
+	// read the audit trail.
 	ClaimedActor, Reason string
 }
 
@@ -30,7 +30,7 @@ type historyRow struct {
 	CreatedBy string    `db:"made_by"`
 }
 
-// History returns what was, is and will be in force for a tenant, in the order of time, or
+// History returns what was, is and will be in force for a tenant, in order of time, or
 // plans.ErrTenantNotFound.
 func (d Timelines) History(ctx context.Context, name string) (_ []HistoryPeriod, err error) {
 	defer pgconn.Wrap(&err, "read a tenant's history")
@@ -40,8 +40,8 @@ func (d Timelines) History(ctx context.Context, name string) (_ []HistoryPeriod,
 	}
 	var rows []historyRow
 	err = d.db.Select(ctx, &rows, `
-		select q.assignment, q.version, q.generation, q.plan, q.kind, q.ends, q.per_minute, q.per_day, q.valid_from,
-			q.valid_to,
+		select q.assignment, q.version, q.generation, q.plan, q.kind, q.ends, q.per_minute, q.per_day, q.per_month,
+		       q.overage, q.overage_value, q.valid_from, q.valid_to,
 		       q.assigned_from, q.assigned_to, q.voided_at, q.void_reason, q.valid_from > q.assigned_from as by_version,
 		       case when q.valid_from > q.assigned_from then v.created_at else a.created_at end as made_at,
 		       case when q.valid_from > q.assigned_from then v.created_by else a.created_by end as made_by
@@ -70,13 +70,13 @@ func (d Timelines) History(ctx context.Context, name string) (_ []HistoryPeriod,
 	return history, nil
 }
 
-// madeBy is who made what begins a period, and why.
+// madeBy says who made the beginning of a period, and why.
 type madeBy struct {
 	ClaimedActor string `db:"claimed_actor"`
 	Reason       string `db:"reason"`
 }
 
-// historyReasons finds the audit entries of what begins a period.
+// historyReasons finds the audit entries of the assignments and versions that begin periods.
 type historyReasons struct {
 	assignments map[int64]madeBy
 	versions    map[versionKey]madeBy
@@ -94,13 +94,14 @@ func (r historyReasons) of(p plans.Period, byVersion bool) madeBy {
 	if by, ok := r.assignments[p.Assignment]; ok || p.Ends == 0 {
 		return by
 	}
-	// What ends an assignment was made with it.
+	// An end has no entry of its own: it was made with the assignment that it ends.
 	return r.assignments[p.Ends]
 }
 
-// reasons reads the audit entries about a tenant's assignments and about versions of plans. The
-// entry of an assignment names it: as assignment, or as id if a trigger wrote it; that of the first
-// one is the tenant's creation. A login that may not read the trail finds none.
+// reasons reads the audit entries about a tenant's assignments and about versions of plans. An
+// entry has its assignment's ID in the member assignment, or in id if a trigger wrote it. The first
+// assignment has the entry of the tenant's creation. A login that may not read the trail finds
+// none.
 func (d Timelines) reasons(ctx context.Context, tenantID, first int64) (historyReasons, error) {
 	found := historyReasons{map[int64]madeBy{}, map[versionKey]madeBy{}}
 	var rows []struct {

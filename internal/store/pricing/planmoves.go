@@ -17,12 +17,12 @@ import (
 // Grandfathered is a tenant that follows an earlier generation of its plan than the latest.
 type Grandfathered struct {
 	Tenant plans.Tenant
-	// Temporary is set if what is in force ends by itself.
+	// Temporary says that the present assignment ends by itself.
 	Temporary bool
 }
 
-// MaxMoved is the most tenants that one call of Move moves. Entries of the audit trail become slow
-// to add if a transaction has many.
+// MaxMoved is how many tenants one call of Move may move. Entries of the audit trail become slow to
+// add if a transaction has many.
 const MaxMoved = 100
 
 type grandfatheredRow struct {
@@ -35,7 +35,7 @@ func (r grandfatheredRow) grandfathered() Grandfathered {
 }
 
 // Grandfathered returns the tenants on a plan that follow an earlier generation than the latest, by
-// name; tenants restricts them to these numbers, nil for all.
+// name. tenants restricts them to these numbers, nil for all.
 func (d Plans) Grandfathered(ctx context.Context, plan string, tenants []int64) (_ []Grandfathered, err error) {
 	defer pgconn.Wrap(&err, "list grandfathered tenants")
 	return readGrandfathered(ctx, d.db, plan, tenants, d.db.JustNow())
@@ -49,7 +49,8 @@ func readGrandfathered(
 	at sql.NullTime,
 ) ([]Grandfathered, error) {
 	return pgconn.Collect(ctx, q, grandfatheredRow.grandfathered, `
-		select t.id, t.name, q.plan, q.assignment, q.version, q.per_minute, q.per_day, t.suspended_at, t.created_at,
+		select t.id, t.name, q.plan, q.assignment, q.version, q.per_minute, q.per_day, q.per_month, q.overage,
+		       q.overage_value, t.suspended_at, t.created_at,
 		       q.kind = 'boost' or exists (
 		         select from tenant_plans e where e.tenant_id = q.tenant_id and e.ends = q.assignment and e.valid_from
 		             > i.instant
@@ -65,10 +66,10 @@ func readGrandfathered(
 		order by t.name`, plan, at, pq.Array(tenants))
 }
 
-// Move assigns a plan anew to tenants that follow an earlier generation of it, so that they follow
-// the latest from now on, and returns them as they are then. Tenants for which that is so already,
-// or whose plan ends by itself, are left out. All are moved, or none; there may be MaxMoved of
-// them. It returns plans.ErrPlanNotFound or ErrPlanRetired.
+// Move assigns a plan again to at most MaxMoved tenants that follow an earlier generation of it,
+// and returns them as they are then. They follow the latest generation from now on. Tenants that
+// follow it already, or whose plan ends by itself, are left out. All are moved, or none. It returns
+// plans.ErrPlanNotFound or ErrPlanRetired.
 func (d Plans) Move(ctx context.Context, by audit.By, plan string, tenants []int64) (moved []plans.Tenant, err error) {
 	defer pgconn.Wrap(&err, "move tenants")
 	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
@@ -128,8 +129,8 @@ func (d Plans) moveTenant(ctx context.Context, tx pgconn.Tx, t plans.Tenant, now
 	if err != nil {
 		return plans.Tenant{}, err
 	}
-	// A boost that is scheduled follows: after it the tenant does not fall back to the generation
-	// of before.
+	// A scheduled boost follows too: after it, the tenant does not fall back to the earlier
+	// generation.
 	c, err := line.Assign(plans.Assignment{Kind: plans.Assigned, Plan: t.Plan, From: at}, at)
 	if err != nil {
 		return plans.Tenant{}, err
@@ -140,15 +141,23 @@ func (d Plans) moveTenant(ctx context.Context, tx pgconn.Tx, t plans.Tenant, now
 	return tenants.Get(ctx, tx, t.Name, pgconn.NullTime(at))
 }
 
-// moveRecord is what an audit entry holds of a tenant that is moved.
+// moveRecord is what an audit entry holds of a moved tenant.
 type moveRecord struct {
 	Assignment int64  `json:"assignment"`
 	Plan       string `json:"plan"`
 	Version    int    `json:"version"`
 	PerMinute  int64  `json:"per_minute"`
 	PerDay     int64  `json:"per_day"`
+	tenants.MonthRecord
 }
 
 func recordMove(t plans.Tenant) moveRecord {
-	return moveRecord{t.Assignment, t.Plan, t.Version, t.Quota.PerMinute, t.Quota.PerDay}
+	return moveRecord{
+		t.Assignment,
+		t.Plan,
+		t.Version,
+		t.Quota.PerMinute,
+		t.Quota.PerDay,
+		tenants.RecordMonth(t.Quota.Month),
+	}
 }

@@ -7,20 +7,21 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/tenants"
 	"petstore.example/internal/store/trail"
 )
 
 // Plans reads the plans that are sold.
 type Plans struct{ db *pgconn.DB }
 
-// PriceList is what the API's role may read of the plans.
+// PriceList is the part of the plans that the API's role may read.
 type PriceList struct{ db *pgconn.DB }
 
 // Sold implements api.PriceList.
 func (d PriceList) Sold(ctx context.Context) (_ []plans.Plan, err error) {
 	defer pgconn.Wrap(&err, "list the plans that are sold")
 	return pgconn.Collect(ctx, d.db, planRow.plan, `
-		select name, title, version, per_minute, per_day from plans
+		select name, title, version, per_minute, per_day, per_month, overage, overage_value from plans
 		-- A plan that has not begun has no version in force.
 		where version is not null and not unlisted and (retires_at is null or retires_at > now())
 		order by per_day, per_minute, position`)
@@ -36,27 +37,29 @@ type planRow struct {
 	Price     string        `db:"price"`
 	RetiresAt sql.NullTime  `db:"retires_at"`
 	Unlisted  bool          `db:"unlisted"`
+	tenants.MonthColumns
 }
 
 func (r planRow) plan() plans.Plan {
 	return plans.Plan{
-		Name: r.Name, Quota: quotaOf(r.PerMinute, r.PerDay), Version: r.Version, From: r.From.UTC(),
+		Name: r.Name, Quota: quotaOf(r.PerMinute, r.PerDay, r.MonthColumns), Version: r.Version, From: r.From.UTC(),
 		Title: r.Title, Price: r.Price, RetiresAt: pgconn.TimeOf(r.RetiresAt), Unlisted: r.Unlisted,
 	}
 }
 
-// quotaOf is the quota of two columns, nil for null.
-func quotaOf(perMinute, perDay sql.NullInt64) *plans.Quota {
+// quotaOf returns the quota of the columns of a version, nil for null.
+func quotaOf(perMinute, perDay sql.NullInt64, month tenants.MonthColumns) *plans.Quota {
 	if !perMinute.Valid || !perDay.Valid {
 		return nil
 	}
-	return &plans.Quota{PerMinute: perMinute.Int64, PerDay: perDay.Int64}
+	return &plans.Quota{PerMinute: perMinute.Int64, PerDay: perDay.Int64, Month: month.InForce()}
 }
 
-// selectPlan selects plans with their numbers at the instant $1, null for now: those of the first
-// version of a plan that has not begun.
+// selectPlan selects plans with their numbers at the instant $1, null for now. A plan that has not
+// begun has its first version's numbers.
 const selectPlan = `
-	select l.name, l.title, l.price, l.retires_at, l.unlisted, v.version, v.valid_from, v.per_minute, v.per_day
+	select l.name, l.title, l.price, l.retires_at, l.unlisted, v.version, v.valid_from, v.per_minute, v.per_day,
+	       v.per_month, v.overage, v.overage_value
 	from (select coalesce($1::timestamptz, now()) as instant) i
 	cross join price_list l
 	cross join lateral (
@@ -65,7 +68,7 @@ const selectPlan = `
 	  limit 1
 	) v`
 
-// List returns all plans, the smallest first, and at last those without numbers.
+// List returns all plans, the smallest first, and those without numbers last.
 func (d Plans) List(ctx context.Context) (_ []plans.Plan, err error) {
 	defer pgconn.Wrap(&err, "list plans")
 	return pgconn.Collect(
@@ -77,7 +80,7 @@ func (d Plans) List(ctx context.Context) (_ []plans.Plan, err error) {
 	)
 }
 
-// Get returns the plan of that name, or plans.ErrPlanNotFound.
+// Get returns the plan with that name, or plans.ErrPlanNotFound.
 func (d Plans) Get(ctx context.Context, name string) (_ plans.Plan, err error) {
 	defer pgconn.Wrap(&err, "get plan")
 	return GetPlan(ctx, d.db, name, d.db.JustNow())
@@ -93,8 +96,8 @@ func GetPlan(ctx context.Context, q pgconn.Queryer, name string, at sql.NullTime
 }
 
 // checkQuota checks whether the plan can be assigned at that instant, with the tenant's own
-// numbers. It returns plans.ErrPlanNotFound, ErrPlanNotBegun, ErrPlanRetired, or what
-// plans.Plan.Resolve does.
+// numbers. It returns plans.ErrPlanNotFound, ErrPlanNotBegun, ErrPlanRetired, or an error of
+// plans.Plan.Resolve.
 func checkQuota(ctx context.Context, tx pgconn.Tx, plan string, own *plans.Quota, at time.Time) error {
 	p, err := GetPlan(ctx, tx, plan, pgconn.NullTime(at))
 	switch {
@@ -109,7 +112,7 @@ func checkQuota(ctx context.Context, tx pgconn.Tx, plan string, own *plans.Quota
 	return err
 }
 
-// CountTenants returns how many tenants are on the plan.
+// CountTenants returns the number of tenants on the plan.
 func (d Plans) CountTenants(ctx context.Context, plan string) (_ int64, err error) {
 	defer pgconn.Wrap(&err, "count tenants")
 	var n int64
@@ -138,6 +141,7 @@ type versionRow struct {
 	CreatedAt  time.Time     `db:"created_at"`
 	CreatedBy  string        `db:"created_by"`
 	Tenants    int64         `db:"tenants"`
+	tenants.MonthColumns
 }
 
 func (r versionRow) version() plans.Version {
@@ -145,7 +149,7 @@ func (r versionRow) version() plans.Version {
 		Plan:       r.Plan,
 		Number:     r.Number,
 		Generation: r.Generation,
-		Quota:      quotaOf(r.PerMinute, r.PerDay),
+		Quota:      quotaOf(r.PerMinute, r.PerDay, r.MonthColumns),
 		From:       r.From.UTC(),
 		To:         pgconn.TimeOf(r.To),
 		CreatedAt:  r.CreatedAt.UTC(),
@@ -154,14 +158,14 @@ func (r versionRow) version() plans.Version {
 	}
 }
 
-// Versions returns the versions of a plan in order, with the numbers of tenants that they bind now,
-// or plans.ErrPlanNotFound.
+// Versions returns the versions of a plan in order, or plans.ErrPlanNotFound. Each has the number
+// of tenants that it binds now.
 func (d Plans) Versions(ctx context.Context, plan string) (_ []plans.Version, err error) {
 	defer pgconn.Wrap(&err, "list versions")
 	list, err := pgconn.Collect(ctx, d.db, versionRow.version, `
 		select v.plan, v.version, v.generation, v.per_minute, v.per_day, v.valid_from,
 		       lead(v.valid_from) over (partition by v.generation order by v.version) as valid_to,
-		       v.created_at, v.created_by, coalesce(q.tenants, 0) as tenants
+		       v.created_at, v.created_by, coalesce(q.tenants, 0) as tenants, v.per_month, v.overage, v.overage_value
 		from plan_versions v
 		left join (
 		  select q.version, count(*) as tenants from quota_periods q
@@ -179,8 +183,8 @@ func (d Plans) Versions(ctx context.Context, plan string) (_ []plans.Version, er
 // lockPlan returns the plan and its last version, and blocks other changes to it until the
 // transaction ends.
 func lockPlan(ctx context.Context, db *pgconn.DB, tx pgconn.Tx, name string) (plans.Plan, plans.Version, error) {
-	// A statement of its own: that which waited for the lock reads other tables as they were
-	// before.
+	// This is a statement of its own, because a statement that has waited for a lock reads other
+	// tables as they were before the wait.
 	if _, err := tx.Exec(ctx, `select from price_list where name = $1 for no key update`, name); err != nil {
 		return plans.Plan{}, plans.Version{}, err
 	}
@@ -190,13 +194,14 @@ func lockPlan(ctx context.Context, db *pgconn.DB, tx pgconn.Tx, name string) (pl
 	}
 	var last versionRow
 	err = tx.Get(ctx, &last, `
-		select plan, version, generation, per_minute, per_day, valid_from, created_at, created_by
+		select plan, version, generation, per_minute, per_day, per_month, overage, overage_value, valid_from,
+		       created_at, created_by
 		from plan_versions where plan = $1 order by version desc limit 1`, name)
 	return plan, last.version(), err
 }
 
-// followers returns the tenants that follow the generation of a plan at an instant, without those
-// that have other numbers for a while.
+// followers returns the tenants that follow a plan's generation at an instant, except those with
+// other numbers for a while.
 func followers(
 	ctx context.Context,
 	q pgconn.Queryer,
@@ -225,7 +230,8 @@ type planRecord struct {
 	Generation int        `json:"generation"`
 	PerMinute  int64      `json:"per_minute,omitempty"`
 	PerDay     int64      `json:"per_day,omitempty"`
-	From       time.Time  `json:"valid_from"`
+	tenants.MonthRecord
+	From time.Time `json:"valid_from"`
 }
 
 func recordPlan(p plans.Plan, v plans.Version) planRecord {
@@ -240,15 +246,17 @@ func recordPlan(p plans.Plan, v plans.Version) planRecord {
 	}
 	if v.Quota != nil {
 		r.PerMinute, r.PerDay = v.Quota.PerMinute, v.Quota.PerDay
+		r.MonthRecord = tenants.RecordMonth(v.Quota.Month)
 	}
 	return r
 }
 
-// versionRules are those of check_plan_version.
+// versionRules are the rules of check_plan_version.
 var versionRules = map[string]error{
 	"price_list_pkey":        plans.ErrPlanExists,
 	"plans_pkey":             plans.ErrPlanExists,
 	"plan_versions_past":     plans.ErrVersionPast,
 	"plan_versions_begun":    plans.ErrVersionBegun,
 	"plan_versions_followed": plans.ErrVersionFollowed,
+	"servers_months":         plans.ErrMonthsOff,
 }

@@ -15,8 +15,7 @@ import (
 	"petstore.example/internal/store/trail"
 )
 
-// Coming is a change of a tenant's plan or of its numbers that is known beforehand: what is in
-// force from then on.
+// Coming is a known future change of a tenant's plan or numbers: what is in force from then on.
 type Coming struct {
 	Tenant   string
 	tenantID int64
@@ -41,15 +40,15 @@ func (r comingRow) coming() Coming {
 
 const selectComing = `
 	select q.tenant_id, t.name as tenant, q.assignment, q.version, q.generation, q.plan, q.kind, q.ends, q.per_minute,
-		q.per_day, q.valid_from, q.valid_to,
+	       q.per_day, q.per_month, q.overage, q.overage_value, q.valid_from, q.valid_to,
 	       q.assigned_from, q.assigned_to, q.voided_at, q.void_reason, a.until
 	from quota_periods q
 	join tenants t on t.id = q.tenant_id
 	join tenant_plans a on a.tenant_id = q.tenant_id and a.id = q.assignment`
 
-// Schedule returns at most limit changes that are to come, 0 for all, in order of time: of a
-// tenant, its plans' versions included, or, for "", the assignments of all tenants. They begin
-// after the assignment with that ID, unless it is 0. It returns plans.ErrTenantNotFound, or
+// Schedule returns at most limit coming changes, 0 for all, in order of time. For a tenant they
+// include its plans' versions; for "" they are the assignments of all tenants. They begin after the
+// assignment with the ID after, unless that is 0. It returns plans.ErrTenantNotFound, or
 // ErrAssignmentNotFound.
 func (d Timelines) Schedule(ctx context.Context, tenant string, after int64, limit int) iter.Seq2[Coming, error] {
 	return pgconn.ListOf(ctx, d.db, "list scheduled changes", comingRow.coming, func() (*pgconn.ListQuery, error) {
@@ -129,7 +128,7 @@ func tenantOfAssignment(ctx context.Context, q pgconn.Queryer, id int64) (name s
 }
 
 // Void marks an assignment that has begun as void, for the reason of the change, or removes that
-// mark. What it decided stays decided. It returns plans.ErrAssignmentNotFound,
+// mark. Decisions made under it stay. It returns plans.ErrAssignmentNotFound,
 // ErrAssignmentNotBegun, ErrAssignmentVoid or ErrAssignmentNotVoid.
 func (d Timelines) Void(ctx context.Context, by audit.By, id int64, undo bool) (Coming, error) {
 	if undo {
@@ -138,7 +137,7 @@ func (d Timelines) Void(ctx context.Context, by audit.By, id int64, undo bool) (
 	return d.setVoid(ctx, by, id, by.Reason)
 }
 
-// setVoid marks an assignment as void for a reason, or removes the mark if there is none.
+// setVoid marks an assignment as void for a reason, or removes the mark if the reason is empty.
 func (d Timelines) setVoid(ctx context.Context, by audit.By, id int64, reason string) (done Coming, err error) {
 	defer pgconn.Wrap(&err, "void an assignment")
 	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
@@ -150,7 +149,7 @@ func (d Timelines) setVoid(ctx context.Context, by audit.By, id int64, reason st
 		if err != nil {
 			return err
 		}
-		// As in pgconn.DB.JustNow: what was just assigned has begun.
+		// An assignment made within the last millisecond has begun, as in pgconn.DB.JustNow.
 		if before.AssignedFrom.After(now.Add(time.Millisecond)) {
 			return plans.ErrAssignmentNotBegun
 		}
@@ -184,10 +183,11 @@ func (d Timelines) setVoid(ctx context.Context, by audit.By, id int64, reason st
 	return done, err
 }
 
-// readAssignment returns the assignment with the numbers with which it began.
+// readAssignment returns the assignment with its numbers at its beginning.
 func readAssignment(ctx context.Context, tx pgconn.Queryer, id int64) (Coming, error) {
 	var tenantID int64
-	// A statement of its own: the view reads the rows of one tenant if its number is an argument.
+	// This is a statement of its own: the view reads one tenant's rows only if its number is an
+	// argument.
 	err := pgconn.GetOr(
 		ctx,
 		tx,

@@ -9,8 +9,8 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/pricing"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/fixture"
@@ -275,7 +275,12 @@ func TestWhatHasBegunIsNotUnscheduled(t *testing.T) {
 
 func tenantNow(t *testing.T, o fixture.Office) plans.Tenant {
 	t.Helper()
-	acme, err := o.Tenants.Create(t.Context(), fixture.Jo, people.NewTenant{Name: "acme", Plan: plans.Pro}, time.Time{})
+	acme, err := o.Tenants.Create(
+		t.Context(),
+		fixture.Jo,
+		tenancy.NewTenant{Name: "acme", Plan: plans.Pro},
+		time.Time{},
+	)
 	assert.NoError(t, err)
 	return acme
 }

@@ -3,10 +3,12 @@ package pricing
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"time"
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/tenants"
 )
 
 // timelineOf returns the timeline of a tenant.
@@ -40,10 +42,10 @@ func generations(ctx context.Context, q pgconn.Queryer) (func(plan string, at ti
 }
 
 // ApplyChange stores a change of the timeline of a tenant, which must be locked. It returns the
-// change with the IDs of what is new.
+// change with the IDs of the new assignments.
 func ApplyChange(ctx context.Context, tx pgconn.Tx, tenantID int64, c plans.Change) (plans.Change, error) {
 	for _, a := range c.Removed {
-		// An end goes with what it ends.
+		// An end is removed with the assignment that it ends.
 		if _, err := tx.Exec(
 			ctx,
 			`delete from tenant_plans where tenant_id = $1 and id = $2`,
@@ -86,32 +88,39 @@ func ApplyChange(ctx context.Context, tx pgconn.Tx, tenantID int64, c plans.Chan
 
 func insertAssignment(ctx context.Context, tx pgconn.Tx, tenantID int64, a plans.Assignment) (id int64, err error) {
 	perMinute, perDay := ownColumns(a.Own)
+	var month plans.Month
+	if a.Own != nil {
+		month = a.Own.Month
+	}
 	err = tx.Get(
 		ctx,
 		&id,
 		`
 		insert into tenant_plans (tenant_id, valid_from, plan, per_minute, per_day, generation, kind, ends, until,
-			then_plan, named_per_minute, named_per_day)
+			then_plan, named_per_minute, named_per_day, month, per_month, overage, overage_value, named_month,
+			named_per_month, named_overage, named_overage_value)
 		values ($1, $2, $3, $4, $5, nullif($6::integer, 0), $7, nullif($8::bigint, 0), $9, nullif($10, ''),
-			nullif($11::bigint, 0), nullif($12::bigint, 0))
+			nullif($11::bigint, 0), nullif($12::bigint, 0), $13, $14, $15, $16, $17, $18, $19, $20)
 		returning id`,
-		tenantID,
-		a.From,
-		a.Plan,
-		perMinute,
-		perDay,
-		a.Generation,
-		a.Kind,
-		a.Ends,
-		pgconn.NullTime(a.Until),
-		a.Then,
-		a.Named.PerMinute,
-		a.Named.PerDay,
+		slices.Concat([]any{
+			tenantID,
+			a.From,
+			a.Plan,
+			perMinute,
+			perDay,
+			a.Generation,
+			a.Kind,
+			a.Ends,
+			pgconn.NullTime(a.Until),
+			a.Then,
+			a.Named.PerMinute,
+			a.Named.PerDay,
+		}, tenants.ColumnsOf(month).Args(), tenants.ColumnsOf(a.Named.Month).Args())...,
 	)
-	return id, err
+	return id, pgconn.Meaning(err, versionRules)
 }
 
-// ownColumns are an assignment's own numbers as column values: null for those of the plan.
+// ownColumns are an assignment's own numbers as column values, null if it has the plan's.
 func ownColumns(own *plans.Quota) (perMinute, perDay sql.NullInt64) {
 	if own == nil {
 		return perMinute, perDay
@@ -119,8 +128,8 @@ func ownColumns(own *plans.Quota) (perMinute, perDay sql.NullInt64) {
 	return pgconn.NullNumber(own.PerMinute), pgconn.NullNumber(own.PerDay)
 }
 
-// nextInstant is instant, or the first one after it at which an assignment of the tenant may begin:
-// none begins then, and one has before.
+// nextInstant returns at, or the first instant after it at which an assignment of the tenant may
+// begin: one at which none begins yet, after the tenant's first.
 func nextInstant(ctx context.Context, db *pgconn.DB, tx pgconn.Tx, tenantID int64, at time.Time) (time.Time, error) {
 	at, err := pgconn.Instant(ctx, db, tx, at)
 	if err != nil {
@@ -137,7 +146,7 @@ func nextInstant(ctx context.Context, db *pgconn.DB, tx pgconn.Tx, tenantID int6
 	return at.UTC(), err
 }
 
-// periodAt returns the period of a list that is in force at the instant, nil for none.
+// periodAt returns the period in force at the instant, nil for none.
 func periodAt(periods []plans.Period, at time.Time) *plans.Period {
 	for i, p := range periods {
 		if !p.From.After(at) && (p.To.IsZero() || p.To.After(at)) {
@@ -165,6 +174,8 @@ type assignmentRow struct {
 	CreatedBy      string         `db:"created_by"`
 	VoidedAt       sql.NullTime   `db:"voided_at"`
 	VoidReason     sql.NullString `db:"void_reason"`
+	tenants.MonthColumns
+	Named tenants.MonthColumns `db:"named"`
 }
 
 func (r assignmentRow) assignment() plans.Assignment {
@@ -174,7 +185,7 @@ func (r assignmentRow) assignment() plans.Assignment {
 		Generation: int(r.Generation.Int64),
 		Kind:       r.Kind,
 		Ends:       r.Ends.Int64,
-		Named:      plans.Quota{PerMinute: r.NamedPerMinute, PerDay: r.NamedPerDay},
+		Named:      plans.Quota{PerMinute: r.NamedPerMinute, PerDay: r.NamedPerDay, Month: r.Named.Change()},
 		From:       r.From.UTC(),
 		Until:      pgconn.TimeOf(r.Until),
 		Then:       r.Then.String,
@@ -184,8 +195,9 @@ func (r assignmentRow) assignment() plans.Assignment {
 		VoidedAt:   pgconn.TimeOf(r.VoidedAt),
 		VoidReason: r.VoidReason.String,
 	}
-	if r.PerMinute.Valid || r.PerDay.Valid {
-		a.Own = &plans.Quota{PerMinute: r.PerMinute.Int64, PerDay: r.PerDay.Int64}
+	own := plans.Quota{PerMinute: r.PerMinute.Int64, PerDay: r.PerDay.Int64, Month: r.Change()}
+	if own != (plans.Quota{}) {
+		a.Own = &own
 	}
 	return a
 }
@@ -195,7 +207,10 @@ func readTimeline(ctx context.Context, q pgconn.Queryer, tenantID int64) ([]plan
 	return pgconn.Collect(ctx, q, assignmentRow.assignment, `
 		select id, plan, generation, per_minute, per_day, coalesce(named_per_minute, 0) as named_per_minute,
 		       coalesce(named_per_day, 0) as named_per_day, kind, ends, valid_from, until, then_plan,
-		       lead(valid_from) over (order by valid_from) as valid_to, created_at, created_by, voided_at, void_reason
+		       lead(valid_from) over (order by valid_from) as valid_to, created_at, created_by, voided_at, void_reason,
+		       month, per_month, overage, overage_value, named_month as "named.month",
+		       named_per_month as "named.per_month", named_overage as "named.overage",
+		       named_overage_value as "named.overage_value"
 		from tenant_plans where tenant_id = $1 order by valid_from`, tenantID)
 }
 
@@ -214,6 +229,7 @@ type periodRow struct {
 	AssignedTo   sql.NullTime   `db:"assigned_to"`
 	VoidedAt     sql.NullTime   `db:"voided_at"`
 	VoidReason   sql.NullString `db:"void_reason"`
+	tenants.MonthColumns
 }
 
 func (r periodRow) period() plans.Period {
@@ -224,7 +240,7 @@ func (r periodRow) period() plans.Period {
 		Plan:         r.Plan,
 		Kind:         r.Kind,
 		Ends:         r.Ends.Int64,
-		Quota:        plans.Quota{PerMinute: r.PerMinute, PerDay: r.PerDay},
+		Quota:        plans.Quota{PerMinute: r.PerMinute, PerDay: r.PerDay, Month: r.InForce()},
 		From:         r.From.UTC(),
 		To:           pgconn.TimeOf(r.To),
 		AssignedFrom: r.AssignedFrom.UTC(),
@@ -234,8 +250,8 @@ func (r periodRow) period() plans.Period {
 	}
 }
 
-// Periods returns what was, is and will be in force for a tenant, in the order of time: all periods
-// that end after from; the zero time stands for the beginning.
+// Periods returns what was, is and will be in force for a tenant, in order of time: all periods
+// that end after from. The zero time stands for the beginning.
 func (d Timelines) Periods(ctx context.Context, tenantID int64, from time.Time) (_ []plans.Period, err error) {
 	defer pgconn.Wrap(&err, "read a tenant's periods")
 	return readPeriods(ctx, d.db, tenantID, from)
@@ -243,9 +259,8 @@ func (d Timelines) Periods(ctx context.Context, tenantID int64, from time.Time) 
 
 func readPeriods(ctx context.Context, q pgconn.Queryer, tenantID int64, from time.Time) ([]plans.Period, error) {
 	return pgconn.Collect(ctx, q, periodRow.period, `
-		select assignment, version, generation, plan, kind, ends, per_minute, per_day, valid_from, valid_to,
-			assigned_from, assigned_to,
-		       voided_at, void_reason
+		select assignment, version, generation, plan, kind, ends, per_minute, per_day, per_month, overage,
+		       overage_value, valid_from, valid_to, assigned_from, assigned_to, voided_at, void_reason
 		from quota_periods where tenant_id = $1 and (valid_to is null or valid_to > $2) order by
 		  valid_from`, tenantID, from)
 }

@@ -23,8 +23,9 @@ var Undoers = undo.Undoers{
 	"plan.resell":     undoRetirement,
 }
 
-// undoPlanEdit gives a plan its texts back and its place in lists, and withdraws the version that the edit
-// made. If that has begun, a version with the numbers of before begins now, for all that follow it.
+// undoPlanEdit restores a plan's texts and its place in lists, and withdraws the version that the
+// edit made. If that version has begun, a version with the former numbers begins now, for all that
+// follow it.
 func undoPlanEdit(ctx context.Context, s undo.Step) error {
 	before, after, err := undo.Records[planRecord](s.Entry)
 	if err != nil {
@@ -51,12 +52,13 @@ func undoPlanEdit(ctx context.Context, s undo.Step) error {
 		}
 	default:
 		e.Numbers = &plans.VersionEdit{PerMinute: before.PerMinute, PerDay: before.PerDay}
+		e.Numbers.Month = before.Since(after.MonthRecord)
 	}
 	_, err = d.Edit(ctx, s.By, name, e)
 	return err
 }
 
-// undoWithdrawal schedules the version again that was withdrawn.
+// undoWithdrawal schedules the withdrawn version again.
 func undoWithdrawal(ctx context.Context, s undo.Step) error {
 	v, last, err := undo.Records[planRecord](s.Entry)
 	if err != nil {
@@ -66,12 +68,13 @@ func undoWithdrawal(ctx context.Context, s undo.Step) error {
 		return undo.Over("version %d would have begun at %s", v.Version, v.From.Format(time.RFC3339))
 	}
 	_, err = Plans{s.DB}.Edit(ctx, s.By, undo.NameOf(s.Entry), PlanEdit{Numbers: &plans.VersionEdit{
-		PerMinute: v.PerMinute, PerDay: v.PerDay, From: v.From, KeepExisting: v.Generation != last.Generation,
+		PerMinute: v.PerMinute, PerDay: v.PerDay, Month: v.Since(last.MonthRecord), From: v.From,
+		KeepExisting: v.Generation != last.Generation,
 	}})
 	return err
 }
 
-// undoRetirement sells the plan again, or retires it when it was to retire.
+// undoRetirement sells the plan again, or retires it at its former time.
 func undoRetirement(ctx context.Context, s undo.Step) error {
 	before, _, err := undo.Records[planRecord](s.Entry)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"petstore.example/internal/store/undo"
 )
 
-// undoAssignment makes the timeline from now on what it would be without what the change assigned,
-// as plans.Timeline.TakeBack does.
+// undoAssignment changes the timeline from now on to what it would be without the change, as
+// plans.Timeline.TakeBack does.
 func undoAssignment(ctx context.Context, s undo.Step) error {
 	_, made, err := undo.Records[assignmentRecord](s.Entry)
 	if err != nil {
@@ -41,7 +41,8 @@ func undoAssignment(ctx context.Context, s undo.Step) error {
 		if err := d.store(ctx, tx, &done); err != nil {
 			return lastingBoostError(err)
 		}
-		// The innermost assignment, which is in force, and those around it.
+		// Assignment becomes the innermost of the added assignments in force, within gets those
+		// around it.
 		for _, a := range done.Added {
 			if a.Kind != plans.End && a.From.Before(done.Now.Add(time.Millisecond)) {
 				done.within, done.Assignment = append(done.within, a.ID), a
@@ -53,7 +54,7 @@ func undoAssignment(ctx context.Context, s undo.Step) error {
 	})
 }
 
-// lastingBoostError translates what a trigger refuses: an assignment with the numbers of a boost
+// lastingBoostError translates a trigger's refusal of an assignment with the numbers of a boost
 // whose end was removed.
 func lastingBoostError(err error) error {
 	if pgconn.IsConstraint(err, "tenant_plans_numbers") {
@@ -65,7 +66,7 @@ func lastingBoostError(err error) error {
 	return err
 }
 
-// undoUnschedule schedules again what was removed.
+// undoUnschedule schedules the removed assignment again.
 func undoUnschedule(ctx context.Context, s undo.Step) error {
 	before, _, err := undo.Records[assignmentRecord](s.Entry)
 	if err != nil {
@@ -84,8 +85,8 @@ func undoUnschedule(ctx context.Context, s undo.Step) error {
 	if r.Kind == plans.Boost {
 		n.Plan = ""
 	}
-	if r.PerMinute != 0 || r.PerDay != 0 {
-		n.Own = &plans.Quota{PerMinute: r.PerMinute, PerDay: r.PerDay}
+	if own := (plans.Quota{PerMinute: r.PerMinute, PerDay: r.PerDay, Month: r.Change()}); own != (plans.Quota{}) {
+		n.Own = &own
 	}
 	if r.Until != nil {
 		n.Until = func(time.Time) time.Time { return *r.Until }

@@ -1,0 +1,11 @@
+package webhooks_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"petstore.example/internal/test/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(storetest.Suite{M: m}) }

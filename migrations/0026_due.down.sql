@@ -1,0 +1,1 @@
+drop function tell_due;

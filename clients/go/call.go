@@ -10,9 +10,10 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 )
 
-// call is one operation with its arguments. All attempts send the same.
+// call is one operation with its arguments. All attempts send the same request.
 type call struct {
 	method string
 	// path is relative to the base URL, without a leading slash.
@@ -25,17 +26,22 @@ type call struct {
 	response       *Response
 	// unmetered calls work even if the key's limit is used up.
 	unmetered bool
+	// repeatable marks a POST that may be sent again if it may have taken effect. The response to
+	// one that issues a key can't be had twice.
+	repeatable bool
+	// notAfter is when the last attempt may begin, zero for any time.
+	notAfter time.Time
 }
 
 // CallOption configures one call.
 type CallOption func(*call) error
 
 // IdempotencyKey sets the Idempotency-Key of a POST: 1 to 255 visible ASCII characters other than "
-// and \. Calls with the same key and arguments within 24 hours create one animal, order or key,
-// also from different processes: later calls return the first one's result. Use it to repeat a call
-// safely after an error. Without this option each call of [Client.CreatePet], [Client.PlaceOrder],
-// [Client.CreateKey] and [Client.RotateKey] has a random key, which covers its retries. Other
-// operations ignore it.
+// and \. Calls with the same key and arguments within 24 hours create one animal, order, key
+// or webhook, also from different processes: later calls return the first one's result. Use it to
+// repeat a call safely after an error. Without this option each call of [Client.CreatePet],
+// [Client.PlaceOrder], [Client.CreateKey], [Client.RotateKey] and [Client.CreateWebhook] has a random
+// key, which covers its retries. Other operations ignore it.
 func IdempotencyKey(key string) CallOption {
 	return func(cl *call) error {
 		if !isVisible(key) || len(key) > 255 || strings.ContainsAny(key, `"\`) {
@@ -48,10 +54,11 @@ func IdempotencyKey(key string) CallOption {
 	}
 }
 
-// IfMatch makes [Client.UpdatePet], [Client.UpdateOrder] and [Client.UpdateKey] change an animal,
-// order or key only if it still has this ETag, as in [Response.ETag] or in the [PetPage] of a list
-// of one animal. Otherwise they fail with [CodePreconditionFailed]. The weak form that compression
-// makes of an ETag works too. Other operations ignore it.
+// IfMatch makes [Client.UpdatePet], [Client.UpdateOrder], [Client.UpdateKey] and
+// [Client.UpdateWebhook] change an animal, order, key or webhook only if it still has this ETag.
+// The ETag is in [Response.ETag], or in the [PetPage] of a list of one animal. Otherwise they fail
+// with [CodePreconditionFailed]. The weak form of an ETag, which compression makes, works too.
+// Other operations ignore it.
 func IfMatch(etag string) CallOption {
 	return func(cl *call) error {
 		etag := strings.TrimPrefix(etag, "W/")
@@ -63,8 +70,8 @@ func IfMatch(etag string) CallOption {
 	}
 }
 
-// CaptureResponse stores the last response that the call received in r, whether the call succeeds
-// or not. Each page of an iterator overwrites it.
+// CaptureResponse stores the last response that the call received in r, whether or not the call
+// succeeds. Each page of an iterator overwrites it.
 func CaptureResponse(r *Response) CallOption {
 	return func(cl *call) error {
 		cl.response = r
@@ -72,7 +79,8 @@ func CaptureResponse(r *Response) CallOption {
 	}
 }
 
-// do makes the call with in as its body, unless in is nil, and decodes the response into out.
+// do makes the call and decodes the response into out, unless that is nil. in is its body, nil for
+// none.
 func (c *Client) do(ctx context.Context, cl *call, in, out any, opts []CallOption) (*rawResponse, error) {
 	for _, opt := range opts {
 		if err := opt(cl); err != nil {
@@ -90,7 +98,7 @@ func (c *Client) do(ctx context.Context, cl *call, in, out any, opts []CallOptio
 		cl.idempotencyKey = randomKey()
 	}
 	a, err := c.send(ctx, cl)
-	if err != nil || a.status == http.StatusNotModified {
+	if err != nil || a.status == http.StatusNotModified || out == nil {
 		return a, err
 	}
 	if err := json.Unmarshal(a.body, out); err != nil {
@@ -99,7 +107,7 @@ func (c *Client) do(ctx context.Context, cl *call, in, out any, opts []CallOptio
 	return a, nil
 }
 
-// fetch makes the call as do does, and returns what the response has.
+// fetch makes the call as do does, and returns the decoded response.
 func fetch[T any](ctx context.Context, c *Client, cl *call, in any, opts []CallOption) (*T, error) {
 	var out T
 	if _, err := c.do(ctx, cl, in, &out, opts); err != nil {
@@ -111,14 +119,13 @@ func fetch[T any](ctx context.Context, c *Client, cl *call, in any, opts []CallO
 // randomKey returns 128 random bits.
 func randomKey() string {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // It never fails.
+	_, _ = rand.Read(b[:]) // crypto/rand never fails.
 	return hex.EncodeToString(b[:])
 }
 
-// repeatable reports whether a second request is harmless if the first one may have taken effect.
-func (cl *call) repeatable() bool {
-	return cl.method == http.MethodGet || cl.method == http.MethodPost && cl.idempotencyKey != ""
-}
+// isRepeatable reports whether repeating the request is harmless if the first one may have taken
+// effect.
+func (cl *call) isRepeatable() bool { return cl.method == http.MethodGet || cl.repeatable }
 
 func (c *Client) url(cl *call) *url.URL {
 	u := c.base.JoinPath(cl.path)

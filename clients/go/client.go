@@ -4,8 +4,11 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"os"
 	"path"
+	"runtime"
 	"strings"
 	"time"
 )
@@ -13,24 +16,32 @@ import (
 // Version is the version of this package.
 const Version = "1.0.0"
 
+var runtimeAgent = "petstore-go/" + Version + " (" + runtime.Version() + ")"
+
 // Client calls the API with one API key. Use [New] to create one.
 type Client struct {
 	base *url.URL
-	// key is a function, so that printing a client never shows it.
-	key       func() string
+	// keys are functions, so that printing a client never shows a key.
+	keys      keyring
 	http      *http.Client
 	userAgent string
 
-	maxRetries int
-	maxWait    time.Duration
-	// queue is nil without retries: then no call waits.
+	maxRetries       int
+	maxWait, timeout time.Duration
+	warnings         *warnings
+	// queue is nil without retries; then no call waits.
 	queue *queue
 	// random returns numbers in [0, 1).
 	random func() float64
 }
 
-// New returns a client of the API at baseURL, an http or https URL that ends in /v1. Plain http
-// exposes the key to the network. Errors never contain the arguments.
+// FromEnv returns a client with the base URL in PETSTORE_URL and the key in PETSTORE_API_KEY.
+func FromEnv(opts ...Option) (*Client, error) {
+	return New(os.Getenv("PETSTORE_URL"), os.Getenv("PETSTORE_API_KEY"), opts...)
+}
+
+// New returns a client of the API at baseURL, an https URL that ends in /v1. Only on this machine
+// it may be http. Errors never contain the arguments.
 func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	base, err := parseBaseURL(baseURL)
 	if err != nil {
@@ -43,11 +54,13 @@ func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	}
 	c := &Client{
 		base:       base,
-		key:        func() string { return apiKey },
-		http:       &http.Client{Timeout: defaultTimeout},
-		userAgent:  "petstore-go/" + Version,
+		keys:       newKeyring(apiKey),
+		http:       &http.Client{Timeout: attemptTimeout},
+		userAgent:  runtimeAgent,
 		maxRetries: defaultMaxRetries,
 		maxWait:    defaultMaxWait,
+		timeout:    defaultTimeout,
+		warnings:   &warnings{warn: logWarning},
 		random:     rand.Float64,
 	}
 	for _, opt := range opts {
@@ -58,7 +71,9 @@ func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	if c.maxRetries > 0 {
 		c.queue = &queue{maxWait: c.maxWait, random: c.random}
 	}
-	c.http = sameOrigin(c.http, base)
+	limited := *c.http
+	limited.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	c.http = &limited
 	return c, nil
 }
 
@@ -76,28 +91,16 @@ func parseBaseURL(s string) (*url.URL, error) {
 	if path.Base(u.Path) != "v1" {
 		return nil, errors.New("petstore: the base URL must end in /v1")
 	}
+	if u.Scheme == "http" && !isLoopback(u.Hostname()) {
+		return nil, errors.New("petstore: the base URL must be https: http shows the key to the network")
+	}
 	return u, nil
 }
 
-// sameOrigin returns a copy of the client that follows a redirect only if it keeps the method and
-// the scheme, host and port of base. net/http alone would send the key to other ports, to
-// subdomains, and from https to http. Any other redirect is returned as the response.
-func sameOrigin(h *http.Client, base *url.URL) *http.Client {
-	limited := *h
-	limited.CheckRedirect = func(req *http.Request, via []*http.Request) error {
-		if req.URL.Scheme != base.Scheme || req.URL.Host != base.Host || req.Method != via[0].Method ||
-			len(via) >= maxRedirects {
-			return http.ErrUseLastResponse
-		}
-		if h.CheckRedirect != nil {
-			return h.CheckRedirect(req, via)
-		}
-		return nil
-	}
-	return &limited
+func isLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
 }
-
-const maxRedirects = 10
 
 // isVisible reports whether s is not empty and has visible ASCII characters only.
 func isVisible(s string) bool {

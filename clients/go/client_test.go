@@ -10,66 +10,39 @@ import (
 	"petstore.example/client"
 )
 
-func TestNew(t *testing.T) {
+// TestOptions: what they refuse. ../testdata/clients.json has the URLs and keys.
+func TestOptions(t *testing.T) {
 	t.Parallel()
-	for _, baseURL := range []string{
-		"https://api.example.com/v1", "https://api.example.com/v1/", "http://127.0.0.1:8080/v1", "http://[::1]:80/v1",
-		"HTTPS://h/a%2Fb/v1",
+	for name, test := range map[string]struct {
+		option client.Option
+		want   string
+	}{
+		"no HTTP client":     {client.WithHTTPClient(nil), "must not be nil"},
+		"an empty agent":     {client.WithUserAgent(""), "user agent"},
+		"an agent's break":   {client.WithUserAgent("a\r\nX-Evil: 1"), "user agent"},
+		"negative retries":   {client.WithMaxRetries(-1), "retries"},
+		"no wait":            {client.WithMaxWait(0), "wait"},
+		"a wait in the past": {client.WithMaxWait(-1), "wait"},
+		"no timeout":         {client.WithTimeout(0), "timeout"},
+		"no warnings":        {client.WithWarnings(nil), "warnings"},
 	} {
-		if c, err := client.New(baseURL, key); err != nil || c == nil {
-			t.Errorf("%s: %v", baseURL, err)
+		c, err := client.New("https://h/v1", key, test.option)
+		if c != nil || err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, error %v", name, c, err)
 		}
 	}
-	for name, test := range map[string]struct {
-		baseURL, key string
-		option       client.Option
-		want         string
-	}{
-		"no base URL":        {baseURL: "", want: "must be absolute"},
-		"a relative one":     {baseURL: "/v1", want: "must be absolute"},
-		"another scheme":     {baseURL: "ftp://h/v1", want: "must be absolute"},
-		"no host":            {baseURL: "https:///v1", want: "must be absolute"},
-		"only a port":        {baseURL: "https://:443/v1", want: "must be absolute"},
-		"rubbish":            {baseURL: "https://h/%zz" + key, want: "must be absolute"},
-		"swapped":            {baseURL: key, key: "https://api.example.com/v1", want: "must be absolute"},
-		"a user":             {baseURL: "https://" + key + "@h/v1", want: "no user"},
-		"a query":            {baseURL: "https://h/v1?key=" + key, want: "no user, query"},
-		"a fragment":         {baseURL: "https://h/v1#" + key, want: "no user, query or fragment"},
-		"no version":         {baseURL: "https://h", want: "end in /v1"},
-		"another version":    {baseURL: "https://h/v2", want: "end in /v1"},
-		"a path too long":    {baseURL: "https://h/v1/pets", want: "end in /v1"},
-		"no key":             {key: "-", want: "API key"},
-		"a line break":       {key: key + "\n", want: "is there a space or a line break"},
-		"a space":            {key: "Bearer " + key, want: "is there a space"},
-		"letters of others":  {key: key + "é", want: "visible ASCII"},
-		"no HTTP client":     {option: client.WithHTTPClient(nil), want: "must not be nil"},
-		"an empty agent":     {option: client.WithUserAgent(""), want: "user agent"},
-		"an agent's break":   {option: client.WithUserAgent("a\r\nX-Evil: 1"), want: "user agent"},
-		"negative retries":   {option: client.WithMaxRetries(-1), want: "retries"},
-		"no wait":            {option: client.WithMaxWait(0), want: "wait"},
-		"a wait in the past": {option: client.WithMaxWait(-1), want: "wait"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			switch test.key {
-			case "":
-				test.key = key
-			case "-":
-				test.key = ""
-			}
-			if test.baseURL == "" && name != "no base URL" {
-				test.baseURL = "https://h/v1"
-			}
-			var opts []client.Option
-			if test.option != nil {
-				opts = append(opts, test.option)
-			}
-			c, err := client.New(test.baseURL, test.key, opts...)
-			if c != nil || err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Fatalf("%v, error %v", c, err)
-			}
-			refuseKey(t, "the error", err.Error())
-		})
+}
+
+// TestFromEnv is not parallel: it sets variables.
+func TestFromEnv(t *testing.T) {
+	t.Setenv("PETSTORE_URL", "https://api.example.com/v1")
+	t.Setenv("PETSTORE_API_KEY", key)
+	if c, err := client.FromEnv(); err != nil || c.String() != "petstore client of https://api.example.com/v1" {
+		t.Errorf("%v, error %v", c, err)
+	}
+	t.Setenv("PETSTORE_API_KEY", "")
+	if _, err := client.FromEnv(); err == nil {
+		t.Error("a client without a key")
 	}
 }
 

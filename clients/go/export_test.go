@@ -10,3 +10,6 @@ func WithRandom(random func() float64) Option {
 
 // MaxResponse is how much of an answer is read.
 const MaxResponse = maxResponse
+
+// ImportKey is the idempotency key of a row.
+var ImportKey = importKey

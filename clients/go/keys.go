@@ -1,10 +1,12 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -14,7 +16,7 @@ import (
 // KeyScope says what a key may do.
 type KeyScope string
 
-// The scopes. Each may do what those before it may.
+// The scopes. Each includes those before it.
 const (
 	ScopeRead   KeyScope = "read"
 	ScopeWrite  KeyScope = "write"
@@ -24,8 +26,8 @@ const (
 )
 
 // Key is an API key of your account. The operations of keys are in beta and may change with 30
-// days' notice. They need a key with [ScopeManage], but for [SelfKey], are not counted, and never
-// wait for their turn.
+// days' notice. They need a key with [ScopeManage], except those on [SelfKey]. They are not
+// counted, and never wait for their turn.
 type Key struct {
 	ID               string     `json:"id"`
 	Name             string     `json:"name"`
@@ -39,7 +41,7 @@ type Key struct {
 	ExpiresAt        *time.Time `json:"expiresAt"`
 	LastUsedAt       *time.Time `json:"lastUsedAt"`
 	Replaces         *string    `json:"replaces"`   // the ID of the key that it replaced in a rotation
-	ReplacedBy       *string    `json:"replacedBy"` // and of the one that replaced it
+	ReplacedBy       *string    `json:"replacedBy"` // the ID of the key that replaced it
 	IssuedBy         *string    `json:"issuedBy"`   // the ID of a key, account or support
 	// AlsoEnded are the IDs of the other keys that ended with the call that returned this one.
 	AlsoEnded []string `json:"alsoEnded,omitempty"`
@@ -47,8 +49,8 @@ type Key struct {
 	Key Secret `json:"key,omitzero"`
 }
 
-// Secret is a key that prints itself redacted. It is a function, so that no way of printing shows
-// it.
+// Secret is a key that prints itself redacted. It holds a function, so that no way of printing
+// shows the key.
 type Secret struct{ reveal func() string }
 
 // Reveal returns the key, "" for none.
@@ -70,8 +72,8 @@ func (s *Secret) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// NewKey is a key to issue, with [ScopeWrite] if it has no other. AllowedAddresses without the
-// address of the client need ConfirmLockout.
+// NewKey is a key to issue. Its default scope is [ScopeWrite]. If AllowedAddresses lack the
+// client's own address, it needs ConfirmLockout.
 type NewKey struct {
 	Name             string    `json:"name"`
 	Scope            KeyScope  `json:"scope,omitempty"`
@@ -81,8 +83,8 @@ type NewKey struct {
 	ConfirmLockout   bool      `json:"confirmLockout,omitempty"`
 }
 
-// KeyPatch is a change to a key. Nil fields stay as they are, and zero values remove what the key
-// has.
+// KeyPatch is a change to a key. A nil field leaves the key's value unchanged, and a zero value
+// removes it.
 type KeyPatch struct {
 	Name             *string
 	Scope            *KeyScope
@@ -111,8 +113,8 @@ func (p KeyPatch) MarshalJSON() ([]byte, error) {
 
 // ListKeysParams selects the keys to list.
 type ListKeysParams struct {
-	// Limit is the size of a page, 1 to 100, or 0 for 20. Status selects keys with that status, and
-	// Cursor is the NextCursor of a page, if not empty.
+	// Limit is the size of a page, 1 to 100, or 0 for 20. Status selects keys with that status, if
+	// not empty. Cursor is the NextCursor of a page, if not empty.
 	Limit          int
 	Status, Cursor string
 }
@@ -135,32 +137,62 @@ func (c *Client) ListKeys(ctx context.Context, params ListKeysParams, opts ...Ca
 	return &KeyPage{Keys: list, NextCursor: nextCursor(a.header), Rate: rateOf(a.header)}, nil
 }
 
-// GetKey returns one key: with [SelfKey] the client's own, for which any scope is enough. It fails
+// Keys iterates over the keys of your account from params.Cursor to the end, page by page, as
+// [Client.Pets] does over animals.
+func (c *Client) Keys(ctx context.Context, params ListKeysParams, opts ...CallOption) iter.Seq2[Key, error] {
+	params.Limit = cmp.Or(params.Limit, maxPageSize)
+	return paginate(params.Cursor, func(cursor string) ([]Key, string, error) {
+		params.Cursor = cursor
+		page, err := c.ListKeys(ctx, params, opts...)
+		if err != nil {
+			return nil, "", err
+		}
+		return page.Keys, page.NextCursor, nil
+	})
+}
+
+// GetKey returns one key. [SelfKey] is the client's own, for which any scope is enough. It fails
 // with [CodeKeyNotFound].
 func (c *Client) GetKey(ctx context.Context, keyID string, opts ...CallOption) (*Key, error) {
 	return c.keyCall(ctx, http.MethodGet, keyPath(keyID), nil, opts)
 }
 
-// CreateKey issues a key, which is in [Key.Key] of the result. Retries issue one key only: if the
-// response with it was lost, the error is [CodeKeyAlreadyIssued], and its message has the ID. It
-// also fails with [CodeTooManyKeys] or [CodeWouldLockOut].
+// CreateKey issues a key, and returns it in [Key.Key]. If the response with it was lost, nobody can
+// show the key: the error is a [*KeyError]. CreateKey also fails with [CodeTooManyKeys] or
+// [CodeWouldLockOut].
 func (c *Client) CreateKey(ctx context.Context, key NewKey, opts ...CallOption) (*Key, error) {
-	return c.keyCall(ctx, http.MethodPost, "keys", key, opts)
+	began := time.Now()
+	issued, err := c.keyCall(ctx, http.MethodPost, "keys", key, opts)
+	return issued, c.withKeyID(err, func() (string, error) {
+		var seen Response
+		page, err := c.ListKeys(ctx, ListKeysParams{Limit: 20}, CaptureResponse(&seen))
+		if err != nil {
+			return "", err
+		}
+		// Times of keys are the service's.
+		since := serviceTime(seen.Header, time.Now()).Add(-time.Since(began) - time.Second)
+		for _, k := range page.Keys {
+			if k.Name == key.Name && !k.CreatedAt.Before(since) {
+				return k.ID, nil
+			}
+		}
+		return "", nil
+	})
 }
 
 // UpdateKey changes a key and returns it. It fails with [CodeKeyNotFound], [CodeKeyNotActive],
-// [CodeLastManageKey] or [CodeWouldLockOut], and as [Client.UpdatePet] with [IfMatch].
+// [CodeLastManageKey] or [CodeWouldLockOut], and with [IfMatch] as [Client.UpdatePet] does.
 func (c *Client) UpdateKey(ctx context.Context, keyID string, patch KeyPatch, opts ...CallOption) (*Key, error) {
 	return c.keyCall(ctx, http.MethodPatch, keyPath(keyID), patch, opts)
 }
 
 // KeyRotation says how to rotate a key.
 type KeyRotation struct {
-	// GracePeriod is for how long the old key goes on working: whole seconds, up to 7 days, nil for
-	// 24 hours.
+	// GracePeriod is how long the old key keeps working: whole seconds, up to 7 days, nil for 24
+	// hours.
 	GracePeriod *time.Duration
-	// ExpiresAt is when the new key expires: the zero time for never, nil for when the old one
-	// would have.
+	// ExpiresAt is when the new key expires: the zero time for never, nil for the expiry of the old
+	// key.
 	ExpiresAt *time.Time
 }
 
@@ -179,28 +211,34 @@ func (r KeyRotation) MarshalJSON() ([]byte, error) {
 	return json.Marshal(members)
 }
 
-// RotateKey issues a key in the place of another one: with [SelfKey] of the client's own, for which
-// any scope is enough. If the response was lost, a key rotates itself again: the replacement that
-// nobody has used is revoked. It returns the new key, and fails as [Client.CreateKey], or with
-// [CodeKeyNotFound], [CodeKeyNotActive] or [CodeKeyAlreadyRotated].
+// RotateKey issues a replacement for a key, and returns it. For the client's own key there is
+// [Client.RotateSelf]. RotateKey fails as [Client.CreateKey] does, or with [CodeKeyNotFound],
+// [CodeKeyNotActive] or [CodeKeyAlreadyRotated].
 func (c *Client) RotateKey(
 	ctx context.Context,
 	keyID string,
 	rotation KeyRotation,
 	opts ...CallOption,
 ) (*Key, error) {
-	return c.keyCall(ctx, http.MethodPost, keyPath(keyID)+"/rotate", rotation, opts)
+	issued, err := c.keyCall(ctx, http.MethodPost, keyPath(keyID)+"/rotate", rotation, opts)
+	return issued, c.withKeyID(err, func() (string, error) {
+		old, err := c.GetKey(ctx, keyID)
+		if err != nil || old.ReplacedBy == nil {
+			return "", err
+		}
+		return *old.ReplacedBy, nil
+	})
 }
 
 // KeyRevocation says how to revoke a key. The reason may be empty.
 type KeyRevocation struct {
 	Reason string `json:"reason,omitempty"`
-	// Replacements ends those too that the key has made by rotating itself, and that these have
-	// made so.
+	// Replacements also ends the keys that the key has made by rotating itself, and in turn those
+	// that they have made.
 	Replacements bool `json:"-"`
 }
 
-// RevokeKey ends a key for ever, with [SelfKey] the client's own, for which any scope is enough. It
+// RevokeKey ends a key for ever. [SelfKey] is the client's own, for which any scope is enough. It
 // fails with [CodeKeyNotFound] or [CodeLastManageKey].
 func (c *Client) RevokeKey(
 	ctx context.Context,

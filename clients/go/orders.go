@@ -33,11 +33,11 @@ type Order struct {
 // NewOrder is an order to place.
 type NewOrder struct {
 	PetID int64 `json:"petId"`
-	// Quantity is 1 if it is left 0.
+	// Quantity is 1 by default.
 	Quantity int `json:"quantity,omitempty"`
 }
 
-// OrderPatch is a change to an order. Nil fields stay as they are.
+// OrderPatch is a change to an order. Nil fields leave it unchanged.
 type OrderPatch struct {
 	Status *OrderStatus `json:"status,omitempty"`
 }
@@ -103,13 +103,14 @@ func (c *Client) GetOrder(ctx context.Context, orderID int64, opts ...CallOption
 //
 // This operation is experimental and may change at any time.
 func (c *Client) PlaceOrder(ctx context.Context, order NewOrder, opts ...CallOption) (*Order, error) {
-	return fetch[Order](ctx, c, &call{method: http.MethodPost, path: "store/orders"}, order, opts)
+	cl := &call{method: http.MethodPost, path: "store/orders", repeatable: true}
+	return fetch[Order](ctx, c, cl, order, opts)
 }
 
-// UpdateOrder changes the status of an order, and that of its animal: delivered makes it sold,
-// cancelled makes it available again. It returns the changed order, and fails with
-// [CodeOrderNotFound] or [CodeInvalidTransition], and as [Client.UpdatePet] with [IfMatch]. After
-// [CodeOutcomeUnknown], or an error that is not an [*Error], the change may have been made.
+// UpdateOrder changes the status of an order, and its animal's: delivered makes the animal sold,
+// cancelled makes it available again. It returns the changed order. It fails with
+// [CodeOrderNotFound] or [CodeInvalidTransition], and with [IfMatch] as [Client.UpdatePet] does.
+// After [CodeOutcomeUnknown], or an error that is not an [*Error], the change may have been made.
 //
 // This operation is experimental and may change at any time.
 func (c *Client) UpdateOrder(ctx context.Context, orderID int64, patch OrderPatch, opts ...CallOption) (*Order, error) {

@@ -12,7 +12,7 @@ import (
 // maxPageSize is the largest page. Iterators use it, because each page counts as one request.
 const maxPageSize = 100
 
-// listQuery makes a query of numbers, texts and times, or pointers to them. It leaves out zero
+// listQuery makes a query from numbers, texts and times, or pointers to them. It leaves out zero
 // values.
 func listQuery(parameters map[string]any) url.Values {
 	q := url.Values{}

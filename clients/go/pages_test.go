@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"petstore.example/client"
 )
 
@@ -150,10 +148,10 @@ func TestWalk(t *testing.T) {
 			if !errors.Is(err, test.want) {
 				t.Errorf("error %v, want %v", err, test.want)
 			}
-			if diff := cmp.Diff(test.ids, ids); diff != "" {
+			if diff := diff(test.ids, ids); diff != "" {
 				t.Errorf("ids (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.queries, test.catalogue.queries); diff != "" {
+			if diff := diff(test.queries, test.catalogue.queries); diff != "" {
 				t.Errorf("queries (-want +got):\n%s", diff)
 			}
 		})
@@ -184,12 +182,12 @@ func TestWalkTwice(t *testing.T) {
 			}
 			ids = append(ids, o.ID)
 		}
-		if diff := cmp.Diff([]int64{1, 2, 3}, ids); diff != "" {
+		if diff := diff([]int64{1, 2, 3}, ids); diff != "" {
 			t.Errorf("ids (-want +got):\n%s", diff)
 		}
 	}
 	want := []string{"limit=2&status=placed", "cursor=0000000000000002&limit=2&status=placed"}
-	if diff := cmp.Diff(append(want, want...), s.queries); diff != "" {
+	if diff := diff(append(want, want...), s.queries); diff != "" {
 		t.Errorf("queries (-want +got):\n%s", diff)
 	}
 }

@@ -35,11 +35,11 @@ type NewPet struct {
 	Name string `json:"name"`
 	// CategoryID is a number that you choose.
 	CategoryID int64 `json:"categoryId"`
-	// Status is available if it is left empty.
+	// Status is available by default.
 	Status PetStatus `json:"status,omitempty"`
 }
 
-// PetPatch is a change to an animal. Nil fields stay as they are.
+// PetPatch is a change to an animal. Nil fields leave it unchanged.
 type PetPatch struct {
 	Name       *string    `json:"name,omitempty"`
 	CategoryID *int64     `json:"categoryId,omitempty"`
@@ -58,7 +58,8 @@ type ListPetsParams struct {
 	IDs []int64
 	// CategoryID selects animals of that category, all if it is nil.
 	CategoryID *int64
-	// Name selects animals whose name begins with it, all if it is empty. At most 100 characters.
+	// Name selects animals whose name begins with this prefix of at most 255 characters, all if it
+	// is empty.
 	Name string
 	// Cursor is the NextCursor of a page, empty for the first page. It never expires.
 	Cursor string
@@ -73,8 +74,8 @@ type PetPage struct {
 	Pets []Pet
 	// NextCursor is the Cursor of the next page, empty on the last page.
 	NextCursor string
-	// ETag identifies the content of this page, NextCursor included. If the page has one animal and
-	// none follow, it is the ETag of that animal, for [IfMatch].
+	// ETag identifies the content of this page, including NextCursor. If the page has one animal
+	// and none follow, it is that animal's ETag, for [IfMatch].
 	ETag string
 	// NotModified reports that the page is unchanged since IfNoneMatch. Then Pets is empty, and
 	// NextCursor may be.
@@ -99,7 +100,7 @@ func (c *Client) ListPets(ctx context.Context, params ListPetsParams, opts ...Ca
 	}, nil
 }
 
-// query leaves out zero values, but not an empty list of IDs: that selects nothing, and the service
+// query leaves out zero values. It keeps an empty list of IDs, which selects nothing: the service
 // refuses it.
 func (p ListPetsParams) query() url.Values {
 	q := listQuery(
@@ -139,7 +140,7 @@ func (c *Client) Pets(ctx context.Context, params ListPetsParams, opts ...CallOp
 
 // CreatePet adds an animal. Retries add one animal only; see also [IdempotencyKey].
 func (c *Client) CreatePet(ctx context.Context, pet NewPet, opts ...CallOption) (*Pet, error) {
-	return fetch[Pet](ctx, c, &call{method: http.MethodPost, path: "pets"}, pet, opts)
+	return fetch[Pet](ctx, c, &call{method: http.MethodPost, path: "pets", repeatable: true}, pet, opts)
 }
 
 // GetPet returns one animal. It fails with [CodePetNotFound].
@@ -152,10 +153,10 @@ func (c *Client) GetPet(ctx context.Context, petID int64, opts ...CallOption) (*
 
 // UpdatePet changes an animal and returns it. It fails with [CodePetNotFound], or with
 // [CodeInvalidTransition] if the status cannot change in this way or an order holds the animal.
-// With [IfMatch] it changes only what nobody else has changed. After [CodeOutcomeUnknown], or an
+// With [IfMatch] it changes the animal only if nobody else has. After [CodeOutcomeUnknown], or an
 // error that is not an [*Error], the change may have been made. Repeating it is harmless without
-// IfMatch; with it, one's own change may be the reason for a [CodePreconditionFailed]: list the
-// animal again.
+// IfMatch. With IfMatch, your own change may cause the [CodePreconditionFailed]: list the animal
+// again.
 //
 // This operation is in beta and may change with 30 days' notice.
 func (c *Client) UpdatePet(ctx context.Context, petID int64, patch PetPatch, opts ...CallOption) (*Pet, error) {

@@ -6,24 +6,26 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
 
 const (
-	// longestProbe is how long calls wait for the response of another one that would show how many
+	// longestProbe is the longest wait for another call's response that would show how many
 	// requests remain.
 	longestProbe = time.Second
-	// recheck is how often the service is asked again during a wait that is too long: staff may
-	// have raised the limit or lifted the ban.
+	// recheck is how long calls wait at most before one asks the service again: staff may have
+	// raised the limit or lifted the ban.
 	recheck = time.Minute
 )
 
-// queue lets calls go first come, first served: as many as the limit has requests remaining. When
-// none remain, or after a 429, all of them wait for the reset.
+// queue lets calls go first come, first served, until no requests of the limit remain. Then, or
+// after a 429, all calls wait for the reset.
 //
-// What remains is unknown at first, and after each reset. Then one call goes, and two for each
-// response. So programs that share a key learn of each other before they send many requests.
+// At first, and after each reset, the number of remaining requests is unknown. Then one call goes,
+// and two for each response. So programs that share a key learn of each other before they send many
+// requests.
 type queue struct {
 	maxWait time.Duration
 	random  func() float64
@@ -31,44 +33,43 @@ type queue struct {
 	mu      sync.Mutex
 	waiting []*turn
 	timer   *time.Timer // nil before the first wait
-	// unanswered is how many calls have gone without a response so far. It may exceed answered, the
-	// number of responses since the reset, by one.
+	// unanswered is the number of calls under way. answered is the number of responses since the
+	// reset. unanswered may be larger by one.
 	unanswered, answered int
 	lastGone             time.Time // when the last call went
-	refusals             int       // 429s in a row, without those of requests that were sent before the first
 	window               window
 }
 
 // turn is a call's place in the queue.
 type turn struct {
 	method, path string
-	deadline     time.Time  // of its context, or zero
-	result       chan error // gets nil when the call may go, or why it can't wait
+	deadline     time.Time  // when its call, or its context, ends
+	result       chan error // gets nil when the call may go, else why it can't wait
 }
 
 // window is what responses have shown of a limit, or of a ban. The zero value is unknown.
 type window struct {
-	// rate has the lowest number of remaining requests. Unanswered calls may be in it.
+	// rate has the lowest Remaining seen. Calls without a response may already be subtracted.
 	rate Rate
-	// end is the reset by this machine's clock, and until when calls wait if no request remains:
-	// that is later by a random time.
+	// end is the reset by this machine's clock. until is a random time later; calls wait for it if
+	// no request remains.
 	end, until time.Time
-	refusal    *Error // of a 429, or nil
+	refusal    *Error // the error of a 429, or nil
+	// month says that none remain in the month. On its last day the day ends with it.
+	month bool
 }
 
 func (w *window) known() bool { return !w.end.IsZero() }
 
 func (w *window) usedUp() bool { return w.known() && w.rate.Remaining == 0 }
 
-// enter waits until a call may go; then observe must be called. first puts it at the head of the
-// queue. It returns an *Error at once if the reset comes too late for the call. If the context ends
-// meanwhile, it returns its error.
-func (q *queue) enter(ctx context.Context, method, path string, first bool) error {
+// enter waits until a call may go; observe must be called afterwards. first puts the call at the
+// head of the queue. If the reset comes too late for the call, enter returns an *Error at once. If
+// the context ends during the wait, it returns the context's error.
+func (q *queue) enter(ctx context.Context, t *turn, first bool) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("petstore: %w", err)
 	}
-	t := &turn{method: method, path: path, result: make(chan error, 1)}
-	t.deadline, _ = ctx.Deadline()
 	q.add(t, first)
 	select {
 	case err := <-t.result:
@@ -92,7 +93,7 @@ func (q *queue) add(t *turn, first bool) {
 	q.advance()
 }
 
-// abandon takes a turn back whose context has ended.
+// abandon removes a turn whose context has ended.
 func (q *queue) abandon(t *turn, ended error) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -105,11 +106,14 @@ func (q *queue) abandon(t *turn, ended error) error {
 	if q.window.usedUp() {
 		return fmt.Errorf("%w; waiting for the reset: %w", q.denial(t, "the context ended"), ended)
 	}
+	if errors.Is(ended, context.DeadlineExceeded) {
+		return fmt.Errorf("%w: waiting for other calls: %w", ErrTimeout, ended)
+	}
 	return fmt.Errorf("petstore: waiting for other calls: %w", ended)
 }
 
-// observe notes what a call has returned, and what the response shows of the limit: a is nil if
-// there was none, and err its error. entered is whether the call had entered.
+// observe records the result of a call, and what the response shows of the limit. If there was no
+// response, a is nil and err is set. entered says whether the call went through the queue.
 func (q *queue) observe(a *rawResponse, err error, entered bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -123,56 +127,55 @@ func (q *queue) observe(a *rawResponse, err error, entered bool) {
 	switch refused := errors.As(err, &e) && e.Status == http.StatusTooManyRequests; {
 	case a == nil:
 		if entered && q.window.rate.Remaining > 0 {
-			q.window.rate.Remaining-- // It may have been counted.
+			q.window.rate.Remaining-- // The request may have been counted.
 		}
 	case refused:
 		q.refuse(e, now)
 	case a.status < http.StatusInternalServerError && (q.window.refusal == nil || !now.Before(q.window.until)):
-		q.refusals = 0
 		q.see(rateOf(a.header), untilReset(a.header, now), now)
+		if q.window.usedUp() && strings.Contains(a.header.Get("RateLimit"), `"month";r=0;`) {
+			q.window.month = true
+		}
 	}
 }
 
-// refuse notes a 429.
+// refuse records a 429.
 func (q *queue) refuse(e *Error, now time.Time) {
 	end := now.Add(e.RetryAfter)
 	if e.RetryAfter == 0 || q.window.refusal != nil && !end.After(q.window.until) {
 		return
 	}
-	if q.window.refusal == nil {
-		q.refusals++
-	}
-	refusal := *e // The caller may change its own.
+	refusal := *e // The caller may change its copy.
 	q.window = window{rate: Rate{Limit: e.Rate.Limit, Reset: e.Rate.Reset}, end: end, refusal: &refusal}
 	q.hold(e.RetryAfter, now)
 }
 
-// see notes what remains, and for how long.
+// see records how many requests remain, and for how long.
 func (q *queue) see(r Rate, left time.Duration, now time.Time) {
 	if left <= 0 || r.Limit == 0 {
-		return // It does not say, or the response took longer.
+		return // The response shows no limit, or its window has ended.
 	}
 	w := &q.window
 	if !w.known() || !w.rate.Reset.Equal(r.Reset) {
 		*w = window{rate: r, end: now.Add(left), until: now.Add(left)}
 	} else if r.Remaining >= w.rate.Remaining {
-		return // of an earlier request
+		return // This is the response to an earlier request.
 	}
 	if w.rate.Remaining = r.Remaining; r.Remaining == 0 {
 		q.hold(left, now)
 	}
 }
 
-// hold sets until when calls wait. Those that can't wait so long fail.
+// hold sets the time until which calls wait. Calls that can't wait so long fail.
 func (q *queue) hold(left time.Duration, now time.Time) {
-	q.window.until = q.window.end.Add(jitter(left, q.refusals, q.random()))
+	q.window.until = q.window.end.Add(jitter(left, q.random()))
 	if left > q.maxWait {
 		q.window.until = now.Add(min(left, recheck))
 	}
 	q.waiting = slices.DeleteFunc(q.waiting, q.tooLong)
 }
 
-// advance lets calls go, and sets the timer for those that wait. It must be called after each
+// advance lets calls go, and sets the timer for the waiting ones. It must be called after each
 // change.
 func (q *queue) advance() {
 	now := time.Now()
@@ -188,7 +191,7 @@ func (q *queue) advance() {
 	q.setTimer(now)
 }
 
-// full is whether the unanswered calls may use up what remains.
+// full reports whether the unanswered calls may use up the remaining requests.
 func (q *queue) full() bool {
 	return q.window.known() && q.window.rate.Remaining <= int64(q.unanswered)
 }
@@ -218,19 +221,22 @@ func (q *queue) tooLong(t *turn) bool {
 		return false
 	case time.Until(q.window.end) > q.maxWait:
 		t.result <- q.denial(t, fmt.Sprintf("the longest wait is %v", q.maxWait))
-	case !t.deadline.IsZero() && t.deadline.Before(q.window.until):
-		t.result <- q.denial(t, "the context ends before the limit resets")
+	case t.deadline.Before(q.window.until):
+		t.result <- q.denial(t, "its time ends before the limit resets")
 	default:
 		return false
 	}
 	return true
 }
 
-// denial returns an error like that of the service, for a call that was not sent.
+// denial returns an error like the service's, for a call that was not sent.
 func (q *queue) denial(t *turn, why string) *Error {
 	left := time.Until(q.window.end)
 	e := Error{Status: http.StatusTooManyRequests, Code: CodeRateLimitExceeded, Rate: q.window.rate}
-	if left > time.Minute { // as no other window
+	switch { // Only the windows of days and months are that long.
+	case left > 24*time.Hour, q.window.month:
+		e.Code = CodeMonthlyQuotaExceeded
+	case left > time.Minute:
 		e.Code = CodeDailyQuotaExceeded
 	}
 	if q.window.refusal != nil {

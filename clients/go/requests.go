@@ -1,7 +1,9 @@
 package client
 
 import (
+	"cmp"
 	"context"
+	"iter"
 	"net/http"
 	"net/url"
 	"time"
@@ -13,26 +15,26 @@ type FailedRequest struct {
 	ID     string    `json:"id"`
 	Time   time.Time `json:"time"`
 	Method string    `json:"method"`
-	// Route is the path with the names of its parameters, empty if the path is none of the API's.
+	// Route is the path with the names of its parameters, empty if the path is not the API's.
 	Route      string  `json:"route"`
 	Status     int     `json:"status"`
 	Code       Code    `json:"code"`
 	DurationMs float64 `json:"durationMs"`
 	KeyID      string  `json:"keyId"`
 
-	// The rest is only in what [Client.GetRequest] returns. Explanation is for people.
+	// The following fields are set only by [Client.GetRequest]. Explanation is for people.
 	Explanation string `json:"explanation"`
 	// Window is the limit that refused the request, nil if none did.
 	Window *RefusingWindow `json:"window"`
-	// PassesAt is from when limits and bans admit such a request, nil if they did not refuse it. It
-	// may be over.
+	// PassesAt is the time from which limits and bans admit such a request; it may be past. It is
+	// nil if they did not refuse the request.
 	PassesAt *time.Time `json:"passesAt"`
 	// Refusals says what larger plans would change, nil if no limit of the plan refused the
 	// request.
 	Refusals *Refusals `json:"refusals"`
 }
 
-// RefusingWindow is a window that refused a request, and how many requests of each key were
+// RefusingWindow is a window that refused a request. It has the number of each key's requests
 // admitted from From to To.
 type RefusingWindow struct {
 	Name  string     `json:"name"`
@@ -42,16 +44,16 @@ type RefusingWindow struct {
 	Used  []KeyUsage `json:"used"`
 }
 
-// Refusals is how many requests were refused in the last Days, and how many of them larger plans,
-// or a key's own limit, would have refused.
+// Refusals is the number of requests refused in the last Days. Plans says how many of them larger
+// plans, or the keys' own limits, would still have refused.
 type Refusals struct {
 	Days    int          `json:"days"`
 	Refused int64        `json:"refused"`
 	Plans   []LargerPlan `json:"plans"`
 }
 
-// LargerPlan is a plan with the least number of refusals that would remain. Bursts and bans may
-// refuse more.
+// LargerPlan is a plan with the least number of refusals that would remain on it. Bursts and bans
+// may cause more.
 type LargerPlan struct {
 	Name          string `json:"name"`
 	RemainAtLeast int64  `json:"remainAtLeast"`
@@ -74,8 +76,8 @@ type RequestPage struct {
 	Rate       Rate
 }
 
-// ListRequests returns one page of your failed requests. It is not counted, and works even if a
-// limit is used up, as [Client.GetUsage]. Not all failed requests are stored.
+// ListRequests returns one page of your failed requests. Like [Client.GetUsage], it is not counted,
+// and works even if a limit is used up. Not all failed requests are stored.
 //
 // This operation is in beta and may change with 30 days' notice.
 func (c *Client) ListRequests(
@@ -105,6 +107,26 @@ func (c *Client) ListRequests(
 	}
 	page.NextCursor, page.Rate = nextCursor(a.header), rateOf(a.header)
 	return &page, nil
+}
+
+// Requests iterates over your failed requests from params.Cursor to the end, page by page, as
+// [Client.Pets] does over animals.
+//
+// This operation is in beta and may change with 30 days' notice.
+func (c *Client) Requests(
+	ctx context.Context,
+	params ListRequestsParams,
+	opts ...CallOption,
+) iter.Seq2[FailedRequest, error] {
+	params.Limit = cmp.Or(params.Limit, maxPageSize)
+	return paginate(params.Cursor, func(cursor string) ([]FailedRequest, string, error) {
+		params.Cursor = cursor
+		page, err := c.ListRequests(ctx, params, opts...)
+		if err != nil {
+			return nil, "", err
+		}
+		return page.Requests, page.NextCursor, nil
+	})
 }
 
 // GetRequest explains a failed request, by the RequestID of its [Response] or [Error]. It fails

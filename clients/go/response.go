@@ -18,8 +18,8 @@ type rawResponse struct {
 	body   []byte
 }
 
-// Rate is the state of the limit (per minute, per day or the key's own) with the fewest requests
-// remaining.
+// Rate is the state of the limit (per minute, day or month, or the key's own) with the fewest
+// requests remaining.
 type Rate struct {
 	// Limit is the number of requests allowed in the window.
 	Limit int64
@@ -37,7 +37,9 @@ type Response struct {
 	// ETag identifies the content, for [IfMatch]. It is empty if the response has none.
 	ETag string
 	Rate Rate
-	// Replayed reports that the response is that of an earlier request with the same
+	// Overage is how many requests of the month are above those that the price includes.
+	Overage int64
+	// Replayed reports that the response repeats the one to an earlier request with the same
 	// Idempotency-Key.
 	Replayed bool
 }
@@ -49,6 +51,7 @@ func (a *rawResponse) response() Response {
 		RequestID: a.header.Get("X-Request-Id"),
 		ETag:      a.header.Get("ETag"),
 		Rate:      rateOf(a.header),
+		Overage:   integer(a.header.Get("X-Quota-Overage")),
 		Replayed:  a.header.Get("Idempotent-Replayed") == "true",
 	}
 }
@@ -63,13 +66,13 @@ func rateOf(h http.Header) (r Rate) {
 }
 
 // untilReset returns how long the window of rateOf lasts, and a negative time if the response does
-// not say. Both times are the service's if it sends Date, so that the clock of this machine does
-// not matter. It is up to a second longer than exact.
+// not say. It may be up to a second too long. If the service sends Date, both times are the
+// service's, so that this machine's clock does not matter.
 func untilReset(h http.Header, now time.Time) time.Duration {
 	return rateOf(h).Reset.Sub(serviceTime(h, now))
 }
 
-// serviceTime returns the Date of a response, and now if there is none.
+// serviceTime returns the Date of a response, or now if it has none.
 func serviceTime(h http.Header, now time.Time) time.Time {
 	if date, err := http.ParseTime(h.Get("Date")); err == nil {
 		return date
@@ -89,11 +92,11 @@ func integer(s string) int64 {
 // maxRetryAfter keeps sums with a Retry-After from overflowing.
 const maxRetryAfter = math.MaxInt64 / 2
 
-// minRetryAfter keeps a client from repeating a request at once that was refused for now.
+// minRetryAfter keeps a client from repeating a refused request at once.
 const minRetryAfter = time.Second
 
 // retryAfter reads Retry-After in its two forms, whole seconds and a date (RFC 9110, section
-// 10.2.3). It returns 0 if the header is missing or malformed, and else at least minRetryAfter.
+// 10.2.3). It returns 0 if the header is missing or malformed, otherwise at least minRetryAfter.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	s := strings.Join(h.Values("Retry-After"), ", ")
 	if s != "" && strings.Trim(s, "0123456789") == "" {
@@ -110,35 +113,52 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return min(max(minRetryAfter, at.Sub(serviceTime(h, now))), maxRetryAfter)
 }
 
-// nextCursor returns the cursor of the next page, empty after the last. It takes only the cursor of
-// a Link, so that the key is never sent to the address in it.
+// nextCursor returns the cursor of the next page, empty after the last. It uses only the cursor of
+// the Link, so that the key is never sent to the address there.
 func nextCursor(h http.Header) string {
 	if cursor := h.Get("X-Next-Cursor"); cursor != "" {
 		return cursor
 	}
-	for _, m := range link.FindAllStringSubmatch(strings.Join(h.Values("Link"), ", "), -1) {
-		if !isNext(m[2]) {
-			continue
-		}
-		if u, err := url.Parse(m[1]); err == nil {
-			return u.Query().Get("cursor")
-		}
+	if u := linkTo(h, "next"); u != nil {
+		return u.Query().Get("cursor")
 	}
 	return ""
 }
 
-// isNext reports whether the parameters of a link include the relation next.
-func isNext(parameters string) bool {
+// docURL returns the address of the documentation of an error, which may be relative in the
+// response, and "" if there is none.
+func docURL(base *url.URL, h http.Header) string {
+	if u := linkTo(h, "help"); u != nil {
+		return base.ResolveReference(u).String()
+	}
+	return ""
+}
+
+// linkTo returns the first link with a relation, nil if there is none.
+func linkTo(h http.Header, relation string) *url.URL {
+	for _, m := range link.FindAllStringSubmatch(strings.Join(h.Values("Link"), ", "), -1) {
+		if !isRelation(m[2], relation) {
+			continue
+		}
+		if u, err := url.Parse(m[1]); err == nil {
+			return u
+		}
+	}
+	return nil
+}
+
+// isRelation reports whether the parameters of a link include the relation.
+func isRelation(parameters, relation string) bool {
 	for _, m := range parameter.FindAllStringSubmatch(parameters, -1) {
 		if strings.EqualFold(m[1], "rel") {
-			return slices.Contains(strings.Fields(strings.Trim(m[2], `"`)), "next")
+			return slices.Contains(strings.Fields(strings.Trim(m[2], `"`)), relation)
 		}
 	}
 	return false
 }
 
-// link matches a link-value of RFC 8288, a reference and its parameters; parameter matches one of
-// these.
+// link matches a link-value of RFC 8288, a reference and its parameters. parameter matches one
+// parameter.
 var (
 	link      = regexp.MustCompile(`<([^>]*)>((?:` + parameter.String() + `)*)`)
 	parameter = regexp.MustCompile(`\s*;\s*([\w*-]+)(?:\s*=\s*("[^"]*"|[^\s";,]+))?`)

@@ -15,6 +15,29 @@ import (
 
 const key = "pst_test_Zb7Q0mKxT4vL9sWcR2yNfHjD8aPuGe1dNUMm"
 
+// The ways to call that differ in whether they may be repeated.
+var (
+	list = func(ctx context.Context, c *client.Client) error {
+		_, err := c.ListPets(ctx, client.ListPetsParams{})
+		return err
+	}
+	add = func(ctx context.Context, c *client.Client) error {
+		_, err := c.CreatePet(ctx, client.NewPet{Name: "Rex"})
+		return err
+	}
+	change = func(ctx context.Context, c *client.Client) error {
+		_, err := c.UpdatePet(ctx, 7, client.PetPatch{})
+		return err
+	}
+)
+
+func seconds(all ...float64) (waits []time.Duration) {
+	for _, s := range all {
+		waits = append(waits, time.Duration(s*float64(time.Second)))
+	}
+	return waits
+}
+
 // received is a request as the service got it.
 type received struct {
 	method, path, query, body string
@@ -29,7 +52,6 @@ type service struct {
 	mu      sync.Mutex
 	answers []http.HandlerFunc
 	got     []received
-	times   []time.Time // of the requests
 }
 
 func newService(t *testing.T, answers ...http.HandlerFunc) *service {
@@ -78,7 +100,6 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	next := len(s.got)
 	s.got = append(s.got, received{r.Method, r.URL.Path, r.URL.RawQuery, string(body), r.Header})
-	s.times = append(s.times, time.Now())
 	s.mu.Unlock()
 	if next >= len(s.answers) {
 		answer(http.StatusTeapot, `{"code":"unexpected","message":"There is no answer left.","status":418}`)(w, r)
@@ -92,16 +113,6 @@ func (s *service) requests() []received {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]received(nil), s.got...)
-}
-
-// waits returns the times between the requests.
-func (s *service) waits() (all []time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := 1; i < len(s.times); i++ {
-		all = append(all, s.times[i].Sub(s.times[i-1]))
-	}
-	return all
 }
 
 // answer writes a status, a body and headers, given as name and value in turn.
@@ -122,14 +133,6 @@ func failure(status int, code client.Code, headers ...string) http.HandlerFunc {
 
 // cut breaks the connection without an answer.
 func cut(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
-
-// cutShort breaks the connection in the middle of an answer.
-func cutShort(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Length", "1000")
-	_, _ = io.WriteString(w, `[{"id":1,`)
-	_ = http.NewResponseController(w).Flush()
-	panic(http.ErrAbortHandler)
-}
 
 // store returns a client of the service. It draws 0 when it draws by chance.
 func (s *service) store(t *testing.T, opts ...client.Option) *client.Client {

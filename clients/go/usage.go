@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Usage is the state of your limits and your usage of this month.
+// Usage is the state of your limits, and your usage of this month.
 type Usage struct {
 	// Tenant is the name of your account. All its keys share its limits.
 	Tenant string `json:"tenant"`
@@ -35,12 +35,20 @@ type PlanChange struct {
 type Quota struct {
 	PerMinute int64 `json:"perMinute"`
 	PerDay    int64 `json:"perDay"`
+	// PerMonth is the number of requests of a UTC month that the price includes, nil if the plan has
+	// none.
+	PerMonth *int64 `json:"perMonth"`
+	// Overage is how many requests more a month admits, which are billed apart. It is nil for any
+	// number, and without PerMonth.
+	Overage *int64 `json:"overage"`
 }
 
 // UsageWindows are the limits of a key.
 type UsageWindows struct {
 	Minute UsageWindow `json:"minute"`
 	Day    UsageWindow `json:"day"`
+	// Month is nil if the plan has no limit per month.
+	Month *UsageWindow `json:"month"`
 	// Key is the per-minute limit of the client's key, nil if it has none of its own.
 	Key *UsageWindow `json:"key"`
 }
@@ -67,17 +75,22 @@ type UsageMonth struct {
 	// Admitted and Refused are the sums of all days.
 	Admitted int64 `json:"admitted"`
 	Refused  int64 `json:"refused"`
-	// Days has each day of the month; of the current one until today.
+	// Included is the number of requests that the price of the month includes, nil without one.
+	// Overage is how many of the recorded requests are billed above it.
+	Included *int64 `json:"included"`
+	Overage  int64  `json:"overage"`
+	// Days has each day of the month, and of the current month those until today.
 	Days []UsageDay `json:"days"`
-	// The rest is in reports only, see [Client.GetUsageReport]. Month is written as 2006-01.
+	// The following fields are set only in reports (see [Client.GetUsageReport]). Month is written
+	// as 2006-01.
 	Month string `json:"month,omitempty"`
-	// Corrections are of earlier months, and billed in addition to Admitted.
+	// Corrections belong to earlier months, and are billed in addition to Admitted.
 	Corrections []UsageCorrection `json:"corrections,omitempty"`
-	// Keys are those that were used in the month, also revoked ones.
+	// Keys are the keys used in the month, including revoked ones.
 	Keys []KeyUsage `json:"keys,omitempty"`
 }
 
-// UsageCorrection is usage of an earlier month that arrived after that was closed.
+// UsageCorrection is usage of an earlier month that arrived after that month was closed.
 type UsageCorrection struct {
 	// Month is written as 2006-01.
 	Month    string `json:"month"`
@@ -104,13 +117,25 @@ type UsageDay struct {
 	Refused  int64 `json:"refused"`
 }
 
-// UsageForecast predicts the rest of the day at your current rate.
+// UsageForecast predicts the rest of the day, and of the month.
 type UsageForecast struct {
 	// PerHour is your rate during this UTC hour and the one before it.
 	PerHour int64 `json:"perHour"`
 	// DayRunsOutAt is when the daily quota runs out at that rate, nil if it lasts until the end of
 	// the day.
 	DayRunsOutAt *time.Time `json:"dayRunsOutAt"`
+	// Month is nil if the plan includes no number of requests per month.
+	Month *MonthForecast `json:"month"`
+}
+
+// MonthForecast predicts the end of the UTC month at your average rate of the last seven days.
+type MonthForecast struct {
+	// Admitted is the number of requests of the whole month, and Overage how many of them are billed
+	// above the included ones.
+	Admitted int64 `json:"admitted"`
+	Overage  int64 `json:"overage"`
+	// RunsOutAt is when the limit of the month is reached, nil if the month ends first or has none.
+	RunsOutAt *time.Time `json:"runsOutAt"`
 }
 
 // GetUsage returns the state of your limits and your usage of this month. It is not counted, and

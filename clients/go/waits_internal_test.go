@@ -16,22 +16,15 @@ func TestChance(t *testing.T) {
 		draw      func() time.Duration
 		low, high time.Duration
 	}{
-		"after a 429": {func() time.Duration { return jitter(40*time.Second, 1, c.random()) }, 0,
-			4 * time.Second},
-		"after two in a row": {func() time.Duration { return jitter(40*time.Second, 2, c.random()) }, 0,
-			8 * time.Second},
-		"after four in a row": {func() time.Duration { return jitter(40*time.Second, 4, c.random()) }, 0,
-			32 * time.Second},
-		"after many in a row": {func() time.Duration { return jitter(40*time.Second, 99, c.random()) }, 0,
-			40 * time.Second},
+		"after Retry-After": {func() time.Duration { return jitter(15*time.Second, c.random()) }, 0,
+			1500 * time.Millisecond},
+		"after a long one":   {func() time.Duration { return jitter(40*time.Second, c.random()) }, 0, 2 * time.Second},
 		"first backoff":      {func() time.Duration { return c.backoff(0) }, 0, time.Second},
 		"third backoff":      {func() time.Duration { return c.backoff(2) }, 0, 4 * time.Second},
 		"sixth backoff":      {func() time.Duration { return c.backoff(5) }, 0, 32 * time.Second},
 		"seventh backoff":    {func() time.Duration { return c.backoff(6) }, 0, time.Minute},
 		"hundredth backoff":  {func() time.Duration { return c.backoff(99) }, 0, time.Minute},
 		"within the longest": {func() time.Duration { return impatient.backoff(99) }, 0, 5 * time.Second},
-		"the longest there are": {func() time.Duration { return jitter(maxRetryAfter, 9, c.random()) }, 0,
-			maxRetryAfter},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

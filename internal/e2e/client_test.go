@@ -95,7 +95,7 @@ func (c *client) do(ctx context.Context, method, url, token, body string, header
 	for end := time.Now().Add(timeout); ; {
 		a := c.once(ctx, method, url, token, body, headers...)
 		if !c.patient || a.status != http.StatusServiceUnavailable || a.integer("Retry-After") < 0 ||
-			time.Now().After(end) {
+			time.Now().Add(time.Duration(a.integer("Retry-After"))*time.Second).After(end) {
 			return a
 		}
 		time.Sleep(time.Duration(a.integer("Retry-After")) * time.Second) // as it says

@@ -1,0 +1,3 @@
+module petstore.example/client
+
+go 1.26.0

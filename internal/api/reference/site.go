@@ -11,6 +11,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"petstore.example/clients"
 )
 
 // files are the assets, and the pages that tools/docsite has made.
@@ -24,16 +26,16 @@ var scalar []byte
 // Site holds all pages of one deployment.
 type Site struct {
 	Pages []*Page
-	// OtherNames are the paths of guides by the paths that their files and their titles suggest,
-	// where these differ.
+	// OtherNames has the guides' paths by other names, which the titles and files of the guides
+	// suggest.
 	OtherNames map[string]string
 
 	deployment deployment
 }
 
 // New makes the pages of the API at baseURL, which must be absolute and end in /v1. openAPI is the
-// document in YAML, written for a server at https://api.example.com and a support at
-// https://support.example.org.
+// document in YAML. Its example addresses are https://api.example.com for the server and
+// https://support.example.org for the support.
 func New(baseURL string, support Support, openAPI []byte) (*Site, error) {
 	// A URL may contain an apostrophe, which would end a YAML string.
 	baseURL = strings.ReplaceAll(baseURL, "'", "%27")
@@ -69,7 +71,7 @@ func New(baseURL string, support Support, openAPI []byte) (*Site, error) {
 		case strings.HasPrefix(file, "assets/"):
 			s.Pages = append(s.Pages, newPage("/docs/"+file, contentTypes[kind], read))
 			if kind == ".svg" {
-				// Browsers ask for this one where a page names none: JSON, for example.
+				// Browsers request this path for a page that names no icon, such as JSON.
 				s.Pages = append(s.Pages, newPage("/favicon.ico", contentTypes[kind], read))
 			}
 		default:
@@ -77,6 +79,11 @@ func New(baseURL string, support Support, openAPI []byte) (*Site, error) {
 		}
 		return err
 	})
+	if err != nil {
+		return nil, err
+	}
+	packages, err := d.releases(clients.Released)
+	s.Pages = append(s.Pages, packages...)
 	return s, err
 }
 
@@ -92,15 +99,15 @@ var contentTypes = map[string]string{
 	".svg":  "image/svg+xml",
 }
 
-// deployment has what the pages name.
+// deployment has the addresses that the pages name.
 type deployment struct {
-	// root is the base URL without its /v1; prefix is the path of root, usually empty.
+	// root is the base URL without its /v1. prefix is the path of root, usually empty.
 	root, origin, prefix string
 	support              Support
 }
 
-// page makes a page of a text with examples in place of the deployment's own addresses. kind is the
-// end of its file's name.
+// page makes a page from a text, in which the deployment's addresses replace the example addresses.
+// kind is the file's extension.
 func (d deployment) page(at, kind string, read func() ([]byte, error)) *Page {
 	var header [][2]string
 	switch {
@@ -132,7 +139,7 @@ func (d deployment) in(text, kind string) string {
 }
 
 // NotFound makes the page for an address that does not exist, and returns it with its headers.
-// meant is a path that may be meant, "" for none.
+// meant is the path that the reader probably meant, "" for none.
 func (s *Site) NotFound(asked, meant string) (body []byte, header [][2]string, err error) {
 	question := ""
 	if meant != "" {
@@ -149,8 +156,8 @@ func (s *Site) NotFound(asked, meant string) (body []byte, header [][2]string, e
 }
 
 // The policies of the pages. The script of the guides loads the index of the search. The script of
-// the reference sets styles, so it needs inline styles, and it sends requests to the API, which may
-// have another origin than the page.
+// the reference needs inline styles, because it sets some, and it sends requests to the API, which
+// may have another origin than the page.
 const (
 	guidePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 		"base-uri 'none'; " +

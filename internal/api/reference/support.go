@@ -12,17 +12,17 @@ import (
 )
 
 // Support is where customers reach the operator's support. Its parts may be empty. IssueKey is the
-// command that issues keys in its place.
+// command that issues keys if there is no support.
 type Support struct{ URL, Email, IssueKey string }
 
-// The addresses in the documents, which stand for the operator's own.
+// The example addresses in the documents. They stand for the operator's own.
 const (
 	exampleRoot         = "https://api.example.com"
 	exampleSupportURL   = "https://support.example.org"
 	exampleSupportEmail = "support@example.org"
 )
 
-// markup is how a kind of document writes a link to the support, with its text and URL, and code.
+// markup is how a kind of document writes code, and how it links to the support.
 type markup struct {
 	found      *regexp.Regexp
 	link, code string
@@ -57,16 +57,17 @@ var (
 
 func asIs(s string) string { return s }
 
-// jsonText returns a text as it stands within a string of JSON.
+// jsonText returns a text as it is written within a JSON string.
 func jsonText(s string) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // A string can be encoded.
+	_ = e.Encode(s) // Encoding a string never fails.
 	return strings.Trim(b.String(), "\"\n")
 }
 
-// in returns a document with the addresses of this support. Without any, its links are plain text.
+// in returns a document with the addresses of this support. If there are none, links to them become
+// plain text.
 func (s Support) in(document string, m markup) string {
 	link := func(text, url string) string { return fmt.Sprintf(m.link, text, url) }
 	name, mail := "Support", ""
@@ -125,11 +126,11 @@ func (s Support) in(document string, m markup) string {
 	).Replace(document)
 }
 
-// securityAddress is the project's own, for a deployment without support.
+// securityAddress is the project's own address, for a deployment without support.
 const securityAddress = "security@petstore.example"
 
-// securityText is security.txt (RFC 9116). It expires half a year later, counted from the beginning
-// of the day.
+// securityText is security.txt (RFC 9116). It expires half a year after the beginning of the
+// current day.
 func securityText(s Support, root string, now time.Time) []byte {
 	var b bytes.Buffer
 	if s.URL != "" {

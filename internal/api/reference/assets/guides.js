@@ -15,15 +15,26 @@ if (details) details.open = matchMedia("(min-width: 75rem)").matches;
 // The plans that are sold now, with their numbers. If they can't be read, the table keeps those of the text.
 const plans = [...document.querySelectorAll(".guide table")].find((table) => table.querySelector("th")?.textContent === "plan");
 if (plans) {
-  const row = ({ name, requestsPerMinute, requestsPerDay }) => {
-    const line = document.createElement("tr");
-    const numbers = [requestsPerMinute, requestsPerDay].map((n) => n?.toLocaleString("en") ?? "agreed");
-    for (const text of [name[0].toUpperCase() + name.slice(1), ...numbers]) line.insertCell().textContent = text;
-    return line;
+  const number = (n) => n?.toLocaleString("en") ?? "agreed";
+  const month = ({ requestsPerMinute, requestsPerMonth, overage }) => {
+    if (requestsPerMonth === null) return requestsPerMinute === null ? "agreed" : "–";
+    return number(requestsPerMonth) + (overage === null ? " and any number more" : overage ? ` and ${number(overage)} more` : "");
+  };
+  const show = (sold) => {
+    const columns = [({ name }) => name[0].toUpperCase() + name.slice(1), (p) => number(p.requestsPerMinute), (p) => number(p.requestsPerDay)];
+    if (sold.some(({ requestsPerMonth }) => requestsPerMonth !== null)) {
+      columns.push(month);
+      plans.tHead.rows[0].append(Object.assign(document.createElement("th"), { textContent: "per month" }));
+    }
+    plans.tBodies[0].replaceChildren(...sold.map((p) => {
+      const line = document.createElement("tr");
+      for (const column of columns) line.insertCell().textContent = column(p);
+      return line;
+    }));
   };
   fetch(document.querySelector("form.search").dataset.plans)
     .then((answer) => answer.json())
-    .then((sold) => plans.tBodies[0].replaceChildren(...sold.map(row)))
+    .then(show)
     .catch(() => {});
 }
 

@@ -1,93 +1,91 @@
-package api
+package gate
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
 
 	"petstore.example/internal/api/httpfield"
+	"petstore.example/internal/api/problem"
 	"petstore.example/internal/keys"
 )
 
-// identify sets the caller. Without a valid key it sets the refusal instead, which is sent only if
-// no other response precedes it.
-func (a *api) identify(x *exchange) {
-	if x.Request.Method == http.MethodOptions {
+// identify sets the caller. Without a valid key it sets the refusal instead. The refusal is sent
+// only if no other response takes precedence.
+func (g *Gate) identify(ctx context.Context, r *Request, o *Outcome) {
+	if r.Method == http.MethodOptions {
 		return
 	}
-	token, refusal := a.credentialOf(x)
+	token, refusal := g.credentialOf(r.Header)
 	if refusal != nil {
-		x.refusal = refusal
+		o.Refusal = refusal
 		return
 	}
-	caller, err := a.Directory.Find(x.Request.Context(), token, x.started)
+	caller, err := g.Directory.Find(ctx, token, r.Came)
 	if errors.Is(err, keys.ErrNotCached) {
-		caller, err = a.lookUp(x, token)
+		caller, err = g.lookUp(ctx, r, o, token)
 	}
 	switch {
-	case err == nil && caller.Access != nil && !caller.Access.From(a.address(x)):
-		x.refusal, x.keyOf = a.refusals.elsewhere(a.address(x)), caller
+	case err == nil && caller.Access != nil && !caller.Access.From(r.Sender.Address()):
+		o.Refusal, o.KeyOf = g.refusals.elsewhere(r.Sender.Address()), caller
 	case err == nil:
-		x.caller = caller
-		x.cache.setAuthenticated(caller.Tenant.ID)
+		o.Caller, o.Token, o.bucket = caller, token, bucketOf(caller)
+		r.Sender.Authenticated(caller.Tenant.ID)
 	case errors.Is(err, keys.ErrOtherEnvironment):
-		x.refusal = a.refusals.otherEnvironment
+		o.Refusal = g.refusals.otherEnvironment
 	case errors.Is(err, keys.ErrInvalidKey):
-		x.refusal, x.keyOf = a.refusals.notValid(caller, err), caller
+		o.Refusal, o.KeyOf = g.refusals.notValid(caller, err), caller
 	default:
-		x.refusal = toError(err)
+		o.Refusal = problem.Of(err)
 	}
 }
 
-// lookUp looks up a key that is not in memory. The request counts for its address before, and over
-// the address's limit there is no look-up: so a stranger causes no more of them than the limit. If
-// the key is valid, the request is uncounted again.
-func (a *api) lookUp(x *exchange, token keys.Token) (*keys.Caller, error) {
-	if err := a.admitAddress(x); err != nil {
+// lookUp looks up a key that is not in memory. It first counts the request for its address, and
+// looks nothing up if the address is over its limit. So a stranger causes no more look-ups than the
+// limit. If the key is valid, the count is undone.
+func (g *Gate) lookUp(ctx context.Context, r *Request, o *Outcome, token keys.Token) (*keys.Caller, error) {
+	if err := g.admitAddress(r, o); err != nil {
 		return nil, err
 	}
-	caller, err := a.Directory.Lookup(x.Request.Context(), token)
+	caller, err := g.Directory.Lookup(ctx, token)
 	switch {
 	case err == nil:
-		a.Addresses.Return(a.address(x), x.now)
-		x.addressCounted = false
+		g.Addresses.Return(r.Sender.Address(), r.Now)
+		o.addressCounted, o.showsAddress = false, false
 	case errors.Is(err, keys.ErrUnavailable):
-		// It does not say that the request was not counted.
-		err = (&Error{code: codeUnavailable, message: notLookedUp, cause: err}).retryAfter(1)
+		// The message does not say whether the request was counted.
+		err = (&problem.Error{Code: problem.Unavailable, Message: notLookedUp, Cause: err}).RetryAfter(1)
 	}
 	return caller, err
 }
 
 const notLookedUp = "The API key can't be checked at the moment. Retry after the seconds in Retry-After."
 
-// credentialOf returns the request's API key. A header that came before, on this connection or
-// another, is not read anew.
-func (a *api) credentialOf(x *exchange) (keys.Token, *Error) {
-	values := x.Request.Header["Authorization"]
+// credentialOf returns the request's API key. If the same header came before, on any connection, it
+// is not parsed again.
+func (g *Gate) credentialOf(header http.Header) (keys.Token, *problem.Error) {
+	values := header["Authorization"]
 	if len(values) != 1 || len(values[0]) > maxAuthorization {
-		return a.refusals.credential(values)
+		return g.refusals.credential(values)
 	}
-	if token, ok := x.cache.get(values[0]); ok {
-		return token, nil
-	}
-	h := a.credentials.get(values[0])
+	h := g.credentials.get(values[0])
 	if h == nil {
-		// A copy: the header may be part of a string that holds the whole request.
+		// The copy is needed: the header may be part of a string that holds the whole request.
 		own := strings.Clone(values[0])
-		token, refusal := a.refusals.credential([]string{own})
+		token, refusal := g.refusals.credential([]string{own})
 		if refusal != nil {
 			return keys.Token{}, refusal
 		}
 		h = &credentialHeader{own, token}
-		a.credentials.put(h)
+		g.credentials.put(h)
 	}
-	x.cache.put(h)
 	return h.token, nil
 }
 
 // credential reads the API key: one Authorization header with the scheme Bearer, in any case, one
 // or more spaces and the key (RFC 9110, section 11.4).
-func (r *keyRefusals) credential(values []string) (keys.Token, *Error) {
+func (r *keyRefusals) credential(values []string) (keys.Token, *problem.Error) {
 	switch {
 	case len(values) == 0, len(values) == 1 && values[0] == "":
 		return keys.Token{}, r.missingKey
@@ -103,7 +101,7 @@ func (r *keyRefusals) credential(values []string) (keys.Token, *Error) {
 		return keys.Token{}, r.missingKey
 	}
 	if len(text) == len(rest) {
-		// Such as "Bearer: ": a key begins otherwise.
+		// No space follows the scheme, as in "Bearer: ". No key begins with -.
 		return keys.Token{}, r.malformedKey("-")
 	}
 	token, err := keys.ParseToken(text)

@@ -1,4 +1,4 @@
-package api
+package gate
 
 import (
 	"errors"
@@ -7,30 +7,13 @@ import (
 	"time"
 	"unicode"
 
+	"petstore.example/internal/api/problem"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/usage"
 )
 
-// The challenges of a 401 (RFC 6750, section 3). Without a credential, or with one of another
-// scheme, the challenge names no error.
-const (
-	challenge        = `Bearer realm="petstore"`
-	challengeInvalid = challenge + `, error="invalid_token"`
-	challengeScope   = challenge + `, error="insufficient_scope", scope=`
-	challengeSeveral = challengeInvalid + `, error_description="The request has two Authorization headers"`
-)
-
-// descriptions tell programs why a key that exists is not valid, as error_description.
-// docs/errors.md lists them, and they never change.
-var descriptions = map[keys.Status]string{
-	keys.Expired:          "The API key has expired",
-	keys.Revoked:          "The API key was revoked",
-	keys.TenantSuspended:  "The account is suspended",
-	keys.OtherEnvironment: "The API key is for the other deployment",
-}
-
-// malformations are what keeps a text from being a key, the first one that is so. They are known
-// from the text alone, before any look-up, and so tell nobody which keys there are.
+// malformations are reasons why a text is not a key; the first that applies is used. They follow
+// from the text alone, without a look-up, so they do not reveal which keys exist.
 var malformations = []struct {
 	is   func(text string) bool
 	what string
@@ -56,121 +39,107 @@ var malformations = []struct {
 	{func(string) bool { return true }, "its checksum is wrong, so a character was changed. Copy the key anew"},
 }
 
-// malformedKey returns the refusal of a text that is no key. Its reason is for support.
-func (r *keyRefusals) malformedKey(text string) *Error {
+// malformedKey returns the refusal of a text that is not a key. Its reason is for support.
+func (r *keyRefusals) malformedKey(text string) *problem.Error {
 	for i, m := range malformations {
 		if m.is(text) {
 			return r.malformed[i]
 		}
 	}
-	return r.unknownKey // not reached: the last one is always so
+	return r.unknownKey // not reached: the last one always applies
 }
 
-// keyRefusals are the refusals of requests without a valid key. Every unknown key gets the same
-// answer: only support sees why. The text of a malformed one says what is wrong with it. Who holds a
-// key that was issued is told what is wrong with it: a key has 178 random bits, so nobody else can
-// send it.
+// keyRefusals are the refusals of requests without a valid key. All unknown keys get the same
+// answer: only support sees why. For a malformed key the answer says what is wrong. It does so for
+// an issued key that is not valid, too: a key has 178 random bits, so only its holder can send it.
 type keyRefusals struct {
-	support Support
-	// aboutBan is what the message of a ban ends with.
+	support problem.Support
+	// aboutBan is the end of a ban's message.
 	aboutBan string
 
-	missingKey, otherScheme                      *Error
-	severalHeaders, otherEnvironment, unknownKey *Error
-	malformed                                    []*Error
+	missingKey, otherScheme                      *problem.Error
+	severalHeaders, otherEnvironment, unknownKey *problem.Error
+	malformed                                    []*problem.Error
 }
 
-func newKeyRefusals(s Support) *keyRefusals {
-	missing, invalid := s.sentence("Ask ", " for one"), s.sentence("Ask ", " for help")
-	var malformed []*Error
+func newKeyRefusals(s problem.Support) *keyRefusals {
+	missing, invalid := s.Sentence("Ask ", " for one"), s.Sentence("Ask ", " for help")
+	var malformed []*problem.Error
 	for _, m := range malformations {
-		e := &Error{
-			code:    codeInvalidAPIKey,
-			message: "The API key is malformed: " + m.what + "." + invalid,
-			reason:  usage.Malformed,
+		e := &problem.Error{
+			Code:    problem.InvalidAPIKey,
+			Message: "The API key is malformed: " + m.what + "." + invalid,
+			Reason:  usage.Malformed,
 		}
-		e.body = errorBody(codeInvalidAPIKey, e.message)
+		e.Body = problem.Body(problem.InvalidAPIKey, e.Message)
 		malformed = append(malformed, e)
 	}
 	return &keyRefusals{
 		malformed: malformed, support: s, aboutBan: invalid,
-		missingKey:       refusalBy(codeMissingAPIKey, missing, ""),
-		otherScheme:      refusalBy(codeMissingAPIKey, missing, usage.OtherScheme),
+		missingKey:       refusalBy(problem.MissingAPIKey, missing, ""),
+		otherScheme:      refusalBy(problem.MissingAPIKey, missing, usage.OtherScheme),
 		severalHeaders:   severalHeaders(),
-		otherEnvironment: refusalBy(codeInvalidAPIKey, invalid, usage.OtherEnvironment),
-		unknownKey:       refusalBy(codeInvalidAPIKey, invalid, usage.UnknownKey),
+		otherEnvironment: refusalBy(problem.InvalidAPIKey, invalid, usage.OtherEnvironment),
+		unknownKey:       refusalBy(problem.InvalidAPIKey, invalid, usage.UnknownKey),
 	}
 }
 
 // severalHeaders returns the refusal of a request with more than one Authorization header. It says
-// nothing about the keys in them, which nobody has looked at.
-func severalHeaders() *Error {
+// nothing about the keys in them, because they are not looked up.
+func severalHeaders() *problem.Error {
 	const message = "The request has two Authorization headers. Send one."
-	return &Error{
-		code: codeInvalidAPIKey, message: message, reason: usage.SeveralHeaders,
-		challenge: challengeSeveral, body: errorBody(codeInvalidAPIKey, message),
+	return &problem.Error{
+		Code: problem.InvalidAPIKey, Message: message, Reason: usage.SeveralHeaders,
+		Challenge: problem.ChallengeSeveral, Body: problem.Body(problem.InvalidAPIKey, message),
 	}
 }
 
-// refusalBy returns an error that is sent as it is: its response is made now.
-func refusalBy(c *errorCode, about, reason string) *Error {
-	e := &Error{code: c, message: c.message + about, reason: reason}
-	e.body = errorBody(c, e.message)
+// refusalBy returns an error whose response is rendered now and later sent unchanged.
+func refusalBy(c *problem.Code, about, reason string) *problem.Error {
+	e := &problem.Error{Code: c, Message: c.Message + about, Reason: reason}
+	e.Body = problem.Body(c, e.Message)
 	return e
 }
 
 // elsewhere returns the refusal of a key that may not be used from the address. It does not say
-// from where it may be: who sends it may have stolen it.
-func (r *keyRefusals) elsewhere(from netip.Addr) *Error {
-	return codeAddressNotAllowed.withMessage(
-		"This API key can't be used from " + addressText(
+// where the key may be used: the sender may have stolen it.
+func (r *keyRefusals) elsewhere(from netip.Addr) *problem.Error {
+	return problem.AddressNotAllowed.WithMessage(
+		"This API key can't be used from " + AddressText(
 			from,
 		) + ". Send the request from one of its addresses, or allow " +
 			"this one: with a key that may manage keys, on your account page, or through " + r.support.String() + ".",
 	)
 }
 
-// addressText names the address of a request.
-func addressText(from netip.Addr) string {
+// AddressText names the address of a request.
+func AddressText(from netip.Addr) string {
 	if !from.IsValid() {
 		return "an address that is not known"
 	}
 	return from.String()
 }
 
-// scopeRefusal returns the refusal of a key whose scope is another than the operation needs.
-func scopeRefusal(has, needs keys.Scope) *Error {
-	e := codeInsufficientScope.withMessage(
+// scopeRefusal returns the refusal of a key without the scope that the operation needs.
+func scopeRefusal(has, needs keys.Scope) *problem.Error {
+	e := problem.InsufficientScope.WithMessage(
 		"This API key has the scope " + string(has) + ", and this operation needs the scope " + string(needs) + ".",
 	)
-	e.challenge = challengeScope + `"` + string(needs) + `"`
+	e.Challenge = problem.ChallengeScope + `"` + string(needs) + `"`
 	return e
 }
 
-// notValid returns the refusal of a key that is not valid, whose caller is nil if there is no such
-// key. Its reason is the status by which the directory judged: a moment before or after, another
-// clock would find another one.
-func (r *keyRefusals) notValid(c *keys.Caller, err error) *Error {
+// notValid returns the refusal of a key that is not valid. c is nil if there is no such key. The
+// reason is the status in err, as the directory determined it: at another instant it could differ.
+func (r *keyRefusals) notValid(c *keys.Caller, err error) *problem.Error {
 	status := keys.StatusError("")
 	if c == nil || !errors.As(err, &status) {
 		return r.unknownKey
 	}
-	return &Error{
-		code: codeInvalidAPIKey, message: r.text(c, keys.Status(status)), reason: string(status),
-		challenge: challengeInvalid + `, error_description="` + descriptions[keys.Status(status)] + `"`,
+	return &problem.Error{
+		Code: problem.InvalidAPIKey, Message: r.text(c, keys.Status(status)), Reason: string(status),
+		Challenge: problem.ChallengeInvalid + `, error_description="` + problem.Descriptions[keys.Status(status)] + `"`,
 	}
-}
-
-// endedKey returns the refusal of a key that the store no longer took, a moment before the directory
-// knew. err is a keys.StatusError too if there is such a key.
-func endedKey(err error) *Error {
-	e, status := codeInvalidAPIKey.err(), keys.StatusError("")
-	if errors.As(err, &status) {
-		about := descriptions[keys.Status(status)]
-		e = codeInvalidAPIKey.withMessage(about + ".")
-		e.reason, e.challenge = string(status), challengeInvalid+`, error_description="`+about+`"`
-	}
-	return e
 }
 
 // text tells the holder of a key what is wrong with it, and what to do.
@@ -196,7 +165,7 @@ func (r *keyRefusals) text(c *keys.Caller, s keys.Status) string {
 		return "This API key (pst_live_) is for production, and this is staging. Send a key that begins with " +
 			"pst_test_, or send the request to production."
 	}
-	return codeInvalidAPIKey.message
+	return problem.InvalidAPIKey.Message
 }
 
 // instant returns the time in UTC, to the second: 2026-11-20T09:21:48Z.

@@ -2,8 +2,8 @@ package httpfield
 
 import "strings"
 
-// PrefersHTML reports whether Accept (RFC 9110, section 12.5.1) names HTML with a greater weight
-// than JSON has: a browser's does when somebody enters an address.
+// PrefersHTML reports whether Accept (RFC 9110, section 12.5.1) gives HTML a greater weight than
+// JSON, as a browser does for an address that somebody enters.
 func PrefersHTML(values []string) bool {
 	html, json, exact := 0, 0, 0 // in thousandths
 	for _, list := range values {
@@ -14,7 +14,7 @@ func PrefersHTML(values []string) bool {
 			if media == "text/html" {
 				html = q
 			}
-			// The most specific range that JSON matches counts.
+			// The most specific range that matches JSON counts.
 			for i, matched := range []string{"*/*", "application/*", "application/json"} {
 				if media == matched && i >= exact {
 					json, exact = q, i

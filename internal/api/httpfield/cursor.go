@@ -21,7 +21,7 @@ func FormatCursor(id int64) string {
 	return string(b[:])
 }
 
-// ParseCursor returns the ID after which the page begins. Positions past the last possible ID are
+// ParseCursor returns the ID after which the page begins. A position after the last possible ID is
 // the end of the list.
 func ParseCursor(s string) (after int64, ok bool) {
 	n, err := strconv.ParseUint(s, 16, 64)

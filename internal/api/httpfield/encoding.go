@@ -3,7 +3,7 @@ package httpfield
 import "strings"
 
 // AcceptsGzip reports whether Accept-Encoding (RFC 9110, section 12.5.3) accepts gzip and does not
-// prefer the content as it is. A malformed weight is 0.
+// prefer unencoded content. A malformed weight is 0.
 func AcceptsGzip(values []string) bool {
 	// In thousandths; -1 for a coding that is not named.
 	gzip, identity, others := -1, -1, -1

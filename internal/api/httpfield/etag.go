@@ -24,21 +24,21 @@ func WeakETag(tag string) string { return weak + tag }
 const weak = "W/"
 
 // NoneMatch reports whether If-None-Match (RFC 9110, section 13.1.2) names the tag, by weak
-// comparison: then the client has the current content, in whichever encoding. What follows a
-// mistake in a list is ignored.
+// comparison: then the client has the current content, in some encoding. If a list has a mistake,
+// the rest is ignored.
 func NoneMatch(values []string, tag string) bool {
 	return match(values, strings.TrimPrefix(tag, weak), false) == Matches
 }
 
-// Match compares If-Match (RFC 9110, section 13.1.1) with the tag, by strong comparison. What
-// follows a mistake in a list is ignored.
+// Match compares If-Match (RFC 9110, section 13.1.1) with the tag, by strong comparison. If a list
+// has a mistake, the rest is ignored.
 func Match(values []string, tag string) MatchResult { return match(values, tag, true) }
 
-// MatchResult says whether a list of tags names the current one. Only Matches fulfils If-Match.
+// MatchResult says whether a list of tags has the current one. Only Matches fulfils If-Match.
 type MatchResult int
 
-// The results. MatchesWeakly means that the list has the tag only in its weak form, NoTag that it
-// has no tag at all.
+// The results. MatchesWeakly: the list has the tag only in its weak form. NoTag: the list has no
+// tag at all.
 const (
 	NoTag MatchResult = iota
 	Differs
@@ -73,7 +73,7 @@ func match(values []string, tag string, strong bool) (result MatchResult) {
 	return result
 }
 
-// cutTag splits s after the opaque tag, quotes included, with which it begins.
+// cutTag splits s after the opaque tag at its beginning, including the quotes.
 func cutTag(s string) (tag, rest string, ok bool) {
 	if s == "" || s[0] != '"' {
 		return "", s, false

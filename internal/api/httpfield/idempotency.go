@@ -12,7 +12,7 @@ func ParseIdempotencyKey(value string) (key string, ok bool) {
 	key = strings.Trim(value, " \t")
 	if strings.HasPrefix(key, `"`) {
 		text, rest, ok := cutQuoted(key)
-		// A string of structured fields escapes nothing but quotes and backslashes.
+		// In a string of structured fields, only quotes and backslashes are escaped.
 		if !ok || rest != "" || escape.Replace(text) != key[1:len(key)-1] {
 			return "", false
 		}

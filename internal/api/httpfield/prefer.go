@@ -2,9 +2,8 @@ package httpfield
 
 import "strings"
 
-// PrefersStrict reports whether Prefer asks for handling=strict (RFC 7240, sections 2 and 4.4). The
-// first preference for handling counts. Other preferences are ignored, and so is what follows a
-// mistake.
+// PrefersStrict reports whether Prefer asks for handling=strict (RFC 7240, sections 2 and 4.4).
+// Only the first preference for handling counts. After a mistake the rest is ignored.
 func PrefersStrict(values []string) bool {
 	for _, list := range values {
 		for list != "" {
@@ -22,7 +21,7 @@ func PrefersStrict(values []string) bool {
 }
 
 // cutPreference reads the first preference of a list, token [= (token / quoted-string)] *(;
-// parameter), and skips its parameters. An empty element has no name.
+// parameter), and skips its parameters. The name of an empty element is empty.
 func cutPreference(list string) (name, value, rest string, ok bool) {
 	name, value, rest, ok = cutParameter(list)
 	for ok && strings.HasPrefix(rest, ";") {
@@ -54,7 +53,7 @@ func cutParameter(s string) (name, value, rest string, ok bool) {
 	return name, value, strings.TrimLeft(rest, " \t"), ok && name != ""
 }
 
-// CutToken splits s after the token with which it begins (RFC 9110, section 5.6.2).
+// CutToken splits s after the token at its beginning (RFC 9110, section 5.6.2).
 func CutToken(s string) (token, rest string) {
 	for i := range len(s) {
 		c := s[i]
@@ -66,7 +65,7 @@ func CutToken(s string) (token, rest string) {
 	return s, ""
 }
 
-// cutQuoted splits s after the quoted string with which it begins, and unquotes it.
+// cutQuoted splits s after the quoted string at its beginning, and unquotes it.
 func cutQuoted(s string) (text, rest string, ok bool) {
 	var b strings.Builder
 	for i := 1; i < len(s); i++ {

@@ -2,8 +2,8 @@
 //
 // Read accepts one JSON object (RFC 8259, and RFC 7493 where that leaves a choice): names are
 // case-sensitive and must not repeat, at any depth, and nesting is limited. The members of the
-// Object that it returns are then read by type; each one that is missing or invalid is collected,
-// so that Err reports all of them at once.
+// returned Object are then read by type. Missing and invalid members are collected, so that Err
+// reports all of them at once.
 //
 // Errors are *SyntaxError or *ValidationError. Their messages are written for the client.
 package jsonbody

@@ -20,7 +20,7 @@ var buffers = sync.Pool{New: func() any {
 	return b
 }}
 
-// maxPooled is the largest buffer to reuse: a page of long names is rare.
+// maxPooled is the largest buffer that is reused. Larger ones, from pages of long names, are rare.
 const maxPooled = 256 << 10
 
 // Encode returns a value as JSON that ends in a line break; &, < and > are not escaped. The caller
@@ -42,7 +42,7 @@ func (b *Buffer) Release() {
 	}
 }
 
-// Marshal is Encode with a copy of the bytes that needs no release.
+// Marshal is Encode, but returns a copy of the bytes, which need no Release.
 func Marshal(v any) ([]byte, error) {
 	b, err := Encode(v)
 	if err != nil {

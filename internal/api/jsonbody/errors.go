@@ -17,8 +17,8 @@ type SyntaxError struct{ Message string }
 
 func (e *SyntaxError) Error() string { return e.Message }
 
-// ValidationError reports valid JSON that is no object or has invalid members. The message names
-// all of them.
+// ValidationError reports valid JSON that is not an object or has invalid members. The message
+// names all of them.
 type ValidationError struct{ Message string }
 
 func (e *ValidationError) Error() string { return e.Message }
@@ -45,8 +45,8 @@ func (r reader) syntaxError(err error) error {
 	return &SyntaxError{"The body is not valid JSON: " + reason + "."}
 }
 
-// reasons tell apart by words in the errors of jsontext what was expected, or else what is wrong.
-// If those change, TestReasons fails, and a message says less.
+// reasons map words in jsontext's errors to what was expected or what is wrong. If jsontext changes
+// these words, TestReasons fails, and messages say less.
 var reasons = []struct{ words, expected, wrong string }{
 	{words: "after object value", expected: "a comma or }"},
 	{words: "after array element", expected: "a comma or ]"},
@@ -60,7 +60,7 @@ var reasons = []struct{ words, expected, wrong string }{
 	{words: "UTF-8", wrong: "it is not UTF-8"},
 }
 
-// reason says what is wrong at a place of a body. words are those of jsontext.
+// reason says what is wrong at a place of a body. words are jsontext's.
 func (r reader) reason(words string, at int) string {
 	due := r.due(at)
 	if strings.Contains(words, "in literal") {
@@ -68,7 +68,7 @@ func (r reader) reason(words string, at int) string {
 		for begin > 0 && 'a' <= r.data[begin-1] && r.data[begin-1] <= 'z' {
 			begin--
 		}
-		// A word without quotes is read as a literal, also where none may be.
+		// Any word without quotes counts as a literal.
 		if due = r.due(begin); due == aValue {
 			due = "true, false or null"
 		} else {
@@ -96,7 +96,7 @@ func (r reader) reason(words string, at int) string {
 
 const aValue = "a value"
 
-// due says what may begin at a place, by what is open there.
+// due says what may begin at a position, given what is open there.
 func (r reader) due(at int) string {
 	switch kind, length := r.StackIndex(r.StackDepth()); {
 	case kind == jsontext.KindInvalid:
@@ -126,8 +126,8 @@ func first(rest []byte) string {
 	}
 }
 
-// Position names the place of a byte of a body by its line and its character, both counted from 1,
-// as " (line 1, column 1)".
+// Position returns the line and the character of a byte of a body, both counted from 1, as in "
+// (line 1, column 1)".
 func Position(data []byte, at int) string {
 	before := data[:at]
 	line := bytes.Count(before, []byte("\n")) + 1
@@ -135,7 +135,7 @@ func Position(data []byte, at int) string {
 	return " (line " + strconv.Itoa(line) + ", column " + strconv.Itoa(column) + ")"
 }
 
-// shorten limits how much of the client's own text a message repeats.
+// shorten limits how much of a client's text a message repeats.
 func shorten(s string) string {
 	const most = 100
 	if len(s) <= most {

@@ -15,8 +15,8 @@ var (
 const maxDigits = 19
 
 // parseInteger reads a JSON number whose value is an integer, however it is written: 1.0 and 1e3
-// are integers (JSON Schema 2020-12), and -0 is 0. It works on the digits alone, so no exponent is
-// expensive.
+// are integers (JSON Schema 2020-12), and -0 is 0. It works with the digits only, so even a large
+// exponent costs little.
 func parseInteger(literal string) (int64, error) {
 	mantissa, exponent := literal, "0"
 	if i := strings.IndexAny(literal, "eE"); i >= 0 {
@@ -29,7 +29,7 @@ func parseInteger(literal string) (int64, error) {
 	if significant == "" {
 		return 0, nil
 	}
-	// Atoi returns the largest or smallest int for an exponent out of range. It is clamped, so that
+	// Atoi returns the largest or smallest int for an exponent out of range. It is clamped so that
 	// sums can't overflow.
 	e, _ := strconv.Atoi(exponent)
 	e = min(max(e, -2*MaxBytes), 2*MaxBytes)

@@ -15,17 +15,17 @@ const MaxBytes = 1 << 20
 // maxNamed is how many unknown members a message names.
 const maxNamed = 3
 
-// Object holds the members of a JSON object, and what was found wrong with them.
+// Object holds the members of a JSON object, and what is wrong with them.
 type Object struct {
 	known map[string]member
-	// unknown names the first few other members, shortened; more counts the rest.
+	// unknown has the first few names of unknown members, shortened. more counts the others.
 	unknown  []string
 	more     int
 	problems []string
 }
 
-// member is a value. The text is set for strings and numbers only, and texts for an array of
-// strings, which are nil for another array. end is where it ends in the body.
+// member is a value. text is set only for strings and numbers. texts is set for an array of
+// strings, and nil for any other array. end is where the value ends in the body.
 type member struct {
 	kind  jsontext.Kind
 	end   int
@@ -33,15 +33,15 @@ type member struct {
 	texts []string
 }
 
-// Read reads a body that must be a JSON object. Members other than the known ones are ignored; if
-// strict, they are a problem, which Err reports. It returns a *SyntaxError also for null, in place
-// of the object or of a known member, and a *ValidationError for any other value that is no object.
+// Read reads a body that must be a JSON object. Unknown members are ignored; if strict is set, they
+// are problems that Err reports. Read returns a *SyntaxError also for null in place of the object
+// or of a known member. It returns a *ValidationError for any other value that is not an object.
 func Read(data []byte, strict bool, known ...string) (*Object, error) {
 	return ReadNullable(data, strict, nil, known...)
 }
 
-// ReadNullable is Read with known members that may be null: those that are named so. Null reports
-// which are; any other method takes them as missing.
+// ReadNullable is Read, but the known members in nullable may be null. Null reports whether one is;
+// all other methods treat a null member as missing.
 func ReadNullable(data []byte, strict bool, nullable []string, known ...string) (*Object, error) {
 	r := reader{jsontext.NewDecoder(bytes.NewBuffer(data)), data, known}
 	kind := r.PeekKind()
@@ -72,7 +72,7 @@ func ReadNullable(data []byte, strict bool, nullable []string, known ...string) 
 	return o, nil
 }
 
-// ignore notes an unknown member.
+// ignore records an unknown member.
 func (o *Object) ignore(name string) {
 	if len(o.unknown) == maxNamed {
 		o.more++
@@ -92,7 +92,7 @@ func (o *Object) rejectUnknown(known []string) {
 	o.Reject("unknown members " + names + ": want only " + strings.Join(known, ", "))
 }
 
-// Reject adds a problem to those that Err reports. It names the member and says what is wrong with
+// Reject adds a problem to what Err reports. Its text names the member and says what is wrong with
 // it.
 func (o *Object) Reject(problem string) { o.problems = append(o.problems, problem) }
 
@@ -114,8 +114,8 @@ func (o *Object) Require(name string) {
 // Null reports whether a member is null.
 func (o *Object) Null(name string) bool { return o.known[name].kind == jsontext.KindNull }
 
-// of returns a member of that kind. ok is false if it is missing or null, or of another kind, which
-// is rejected.
+// The method of returns a member of the kind. ok is false if the member is missing, null or of
+// another kind. A member of another kind is rejected.
 func (o *Object) of(name string, kind jsontext.Kind) (m member, ok bool) {
 	m, ok = o.known[name]
 	if ok = ok && m.kind != jsontext.KindNull; ok && m.kind != kind {
@@ -125,8 +125,8 @@ func (o *Object) of(name string, kind jsontext.Kind) (m member, ok bool) {
 	return m, ok
 }
 
-// Texts returns a member that is an array of strings, never nil. It returns nil if the member is
-// missing or, rejected, no such array.
+// Texts returns a member that is an array of strings, nil if it is missing. It rejects any other
+// value and returns nil.
 func (o *Object) Texts(name string) []string {
 	m, ok := o.of(name, jsontext.KindBeginArray)
 	if ok && m.texts == nil {
@@ -135,8 +135,7 @@ func (o *Object) Texts(name string) []string {
 	return m.texts
 }
 
-// True reports whether a member is true. It is false if the member is missing or, rejected, no
-// boolean.
+// True reports whether a member is true. It rejects a value that is not a boolean.
 func (o *Object) True(name string) bool {
 	kind := o.known[name].kind
 	if kind != jsontext.KindTrue && kind != jsontext.KindFalse && kind != jsontext.KindInvalid {
@@ -145,7 +144,7 @@ func (o *Object) True(name string) bool {
 	return kind == jsontext.KindTrue
 }
 
-// Text returns a string member. It returns nil if the member is missing or, rejected, no string.
+// Text returns a string member, nil if it is missing. It rejects any other value and returns nil.
 func (o *Object) Text(name string) *string {
 	m, ok := o.of(name, jsontext.KindString)
 	if !ok {
@@ -154,8 +153,8 @@ func (o *Object) Text(name string) *string {
 	return &m.text
 }
 
-// Integer returns an integer member. It returns nil if the member is missing or, rejected, no
-// 64-bit integer.
+// Integer returns an integer member, nil if it is missing. It rejects a value that is not a 64-bit
+// integer and returns nil.
 func (o *Object) Integer(name string) *int64 {
 	m, ok := o.known[name]
 	switch {
@@ -173,8 +172,8 @@ func (o *Object) Integer(name string) *int64 {
 	return &n
 }
 
-// Enum returns a string member that parse accepts; all lists the values for the message. It returns
-// nil if the member is missing or, rejected, has another value.
+// Enum returns a string member that parse accepts, nil if it is missing. It rejects any other value
+// and returns nil. all lists the values for the message.
 func Enum[S ~string](o *Object, name string, parse func(string) (S, bool), all string) *S {
 	text := o.Text(name)
 	if text == nil {

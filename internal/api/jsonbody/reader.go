@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxDepth is how deep objects and arrays may be nested, the body itself included.
+// maxDepth is how deep objects and arrays may be nested, including the body itself.
 const maxDepth = 32
 
 var (
@@ -17,7 +17,7 @@ var (
 	errTrailing = errors.New("more data follows its end")
 )
 
-// reader reads a body token by token, so that depth is checked wherever it grows.
+// reader reads a body token by token, so that it can check the depth everywhere.
 type reader struct {
 	*jsontext.Decoder
 	data  []byte
@@ -71,7 +71,7 @@ func (r reader) member() (member, error) {
 	return member{kind: kind, text: token.String()}, nil
 }
 
-// array reads an array, and its items if all of them are strings.
+// array reads an array. It keeps the items if all of them are strings.
 func (r reader) array() (member, error) {
 	m := member{kind: jsontext.KindBeginArray, texts: []string{}}
 	_, err := r.ReadToken()

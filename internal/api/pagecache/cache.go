@@ -1,17 +1,17 @@
 // Package pagecache keeps finished pages of lists, so that a response needs no rows.
 //
-// A page is stored under the stamp of a decision that was made before its rows were read, and
-// returned only to a request whose decision has the same stamp: so nothing changed in between
+// A page is stored under the stamp of a decision that was made before its rows were read. It is
+// returned only to a request whose decision has the same stamp, so nothing changed in between
 // (package freshness).
 //
-// A page after which others follow is still returned after animals were added: they have higher
-// IDs, so they are on later pages. That needs stamps that do not change then (New).
+// A page that is not the last stays valid when animals are added: these have higher IDs, so they
+// are on later pages. For that, New needs stamps that do not change then.
 //
 // A page keeps its compressed form once a client has asked for it. Requests for the same page at
 // the same time share a read (Read).
 //
 // The cache is bounded, and so is each tenant's part of it. A page is stored when it is requested
-// for the second time. It is safe for concurrent use.
+// for the second time. A Cache is safe for concurrent use.
 package pagecache
 
 import (
@@ -27,20 +27,20 @@ import (
 )
 
 const (
-	// lifetime bounds what idle pages hold, and how late a change is seen that somebody makes in
-	// the database by hand. Reading a page every 5 s costs Postgres nothing.
+	// lifetime bounds how long an idle page takes memory, and how late a manual change in the
+	// database becomes visible. Reading a page every 5 s costs Postgres nothing.
 	lifetime = 5 * time.Second
-	// tenantShare is the part of the cache that one tenant's pages may have: 1/8.
+	// tenantShare is the part of the cache that one tenant's pages may use: 1/8.
 	tenantShare = 8
-	// pageOverhead is about what a page takes besides its bytes: the cache's node, its key, the
-	// page itself.
+	// pageOverhead is about how many bytes a page takes besides its own: for the cache's node, the
+	// key and the Page.
 	pageOverhead = 480
-	// requestedSlots is how many pages are remembered as requested, in 32 KiB.
+	// requestedSlots is how many pages are remembered as requested. This takes 32 KiB.
 	requestedSlots = 4096
 )
 
-// Key names a page of a tenant's list by its query. LimitGiven tells a limit that was left out,
-// which the page's links leave out too.
+// Key identifies a page of a tenant's list by its query. LimitGiven is false if the query has no
+// limit; then the page's links have none either.
 type Key struct {
 	Tenant, After int64
 	// Filters is the text of the list's filters.
@@ -49,27 +49,27 @@ type Key struct {
 	LimitGiven bool
 }
 
-// Page is a finished response, except for the headers that differ from request to request. It does
-// not change.
+// Page is a finished response, except for the headers that differ between requests. It is
+// read-only.
 type Page struct {
 	Body []byte
 	// Tag, Links and Next are the headers ETag, Link and X-Next-Cursor. Next is empty on the last
 	// page.
 	Tag, Links, Next string
-	// OneItem: Tag is that of the only item, so that If-Match can have it. A page with it is not
-	// compressed, which would make the tag weak.
+	// OneItem says that Tag is the ETag of the only item, for If-Match. Such a page is not
+	// compressed, because that would make the tag weak.
 	OneItem bool
-	// Gzip is the compressed body, and GzipTag its ETag. Both are empty until somebody wants them
-	// (WithGzip).
+	// Gzip is the compressed body, and GzipTag its ETag. Both are empty until a client asks for
+	// them (WithGzip).
 	Gzip    []byte
 	GzipTag string
 }
 
-// cachedPage is a page of the catalogue that the stamp identifies.
+// cachedPage is a page with the stamp of its catalogue.
 type cachedPage struct {
 	*Page
-	// existing is the stamp of the animals that were there, 0 if the page depends on those that are
-	// added.
+	// existing is the stamp of the animals that existed then, 0 if the page changes when animals
+	// are added.
 	stamp, existing freshness.Stamp
 }
 
@@ -81,15 +81,15 @@ func (p *cachedPage) weight() int64 {
 type Cache struct {
 	pages  *otter.Cache[Key, *cachedPage]
 	stamps Stamps
-	// maxPerTenant and held, by tenant, are in bytes.
+	// maxPerTenant and held are in bytes. held has the bytes of each tenant.
 	maxPerTenant int64
 	mu           sync.Mutex
 	held         map[int64]int64
-	// requested holds the hashes of pages that were requested, each in its slot.
+	// requested holds hashes of requested pages. The hash determines the slot.
 	requested [requestedSlots]atomic.Uint64
 	seed      maphash.Seed
 
-	// reads are those under way.
+	// reads are the reads under way.
 	reads Reads[Key, *Page]
 
 	hits, unversioned, stale, miss, shared prometheus.Counter
@@ -102,7 +102,7 @@ type Clock = otter.Clock
 type Stamps func(tenantID int64) (current, existing freshness.Stamp)
 
 // New returns a cache of at most maxBytes, and registers its metrics unless r is nil. stamps is nil
-// where they can't be had at any time, and clock for that of the machine.
+// if only decisions have stamps. If clock is nil, the machine's clock is used.
 func New(maxBytes int64, stamps Stamps, clock Clock, r prometheus.Registerer) (*Cache, error) {
 	c := &Cache{
 		stamps:       stamps,
@@ -121,7 +121,8 @@ func New(maxBytes int64, stamps Stamps, clock Clock, r prometheus.Registerer) (*
 	return c, c.register(r, maxBytes)
 }
 
-// Get returns the page as it is after a decision with the stamp, nil if the cache does not hold it.
+// Get returns the page that is current after a decision with the stamp, or nil if the cache does
+// not hold it.
 func (c *Cache) Get(key Key, stamp freshness.Stamp) *Page {
 	if c == nil {
 		return nil
@@ -141,8 +142,8 @@ func (c *Cache) Get(key Key, stamp freshness.Stamp) *Page {
 	return nil
 }
 
-// stays reports whether nothing has happened since the page was read but that animals were added
-// behind it.
+// stays reports whether nothing has happened since the page was read, except that animals were
+// added to later pages.
 func (c *Cache) stays(tenant int64, p *cachedPage) bool {
 	if p.existing == 0 {
 		return false
@@ -151,8 +152,9 @@ func (c *Cache) stays(tenant int64, p *cachedPage) bool {
 	return existing == p.existing
 }
 
-// Put stores a page that was read after a decision with the stamp. It ignores pages that are
-// requested for the first time, and those that too many other requests came in between.
+// Put stores a page that was read after a decision with the stamp. It ignores a page that is
+// requested for the first time, or whose last request is forgotten because of later ones for other
+// pages.
 func (c *Cache) Put(key Key, stamp freshness.Stamp, p *Page) {
 	if c == nil || stamp == 0 {
 		return
@@ -163,7 +165,7 @@ func (c *Cache) Put(key Key, stamp freshness.Stamp, p *Page) {
 	}
 }
 
-// Replace has the page that is stored, if it is p, in another form.
+// Replace replaces p by another form of it, if p is still stored.
 func (c *Cache) Replace(key Key, p, form *Page) {
 	if c == nil {
 		return
@@ -173,9 +175,9 @@ func (c *Cache) Replace(key Key, p, form *Page) {
 	}
 }
 
-// existing returns the stamp under which the page stays after animals are added, 0 for none. None
-// may have been on its way since the decision with the stamp: it could have an ID below some that
-// the page has.
+// existing returns the stamp under which the page stays valid after animals are added, 0 for none.
+// Since the decision with the stamp no animal may have been about to be added: its ID could be
+// below some of the page's.
 func (c *Cache) existing(tenant int64, stamp freshness.Stamp, p *Page) freshness.Stamp {
 	if c.stamps == nil || p.Next == "" {
 		return 0
@@ -193,8 +195,8 @@ func (c *Cache) store(key Key, p *cachedPage) {
 	}
 }
 
-// reserve takes bytes of the tenant's share until they are released. It reports false if there is
-// no room.
+// reserve takes bytes of the tenant's share, to be released later. It returns false if the share
+// has no room.
 func (c *Cache) reserve(tenant, bytes int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,17 +12,17 @@ import (
 // into one packet.
 const MinGzip = 1 << 10
 
-// Compressible reports whether the page has a compressed form, for who wants it.
+// Compressible reports whether the page has a compressed form, for clients that want it.
 func (p *Page) Compressible() bool { return len(p.Body) > MinGzip && !p.OneItem }
 
-// WithGzip returns the page with its compressed form. It returns the page itself if that has one or
-// is not compressible.
+// WithGzip returns the page with its compressed form. It returns the page itself if that has the
+// form already, or is not compressible.
 func (p *Page) WithGzip() *Page {
 	if !p.Compressible() || p.Gzip != nil {
 		return p
 	}
 	// A compressor without state between its blocks takes 7 µs and 1 kB of memory for 20 animals.
-	// Others are hardly better at so little text, and keep 1 MB each.
+	// For so little text the others hardly compress better, and each keeps 1 MB.
 	var out bytes.Buffer
 	w, err := gzip.NewWriterLevel(&out, gzip.StatelessCompression)
 	if err != nil {

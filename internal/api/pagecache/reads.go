@@ -8,43 +8,43 @@ import (
 	"petstore.example/internal/freshness"
 )
 
-// maxWait is how long a read of a page waits for the one before it. It is longer than a read takes
-// unless Postgres stands still.
+// maxWait is how long a read of a page waits for the one before. A read takes longer only if
+// Postgres stands still.
 const maxWait = 100 * time.Millisecond
 
-// Reads lets requests for the same page, or for what else has a key, share a read.
+// Reads lets requests for the same page, or for another value with a key, share a read.
 //
 // A request with a stamp may share a read that began after a decision with the same stamp, as it
-// may have a cached page. Any request may share a read that begins after their own decision. So a
-// request without a stamp, because its catalogue is being written to, shares the next read: that
-// begins when the one before it ends. It is safe for concurrent use.
+// may use a cached page. Any request may share a read that begins after its own decision. A request
+// has no stamp while its catalogue is being written to. It then shares the next read, which begins
+// when the current one ends. Reads is safe for concurrent use.
 type Reads[K comparable, V any] struct {
-	// Wait is how long a read waits for the one before it.
+	// Wait is how long a read waits for the one before.
 	Wait time.Duration
 
 	mu sync.Mutex
-	// newest is the read of each key that began last, or will begin.
+	// newest has for each key the last read: it has begun, or will begin next.
 	newest map[K]*read[V]
 }
 
 // read is one read.
 type read[V any] struct {
-	// begun says that it has begun, or does at once. Then its stamp does not change. Both are
-	// guarded by Reads.mu.
+	// begun is true if the read has begun, or will at once. Then its stamp no longer changes.
+	// Reads.mu guards both.
 	begun bool
 	stamp freshness.Stamp
-	// done is closed when it has ended, with the value or the error.
+	// done is closed when the read has ended, with a value or an error.
 	done  chan struct{}
 	value V
 	err   error
 }
 
-// errNoResult is the error of a read that panicked, for those who shared it.
+// errNoResult is the error of a read that panicked, for the requests that shared it.
 var errNoResult = errors.New("the read ended without a result")
 
-// Do returns what load reads, now or for another request at the same time, after the decision with
-// the stamp; shared says which. load gets the stamp under which the value may be cached. It must
-// not end because the client disconnects: others may wait for it.
+// Do returns the result of load after the decision with the stamp. load runs now; if shared is
+// true, it ran for another request at the same time. load gets the stamp under which the value may
+// be cached. It must not end because the client disconnects: others may be waiting for it.
 func (s *Reads[K, V]) Do(
 	key K,
 	stamp freshness.Stamp,
@@ -61,8 +61,8 @@ func (s *Reads[K, V]) Do(
 	return r.value, false, r.err
 }
 
-// join returns the read that a request with the stamp shares, or is to make: then leads is true.
-// before is the read to wait for first, nil for none.
+// join returns the read of a request with the stamp. If leads is true, the request must make the
+// read, otherwise it shares it. before is the read to wait for first, nil for none.
 func (s *Reads[K, V]) join(key K, stamp freshness.Stamp) (r, before *read[V], leads bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,8 +70,8 @@ func (s *Reads[K, V]) join(key K, stamp freshness.Stamp) (r, before *read[V], le
 	switch {
 	case newest != nil && !newest.begun:
 		if stamp != 0 {
-			// It is current for each stamp of a decision before it. The last one is the most
-			// useful.
+			// The read is current for every stamp given out so far. The newest stamp is valid
+			// longest.
 			newest.stamp = stamp
 		}
 		return newest, nil, false
@@ -89,8 +89,8 @@ func (s *Reads[K, V]) join(key K, stamp freshness.Stamp) (r, before *read[V], le
 	return r, before, true
 }
 
-// begin waits for the read before, and begins. It returns the stamp under which the value may be
-// cached.
+// begin waits for the read before, and begins this one. It returns the stamp under which the value
+// may be cached.
 func (s *Reads[K, V]) begin(r, before *read[V]) freshness.Stamp {
 	if before != nil {
 		select {
@@ -113,7 +113,7 @@ func (s *Reads[K, V]) end(key K, r *read[V]) {
 	close(r.done)
 }
 
-// Read returns a page that load reads, as Reads.Do does. It caches a page that it loads.
+// Read returns a page that load reads, shared as by Reads.Do, and caches it.
 func (c *Cache) Read(key Key, stamp freshness.Stamp, load func() (*Page, error)) (*Page, error) {
 	if c == nil {
 		return load()
@@ -121,7 +121,7 @@ func (c *Cache) Read(key Key, stamp freshness.Stamp, load func() (*Page, error))
 	p, shared, err := c.reads.Do(key, stamp, func(stamp freshness.Stamp) (*Page, error) {
 		p, err := load()
 		if err == nil {
-			// Before the end: until then others find the read, and from then on the page.
+			// The page is stored before the read ends, so that every request finds one of the two.
 			c.Put(key, stamp, p)
 		}
 		return p, err

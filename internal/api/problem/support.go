@@ -1,4 +1,4 @@
-package api
+package problem
 
 import (
 	"errors"
@@ -6,10 +6,10 @@ import (
 	"regexp"
 )
 
-// Support is where customers reach the operator's support. Its parts may be empty. They stand in
-// messages, in YAML and in Markdown: CheckSupportURL and CheckSupportEmail accept only what means
-// nothing in any of them. IssueKey is the command that issues keys where there is no support: on
-// the machine of a developer. The documents name it.
+// Support is where customers reach the operator's support. Its parts may be empty. They are
+// inserted into messages, YAML and Markdown, so CheckSupportURL and CheckSupportEmail accept only
+// text without a special meaning there. IssueKey is the command that issues keys where there is no
+// support: on a developer's machine. The documents name it.
 type Support struct{ URL, Email, IssueKey string }
 
 var (
@@ -17,8 +17,8 @@ var (
 	supportEmail = regexp.MustCompile(`^[A-Za-z0-9._+-]{1,64}@([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z]{2,}$`)
 )
 
-// CheckSupportURL returns an error that says what is wrong with the URL of a page, to be printed
-// after its name. An empty one is right.
+// CheckSupportURL returns an error that says what is wrong with the URL of a page. The error is to
+// be printed after the URL's name. An empty URL is valid.
 func CheckSupportURL(s string) error {
 	u, err := url.Parse(s)
 	switch {
@@ -32,8 +32,8 @@ func CheckSupportURL(s string) error {
 	return nil
 }
 
-// CheckSupportEmail returns an error that says what is wrong with an e-mail address, to be printed
-// after its name. An empty one is right.
+// CheckSupportEmail returns an error that says what is wrong with an e-mail address. The error is
+// to be printed after the address's name. An empty address is valid.
 func CheckSupportEmail(s string) error {
 	if s == "" || len(s) <= 254 && supportEmail.MatchString(s) {
 		return nil
@@ -41,8 +41,8 @@ func CheckSupportEmail(s string) error {
 	return errors.New("must be an e-mail address alone, in ASCII")
 }
 
-// check returns an error that names the setting.
-func (s Support) check() error {
+// Check returns an error that names the setting.
+func (s Support) Check() error {
 	if err := CheckSupportURL(s.URL); err != nil {
 		return errors.New("the support's URL " + err.Error())
 	}
@@ -52,7 +52,7 @@ func (s Support) check() error {
 	return nil
 }
 
-// String returns "our support", and after it the addresses in parentheses, if there are any.
+// String returns "our support", followed by the addresses in parentheses if there are any.
 func (s Support) String() string {
 	switch {
 	case s.URL != "" && s.Email != "":
@@ -63,8 +63,8 @@ func (s Support) String() string {
 	return "our support"
 }
 
-// sentence returns " before our support (…) after." if there is an address, and otherwise nothing.
-func (s Support) sentence(before, after string) string {
+// Sentence returns " before our support (…) after." if there is an address, otherwise "".
+func (s Support) Sentence(before, after string) string {
 	if s.URL == "" && s.Email == "" {
 		return ""
 	}

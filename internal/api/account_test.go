@@ -92,7 +92,7 @@ func TestAccountPages(t *testing.T) {
 func TestFailedPage(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_795_000_000, 0)
-	page, problem := FailedPage(url.Values{"status": {"429"}, "code": {"key_banned"}, "key": {"key_abc"}}, now)
+	page, problem := ReadFailedPage(url.Values{"status": {"429"}, "code": {"key_banned"}, "key": {"key_abc"}}, now)
 	want := usage.FailedPage{
 		Since: now.Add(-usage.FailedFor),
 		Until: now.Add(time.Hour),
@@ -102,7 +102,7 @@ func TestFailedPage(t *testing.T) {
 	}
 	assert.DeepEqual(t, page, want)
 	assert.Equal(t, problem, "", "problem")
-	_, problem = FailedPage(url.Values{"status": {"x"}, "code": {"pet_not_fond"}}, now)
+	_, problem = ReadFailedPage(url.Values{"status": {"x"}, "code": {"pet_not_fond"}}, now)
 	w := newFixture(t)
 	rec := w.do(w.request("GET", "/v1/requests?status=x&code=pet_not_fond", ""))
 	assert.True(t, problem != "" && strings.Contains(rec.Body.String(), problem), problem, rec.Body)

@@ -15,17 +15,23 @@ import (
 	"testing"
 	"time"
 
+	"petstore.example/internal/api/gate"
 	"petstore.example/internal/api/jsonbody"
+	"petstore.example/internal/api/problem"
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
+	"petstore.example/internal/webhooks"
 )
 
 // removal is the first instant of 5 December 2030, from which on GET /v1/pets/{petId} is gone.
 var removal = time.Unix(1922659200, 0)
+
+// released are the files that never change.
+var released = regexp.MustCompile(`^/docs/clients/.*\.(tgz|whl|zip|mod|info)$`)
 
 // checkAnswer holds what is promised of every answer of every kind, and returns the code of an
 // error.
@@ -52,6 +58,9 @@ func checkAnswer(t *testing.T, r *http.Request, rec *httptest.ResponseRecorder) 
 	cache := "no-store"
 	if (rec.Code == 200 || rec.Code == 304) && (r.Method == "GET" || r.Method == "HEAD") {
 		cache = "private, no-cache"
+		if released.MatchString(r.URL.Path) {
+			cache = "public, max-age=31536000, immutable, no-transform"
+		}
 	}
 	assert.Equal(t, header(rec, "Cache-Control"), cache, "Cache-Control")
 	if rec.Code >= 400 {
@@ -93,8 +102,8 @@ func checkError(t *testing.T, r *http.Request, rec *httptest.ResponseRecorder) s
 		!regexp.MustCompile(`\(line \d+, column \d+\)\.$`).MatchString(message) {
 		t.Errorf("message %q has no line and column", message)
 	}
-	known := func(c *errorCode) bool { return c.name == code && c.status == rec.Code }
-	if !slices.ContainsFunc(codes, known) {
+	known := func(c *problem.Code) bool { return c.Name == code && c.Status == rec.Code }
+	if !slices.ContainsFunc(problem.Codes, known) {
 		t.Errorf("code %s with status %d is not in the table", code, rec.Code)
 	}
 	return code
@@ -106,16 +115,19 @@ func TestEveryAnswer(t *testing.T) {
 	t.Parallel()
 	var met sync.Map
 	t.Cleanup(func() {
-		for _, c := range codes {
+		for _, c := range problem.Codes {
 			// net/http finds a malformed request before there is any. An unknown outcome needs an
 			// Invalidator: TestOutcomesOfWrites.
-			if _, ok := met.Load(c.name); !ok && c != codeMalformedRequest && c != codeOutcomeUnknown && !t.Failed() {
-				t.Errorf("nothing met %s", c.name)
+			if _, ok := met.Load(
+				c.Name,
+			); !ok && c != problem.MalformedRequest && c != problem.OutcomeUnknown &&
+				!t.Failed() {
+				t.Errorf("nothing met %s", c.Name)
 			}
 		}
 	})
 	all := append(
-		table(),
+		routesOf(table()),
 		route{method: "GET", path: "/v1/nothing", public: true},
 		route{method: "DELETE", path: "/v1/pets", public: true},
 	)
@@ -166,14 +178,18 @@ func (w *fixture) goodRequest(t *testing.T, r route) *http.Request {
 		},
 	}
 	body := map[string]string{
-		"POST /v1/keys":                    `{"name":"ci","scope":"read"}`,
-		"PATCH /v1/keys/{keyId}":           `{"name":"nightly","perMinute":null}`,
-		"POST /v1/keys/{keyId}/rotate":     `{"gracePeriod":86400}`,
-		"POST /v1/keys/{keyId}/revoke":     `{"reason":"it leaked"}`,
-		"POST /v1/pets":                    `{"name":"Mia","categoryId":7}`,
-		"PATCH /v1/pets/{petId}":           `{"name":"Mia","status":"pending"}`,
-		"POST /v1/store/orders":            fmt.Sprintf(`{"petId":%d}`, pet),
-		"PATCH /v1/store/orders/{orderId}": `{"status":"approved"}`,
+		"POST /v1/keys":                        `{"name":"ci","scope":"read"}`,
+		"PATCH /v1/keys/{keyId}":               `{"name":"nightly","perMinute":null}`,
+		"POST /v1/keys/{keyId}/rotate":         `{"gracePeriod":86400}`,
+		"POST /v1/keys/{keyId}/revoke":         `{"reason":"it leaked"}`,
+		"POST /v1/webhooks":                    `{"url":"https://example.com/hook"}`,
+		"PATCH /v1/webhooks/{webhookId}":       `{"events":["*"]}`,
+		"POST /v1/webhooks/{webhookId}/rotate": `{}`,
+		"POST /v1/webhooks/{webhookId}/replay": `{}`,
+		"POST /v1/pets":                        `{"name":"Mia","categoryId":7}`,
+		"PATCH /v1/pets/{petId}":               `{"name":"Mia","status":"pending"}`,
+		"POST /v1/store/orders":                fmt.Sprintf(`{"petId":%d}`, pet),
+		"PATCH /v1/store/orders/{orderId}":     `{"status":"approved"}`,
 	}[r.method+" "+r.path]
 	return w.request(
 		r.method,
@@ -186,6 +202,10 @@ func (w *fixture) goodRequest(t *testing.T, r route) *http.Request {
 			ciKey,
 			"{requestId}",
 			"1",
+			"{webhookId}",
+			"1",
+			"{deliveryId}",
+			"12",
 		).Replace(r.path),
 		body,
 	)
@@ -240,7 +260,7 @@ func (k kind) want(r route) int {
 		return k.public
 	case r.path == "/v1/nothing":
 		return 404
-	case r.method == "DELETE":
+	case r.method == "DELETE" && r.path == "/v1/pets":
 		return 405
 	}
 	return success(r)
@@ -253,6 +273,10 @@ func success(r route) int {
 		return 204
 	case makes(r):
 		return 201
+	case r.method == "DELETE":
+		return 204
+	case queues(r):
+		return 202
 	}
 	return 200
 }
@@ -275,21 +299,38 @@ func (k kind) wantOfPlans() int {
 var (
 	unmetered = func(r route) bool { return r.unmetered }
 	posts     = func(r route) bool { return r.method == "POST" }
-	makes     = func(r route) bool { return r.method == "POST" && !strings.HasSuffix(r.path, "/revoke") }
+	ofHooks   = func(r route) bool { return strings.HasPrefix(r.path, "/v1/webhooks") && !reads(r) }
+	makesHook = func(r route) bool { return r.method == "POST" && r.path == "/v1/webhooks" }
+	makes     = func(r route) bool {
+		return r.method == "POST" && !strings.HasSuffix(r.path, "/revoke") && (!ofHooks(r) || makesHook(r))
+	}
+	changesHook = func(r route) bool { return ofHooks(r) && !makesHook(r) }
+	retries     = func(r route) bool { return strings.HasSuffix(r.path, "/retry") && !reads(r) }
+	// optional are the paths of operations whose body may be left out.
+	optional = regexp.MustCompile("/(revoke|rotate|replay)$")
+	queues   = func(r route) bool {
+		return ofHooks(r) && r.method == "POST" && !makesHook(r) && !strings.HasSuffix(r.path, "/rotate")
+	}
+	reads     = func(r route) bool { return r.method == "GET" || r.method == "HEAD" || r.method == "OPTIONS" }
 	needsBody = func(r route) bool {
-		return bodies(r) && !strings.HasSuffix(r.path, "/revoke") && !strings.HasSuffix(r.path, "/rotate")
+		return bodies(r) && !optional.MatchString(r.path)
 	}
 	ofKeys   = func(r route) bool { return strings.HasPrefix(r.path, "/v1/keys") && bodies(r) }
 	editsKey = func(r route) bool { return ofKeys(r) && needsBody(r) }
 	needs    = func(scope keys.Scope) func(route) bool {
 		return func(r route) bool { return slices.Index(keys.Scopes, r.scope) >= slices.Index(keys.Scopes, scope) }
 	}
-	bodies  = func(r route) bool { return r.method == "POST" || r.method == "PATCH" }
-	lists   = func(r route) bool { return tagged(r) && !rows(r) }
+	bodies = func(r route) bool {
+		return (r.method == "POST" || r.method == "PATCH") && !retries(r) && !strings.HasSuffix(r.path, "/test")
+	}
+	lists = func(r route) bool {
+		return tagged(r) && !rows(r) && r.path != "/v1/webhooks" || strings.HasSuffix(r.path, "/deliveries")
+	}
 	pets    = func(r route) bool { return lists(r) && strings.HasSuffix(r.path, "/pets") }
 	patches = func(r route) bool { return r.method == "PATCH" }
 	tagged  = func(r route) bool {
-		return !bodies(r) && (!r.unmetered || r.path == "/v1/keys" || strings.HasPrefix(r.path, "/v1/requests"))
+		return reads(r) && (!r.unmetered || r.path == "/v1/keys" || r.path == "/v1/webhooks" ||
+			strings.HasSuffix(r.path, "/deliveries") || strings.HasPrefix(r.path, "/v1/requests"))
 	}
 	failures = func(r route) bool { return r.path == "/v1/requests" }
 	rows     = func(r route) bool { return strings.Contains(r.path, "{") }
@@ -331,7 +372,7 @@ func quota(q plans.Quota) func(*testing.T, *fixture, *http.Request) {
 func keyLimit(t *testing.T, w *fixture, _ *http.Request) {
 	var c *keys.Caller
 	w.directory.change(t, w.key, func(changed *keys.Caller) { changed.PerMinute, c = 1, changed })
-	w.limiter.Take(t.Context(), claim(c), at)
+	w.limiter.Take(t.Context(), gate.Claim(c), at)
 }
 
 var kinds = []kind{
@@ -361,8 +402,44 @@ var kinds = []kind{
 	{name: "a key that was rotated", make: refuse(&keys.AlreadyRotatedError{ID: ciKey}), concerns: ofKeys, status: 409},
 	{name: "ten keys", make: refuse(keys.ErrTooManyKeys), concerns: ofKeys, status: 409},
 	{name: "the last key that may manage keys", make: refuse(keys.ErrLastManageKey), concerns: ofKeys, status: 409},
-	{name: "who may no longer change keys", make: refuse(keys.ErrAsker), concerns: ofKeys, status: 401},
+	{name: "who may no longer change keys", make: refuse(keys.ErrRequester), concerns: ofKeys, status: 401},
 	{name: "an expiry that has just passed", make: refuse(keys.ErrExpiryPast), concerns: ofKeys, status: 400},
+	{
+		name:     "five webhooks",
+		make:     refuseWebhook(webhooks.ErrTooMany, "POST/v1/webhooks"),
+		concerns: makesHook,
+		status:   409,
+	},
+	{
+		name:     "a disabled webhook",
+		make:     refuseWebhook(webhooks.ErrDisabled, "/test", "/retry", "/replay"),
+		concerns: queues,
+		status:   409,
+	},
+	{
+		name:     "no such webhook",
+		make:     refuseWebhook(webhooks.ErrNotFound, "/1", "/rotate", "/test", "/retry", "/replay"),
+		concerns: changesHook,
+		status:   404,
+	},
+	{
+		name:     "no such delivery",
+		make:     refuseWebhook(webhooks.ErrDeliveryNotFound, "/retry"),
+		concerns: retries,
+		status:   404,
+	},
+	{name: "a URL inside", make: func(_ *testing.T, _ *fixture, r *http.Request) {
+		if r.URL.Path == "/v1/webhooks" {
+			sendBody(`{"url":"https://127.0.0.1"}`)(nil, nil, r)
+		}
+	}, concerns: makesHook, status: 400},
+	{name: "a webhook that was added", make: func(_ *testing.T, w *fixture, r *http.Request) {
+		r.Header.Set("Idempotency-Key", "h")
+		if r.URL.Path == "/v1/webhooks" {
+			const body = `{"url":"https://example.com/hook"}`
+			w.do(w.request(r.Method, r.URL.Path, body, "Idempotency-Key", "h"))
+		}
+	}, concerns: makesHook, status: 409},
 	{name: "addresses elsewhere", make: func(_ *testing.T, _ *fixture, r *http.Request) {
 		if r.Method == http.MethodPatch && strings.HasPrefix(r.URL.Path, "/v1/keys/") {
 			r.URL.Path, r.RequestURI = "/v1/keys/self", "/v1/keys/self"
@@ -398,6 +475,15 @@ var kinds = []kind{
 	{
 		name:      "over the day",
 		make:      quota(plans.Quota{PerMinute: 9, PerDay: 2}),
+		operation: 429,
+		public:    429,
+		concerns:  unmetered,
+		status:    200,
+	},
+	{
+		name: "over the month",
+		make: quota(plans.Quota{PerMinute: 9, PerDay: 2, Month: plans.Month{Kind: plans.SomeMonth, Included: 1,
+			Overage: plans.Overage{Kind: plans.OverageNumber, Value: 1}}}),
 		operation: 429,
 		public:    429,
 		concerns:  unmetered,
@@ -473,7 +559,7 @@ var kinds = []kind{
 			w.do(w.request("GET", "/v1/keys/self", ""))
 		}
 	}, concerns: func(r route) bool {
-		return strings.HasPrefix(r.path, "/v1/keys") && (r.method == "GET" || r.method == "HEAD")
+		return (strings.HasPrefix(r.path, "/v1/keys") || strings.HasPrefix(r.path, "/v1/webhooks")) && reads(r)
 	}, status: 429},
 	{name: "what the client has", make: setHeader("If-None-Match", "*"), concerns: tagged, status: 304},
 	{
@@ -502,15 +588,16 @@ var kinds = []kind{
 	{name: "a request in progress", make: failOnce(catalog.ErrIdempotencyInProgress), concerns: makes, status: 409},
 	{name: "a key used again", make: failOnce(catalog.ErrIdempotencyKeyReused), concerns: makes, status: 422},
 	{name: "no such row", make: func(_ *testing.T, w *fixture, _ *http.Request) {
-		w.pets.pets[1], w.orders.orders[1], w.own.all = nil, nil, nil
-		w.keys.keys[1] = slices.DeleteFunc(w.keys.keys[1], func(k keys.Own) bool { return k.ID == ciKey })
+		w.pets.pets[1], w.orders.orders[1], w.own.all, w.webhooks.tenants[1] = nil, nil, nil, nil
+		w.keys.keys[1] = slices.DeleteFunc(w.keys.keys[1], func(k keys.CustomerKey) bool { return k.ID == ciKey })
 	},
 		concerns: func(r route) bool { return rows(r) || steps(r) }, status: 404},
 	{name: "no such id", make: func(_ *testing.T, _ *fixture, r *http.Request) {
 		r.URL.Path = strings.ReplaceAll(strings.ReplaceAll(r.URL.Path, "/1", "/abc"), "/key_", "/abc_")
 	},
 		concerns: rows, status: 404},
-	{name: "all is final", make: final, concerns: steps, status: 409},
+	{name: "all is final", make: final, concerns: func(r route) bool { return steps(r) && !ofHooks(r) },
+		status: 409},
 	{name: "a page's request", make: setHeader("Origin", "https://shop.example")},
 	{name: "after its removal", make: func(_ *testing.T, w *fixture, _ *http.Request) { w.setClock(removal) }},
 }
@@ -524,6 +611,15 @@ func failOnce(err error) func(*testing.T, *fixture, *http.Request) {
 }
 
 // refuse makes changes of keys fail.
+func refuseWebhook(err error, of ...string) func(*testing.T, *fixture, *http.Request) {
+	return func(_ *testing.T, w *fixture, r *http.Request) {
+		ends := func(suffix string) bool { return strings.HasSuffix(r.Method+r.URL.Path, suffix) }
+		if strings.HasPrefix(r.URL.Path, "/v1/webhooks") && slices.ContainsFunc(of, ends) {
+			w.webhooks.refused = err
+		}
+	}
+}
+
 func refuse(err error) func(*testing.T, *fixture, *http.Request) {
 	return func(_ *testing.T, w *fixture, _ *http.Request) {
 		for _, action := range []string{"key.issue", "key.edit", "key.rotate", "key.revoke"} {

@@ -89,40 +89,6 @@ func (w *fixture) bodyBytes(t *testing.T) float64 {
 	return 0
 }
 
-func TestBodyBudget(t *testing.T) {
-	t.Parallel()
-	b, err := newBodyBudget(&Config{BodyBytes: 100})
-	assert.NoError(t, err)
-	for _, step := range []struct {
-		tenant int64
-		bytes  int64
-		want   bool
-	}{
-		{1, 25, true},
-		{1, 1, false}, // its share is used up
-		{2, 26, false},
-		{2, 25, true},
-		{3, 25, true},
-		{4, 20, true},
-		{5, 6, false}, // 95 of 100 are used
-		{5, 5, true},
-	} {
-		assert.Equal(
-			t,
-			b.reserve(holder{tenantID: step.tenant}, step.bytes),
-			step.want,
-			step.bytes,
-			"bytes of tenant",
-			step.tenant,
-		)
-	}
-	for tenant, bytes := range map[int64]int64{1: 25, 2: 25, 3: 25, 4: 20, 5: 5} {
-		b.release(holder{tenantID: tenant}, bytes)
-	}
-	assert.Equal(t, b.used, 0, "bytes are left")
-	assert.Equal(t, len(b.holders), 0, "holders are left")
-}
-
 // TestBodiesWithoutCaller: the bodies of clients without a key count for their networks.
 func TestBodiesWithoutCaller(t *testing.T) {
 	t.Parallel()
@@ -155,7 +121,7 @@ func TestBodiesOnEveryRoute(t *testing.T) {
 			addr := contract.Listen(t, server(w.Handler), mode).Host
 			paths := strings.NewReplacer("{petId}", "1", "{orderId}", "1", "{keyId}", "x", "{requestId}", "x")
 			forms := []route{{method: "POST", path: "/account/sign-in"}, {method: "GET", path: "/account"}}
-			for _, r := range append(append(table(), forms...), route{method: "POST", path: "/nowhere"}) {
+			for _, r := range append(append(routesOf(table()), forms...), route{method: "POST", path: "/nowhere"}) {
 				for _, length := range lengths {
 					for _, key := range []string{"", w.key} {
 						for _, chunked := range []bool{false, true} {

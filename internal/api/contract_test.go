@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"petstore.example/internal/api/problem"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/contract"
 )
@@ -27,7 +28,7 @@ func document(t testing.TB) *contract.Document {
 func TestRoutesAreTheDocuments(t *testing.T) {
 	t.Parallel()
 	var served, named []string
-	for _, r := range routes {
+	for _, r := range routesOf(routes) {
 		served = append(served, r.method+" "+r.path+" "+string(r.stability))
 	}
 	for _, o := range document(t).Operations {
@@ -44,8 +45,8 @@ func TestRoutesAreTheDocuments(t *testing.T) {
 func TestCodesAreTheDocuments(t *testing.T) {
 	t.Parallel()
 	var defined []string
-	for _, c := range codes {
-		defined = append(defined, c.name)
+	for _, c := range problem.Codes {
+		defined = append(defined, c.Name)
 	}
 	slices.Sort(defined)
 	assert.DeepEqual(t, defined, document(t).Codes(), "-document +server")
@@ -61,8 +62,8 @@ func TestCodesAreDocumented(t *testing.T) {
 	for _, m := range row.FindAllStringSubmatch(string(document), -1) {
 		documented = append(documented, [2]string{m[1], m[2]})
 	}
-	for _, c := range codes {
-		defined = append(defined, [2]string{strconv.Itoa(c.status), c.name})
+	for _, c := range problem.Codes {
+		defined = append(defined, [2]string{strconv.Itoa(c.Status), c.Name})
 	}
 	assert.DeepEqual(t, documented, defined)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"petstore.example/internal/api/gate"
 	"petstore.example/internal/diagnose"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/keys/callers"
@@ -71,8 +72,8 @@ func TestDiagnosisIsTheAnswer(t *testing.T) {
 			c.PerMinute, record.Key.PerMinute = 1, 1
 		}
 		known[token.Digest()], record.Tenant, record.UsedToday = c, tenant, 1
-		w.limiter.Take(t.Context(), claim(&c), w.clock()) // Uses up every limit of 1.
-		decision := w.limiter.Peek(t.Context(), claim(&c), w.clock())
+		w.limiter.Take(t.Context(), gate.Claim(&c), w.clock()) // Uses up every limit of 1.
+		decision := w.limiter.Peek(t.Context(), gate.Claim(&c), w.clock())
 		w.failed.all = nil
 
 		rec := w.do(w.request("GET", "/v1/pets", "", "Authorization", "Bearer "+token.Reveal()))

@@ -2,7 +2,11 @@ package api
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -47,6 +51,42 @@ func TestPagesAreAnswers(t *testing.T) {
 	}
 }
 
+// TestReleasedFilesAreAsTheyAre: their bytes and digests, whatever the client accepts.
+func TestReleasedFilesAreAsTheyAre(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	get := func(path string) *httptest.ResponseRecorder {
+		rec := w.do(w.request("GET", "/docs/clients/"+path, "", "Authorization", "", "Accept-Encoding", "gzip"))
+		assert.Equal(t, rec.Code, 200, path)
+		return rec
+	}
+	sums := get("SHA256SUMS").Body.String()
+	files := 0
+	for line := range strings.Lines(sums) {
+		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		rec := get(name)
+		if got := fmt.Sprintf("%x", sha256.Sum256(rec.Body.Bytes())); got != sum ||
+			header(rec, "Content-Encoding")+header(rec, "Vary") != "" || !released.MatchString("/docs/clients/"+name) {
+			t.Errorf("%s: SHA-256 %s, want %s, %v", name, got, sum, rec.Result().Header)
+		}
+		files++
+	}
+	var versions map[string]struct {
+		Name, Newest string
+		Versions     map[string]struct{ URL, SHA256 string }
+	}
+	assert.NoError(t, json.Unmarshal(get("versions.json").Body.Bytes(), &versions))
+	module := versions["go"]
+	newest := module.Versions[module.Newest]
+	assert.Equal(t, newest.URL, strings.TrimSuffix(baseURL, "/v1")+"/docs/clients/go/"+module.Name+"/@v/"+
+		module.Newest+".zip", "versions.json")
+	assert.True(t, strings.Contains(sums, newest.SHA256+"  go/"), "versions.json has", newest.SHA256)
+	assert.Equal(t, get("go/"+module.Name+"/@latest").Body.String(),
+		get("go/"+module.Name+"/@v/"+module.Newest+".info").Body.String(), "@latest")
+	assert.True(t, strings.HasSuffix(get("go/"+module.Name+"/@v/list").Body.String(), module.Newest+"\n"), "list")
+	t.Logf("%d files", files)
+}
+
 // TestPolicies: browsers are told to load nothing from elsewhere, and only the reference may set
 // styles in the page.
 func TestPolicies(t *testing.T) {
@@ -71,7 +111,7 @@ func TestPolicies(t *testing.T) {
 func TestDeprecationHasItsPage(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	for _, r := range routes {
+	for _, r := range routesOf(routes) {
 		if r.deprecated != nil {
 			if rec := w.do(w.request("GET", r.deprecated.guide, "")); rec.Code != 200 ||
 				!bytes.Contains(rec.Body.Bytes(), []byte("<main")) {

@@ -20,17 +20,17 @@ const (
 type fakeKeys struct {
 	pets     *fakePets
 	requests *fakeRequests
-	keys     map[int64][]keys.Own
+	keys     map[int64][]keys.CustomerKey
 	// refused is the error of the changes of an action.
 	refused map[string]error
 	// alsoEnded is what revocations end.
 	alsoEnded []string
 	// asked is the last change.
-	asked keys.OwnChange
+	asked keys.CustomerChange
 }
 
 func newFakeKeys(pets *fakePets, requests *fakeRequests) *fakeKeys {
-	f := &fakeKeys{pets: pets, requests: requests, keys: map[int64][]keys.Own{}, refused: map[string]error{}}
+	f := &fakeKeys{pets: pets, requests: requests, keys: map[int64][]keys.CustomerKey{}, refused: map[string]error{}}
 	for id, tenant := range map[string]int64{"key_acme": 1, ciKey: 1, "key_zoo": 2, theirKey: 2} {
 		k := keys.Key{
 			ID:          id,
@@ -40,25 +40,30 @@ func newFakeKeys(pets *fakePets, requests *fakeRequests) *fakeKeys {
 			Scope:       keys.ScopeWrite,
 			CreatedAt:   at,
 		}
-		f.keys[tenant] = append(f.keys[tenant], keys.Own{Key: k, Version: "v1", IssuedBy: "support"})
+		f.keys[tenant] = append(f.keys[tenant], keys.CustomerKey{Key: k, Version: "v1", IssuedBy: "support"})
 	}
 	for _, own := range f.keys {
-		slices.SortFunc(own, func(a, b keys.Own) int { return strings.Compare(a.ID, b.ID) })
+		slices.SortFunc(own, func(a, b keys.CustomerKey) int { return strings.Compare(a.ID, b.ID) })
 	}
 	return f
 }
 
-func (f *fakeKeys) find(tenantID int64, id string) *keys.Own {
-	i := slices.IndexFunc(f.keys[tenantID], func(k keys.Own) bool { return k.ID == id })
+func (f *fakeKeys) find(tenantID int64, id string) *keys.CustomerKey {
+	i := slices.IndexFunc(f.keys[tenantID], func(k keys.CustomerKey) bool { return k.ID == id })
 	if i < 0 {
 		return nil
 	}
 	return &f.keys[tenantID][i]
 }
 
-func (f *fakeKeys) ListKeys(_ context.Context, tenantID int64, _ keys.Digest, q keys.OwnQuery) ([]keys.Own, error) {
-	return call(f.pets, func() ([]keys.Own, error) {
-		page, _ := pageOf(f.keys[tenantID], q.Limit, func(k keys.Own) bool {
+func (f *fakeKeys) ListKeys(
+	_ context.Context,
+	tenantID int64,
+	_ keys.Digest,
+	q keys.CustomerQuery,
+) ([]keys.CustomerKey, error) {
+	return call(f.pets, func() ([]keys.CustomerKey, error) {
+		page, _ := pageOf(f.keys[tenantID], q.Limit, func(k keys.CustomerKey) bool {
 			follows := q.After == "" || k.CreatedAt.Before(q.AfterAt) || k.CreatedAt.Equal(q.AfterAt) && k.ID > q.After
 			return follows && (q.ID == "" || k.ID == q.ID) && (q.Status == "" || k.Status(q.At) == q.Status)
 		})
@@ -70,20 +75,23 @@ func (f *fakeKeys) ChangeKey(
 	ctx context.Context,
 	tenantID int64,
 	_ keys.Digest,
-	c keys.OwnChange,
+	c keys.CustomerChange,
 	once *catalog.Idempotency,
-) (keys.Own, error) {
+) (keys.CustomerKey, error) {
 	if once == nil {
 		return f.change(ctx, tenantID, c)
 	}
-	var made keys.Own
+	var made keys.CustomerKey
 	answered, err := answerOnce(
 		f.requests,
 		tenantID,
-		catalog.Once[keys.OwnChange, keys.Own]{Request: *once, Answer: func(k *keys.Own) (catalog.Answer, error) {
-			return catalog.Answer{Body: []byte(k.ID)}, nil
-		}},
-		func() (_ keys.Own, err error) {
+		catalog.Once[keys.CustomerChange, keys.CustomerKey]{
+			Request: *once,
+			Answer: func(k *keys.CustomerKey) (catalog.Answer, error) {
+				return catalog.Answer{Body: []byte(k.ID)}, nil
+			},
+		},
+		func() (_ keys.CustomerKey, err error) {
 			made, err = f.change(ctx, tenantID, c)
 			return made, err
 		},
@@ -94,12 +102,12 @@ func (f *fakeKeys) ChangeKey(
 	return made, err
 }
 
-func (f *fakeKeys) change(_ context.Context, tenantID int64, c keys.OwnChange) (keys.Own, error) {
-	return call(f.pets, func() (keys.Own, error) {
+func (f *fakeKeys) change(_ context.Context, tenantID int64, c keys.CustomerChange) (keys.CustomerKey, error) {
+	return call(f.pets, func() (keys.CustomerKey, error) {
 		if f.asked = c; f.refused[c.Action] != nil {
-			return keys.Own{}, fmt.Errorf("change: %w", f.refused[c.Action])
+			return keys.CustomerKey{}, fmt.Errorf("change: %w", f.refused[c.Action])
 		}
-		k := keys.Own{
+		k := keys.CustomerKey{
 			Key:      keys.Key{ID: c.NewID, Environment: keys.Live, CreatedAt: at},
 			IssuedBy: "key_acme",
 			Version:  "v1",
@@ -107,13 +115,13 @@ func (f *fakeKeys) change(_ context.Context, tenantID int64, c keys.OwnChange) (
 		own := &k
 		if c.Action != "key.issue" {
 			if own = f.find(tenantID, c.ID); own == nil {
-				return keys.Own{}, keys.ErrKeyNotFound
+				return keys.CustomerKey{}, keys.ErrKeyNotFound
 			}
 			if c.Version != "" && c.Version != own.Version {
-				return keys.Own{}, keys.ErrKeyChanged
+				return keys.CustomerKey{}, keys.ErrKeyChanged
 			}
 			if c.Action != "key.revoke" && !own.RevokedAt.IsZero() {
-				return keys.Own{}, keys.ErrKeyInactive
+				return keys.CustomerKey{}, keys.ErrKeyInactive
 			}
 		}
 		switch c.Action {
@@ -133,7 +141,7 @@ func (f *fakeKeys) change(_ context.Context, tenantID int64, c keys.OwnChange) (
 }
 
 // apply changes the members of a key that a change has.
-func apply(k *keys.Own, e keys.Edit) {
+func apply(k *keys.CustomerKey, e keys.Edit) {
 	if e.Name != nil {
 		k.Name = *e.Name
 	}

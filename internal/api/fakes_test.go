@@ -22,6 +22,7 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
+	"petstore.example/internal/webhooks"
 )
 
 // at is the instant of most tests.
@@ -47,6 +48,8 @@ type fixture struct {
 	requests  *fakeRequests
 	usage     *fakeUsage
 	keys      *fakeKeys
+	webhooks  *fakeWebhooks
+	sealer    *webhooks.Sealer
 	failed    *fakeFailed
 	own       *fakeOwn
 	// key is acme's, on free; other is zoo's, on pro.
@@ -64,7 +67,10 @@ func newFixture(t testing.TB, change ...func(*Config)) *fixture {
 	w.orders = &fakeOrders{pets: w.pets, orders: map[int64][]catalog.Order{}}
 	w.usage, w.failed, w.own = &fakeUsage{pets: w.pets}, &fakeFailed{}, &fakeOwn{pets: w.pets}
 	w.requests = &fakeRequests{pets: w.pets, orders: w.orders, stored: map[scope]storedAnswer{}}
-	w.keys = newFakeKeys(w.pets, w.requests)
+	w.keys, w.webhooks = newFakeKeys(w.pets, w.requests), newFakeWebhooks(w.pets, w.requests)
+	sealer, err := webhooks.NewSealer(webhooks.NewKey())
+	assert.NoError(t, err)
+	w.sealer = sealer
 	w.key = w.directory.issue(
 		t,
 		"key_acme",
@@ -76,24 +82,34 @@ func newFixture(t testing.TB, change ...func(*Config)) *fixture {
 		plans.Tenant{ID: 2, Name: "zoo", Plan: plans.Pro, Quota: plans.Quota{PerMinute: 300, PerDay: 10000}},
 	)
 	c := Config{
-		Directory:      w.directory,
-		Limiter:        w.limiter,
-		Addresses:      w.addresses,
-		Strikes:        w.strikes,
-		Meter:          w.meter,
-		Pets:           w.pets,
-		Orders:         w.orders,
-		Requests:       w.requests,
-		Usage:          w.usage,
-		Failed:         w.own,
-		Plans:          fakePlans{w.pets},
-		Keys:           w.keys,
-		FailedRequests: w.failed,
-		BodyBytes:      MinBodyBytes,
-		BaseURL:        baseURL,
-		Instant:        w.instant,
-		Log:            zerolog.New(w.logs),
-		Metrics:        w.registry,
+		Stores: Stores{
+			Pets:           w.pets,
+			Orders:         w.orders,
+			Requests:       w.requests,
+			Usage:          w.usage,
+			Failed:         w.own,
+			Plans:          fakePlans{w.pets},
+			Keys:           w.keys,
+			FailedRequests: w.failed,
+			Webhooks: Webhooks{
+				Store: w.webhooks, Sealer: w.sealer, Rules: webhooks.NewRules([]uint16{443}, nil),
+				Place: func(ctx context.Context, _ int64, call func(context.Context) error) error { return call(ctx) },
+			},
+		},
+		Limits: Limits{
+			Directory: w.directory,
+			Limiter:   w.limiter,
+			Addresses: w.addresses,
+			Strikes:   w.strikes,
+			Meter:     w.meter,
+			BodyBytes: MinBodyBytes,
+		},
+		Site: Site{
+			BaseURL: baseURL,
+		},
+		Instant: w.instant,
+		Log:     zerolog.New(w.logs),
+		Metrics: w.registry,
 	}
 	for _, f := range change {
 		f(&c)
@@ -340,6 +356,10 @@ type fakeUsage struct {
 	// refused on the last days, today's last.
 	rateWindow int64
 	last       [][2]int64
+	// week is what was admitted since weekStart, all of it in periods.
+	week      int64
+	weekStart time.Time
+	periods   []usage.PeriodUse
 }
 
 func (u *fakeUsage) UsageMonth(_ context.Context, tenantID int64, now time.Time) (usage.Month, error) {
@@ -348,7 +368,7 @@ func (u *fakeUsage) UsageMonth(_ context.Context, tenantID int64, now time.Time)
 		if tenantID != 1 {
 			return m, nil
 		}
-		m.RateWindow = u.rateWindow
+		m.RateWindow, m.Week, m.WeekStart, m.Periods = u.rateWindow, u.week, u.weekStart, u.periods
 		for i, n := range u.last {
 			m.Add(m.Days[len(m.Days)-len(u.last)+i].Date, n[0], n[1])
 		}
@@ -418,4 +438,12 @@ func (f *fakeOwn) GetFailed(_ context.Context, tenantID int64, id string, _, _ t
 		}
 		return usage.FailedDetail{}, usage.ErrFailedNotFound
 	})
+}
+
+// routesOf are the routes of operations.
+func routesOf(all []operation) (found []route) {
+	for _, o := range all {
+		found = append(found, o.route)
+	}
+	return found
 }

@@ -105,7 +105,7 @@ func (r response) comparable(t *testing.T) response {
 	if r.Body != "" && h["Content-Length"] == nil {
 		h.Set("Content-Length", strconv.Itoa(len(r.Body))) // The server adds that of a short one.
 	}
-	for _, own := range []string{"X-Ratelimit-Remaining", "Ratelimit", "Location"} {
+	for _, own := range []string{"X-Ratelimit-Remaining", "Ratelimit", "Location", "X-Quota-Overage"} {
 		if h[own] != nil {
 			h[own] = []string{"differs"}
 		}
@@ -140,6 +140,13 @@ func TestHeadersEverywhere(t *testing.T) {
 		w.other,
 		func(c *keys.Caller) { c.Tenant = &plans.Tenant{ID: 3, Quota: plans.Quota{PerMinute: 0, PerDay: 1}} },
 	)
+	month := plans.Month{Kind: plans.SomeMonth, Overage: plans.Overage{Kind: plans.OverageNumber, Value: 1000}}
+	inOverage := w.directory.issue(t, "key_team", plans.Tenant{ID: 4, Plan: "team",
+		Quota: plans.Quota{PerMinute: 1000, PerDay: 1000, Month: month}})
+	month.Overage.Value = 1
+	over := w.directory.issue(t, "key_over", plans.Tenant{ID: 5, Plan: "team",
+		Quota: plans.Quota{PerMinute: 1000, PerDay: 1000, Month: month}})
+	w.do(w.request("GET", "/v1/pets", "", "Authorization", "Bearer "+over))
 	ask := func(m *watcher, base *url.URL, r *http.Request) response {
 		r = r.Clone(t.Context())
 		r.RequestURI = ""
@@ -203,6 +210,8 @@ func TestHeadersEverywhere(t *testing.T) {
 		{"GET /v1/pets", "", []string{"Authorization", "Bearer pst_live_x"}},
 		{"GET /v1/pets", "", []string{"Authorization", ""}},
 		{"GET /v1/pets", "", []string{"Authorization", "Bearer " + w.other}},
+		{"GET /v1/pets?limit=2", "", []string{"Authorization", "Bearer " + inOverage}},
+		{"GET /v1/pets?limit=2", "", []string{"Authorization", "Bearer " + over}},
 		{"GET /v1/pets?x=" + strings.Repeat("x", maxURI), "", nil},
 		{"GET /docs/errors", "", nil},
 		{"GET /docs/", "", nil},

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/api/jsonbody"
+	"petstore.example/internal/api/problem"
 	"petstore.example/internal/test/assert"
 )
 
@@ -123,9 +124,9 @@ func TestInvalidRequests(t *testing.T) {
 
 // statusOf returns a code's status.
 func statusOf(code string) int {
-	for _, c := range codes {
-		if c.name == code {
-			return c.status
+	for _, c := range problem.Codes {
+		if c.Name == code {
+			return c.Status
 		}
 	}
 	return 0
@@ -185,7 +186,7 @@ func TestCredentials(t *testing.T) {
 	if wrong == w.key {
 		wrong = w.key[:44] + "z"
 	}
-	missing, invalid, several := challenge, challengeInvalid, challengeSeveral
+	missing, invalid, several := problem.Challenge, problem.ChallengeInvalid, problem.ChallengeSeveral
 	for _, c := range []struct {
 		name   string
 		values []string

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"fmt"
 	"net/http"
 	"testing"
 
@@ -98,46 +97,4 @@ func TestFailedRequestsAreOptional(t *testing.T) {
 	ban(t, w, nil)
 	rec := w.do(w.request("GET", "/v1/pets", ""))
 	assert.Equal(t, rec.Code, 429, rec.Body)
-}
-
-// TestMessagesOf429 holds what they say of one and of many, and that what staff wrote is quoted as
-// JSON wants it.
-func TestMessagesOf429(t *testing.T) {
-	t.Parallel()
-	c := &keys.Caller{Tenant: &plans.Tenant{Plan: "pro"}}
-	boosted := &keys.Caller{Tenant: &plans.Tenant{Plan: "pro", Quota: plans.Quota{PerMinute: 300, PerDay: 1},
-		PlanQuota: plans.Quota{PerMinute: 300, PerDay: 10_000}}}
-	window := func(name limits.WindowName, limit int64) limits.Window {
-		w := limits.Window{Name: name}
-		w.Limit = limit
-		return w
-	}
-	for _, test := range []struct {
-		got     *Error
-		message string
-		retry   int64
-	}{
-		{overLimit(c, window(limits.Minute, 1), "", 1), "Plan pro allows 1 request per minute. Retry in 1 second.", 1},
-		{overLimit(c, window(limits.Day, 10_000), "", 86_400),
-			"Plan pro allows 10000 requests per day. Retry in 86400 seconds.", 86400},
-		{overLimit(boosted, window(limits.Day, 1), "", 7),
-			"The boost of plan pro allows 1 request per day. Retry in 7 seconds.", 7},
-		{overLimit(boosted, window(limits.Minute, 300), "", 7),
-			"Plan pro allows 300 requests per minute. Retry in 7 seconds.", 7},
-		{overLimit(c, window(limits.Key, 5), "", 42),
-			"This API key's own limit allows 5 requests per minute. Retry in 42 seconds.", 42},
-		{overLimit(c, window(limits.Key, 5), shareUsedUp, 42),
-			"This API key's own limit allows 5 requests per minute. Rate limiting is temporarily degraded: " +
-				"this server's share of your limit is used up. Retry in 42 seconds.", 42},
-		{addressOverLimit(6000, 7), "Without a valid API key an address may send 6000 requests per minute. Retry in " +
-			"7 seconds.", 7},
-		{banned(&keys.Ban{Reason: `it said "no" <3`}, at.Unix(), 60, ""),
-			`This API key is banned until 2026-11-20T09:21:48Z: it said "no" <3. Retry in 60 seconds.`, 60},
-	} {
-		assert.Equal(t, test.got.message, test.message)
-		assert.Equal(t, test.got.retrySeconds, test.retry)
-	}
-	got := string(errorBody(codeKeyBanned, `it said "no" <3`))
-	want := fmt.Sprintln(`{"code":"key_banned","message":"it said \"no\" <3","status":429}`)
-	assert.Equal(t, got, want)
 }

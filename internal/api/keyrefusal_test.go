@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"petstore.example/internal/api/problem"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/test/assert"
@@ -17,7 +18,7 @@ import (
 
 // withSupport gives the API addresses of its operator's support.
 func withSupport(c *Config) {
-	c.Support = Support{URL: "https://help.example.com/api", Email: "help@example.com"}
+	c.Support = problem.Support{URL: "https://help.example.com/api", Email: "help@example.com"}
 }
 
 // TestHolderOfAKeyLearnsTheReason: who holds a key that exists learns why it is not valid and what
@@ -71,7 +72,10 @@ func TestHolderOfAKeyLearnsTheReason(t *testing.T) {
 					1,
 				)
 			}
-			if want := string(errorBody(codeInvalidAPIKey, message)); rec.Code != 401 || rec.Body.String() != want {
+			if want := string(
+				problem.Body(problem.InvalidAPIKey, message),
+			); rec.Code != 401 ||
+				rec.Body.String() != want {
 				t.Errorf("%s: %d %s, want %s", status, rec.Code, rec.Body, want)
 			}
 			description, ok := strings.CutPrefix(
@@ -85,18 +89,6 @@ func TestHolderOfAKeyLearnsTheReason(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestKeysOfStaging: at staging the reason is the reverse.
-func TestKeysOfStaging(t *testing.T) {
-	t.Parallel()
-	got := newKeyRefusals(Support{}).notValid(
-		&keys.Caller{Environment: keys.Live},
-		keys.StatusError(keys.OtherEnvironment),
-	).message
-	want := "This API key (pst_live_) is for production, and this is staging. Send a key that begins with " +
-		"pst_test_, or send the request to production."
-	assert.Equal(t, got, want)
 }
 
 // TestStrangersLearnNoReason: whatever is wrong with a key that was never issued, the answer is one
@@ -164,7 +156,7 @@ func TestCheckSupport(t *testing.T) {
 		"https://help.example.com/%zz": false, "https://help.example.com/*a*b": false,
 		"https://help.example.com/?a&lt;b": false,
 	} {
-		if err := CheckSupportURL(s); (err == nil) != ok {
+		if err := problem.CheckSupportURL(s); (err == nil) != ok {
 			t.Errorf("URL %q: %v", s, err)
 		}
 	}
@@ -176,7 +168,7 @@ func TestCheckSupport(t *testing.T) {
 		"hülfe@example.com": false, "help@example.com\n": false,
 		strings.Repeat("a", 65) + "@example.com": false,
 	} {
-		if err := CheckSupportEmail(s); (err == nil) != ok {
+		if err := problem.CheckSupportEmail(s); (err == nil) != ok {
 			t.Errorf("e-mail address %q: %v", s, err)
 		}
 	}
@@ -205,7 +197,11 @@ func TestMalformedKeysSayHow(t *testing.T) {
 		r := w.request("GET", "/v1/pets", "", "Authorization", "Bearer "+sent)
 		rec := w.do(r)
 		checkAnswer(t, r, rec)
-		assert.Equal(t, rec.Body.String(), string(errorBody(codeInvalidAPIKey, "The API key is malformed: "+want+".")))
+		assert.Equal(
+			t,
+			rec.Body.String(),
+			string(problem.Body(problem.InvalidAPIKey, "The API key is malformed: "+want+".")),
+		)
 		assert.Equal(t, header(rec, "WWW-Authenticate"), header(unknown, "WWW-Authenticate"), want)
 	}
 	for _, sent := range []string{"Bearer", "Bearer "} {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"petstore.example/internal/api/gate"
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
@@ -332,8 +333,9 @@ func TestChangesOfKeysAreLimited(t *testing.T) {
 	assert.Equal(
 		t,
 		rec.Body.String(),
-		`{"code":"rate_limit_exceeded","message":"Your API keys may be changed by 60 requests per minute. Retry in `+
-			`12 seconds.","status":429}`+"\n",
+		`{"code":"rate_limit_exceeded","message":"Your API keys and webhooks may be changed by 60 requests per `+
+			`minute. `+
+			`Retry in 12 seconds.","status":429}`+"\n",
 	)
 	assert.Equal(
 		t,
@@ -365,7 +367,7 @@ func TestChangesOfKeysAreLimited(t *testing.T) {
 func TestReadsOfKeysAreLimited(t *testing.T) {
 	t.Parallel()
 	w := manages(t)
-	for _, n := range []int{60, maxFreeReads} {
+	for _, n := range []int{60, gate.MaxFreeReads} {
 		for i := range n + 1 {
 			path := []string{"/v1/keys?status=expired", "/v1/keys/" + ciKey}[i%2]
 			rec := w.do(w.request("GET", path, ""))
@@ -417,14 +419,14 @@ func TestBlankNamesAreRefused(t *testing.T) {
 func TestKeysThatHaveJustEnded(t *testing.T) {
 	t.Parallel()
 	w := manages(t)
-	ended := func(s keys.Status) error { return errors.Join(keys.ErrAsker, keys.StatusError(s)) }
+	ended := func(s keys.Status) error { return errors.Join(keys.ErrRequester, keys.StatusError(s)) }
 	for want, err := range map[string]error{
 		"401 The API key was revoked":  ended(keys.Revoked),
 		"401 The API key has expired":  ended(keys.Expired),
 		"401 The account is suspended": ended(keys.TenantSuspended),
-		"401 ":                         keys.ErrAsker,
-		"403 ":                         keys.ErrAskerScope,
-		"503 ":                         keys.ErrAskerBanned,
+		"401 ":                         keys.ErrRequester,
+		"403 ":                         keys.ErrRequesterScope,
+		"503 ":                         keys.ErrRequesterBanned,
 	} {
 		w.keys.refused["key.edit"] = err
 		rec := w.do(w.request("PATCH", "/v1/keys/"+ciKey, `{"name":"x"}`))

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"petstore.example/internal/api/problem"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/test/assert"
 )
@@ -91,9 +92,9 @@ func TestHelp(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(c *Config) { c.BaseURL = "https://gateway.example.com/animals/v1" })
 	errors := w.do(w.request("GET", "/docs/errors", "", "Accept-Encoding", ""))
-	for _, c := range codes {
-		if !strings.Contains(errors.Body.String(), `id="`+c.name+`"`) {
-			t.Errorf("/docs/errors has no %s", c.name)
+	for _, c := range problem.Codes {
+		if !strings.Contains(errors.Body.String(), `id="`+c.Name+`"`) {
+			t.Errorf("/docs/errors has no %s", c.Name)
 		}
 	}
 	const help = `<https://gateway.example.com/animals/docs/errors#`
@@ -138,7 +139,7 @@ func TestEntry(t *testing.T) {
 			}
 		}
 		w.meter.admitted = 0
-		var got addresses
+		var got entryPoint
 		assert.NoError(t, json.Unmarshal(w.do(w.request("GET", target, "")).Body.Bytes(), &got))
 		for _, address := range []string{got.Documentation, got.OpenAPI, got.Pets, got.Orders, got.Usage,
 			got.Requests} {

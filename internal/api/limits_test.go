@@ -24,7 +24,7 @@ import (
 func numbers(rec *httptest.ResponseRecorder) map[string]string {
 	n := map[string]string{}
 	for _, name := range []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "Retry-After",
-		"RateLimit", "RateLimit-Policy"} {
+		"RateLimit", "RateLimit-Policy", "X-Quota-Overage"} {
 		if v := header(rec, name); v != "" {
 			n[name] = v
 		}
@@ -83,6 +83,72 @@ func TestLimits(t *testing.T) {
 		w.meter.refused != 2 {
 		t.Errorf("strikes %s, admitted %d, refused %d", diff, w.meter.admitted, w.meter.refused)
 	}
+}
+
+// TestMonth works an example of a month through, which ends 916,692 s after its beginning: 2 requests
+// are included, and one more is admitted.
+func TestMonth(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	q := plans.Quota{PerMinute: 60, PerDay: 1000, Month: plans.Month{Kind: plans.SomeMonth, Included: 2,
+		Overage: plans.Overage{Kind: plans.OverageShare, Value: 50}}}
+	w.setPlan(t, "team", q)
+	get := func() map[string]string { return numbers(w.do(w.request("GET", "/v1/pets", ""))) }
+	reset := limits.MinuteReset(1, limits.MinuteAt(1, at))
+	shown := func(remaining int, overage string) map[string]string {
+		minute, wait := 57+remaining, reset-at.Unix()
+		n := map[string]string{
+			"X-RateLimit-Limit": "3", "X-RateLimit-Remaining": fmt.Sprint(remaining),
+			"X-RateLimit-Reset": "1796083200",
+			"RateLimit": fmt.Sprintf(`"minute";r=%d;t=%d, "day";r=%d;t=52692, "month";r=%d;t=916692`,
+				minute, wait, 940+minute, remaining),
+			"RateLimit-Policy": `"minute";q=60;w=60, "day";q=1000;w=86400, "month";q=3;w=2592000`,
+		}
+		if overage != "" {
+			n["X-Quota-Overage"] = overage
+		}
+		return n
+	}
+	assert.DeepEqual(t, get(), shown(2, ""), "the first")
+	assert.DeepEqual(t, get(), shown(1, ""), "the last included one")
+	assert.DeepEqual(t, get(), shown(0, "1"), "the first above")
+	w.pets.err = errors.New("broken")
+	assert.DeepEqual(t, get()["X-Quota-Overage"], "1", "a request that is refused before it fails")
+	w.pets.err = nil
+	refused := shown(0, "1")
+	refused["Retry-After"] = "916692"
+	rec := w.do(w.request("GET", "/v1/pets", ""))
+	assert.DeepEqual(t, numbers(rec), refused)
+	assert.Equal(t, rec.Body.String(), `{"code":"monthly_quota_exceeded","message":"Plan team includes 2 requests per `+
+		`month and allows 1 more. The month ends at 2026-12-01T00:00:00Z. Ask our support for a larger plan or more `+
+		`overage, which is in force at once. Retry in 916692 seconds.","status":429}`+"\n")
+	assert.Equal(t, len(w.strikes.refused), 2, "strikes")
+
+	// The plan changes: what is used stays used.
+	q.Month.Included, q.Month.Overage = 10, plans.Overage{Kind: plans.OverageUnlimited}
+	w.setPlan(t, "team", q)
+	n := get()
+	assert.Equal(t, n["X-RateLimit-Limit"]+n["RateLimit-Policy"]+n["X-Quota-Overage"],
+		`60"minute";q=60;w=60, "day";q=1000;w=86400`, "unlimited, and fewer than are included")
+	q.Month.Included = 1
+	w.setPlan(t, "team", q)
+	assert.Equal(t, get()["X-Quota-Overage"], "4", "of 5 requests")
+	w.pets.err = errors.New("broken")
+	assert.Equal(t, get()["X-Quota-Overage"], "4", "after a request that is not counted")
+	w.pets.err = nil
+
+	ban(t, w, nil)
+	q.Month.Overage = plans.Overage{}
+	w.setPlan(t, "team", q)
+	ban(t, w, nil)
+	n = get()
+	assert.Equal(t, n["RateLimit-Policy"]+n["RateLimit"]+n["X-Quota-Overage"],
+		`"minute";q=60;w=60, "day";q=1000;w=86400, "month";q=1;w=2592000`+
+			`"minute";r=0;t=901, "day";r=0;t=901, "month";r=0;t=901`, "a ban")
+	w.setClock(at.AddDate(0, 0, 11))
+	n = get()
+	assert.Equal(t, n["RateLimit-Policy"]+n["X-RateLimit-Remaining"],
+		`"minute";q=60;w=60, "day";q=1000;w=86400, "month";q=1;w=26784000`, "in December")
 }
 
 // degraded refuses as one of several servers that have lost their counters.
@@ -311,6 +377,21 @@ func TestRefund(t *testing.T) {
 			t.Errorf("%s: %s remain afterwards, want %s", c.name, got, want)
 		}
 	}
+}
+
+// TestGoneClient: a write that the store has not begun because its connection says that the client is
+// gone ends as one whose client hung up, also before net/http has noticed.
+func TestGoneClient(t *testing.T) {
+	t.Parallel()
+	w, conn := newFixture(t), &fakeConn{}
+	ctx := ConnContext(t.Context(), conn)
+	assert.True(t, !ClientGone(ctx) && !ClientGone(t.Context()), "a client is gone")
+	conn.gone = true
+	assert.True(t, ClientGone(ctx), "the client is not gone")
+	w.pets.err = fmt.Errorf("create: %w: %w", catalog.ErrNotMade, context.Canceled)
+	w.over(ctx, w.request("POST", "/v1/pets", rex))
+	assert.Equal(t, event(t, w)["status"], any(499.0), "logged as")
+	assert.Equal(t, w.meter.refunded, 0, "given back")
 }
 
 // TestForwardedIsBounded: a client's long X-Forwarded-For does not cost as many allocations as it

@@ -310,12 +310,16 @@ func TestListsDuringAWrite(t *testing.T) {
 	assert.Equal(t, reads(), 3, "reads for 3 lists after an abandoned write")
 }
 
-// TestUnannouncedWritesAreNotMade: if readers can't be told of a write, nothing changes.
+// TestUnannouncedWritesAreNotMade: if readers can't be told of a write, nothing changes. A write is
+// announced before its key is claimed, also one that would be a replay.
 func TestUnannouncedWritesAreNotMade(t *testing.T) {
 	t.Parallel()
 	w, v, reads := newCachingFixture(t)
+	stored := []string{"Idempotency-Key", "stored"}
+	assert.Equal(t, w.create(t, "Rex", stored...).Code, 201)
+	reads()
 	v.err = errors.New("no reader can be told")
-	for _, headers := range [][]string{nil, {"Idempotency-Key", "a"}} {
+	for _, headers := range [][]string{nil, {"Idempotency-Key", "a"}, stored} {
 		rec := w.create(t, "Rex", headers...)
 		if code := checkAnswer(
 			t,
@@ -326,7 +330,7 @@ func TestUnannouncedWritesAreNotMade(t *testing.T) {
 			t.Errorf("%v: %d %s", headers, rec.Code, rec.Body)
 		}
 	}
-	if w.meter.refunded != 2 || !strings.Contains(w.logs.String(), "no reader can be told") {
+	if w.meter.refunded != 3 || !strings.Contains(w.logs.String(), "no reader can be told") {
 		t.Errorf("%d given back, log %s", w.meter.refunded, w.logs)
 	}
 }

@@ -25,6 +25,9 @@ func describedPets(t *testing.T) (first, second map[string]any, params map[strin
 	first, second, params = map[string]any{}, map[string]any{}, map[string][2]string{}
 	for name, p := range spec.Components.Schemas["PetChange"].Value.Properties {
 		values := slices.Concat(p.Value.Examples, p.Value.Enum)
+		if len(values) == 0 {
+			t.Fatalf("the member %s of PetChange has no example in openapi.yaml", name)
+		}
 		switch v := values[0].(type) {
 		case string:
 			if first[name], second[name] = v, "not "+v; len(values) > 1 {

@@ -38,10 +38,11 @@ func (f fakePlans) Sold(context.Context) ([]plans.Plan, error) {
 func TestPlans(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	const want = `[{"name":"free","title":null,"requestsPerMinute":60,"requestsPerDay":1000},{"name":"pro",` +
-		`"title":"For teams","requestsPerMinute":300,"requestsPerDay":10000},{"name":"business","title":null,` +
-		`"requestsPerMinute":1000,"requestsPerDay":100000},{"name":"enterprise","title":null,` +
-		`"requestsPerMinute":null,"requestsPerDay":null}]`
+	const none = `"requestsPerMonth":null,"overage":null}`
+	const want = `[{"name":"free","title":null,"requestsPerMinute":60,"requestsPerDay":1000,` + none +
+		`,{"name":"pro","title":"For teams","requestsPerMinute":300,"requestsPerDay":10000,` + none +
+		`,{"name":"business","title":null,"requestsPerMinute":1000,"requestsPerDay":100000,` + none +
+		`,{"name":"enterprise","title":null,"requestsPerMinute":null,"requestsPerDay":null,` + none + `]`
 	for _, key := range []string{"", "Bearer " + w.key, "Bearer wrong"} {
 		r := w.request("GET", "/v1/plans", "", "Authorization", key)
 		rec := w.do(r)
@@ -64,6 +65,31 @@ func TestPlans(t *testing.T) {
 	}
 }
 
+// monthlyPlans sells plans with these months.
+type monthlyPlans []plans.Month
+
+func (months monthlyPlans) Sold(context.Context) (sold []plans.Plan, _ error) {
+	for _, m := range months {
+		sold = append(sold, plans.Plan{Name: "x", Quota: &plans.Quota{PerMinute: 1, PerDay: 2, Month: m}})
+	}
+	return sold, nil
+}
+
+// TestPlansOfMonths: a share is a number of requests, and null is no limit.
+func TestPlansOfMonths(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, func(c *Config) {
+		c.Plans = monthlyPlans{team, {Kind: plans.SomeMonth, Included: 5},
+			{Kind: plans.SomeMonth, Overage: plans.Overage{Kind: plans.OverageUnlimited}}}
+	})
+	r := w.request("GET", "/v1/plans", "")
+	rec := w.do(r)
+	checkAnswer(t, r, rec)
+	const x = `{"name":"x","title":null,"requestsPerMinute":1,"requestsPerDay":2,"requestsPerMonth":`
+	want := "[" + x + `1000,"overage":200},` + x + `5,"overage":0},` + x + `0,"overage":null}]`
+	assert.Equal(t, strings.TrimSpace(rec.Body.String()), want)
+}
+
 // slowPlans takes half a second for each read, and returns the number of the read as a version.
 type slowPlans struct{ begun, running, most int }
 
@@ -83,7 +109,10 @@ func TestPlansAreReadOnceForAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &slowPlans{}
-		a := &api{Config: Config{Plans: store}, soldPlans: &pagecache.Reads[struct{}, []plans.Plan]{Wait: readTimeout}}
+		a := &api{
+			Config:    Config{Stores: Stores{Plans: store}},
+			soldPlans: &pagecache.Reads[struct{}, []plans.Plan]{Wait: readTimeout},
+		}
 		var all sync.WaitGroup
 		ask := func(want int) {
 			all.Go(func() {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"petstore.example/internal/api/gate"
 	"petstore.example/internal/api/jsonbody"
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
@@ -116,7 +117,7 @@ func TestPrecedence(t *testing.T) {
 		{func() { r.Header.Del("If-Match"); w.keys.find(1, ciKey).RevokedAt = at; body(`{"name":"x"}`)() },
 			"key_not_active"},
 		{func() {
-			for range maxFreeReads {
+			for range gate.MaxFreeReads {
 				w.do(w.request("GET", "/v1/requests", ""))
 			}
 			target("GET", "/v1/requests?code=x&cursor=y")()

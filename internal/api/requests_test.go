@@ -12,6 +12,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"petstore.example/internal/api/gate"
+	"petstore.example/internal/api/problem"
 	"petstore.example/internal/diagnose"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/test/assert"
@@ -135,8 +137,8 @@ func TestRequestFilters(t *testing.T) {
 		"status=+429":                      "status must be a status from 400 to 599.",
 		"code=rate_limit_exeeded":          "code must be a code of an error (did you mean rate_limit_exceeded?).",
 		"limit=0&cursor=&code=x": "code must be a code of an error; " +
-			"limit must be an integer from 1 to 100; " + codeInvalidCursor.message,
-		"cursor=1":                  codeInvalidCursor.message,
+			"limit must be an integer from 1 to 100; " + problem.InvalidCursor.Message,
+		"cursor=1":                  problem.InvalidCursor.Message,
 		"cursor=1&cursor=2":         "cursor must be given only once.",
 		"since=2026-11-20T09%zz":    malformedQuery,
 		"until=2026-11-20T09:00:00": "until must be " + anInstant + ".",
@@ -306,7 +308,7 @@ func TestFreeReads(t *testing.T) {
 	f := w.failed.all[0]
 	assert.Equal(t, f.Window+f.Reason+fmt.Sprint(f.Limit, f.Reset-at.Unix()), usage.Uncounted+"0 12", "recorded")
 	w.setPlan(t, plans.Enterprise, noLimit)
-	for range maxFreeReads - 60 {
+	for range gate.MaxFreeReads - 60 {
 		assert.Equal(t, w.do(w.request("GET", "/v1/requests", "")).Code, 200, "on a larger plan")
 	}
 	assert.Equal(t, w.do(w.request("GET", "/v1/requests", "")).Code, 429, "on the largest plan")

@@ -12,6 +12,8 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"petstore.example/internal/api/gate"
+	"petstore.example/internal/api/problem"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/test/assert"
@@ -28,7 +30,11 @@ func newDrill(t *testing.T, change ...func(*Config)) *fixture {
 
 func (w *fixture) simulate(method, target, what string, headers ...string) *httptest.ResponseRecorder {
 	return w.do(
-		w.request(method, target, "", append([]string{simulateHeader, what, "X-Request-Id", "r-1"}, headers...)...),
+		w.request(
+			method,
+			target,
+			"",
+			append([]string{gate.SimulateHeader, what, "X-Request-Id", "r-1"}, headers...)...),
 	)
 }
 
@@ -58,6 +64,18 @@ func TestSimulatedAnswersAreTheRealOnes(t *testing.T) {
 		"daily_quota_exceeded": {
 			both: quota(plans.Quota{PerMinute: 10, PerDay: 1}),
 			real: func(w *fixture) { w.do(w.request("GET", "/v1/store/orders", "")) },
+		},
+		"monthly_quota_exceeded": {
+			both: quota(plans.Quota{PerMinute: 10, PerDay: 1, Month: plans.Month{Kind: plans.SomeMonth, Included: 1}}),
+			real: func(w *fixture) { w.do(w.request("GET", "/v1/store/orders", "")) },
+		},
+		"monthly_quota_exceeded after overage": {
+			both: quota(plans.Quota{PerMinute: 10, PerDay: 10, Month: plans.Month{Kind: plans.SomeMonth,
+				Included: 1, Overage: plans.Overage{Kind: plans.OverageNumber, Value: 1}}}),
+			real: func(w *fixture) {
+				w.do(w.request("GET", "/v1/store/orders", ""))
+				w.do(w.request("GET", "/v1/store/orders", ""))
+			},
 		},
 		"key_banned": {real: func(w *fixture) {
 			w.directory.change(t, w.key, func(c *keys.Caller) {
@@ -118,27 +136,27 @@ func TestEveryCodeCanBeSimulated(t *testing.T) {
 	t.Parallel()
 	w := newDrill(t)
 	before := scrape(t, w)
-	for _, c := range codes {
+	for _, c := range problem.Codes {
 		for _, r := range []*http.Request{
-			w.request("GET", "/v1/pets", "", simulateHeader, c.name),
-			w.request("POST", "/v1/pets", `{"name":"Rex","categoryId":1}`, simulateHeader, c.name),
+			w.request("GET", "/v1/pets", "", gate.SimulateHeader, c.Name),
+			w.request("POST", "/v1/pets", `{"name":"Rex","categoryId":1}`, gate.SimulateHeader, c.Name),
 		} {
 			rec := w.do(r)
 			checkAnswer(t, r, rec)
-			if got := checkError(t, r, rec); rec.Code != c.status || got != c.name {
-				t.Errorf("%s %s: %d %s", r.Method, c.name, rec.Code, rec.Body)
+			if got := checkError(t, r, rec); rec.Code != c.Status || got != c.Name {
+				t.Errorf("%s %s: %d %s", r.Method, c.Name, rec.Code, rec.Body)
 			}
 		}
 	}
 	if n := strings.Count(
 		w.logs.String(),
 		`"simulated":true`,
-	); n != 2*len(codes) ||
+	); n != 2*len(problem.Codes) ||
 		strings.Contains(w.logs.String(), `"level":"error"`) {
 		t.Errorf(
 			"%d lines of %d say that they were simulated, or one is an error:\n%s",
 			n,
-			2*len(codes),
+			2*len(problem.Codes),
 			w.logs.String(),
 		)
 	}
@@ -217,7 +235,7 @@ func TestRealRefusalsComeFirst(t *testing.T) {
 	}
 	begun := make(chan struct{}, 1)
 	for _, what := range []string{"delay=30s", "internal_error;delay=30s"} {
-		r := w.request("GET", "/v1/pets", "", simulateHeader, what).WithContext(waits{t.Context(), begun})
+		r := w.request("GET", "/v1/pets", "", gate.SimulateHeader, what).WithContext(waits{t.Context(), begun})
 		if rec := w.do(r); !strings.Contains(rec.Body.String(), "rate_limit_exceeded") || len(begun) > 0 {
 			t.Errorf("%s over the limit: %s, %d waits", what, rec.Body, len(begun))
 		}
@@ -238,7 +256,7 @@ func TestSimulatedWhileUndecided(t *testing.T) {
 		"delay=30s": "unavailable", "internal_error": "internal_error",
 	} {
 		begun := make(chan struct{}, 1)
-		r := w.request("GET", "/v1/pets", "", simulateHeader, what).WithContext(waits{t.Context(), begun})
+		r := w.request("GET", "/v1/pets", "", gate.SimulateHeader, what).WithContext(waits{t.Context(), begun})
 		rec := w.do(r)
 		if !strings.Contains(rec.Body.String(), `"`+want+`"`) || header(rec, "X-RateLimit-Remaining") != "60" ||
 			len(begun) > 0 {
@@ -283,9 +301,9 @@ func TestSimulationInvalid(t *testing.T) {
 	}
 	for _, what := range wrong {
 		r := w.request("GET", "/v1/pets", "")
-		r.Header[simulateHeader] = []string{what}
+		r.Header[gate.SimulateHeader] = []string{what}
 		rec := w.do(r)
-		want := "daily_quota_exceeded, key_banned"
+		want := "monthly_quota_exceeded, key_banned"
 		if strings.Contains(what, "delay=") {
 			want = `The delay of X-Petstore-Simulate must be at most 30 seconds, as in delay=2s or ` +
 				`delay=500ms.","status"`
@@ -295,8 +313,8 @@ func TestSimulationInvalid(t *testing.T) {
 			t.Errorf("%q: %d %s", what, rec.Code, rec.Body)
 		}
 	}
-	r := w.request("GET", "/v1/pets", "", simulateHeader, "unavailable")
-	r.Header.Add(simulateHeader, "unavailable")
+	r := w.request("GET", "/v1/pets", "", gate.SimulateHeader, "unavailable")
+	r.Header.Add(gate.SimulateHeader, "unavailable")
 	assert.Equal(t, w.do(r).Code, 400, "twice")
 	if n := len(wrong) + 1; w.meter.admitted != n || len(w.failed.all) != n {
 		t.Errorf("%d counted and %d stored, want %d", w.meter.admitted, len(w.failed.all), n)
@@ -329,9 +347,9 @@ func TestSimulatedDelay(t *testing.T) {
 		t.Errorf("%d after %v, %d counted", rec.Code, took, w.meter.admitted)
 	}
 	began = time.Now()
-	begun, ended := make(chan struct{}, 1000), make(chan int, maxDelaysPerTenant)
+	begun, ended := make(chan struct{}, 1000), make(chan int, gate.MaxDelaysPerTenant)
 	long := func(ctx context.Context) {
-		ended <- w.do(w.request("GET", "/v1/pets", "", simulateHeader,
+		ended <- w.do(w.request("GET", "/v1/pets", "", gate.SimulateHeader,
 			"rate_limit_exceeded;delay=30s").WithContext(waits{ctx, begun})).Code
 	}
 	ctx, disconnect := context.WithCancel(t.Context())
@@ -339,7 +357,7 @@ func TestSimulatedDelay(t *testing.T) {
 	<-begun
 	disconnect()
 	<-ended
-	for range maxDelaysPerTenant {
+	for range gate.MaxDelaysPerTenant {
 		go long(t.Context())
 		<-begun
 	}
@@ -354,10 +372,10 @@ func TestSimulatedDelay(t *testing.T) {
 	}
 	w.directory.fail(keys.StatusError(keys.Revoked))
 	close(stopping)
-	for range maxDelaysPerTenant {
+	for range gate.MaxDelaysPerTenant {
 		assert.Equal(t, <-ended, 401, "a key that was revoked during the delay")
 	}
-	if took := time.Since(began); took > maxDelay {
+	if took := time.Since(began); took > gate.MaxDelay {
 		t.Errorf("neither the client's end nor the server's ended a delay: %v", took)
 	}
 }

@@ -11,10 +11,12 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"petstore.example/internal/api/gate"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/usage"
 )
 
 // usageExample returns one of the answers that the document shows.
@@ -66,7 +68,7 @@ func (w *fixture) acme(t *testing.T, change func(*keys.Caller)) limits.Claim {
 	var c limits.Claim
 	w.directory.change(t, w.key, func(caller *keys.Caller) {
 		change(caller)
-		c = claim(caller)
+		c = gate.Claim(caller)
 	})
 	return c
 }
@@ -80,6 +82,10 @@ func (w *fixture) take(t *testing.T, c limits.Claim, n int) {
 		}
 	}
 }
+
+// team is the month of the plan that the document's examples have.
+var team = plans.Month{Kind: plans.SomeMonth, Included: 1000,
+	Overage: plans.Overage{Kind: plans.OverageShare, Value: 20}}
 
 // TestUsage: the answers are those that the document shows.
 func TestUsage(t *testing.T) {
@@ -97,18 +103,27 @@ func TestUsage(t *testing.T) {
 		last        [][2]int64
 		next        *plans.Tenant
 		ends        time.Time
+		// used was used of the month before this minute, and week since weekStart.
+		used, week int64
+		weekStart  time.Time
 	}{
 		"usual": {
 			time.Date(2026, time.November, 3, 9, 35, 0, 0, time.UTC), plans.Free,
 			plans.Quota{PerMinute: 60, PerDay: 1000}, 0,
-			638, 0, 3, 111, [][2]int64{{812, 12}, {641, 0}}, nil, time.Time{},
+			638, 0, 3, 111, [][2]int64{{812, 12}, {641, 0}}, nil, time.Time{}, 0, 0, time.Time{},
+		},
+		"month": {
+			time.Date(2026, time.November, 3, 9, 35, 0, 0, time.UTC), "team",
+			plans.Quota{PerMinute: 60, PerDay: 1000, Month: team}, 0,
+			238, 0, 3, 111, [][2]int64{{812, 12}, {241, 0}}, nil, time.Time{},
+			1050, 1053, time.Date(2026, time.November, 2, 8, 0, 0, 0, time.UTC),
 		},
 		"key": {
 			time.Date(2026, time.November, 1, 9, 0, 0, 0, time.UTC), plans.Pro,
 			plans.Quota{PerMinute: 300, PerDay: 10_000}, 50,
 			0, 1, 50, 51, [][2]int64{{51, 4}},
 			&plans.Tenant{ID: 1, Name: "acme", Plan: plans.Free, Quota: plans.Quota{PerMinute: 60, PerDay: 1000}},
-			time.Date(2026, time.November, 15, 0, 0, 0, 0, time.UTC),
+			time.Date(2026, time.November, 15, 0, 0, 0, 0, time.UTC), 0, 0, time.Time{},
 		},
 	} {
 		w := newFixture(t)
@@ -124,6 +139,9 @@ func TestUsage(t *testing.T) {
 			}
 		})
 		w.limiter.(*limits.Memory).Seed(1, limits.DayAt(test.now), test.dayBefore)
+		w.limiter.(*limits.Memory).SeedMonth(1, limits.MonthAt(test.now), test.used)
+		w.usage.week, w.usage.weekStart = test.week, test.weekStart
+		w.usage.periods = []usage.PeriodUse{{Month: test.quota.Month, Admitted: test.week}}
 		other := c
 		other.KeyID, other.KeyPerMinute = "key_other", 0
 		w.take(t, other, test.others)

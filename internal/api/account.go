@@ -9,39 +9,28 @@ import (
 	"strings"
 	"time"
 
+	"petstore.example/internal/api/problem"
 	"petstore.example/internal/usage"
 )
 
-// maxForm is the longest body of a form of the account, in bytes.
-const maxForm = 16 << 10
-
-// Account serves the pages of customers who sign in. Their requests count for the address. A body
-// is read before, and RemoteAddr is the client's address, whatever proxies are between, with port
-// 0.
-type Account interface {
-	http.Handler
-	// Routes are its methods and paths, as "GET /account".
-	Routes() []string
-}
-
-// FailedPage reads the query of GET /v1/requests for the pages. problem is the message of the error
-// that the operation would return, "" for none.
-func FailedPage(query url.Values, now time.Time) (page usage.FailedPage, problem string) {
+// ReadFailedPage reads the query of GET /v1/requests for the pages. wrong is the message of the
+// error that the operation would return, "" for none.
+func ReadFailedPage(query url.Values, now time.Time) (page usage.FailedPage, wrong string) {
 	page, _, err := readRequestsQuery(query, now, nil)
 	if err != nil {
-		problem = toError(err).message
+		wrong = problem.Of(err).Message
 	}
-	return page, problem
+	return page, wrong
 }
 
-// accountRoutes returns the routes of the pages with their HEAD and OPTIONS.
-func (a *api) accountRoutes() (all []route) {
+// accountRoutes returns the routes of the pages, with HEAD and OPTIONS.
+func (a *api) accountRoutes() (all []operation) {
 	if a.Account == nil {
 		return nil
 	}
 	for _, pattern := range a.Account.Routes() {
 		method, path, _ := strings.Cut(pattern, " ")
-		all = append(all, route{method: method, path: path, handle: showAccount, public: true})
+		all = append(all, operation{route{method: method, path: path, public: true}, showAccount})
 		if method == http.MethodGet {
 			a.pages = append(a.pages, path)
 		}
@@ -57,14 +46,14 @@ func showAccount(a *api, x *exchange) error {
 	r := x.Request.WithContext(x.Request.Context())
 	if r.Method == http.MethodPost {
 		data, err := readAll(a.bodies, x, maxForm)
-		if err != nil && toError(err).code != codeMissingBody {
+		if err != nil && problem.Of(err).Code != problem.MissingBody {
 			return err
 		}
 		r.Body = io.NopCloser(bytes.NewReader(data))
 	}
 	x.drainBody()
-	r.RemoteAddr = netip.AddrPortFrom(a.address(x), 0).String()
-	x.setHeaders(http.StatusNoContent)
+	r.RemoteAddr = netip.AddrPortFrom(x.Address(), 0).String()
+	x.setHeaders(http.StatusOK) // All statuses of a page have the same headers. None is cached.
 	a.Account.ServeHTTP(x.Writer, r)
 	return nil
 }

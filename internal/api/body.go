@@ -10,13 +10,13 @@ import (
 
 	"petstore.example/internal/api/httpfield"
 	"petstore.example/internal/api/jsonbody"
+	"petstore.example/internal/api/problem"
+	"petstore.example/internal/api/shares"
+	"petstore.example/internal/limits"
 )
 
-// handlingStrict is the Preference-Applied after strict handling.
-var handlingStrict = []string{"handling=strict"}
-
-// readBody returns the body of a request that must be JSON, and whether the client prefers strict
-// handling, which the response then confirms. A body that is too long is not read to its end.
+// readBody returns the body of a request, which must be JSON, and whether the client prefers strict
+// handling. The response confirms that preference. If a body is too long, its rest is not read.
 func readBody(b *bodyBudget, x *exchange) (data []byte, strict bool, err error) {
 	data, err = readAll(b, x, jsonbody.MaxBytes)
 	if err == nil {
@@ -35,11 +35,11 @@ func readBody(b *bodyBudget, x *exchange) (data []byte, strict bool, err error) 
 	return data, strict, nil
 }
 
-// readOptionalBody is readBody for an operation whose body may be left out, which is the same as an
-// empty object.
+// readOptionalBody is readBody for an operation whose body may be left out. No body means the same
+// as an empty object.
 func readOptionalBody(b *bodyBudget, x *exchange) (data []byte, err error) {
 	data, _, err = readBody(b, x)
-	if e, ok := errors.AsType[*Error](err); ok && e.code == codeMissingBody {
+	if e, ok := errors.AsType[*problem.Error](err); ok && e.Code == problem.MissingBody {
 		if x.unknownParams != nil {
 			return nil, x.unknownParams
 		}
@@ -49,17 +49,13 @@ func readOptionalBody(b *bodyBudget, x *exchange) (data []byte, err error) {
 }
 
 const (
-	// A body must arrive at no less than bytesPerWindow in bodyWindow, some 3 KiB per second, and
-	// its end within bodyWindow: as fast as a phone with poor reception sends.
-	bodyWindow     = 10 * time.Second
-	bytesPerWindow = 32 << 10
 	// A body that took longer than slowBody may have used up the server's time for the exchange.
-	// Then slowAnswer is left for the rest.
+	// Then the exchange gets another slowAnswer.
 	slowBody   = time.Second
 	slowAnswer = 30 * time.Second
 )
 
-// readAll reads a body of at most so many bytes.
+// readAll reads a body of up to most bytes.
 func readAll(b *bodyBudget, x *exchange, most int) ([]byte, error) {
 	if x.Request.ContentLength > int64(most) {
 		return nil, x.tooLarge(most)
@@ -74,32 +70,32 @@ func readAll(b *bodyBudget, x *exchange, most int) ([]byte, error) {
 	switch {
 	case errors.Is(err, errBodiesFull):
 		x.closeEarly()
-		return nil, codeUnavailable.withCause(err).retryAfter(1)
+		return nil, problem.Unavailable.WithCause(err).RetryAfter(1)
 	case len(data) > most:
 		return nil, x.tooLarge(most)
 	case err != nil:
 		return nil, x.brokenBody(data)
 	case len(data) == 0:
-		// Before the check of the media type: a client that sends no body sends no type either.
-		return nil, codeMissingBody.err()
+		// This check is before the media type's: a client that sends no body sends no type either.
+		return nil, problem.MissingBody.Err()
 	}
 	return data, nil
 }
 
-// receive reads the body, at most one byte more than it may have. Its memory is reserved as it
-// arrives, so that what a client only announces costs nothing.
+// receive reads the body, at most one byte more than allowed. It reserves memory as bytes arrive,
+// so that a declared length alone costs nothing.
 func receive(b *bodyBudget, x *exchange, conn *http.ResponseController, most int) ([]byte, error) {
 	data, due := make([]byte, 0, x.bodyRoom(0, most)), 0
 	for len(data) <= most {
 		if len(data) == cap(data) {
 			room := x.bodyRoom(cap(data), most)
-			if !b.reserveRoom(x, room) {
+			if !b.reserveRoom(&x.body, x.bodyHolder, room) {
 				return nil, errBodiesFull
 			}
 			data = append(make([]byte, 0, room), data...)
 		}
 		if len(data) >= due {
-			_ = conn.SetReadDeadline(time.Now().Add(b.window)) // Without a connection there is nothing to wait for.
+			_ = conn.SetReadDeadline(time.Now().Add(b.window)) // Without a connection there is nothing to limit.
 			due = len(data) + bytesPerWindow
 		}
 		n, err := x.Request.Body.Read(data[len(data):cap(data)])
@@ -114,8 +110,8 @@ func receive(b *bodyBudget, x *exchange, conn *http.ResponseController, most int
 	return data, nil
 }
 
-// bodyRoom returns how much room the body needs next, in bytes: twice as much as it has, at least
-// 512, and one byte more than its length or than it may have.
+// bodyRoom returns how much room the body needs next, in bytes. That is twice as much as it has and
+// at least 512, but at most one more than its length or its maximum.
 func (x *exchange) bodyRoom(has, most int) int {
 	room := max(512, 2*has+1)
 	if has == 0 && x.Request.ContentLength > 0 {
@@ -131,16 +127,16 @@ func (x *exchange) bodyRoom(has, most int) int {
 func (x *exchange) tooLarge(most int) error {
 	x.closeEarly()
 	if most == maxForm {
-		return codeBodyTooLarge.withMessage("A form must be at most 16 KiB (16384 bytes).")
+		return problem.BodyTooLarge.WithMessage("A form must be at most 16 KiB (16384 bytes).")
 	}
-	return codeBodyTooLarge.err()
+	return problem.BodyTooLarge.Err()
 }
 
 func (x *exchange) checkMediaType() error {
 	h := x.Request.Header
 	if types := h["Content-Type"]; len(types) != 1 || !isJSON(types[0]) {
 		x.set("Accept", "application/json")
-		return codeUnsupportedMediaType.withMessage(
+		return problem.UnsupportedMediaType.WithMessage(
 			"Content-Type must be application/json, with charset utf-8 or none.",
 		)
 	}
@@ -148,7 +144,9 @@ func (x *exchange) checkMediaType() error {
 		!strings.EqualFold(strings.Join(encodings, ","), "identity") {
 		x.set("Accept", "application/json")
 		x.set("Accept-Encoding", "identity")
-		return codeUnsupportedMediaType.withMessage("Content-Encoding must be identity. Send the body uncompressed.")
+		return problem.UnsupportedMediaType.WithMessage(
+			"Content-Encoding must be identity. Send the body uncompressed.",
+		)
 	}
 	return nil
 }
@@ -164,4 +162,16 @@ func isJSON(contentType string) bool {
 	}
 	charset, ok := params["charset"]
 	return len(params) == 0 || len(params) == 1 && ok && strings.EqualFold(charset, "utf-8")
+}
+
+// maxForm is the longest body of a form of the account, in bytes.
+const maxForm = 16 << 10
+
+// bodyHolder returns the holder whose share of the budget the request's body uses. Forms of the
+// account have no caller.
+func (x *exchange) bodyHolder() shares.Holder {
+	if x.Caller != nil {
+		return shares.Holder{TenantID: x.Caller.Tenant.ID}
+	}
+	return shares.Holder{Network: limits.NetworkOf(x.Address())}
 }

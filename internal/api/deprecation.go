@@ -44,5 +44,3 @@ func (d *deprecation) links(prefix string) string {
 
 // over reports whether the operation was removed. A nil *deprecation is never over.
 func (d *deprecation) over(now time.Time) bool { return d != nil && now.Unix() >= d.end }
-
-func (d *deprecation) gone() error { return codeEndpointRemoved.withMessage(d.message) }

@@ -1,10 +1,10 @@
 // Package api is the HTTP API for customers.
 //
-// serve.go handles every request in three steps: identify (find the caller of the key), admit (ban,
-// then all windows of the caller in one step, or the bucket of its address), then the handler of
-// the route. One struct, the exchange, carries the caller and the decision. routes.go is the route
-// table. errors.go is the table of error codes: handlers return errors, and one function renders
-// them.
+// serve.go handles every request in two steps. First package gate finds the caller of the key and
+// admits the request: it checks the ban, then all windows of the caller at once, or else the bucket
+// of the address. Then the route's handler responds. One struct, the exchange, carries the caller
+// and the decision. routes.go is the route table. Package problem is the table of error codes:
+// handlers return errors, and one function renders them.
 //
 // Lists are read by params.go and list.go, bodies by body.go and package jsonbody. Every POST goes
 // through create in idempotency.go, so that it takes effect once if it has an Idempotency-Key.
@@ -18,16 +18,16 @@
 // X-Stability.
 //
 // Every request makes one log event and one observation in the metrics, under the pattern of its
-// route. Of requests that count in no plan's limits, only some are logged if there are many
-// (logsample.go), and of those that failed on our side one a second of each kind. Neither the log
-// nor the metrics shows the path, query or headers, because any of them may hold an API key.
-// Requests that failed show the client's address and a part of its User-Agent (useragent.go).
+// route. Of many requests that count in no plan's limits, only some are logged (logsample.go). Of
+// requests that failed on our side, one a second of each kind is logged. Neither the log nor the
+// metrics show the path, query or headers, because any of them may hold an API key. The event of a
+// failed request has the client's address and a part of its User-Agent (useragent.go).
 //
-// A caller without a valid key is counted by address. So is every OPTIONS request: a browser's
-// preflight carries no credential, and a tenant is never charged for it.
+// A request without a valid key is counted by address. OPTIONS is neither counted nor refused: a
+// browser's preflight carries no credential.
 //
-// GET /v1/usage shows the state of the windows and counts in none.
+// GET /v1/usage shows the state of the windows. It counts in none, unless it asks for a report.
 //
-// A request that ends in 5xx is refunded to its tenant, unless the client canceled it: otherwise
-// canceling would be a way around the limit.
+// A request that ends in 5xx is refunded to its tenant, unless the client canceled it: otherwise a
+// client could avoid the limit by canceling.
 package api

@@ -15,22 +15,22 @@ import (
 //go:embed openapi.yaml
 var openAPIText []byte
 
-// docsRoutes returns the routes of the documentation pages. They need no key, and carry the headers
-// of every answer.
-func docsRoutes(site *reference.Site) (all []route) {
+// docsRoutes returns the routes of the documentation pages. They need no key, and have the headers
+// of every response.
+func docsRoutes(site *reference.Site) (all []operation) {
 	for _, p := range site.Pages {
 		isOperation := strings.HasPrefix(p.Path, "/v1/") // A page's address may have anything in its query.
-		isIcon := p.Path == "/favicon.ico"               // Nobody asks for it but browsers, by themselves.
+		isIcon := p.Path == "/favicon.ico"               // Browsers request it by themselves; nobody else does.
 		all = append(
 			all,
-			route{
+			operation{route{
 				method:       http.MethodGet,
 				path:         p.Path,
-				handle:       showPage(p),
 				public:       true,
 				ignoresQuery: isOperation,
 				unmetered:    isIcon,
-			},
+				immutable:    p.Immutable,
+			}, showPage(p)},
 		)
 	}
 	return all
@@ -38,7 +38,7 @@ func docsRoutes(site *reference.Site) (all []route) {
 
 func showPage(p *reference.Page) handler {
 	return func(_ *api, x *exchange) error {
-		v, err := p.For(x.Request.Header["Accept-Encoding"], x.now)
+		v, err := p.For(x.Request.Header["Accept-Encoding"], x.asked.Now)
 		if err != nil {
 			return err
 		}

@@ -9,27 +9,28 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"petstore.example/internal/api/jsonbody"
+	"petstore.example/internal/api/problem"
 )
 
 const (
-	// drainWait is how long a response waits for a body that it does not need, and drainMost how
-	// much of it is read: as much as net/http reads.
+	// drainWait is how long a response waits for a body that it does not need. drainMost is how
+	// many bytes of that body are read: as many as net/http reads.
 	drainWait = 50 * time.Millisecond
 	drainMost = 256 << 10
-	// lingerTime is how long a closing connection stays open for what the client still sends, and
-	// lingerMost how much of it is read. If it were closed at once, it could be reset before the
-	// client has read the response. Many clients, Python's http.client among them, read only when
-	// they have sent all of the body.
+	// lingerTime is how long a closing connection reads what the client still sends, and lingerMost
+	// is how many bytes it reads at most. If the connection were closed at once, it could be reset
+	// before the client has read the response. Many clients, such as Python's http.client, read
+	// only after they have sent the whole body.
 	lingerTime = 5 * time.Second
 	lingerMost = 32 << 20
-	// lateAnswer is how long a response has to be written if the server's time for the exchange may
-	// be over.
+	// lateAnswer bounds the writing of a response after the server's time for the exchange may have
+	// run out.
 	lateAnswer = 5 * time.Second
 )
 
-// drainBody deals with an unread body before the response is sent. net/http would first wait for
-// the body, as long as the server's read timeout, and a client that is slow or waits for the
-// response before it sends would get none.
+// drainBody reads or gives up an unread body before the response is sent. net/http would first wait
+// for the body, up to the server's read timeout. A client that is slow, or waits for the response
+// before it sends, would get no response.
 //
 // A body that has arrived, as with nearly all clients, is read, so that the connection can be
 // reused. Otherwise the connection is closed after the response: the rest of a body must never be
@@ -49,8 +50,8 @@ func (x *exchange) drainBody() {
 		return
 	}
 	_, err := io.CopyN(io.Discard, r.Body, drainMost+1)
-	// At the end of the body net/http begins to watch for the client's disconnect. If the deadline
-	// has passed since, it takes that for one.
+	// At the end of the body net/http begins to watch for the client's disconnect. If a deadline
+	// has passed since, it would take that for a disconnect.
 	if errors.Is(err, io.EOF) && conn.SetReadDeadline(time.Time{}) == nil && time.Now().Before(deadline) {
 		return
 	}
@@ -58,18 +59,18 @@ func (x *exchange) drainBody() {
 }
 
 // closeEarly closes the connection after the response, because the body was not read to its end. A
-// client that waits for 100 Continue does not send it; net/http sends 100 Continue when the first
-// byte is read.
+// client that waits for 100 Continue does not send the body: net/http sends 100 Continue only when
+// the first byte is read.
 func (x *exchange) closeEarly() {
 	x.set("Connection", "close")
 	x.lingers = x.bodyRead || len(x.Request.Header["Expect"]) == 0
 }
 
 // linger sends the response, reads what the client still sends, and closes the connection (RFC
-// 9112, section 9.6). It takes the connection over from net/http, which can't read on in a body
-// whose end did not arrive in time.
+// 9112, section 9.6). It takes the connection over from net/http, which can't continue to read a
+// body whose end did not arrive in time.
 func linger(c *gin.Context) {
-	w, ok := c.Writer.(interface{ Unwrap() http.ResponseWriter }) // Gin gives no connection away after a response.
+	w, ok := c.Writer.(interface{ Unwrap() http.ResponseWriter }) // Gin allows no hijack after a response.
 	if !ok {
 		return
 	}
@@ -88,15 +89,15 @@ func linger(c *gin.Context) {
 		_ = half.CloseWrite()
 	}
 	_ = conn.SetReadDeadline(time.Now().Add(lingerTime))
-	_, _ = io.CopyN(io.Discard, conn, lingerMost) // Until the client closes the connection.
+	_, _ = io.CopyN(io.Discard, conn, lingerMost) // until the client closes the connection
 }
 
 // brokenBody returns the error for a body that ended early or did not arrive in time, after data.
-// The server's write deadline may have passed with its read deadline.
+// The server's write deadline may have passed together with its read deadline.
 func (x *exchange) brokenBody(data []byte) error {
 	x.set("Connection", "close")
 	_ = http.NewResponseController(x.Writer).SetWriteDeadline(time.Now().Add(lateAnswer))
-	return codeInvalidJSON.withMessage(
+	return problem.InvalidJSON.WithMessage(
 		"The body ended early or did not arrive in time" + jsonbody.Position(data, len(data)) + ".",
 	)
 }

@@ -4,70 +4,47 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"time"
+	"sync"
 
 	"github.com/gin-gonic/gin"
 	"go.opentelemetry.io/otel/trace"
 
+	"petstore.example/internal/api/gate"
+	"petstore.example/internal/api/problem"
 	"petstore.example/internal/keys"
-	"petstore.example/internal/limits"
 )
 
-// exchange is one request and its response, with everything that is found out on the way. It lives
-// as long as the request.
+// exchange is one request and its response, with all that is known about them. It ends with the
+// request.
 type exchange struct {
 	*gin.Context
 	route   *route
 	metrics *routeMetrics
-	// cache is what the connection keeps between requests, nil for nothing.
-	cache *connCache
-	id    string
-	// span is nil before the request is admitted, and if nothing is traced. traceID is that of the
-	// trace if it is exported, set at the end.
+	// proxied is true if there are trusted proxies.
+	proxied bool
+	id      string
+	// span is nil before the request is admitted, and if nothing is traced. traceID is the ID of an
+	// exported trace; it is set at the end.
 	span    trace.Span
 	traceID string
-	// now is the time by which everything about the request is decided.
-	now time.Time
-	// started is for measuring the duration only.
-	started time.Time
+	// asked is what the gate must know about the request, and outcome its result.
+	asked gate.Request
+	gate.Outcome
+	// limits are what the response says about the limits. They are set with its headers.
+	limits gate.Limits
 
-	// caller is nil for a request without a valid key; then refusal is the reason, and keyOf whose
-	// the key is, if there is such a key.
-	caller  *keys.Caller
-	refusal *Error
-	keyOf   *keys.Caller
-	// addressCounted is true if the request has been counted for its address.
-	addressCounted bool
-
-	// decision is the limiter's. counted is true if the request was admitted and not refunded
-	// since.
-	decision limits.Decision
-	counted  bool
-	limits   limitStatus
-	// keyChange is true if the request counts as a change of keys: it does unless it fails.
-	keyChange bool
-	// announced is the write that was announced with the decision, nil for none.
-	announced limits.Announced
-
-	// simulated is the error that the client asked for: nothing of the request is counted.
-	// delaysFull is true if too many wait for theirs.
-	simulated  *errorCode
-	delaysFull bool
-
-	// bodyRead is true if the body was read, as far as necessary.
+	// bodyRead is true if all that is needed of the body was read.
 	bodyRead bool
-	// bodyReserved is how much of the budget for bodies the request has, in bytes.
-	bodyReserved int64
-	bodyHolder   holder
+	// body is the request's part of the budget for bodies.
+	body bodyShare
 	// lingers is true if the connection closes while the client may still send the body.
 	lingers bool
 
-	// unknownParams is the error of strict handling for a query with unknown parameters, nil for
-	// none.
-	unknownParams *Error
+	// unknownParams is the error for unknown query parameters under strict handling, nil for none.
+	unknownParams *problem.Error
 
 	// failed is the error of the response, nil if there is none.
-	failed *Error
+	failed *problem.Error
 
 	headers headers
 }
@@ -80,28 +57,28 @@ func (x *exchange) isRead() bool {
 	return x.Request.Method == http.MethodGet || x.Request.Method == http.MethodHead
 }
 
-// owner returns who the request is of for the log and for support: also the owner of a key that
-// exists and is not valid. It is nil if there is no such key.
+// owner returns the owner of the request's key, for the log and for support, even if the key is no
+// longer valid. It is nil if there is no such key.
 func (x *exchange) owner() *keys.Caller {
-	if x.caller == nil {
-		return x.keyOf
+	if x.Caller == nil {
+		return x.KeyOf
 	}
-	return x.caller
+	return x.Caller
 }
 
-// plan returns the caller's plan, or "none".
+// plan returns the name of the caller's plan, or "none".
 func (x *exchange) plan() string {
-	if x.caller == nil {
+	if x.Caller == nil {
 		return "none"
 	}
-	return x.caller.Tenant.Plan
+	return x.Caller.Tenant.Plan
 }
 
-// gaveUp reports whether the request failed because its client disconnected. A failure of the
-// server counts as one even if the client is gone.
+// gaveUp reports whether the request failed because its client disconnected. It is false for a
+// failure of the server, even if the client is gone.
 func (x *exchange) gaveUp() bool {
 	return x.failed != nil && errors.Is(x.failed, context.Canceled) &&
-		errors.Is(x.Request.Context().Err(), context.Canceled)
+		ClientGone(x.Request.Context())
 }
 
 // needs is the scope that a key must have for the request.
@@ -112,56 +89,22 @@ func (x *exchange) needs() keys.Scope {
 	return x.route.scope
 }
 
-// handler responds to one operation, or returns an error.
-type handler func(a *api, x *exchange) error
+// self stands for the request's own key in a path.
+const self = "self"
 
-// route is one operation of the contract.
-type route struct {
-	method string
-	// path is the path in the contract. It identifies the route in the log and in the metrics.
-	path   string
-	handle handler
-	// stability is empty for a stable operation.
-	stability stability
-	// stabilityHeader is the X-Stability of every response of an operation that is not stable.
-	stabilityHeader []string
-	// deprecated is set for an operation that will be removed.
-	deprecated *deprecation
-	// links is the Link of every response of a deprecated operation, and help that of an error, by
-	// the number of its code.
-	links []string
-	help  [][]string
-	// onlyTLS is the Strict-Transport-Security of responses that a browser may show, nil for none.
-	onlyTLS []string
-	// ignoresQuery is true for an operation without query parameters. One that has some looks for
-	// unknown ones itself.
-	ignoresQuery bool
-	// scope is what a key must have. Public routes and those of pages need none.
-	scope keys.Scope
-	// selfScope is the scope for the key of the request itself, "" if it is no other.
-	selfScope keys.Scope
-	// public routes need no key.
-	public bool
-	// sameOrigin routes are not for pages of other origins.
-	sameOrigin bool
-	// unmetered routes count in no window of the caller, and no window refuses them.
-	unmetered bool
-	// counts, if not nil, tells which queries of an unmetered route count nevertheless.
-	counts func(rawQuery string) bool
-	// changesKeys is true if the operation changes the tenant's keys, for which there is a limit. A
-	// revocation waits for none.
-	changesKeys bool
-	// writes is true if the operation writes to the tenant's catalogue, unless it fails.
-	writes bool
+// statusGone is the status, in the log and the metrics, of a request whose client disconnected.
+// nginx uses the same number.
+const statusGone = 499
+
+// exchanges are reused, because each takes about 1 kB.
+var exchanges sync.Pool
+
+func takeExchange() *exchange {
+	if x, ok := exchanges.Get().(*exchange); ok {
+		return x
+	}
+	return &exchange{}
 }
 
-// stability says how much an operation may still change (docs/versioning.md).
-type stability string
-
-const (
-	beta         stability = "beta"
-	experimental stability = "experimental"
-)
-
-// unmatched is the path of requests that match no route, in the log and in the metrics.
-const unmatched = "unmatched"
+// Authenticated implements gate.Sender.
+func (x *exchange) Authenticated(tenantID int64) { setAuthenticated(x.Request.Context(), tenantID) }

@@ -2,15 +2,15 @@ package api
 
 import "net/http"
 
-// headers sets the headers of one response. All of them stand in the http.Header, where a
-// middleware, a test recorder and every connection find the same.
+// headers sets the headers of one response. All are in the http.Header, where middleware, test
+// recorders and connections look for them.
 type headers struct {
 	http.Header
-	// values has room for values, so that each does not need a slice of its own.
+	// values has room for all values, so that each header needs no slice of its own.
 	values []string
 }
 
-// headerRoom is how many values are allocated at once: those of a list.
+// headerRoom is the number of values allocated at once: as many as a list has.
 const headerRoom = 10
 
 // set sets a header in exactly that spelling.
@@ -28,10 +28,14 @@ var (
 	applicationJSON = []string{"application/json"}
 	noStore         = []string{"no-store"}
 	privateNoCache  = []string{"private, no-cache"}
+	immutableYear   = []string{"public, max-age=31536000, immutable, no-transform"}
 	varyAccept      = []string{"Accept"}
 	gzipEncoding    = []string{"gzip"}
+	// handlingStrict is the Preference-Applied of strict handling.
+	handlingStrict = []string{"handling=strict"}
 
-	// strictTransport is by the scheme of the base URL: a year (RFC 6797), or none.
+	// strictTransport is the Strict-Transport-Security (RFC 6797) by the scheme of the base URL: a
+	// year for https.
 	strictTransport = map[string][]string{"https": {"max-age=31536000"}}
 
 	varyAcceptEncoding = []string{"Accept-Encoding"}

@@ -4,32 +4,32 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"petstore.example/internal/api/httpfield"
+	"petstore.example/internal/api/problem"
 	"petstore.example/internal/spelling"
 )
 
-// helpLinks returns the Link of an error, by the number of its code: before, where the
-// documentation explains the code, and of a 403 or 429 where its caller finds such requests. root
-// is the base URL without its /v1.
+// helpLinks returns the Link of an error, by the number of its code. It leads to the code's
+// explanation in the documentation; for a 403 or 429 it also leads to the caller's list of such
+// requests. The Link begins with before. root is the base URL without its /v1.
 func helpLinks(root, before string) [][]string {
-	all := make([][]string, len(codes))
-	for i, c := range codes {
-		link := before + "<" + root + "/docs/errors#" + c.name + `>; rel="help"`
-		if c.status == http.StatusForbidden || c.status == http.StatusTooManyRequests {
-			link += ", <" + root + "/v1/requests?code=" + c.name + `>; rel="describedby"`
+	all := make([][]string, len(problem.Codes))
+	for i, c := range problem.Codes {
+		link := before + "<" + root + "/docs/errors#" + c.Name + `>; rel="help"`
+		if c.Status == http.StatusForbidden || c.Status == http.StatusTooManyRequests {
+			link += ", <" + root + "/v1/requests?code=" + c.Name + `>; rel="describedby"`
 		}
 		all[i] = []string{link}
 	}
 	return all
 }
 
-// routeNotFound leads a reader of the documentation to its page without a slash at the end, and
-// anybody else to the paths that there are. A browser gets a page, except below /v1: every error
-// there is the contract's.
+// routeNotFound redirects a reader of the documentation whose path only has a slash too many at its
+// end, and tells others the existing paths. A browser gets a page, except below /v1, where every
+// error has the contract's form.
 func routeNotFound(a *api, x *exchange) error {
 	asked := x.Request.URL.Path
 	if page := strings.TrimRight(asked, "/"); page != asked && x.isRead() && slices.Contains(a.pages, page) {
@@ -48,7 +48,7 @@ func routeNotFound(a *api, x *exchange) error {
 		b.WriteString(" Did you mean " + meant + "?")
 	}
 	b.WriteString(" See " + a.root + "/docs.")
-	e := codeRouteNotFound.withMessage(b.String())
+	e := problem.RouteNotFound.WithMessage(b.String())
 	if strings.HasPrefix(asked, "/v1/") || !x.isRead() || !httpfield.PrefersHTML(x.Request.Header["Accept"]) {
 		return e
 	}
@@ -57,12 +57,12 @@ func routeNotFound(a *api, x *exchange) error {
 		return err
 	}
 	x.setPageHeaders(header)
-	e.body = page
+	e.Body = page
 	return e
 }
 
-// sentPath returns a path as it was sent, and decoded. If a key is in it, however encoded, both are
-// decoded, so that clean finds the key.
+// sentPath returns a path as it was sent, and decoded. If the path contains a key in any encoding,
+// both results are decoded, so that clean finds the key.
 func sentPath(u *url.URL) (sent, decoded string) {
 	if sent = u.RawPath; sent == "" { // it is the path in its usual encoding
 		sent = u.EscapedPath()
@@ -77,67 +77,35 @@ func sentPath(u *url.URL) (sent, decoded string) {
 	return sent, decoded
 }
 
-// isKnown reports whether a path is that of an operation or a page.
+// isKnown reports whether a path leads to an operation or a page.
 func (a *api) isKnown(asked string) bool {
-	return slices.ContainsFunc(routes, func(r route) bool { return matches(r.path, asked) }) ||
+	return slices.ContainsFunc(a.paths, func(path string) bool { return matches(path, asked) }) ||
 		slices.Contains(a.pages, asked)
 }
 
-// aboutQuery adds to a 404 that a query was meant, if its question mark was encoded.
-func (x *exchange) aboutQuery(e *Error) *Error {
-	if e.code.status != http.StatusNotFound || e.body != nil {
+// aboutQuery adds to a 404, if the client encoded a question mark, that it probably meant a query.
+func (x *exchange) aboutQuery(e *problem.Error) *problem.Error {
+	if e.Code.Status != http.StatusNotFound || e.Body != nil {
 		return e
 	}
 	if _, decoded := sentPath(x.Request.URL); !strings.Contains(decoded, "?") {
 		return e
 	}
 	hinted := *e
-	hinted.message += " A query begins with ?, not with %3F."
+	hinted.Message += " A query begins with ?, not with %3F."
 	return &hinted
 }
 
-// redirect leads a reader to a page of the documentation.
+// redirect sends a reader to a page of the documentation.
 func (x *exchange) redirect(status int, location string) {
 	x.set("Location", location)
 	x.set("Content-Length", "0")
 	x.write(status, nil)
 }
 
-const (
-	// maxMethod and maxShown are how much of a method and of a path or name an error repeats, in
-	// bytes.
-	maxMethod = 20
-	maxShown  = 100
-	// maxCompared is the longest path or name, in bytes, to which a known one is sought that is
-	// spelled alike.
-	maxCompared = 40
-)
-
-// keyLike is a key, or the beginning of one, which somebody may have put into a path.
-var keyLike = regexp.MustCompile(`pst_(?:live|test)_[0-9A-Za-z]+`)
-
-// clean returns the beginning of what a client wrote, with everything percent-encoded that is no
-// visible ASCII, and without keys.
-func clean(text string, most int) string {
-	const digits = "0123456789ABCDEF"
-	text = keyLike.ReplaceAllLiteralString(text, "pst_***")
-	var b strings.Builder
-	for i := range len(text) {
-		if b.Len() >= most {
-			return b.String() + "..."
-		}
-		if c := text[i]; c > ' ' && c <= '~' {
-			b.WriteByte(c)
-		} else {
-			b.Write([]byte{'%', digits[c>>4], digits[c&15]})
-		}
-	}
-	return b.String()
-}
-
-// nearestPath returns the path of an operation or a page that somebody may have meant, "" for none:
-// one without a mistake in its slashes, its case, its version or its folder, a guide under another
-// name, or what is spelled alike.
+// nearestPath returns the path of an operation or a page that the client probably meant, "" for
+// none. It may be the same path with other slashes, case, version or folder, a guide under another
+// name, or a path with a similar spelling.
 func (a *api) nearestPath(asked string) string {
 	if len(asked) > maxCompared {
 		return ""
@@ -158,20 +126,16 @@ func (a *api) nearestPath(asked string) string {
 		}
 	}
 	for _, candidate := range candidates {
-		for _, r := range routes {
-			if meant := resembling(r.path, path.Clean(candidate)); meant != "" {
+		for _, of := range a.paths {
+			if meant := resembling(of, path.Clean(candidate)); meant != "" {
 				return clean(meant, maxShown)
 			}
 		}
 	}
-	paths := slices.Clone(a.pages)
-	for _, r := range routes {
-		paths = append(paths, r.path)
-	}
-	return nearest(cleaned, paths)
+	return nearest(cleaned, slices.Concat(a.pages, a.paths))
 }
 
-// matches reports whether a path of the contract stands for a path.
+// matches reports whether a path fits a path of the contract, with any parameters.
 func matches(template, asked string) bool {
 	want, have := strings.Split(template, "/"), strings.Split(asked, "/")
 	return slices.EqualFunc(
@@ -181,9 +145,8 @@ func matches(template, asked string) bool {
 	)
 }
 
-// resembling returns the path that a path of the contract with parameters stands for and that is
-// spelled like another one: each of its segments differs by one character at most. It returns "" if
-// there is none.
+// resembling returns the template, a path of the contract, with the parameters of the asked path.
+// It returns "" if a segment of the two differs by more than one character.
 func resembling(template, asked string) string {
 	want, have := strings.Split(template, "/"), strings.Split(asked, "/")
 	if len(want) != len(have) || !strings.Contains(template, "{") {
@@ -201,17 +164,16 @@ func resembling(template, asked string) string {
 	return strings.Join(have, "/")
 }
 
-// nearest returns the one of the words that is spelled most like a word, "" if none differs by one
-// character in ten, or by one.
-func nearest(word string, words []string) (found string) {
-	if len(word) > maxCompared {
-		return ""
-	}
-	least := len(word)
-	for _, w := range words {
-		if d := spelling.Distance(word, w); d < least && d <= max(1, len(w)/10) {
-			found, least = w, d
-		}
-	}
-	return found
+// methodNotAllowed responds 405. Gin has set Allow.
+func methodNotAllowed(_ *api, x *exchange) error {
+	return problem.MethodNotAllowed.WithMessage("This path supports only the methods " + x.headers.Get("Allow") + ".")
 }
+
+// announce sets the headers of a route's deprecation.
+func (a *api) announce(r *route) {
+	r.links = []string{r.deprecated.links(a.prefix)}
+	r.help = helpLinks(a.root, r.links[0]+", ")
+}
+
+// gone returns the 410 of an operation that was removed.
+func (d *deprecation) gone() error { return problem.EndpointRemoved.WithMessage(d.message) }

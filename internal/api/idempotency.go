@@ -9,6 +9,7 @@ import (
 
 	"petstore.example/internal/api/httpfield"
 	"petstore.example/internal/api/jsonbody"
+	"petstore.example/internal/api/problem"
 	"petstore.example/internal/catalog"
 )
 
@@ -21,15 +22,15 @@ type creation[New, T any] struct {
 	create func(ctx context.Context, tenantID int64, n New) (T, error)
 	// once is create for a request with an Idempotency-Key.
 	once func(ctx context.Context, tenantID int64, o catalog.Once[New, T]) (catalog.Answered, error)
-	// location returns the address of what was created.
+	// location returns the address of the created item.
 	location func(*T) string
 }
 
-// handle handles a POST. With an Idempotency-Key something is created once, and the same request
-// gets the same response again.
+// respond responds to a POST. With an Idempotency-Key the item is created once, and a repeated
+// request gets the same response.
 //
 // Only successes are stored, so that a failed request can be corrected and sent with the same key.
-func (c creation[New, T]) handle(a *api, x *exchange) error {
+func (c creation[New, T]) respond(a *api, x *exchange) error {
 	data, strict, err := readBody(a.bodies, x)
 	if err != nil {
 		return err
@@ -55,13 +56,13 @@ func (c creation[New, T]) handle(a *api, x *exchange) error {
 	return nil
 }
 
-// answer creates what was asked for. The key is empty for none.
+// answer creates the item. key is empty for none.
 func (c creation[New, T]) answer(x *exchange, key string, asked New) (catalog.Answered, error) {
 	answer := func(created *T) (catalog.Answer, error) {
 		body, err := jsonbody.Marshal(created)
 		return catalog.Answer{Status: http.StatusCreated, Location: c.location(created), Body: body}, err
 	}
-	ctx, tenantID := x.Request.Context(), x.caller.Tenant.ID
+	ctx, tenantID := x.Request.Context(), x.Caller.Tenant.ID
 	if key == "" {
 		created, err := c.create(ctx, tenantID, asked)
 		if err != nil {
@@ -79,13 +80,13 @@ func (c creation[New, T]) answer(x *exchange, key string, asked New) (catalog.An
 		Path:        x.Request.URL.Path,
 		Key:         key,
 		Fingerprint: fingerprint,
-		At:          x.now,
+		At:          x.asked.Now,
 	}
 	return c.once(ctx, tenantID, catalog.Once[New, T]{Request: r, New: asked, Answer: answer})
 }
 
-// fingerprint identifies what a request asks for. Two requests are the same if they ask for the
-// same, however it is written: in any order, as 1 or 1.0, with a default left out or given.
+// fingerprint identifies a request by what it asks for. How it is written does not matter: the
+// order of members, 1 or 1.0, a default given or left out.
 func fingerprint(asked any) (digest [sha256.Size]byte, err error) {
 	canonical, err := json.Marshal(asked)
 	if err != nil {
@@ -104,7 +105,7 @@ func idempotencyKey(h http.Header) (string, error) {
 		if key, ok := httpfield.ParseIdempotencyKey(values[0]); ok {
 			return key, nil
 		}
-		return "", codeIdempotencyKeyInvalid.err()
+		return "", problem.IdempotencyKeyInvalid.Err()
 	}
-	return "", codeIdempotencyKeyInvalid.withMessage("Idempotency-Key must be given only once.")
+	return "", problem.IdempotencyKeyInvalid.WithMessage("Idempotency-Key must be given only once.")
 }

@@ -6,14 +6,15 @@ import (
 	"slices"
 	"time"
 
+	"petstore.example/internal/api/problem"
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/freshness"
 	"petstore.example/internal/limits"
 )
 
-// invalidatingStore stands before the stores and announces every change of a tenant's catalogue to
-// the Invalidator, so that no list from before is served from the cache after it. Everything that
-// changes animals or orders passes here.
+// invalidatingStore wraps the stores and announces every change of a tenant's catalogue to the
+// Invalidator. After that no older list is served from the cache. All changes of animals and orders
+// go through it.
 type invalidatingStore struct {
 	catalog.Store
 	catalog.OrderStore
@@ -21,7 +22,7 @@ type invalidatingStore struct {
 	invalidator freshness.Invalidator
 }
 
-// invalidateOnWrite puts an invalidatingStore before the stores, if there is an Invalidator.
+// invalidateOnWrite wraps the stores in an invalidatingStore, if there is an Invalidator.
 func (c *Config) invalidateOnWrite() {
 	if c.Invalidator == nil {
 		return
@@ -31,58 +32,58 @@ func (c *Config) invalidateOnWrite() {
 	c.Pets, c.Orders, c.Requests = s, s, s
 }
 
-// write makes a change within a write intent. The context of the change ends when it may not be
-// made any more.
+// write makes a change within a write intent. The change's context ends when the change may no
+// longer be made.
 func (s *invalidatingStore) write(
 	ctx context.Context,
 	tenantID int64,
 	k freshness.Kind,
 	change func(context.Context) error,
 ) (outcome error) {
-	ctx = deadline{ctx, time.Now().Add(freshness.MaxWrite)}
+	ctx = writeDeadline{ctx, time.Now().Add(freshness.MaxWrite)}
 	write, err := s.invalidator.BeginWrite(ctx, tenantID, k)
-	if err != nil { // Readers can't be told of the write: then nothing may change.
-		return codeUnavailable.withCause(err).retryAfter(1)
+	if err != nil { // Without an announcement readers would not know of the write.
+		return problem.Unavailable.WithCause(err).RetryAfter(1)
 	}
 	outcome = errUnknown
-	// Also when change panics.
+	// The write ends even if change panics.
 	defer func() { outcome = endWrite(write, outcome) }()
 	outcome = change(ctx)
 	return outcome
 }
 
-// deadline is a request's context with a deadline that is looked at, and no timer, which costs 3 %
-// of a write: Postgres refuses a commit after it, and statement_timeout and the reads of the
-// connection bound each call.
-type deadline struct {
+// writeDeadline is a request's context with a deadline that is only read: a timer would cost 3 % of
+// a write. Postgres refuses a commit after the deadline, and each call is bounded by
+// statement_timeout and the connection's read timeout.
+type writeDeadline struct {
 	context.Context
 	end time.Time
 }
 
-func (d deadline) Deadline() (time.Time, bool) { return d.end, true }
+func (d writeDeadline) Deadline() (time.Time, bool) { return d.end, true }
 
-// endWrite returns the outcome, a 503 of its own code if it is not known, or if the change was made
-// so late that readers may not know of it: then nobody is told that it was.
+// endWrite ends the write and returns its outcome, or a 503 with a code of its own. It returns the
+// 503 if the outcome is unknown, or if the change was made so late that readers may not know of it:
+// then the client must not be told that it was made.
 func endWrite(write *freshness.Write, outcome error) error {
 	if !isCertain(outcome) {
 		write.Abandon()
-		if toError(outcome).code == codeUnavailable {
-			return codeOutcomeUnknown.withCause(outcome).retryAfter(1)
+		if problem.Of(outcome).Code == problem.Unavailable {
+			return problem.OutcomeUnknown.WithCause(outcome).RetryAfter(1)
 		}
 		return outcome
 	}
 	if err := write.Commit(); err != nil && outcome == nil {
-		return codeOutcomeUnknown.withCause(err).retryAfter(1)
+		return problem.OutcomeUnknown.WithCause(err).RetryAfter(1)
 	}
 	return outcome
 }
 
 var errUnknown = errors.New("the outcome of the write is unknown")
 
-// isCertain reports whether an outcome says for certain that the change was made, or that it was
-// not. The domain's errors do: they are found before the commit, and nothing of this request is in
-// it. After a broken connection or a timeout nobody knows, unless the store says that it was not
-// made.
+// isCertain reports whether the outcome says for certain if the change was made. The domain's
+// errors do: they are found before the commit. After a broken connection or a timeout the outcome
+// is uncertain, unless the store says that the change was not made.
 func isCertain(outcome error) bool {
 	return outcome == nil || slices.ContainsFunc([]error{
 		catalog.ErrPetNotFound, catalog.ErrOrderNotFound, catalog.ErrPetNotAvailable, catalog.ErrInvalidTransition,
@@ -155,7 +156,8 @@ func (s *invalidatingStore) ChangeOrder(
 }
 
 // CreatePetOnce implements catalog.OnceStore. A replay has an intent too: the first request may
-// have been told 503 because its animal was announced too late, and then the replay announces it.
+// have got a 503 because its change was announced too late, and then the replay announces the
+// animal.
 func (s *invalidatingStore) CreatePetOnce(
 	ctx context.Context,
 	tenantID int64,

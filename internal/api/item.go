@@ -1,41 +1,41 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"net/http"
 
 	"petstore.example/internal/api/httpfield"
 	"petstore.example/internal/api/jsonbody"
+	"petstore.example/internal/api/problem"
 	"petstore.example/internal/catalog"
 )
 
-// showItem responds with the item whose ID is that parameter of the path; none is the code if there
-// is none.
+// showItem responds with the item whose ID is in that parameter of the path. none is the code if
+// there is no such item.
 func showItem[T any](
 	x *exchange,
 	param string,
-	none *errorCode,
+	none *problem.Code,
 	get func(ctx context.Context, tenantID, id int64) (T, error),
 ) error {
 	id, err := x.itemID(param, none)
 	if err != nil {
 		return err
 	}
-	item, err := get(x.Request.Context(), x.caller.Tenant.ID, id)
+	item, err := get(x.Request.Context(), x.Caller.Tenant.ID, id)
 	if err != nil {
 		return err
 	}
 	return x.writeItem(&item)
 }
 
-// changeItem changes the item whose ID is that parameter of the path, as decode reads from the
-// body, and responds with it.
+// changeItem changes the item whose ID is in that parameter of the path, and responds with the
+// item. decode reads the change from the body.
 func changeItem[T, C any](
 	a *api,
 	x *exchange,
 	param string,
-	none *errorCode,
+	none *problem.Code,
 	decode func(data []byte, strict bool) (C, error),
 	change func(ctx context.Context, tenantID, id int64, c C) (T, error),
 ) error {
@@ -55,16 +55,16 @@ func changeItem[T, C any](
 	)
 }
 
-func (x *exchange) itemID(param string, none *errorCode) (int64, error) {
+func (x *exchange) itemID(param string, none *problem.Code) (int64, error) {
 	id, ok := parseID(x.Param(param))
 	if !ok {
-		return 0, none.withMessage(param + " must be a 64-bit integer.")
+		return 0, none.WithMessage(param + " must be a 64-bit integer.")
 	}
 	return id, nil
 }
 
-// writeItem responds 200 with an animal, an order or a list that is one, and its ETag, or 304 if
-// the client has it.
+// writeItem responds 200 with an animal, an order or a list of one item, and its ETag. It responds
+// 304 if the client has the current one.
 func (x *exchange) writeItem(v any) error {
 	b, err := jsonbody.Encode(v)
 	if err != nil {
@@ -80,10 +80,6 @@ func (x *exchange) writeItem(v any) error {
 	x.write(http.StatusOK, b.Bytes())
 	return nil
 }
-
-// itemTag returns the ETag of an animal or an order, made of its JSON with or without the line end.
-// A list with this item alone has the same ETag (listTag).
-func itemTag(body []byte) string { return httpfield.ETag(bytes.TrimSuffix(body, []byte("\n"))) }
 
 // ifMatch returns the precondition of a PATCH by If-Match (RFC 9110, section 13.1.1), nil if the
 // request has none. It compares strongly: a weak ETag never matches.
@@ -102,7 +98,7 @@ func ifMatch[T any](x *exchange) func(T) error {
 	}
 }
 
-// matchTag compares the values of If-Match with the tag of what is there.
+// matchTag compares the values of If-Match with the current tag.
 func matchTag(values []string, tag string) error {
 	switch httpfield.Match(values, tag) {
 	case httpfield.Matches:
@@ -116,16 +112,16 @@ func matchTag(values []string, tag string) error {
 	}
 }
 
-// Preconditions that fail for another reason than a change.
+// The errors of preconditions that fail although nobody changed the item.
 var (
 	errWeakTag = failedPrecondition(`If-Match has the current ETag in its weak form W/"…", which never matches. ` +
 		`A proxy that compresses responses made it weak: send the ETag without W/.`)
 	errNoTag = failedPrecondition(`If-Match must be * or a list of ETags, each in double quotes as you received it.`)
 )
 
-// failedPrecondition returns an error that the store knows as ErrPreconditionFailed.
-func failedPrecondition(message string) *Error {
-	e := codePreconditionFailed.withMessage(message)
-	e.cause = catalog.ErrPreconditionFailed
+// failedPrecondition returns an error that the store recognizes as ErrPreconditionFailed.
+func failedPrecondition(message string) *problem.Error {
+	e := problem.PreconditionFailed.WithMessage(message)
+	e.Cause = catalog.ErrPreconditionFailed
 	return e
 }

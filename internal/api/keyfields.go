@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 
+	"petstore.example/internal/api/gate"
 	"petstore.example/internal/api/jsonbody"
+	"petstore.example/internal/api/problem"
 	"petstore.example/internal/keys"
 )
 
 const (
-	maxKeyName    = 100
-	maxReason     = 200
 	maxRangeText  = 50
 	scopesOfKeys  = "read, write, manage"
 	expiryPast    = "expiresAt must be in the future"
@@ -23,16 +23,17 @@ const (
 	wantsDateTime = "expiresAt must be a date and time, such as 2027-01-01T00:00:00Z"
 )
 
-// keyMembers are the members of a key that clients write. Those of nullableKeyMembers may be null,
-// for none.
+// keyMembers are the members of a key that clients write. nullableKeyMembers are those that may be
+// null, for none.
 var (
 	keyMembers         = []string{"name", "scope", "expiresAt", "perMinute", "allowedAddresses", "confirmLockout"}
 	nullableKeyMembers = keyMembers[2:5]
 )
 
-// readKey reads the members that are there, and rejects others: a misspelt restriction would leave
-// the key without it. A new key must have a name, and gets the others by default. Addresses of the
-// key that asks without that of the caller need a confirmation: they lock the caller out.
+// readKey reads the members that are there, and rejects unknown ones: a key with a misspelt
+// restriction would otherwise be issued without it. A new key must have a name; other members have
+// defaults. Allowed addresses without the client's own, on the key that asks, would lock the client
+// out, so they need a confirmation.
 func (a *api) readKey(x *exchange, data []byte, isNew bool) (e keys.Edit, err error) {
 	nullable := nullableKeyMembers
 	if !isNew {
@@ -46,7 +47,7 @@ func (a *api) readKey(x *exchange, data []byte, isNew bool) (e keys.Edit, err er
 		o.Require("name")
 		e = keys.Edit{Scope: new(keys.ScopeWrite), Allowed: new(keys.Ranges)}
 	}
-	if e.Name = textOf(o, "name", maxKeyName); o.Null("name") {
+	if e.Name = textOf(o, "name", keys.MaxName); o.Null("name") {
 		e.Name = new(string)
 	}
 	if scope := jsonbody.Enum(o, "scope", parseScope, scopesOfKeys); scope != nil {
@@ -57,11 +58,11 @@ func (a *api) readKey(x *exchange, data []byte, isNew bool) (e keys.Edit, err er
 	} else if e.PerMinute != nil && *e.PerMinute < 1 {
 		o.Reject("perMinute must be at least 1")
 	}
-	e.ExpiresAt = expiryOf(o, x.now)
+	e.ExpiresAt = expiryOf(o, x.asked.Now)
 	if allowed := rangesOf(o); allowed != nil {
 		e.Allowed = allowed
 	}
-	if isNew && o.Null("perMinute") { // null is the default, and no other body.
+	if isNew && o.Null("perMinute") { // null is the default, and must not change the fingerprint
 		e.PerMinute = nil
 	}
 	if isNew && o.Null("expiresAt") {
@@ -71,10 +72,10 @@ func (a *api) readKey(x *exchange, data []byte, isNew bool) (e keys.Edit, err er
 	if err := o.Err(); err != nil {
 		return e, err
 	}
-	isOwn := !isNew && x.keyID() == x.caller.KeyID
-	if from := a.address(x); isOwn && !confirmed && e.Allowed != nil && !contains(*e.Allowed, from) {
-		return e, codeWouldLockOut.withMessage(
-			"allowedAddresses does not contain " + addressText(
+	isOwn := !isNew && x.keyID() == x.Caller.KeyID
+	if from := x.Address(); isOwn && !confirmed && e.Allowed != nil && !contains(*e.Allowed, from) {
+		return e, problem.WouldLockOut.WithMessage(
+			"allowedAddresses does not contain " + gate.AddressText(
 				from,
 			) + ", the address of this request. Send confirmLockout: true if that is right.",
 		)
@@ -86,14 +87,14 @@ func parseScope(s string) (keys.Scope, bool) {
 	return keys.Scope(s), slices.Contains(keys.Scopes, keys.Scope(s))
 }
 
-// textOf returns a text of 1 to that many characters, nil if it is missing or rejected.
+// textOf returns a text of 1 to most characters, nil if it is missing or rejected.
 func textOf(o *jsonbody.Object, name string, most int) *string {
 	text := o.Text(name)
 	if text == nil {
 		return nil
 	}
-	if problem := keys.TextProblem(*text, most); problem != "" {
-		o.Reject(name + " must have " + problem)
+	if wrong := keys.TextProblem(*text, most); wrong != "" {
+		o.Reject(name + " must have " + wrong)
 		return nil
 	}
 	return text
@@ -146,25 +147,33 @@ func contains(r keys.Ranges, addr netip.Addr) bool {
 	return err == nil && access.From(addr)
 }
 
-// readRotation reads {gracePeriod?, expiresAt?}, in seconds, and null for never. A key that rotates
-// itself without the scope to manage keys goes on for a day.
+// readRotation reads {gracePeriod?, expiresAt?}. gracePeriod is in seconds; an expiresAt of null
+// means never. A key that rotates itself without the scope to manage keys keeps working for a day.
 func readRotation(x *exchange, data []byte) (time.Duration, *time.Time, error) {
 	o, err := jsonbody.ReadNullable(data, true, []string{"expiresAt"}, "gracePeriod", "expiresAt")
 	if err != nil {
 		return 0, nil, err
 	}
-	seconds := int64(gracePeriod)
-	if given := o.Integer("gracePeriod"); given != nil {
-		seconds = *given
-	}
-	if most := int64(keys.MaxGracePeriod / time.Second); seconds < 0 || seconds > most {
-		o.Reject("gracePeriod must be from 0 to " + strconv.FormatInt(most, 10) + " seconds")
-		seconds = 0
-	} else if seconds != gracePeriod && !x.caller.Access.May(keys.ScopeManage) {
+	seconds, ok := gracePeriodOf(o)
+	if ok && seconds != gracePeriod && !x.Caller.Access.May(keys.ScopeManage) {
 		o.Reject("gracePeriod must be " + strconv.Itoa(gracePeriod) + ", as this key's scope is not manage")
 	}
-	expires := expiryOf(o, x.now)
+	expires := expiryOf(o, x.asked.Now)
 	return time.Duration(seconds) * time.Second, expires, o.Err()
+}
+
+// gracePeriodOf returns the member gracePeriod, a day if it is missing. It is not ok if it was
+// rejected.
+func gracePeriodOf(o *jsonbody.Object) (seconds int64, ok bool) {
+	given := o.Integer("gracePeriod")
+	if given == nil {
+		return gracePeriod, true
+	}
+	if most := int64(keys.MaxGracePeriod / time.Second); *given < 0 || *given > most {
+		o.Reject("gracePeriod must be from 0 to " + strconv.FormatInt(most, 10) + " seconds")
+		return 0, false
+	}
+	return *given, true
 }
 
 // readReplacements reads the query parameter of revokeKey.
@@ -176,7 +185,7 @@ func (x *exchange) readReplacements() (bool, error) {
 	}
 	q, err := url.ParseQuery(raw)
 	if err != nil && strings.Contains(raw, name) {
-		return false, codeInvalidParameter.withMessage(malformedQuery)
+		return false, problem.InvalidParameter.WithMessage(malformedQuery)
 	}
 	var p problems
 	x.checkUnknown(&p, []string{name})
@@ -196,8 +205,16 @@ func readReason(data []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if reason := textOf(o, "reason", maxReason); reason != nil {
+	if reason := textOf(o, "reason", keys.MaxReason); reason != nil {
 		return *reason, o.Err()
 	}
 	return "", o.Err()
+}
+
+// keyID returns the ID of the key in the path.
+func (x *exchange) keyID() string {
+	if id := x.Param("keyId"); id != self {
+		return id
+	}
+	return x.Caller.KeyID
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,31 +9,15 @@ import (
 
 	"petstore.example/internal/api/httpfield"
 	"petstore.example/internal/api/jsonbody"
+	"petstore.example/internal/api/problem"
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/usage"
 )
 
-// KeyStore has the keys of tenants, for themselves. The asker is the digest of the key that asks,
-// by which the store judges anew: it returns keys.ErrAsker if that may not.
-type KeyStore interface {
-	// ListKeys returns keys, the newest first.
-	ListKeys(ctx context.Context, tenantID int64, asker keys.Digest, q keys.OwnQuery) ([]keys.Own, error)
-	// ChangeKey makes a change and returns the key: of a rotation, the new one. With once, a
-	// request is served once: then it returns a keys.AlreadyIssuedError, or an error of
-	// catalog.OnceStore. It also returns the errors of a tenant's own changes.
-	ChangeKey(
-		ctx context.Context,
-		tenantID int64,
-		asker keys.Digest,
-		c keys.OwnChange,
-		once *catalog.Idempotency,
-	) (keys.Own, error)
-}
-
-// ownKey is a key in responses. Key, its plaintext, is in the response to the request alone that
-// made it.
+// ownKey is a key in responses. Key is the plaintext, which is only in the response to the request
+// that issued the key.
 type ownKey struct {
 	ID               string           `json:"id"`
 	Name             string           `json:"name"`
@@ -54,7 +37,7 @@ type ownKey struct {
 	Key              string           `json:"key,omitempty"`
 }
 
-func ownKeyOf(k keys.Own, now time.Time) ownKey {
+func ownKeyOf(k keys.CustomerKey, now time.Time) ownKey {
 	return ownKey{
 		ID:               k.ID,
 		Name:             k.Name,
@@ -90,18 +73,12 @@ func parseKeyStatus(s string) (keys.Status, bool) {
 	return status, status == keys.Active || status == keys.Banned || status == keys.Expired || status == keys.Revoked
 }
 
-// asker is the digest of the key that the request has. It is that of a caller.
-func (a *api) asker(x *exchange) keys.Digest {
-	token, _ := a.credentialOf(x)
-	return token.Digest()
-}
-
 // listKeys is GET /v1/keys, beta.
 func listKeys(a *api, x *exchange) error {
-	if err := a.takeKeyRead(x); err != nil {
+	if err := a.gate.TakeKeyRead(&x.asked, &x.Outcome); err != nil {
 		return err
 	}
-	var q keys.OwnQuery
+	var q keys.CustomerQuery
 	r, err := parseListRequest(x, listParams, func(text string) (micros int64, ok bool) {
 		micros, q.After, ok = parseKeyCursor(text)
 		q.AfterAt = time.UnixMicro(micros)
@@ -110,9 +87,9 @@ func listKeys(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	// One more tells whether another page follows.
-	q.Status, q.At, q.Limit = r.status, x.now, r.pageSize+1
-	found, err := a.Keys.ListKeys(x.Request.Context(), x.caller.Tenant.ID, a.asker(x), q)
+	// One more key shows whether another page follows.
+	q.Status, q.At, q.Limit = r.status, x.asked.Now, r.pageSize+1
+	found, err := a.Keys.ListKeys(x.Request.Context(), x.Caller.Tenant.ID, x.Token.Digest(), q)
 	if err != nil {
 		return err
 	}
@@ -123,23 +100,24 @@ func listKeys(a *api, x *exchange) error {
 	}
 	rows := make([]ownKey, len(found))
 	for i, k := range found {
-		rows[i] = ownKeyOf(k, x.now)
+		rows[i] = ownKeyOf(k, x.asked.Now)
 	}
 	p, err := newListPage(&r.listQuery, a.keysURL, rows, next)
 	if err != nil {
 		return err
 	}
-	x.writePage(p, x.form(p))
+	x.writePage(p, x.pageForm(p))
 	return nil
 }
 
-// keyCursor is the place of a key in the list, which stays when the key goes: when it was issued, in
-// microseconds, as other cursors have it, and the ID without its prefix.
-func keyCursor(k keys.Own) string {
+// keyCursor is a key's place in the list. It stays valid when the key is removed. It is the key's
+// time of issue, in microseconds and formatted as other cursors are, followed by its ID without the
+// prefix.
+func keyCursor(k keys.CustomerKey) string {
 	return httpfield.FormatCursor(k.CreatedAt.UnixMicro()) + strings.TrimPrefix(k.ID, keyPrefix)
 }
 
-// parseKeyCursor returns the microseconds and the ID of a cursor.
+// parseKeyCursor returns the time of issue, in microseconds, and the ID in a cursor.
 func parseKeyCursor(text string) (micros int64, id string, ok bool) {
 	at := min(len(text), len(httpfield.FormatCursor(0)))
 	id = keyPrefix + text[at:]
@@ -149,20 +127,9 @@ func parseKeyCursor(text string) (micros int64, id string, ok bool) {
 
 const keyPrefix = "key_"
 
-// self stands in a path for the key that the request has.
-const self = "self"
-
-// keyID is the ID of the key in the path.
-func (x *exchange) keyID() string {
-	if id := x.Param("keyId"); id != self {
-		return id
-	}
-	return x.caller.KeyID
-}
-
 // getKey is GET /v1/keys/{keyId}, beta.
 func getKey(a *api, x *exchange) error {
-	if err := a.takeKeyRead(x); err != nil {
+	if err := a.gate.TakeKeyRead(&x.asked, &x.Outcome); err != nil {
 		return err
 	}
 	k, err := a.findKey(x)
@@ -172,30 +139,30 @@ func getKey(a *api, x *exchange) error {
 	return x.writeKey(http.StatusOK, k, "")
 }
 
-// findKey returns the key in the path, or the error of an ID that is unknown, of another tenant or
-// none.
-func (a *api) findKey(x *exchange) (keys.Own, error) {
-	q := keys.OwnQuery{ID: x.keyID(), At: x.now, Limit: 1}
-	if q.ID != x.caller.KeyID && !keys.IsID(q.ID) {
-		return keys.Own{}, keys.ErrKeyNotFound
+// findKey returns the key in the path. It returns an error if the ID is malformed, unknown, or that
+// of another tenant's key.
+func (a *api) findKey(x *exchange) (keys.CustomerKey, error) {
+	q := keys.CustomerQuery{ID: x.keyID(), At: x.asked.Now, Limit: 1}
+	if q.ID != x.Caller.KeyID && !keys.IsID(q.ID) {
+		return keys.CustomerKey{}, keys.ErrKeyNotFound
 	}
-	found, err := a.Keys.ListKeys(x.Request.Context(), x.caller.Tenant.ID, a.asker(x), q)
+	found, err := a.Keys.ListKeys(x.Request.Context(), x.Caller.Tenant.ID, x.Token.Digest(), q)
 	if err == nil && len(found) == 0 {
 		err = keys.ErrKeyNotFound
 	}
 	if err != nil {
-		return keys.Own{}, err
+		return keys.CustomerKey{}, err
 	}
 	return found[0], nil
 }
 
-// keyTag is the ETag of a key. It changes with every change of the key, and not with its use, after
-// which If-Match would fail for no reason. So there is no 304.
-func keyTag(k keys.Own) string { return `"` + k.Version + `"` }
+// keyTag is the ETag of a key. Every change of the key changes the tag. A use does not, because
+// If-Match would then fail for no reason; so there is no 304.
+func keyTag(k keys.CustomerKey) string { return `"` + k.Version + `"` }
 
-// writeKey responds with a key, and with its plaintext if it was made now.
-func (x *exchange) writeKey(status int, k keys.Own, plaintext string) error {
-	shown := ownKeyOf(k, x.now)
+// writeKey responds with a key, and with its plaintext if the key was issued now.
+func (x *exchange) writeKey(status int, k keys.CustomerKey, plaintext string) error {
+	shown := ownKeyOf(k, x.asked.Now)
 	shown.Key = plaintext
 	b, err := jsonbody.Encode(&shown)
 	if err != nil {
@@ -213,7 +180,7 @@ func createKey(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	return a.makeKey(x, func() (c keys.OwnChange, err error) {
+	return a.makeKey(x, func() (c keys.CustomerChange, err error) {
 		c.Action = "key.issue"
 		c.Edit, err = a.readKey(x, data, true)
 		return c, err
@@ -226,16 +193,16 @@ func rotateKey(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	return a.makeKey(x, func() (keys.OwnChange, error) {
-		c := keys.OwnChange{Action: "key.rotate", ID: x.keyID()}
+	return a.makeKey(x, func() (keys.CustomerChange, error) {
+		c := keys.CustomerChange{Action: "key.rotate", ID: x.keyID()}
 		c.GracePeriod, c.Edit.ExpiresAt, err = readRotation(x, data)
 		return c, err
 	})
 }
 
-// makeKey makes a key as decode reads from the body, once if the request has an Idempotency-Key,
-// and shows its plaintext.
-func (a *api) makeKey(x *exchange, decode func() (keys.OwnChange, error)) error {
+// makeKey issues a key, once if the request has an Idempotency-Key, and responds with the
+// plaintext. decode reads the body.
+func (a *api) makeKey(x *exchange, decode func() (keys.CustomerChange, error)) error {
 	key, err := idempotencyKey(x.Request.Header)
 	if err != nil {
 		return err
@@ -246,12 +213,12 @@ func (a *api) makeKey(x *exchange, decode func() (keys.OwnChange, error)) error 
 	}
 	var once *catalog.Idempotency
 	if key != "" {
-		once = &catalog.Idempotency{Method: x.Request.Method, Path: x.Request.URL.Path, Key: key, At: x.now}
+		once = &catalog.Idempotency{Method: x.Request.Method, Path: x.Request.URL.Path, Key: key, At: x.asked.Now}
 		if once.Fingerprint, err = fingerprint([]any{c.ID, c.Edit, c.GracePeriod}); err != nil {
 			return err
 		}
 	}
-	if c.Token, err = keys.NewToken(x.caller.Environment); err != nil {
+	if c.Token, err = keys.NewToken(x.Caller.Environment); err != nil {
 		return err
 	}
 	if c.NewID, err = keys.NewID(); err != nil {
@@ -274,7 +241,7 @@ func changeKey(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	c := keys.OwnChange{Action: "key.edit", ID: x.keyID()}
+	c := keys.CustomerChange{Action: "key.edit", ID: x.keyID()}
 	if c.Edit, err = a.readKey(x, data, false); err != nil {
 		return err
 	}
@@ -291,8 +258,8 @@ func changeKey(a *api, x *exchange) error {
 	return a.showChanged(x, c)
 }
 
-// revokeKey is POST /v1/keys/{keyId}/revoke, beta. It is the same however often it is sent, so
-// nothing is kept of an Idempotency-Key.
+// revokeKey is POST /v1/keys/{keyId}/revoke, beta. A repetition has no further effect, so no
+// Idempotency-Key is stored.
 func revokeKey(a *api, x *exchange) error {
 	data, err := readOptionalBody(a.bodies, x)
 	if err != nil {
@@ -309,11 +276,11 @@ func revokeKey(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	c := keys.OwnChange{Action: "key.revoke", ID: x.keyID(), Reason: reason, Replacements: replacements}
+	c := keys.CustomerChange{Action: "key.revoke", ID: x.keyID(), Reason: reason, Replacements: replacements}
 	return a.showChanged(x, c)
 }
 
-func (a *api) showChanged(x *exchange, c keys.OwnChange) error {
+func (a *api) showChanged(x *exchange, c keys.CustomerChange) error {
 	k, err := a.changeKeys(x, c, nil)
 	if err != nil {
 		return err
@@ -321,38 +288,30 @@ func (a *api) showChanged(x *exchange, c keys.OwnChange) error {
 	return x.writeKey(http.StatusOK, k, "")
 }
 
-// changeKeys makes a change. A 503 says whether it may have been made.
-func (a *api) changeKeys(x *exchange, c keys.OwnChange, once *catalog.Idempotency) (keys.Own, error) {
-	if c.ID != x.caller.KeyID && !keys.IsID(c.ID) {
-		return keys.Own{}, keys.ErrKeyNotFound
+// changeKeys makes a change. A 503 says whether the change may have been made.
+func (a *api) changeKeys(x *exchange, c keys.CustomerChange, once *catalog.Idempotency) (keys.CustomerKey, error) {
+	if c.ID != x.Caller.KeyID && !keys.IsID(c.ID) {
+		return keys.CustomerKey{}, keys.ErrKeyNotFound
 	}
-	c.From = a.address(x)
-	k, err := a.Keys.ChangeKey(x.Request.Context(), x.caller.Tenant.ID, a.asker(x), c, once)
+	c.From = x.Address()
+	k, err := a.Keys.ChangeKey(x.Request.Context(), x.Caller.Tenant.ID, x.Token.Digest(), c, once)
 	switch {
 	case errors.Is(err, keys.ErrManyKeysMade):
-		err = manyKeysMade(x.now)
+		err = manyKeysMade(x.asked.Now)
 	case errors.Is(err, keys.ErrExpiryPast):
 		err = &jsonbody.ValidationError{Message: expiryPast + "."}
 	case errors.Is(err, keys.ErrExpiryLate):
 		err = &jsonbody.ValidationError{Message: expiryLate + "."}
-	case err != nil && !errors.Is(err, catalog.ErrNotMade) && !errors.Is(err, keys.ErrAskerBanned) &&
-		toError(err).code == codeUnavailable:
-		err = codeOutcomeUnknown.withCause(err).retryAfter(1)
+	case err != nil:
+		err = ofUnknownOutcome(err)
 	}
 	return k, err
 }
 
-// manyKeysMade is the refusal of one more new key on this UTC day.
+// manyKeysMade is the refusal of a further new key on this UTC day.
 func manyKeysMade(now time.Time) error {
 	about := fmt.Sprintf("Your account may make %d API keys in a UTC day.", keys.MaxMadeADay)
-	e := codeRateLimitExceeded.retryIn([]byte(about), limits.RetryAfter(limits.DayReset(limits.DayAt(now)), now))
-	e.reason = usage.Uncounted
+	e := problem.RateLimitExceeded.RetryIn([]byte(about), limits.RetryAfter(limits.DayReset(limits.DayAt(now)), now))
+	e.Reason = usage.Uncounted
 	return e
-}
-
-// takeKeyChange counts a change of keys.
-func (a *api) takeKeyChange(x *exchange) error {
-	err := x.takeUncounted(a.KeyChanges, "changes", keys.MaxChanges, "Your API keys may be changed by ")
-	x.keyChange = err == nil
-	return err
 }

@@ -17,8 +17,8 @@ func nextCursor(after int64) string {
 	return httpfield.FormatCursor(after)
 }
 
-// newListPage makes the response for the rows of a page. address is the absolute address of the
-// list. next is the cursor of the next page, "" for none.
+// newListPage makes the response for the rows of a page. address is the absolute URL of the list.
+// next is the cursor of the next page, "" for none.
 func newListPage[T any](q *listQuery, address string, rows []T, next string) (*pagecache.Page, error) {
 	if rows == nil {
 		rows = []T{}
@@ -39,9 +39,9 @@ func newListPage[T any](q *listQuery, address string, rows []T, next string) (*p
 	return page, nil
 }
 
-// listTag returns the ETag of a page, made of its body and the next cursor: if a row is added after
-// a full last page, the body stays the same, but Link changes. A page with one row and none to
-// follow has the ETag of that row, so that it can be changed with If-Match.
+// listTag returns the ETag of a page, computed from its body and the next cursor: a row that is
+// added after a full last page changes Link, but not the body. If a page has one row and no page
+// follows, the row's ETag is used, so that If-Match can change the row.
 func listTag(body *jsonbody.Buffer, oneItem bool, next string) string {
 	if oneItem {
 		return itemTag(body.Bytes()[1 : body.Len()-len("]\n")])
@@ -53,24 +53,24 @@ func listTag(body *jsonbody.Buffer, oneItem bool, next string) string {
 	return httpfield.ETag(body.Bytes())
 }
 
-// form is the form in which a client gets a page: compressed if it accepts that, unless the page is
-// short or has one item, and without the body if it has the page.
-type form struct{ gzip, unchanged bool }
+// pageForm is the form in which a client gets a page. The page is compressed if the client accepts
+// that, unless it is short or has one item. It has no body if the client already has the page.
+type pageForm struct{ gzip, unchanged bool }
 
-func (x *exchange) form(p *pagecache.Page) form {
+func (x *exchange) pageForm(p *pagecache.Page) pageForm {
 	h := x.Request.Header
-	// The comparison is weak, so a client that has the other form has this one.
-	return form{
+	// By weak comparison, the tag of the other form matches too.
+	return pageForm{
 		gzip:      p.Compressible() && httpfield.AcceptsGzip(h["Accept-Encoding"]),
 		unchanged: httpfield.NoneMatch(h["If-None-Match"], p.Tag),
 	}
 }
 
-// compresses reports whether the compressed body is sent. A 304 needs only its tag.
-func (f form) compresses() bool { return f.gzip && !f.unchanged }
+// compresses reports whether the compressed body is sent. A 304 has only its tag.
+func (f pageForm) compresses() bool { return f.gzip && !f.unchanged }
 
-// writePage responds with a page of a list in a form, or 304.
-func (x *exchange) writePage(p *pagecache.Page, f form) {
+// writePage responds with a page of a list in that form, or with 304.
+func (x *exchange) writePage(p *pagecache.Page, f pageForm) {
 	if f.compresses() {
 		p = p.WithGzip()
 	}

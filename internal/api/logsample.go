@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// sampledLines is how many requests are logged by a sampled log in each samplePeriod.
+	// sampledLines is how many requests a sampled log has in each samplePeriod.
 	sampledLines = 100
 	samplePeriod = time.Second
 )
 
 // sampled returns a logger for requests that no plan limits, so that a flood of them does not fill
-// the log. It leaves out what is beyond sampledLines, and logs once in each period how many that
-// were, with the message.
+// the log. In each period it leaves out lines beyond sampledLines. It logs their number once, with
+// the message.
 func sampled(log zerolog.Logger, message string) zerolog.Logger {
 	left := &leftOut{log: log, message: message}
 	return log.Sample(&zerolog.BurstSampler{Burst: sampledLines, Period: samplePeriod, NextSampler: left})
@@ -40,4 +40,18 @@ func (l *leftOut) Sample(zerolog.Level) bool {
 
 func (l *leftOut) report() {
 	l.log.Info().Int64(loglimit.Suppressed, l.count.Swap(0)).Msg(l.message)
+}
+
+// trouble is a kind of failure on our side.
+type trouble struct{ code, reason, route string }
+
+// newTrouble returns the limiter of the log lines about trouble.
+func newTrouble(log zerolog.Logger) *loglimit.Limiter[trouble] {
+	return loglimit.New(func(of trouble, suppressed int64) {
+		e := log.Error().Str("code", of.code).Str("route", of.route)
+		if of.reason != "" {
+			e.Str("reason", of.reason)
+		}
+		e.Int64(loglimit.Suppressed, suppressed).Msg("requests that failed")
+	})
 }

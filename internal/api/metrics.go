@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -10,16 +9,18 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"petstore.example/internal/api/problem"
 )
 
-// metrics count requests by route, and errors by code, never by tenant or key.
+// metrics count requests by route and errors by code, never by tenant or key.
 type metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 	errors   *prometheus.CounterVec
 	failures few[errorKind, prometheus.Counter]
-	// objective counts what the objective is about. Both results are there from the start: an
-	// increase is not seen of a series that begins above 0.
+	// objective counts the requests that count for the objective. Both results exist from the
+	// start, because Prometheus sees no increase in a series whose first value is above 0.
 	objective  *prometheus.CounterVec
 	ok, failed prometheus.Counter
 }
@@ -46,7 +47,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	}
 	m.ok, m.failed = m.objective.WithLabelValues("ok"), m.objective.WithLabelValues("failed")
 	m.failures.create = func(f errorKind) prometheus.Counter {
-		return m.errors.WithLabelValues(f.code.name, f.reason,
+		return m.errors.WithLabelValues(f.code.Name, f.reason,
 			f.plan)
 	}
 	if r == nil {
@@ -62,18 +63,12 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 
 // errorKind is a kind of error response.
 type errorKind struct {
-	code         *errorCode
+	code         *problem.Code
 	reason, plan string
 }
 
 // countFailed counts an error response.
-func (m *metrics) countFailed(x *exchange) {
-	reason := x.failureReason()
-	if x.failed.code.status == http.StatusTooManyRequests {
-		reason = cmp.Or(string(x.refusedBy().name), reason)
-	}
-	m.failures.of(errorKind{x.failed.code, reason, x.plan()}).Inc()
-}
+func (m *metrics) countFailed(kind errorKind) { m.failures.of(kind).Inc() }
 
 // routeMetrics are the metrics of one route.
 type routeMetrics struct{ results few[result, series] }
@@ -102,8 +97,8 @@ func (m *metrics) forRoute(path string) *routeMetrics {
 	return r
 }
 
-// objectiveOf returns nil for a status that does not count: a stranger could send any number of
-// requests without a valid key.
+// objectiveOf returns nil for a status that does not count for the objective. 401 does not:
+// strangers could send any number of requests without a valid key.
 func (m *metrics) objectiveOf(status int) prometheus.Counter {
 	switch {
 	case status == http.StatusUnauthorized:
@@ -114,8 +109,7 @@ func (m *metrics) objectiveOf(status int) prometheus.Counter {
 	return m.ok
 }
 
-// observe counts a request. traceID is the trace that is exported of it, for an exemplar; "" for
-// none.
+// observe counts a request. traceID is the ID of its exported trace, for an exemplar; "" for none.
 func (r *routeMetrics) observe(method, plan string, status int, elapsed time.Duration, traceID string) {
 	s := r.results.of(result{status: status, method: methodName(method), plan: plan})
 	s.requests.Inc()
@@ -133,9 +127,8 @@ func (r *routeMetrics) observe(method, plan string, status int, elapsed time.Dur
 	)
 }
 
-// few holds the metrics of every combination of labels that occurred, because a search among them
-// takes 10 ns and a lookup by labels 350 ns. There are few: the labels are never what a client
-// chose.
+// few holds the metrics of all combinations of labels that occurred. A search among them takes 10
+// ns, a lookup by labels 350 ns. They are few, because labels are never a client's text.
 type few[K comparable, V any] struct {
 	create func(K) V
 	mu     sync.Mutex
@@ -158,8 +151,8 @@ func (f *few[K, V]) of(key K) V {
 	return f.add(key)
 }
 
-// add may add a key that another request has just added. That does no harm: both have the same
-// metrics.
+// add adds a key. If another request has just added the same key, that does no harm: both have the
+// same metrics.
 func (f *few[K, V]) add(key K) V {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -2,6 +2,7 @@ package api
 
 import (
 	"petstore.example/internal/api/httpfield"
+	"petstore.example/internal/api/problem"
 	"petstore.example/internal/catalog"
 )
 
@@ -12,7 +13,7 @@ func listOrders(a *api, x *exchange) error {
 		return err
 	}
 	page := catalog.OrderPage{After: r.after, Limit: r.pageSize, Status: r.status}
-	orders, more, err := a.Orders.ListOrders(x.Request.Context(), x.caller.Tenant.ID, page)
+	orders, more, err := a.Orders.ListOrders(x.Request.Context(), x.Caller.Tenant.ID, page)
 	if err != nil {
 		return err
 	}
@@ -24,13 +25,13 @@ func listOrders(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.writePage(p, x.form(p))
+	x.writePage(p, x.pageForm(p))
 	return nil
 }
 
 // getOrder is GET /v1/store/orders/{orderId}, beta.
 func getOrder(a *api, x *exchange) error {
-	return showItem(x, "orderId", codeOrderNotFound, a.Orders.GetOrder)
+	return showItem(x, "orderId", problem.OrderNotFound, a.Orders.GetOrder)
 }
 
 // placeOrder is POST /v1/store/orders, experimental.
@@ -38,13 +39,20 @@ func placeOrder(a *api, x *exchange) error {
 	return creation[catalog.NewOrder, catalog.Order]{
 		decode: decodeNewOrder, create: a.Orders.PlaceOrder, once: a.Requests.PlaceOrderOnce,
 		location: func(o *catalog.Order) string { return itemURL(a.ordersURL, o.ID) },
-	}.handle(a, x)
+	}.respond(a, x)
 }
 
 // changeOrder is PATCH /v1/store/orders/{orderId}, experimental.
 func changeOrder(a *api, x *exchange) error {
-	return changeItem(a, x, "orderId", codeOrderNotFound, func(data []byte, strict bool) (catalog.OrderPatch, error) {
-		status, err := decodeOrderStatus(data, strict)
-		return catalog.OrderPatch{Status: status, Precondition: ifMatch[catalog.Order](x)}, err
-	}, a.Orders.ChangeOrder)
+	return changeItem(
+		a,
+		x,
+		"orderId",
+		problem.OrderNotFound,
+		func(data []byte, strict bool) (catalog.OrderPatch, error) {
+			status, err := decodeOrderStatus(data, strict)
+			return catalog.OrderPatch{Status: status, Precondition: ifMatch[catalog.Order](x)}, err
+		},
+		a.Orders.ChangeOrder,
+	)
 }

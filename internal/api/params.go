@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"petstore.example/internal/api/problem"
 	"petstore.example/internal/catalog"
 )
 
@@ -15,38 +16,33 @@ const (
 	maxLimit     = 100
 )
 
-// listRequest is what a list operation asks for: at most limit rows after an ID, of one status
-// unless it is empty.
+// listRequest is a request for a list: for at most limit rows after an ID, with the status unless
+// that is empty.
 type listRequest[S ~string] struct {
 	listQuery
 	after    int64
 	pageSize int
 	status   S
-	// filters are the filters of animals beside the status.
+	// filters are the filters of animals besides the status.
 	filters catalog.Page
 }
 
 // listQuery is the query of a list as the client wrote it.
 type listQuery struct {
 	limitParam, statusParam, cursorParam parameter
-	// filters are those of petFilters, filterText how links and the page cache write them.
+	// filters are the values of petFilters. filterText is their text in links and in the page
+	// cache's key.
 	filters    [len(petFilters)]parameter
 	filtered   bool
 	filterText string
-	// hasOthers is set if there are unknown parameters. They change nothing, and no response
-	// repeats their values: one may be a key.
+	// hasOthers is set if there are unknown parameters. They change nothing. No response repeats
+	// their values, because one may be a key.
 	hasOthers bool
 }
 
-// parameter is the last value given, and how often the parameter was given.
-type parameter struct {
-	value string
-	times int
-}
-
-// parseListRequest reads the query of a list, which has the known parameters, and whose statuses
-// are those that parse accepts; statuses lists them for the message. position reads a cursor. The
-// error names all invalid parameters.
+// parseListRequest reads the query of a list that has the known parameters. parse accepts a status,
+// and statuses lists them for the message. position reads a cursor. The error names all invalid
+// parameters.
 func parseListRequest[S ~string](
 	x *exchange, known []string, position func(string) (int64, bool), parse func(string) (S, bool), statuses string,
 ) (r listRequest[S], err error) {
@@ -74,9 +70,9 @@ func parseListRequest[S ~string](
 	}
 	if p.given("cursor", r.cursorParam) {
 		if r.after, ok = position(r.cursorParam.value); !ok && len(p) == 0 {
-			return r, codeInvalidCursor.err()
+			return r, problem.InvalidCursor.Err()
 		} else if !ok {
-			p.add(strings.TrimSuffix(codeInvalidCursor.message, "."))
+			p.add(strings.TrimSuffix(problem.InvalidCursor.Message, "."))
 		}
 	}
 	if len(p) > 0 {
@@ -86,7 +82,7 @@ func parseListRequest[S ~string](
 }
 
 // parseListQuery reads a query (application/x-www-form-urlencoded) as url.ParseQuery does, but
-// makes no map for known parameters.
+// without a map of the known parameters.
 func parseListQuery(raw string, known []string) (q listQuery, err error) {
 	for raw != "" {
 		var pair string
@@ -98,18 +94,15 @@ func parseListQuery(raw string, known []string) (q listQuery, err error) {
 		key, err1 := url.QueryUnescape(key)
 		value, err2 := url.QueryUnescape(value)
 		if err1 != nil || err2 != nil || strings.Contains(pair, ";") {
-			return q, codeInvalidParameter.withMessage(malformedQuery)
+			return q, problem.InvalidParameter.WithMessage(malformedQuery)
 		}
 		q.addParam(key, value, known)
 	}
 	return q, nil
 }
 
-const malformedQuery = "The query is malformed: a % must be followed by two hexadecimal digits, and parameters are " +
-	"separated by &."
-
 func (q *listQuery) addParam(key, value string, known []string) {
-	p, joined := q.param(key)
+	p, joined := q.parameterOf(key)
 	if p == nil || !slices.Contains(known, key) {
 		q.hasOthers = true
 		return
@@ -122,8 +115,9 @@ func (q *listQuery) addParam(key, value string, known []string) {
 	p.times++
 }
 
-// param returns nil if no list has such a parameter, and whether several of its values are joined.
-func (q *listQuery) param(key string) (p *parameter, joined bool) {
+// parameterOf returns the parameter with the name key, nil if no list has one. joined says whether
+// several of its values are joined into one.
+func (q *listQuery) parameterOf(key string) (p *parameter, joined bool) {
 	switch key {
 	case "limit":
 		return &q.limitParam, false
@@ -141,32 +135,8 @@ func (q *listQuery) param(key string) (p *parameter, joined bool) {
 	return nil, false
 }
 
-// problems collects what is wrong with a query, so that the error names all of it.
-type problems []string
-
-func (p *problems) add(problem string) { *p = append(*p, problem) }
-
-// err returns the error that names all problems.
-func (p *problems) err() *Error {
-	return codeInvalidParameter.withMessage(strings.Join(*p, "; ") + ".")
-}
-
-// given reports whether a parameter was given once.
-func (p *problems) given(name string, q parameter) bool {
-	if q.times > 1 {
-		p.add(name + " must be given only once")
-	}
-	return q.times == 1
-}
-
-// parseNumber reads an integer from least to most, without sign or leading zeros.
-func parseNumber(s string, least, most int) (int, bool) {
-	n, err := strconv.Atoi(s)
-	return n, err == nil && least <= n && n <= most && '1' <= s[0] && s[0] <= '9'
-}
-
-// appendLinks appends the list's links (RFC 8288): the next page, unless its cursor is empty, and
-// the first. They keep the other known parameters. The query must be valid.
+// appendLinks appends the list's links (RFC 8288): to the next page, unless the cursor next is
+// empty, and to the first. Both keep the other known parameters. The query must be valid.
 func (q *listQuery) appendLinks(b []byte, list, next string) []byte {
 	if next != "" {
 		b = append(q.appendTarget(b, list, next), `; rel="next", `...)
@@ -186,4 +156,23 @@ func (q *listQuery) appendTarget(b []byte, list, cursor string) []byte {
 		}
 	}
 	return append(b, '>')
+}
+
+// readFilters reads the filters in the query, and adds their mistakes to p. It returns the page
+// that they select, and their text as a query.
+func (q *listQuery) readFilters(p *problems) (page catalog.Page, text string) {
+	for i, f := range petFilters {
+		if !p.given(f.name, q.filters[i]) {
+			continue
+		}
+		value, must := f.set(&page, q.filters[i].value)
+		if must != "" {
+			p.add(f.name + " must " + must)
+		}
+		if text != "" {
+			text += "&"
+		}
+		text += f.name + "=" + value
+	}
+	return page, text
 }

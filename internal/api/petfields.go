@@ -17,8 +17,8 @@ const petStatuses = "available, pending, sold"
 // petMembers are the members of an animal that clients write.
 var petMembers = []string{"name", "categoryId", "status"}
 
-// readPet reads the members that are there. A NewPet must have the required ones; a change may have
-// any, and without members it changes nothing.
+// readPet reads the members that are there. A NewPet must have the required ones. A change may have
+// any of them, and without members it changes nothing.
 func readPet(data []byte, strict bool, required ...string) (catalog.PetPatch, error) {
 	o, err := jsonbody.Read(data, strict, petMembers...)
 	if err != nil {
@@ -42,7 +42,8 @@ func decodeNewPet(data []byte, strict bool) (catalog.NewPet, error) {
 	return pet, err
 }
 
-// petName returns the member name, nil if it is missing or not the name that an animal can have.
+// petName returns the member name. It is nil if the member is missing or can't be the name of an
+// animal.
 func petName(o *jsonbody.Object) *string {
 	name := o.Text("name")
 	if name == nil {
@@ -61,14 +62,15 @@ const (
 	maxNamePrefix = 255 // characters, as many as a name has
 )
 
-// petFilter is a query parameter that only the list of animals has. Filters combine by AND, also
-// with status.
+// petFilter is a query parameter that only the list of animals has. Filters combine by AND, with
+// status too.
 type petFilter struct {
 	name string
-	// set makes the page select by the value. It returns the value as links and the key of the page
-	// cache have it, escaped, or says what it must be. The page shares no memory with the request.
+	// set makes the page select by the value. It returns either the escaped value, for links and
+	// the page cache's key, or what the value must be. The page shares no memory with the request.
 	set func(page *catalog.Page, value string) (text, must string)
-	// joined: given several times, the values are joined by commas, as some clients send an array.
+	// joined says that values of a repeated parameter are joined by commas: some clients send an
+	// array in this way.
 	joined bool
 }
 
@@ -97,27 +99,8 @@ var petFilters = [...]petFilter{
 		if page.IDs, ok = parseIDs(value); !ok {
 			return "", "be 1 to " + strconv.Itoa(maxIDs) + " 64-bit integers separated by commas, as in ids=7,42"
 		}
-		return joinIDs(page.IDs), "" // Commas need no escape, which would make a link of a hundred IDs long.
+		return joinIDs(page.IDs), "" // Commas stay unescaped, which keeps links with a hundred IDs short.
 	}},
-}
-
-// readFilters reads the filters that were given, and adds what is wrong with them. It returns what
-// they select, and them as a query.
-func (q *listQuery) readFilters(p *problems) (page catalog.Page, text string) {
-	for i, f := range petFilters {
-		if !p.given(f.name, q.filters[i]) {
-			continue
-		}
-		value, must := f.set(&page, q.filters[i].value)
-		if must != "" {
-			p.add(f.name + " must " + must)
-		}
-		if text != "" {
-			text += "&"
-		}
-		text += f.name + "=" + value
-	}
-	return page, text
 }
 
 // parseIDs reads integers separated by commas. It returns them in ascending order, each once.

@@ -2,22 +2,21 @@ package api
 
 import (
 	"context"
-	"strconv"
-	"strings"
 
 	"petstore.example/internal/api/httpfield"
 	"petstore.example/internal/api/pagecache"
+	"petstore.example/internal/api/problem"
 	"petstore.example/internal/catalog"
 )
 
-// listPets is GET /v1/pets. It uses the page cache if the page in it is certainly current.
+// listPets is GET /v1/pets. It uses a cached page if that is certainly current.
 func listPets(a *api, x *exchange) error {
 	r, err := parseListRequest(x, petListParams, httpfield.ParseCursor, catalog.ParseStatus, petStatuses)
 	if err != nil {
 		return err
 	}
-	// Pages with long filters are not cached: few ask for them twice.
-	cache, stamp := a.pageCache, x.decision.Stamp
+	// Pages with long filters are not cached: few clients ask for them twice.
+	cache, stamp := a.pageCache, x.Decision.Stamp
 	if len(r.filterText) > maxCachedFilters {
 		cache = nil
 	}
@@ -25,7 +24,7 @@ func listPets(a *api, x *exchange) error {
 		stamp = 0
 	}
 	key := pagecache.Key{
-		Tenant:     x.caller.Tenant.ID,
+		Tenant:     x.Caller.Tenant.ID,
 		After:      r.after,
 		Filters:    r.filterText,
 		Limit:      r.pageSize,
@@ -42,7 +41,7 @@ func listPets(a *api, x *exchange) error {
 			return err
 		}
 	}
-	f := x.form(p)
+	f := x.pageForm(p)
 	if f.compresses() {
 		if both := p.WithGzip(); both != p {
 			cache.Replace(key, p, both)
@@ -53,21 +52,21 @@ func listPets(a *api, x *exchange) error {
 	return nil
 }
 
-// maxCachedFilters is the longest text of filters, in bytes, whose pages are cached.
+// maxCachedFilters is the longest text of filters, in bytes, for which pages are cached.
 const maxCachedFilters = 64
 
-// readPets reads a page from the database. It goes on if the client disconnects, because others may
-// wait for the page. To watch the connection would cost more than it saves: a read is not ended
-// once it has begun.
+// readPets reads a page from the database. It goes on if the client disconnects, because other
+// requests may wait for the page. Noticing a disconnect would cost more than it saves, because a
+// read that has begun is not interrupted.
 func (a *api) readPets(x *exchange, r *listRequest[catalog.Status]) (*pagecache.Page, error) {
 	page := r.filters
 	page.After, page.Limit, page.Status = r.after, r.pageSize, r.status
-	pets, next, err := a.Pets.ListPets(context.WithoutCancel(x.Request.Context()), x.caller.Tenant.ID, page)
+	pets, next, err := a.Pets.ListPets(context.WithoutCancel(x.Request.Context()), x.Caller.Tenant.ID, page)
 	if err != nil {
 		return nil, err
 	}
 	p, err := newListPage(&r.listQuery, a.petsURL, pets, nextCursor(next))
-	if err != nil || !x.form(p).compresses() {
+	if err != nil || !x.pageForm(p).compresses() {
 		return p, err
 	}
 	return p.WithGzip(), nil
@@ -78,32 +77,19 @@ func createPet(a *api, x *exchange) error {
 	return creation[catalog.NewPet, catalog.Pet]{
 		decode: decodeNewPet, create: a.Pets.CreatePet, once: a.Requests.CreatePetOnce,
 		location: func(p *catalog.Pet) string { return itemURL(a.petsURL, p.ID) },
-	}.handle(a, x)
+	}.respond(a, x)
 }
 
 // getPet is GET /v1/pets/{petId}, deprecated.
 func getPet(a *api, x *exchange) error {
-	return showItem(x, "petId", codePetNotFound, a.Pets.GetPet)
+	return showItem(x, "petId", problem.PetNotFound, a.Pets.GetPet)
 }
 
 // changePet is PATCH /v1/pets/{petId}, beta.
 func changePet(a *api, x *exchange) error {
-	return changeItem(a, x, "petId", codePetNotFound, func(data []byte, strict bool) (catalog.PetPatch, error) {
+	return changeItem(a, x, "petId", problem.PetNotFound, func(data []byte, strict bool) (catalog.PetPatch, error) {
 		change, err := readPet(data, strict)
 		change.Precondition = ifMatch[catalog.Pet](x)
 		return change, err
 	}, a.Pets.ChangePet)
-}
-
-// itemURL is the address of one row of a list.
-func itemURL(list string, id int64) string { return list + "/" + strconv.FormatInt(id, 10) }
-
-// parseID reads an int64 in its usual form: no plus sign, no leading zeros.
-func parseID(s string) (int64, bool) {
-	digits := strings.TrimPrefix(s, "-")
-	if digits == "" || digits[0] == '+' || digits[0] == '0' && len(digits) > 1 {
-		return 0, false
-	}
-	id, err := strconv.ParseInt(s, 10, 64)
-	return id, err == nil
 }

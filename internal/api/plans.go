@@ -8,21 +8,15 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// PriceList is what is sold.
-type PriceList interface {
-	// Sold returns the plans that can be assigned now and are listed, with the numbers in force, the smallest
-	// first and those without numbers last. It returns keys.ErrUnavailable if Postgres does not
-	// answer.
-	Sold(ctx context.Context) ([]plans.Plan, error)
-}
-
-// soldPlan is a plan in the response of GET /v1/plans. Its title is nil if it has none, and its
-// numbers if they are agreed with each tenant.
+// soldPlan is a plan in the response of GET /v1/plans. Its title is nil if it has none. Its numbers
+// are nil if they are agreed with each tenant; RequestsPerMonth and Overage also as in usageQuota.
 type soldPlan struct {
 	Name              string  `json:"name"`
 	Title             *string `json:"title"`
 	RequestsPerMinute *int64  `json:"requestsPerMinute"`
 	RequestsPerDay    *int64  `json:"requestsPerDay"`
+	RequestsPerMonth  *int64  `json:"requestsPerMonth"`
+	Overage           *int64  `json:"overage"`
 }
 
 // listPlans is GET /v1/plans, beta. It needs no key and is not counted.
@@ -39,17 +33,18 @@ func listPlans(a *api, x *exchange) error {
 		}
 		if p.Quota != nil {
 			list[i].RequestsPerMinute, list[i].RequestsPerDay = &p.Quota.PerMinute, &p.Quota.PerDay
+			list[i].RequestsPerMonth, list[i].Overage = monthOfPlan(p.Quota.Month)
 		}
 	}
 	return x.writeItem(list)
 }
 
-// readTimeout bounds a read of the price list and the wait for it.
+// readTimeout bounds a read of the price list, and the wait for a read.
 const readTimeout = time.Second
 
-// readPlans reads the price list for all requests that wait for the same read. Each gets a read
-// that began after it asked, so it is current. Only one read is under way: requests are free, and
-// must not become a load.
+// readPlans reads the price list for all requests that wait for the same read. That read begins
+// after each of them has asked, so its result is current. Only one read is under way at a time:
+// requests for the list are free, and must not become a load.
 func (a *api) readPlans(ctx context.Context) ([]plans.Plan, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()

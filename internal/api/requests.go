@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"petstore.example/internal/api/httpfield"
+	"petstore.example/internal/api/problem"
 	"petstore.example/internal/diagnose"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/usage"
@@ -32,8 +32,8 @@ type (
 	failedDetail struct {
 		failedRequest
 		Explanation string `json:"explanation"`
-		// Window is nil if no window refused the request, PassesAt if waiting does not help, and
-		// Refusals if the window is not the plan's.
+		// Window is nil if no window refused the request. PassesAt is nil if waiting does not help.
+		// Refusals is nil if the window is not one of the plan's.
 		Window   *usage.RefusingWindow `json:"window"`
 		PassesAt *time.Time            `json:"passesAt"`
 		Refusals *refusals             `json:"refusals"`
@@ -51,14 +51,14 @@ type (
 
 // listRequests is GET /v1/requests, beta. It counts in no window.
 func listRequests(a *api, x *exchange) error {
-	if err := a.takeFreeRead(x); err != nil {
+	if err := a.gate.TakeFreeRead(&x.asked, &x.Outcome); err != nil {
 		return err
 	}
 	page, q, err := x.parseRequestsQuery()
 	if err != nil {
 		return err
 	}
-	found, more, err := a.Failed.ListFailed(x.Request.Context(), x.caller.Tenant.ID, page)
+	found, more, err := a.Failed.ListFailed(x.Request.Context(), x.Caller.Tenant.ID, page)
 	if err != nil {
 		return err
 	}
@@ -73,22 +73,28 @@ func listRequests(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.writePage(p, x.form(p))
+	x.writePage(p, x.pageForm(p))
 	return nil
 }
 
 // getRequest is GET /v1/requests/{requestId}, beta. It counts in no window.
 func getRequest(a *api, x *exchange) error {
-	if err := a.takeFreeRead(x); err != nil {
+	if err := a.gate.TakeFreeRead(&x.asked, &x.Outcome); err != nil {
 		return err
 	}
-	// An ID may have a slash, which separates no segments if it is percent-encoded.
+	// An ID may contain a slash. A percent-encoded slash does not separate segments.
 	path := cmp.Or(x.Request.URL.RawPath, x.Request.URL.EscapedPath())
 	id, err := url.PathUnescape(path[strings.LastIndexByte(path, '/')+1:])
 	if err != nil || !isRequestID(id) {
-		return codeRequestNotFound.err()
+		return problem.RequestNotFound.Err()
 	}
-	d, err := a.Failed.GetFailed(x.Request.Context(), x.caller.Tenant.ID, id, x.now.Add(-usage.FailedFor), x.now)
+	d, err := a.Failed.GetFailed(
+		x.Request.Context(),
+		x.Caller.Tenant.ID,
+		id,
+		x.asked.Now.Add(-usage.FailedFor),
+		x.asked.Now,
+	)
 	if err != nil {
 		return err
 	}
@@ -122,10 +128,10 @@ func failedRequestOf(f *usage.FailedRequest) failedRequest {
 	return r
 }
 
-// passesAt returns from when the limits would admit a request that one of them or a ban refused, as
-// far as is known: the end of what refused it, of the window that had refused the key before the
-// ban, of a ban that is in force, and of a window that is used up. It may be over. It is nil for
-// any other request.
+// passesAt returns when, as far as is known, the limits would admit a request that a limit or a ban
+// refused. It is the latest of these ends: of the ban or window that refused the request, of the
+// window that had refused the key before the ban, of a ban in force, and of a window that is used
+// up. It may be past. For any other request passesAt returns nil.
 func (x *exchange) passesAt(d *usage.FailedDetail) *time.Time {
 	if d.Status != http.StatusTooManyRequests {
 		return nil
@@ -138,13 +144,13 @@ func (x *exchange) passesAt(d *usage.FailedDetail) *time.Time {
 		[]time.Time{at, d.FullUntil, d.BannedUntil.Add(time.Second - 1).Truncate(time.Second)},
 		time.Time.Compare,
 	)
-	windows, count := x.decision.Windows()
+	windows, count := x.Decision.Windows()
 	for _, w := range windows[:count] {
 		if reset := time.Unix(
 			w.Reset,
 			0,
 		); w.Remaining == 0 && reset.After(at) &&
-			(w.Name != limits.Key || d.KeyID == x.caller.KeyID) {
+			(w.Name != limits.Key || d.KeyID == x.Caller.KeyID) {
 			at = reset
 		}
 	}
@@ -152,15 +158,15 @@ func (x *exchange) passesAt(d *usage.FailedDetail) *time.Time {
 	return &at
 }
 
-// refusalsUnderLargerPlans returns how many of the tenant's requests were refused in the hours of a
-// request's detail, and how many would be, at least, under each plan that is sold and raises the
-// limit that refused that one. It says which larger plans do not.
+// refusalsUnderLargerPlans returns how many of the tenant's requests were refused in the hours of
+// d. For each plan on sale that raises the limit that refused this request, it returns how many
+// would at least still be refused. same names the larger plans that do not raise the limit.
 func (a *api) refusalsUnderLargerPlans(x *exchange, d *usage.FailedDetail) (_ *refusals, same string, err error) {
 	sold, err := a.readPlans(x.Request.Context())
 	if err != nil {
 		return nil, "", err
 	}
-	refused, larger := diagnose.LargerPlans(d.Hours, x.caller.Tenant, sold, limits.WindowName(d.Window))
+	refused, larger := diagnose.LargerPlans(d.Hours, x.Caller.Tenant, sold, limits.WindowName(d.Window))
 	r := &refusals{Days: usage.ReplayDays, Refused: refused, Plans: []largerPlan{}}
 	for _, p := range larger {
 		if p.Helps {
@@ -170,7 +176,7 @@ func (a *api) refusalsUnderLargerPlans(x *exchange, d *usage.FailedDetail) (_ *r
 	return r, diagnose.SameLimits(larger), nil
 }
 
-// anInstant is what since and until are. A + in a query is a space.
+// anInstant describes since and until. A + in a query is a space.
 const anInstant = "a time such as 2026-11-20T09:21:48Z, with + written as %2B"
 
 // requestParams are the query parameters of GET /v1/requests.
@@ -180,20 +186,20 @@ var requestParams = []string{"limit", "cursor", "since", "until", "key", "status
 func (x *exchange) parseRequestsQuery() (p usage.FailedPage, q listQuery, err error) {
 	values, err := url.ParseQuery(x.Request.URL.RawQuery)
 	if err != nil {
-		return p, q, codeInvalidParameter.withMessage(malformedQuery)
+		return p, q, problem.InvalidParameter.WithMessage(malformedQuery)
 	}
 	var bad problems
 	x.checkUnknown(&bad, requestParams)
-	return readRequestsQuery(values, x.now, bad)
+	return readRequestsQuery(values, x.asked.Now, bad)
 }
 
-// readRequestsQuery returns what the known parameters select, or an error that names what is wrong
-// with them, after what is bad already.
+// readRequestsQuery returns what the known parameters select. If some are wrong, it returns an
+// error that names the problems in bad, followed by their mistakes.
 func readRequestsQuery(values url.Values, now time.Time, bad problems) (p usage.FailedPage, q listQuery, err error) {
 	p = usage.FailedPage{Since: now.Add(-usage.FailedFor), Until: now.Add(time.Hour), Limit: defaultLimit}
 	repeated := url.Values{}
-	// read reads a parameter that is given once; with it links have it, except for those that they
-	// write themselves.
+	// read reads a parameter that may be given once. It keeps the value for links, unless links
+	// write the parameter themselves.
 	read := func(name, want string, parse func(s string) bool) parameter {
 		v := lastOf(values[name])
 		if bad.given(name, v) && !parse(v.value) {
@@ -231,9 +237,9 @@ func readRequestsQuery(values url.Values, now time.Time, bad problems) (p usage.
 		if after, ok := httpfield.ParseCursor(c.value); ok {
 			p.After = after
 		} else if len(bad) == 0 {
-			return p, q, codeInvalidCursor.err()
+			return p, q, problem.InvalidCursor.Err()
 		} else {
-			bad.add(strings.TrimSuffix(codeInvalidCursor.message, "."))
+			bad.add(strings.TrimSuffix(problem.InvalidCursor.Message, "."))
 		}
 	}
 	if len(bad) > 0 {
@@ -242,35 +248,25 @@ func readRequestsQuery(values url.Values, now time.Time, bad problems) (p usage.
 	return p, q, nil
 }
 
-// narrows returns a parser of an instant, which becomes the bound if it is nearer.
+// narrows returns a parser of an instant. If the instant narrows the range, it becomes the bound.
 func narrows(bound *time.Time, nearer func(at, than time.Time) bool) func(string) bool {
 	return func(s string) bool {
 		at, ok := parseInstant(s)
 		if ok && nearer(at, *bound) {
-			*bound = at.UTC() // Postgres knows no offset of 16 hours or more.
+			*bound = at.UTC() // Postgres accepts only offsets below 16 hours.
 		}
 		return ok
 	}
 }
 
-var instantForm = regexp.MustCompile(`T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
-
-// parseInstant reads a date and time of RFC 3339, section 5.6, in which t and z may be small.
-// time.Parse takes more: a comma before the fraction, an hour of one digit, an offset of 24 hours.
-func parseInstant(s string) (at time.Time, ok bool) {
-	s = strings.ToUpper(s)
-	at, err := time.Parse(time.RFC3339, s)
-	return at, err == nil && instantForm.MatchString(s)
-}
-
-// kindsOf returns the kinds of failed requests with that status and code, 0 and "" for any. With
-// any code the client may have gone before.
+// kindsOf returns the kinds of failed requests with that status and code; 0 and "" stand for any.
+// Each code may also come with statusGone.
 func kindsOf(status int, code string) []usage.FailedKind {
 	found := []usage.FailedKind{}
-	for _, c := range codes {
-		for _, of := range []int{c.status, statusGone} {
-			if (status == 0 || status == of) && (code == "" || code == c.name) {
-				found = append(found, usage.FailedKind{Status: of, Code: c.name})
+	for _, c := range problem.Codes {
+		for _, of := range []int{c.Status, statusGone} {
+			if (status == 0 || status == of) && (code == "" || code == c.Name) {
+				found = append(found, usage.FailedKind{Status: of, Code: c.Name})
 			}
 		}
 	}
@@ -278,8 +274,8 @@ func kindsOf(status int, code string) []usage.FailedKind {
 }
 
 func codeNames() (names []string) {
-	for _, c := range codes {
-		names = append(names, c.name)
+	for _, c := range problem.Codes {
+		names = append(names, c.Name)
 	}
 	return names
 }

@@ -7,15 +7,17 @@ import (
 	"petstore.example/internal/api/jsonbody"
 )
 
-// lengthAdded is the longest body, in bytes, whose Content-Length the server adds by itself ("under
-// a few KB", http.ResponseWriter), unless it is sent before the handler has returned, as lingering
-// does. A list then has 14 headers. The map of one more would be twice as large.
+// lengthAdded is the longest body, in bytes, for which the server itself adds Content-Length
+// ("under a few KB", http.ResponseWriter). It does not if the response is sent before the handler
+// has returned, as by linger. Without that header a list has 14; one more would double the size of
+// the map.
 const lengthAdded = 2 << 10
 
-// write sends the response: the headers that every response has, and the body, if any.
+// write sends the response: the headers of every response, and the body, if any.
 func (x *exchange) write(status int, body []byte) {
 	x.drainBody()
 	x.setHeaders(status)
+	x.setCaching(status)
 	if body != nil {
 		if x.headers.Header["Content-Type"] == nil {
 			x.headers.Header["Content-Type"] = applicationJSON
@@ -29,35 +31,45 @@ func (x *exchange) write(status int, body []byte) {
 		x.Writer.WriteHeaderNow()
 		return
 	}
-	// It fails if the client has disconnected.
+	// Write fails if the client has disconnected.
 	_, _ = x.Writer.Write(body)
 }
 
-// setHeaders sets the headers that every response has. Their values are safe: constants, numbers,
-// and a request ID that was checked.
+// setHeaders sets the headers of every response. Their values are safe: constants, numbers, and a
+// checked request ID.
 func (x *exchange) setHeaders(status int) {
 	h := &x.headers
 	if !x.route.sameOrigin {
 		h.Header["Access-Control-Allow-Origin"] = anyOrigin
 		h.Header["Access-Control-Expose-Headers"] = exposedHeaders
 	}
-	// No browser shows what only a request with a key gets. A list has no room for another header.
+	// Browsers never show responses to requests with a key, so these need no header. A list has no
+	// room for one more.
 	if x.route.onlyTLS != nil && (x.route.scope == "" || status >= http.StatusBadRequest) {
 		h.Header["Strict-Transport-Security"] = x.route.onlyTLS
 	}
 	h.set("X-Request-Id", x.id)
-	x.limits.setHeaders(h, x.now.Unix())
-	if x.caller != nil && !x.caller.ExpiresAt.IsZero() && status != http.StatusUnauthorized {
+	x.limits = x.Limits(x.asked.Now)
+	h.setLimits(&x.limits, x.asked.Now.Unix())
+	if x.Caller != nil && !x.Caller.ExpiresAt.IsZero() && status != http.StatusUnauthorized {
 		x.setKeyExpires()
 	}
 	h.Header["Cache-Control"] = noStore
+}
+
+// setCaching lets a client keep the response to a read, but the client must revalidate it before
+// each use.
+func (x *exchange) setCaching(status int) {
 	if (status == http.StatusOK || status == http.StatusNotModified) && x.isRead() {
-		h.Header["Cache-Control"] = privateNoCache
+		x.headers.Header["Cache-Control"] = privateNoCache
+		if x.route.immutable {
+			x.headers.Header["Cache-Control"] = immutableYear
+		}
 	}
 }
 
-// setRouteHeaders sets the headers of an operation that is deprecated or not stable, whatever the
-// response will be.
+// setRouteHeaders sets the headers of an operation that is deprecated or not stable, for any
+// response.
 func (x *exchange) setRouteHeaders() {
 	h := x.headers.Header
 	if x.route.stabilityHeader != nil {

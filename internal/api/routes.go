@@ -5,181 +5,177 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gin-gonic/gin"
-
 	"petstore.example/internal/keys"
 )
 
 // routes is the contract. Every GET also has HEAD, and every path OPTIONS.
-var routes = []route{
-	{method: http.MethodGet, path: "/v1/pets", handle: listPets, scope: keys.ScopeRead},
-	{
+var routes = []operation{
+	{route{method: http.MethodGet, path: "/v1/pets", scope: keys.ScopeRead}, listPets},
+	{route{
 		method:       http.MethodPost,
 		path:         "/v1/pets",
-		handle:       createPet,
 		writes:       true,
 		ignoresQuery: true,
 		scope:        keys.ScopeWrite,
-	},
-	{
+	}, createPet},
+	{route{
 		method:       http.MethodGet,
 		path:         "/v1/pets/{petId}",
-		handle:       getPet,
 		deprecated:   getPetRemoval,
 		ignoresQuery: true,
 		scope:        keys.ScopeRead,
-	},
-	{
+	}, getPet},
+	{route{
 		method:       http.MethodPatch,
 		path:         "/v1/pets/{petId}",
-		handle:       changePet,
 		writes:       true,
 		stability:    beta,
 		ignoresQuery: true,
 		scope:        keys.ScopeWrite,
-	},
-	{method: http.MethodGet, path: "/v1/store/orders", handle: listOrders, stability: beta, scope: keys.ScopeRead},
-	{
+	}, changePet},
+	{route{method: http.MethodGet, path: "/v1/store/orders", stability: beta, scope: keys.ScopeRead}, listOrders},
+	{route{
 		method:       http.MethodPost,
 		path:         "/v1/store/orders",
-		handle:       placeOrder,
 		writes:       true,
 		stability:    experimental,
 		ignoresQuery: true,
 		scope:        keys.ScopeWrite,
-	},
-	{
+	}, placeOrder},
+	{route{
 		method:       http.MethodGet,
 		path:         "/v1/store/orders/{orderId}",
-		handle:       getOrder,
 		stability:    beta,
 		ignoresQuery: true,
 		scope:        keys.ScopeRead,
-	},
-	{
+	}, getOrder},
+	{route{
 		method:       http.MethodPatch,
 		path:         "/v1/store/orders/{orderId}",
-		handle:       changeOrder,
 		writes:       true,
 		stability:    experimental,
 		ignoresQuery: true,
 		scope:        keys.ScopeWrite,
-	},
-	{
+	}, changeOrder},
+	{route{
 		method:    http.MethodGet,
 		path:      "/v1/usage",
-		handle:    getUsage,
 		stability: beta,
 		unmetered: true,
 		counts:    asksForReport,
 		scope:     keys.ScopeRead,
-	},
-	{
+	}, getUsage},
+	{route{
 		method:    http.MethodGet,
 		path:      "/v1/keys",
-		handle:    listKeys,
 		stability: beta,
 		unmetered: true,
 		scope:     keys.ScopeManage,
-	},
-	{
+	}, listKeys},
+	{route{
 		method:       http.MethodPost,
 		path:         "/v1/keys",
-		handle:       createKey,
 		stability:    beta,
 		unmetered:    true,
 		changesKeys:  true,
 		ignoresQuery: true,
 		scope:        keys.ScopeManage,
-	},
-	{
+	}, createKey},
+	{route{
 		method:       http.MethodGet,
 		path:         "/v1/keys/{keyId}",
-		handle:       getKey,
 		stability:    beta,
 		unmetered:    true,
 		ignoresQuery: true,
 		scope:        keys.ScopeManage,
 		selfScope:    keys.ScopeRead,
-	},
-	{
+	}, getKey},
+	{route{
 		method:       http.MethodPatch,
 		path:         "/v1/keys/{keyId}",
-		handle:       changeKey,
 		stability:    beta,
 		unmetered:    true,
 		changesKeys:  true,
 		ignoresQuery: true,
 		scope:        keys.ScopeManage,
-	},
-	{
+	}, changeKey},
+	{route{
 		method:       http.MethodPost,
 		path:         "/v1/keys/{keyId}/rotate",
-		handle:       rotateKey,
 		stability:    beta,
 		unmetered:    true,
 		changesKeys:  true,
 		ignoresQuery: true,
 		scope:        keys.ScopeManage,
 		selfScope:    keys.ScopeRead,
-	},
-	{
+	}, rotateKey},
+	{route{
 		method:    http.MethodPost,
 		path:      "/v1/keys/{keyId}/revoke",
-		handle:    revokeKey,
 		stability: beta,
 		unmetered: true,
 		scope:     keys.ScopeManage,
 		selfScope: keys.ScopeRead,
-	},
-	{
+	}, revokeKey},
+	webhookRoute(http.MethodGet, "", false, listWebhooks),
+	webhookRoute(http.MethodPost, "", true, createWebhook),
+	webhookRoute(http.MethodGet, "/{webhookId}", false, getWebhook),
+	webhookRoute(http.MethodPatch, "/{webhookId}", true, changeWebhook),
+	webhookRoute(http.MethodDelete, "/{webhookId}", true, deleteWebhook),
+	webhookRoute(http.MethodPost, "/{webhookId}/rotate", true, rotateWebhook),
+	webhookRoute(http.MethodPost, "/{webhookId}/test", true, testWebhook),
+	webhookRoute(http.MethodPost, "/{webhookId}/deliveries/{deliveryId}/retry", true, retryDelivery),
+	webhookRoute(http.MethodPost, "/{webhookId}/replay", true, replayWebhook),
+	{route{
+		method:    http.MethodGet,
+		path:      "/v1/webhooks/{webhookId}/deliveries",
+		stability: beta,
+		unmetered: true,
+		scope:     keys.ScopeManage,
+	}, listDeliveries},
+	{route{
 		method:    http.MethodGet,
 		path:      "/v1/requests",
-		handle:    listRequests,
 		stability: beta,
 		unmetered: true,
 		scope:     keys.ScopeRead,
-	},
-	{
+	}, listRequests},
+	{route{
 		method:       http.MethodGet,
 		path:         "/v1/requests/{requestId}",
-		handle:       getRequest,
 		stability:    beta,
 		unmetered:    true,
 		ignoresQuery: true,
 		scope:        keys.ScopeRead,
-	},
-	{
+	}, getRequest},
+	{route{
 		method:       http.MethodGet,
 		path:         "/v1/plans",
-		handle:       listPlans,
 		stability:    beta,
 		public:       true,
 		unmetered:    true,
 		ignoresQuery: true,
-	},
+	}, listPlans},
 }
 
-// mount registers the table and the documentation pages. Methods are in alphabetical order, because
-// Gin writes Allow in the order in which they were registered.
-func (a *api) mount(e *gin.Engine, pages []route) {
-	e.RedirectTrailingSlash = false
-	e.RedirectFixedPath = false
-	e.HandleMethodNotAllowed = true
-	all := append(append(table(), implied(pages)...), a.accountRoutes()...)
-	slices.SortStableFunc(all, func(a, b route) int { return strings.Compare(a.method, b.method) })
-	for _, r := range all {
-		e.Handle(r.method, ginPath.Replace(r.path), a.serve(r))
-	}
-	e.NoRoute(a.serve(route{path: unmatched, handle: routeNotFound, public: true}))
-	e.NoMethod(a.serve(route{path: unmatched, handle: methodNotAllowed, public: true}))
+// webhookRoute is an operation below /v1/webhooks without query parameters.
+func webhookRoute(method, path string, changes bool, handle handler) operation {
+	return operation{route{
+		method:       method,
+		path:         "/v1/webhooks" + path,
+		stability:    beta,
+		unmetered:    true,
+		changesKeys:  changes,
+		ignoresQuery: true,
+		scope:        keys.ScopeManage,
+	}, handle}
 }
 
 // table returns the contract with its implied routes.
-func table() []route { return implied(routes) }
+func table() []operation { return implied(routes) }
 
 // implied returns the routes with their HEAD and OPTIONS.
-func implied(routes []route) []route {
+func implied(routes []operation) []operation {
 	all := slices.Clone(routes)
 	methods := map[string][]string{}
 	for _, r := range routes {
@@ -193,7 +189,7 @@ func implied(routes []route) []route {
 	for path, allowed := range methods {
 		allowed = append(allowed, http.MethodOptions)
 		slices.Sort(allowed)
-		all = append(all, route{method: http.MethodOptions, path: path, handle: options(allowed), public: true})
+		all = append(all, operation{route{method: http.MethodOptions, path: path, public: true}, options(allowed)})
 	}
 	return all
 }
@@ -213,11 +209,3 @@ func options(allowed []string) handler {
 		return nil
 	}
 }
-
-// methodNotAllowed responds 405. Gin has set Allow.
-func methodNotAllowed(_ *api, x *exchange) error {
-	return codeMethodNotAllowed.withMessage("This path supports only the methods " + x.headers.Get("Allow") + ".")
-}
-
-// ginPath turns {petId} into :petId.
-var ginPath = strings.NewReplacer("{", ":", "}", "")

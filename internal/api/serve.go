@@ -6,88 +6,71 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
+
+	"petstore.example/internal/api/gate"
+	"petstore.example/internal/api/problem"
 )
 
 // maxURI is the longest request target, in bytes.
 const maxURI = 8 << 10
 
-// serve returns the Gin handler of a route.
-func (a *api) serve(r route) gin.HandlerFunc {
+// serve returns the Gin handler of an operation.
+func (a *api) serve(o operation) gin.HandlerFunc {
+	r := &o.route
 	r.help, r.onlyTLS = a.help, a.onlyTLS
 	if r.deprecated != nil {
-		a.announce(&r)
+		a.announce(r)
 	}
 	if r.stability != "" {
 		r.stabilityHeader = []string{string(r.stability)}
 	}
-	observed := a.metrics.forRoute(r.path)
+	facts := gate.Facts{
+		Unmetered: r.unmetered, Counts: r.counts, Writes: r.writes, Public: r.public, ChangesKeys: r.changesKeys,
+	}
+	observed, proxied := a.metrics.forRoute(r.path), len(a.TrustedProxies) > 0
 	return func(c *gin.Context) {
-		x := exchanges.Get().(*exchange)
-		x.Context, x.route, x.metrics = c, &r, observed
+		x := takeExchange()
+		x.Context, x.route, x.metrics, x.proxied = c, r, observed, proxied
 		x.headers.Header = c.Writer.Header()
-		x.started = time.Now()
-		x.now = x.started
-		if a.Instant != nil {
-			x.now = a.Instant(x.started)
+		x.asked = gate.Request{
+			Method:   c.Request.Method,
+			Header:   c.Request.Header,
+			RawQuery: c.Request.URL.RawQuery,
+			Route:    &facts,
+			Sender:   x,
+			Needs:    x.needs(),
 		}
-		x.cache = connCacheOf(c.Request.Context())
-		x.id = requestID(c.Request.Header, x.started)
+		a.gate.SetNow(&x.asked)
+		x.id = requestID(c.Request.Header, x.asked.Came)
 		defer a.finish(x)
-		if err := a.answer(x); err != nil {
+		if err := a.answer(x, o.handle); err != nil {
 			a.fail(x, err)
 		}
 	}
 }
 
-// announce makes the headers of a route's deprecation.
-func (a *api) announce(r *route) {
-	r.links = []string{r.deprecated.links(a.prefix)}
-	r.help = helpLinks(a.root, r.links[0]+", ")
-}
-
-// exchanges are reused, because one has about 1 kB.
-var exchanges = sync.Pool{New: func() any { return new(exchange) }}
-
-// answer serves a request. The first of these that applies is the response: 414, 429, 404, 405 or
-// OPTIONS, 401, 410, the operation's own.
-func (a *api) answer(x *exchange) error {
+// answer serves a request. The response is the first that applies of 414, 429, 404, 405 or the one
+// to OPTIONS, 401, 410, and the operation's own.
+func (a *api) answer(x *exchange, handle handler) error {
 	x.setRouteHeaders()
 	if len(x.Request.RequestURI) > maxURI {
 		// The caller is not identified yet, so the request counts for its address.
-		x.limits = addressLimits(a.Addresses.Take(a.address(x), x.now))
-		return codeURITooLong.err()
+		a.gate.CountAddress(&x.asked, &x.Outcome)
+		return problem.URITooLong.Err()
 	}
-	came := x.started
-	a.identify(x)
-	identified := a.Tracer.Now()
-	var invalid *Error
-	if x.caller != nil {
-		invalid = a.simulate(x)
+	came := x.asked.Came
+	invalid, err := a.gate.Pass(x.Request.Context(), &x.asked, &x.Outcome)
+	a.startTrace(x, came)
+	if x.Simulated != nil {
+		err = a.simulatedError(x, err)
 	}
-	admitting := a.Tracer.Now()
-	err := a.admit(x)
-	a.startTrace(x, came, identified, admitting)
 	if err != nil {
 		return err
 	}
-	if x.refusal != nil &&
-		(!x.route.public || x.refusal.code.status != http.StatusUnauthorized &&
-			x.refusal.code != codeAddressNotAllowed) {
-		return x.refusal
-	}
-	if x.caller != nil && !x.caller.Access.May(x.needs()) {
-		return scopeRefusal(x.caller.Access.Scope(), x.needs())
-	}
-	if x.route.changesKeys {
-		if err := a.takeKeyChange(x); err != nil {
-			return err
-		}
-	}
-	if x.route.deprecated.over(x.now) {
+	if x.route.deprecated.over(x.asked.Now) {
 		return x.route.deprecated.gone()
 	}
 	if invalid != nil && !x.route.public {
@@ -98,36 +81,36 @@ func (a *api) answer(x *exchange) error {
 			return err
 		}
 	}
-	return x.route.handle(a, x)
+	return handle(a, x)
 }
 
-// finish ends every exchange, also one whose handler panicked. It makes the log event and the
+// finish ends every exchange, even if its handler panicked. It makes the log event and the
 // observation in the metrics.
 func (a *api) finish(x *exchange) {
 	cut := false
 	if v := recover(); v != nil {
 		cut = a.recovered(x, v)
 	}
-	x.releaseWrite()
-	elapsed, status := time.Since(x.started), x.status()
+	x.ReleaseWrite()
+	elapsed, status := time.Since(x.asked.Came), x.status()
 	if a.Tracer != nil {
 		a.endTrace(x, status)
 	}
 	a.record(x, status, elapsed)
-	if x.simulated == nil {
+	if x.Simulated == nil {
 		x.metrics.observe(x.Request.Method, x.plan(), status, elapsed, x.traceID)
 		if x.failed != nil {
-			a.metrics.countFailed(x)
+			a.metrics.countFailed(x.errorKind())
 		}
 		a.keepFailed(x, status, elapsed)
 	}
-	a.bodies.end(x)
+	a.bodies.end(&x.body)
 	c, lingers := x.Context, x.lingers
 	*x = exchange{}
 	exchanges.Put(x)
 	if cut {
-		// The server closes the connection, so that the client does not take a part of the response
-		// for all of it.
+		// The server then closes the connection, so that the client does not take a partial
+		// response for a complete one.
 		panic(http.ErrAbortHandler)
 	}
 	if lingers {
@@ -135,16 +118,16 @@ func (a *api) finish(x *exchange) {
 	}
 }
 
-// recovered responds with 500 for a handler that panicked. It reports whether the connection must
-// be closed: because the response had begun, or because the handler panicked with
+// recovered responds with 500 for a handler that panicked. cut is true if the connection must be
+// closed: because the response had begun, or because the handler panicked with
 // http.ErrAbortHandler.
 func (a *api) recovered(x *exchange, v any) (cut bool) {
 	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		return true
 	}
-	err := codeInternalError.withCause(&panicked{value: v, stack: debug.Stack()})
+	err := problem.InternalError.WithCause(&panicked{value: v, stack: debug.Stack()})
 	if x.Writer.Written() {
-		a.refund(x)
+		a.gate.Refund(x.Request.Context(), &x.asked, &x.Outcome)
 		x.failed = err
 		return true
 	}
@@ -152,34 +135,32 @@ func (a *api) recovered(x *exchange, v any) (cut bool) {
 	return false
 }
 
-// fail sends an error response. Nothing else does.
+// fail is the only function that sends an error response.
 func (a *api) fail(x *exchange, err error) {
-	e := x.aboutQuery(toError(err))
+	e := x.aboutQuery(problem.Of(err))
 	x.failed = e
-	if e.code.status >= http.StatusInternalServerError && !x.gaveUp() {
-		a.refund(x)
+	if e.Code.Status >= http.StatusInternalServerError && !x.gaveUp() {
+		a.gate.Refund(x.Request.Context(), &x.asked, &x.Outcome)
 	}
-	if x.keyChange {
-		a.KeyChanges.Return(x.caller.Tenant.ID, x.now)
+	a.gate.ReturnKeyChange(&x.asked, &x.Outcome)
+	switch e.Code {
+	case problem.MissingAPIKey:
+		x.set("WWW-Authenticate", problem.Challenge)
+	case problem.InvalidAPIKey:
+		x.set("WWW-Authenticate", cmp.Or(e.Challenge, problem.ChallengeInvalid))
+	case problem.InsufficientScope:
+		x.set("WWW-Authenticate", cmp.Or(e.Challenge, problem.ChallengeScope+`"write"`))
 	}
-	switch e.code {
-	case codeMissingAPIKey:
-		x.set("WWW-Authenticate", challenge)
-	case codeInvalidAPIKey:
-		x.set("WWW-Authenticate", cmp.Or(e.challenge, challengeInvalid))
-	case codeInsufficientScope:
-		x.set("WWW-Authenticate", cmp.Or(e.challenge, challengeScope+`"write"`))
+	if e.RetrySeconds > 0 {
+		x.set("Retry-After", strconv.FormatInt(e.RetrySeconds, 10))
 	}
-	if e.retrySeconds > 0 {
-		x.set("Retry-After", strconv.FormatInt(e.retrySeconds, 10))
-	}
-	x.headers.Header["Link"] = x.route.help[e.code.number]
-	body := e.code.body
+	x.headers.Header["Link"] = x.route.help[e.Code.Number]
+	body := e.Code.Body
 	switch {
-	case e.body != nil:
-		body = e.body
-	case e.message != e.code.message:
-		body = errorBody(e.code, e.message)
+	case e.Body != nil:
+		body = e.Body
+	case e.Message != e.Code.Message:
+		body = problem.Body(e.Code, e.Message)
 	}
-	x.write(e.code.status, body)
+	x.write(e.Code.Status, body)
 }

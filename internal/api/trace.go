@@ -10,15 +10,16 @@ import (
 	"petstore.example/internal/tracing"
 )
 
-// startTrace starts the span of a request that came at that time, if requests are traced: when it
-// is known whether the request counts in its sender's limits. Only then is the client's trace its
-// parent. What ran before is added by its times, unless the request ended before.
-func (a *api) startTrace(x *exchange, came, identified, admitting time.Time) {
+// startTrace starts the span of a request at the time when it came, if requests are traced. It must
+// be called when it is known whether the request counts in its sender's limits: only then may the
+// client's trace be its parent. The earlier steps are added with their times, unless the request
+// has ended already.
+func (a *api) startTrace(x *exchange, came time.Time) {
 	if a.Tracer == nil {
 		return
 	}
 	var parent trace.SpanContext
-	if x.counted {
+	if x.Counted {
 		parent = a.Tracer.ParentOf(x.Request.Header)
 	}
 	ctx, span := a.Tracer.Request(x.Request.Context(), parent, x.route.path, came)
@@ -27,17 +28,19 @@ func (a *api) startTrace(x *exchange, came, identified, admitting time.Time) {
 		return
 	}
 	x.Request = x.Request.WithContext(ctx)
-	if !identified.IsZero() {
-		a.Tracer.Step(ctx, "identify", came, identified)
-		a.Tracer.Step(ctx, "admit", admitting, a.Tracer.Now())
+	if !x.Identified.IsZero() {
+		a.Tracer.Step(ctx, "identify", came, x.Identified)
+		a.Tracer.Step(ctx, "admit", x.Admitting, a.Tracer.Now())
 	}
 }
 
-// endTrace ends the span, and starts it if the request was never admitted. Its attributes are those
-// of OpenTelemetry's conventions for HTTP servers, without url.path, which may hold a key.
+// endTrace ends the span. For a request that was never admitted it starts the span first. The
+// attributes follow OpenTelemetry's conventions for HTTP servers, without url.path, which may hold
+// a key.
 func (a *api) endTrace(x *exchange, status int) {
 	if x.span == nil {
-		a.startTrace(x, x.started, time.Time{}, time.Time{})
+		x.Identified = time.Time{}
+		a.startTrace(x, x.asked.Came)
 	}
 	if !x.span.IsRecording() {
 		return
@@ -48,7 +51,7 @@ func (a *api) endTrace(x *exchange, status int) {
 		method, name = "_OTHER", "HTTP "+x.route.path
 	}
 	x.span.SetName(name)
-	// The request ID may be part of a string that holds the whole request.
+	// The copy is needed: the request ID may be part of a string that holds the whole request.
 	x.span.SetAttributes(
 		attribute.String(
 			"http.request.method",
@@ -67,20 +70,19 @@ func (a *api) endTrace(x *exchange, status int) {
 		)
 	}
 	if x.failed != nil {
-		x.span.SetAttributes(attribute.String("petstore.code", x.failed.code.name))
+		x.span.SetAttributes(attribute.String("petstore.code", x.failed.Code.Name))
 		if reason := x.failureReason(); reason != "" {
 			x.span.SetAttributes(attribute.String("petstore.reason", reason))
 		}
 		if x.isTrouble(status) {
-			tracing.Fail(x.span, x.failed.code.name)
+			tracing.Fail(x.span, x.failed.Code.Name)
 		}
 	}
 	x.span.End()
 	x.traceID = x.span.SpanContext().TraceID().String()
 }
 
-// traceOf returns the ID of the trace that a request is part of, for the log: of the one that is
-// exported, or else of the client's. It is "" if there is none.
+// traceOf returns the trace ID for the log: the exported trace's, else the client's, else "".
 func (a *api) traceOf(x *exchange) string {
 	if x.traceID != "" {
 		return x.traceID

@@ -11,7 +11,7 @@ import (
 // maxIgnored is how many unknown parameters a response names.
 const maxIgnored = 10
 
-// The query parameters of the lists: of orders, and of animals.
+// The query parameters of the list of orders, and of the list of animals.
 var (
 	listParams    = []string{"limit", "status", "cursor"}
 	petListParams = func() []string {
@@ -23,8 +23,9 @@ var (
 	}()
 )
 
-// checkQuery looks at the query of an operation that has no parameters. With strict handling it
-// returns an error, which an operation with a body returns once it has the body: see readBody.
+// checkQuery checks the query of an operation without parameters. With strict handling it returns
+// an error for an unknown parameter; an operation with a body returns that error only when it has
+// the body (see readBody).
 func (x *exchange) checkQuery() error {
 	var p problems
 	x.checkUnknown(&p, nil)
@@ -35,8 +36,8 @@ func (x *exchange) checkQuery() error {
 	return x.unknownParams
 }
 
-// checkUnknown names the parameters of the query that the operation does not know in
-// X-Ignored-Parameters. With strict handling they are problems instead.
+// checkUnknown names the query's unknown parameters in X-Ignored-Parameters. With strict handling
+// it adds them to p instead.
 func (x *exchange) checkUnknown(p *problems, known []string) {
 	unknown := unknownParams(x.Request.URL.RawQuery, known)
 	if len(unknown) == 0 {
@@ -55,8 +56,7 @@ func (x *exchange) checkUnknown(p *problems, known []string) {
 	x.set("X-Ignored-Parameters", strings.Join(unknown, ", "))
 }
 
-// unknownParams returns the names in a query that are not known, each once, at most maxIgnored of
-// them.
+// unknownParams returns the unknown parameters of a query, each once, at most maxIgnored of them.
 func unknownParams(raw string, known []string) (unknown []string) {
 	for pair := range strings.SplitSeq(raw, "&") {
 		name, _, _ := strings.Cut(pair, "=")
@@ -70,14 +70,14 @@ func unknownParams(raw string, known []string) (unknown []string) {
 	return unknown
 }
 
-// showParam returns the beginning of a parameter's name as a query has it: percent-encoded, so that
-// a comma separates two names.
+// showParam returns the beginning of a parameter's name, percent-encoded as in a query: so a comma
+// can only separate two names.
 func showParam(name string) string {
 	name = name[:min(len(name), maxShown)]
 	return clean(strings.ReplaceAll(url.QueryEscape(name), "+", "%20"), maxShown)
 }
 
-// suggestion returns which known parameter is spelled like the name.
+// suggestion returns the known parameter with a similar spelling.
 func suggestion(name string, known []string) string {
 	if meant := nearest(strings.ToLower(name), known); meant != "" {
 		return " (did you mean " + meant + "?)"

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"petstore.example/internal/api/problem"
 	"petstore.example/internal/usage"
 )
 
@@ -14,36 +15,37 @@ var usageParams = []string{"month", "by"}
 // monthLayout is a month as in 2026-10.
 const monthLayout = "2006-01"
 
-// usageRequest is what GET /v1/usage asks for: with a report, that of a month, by key or not.
+// usageRequest is a request for GET /v1/usage. If report is set, it asks for a month's report,
+// which may be by key.
 type usageRequest struct {
 	report, byKey bool
 	month         time.Time
 }
 
-// asksForReport reports whether a query asks for a report. Then the request counts: without that,
-// reading all months would be free.
+// asksForReport reports whether a query asks for a report. Such a request counts: otherwise reading
+// all months would be free.
 func asksForReport(rawQuery string) bool {
 	if rawQuery == "" {
 		return false
 	}
-	q, _ := url.ParseQuery(rawQuery) // What is malformed is found later.
+	q, _ := url.ParseQuery(rawQuery) // Malformed parts are found later.
 	return q.Has("month") || q.Has("by")
 }
 
-// parseUsageRequest reads the query. Without a month, the report is of the current one.
+// parseUsageRequest reads the query. Without a month, the report is that of the current month.
 func (x *exchange) parseUsageRequest() (r usageRequest, err error) {
 	if x.Request.URL.RawQuery == "" {
 		return r, nil
 	}
 	q, err := url.ParseQuery(x.Request.URL.RawQuery)
-	// What is malformed in other parameters is ignored, as they are.
+	// Malformed parts in other parameters are ignored, like those parameters.
 	if err != nil &&
 		(strings.Contains(x.Request.URL.RawQuery, "month=") || strings.Contains(x.Request.URL.RawQuery, "by=")) {
-		return r, codeInvalidParameter.withMessage(malformedQuery)
+		return r, problem.InvalidParameter.WithMessage(malformedQuery)
 	}
 	var p problems
 	x.checkUnknown(&p, usageParams)
-	present := time.Date(x.now.UTC().Year(), x.now.UTC().Month(), 1, 0, 0, 0, 0, time.UTC)
+	present := usage.MonthStart(x.asked.Now)
 	r.month = present
 	if p.given("month", lastOf(q["month"])) {
 		r.report = true
@@ -66,21 +68,13 @@ func (x *exchange) parseUsageRequest() (r usageRequest, err error) {
 	return r, nil
 }
 
-func lastOf(values []string) parameter {
-	p := parameter{times: len(values)}
-	if p.times > 0 {
-		p.value = values[p.times-1]
-	}
-	return p
-}
-
 func parseMonth(s string) (time.Time, bool) {
 	month, err := time.Parse(monthLayout, s)
 	return month, err == nil && len(s) == len(monthLayout) && s[0] == '2'
 }
 
-// reportOf shows the report of a month: its sums have no corrections, which belong to the days of
-// earlier months.
+// reportOf returns the report of a month for the response. Its sums leave out corrections, which
+// belong to days of earlier months.
 func reportOf(r *usage.Report, q usageRequest) usageMonth {
 	m := monthOf(r.Month)
 	m.Month, m.Corrections = q.month.Format(monthLayout), []usageCorrection{}

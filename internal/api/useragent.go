@@ -6,15 +6,16 @@ import (
 )
 
 const (
-	// maxUserAgent is how much of a User-Agent is logged, in bytes.
+	// maxUserAgent is how many bytes of a User-Agent are logged.
 	maxUserAgent = 160
-	// secretLength is the length of a run of letters and digits that may be a secret: a key without
-	// its prefix has 36.
+	// secretLength is how long a run of letters and digits must be to count as a possible secret. A
+	// key without its prefix has 36.
 	secretLength = 24
 )
 
 // userAgent returns the request's User-Agent for the log: its beginning, in printable ASCII,
-// without what may be a secret. The client chose it freely, so nothing but the log may rest on it.
+// without anything that may be a secret. The client chose it freely, so it may be used only for the
+// log.
 func userAgent(h http.Header) string {
 	values := h["User-Agent"]
 	if len(values) == 0 || values[0] == "" {
@@ -27,8 +28,8 @@ func userAgent(h http.Header) string {
 	return strings.Map(printable, text)
 }
 
-// hasSecret reports whether the text has a run of letters and digits that is so long that it may be
-// a secret.
+// hasSecret reports whether the text has a run of letters and digits that is long enough to be a
+// secret.
 func hasSecret(text string) bool {
 	run := 0
 	for i := range len(text) {

@@ -6,18 +6,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"petstore.example/internal/buildinfo"
 	"petstore.example/internal/devfile"
 	"petstore.example/internal/envvars"
 	"petstore.example/internal/localpg"
 	"petstore.example/internal/ownfiles"
+	"petstore.example/internal/server"
+	"petstore.example/internal/server/config"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/migrate"
+	"petstore.example/internal/webhooks"
 )
 
 // devOptions are the options of `petstore dev`.
@@ -57,15 +62,15 @@ func runDev(ctx context.Context, o *devOptions) error {
 	if _, mistakes := envvars.Clean(os.Environ()); len(mistakes) > 0 {
 		return errors.New(strings.Join(mistakes, "; "))
 	}
-	sockets, err := listen(
+	sockets, err := server.Listen(
 		ctx,
-		address{addr: o.Addr, setting: "--addr"},
-		address{addr: o.AdminAddr, setting: "--admin-addr"},
+		server.Address{Addr: o.Addr, Setting: "--addr"},
+		server.Address{Addr: o.AdminAddr, Setting: "--admin-addr"},
 	)
 	if err != nil {
 		return err
 	}
-	defer sockets.close()
+	defer sockets.Close()
 	ctx, databaseURL, stop, err := openDevDatabase(ctx, o)
 	if err != nil {
 		return err
@@ -80,8 +85,8 @@ func runDev(ctx context.Context, o *devOptions) error {
 		return explainNamed(err)
 	}
 	note := devfile.File{
-		BaseURL:     defaultBaseURL(sockets.api.Addr().String()),
-		AdminURL:    "http://" + sockets.admin.Addr().String(),
+		BaseURL:     config.DefaultBaseURL(sockets.API.Addr().String()),
+		AdminURL:    "http://" + sockets.Admin.Addr().String(),
 		DatabaseURL: databaseURL,
 	}
 	tenant, err := createSample(ctx, databaseURL, dir, &note)
@@ -91,31 +96,61 @@ func runDev(ctx context.Context, o *devOptions) error {
 	if err := devfile.Write(dir, note); err != nil {
 		return err
 	}
-	cfg, err := readConfig(append(tracingVariables(os.Environ()),
-		"PETSTORE_DATABASE_URL="+databaseURL,
-		"PETSTORE_REDIS_URL="+os.Getenv("PETSTORE_REDIS_URL"),
-		"PETSTORE_REDIS_URL_FILE="+os.Getenv("PETSTORE_REDIS_URL_FILE"),
-		"PETSTORE_ADDR="+sockets.api.Addr().String(),
-		"PETSTORE_ADMIN_ADDR="+sockets.admin.Addr().String(),
-		"PETSTORE_BASE_URL="+note.BaseURL,
-		"PETSTORE_LOG_FORMAT=text",
-		"PETSTORE_LOG_LEVEL="+cmp.Or(envvars.Getenv("PETSTORE_LOG_LEVEL"), "info"),
-	))
+	cfg, err := devConfig(dir, sockets, note)
 	if err != nil {
 		return err
 	}
-	cfg.dev, cfg.issueKey = true, "bin/petstorectl key issue "+sampleTenant
-	err = run(ctx, cfg, sockets, newLogger(cfg, o.Log), func() { welcome(o, note, tenant, staffPrefix(o, dir)) })
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) { // no signal
+	started := func() { welcome(o.Out, o.Dir, note, tenant, staffPrefix(o.Dir, dir)) }
+	err = server.Run(ctx, buildinfo.Read(version), &cfg, sockets, server.NewLogger(&cfg, o.Log), started)
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) { // not a signal
 		err = errors.Join(err, cause)
 	}
 	return err
 }
 
+// devConfig returns the configuration of the server.
+func devConfig(dir string, sockets *server.Sockets, note devfile.File) (config.Config, error) {
+	key, err := secretsKey(dir)
+	if err != nil {
+		return config.Config{}, err
+	}
+	cfg, err := config.Read(append(config.TracingVariables(os.Environ()),
+		"PETSTORE_DATABASE_URL="+note.DatabaseURL,
+		"PETSTORE_REDIS_URL="+os.Getenv("PETSTORE_REDIS_URL"),
+		"PETSTORE_REDIS_URL_FILE="+os.Getenv("PETSTORE_REDIS_URL_FILE"),
+		"PETSTORE_SECRETS_KEY="+key,
+		"PETSTORE_ADDR="+sockets.API.Addr().String(),
+		"PETSTORE_ADMIN_ADDR="+sockets.Admin.Addr().String(),
+		"PETSTORE_BASE_URL="+note.BaseURL,
+		"PETSTORE_LOG_FORMAT=text",
+		"PETSTORE_LOG_LEVEL="+cmp.Or(envvars.Getenv("PETSTORE_LOG_LEVEL"), "info"),
+	))
+	cfg.Dev, cfg.IssueKey = true, "bin/petstorectl key issue "+sampleTenant
+	cfg.WebhookRules = webhooks.LocalRules()
+	return cfg, err
+}
+
+// secretsKey returns the key of webhooks that an earlier start left in the data directory, or makes
+// one.
+func secretsKey(dir string) (string, error) {
+	const name = "secrets-key"
+	root, err := ownfiles.OpenDir(dir)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	text, err := ownfiles.ReadSecret(root, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		text = []byte(webhooks.NewKey())
+		err = ownfiles.WriteFile(root, name, text)
+	}
+	return string(text), err
+}
+
 // openDevDatabase returns the URL of PETSTORE_DATABASE_URL, or starts a private server and returns
 // its URL. The returned context also ends when the private server does.
 func openDevDatabase(ctx context.Context, o *devOptions) (_ context.Context, url string, stop func(), err error) {
-	named, err := envvars.ReadSecret(os.Getenv, databaseVariable)
+	named, err := envvars.ReadSecret(os.Getenv, config.DatabaseVariable)
 	if err != nil {
 		return ctx, "", nil, err
 	}
@@ -126,8 +161,8 @@ func openDevDatabase(ctx context.Context, o *devOptions) (_ context.Context, url
 		}
 		return ctx, named.Value, func() {}, dir.Close()
 	}
-	// It creates the directory so that PostgreSQL's user, which is not root, can reach its data
-	// below.
+	// localpg.Start creates the directory so that PostgreSQL's user, which is not root, can reach
+	// its data below.
 	server, err := localpg.Start(ctx, localpg.Options{Dir: o.Dir, Log: o.Log})
 	if errors.Is(err, localpg.ErrNotInstalled) {
 		return ctx, "", nil, fmt.Errorf("%w; or set PETSTORE_DATABASE_URL to a database of your own", err)
@@ -152,9 +187,9 @@ func openDevDatabase(ctx context.Context, o *devOptions) (_ context.Context, url
 	return ctx, server.URL("postgres", devDatabase), stop, nil
 }
 
-// explainNamed says why a database that can't be reached is not a private one.
+// explainNamed adds to the error of an unreachable database that PETSTORE_DATABASE_URL names it.
 func explainNamed(err error) error {
-	named, _ := envvars.ReadSecret(os.Getenv, databaseVariable)
+	named, _ := envvars.ReadSecret(os.Getenv, config.DatabaseVariable)
 	if named.Value == "" || !errors.Is(err, store.ErrUnavailable) {
 		return err
 	}

@@ -20,7 +20,8 @@ func main() {
 func realMain() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// Restore the default handling, so that a second signal ends the process at once.
+	// After the first signal this restores the default handling, so that a second one ends the
+	// process at once.
 	context.AfterFunc(ctx, stop)
 	return newRootCommand().ExecuteContext(ctx)
 }

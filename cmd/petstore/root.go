@@ -21,14 +21,14 @@ func newRootCommand() *cobra.Command {
 			}
 			return cmd.Help()
 		},
-		// Suggest similar commands for short words, too.
+		// Even short words get suggestions of similar commands.
 		SuggestionsMinimumDistance: 2,
 	}
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError(fmt.Sprintf("%v; see: %s --help", err, cmd.CommandPath()))
 	})
-	// Not Cobra's own flag: with a template of the version the linker keeps every method of the
-	// program, which makes it 14 MB larger.
+	// Cobra's own flag prints the version by a template, which makes the linker keep every method
+	// of the program: 14 MB more.
 	cmd.Flags().BoolVar(&showVersion, "version", false, "print the version of this program")
 	cmd.AddCommand(newServeCommand(), newDevCommand(), newConfigCommand(), newHealthcheckCommand(), newVersionCommand())
 	return cmd

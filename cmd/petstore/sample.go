@@ -12,7 +12,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 	sampleSize   = 50
 )
 
-// Automatic bans are short: long enough to see the response, and too short to wait for.
+// Automatic bans last long enough to show the response, but are soon over.
 const (
 	firstDevBan, secondDevBan, furtherDevBan = 10 * time.Second, 30 * time.Second, time.Minute
 )
@@ -41,7 +41,7 @@ func createSample(ctx context.Context, databaseURL, dir string, note *devfile.Fi
 	by := audit.By{Actor: "petstore dev", Reason: "sample data"}
 	tenant, err = db.Tenants.Get(ctx, sampleTenant)
 	if errors.Is(err, plans.ErrTenantNotFound) {
-		tenant, err = db.Tenants.Create(ctx, by, people.NewTenant{Name: sampleTenant, Plan: plans.Pro}, time.Time{})
+		tenant, err = db.Tenants.Create(ctx, by, tenancy.NewTenant{Name: sampleTenant, Plan: plans.Pro}, time.Time{})
 	}
 	if err != nil {
 		return tenant, err
@@ -58,7 +58,7 @@ func createSample(ctx context.Context, databaseURL, dir string, note *devfile.Fi
 	}{{&note.APIKey, earlier.APIKey, keys.Live}, {&note.TestAPIKey, earlier.TestAPIKey, keys.Test}} {
 		known, err := service.Identify(ctx, k.was)
 		if *k.key = k.was; err == nil && known.TenantID == tenant.ID && known.Status(time.Now()) == "active" {
-			if known.Scope == keys.ScopeWrite { // It is of an earlier release.
+			if known.Scope == keys.ScopeWrite { // The key is from an earlier release.
 				_, _, err = service.Edit(ctx, by, known.ID, keys.Edit{Scope: new(keys.ScopeManage)})
 			}
 			if err != nil {
@@ -81,7 +81,7 @@ func replaceKey(
 	by audit.By,
 	e keys.Environment,
 ) (string, error) {
-	issued, err := store.Collect(db.Keys.List(ctx, people.KeyFilter{Tenant: sampleTenant}, time.Now()))
+	issued, err := store.Collect(db.Keys.List(ctx, tenancy.KeyFilter{Tenant: sampleTenant}, time.Now()))
 	if err != nil {
 		return "", err
 	}

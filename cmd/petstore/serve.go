@@ -1,11 +1,13 @@
 package main
 
 import (
-	"context"
-	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"petstore.example/internal/buildinfo"
+	"petstore.example/internal/server"
+	"petstore.example/internal/server/config"
 )
 
 func newServeCommand() *cobra.Command {
@@ -29,20 +31,27 @@ server, and changes nothing.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if check {
-				return runCheck(cmd.Context(), cmd.OutOrStdout(), os.Environ())
+				return server.Check(cmd.Context(), buildinfo.Read(version), cmd.OutOrStdout(), os.Environ())
 			}
-			cfg, err := readConfig(os.Environ())
+			cfg, err := config.Read(os.Environ())
 			if err != nil {
 				return err
 			}
-			sockets, err := openSockets(cmd.Context(), &cfg)
+			sockets, err := server.OpenSockets(cmd.Context(), &cfg)
 			if err != nil {
 				return err
 			}
-			defer sockets.close()
-			log := newLogBuffer(os.Stderr)
-			defer log.flush()
-			return run(cmd.Context(), cfg, sockets, newLogger(cfg, log), func() {})
+			defer sockets.Close()
+			log := server.NewLogBuffer(os.Stderr)
+			defer log.Flush()
+			return server.Run(
+				cmd.Context(),
+				buildinfo.Read(version),
+				&cfg,
+				sockets,
+				server.NewLogger(&cfg, log),
+				func() {},
+			)
 		},
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "try all that serve needs, and exit")
@@ -52,32 +61,4 @@ server, and changes nothing.`,
 		)
 	})
 	return cmd
-}
-
-// openSockets listens on the addresses of the configuration, or on the sockets that systemd hands
-// over in their place.
-func openSockets(ctx context.Context, cfg *config) (*sockets, error) {
-	handed, err := handedOver()
-	if err != nil {
-		return nil, err
-	}
-	on, err := listen(
-		ctx,
-		address{cfg.Addr, "PETSTORE_ADDR", handed["api"]},
-		address{cfg.AdminAddr, "PETSTORE_ADMIN_ADDR", handed["admin"]},
-	)
-	if err == nil && handed["api"] != nil && cfg.BaseURL == defaultBaseURL(cfg.Addr) {
-		cfg.BaseURL = defaultBaseURL(on.api.Addr().String())
-	}
-	if err == nil && handed["api"] != nil && cfg.addrSet && !isAddr(on.api.Addr(), cfg.Addr) {
-		cfg.found.add(
-			"socket",
-			fmt.Sprintf(
-				"the server listens on %v, the socket of systemd, and not on PETSTORE_ADDR=%s: set the same in both",
-				on.api.Addr(),
-				cfg.Addr,
-			),
-		)
-	}
-	return on, err
 }

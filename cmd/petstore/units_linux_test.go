@@ -10,11 +10,15 @@ import (
 	"testing"
 
 	"petstore.example/internal/envvars"
+	"petstore.example/internal/server/config"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/sandbox"
 )
 
 const unitFolder = "../../deploy/systemd"
+
+// furtherSecrets are drop-ins of petstore.service.
+var furtherSecrets = []string{"redis.conf", "webhooks.conf"}
 
 var units = []string{"petstore.service", "petstore.socket", "petstore-migrate.service"}
 
@@ -33,11 +37,13 @@ func systemRoot(t *testing.T, change func(text string) string) string {
 	for _, unit := range units {
 		write(filepath.Join(folder, unit), change(read(t, filepath.Join(unitFolder, unit))), 0o600)
 	}
-	write(
-		filepath.Join(folder, "petstore.service.d/redis.conf"),
-		change(read(t, filepath.Join(unitFolder, "redis.conf"))),
-		0o600,
-	)
+	for _, further := range furtherSecrets {
+		write(
+			filepath.Join(folder, "petstore.service.d", further),
+			change(read(t, filepath.Join(unitFolder, further))),
+			0o600,
+		)
+	}
 	for _, program := range []string{"petstore", "petstorectl"} {
 		write(filepath.Join(root, "usr/bin", program), "#!/bin/sh\n", 0o700)
 	}
@@ -206,9 +212,9 @@ func TestUnitVariables(t *testing.T) {
 		environ = append(environ, m[1])
 	}
 	assert.True(t, len(environ) >= 5, "petstore.env has few examples", environ)
-	_, err := readConfig(environ)
+	_, err := config.Read(environ)
 	assert.Equal(t, err, nil, "petstore.env")
-	for _, file := range append(slices.Clone(units), "redis.conf", "petstore.env") {
+	for _, file := range slices.Concat(units, furtherSecrets, []string{"petstore.env"}) {
 		for _, name := range regexp.MustCompile(`PETSTORE_[A-Z_]+`).FindAllString(read(t,
 			filepath.Join(unitFolder, file)), -1) {
 			if !slices.Contains(envvars.Names(), name) {

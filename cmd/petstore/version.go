@@ -23,5 +23,3 @@ func newVersionCommand() *cobra.Command {
 func printVersion(cmd *cobra.Command) {
 	_, _ = fmt.Fprintln(cmd.OutOrStdout(), buildinfo.Read(version).Line("petstore"))
 }
-
-func versionText() string { return buildinfo.Read(version).Version }

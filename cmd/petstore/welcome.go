@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,11 +11,12 @@ import (
 	"petstore.example/internal/devfile"
 	"petstore.example/internal/envvars"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/server/config"
 )
 
-// welcome prints the addresses, the keys and commands to try first. prefix is what staffPrefix
-// returns.
-func welcome(o *devOptions, n devfile.File, tenant plans.Tenant, prefix string) {
+// welcome prints the addresses, the keys and the first commands to try. prefix is the result of
+// staffPrefix.
+func welcome(to io.Writer, dir string, n devfile.File, tenant plans.Tenant, prefix string) {
 	state := fmt.Sprintf("is on the %s plan: %d requests per minute", tenant.Plan, tenant.Quota.PerMinute)
 	if !tenant.SuspendedAt.IsZero() {
 		state = "is suspended, so its keys are refused. Resume it: bin/petstorectl tenant resume " + tenant.Name
@@ -23,7 +25,7 @@ func welcome(o *devOptions, n devfile.File, tenant plans.Tenant, prefix string) 
 	if prefix != "" {
 		export = "  export " + strings.TrimSpace(prefix) + "\n"
 	}
-	_, _ = fmt.Fprintf(o.Out, `
+	_, _ = fmt.Fprintf(to, `
 API: %[1]s  (health and metrics: %[2]s)
 Documentation: %[3]s
 Account: %[11]s  (sign in with the API key below)
@@ -64,17 +66,17 @@ Stop with ^C. The next start with --dir %[10]s has the same data and the same ke
 
 `, n.BaseURL, n.AdminURL, strings.TrimSuffix(n.BaseURL, "/v1")+"/docs", tenant.Name, state, n.APIKey, n.TestAPIKey,
 		export,
-		firstDevBan/time.Second, o.Dir, strings.TrimSuffix(n.BaseURL, "/v1")+"/account")
+		firstDevBan/time.Second, dir, strings.TrimSuffix(n.BaseURL, "/v1")+"/account")
 }
 
-// staffPrefix returns the variable by which petstorectl finds the database, in a shell's form, ""
-// if it needs none. It never names the URL of PETSTORE_DATABASE_URL or its file, which may contain
-// a password and is set already.
-func staffPrefix(o *devOptions, dir string) string {
-	if o.Dir == devfile.DefaultDir || os.Getenv(databaseVariable) != "" ||
-		os.Getenv(databaseVariable+envvars.FileSuffix) != "" {
+// staffPrefix returns the variable by which petstorectl finds the database, as a shell sets it
+// before a command; "" if none is needed. A PETSTORE_DATABASE_URL that is set, or its file, is not
+// shown: it needs no prefix and may contain a password.
+func staffPrefix(given, dir string) string {
+	if given == devfile.DefaultDir || os.Getenv(config.DatabaseVariable) != "" ||
+		os.Getenv(config.DatabaseVariable+envvars.FileSuffix) != "" {
 		return ""
 	}
 	quoted := strings.ReplaceAll(filepath.Join(dir, devfile.URLName), "'", `'\''`)
-	return fmt.Sprintf("%s%s='%s' ", databaseVariable, envvars.FileSuffix, quoted)
+	return fmt.Sprintf("%s%s='%s' ", config.DatabaseVariable, envvars.FileSuffix, quoted)
 }

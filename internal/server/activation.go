@@ -1,6 +1,7 @@
-package main
+package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -8,17 +9,19 @@ import (
 
 	"github.com/coreos/go-systemd/v22/activation"
 	"golang.org/x/sys/unix"
+
+	"petstore.example/internal/server/config"
 )
 
-// handedOver returns the sockets that systemd listens on for this process, by the names api and
-// admin: socket activation. systemd keeps them open while a server restarts, and connections wait
-// there. It closes the sockets that it refuses.
+// handedOver returns the sockets that systemd listens on for this process (socket activation), by
+// the names api and admin. systemd keeps them open while a server restarts, and connections wait
+// there. handedOver closes the sockets that it refuses.
 func handedOver() (map[string]net.Listener, error) {
 	files := activation.Files(true)
 	sockets := map[string]net.Listener{}
 	for _, f := range files {
 		name := f.Name()
-		// A single socket without FileDescriptorName has that of its unit.
+		// A single socket without FileDescriptorName has its unit's name.
 		if len(files) == 1 && name != "admin" {
 			name = "api"
 		}
@@ -63,6 +66,34 @@ func takeSocket(sockets map[string]net.Listener, name string, f *os.File) error 
 	return nil
 }
 
+// OpenSockets listens on the addresses of the configuration, or takes the sockets that systemd
+// hands over.
+func OpenSockets(ctx context.Context, cfg *config.Config) (*Sockets, error) {
+	handed, err := handedOver()
+	if err != nil {
+		return nil, err
+	}
+	on, err := Listen(
+		ctx,
+		Address{cfg.Addr, "PETSTORE_ADDR", handed["api"]},
+		Address{cfg.AdminAddr, "PETSTORE_ADMIN_ADDR", handed["admin"]},
+	)
+	if err == nil && handed["api"] != nil && cfg.BaseURL == config.DefaultBaseURL(cfg.Addr) {
+		cfg.BaseURL = config.DefaultBaseURL(on.API.Addr().String())
+	}
+	if err == nil && handed["api"] != nil && cfg.AddrSet && !isAddr(on.API.Addr(), cfg.Addr) {
+		cfg.Warnings.Add(
+			"socket",
+			fmt.Sprintf(
+				"the server listens on %v, the socket of systemd, and not on PETSTORE_ADDR=%s: set the same in both",
+				on.API.Addr(),
+				cfg.Addr,
+			),
+		)
+	}
+	return on, err
+}
+
 // isAddr reports whether a socket listens on the address of a setting. The unspecified addresses of
 // IPv4 and IPv6 are the same.
 func isAddr(socket net.Addr, addr string) bool {
@@ -75,8 +106,8 @@ func isAddr(socket net.Addr, addr string) bool {
 	return got.IP.Equal(want.IP) || anywhere(got.IP) && anywhere(want.IP)
 }
 
-// listens reports whether a file is a socket that listens. It leaves the file's blocking mode
-// alone, which other processes share.
+// listens reports whether a file is a listening socket. It does not change the file's blocking
+// mode, because other processes share it.
 func listens(f *os.File) bool {
 	value := 0
 	conn, err := f.SyscallConn()

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"net/http"
@@ -6,16 +6,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"petstore.example/internal/server/config"
 )
 
-func oneIf(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-func adminHandler(cfg config, h *health, metrics prometheus.Gatherer) http.Handler {
+func adminHandler(cfg *config.Config, h *health, metrics prometheus.Gatherer) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	mux.HandleFunc("GET /readyz", h.serveReady)

@@ -1,39 +1,40 @@
-package main
+package server
 
 import (
 	"context"
 	"errors"
-	"runtime"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/rs/zerolog"
 
 	"petstore.example/internal/buildinfo"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/pgconn"
 )
 
-// The pools of connections to Postgres, by what they are for.
+// The pools of connections to Postgres, by purpose.
 const (
 	requestsPool = "requests"
 	lookupsPool  = "lookups"
 	clusterPool  = "cluster"
+	webhooksPool = "webhooks"
 )
 
-// registry is the registry of this server's metrics, with those of the Go runtime, of the process,
-// and of calls to Postgres and Redis.
+// registry is the registry of this server's metrics. It includes metrics of the Go runtime, of the
+// process, and of calls to Postgres and Redis.
 type registry struct {
 	*prometheus.Registry
 	postgres, redis *prometheus.HistogramVec
 	pools           *poolMetrics
 	unavailable     *prometheus.CounterVec
-	// fullAt is when the disk of Postgres was last full, in Unix nanoseconds.
+	// fullAt is when Postgres's disk was last full, in Unix nanoseconds.
 	fullAt atomic.Int64
 }
 
-func newMetrics() *registry {
+func newMetrics(build buildinfo.Info) *registry {
 	m := &registry{
 		Registry: prometheus.NewRegistry(),
 		postgres: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -54,7 +55,7 @@ func newMetrics() *registry {
 		}, []string{"reason"}),
 	}
 	for _, reason := range pgconn.Reasons {
-		m.unavailable.WithLabelValues(reason) // so that the first one is an increase
+		m.unavailable.WithLabelValues(reason) // so that the first one is counted as an increase
 	}
 	m.MustRegister(
 		collectors.NewGoCollector(),
@@ -70,9 +71,9 @@ func newMetrics() *registry {
 		"petstore_build_info",
 		"The version and revision of this program, and the Go that built it. Always 1.",
 		prometheus.Labels{
-			"version":    versionText(),
-			"revision":   buildinfo.Read("").Commit,
-			"go_version": runtime.Version(),
+			"version":    build.Version,
+			"revision":   build.Commit,
+			"go_version": build.Go,
 		},
 		func() float64 { return 1 },
 	)
@@ -89,12 +90,23 @@ func (m *registry) open(ctx context.Context, url, pool string, o store.Options) 
 	return db, err
 }
 
-// fullFor is how long a disk counts as full after it refused a call: servers write something more
-// often.
+// startTimeout bounds waits that happen only at start: for the first connection of a pool, and for
+// each call of the checks. It is long, because a server should also start with a slow Postgres.
+const startTimeout = 10 * time.Second
+
+// patiently returns the options of a pool that is opened at start.
+func patiently(log zerolog.Logger, o store.Options) store.Options {
+	o.OpenTimeout = startTimeout
+	o.Waiting = func(err error) { log.Warn().Err(err).Msg("waiting for Postgres") }
+	return o
+}
+
+// fullFor is how long a disk counts as full after it refused a call. Servers write more often than
+// that.
 const fullFor = 10 * time.Second
 
 // countUnavailable reports whether a call ended because Postgres was unavailable, and counts it by
-// the reason.
+// reason.
 func (m *registry) countUnavailable(err error) bool {
 	if !errors.Is(err, store.ErrUnavailable) {
 		return false
@@ -107,7 +119,7 @@ func (m *registry) countUnavailable(err error) bool {
 	return true
 }
 
-// diskFull reports whether Postgres refused a call lately because its disk is full.
+// diskFull reports whether Postgres lately refused a call because its disk is full.
 func (m *registry) diskFull() bool { return time.Now().UnixNano()-m.fullAt.Load() < int64(fullFor) }
 
 // observing returns a function that observes the duration of a call by its result: ok, canceled,
@@ -129,7 +141,7 @@ func observing(durations prometheus.ObserverVec, isUnavailable func(error) bool)
 	}
 }
 
-// poolMetrics are the pools of connections to Postgres. All are opened before the first scrape.
+// poolMetrics has the pools of connections to Postgres. All are opened before the first scrape.
 type poolMetrics struct {
 	names []string
 	dbs   []*store.DB

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -11,21 +11,21 @@ import (
 	"petstore.example/internal/storeclock"
 )
 
-// clockRenewals is a cluster.Store whose renewals also measure how far this server's clock is off.
+// clockRenewals is a cluster.Store. Its renewals also measure how far this server's clock is off.
 type clockRenewals struct {
 	cluster.Store
 	clock *storeclock.Clock
 	log   zerolog.Logger
-	// note tells staff by how much the clock is ahead.
+	// note tells staff how far the clock is ahead.
 	note func(ctx context.Context, serverID string, ahead time.Duration) error
-	// off is what was last logged. noted is what staff were last told, at that time.
+	// off is the state that was last logged, noted the one that staff were last told.
 	off     bool
 	noted   time.Duration
 	notedAt time.Time
 }
 
-// noteEvery is how often staff are told of a clock that is off: its server's row may have been
-// removed meanwhile.
+// noteEvery is how often staff are told again of a clock that is off: its server's row may have
+// been removed meanwhile.
 const noteEvery = time.Minute
 
 // Renew implements cluster.Store.
@@ -41,8 +41,8 @@ func (r *clockRenewals) Renew(ctx context.Context, hb cluster.Heartbeat) (s clus
 	return s, err
 }
 
-// noteChange notes a difference of more than a second, and that there is none any more. What fails
-// is repeated after the next renewal.
+// noteChange tells staff when the clock goes off by more than a second, and when it is right again.
+// After a failure it tries again with the next renewal.
 func (r *clockRenewals) noteChange(ctx context.Context, serverID string) {
 	ahead := r.clock.Ahead()
 	if !r.off {
@@ -57,7 +57,7 @@ func (r *clockRenewals) noteChange(ctx context.Context, serverID string) {
 	}
 }
 
-// logChange logs when the clock begins to be off, and when it is right again.
+// logChange logs when the clock goes off, and when it is right again.
 func (r *clockRenewals) logChange() {
 	off := r.clock.Off()
 	switch {
@@ -69,7 +69,7 @@ func (r *clockRenewals) logChange() {
 	r.off = off
 }
 
-// clockOff says by how much the clock is off.
+// clockOff says how far the clock is off.
 func clockOff(c *storeclock.Clock) string {
 	direction := "ahead of"
 	if c.Ahead() < 0 {

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// renewConns is the size of a connection pool for renewals and for /readyz alone, so that a
+	// renewConns is the size of a connection pool that only renewals and /readyz use, so that a
 	// load of requests cannot cost this server its lease. Each uses one connection at a time.
 	renewConns = 2
 	// joinTimeout bounds the wait for the first term. It is longer than the wait for a server that
@@ -40,8 +40,8 @@ func newMember(
 	serverID string,
 	log zerolog.Logger,
 ) (*member, error) {
-	// A standby that is gone must not cost this server its lease. What a failover loses of the term
-	// is noticed as a set-back.
+	// The loss of a standby must not cost this server its lease. If a failover loses a part of the
+	// term, the cluster notices a set-back.
 	db, err := m.open(
 		ctx,
 		databaseURL,
@@ -62,7 +62,7 @@ func newMember(
 }
 
 // join starts to renew the membership and waits for the first term, at most joinTimeout. Requests
-// that come before it wait as well.
+// that arrive earlier wait as well.
 func (m *member) join(ctx context.Context) {
 	m.stop = background(m.log, "renew cluster membership", m.Run)
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
@@ -80,8 +80,8 @@ func (m *member) Close() error {
 	return m.db.Close()
 }
 
-// sole returns the number of the term in force, 1 for the first ever, since when, and whether this
-// server is the only live one in it.
+// sole returns the number of the term in force (1 for the first ever), its beginning, and whether
+// this server is its only live one.
 func (m *member) sole() (term int64, since time.Time, sole bool) {
 	t, since, ok := m.TermSince()
 	if t.First {

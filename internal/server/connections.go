@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"fmt"
@@ -8,54 +8,48 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"petstore.example/internal/connlimit"
+	"petstore.example/internal/server/config"
 )
 
 const (
-	// adminConnections is how many connections the admin address may have.
+	// adminConnections is the most connections that the admin address accepts.
 	adminConnections = 32
-	// reservedFiles is how many file descriptors are left for Postgres, Redis, files and what is
-	// about to be closed.
+	// reservedFiles is the number of file descriptors left for Postgres, Redis, files and
+	// connections about to be closed.
 	reservedFiles = 64
-	// minConnections is how many connections the API must be able to have.
-	minConnections = 32
-	// strangerTimeout is how long a connection may be idle on which no valid key has been sent.
+	// strangerTimeout is how long a connection without a valid key may be idle.
 	strangerTimeout = 10 * time.Second
-	// clientTimeout is how long the kernel waits for a client that does not acknowledge, or has no
-	// room for, what it is sent.
-	clientTimeout = 30 * time.Second
-	// minUnsentBytes leaves an address enough for one response of each size.
-	minUnsentBytes = 4 << 20
 )
 
-// limitConnections bounds the connections of the sockets, and returns the limits of the API's.
-func (s *sockets) limitConnections(cfg config, metrics prometheus.Registerer) (connlimit.Limits, error) {
-	limits, err := cfg.connectionLimits(openFiles())
+// limitConnections bounds the connections of the sockets, and returns the API's limits.
+func (s *Sockets) limitConnections(cfg *config.Config, metrics prometheus.Registerer) (connlimit.Limits, error) {
+	limits, err := connectionLimits(cfg, openFiles())
 	if err != nil {
 		return limits, err
 	}
-	api, admin := connlimit.Wrap(s.api, limits), connlimit.Wrap(s.admin, connlimit.Limits{Total: adminConnections})
-	s.api, s.admin = api, admin
+	api, admin := connlimit.Wrap(s.API, limits), connlimit.Wrap(s.Admin, connlimit.Limits{Total: adminConnections})
+	s.API, s.Admin = api, admin
 	metrics.MustRegister(connectionMetrics{"api": api, "admin": admin})
 	return limits, nil
 }
 
-// openFiles is how many files this process may open, 0 if that can't be read. The Go runtime has
-// raised it to the hard limit.
+// openFiles returns how many files this process may open, 0 if that can't be read. The Go runtime
+// has raised the limit to the hard limit.
 func openFiles() uint64 {
 	var files syscall.Rlimit
 	_ = syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files)
 	return uint64(files.Cur) //nolint:unconvert // It is an int64 on some systems.
 }
 
-// connectionLimits returns the limits of the API's connections, in a process that may open so many
-// files.
-func (c *config) connectionLimits(files uint64) (connlimit.Limits, error) {
+// connectionLimits returns the limits of the API's connections. files is how many the process may
+// open.
+func connectionLimits(c *config.Config, files uint64) (connlimit.Limits, error) {
 	const reserved = adminConnections + reservedFiles
-	if files < reserved+minConnections {
+	if files < reserved+config.MinConnections {
 		return connlimit.Limits{}, fmt.Errorf(
 			"the limit of open files is %d: raise it to at least %d (ulimit -n, LimitNOFILE)",
 			files,
-			reserved+minConnections,
+			reserved+config.MinConnections,
 		)
 	}
 	total := int(min(uint64(c.MaxConnections), files-reserved))
@@ -69,7 +63,7 @@ func (c *config) connectionLimits(files uint64) (connlimit.Limits, error) {
 		limits.PerAddress = total / 4
 	}
 	for _, proxy := range c.TrustedProxies {
-		network, err := parseNetwork(proxy)
+		network, err := config.ParseNetwork(proxy)
 		if err != nil {
 			return limits, fmt.Errorf("PETSTORE_TRUSTED_PROXIES contains %q: %w", proxy, err)
 		}
@@ -78,7 +72,7 @@ func (c *config) connectionLimits(files uint64) (connlimit.Limits, error) {
 	return limits, nil
 }
 
-// connectionMetrics are the listeners whose connections are counted, by name.
+// connectionMetrics are the listeners with counted connections, by name.
 type connectionMetrics map[string]*connlimit.Listener
 
 var (

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"bufio"
@@ -17,6 +17,7 @@ import (
 
 	"petstore.example/internal/connlimit"
 	"petstore.example/internal/envvars"
+	"petstore.example/internal/server/config"
 	"petstore.example/internal/test/assert"
 )
 
@@ -34,16 +35,16 @@ func TestConnectionLimits(t *testing.T) {
 		{"the fewest files", 20_000, 0, 128, 32, 8},
 		{"too few files", 20_000, 0, 127, 0, 0},
 	} {
-		cfg := config{MaxConnections: c.max, MaxConnectionsPerAddress: c.perAddress}
-		got, err := cfg.connectionLimits(c.files)
+		cfg := config.Config{MaxConnections: c.max, MaxConnectionsPerAddress: c.perAddress}
+		got, err := connectionLimits(&cfg, c.files)
 		if err == nil != (c.total > 0) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		assert.Equal(t, got.Total, c.total, c.name, "connections")
 		assert.Equal(t, got.PerAddress, c.perAddrWant, c.name, "connections of an address")
 	}
-	cfg := config{MaxConnections: 100, TrustedProxies: []string{"10.0.0.0/8", "2001:db8::1"}}
-	got, err := cfg.connectionLimits(1000)
+	cfg := config.Config{MaxConnections: 100, TrustedProxies: []string{"10.0.0.0/8", "2001:db8::1"}}
+	got, err := connectionLimits(&cfg, 1000)
 	assert.NoError(t, err)
 	var trusted []string
 	for _, network := range got.Trusted {
@@ -55,22 +56,22 @@ func TestConnectionLimits(t *testing.T) {
 // TestSilentAdminConnections: they can't make the admin address unreachable.
 func TestSilentAdminConnections(t *testing.T) {
 	t.Parallel()
-	on, err := listen(t.Context(), address{addr: "127.0.0.1:0"}, address{addr: "127.0.0.1:0"})
+	on, err := Listen(t.Context(), Address{Addr: "127.0.0.1:0"}, Address{Addr: "127.0.0.1:0"})
 	assert.NoError(t, err)
-	defer on.close()
+	defer on.Close()
 	registry := prometheus.NewPedanticRegistry()
-	_, err = on.limitConnections(config{MaxConnections: 100}, registry)
+	_, err = on.limitConnections(&config.Config{MaxConnections: 100}, registry)
 	assert.NoError(t, err)
 	server := newHTTPServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), zerolog.Nop())
 	defer func() { _ = server.Close() }()
-	go func() { _ = server.Serve(on.admin) }()
+	go func() { _ = server.Serve(on.Admin) }()
 	for range 5 * adminConnections {
-		silent, err := new(net.Dialer).DialContext(t.Context(), "tcp", on.admin.Addr().String())
+		silent, err := new(net.Dialer).DialContext(t.Context(), "tcp", on.Admin.Addr().String())
 		assert.NoError(t, err)
 		defer func() { _ = silent.Close() }()
 	}
 	client := &http.Client{Timeout: 10 * time.Second}
-	res, err := client.Get("http://" + on.admin.Addr().String())
+	res, err := client.Get("http://" + on.Admin.Addr().String())
 	assert.NoError(t, err)
 	_ = res.Body.Close()
 	text := gathered(registry)
@@ -113,7 +114,7 @@ func TestNoDescriptors(t *testing.T) {
 		full.left.Store(3)
 		limited := connlimit.Wrap(full, connlimit.Limits{Total: 10})
 		server, listener, _ := newAPIServer(
-			config{HTTPFastPath: fastPath},
+			&config.Config{HTTPFastPath: fastPath},
 			http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
 			limited,
 			zerolog.Nop(),

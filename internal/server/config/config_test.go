@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -14,16 +14,21 @@ import (
 
 	"petstore.example/internal/envvars"
 	"petstore.example/internal/test/assert"
+	_ "petstore.example/internal/test/sandbox"
 )
 
 func TestConfigNamesAllMistakesOnce(t *testing.T) {
 	t.Parallel()
-	_, err := readConfig([]string{
+	_, err := Read([]string{
 		"PETSTORE_DATABASE_URL=postgres://u:hunter2@h/db",
 		"PETSTORE_DATABASE_URL_FILE=/hunter3",
 		"PETSTORE_REDIS_URL=unix:///hunter2",
 		"PETSTORE_REDIS_URL_FILE=unix:///hunter2",
 		"PETSTORE_REDIS_TIMEOUT=abc",
+		"PETSTORE_SECRETS_KEY=hunter2",
+		"PETSTORE_SECRETS_KEY_FILE=hunter2@",
+		"PETSTORE_WEBHOOK_DENY=inside",
+		"PETSTORE_WEBHOOK_PORTS=443,65536",
 		"PETSTORE_ADDR=8080",
 		"PETSTORE_ADMIN_ADDR=x",
 		"PETSTORE_ENVIRONMENT=prod",
@@ -64,7 +69,7 @@ func TestConfigWords(t *testing.T) {
 	for _, words := range [][2]string{{"on", "off"}, {"TRUE", "False"}, {"Yes", "NO"}, {"1", "0"},
 		{"\ufefftrue\r\n", " false "}} {
 		for i, want := range []envvars.Switch{true, false} {
-			cfg, err := readConfig([]string{
+			cfg, err := Read([]string{
 				"PETSTORE_DATABASE_URL= postgres://u@h/db\n", "PETSTORE_HTTP_FAST_PATH=" + words[i],
 				"PETSTORE_PPROF=" + words[i], "PETSTORE_ALLOW_OWNER=" + words[i], "PETSTORE_LOG_LEVEL=Info",
 				"PETSTORE_LOG_FORMAT=JSON", "PETSTORE_ENVIRONMENT=\ufeffStaging",
@@ -74,13 +79,13 @@ func TestConfigWords(t *testing.T) {
 			assert.NoError(t, err)
 			switches := []envvars.Switch{cfg.HTTPFastPath, cfg.Pprof, cfg.AllowOwner}
 			assert.DeepEqual(t, switches, []envvars.Switch{want, want, want}, words[i])
-			text := []string{cfg.LogLevel, cfg.LogFormat, cfg.Environment, string(cfg.keys()), string(cfg.DatabaseURL)}
+			text := []string{cfg.LogLevel, cfg.LogFormat, cfg.Environment, string(cfg.Keys()), string(cfg.DatabaseURL)}
 			assert.DeepEqual(t, text, []string{"info", "json", "staging", "test", "postgres://u@h/db"})
 			assert.DeepEqual(t, cfg.TrustedProxies, list{"10.0.0.1", "192.168.0.0/16", "::1"})
-			assert.True(t, cfg.tracing.On, "tracing")
+			assert.True(t, cfg.Tracing.On, "tracing")
 		}
 	}
-	_, err := readConfig([]string{"PETSTORE_DATABASE_URL=postgres://u@h/db", "PETSTORE_BASE_URL=\xff\xfeh\x00"})
+	_, err := Read([]string{"PETSTORE_DATABASE_URL=postgres://u@h/db", "PETSTORE_BASE_URL=\xff\xfeh\x00"})
 	assert.True(t, err != nil && strings.Contains(err.Error(), "PETSTORE_BASE_URL is UTF-16: save it as UTF-8"), err)
 }
 
@@ -97,13 +102,14 @@ func TestConfigOfFiles(t *testing.T) {
 	environ := []string{"PETSTORE_DATABASE_URL_FILE=" + database, "PETSTORE_REDIS_URL_FILE=" + redis}
 	write(database, "postgres://u:hunter2@h/db\n", 0o600)
 	write(redis, "redis://:hunter2@h:6379/0", 0o604)
-	cfg, err := readConfig(environ)
+	cfg, err := Read(environ)
 	assert.NoError(t, err)
 	if cfg.DatabaseURL != "postgres://u:hunter2@h/db" || cfg.RedisURL != "redis://:hunter2@h:6379/0" {
 		t.Errorf("the URLs are %q and %q", string(cfg.DatabaseURL), string(cfg.RedisURL))
 	}
-	if w := cfg.found["secrets"]; len(cfg.found) != 1 || !strings.Contains(w, redis) || strings.Contains(w, database) {
-		t.Errorf("warnings %q, want one on %s", cfg.found, redis)
+	if w := cfg.Warnings["secrets"]; len(cfg.Warnings) != 1 || !strings.Contains(w, redis) ||
+		strings.Contains(w, database) {
+		t.Errorf("warnings %q, want one on %s", cfg.Warnings, redis)
 	}
 	if text := fmt.Sprintf(
 		"%v %+v %#v %v",
@@ -117,7 +123,7 @@ func TestConfigOfFiles(t *testing.T) {
 	}
 	write(database, "mysql://u:hunter2@h/db", 0o600)
 	write(redis, "hunter2", 0o600)
-	if _, err = readConfig(environ); err == nil || strings.Contains(err.Error(), "hunter2") ||
+	if _, err = Read(environ); err == nil || strings.Contains(err.Error(), "hunter2") ||
 		!strings.Contains(
 			err.Error(),
 			"PETSTORE_DATABASE_URL_FILE: ",
@@ -136,9 +142,9 @@ func TestConfigUnknownVariable(t *testing.T) {
 		"PETSTORE_SERVICE_HOST=10.0.0.1",
 		"PETSTORE_PORT=tcp://10.0.0.1:80",
 	}
-	_, err := readConfig(environ)
+	_, err := Read(environ)
 	assert.Equal(t, err, nil)
-	_, err = readConfig(append(environ, "PETSTORE_DRAIN_DELEY=5s"))
+	_, err = Read(append(environ, "PETSTORE_DRAIN_DELEY=5s"))
 	if want := "PETSTORE_DRAIN_DELEY is no variable of petstore: did you mean PETSTORE_DRAIN_DELAY?"; err == nil ||
 		!strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
@@ -157,10 +163,10 @@ func TestConfigIsKnown(t *testing.T) {
 
 func TestConfigDefaults(t *testing.T) {
 	t.Parallel()
-	cfg, err := readConfig([]string{"PETSTORE_DATABASE_URL=postgres://h/db"})
+	cfg, err := Read([]string{"PETSTORE_DATABASE_URL=postgres://h/db"})
 	assert.NoError(t, err)
 	assert.Equal(t, cfg.BaseURL, "http://localhost:8080/v1", "base URL")
-	assert.Equal(t, cfg.keys(), "live", "keys")
+	assert.Equal(t, cfg.Keys(), "live", "keys")
 	if text := fmt.Sprintf("%v %+v %#v", cfg, cfg, cfg); strings.Contains(text, "postgres://") {
 		t.Errorf("the configuration prints a secret: %s", text)
 	}
@@ -169,7 +175,7 @@ func TestConfigDefaults(t *testing.T) {
 // Each setting is described in the document, with its default, and printed by petstore config.
 func TestConfigIsDocumented(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../docs/configuration.md")
+	text, err := os.ReadFile("../../../docs/configuration.md")
 	assert.NoError(t, err)
 	documented := map[string]string{}
 	rows := regexp.MustCompile("(?m)^\\| `(PETSTORE_[A-Z_]+)` \\| ([^|]*) \\|")
@@ -188,12 +194,12 @@ func TestConfigIsDocumented(t *testing.T) {
 	if len(documented) > 0 {
 		t.Errorf("docs/configuration.md describes settings that there are not: %v", documented)
 	}
-	assert.Equal(t, len((&config{}).values()), len(params), "petstore config prints")
+	assert.Equal(t, len((&Config{}).values()), len(params), "petstore config prints")
 }
 
 func parameters(t *testing.T) []env.FieldParams {
 	t.Helper()
-	all, err := env.GetFieldParamsWithOptions(&config{}, env.Options{Prefix: envPrefix})
+	all, err := env.GetFieldParamsWithOptions(&Config{}, env.Options{Prefix: envPrefix})
 	assert.NoError(t, err)
 	return all
 }
@@ -202,7 +208,7 @@ func parameters(t *testing.T) []env.FieldParams {
 // neither they nor the configuration show a header.
 func TestConfigOfTracing(t *testing.T) {
 	t.Parallel()
-	_, err := readConfig([]string{
+	_, err := Read([]string{
 		"PETSTORE_DATABASE_URL=postgres://h/db", "PETSTORE_ADDR=x", "OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4317",
 		"OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "OTEL_EXPORTER_OTLP_HEADERS=api key=hunter2",
 	})
@@ -219,9 +225,9 @@ func TestConfigOfTracing(t *testing.T) {
 		"OTEL_EXPORTER_OTLP_HEADERS=api-key=hunter2",
 		"OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318",
 	}
-	cfg, err := readConfig(environ)
-	if err != nil || !cfg.tracing.On {
-		t.Fatalf("%v, on %v", err, cfg.tracing.On)
+	cfg, err := Read(environ)
+	if err != nil || !cfg.Tracing.On {
+		t.Fatalf("%v, on %v", err, cfg.Tracing.On)
 	}
 	var printed strings.Builder
 	printTracing(&printed, environ)
@@ -250,7 +256,7 @@ func TestTracingHeadersFromAFile(t *testing.T) {
 			"OTEL_EXPORTER_OTLP_HEADERS_FILE are both set",
 		"OTEL_TRACES_EXPORTER=none\nOTEL_EXPORTER_OTLP_HEADERS_FILE=" + file + "/not-read-if-nothing-is-exported": "",
 	} {
-		cfg, err := readConfig(
+		cfg, err := Read(
 			append([]string{"PETSTORE_DATABASE_URL=postgres://h/db", endpoint}, strings.Split(variables, "\n")...),
 		)
 		if (err == nil) != (want == "") ||
@@ -258,11 +264,11 @@ func TestTracingHeadersFromAFile(t *testing.T) {
 			t.Errorf("%s: %v, want %q", variables, err, want)
 		}
 		if warned := strings.Contains(
-			fmt.Sprint(cfg.found),
+			fmt.Sprint(cfg.Warnings),
 			file,
 		); err == nil &&
 			warned == strings.Contains(variables, "EXPORTER=none") {
-			t.Errorf("%s: warnings %v", variables, cfg.found)
+			t.Errorf("%s: warnings %v", variables, cfg.Warnings)
 		}
 	}
 	var printed strings.Builder

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -7,15 +7,16 @@ import (
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/keys/callers"
+	"petstore.example/internal/server/config"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/changefeed"
 )
 
-// lookupConns is the size of a connection pool for look-ups of callers alone, so that they and the
-// queries of tenants do not wait for each other. Unknown keys may use half of it.
+// lookupConns is the size of a connection pool that only look-ups of callers use, so that they and
+// the queries of tenants do not wait for each other. Unknown keys may use half of it.
 const lookupConns = 2 * callers.MaxQueries
 
-// directory finds callers, with its own connections. It is kept up to date by the change feed.
+// directory finds callers, with its own connections. The change feed keeps it up to date.
 type directory struct {
 	*callers.Directory
 	db            *store.DB
@@ -24,7 +25,7 @@ type directory struct {
 
 func openDirectory(
 	ctx context.Context,
-	cfg config,
+	cfg *config.Config,
 	m *registry,
 	cluster *member,
 	log zerolog.Logger,
@@ -33,14 +34,14 @@ func openDirectory(
 		ctx,
 		string(cfg.DatabaseURL),
 		lookupsPool,
-		patiently(log, store.Options{AsAPI: true, MaxConns: lookupConns, Trace: cfg.traceQueries()}),
+		patiently(log, store.Options{AsAPI: true, MaxConns: lookupConns, Trace: traceQueries(cfg)}),
 	)
 	if err != nil {
 		return nil, err
 	}
-	d := &directory{Directory: callers.NewDirectory(db.Keys, cfg.keys(), cluster.clock.Now), db: db}
-	// Without a lease this server may have missed anything. It has none for a while after Postgres
-	// was set back: rows that were restored send no notifications.
+	d := &directory{Directory: callers.NewDirectory(db.Keys, cfg.Keys(), cluster.clock.Now), db: db}
+	// Without a lease this server may have missed changes. It also loses its lease for a while when
+	// Postgres was set back, because restored rows send no notifications.
 	cluster.OnRegain(d.AllChanged)
 	d.stopListening = background(log, "listen for changes", func(ctx context.Context) error {
 		changefeed.Listen(ctx, db.CurrentURL, d, cluster.Wake, log)

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"bufio"
@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/envvars"
+	"petstore.example/internal/server/config"
 	"petstore.example/internal/test/assert"
 )
 
@@ -46,7 +47,7 @@ func TestLongHeads(t *testing.T) {
 		for _, fastPath := range []envvars.Switch{true, false} {
 			t.Run(c.name+", fast path "+fastPath.String(), func(t *testing.T) {
 				t.Parallel()
-				conn := dialAPI(t, config{HTTPFastPath: fastPath})
+				conn := dialAPI(t, &config.Config{HTTPFastPath: fastPath})
 				read := bufio.NewReader(conn)
 				for _, request := range c.before {
 					if res := ask(t, conn, read, request); res.StatusCode != 200 || res.Close {
@@ -67,7 +68,7 @@ func TestLongHeads(t *testing.T) {
 
 // dialAPI connects to a server that is made as the API's, until the test ends. Its handler answers
 // 200.
-func dialAPI(t *testing.T, cfg config) net.Conn {
+func dialAPI(t *testing.T, cfg *config.Config) net.Conn {
 	t.Helper()
 	on, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	assert.NoError(t, err)

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -13,7 +13,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/keys/callers"
-	"petstore.example/internal/store/operate"
+	"petstore.example/internal/server/config"
+	"petstore.example/internal/store/admin"
 	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/storeclock"
 )
@@ -26,7 +27,7 @@ const (
 
 // health reports whether this server should receive requests, and what it cannot reach.
 type health struct {
-	operation operate.Operation
+	operation admin.Operation
 	member    *member
 	database  pinger
 	directory *callers.Directory
@@ -36,19 +37,19 @@ type health struct {
 	stop     func()
 	clock    *storeclock.Clock
 	diskFull func() bool
-	found    warnings
-	addr     string // of the API
+	found    config.Warnings
+	addr     string // the API's address
 	stopping atomic.Bool
 }
 
-// newHealth returns a health that pings through the member's connections: those of requests may all
-// be in use. It registers its metrics.
+// newHealth returns a health that pings through the member's connections, because requests may use
+// all of theirs.
 func newHealth(
-	operation operate.Operation,
+	operation admin.Operation,
 	m *member,
 	directory *callers.Directory,
 	limiter *rateLimiter,
-	found warnings,
+	found config.Warnings,
 	r *registry,
 	log zerolog.Logger,
 ) *health {
@@ -64,7 +65,6 @@ func newHealth(
 		found:     found,
 	}
 	h.stop = background(log, "watch the term", h.term.run)
-	h.register(r)
 	return h
 }
 
@@ -74,7 +74,7 @@ type pinger struct {
 	ping func(context.Context) error
 
 	mu    sync.Mutex
-	ended time.Time // of the last ping; zero before the first
+	ended time.Time // when the last ping ended; zero before the first
 	err   error     // its result
 }
 
@@ -86,7 +86,7 @@ func (p *pinger) check() error {
 	if !p.ended.IsZero() && time.Since(p.ended) < pingValidFor {
 		return p.err
 	}
-	// Not the context of a request: a client that disconnects must not change the result for the
+	// This is not a request's context: a client that disconnects must not change the result for the
 	// others.
 	ctx, cancel := context.WithTimeout(context.Background(), pingTimeout)
 	defer cancel()
@@ -95,12 +95,15 @@ func (p *pinger) check() error {
 	return p.err
 }
 
-// readiness is the body of /readyz. Status is ready, degraded (requests are served, but Redis or
-// the change feed is down, or the disk of Postgres is full), unavailable (Postgres is down, there
-// is no term to decide limits in, or only this server can't reach Redis) or stopping; the last two
-// have status 503. Clock is ok, or off if this server's clock is wrong, by which nothing is
-// decided. The other fields are up or down; Database is read_only for a standby, and disk_full;
-// Redis is none if none is configured, and cut_off if only this server can't reach it.
+// readiness is the body of /readyz. Status is ready, degraded, unavailable or stopping; the last
+// two are answered with 503. A degraded server serves requests, but Redis or the change feed is
+// down, or Postgres's disk is full. A server is unavailable if Postgres is down, if there is no
+// term to decide limits in, or if only this server can't reach Redis.
+//
+// Clock is ok, or off if this server's clock is wrong; no decision depends on that. Months is ok, or
+// off while no month is enforced, because a server of the last release is alive. The other
+// fields are up or down. Database can also be read_only (a standby) or disk_full. Redis can also be
+// none (not configured) or cut_off (only this server can't reach it).
 type readiness struct {
 	Status     string `json:"status"`
 	Database   string `json:"database"`
@@ -108,7 +111,8 @@ type readiness struct {
 	Term       string `json:"term"`
 	ChangeFeed string `json:"change_feed"`
 	Clock      string `json:"clock"`
-	// checks are what /readyz?verbose says of each.
+	Months     string `json:"months"`
+	// checks are the results of each check, for /readyz?verbose.
 	checks map[string]checkResult
 }
 
@@ -125,12 +129,14 @@ func (h *health) readiness() readiness {
 		Term:       "up",
 		ChangeFeed: "up",
 		Clock:      "ok",
+		Months:     "ok",
 		checks: map[string]checkResult{
 			"database":    ok,
 			"redis":       ok,
 			"term":        ok,
 			"change_feed": ok,
 			"clock":       ok,
+			"months":      ok,
 			"login":       ok,
 			"schema":      ok,
 			"secrets":     ok,
@@ -141,6 +147,13 @@ func (h *health) readiness() readiness {
 	}
 	if h.clock.Off() {
 		r.Clock, r.checks["clock"] = "off", checkResult{"warn", clockOff(h.clock)}
+	}
+	if h.limiter.noMonths() {
+		r.Months = "off"
+		r.checks["months"] = checkResult{
+			"warn",
+			"limits per month are not enforced while a server of the last release is alive",
+		}
 	}
 	if !h.directory.FeedHealthy() {
 		r.Status, r.ChangeFeed = "degraded", "down"
@@ -194,10 +207,13 @@ func (h *health) readiness() readiness {
 	return r
 }
 
-// verbose is the body of /readyz?verbose: the status, and each check by its name.
+// startChecks are the checks that a server makes at its start.
+var startChecks = []string{"login", "schema", "secrets", "socket"}
+
+// verbose is the body of /readyz?verbose: the status, and each check by name.
 type verbose struct {
 	Status string                 `json:"status"`
-	Addr   string                 `json:"addr,omitempty"` // of the API
+	Addr   string                 `json:"addr,omitempty"` // the API's address
 	Checks map[string]checkResult `json:"checks"`
 }
 

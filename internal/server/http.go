@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"bytes"
@@ -8,20 +8,23 @@ import (
 	stdlog "log"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/api"
+	"petstore.example/internal/buildinfo"
 	"petstore.example/internal/connlimit"
 	"petstore.example/internal/httpfast"
+	"petstore.example/internal/server/config"
 )
 
 const (
-	// firstRequests is how long a server that stops waits for the requests of connections that it
-	// accepted last. Once net/http's Shutdown has begun, it closes a connection on which it reads a
-	// request without a response.
+	// firstRequests is how long a stopping server waits for the first requests of the connections
+	// that it accepted last. Once Shutdown has begun, net/http closes a connection without a
+	// response if it reads the first request only then.
 	firstRequests = 200 * time.Millisecond
 
 	readHeaderTimeout = 10 * time.Second
@@ -30,8 +33,8 @@ const (
 	// took all of readTimeout. The API has other deadlines for bodies that it reads.
 	writeTimeout = readTimeout + 30*time.Second
 	idleTimeout  = 2 * time.Minute
-	// maxHead limits the request line and headers, in bytes. net/http counts 4 KiB less than it
-	// allows.
+	// maxHead limits the request line and headers, in bytes. net/http allows 4 KiB more than
+	// MaxHeaderBytes.
 	maxHead        = 32 << 10
 	maxHeaderBytes = maxHead - 4<<10
 )
@@ -50,8 +53,8 @@ func newHTTPServer(handler http.Handler, log zerolog.Logger) *http.Server {
 	}
 }
 
-// serverErrors logs what net/http has to say. All of it is one kind of trouble: its texts hold
-// addresses.
+// serverErrors logs net/http's messages. They count as one kind of trouble, because their texts
+// hold addresses.
 type serverErrors struct{ log zerolog.Logger }
 
 // Write implements io.Writer.
@@ -62,25 +65,32 @@ func (s serverErrors) Write(text []byte) (int, error) {
 
 // serveHTTP serves until ctx ends. Then readiness fails, so that a load balancer sends no more
 // requests. After the drain delay the server accepts no more connections, and requests in flight
-// may take the stop timeout. The admin server runs to the end.
+// have the stop timeout to finish. The admin server runs to the end.
 func serveHTTP(
-	ctx context.Context, cfg config, on *sockets, handler http.Handler, health *health, metrics *prometheus.Registry,
-	log zerolog.Logger, started func(),
+	ctx context.Context,
+	cfg *config.Config,
+	on *Sockets,
+	handler http.Handler,
+	health *health,
+	metrics *prometheus.Registry,
+	build buildinfo.Info,
+	log zerolog.Logger,
+	started func(),
 ) error {
 	connections, err := on.limitConnections(cfg, metrics)
 	if err != nil {
 		return err
 	}
-	defer background(log, "report", newReporter(health, on.api.(*connlimit.Listener), cfg.keys(), metrics).run)()
-	logServing(log, cfg, on, connections)
-	health.addr = on.api.Addr().String()
-	apiServer, listener, waitIdle := newAPIServer(cfg, handler, on.api, log)
+	defer background(log, "report", newReporter(health, on.API.(*connlimit.Listener), cfg.Keys(), metrics).run)()
+	logServing(log, build.Version, cfg, on, connections)
+	health.addr = on.API.Addr().String()
+	apiServer, listener, waitIdle := newAPIServer(cfg, handler, on.API, log)
 	adminServer := newHTTPServer(adminHandler(cfg, health, metrics), log)
 	// A CPU profile may take minutes.
 	adminServer.WriteTimeout = 5 * time.Minute
 	failed, adminFailed := make(chan error, 1), make(chan error, 1)
 	go func() { failed <- apiServer.Serve(listener) }()
-	go func() { adminFailed <- adminServer.Serve(on.admin) }()
+	go func() { adminFailed <- adminServer.Serve(on.Admin) }()
 	defer func() { _ = adminServer.Close() }()
 	started()
 
@@ -96,7 +106,7 @@ func serveHTTP(
 	health.stopping.Store(true)
 	log.Info().Dur("drain_delay_ms", cfg.DrainDelay).Msg("stopping")
 	time.Sleep(cfg.DrainDelay)
-	_ = listener.Close() // Only its own sockets: what systemd handed over stays open.
+	_ = listener.Close() // listener closes only its own sockets, none from systemd.
 	if err := <-failed; !errors.Is(err, net.ErrClosed) && !errors.Is(err, http.ErrServerClosed) {
 		log.Warn().Err(err).Msg("serve")
 	}
@@ -104,8 +114,8 @@ func serveHTTP(
 	time.Sleep(firstRequests)
 	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.StopTimeout)
 	defer cancel()
-	// Shutdown does not know of fast requests, and waitIdle only of connections: each ends what is
-	// left at the end of stopCtx.
+	// Shutdown does not wait for requests of the fast path; waitIdle waits until all connections
+	// have ended. At the end of stopCtx each closes what is still open.
 	if err := errors.Join(apiServer.Shutdown(stopCtx), waitIdle(stopCtx)); err != nil {
 		return errors.Join(
 			fmt.Errorf("requests in flight did not finish within %v: %w", cfg.StopTimeout, err),
@@ -115,9 +125,39 @@ func serveHTTP(
 	return nil
 }
 
+func logServing(log zerolog.Logger, version string, cfg *config.Config, on *Sockets, connections connlimit.Limits) {
+	log.Info().Str(
+		"version",
+		version,
+	).Str(
+		"addr",
+		on.API.Addr().String(),
+	).Str(
+		"admin_addr",
+		on.Admin.Addr().String(),
+	).
+		Int(
+			"max_connections",
+			connections.Total,
+		).Int(
+		"max_connections_per_address",
+		connections.PerAddress,
+	).
+		Str(
+			"environment",
+			cfg.Environment,
+		).Bool(
+		"redis",
+		cfg.RedisURL != "",
+	).Int(
+		"pid",
+		os.Getpid(),
+	).Msg("serving")
+}
+
 // newAPIServer returns the API's server and the listener for it to serve, with the fast path unless
 // it is turned off. waitIdle waits for the fast path's requests after the server's Shutdown.
-func newAPIServer(cfg config, handler http.Handler, on net.Listener, log zerolog.Logger) (
+func newAPIServer(cfg *config.Config, handler http.Handler, on net.Listener, log zerolog.Logger) (
 	s *http.Server, l net.Listener, waitIdle func(context.Context) error,
 ) {
 	s = newHTTPServer(handler, log)
@@ -132,9 +172,9 @@ func newAPIServer(cfg config, handler http.Handler, on net.Listener, log zerolog
 	return s, l, waitIdle
 }
 
-// refuseLongHeads responds 431, as net/http does. net/http counts only what it reads after it has
-// seen the beginning of a request: on a connection's first request all of the head, on later ones
-// up to 4 KiB less.
+// refuseLongHeads responds 431, as net/http does. net/http itself counts only what it reads after
+// the beginning of a request: the whole head of a connection's first request, but up to 4 KiB less
+// of a later one.
 func refuseLongHeads(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if headLength(r) <= maxHead {
@@ -149,8 +189,8 @@ func refuseLongHeads(next http.Handler) http.Handler {
 	})
 }
 
-// headLength returns the length of a request's head, in bytes, as most clients write it: with one
-// space after each colon.
+// headLength returns the length of a request's head, in bytes, in the form that most clients write:
+// with one space after each colon.
 func headLength(r *http.Request) int {
 	n := len(r.Method) + len(
 		r.RequestURI,

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"io"
@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// logDelay is how long an event may be buffered, logRoom how many bytes may be.
+	// logDelay is how long an event may be buffered, logRoom how many bytes at most.
 	logDelay = 50 * time.Millisecond
 	logRoom  = 32 << 10
 )
 
-// logBuffer buffers log events, because a system call for each takes 1.5 µs, a tenth of the time of
+// LogBuffer buffers log events, because a system call for each takes 1.5 µs, a tenth of the time of
 // a cached response. An error is written at once, together with what is buffered, so the stack of a
 // panic is never lost. A process that is killed can lose the events of the last logDelay.
-type logBuffer struct {
+type LogBuffer struct {
 	out   io.Writer
 	timer *time.Timer
 
@@ -25,22 +25,23 @@ type logBuffer struct {
 	held []byte
 
 	// writing is held during a write, and locked before mu, so that a slow write does not block
-	// Write. written is the buffer that is being written; it and held change places.
+	// Write. written is the buffer that is being written; it swaps places with held.
 	writing sync.Mutex
 	written []byte
 }
 
-func newLogBuffer(out io.Writer) *logBuffer {
-	b := &logBuffer{out: out, held: make([]byte, 0, logRoom), written: make([]byte, 0, logRoom)}
-	b.timer = time.AfterFunc(logDelay, b.flush)
+// NewLogBuffer returns a buffer before out.
+func NewLogBuffer(out io.Writer) *LogBuffer {
+	b := &LogBuffer{out: out, held: make([]byte, 0, logRoom), written: make([]byte, 0, logRoom)}
+	b.timer = time.AfterFunc(logDelay, b.Flush)
 	return b
 }
 
 // Write implements io.Writer.
-func (b *logBuffer) Write(event []byte) (int, error) { return b.WriteLevel(zerolog.NoLevel, event) }
+func (b *LogBuffer) Write(event []byte) (int, error) { return b.WriteLevel(zerolog.NoLevel, event) }
 
 // WriteLevel implements zerolog.LevelWriter.
-func (b *logBuffer) WriteLevel(level zerolog.Level, event []byte) (int, error) {
+func (b *LogBuffer) WriteLevel(level zerolog.Level, event []byte) (int, error) {
 	b.mu.Lock()
 	if len(b.held) == 0 {
 		b.timer.Reset(logDelay)
@@ -54,13 +55,13 @@ func (b *logBuffer) WriteLevel(level zerolog.Level, event []byte) (int, error) {
 	return len(event), nil
 }
 
-// flush writes what is buffered.
-func (b *logBuffer) flush() {
-	// An error cannot be reported: the log is where errors go.
+// Flush writes what is buffered.
+func (b *LogBuffer) Flush() {
+	// An error cannot be reported, because errors go to the log.
 	_ = b.write()
 }
 
-func (b *logBuffer) write() error {
+func (b *LogBuffer) write() error {
 	b.writing.Lock()
 	defer b.writing.Unlock()
 	b.mu.Lock()

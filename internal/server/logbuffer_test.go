@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"strings"
@@ -33,7 +33,7 @@ func (w *writes) text() (string, int) {
 func TestLogBuffer(t *testing.T) {
 	t.Parallel()
 	out := &writes{}
-	b := newLogBuffer(out)
+	b := NewLogBuffer(out)
 	log := zerolog.New(b)
 	log.Info().Msg("one")
 	log.Warn().Msg("two")
@@ -52,7 +52,7 @@ func TestLogBuffer(t *testing.T) {
 		return got == want
 	}, &got)
 	log.Info().Msg("five")
-	b.flush()
+	b.Flush()
 	if got, _ := out.text(); !strings.HasSuffix(got, "\"five\"}\n") {
 		t.Errorf("after a flush %q", got)
 	}
@@ -62,7 +62,7 @@ func TestLogBuffer(t *testing.T) {
 func TestLogBufferIsBounded(t *testing.T) {
 	t.Parallel()
 	out := &writes{}
-	b := newLogBuffer(out)
+	b := NewLogBuffer(out)
 	log := zerolog.New(b)
 	long := strings.Repeat("x", 1000)
 	const events = 1000
@@ -75,7 +75,7 @@ func TestLogBufferIsBounded(t *testing.T) {
 		})
 	}
 	all.Wait()
-	b.flush()
+	b.Flush()
 	got, many := out.text()
 	b.mu.Lock()
 	defer b.mu.Unlock()

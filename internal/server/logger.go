@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"io"
@@ -6,12 +6,15 @@ import (
 
 	"github.com/rs/zerolog"
 	"golang.org/x/term"
+
+	"petstore.example/internal/server/config"
 )
 
-func newLogger(cfg config, out io.Writer) zerolog.Logger {
+// NewLogger returns a logger in the format of the configuration.
+func NewLogger(cfg *config.Config, out io.Writer) zerolog.Logger {
 	if cfg.LogFormat == "text" {
-		if b, ok := out.(*logBuffer); ok {
-			// Text is for people who watch it: do not buffer.
+		if b, ok := out.(*LogBuffer); ok {
+			// People read text as it is logged, so it is not buffered.
 			out = b.out
 		}
 		out = zerolog.ConsoleWriter{Out: out, TimeFormat: "15:04:05.000", NoColor: !colours(out)}

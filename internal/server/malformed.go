@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"bytes"
@@ -8,20 +8,21 @@ import (
 	"petstore.example/internal/api"
 )
 
-// maxOwn is longer than net/http's own answers, in bytes, and shorter than any of the API's.
+// maxOwn is longer than net/http's own answers and shorter than the API's, in bytes.
 const maxOwn = 256
 
-// isOwn reports whether net/http answers by itself what it can't read as a request: in one write,
-// with a status from 400 on, and closing the connection. refuseLongHeads answers in the same way.
+// isOwn reports whether p is net/http's own answer to something that it can't read as a request:
+// one write, with a status of 400 or more, that closes the connection. refuseLongHeads answers in
+// the same form.
 func isOwn(p []byte) bool {
 	const start = len("HTTP/1.1 ")
 	return len(p) > start && len(p) <= maxOwn && bytes.HasPrefix(p, []byte("HTTP/1.")) && p[start] >= '4' &&
 		bytes.Contains(p, []byte("\r\nConnection: close\r\n"))
 }
 
-// malformedListener replaces net/http's own answers by those of the API: /v1/pets/%zz is no URL,
-// and reaches no handler. TestMalformedRequest notices when net/http writes another text. It also
-// answers TLS on the port of HTTP.
+// malformedListener replaces net/http's own answers by the API's. For example, /v1/pets/%zz is not
+// a URL and reaches no handler. TestMalformedRequest notices when net/http writes another text. The
+// listener also answers TLS on the port of HTTP.
 type malformedListener struct {
 	net.Listener
 	*api.Malformed
@@ -43,10 +44,10 @@ type malformedConn struct {
 	begun    bool
 }
 
-// recordTypeHandshake is how TLS begins, and no request does.
+// recordTypeHandshake is the first byte of a TLS connection. No HTTP request begins with it.
 const recordTypeHandshake = 0x16
 
-// Read implements net.Conn. It answers a client that begins TLS, and reports the end of its
+// Read implements net.Conn. It answers a client that begins TLS, and then reports the end of its
 // requests: net/http would wait for the end of a line.
 func (c *malformedConn) Read(p []byte) (int, error) {
 	n, err := c.TCPConn.Read(p)
@@ -67,7 +68,7 @@ func (c *malformedConn) Write(p []byte) (int, error) {
 	if !isOwn(p) {
 		return c.TCPConn.Write(p)
 	}
-	if _, err := c.TCPConn.Write(c.listener.Answer(c.RemoteAddr(), p)); err != nil {
+	if _, err := c.TCPConn.Write(c.listener.Replace(c.RemoteAddr(), p)); err != nil {
 		return 0, err
 	}
 	return len(p), nil

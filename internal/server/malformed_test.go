@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"bufio"
@@ -24,7 +24,9 @@ import (
 	"github.com/ulule/limiter/v3"
 
 	"petstore.example/internal/api"
+	"petstore.example/internal/api/gate"
 	"petstore.example/internal/envvars"
+	"petstore.example/internal/server/config"
 	"petstore.example/internal/test/assert"
 )
 
@@ -35,17 +37,24 @@ func TestMalformedRequest(t *testing.T) {
 	t.Parallel()
 	for _, fastPath := range []envvars.Switch{true, false} {
 		sent, counted := int64(0), &countedAddress{}
-		cfg := config{HTTPFastPath: fastPath, MaxConnections: 100, BaseURL: "https://api.example.com/v1"}
-		on, err := listen(t.Context(), address{addr: "127.0.0.1:0"}, address{addr: "127.0.0.1:0"})
+		cfg := config.Config{HTTPFastPath: fastPath, MaxConnections: 100, BaseURL: "https://api.example.com/v1"}
+		on, err := Listen(t.Context(), Address{Addr: "127.0.0.1:0"}, Address{Addr: "127.0.0.1:0"})
 		assert.NoError(t, err)
-		t.Cleanup(on.close)
-		on.api = &malformedListener{on.api, api.NewMalformed(api.Config{Addresses: counted, BaseURL: cfg.BaseURL})}
-		_, err = on.limitConnections(cfg, prometheus.NewRegistry())
+		t.Cleanup(on.Close)
+		on.API = &malformedListener{on.API, api.NewMalformed(api.Config{
+			Limits: api.Limits{
+				Addresses: counted,
+			},
+			Site: api.Site{
+				BaseURL: cfg.BaseURL,
+			},
+		})}
+		_, err = on.limitConnections(&cfg, prometheus.NewRegistry())
 		assert.NoError(t, err)
 		server, listener, _ := newAPIServer(
-			cfg,
+			&cfg,
 			http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
-			on.api,
+			on.API,
 			zerolog.Nop(),
 		)
 		go func() { _ = server.Serve(listener) }()
@@ -65,12 +74,12 @@ func TestMalformedRequest(t *testing.T) {
 		} {
 			for _, before := range []string{"", "GET / HTTP/1.1\r\nHost: x\r\n\r\n"} {
 				sent++
-				checkMalformed(t, on.api.Addr(), before, request, want)
+				checkMalformed(t, on.API.Addr(), before, request, want)
 			}
 			answered[strconv.Itoa(want)] = true
 		}
 		assert.DeepEqual(t, answered, documentedOfNetHTTP(t), "-docs/errors.md +answered")
-		checkTLS(t, on.api.Addr())
+		checkTLS(t, on.API.Addr())
 		assert.Equal(t, counted.n.Load(), sent+3, "fast path", fastPath, "answers counted for the address")
 	}
 }
@@ -89,7 +98,7 @@ func documentedOfNetHTTP(t *testing.T) map[string]bool {
 
 // countedAddress counts what comes from 127.0.0.1.
 type countedAddress struct {
-	api.Addresses
+	gate.Addresses
 	n atomic.Int64
 }
 

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -14,19 +14,21 @@ const (
 	// trimFrom is how much unused memory an idle process may keep.
 	trimFrom = 4 << 20
 	// minHeap is the size to which a small heap may grow before it is collected. By the runtime's
-	// own rule, twice the live heap, a server with 3 MB is collected a hundred times a second under
-	// load, which takes a twentieth of its processor time.
+	// own rule, twice the live heap, a server with 3 MB is collected 30 times a second under load.
+	// That takes a ninth of its processor time, and otherwise a fortieth.
 	minHeap = 32 << 20
-	// A heap of largeHeap or more may grow by largePercent. Garbage lies between live objects, so
-	// its memory cannot be given back.
+	// A heap of largeHeap or more may grow by largePercent. Its garbage lies between live objects,
+	// so its memory cannot be given back.
 	largeHeap    = 16 << 20
 	largePercent = 35
 )
 
 // trimMemory returns memory to the system while the process is idle, until ctx ends. After a burst
 // the process has twice its live heap, and the runtime alone keeps that for minutes. Under load
-// trimMemory returns nothing. Unless GOGC is set, it also sets the percentage by which the heap may
-// grow: more for a small heap, less for a large one such as a directory of 100,000 callers.
+// trimMemory returns nothing.
+//
+// Unless GOGC is set, it also sets the percentage by which the heap may grow: more for a small
+// heap, less for a large one, such as a directory of 100,000 callers.
 func trimMemory(ctx context.Context) error {
 	before := readMemory()
 	if os.Getenv("GOGC") == "" {
@@ -58,7 +60,7 @@ func (p *pacer) start(ctx context.Context) {
 	runtime.AddCleanup(&struct{ _ [64]byte }{}, func(p *pacer) { p.start(ctx) }, p)
 }
 
-// percentFor returns one of few values, so that it rarely changes.
+// percentFor returns one of few values, so that the percentage rarely changes.
 func percentFor(live uint64) int {
 	for size := uint64(minHeap / 8); size <= largeHeap; size *= 2 {
 		if live < size {
@@ -68,8 +70,8 @@ func percentFor(live uint64) int {
 	return largePercent
 }
 
-// memoryUse is the size of the heap, how much of it was live at the last collection, in bytes, and
-// the number of collections.
+// memoryUse is the size of the heap and of its live part at the last collection, in bytes, and the
+// number of collections.
 type memoryUse struct{ heap, live, collections uint64 }
 
 func readMemory() memoryUse {

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"time"
@@ -8,49 +8,10 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// values registers metrics whose values are asked for at each scrape.
-type values struct{ prometheus.Registerer }
-
-func (r values) gauge(name, help string, labels prometheus.Labels, value func() float64) {
-	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, value))
-}
-
-func (r values) counter(name, help string, labels prometheus.Labels, value func() int64) {
-	r.MustRegister(
-		prometheus.NewCounterFunc(
-			prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels},
-			func() float64 { return float64(value()) },
-		),
-	)
-}
-
-// The modes: where the limits of a request are counted.
-const (
-	modeMemory   = "memory"   // in this process, because no Redis is configured
-	modeRedis    = "redis"    // in Redis
-	modePostgres = "postgres" // by grants from Postgres
-	modeNone     = "none"     // nowhere: no term is in force
-)
-
-var modes = []string{modeMemory, modeRedis, modePostgres, modeNone}
-
-func (l *rateLimiter) mode() string {
-	switch state := l.state(); {
-	case state == "none":
-		return modeMemory
-	case !l.decides():
-		return modeNone
-	case state == "down":
-		return modePostgres
-	}
-	return modeRedis
-}
-
-// startChecks are those that a server makes at its start.
-var startChecks = []string{"login", "schema", "secrets", "socket"}
-
+// registerHealth registers the findings of /readyz as metrics.
+//
 //nolint:funlen // a list of metrics
-func (h *health) register(r prometheus.Registerer) {
+func registerHealth(r prometheus.Registerer, h *health) {
 	v := values{r}
 	v.gauge(
 		"petstore_database_up",
@@ -126,7 +87,7 @@ func (h *health) register(r prometheus.Registerer) {
 	}
 }
 
-// registerUsage registers the metrics of what is recorded for billing.
+// registerUsage registers the metrics of usage recorded for billing.
 func registerUsage(r prometheus.Registerer, meter *usage.Meter) {
 	v := values{r}
 	v.gauge(

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"cmp"
@@ -10,31 +10,31 @@ import (
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/operate"
+	"petstore.example/internal/store/admin"
 	"petstore.example/internal/store/undo"
 )
 
 const (
 	pruneEvery = time.Minute
-	// pruneBatch keeps each statement short, because a request that reuses an expired key waits for
-	// it, and those that share its transaction.
+	// pruneBatch keeps each statement short: a request that reuses an expired key waits for it, and
+	// so do those that share its transaction.
 	pruneBatch = 500
-	// rollUpBatch is how many hours of usage are summed in a transaction. Nobody waits for it.
+	// rollUpBatch is the number of hours of usage summed in a transaction. Nobody waits for it.
 	rollUpBatch = 20000
-	// keyLimitAge is longer than the clocks of servers can differ.
+	// keyLimitAge is longer than the servers' clocks can differ.
 	keyLimitAge = 10 * time.Minute
-	// pruneSlice bounds what is removed of a kind before it is the turn of the next. The rest
-	// follows a minute later.
+	// pruneSlice bounds the time spent on one kind before the next gets its turn. The rest follows
+	// a minute later.
 	pruneSlice = 30 * time.Second
 	// retentionTimeout is for the last step of a roll-up, which reads a whole month.
 	retentionTimeout = 10 * time.Minute
 )
 
-// pruner deletes at most limit rows that ended before that time. It returns how many it deleted,
-// and whether there may be more.
+// pruner deletes at most limit rows that ended before the given time. It returns the number of
+// deleted rows, and whether there may be more.
 type pruner func(ctx context.Context, before time.Time, limit int) (removed int, more bool, err error)
 
-// batches is a pruner that has more while a batch is full.
+// batches makes a pruner that reports more rows as long as a batch is full.
 func batches(prune func(ctx context.Context, before time.Time, limit int) (int, error)) pruner {
 	return func(ctx context.Context, before time.Time, limit int) (int, bool, error) {
 		removed, err := prune(ctx, before, limit)
@@ -46,23 +46,23 @@ func batches(prune func(ctx context.Context, before time.Time, limit int) (int, 
 type expiring struct {
 	kind  string
 	prune pruner
-	// age is how long, for what is not in the table of retention.
+	// age is how long such a row is kept, for a kind that is not in the table of retention.
 	age time.Duration
-	// limit is the size of a batch. 0 is pruneBatch.
+	// limit is the size of a batch. 0 stands for pruneBatch.
 	limit int
 }
 
-// pruning removes what is old.
+// pruning removes expired rows.
 type pruning struct {
 	all []expiring
-	// url is of the database, for the kinds that need a connection of their own, because their
-	// statements take longer; "" for none of them.
+	// url is the database's URL, for the kinds that need their own connection because their
+	// statements take longer; "" if there are none.
 	url     string
 	metrics *retentionMetrics
 	log     zerolog.Logger
 }
 
-// startPruning removes what is old every minute until stop is called.
+// startPruning removes expired rows every minute until stop is called.
 func startPruning(db *store.DB, url string, metrics prometheus.Registerer, log zerolog.Logger) (stop func()) {
 	p := pruning{all: allExpiring(db), url: url, metrics: newRetentionMetrics(metrics), log: log}
 	return background(
@@ -72,7 +72,7 @@ func startPruning(db *store.DB, url string, metrics prometheus.Registerer, log z
 	)
 }
 
-// prune logs an error. The next one tries again: expired rows only take disk space.
+// prune logs an error. The next run tries again: expired rows only take disk space.
 func (p pruning) prune(ctx context.Context) {
 	if err := p.run(ctx); err != nil && ctx.Err() == nil {
 		p.log.Warn().Err(err).Msg("delete expired rows")
@@ -83,7 +83,7 @@ func (p pruning) prune(ctx context.Context) {
 func allExpiring(db *store.DB) []expiring {
 	return []expiring{
 		{kind: "idempotency_keys", prune: batches(db.Idempotency.Prune)},
-		{kind: operate.RetentionFailed, prune: batches(db.FailedRequests.Prune)},
+		{kind: admin.RetentionFailed, prune: batches(db.FailedRequests.Prune)},
 		{kind: "key_limits", prune: batches(db.Counters.Prune), age: keyLimitAge},
 		{kind: "sign_ins", prune: batches(db.SignIns.Prune)},
 		{kind: "undo_values", prune: batches(db.Audit.PruneUndoValues), age: undo.MaxAge},
@@ -106,9 +106,9 @@ func allRetained(db *store.DB) []expiring {
 			_, err := db.Retention.CutAudit(ctx)
 			return 0, false, err
 		}},
-		{kind: operate.RetentionBans, prune: retained(operate.RetentionBans)},
-		{kind: operate.RetentionKeys, prune: retained(operate.RetentionKeys)},
-		{kind: operate.RetentionUsage, prune: retained(operate.RetentionUsage), limit: rollUpBatch},
+		{kind: admin.RetentionBans, prune: retained(admin.RetentionBans)},
+		{kind: admin.RetentionKeys, prune: retained(admin.RetentionKeys)},
+		{kind: admin.RetentionUsage, prune: retained(admin.RetentionUsage), limit: rollUpBatch},
 	}
 }
 
@@ -130,15 +130,15 @@ func (p pruning) each(ctx context.Context, all []expiring) error {
 		begin := time.Now()
 		removed, err := e.pruneUntil(ctx, begin.Add(-e.age))
 		p.metrics.observe(e.kind, removed, time.Since(begin), err)
-		if !errors.Is(err, operate.ErrRetentionBusy) && !errors.Is(err, operate.ErrRetentionLocked) {
+		if !errors.Is(err, admin.ErrRetentionBusy) && !errors.Is(err, admin.ErrRetentionLocked) {
 			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// pruneUntil repeats prune until there is no more, or the time is over. It rests after each batch
-// for as long as that took, so that it leaves Postgres to others at least half of the time.
+// pruneUntil repeats prune until no rows are left or the time is over. It rests after each batch as
+// long as that took, so that Postgres has at least half of the time for others.
 func (e expiring) pruneUntil(ctx context.Context, before time.Time) (removed int, err error) {
 	for end := time.Now().Add(pruneSlice); ; {
 		begin := time.Now()
@@ -155,7 +155,7 @@ func (e expiring) pruneUntil(ctx context.Context, before time.Time) (removed int
 	}
 }
 
-// retentionMetrics show what was removed.
+// retentionMetrics show the removed rows.
 type retentionMetrics struct {
 	removed           *prometheus.CounterVec
 	duration, success *prometheus.GaugeVec
@@ -183,7 +183,7 @@ func newRetentionMetrics(r prometheus.Registerer) *retentionMetrics {
 func (m *retentionMetrics) observe(kind string, removed int, took time.Duration, err error) {
 	m.removed.WithLabelValues(kind).Add(float64(removed))
 	m.duration.WithLabelValues(kind).Set(took.Seconds())
-	// It is 0 if no run succeeded yet, so that an alert sees it.
+	// The metric is 0 if no run has succeeded yet, so that an alert sees it.
 	if last := m.success.WithLabelValues(kind); err == nil {
 		last.SetToCurrentTime()
 	}

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
@@ -8,9 +8,9 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// startRecording records usage for billing and failed requests for support. stop writes what is
-// still buffered. If servers share their limits, all that this one admitted in a term is recorded
-// before it acknowledges the next: then only what silent servers admitted is unknown.
+// startRecording records usage for billing and failed requests for support. stop writes the
+// buffered rest. If servers share their limits, this one records everything that it admitted in a
+// term before it acknowledges the next. Then only silent servers' requests are unknown.
 func startRecording(
 	db *store.DB,
 	m *member,

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -11,40 +11,41 @@ import (
 
 	"petstore.example/internal/connlimit"
 	"petstore.example/internal/keys"
-	"petstore.example/internal/store/operate"
+	"petstore.example/internal/store/admin"
 	"petstore.example/internal/store/pgconn"
 )
 
 const (
-	// reportEvery is how often a server looks for trouble of its own, and at changes of bans.
+	// reportEvery is how often a server looks for faults of its own, and at changes of bans.
 	reportEvery = 5 * time.Second
-	// repeatEvery is how often it notes the same again: its row may have been removed meanwhile.
+	// repeatEvery is how often it repeats a report, because its row may have been removed
+	// meanwhile.
 	repeatEvery = time.Minute
 )
 
-// reporter tells staff what this server finds wrong with itself (petstorectl doctor), and reads
-// what is counted for the whole fleet.
+// reporter tells staff about faults of this server (petstorectl doctor), and reads counts of the
+// whole fleet.
 type reporter struct {
-	operation operate.Operation
+	operation admin.Operation
 	health    *health
 	api       *connlimit.Listener
-	// keys is of which environment the keys are that this server accepts.
+	// keys is the environment of the keys that this server accepts.
 	keys keys.Environment
 
 	noted   []string
 	notedAt time.Time
-	// refused is how many connections had been refused when it last looked.
+	// refused is the number of refused connections at the last look.
 	refused int64
-	// number is that of the last entry of the audit trail that was counted; above all others before
-	// the first look, which counts none.
+	// number is the number of the last audit entry that was counted. Before the first look, which
+	// counts none, it is above all others.
 	number                    int64
 	byServer, byStaff, lifted atomic.Int64
-	// deliveredAgo is the last result of operate.Operation.DeliveredAgo.
+	// deliveredAgo is the last result of admin.Operation.DeliveredAgo.
 	deliveredAgo atomic.Int64
 }
 
-// newReporter returns a reporter of the server with that listener, and registers the metrics of
-// what it reads.
+// newReporter returns the reporter of a server with that listener, and registers metrics of what it
+// reads.
 func newReporter(h *health, api *connlimit.Listener, of keys.Environment, m prometheus.Registerer) *reporter {
 	r := &reporter{operation: h.operation, health: h, api: api, keys: of, number: math.MaxInt64}
 	const changes, help = "petstore_ban_changes_total",
@@ -61,7 +62,8 @@ func newReporter(h *health, api *connlimit.Listener, of keys.Environment, m prom
 	return r
 }
 
-// run looks until ctx ends. What fails is repeated: staff hear of an outage of Postgres elsewhere.
+// run looks for faults until ctx ends. After a failure it tries again. It does not report the
+// failure: staff hear of an outage of Postgres elsewhere.
 func (r *reporter) run(ctx context.Context) error {
 	r.noteEnvironment(ctx)
 	return every(ctx, reportEvery, func() {
@@ -74,8 +76,8 @@ func (r *reporter) run(ctx context.Context) error {
 	})
 }
 
-// noteEnvironment tells petstorectl what new keys are for. A server that accepts all keys is
-// "petstore dev", whose first key is a live one.
+// noteEnvironment tells petstorectl which environment new keys are for. A server that accepts all
+// keys is "petstore dev", whose first key is a live one.
 func (r *reporter) noteEnvironment(ctx context.Context) {
 	of := r.keys
 	if of == keys.AnyEnvironment {
@@ -84,7 +86,7 @@ func (r *reporter) noteEnvironment(ctx context.Context) {
 	_ = r.operation.SetEnvironment(ctx, r.health.member.ID(), string(of))
 }
 
-// report tells what has changed, and again after a while.
+// report reports changes, and repeats them after a while.
 func (r *reporter) report(ctx context.Context) {
 	found := r.found()
 	if slices.Equal(found, r.noted) && (len(found) == 0 || time.Since(r.notedAt) < repeatEvery) {
@@ -95,7 +97,7 @@ func (r *reporter) report(ctx context.Context) {
 	}
 }
 
-// found are the names of what is wrong with this server, except what the database shows by itself.
+// found returns the names of this server's faults, except those that the database shows by itself.
 func (r *reporter) found() (all []string) {
 	if r.health.limiter.state() == "cut_off" {
 		all = append(all, "redis")

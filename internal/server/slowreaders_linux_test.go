@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"errors"
@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/connlimit"
+	"petstore.example/internal/server/config"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/wait"
 )
@@ -28,19 +29,19 @@ func TestSlowReadersHoldLittleMemory(t *testing.T) {
 	for name, on := range map[string]net.Listener{"own": nil, "systemd": handOver(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			sockets, err := listen(
+			sockets, err := Listen(
 				t.Context(),
-				address{addr: "127.0.0.1:0", handedOver: on},
-				address{addr: "127.0.0.1:0"},
+				Address{Addr: "127.0.0.1:0", HandedOver: on},
+				Address{Addr: "127.0.0.1:0"},
 			)
 			assert.NoError(t, err)
-			defer sockets.close()
+			defer sockets.Close()
 			holdLittle(t, sockets)
 		})
 	}
 }
 
-func holdLittle(t *testing.T, on *sockets) {
+func holdLittle(t *testing.T, on *Sockets) {
 	t.Helper()
 	// Without bounds a reader holds 4 MB. The count is this machine's, of both sockets and of the
 	// readers too: most leaves other tests some.
@@ -48,16 +49,16 @@ func holdLittle(t *testing.T, on *sockets) {
 	if os.Getenv("PETSTORE_SOAK") != "" {
 		readers, most = 3000, 1000<<20
 	}
-	on.api = &malformedListener{on.api, nil}
-	cfg, err := readConfig([]string{"PETSTORE_DATABASE_URL=postgres://h/db"})
+	on.API = &malformedListener{on.API, nil}
+	cfg, err := config.Read([]string{"PETSTORE_DATABASE_URL=postgres://h/db"})
 	assert.NoError(t, err)
-	_, err = on.limitConnections(cfg, prometheus.NewRegistry())
+	_, err = on.limitConnections(&cfg, prometheus.NewRegistry())
 	assert.NoError(t, err)
 	body := make([]byte, 4_300_000)
-	server, listener, _ := newAPIServer(cfg, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server, listener, _ := newAPIServer(&cfg, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		_, _ = w.Write(body)
-	}), on.api, zerolog.Nop())
+	}), on.API, zerolog.Nop())
 	defer func() { _ = server.Close() }()
 	go func() { _ = server.Serve(listener) }()
 	before, all := socketMemory(t), make([]net.Conn, readers)
@@ -70,7 +71,7 @@ func holdLittle(t *testing.T, on *sockets) {
 		grown = socketMemory(t) - before
 		return grown < most
 	}, &grown)
-	stats := on.api.(*connlimit.Listener).Stats
+	stats := on.API.(*connlimit.Listener).Stats
 	wait.Until(t, "the readers are closed", func() bool { return stats().Unauthenticated == 0 }, stats)
 	t.Logf("%d readers: %d bytes, %+v", readers, grown, stats())
 	for _, c := range all {
@@ -116,7 +117,9 @@ func handOver(t *testing.T) net.Listener {
 // socketMemory returns what all TCP sockets of this machine take of the kernel's memory, in bytes.
 func socketMemory(t *testing.T) int64 {
 	t.Helper()
-	_, tcp, _ := strings.Cut(read(t, "/proc/net/sockstat"), "\nTCP: ")
+	text, err := os.ReadFile("/proc/net/sockstat")
+	assert.NoError(t, err)
+	_, tcp, _ := strings.Cut(string(text), "\nTCP: ")
 	line, _, _ := strings.Cut(tcp, "\n")
 	_, pages, _ := strings.Cut(line, " mem ")
 	n, err := strconv.ParseInt(pages, 10, 64)

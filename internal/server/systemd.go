@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -13,17 +13,16 @@ import (
 )
 
 const (
-	// readyWithin is how long systemd is not told that the server has started although it does not
-	// serve requests yet.
+	// readyWithin is how long systemd waits for a server that does not serve requests yet. Then it
+	// is told that the server has started.
 	readyWithin = 30 * time.Second
 	readyPoll   = 50 * time.Millisecond
-	// standstill is how long the loop that watches the term may not have turned.
+	// standstill is the longest time between two turns of the loop that watches the term.
 	standstill = 10 * watchEvery
 )
 
-// serviceManager tells systemd how the server is doing, by the protocol of sd_notify: that it is
-// ready, that it stops, what state it is in, and that it is alive, for as long as it is. Without
-// systemd it does nothing.
+// serviceManager tells systemd the server's state by the protocol of sd_notify: that it is ready,
+// that it is alive, and that it stops. Without systemd it does nothing.
 type serviceManager struct {
 	// stopping ends when the server begins to stop.
 	stopping context.Context
@@ -33,7 +32,7 @@ type serviceManager struct {
 	// pingEvery is 0 without a watchdog.
 	pingEvery time.Duration
 	done      chan struct{}
-	// ended is closed when nothing more is told; nil before anything is.
+	// ended is closed after the last message; nil before the first.
 	ended chan struct{}
 }
 
@@ -56,7 +55,7 @@ func newServiceManager(ctx context.Context, log zerolog.Logger) *serviceManager 
 	return m
 }
 
-// serving tells systemd what state the server is in from now on. status is one line, and whether
+// serving tells systemd the server's state from now on. status returns one line, and whether
 // requests are served. The watchdog gets a ping while alive returns nil.
 func (m *serviceManager) serving(status func() (text string, serves bool), alive func(context.Context) error) {
 	if m.notify == nil {
@@ -72,15 +71,15 @@ func (m *serviceManager) serving(status func() (text string, serves bool), alive
 
 // after returns a function that calls started and then begins to tell systemd of the server's
 // health.
-func (m *serviceManager) after(started func(), h *health, on *sockets) func() {
+func (m *serviceManager) after(started func(), h *health, on *Sockets) func() {
 	return func() {
 		started()
-		m.serving(h.summary, h.alive(on.admin.Addr().String()))
+		m.serving(h.summary, h.alive(on.Admin.Addr().String()))
 	}
 }
 
-// stop stops telling. The process ends, which systemd sees. It is not to be called at the same time
-// as serving.
+// stop ends the messages; systemd sees by itself that the process ends. It must not be called at
+// the same time as serving.
 func (m *serviceManager) stop() {
 	close(m.done)
 	if m.ended != nil {
@@ -89,8 +88,8 @@ func (m *serviceManager) stop() {
 }
 
 // awaitReady returns when the server serves requests, begins to stop, or has not served for
-// readyWithin. Then it has started nevertheless: what it lacks may come back, and a restart would
-// not help.
+// readyWithin. In the last case it counts as started: its missing parts may come back, and a
+// restart would not help.
 func (m *serviceManager) awaitReady(status func() (string, bool)) {
 	poll := time.NewTicker(readyPoll)
 	defer poll.Stop()
@@ -113,8 +112,8 @@ func (m *serviceManager) awaitReady(status func() (string, bool)) {
 	}
 }
 
-// run pings until the end of the process. While it stops, its time limit is systemd's
-// TimeoutStopSec and no longer the watchdog.
+// run pings until the end of the process. While the process stops, systemd's TimeoutStopSec bounds
+// it in place of the watchdog.
 func (m *serviceManager) run(status func() (string, bool), alive func(context.Context) error) {
 	var ping <-chan time.Time
 	if m.pingEvery > 0 {
@@ -139,7 +138,7 @@ func (m *serviceManager) run(status func() (string, bool), alive func(context.Co
 			err := alive(ctx)
 			cancel()
 			if m.stopping.Err() != nil {
-				continue // It is told that first.
+				continue // systemd must hear first that the server stops.
 			}
 			if err != nil {
 				m.log.Error().Err(err).Msg("systemd: the watchdog gets no ping")
@@ -157,7 +156,7 @@ func (m *serviceManager) send(state, status string) {
 	}
 }
 
-// waiting tells systemd that the start takes longer, for a reason that it shows.
+// waiting tells systemd that the start takes longer, with the reason, which systemd shows.
 func (m *serviceManager) waiting(text string) {
 	if m.notify != nil {
 		m.send(fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", readyWithin.Microseconds()), text)
@@ -171,7 +170,7 @@ func (h *health) summary() (text string, serves bool) {
 }
 
 // alive returns a function that reports whether the process works: its admin server answers, and it
-// has looked for its term lately.
+// has lately looked for its term.
 func (h *health) alive(adminAddr string) func(context.Context) error {
 	turns, turned := int64(-1), time.Now()
 	return func(ctx context.Context) error {

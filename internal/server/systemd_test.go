@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"petstore.example/internal/server/config"
 	"petstore.example/internal/test/assert"
 )
 
@@ -87,14 +88,14 @@ func TestServiceManager(t *testing.T) {
 // TestAliveNeedsTheTermWatch: a loop that stands still keeps the pings away.
 func TestAliveNeedsTheTermWatch(t *testing.T) {
 	t.Parallel()
-	on, err := listen(t.Context(), address{addr: "127.0.0.1:0"}, address{addr: "127.0.0.1:0"})
+	on, err := Listen(t.Context(), Address{Addr: "127.0.0.1:0"}, Address{Addr: "127.0.0.1:0"})
 	assert.NoError(t, err)
-	defer on.close()
+	defer on.Close()
 	h := &health{term: &termWatch{}}
-	server := newHTTPServer(adminHandler(config{}, h, nil), zerolog.Nop())
+	server := newHTTPServer(adminHandler(&config.Config{}, h, nil), zerolog.Nop())
 	defer server.Close()
-	go func() { _ = server.Serve(on.admin) }()
-	alive := h.alive(on.admin.Addr().String())
+	go func() { _ = server.Serve(on.Admin) }()
+	alive := h.alive(on.Admin.Addr().String())
 	assert.Equal(t, alive(t.Context()), nil, "at first")
 	time.Sleep(standstill + 100*time.Millisecond) // the server stands still for longer than the watchdog allows
 	if err := alive(t.Context()); err == nil {

@@ -1,8 +1,6 @@
-package main
+package server
 
 import (
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"petstore.example/internal/fairqueue"
@@ -10,19 +8,15 @@ import (
 )
 
 const (
-	// databaseConns is the size of the connection pool of requests and of what is recorded, and
-	// callTimeout bounds each call.
-	databaseConns = 16
-	callTimeout   = 1100 * time.Millisecond
-	// tenantSlots leaves connections for what is recorded. A tenant can use ten, and leaves four to
-	// others.
+	// tenantSlots leaves connections for recording. One tenant can use ten of the slots; four are
+	// left for others.
 	tenantSlots, slotsPerTenant = 14, 10
-	// readPlaces is how many of its keys, requests and pages a tenant reads or changes at the same
-	// time.
+	// readPlaces is how many reads of its keys and requests, changes of its keys, and account pages
+	// a tenant may have under way.
 	readPlaces = 2
 )
 
-// newTenantStore returns the stores of tenants' data, whose connections tenants share fairly.
+// newTenantStore returns the stores of tenants' data. The tenants share its connections fairly.
 func newTenantStore(db *store.DB, r prometheus.Registerer) *fairqueue.Store {
 	s := fairqueue.New(
 		fairqueue.Stores{
@@ -30,7 +24,7 @@ func newTenantStore(db *store.DB, r prometheus.Registerer) *fairqueue.Store {
 			Orders:   db.Orders,
 			Requests: db.Idempotency,
 			Usage:    db.Usage,
-			Keys:     db.OwnKeys,
+			Keys:     db.CustomerKeys,
 			Failed:   db.FailedRequests,
 		},
 		fairqueue.Options{Slots: tenantSlots, PerTenant: slotsPerTenant, Timeout: callTimeout, Places: readPlaces,

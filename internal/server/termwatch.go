@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -12,15 +12,15 @@ import (
 
 const (
 	watchEvery = 200 * time.Millisecond
-	// withoutTerm is how long a server may have no term that it can decide in: longer than one
-	// waits for a silent server, or for leases of which a database that was set back does not know.
+	// withoutTerm is how long a server may have no term that it can decide in. It is longer than
+	// the wait for a silent server, or for leases unknown to a database that was set back.
 	withoutTerm = cluster.MaxFenceTimeout
 )
 
-// termWatch notices that this server has no term to decide limits in for longer than withoutTerm,
-// as no change of terms takes.
+// termWatch notices when this server has had no term to decide limits in for longer than
+// withoutTerm. No change of terms takes that long.
 type termWatch struct {
-	// decides reports whether there is one now.
+	// decides reports whether this server can decide limits now.
 	decides func() bool
 	log     zerolog.Logger
 	lost    atomic.Bool
@@ -28,8 +28,8 @@ type termWatch struct {
 	turns atomic.Int64
 }
 
-// run looks until ctx ends, and logs when the term is lost and when there is one again. Time counts
-// by the monotonic clock, and a process that was frozen has not lost its term for that.
+// run looks until ctx ends, and logs when the term is lost and when there is one again. It counts
+// time by the monotonic clock. A process that was frozen has not lost its term.
 func (w *termWatch) run(ctx context.Context) error {
 	missing := 0
 	return every(ctx, watchEvery, func() {

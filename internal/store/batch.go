@@ -9,17 +9,17 @@ import (
 	"petstore.example/internal/store/trail"
 )
 
-// MaxBatch is the most changes that a batch should make: while their audit entries are written,
-// automatic bans wait.
+// MaxBatch is the most changes that a batch should make: automatic bans wait while its audit
+// entries are written.
 const MaxBatch = 1000
 
-// Batch runs fn, whose changes are made in one transaction if it makes them with the DB that it is
-// given: all of them, or none if fn or any of the changes fails. That DB is for one goroutine, and
-// reads what the batch has changed. by.DryRun, or that of any change, rolls all back. The audit
-// entries are written at the end, with numbers that follow each other.
+// Batch runs fn in one transaction: all changes that fn makes with its DB are made, or none if fn
+// or any change fails. That DB is for one goroutine, and sees the batch's changes. by.DryRun, or a
+// dry run of any change, rolls everything back. The audit entries are written at the end, with
+// consecutive numbers.
 //
-// Each statement has the time of a call; fn is called once. A batch that changes several tenants or
-// keys calls Lock first.
+// Each statement has the time limit of a call. fn is called once. A batch that changes several
+// tenants or keys calls Lock first.
 func (d *DB) Batch(ctx context.Context, by audit.By, fn func(context.Context, *DB) error) error {
 	return trail.Run(ctx, d.pg.LongTx, by, func(ctx context.Context, tx pgconn.Tx) error {
 		return fn(ctx, newDB(d.pg.In(tx)))

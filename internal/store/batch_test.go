@@ -13,7 +13,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/fixture"
 )
@@ -119,7 +119,7 @@ func TestBatchDoesNotHoldTheHead(t *testing.T) {
 	err := o.Batch(t.Context(), by, suspendAll(by, names, func() {
 		ctx, cancel := context.WithTimeout(t.Context(), fixture.LongTimeout)
 		defer cancel()
-		n := people.NewTenant{Name: fmt.Sprintf("other-%d", len(*others)), Plan: plans.Free}
+		n := tenancy.NewTenant{Name: fmt.Sprintf("other-%d", len(*others)), Plan: plans.Free}
 		_, err := o.Tenants.Create(ctx, fixture.Jo, n, fixture.Noon)
 		assert.Equal(t, err, nil)
 		_, err = o.Tenants.Suspend(ctx, other, n.Name, fixture.Noon)

@@ -1,10 +1,10 @@
-package operate
+package admin
 
 import "petstore.example/internal/store/pgconn"
 
-// Operate is what those need who operate the platform: its logins, its servers, and what it stores
-// for how long.
-type Operate struct {
+// Admin is what operators of the platform need: its logins, its servers, and how long its data is
+// kept.
+type Admin struct {
 	db *pgconn.DB
 
 	Staff          Staff
@@ -15,7 +15,7 @@ type Operate struct {
 	Operation      Operation
 }
 
-// New returns that of a database.
-func New(db *pgconn.DB) Operate {
-	return Operate{db, Staff{db}, FailedRequests{db}, Limits{db}, Retention{db}, TenantData{db}, Operation{db}}
+// New returns the Admin of a database.
+func New(db *pgconn.DB) Admin {
+	return Admin{db, Staff{db}, FailedRequests{db}, Limits{db}, Retention{db}, TenantData{db}, Operation{db}}
 }

@@ -1,11 +1,11 @@
-package operate_test
+package admin_test
 
 import (
 	"testing"
 	"time"
 
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/operate"
+	"petstore.example/internal/store/admin"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
@@ -22,7 +22,7 @@ func TestCheckup(t *testing.T) {
 		database.APIURL,
 		store.Options{AsAPI: true},
 	)
-	for db, want := range map[*store.DB]operate.Login{
+	for db, want := range map[*store.DB]admin.Login{
 		owner: {Name: "postgres", Superuser: true, BypassRLS: true, Owner: true, API: true},
 		api:   {Name: "petstore_api", API: true},
 	} {

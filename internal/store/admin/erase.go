@@ -1,4 +1,4 @@
-package operate
+package admin
 
 import (
 	"context"
@@ -8,29 +8,29 @@ import (
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
-	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/store/tenants"
 	"petstore.example/internal/store/trail"
 )
 
-// Erasure is what was done to erase a tenant.
+// Erasure is the result of erasing a tenant.
 type Erasure struct {
 	TenantID int64
-	// Name is the one that the tenant has from then on.
+	// Name is the tenant's name from then on.
 	Name     string
 	ErasedAt time.Time
-	// Removed and Stay are how many rows each table had of the tenant: those that were removed, and
-	// those that stay under its number.
+	// Removed and Stay count the tenant's rows in each table: those that were removed, and those
+	// that stay under its number.
 	Removed, Stay map[string]int64
-	// Lines is how many lines of closed months had the tenant's name.
+	// Lines is the number of lines of closed months that had the tenant's name.
 	Lines int64
-	// Number and Hash are those of the audit entry; none in a dry run.
+	// Number and Hash identify the audit entry; they are empty in a dry run.
 	Number int64
 	Hash   []byte
 }
 
-// Rows is how many rows were removed.
+// Rows is the number of removed rows.
 func (e Erasure) Rows() (n int64) {
 	for _, rows := range e.Removed {
 		n += rows
@@ -38,7 +38,7 @@ func (e Erasure) Rows() (n int64) {
 	return n
 }
 
-// eraseRecord is what an audit entry holds of it.
+// eraseRecord is what the audit entry holds of an erasure.
 type eraseRecord struct {
 	ErasedAt time.Time        `json:"erased_at"`
 	Removed  map[string]int64 `json:"removed"`
@@ -47,14 +47,14 @@ type eraseRecord struct {
 	Redacted []string         `json:"redacted"`
 }
 
-// Erase removes all that is stored of a suspended tenant but what is billed, which stays under its
-// number. Its keys, name and profile go at once and together with the audit entry; what there may
-// be much of goes after it, in batches. If that is interrupted, Erase goes on where it stopped, by
-// the tenant's new name, and returns the same. removing is told of each batch.
+// Erase removes all data of a suspended tenant except what is billed, which stays under its number.
+// Its keys, name and profile are removed at once, together with the audit entry. Larger data
+// follows in batches. To continue after an interruption, call Erase with the tenant's new name; the
+// result is the same. removing is called for each batch.
 //
-// Only the owner of the tables may. It returns plans.ErrTenantNotFound or ErrTenantNotSuspended. An
-// Erasure with an error must be continued. A dry run returns what would be removed, and a Number
-// only if the tenant was erased before.
+// Only the owner of the tables may do this. It returns plans.ErrTenantNotFound or
+// ErrTenantNotSuspended. An Erasure with an error must be continued. A dry run returns what would
+// be removed, and a Number only if the tenant was erased before.
 func (d TenantData) Erase(
 	ctx context.Context,
 	by audit.By,
@@ -71,7 +71,7 @@ func (d TenantData) Erase(
 		if t.Erased() {
 			return nil
 		}
-		// The right first: nobody is to suspend a customer for what they may not do then.
+		// Check the right first: nobody should suspend a customer and then be unable to erase it.
 		if _, err := tx.Exec(ctx, `update tenants set erased_at = null where false`); err != nil {
 			return err
 		}
@@ -91,9 +91,10 @@ func (d TenantData) Erase(
 	return e, nil
 }
 
-// begin removes what there is little of, and writes the entry.
+// begin removes the small data, and writes the entry.
 func (e *Erasure) begin(ctx context.Context, db *pgconn.DB, tx pgconn.Tx, by audit.By, t plans.Tenant) (err error) {
-	// No month is sealed meanwhile: its lines would have the name. This waits for one that is.
+	// No month may be sealed meanwhile: its lines would have the name. This waits for a month that
+	// is being sealed.
 	if _, err := tx.Exec(ctx, `lock table usage_months in share mode`); err != nil {
 		return err
 	}
@@ -123,7 +124,7 @@ func (e *Erasure) begin(ctx context.Context, db *pgconn.DB, tx pgconn.Tx, by aud
 	if err != nil {
 		return err
 	}
-	// Names stand in JSON strings, in which every quote has a backslash before it.
+	// Names are in JSON strings, where every quote has a backslash before it.
 	lines, err := tx.Exec(
 		ctx,
 		`update usage_lines set form = regexp_replace(form, '"tenant":"([^"\\]|\\.)*"', $2) where tenant_id = $1`,
@@ -134,13 +135,22 @@ func (e *Erasure) begin(ctx context.Context, db *pgconn.DB, tx pgconn.Tx, by aud
 		return err
 	}
 	e.Lines = int64(lines)
+	// An event that was tried keeps its bytes, because the receiver may already have it.
+	_, err = tx.Exec(ctx, `
+		update sent_events set body = case when state <> 'unsent' then
+			regexp_replace(body, '"tenant":"([^"\\]|\\.)*"', $2) end
+		where tenant_id = $1 and body is not null and (attempts = 0 or state = 'unsent')`,
+		t.ID, `"tenant":"`+e.Name+`"`)
+	if err != nil {
+		return err
+	}
 	return trail.Write(tx, by, trail.Entry{
-		Action: "tenant.erase", TenantID: t.ID, Subject: audit.TenantSubject(t.ID), Before: people.RecordTenant(t, t),
+		Action: "tenant.erase", TenantID: t.ID, Subject: audit.TenantSubject(t.ID), Before: tenancy.RecordTenant(t, t),
 		After: eraseRecord{e.ErasedAt, e.Removed, e.Stay, e.Lines, []string{"name", "email", "contact", "notes"}},
 	})
 }
 
-// count counts the rows of the tenant in each table.
+// count counts the tenant's rows in each table.
 func (e *Erasure) count(ctx context.Context, tx pgconn.Tx) error {
 	if err := showTenant(ctx, tx, e.TenantID); err != nil {
 		return err
@@ -167,17 +177,17 @@ func (e *Erasure) count(ctx context.Context, tx pgconn.Tx) error {
 	return nil
 }
 
-// showTenant makes row-level security show the rows of the tenant.
+// showTenant makes row-level security show the tenant's rows.
 func showTenant(ctx context.Context, tx pgconn.Tx, tenantID int64) error {
 	_, err := tx.Exec(ctx, `select set_config('petstore.tenant_id', $1, true)`, fmt.Sprint(tenantID))
 	return err
 }
 
-// eraseBatch is how many rows are removed in one transaction.
+// eraseBatch is the number of rows removed in one transaction.
 const eraseBatch = 5000
 
-// finishErasure removes all that is left, and reads the entry. A request that was under way when
-// the keys went may have added something.
+// finishErasure removes everything left, and reads the entry. A request under way when the keys
+// were removed may have added something.
 func (d TenantData) finishErasure(ctx context.Context, by audit.By, e *Erasure, removing func(rows int)) error {
 	for _, t := range tenantTables {
 		if by.DryRun || t.erasing != goes && t.erasing != goesSlowly {

@@ -1,4 +1,4 @@
-package operate_test
+package admin_test
 
 import (
 	"bytes"
@@ -18,8 +18,8 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/operate"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/admin"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
@@ -57,16 +57,35 @@ func newCustomers(t *testing.T) customers {
 			insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at)
 			values ($1, 'key_000000000000000$1', 'staff', $2, now(), now() + interval '1 hour');
 			insert into limit_states (tenant_id, scope) values ($1, '');
+			insert into sent_events (receiver, hour, tenant_id, assignment, correction, event_id, format, counted_at,
+				billing_ref, version, admitted, refused, state, body, attempts)
+			select 'openmeter', '2026-11-01Z', $1, $1, n, gen_random_uuid(), 'openmeter', '2026-11-01Z', 'cus', 1, 1, 0,
+				state, '{"tenant":"' || $2 || '-inc","billing_ref":"\"tenant\":"}', n
+			from (values (0, 'waiting'), (1, 'unsent')) v (n, state);
+			insert into usage_waivers (tenant_id, receiver, until) values ($1, '', now());
+			insert into tenant_months (tenant_id, month, admitted) values ($1, '2026-11-01', 5);
 			insert into sign_ins (digest, tenant_id, key_id, environment) values (sha256($2), $1,
 				'key_000000000000000$1', 'live');
 			insert into invites (digest, tenant_id, environment) values (sha256($2), $1, 'live');
-			update api_keys set name = $2, last4 = left($2, 4) where tenant_id = $1;`))
+			update api_keys set name = $2, last4 = left($2, 4) where tenant_id = $1;
+			insert into endpoints (tenant_id, environment, url, events, description)
+			values ($1, 'live', 'https://' || $2, '{key.issued}', $2);
+			insert into endpoint_slots (endpoint_id, slot) select id, 0 from endpoints where tenant_id = $1;
+			insert into endpoint_secrets (endpoint_id, key_id, sealed)
+			select id, 'k1', '' from endpoints where tenant_id = $1;
+			insert into once (tenant_id, kind, subject, instant) values ($1, 'key.expiring', $2, now());
+			insert into events (tenant_id, type, body) values ($1, 'key.issued', $2);
+			insert into deliveries (endpoint_id, tenant_id, event_id)
+			select e.id, $1, v.id from endpoints e join events v using (tenant_id) where tenant_id = $1;
+			insert into attempts (endpoint_id, delivery_id, tenant_id, attempt, at, ms, status, answer, said)
+			select endpoint_id, id, $1, 1, now(), 1, 500, convert_to($2, 'UTF8'), '' from deliveries
+			where tenant_id = $1;`))
 		name, email := word+"-inc", word+"@example.com"
 		_, _, err := c.owner.Tenants.Edit(
 			t.Context(),
 			ops,
 			fmt.Sprint("#", id),
-			people.TenantEdit{Name: &name, Email: &email, Contact: &word, Notes: &word},
+			tenancy.TenantEdit{Name: &name, Email: &email, Contact: &word, Notes: &word},
 		)
 		assert.NoError(t, err)
 	}
@@ -104,7 +123,7 @@ func (c customers) rowsOf(t *testing.T, id int64) string {
 		  and exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'tenant_id')`, id)
 }
 
-func (c customers) erase(t *testing.T, tenant string) operate.Erasure {
+func (c customers) erase(t *testing.T, tenant string) admin.Erasure {
 	t.Helper()
 	e, err := c.owner.TenantData.Erase(t.Context(), ops, tenant, func(int) {})
 	assert.NoError(t, err)
@@ -135,13 +154,18 @@ func TestErase(t *testing.T) {
 	assert.True(t, len(tables) == 0, tables, "still hold it")
 	assert.DeepEqual(t, c.rowsOf(t, fixture.Zoo), zooBefore, "the other tenant")
 	c.Want(t, billed, `select string_agg(u::text, ' ' order by u) from usage_counted u where tenant_id = 1`)
-	want := operate.Erasure{
+	want := admin.Erasure{
 		TenantID: fixture.Acme, Name: "erased-1", Lines: 2,
 		Removed: map[string]int64{
 			"api_keys":         1,
 			"bans":             1,
 			"failed_requests":  1,
 			"idempotency_keys": 1,
+			"endpoints":        1,
+			"events":           1,
+			"deliveries":       1,
+			"attempts":         1,
+			"once":             1,
 			"limit_states":     1,
 			"orders":           3,
 			"pets":             3,
@@ -151,9 +175,12 @@ func TestErase(t *testing.T) {
 			"tenant_plans":       2,
 			"tenant_suspensions": 2,
 			"tenant_activity":    1,
+			"tenant_months":      1,
 			"usage_hourly":       4,
 			"usage_late":         1,
 			"usage_lines":        2,
+			"usage_waivers":      1,
+			"sent_events":        2,
 			"usage_daily":        1,
 			"audit_entries":      4,
 		},
@@ -170,12 +197,12 @@ func TestErase(t *testing.T) {
 }
 
 // checkErased: the tenant takes no change, and the audit trail and the closed month are intact.
-func (c customers) checkErased(t *testing.T, e operate.Erasure) {
+func (c customers) checkErased(t *testing.T, e admin.Erasure) {
 	t.Helper()
 	if fault, err := c.owner.Audit.Verify(t.Context(), &audit.Verifier{}); fault != nil || err != nil {
 		t.Errorf("the audit trail: %v, %v", fault, err)
 	}
-	_, _, err := c.owner.Tenants.Edit(t.Context(), ops, e.Name, people.TenantEdit{Notes: &e.Name})
+	_, _, err := c.owner.Tenants.Edit(t.Context(), ops, e.Name, tenancy.TenantEdit{Notes: &e.Name})
 	assert.ErrorIs(t, err, plans.ErrTenantErased, "edit")
 	if v, err := c.owner.Months.Verify(t.Context(), fixture.Oct); len(v.Differences) > 0 || err != nil {
 		t.Errorf("the closed month: %q, %v", v.Differences, err)
@@ -332,10 +359,10 @@ func TestExport(t *testing.T) {
 		pets-3,
 	)
 	files := map[string]*bytes.Buffer{}
-	var first operate.TenantExport
+	var first admin.TenantExport
 	e, err := c.owner.TenantData.Export(t.Context(), "quagga-inc",
-		func(e operate.TenantExport) error { first = e; return nil },
-		func(f operate.ExportFile) (io.Writer, error) {
+		func(e admin.TenantExport) error { first = e; return nil },
+		func(f admin.ExportFile) (io.Writer, error) {
 			files[f.Name] = &bytes.Buffer{}
 			return files[f.Name], nil
 		})

@@ -1,4 +1,4 @@
-package operate
+package admin
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"petstore.example/internal/store/tenants"
 )
 
-// TenantExport is what an export of a tenant has.
+// TenantExport is the content of an export of a tenant.
 type TenantExport struct {
 	Format   string       `json:"format"`
 	TenantID int64        `json:"tenant_id"`
@@ -29,16 +29,16 @@ type ExportFile struct {
 	Size int64  `json:"bytes"`
 }
 
-// tenantExportFormat is the name of the form of an export.
+// tenantExportFormat is the name of the export's format.
 const tenantExportFormat = "petstore-tenant/1"
 
-// exportPage is how many rows are in memory at a time.
+// exportPage is the number of rows in memory at a time.
 const exportPage = 1000
 
-// Export passes everything of a tenant to begin and, file by file, to the writers that open
-// returns. All is as it was at one instant, and there are no secrets and no digests. Memory holds a
-// page. It returns plans.ErrTenantNotFound or ErrTenantErased, and the errors of begin, open and
-// writers as they are.
+// Export passes all data of a tenant to begin and, file by file, to the writers that open returns.
+// The data is of one instant, and has no secrets and no digests. Memory holds one page. It returns
+// plans.ErrTenantNotFound or ErrTenantErased. Errors of begin, open and the writers are returned
+// unchanged.
 func (d TenantData) Export(
 	ctx context.Context, tenant string, begin func(TenantExport) error, open func(ExportFile) (io.Writer, error),
 ) (e TenantExport, err error) {
@@ -77,7 +77,7 @@ func beginExport(ctx context.Context, tx pgconn.Tx, tenant string) (TenantExport
 		return TenantExport{}, err
 	}
 	e := TenantExport{Format: tenantExportFormat, TenantID: t.ID, Tenant: t.Name}
-	// Row-level security shows the rows of this tenant.
+	// Row-level security then shows this tenant's rows.
 	if err := tx.Get(
 		ctx,
 		&e.At,

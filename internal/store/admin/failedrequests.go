@@ -1,4 +1,4 @@
-package operate
+package admin
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// FailedRequests stores some of the requests that failed, for a day.
+// FailedRequests stores some of the failed requests, for a day.
 type FailedRequests struct{ db *pgconn.DB }
 
 var _ usage.FailedStore = FailedRequests{}
@@ -57,8 +57,8 @@ func (d FailedRequests) WriteFailed(ctx context.Context, failed []usage.FailedRe
 	return err
 }
 
-// Prune removes at most limit failed requests from before the instant, or of strangers beyond their
-// latest 10,000, and returns how many. Others of the last day stay.
+// Prune removes at most limit failed requests and returns their number: those from before the
+// instant, and strangers' beyond the latest 10,000. Others of the last day stay.
 func (d FailedRequests) Prune(ctx context.Context, before time.Time, limit int) (removed int, err error) {
 	defer pgconn.Wrap(&err, "remove old failed requests")
 	err = d.db.Get(ctx, &removed, `select prune_failed_requests($1, $2)`, before, limit)
@@ -136,12 +136,12 @@ func (d FailedRequests) OfTenant(
 		tenantID, since, limit)
 }
 
-// LatestRefusal returns the latest stored request of the tenant that was refused by the minute or
-// the day, which its keys share, nil for none.
+// LatestRefusal returns the tenant's latest stored request that was refused by a limit that its
+// keys share, per minute, day or month; nil for none.
 func (d FailedRequests) LatestRefusal(ctx context.Context, tenantID int64) (*usage.FailedRequest, error) {
 	list, err := d.list(
 		ctx,
-		` where tenant_id = $1 and limited_by in ('minute', 'day') order by at desc, number desc limit 1`,
+		` where tenant_id = $1 and limited_by in ('minute', 'day', 'month') order by at desc, number desc limit 1`,
 		tenantID,
 	)
 	if err != nil || len(list) == 0 {

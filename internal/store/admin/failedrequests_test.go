@@ -1,4 +1,4 @@
-package operate_test
+package admin_test
 
 import (
 	"fmt"

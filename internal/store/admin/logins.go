@@ -1,4 +1,4 @@
-package operate
+package admin
 
 import (
 	"context"
@@ -9,16 +9,16 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// Login is a role of Postgres, and what it may do in this database.
+// Login is a role of Postgres, with its rights in this database.
 type Login struct {
 	Name      string
 	Superuser bool
-	// BypassRLS: row-level security hides nothing from it.
+	// BypassRLS says that row-level security hides nothing from it.
 	BypassRLS bool `db:"bypass_rls"`
-	// Owner: it owns tables or views, or is a member of a role that does.
+	// Owner says that it owns tables or views, or is a member of a role that does.
 	Owner bool
-	// API, Support and Billing say of which of the group roles it is a member. A superuser is one
-	// of all that exist.
+	// API, Support and Billing say which group roles it is a member of. A superuser is a member of
+	// all that exist.
 	API, Support, Billing bool
 }
 
@@ -41,7 +41,7 @@ func (l Login) Roles() (roles []string) {
 	return roles
 }
 
-// Excess returns what the login may do beyond what a server needs, or "".
+// Excess returns the rights of the login beyond a server's needs, or "".
 func (l Login) Excess() string {
 	if l.Superuser {
 		return "is a superuser"
@@ -61,8 +61,8 @@ func (l Login) Excess() string {
 	return strings.Join(more, " and ")
 }
 
-// selectLogin names the group roles that may not exist yet by text. Catalogs are readable by
-// everybody.
+// selectLogin names the group roles as text, because they may not exist yet. Everybody can read the
+// catalogs.
 const selectLogin = `
 	select r.rolname as name, r.rolsuper as superuser, r.rolbypassrls as bypass_rls,
 	       exists (
@@ -79,7 +79,7 @@ const selectLogin = `
 	from pg_roles r`
 
 // ServerLogin returns the login of the connections, and the role in which they work.
-func (d Operate) ServerLogin(ctx context.Context) (login Login, role string, err error) {
+func (d Admin) ServerLogin(ctx context.Context) (login Login, role string, err error) {
 	defer pgconn.Wrap(&err, "read the login")
 	row := struct {
 		Login
@@ -89,8 +89,8 @@ func (d Operate) ServerLogin(ctx context.Context) (login Login, role string, err
 	return row.Login, row.Role, err
 }
 
-// ServerLogins returns the logins of the servers that are connected to the database, by name.
-func (d Operate) ServerLogins(ctx context.Context) (logins []Login, err error) {
+// ServerLogins returns the logins of the servers connected to the database, by name.
+func (d Admin) ServerLogins(ctx context.Context) (logins []Login, err error) {
 	defer pgconn.Wrap(&err, "list the logins of servers")
 	err = d.db.Select(ctx, &logins, selectLogin+`
 		where r.oid in (
@@ -100,19 +100,19 @@ func (d Operate) ServerLogins(ctx context.Context) (logins []Login, err error) {
 	return logins, err
 }
 
-// Session is what a connection is, as Postgres sees it.
+// Session is a connection as Postgres sees it.
 type Session struct {
 	Login
 	Database, ServerVersion string
-	// TLS is the version of TLS, empty without. Certificate is the name in the client's
+	// TLS is the version of TLS, empty without TLS. Certificate is the name in the client's
 	// certificate, empty if there is none.
 	TLS, Certificate string
 	// ExpiresAt is when the login's secret expires; zero for never.
 	ExpiresAt time.Time
 }
 
-// Session returns what this connection is.
-func (d Operate) Session(ctx context.Context) (_ Session, err error) {
+// Session returns this connection's session.
+func (d Admin) Session(ctx context.Context) (_ Session, err error) {
 	defer pgconn.Wrap(&err, "read the session")
 	var row struct {
 		Login
@@ -142,7 +142,7 @@ type Checkup struct {
 }
 
 // Checkup queries the database.
-func (d Operate) Checkup(ctx context.Context) (_ Checkup, err error) {
+func (d Admin) Checkup(ctx context.Context) (_ Checkup, err error) {
 	defer pgconn.Wrap(&err, "check up")
 	var row struct {
 		Login
@@ -155,23 +155,24 @@ func (d Operate) Checkup(ctx context.Context) (_ Checkup, err error) {
 	return Checkup{row.Version, row.Login, row.Now}, err
 }
 
-// Catalogues is what the tenants have that sent requests last.
+// Catalogues counts the animals of the tenants that last sent requests.
 type Catalogues struct {
-	// Tenants is how many were looked at, and Empty how many of them have no animals.
+	// Tenants is the number of tenants looked at, Empty how many of them have no animals.
 	Tenants, Empty int64
 	// Ever says whether any tenant had an animal at any time.
 	Ever bool
 }
 
-// Missing reports whether the animals are probably missing: they are removed with their tenant
-// only, and nine of ten tenants have none. Many tenants that only look around have never had one.
+// Missing reports whether the animals are probably lost: nine of ten tenants have none, and animals
+// are removed only with their tenant. Many tenants that only look around have never had one.
 func (c Catalogues) Missing() bool { return c.Ever && 10*c.Empty > 9*c.Tenants }
 
-// cataloguesChecked is how many tenants Catalogues looks at, which takes a few milliseconds.
+// cataloguesChecked is the number of tenants that Catalogues looks at, which takes a few
+// milliseconds.
 const cataloguesChecked = 200
 
-// Catalogues looks for animals of the tenants that sent requests last.
-func (d Operate) Catalogues(ctx context.Context) (c Catalogues, err error) {
+// Catalogues looks for animals of the tenants that last sent requests.
+func (d Admin) Catalogues(ctx context.Context) (c Catalogues, err error) {
 	defer pgconn.Wrap(&err, "look for animals")
 	err = d.db.Get(ctx, &c, `select tenants, empty, ever from count_catalogues($1)`, cataloguesChecked)
 	return c, err

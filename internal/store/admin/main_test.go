@@ -1,4 +1,4 @@
-package people_test
+package admin_test
 
 import (
 	"testing"

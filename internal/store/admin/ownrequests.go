@@ -1,4 +1,4 @@
-package operate
+package admin
 
 import (
 	"cmp"
@@ -15,7 +15,7 @@ import (
 
 var _ usage.FailedReader = FailedRequests{}
 
-// The API's role reads failed requests only by a function, which asks for the tenant.
+// The API's role reads failed requests only through a function, which asks for the tenant.
 const ownFailed = failedColumns + ` from failed_requests_of($1, $2, $3, $4, $5, $6, $7, $8, $9)`
 
 // ListFailed implements usage.FailedReader.
@@ -56,8 +56,8 @@ func (d FailedRequests) GetFailed(
 	}
 	err = pgconn.GetOr(ctx, d.db, &row, usage.ErrFailedNotFound, `select lifted_at, banned_until,
 		case when f.code = 'key_banned' then (
-		  select r.resets_at from failed_requests_of($1, '', f.key_id, '{429,429}',
-		      '{rate_limit_exceeded,daily_quota_exceeded}', $6, f.at, 0, 100) r
+		  select r.resets_at from failed_requests_of($1, '', f.key_id, '{429,429,429}',
+		      '{rate_limit_exceeded,daily_quota_exceeded,monthly_quota_exceeded}', $6, f.at, 0, 100) r
 		  where r.limited_by <> '' order by r.at desc limit 1) end as full_until, `+ownFailed+` f
 		cross join lateral ban_of_key($1, f.key_id, case when f.code = 'key_banned' then f.resets_at end)`,
 		tenantID, id, "", nil, nil, since, now, 0, 1)
@@ -70,7 +70,7 @@ func (d FailedRequests) GetFailed(
 	if err == nil && detail.Window != "" {
 		detail.RefusedBy, err = d.readUse(ctx, &detail.FailedRequest)
 	}
-	if err == nil && (detail.Window == "minute" || detail.Window == "day") {
+	if err == nil && (detail.Window == "minute" || detail.Window == "day" || detail.Window == "month") {
 		detail.Hours, err = d.ReplayHours(ctx, tenantID, now)
 	}
 	return detail, err
@@ -96,15 +96,19 @@ func (d FailedRequests) ReplayHours(
 	return hours, err
 }
 
-// readUse reads what each key used of the window that refused the request. Of each key and hour the
-// last minute is recorded, and the one before it.
+// readUse reads each key's use of the window that refused the request. For each key and hour, only
+// the last minute and the one before it are recorded.
 func (d FailedRequests) readUse(ctx context.Context, f *usage.FailedRequest) (*usage.RefusingWindow, error) {
-	length, exact := time.Minute, f.Window != "day"
-	if !exact {
-		length = 24 * time.Hour
+	to, exact := time.Unix(f.Reset, 0).UTC(), false
+	var from time.Time
+	switch f.Window {
+	case "day":
+		from = to.AddDate(0, 0, -1)
+	case "month":
+		from = to.AddDate(0, -1, 0)
+	default:
+		from, exact = to.Add(-time.Minute), true
 	}
-	to := time.Unix(f.Reset, 0).UTC()
-	from := to.Add(-length)
 	w := &usage.RefusingWindow{
 		Name:  f.Window,
 		Limit: f.Limit,

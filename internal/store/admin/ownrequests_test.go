@@ -1,4 +1,4 @@
-package operate_test
+package admin_test
 
 import (
 	"fmt"
@@ -112,12 +112,19 @@ func TestFailedRequestInDetail(t *testing.T) {
 	k, second, other := db.Key(t, 1), db.Key(t, 1), db.Key(t, 2)
 	minute, day := refusal(k, "a", 1), refusal(k, "a", 2)
 	day.Window, day.Code, day.Reset = "day", "daily_quota_exceeded", fixture.Noon.Add(12*time.Hour).Unix()
+	month := refusal(k, "a", 9)
+	month.Window, month.Code = "month", "monthly_quota_exceeded"
+	first := time.Date(fixture.Noon.Year(), fixture.Noon.Month(), 1, 0, 0, 0, 0, time.UTC)
+	month.Reset = first.AddDate(0, 1, 0).Unix()
 	ofKey, missing, banned := refusal(k, "a", 3), notFound(k, "a", 4), notFound(k, "a", 5)
 	ofKey.Window = "key"
 	banned.Status, banned.Code, banned.Reset = 429, "key_banned", fixture.Noon.Add(time.Hour).Unix()
 	assert.NoError(
 		t,
-		db.API.FailedRequests.WriteFailed(t.Context(), []usage.FailedRequest{minute, day, ofKey, missing, banned}),
+		db.API.FailedRequests.WriteFailed(
+			t.Context(),
+			[]usage.FailedRequest{minute, day, month, ofKey, missing, banned},
+		),
 	)
 	// The minute of the refusals begins at noon.
 	number := fixture.Noon.Unix() / 60
@@ -179,6 +186,17 @@ func TestFailedRequestInDetail(t *testing.T) {
 			Used:  []usage.UsedByKey{{ID: second.ID, Admitted: 350}, {ID: k.ID, Admitted: 100}},
 		},
 	}, "a day")
+	assert.DeepEqual(t, inUTC(get("a-9")), usage.FailedDetail{
+		FailedRequest: month,
+		Hours:         hours,
+		RefusedBy: &usage.RefusingWindow{
+			Name:  month.Window,
+			Limit: 300,
+			From:  first,
+			To:    first.AddDate(0, 1, 0),
+			Used:  []usage.UsedByKey{{ID: second.ID, Admitted: 350}, {ID: k.ID, Admitted: 100}},
+		},
+	}, "a month")
 	assert.DeepEqual(t, inUTC(get("a-3")), usage.FailedDetail{
 		FailedRequest: ofKey,
 		RefusedBy: &usage.RefusingWindow{

@@ -1,4 +1,4 @@
-package operate
+package admin
 
 import (
 	"context"
@@ -10,11 +10,11 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// Operation is what operators ask of the servers and of Postgres.
+// Operation answers operators' questions about the servers and Postgres.
 type Operation struct{ db *pgconn.DB }
 
-// SetReports notes what a server finds wrong with itself, by the names of its checks, for staff to
-// see.
+// SetReports notes the faults that a server finds in itself, by the names of its checks, for staff
+// to see.
 func (f Operation) SetReports(ctx context.Context, serverID string, reports []string) (err error) {
 	defer pgconn.Wrap(&err, "report")
 	_, err = f.db.Exec(
@@ -26,7 +26,7 @@ func (f Operation) SetReports(ctx context.Context, serverID string, reports []st
 	return err
 }
 
-// Reports returns what servers find wrong with themselves, by server.
+// Reports returns the faults that servers find in themselves, by server.
 func (f Operation) Reports(ctx context.Context) (map[string][]string, error) {
 	var rows []struct {
 		ID      string
@@ -42,8 +42,8 @@ func (f Operation) Reports(ctx context.Context) (map[string][]string, error) {
 	return all, nil
 }
 
-// SetEnvironment notes of which environment the keys are that a server accepts, unless that is
-// noted. A server that was taken for dead and joins again has lost the note.
+// SetEnvironment notes the environment of the keys that a server accepts, unless that is noted
+// already. A server that was taken for dead and joins again has lost the note.
 func (f Operation) SetEnvironment(ctx context.Context, serverID, environment string) (err error) {
 	defer pgconn.Wrap(&err, "note the environment")
 	_, err = f.db.Exec(
@@ -55,8 +55,8 @@ func (f Operation) SetEnvironment(ctx context.Context, serverID, environment str
 	return err
 }
 
-// Environments returns those of the keys that live servers accept, sorted: at most two. A server
-// that accepts both kinds of keys has none.
+// Environments returns the environments of the keys that live servers accept, sorted: at most two.
+// A server that accepts both kinds of keys has none.
 func (f Operation) Environments(ctx context.Context) (all []string, err error) {
 	defer pgconn.Wrap(&err, "read the servers' environments")
 	err = f.db.Select(ctx, &all, `
@@ -65,11 +65,11 @@ func (f Operation) Environments(ctx context.Context) (all []string, err error) {
 	return all, err
 }
 
-// BanChanges is how many bans were placed and lifted.
+// BanChanges counts the bans that were placed and lifted.
 type BanChanges struct {
-	// Number is that of the last entry of the audit trail that was looked at.
+	// Number is the number of the last audit entry looked at.
 	Number int64
-	// ByServer were placed for requests after 429, ByStaff by persons.
+	// ByServer counts the bans placed for requests after 429, ByStaff those placed by persons.
 	ByServer int64 `db:"by_server"`
 	ByStaff  int64 `db:"by_staff"`
 	Lifted   int64
@@ -82,12 +82,12 @@ func (f Operation) CountBans(ctx context.Context, after int64) (c BanChanges, er
 	return c, err
 }
 
-// Sessions is how many connections Postgres has, and how many it may have.
+// Sessions is the number of Postgres's connections, and their maximum.
 type Sessions struct{ Open, Most int64 }
 
-// Sessions counts the connections of all clients to all databases of the server. Postgres hides
-// backend_type from logins that do not see others' sessions, but not the database and the login,
-// which together only clients have, and the workers of a parallel query.
+// Sessions counts the connections of all clients to all databases of the server: the sessions with
+// a database and a login, which includes workers of parallel queries. Every login sees these
+// columns; backend_type is visible only to logins that may see others' sessions.
 func (f Operation) Sessions(ctx context.Context) (s Sessions, err error) {
 	defer pgconn.Wrap(&err, "count sessions")
 	err = f.db.Get(ctx, &s, `
@@ -98,15 +98,15 @@ func (f Operation) Sessions(ctx context.Context) (s Sessions, err error) {
 	return s, err
 }
 
-// Archive is whether Postgres archives its write-ahead log, from which it is recovered to an
-// instant, whether the last attempt failed, and when a segment was archived last, in RFC 3339 or
+// Archive says whether Postgres archives its write-ahead log, which allows recovery to an instant,
+// and whether the last attempt failed. Last is when a segment was last archived, in RFC 3339, or
 // "never".
 type Archive struct {
 	On, Failing bool
 	Last        string
 }
 
-// Archive returns how the archiver of Postgres does.
+// Archive returns the state of Postgres's archiver.
 func (f Operation) Archive(ctx context.Context) (a Archive, err error) {
 	defer pgconn.Wrap(&err, "look at the archive of the write-ahead log")
 	err = f.db.Get(ctx, &a, `
@@ -128,8 +128,8 @@ func (f Operation) Behind(ctx context.Context, by time.Duration) (_ map[string]t
 		by.Microseconds())
 }
 
-// DeliveredAgo returns how long ago the server delivered its usage that has delivered none for the
-// longest, of those that were not forgotten and have not delivered everything at their end.
+// DeliveredAgo returns the longest time since a server last delivered its usage. It leaves out
+// servers that were forgotten, or delivered everything at their end.
 func (f Operation) DeliveredAgo(ctx context.Context) (_ time.Duration, err error) {
 	defer pgconn.Wrap(&err, "read what servers delivered")
 	var micros int64
@@ -140,8 +140,8 @@ func (f Operation) DeliveredAgo(ctx context.Context) (_ time.Duration, err error
 	return time.Duration(micros) * time.Microsecond, err
 }
 
-// FailedKind is how many requests of one reason ended in 5xx. Of many of one key only some are
-// stored.
+// FailedKind is the number of requests that ended in 5xx for one reason. If one key has many, only
+// some are stored.
 type FailedKind struct {
 	Status       int
 	Code, Reason string

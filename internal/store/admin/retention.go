@@ -1,4 +1,4 @@
-package operate
+package admin
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 // Retention has how long each kind of rows is kept, and deletes expired rows.
 type Retention struct{ db *pgconn.DB }
 
-// The kinds of what is kept for a time.
+// The kinds of data that are kept for a time.
 const (
 	RetentionUsage  = "hourly_usage"
 	RetentionBans   = "bans"
@@ -29,27 +29,27 @@ const (
 )
 
 var (
-	// ErrRetentionBusy: another session removes something at this moment.
+	// ErrRetentionBusy: another session is removing something.
 	ErrRetentionBusy = errors.New("another session is deleting expired rows")
 	// ErrRetentionLocked: the hours of a month are summed, but sessions that read usage keep the
-	// days from being put in their place.
+	// days from replacing them.
 	ErrRetentionLocked = errors.New("other sessions read usage at this moment")
-	// ErrNoRetention: nothing of that kind is kept for a time that can be set.
+	// ErrNoRetention: no kind of data whose retention can be set has that name.
 	ErrNoRetention = errors.New("no such kind")
-	// ErrRetentionTooShort: other parts rely on what is younger.
+	// ErrRetentionTooShort: other parts need younger data than that.
 	ErrRetentionTooShort = errors.New("kept too short")
 )
 
-// RetentionRule is one kind of what is kept for a time.
+// RetentionRule is the rule for one kind of data that is kept for a time.
 type RetentionRule struct {
 	Kind string
-	// Keep is how long, Least the shortest that can be set.
+	// Keep is how long it is kept, Least the shortest time that can be set.
 	Keep, Least time.Duration
 	// BeginsAt is when removing began or begins.
 	BeginsAt time.Time
-	// RunAt is when all that there was to remove was removed last; zero for never.
+	// RunAt is when everything due was last removed; zero for never.
 	RunAt time.Time
-	// Removed is how many rows were removed so far.
+	// Removed is the number of rows removed so far.
 	Removed int64
 	// WaitsFor is the month that must be closed before its hours are summed; zero for none.
 	WaitsFor time.Time
@@ -88,19 +88,19 @@ const ruleQuery = `
 	       ) end as waits_for
 	from retention r`
 
-// List returns all kinds.
+// List returns the rules of all kinds.
 func (d Retention) List(ctx context.Context) (_ []RetentionRule, err error) {
 	defer pgconn.Wrap(&err, "list retention")
 	return pgconn.Collect(ctx, d.db, ruleRow.rule, ruleQuery+` order by r.kind`)
 }
 
-// ruleRecord is what an audit entry holds of a kind.
+// ruleRecord is what an audit entry holds of a rule.
 type ruleRecord struct {
 	Keep string `json:"keep"`
 }
 
-// Set changes how long a kind is kept. Only the owner of the tables may. It returns ErrNoRetention
-// or ErrRetentionTooShort.
+// Set changes how long a kind is kept. Only the owner of the tables may do this. It returns
+// ErrNoRetention or ErrRetentionTooShort.
 func (d Retention) Set(
 	ctx context.Context,
 	by audit.By,
@@ -141,7 +141,7 @@ func (d Retention) Set(
 	return after, err
 }
 
-// pruneQueries remove a batch of a kind. All have the columns of roll_up_usage.
+// pruneQueries remove a batch of a kind. All return the columns of roll_up_usage.
 var pruneQueries = map[string]string{
 	RetentionUsage:  `select hours, state from roll_up_usage($1)`,
 	RetentionBans:   pruneQuery(`prune_bans($1)`),
@@ -154,9 +154,10 @@ func pruneQuery(function string) string {
 		state from ` + function + ` n`
 }
 
-// Prune removes a batch of about that many rows, or sums hours into days. It returns how many, and
-// whether there may be more: then call it again. It returns ErrRetentionBusy while another session
-// removes something, and for RetentionUsage ErrRetentionLocked.
+// Prune removes a batch of about the given number of rows, or sums hours into days. It
+// returns the number, and whether there may be more: then call it again. It returns
+// ErrRetentionBusy while another session removes something, and ErrRetentionLocked for
+// RetentionUsage.
 func (d Retention) Prune(ctx context.Context, kind string, most int) (removed int, more bool, err error) {
 	var batch struct {
 		Rows  int    `db:"hours"`
@@ -177,21 +178,22 @@ func (d Retention) Prune(ctx context.Context, kind string, most int) (removed in
 	return batch.Rows, batch.State == "more", nil
 }
 
-// AddPartitions makes the partitions of months to come, and returns how many.
+// AddPartitions makes the partitions of coming months, and returns their number.
 func (d Retention) AddPartitions(ctx context.Context) (made int, err error) {
 	defer pgconn.Wrap(&err, "make partitions of usage")
 	err = d.db.Get(ctx, &made, `select add_usage_partitions()`)
 	return made, err
 }
 
-// Removed is how many rows of a kind were or would be removed: for RetentionUsage the hours that
-// are summed, for RetentionAudit entries.
+// Removed is the number of rows of a kind that were or would be removed: for RetentionUsage the
+// hours that are summed, for RetentionAudit entries.
 type Removed struct {
 	Kind string `db:"kind"`
 	Rows int64  `db:"rows"`
 }
 
-// Due counts what Prune would remove now, bans before keys. Only the owner of the tables may.
+// Due counts what Prune would remove now, bans before keys. Only the owner of the tables may do
+// this.
 func (d Retention) Due(ctx context.Context) (due []Removed, err error) {
 	defer pgconn.Wrap(&err, "count what is old")
 	err = d.db.Select(ctx, &due, `
@@ -232,11 +234,11 @@ func (d Retention) CutAudit(ctx context.Context) (cut bool, err error) {
 
 // RemovedAudit says which entries of the audit trail were removed.
 type RemovedAudit struct {
-	// Entries is how many; 0 if none was old enough.
+	// Entries is the number of removed entries; 0 if none was old enough.
 	Entries int64
-	// Begin is the last of them, from which the trail goes on.
+	// Begin is the last removed entry, from which the trail goes on.
 	Begin audit.Checkpoint
-	// At is when that was written.
+	// At is when that entry was written.
 	At time.Time
 }
 
@@ -248,10 +250,9 @@ type removedAuditRecord struct {
 	At      time.Time `json:"at"`
 }
 
-// RemoveAudit removes the partitions of the audit trail whose last entry is older than entries are
-// kept. Only the owner of the tables may. The trail goes on from the last entry that was removed: a
-// new entry says which that is. It returns ErrAuditBusy while somebody reads the trail for longer
-// than a moment.
+// RemoveAudit removes the partitions of the audit trail whose last entry is past its retention.
+// Only the owner of the tables may do this. The trail goes on from the last removed entry, which a
+// new entry names. It returns ErrAuditBusy while others read the trail for longer than a moment.
 func (d Retention) RemoveAudit(ctx context.Context, by audit.By) (done RemovedAudit, err error) {
 	defer pgconn.Wrap(&err, "remove old entries of the audit trail")
 	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {

@@ -1,4 +1,4 @@
-package operate
+package admin
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"petstore.example/internal/store/trail"
 )
 
-// Staff manages the logins of persons. Postgres itself decides who may: a login that may make
+// Staff manages the logins of persons. Postgres itself decides who may do it: a login that may make
 // roles.
 type Staff struct{ db *pgconn.DB }
 
@@ -63,7 +63,7 @@ func (s Staff) Add(ctx context.Context, by audit.By, n NewLogin) (added staff.Lo
 	return added, err
 }
 
-// Rotate gives a login another secret. Its sessions go on: see EndSessions. It returns
+// Rotate gives a login another secret. Its sessions go on (see EndSessions). It returns
 // staff.ErrNotFound, a staff.PrivilegedError or a staff.LacksRightError.
 func (s Staff) Rotate(
 	ctx context.Context,
@@ -98,8 +98,8 @@ func (s Staff) Rotate(
 	return after, err
 }
 
-// Remove removes a login, and returns it as it was. Its sessions go on: see EndSessions. It returns
-// staff.ErrNotFound, staff.ErrOwnLogin, a staff.OwnsError, a staff.PrivilegedError or a
+// Remove removes a login, and returns it as it was. Its sessions go on (see EndSessions). It
+// returns staff.ErrNotFound, staff.ErrOwnLogin, a staff.OwnsError, a staff.PrivilegedError or a
 // staff.LacksRightError.
 func (s Staff) Remove(ctx context.Context, by audit.By, name string) (removed staff.Login, err error) {
 	defer pgconn.Wrap(&err, "remove login "+name)
@@ -164,8 +164,8 @@ type staffRow struct {
 }
 
 // selectStaff reads the logins in petstore_support or petstore_billing. A superuser is a member of
-// all roles, and none of staff. The catalogs that it reads are readable by everybody, and of the
-// sessions of others who has them.
+// all roles, but not a person of staff. Everybody can read these catalogs, and see who has which
+// sessions.
 const selectStaff = `
 	select r.oid::bigint as oid, r.rolname::text as name,
 	       exists (select from pg_roles g where g.rolname = 'petstore_support' and pg_has_role(r.oid, g.oid,
@@ -273,7 +273,7 @@ func checkMayManage(ctx context.Context, tx pgconn.Tx, group string) error {
 }
 
 // checkOwnsNothing returns a staff.OwnsError if something in any database depends on the role.
-// Postgres would refuse to drop it, and not say why.
+// Postgres would refuse to drop it without saying why.
 func checkOwnsNothing(ctx context.Context, tx pgconn.Tx, row staffRow) error {
 	owns := staff.OwnsError{Login: row.Name}
 	err := tx.Get(ctx, &owns, `
@@ -290,8 +290,8 @@ func checkOwnsNothing(ctx context.Context, tx pgconn.Tx, row staffRow) error {
 	return owns
 }
 
-// EndSessions ends the sessions of a login, which may be removed, and waits up to 5 s for each. It
-// returns how many it ended.
+// EndSessions ends the sessions of a login, which may already be removed, and waits up to 5 s for
+// each. It returns the number of ended sessions.
 func (s Staff) EndSessions(ctx context.Context, l staff.Login) (ended int64, err error) {
 	defer pgconn.Wrap(&err, "end the sessions of login "+l.Name)
 	err = s.db.Get(ctx, &ended, `

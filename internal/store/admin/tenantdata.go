@@ -1,29 +1,29 @@
-package operate
+package admin
 
 import (
 	"strings"
 
-	"petstore.example/internal/store/catalogue"
+	"petstore.example/internal/store/catalog"
 	"petstore.example/internal/store/pgconn"
 )
 
-// TenantData is all that is stored of a tenant, in whatever table.
+// TenantData is all data of a tenant, in whatever table.
 type TenantData struct{ db *pgconn.DB }
 
-// tenantTable is a table that has rows of tenants: what an export has of it, and what becomes of it
-// when a tenant is erased.
+// tenantTable is a table with rows of tenants: what an export holds of it, and what happens to its
+// rows when a tenant is erased.
 type tenantTable struct {
 	name string
-	// columns are what an export has, in SQL. Order is that of the rows.
+	// columns are the exported columns, in SQL. Order is the order of the rows.
 	columns []string
 	order   string
-	// omitted are columns that no export has: digests, what is about staff or other customers, and
-	// what others are computed into.
+	// omitted are columns that are not exported: digests, data about staff or other customers, and
+	// values computed from others.
 	omitted []string
 	erasing erasing
 }
 
-// erasing is what becomes of the rows of a tenant that is erased.
+// erasing is what happens to the rows of an erased tenant.
 type erasing int
 
 const (
@@ -36,9 +36,9 @@ const (
 	redacted
 )
 
-// tenantTables are all tables with rows of tenants, in the order in which they are exported, and in
-// which rows go: what refers to others first. A test compares them with the database, so that no
-// table and no column is forgotten.
+// tenantTables are all tables with rows of tenants, in the order of export and removal: rows that
+// refer to others go first. A test compares them with the database, so that no table and no column
+// is forgotten.
 var tenantTables = []tenantTable{
 	{
 		name:    "tenants",
@@ -79,7 +79,7 @@ var tenantTables = []tenantTable{
 	},
 	{
 		name:    "limit_states",
-		columns: []string{"scope", "minute", "minute_used", "day", "day_used"},
+		columns: []string{"scope", "minute", "minute_used", "day", "day_used", "month", "month_used"},
 		omitted: []string{"tenant_id", "term"},
 		order:   "scope",
 		erasing: goes,
@@ -112,6 +112,47 @@ var tenantTables = []tenantTable{
 		"scope",
 		"allowed",
 	}, omitted: []string{"tenant_id", "digest", "revoked_by", "presented"}, order: "created_at, id", erasing: goes},
+	{
+		name:    "attempts",
+		columns: []string{"endpoint_id", "delivery_id", "attempt", "at", "ms", "status", "answer", "said"},
+		omitted: []string{"tenant_id"},
+		order:   "endpoint_id, delivery_id, attempt",
+		erasing: goes,
+	},
+	{
+		name:    "deliveries",
+		columns: []string{"endpoint_id", "id", "event_id", "created_at", "attempts", "due_at", "done_at", "result"},
+		omitted: []string{"tenant_id", "rank"},
+		order:   "endpoint_id, id",
+		erasing: goes,
+	},
+	{
+		name:    "events",
+		columns: []string{"id", "environment", "type", "created_at", "body"},
+		omitted: []string{"tenant_id"},
+		order:   "created_at, id",
+		erasing: goes,
+	},
+	{
+		name:    "once",
+		columns: []string{"kind", "subject", "instant", "told_at"},
+		omitted: []string{"tenant_id"},
+		order:   "told_at, kind, subject, instant",
+		erasing: goes,
+	},
+	{name: "endpoints", columns: []string{
+		"id",
+		"environment",
+		"url",
+		"events",
+		"description",
+		"created_at",
+		"version",
+		"verified_at",
+		"disabled_reason",
+		"status",
+		"failing_since",
+	}, omitted: []string{"tenant_id"}, order: "id", erasing: goes},
 	{name: "idempotency_keys", columns: []string{
 		"method", "path", "key", "status", "location", "convert_from(body, 'UTF8') as body", "created_at", "expires_at",
 	}, omitted: []string{"tenant_id", "fingerprint"}, order: "created_at, key", erasing: goesSlowly},
@@ -124,7 +165,7 @@ var tenantTables = []tenantTable{
 	},
 	{
 		name:    "pets",
-		columns: strings.Split("id, "+catalogue.PetNames+", created_at", ", "),
+		columns: strings.Split("id, "+catalog.PetNames+", created_at", ", "),
 		omitted: []string{"tenant_id"},
 		order:   "id",
 		erasing: goesSlowly,
@@ -140,8 +181,16 @@ var tenantTables = []tenantTable{
 		"ends",
 		"per_minute",
 		"per_day",
+		"month",
+		"per_month",
+		"overage",
+		"overage_value",
 		"named_per_minute",
 		"named_per_day",
+		"named_month",
+		"named_per_month",
+		"named_overage",
+		"named_overage_value",
 		"generation",
 		"created_at",
 		"voided_at",
@@ -159,6 +208,13 @@ var tenantTables = []tenantTable{
 		columns: []string{"last_day"},
 		omitted: []string{"tenant_id"},
 		order:   "last_day",
+		erasing: stays,
+	},
+	{
+		name:    "tenant_months",
+		columns: []string{"month", "admitted"},
+		omitted: []string{"tenant_id"},
+		order:   "month",
 		erasing: stays,
 	},
 	{
@@ -211,12 +267,20 @@ var tenantTables = []tenantTable{
 		"billing_ref",
 		"admitted",
 		"refused",
+		"overage",
 		"sent_at",
 		"state",
 		"reply",
 	}, omitted: []string{
 		"tenant_id", "sent_by", "number", "body", "attempts", "tried_at",
 	}, order: "receiver, hour, assignment, correction", erasing: stays},
+	{
+		name:    "usage_waivers",
+		columns: []string{"receiver", "until"},
+		omitted: []string{"tenant_id"},
+		order:   "receiver",
+		erasing: stays,
+	},
 	{
 		name:    "audit_entries",
 		columns: []string{"number", "at", "action", "subject", "before", "after", "reason"},

@@ -1,4 +1,4 @@
-package operate_test
+package admin_test
 
 import (
 	"regexp"
@@ -8,7 +8,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	_ "github.com/lib/pq" // the driver of sqlx.Open
 
-	"petstore.example/internal/store/operate"
+	"petstore.example/internal/store/admin"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
@@ -28,7 +28,7 @@ func TestTenantTablesAreAll(t *testing.T) {
 		      'tenant_id' and not t.attisdropped))
 		order by 1, 2`)
 	assert.NoError(t, err)
-	known := operate.TenantColumns()
+	known := admin.TenantColumns()
 	for _, c := range columns {
 		at := slices.IndexFunc(
 			known[c.Table],

@@ -1,4 +1,4 @@
-package catalogue_test
+package catalog_test
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 	_ "github.com/lib/pq" // the driver of sqlx.Open
 
 	"petstore.example/internal/catalog"
-	"petstore.example/internal/store/catalogue"
+	catalogstore "petstore.example/internal/store/catalog"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
@@ -83,7 +83,7 @@ func TestBoundedPages(t *testing.T) {
 // explain returns how many buffers Postgres reads for a page, and its plan.
 func explain(t *testing.T, api *sqlx.DB, p catalog.Page) (buffers int, plan string) {
 	t.Helper()
-	query, args := catalogue.FilterPetsQuery(1, p)
+	query, args := catalogstore.FilterPetsQuery(1, p)
 	api.MustExec("prepare page as " + query)
 	var lines []string
 	err := api.Select(

@@ -1,4 +1,4 @@
-package catalogue
+package catalog
 
 import (
 	"context"
@@ -6,27 +6,29 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// Catalogue is what tenants store.
-type Catalogue struct {
+// Catalog has the data that tenants store.
+type Catalog struct {
 	Pets        Pets
 	Orders      Orders
 	Idempotency Idempotency
-	// Transactions are those of all tenants.
+	// Transactions are the transactions of all tenants.
 	Transactions Transactions
 }
 
-// New returns that of a database.
-func New(db *pgconn.DB) Catalogue {
-	return Catalogue{Pets{db}, Orders{db}, Idempotency{db}, Transactions{db}}
+// New returns the Catalog of a database.
+func New(db *pgconn.DB) Catalog {
+	return Catalog{Pets{db}, Orders{db}, Idempotency{db}, Transactions{db}}
 }
 
-// Transactions tells which transactions of the database are under way, whoever made them. A commit that waits for a
-// synchronous standby is.
+// Transactions tells which transactions of the database are under way, including other programs'
+// transactions. A commit that waits for a synchronous standby is under way.
 type Transactions struct{ db *pgconn.DB }
 
-// underWayQuery counts numbers from the first on, modulo 2^32, as age does back from the next one.
-// It looks at the locks only if a transaction is old: to read them takes locks itself. Those of all
-// databases of the server are there, and tables of two databases may have one OID.
+// underWayQuery counts transactions from the first one on, modulo 2^32. age counts back from the
+// next one, so a transaction whose age is above later comes before number $1 (if that is 0, any
+// does). The query reads the locks only if there is such a transaction, because reading them takes
+// locks itself. pg_locks has the locks of all databases, and tables of two databases may have the
+// same OID.
 const underWayQuery = `
 select next, age(pg_snapshot_xmin(pg_current_snapshot())::xid) > later and exists (
   select from pg_locks writes join pg_locks number using (pid)

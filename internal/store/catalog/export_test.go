@@ -1,4 +1,4 @@
-package catalogue
+package catalog
 
 import (
 	"context"
@@ -33,7 +33,6 @@ func KeyedQueries() map[string]string {
 		"swap": swapPetQuery, "describe": describePetQuery,
 		"list orders": listOrdersQuery, "list orders by status": listOrdersByStatusQuery, "get order": getOrderQuery,
 		"swap order": swapOrderQuery, "place order": placeOrderQuery,
-		"describe several": describePetsQuery, "place several orders": placeOrdersQuery,
 	}
 }
 

@@ -1,4 +1,4 @@
-package catalogue_test
+package catalog_test
 
 import (
 	"context"
@@ -36,23 +36,11 @@ func customerWrites() map[string]customerWrite {
 		"create": func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order, _ catalog.Pet) error {
 			return fixture.ErrorOf(db.Pets.CreatePet(ctx, tenantID, rex))
 		},
-		"create several": func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order,
-			_ catalog.Pet) error {
-			return db.Pets.CreatePets(ctx, tenantID, fixture.Litter(3))[2].Err
-		},
 		"create with a key": func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order,
 			_ catalog.Pet) error {
 			return fixture.ErrorOf(
 				db.Idempotency.CreatePetOnce(ctx, tenantID, fixture.Adding(fixture.Request("one", "Rex"), "Rex")),
 			)
-		},
-		"create several with keys": func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order,
-			_ catalog.Pet) error {
-			return db.Idempotency.CreatePetsOnce(ctx, tenantID,
-				[]fixture.PetOnce{
-					fixture.Adding(fixture.Request("two", "Rex"), "Rex"),
-					fixture.Adding(fixture.Request("three", "Rex"), "Rex"),
-				})[1].Err
 		},
 		"change":            change(catalog.PetPatch{Name: &luna}),
 		"change the status": change(catalog.PetPatch{Status: &pending}),
@@ -66,25 +54,6 @@ func customerWrites() map[string]customerWrite {
 		"place an order with a key": func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order,
 			pet catalog.Pet) error {
 			return fixture.ErrorOf(db.Idempotency.PlaceOrderOnce(ctx, tenantID, fixture.Ordering("order", pet.ID)))
-		},
-		"change several": func(ctx context.Context, db *store.DB, tenantID int64, o catalog.Order,
-			pet catalog.Pet) error {
-			name := catalog.PetPatch{Name: &luna}
-			return db.Pets.ChangePets(ctx, tenantID,
-				[]catalog.PetChange{{ID: pet.ID, PetPatch: name}, {ID: o.PetID, PetPatch: name}})[1].Err
-		},
-		"place several orders": func(ctx context.Context, db *store.DB, tenantID int64, o catalog.Order,
-			pet catalog.Pet) error {
-			return db.Orders.PlaceOrders(ctx, tenantID,
-				[]catalog.NewOrder{{PetID: pet.ID, Quantity: 1}, {PetID: o.PetID, Quantity: 1}})[0].Err
-		},
-		"place several orders with keys": func(ctx context.Context, db *store.DB, tenantID int64, o catalog.Order,
-			pet catalog.Pet) error {
-			asked := []catalog.Once[catalog.NewOrder, catalog.Order]{
-				fixture.Ordering("first", pet.ID),
-				fixture.Ordering("second", o.PetID),
-			}
-			return db.Idempotency.PlaceOrdersOnce(ctx, tenantID, asked)[0].Err
 		},
 		"approve an order": changeOrder(catalog.Approved),
 		"cancel an order":  changeOrder(catalog.Cancelled),
@@ -131,6 +100,28 @@ func TestLateWritesAreRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAbandonedWritesAreNotBegun: a write for which nobody waits any more when its turn has come is
+// not begun. Reads are not asked about.
+func TestAbandonedWritesAreNotBegun(t *testing.T) {
+	t.Parallel()
+	s := fixture.NewShop(t)
+	abandoned := storetest.Open(
+		t,
+		s.APIURL,
+		store.Options{AsAPI: true, Abandoned: func(context.Context) bool { return true }},
+	)
+	order, pet := s.Order(t, s.A), s.Pet(t, s.A, catalog.Available)
+	before := customersRows(t, s)
+	for name, write := range customerWrites() {
+		err := write(t.Context(), abandoned, s.A.ID, order, pet)
+		assert.ErrorIs(t, err, catalog.ErrNotMade, name)
+		assert.ErrorIs(t, err, context.Canceled, name)
+		assert.DeepEqual(t, customersRows(t, s), before, name, "it was made")
+	}
+	_, err := abandoned.Pets.GetPet(t.Context(), s.A.ID, pet.ID)
+	assert.NoError(t, err, "a read")
 }
 
 // TestWhileADumpIsRestored: while tables or rights are not there yet, the API's database is
@@ -184,7 +175,7 @@ func TestNoRowIsNotMade(t *testing.T) {
 	s := fixture.NewShop(t)
 	swallow(t, s, "pets")
 	before := customersRows(t, s)
-	for _, name := range []string{"create", "create several", "create with a key", "create several with keys"} {
+	for _, name := range []string{"create", "create with a key"} {
 		err := customerWrites()[name](t.Context(), s.DB, s.A.ID, catalog.Order{}, catalog.Pet{})
 		if !errors.Is(err, catalog.ErrNotMade) || !errors.Is(err, store.ErrUnavailable) {
 			t.Errorf("%s: %v, want ErrNotMade and ErrUnavailable", name, err)

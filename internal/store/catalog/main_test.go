@@ -1,4 +1,4 @@
-package operate_test
+package catalog_test
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package catalogue
+package catalog
 
 import (
 	"context"
@@ -47,7 +47,7 @@ select from swapped`
 
 // ListOrders implements catalog.OrderStore.
 func (d Orders) ListOrders(ctx context.Context, tenantID int64, p catalog.OrderPage) ([]catalog.Order, bool, error) {
-	// One more than requested shows whether more follow.
+	// One order more than requested shows whether more follow.
 	orders := make([]catalog.Order, 0, p.Limit+1)
 	query, args := listOrdersQuery, []any{tenantID, p.After, p.Limit + 1}
 	if p.Status != "" {
@@ -88,60 +88,16 @@ func (d Orders) PlaceOrder(ctx context.Context, tenantID int64, o catalog.NewOrd
 	return placed.order(o, err)
 }
 
-// PlaceOrders places orders with one statement that is sent at most once, as if one after the
-// other. It returns what became of each.
-func (d Orders) PlaceOrders(
-	ctx context.Context,
-	tenantID int64,
-	asked []catalog.NewOrder,
-) []catalog.Outcome[catalog.Order] {
-	return together(len(asked), func(outcomes []catalog.Outcome[catalog.Order]) error {
-		return d.placeOrders(ctx, tenantID, asked, outcomes)
-	}, func(i int) (catalog.Order, error) { return d.PlaceOrder(ctx, tenantID, asked[i]) })
+// placeOrder is PlaceOrder within a transaction.
+func placeOrder(ctx context.Context, tx pgconn.Tx, tenantID int64, o catalog.NewOrder) (catalog.Order, error) {
+	var placed placedOrder
+	err := tx.Get(ctx, &placed, placeOrderQuery, tenantID, o.PetID, o.Quantity, tx.Deadline())
+	return placed.order(o, err)
 }
 
-// placeOrders sends the first order for each animal: a later one can't get it.
-func (d Orders) placeOrders(
-	ctx context.Context,
-	tenantID int64,
-	asked []catalog.NewOrder,
-	outcomes []catalog.Outcome[catalog.Order],
-) error {
-	var first []catalog.NewOrder
-	animals := make(map[int64]placedOrder, len(asked))
-	for _, o := range asked {
-		if _, again := animals[o.PetID]; !again {
-			animals[o.PetID] = placedOrder{}
-			first = append(first, o)
-		}
-	}
-	err := pgconn.Write(ctx, d.db, func(row []driver.Value) error {
-		placed := placedOrder{PetFound: true}
-		err := errors.Join(placed.ID.Scan(row[0]), placed.CreatedAt.Scan(row[1]))
-		animals[row[2].(int64)] = placed
-		return err
-	}, placeOrdersQuery, append([]driver.Value{tenantID}, orderArgs(first)...)...)
-	if err != nil {
-		return fmt.Errorf("place orders: %w", err)
-	}
-	for i, o := range asked {
-		placed := animals[o.PetID]
-		outcomes[i].Result, outcomes[i].Err = placed.order(o, nil)
-		animals[o.PetID] = placedOrder{PetFound: placed.PetFound}
-	}
-	return nil
-}
-
-// orderArgs are orders as the arguments of a statement.
-func orderArgs(orders []catalog.NewOrder) []driver.Value {
-	return []driver.Value{
-		arrayOf(orders, func(o *catalog.NewOrder) driver.Value { return o.PetID }),
-		arrayOf(orders, func(o *catalog.NewOrder) driver.Value { return int64(o.Quantity) }),
-	}
-}
-
-// ChangeOrder implements catalog.OrderStore. It holds no lock between its two statements: it begins
-// again if another change came between them, which can be twice, because no status comes again.
+// ChangeOrder implements catalog.OrderStore. It holds no lock between its two statements. If
+// another change was made between them, it begins again. That happens at most twice, because an
+// order never returns to an earlier status.
 func (d Orders) ChangeOrder(
 	ctx context.Context,
 	tenantID, id int64,
@@ -169,8 +125,8 @@ func (d Orders) ChangeOrder(
 	}
 }
 
-// placeOrderQuery is one statement, so that the animal's row is locked only from there to the
-// commit. A second order waits for the lock, and then finds that the animal is not available.
+// placeOrderQuery is one statement, so that the animal's row is locked only until the commit. A
+// second order waits for the lock, and then finds that the animal is not available.
 const placeOrderQuery = forTenant + `,
 held as (
   update pets set status = 'pending'
@@ -187,45 +143,17 @@ select placed.id, placed.created_at,
        exists (select from pets where ` + forTenantSet + ` and tenant_id = $1 and id = $2) as pet_found
 from (select) one left join placed on true`
 
-// placing is placeOrderQuery for several animals, which it locks in the order of their IDs, as
-// describePetsQuery does. asked is a table of id and quantity, deadline the argument of
-// petstore.deadline.
-func placing(asked, deadline string) string {
-	return `,
-locked as (
-  select pets.id, status, quantity
-  from (select * from ` + asked + ` order by id) asked,
-  lateral (select id, status from pets where ` + forTenantSet + ` and tenant_id = $1 and id = asked.id for no key
-      update) pets
-),
-held as (
-  update pets set status = 'pending' from locked
-  where ` + forTenantSet + ` and tenant_id = $1 and pets.id = locked.id and locked.status = 'available'
-    and (select set_config('petstore.deadline', ` + deadline + `, true)) is not null
-  returning pets.id, quantity
-),
-placed as (
-  insert into orders (tenant_id, pet_id, quantity, status, created_at)
-  select $1, id, quantity, 'placed', now() from held
-  returning id, created_at, pet_id
-)`
-}
-
-var placeOrdersQuery = forTenant + placing(`unnest($2::bigint[], $3::integer[]) as asked (id, quantity)`, `$4`) + `
-select id, created_at, pet_id from placed
-union all select null, null, id from locked where status <> 'available'`
-
 // holdingPet: an order holds the animal, although it is available.
 const holdingPet = "orders_holding_pet"
 
-// placedOrder is what became of an order. Without an ID it was not placed.
+// placedOrder is the result of an order. Without an ID it was not placed.
 type placedOrder struct {
 	ID        sql.NullInt64
-	CreatedAt sql.NullTime
-	PetFound  bool
+	CreatedAt sql.NullTime `db:"created_at"`
+	PetFound  bool         `db:"pet_found"`
 }
 
-// order returns the order, or why it was not placed. err is the error of the statement.
+// order returns the order, or the reason why it was not placed. err is the error of the statement.
 func (p placedOrder) order(o catalog.NewOrder, err error) (catalog.Order, error) {
 	switch {
 	case pgconn.IsConstraint(err, holdingPet):

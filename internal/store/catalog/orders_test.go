@@ -1,4 +1,4 @@
-package catalogue_test
+package catalog_test
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -67,18 +68,30 @@ func TestOrdersThatAreRefused(t *testing.T) {
 	assert.Equal(t, s.PetStatus(t, s.B, others.ID), catalog.Available, "another tenant's animal became")
 }
 
+// TestOneOfManyOrdersWins: an animal is ordered once, by orders with keys and without at the same
+// time, and only the order that won has a stored answer.
 func TestOneOfManyOrdersWins(t *testing.T) {
 	t.Parallel()
 	s := fixture.NewShop(t)
 	servers := []*store.DB{s.Server(t), s.Server(t)}
-	pet := s.Pet(t, s.A, catalog.Available)
-	fixture.AtOnce(t, 100, 1, catalog.ErrPetNotAvailable, func(i int) error {
-		return fixture.ErrorOf(
-			servers[i%2].Orders.PlaceOrder(t.Context(), s.A.ID, catalog.NewOrder{PetID: pet.ID, Quantity: 1}),
-		)
-	})
-	orders := s.AllOrders(t, s.A)
-	assert.Equal(t, len(orders), 1, "the list", orders)
+	for range 10 { // Either kind wins now and then.
+		pet, before := s.Pet(t, s.A, catalog.Available), len(s.AllOrders(t, s.A))
+		fixture.AtOnce(t, 100, 1, catalog.ErrPetNotAvailable, func(i int) error {
+			if db := servers[i%2]; i%4 < 2 {
+				return fixture.ErrorOf(
+					db.Orders.PlaceOrder(t.Context(), s.A.ID, catalog.NewOrder{PetID: pet.ID, Quantity: 1}),
+				)
+			}
+			asked := fixture.Ordering(fmt.Sprint(pet.ID, " ", i), pet.ID)
+			return fixture.ErrorOf(servers[i%2].Idempotency.PlaceOrderOnce(t.Context(), s.A.ID, asked))
+		})
+		assert.Equal(t, len(s.AllOrders(t, s.A))-before, 1, "orders of the animal")
+	}
+	answers := s.Text(t, `select count(*) from idempotency_keys`)
+	wrong := s.Text(t, `select count(*) from idempotency_keys k where not exists (
+		select from orders o where k.location = '/v1/store/orders/' || o.id)`)
+	t.Logf("%s of 10 orders have a key", answers)
+	assert.Equal(t, wrong, "0", "answers without an order")
 }
 
 // pathTo is how an order that was placed comes to a status.
@@ -220,10 +233,10 @@ func TestOrdersAndChangesAtTheSameTime(t *testing.T) {
 func disturb(t *testing.T, s fixture.Shop, random *rand.Rand, petID int64) error {
 	switch random.IntN(6) {
 	case 4:
-		return s.Orders.PlaceOrders(t.Context(), s.A.ID,
-			[]catalog.NewOrder{{PetID: petID, Quantity: 1}, {PetID: petID - 1, Quantity: 1}})[0].Err
+		key := strconv.FormatUint(random.Uint64(), 36)
+		return fixture.ErrorOf(s.Idempotency.PlaceOrderOnce(t.Context(), s.A.ID, fixture.Ordering(key, petID)))
 	case 5:
-		return s.Pets.ChangePets(t.Context(), s.A.ID, []catalog.PetChange{{ID: petID}, {ID: petID - 1}})[0].Err
+		return fixture.ErrorOf(s.Pets.ChangePet(t.Context(), s.A.ID, petID, catalog.PetPatch{CategoryID: &petID}))
 	case 0, 1:
 		_, err := s.Orders.PlaceOrder(t.Context(), s.A.ID, catalog.NewOrder{PetID: petID, Quantity: 1})
 		return err

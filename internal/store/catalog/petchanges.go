@@ -1,4 +1,4 @@
-package catalogue
+package catalog
 
 import (
 	"context"
@@ -13,10 +13,10 @@ import (
 var afterPet = 3 + len(petColumns)
 
 var (
-	// swapPetQuery changes an animal that is still what it was when it was read, unless an open
-	// order holds it and its status would change. xmin is the transaction that made the row:
-	// whoever waited for another change, an order for example, sees another one and changes
-	// nothing. So the orders of the snapshot decide about the animal of the snapshot.
+	// swapPetQuery changes an animal that has not changed since it was read, unless an open order
+	// holds it and its status would change. xmin is the transaction that made the row. A statement
+	// that waited for another change, such as an order, sees another xmin and changes nothing. So
+	// the animal and the orders that decide are of the same snapshot.
 	swapPetQuery = forTenant + `,
 before as (
   select xmin as version, status, (` + PetNames + `) = (` + petList("${n}::{t}", 3) + `) as same, ` +
@@ -37,29 +37,13 @@ swapped as (
 )
 select exists (select from swapped), exists (select from before where same) and exists (select from held)`
 
-	// describePetQuery changes what any animal may change, whatever it is now. Null stands for what
-	// stays.
+	// describePetQuery makes a change that is possible in any state of the animal. Null leaves a
+	// column unchanged.
 	describePetQuery = forTenant + `
 update pets set ` + petList("{c} = coalesce(${n}, {c})", 3) + `
 where ` + forTenantSet + ` and tenant_id = $1 and id = $2 and (select set_config('petstore.deadline', ` +
 		deadlineOf(3) + `, true)) is not null
 returning id, ` + PetNames
-
-	// describePetsQuery is describePetQuery for several animals, and returns them as they were
-	// before. All such statements lock animals in the order of their IDs, so none waits for one
-	// that waits for it.
-	describePetsQuery = forTenant + `,
-locked as (
-  select tenant_id, pets.id, ` + petList("pets.{c}, asked.{c} as to_{c}", 0) + `
-  from (select * from unnest($2::bigint[], ` + petList("${n}::{t}[]", 3) + `) as asked (id, ` + PetNames + `) order
-    by id) asked,
-  lateral (select tenant_id, id, ` + PetNames + ` from pets where ` + forTenantSet + ` and tenant_id = $1 and id =
-      asked.id for no key update) pets
-)
-update pets set ` + petList("{c} = coalesce(to_{c}, pets.{c})", 0) + ` from locked
-where ` + forTenantSet + ` and pets.tenant_id = $1 and locked.tenant_id = $1 and pets.id = locked.id
-  and (select set_config('petstore.deadline', ` + deadlineOf(3) + `, true)) is not null
-returning pets.id, ` + petList("locked.{c}", 0)
 )
 
 // ChangePet implements catalog.Store.
@@ -73,7 +57,7 @@ func (d Pets) ChangePet(ctx context.Context, tenantID, id int64, c catalog.PetPa
 	return pet, err
 }
 
-// describePet makes a change that depends on nothing. Its statement is sent at most once.
+// describePet makes a change that is possible in any state. Its statement is sent at most once.
 func (d Pets) describePet(ctx context.Context, tenantID, id int64, c catalog.PetPatch) (catalog.Pet, error) {
 	pet, found := catalog.Pet{}, false
 	err := pgconn.Write(ctx, d.db, func(row []driver.Value) error {
@@ -86,63 +70,8 @@ func (d Pets) describePet(ctx context.Context, tenantID, id int64, c catalog.Pet
 	return pet, err
 }
 
-// ChangePets makes changes that depend on nothing, with one statement that is sent at most once, as
-// if one after the other. It returns what became of each.
-func (d Pets) ChangePets(
-	ctx context.Context,
-	tenantID int64,
-	changes []catalog.PetChange,
-) []catalog.Outcome[catalog.Pet] {
-	return together(len(changes), func(outcomes []catalog.Outcome[catalog.Pet]) error {
-		return d.describePets(ctx, tenantID, changes, outcomes)
-	}, func(i int) (catalog.Pet, error) {
-		return d.ChangePet(ctx, tenantID, changes[i].ID, changes[i].PetPatch)
-	})
-}
-
-// describePets sends what all changes to an animal come to, and finds out what each returns from
-// what the animal was before.
-func (d Pets) describePets(
-	ctx context.Context,
-	tenantID int64,
-	changes []catalog.PetChange,
-	outcomes []catalog.Outcome[catalog.Pet],
-) (err error) {
-	defer pgconn.Wrap(&err, "change pets")
-	var merged []catalog.PetChange
-	places, pets := make(map[int64]int, len(changes)), make(map[int64]catalog.Pet, len(changes))
-	for _, c := range changes {
-		if i, again := places[c.ID]; again {
-			merged[i].PetPatch = merged[i].Then(c.PetPatch)
-		} else {
-			places[c.ID] = len(merged)
-			merged = append(merged, c)
-		}
-	}
-	err = pgconn.Write(ctx, d.db, func(row []driver.Value) error {
-		pet := petOf(row)
-		pets[pet.ID] = pet
-		return nil
-	}, describePetsQuery, petArgs(func(column petColumn) driver.Value {
-		return arrayOf(merged, func(c *catalog.PetChange) driver.Value { return column.changed(&c.PetPatch) })
-	}, tenantID, arrayOf(merged, func(c *catalog.PetChange) driver.Value { return c.ID }))...)
-	if err != nil {
-		return err
-	}
-	for i, c := range changes {
-		pet, found := pets[c.ID]
-		if !found {
-			outcomes[i].Err = fmt.Errorf("change pet: %w", catalog.ErrPetNotFound)
-			continue
-		}
-		c.Set(&pet.NewPet)
-		pets[c.ID], outcomes[i].Result = pet, pet
-	}
-	return nil
-}
-
-// changePet makes a change that depends on what the animal is. It holds no lock between its two
-// statements: it begins again, 20 times at most, if another change came between them.
+// changePet makes a change that depends on the animal's state. It holds no lock between its two
+// statements. If another change was made between them, it begins again, at most 20 times.
 func (d Pets) changePet(ctx context.Context, tenantID, id int64, c catalog.PetPatch) (catalog.Pet, error) {
 	for range 20 {
 		before, err := d.GetPet(ctx, tenantID, id)
@@ -176,5 +105,5 @@ func (d Pets) changePet(ctx context.Context, tenantID, id int64, c catalog.PetPa
 	return catalog.Pet{}, notMade(fmt.Errorf("others change the animal all the time: %w", pgconn.ErrUnavailable))
 }
 
-// notMade says of a failed change that it certainly was not made.
+// notMade says that a failed change certainly was not made.
 func notMade(err error) error { return fmt.Errorf("%w: %w", catalog.ErrNotMade, err) }

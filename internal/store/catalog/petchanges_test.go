@@ -1,4 +1,4 @@
-package catalogue_test
+package catalog_test
 
 import (
 	"context"
@@ -13,8 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/store"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/fixture"
+	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
 
@@ -43,8 +45,8 @@ func TestChangePet(t *testing.T) {
 	}
 }
 
-// TestEachFieldIsStored: each field of an animal that clients write is created, alone and in a
-// batch, changed in both ways, and selects a list by the filter of its name.
+// TestEachFieldIsStored: each field of an animal that clients write is created, with a key and
+// without, changed in both ways, and selects a list by the filter of its name.
 func TestEachFieldIsStored(t *testing.T) {
 	t.Parallel()
 	s := fixture.NewShop(t)
@@ -64,9 +66,16 @@ func TestEachFieldIsStored(t *testing.T) {
 	if diff := cmp.Diff(first, want.NewPet); err != nil || diff != "" {
 		t.Fatalf("created: %v (-want +got):\n%s", err, diff)
 	}
-	for _, o := range s.Pets.CreatePets(t.Context(), s.B.ID, []catalog.NewPet{first, second}) {
-		assert.True(t, o.Err == nil, "created together", o.Err)
+	_, err = s.Pets.CreatePet(t.Context(), s.B.ID, first)
+	assert.NoError(t, err)
+	withKey := fixture.Adding(fixture.Request("k", "k"), "")
+	withKey.New = second
+	withKey.Answer = func(p *catalog.Pet) (catalog.Answer, error) {
+		assert.Equal(t, p.NewPet, second, "created with a key")
+		return catalog.Answer{Body: []byte{}}, nil
 	}
+	_, err = s.Idempotency.CreatePetOnce(t.Context(), s.B.ID, withKey)
+	assert.NoError(t, err)
 	stored := func(what string) {
 		t.Helper()
 		if got, err := s.Pets.GetPet(t.Context(), s.A.ID, want.ID); err != nil || got != want {
@@ -84,17 +93,6 @@ func TestEachFieldIsStored(t *testing.T) {
 				t.Errorf("%s changed: %v (-want +got):\n%s", f.Name, err, cmp.Diff(want, got))
 			}
 			stored(f.Name + " changed")
-			if !patch.DependsOnNothing() {
-				continue
-			}
-			back, before := catalog.PetPatch{}, want
-			reflect.ValueOf(&back).Elem().FieldByName(f.Name).Set(of(&first, f.Name).Addr())
-			of(&before.NewPet, f.Name).Set(of(&first, f.Name))
-			changes := []catalog.PetChange{{ID: want.ID, PetPatch: back}, {ID: want.ID}, {ID: want.ID, PetPatch: patch}}
-			for i, o := range s.Pets.ChangePets(t.Context(), s.A.ID, changes) {
-				assert.Result(t, o.Result, o.Err, []catalog.Pet{before, before, want}[i], f.Name, "changed together", i)
-			}
-			stored(f.Name + " changed together")
 		}
 		first, second = second, first
 	}
@@ -254,5 +252,63 @@ func TestChangesSeeWhatTheyWaitedFor(t *testing.T) {
 				order by o.id desc limit 1), '') from pets p where p.id = `
 			assert.Equal(t, s.Text(t, statuses+strconv.FormatInt(pet, 10)), c.want, "the animal and its order")
 		})
+	}
+}
+
+// TestWritesSeeWhatTheyWaitedFor: a change and an order that waited for another change begin with
+// what that one left, and keep it.
+func TestWritesSeeWhatTheyWaitedFor(t *testing.T) {
+	t.Parallel()
+	s := fixture.NewShop(t)
+	s.DB = s.Server(t)
+	pet := s.Pet(t, s.A, catalog.Available)
+	tx := s.Owner.MustBegin()
+	defer func() { _ = tx.Rollback() }()
+	tx.MustExec(`update pets set category_id = 99, status = 'sold' where id = $1`, pet.ID)
+	changed, placed := make(chan error, 1), make(chan error, 2)
+	want := catalog.Pet{ID: pet.ID, NewPet: catalog.NewPet{Name: "Luna", CategoryID: 99, Status: catalog.Sold}}
+	go func() {
+		got, err := s.Pets.ChangePet(context.Background(), s.A.ID, pet.ID, catalog.PetPatch{Name: new("Luna")})
+		assert.Equal(t, got, want, "changed")
+		changed <- err
+	}()
+	go func() {
+		o := catalog.NewOrder{PetID: pet.ID, Quantity: 1}
+		placed <- fixture.ErrorOf(s.Orders.PlaceOrder(context.Background(), s.A.ID, o))
+	}()
+	go func() {
+		o := fixture.Ordering("k", pet.ID)
+		placed <- fixture.ErrorOf(s.Idempotency.PlaceOrderOnce(context.Background(), s.A.ID, o))
+	}()
+	const waits = `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type =
+		'Lock'`
+	wait.Until(t, "all wait for a lock", func() bool { return s.Text(t, waits) == "3" })
+	assert.NoError(t, tx.Commit())
+	assert.NoError(t, <-changed)
+	stored, err := s.Pets.GetPet(t.Context(), s.A.ID, pet.ID)
+	assert.Result(t, stored, err, want, "in the table")
+	for range 2 {
+		assert.ErrorIs(t, <-placed, catalog.ErrPetNotAvailable)
+	}
+}
+
+// A change is made once or not at all, whatever happens to the connection, and nobody is told that
+// it was.
+func TestChangePetOverBrokenConnection(t *testing.T) {
+	t.Parallel()
+	s := fixture.NewShop(t)
+	for how, made := range map[fixture.Breakage]bool{fixture.CutRequest: false, fixture.CutAnswer: true} {
+		proxy := fixture.NewBreakingProxy(t, s.APIURL)
+		db := storetest.Open(t, proxy.URL, store.Options{AsAPI: true, MaxConns: 1, Timeout: fixture.ShortTimeout})
+		pet := s.Pet(t, s.A, catalog.Available)
+		change := func(name string) error {
+			return fixture.ErrorOf(db.Pets.ChangePet(t.Context(), s.A.ID, pet.ID, catalog.PetPatch{Name: &name}))
+		}
+		assert.NoError(t, change("Milo")) // The statement is prepared.
+		proxy.BreakAt(1, how)
+		assert.ErrorIs(t, change("Luna"), store.ErrUnavailable, how)
+		stored, err := s.Pets.GetPet(t.Context(), s.A.ID, pet.ID)
+		assert.NoError(t, err)
+		assert.Equal(t, stored.Name == "Luna", made, how, "made")
 	}
 }

@@ -1,4 +1,4 @@
-package catalogue
+package catalog
 
 import (
 	"context"
@@ -13,13 +13,13 @@ import (
 	"petstore.example/internal/catalog"
 )
 
-// A page has a bounded cost whatever its filters are and however large the catalogue is, because
+// A page has a bounded cost, whatever its filters are and however large the catalogue is, because
 // each query reads an index in the order of IDs.
 //
-// Names are the exception: they have no such order. So a query reads the IDs of at most maxNamed
-// animals with that prefix from the index, sorts them, and looks up each. If there are more, it
-// goes through the animals that meet the other filters in the order of IDs instead, until it has
-// read maxScanned of them. The page then ends there, also if it is not full.
+// Names are the exception, because they have no such order. So a query reads the IDs of at most
+// maxNamed animals with that prefix from the index, sorts them, and looks up each. If there are
+// more, it goes through the animals that meet the other filters in the order of IDs instead, until
+// it has read maxScanned of them. The page then ends there, even if it is not full.
 const (
 	maxNamed   = 1_000
 	maxScanned = 2_000
@@ -41,7 +41,7 @@ func (f *petFilters) arg(v driver.Value) string {
 
 func (f *petFilters) and(condition string) { f.conditions = append(f.conditions, condition) }
 
-// where is the condition that the tenant's animals meet, from the ID $2 on.
+// where is the condition for the tenant's animals, from the ID $2 on.
 func (f *petFilters) where() string {
 	return strings.Join(
 		append([]string{"where " + tenantSet + " and tenant_id = $1 and id > $2"}, f.conditions...),
@@ -66,7 +66,7 @@ func (f *petFilters) inOrder(limit string) string {
 	return "select id, " + PetNames + " from (" + strings.Join(each, " union all ") + ") p order by id limit " + limit
 }
 
-// nameRange is the condition that a name begins with the prefix. Another form of it would not use
+// nameRange is the condition that a name begins with the prefix. In another form it would not use
 // the index, because row-level security lets only some operators pass.
 func (f *petFilters) nameRange(prefix string) string {
 	condition := `name collate "C" >= ` + f.arg(prefix)
@@ -77,7 +77,7 @@ func (f *petFilters) nameRange(prefix string) string {
 }
 
 // byName selects the first animals by name in the order of IDs. A row with a negative ID says that
-// the page ends after that animal, because maxScanned were read.
+// the page ends after that animal, because maxScanned animals were read.
 func (f *petFilters) byName(nameRange string) string {
 	return fmt.Sprintf(
 		`
@@ -109,7 +109,7 @@ select -last, %[8]s from (select max(id) as last, count(*) as read from scanned)
 	)
 }
 
-// filterPetsQuery is the query of filterPets, and its arguments.
+// filterPetsQuery is the query of filterPets, with its arguments.
 func filterPetsQuery(tenantID int64, p catalog.Page) (query string, args []driver.Value) {
 	f := newPetFilters(tenantID, p)
 	query = f.inOrder("$3")
@@ -126,7 +126,7 @@ func filterPetsQuery(tenantID int64, p catalog.Page) (query string, args []drive
 	return query, f.args
 }
 
-// filterPets lists animals by other filters than status alone.
+// filterPets lists animals with other filters than status alone.
 func (d Pets) filterPets(ctx context.Context, tenantID int64, p catalog.Page) (_ []catalog.Pet, next int64, err error) {
 	query, args := filterPetsQuery(tenantID, p)
 	pets, ends := []catalog.Pet{}, int64(0)
@@ -146,19 +146,19 @@ func (d Pets) filterPets(ctx context.Context, tenantID int64, p catalog.Page) (_
 }
 
 func idArray(ids []int64) driver.Value {
-	v, _ := pq.Array(ids).Value() // It fails for no slice of integers.
+	v, _ := pq.Array(ids).Value() // Value never fails for a slice of integers.
 	return v
 }
 
-// afterPrefix returns the first text after all that begin with the prefix, in the order of code
-// points; "" if there is none.
+// afterPrefix returns the first text after all texts that begin with the prefix, in the order of
+// code points; "" if there is none.
 func afterPrefix(prefix string) string {
 	for prefix != "" {
 		last, size := utf8.DecodeLastRuneInString(prefix)
 		prefix = prefix[:len(prefix)-size]
 		switch last {
 		case utf8.MaxRune:
-		case 0xD7FF: // What follows are halves of surrogate pairs, which no text has.
+		case 0xD7FF: // The next code points are surrogates, which no text contains.
 			return prefix + "\uE000"
 		default:
 			return prefix + string(last+1)

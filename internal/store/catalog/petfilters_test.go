@@ -1,4 +1,4 @@
-package catalogue_test
+package catalog_test
 
 import (
 	"fmt"

@@ -10,8 +10,7 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// CreateDatabase makes a database of that name on the server that the URL leads to, unless there is
-// one.
+// CreateDatabase makes a database of that name on the URL's server, unless it exists.
 func CreateDatabase(ctx context.Context, url, name string) error {
 	db, err := pgconn.Open(ctx, url, pgconn.Options{MaxConns: 1})
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/admin"
 	"petstore.example/internal/store/billing"
-	"petstore.example/internal/store/operate"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
@@ -117,7 +117,7 @@ func TestRollUpIsLocked(t *testing.T) {
 	b.EndPartition(t, fixture.Nov)
 	prune := func(wantHours int, wantMore bool, want error) {
 		t.Helper()
-		hours, more, err := b.API.Retention.Prune(t.Context(), operate.RetentionUsage, 1000)
+		hours, more, err := b.API.Retention.Prune(t.Context(), admin.RetentionUsage, 1000)
 		if hours != wantHours || more != wantMore || !errors.Is(err, want) {
 			t.Errorf("%d hours, more %v, %v; want %d, %v, %v", hours, more, err, wantHours, wantMore, want)
 		}
@@ -129,7 +129,7 @@ func TestRollUpIsLocked(t *testing.T) {
 		t,
 		`set session_replication_role = replica; update usage_hourly set admitted = admitted + 1 where assignment = 3`,
 	)
-	prune(0, false, operate.ErrRetentionLocked)
+	prune(0, false, admin.ErrRetentionLocked)
 	b.Exec(
 		t,
 		`set session_replication_role = replica; update usage_hourly set admitted = admitted - 1 where assignment = 3`,
@@ -153,7 +153,7 @@ func TestRollUpWaits(t *testing.T) {
 		list, err := b.Billing.Retention.List(t.Context())
 		assert.NoError(t, err)
 		for _, k := range list {
-			if k.Kind == operate.RetentionUsage && (k.WaitsFor.Format("2006-01") != waitsFor || k.RunAt.IsZero()) {
+			if k.Kind == admin.RetentionUsage && (k.WaitsFor.Format("2006-01") != waitsFor || k.RunAt.IsZero()) {
 				t.Errorf("%s: %+v", what, k)
 			}
 		}
@@ -189,7 +189,7 @@ func TestRollUpProves(t *testing.T) {
 		b.Tampered(t, what, statement, func(t *testing.T) {
 			if n, _, err := b.API.Retention.Prune(
 				t.Context(),
-				operate.RetentionUsage,
+				admin.RetentionUsage,
 				1000,
 			); err == nil ||
 				!strings.Contains(err.Error(), "sealed") {
@@ -198,7 +198,7 @@ func TestRollUpProves(t *testing.T) {
 			b.Want(t, "0", `select count(*) from usage_partitions where begun_at is not null`)
 		})
 	}
-	_, _, err := b.API.Retention.Prune(t.Context(), operate.RetentionUsage, 1000)
+	_, _, err := b.API.Retention.Prune(t.Context(), admin.RetentionUsage, 1000)
 	assert.NoError(t, err)
 	b.Exec(
 		t,
@@ -206,7 +206,7 @@ func TestRollUpProves(t *testing.T) {
 	)
 	if _, _, err := b.API.Retention.Prune(
 		t.Context(),
-		operate.RetentionUsage,
+		admin.RetentionUsage,
 		1000,
 	); err == nil ||
 		!strings.Contains(err.Error(), "sums") {
@@ -248,14 +248,14 @@ func TestPruneKeys(t *testing.T) {
 			t.Errorf("%s: %d, %v, want %d", kind, got, err, want)
 		}
 	}
-	prune(operate.RetentionBans, 10, 0)
-	prune(operate.RetentionKeys, 10, 0)
+	prune(admin.RetentionBans, 10, 0)
+	prune(admin.RetentionKeys, 10, 0)
 	b.Exec(t, `update retention set begins_at = now(), run_at = null`)
 	owner, err := store.Open(t.Context(), b.URL, store.Options{})
 	assert.NoError(t, err)
 	defer owner.Close()
 	due, err := owner.Retention.Due(t.Context())
-	want := []operate.Removed{
+	want := []admin.Removed{
 		{Kind: "audit"},
 		{Kind: "bans", Rows: 2},
 		{Kind: "ended_keys", Rows: 3},
@@ -263,10 +263,10 @@ func TestPruneKeys(t *testing.T) {
 		{Kind: "hourly_usage"},
 	}
 	assert.Result(t, due, err, want, "due")
-	prune(operate.RetentionKeys, 1, 1)
-	prune(operate.RetentionBans, 10, 2)
+	prune(admin.RetentionKeys, 1, 1)
+	prune(admin.RetentionBans, 10, 2)
 	b.Want(t, "0", `select count(run_at) from retention where kind = 'ended_keys'`)
-	prune(operate.RetentionKeys, 10, 2)
+	prune(admin.RetentionKeys, 10, 2)
 	b.Want(t, "1", `select count(run_at) from retention where kind = 'ended_keys'`)
 	b.Want(t, "01 02 12 14 15 16", `select string_agg(right(id, 2), ' ' order by id) from api_keys`)
 	assert.Equal(t, b.Text(t, `select removed from retention where kind = 'ended_keys'`), "3", "removed")
@@ -278,10 +278,10 @@ func TestRetentionTakesTurns(t *testing.T) {
 	b := fixture.NewBooks(t)
 	tx := fixture.Connect(t, b.URL).MustBegin()
 	tx.MustExec(`select retention_turn()`)
-	_, _, err := b.API.Retention.Prune(t.Context(), operate.RetentionBans, 1)
-	assert.ErrorIs(t, err, operate.ErrRetentionBusy, "while another one works")
+	_, _, err := b.API.Retention.Prune(t.Context(), admin.RetentionBans, 1)
+	assert.ErrorIs(t, err, admin.ErrRetentionBusy, "while another one works")
 	assert.NoError(t, tx.Rollback())
-	_, _, err = b.API.Retention.Prune(t.Context(), operate.RetentionBans, 1)
+	_, _, err = b.API.Retention.Prune(t.Context(), admin.RetentionBans, 1)
 	assert.Equal(t, err, nil)
 }
 
@@ -422,7 +422,7 @@ func TestRemoveAuditGivesWay(t *testing.T) {
 	defer func() { _ = reader.Rollback() }()
 	reader.MustExec(`select from audit_entries`)
 	_, err = owner.Retention.RemoveAudit(t.Context(), fixture.Jo)
-	assert.ErrorIs(t, err, operate.ErrAuditBusy, "with a reader")
+	assert.ErrorIs(t, err, admin.ErrAuditBusy, "with a reader")
 	o.Exec(t, `insert into audit_entries (claimed_actor, action, subject) values ('jo', 'x.y', 'z')`)
 	o.WantIntact(t, 5)
 	assert.NoError(t, reader.Rollback())

@@ -48,6 +48,7 @@ var forbidden = map[string]map[string]string{
 		"go back to an earlier window": `update limit_states set minute = minute - 1`,
 		"go to a window of the future": `update limit_states set minute = minute + 5, minute_used = 0`,
 		"go to a day of the future":    `update limit_states set day = day + 2, day_used = 0`,
+		"go to a month of the future":  `update limit_states set month = month + 2, month_used = 0`,
 		"go back to an earlier term":   `update limit_states set term = term - 1`,
 		"go to a term of the future":   `update limit_states set term = 4`,
 		"add used limits":              `insert into limit_states (tenant_id, scope, day_used) values (1, 'x', 1)`,
@@ -178,7 +179,9 @@ func populate(t *testing.T, db fixture.Database) {
 	db.Exec(t, `insert into limit_states (tenant_id, scope) values (1, '')`)
 	db.Exec(t, `update cluster_term set number = 1`)
 	db.Exec(t, `update limit_states set term = 1, minute_used = 60, day_used = 60,
-		minute = floor(extract(epoch from now()) / 60), day = floor(extract(epoch from now()) / 86400)`)
+		minute = floor(extract(epoch from now()) / 60), day = floor(extract(epoch from now()) / 86400),
+		month = (extract(year from now() at time zone 'UTC') - 1970) * 12 +
+			extract(month from now() at time zone 'UTC') - 1`)
 	db.Exec(t, `update cluster_term set number = 2`)
 	db.Exec(t, `update limit_states set term = 2, minute_used = 100, day_used = 100`)
 	db.Exec(t, `update cluster_term set number = 3, unclean_until = now(), set_back = 2`)
@@ -230,6 +233,9 @@ func TestLimitsMoveForward(t *testing.T) {
 		`update limit_states set minute_used = 60, day_used = 60`:                        true,
 		`update limit_states set minute = minute - 1`:                                    false,
 		`update limit_states set day = day - 1`:                                          false,
+		`update limit_states set month = month - 1`:                                      false,
+		`update limit_states set month = month + 2, month_used = 0`:                      false,
+		`update limit_states set term = 3, month = month - 1, month_used = 7`:            true,
 		`update limit_states set term = 3, minute = minute - 1, minute_used = 7`:         true,
 		`update limit_states set term = 3, day_used = 7`:                                 true,
 		`update limit_states set minute = minute + 1, minute_used = 0`:                   true,

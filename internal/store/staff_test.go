@@ -8,7 +8,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/fixture"
 )
@@ -32,7 +32,7 @@ func newStaffChanges(t *testing.T) staffChanges {
 	s.changes = map[string]func(audit.By) error{
 		"tenant.create": func(by audit.By) error {
 			return fixture.ErrorOf(
-				o.Tenants.Create(t.Context(), by, people.NewTenant{Name: "globex", Plan: plans.Free}, fixture.Noon),
+				o.Tenants.Create(t.Context(), by, tenancy.NewTenant{Name: "globex", Plan: plans.Free}, fixture.Noon),
 			)
 		},
 		"tenant.invite": func(by audit.By) error {
@@ -68,7 +68,7 @@ func newStaffChanges(t *testing.T) staffChanges {
 				o.Bans.Place(
 					t.Context(),
 					by,
-					people.NewBan{KeyID: s.key.ID, Length: time.Hour, Reason: "x"},
+					tenancy.NewBan{KeyID: s.key.ID, Length: time.Hour, Reason: "x"},
 					fixture.Noon,
 				),
 			)
@@ -129,7 +129,7 @@ func TestTextsWithKeysAreRefused(t *testing.T) {
 			s.Bans.Place(
 				t.Context(),
 				fixture.Jo,
-				people.NewBan{KeyID: s.key.ID, Length: time.Hour, Reason: secret},
+				tenancy.NewBan{KeyID: s.key.ID, Length: time.Hour, Reason: secret},
 				fixture.Noon,
 			),
 		)

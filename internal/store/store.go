@@ -7,26 +7,28 @@ import (
 
 	"github.com/lib/pq"
 
+	"petstore.example/internal/store/admin"
 	"petstore.example/internal/store/billing"
-	"petstore.example/internal/store/catalogue"
+	"petstore.example/internal/store/catalog"
 	"petstore.example/internal/store/counters"
-	"petstore.example/internal/store/operate"
-	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/store/pricing"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/store/undo"
+	"petstore.example/internal/store/webhooks"
 )
 
-// DB is the database, by what it keeps. It is safe for concurrent use.
+// DB is the database, with a member for each kind of data. It is safe for concurrent use.
 type DB struct {
 	pg *pgconn.DB
 
-	people.People
+	tenancy.Tenancy
 	pricing.Pricing
-	catalogue.Catalogue
+	catalog.Catalog
 	billing.Billing
-	operate.Operate
+	admin.Admin
+	webhooks.Webhooks
 	Audit    trail.Audit
 	Undos    undo.Undos
 	Counters counters.Store
@@ -36,13 +38,13 @@ type DB struct {
 // Options are the options of Open.
 type Options = pgconn.Options
 
-// Unsampled is pgconn's.
+// Unsampled is pgconn.Unsampled.
 func Unsampled(ctx context.Context) context.Context { return pgconn.Unsampled(ctx) }
 
-// ErrUnavailable is pgconn's.
+// ErrUnavailable is pgconn.ErrUnavailable.
 var ErrUnavailable = pgconn.ErrUnavailable
 
-// ErrOutcomeUnknown is pgconn's.
+// ErrOutcomeUnknown is pgconn.ErrOutcomeUnknown.
 var ErrOutcomeUnknown = pgconn.ErrOutcomeUnknown
 
 // IsServerError reports whether Postgres reported the error.
@@ -55,18 +57,18 @@ func IsNotMigrated(err error) bool { return pgconn.IsNotMigrated(err) }
 // needs.
 func IsForbidden(err error) bool { return pgconn.IsForbidden(err) }
 
-// IsPasswordRefused reports whether the login's password is wrong or has expired, or there is none.
-// Postgres does not say which.
+// IsPasswordRefused reports whether the login's password is wrong, expired or missing. Postgres
+// does not say which.
 func IsPasswordRefused(err error) bool { return pgconn.IsPasswordRefused(err) }
 
 // Target is where a URL leads.
 type Target = pgconn.Target
 
-// ReadTarget returns where a URL leads, with all that its Postgres service and the environment add.
-// The error never holds a password.
+// ReadTarget returns where a URL leads, including what its Postgres service and the environment
+// add. The error never holds a password.
 func ReadTarget(url string) (Target, error) { return pgconn.ReadTarget(url) }
 
-// ServiceFile and PassFile are libpq's files of services and of passwords.
+// ServiceFile is libpq's file of services.
 func ServiceFile() string { return pgconn.ServiceFile() }
 
 // PassFile is the file of passwords.
@@ -83,16 +85,17 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 
 func newDB(c *pgconn.DB) *DB {
 	return &DB{
-		pg:        c,
-		People:    people.New(c),
-		Pricing:   pricing.New(c),
-		Catalogue: catalogue.New(c),
-		Billing:   billing.New(c),
-		Operate:   operate.New(c),
-		Audit:     trail.New(c),
-		Undos:     undo.New(c, people.Undoers, pricing.Undoers, billing.Undoers),
-		Counters:  counters.New(c),
-		Cluster:   counters.NewTerms(c),
+		pg:       c,
+		Tenancy:  tenancy.New(c),
+		Pricing:  pricing.New(c),
+		Catalog:  catalog.New(c),
+		Billing:  billing.New(c),
+		Admin:    admin.New(c),
+		Webhooks: webhooks.New(c),
+		Audit:    trail.New(c),
+		Undos:    undo.New(c, tenancy.Undoers, pricing.Undoers, billing.Undoers),
+		Counters: counters.New(c),
+		Cluster:  counters.NewTerms(c),
 	}
 }
 
@@ -102,14 +105,14 @@ func CheckURL(url string) error { return pgconn.CheckURL(url) }
 // Close closes all connections.
 func (d *DB) Close() error { return d.pg.Close() }
 
-// Ping returns an error that is ErrUnavailable when the database does not answer.
+// Ping returns an error that is ErrUnavailable if the database does not answer.
 func (d *DB) Ping(ctx context.Context) error { return d.pg.Ping(ctx) }
 
-// PingWrites is Ping, with an error for a standby too.
+// PingWrites is Ping, but a standby is an error too.
 func (d *DB) PingWrites(ctx context.Context) error { return d.pg.PingWrites(ctx) }
 
-// CurrentURL returns the connection string of Open, with the host that was used last if it has
-// several.
+// CurrentURL returns Open's connection string. If it has several hosts, only the last used one is
+// left.
 func (d *DB) CurrentURL() string { return d.pg.CurrentURL() }
 
 // Notify sends an empty notification to the channel.
@@ -124,7 +127,7 @@ func (d *DB) Notify(ctx context.Context, channel string) (err error) {
 // Stats returns the state of the pool of connections.
 func (d *DB) Stats() sql.DBStats { return d.pg.Stats() }
 
-// Collect returns the items of a list, for one that is known to be short.
+// Collect returns the items of a list that is known to be short.
 func Collect[T any](list iter.Seq2[T, error]) ([]T, error) {
 	items := []T{}
 	for item, err := range list {

@@ -13,7 +13,7 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/fixture"
@@ -29,13 +29,13 @@ func staffReads(t *testing.T, url string) map[string]func(context.Context) error
 	db := storetest.Open(t, url, store.Options{Timeout: time.Second, MaxConns: 2})
 	return map[string]func(context.Context) error{
 		"list tenants": func(ctx context.Context) error {
-			_, err := store.Collect(db.Tenants.List(ctx, people.TenantFilter{Limit: 1}))
+			_, err := store.Collect(db.Tenants.List(ctx, tenancy.TenantFilter{Limit: 1}))
 			return err
 		},
 		"tenant names": func(ctx context.Context) error { _, err := db.Tenants.Names(ctx, "", 1); return err },
 		"get tenant":   func(ctx context.Context) error { _, err := db.Tenants.Get(ctx, "acme"); return err },
 		"list keys": func(ctx context.Context) error {
-			_, err := store.Collect(db.Keys.List(ctx, people.KeyFilter{Tenant: "acme"}, fixture.Noon))
+			_, err := store.Collect(db.Keys.List(ctx, tenancy.KeyFilter{Tenant: "acme"}, fixture.Noon))
 			return err
 		},
 		"get key":    func(ctx context.Context) error { _, err := db.Keys.Get(ctx, "key_1"); return err },
@@ -43,7 +43,7 @@ func staffReads(t *testing.T, url string) map[string]func(context.Context) error
 		"list plans": func(ctx context.Context) error { _, err := db.Plans.List(ctx); return err },
 		"get plan":   func(ctx context.Context) error { _, err := db.Plans.Get(ctx, plans.Free); return err },
 		"list bans": func(ctx context.Context) error {
-			_, err := store.Collect(db.Bans.List(ctx, people.BanFilter{}, fixture.Noon))
+			_, err := store.Collect(db.Bans.List(ctx, tenancy.BanFilter{}, fixture.Noon))
 			return err
 		},
 		"list audit": func(ctx context.Context) error {

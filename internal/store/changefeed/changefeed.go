@@ -1,11 +1,11 @@
 // Package changefeed receives the changes of keys, tenants, plans and bans that Postgres notifies,
-// and passes them to the directory of callers: a revocation or another plan arrives on every server
-// here.
+// and passes them to the directory of callers. It brings a revocation or another plan to every
+// server.
 //
-// The connection may die without a word, and the process may be frozen. So the feed proves that it
-// works: it pings on the listening connection itself, and Postgres sends every notification of an
-// earlier commit before its reply. When the notifications before the reply have been passed on, the
-// changes that were acknowledged before the ping are known (FeedProven).
+// The connection may die silently, and the process may be frozen. So the feed proves that it works:
+// it pings on the listening connection itself, and Postgres sends every notification of an earlier
+// commit before its reply. When the notifications before the reply have been passed on, all changes
+// acknowledged before the ping are known (FeedProven).
 package changefeed
 
 import (
@@ -26,9 +26,9 @@ import (
 
 const (
 	callersChannel = "petstore_callers"
-	// pingEvery is the interval between pings. The receiver asks for one sooner if it needs it.
+	// pingEvery is the interval between pings. The receiver can ask for an earlier one.
 	pingEvery = 150 * time.Millisecond
-	// replyTimeout is how long a connection may owe a reply before another takes its place.
+	// replyTimeout is how long a reply may take before another connection replaces this one.
 	replyTimeout = 2 * time.Second
 	// connectSeconds bounds an attempt to connect.
 	connectSeconds = "2"
@@ -41,21 +41,22 @@ const (
 type Receiver interface {
 	KeyChanged(keys.DigestPrefix)
 	TenantChanged(tenantID int64)
-	// AllChanged: anything may have changed. It comes whenever a connection begins to listen.
+	// AllChanged says that anything may have changed. It is called whenever a connection begins to
+	// listen.
 	AllChanged()
-	// FeedProven: every change that was acknowledged before that time of time.Now has been passed
+	// FeedProven says that every change acknowledged before that time (of time.Now) has been passed
 	// on.
 	FeedProven(at time.Time)
-	// ProofWanted has a token when the next FeedProven is to come at once.
+	// ProofWanted has a token when the next FeedProven is wanted at once.
 	ProofWanted() <-chan struct{}
-	// FeedLost: changes go unnoticed until the next FeedProven.
+	// FeedLost says that changes go unnoticed until the next FeedProven.
 	FeedLost()
 }
 
-// Listen passes every change of a key, tenant, plan or ban to callers until ctx ends, and calls
-// terms, which must return quickly, when the servers' term may have changed. It needs a direct
-// connection: through a pooler that shares connections no notification arrives. url is asked for
-// the connection string again and again: another one takes the place of the connection. When the
+// Listen passes every change of a key, tenant, plan or ban to callers until ctx ends. It calls
+// terms when the servers' term may have changed; terms must return quickly. Listen needs a direct
+// connection: no notification arrives through a pooler that shares connections. It asks url for the
+// connection string repeatedly, and replaces the connection when the string changes. While the
 // database is down, it waits.
 func Listen(ctx context.Context, url func() string, callers Receiver, terms func(), log zerolog.Logger) {
 	l := &listener{url: url, to: callers, terms: terms, log: log}
@@ -75,11 +76,11 @@ type listener struct {
 	to    Receiver
 	terms func()
 	log   zerolog.Logger
-	// lost is true after the loss of a connection that listened.
+	// lost is true after a listening connection was lost.
 	lost bool
 }
 
-// listen listens by one connection until it is lost or ctx ends. It reports whether it listened.
+// listen listens on one connection until it is lost or ctx ends. It reports whether it listened.
 func (l *listener) listen(ctx context.Context) (listened bool) {
 	notices := make(chan *pq.Notification, 256)
 	url := l.url()
@@ -102,10 +103,10 @@ func (l *listener) listen(ctx context.Context) (listened bool) {
 	}()
 	listened = c.run(ctx)
 	close(c.asks)
-	// It fails if the connection has ended by itself.
+	// It fails if the connection has already ended.
 	_ = conn.Close()
 	for range notices {
-		// Until the driver's goroutine has ended.
+		// Wait until the driver's goroutine has ended.
 	}
 	<-ended
 	if listened && ctx.Err() == nil {
@@ -149,27 +150,27 @@ func (l *listener) notified(n *pq.Notification) {
 			return
 		}
 	}
-	// "all", and what a newer version may send.
+	// The payload is "all", or one that only a newer version knows.
 	l.to.AllChanged()
 }
 
-// connection is one that listens. run passes on what arrives; send waits for replies beside it.
+// connection is a listening connection. run passes on what arrives, while send waits for replies.
 type connection struct {
 	*listener
 	url     string
 	conn    *pq.ListenerConn
 	notices chan *pq.Notification
-	// asks has send ping once. replies has the result of each ping and, before, that of beginning
-	// to listen.
+	// asks makes send ping once. replies has the result of each ping and, before these, of the
+	// listen statement.
 	asks    chan struct{}
 	replies chan error
 }
 
-// send listens and then pings whenever it is asked to.
+// send listens, and then pings whenever it is asked to.
 func (c *connection) send() {
 	for _, channel := range []string{callersChannel, counters.Channel} {
 		if _, err := c.conn.Listen(channel); err != nil {
-			if pgconn.Reason(err) == pgconn.ReadOnly { // A pooler would give it the same session again.
+			if pgconn.Reason(err) == pgconn.ReadOnly { // A pooler would give this connection the same session again.
 				_, _ = c.conn.ExecSimpleQuery(pgconn.EndBackend)
 			}
 			c.replies <- fmt.Errorf("listen to %s: %w", channel, err)
@@ -178,20 +179,20 @@ func (c *connection) send() {
 	}
 	c.replies <- nil
 	for range c.asks {
-		// An empty query. ListenerConn.Ping panics if Postgres cancels it.
+		// This query is empty. ListenerConn.Ping panics if Postgres cancels it.
 		_, err := c.conn.ExecSimpleQuery("")
 		c.replies <- err
 	}
 }
 
-// run passes on what arrives until the connection is lost, does not reply in time, or ctx ends. It
-// reports whether it listened.
+// run passes on what arrives until the connection is lost, a reply is late, or ctx ends. It reports
+// whether it listened.
 func (c *connection) run(ctx context.Context) (listened bool) {
 	next, overdue := time.NewTimer(pingEvery), time.NewTimer(replyTimeout)
 	defer next.Stop()
 	defer overdue.Stop()
 	sent := time.Now()
-	waits := true // for a reply
+	waits := true // waits for a reply
 	ask := func() {
 		sent, waits = time.Now(), true
 		overdue.Reset(replyTimeout)

@@ -17,7 +17,7 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/changefeed"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
@@ -77,7 +77,7 @@ func TestChangesAreHeard(t *testing.T) {
 	h.await(t, "all")
 
 	by, now, tomorrow := audit.By{Actor: "test"}, time.Now(), time.Now().AddDate(0, 0, 1)
-	tenant, err := db.Tenants.Create(t.Context(), by, people.NewTenant{Name: "acme", Plan: plans.Free}, now)
+	tenant, err := db.Tenants.Create(t.Context(), by, tenancy.NewTenant{Name: "acme", Plan: plans.Free}, now)
 	assert.NoError(t, err)
 	service := keys.Service{Store: db.Keys}
 	key, token, err := service.Issue(t.Context(), by, keys.Request{Tenant: "acme", Environment: keys.Live})
@@ -95,7 +95,7 @@ func TestChangesAreHeard(t *testing.T) {
 		{"resume", func() error { _, err := db.Tenants.Resume(t.Context(), by, "acme"); return err }, ofTenant},
 		{"rename", func() error {
 			name := "acme-europe"
-			if _, _, err := db.Tenants.Edit(t.Context(), by, "acme", people.TenantEdit{Name: &name}); err != nil {
+			if _, _, err := db.Tenants.Edit(t.Context(), by, "acme", tenancy.TenantEdit{Name: &name}); err != nil {
 				return err
 			}
 			caller, err := db.Keys.Caller(t.Context(), d, now)

@@ -23,7 +23,7 @@ const (
 )
 
 // Check returns ErrShared if Listen would receive no notifications. It listens on the channel,
-// which must be this caller's own, and calls notify, which must send a notification to it from
+// which must be the caller's own, and calls notify, which must send a notification to it from
 // another connection.
 func Check(
 	ctx context.Context,
@@ -38,17 +38,17 @@ func Check(
 		func(_ pq.ListenerEventType, err error) {
 			select {
 			case connected <- err:
-			default: // nobody waits for it
+			default: // nobody waits for the result
 			}
 		})
-	// Otherwise Listen would wait for as long as the database is down.
+	// Without this, Listen would wait for as long as the database is down.
 	closeAtEnd := context.AfterFunc(ctx, func() { _ = l.Close() })
 	err = awaitNotification(ctx, l, connected, channel, notify)
 	if closeAtEnd() {
 		_ = l.Close()
 	}
 	for range l.NotificationChannel() {
-		// Until the listener's goroutine has ended.
+		// Wait until the listener's goroutine has ended.
 	}
 	return err
 }
@@ -60,7 +60,7 @@ func awaitNotification(
 	channel string,
 	notify func(context.Context, string) error,
 ) error {
-	// The listener connects until it has succeeded.
+	// The listener keeps connecting until it succeeds.
 	if err := pgconn.Patiently(ctx, pgconn.Options{OpenTimeout: checkTimeout}, func(ctx context.Context) error {
 		select {
 		case err := <-connected:

@@ -14,22 +14,22 @@ import (
 
 const connectTimeout = time.Second
 
-// The codes of two requests, which are in the place of the protocol version.
+// The codes of two requests. A request has its code in place of the protocol version.
 const (
 	cancelRequest = 80877102
 	tlsRequest    = 80877103
 )
 
-// replyLimits bound the wait for the reply to such a request: it comes soon or never. pq cancels a
-// query when its time is over, and does not return from it before the reply. For TLS Postgres has
-// to begin a process first.
+// replyLimits bound the wait for the reply to these requests, which comes soon or never. When a
+// query's time is over, pq cancels it, and returns after that reply. For TLS, Postgres has to start
+// a process first.
 var replyLimits = map[uint32]time.Duration{cancelRequest: 300 * time.Millisecond, tlsRequest: connectTimeout}
 
 // Dialer makes connections on which no read lasts longer than ReadTimeout. A context's deadline
-// does not end a read from a server that hangs or over a network that is down; this does.
+// does not end a read from a server that hangs, or over a network that is down.
 type Dialer struct {
 	ReadTimeout time.Duration
-	// opening is how long it may take until a session has begun.
+	// opening is how long a session may take to begin.
 	opening time.Duration
 }
 
@@ -63,18 +63,17 @@ func (d Dialer) DialContext(ctx context.Context, network, address string) (net.C
 	return c, nil
 }
 
-// socketKey is the context key of a **deadlineConn, which DialContext sets to the connection that
-// it made.
+// socketKey is the context key of a **deadlineConn. DialContext stores its connection there.
 type socketKey struct{}
 
 type deadlineConn struct {
 	net.Conn
 	raw   syscall.RawConn
 	read  time.Duration
-	reply atomic.Int64 // the limit of the reply to the last message written, if it has its own
-	// opening is when a session must have begun; zero when it has.
+	reply atomic.Int64 // the time limit of the reply to the last message, if that has its own
+	// opening is the time by which a session must have begun; zero once it has.
 	opening time.Time
-	// hung is called when nothing arrived in time, unless it is nil.
+	// hung is called if nothing arrived in time, unless it is nil.
 	hung func()
 }
 
@@ -98,8 +97,8 @@ func (c *deadlineConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// replyLimit returns the limit of replyLimits, else 0. It knows the message by its length and code:
-// only a connection's first message begins with its length.
+// replyLimit returns the message's limit in replyLimits, 0 for none. It knows the message by its
+// length and code: only a connection's first message begins with its length.
 func replyLimit(message []byte) time.Duration {
 	if len(message) < 8 || int64(binary.BigEndian.Uint32(message)) != int64(len(message)) {
 		return 0

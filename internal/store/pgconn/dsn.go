@@ -22,13 +22,13 @@ import (
 	"petstore.example/internal/ownfiles"
 )
 
-// noService keeps the driver from looking at a service.
+// noService keeps the driver from reading a service.
 const noService = ` service=''`
 
-// ReadConfig returns the connection string of a URL with the settings of its service, or of
-// PGSERVICE, in it, and what the driver reads of it. As in libpq, the URL comes before the service,
-// and the service before the environment. The driver alone would let the service come first:
-// PGSERVICE would send a command to another database than the one that its URL names.
+// ReadConfig returns the connection string of a URL, with the settings of its service or of
+// PGSERVICE included, and the driver's reading of it. As in libpq, the URL comes before the
+// service, and the service before the environment. The driver alone would let the service come
+// first: PGSERVICE would send a command to another database than its URL names.
 //
 // The error never holds a password.
 func ReadConfig(text string) (dsn string, cfg pq.Config, err error) {
@@ -43,7 +43,7 @@ func ReadConfig(text string) (dsn string, cfg pq.Config, err error) {
 		}
 	}
 	if all := setting.FindAllStringSubmatch(dsn, -1); len(all) > 0 && all[len(all)-1][2] == "" {
-		dsn += "''" // Otherwise the value is what follows.
+		dsn += "''" // Otherwise the next text that is appended would be the value.
 	}
 	// The driver's error may quote the string, and with it the password.
 	if _, err := pq.NewConfig(noService); err != nil {
@@ -73,8 +73,8 @@ func ReadConfig(text string) (dsn string, cfg pq.Config, err error) {
 	return dsn, cfg, nil
 }
 
-// NewConnector makes connections by that dialer. The driver's error may quote the address, and with
-// it the password.
+// NewConnector returns a connector that uses the dialer. The driver's error may quote the address,
+// and with it the password.
 func NewConnector(cfg pq.Config, by Dialer) (*pq.Connector, error) {
 	connector, err := pq.NewConnectorConfig(cfg)
 	if err != nil {
@@ -84,8 +84,8 @@ func NewConnector(cfg pq.Config, by Dialer) (*pq.Connector, error) {
 	return connector, nil
 }
 
-// splitHosts makes parameters of the hosts of a URL with several, because the driver takes
-// postgres://a:1,b:2/ for hosts with the names a:1 and b:2.
+// splitHosts moves the hosts of a URL that has several into parameters, because the driver reads
+// postgres://a:1,b:2/ as hosts with the names a:1 and b:2.
 func splitHosts(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || !strings.Contains(u.Host, ",") {
@@ -121,8 +121,8 @@ func settingOf(dsn, name string) (value string, ok bool) {
 
 var unescape = regexp.MustCompile(`\\(.)`)
 
-// readService returns the settings of a service as a connection string. The file names the host to
-// which a password is sent, so one that another user could have written is refused.
+// readService returns the settings of a service as a connection string. The file names the host
+// that a password is sent to, so a file that another user could have written is refused.
 func readService(name string) (string, error) {
 	path := ServiceFile()
 	if envvars.MayBeSecret(name) {
@@ -166,7 +166,7 @@ func serviceError(name string, err error) error {
 	return fmt.Errorf("the Postgres service %q can't be used: %w", name, err)
 }
 
-// ServiceFile and PassFile are where libpq looks for services and passwords.
+// ServiceFile is the file in which libpq looks for services.
 func ServiceFile() string { return libpqFile("PGSERVICEFILE", ".pg_service.conf", ".pg_service.conf") }
 
 // PassFile is the file of passwords.
@@ -186,29 +186,29 @@ func libpqFile(variable, name, onWindows string) string {
 	return filepath.Join(home, name)
 }
 
-// Target is where a URL leads, with all that its service and the environment add. It has no
+// Target is where a URL leads, including what its service and the environment add. It has no
 // password.
 type Target struct {
 	Login, Host, Database string
 	Port                  uint16
-	// SSLMode is empty if nothing sets it: the driver then demands TLS and does not verify the
+	// SSLMode is empty if nothing sets it; the driver then demands TLS and does not verify the
 	// server.
 	SSLMode string
 	// The paths of the CA, the client's certificate and its key; empty if nothing sets them.
 	RootCert, Cert, Key string
 	// ConnectTimeout is how long a connection may take; 0 if nothing sets it.
 	ConnectTimeout time.Duration
-	// Remote: a host is another machine.
+	// Remote says that a host is another machine.
 	Remote bool
-	// PasswordFrom is what gives a password: "the URL", "the Postgres service" or "PGPASSWORD";
-	// empty if none of them does.
+	// PasswordFrom is the source of the password: "the URL", "the Postgres service" or
+	// "PGPASSWORD"; empty for none.
 	PasswordFrom string
 }
 
 // IsSocket reports whether the host is the directory of a Unix socket.
 func (t Target) IsSocket() bool { return isSocket(t.Host) }
 
-// Address is the host and port, of a Unix socket its directory.
+// Address is the host and port, or the directory of a Unix socket.
 func (t Target) Address() string {
 	if t.IsSocket() {
 		return t.Host
@@ -216,8 +216,8 @@ func (t Target) Address() string {
 	return net.JoinHostPort(t.Host, strconv.Itoa(int(t.Port)))
 }
 
-// URLFor returns a URL by which another login reaches the same database. It has no password, and no
-// path of this machine: of the file of the CA it has the name.
+// URLFor returns a URL by which another login reaches the same database. It has no password and no
+// path of this machine: of the CA's file it has only the name.
 func (t Target) URLFor(login string) string {
 	u := url.URL{Scheme: "postgres", User: url.User(login), Path: "/" + t.Database}
 	query := url.Values{}
@@ -256,8 +256,8 @@ func ReadTarget(text string) (Target, error) {
 	}, nil
 }
 
-// passwordFrom says what gives the password of a URL whose settings, with those of its service, are
-// dsn.
+// passwordFrom returns the source of a URL's password. dsn has the URL's settings, including its
+// service's.
 func passwordFrom(text, dsn string, cfg pq.Config) string {
 	//nolint:staticcheck // As in ReadConfig.
 	if own, err := pq.ParseURL(text); err == nil {

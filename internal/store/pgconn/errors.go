@@ -19,12 +19,13 @@ import (
 )
 
 // ErrUnavailable: Postgres can't be reached, is starting or stopping, has no free connection, did
-// not answer in time, or ended a transaction in favor of another. For the API, which knows that it
-// may do all it does, also: the database is being restored. It is also each domain package's error
-// of that name.
+// not answer in time, or ended a transaction in favor of another. A missing right of the API means
+// it too: its rights are known to suffice, so the database is being restored. It is also each
+// domain package's error of the same name.
 var ErrUnavailable = errors.New("database unavailable")
 
-// ErrOutcomeUnknown: a commit was sent, and its reply was lost. Nobody knows whether it was made.
+// ErrOutcomeUnknown: a commit was sent, and its reply was lost. It may or may not have taken
+// effect.
 var ErrOutcomeUnknown = errors.New("the reply to the commit was lost")
 
 type outcomeUnknownError struct{ cause error }
@@ -37,8 +38,9 @@ func (e outcomeUnknownError) Unwrap() error { return e.cause }
 
 func (e outcomeUnknownError) Is(target error) bool { return target == ErrOutcomeUnknown }
 
-// CommitError makes the error of a commit that was sent ErrOutcomeUnknown, unless Postgres has
-// answered: only an error that does not end the connection says for certain that nothing was made.
+// CommitError turns the error of a commit that was sent into ErrOutcomeUnknown, unless Postgres has
+// answered. Only an error that does not end the connection says for certain that nothing was
+// committed.
 func CommitError(err error) error {
 	if e := pq.As(err); err == nil || e != nil && e.Severity == "ERROR" || errors.Is(err, sql.ErrTxDone) {
 		return err
@@ -60,8 +62,7 @@ func (e unavailableError) Is(target error) bool {
 	return false
 }
 
-// NeverMigratedError means that the database has nothing of this program: no migration was applied
-// to it.
+// NeverMigratedError means that no migration was applied to the database.
 type NeverMigratedError struct{ Database string }
 
 func (e NeverMigratedError) Error() string {
@@ -88,9 +89,9 @@ func (e NotMemberError) Error() string {
 		e.Login, APIRole, pq.QuoteIdentifier(e.Login))
 }
 
-// Translate marks the driver's errors that mean "not now" as ErrUnavailable, and leaves the others,
-// sql.ErrNoRows among them, as they are. The text of a Postgres error is its message and code; its
-// detail, which holds values of rows, is not in it.
+// Translate marks the driver's errors that mean "not now" as ErrUnavailable. Other errors, such as
+// sql.ErrNoRows, are unchanged. The text of a Postgres error is its message and code, without its
+// detail, which holds values of rows.
 func Translate(err error) error {
 	if err == nil || errors.Is(err, sql.ErrNoRows) || errors.Is(err, ErrUnavailable) ||
 		errors.Is(err, context.Canceled) {
@@ -117,9 +118,9 @@ func Translate(err error) error {
 	return err
 }
 
-// translateIn is Translate for work that ctx bounds. When ctx is canceled in the middle of the
-// work, the driver's error depends on chance, so the result is context.Canceled too: it does not
-// look like an outage.
+// translateIn is Translate for work bounded by ctx. If ctx is canceled during the work, the
+// driver's error depends on chance, so an ErrUnavailable then is context.Canceled too, which does
+// not look like an outage.
 func translateIn(ctx context.Context, err error) error {
 	err = Translate(err)
 	if errors.Is(err, ErrUnavailable) && errors.Is(ctx.Err(), context.Canceled) && !errors.Is(err, context.Canceled) {
@@ -132,8 +133,8 @@ func isUnavailable(e *pq.Error) bool {
 	switch e.Code.Class() {
 	case pqerror.ClassConnectionException, pqerror.ClassInsufficientResources, pqerror.ClassOperatorIntervention,
 		pqerror.ClassInvalidAuthorizationSpecification, pqerror.ClassSystemError,
-		// A deadlock or the like: Postgres chose to end this transaction, and it would pass the
-		// next time.
+		// In a deadlock or the like, Postgres chose to end this transaction; it would pass the next
+		// time.
 		pqerror.ClassTransactionRollback:
 		return true
 	}
@@ -145,13 +146,14 @@ func isUnavailable(e *pq.Error) bool {
 	return false
 }
 
-// Two of the reasons of Reason: a full disk, and a standby or a frozen database.
+// Two of the Reasons: a full disk, and a standby or a frozen database.
 const (
 	DiskFull = "disk_full"
 	ReadOnly = "read_only"
 )
 
-// Reasons are all of them. A Postgres that is starting may also be recovering, or stopping.
+// Reasons are all results of Reason. A Postgres that is starting may also be recovering, or
+// stopping.
 var Reasons = []string{DiskFull, ReadOnly, "connections_full", "starting", "slow", "timed_out", "unreachable", "other"}
 
 // Reason returns why an error is ErrUnavailable.
@@ -190,8 +192,8 @@ func IsNotMigrated(err error) bool {
 	return pq.As(err, pqerror.UndefinedTable, pqerror.UndefinedColumn, pqerror.UndefinedFunction) != nil
 }
 
-// isBeingRestored reports whether a statement of the API lacks what each of them needs: a dump that
-// is restored brings back tables, rights and indexes one by one.
+// isBeingRestored reports whether a statement of the API lacks something that every statement
+// needs. A dump that is being restored brings back tables, rights and indexes one by one.
 func isBeingRestored(err error) bool {
 	return IsNotMigrated(err) || IsForbidden(err) ||
 		pq.As(err, pqerror.InvalidColumnReference, pqerror.InternalError) != nil
@@ -201,18 +203,17 @@ func isBeingRestored(err error) bool {
 // needs.
 func IsForbidden(err error) bool { return pq.As(err, pqerror.InsufficientPrivilege) != nil }
 
-// IsPasswordRefused reports whether Postgres refused the password of the login: it is wrong or has
-// expired, or there is none.
+// IsPasswordRefused reports whether Postgres refused the login's password because it is wrong,
+// expired or missing.
 func IsPasswordRefused(err error) bool { return pq.As(err, pqerror.InvalidPassword) != nil }
 
-// IsConstraint reports whether the error is a violation of the constraint of that name.
+// IsConstraint reports whether the error is a violation of the constraint with the name.
 func IsConstraint(err error, name string) bool {
 	e := pq.As(err)
 	return e != nil && e.Code.Class() == pqerror.ClassIntegrityConstraintViolation && e.Constraint == name
 }
 
-// Meaning adds what the violation of a constraint means, by the name of the constraint, to the
-// error.
+// Meaning adds to the error what the violated constraint means, by the constraint's name.
 func Meaning(err error, meanings map[string]error) error {
 	if e := pq.As(err); e != nil && meanings[e.Constraint] != nil && IsConstraint(err, e.Constraint) {
 		return errors.Join(meanings[e.Constraint], err)

@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// slowCall is what a slow call takes at least.
+	// slowCall is the least duration of a slow call.
 	slowCall = 100 * time.Millisecond
-	// slowness is by how much a slow call takes longer than the shortest one of the last usualFor
-	// at least: Postgres, or its standby, may be far away.
+	// A slow call takes at least slowness times as long as usual. The usual duration is the
+	// shortest of the last usualFor, because Postgres, or its standby, may be far away.
 	slowness = 4
 	usualFor = 10 * time.Minute
-	// narrowest is how many calls a gate lets in at least.
+	// narrowest is the least number of calls that a gate lets in.
 	narrowest = 2
 )
 
-// gate bounds how many calls a pool makes at the same time. While Postgres is slow they are fewer:
-// it then does one call after another in the time that each has, rather than begin all and end
-// none, and has time for heartbeats. The others wait in a queue, as far as it moves fast enough.
+// gate bounds how many calls a pool makes at the same time. While Postgres is slow, it lets in
+// fewer. So Postgres finishes some calls in time, instead of beginning all and finishing none, and
+// has time for heartbeats. The other calls wait in a queue, as long as it moves fast enough.
 type gate struct {
 	most int
 
@@ -30,13 +30,13 @@ type gate struct {
 	limit, inside int
 	waiting       []chan struct{}
 	since         time.Time // when the queue began
-	// slow is the share of slow calls lately, mean how long a call took.
+	// slow is the share of slow calls lately, mean the mean duration of a call.
 	slow  float64
 	mean  time.Duration
 	usual [2]usual
 }
 
-// kind is what a call does. One that writes may wait for a standby too.
+// kind is the kind of a call. A call that writes may wait for a standby too.
 type kind int
 
 const (
@@ -47,22 +47,22 @@ const (
 
 type unsampledKey struct{}
 
-// Unsampled returns a context for calls that say nothing of how fast Postgres is: they may take
-// long because their tenant has much.
+// Unsampled returns a context for calls that may take long because their tenant has much data. They
+// say nothing of the speed of Postgres.
 func Unsampled(ctx context.Context) context.Context {
 	return context.WithValue(ctx, unsampledKey{}, true)
 }
 
-// usual is the shortest duration of the last usualFor, up to twice as long.
+// usual is the shortest duration of the last usualFor, or of up to twice as long.
 type usual struct {
 	least, before time.Duration
 	since         time.Time
 }
 
-// errBusy is that of a call that did not get in.
+// errBusy is the error of a call that did not get in.
 var errBusy error = unavailableError{errors.New("more calls wait than a slow Postgres can answer in their time")}
 
-// pass has work run when it is let in, or at once without a gate.
+// pass runs work when the gate lets it in, or at once without a gate.
 func (g *gate) pass(ctx context.Context, k kind, work func(context.Context) error) error {
 	if g == nil {
 		return runIn(ctx, work)
@@ -78,9 +78,9 @@ func (g *gate) pass(ctx context.Context, k kind, work func(context.Context) erro
 	return runIn(ctx, work)
 }
 
-// enter waits for a place, at most half of what is left of ctx. It returns errBusy at once if the
-// queue is too long for that, and not new: calls that ended late together, after a stall, say
-// nothing of the next ones (as in RFC 8289, CoDel, only a queue that stays is bad).
+// enter waits for a place, for at most half of ctx's remaining time. It returns errBusy at once if
+// the queue has lasted and is too long for that wait. Calls that ended late together, after a
+// stall, say nothing of the next ones: as in RFC 8289 (CoDel), only a queue that stays is bad.
 func (g *gate) enter(ctx context.Context) error {
 	g.mu.Lock()
 	if g.inside < g.limit && len(g.waiting) == 0 {
@@ -116,7 +116,7 @@ func (g *gate) enter(ctx context.Context) error {
 	return cmp.Or(ctx.Err(), errBusy)
 }
 
-// leave gives the place of a call to who waits the longest.
+// leave gives a call's place to the longest waiting call.
 func (g *gate) leave(k kind, took time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -130,12 +130,12 @@ func (g *gate) leave(k kind, took time.Duration) {
 		if len(g.waiting) > 0 {
 			g.limit = min(g.most, g.limit+1)
 		}
-	} else if g.slow += (1 - g.slow) / 4; g.slow > 0.5 { // Of the others some may wait for a row.
+	} else if g.slow += (1 - g.slow) / 4; g.slow > 0.5 { // A few slow calls may only wait for a row.
 		g.slow, g.limit = 0, max(narrowest, g.limit/2)
 	}
 }
 
-// free gives a place to who waits the longest. The caller holds mu.
+// free gives a place to the longest waiting call. It is called with mu held.
 func (g *gate) free() {
 	g.inside--
 	for g.inside < g.limit && len(g.waiting) > 0 {
@@ -145,7 +145,7 @@ func (g *gate) free() {
 	}
 }
 
-// with returns the shortest duration, that of this call included.
+// with returns the shortest duration, including this call's.
 func (u *usual) with(took time.Duration) time.Duration {
 	if now := time.Now(); now.Sub(u.since) > usualFor {
 		u.before, u.least, u.since = cmp.Or(u.least, took), took, now

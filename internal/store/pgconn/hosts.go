@@ -13,14 +13,14 @@ import (
 	"github.com/lib/pq"
 )
 
-// laggard is how long a host that takes writes waits for the answers of the others: one that was
-// promoted since may be among them.
+// laggard is how long race waits for the other hosts once one has a writable session. Another one
+// may have been promoted later.
 const laggard = 250 * time.Millisecond
 
-// hosts are those of a URL with several that wants one that takes writes. lib/pq tries one after
-// another, so one that hangs holds up each new connection, and a former primary that comes back is
-// taken for the primary. Here all are tried at once, and the one that was promoted last is used
-// until it fails.
+// hosts are the hosts of a URL that has several and wants a writable session. lib/pq tries one
+// after another. So a host that hangs holds up each new connection, and a former primary that comes
+// back is taken for the primary. Here all are tried at once, and the host that was promoted last is
+// used until it fails.
 type hosts struct {
 	open func(context.Context, *host) (*session, error)
 	all  []*host
@@ -28,7 +28,7 @@ type hosts struct {
 	mu     sync.Mutex
 	chosen *host
 	lost   bool // chosen hung
-	// timeline is the latest that was seen: each promotion begins one.
+	// timeline is the latest timeline seen. Each promotion begins one.
 	timeline int64
 }
 
@@ -38,18 +38,18 @@ type host struct {
 	name string
 	// setting is the host as part of a connection string.
 	setting string
-	// left counts how often it hung, or another one was chosen. Sessions from before are not used
+	// left counts how often the host hung, or another was chosen. Earlier sessions are not used
 	// again.
 	left atomic.Int64
 }
 
-// newHosts returns nil if the URL has one host, or wants another kind than one that takes writes.
+// newHosts returns nil if the URL has one host, or does not want a writable session.
 func newHosts(cfg pq.Config, dialer Dialer) (*hosts, error) {
 	attrs := cfg.TargetSessionAttrs
 	if len(cfg.Multi) == 0 || attrs != pq.TargetSessionAttrsReadWrite && attrs != pq.TargetSessionAttrsPrimary {
 		return nil, nil
 	}
-	cfg.TargetSessionAttrs = pq.TargetSessionAttrsAny // connector.begin looks
+	cfg.TargetSessionAttrs = pq.TargetSessionAttrsAny // connector.begin checks the session
 	h := &hosts{}
 	first := pq.ConfigMultihost{Host: cfg.Host, Hostaddr: cfg.Hostaddr, Port: cfg.Port}
 	for _, m := range append([]pq.ConfigMultihost{first}, cfg.Multi...) {
@@ -69,14 +69,14 @@ func newHosts(cfg pq.Config, dialer Dialer) (*hosts, error) {
 	return h, nil
 }
 
-// current returns the host that was chosen last, nil if none was, and whether it hung since.
+// current returns the host that was chosen last, nil for none. lost says whether it has hung since.
 func (h *hosts) current() (chosen *host, lost bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.chosen, h.lost
 }
 
-// hung has the next connection look for the host that takes writes.
+// hung makes the next connection look for the writable host.
 func (o *host) hung() {
 	o.left.Add(1)
 	o.of.mu.Lock()
@@ -84,13 +84,13 @@ func (o *host) hung() {
 	o.of.lost = o.of.lost || o.of.chosen == o
 }
 
-// choose has the next connections go to the host of that session. It refuses and closes one that
-// was promoted earlier than another that was seen.
+// choose sends the next connections to the session's host. It refuses and closes a session whose
+// host was promoted earlier than another that was seen.
 func (h *hosts) choose(s *session) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if s.timeline < h.timeline {
-		go opened{session: s}.close() // It may wait.
+		go opened{session: s}.close() // Closing may take a while.
 		return unavailableError{
 			fmt.Errorf("%s takes writes, but another host was promoted later: make it a standby", s.host.name),
 		}
@@ -102,7 +102,7 @@ func (h *hosts) choose(s *session) error {
 	return nil
 }
 
-// connect opens a session on the host in use, or else on the one that race finds.
+// connect opens a session on the host in use, or else on the host that race finds.
 func (h *hosts) connect(ctx context.Context) (*session, error) {
 	if one, lost := h.current(); one != nil && !lost {
 		if s, err := h.open(ctx, one); err == nil && h.choose(s) == nil {
@@ -112,7 +112,7 @@ func (h *hosts) connect(ctx context.Context) (*session, error) {
 	return h.race(ctx)
 }
 
-// race opens a session on each host, and returns that of the host that was promoted last.
+// race opens a session on each host, and returns the session of the host that was promoted last.
 func (h *hosts) race(ctx context.Context) (*session, error) {
 	sessions := make(chan opened, len(h.all))
 	for _, one := range h.all {

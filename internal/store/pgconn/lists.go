@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// ListQuery is a query of a list with its conditions. What a filter leaves out is no part of the
-// query, so Postgres plans each combination for itself.
+// ListQuery is a query of a list with its conditions. It leaves out what a filter does not ask for,
+// so Postgres plans each combination for itself.
 type ListQuery struct {
 	text strings.Builder
 	args []any
@@ -18,14 +18,14 @@ type ListQuery struct {
 	word string
 }
 
-// NewListQuery begins a query with what it selects, and the arguments of that.
+// NewListQuery begins a query with the selected columns and their arguments.
 func NewListQuery(selectRows string, args ...any) *ListQuery {
 	q := &ListQuery{args: args, word: " where "}
 	q.text.WriteString(selectRows)
 	return q
 }
 
-// And adds a condition. Each ? in it stands for the next of the arguments.
+// And adds a condition. Each ? in it stands for the next argument.
 func (q *ListQuery) And(condition string, args ...any) {
 	q.text.WriteString(q.word + "(")
 	q.word = " and "
@@ -33,7 +33,7 @@ func (q *ListQuery) And(condition string, args ...any) {
 	q.text.WriteString(")")
 }
 
-// Add adds text as it is, but for each ?.
+// Add adds text unchanged, except that each ? stands for the next argument.
 func (q *ListQuery) Add(text string, args ...any) {
 	for _, arg := range args {
 		before, after, _ := strings.Cut(text, "?")
@@ -55,8 +55,8 @@ func (q *ListQuery) End(order string, limit int) {
 // errStopped ends a Stream whose reader wants no more rows.
 var errStopped = errors.New("stopped")
 
-// ListOf is Stream as a sequence: the converted rows, or the error that ends it, whose text the
-// operation begins. Each use of the sequence prepares the query and runs it anew.
+// ListOf is Stream as a sequence of converted rows. The error that ends it is prefixed with the
+// operation. Each use of the sequence prepares and runs the query again.
 func ListOf[Row, T any](
 	ctx context.Context, db *DB, operation string, convert func(Row) T, prepare func() (*ListQuery, error),
 ) iter.Seq2[T, error] {

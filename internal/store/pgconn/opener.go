@@ -9,21 +9,21 @@ import (
 )
 
 const (
-	// maxOpening is how many connections a pool opens at the same time: each takes a process and a
-	// handshake from what a slow Postgres has.
+	// maxOpening is how many connections a pool opens at the same time. Each of them costs a slow
+	// Postgres a process and a handshake.
 	maxOpening = 2
-	// openTimeout is how long an attempt lasts at most. After lateOpen the next one begins beside
-	// it: what it waits for may be gone.
+	// openTimeout limits an attempt. After lateOpen it gives up its turn to the next one, in case
+	// the server it waits for is gone.
 	openTimeout, lateOpen = 10 * time.Second, time.Second
 )
 
-// opener opens the connections of one pool. An attempt that was begun is brought to its end,
-// whoever gives up waiting for it, and the next who asks gets what it made. Otherwise a slow
-// Postgres would spend all that it has on handshakes that nobody waits for any more.
+// opener opens the connections of one pool. If a caller gives up, its attempt goes on, and the next
+// caller gets the connection. Otherwise a slow Postgres would spend everything on handshakes whose
+// callers are gone.
 type opener struct {
 	open  func(context.Context) (*session, error)
 	turns chan struct{}
-	// spare are sessions that nobody waited for.
+	// spare are sessions whose callers gave up.
 	spare  chan *session
 	closed atomic.Bool
 	search
@@ -47,7 +47,7 @@ func (o opened) close() {
 	}
 }
 
-// get returns a session that was or is opened, or the error of an attempt that began since.
+// get returns an opened session, or the error of an attempt that began after the call.
 func (o *opener) get(ctx context.Context) (*session, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -70,8 +70,8 @@ func (o *opener) get(ctx context.Context) (*session, error) {
 	}
 }
 
-// attempt opens a session when it is its turn, unless ctx has ended then. If it ends meanwhile, the
-// session is spare. One that takes no writes begins a search.
+// attempt opens a session when it is its turn, unless ctx has ended by then. If ctx ends later, the
+// session becomes spare. A read-only session begins a search.
 func (o *opener) attempt(ctx context.Context, got chan<- opened) {
 	if !o.turn(ctx) {
 		return
@@ -93,14 +93,14 @@ func (o *opener) attempt(ctx context.Context, got chan<- opened) {
 	}
 }
 
-// keep keeps a session, nil for none, for who asks next.
+// keep keeps a session, nil for none, for the next caller.
 func (o *opener) keep(s *session) {
 	if s == nil {
 		return
 	}
 	select {
 	case o.spare <- s:
-		time.AfterFunc(openTimeout, o.drain) // Nobody asks.
+		time.AfterFunc(openTimeout, o.drain) // in case nobody asks for it
 	default:
 		_ = s.Close()
 	}
@@ -109,7 +109,7 @@ func (o *opener) keep(s *session) {
 	}
 }
 
-// close closes what is spare, now and later.
+// close closes the spare sessions, now and later.
 func (o *opener) close() {
 	if o.closed.CompareAndSwap(false, true) {
 		close(o.ended)

@@ -1,14 +1,13 @@
 // Package pgconn connects to Postgres and runs statements.
 //
 // DB and Tx have the same three methods for statements. A statement with arguments is prepared once
-// on each connection, so that it takes one round trip from then on. Each call on DB, and each
-// transaction, has a time limit, is run a second time when a migration has made its prepared
-// statements out of date, and returns an error that is ErrUnavailable when trying again later
-// helps.
+// on each connection, so later uses take one round trip. Each call on DB, and each transaction, has
+// a time limit. It is run a second time if a migration has made its prepared statements out of
+// date. Its error is ErrUnavailable if trying again later helps.
 //
-// database/sql repeats a statement outside of a transaction when its connection breaks. A write
-// that must not happen twice runs in a transaction, or by Direct. What a customer changes goes by
-// Write and WriteTx: it has a deadline.
+// database/sql repeats a statement outside of a transaction when its connection breaks. So a write
+// that must not happen twice runs in a transaction, or by Direct. A customer's change is made by
+// Write or WriteTx, which have a deadline.
 package pgconn
 
 import (
@@ -35,49 +34,51 @@ const (
 )
 
 const (
-	// StaffTimeout bounds each call of staff, whose reports and locks take longer than those of the
-	// API.
+	// StaffTimeout bounds each call of staff, whose reports and locks take longer than the API's.
 	StaffTimeout = 30 * time.Second
 	apiTimeout   = 1100 * time.Millisecond
-	// readSlack is by how much a read from a connection may outlast a call. Otherwise database/sql
-	// would repeat a read that hangs on another connection.
+	// readSlack is how much longer a read from a connection may last than a call. Otherwise
+	// database/sql would repeat a hanging read on another connection.
 	readSlack = 100 * time.Millisecond
-	// apiIdleTimeout is when Postgres ends a silent transaction of the API, or twice a longer
-	// Timeout: the server may be paused or cut off, and its locks must not stay.
+	// apiIdleTimeout is the time after which Postgres ends an idle transaction of the API; twice
+	// Timeout if that is longer. The server may be paused or cut off, and its locks must not stay.
 	apiIdleTimeout  = 3 * time.Second
 	defaultMaxConns = 16
 	// maxLifetime limits the harm of a connection that the driver left in a bad state.
 	maxLifetime = 30 * time.Minute
-	// openPause is between two pings of Open.
+	// openPause is the pause between two pings of Open.
 	openPause = 100 * time.Millisecond
 )
 
-// Options of Open.
+// Options are the options of Open.
 type Options struct {
 	// AsAPI makes every connection work in the API's role, with short timeouts.
 	AsAPI bool
-	// MaxConns is the most connections; 0 for 16.
+	// MaxConns is the maximum number of connections; 0 for 16.
 	MaxConns int
-	// LocalCommit makes commits of the API wait for the disk, and for no standby. What is committed
-	// so may be lost in a failover.
+	// LocalCommit makes commits of the API wait for the disk, but not for a standby. A failover may
+	// lose them.
 	LocalCommit bool
 	// Timeout bounds each call; 0 for 1.1 s for the API and 30 s for staff.
 	Timeout time.Duration
-	// OpenTimeout is how long Open goes on pinging a database that does not answer; 0 for 3 s.
+	// OpenTimeout is how long Open keeps pinging a database that does not answer; 0 for 3 s.
 	OpenTimeout time.Duration
-	// Waiting is called with the error of each ping after which Open pings again. It may be nil.
+	// Waiting is called with the error of each ping that Open repeats. It may be nil.
 	Waiting func(error)
-	// Observe is called after each call, with how long it took and its error if it failed or was
-	// canceled; nil for nothing.
+	// Observe is called after each call with its duration, and its error if it failed or was
+	// canceled. It may be nil.
 	Observe func(took time.Duration, err error)
-	// Clock says what is in force now, and when a change begins that begins now; nil for the clock
-	// of the database.
+	// Clock says what is in force now, and when a change made now takes effect; nil for the
+	// database's clock.
 	Clock func() time.Time
-	// Earliest returns the earliest time that the clock of the database may show at a time by this
-	// machine's, for Write; nil if both are one.
+	// Earliest translates a time of this machine's clock to the earliest time that the database's
+	// clock may show then, for Write; nil if both are one clock.
 	Earliest func(time.Time) time.Time
-	// Trace is called when a call begins, with its statement, or "transaction". It returns the
-	// context of the call, and what to call with its error at its end, nil for nothing. It may be
+	// Abandoned reports whether the client of a call is gone. Then Write and WriteTx do not begin.
+	// nil means never.
+	Abandoned func(context.Context) bool
+	// Trace is called with the statement of a call, or "transaction", when it begins. It returns
+	// the call's context, and a function to call with its error at its end, nil for none. It may be
 	// nil.
 	Trace func(ctx context.Context, statement string) (context.Context, func(error))
 }
@@ -92,18 +93,20 @@ type DB struct {
 	// api is Options.AsAPI, earliest Options.Earliest.
 	api      bool
 	earliest func(time.Time) time.Time
-	// url is the connection string, hosts nil if it has one.
+	// abandoned is Options.Abandoned, not nil.
+	abandoned func(context.Context) bool
+	// url is the connection string. hosts is nil if it has one host.
 	url    string
 	hosts  *hosts
 	opener *opener
 	// gate is nil for staff, and for a small pool.
 	gate *gate
-	// within is nil, or the transaction of which all statements are part.
+	// within is the transaction that all statements are part of, or nil.
 	within *Tx
 }
 
-// Now is the time by Options.Clock as an argument of a statement, in which null stands for the
-// clock of the database.
+// Now is the time by Options.Clock as an argument of a statement. Null stands for the database's
+// clock.
 func (d *DB) Now() sql.NullTime {
 	if d.clock == nil {
 		return sql.NullTime{}
@@ -111,8 +114,8 @@ func (d *DB) Now() sql.NullTime {
 	return sql.NullTime{Time: d.clock(), Valid: true}
 }
 
-// JustNow is Now for a statement that reads. By a clock that stands still, changes follow each
-// other by a microsecond: all of them count.
+// JustNow is Now for a statement that reads. While a clock stands still, changes follow each other
+// by a microsecond; JustNow is late enough for all of them to count.
 func (d *DB) JustNow() sql.NullTime {
 	now := d.Now()
 	now.Time = now.Time.Add(time.Millisecond)
@@ -127,7 +130,7 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 		return nil, err
 	}
 	pinging := *db
-	if o.OpenTimeout > 0 { // The next ping gets what an attempt makes that takes longer.
+	if o.OpenTimeout > 0 { // If an attempt takes longer, the next ping gets its connection.
 		pinging.timeout = min(db.timeout, apiTimeout)
 	}
 	if err := Patiently(ctx, o, pinging.Ping); err != nil {
@@ -136,9 +139,9 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	return db, nil
 }
 
-// Patiently connects, and again as long as that takes too long, until Options.OpenTimeout: on a
+// Patiently calls connect, again and again until Options.OpenTimeout while it takes too long: on a
 // busy machine the first connection can take longer than a call may. A server that is down refuses
-// at once.
+// at once, and is not tried again.
 func Patiently(ctx context.Context, o Options, connect func(context.Context) error) error {
 	for began := time.Now(); ; {
 		err := connect(ctx)
@@ -150,7 +153,7 @@ func Patiently(ctx context.Context, o Options, connect func(context.Context) err
 		if o.Waiting != nil {
 			o.Waiting(err)
 		}
-		select { // A connection that breaks says so at once.
+		select { // A broken connection fails at once.
 		case <-ctx.Done():
 			return err
 		case <-time.After(openPause):
@@ -169,13 +172,13 @@ func newDB(url string, o Options) (*DB, error) {
 	}
 	timeout = cmp.Or(o.Timeout, timeout)
 	wants := wanted(cfg)
-	if wants != "" && len(cfg.Multi) == 0 { // connector.begin looks.
+	if wants != "" && len(cfg.Multi) == 0 { // connector.begin checks the session.
 		cfg.TargetSessionAttrs = pq.TargetSessionAttrsAny
 		url += anyState
 	}
 	dialer := Dialer{ReadTimeout: timeout + readSlack, opening: openTimeout}
 	if len(cfg.Multi) > 0 {
-		dialer.opening = dialer.ReadTimeout // Then it is another host's turn.
+		dialer.opening = dialer.ReadTimeout // Then the next host is tried.
 	}
 	postgres, err := NewConnector(cfg, dialer)
 	if err != nil {
@@ -193,26 +196,30 @@ func newDB(url string, o Options) (*DB, error) {
 	}
 	conns := cmp.Or(o.MaxConns, defaultMaxConns)
 	pool := c.newPool(net.JoinHostPort(cfg.Host, strconv.Itoa(int(cfg.Port))), conns)
+	if o.Abandoned == nil {
+		o.Abandoned = func(context.Context) bool { return false }
+	}
 	var g *gate
 	if o.AsAPI && conns > narrowest {
 		g = &gate{most: conns, limit: conns}
 	}
 	return &DB{
-		gate:     g,
-		pool:     sqlx.NewDb(pool, "postgres"),
-		timeout:  timeout,
-		clock:    o.Clock,
-		observe:  o.Observe,
-		tracer:   o.Trace,
-		api:      o.AsAPI,
-		earliest: o.Earliest,
-		url:      url,
-		hosts:    c.hosts,
-		opener:   c.opener,
+		gate:      g,
+		pool:      sqlx.NewDb(pool, "postgres"),
+		timeout:   timeout,
+		clock:     o.Clock,
+		observe:   o.Observe,
+		tracer:    o.Trace,
+		api:       o.AsAPI,
+		earliest:  o.Earliest,
+		abandoned: o.Abandoned,
+		url:       url,
+		hosts:     c.hosts,
+		opener:    c.opener,
 	}, nil
 }
 
-// newPool returns a pool of that many connections. name is the host of a URL with one.
+// newPool returns a pool of that many connections. name is the URL's host if it has one.
 func (c *connector) newPool(name string, conns int) *sql.DB {
 	one := &host{Connector: c.Connector, name: name}
 	all := []*host{one}
@@ -239,8 +246,7 @@ func (c *connector) newPool(name string, conns int) *sql.DB {
 	return pool
 }
 
-// CurrentURL returns the connection string of Open, with the host that was used last if it has
-// several.
+// CurrentURL returns Open's connection string. Of several hosts, it has only the last used one.
 func (d *DB) CurrentURL() string {
 	if d.hosts != nil {
 		if one, _ := d.hosts.current(); one != nil {
@@ -251,7 +257,7 @@ func (d *DB) CurrentURL() string {
 }
 
 // apiSettings returns the statements that begin a session of the API. They are not parameters of
-// the connection, which a pooler would refuse or ignore.
+// the connection, because a pooler would refuse or ignore those.
 func apiSettings(timeout time.Duration) string {
 	return fmt.Sprintf(`
 		set application_name = '%s';
@@ -291,8 +297,8 @@ func (d *DB) Close() error { return d.pool.Close() }
 // Stats returns the state of the pool.
 func (d *DB) Stats() sql.DBStats { return d.pool.Stats() }
 
-// PingWrites returns an error that is ErrUnavailable when the database does not answer, or takes no
-// writes.
+// PingWrites returns an error that is ErrUnavailable if the database does not answer, or is
+// read-only.
 func (d *DB) PingWrites(ctx context.Context) error {
 	var state string
 	found := d.opener.found.Load()
@@ -304,7 +310,7 @@ func (d *DB) PingWrites(ctx context.Context) error {
 	return err
 }
 
-// Ping returns an error that is ErrUnavailable when the database does not answer. If no session of
+// Ping returns an error that is ErrUnavailable if the database does not answer. If no session of
 // the API can begin, the error is a NeverMigratedError or a NotMemberError.
 func (d *DB) Ping(ctx context.Context) error {
 	err := d.bounded(ctx, reads, d.pool.PingContext)

@@ -16,7 +16,7 @@ import (
 type Queryer interface {
 	// Select scans all rows into dest, a pointer to a slice.
 	Select(ctx context.Context, dest any, query string, args ...any) error
-	// Get scans the first row into dest. It returns sql.ErrNoRows when there is none.
+	// Get scans the first row into dest. It returns sql.ErrNoRows if there is none.
 	Get(ctx context.Context, dest any, query string, args ...any) error
 }
 
@@ -38,7 +38,7 @@ func Collect[Row, T any](ctx context.Context, q Queryer, convert func(Row) T, qu
 	return all, nil
 }
 
-// GetOr is Get, with that error if there is no row.
+// GetOr is Get, but returns absent if there is no row.
 func GetOr(ctx context.Context, q Queryer, dest any, absent error, query string, args ...any) error {
 	err := q.Get(ctx, dest, query, args...)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -47,7 +47,7 @@ func GetOr(ctx context.Context, q Queryer, dest any, absent error, query string,
 	return err
 }
 
-// CollectMap runs a query of the columns key and value.
+// CollectMap runs a query with the columns key and value.
 func CollectMap[K comparable, V any](ctx context.Context, q Queryer, query string, args ...any) (map[K]V, error) {
 	var rows []struct {
 		Key   K
@@ -64,8 +64,8 @@ func CollectMap[K comparable, V any](ctx context.Context, q Queryer, query strin
 }
 
 // Stream runs a query and calls each for every row as it arrives, so memory holds one. An error of
-// each ends it. The time of a call bounds each wait for the database; a slow reader may take any
-// time. Within a transaction, which may run other statements meanwhile, memory holds all rows.
+// each ends it. The time limit of a call bounds each wait for the database; a slow reader may take
+// any time. Within a transaction memory holds all rows, because each may run other statements.
 func Stream[Row any](ctx context.Context, d *DB, each func(Row) error, query string, args ...any) error {
 	if d.within != nil {
 		return eachOf(ctx, d, each, query, args)
@@ -95,7 +95,7 @@ func eachRow[Row any](ctx context.Context, d *DB, each func(Row) error, cancel f
 		return err
 	}
 	defer func() {
-		cancel() // Otherwise Close reads all rows that follow.
+		cancel() // Otherwise Close would read all remaining rows.
 		_ = rows.Close()
 	}()
 	for rows.Next() {
@@ -139,7 +139,7 @@ func (d *DB) Get(ctx context.Context, dest any, query string, args ...any) error
 	})
 }
 
-// Exec returns how many rows the statement changed. The statement must be one that may run twice.
+// Exec runs a statement that may run twice, and returns the number of changed rows.
 func (d *DB) Exec(ctx context.Context, query string, args ...any) (rows int, err error) {
 	if d.within != nil {
 		return d.within.Exec(ctx, query, args...)
@@ -151,7 +151,7 @@ func (d *DB) Exec(ctx context.Context, query string, args ...any) (rows int, err
 	return rows, err
 }
 
-// Tx runs work in one transaction, which is committed when work returns nil and rolled back
+// Tx runs work in one transaction, which is committed if work returns nil and rolled back
 // otherwise. It may call work a second time, after the first transaction was rolled back. If the
 // reply to the commit is lost, the error is ErrOutcomeUnknown.
 func (d *DB) Tx(ctx context.Context, work func(context.Context, Tx) error) error {
@@ -169,27 +169,28 @@ func transact(ctx context.Context, d *DB, work func(context.Context, Tx) error, 
 			return err
 		}
 		if err := work(ctx, Tx{tx: tx, tracer: d.tracer, deadline: deadline}); err != nil {
-			// The error of work says more than one of the roll-back.
+			// The error of work says more than the roll-back's.
 			_ = tx.Rollback()
 			return err
 		}
-		*sent = true
-		return commit(ctx, tx)
+		return commit(ctx, tx, sent)
 	})
 }
 
-// commit commits, or returns a CommitError. A transaction whose ctx has ended is rolled back.
-func commit(ctx context.Context, tx *sqlx.Tx) error {
+// commit commits, or returns a CommitError. A transaction whose ctx has ended is rolled back: then
+// sent is not set.
+func commit(ctx context.Context, tx *sqlx.Tx, sent *bool) error {
 	if ctx.Err() != nil {
 		_ = tx.Rollback()
 		return ctx.Err()
 	}
+	*sent = true
 	return CommitError(tx.Commit())
 }
 
-// LongTx is Tx for work that may take any time: each of its statements has the time of a call. It
-// calls work once, and returns the errors of work as they are. If the reply to the commit is lost,
-// the error is ErrOutcomeUnknown.
+// LongTx is Tx for work that may take any time: each of its statements has the time limit of a
+// call. It calls work once, and returns the errors of work unchanged. If the reply to the commit is
+// lost, the error is ErrOutcomeUnknown.
 func (d *DB) LongTx(ctx context.Context, work func(context.Context, Tx) error) error {
 	if d.within != nil {
 		return work(ctx, *d.within)
@@ -203,23 +204,24 @@ func (d *DB) LongTx(ctx context.Context, work func(context.Context, Tx) error) e
 		_ = tx.Rollback() // The error of work says more.
 		return d.noted(found, err)
 	}
-	return translateIn(ctx, commit(ctx, tx))
+	return translateIn(ctx, commit(ctx, tx, new(bool)))
 }
 
 // Tx is a transaction.
 type Tx struct {
 	tx *sqlx.Tx
-	// timeout bounds each statement; 0 if the transaction is bounded.
+	// timeout bounds each statement; 0 if the transaction itself is bounded.
 	timeout  time.Duration
 	tracer   tracer
 	local    any
 	deadline string
 }
 
-// Deadline returns the argument for petstore.deadline, see WriteTx; "" for none.
+// Deadline returns the argument for petstore.deadline (see WriteTx); "" for none.
 func (t Tx) Deadline() string { return t.deadline }
 
-// With returns the transaction with a value that Local returns, for the function that began it.
+// With returns the transaction with a value for Local. The function that began the transaction sets
+// it.
 func (t Tx) With(local any) Tx {
 	t.local = local
 	return t
@@ -228,16 +230,16 @@ func (t Tx) With(local any) Tx {
 // Local returns the value of With, nil for none.
 func (t Tx) Local() any { return t.local }
 
-// In returns the database within the transaction: what is done with it is part of the transaction,
-// and so are the transactions of Tx and LongTx. It is for one goroutine, until the transaction
-// ends, and has no Direct.
+// In returns the database within the transaction. Its statements are part of the transaction, and
+// so are those of its Tx and LongTx. It is for one goroutine, until the transaction ends, and has
+// no Direct.
 func (d *DB) In(tx Tx) *DB {
 	within := *d
 	within.within = &tx
 	return &within
 }
 
-// InTx reports whether the database is one that In returned.
+// InTx reports whether the database was returned by In.
 func (d *DB) InTx() bool { return d.within != nil }
 
 var errInTx = errors.New("not possible within a transaction")
@@ -252,7 +254,7 @@ func (t Tx) Get(ctx context.Context, dest any, query string, args ...any) error 
 	return t.run(ctx, query, func(ctx context.Context) error { return t.tx.GetContext(ctx, dest, query, args...) })
 }
 
-// Exec returns how many rows the statement changed.
+// Exec returns the number of rows that the statement changed.
 func (t Tx) Exec(ctx context.Context, query string, args ...any) (rows int, err error) {
 	err = t.run(ctx, query, func(ctx context.Context) error {
 		rows, err = exec(ctx, t.tx, query, args)
@@ -283,16 +285,16 @@ func exec(ctx context.Context, e sqlx.ExecerContext, query string, args []any) (
 	return int(rows), err
 }
 
-// maxBroken is how many connections that ended while they were idle Direct passes over: more than
-// any pool has.
+// maxBroken is the number of connections that Direct passes over because they ended while idle:
+// more than any pool has.
 const maxBroken = 64
 
-// Direct runs one statement in a transaction of its own, in one round trip and at most once, and
+// Direct runs one statement in a transaction of its own, in one round trip and at most once. It
 // calls collect for each row; a row's values are valid until collect returns.
 //
 // It uses the driver's connection itself (sql.Conn.Raw), which database/sql then leaves alone. It
 // therefore looks at a connection before it sends anything, and passes over one that ended while it
-// was idle. When the connection breaks later, it returns an error, and nobody knows whether the
+// was idle. If the connection breaks later, it returns an error, and nobody knows whether the
 // statement took effect.
 //
 // Postgres ends a statement that waits too long (statement_timeout). Otherwise it could take effect
@@ -329,8 +331,12 @@ func direct(
 			if err != nil {
 				return err
 			}
+			if k == writes && d.abandoned(ctx) {
+				_ = conn.Close()
+				return errAbandoned
+			}
 			err = conn.Raw(func(lent any) error { return lent.(*session).run(query, named, collect) })
-			_ = conn.Close() // It goes back to the pool, or is dropped when it broke.
+			_ = conn.Close() // The pool takes the connection back, or drops a broken one.
 			*sent = !errors.Is(err, errNotSent)
 			if tries == maxBroken || *sent {
 				return err
@@ -339,13 +345,14 @@ func direct(
 	})
 }
 
-// run runs work as one call, whose statement is for the trace.
+// run runs work as one call. statement is for the trace.
 func (d *DB) run(ctx context.Context, k kind, statement string, work func(context.Context) error) error {
 	return d.tracer.call(ctx, statement, func(ctx context.Context) error { return d.bounded(ctx, k, work) })
 }
 
-// bounded gives work the time of one call, and runs it a second time when a prepared statement was
-// out of date: it has then had no effect, and the next use of each statement prepares it anew.
+// bounded gives work the time of one call. It runs work a second time if a prepared statement was
+// out of date: the first run then had no effect, and the next use of each statement prepares it
+// again.
 func (d *DB) bounded(ctx context.Context, k kind, work func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
@@ -369,8 +376,8 @@ func runIn(ctx context.Context, work func(context.Context) error) error {
 }
 
 // isOutOfDate reports whether a prepared statement does not fit any more: a migration has changed
-// what it returns, or a restore has made the types of its parameters anew, and Postgres calls it an
-// internal error that theirs are gone.
+// its result, or a restore has replaced the types of its parameters, which Postgres reports as an
+// internal error.
 func isOutOfDate(err error) bool {
 	return pq.As(err, pqerror.FeatureNotSupported, pqerror.InternalError) != nil
 }

@@ -12,20 +12,20 @@ import (
 	"github.com/lib/pq"
 )
 
-// searchPause is between two sessions that a search opens.
+// searchPause is the pause between two sessions that a search opens.
 const searchPause = time.Second
 
-// search finds a session that takes writes for a pool whose sessions take none: its address led to
-// a standby, or its database was frozen. It opens a fresh one a second, and nobody else opens any.
-// As soon as one takes writes, all older ones are given up.
+// search finds a writable session for a pool whose sessions are read-only, because its address led
+// to a standby or its database was frozen. It opens one session a second, and nothing else opens
+// any. As soon as one is writable, all older ones are given up.
 type search struct {
-	// leave gives up all sessions that there are; drop closes those that are idle. They are nil for
-	// a pool that wants a standby, which never searches.
+	// leave gives up all existing sessions; drop closes the idle ones. They are nil for a pool that
+	// wants a standby, which never searches.
 	leave, drop func()
-	// offers are what a search has opened, for whoever waits for a session.
+	// offers are the sessions that a search has opened, for callers that wait for one.
 	offers chan opened
 	ended  chan struct{} // closed with the pool
-	// found counts the searches that have found a session.
+	// found counts the searches that found a session.
 	found atomic.Int64
 
 	mu sync.Mutex
@@ -35,16 +35,16 @@ type search struct {
 	why  error
 }
 
-// underway returns what is closed when the search ends, nil without one.
+// underway returns a channel that is closed when the search ends, nil without a search.
 func (k *search) underway() <-chan struct{} {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.over
 }
 
-// readOnly begins a search, unless one is under way, or has found a session since found was read.
-// why is the error of the session that takes no writes, nil if that is not known. A session that
-// was opened for it counts as the first of the search.
+// readOnly begins a search, unless one is under way or has found a session since found was read.
+// why is the error of the read-only session, nil if unknown. If the session was just opened
+// (wasOpened), it counts as the search's first.
 func (o *opener) readOnly(found int64, why error, wasOpened bool) {
 	k := &o.search
 	k.mu.Lock()
@@ -67,11 +67,11 @@ func (o *opener) readOnly(found int64, why error, wasOpened bool) {
 	}
 }
 
-// look opens sessions until one takes writes, or the pool is closed.
+// look opens sessions until one is writable, or the pool is closed.
 func (o *opener) look(over chan struct{}) {
 	k := &o.search
 	for k.await() {
-		// Behind a pooler it may wait for what the older ones hold.
+		// Behind a pooler, the new session may wait for what the older ones hold.
 		late := time.AfterFunc(lateOpen, func() { k.leave(); k.drop() })
 		s, err := o.open(context.Background())
 		late.Stop()
@@ -96,7 +96,7 @@ func (o *opener) look(over chan struct{}) {
 	}
 }
 
-// await waits until the next session may be opened, which others can put off meanwhile. It returns
+// await waits until the next session may be opened. A call of readOnly may put that off. It returns
 // false if the pool was closed.
 func (k *search) await() bool {
 	for {
@@ -114,7 +114,7 @@ func (k *search) await() bool {
 	}
 }
 
-// offer gives a session to somebody who waits for one, or an error to all who do.
+// offer gives a session to one waiting caller, or an error to all of them.
 func (o *opener) offer(one opened) {
 	for {
 		select {
@@ -150,7 +150,7 @@ func (o *opener) turn(ctx context.Context) bool {
 	}
 }
 
-// wanted returns connector.wants.
+// wanted returns the kind of session that the settings ask for; see connector.wants.
 func wanted(cfg pq.Config) pq.TargetSessionAttrs {
 	switch attrs := cfg.TargetSessionAttrs; attrs {
 	case "":
@@ -161,20 +161,20 @@ func wanted(cfg pq.Config) pq.TargetSessionAttrs {
 	return ""
 }
 
-// anyState is a setting that has lib/pq take any session.
+// anyState is a setting that makes lib/pq take any session.
 const anyState = " target_session_attrs=any"
 
-// stateQuery returns "" from a session that takes writes, "standby", or the pg_settings.source of
-// what else keeps it from that.
+// stateQuery returns "" from a writable session, "standby", or the pg_settings.source of another
+// setting that prevents writes.
 const stateQuery = `select case when pg_is_in_recovery() then 'standby'
 	when current_setting('transaction_read_only')::bool then
 		(select source from pg_settings where name = 'default_transaction_read_only') else '' end`
 
-// EndBackend has a session end its own backend if that takes no writes.
+// EndBackend makes a read-only session end its own backend.
 const EndBackend = `reset role;
 	select pg_terminate_backend(pg_backend_pid()) where current_setting('transaction_read_only')::bool`
 
-// errReadOnly: a session takes no writes.
+// errReadOnly: a session is read-only.
 var errReadOnly = errors.New("read-only")
 
 // readOnlyError is errReadOnly with a result of stateQuery.
@@ -189,8 +189,8 @@ func (e readOnlyError) Error() string {
 
 func (e readOnlyError) Is(target error) bool { return target == errReadOnly }
 
-// CheckWrites returns an error that is ErrUnavailable for a session that takes no writes, and ends
-// its backend.
+// CheckWrites returns an error that is ErrUnavailable for a read-only session, and ends its
+// backend.
 func CheckWrites(ctx context.Context, conn *sql.Conn) error {
 	var state string
 	if err := conn.QueryRowContext(ctx, stateQuery).Scan(&state); err != nil {
@@ -203,8 +203,8 @@ func CheckWrites(ctx context.Context, conn *sql.Conn) error {
 	return unavailableError{readOnlyError(state)}
 }
 
-// noted begins a search if a call failed because its session takes no writes, and adds why to its
-// error. found is search.found before the call.
+// noted begins a search if a call failed because its session is read-only, and adds the reason to
+// its error. found is the value of search.found before the call.
 func (d *DB) noted(found int64, err error) error {
 	if !isReadOnly(err) {
 		return err

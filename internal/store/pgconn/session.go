@@ -18,16 +18,16 @@ import (
 type connector struct {
 	*pq.Connector
 	opener *opener
-	// hosts is nil if the URL has one.
+	// hosts is nil if the URL has one host.
 	hosts           *hosts
 	database, login string
-	// wants is what the URL wants of a session: pq.TargetSessionAttrsAny, …ReadWrite or …Primary;
-	// "" for a standby, of which nothing is asked.
+	// wants is the kind of session that the URL wants: pq.TargetSessionAttrsAny, …ReadWrite or
+	// …Primary; "" for a standby, which is not checked.
 	wants pq.TargetSessionAttrs
 	// settings are statements that begin each session of the API; "" for other sessions.
 	settings string
-	// generation counts how often a statement was found out of date. What was prepared before is
-	// prepared anew.
+	// generation counts how often a statement was found out of date. Statements of earlier
+	// generations are prepared again.
 	generation atomic.Int64
 }
 
@@ -62,8 +62,8 @@ func (c *connector) open(ctx context.Context, on *host) (*session, error) {
 	return s, nil
 }
 
-// begin has a session begin as settings want it, and notes whether it takes writes, and the timeline
-// of one of several hosts. It refuses one that is not what the URL wants.
+// begin starts a session with settings. It sets whether the session is read-only, and the timeline
+// if there are several hosts. It refuses a session that is not what the URL wants.
 func (c *connector) begin(ctx context.Context, s *session) error {
 	query := c.settings + stateQuery
 	if c.hosts != nil {
@@ -72,7 +72,7 @@ func (c *connector) begin(ctx context.Context, s *session) error {
 	}
 	rows, err := s.driverConn.QueryContext(ctx, query, nil)
 	if err != nil {
-		if c.settings != "" && pq.As(err, pqerror.InvalidParameterValue) != nil { // no such role
+		if c.settings != "" && pq.As(err, pqerror.InvalidParameterValue) != nil { // The role does not exist.
 			return NeverMigratedError{c.database}
 		}
 		return c.explain(err)
@@ -100,19 +100,19 @@ func (c *connector) explain(err error) error {
 	return err
 }
 
-// session is a connection of the pool: lib/pq's, with its socket and the statements that are
-// prepared on it.
+// session is a connection of the pool: lib/pq's, with its socket and its prepared statements.
 type session struct {
 	driverConn
 	socket     *deadlineConn
 	generation *atomic.Int64
 	stmts      map[string]preparedStmt
 	host       *host
-	// left is host.left when the session began, timeline that of the host then.
+	// left is host.left, and timeline the host's timeline, when the session began.
 	left, timeline int64
-	// readOnly is why it took no writes when it began, nil if it did.
+	// readOnly is the reason why the session was read-only when it began, nil if it was writable.
 	readOnly error
-	// refuses: it is of the API, and on a standby, which may lack what others have seen.
+	// refuses says that the session is the API's and on a standby, which may lack changes that
+	// others have seen.
 	refuses bool
 }
 
@@ -122,8 +122,8 @@ func (s *session) ofNow() bool { return s.left == s.host.left.Load() }
 // IsValid implements driver.Validator.
 func (s *session) IsValid() bool { return s.ofNow() && s.driverConn.IsValid() }
 
-// Close implements driver.Conn. Behind a pooler the next client would get the backend of a session
-// that takes no writes, so that ends too.
+// Close implements driver.Conn. Behind a pooler the next client would get the backend of a
+// read-only session, so Close ends that backend too.
 func (s *session) Close() error {
 	ends := (s.readOnly != nil || s.host.of == nil && !s.ofNow()) && s.driverConn.IsValid()
 	if ends {
@@ -131,13 +131,14 @@ func (s *session) Close() error {
 		_, _ = s.driverConn.ExecContext(context.Background(), EndBackend, nil)
 	}
 	err := s.driverConn.Close()
-	if ends { // It fails, because the backend has ended.
+	if ends { // Close fails if the backend has ended.
 		err = nil
 	}
 	return err
 }
 
-// BeginTx implements driver.ConnBeginTx. lib/pq would begin READ WRITE, whatever Postgres is set to.
+// BeginTx implements driver.ConnBeginTx. lib/pq would begin READ WRITE, whatever Postgres is set
+// to.
 func (s *session) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
 	if o != (driver.TxOptions{}) {
 		return nil, errors.New("a transaction has the options of its session")
@@ -173,7 +174,7 @@ func (s *session) ResetSession(ctx context.Context) error {
 	return s.driverConn.ResetSession(ctx)
 }
 
-// driverConn is what lib/pq's connection is to database/sql.
+// driverConn is the interface of lib/pq's connection towards database/sql.
 type driverConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -186,7 +187,7 @@ type driverConn interface {
 	driver.Validator
 }
 
-// driverStmt is what lib/pq's statement is to database/sql.
+// driverStmt is the interface of lib/pq's statement towards database/sql.
 type driverStmt interface {
 	driver.Stmt
 	driver.StmtQueryContext
@@ -250,7 +251,7 @@ func (s *session) prepare(ctx context.Context, query string) (preparedStmt, erro
 	return p, nil
 }
 
-// noteOutOfDate begins a new generation, unless somebody has since p was prepared.
+// noteOutOfDate begins a new generation, unless one has begun since p was prepared.
 func (s *session) noteOutOfDate(p preparedStmt, err error) {
 	if isOutOfDate(err) {
 		s.generation.CompareAndSwap(p.generation, p.generation+1)
@@ -260,9 +261,9 @@ func (s *session) noteOutOfDate(p preparedStmt, err error) {
 // errNotSent: the connection was found broken before anything was sent. database/sql then drops it.
 var errNotSent = fmt.Errorf("the connection ended while it was idle: %w", driver.ErrBadConn)
 
-// run runs one statement for Direct. It returns errNotSent when the statement certainly did not
-// run, and nil when it certainly did and was committed. Its context never ends, because watching
-// one takes 10 µs; the socket limits the wait.
+// run runs one statement for Direct. It returns errNotSent if the statement certainly did not run,
+// and nil if it certainly ran and was committed. Its context never ends, because watching one takes
+// 10 µs; the socket limits the wait.
 func (s *session) run(query string, args []driver.NamedValue, collect func(row []driver.Value) error) error {
 	if !s.socket.quiet() {
 		return errNotSent
@@ -273,7 +274,7 @@ func (s *session) run(query string, args []driver.NamedValue, collect func(row [
 	}
 	defer func() { _ = rows.Close() }()
 	row := make([]driver.Value, len(rows.Columns()))
-	// To the end: only then was the statement's transaction committed.
+	// Read to the end: only then was the statement's transaction committed.
 	for {
 		if err := rows.Next(row); errors.Is(err, io.EOF) {
 			return nil

@@ -21,8 +21,8 @@ func (t tracer) call(ctx context.Context, statement string, do func(context.Cont
 	return err
 }
 
-// failure returns the error of a call that failed or was canceled, and nil for one that worked:
-// nothing was found, or who ran the transaction gave it up.
+// failure returns the error of a call that failed or was canceled. It is nil for a call that
+// worked: it found nothing, or its caller gave the transaction up.
 func failure(err error) error {
 	if errors.Is(err, ErrUnavailable) || errors.Is(err, context.Canceled) || IsServerError(err) {
 		return err

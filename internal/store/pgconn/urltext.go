@@ -16,9 +16,9 @@ import (
 	"petstore.example/internal/spelling"
 )
 
-// The driver takes whatever is no URL for key/value pairs, this machine for the host, and a name
-// that it does not know for a parameter of the server, which it sends in the clear. So what is not
-// understood is refused before. No error here holds a part of the text that may be a password.
+// The driver reads any text that is not a URL as key/value pairs, uses this machine if no host is
+// given, and sends an unknown name to the server as a parameter, in the clear. So a text that is
+// not understood is refused first. No error here holds a part of the text that may be a password.
 var (
 	errUnreadable = errors.New(
 		"the database URL can't be read: want postgres://user:password@host:5432/name?sslmode=…")
@@ -33,22 +33,22 @@ var (
 	)
 )
 
-// schemes are those of the URLs of Postgres.
+// schemes are the schemes of Postgres URLs.
 var schemes = []string{"postgres", "postgresql"}
 
-// isURL reports whether a text that checkText lets pass is a URL.
+// isURL reports whether a text that has passed checkText is a URL.
 func isURL(text string) bool {
 	scheme, _, ok := strings.Cut(text, "://")
 	return ok && slices.Contains(schemes, scheme)
 }
 
-// checkText checks a text as it is given, before the driver reads it.
+// checkText checks a given text before the driver reads it.
 func checkText(text string) error {
 	if err := envvars.CheckURL(text, schemes...); err != nil {
 		return fmt.Errorf("the database URL %w", err)
 	}
 	if !isURL(text) {
-		return nil // checkSettings has its names.
+		return nil // checkSettings checks its names.
 	}
 	u, err := url.Parse(text)
 	if err != nil {
@@ -69,15 +69,17 @@ func checkText(text string) error {
 }
 
 var (
-	// parameter is what a setting in a query begins with. The driver would ignore one without =.
+	// parameter matches the beginning of a setting in a query. The driver would ignore one without
+	// =.
 	parameter = regexp.MustCompile(`^[a-z_][a-z0-9_.]{0,62}=`)
-	// strayed finds a character behind which a part of a password may stand: a second @ behind the
-	// login, one behind the name of the database, and the fragment's.
+	// strayed finds a character after which part of a password may follow: a second @ after the
+	// login, a :, / or @ after the name of the database, or the # of a fragment.
 	strayed = regexp.MustCompile(`#|^[a-z]+://(?:[^/?:]*@[^/?]*@|[^/?]*/[^?]*(?:[/:@]|%40))`)
-	// wrongName finds names that are no parameters of a server: secrets that libpq knows and the
-	// driver does not, and other words for the password and for where it goes.
+	// wrongName finds names that are not parameters of a server: secrets that libpq knows and the
+	// driver does not, and other words for the password or the host.
 	wrongName = regexp.MustCompile(`pass|pwd?$|secret|token|credential|_key$|^(host|server$|user|login|port|db)`)
-	// inPassword and inOptions find a setting in the values of two that may have all characters.
+	// inPassword and inOptions find a stray setting inside the password and the options, which may
+	// have any characters.
 	inPassword = regexp.MustCompile(`(?i)(host|port|user|dbname)\s*=.`)
 	inOptions  = regexp.MustCompile(`(?i)[;,&?]\s*[a-z_]+\s*=|password\s*=`)
 	// address finds a login and a password before a host.
@@ -92,7 +94,7 @@ var ofLibpq = []string{
 	"sslkeylogfile", "tcp_user_timeout",
 }
 
-// checkSettings checks what the driver read. Of another text than a URL, all names must be the
+// checkSettings checks what the driver read. If the text is not a URL, all names must be the
 // driver's or libpq's.
 func checkSettings(cfg pq.Config, fromURL bool) error {
 	for name := range cfg.Runtime {
@@ -119,11 +121,12 @@ func checkSettings(cfg pq.Config, fromURL bool) error {
 	return nil
 }
 
-// most are the settings that say who gets the password, and how many letters of each may be wrong.
+// most are the settings that decide who gets the password, and how many letters of each may be
+// wrong.
 var most = map[string]int{"password": 3, "host": 2, "port": 2, "user": 2, "dbname": 2, "hostaddr": 2, "sslmode": 2,
 	"sslrootcert": 2, "service": 2}
 
-// isMisspelt reports whether the name of a parameter of the server is probably meant for another.
+// isMisspelt reports whether the name of a server's parameter is probably a misspelt setting.
 func isMisspelt(name string) bool {
 	for right, wrong := range most {
 		if spelling.Distance(name, right) <= wrong {
@@ -141,7 +144,7 @@ func isNoHost(host string) bool {
 // ofEnvironment finds the variable that an error of the driver names.
 var ofEnvironment = regexp.MustCompile(`^pq: (environment variable|wrong value for) \$(\w+)`)
 
-// environmentError names the variable of an error of the driver, whose text may have its value.
+// environmentError names the variable in an error of the driver, whose text may have its value.
 func environmentError(err error) error {
 	found := ofEnvironment.FindStringSubmatch(err.Error())
 	switch {

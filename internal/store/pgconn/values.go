@@ -28,12 +28,12 @@ func TimeOf(t sql.NullTime) time.Time {
 // NullNumber is the number as a column value: null for zero.
 func NullNumber(n int64) sql.NullInt64 { return sql.NullInt64{Int64: n, Valid: n != 0} }
 
-// Instant returns the instant, or for the zero time now.
+// Instant returns the instant at, or the present one if at is zero.
 func Instant(ctx context.Context, db *DB, tx Tx, at time.Time) (time.Time, error) {
 	if !at.IsZero() {
 		return at, nil
 	}
-	// Not the beginning of the transaction, which may have waited for a lock.
+	// This is not the beginning of the transaction, which may have waited for a lock.
 	err := tx.Get(ctx, &at, `select coalesce($1::timestamptz, clock_timestamp())`, db.Now())
 	return at.UTC(), err
 }

@@ -12,7 +12,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/fixture"
@@ -133,7 +133,7 @@ func TestAuditWritersAtOnce(t *testing.T) {
 	const writers, changes = 8, 10
 	fixture.AtOnce(t, writers, writers, nil, func(w int) error {
 		for i := range changes {
-			n := people.NewTenant{Name: fmt.Sprintf("tenant-%d-%d", w, i), Plan: plans.Free}
+			n := tenancy.NewTenant{Name: fmt.Sprintf("tenant-%d-%d", w, i), Plan: plans.Free}
 			if _, err := o.Tenants.Create(t.Context(), fixture.Dry, n, fixture.Noon); err != nil {
 				return err
 			}

@@ -10,7 +10,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
@@ -49,7 +49,7 @@ func TestVerifyAnIntactTrail(t *testing.T) {
 	_, err := other.Tenants.Create(
 		t.Context(),
 		fixture.Jo,
-		people.NewTenant{Name: "later", Plan: plans.Free},
+		tenancy.NewTenant{Name: "later", Plan: plans.Free},
 		fixture.Noon,
 	)
 	assert.NoError(t, err)

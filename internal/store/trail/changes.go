@@ -19,7 +19,7 @@ import (
 // ErrDryRun rolls back a dry run.
 var ErrDryRun = errors.New("dry run")
 
-// Changes is what the changes of one transaction have left to do at its end.
+// Changes collects what must be done at the end of a transaction with changes.
 type Changes struct {
 	entries []pendingEntry
 	dryRun  bool
@@ -32,12 +32,12 @@ type pendingEntry struct {
 	by            audit.By
 	entry         Entry
 	before, after sql.NullString
-	// number is known when it is written.
+	// number is set when it is written.
 	number int64
 }
 
-// Change runs fn in a transaction, which is rolled back when fn fails or by.DryRun is set. The
-// audit entries of fn are written at its end. Within a batch it runs fn as a part of that.
+// Change runs fn in a transaction, which is rolled back if fn fails or by.DryRun is set. fn's audit
+// entries are written at its end. Within a batch, fn runs as a part of the batch.
 func Change(ctx context.Context, db *pgconn.DB, by audit.By, fn func(context.Context, pgconn.Tx) error) error {
 	if db.InTx() {
 		return db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error { return Of(tx).join(by, fn(ctx, tx)) })
@@ -45,9 +45,9 @@ func Change(ctx context.Context, db *pgconn.DB, by audit.By, fn func(context.Con
 	return Run(ctx, db.Tx, by, fn)
 }
 
-// beginChanges says that changes write audit entries, so triggers need not; and that a client which
-// stops in the middle, as a laptop that sleeps, loses its session, and with it the locks that
-// others wait for. A login may have another limit.
+// beginChanges says that changes write audit entries, so triggers need not. It also bounds the idle
+// time: a client that stops in the middle, as a sleeping laptop does, loses its session, and with
+// it the locks that others wait for. A login may have another limit.
 const beginChanges = `
 	select set_config('petstore.audited', 'on', true),
 	       case when current_setting('idle_in_transaction_session_timeout') = '0'
@@ -89,10 +89,10 @@ func Run(
 	return nil
 }
 
-// Of returns what Run keeps with its transaction.
+// Of returns the Changes that Run keeps with its transaction.
 func Of(tx pgconn.Tx) *Changes { return tx.Local().(*Changes) }
 
-// Made are the entries of the changes so far. Their numbers are known when they are written.
+// Made are the entries of the changes so far. Their numbers are set when they are written.
 func (c *Changes) Made() (list []audit.Entry) {
 	for _, p := range c.entries {
 		list = append(list, audit.Entry{
@@ -103,8 +103,8 @@ func (c *Changes) Made() (list []audit.Entry) {
 	return list
 }
 
-// join takes the end of a change into the batch. One that fails, or that is a dry run, makes the
-// whole batch so.
+// join adds the end of a change to the batch. A failed change makes the whole batch fail; a dry run
+// makes it a dry run.
 func (c *Changes) join(by audit.By, err error) error {
 	c.dryRun = c.dryRun || by.DryRun
 	c.failed = cmp.Or(c.failed, err)
@@ -117,12 +117,12 @@ type Entry struct {
 	TenantID      int64
 	Subject       string
 	Before, After any
-	// Hidden are the members that the records leave out, for an undo.
+	// Hidden are the members that the records leave out and an undo needs.
 	Hidden []Member
 }
 
-// Write makes the entry one of those that the transaction of Change or Run writes at its end. It
-// returns keys.ErrTextContainsKey for a reason or an actor that holds a key.
+// Write adds the entry to those that the transaction of Change or Run writes at its end. It returns
+// keys.ErrTextContainsKey for a reason or an actor that holds a key.
 func Write(tx pgconn.Tx, by audit.By, e Entry) error {
 	if err := CheckTexts(by); err != nil {
 		return err
@@ -148,10 +148,10 @@ func CheckTexts(by audit.By) error {
 	return nil
 }
 
-// writeEntries writes the entries, as the last thing that the transaction does: all that write an
-// entry wait for each other until they commit. It is one statement, so that they do not wait for
-// its client, and so the numbers follow each other. A trigger gives each entry its number, the
-// instant, the login, the address and the hash. What an undo needs is written with them.
+// writeEntries writes the entries, as the transaction's last step, because all who write an entry
+// wait for each other until they commit. It is one statement, so that they do not wait for its
+// client, and so that the numbers are consecutive. A trigger sets each entry's number, instant,
+// login, address and hash. The undo values are written with them.
 //
 //nolint:funlen // one statement
 func (c *Changes) writeEntries(ctx context.Context, tx pgconn.Tx) error {
@@ -231,7 +231,7 @@ func jsonOrNull(v any) (sql.NullString, error) {
 	return sql.NullString{String: string(text), Valid: true}, nil
 }
 
-// TimeOrNil is the time as a member of a record, nil for zero.
+// TimeOrNil is the time as a member of a record; nil stands for zero.
 func TimeOrNil(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil

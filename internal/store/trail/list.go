@@ -15,37 +15,37 @@ import (
 	"petstore.example/internal/store/tenants"
 )
 
-// Audit reads the audit trail. Each change writes its entry in its own transaction.
+// Audit reads the audit trail. A change writes its entry in the transaction of the change.
 type Audit struct{ db *pgconn.DB }
 
-// New returns that of a database.
+// New returns the audit trail of a database.
 func New(db *pgconn.DB) Audit { return Audit{db} }
 
-// Filter selects audit entries: those for which all of its members hold that are set.
+// Filter selects audit entries that match all of its set members.
 type Filter struct {
 	// Tenant is a tenant's name.
 	Tenant string
-	// Subjects are the subjects of entries: one of them.
+	// Subjects are the subjects of entries; one of them must match.
 	Subjects []string
-	// Login made the change, Actor did by their own account.
+	// Login is the login that made the change, Actor the person as they named themselves.
 	Login, Actor string
 	// Action is an action such as plan.assign, or the noun of actions: plan.
 	Action string
 	// The entries are from Since up to, but not including, Until.
 	Since, Until time.Time
-	// After is the number of the entry after which the list begins: it goes on with an older one,
-	// or with OldestFirst a newer one.
+	// After is the number of the entry after which the list begins: it continues with older
+	// entries, or with newer ones if OldestFirst is set.
 	After int64
-	// Limit is the most entries; 0 for all.
+	// Limit is the maximum number of entries; 0 for all.
 	Limit int
 	// OldestFirst lists them in the order of their numbers.
 	OldestFirst bool
 }
 
-// Columns are what an entry a has; selectEntries selects entries.
+// Columns are the columns of an entry a. selectEntries selects entries.
 const (
-	// Values that only a forger can have stored must not stop a reader: they become others, which
-	// do not have the entry's hash.
+	// Values that only a forger can have stored must not stop a reader. They are replaced, and then
+	// do not fit the entry's hash.
 	Columns = `a.number, case when a.at between '0001-01-01Z' and '9999-12-31Z' then a.at else '0001-01-01Z' end as at,
 		coalesce(a.login, '') as login, coalesce(a.address, '') as address, coalesce(a.claimed_actor, '') as
 		  claimed_actor,
@@ -115,10 +115,10 @@ func (f Filter) conditions(q *pgconn.ListQuery) {
 	}
 }
 
-// ErrEntryNotFound: the audit trail has no entry with that number, or none that the login may read.
+// ErrEntryNotFound: the audit trail has no entry with the number, or the login may not read it.
 var ErrEntryNotFound = errors.New("no such entry")
 
-// CheckEntry returns ErrEntryNotFound if there is no entry of that number.
+// CheckEntry returns ErrEntryNotFound if there is no entry with the number.
 func CheckEntry(ctx context.Context, q pgconn.Queryer, number int64) error {
 	var found bool
 	if err := q.Get(ctx, &found, `select exists (select from audit_entries where number = $1)`, number); err != nil {
@@ -168,7 +168,7 @@ func (r Row) Entry() audit.Entry {
 	}
 }
 
-// hashOf returns zeros for what is no hash.
+// hashOf returns the hash, and zeros if b is not one.
 func hashOf(b []byte) (h audit.Hash) {
 	if len(b) == len(h) {
 		copy(h[:], b)
@@ -176,7 +176,7 @@ func hashOf(b []byte) (h audit.Hash) {
 	return h
 }
 
-// Get returns an entry, with its redacted members if they are still kept, or ErrEntryNotFound.
+// Get returns an entry, or ErrEntryNotFound, with its redacted members if they are still kept.
 func (d Audit) Get(ctx context.Context, number int64) (audit.Entry, *HiddenValues, error) {
 	var row Row
 	err := pgconn.GetOr(ctx, d.db, &row, ErrEntryNotFound, selectEntries+` where a.number = $1`, number)

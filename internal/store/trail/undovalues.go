@@ -11,10 +11,10 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// Member is a member that a record leaves out, because it may have to be erased.
+// Member is a member that a record leaves out because it may have to be erased.
 type Member struct{ Name, Before, After string }
 
-// ChangedOf leaves the members that a change set or changed.
+// ChangedOf returns the members that a change set or changed.
 func ChangedOf(members ...Member) []Member {
 	return slices.DeleteFunc(members, func(m Member) bool { return m.Before == m.After })
 }
@@ -41,7 +41,7 @@ func hiddenObjects(members []Member) (before, after sql.NullString, err error) {
 	return before, after, errors.Join(beforeErr, afterErr)
 }
 
-// HiddenValues are the redacted members of an entry, as they were before and after the change.
+// HiddenValues are the redacted members of an entry, before and after the change.
 type HiddenValues struct{ Before, After map[string]string }
 
 // ReadHidden returns the redacted members of an entry, nil if they are not kept.
@@ -61,8 +61,8 @@ func ReadHidden(ctx context.Context, q pgconn.Queryer, number int64) (*HiddenVal
 	return &h, errors.Join(json.Unmarshal(row.Before, &h.Before), json.Unmarshal(row.After, &h.After))
 }
 
-// PruneUndoValues removes at most limit rows of undo values from before that time, and returns how
-// many.
+// PruneUndoValues removes at most limit rows of undo values from before that time, and returns
+// their number.
 func (d Audit) PruneUndoValues(ctx context.Context, before time.Time, limit int) (removed int, err error) {
 	defer pgconn.Wrap(&err, "prune undo values")
 	err = d.db.Get(ctx, &removed, `select prune_undo_values($1, $2)`, before, limit)

@@ -10,12 +10,12 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// auditBatch is how many entries are read at once: each batch is a call with a time limit of its
+// auditBatch is the number of entries read at once. Each batch is a call with a time limit of its
 // own, and memory holds one.
 const auditBatch = 2000
 
 // Verify reads the whole trail through the verifier, in batches. It returns the first fault, nil
-// for an intact trail, which may grow meanwhile.
+// for an intact trail. The trail may grow meanwhile.
 func (d Audit) Verify(ctx context.Context, v *audit.Verifier) (_ *audit.Fault, err error) {
 	defer pgconn.Wrap(&err, "verify the audit trail")
 	return d.verify(ctx, v)
@@ -69,7 +69,7 @@ func (d Audit) verifyEntries(ctx context.Context, v *audit.Verifier) (*audit.Fau
 	}
 }
 
-// BeginningOf returns the last entry that was removed because it was old, zero if none was.
+// BeginningOf returns the last entry that was removed because of its age, zero for none.
 func BeginningOf(ctx context.Context, q pgconn.Queryer) (audit.Checkpoint, error) {
 	var row struct {
 		Number int64
@@ -105,8 +105,8 @@ func (d Audit) end(ctx context.Context) (end auditEnd, err error) {
 	return end, err
 }
 
-// missingTriggers lists the triggers of the trail and of its partitions that are missing, disabled,
-// conditional or run another function.
+// missingTriggers lists the triggers of the trail and its partitions that are missing, disabled or
+// conditional, or run another function.
 const missingTriggers = `
 	select want.name || ' of ' || (select relname from pg_class where oid = tab.oid)
 	from (values
@@ -129,7 +129,7 @@ const missingTriggers = `
 	)
 	order by tab.partition`
 
-// checkTriggers finds a trail that is intact but no longer protected: entries written since may be
+// checkTriggers finds a trail that is intact but no longer protected, so that newer entries may be
 // forged.
 func (d Audit) checkTriggers(ctx context.Context, v *audit.Verifier) (*audit.Fault, error) {
 	names, err := pgconn.Collect(ctx, d.db, func(n string) string { return n }, missingTriggers)

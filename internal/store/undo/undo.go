@@ -19,19 +19,19 @@ import (
 	"petstore.example/internal/store/trail"
 )
 
-// MaxAge is for how long an entry can be taken back.
+// MaxAge is how long an entry can be taken back.
 const MaxAge = 30 * 24 * time.Hour
 
-// Undone is a change that was taken back, and the entry of the change that did it: without a number
-// after a dry run.
+// Undone is the entry of a change that was taken back. By is the entry of the undo, without a
+// number after a dry run.
 type Undone struct{ Entry, By audit.Entry }
 
 // Error says why a change can't be taken back.
 type Error struct {
 	Entry audit.Entry
-	// Err is why, nil if Why says it.
+	// Err is the cause, nil if Why says it.
 	Err error
-	// Why is a sentence without its end, and Hint what to do instead.
+	// Why is a sentence without its end. Hint says what to do instead.
 	Why, Hint string
 }
 
@@ -47,7 +47,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ErrBySQL: the entry was written by a trigger, for a change that somebody made by SQL.
+// ErrBySQL: a trigger wrote the entry, for a change that somebody made by SQL.
 var ErrBySQL = &Error{Why: "it was made by SQL", Hint: "take it back by SQL, or make another change"}
 
 // Over is the error for an entry whose change has ended by itself.
@@ -57,13 +57,14 @@ func Over(format string, args ...any) error { return &Error{Why: fmt.Sprintf(for
 type Step struct {
 	DB *pgconn.DB
 	By audit.By
-	// Now is the time by the client's clock, by which staff's changes of keys and bans happen, and
-	// Instant the time by the clock of the database.
+	// Now is the time by the client's clock, which dates staff's changes of keys and bans. Instant
+	// is the time by the database's clock.
 	Now, Instant time.Time
 	Entry        audit.Entry
 }
 
-// Undoers take back the entries of events, by action. Each group of nouns has those of its events.
+// Undoers take back the entries of events, by action. Each group of nouns has Undoers for its
+// events.
 type Undoers map[string]func(context.Context, Step) error
 
 // Undos takes changes back.
@@ -72,7 +73,7 @@ type Undos struct {
 	Undoers
 }
 
-// New returns those of a database, by the undoers of all groups.
+// New returns the Undos of a database, with the undoers of all groups.
 func New(db *pgconn.DB, groups ...Undoers) Undos {
 	d := Undos{db, Undoers{}}
 	for _, g := range groups {
@@ -81,9 +82,10 @@ func New(db *pgconn.DB, groups ...Undoers) Undos {
 	return d
 }
 
-// Do takes the changes of these entries back, the latest first, all or none: each by a new change,
-// whose reason names the entry. No later entry may have the same subject, but for those of numbers.
-// It returns trail.ErrEntryNotFound, or an Error if one can't be taken back.
+// Do takes the changes of these entries back, the latest first, all or none. Each is taken back by
+// a new change, whose reason names the entry. An entry is refused if its subject has a later one
+// that is not among these. It returns trail.ErrEntryNotFound, or an Error if one can't be taken
+// back.
 func (d Undos) Do(ctx context.Context, by audit.By, numbers []int64, now time.Time) (done []Undone, err error) {
 	defer pgconn.Wrap(&err, "undo")
 	var made *trail.Changes
@@ -106,7 +108,7 @@ func (d Undos) Do(ctx context.Context, by audit.By, numbers []int64, now time.Ti
 			}
 			undone = append(undone, slices.Repeat([]audit.Entry{e}, len(made.Made())-len(undone))...)
 		}
-		// Again, for a change that came before all was locked.
+		// Check again: a later change may have come before all was locked.
 		return in.checkLatest(ctx, entries, numbers)
 	})
 	if err != nil {
@@ -128,8 +130,8 @@ func refusal(e audit.Entry, err error) error {
 	return &Error{Entry: e, Err: err}
 }
 
-// undoable returns the entries in the order of their numbers, with what they are about locked, if
-// all of them can be taken back.
+// undoable locks the subjects of the entries and returns the entries in the order of their numbers,
+// if all of them can be taken back.
 func (d Undos) undoable(ctx context.Context, numbers []int64) ([]audit.Entry, error) {
 	type row struct {
 		trail.Row
@@ -157,7 +159,7 @@ func (d Undos) undoable(ctx context.Context, numbers []int64) ([]audit.Entry, er
 			}
 		case r.Old:
 			return nil, &Error{Entry: e, Why: fmt.Sprintf("it is older than %d days", MaxAge/(24*time.Hour))}
-		case e.TenantName == "" && e.TenantID != 0:
+		case e.TenantName == "" && e.TenantID != 0 && !strings.HasSuffix(e.Action, "waive"):
 			return nil, &Error{Entry: e, Why: "the tenant was erased"}
 		}
 	}
@@ -172,8 +174,8 @@ func (d Undos) undoable(ctx context.Context, numbers []int64) ([]audit.Entry, er
 	return entries, d.checkLatest(ctx, entries, numbers)
 }
 
-// missing is the error for an entry that the login does not see: ErrEntryNotFound, or that it may
-// not read the entry.
+// missing is the error for an entry that the login does not see: ErrEntryNotFound if there is none,
+// or an error that says that the login may not read it.
 func (d Undos) missing(ctx context.Context, number int64) error {
 	if err := trail.CheckEntry(ctx, d.db, number); err != nil {
 		return err
@@ -182,8 +184,8 @@ func (d Undos) missing(ctx context.Context, number int64) error {
 	return d.db.Get(ctx, &action, `select action from audit_entries where number = $1`, number)
 }
 
-// lock blocks other changes to the tenants and the keys that the entries are about, and so to
-// assignments. What changes a plan locks it.
+// lock blocks other changes to the entries' tenants and keys, and so to assignments. A change of a
+// plan locks the plan itself.
 func (d Undos) lock(ctx context.Context, entries []audit.Entry) error {
 	var keyIDs, numbers []string
 	for _, e := range entries {
@@ -201,7 +203,7 @@ func (d Undos) lock(ctx context.Context, entries []audit.Entry) error {
 	return tenants.LockAll(ctx, d.db, numbers, keyIDs)
 }
 
-// checkLatest refuses an entry whose subject has a later one that is none of numbers.
+// checkLatest refuses an entry if a later entry, not among numbers, has the same subject.
 func (d Undos) checkLatest(ctx context.Context, entries []audit.Entry, numbers []int64) error {
 	if len(entries) == 0 {
 		return nil
@@ -236,14 +238,17 @@ func (d Undos) checkLatest(ctx context.Context, entries []audit.Entry, numbers [
 	return err
 }
 
-// Latest returns the entries of the latest change of the session's login, or ErrEntryNotFound.
-func (d Undos) Latest(ctx context.Context) (numbers []int64, err error) {
+// Latest returns the entries of the latest change of the session's login, or ErrEntryNotFound. If
+// before is not 0, it is the latest one before that entry that is not final.
+func (d Undos) Latest(ctx context.Context, before int64) (numbers []int64, err error) {
 	defer pgconn.Wrap(&err, "find the latest change")
 	err = d.db.Select(ctx, &numbers, `
 		select generate_series(last.first_number, last.number) from (
 		  select u.first_number, u.number from undo_values u join role_audit_entries a on a.number = u.number
 		  where a.login = session_user::text collate "default" and a.at >= now() - interval '30 days'
-		  order by u.number desc limit 1) last`)
+		    and ($1 = 0 or u.number < $1 and a.action = any($2))
+		  order by u.number desc limit 1) last`,
+		before, pq.Array(slices.Collect(maps.Keys(d.Undoers))))
 	if err == nil && len(numbers) == 0 {
 		err = trail.ErrEntryNotFound
 	}

@@ -18,8 +18,8 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/billing"
-	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/pricing"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/store/undo"
 	"petstore.example/internal/test/assert"
@@ -78,7 +78,7 @@ func resume(ctx context.Context, e *undoEnv, by audit.By) error {
 
 func editTenant(ref, email string) func(context.Context, *undoEnv, audit.By) error {
 	return func(ctx context.Context, e *undoEnv, by audit.By) error {
-		_, _, err := e.Tenants.Edit(ctx, by, e.tenant, people.TenantEdit{BillingRef: &ref, Email: &email})
+		_, _, err := e.Tenants.Edit(ctx, by, e.tenant, tenancy.TenantEdit{BillingRef: &ref, Email: &email})
 		return err
 	}
 }
@@ -91,7 +91,7 @@ func editProfile(end, contact, notes string) func(context.Context, *undoEnv, aud
 			ctx,
 			by,
 			fmt.Sprintf("#%d", e.key.TenantID),
-			people.TenantEdit{Name: &name, Contact: &contact, Notes: &notes},
+			tenancy.TenantEdit{Name: &name, Contact: &contact, Notes: &notes},
 		)
 		return err
 	}
@@ -142,7 +142,7 @@ func placeBan(length time.Duration) func(context.Context, *undoEnv, audit.By) er
 		_, err := e.Bans.Place(
 			ctx,
 			by,
-			people.NewBan{KeyID: e.key.ID, Length: length, Reason: "abuse of " + length.String()},
+			tenancy.NewBan{KeyID: e.key.ID, Length: length, Reason: "abuse of " + length.String()},
 			time.Now(),
 		)
 		return err
@@ -185,6 +185,27 @@ func boostFor(length time.Duration) pricing.NewAssignment {
 		Own:   &plans.Quota{PerMinute: 5000, PerDay: 50_000},
 		Until: func(from time.Time) time.Time { return from.Add(length) },
 	}
+}
+
+// boostMonth boosts the month alone.
+func boostMonth(m plans.Month) pricing.NewAssignment {
+	n := boostFor(time.Hour)
+	n.Own = &plans.Quota{Month: m}
+	return n
+}
+
+// later is the assignment five days later.
+func later(n pricing.NewAssignment) pricing.NewAssignment {
+	n.From = inDays(5)
+	return n
+}
+
+func month(included int64, overage string) plans.Month {
+	o, err := plans.ParseOverage(overage)
+	if err != nil {
+		panic(err)
+	}
+	return plans.Month{Kind: plans.SomeMonth, Included: included, Overage: o}
 }
 
 func inDays(days int) time.Time { return time.Now().AddDate(0, 0, days).UTC().Truncate(time.Hour) }
@@ -242,7 +263,8 @@ func withdraw(ctx context.Context, e *undoEnv, by audit.By) error {
 // sendEvent records an event as sent to another reference than the tenant's present one.
 func sendEvent(t *testing.T, e *undoEnv) {
 	t.Helper()
-	e.Exec(t, `insert into receivers (name, format, begins) values ('stripe', 'stripe', '2026-11-01Z')`)
+	e.Exec(t, `
+		insert into receivers (name, format, begins) values ('stripe', 'stripe', '2026-11-01Z') on conflict do nothing`)
 	e.Exec(t, `
 		insert into sent_events (receiver, hour, tenant_id, assignment, correction, event_id, format, counted_at,
 			billing_ref, version, admitted, refused)
@@ -256,6 +278,11 @@ func resend(ctx context.Context, e *undoEnv, by audit.By) error {
 	_, err := e.billing.Events.Resend(ctx, by, billing.ResendQuery{
 		Tenant: e.tenant, Receiver: "stripe", Since: now.Add(-2 * time.Hour), Until: now.Add(time.Hour), Now: now,
 	})
+	return err
+}
+
+func waive(ctx context.Context, e *undoEnv, by audit.By) error {
+	_, err := e.billing.Events.Waive(ctx, by, e.tenant, "stripe", time.Now().Truncate(time.Hour))
 	return err
 }
 
@@ -395,6 +422,43 @@ var undoCases = []undoCase{
 	},
 	{action: "plan.boost", change: assign(boostFor(time.Hour)), later: assign(pricing.NewAssignment{Plan: plans.Free})},
 	{
+		action: "plan.boost",
+		name:   "of a month",
+		change: assign(boostMonth(month(90_000, "5%"))),
+		later:  assign(pricing.NewAssignment{Plan: plans.Free}),
+	},
+	{
+		action: "plan.unschedule",
+		name:   "of a boost of the month",
+		before: first(assign(later(boostMonth(month(90_000, "5%"))))),
+		change: unschedule,
+		later:  assign(boostFor(time.Hour)),
+	},
+	{
+		action: "plan.unschedule",
+		name:   "of a boost without a month",
+		before: first(
+			assign(pricing.NewAssignment{
+				Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 7, PerDay: 70, Month: month(90_000, "5%")},
+			}),
+			assign(later(boostMonth(plans.Month{Kind: plans.NoMonth}))),
+		),
+		change: unschedule,
+		later:  assign(boostFor(time.Hour)),
+	},
+	{
+		action: "plan.unschedule",
+		name:   "of a boost of the overage",
+		before: first(
+			assign(pricing.NewAssignment{
+				Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 7, PerDay: 70, Month: month(90_000, "5%")},
+			}),
+			assign(later(boostMonth(plans.Month{Overage: plans.Overage{Kind: plans.NoOverage}}))),
+		),
+		change: unschedule,
+		later:  assign(boostFor(time.Hour)),
+	},
+	{
 		action: "plan.unschedule",
 		before: first(assign(pricing.NewAssignment{Plan: plans.Business, From: inDays(5)})),
 		change: unschedule,
@@ -431,6 +495,7 @@ var undoCases = []undoCase{
 		later:  assign(pricing.NewAssignment{Plan: plans.Free}),
 	},
 	{action: "usage.resend", inBilling: true, before: sendEvent, change: resend, final: "resend it again"},
+	{action: "usage.waive", inBilling: true, before: sendEvent, change: waive, final: "waive it again"},
 	{action: "plan.void", inBilling: true, change: voidAssignment(false), later: voidAssignment(true)},
 	{
 		action:    "plan.unvoid",
@@ -451,6 +516,32 @@ var undoCases = []undoCase{
 		inBilling: true,
 		change:    editPlan(plans.VersionEdit{PerMinute: 20, From: inDays(3)}),
 		later:     editPlan(plans.VersionEdit{PerMinute: 30, From: inDays(4)}),
+	},
+	{
+		action:    "plan.edit",
+		name:      "of a month",
+		inBilling: true,
+		before:    first(editPlan(plans.VersionEdit{Month: month(50_000, "20%")})),
+		change:    editPlan(plans.VersionEdit{Month: plans.Month{Kind: plans.NoMonth}}),
+		later:     editPlan(plans.VersionEdit{Month: month(60_000, "none")}),
+	},
+	{
+		action:    "plan.edit",
+		name:      "of an overage",
+		inBilling: true,
+		before:    first(editPlan(plans.VersionEdit{Month: month(50_000, "20%")})),
+		change: editPlan(
+			plans.VersionEdit{Month: plans.Month{Overage: plans.Overage{Kind: plans.OverageUnlimited}}},
+		),
+		later: editPlan(plans.VersionEdit{Month: month(60_000, "none")}),
+	},
+	{
+		action:    "plan.withdraw",
+		name:      "of a month",
+		inBilling: true,
+		before:    first(editPlan(plans.VersionEdit{Month: month(50_000, "20%"), From: inDays(3)})),
+		change:    withdraw,
+		later:     editPlan(plans.VersionEdit{PerMinute: 30}),
 	},
 	{
 		action:    "plan.edit",
@@ -516,16 +607,20 @@ func (e *undoEnv) state(t *testing.T) string {
 		      'write'), nullif(allowed, '{}')), E'\n' order by id) from api_keys where tenant_id = $1),
 		  (select string_agg(concat_ws(' ', key_id, source, reason, ends_at), E'\n' order by key_id, ends_at)
 		   from bans where tenant_id = $1 and lifted_at is null and ends_at > $3),
-		  (select string_agg(concat_ws(' ', plan, generation, per_minute, per_day, case when valid_from > now() then
+		  (select string_agg(concat_ws(' ', plan, generation, per_minute, per_day, per_month, overage, overage_value,
+		      case when valid_from > now() then
 		      valid_from end, voided_at is not null, void_reason), E'\n' order by valid_from)
 		   from quota_periods where tenant_id = $1 and (valid_to is null or valid_to > now())),
+		  (select string_agg(concat_ws(' ', receiver, until), E'\n') from usage_waivers where tenant_id = $1),
 		  (select string_agg(concat_ws(' ', billing_ref, n), E'\n' order by billing_ref) from (
 		    select billing_ref, sum(admitted) as n from sent_events where tenant_id = $1 group by 1) s where n <> 0),
 		  (select concat_ws(' ', name, title, price, unlisted, retires_at > now(), case when retires_at > now()
 		      then retires_at end) from price_list where name = $2),
-		  (select concat_ws(' ', per_minute, per_day) from plan_versions where plan = $2 and valid_from <= now() order
+		  (select concat_ws(' ', per_minute, per_day, per_month, overage, overage_value) from plan_versions
+		   where plan = $2 and valid_from <= now() order
 		      by version desc limit 1),
-		  (select string_agg(concat_ws(' ', version, per_minute, per_day, valid_from), E'\n' order by version)
+		  (select string_agg(concat_ws(' ', version, per_minute, per_day, per_month, overage, overage_value,
+		      valid_from), E'\n' order by version)
 		   from plan_versions where plan = $2 and valid_from > now()))`, e.key.TenantID, e.plan, time.Now())
 }
 
@@ -729,7 +824,7 @@ func TestEveryActionIsAnEvent(t *testing.T) {
 			t.Errorf("%s: undo %q, tried: %t", event.Action, event.Undo, tried[event.Action])
 		}
 	}
-	const actionPattern = `"((?:tenant|key|plan|ban|limits|usage|staff|retention|audit)\.[a-z]+)"`
+	const actionPattern = `"((?:tenant|key|plan|ban|limits|usage|staff|retention|audit|webhook)\.[a-z]+)"`
 	found := map[string]bool{audit.ActionRemove: true, "plan." + string(plans.Boost): true} // these are not written out
 	for glob, pattern := range map[string]string{
 		"../*.go":   actionPattern,
@@ -766,7 +861,7 @@ func TestUndoValues(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewAcme(t)
 	email := "jo@example.com"
-	_, _, err := o.Tenants.Edit(t.Context(), fixture.Jo, "acme", people.TenantEdit{Email: &email})
+	_, _, err := o.Tenants.Edit(t.Context(), fixture.Jo, "acme", tenancy.TenantEdit{Email: &email})
 	assert.NoError(t, err)
 	const values = `select coalesce(string_agg(concat_ws(' ', number, first_number, tenant_id, before, after), '; '
 		order by number), '') from undo_values`
@@ -799,7 +894,7 @@ func TestUndoOfOldEntries(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewAcme(t)
 	email := "jo@example.com"
-	_, _, err := o.Tenants.Edit(t.Context(), fixture.Jo, "acme", people.TenantEdit{Email: &email})
+	_, _, err := o.Tenants.Edit(t.Context(), fixture.Jo, "acme", tenancy.TenantEdit{Email: &email})
 	assert.NoError(t, err)
 	o.Exec(t, `delete from undo_values`)
 	if _, err := o.Undos.Do(
@@ -849,12 +944,12 @@ func TestLatestIsWhole(t *testing.T) {
 		assert.NoError(t, err)
 	}
 	batch(func(ctx context.Context, db *store.DB, name string) error {
-		_, err := db.Tenants.Create(ctx, fixture.Jo, people.NewTenant{Name: name, Plan: plans.Free}, time.Time{})
+		_, err := db.Tenants.Create(ctx, fixture.Jo, tenancy.NewTenant{Name: name, Plan: plans.Free}, time.Time{})
 		return err
 	})
 	batch(func(ctx context.Context, db *store.DB, name string) error {
 		ref := "ref-of-" + name
-		_, _, err := db.Tenants.Edit(ctx, fixture.Jo, name, people.TenantEdit{BillingRef: &ref})
+		_, _, err := db.Tenants.Edit(ctx, fixture.Jo, name, tenancy.TenantEdit{BillingRef: &ref})
 		return err
 	})
 	batch(func(ctx context.Context, db *store.DB, name string) error {
@@ -862,7 +957,7 @@ func TestLatestIsWhole(t *testing.T) {
 		return err
 	})
 	for i, want := range []string{"0 230", "230 230"} {
-		numbers, err := o.Undos.Latest(t.Context())
+		numbers, err := o.Undos.Latest(t.Context(), 0)
 		first := int64((2+i)*n + 1)
 		if err != nil || len(numbers) != n || numbers[0] != first || !slices.IsSorted(numbers) {
 			t.Fatalf(
@@ -884,7 +979,7 @@ func TestLatestIsWhole(t *testing.T) {
 		`alter table audit_entries disable trigger user; update audit_entries set at = at - interval '31 days'; alter
 			table audit_entries enable trigger user`,
 	)
-	if numbers, err := o.Undos.Latest(t.Context()); !errors.Is(err, trail.ErrEntryNotFound) {
+	if numbers, err := o.Undos.Latest(t.Context(), 0); !errors.Is(err, trail.ErrEntryNotFound) {
 		t.Errorf("after 31 days: %v, error %v", numbers, err)
 	}
 }
@@ -895,7 +990,7 @@ func TestOnlyTheLatestIsUndone(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewAcme(t)
 	ref, contact := "cus_1", "Jo"
-	for _, e := range []people.TenantEdit{{BillingRef: &ref}, {Contact: &contact}} {
+	for _, e := range []tenancy.TenantEdit{{BillingRef: &ref}, {Contact: &contact}} {
 		_, _, err := o.Tenants.Edit(t.Context(), fixture.Jo, "acme", e)
 		assert.NoError(t, err)
 	}

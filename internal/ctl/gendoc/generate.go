@@ -35,7 +35,7 @@ func generate(root *cobra.Command) (map[string]string, error) {
 	return files, nil
 }
 
-// all returns a command and all below it, topics of the help included.
+// all returns a command and all below it, including topics of the help.
 func all(c *cobra.Command) []*cobra.Command {
 	if !c.HasParent() {
 		c.InitDefaultHelpCmd()
@@ -43,7 +43,7 @@ func all(c *cobra.Command) []*cobra.Command {
 	list := []*cobra.Command{c}
 	for _, sub := range c.Commands() {
 		if sub.Name() == "help" && c.HasParent() {
-			continue // Cobra adds one to every group whose page it makes.
+			continue // Cobra adds a help command to every group whose page it makes.
 		}
 		list = append(list, all(sub)...)
 	}
@@ -83,8 +83,8 @@ func markdown(root *cobra.Command) (string, error) {
 
 func anchor(heading string) string { return strings.ReplaceAll(strings.ToLower(heading), " ", "-") }
 
-// section is Cobra's page of a command without its list of other commands, which a single page need
-// not have.
+// section is Cobra's page of a command without its list of other commands, which a single page does
+// not need.
 func section(c *cobra.Command) (string, error) {
 	var text bytes.Buffer
 	c.DisableAutoGenTag = true
@@ -101,7 +101,7 @@ func writeMan(root *cobra.Command, dir string) error {
 	}
 	for _, c := range all(root) {
 		if c.IsAdditionalHelpTopicCommand() {
-			// Its lines are as they should be: code in Markdown, of which the page is made.
+			// The page is made from Markdown, in which only a code block keeps its line breaks.
 			c.Long = "    " + strings.ReplaceAll(c.Long, "\n", "\n    ")
 		}
 		name := strings.ReplaceAll(c.CommandPath(), " ", "-")

@@ -1,4 +1,4 @@
-// Command gendoc writes what is made of the commands of petstorectl: the reference
+// Command gendoc writes the files that are made from the commands of petstorectl: the reference
 // docs/reference/petstorectl.md, the golden help texts of its tests, and, with -man DIR, only the
 // man pages. It runs in the root of the repository. Its test checks that the files are up to date.
 package main

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Colors tells whether to color texts for a terminal. A color never says what the text does not.
+// Colors tells whether to color texts for a terminal. A color never says more than the text.
 type Colors bool
 
 // Codes of ECMA-48 (SGR).
@@ -20,13 +20,13 @@ const (
 // Bold is for headings.
 func (c Colors) Bold(s string) string { return c.paint(bold, s) }
 
-// Red is for what is refused, broken or dangerous.
+// Red marks what is refused, broken or dangerous.
 func (c Colors) Red(s string) string { return c.paint(red, s) }
 
-// Yellow is for what needs attention soon.
+// Yellow marks what soon needs attention.
 func (c Colors) Yellow(s string) string { return c.paint(yellow, s) }
 
-// Status colors a word that says how something is; other words stay as they are.
+// Status colors a word for a state. Other words are unchanged.
 func (c Colors) Status(word string) string { return c.paint(statusColors[word], word) }
 
 // soon is how long before its expiry a key is shown in yellow.
@@ -57,34 +57,35 @@ func (c Colors) paint(code, s string) string {
 // statusColors are the colors of the words in columns of a status, a state, a verdict or an
 // environment.
 var statusColors = map[string]string{
-	"active":               green,
-	"ok":                   green,
-	"admitted":             green,
-	"intact":               green,
-	"up to date":           green,
-	"verified":             green,
-	"expiring":             yellow,
-	"warn":                 yellow,
-	"behind":               yellow,
-	"scheduled":            yellow,
-	"suspended":            red,
-	"revoked":              red,
-	"expired":              red,
-	"banned":               red,
-	"in force":             red,
-	"fail":                 red,
-	"failed":               red,
-	"broken":               red,
-	"altered":              red,
-	"production":           red,
-	"invalid_api_key":      red,
-	"key_banned":           red,
-	"daily_quota_exceeded": red,
-	"rate_limit_exceeded":  red,
+	"active":                 green,
+	"ok":                     green,
+	"admitted":               green,
+	"intact":                 green,
+	"up to date":             green,
+	"verified":               green,
+	"expiring":               yellow,
+	"warn":                   yellow,
+	"behind":                 yellow,
+	"scheduled":              yellow,
+	"suspended":              red,
+	"revoked":                red,
+	"expired":                red,
+	"banned":                 red,
+	"in force":               red,
+	"fail":                   red,
+	"failed":                 red,
+	"broken":                 red,
+	"altered":                red,
+	"production":             red,
+	"invalid_api_key":        red,
+	"key_banned":             red,
+	"daily_quota_exceeded":   red,
+	"monthly_quota_exceeded": red,
+	"rate_limit_exceeded":    red,
 }
 
-// ColorsFor decides by the environment: NO_COLOR, CLICOLOR and CLICOLOR_FORCE, https://no-color.org
-// and https://bixense.com/clicolors.
+// ColorsFor follows the variables NO_COLOR, CLICOLOR and CLICOLOR_FORCE: https://no-color.org and
+// https://bixense.com/clicolors.
 func ColorsFor(terminal bool, getenv func(string) string) Colors {
 	switch force := getenv("CLICOLOR_FORCE"); {
 	case getenv("NO_COLOR") != "":

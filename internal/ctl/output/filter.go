@@ -17,8 +17,8 @@ type Filter struct {
 	ctx  func() context.Context
 }
 
-// ParseFilter compiles an expression. A run of it ends with the context that ctx returns then: an
-// expression may never end.
+// ParseFilter compiles an expression. A run may be endless, so it ends with the context that ctx
+// returns at its start.
 func ParseFilter(expression string, ctx func() context.Context) (*Filter, error) {
 	query, err := gojq.Parse(expression)
 	if err != nil {
@@ -31,7 +31,7 @@ func ParseFilter(expression string, ctx func() context.Context) (*Filter, error)
 	return &Filter{code, ctx}, nil
 }
 
-// print prints the results for a JSON text, a line each: texts as they are, other values as JSON,
+// print prints the results for a JSON text, a line each: texts unchanged, other values as JSON,
 // indented on a terminal.
 func (f *Filter) print(p Printer, w io.Writer, text []byte) error {
 	var input any
@@ -62,8 +62,8 @@ func (f *Filter) print(p Printer, w io.Writer, text []byte) error {
 	}
 }
 
-// result is the line of a result. A terminal gets no control characters but those that the
-// expression may have put there.
+// result returns the text of a result. On a terminal, the only control characters are line ends and
+// tabs.
 func (p Printer) result(v any) ([]byte, error) {
 	if text, ok := v.(string); ok {
 		if p.TTY {

@@ -10,7 +10,7 @@ import (
 	"unicode/utf16"
 )
 
-// object is an item as a JSON object with the columns in their order.
+// object is an item as a JSON object with the columns in order.
 type object[T any] struct {
 	columns View[T]
 	item    T
@@ -52,7 +52,7 @@ func jsonValue(v any) any {
 			return nil
 		}
 		if y := v.UTC().Year(); y < 0 || y > 9999 {
-			return Text(v) // encoding/json refuses it, and somebody may have written it into the database
+			return Text(v) // encoding/json refuses such a time, but the database may have it
 		}
 		return v.UTC()
 	case instant:
@@ -93,8 +93,9 @@ func marshal(v any) ([]byte, error) {
 	return escapeHidden(bytes.TrimSpace(out.Bytes())), err
 }
 
-// escapeHidden escapes the characters of a JSON text that Clean removes from others: encoding/json
-// leaves U+009B, which moves the cursor of some terminals, and U+202E. The joiners stay.
+// escapeHidden escapes the characters of a JSON text that Clean removes from other texts.
+// encoding/json leaves U+009B, which moves the cursor of some terminals, and U+202E. The joiners
+// stay.
 func escapeHidden(text []byte) []byte {
 	isHidden := func(r rune) bool { return r >= 0x7F && visible(r) < 0 }
 	if !bytes.ContainsFunc(text, isHidden) {

@@ -8,29 +8,29 @@ import (
 	"unicode/utf8"
 )
 
-// Printer is where and how to print.
+// Printer says where and how to print.
 type Printer struct {
 	Out io.Writer
-	// Format is table, json, jsonl, csv or, for rows separated by tabs, empty.
+	// Format is table, json, jsonl or csv; empty for rows separated by tabs.
 	Format string
-	// Columns are the names of the columns to print, in this order; nil for those of the view.
+	// Columns are the names of the columns to print, in this order; nil for the view's columns.
 	Columns []string
-	// Filter, if set, is applied to the JSON of a list or an item, in jsonl to that of each item:
-	// what it returns is printed.
+	// Filter, if set, is applied to the JSON of a list or an item, and its results are printed. In
+	// jsonl it is applied to each item.
 	Filter *Filter
-	// TTY tells whether Out is a terminal: tables fit its width, times are relative to now, digits
-	// are in groups.
+	// TTY tells whether Out is a terminal. Then tables fit its width, times are relative to now,
+	// and digits are in groups.
 	TTY   bool
 	Width int
 	Now   time.Time
-	// Zone is the time zone of times in tables and rows, which are then exact; nil for UTC, and for
-	// times relative to now on terminals.
+	// Zone is the time zone of times in tables and rows, which are then exact. If it is nil, times
+	// are in UTC, and relative to now on terminals.
 	Zone   *time.Location
 	Colors Colors
 }
 
-// Whole tells whether a command prints an item as its view says, and nothing else: in the formats
-// for programs, which have all columns, and if columns were chosen.
+// Whole tells whether an item is printed by its view alone. That is so in the formats for programs,
+// which have all columns, and if columns were chosen.
 func (p Printer) Whole() bool { return p.Columns != nil || (p.Format != "" && p.Format != "table") }
 
 // List prints items: an array in JSON, otherwise a line each.
@@ -57,7 +57,7 @@ func Item[T any](p Printer, v View[T], item T) error {
 	case "json":
 		return p.printObject(object[T]{v, item})
 	case "jsonl", "csv":
-		p.Columns = nil // They are picked.
+		p.Columns = nil // v has only the picked columns.
 		return List(p, v, []T{item})
 	case "table":
 		return printItem(p, v, item)
@@ -114,9 +114,9 @@ func csvRow[T any](v View[T], item T) []string {
 	return cells
 }
 
-// noFormula returns a text that a spreadsheet takes for text: with an apostrophe before it if it
-// could be a formula, which runs when somebody opens the file. The wide characters begin formulas
-// in Japanese spreadsheets. https://owasp.org/www-community/attacks/CSV_Injection
+// noFormula puts an apostrophe before a text that a spreadsheet could take for a formula, which
+// would run when somebody opens the file. The wide characters begin formulas in Japanese
+// spreadsheets. https://owasp.org/www-community/attacks/CSV_Injection
 func noFormula(text string) string {
 	const begin = "=+-@＝＋－＠"
 	if first, _ := utf8.DecodeRuneInString(strings.TrimSpace(text)); strings.ContainsRune(begin, first) {

@@ -8,9 +8,9 @@ import (
 	"errors"
 )
 
-// Stream prints items as List does, but one by one: memory holds one. Only a table needs all of
-// them, to align its columns, and a Filter of JSON, because its input is the array. A Stream is for
-// one goroutine. What is printed is complete when Close has returned nil.
+// Stream prints items as List does, but one by one, so memory holds one. Only two formats hold all
+// items: a table, to align its columns, and JSON with a Filter, whose input is the array. A Stream
+// is for one goroutine. The output is complete when Close has returned nil.
 type Stream[T any] struct {
 	p     Printer
 	v     View[T]
@@ -82,7 +82,8 @@ func (s *Stream[T]) addJSON(text []byte, first bool) error {
 	return err
 }
 
-// Flush prints what was added, as far as the format allows: for a list that grows while it is read.
+// Flush prints the items added so far, if the format allows it, for a list that grows while it is
+// read.
 func (s *Stream[T]) Flush() error {
 	if s.csv != nil {
 		s.csv.Flush()

@@ -85,14 +85,13 @@ func render(w io.Writer, rows [][]string, configs []table.ColumnConfig) error {
 	return err
 }
 
-// leastWidth is the width down to which columns of text are cut if their MinWidth leaves a table
-// too wide.
+// leastWidth is the least width of columns of text if their MinWidth leaves a table too wide.
 const leastWidth = 4
 
-// fit cuts the cells of columns that have a MinWidth, the widest column first, until the table is
-// no wider than the terminal: down to the MinWidth, and if that is not enough down to leastWidth,
-// but no column of IDs. What is still too wide then is left so. It returns the column to leave out
-// before cells are cut further, -1 for none.
+// fit cuts cells, the widest column first, until the table fits the terminal. Columns with a
+// MinWidth are cut to that width. If that is not enough, fit returns the column to leave out, and
+// cuts nothing. If no column may be left out, fit returns -1 and cuts to leastWidth, except columns
+// of IDs. The table may still be too wide then.
 func fit[T any](rows [][]string, v View[T], width int) (spare int) {
 	widths := make([]int, len(v))
 	total := gap * (len(v) - 1)
@@ -128,8 +127,8 @@ func fit[T any](rows [][]string, v View[T], width int) (spare int) {
 	return spare
 }
 
-// narrow takes from the widest columns until their total is the width or each has its least one, 0
-// for one that is never cut. It returns the total.
+// narrow narrows the widest columns until the total is width, or each has its least width. A column
+// whose least width is 0 is never cut. narrow returns the total.
 func narrow(widths, least []int, total, width int) int {
 	for ; total > width; total-- {
 		widest := -1

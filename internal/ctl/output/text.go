@@ -81,8 +81,8 @@ func (p Printer) human(v any) string {
 	return "-"
 }
 
-// Clean removes what could move a terminal's cursor, color it, change the direction of text or hide
-// in it: names and reasons are printed as text and nothing else.
+// Clean removes characters that move a terminal's cursor, color it, change the direction of text or
+// hide in it. So names and reasons are printed as text and nothing else.
 func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
@@ -92,7 +92,7 @@ func Clean(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// cleanLines is Clean, but leaves ends of lines and tabs.
+// cleanLines is Clean, but keeps line ends and tabs.
 func cleanLines(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
@@ -134,7 +134,7 @@ const day = 24 * time.Hour
 // fortnight is how far from now people name a day by its weekday.
 const fortnight = 14 * day
 
-// weekday is Mon to Sun, in a zone, nil for UTC.
+// weekday is Mon to Sun, in the zone (nil for UTC).
 func weekday(t time.Time, zone *time.Location) string {
 	return t.In(cmp.Or(zone, time.UTC)).Format("Mon")
 }
@@ -147,8 +147,8 @@ var units = []struct {
 	{365 * day, "year"}, {30 * day, "month"}, {day, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"},
 }
 
-// relative is the distance of a time from now, in its largest whole unit, after the weekday if that
-// is days of a fortnight.
+// relative is the distance of a time from now, in its largest whole unit. Within a fortnight, days
+// follow the weekday.
 func relative(t, now time.Time) string {
 	d := t.Sub(now)
 	for _, u := range units {
@@ -171,8 +171,8 @@ func relative(t, now time.Time) string {
 	return "just now"
 }
 
-// Wrap breaks the lines of a text at words, so that they have that width. A command at the end of
-// one stays whole, to be copied: it gets a line of its own, which begins with the indent.
+// Wrap breaks the lines of a text at words to fit the width. A command at the end of a line stays
+// whole, to be copied: it gets a line of its own, which begins with the indent.
 func Wrap(s string, width int, indent string) string {
 	var lines []string
 	for line := range strings.SplitSeq(s, "\n") {
@@ -192,7 +192,7 @@ func Wrap(s string, width int, indent string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Milliseconds is a duration as the log has it.
+// Milliseconds is a duration as the log writes it.
 func Milliseconds(d time.Duration) json.RawMessage {
 	return json.RawMessage(strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', -1, 64))
 }

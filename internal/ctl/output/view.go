@@ -11,7 +11,7 @@ import (
 // Column is one value of an item. Its name is the member in JSON and the heading in CSV.
 type Column[T any] struct {
 	Name string
-	// Heading is that of a table; empty for the name in capitals.
+	// Heading is the heading in a table; empty for the name in capitals.
 	Heading string
 	// Value returns a string ("" for none), a bool, an int64, a *int64 (nil for none), a time (zero
 	// for none), a []string or raw JSON.
@@ -19,15 +19,14 @@ type Column[T any] struct {
 	// InList is set for the columns of a list's table and rows. The others appear for a single
 	// item, in JSON and in CSV.
 	InList bool
-	// MinWidth is the width down to which the column is cut if a terminal is too narrow; 0 for
-	// never.
+	// MinWidth is the least width of the column on a narrow terminal; 0 if it is never cut.
 	MinWidth int
-	// Spare columns are left out of a table that is too wide for the terminal, the one with the
-	// highest number first; 0 for never.
+	// Spare orders the columns that are left out of a table too wide for the terminal, the highest
+	// number first; 0 for never.
 	Spare int
 }
 
-// The widths down to which columns of text and of IDs are cut: an ID stays whole.
+// The least widths of columns of text and of IDs. An ID stays whole.
 const (
 	TextWidth = 8
 	IDWidth   = 20
@@ -37,7 +36,7 @@ func (c Column[T]) heading() string {
 	return cmp.Or(c.Heading, strings.ToUpper(strings.ReplaceAll(c.Name, "_", " ")))
 }
 
-// View is how items are printed.
+// View says how items are printed.
 type View[T any] []Column[T]
 
 // Names returns the names of the columns in order.
@@ -65,8 +64,8 @@ func (e ColumnError) Error() string {
 	return fmt.Sprintf("no column %q; the columns are: %s", e.Name, strings.Join(e.Known, ", "))
 }
 
-// pick returns the columns with these names, in this order and in lists too; all of the view for
-// nil.
+// pick returns the columns with these names, in this order and also in lists. For nil it returns
+// the whole view.
 func (v View[T]) pick(names []string) (View[T], error) {
 	if names == nil {
 		return v, nil
@@ -83,8 +82,8 @@ func (v View[T]) pick(names []string) (View[T], error) {
 	return picked, nil
 }
 
-// Pick returns the columns with these names, which the view has, in this order: for a view of
-// something that contains a T.
+// Pick returns the columns with these names, in this order, for a view of something that contains a
+// T. The view must have them.
 func (v View[T]) Pick(names ...string) View[T] {
 	picked, err := v.pick(names)
 	if err != nil {
@@ -116,7 +115,7 @@ func (v View[T]) inList(shown bool, names []string) View[T] {
 	return changed
 }
 
-// FormatTimes returns the view with its times in this layout, in tables too. A Z at its end stands
+// FormatTimes returns the view with its times in this layout, also in tables. A Z at its end stands
 // for the zone, which is UTC unless another was asked for.
 func (v View[T]) FormatTimes(layout string) View[T] {
 	changed := slices.Clone(v)
@@ -131,7 +130,7 @@ func (v View[T]) FormatTimes(layout string) View[T] {
 	return changed
 }
 
-// instant is a time that has a layout of its own.
+// instant is a time with a layout of its own.
 type instant struct {
 	time.Time
 	layout string

@@ -8,8 +8,8 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 )
 
-// bashInit takes the place of what Cobra's script calls of the package bash-completion where that
-// is not installed: it finds the words up to the cursor, without breaking them at = and :.
+// bashInit defines the functions of bash-completion that Cobra's script calls, for shells without
+// that package. It finds the words up to the cursor, without breaking them at = and :.
 const bashInit = `
 __petstorectl_init_completion()
 {

@@ -157,8 +157,8 @@ type docRun struct {
 	now time.Time
 	// before, if set, is called before each command: what happens meanwhile.
 	before func(command string)
-	// receiver is the file for stripe.receiver.
-	receiver string
+	// receivers is the folder of the files *.receiver.
+	receivers string
 	// login, if set, returns the URL for a command.
 	login func(command string) string
 }
@@ -291,7 +291,7 @@ func (d *docRun) run(t *testing.T, command string) string {
 		}[name]
 	}
 	defer f.Close()
-	args := splitCommand(strings.Replace(command, " stripe.receiver", " "+d.receiver, 1))
+	args := splitCommand(receiverFile.ReplaceAllString(command, " "+d.receivers+"/$1"))
 	Run(t.Context(), f, args[1:])
 	if toFile && file.Len() == 0 {
 		t.Errorf("%s writes an empty file", command)
@@ -299,6 +299,8 @@ func (d *docRun) run(t *testing.T, command string) string {
 	// A prompt ends with a space, which editors remove.
 	return strings.ReplaceAll(out.String(), " \n", "\n")
 }
+
+var receiverFile = regexp.MustCompile(` ([a-z-]+\.receiver)`)
 
 // splitCommand splits a command line with double quotes that are not nested.
 func splitCommand(line string) []string {

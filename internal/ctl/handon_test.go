@@ -106,10 +106,6 @@ func billingPage(t testing.TB) string {
 // for each row.
 func reconcileQuery(t testing.TB, page, receiver string) string {
 	t.Helper()
-	query := regexp.MustCompile("(?s)### Reconciling.*?```sql\n(.*?);\n```").FindStringSubmatch(page)
-	if query == nil {
-		t.Fatal("docs/billing.md has no query")
-	}
 	// The month of the document is that of the usage.
 	text := strings.NewReplacer(
 		"timestamptz '2026-11-01Z'",
@@ -118,8 +114,52 @@ func reconcileQuery(t testing.TB, page, receiver string) string {
 		"now()",
 		"'stripe'",
 		"'"+receiver+"'",
-	).Replace(query[1])
+	).Replace(documentedQuery(t, page))
 	return "select q::text from (" + text + ") q"
+}
+
+func documentedQuery(t testing.TB, page string) string {
+	t.Helper()
+	query := regexp.MustCompile("(?s)### Reconciling.*?```sql\n(.*?);\n```").FindStringSubmatch(page)
+	if query == nil {
+		t.Fatal("docs/billing.md has no query")
+	}
+	return query[1]
+}
+
+// TestReconcileWaivers: late usage of an hour that was given up is named, because a waiver goes by the
+// hour in which usage counts, and so is what was sent too much.
+func TestReconcileWaivers(t *testing.T) {
+	t.Parallel()
+	url := storetest.New(t).URL
+	assert.NoError(t, seedHandOn(url, 5))
+	execSQL(t, url, `
+		insert into receivers (name, format, begins) values ('stripe', 'stripe', now() - interval '20 days');
+		insert into usage_waivers (tenant_id, receiver, until)
+		select id, 'stripe', date_trunc('hour', now()) - case name when 'shy' then 2 else 0 end * interval '1 hour'
+		from tenants;
+		insert into sent_events (receiver, format, hour, counted_at, tenant_id, assignment, correction, version,
+			event_id, billing_ref, admitted, refused)
+		select 'stripe', 'stripe', hour, hour, tenant_id, assignment, 0, 1, gen_random_uuid(), 'cus_acme', n, 0
+		from usage_hourly join (values (5, 6), (4, 12)) v (ago, n)
+			on hour = date_trunc('hour', now()) - ago * interval '1 hour'
+		where tenant_id = 1;
+		insert into usage_late (month, tenant_id, hour, key_id, assignment, version, admitted, refused, server_id,
+			arrived_at)
+		select date_trunc('month', now() - interval '1 hour'), tenant_id, hour, key_id, assignment, version, 4, 0, 's',
+			now() - interval '1 hour'
+		from usage_hourly where tenant_id = 3 order by hour limit 1`)
+	db, err := sql.Open("postgres", url)
+	assert.NoError(t, err)
+	defer func() { _ = db.Close() }()
+	var got string
+	err = db.QueryRow(
+		`select string_agg(q::text, ' ') from (` + reconcileQuery(t, billingPage(t), "stripe") + `) q (q)`,
+	).
+		Scan(
+			&got,
+		)
+	assert.Result(t, got, err, "(acme,cus_acme,16,18,-2) (shy,,6,0,6)", "tenants")
 }
 
 // secret is in the files of all receivers.

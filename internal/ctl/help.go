@@ -12,13 +12,13 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 )
 
-// helpGroups are the groups of commands in the help of the root, in their order.
+// helpGroups are the groups of commands in the root's help, in order.
 var helpGroups = []struct {
 	id, title string
 	commands  []string
 }{
 	{"why", "Answer a ticket:", []string{"why", "tail", "undo"}},
-	{"manage", "Manage:", []string{"tenant", "key", "plan", "ban", "limits"}},
+	{"manage", "Manage:", []string{"tenant", "key", "plan", "ban", "limits", "webhook"}},
 	{"report", "Report:", []string{"usage", "audit"}},
 	{"login", "Log in:", []string{"login", "logout", "whoami", "staff"}},
 	{"operate", "Operate:", []string{"doctor", "retention", "migrate"}},
@@ -38,7 +38,7 @@ func groupCommands(root *cobra.Command) {
 	root.SetHelpCommandGroupID("more")
 }
 
-// sharedFlags are shown after the flags of a command's own: they are the same everywhere.
+// sharedFlags are shown after a command's own flags, because they are the same everywhere.
 var sharedFlags = []string{"columns", "database-url", "help", "jq", "local", "output", "profile", "utc"}
 
 func isShared(f *pflag.Flag) bool { return slices.Contains(sharedFlags, f.Name) }
@@ -53,9 +53,8 @@ func flagsWhere(flags *pflag.FlagSet, keep func(*pflag.Flag) bool) string {
 	return some.FlagUsages()
 }
 
-// usageTemplate is Cobra's, but a group shows no line of its own, the flags that commands share
-// follow the others, and examples come last, as gh has it: a terminal shows the end of what does
-// not fit.
+// usageTemplate is Cobra's with changes: a group shows no line of its own, the shared flags follow
+// the others, and examples come last, as in gh, because a terminal shows the end of a long text.
 const usageTemplate = `Usage:
   {{if not .HasAvailableSubCommands}}{{.UseLine}}{{else if .HasParent}}{{.CommandPath}} VERB [flags]{{else}}` +
 	`{{.CommandPath}} COMMAND [flags]{{end}}
@@ -96,7 +95,7 @@ var addTemplateFuncs = sync.OnceFunc(func() {
 		return flagsWhere(f, func(f *pflag.Flag) bool { return !isShared(f) })
 	})
 	cobra.AddTemplateFunc("sharedFlags", func(f *pflag.FlagSet) string { return flagsWhere(f, isShared) })
-	// Two spaces follow the longest name of the commands and topics: Cobra's padding does not know
+	// Two spaces follow the longest name of the commands and topics. Cobra's padding does not know
 	// topics.
 	cobra.AddTemplateFunc("padding", func(c *cobra.Command) int {
 		padding := c.NamePadding()
@@ -115,14 +114,14 @@ var addTemplateFuncs = sync.OnceFunc(func() {
 	})
 })
 
-// setHelp sets what the help of all commands looks like.
+// setHelp sets the form of all commands' help.
 func setHelp(f *cmdutil.Factory, root *cobra.Command) {
 	addTemplateFuncs()
 	root.SetUsageTemplate(usageTemplate)
 	root.SetHelpCommand(newCmdHelp())
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		// A help that can't be printed has no reader.
+		// Help that can't be printed has no reader.
 		_ = cmdutil.Page(cmp.Or(cmd.Root().Context(), context.Background()), f, func() error {
 			if f.OutTTY {
 				cmd.SetOut(f.Out)

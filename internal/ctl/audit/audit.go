@@ -43,20 +43,20 @@ var View = output.View[audit.Entry]{
 const (
 	// narrow is the width of a terminal that has no room for reasons.
 	narrow = 100
-	// smallest is the width down to which the column is cut that matters least, and changeWidth
-	// that of what changed.
+	// smallest is the least width of the least important column, changeWidth the least width of the
+	// column with the change.
 	smallest, changeWidth = 6, 13
 )
 
-// changeColumn is for people: programs compare before and after.
+// changeColumn is for people; programs compare before and after.
 var changeColumn = output.Column[audit.Entry]{
 	Name:     "change",
 	Value:    func(e audit.Entry) any { return cmdutil.AuditChange(e) },
 	MinWidth: changeWidth,
 }
 
-// TableView is the view of a list for people: with what changed and the names of tenants, and
-// without reasons on a narrow terminal.
+// TableView is the view of a list for people. It adds what changed and the names of tenants, and on
+// a narrow terminal omits the reasons.
 func TableView(p output.Printer) output.View[audit.Entry] {
 	i := slices.IndexFunc(named, func(c output.Column[audit.Entry]) bool { return c.Name == "reason" })
 	v := slices.Insert(slices.Clone(named), i, changeColumn)
@@ -81,8 +81,8 @@ func TableView(p output.Printer) output.View[audit.Entry] {
 	return v
 }
 
-// named is View with the names of tenants in place of their numbers, and who invited whom, for
-// people.
+// named is View for people: it has the names of tenants in place of their numbers, and who invited
+// whom.
 var named = View.With("subject", subject).With("login", login)
 
 func login(e audit.Entry) any {

@@ -31,7 +31,7 @@ func checkFilter(f *cmdutil.Factory, a *trail.Filter, subject string) error {
 		a.Subjects = []string{subject}
 	}
 	if a.OldestFirst {
-		f.CallTimeout = cmdutil.NoTimeLimit // It may be the whole trail.
+		f.CallTimeout = cmdutil.NoTimeLimit // The list may be the whole trail.
 	}
 	if !a.Until.IsZero() && !a.Since.Before(a.Until) {
 		return cmdutil.UsageErrorf("--since is not before --until")

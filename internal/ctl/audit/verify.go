@@ -45,7 +45,7 @@ must still contain that entry, and so all entries before it.`,
 	return cmdutil.SetColumns(cmd, VerifyView.Names())
 }
 
-// verification is the result: the last entry that is intact, and the first fault.
+// verification is the result: the last intact entry, and the first fault.
 type verification struct {
 	last   audit.Checkpoint
 	at     time.Time

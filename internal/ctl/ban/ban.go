@@ -17,7 +17,7 @@ import (
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 )
 
 // NewCmd returns the command ban.
@@ -52,7 +52,7 @@ func Status(b keys.Ban, now time.Time) string {
 }
 
 func newCmdList(f *cmdutil.Factory) *cobra.Command {
-	var filter people.BanFilter
+	var filter tenancy.BanFilter
 	l := &cmdutil.List[keys.Ban]{
 		Factory: f, Empty: "no bans in force", NoMatch: "no ban matches", Filters: []string{"source", "since"},
 		After: func(b keys.Ban) string { return strconv.FormatInt(b.ID, 10) },
@@ -122,7 +122,7 @@ func newCmdPlace(f *cmdutil.Factory) *cobra.Command {
 	b := batch(f, "banning keys")
 	b.Requires = []string{"for", "reason"}
 	b.Do = func(ctx context.Context, db *store.DB, by audit.By, id string) (keys.Ban, error) {
-		return db.Bans.Place(ctx, by, people.NewBan{KeyID: id, Length: duration, Reason: f.Reason}, f.Now())
+		return db.Bans.Place(ctx, by, tenancy.NewBan{KeyID: id, Length: duration, Reason: f.Reason}, f.Now())
 	}
 	b.Notice = func(b keys.Ban) cmdutil.Notice {
 		item := "key " + b.KeyID + " of tenant " + b.TenantName
@@ -202,12 +202,12 @@ so does --all-of.
 	})
 }
 
-// isKeyID reports whether an item is the ID of a key: no tenant's name has an underscore.
+// isKeyID reports whether an item is the ID of a key. No tenant's name has an underscore.
 func isKeyID(item string) bool { return strings.HasPrefix(item, "key_") }
 
 // banned returns the banned keys of a tenant.
 func banned(ctx context.Context, f *cmdutil.Factory, db *store.DB, tenant string) (ids []string, err error) {
-	for b, err := range db.Bans.List(ctx, people.BanFilter{Tenant: tenant}, f.Now()) {
+	for b, err := range db.Bans.List(ctx, tenancy.BanFilter{Tenant: tenant}, f.Now()) {
 		if err != nil {
 			return nil, err
 		}

@@ -16,7 +16,7 @@ type Arg struct {
 	// Name is in brackets if the argument is optional: "TENANT" or "[TENANT]".
 	Name  string
 	Value *string
-	// Complete lists the names for a shell, nil for none; Check refuses a value, nil for none.
+	// Complete lists the names for a shell. Check refuses invalid values. Both may be nil.
 	Complete Lister
 	Check    func(string) error
 
@@ -28,7 +28,7 @@ func KeyIDArg(f *Factory, value *string) Arg {
 	return Arg{Name: "KEY-ID", Value: value, Complete: KeyIDs(f), Check: CheckKeyID}
 }
 
-// TenantArg is the argument TENANT of a tenant that exists.
+// TenantArg is the argument TENANT of an existing tenant.
 func TenantArg(f *Factory, value *string) Arg {
 	return Arg{Name: "TENANT", Value: value, Complete: TenantNames(f)}
 }
@@ -44,8 +44,8 @@ func (a Arg) Optional() Arg {
 	return a
 }
 
-// Repeated is the last argument of a command, given any number of times, also none. The command
-// takes its values from its arguments.
+// Repeated returns the argument as one that may be given any number of times, or not at all. It
+// must be the command's last. The command reads its values from Cobra's arguments.
 func (a Arg) Repeated() Arg {
 	a.Name, a.repeated = "["+a.Name+"...]", true
 	return a
@@ -97,8 +97,8 @@ func SetArgs(cmd *cobra.Command, args ...Arg) {
 
 func repeats(args []Arg) bool { return len(args) > 0 && args[len(args)-1].repeated }
 
-// CheckText refuses arguments that a database can't store, and those that contain a key, without
-// repeating them: reasons and names are stored permanently and shown to others.
+// CheckText refuses arguments that a database can't store or that contain a key, because reasons
+// and names are stored permanently and shown to others. The error does not repeat the argument.
 func CheckText(args []string) error {
 	for i, arg := range args {
 		if !utf8.ValidString(arg) || strings.ContainsRune(arg, 0) {
@@ -127,7 +127,7 @@ func CheckText(args []string) error {
 	return nil
 }
 
-// CheckKeyID refuses what may be a key where its ID is wanted, without repeating it.
+// CheckKeyID refuses a text that may be a key in place of its ID, without repeating it.
 func CheckKeyID(id string) error {
 	if strings.HasPrefix(id, "pst_") {
 		return UsageErrorf("want the ID of a key (key_…), not the key").WithHint(

@@ -46,12 +46,15 @@ func AuditChange(e audit.Entry) string {
 
 var memberName = regexp.MustCompile(`\{[a-z_]+\}`)
 
-// begun is what matters of something new.
+// begun says what matters about a new subject: its plan, or else its limits, scope, addresses and
+// expiry.
 func begun(e audit.Entry, after map[string]string) (parts []string) {
 	if plan := after["plan"]; plan != "" {
 		return []string{plan}
 	}
-	for _, name := range []string{"per_minute", "per_day", "scope", "allowed_addresses", "expires_at"} {
+	for _, name := range []string{
+		"per_minute", "per_day", "per_month", "overage", "scope", "allowed_addresses", "expires_at",
+	} {
 		if after[name] != "" {
 			parts = append(parts, shortMember(name)+" "+value(e, after[name]))
 		}
@@ -59,12 +62,14 @@ func begun(e audit.Entry, after map[string]string) (parts []string) {
 	return parts
 }
 
-// auditMembers are the members whose differences are shown, the most important first. The others
-// follow from them or interest nobody.
+// auditMembers are the members whose differences are shown, the most important first. Other members
+// follow from these or are of no interest.
 var auditMembers = []string{
 	"plan",
 	"per_minute",
 	"per_day",
+	"per_month",
+	"overage",
 	"scope",
 	"allowed_addresses",
 	"title",
@@ -78,6 +83,7 @@ var auditMembers = []string{
 	"suspended_at",
 	"minute_used",
 	"day_used",
+	"month_used",
 	"roles",
 }
 
@@ -87,7 +93,7 @@ func differences(e audit.Entry, before, after map[string]string) (parts []string
 		switch {
 		case was == is:
 		case name == "plan":
-			// The numbers of another plan are its own.
+			// The numbers follow from the plan.
 			return []string{was + " → " + is}
 		default:
 			parts = append(parts, shortMember(name)+" "+value(e, was)+" → "+value(e, is))
@@ -118,7 +124,8 @@ func value(e audit.Entry, text string) string {
 	return moment(e, text)
 }
 
-// moment is a time to the day, or to the minute on the day of the entry; another text as it is.
+// moment shows a time to the day, or to the minute on the day of the entry. A text that is not a
+// time is unchanged.
 func moment(e audit.Entry, text string) string {
 	at, err := time.Parse(time.RFC3339, text)
 	switch {
@@ -130,7 +137,7 @@ func moment(e audit.Entry, text string) string {
 	return at.UTC().Format(time.DateOnly)
 }
 
-// AuditMembers returns the members of a record as text, without redacted.
+// AuditMembers returns the members of a record as text, except the member "redacted".
 func AuditMembers(record json.RawMessage) map[string]string {
 	var members map[string]json.RawMessage
 	all := map[string]string{}

@@ -16,13 +16,13 @@ import (
 	"petstore.example/internal/store"
 )
 
-// Batch is a command that changes several items in one transaction: it finds them, makes the
-// changes, asks once for confirmation before they stay, and reports them.
+// Batch is a command that changes several items in one transaction. It finds them, makes the
+// changes, asks once for confirmation before the commit, and reports them.
 type Batch[T any] struct {
 	*Factory
 
-	// given are the items that are arguments. They are on stdin if that is set, or the keys of the
-	// tenant allOf.
+	// given are the items from the arguments. Without them, the items come from stdin if stdin is
+	// set, else they are the keys of the tenant allOf.
 	given []string
 	stdin bool
 	allOf string
@@ -30,34 +30,36 @@ type Batch[T any] struct {
 	Item Arg
 	// AllOfUsage describes --all-of, "" for none.
 	AllOfUsage string
-	// Requires are flags that must be given. Check refuses other command lines, nil for none.
+	// Requires are flags that must be given. Check refuses other mistakes in a command line; it may
+	// be nil.
 	Requires []string
 	Check    func(*cobra.Command) error
-	// Noun is the word for several items, such as "keys", and Doing what is done, such as "revoking
+	// Noun is the word for several items, such as "keys". Doing is the work, such as "revoking
 	// keys".
 	Noun, Doing string
-	// Find returns the items that an argument or a line stands for, by the names with which the
-	// others work; nil for itself.
+	// Find returns the items that an argument or a line stands for, by the names that the other
+	// functions use. If Find is nil, each stands for itself.
 	Find func(ctx context.Context, db *store.DB, item string) ([]string, error)
 	// AllOf returns the keys that --all-of stands for; nil without that flag.
 	AllOf func(ctx context.Context, db *store.DB, tenant string) ([]string, error)
 	// Lock locks the items in the batch.
 	Lock func(ctx context.Context, db *store.DB, items []string) error
-	// Question returns what to ask about the items and what was done with them; nil for Many, which
-	// is also asked if it asks nothing.
+	// Question returns what to ask about the items and what was done with them. If it is nil or
+	// asks nothing, Many is asked.
 	Question func(ctx context.Context, db *store.DB, items []string, done []T) (Question, error)
-	// Many is the question about 10 items and more, at a terminal: a format with their number.
+	// Many is the question about 10 items or more, at a terminal. It is a format that takes their
+	// number.
 	Many string
 	Do   func(ctx context.Context, db *store.DB, by audit.By, item string) (T, error)
-	// Subject is what an error about an item is about.
+	// Subject returns the subject of an error about an item.
 	Subject func(item string) Subject
-	// Explain returns the Error for an error about an item, nil for Factory.Explain.
+	// Explain returns the Error for an error about an item. If it is nil, Factory.Explain does.
 	Explain func(ctx context.Context, err error, item string) error
 	Notice  func(T) Notice
 	View    func(now time.Time) output.View[T]
 }
 
-// Command makes the command of its texts. The arguments last follow the items.
+// Command makes the command with its texts. The arguments in last follow the items.
 func (b *Batch[T]) Command(cmd *cobra.Command, last ...Arg) *cobra.Command {
 	b.ChangeCommand(cmd)
 	b.YesFlag(cmd)
@@ -117,7 +119,7 @@ func (b *Batch[T]) Run(ctx context.Context) error {
 	return err
 }
 
-// unconfirmed is the error of changes that were tried and taken back, to ask about them.
+// unconfirmed is the error that rolls tried changes back, with the question about them.
 type unconfirmed struct{ Question }
 
 // Error implements error.
@@ -144,7 +146,7 @@ func (b *Batch[T]) confirm(ctx context.Context, f *Factory, db *store.DB, items 
 	return err
 }
 
-// find returns the items, each once. It names all that are not found before it fails.
+// find returns the items, each once. If several are not found, it first prints an error for each.
 func (b *Batch[T]) find(ctx context.Context, f *Factory, db *store.DB, given []string) (items []string, err error) {
 	if tenant := b.allOf; tenant != "" {
 		if items, err = b.AllOf(ctx, db, tenant); err != nil {
@@ -220,7 +222,7 @@ func (b *Batch[T]) explain(ctx context.Context, err error, item string) error {
 	return b.Factory.Explain(ctx, err, b.Subject(item))
 }
 
-// itemError says which of several items is the one that was refused.
+// itemError names the refused item among several.
 func itemError(err error, item string, i, n int) error {
 	e := (*Error)(nil)
 	if n == 1 {
@@ -233,7 +235,7 @@ func itemError(err error, item string, i, n int) error {
 	return fmt.Errorf("%w%s", err, of)
 }
 
-// LockTenants and LockKeys are the Lock of a Batch.
+// LockTenants is the Lock of a Batch of tenants.
 func LockTenants(ctx context.Context, db *store.DB, names []string) error {
 	return db.Lock(ctx, names, nil)
 }
@@ -241,7 +243,8 @@ func LockTenants(ctx context.Context, db *store.DB, names []string) error {
 // LockKeys locks keys by their IDs.
 func LockKeys(ctx context.Context, db *store.DB, ids []string) error { return db.Lock(ctx, nil, ids) }
 
-// FindTenant is the Find of a Batch of tenants: the tenant's name, of its name or number.
+// FindTenant is the Find of a Batch of tenants. It returns the name of the tenant with the name or
+// number item.
 func FindTenant(ctx context.Context, db *store.DB, item string) ([]string, error) {
 	t, err := db.Tenants.Get(ctx, item)
 	return []string{t.Name}, err
@@ -257,28 +260,30 @@ func FindKey(ctx context.Context, db *store.DB, item string) ([]string, error) {
 type Notice struct {
 	// Text is in the past tense.
 	Text string
-	// Item is how Text names the item, such as "tenant acme": many items share a text about "each
-	// tenant". "" if each has a text of its own.
+	// Item is the item as Text names it, such as "tenant acme". In a report of many items "each
+	// tenant" replaces it, so that they share one text. It is "" if each item has a text of its
+	// own.
 	Item string
-	// Unchanged is set if all was so before.
+	// Unchanged is set if the change was already in force.
 	Unchanged bool
 	// More are further sentences.
 	More []string
 }
 
 const (
-	// many is from how many items on a change asks for confirmation. With more of them it says only
-	// what was done with how many.
+	// many is the number of items from which on a change asks for confirmation. A report about more
+	// than many items only counts them.
 	many = 10
-	// maxNotices is how many sentences a change says.
+	// maxNotices is the most sentences that a change prints.
 	maxNotices = 20
 )
 
-// ofOne is what a further sentence says about one item only: an ID, and the command that takes it.
+// ofOne matches the part of a sentence that is about one item only: an ID, or the command that
+// takes one.
 var ofOne = regexp.MustCompile(`( \(\d[^)]*\)|: petstorectl .*|^to take it back.*)$`)
 
-// report says what was done, and returns how many items were changed. Many items are a table: a
-// sentence, and about how many it is.
+// report says what was done, and returns the number of changed items. For many items it prints a
+// table: each outcome with the number of its items.
 func (b *Batch[T]) report(f *Factory, done []T) (changed int) {
 	var lines []string
 	counts := map[string]int64{}

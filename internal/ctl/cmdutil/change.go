@@ -16,35 +16,37 @@ import (
 	"petstore.example/internal/store"
 )
 
-// Change is a command that changes one item: it tries the change if it asks about it, asks for
-// confirmation, makes the change and reports it.
+// Change is a command that changes one item. If it has a question, it first tries the change and
+// asks for confirmation. Then it makes the change and reports it.
 type Change[T any] struct {
 	*Factory
 
-	// Subject is what the command is about: its arguments set it.
+	// Subject is what the command is about; its arguments set it.
 	Subject Subject
-	// Requires are flags that must be given. Check refuses other command lines, nil for none.
+	// Requires are flags that must be given. Check refuses other mistakes in a command line; it may
+	// be nil.
 	Requires []string
 	Check    func(*cobra.Command) error
-	// Question returns what to ask about what was tried; nil for a command that never asks.
+	// Question returns what to ask about the tried change; nil for a command that never asks.
 	Question func(ctx context.Context, db *store.DB, tried T) (Question, error)
 	Do       func(context.Context, *store.DB, audit.By) (T, error)
-	// Explain returns the Error for an error of Question or Do, nil for Factory.Explain.
+	// Explain returns the Error for an error of Question or Do. If it is nil, Factory.Explain does.
 	Explain func(context.Context, error) error
 	// Notice is the sentence about what was done, in the past tense.
 	Notice func(T) string
-	// Unchanged tells whether all was so before, which Notice says; nil for never.
+	// Unchanged tells whether the change was already in force, which Notice then says; nil for
+	// never.
 	Unchanged func(T) bool
 	View      output.View[T]
-	// Secret is what only stdout shows, such as "the key"; "" for nothing. Again says how to get
-	// another one if the change can't be undone.
+	// Secret names what only stdout shows, such as "the key"; "" for nothing. Again says how to get
+	// another secret if the change can't be undone.
 	Secret string
 	Again  func(T) string
-	// Print prints more than View does; nil for View, which is for programs.
+	// Print prints more than View. If it is nil, View is printed, but only for programs.
 	Print func(context.Context, *store.DB, T) error
 }
 
-// Command makes the command of its texts.
+// Command makes the command with its texts.
 func (c *Change[T]) Command(cmd *cobra.Command, args ...Arg) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := RequireFlags(cmd, c.Requires...); err != nil {
@@ -100,8 +102,8 @@ func (c Change[T]) Run(ctx context.Context, f *Factory) error {
 	return err
 }
 
-// lost is the error of a secret that could not be written: it names whose it is, and how to take it
-// back.
+// lost is the error of a secret that could not be written. It says what was done, and how to take
+// that back or to get another secret.
 func (c Change[T]) lost(f *Factory, done T, err error) error {
 	e := &Error{
 		Code:    ExitFailed,
@@ -132,7 +134,7 @@ func (c Change[T]) ask(ctx context.Context, f *Factory, db *store.DB, by audit.B
 
 // Question is what a command asks before it changes anything.
 type Question struct {
-	// Facts are what matters, a line each.
+	// Facts are what the person should know, a line each.
 	Facts []string
 	// Text ends with a question mark; "" asks nothing.
 	Text string
@@ -141,8 +143,8 @@ type Question struct {
 }
 
 // Ask asks the question unless --yes or --dry-run was given. Any answer but the wanted one cancels.
-// Ask only about what was tried, as a dry run or by a Batch: who may not make the change, or would
-// be refused, is told so and not asked.
+// Call Ask only after the change was tried, as a dry run or by a Batch. So a person whose change
+// would be refused gets the refusal, not the question.
 func Ask(ctx context.Context, f *Factory, q Question) error {
 	if f.Yes || f.DryRun || q.Text == "" {
 		return nil
@@ -166,7 +168,7 @@ func Ask(ctx context.Context, f *Factory, q Question) error {
 	}
 	answer, err := f.ReadLine(ctx)
 	if err != nil {
-		// The next message begins on a line of its own.
+		// The next message then begins on a line of its own.
 		f.Messagef("")
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -183,7 +185,7 @@ func (f *Factory) Confirm(ctx context.Context, question string) error {
 	return Ask(ctx, f, Question{Text: question})
 }
 
-// Facts returns a line about each item, and of many only the first.
+// Facts returns a line about each item; if there are many, only about the first ones.
 func Facts[T any](items []T, fact func(T) string) (lines []string) {
 	for i, item := range items {
 		if i == maxNotices {
@@ -203,9 +205,9 @@ func firstOf(items []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(items[:named], ", "), len(items)-named)
 }
 
-// WordFor returns what must be typed to confirm a change that harms these tenants, with their
-// requests of today: the name of the only one that called, the number of those that did, or "" if
-// none did.
+// WordFor returns what must be typed to confirm a change that harms these tenants. requests has
+// their requests of today. The word is the tenant's name if only one called, the number of tenants
+// if several did, and "" if none did.
 func WordFor(requests map[string]int64) string {
 	for name := range requests {
 		if len(requests) == 1 {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// understandsEscapes turns on what a console of Windows needs to take escape sequences for colors.
+// understandsEscapes makes a console of Windows take escape sequences for colors.
 func understandsEscapes(f *os.File) bool {
 	console := windows.Handle(f.Fd())
 	var mode uint32

@@ -26,7 +26,7 @@ const (
 )
 
 // Lister returns at most limit names that begin with the prefix. A name may be followed by a tab
-// and what a shell shows beside it.
+// and a note that a shell shows beside it.
 type Lister func(ctx context.Context, prefix string, limit int) ([]string, error)
 
 // TenantNames lists the names of tenants, with their plans.
@@ -52,8 +52,8 @@ func KeyIDs(f *Factory) Lister {
 	})
 }
 
-// ChangeNumbers lists the numbers of the latest changes that can be taken back, with what they
-// changed and who made them.
+// ChangeNumbers lists the numbers of the latest changes that can be taken back, with their content
+// and who made them.
 func ChangeNumbers(f *Factory) Lister {
 	return listFrom(f, func(ctx context.Context, db *store.DB, _ string, limit int) ([]string, error) {
 		list, err := store.Collect(db.Audit.List(ctx, trail.Filter{Since: f.Now().Add(-undo.MaxAge), Limit: limit}))
@@ -64,7 +64,7 @@ func ChangeNumbers(f *Factory) Lister {
 	})
 }
 
-// PlanNames lists the names of all plans, with their numbers: there are few.
+// PlanNames lists the names of all plans, with their numbers. There are few.
 func PlanNames(f *Factory) Lister {
 	return listFrom(f, func(ctx context.Context, db *store.DB, _ string, _ int) ([]string, error) {
 		list, err := db.Plans.List(ctx)
@@ -72,15 +72,19 @@ func PlanNames(f *Factory) Lister {
 			if p.Quota == nil {
 				return p.Name, []string{"a quota for each tenant"}
 			}
-			return p.Name, []string{
+			notes := []string{
 				output.Thousands(p.Quota.PerMinute) + " per minute",
 				output.Thousands(p.Quota.PerDay) + " per day",
 			}
+			if p.Quota.Month.Kind == plans.SomeMonth {
+				notes = append(notes, output.Thousands(p.Quota.Month.Included)+" included per month")
+			}
+			return p.Name, notes
 		}), err
 	})
 }
 
-// described returns names with what a shell shows beside them.
+// described returns names with the notes that a shell shows beside them.
 func described[T any](items []T, describe func(T) (name string, notes []string)) []string {
 	lines := make([]string, len(items))
 	for i, item := range items {
@@ -91,7 +95,7 @@ func described[T any](items []T, describe func(T) (name string, notes []string))
 	return lines
 }
 
-// storedTenants lists names for suggestions: many, without what is beside them.
+// storedTenants lists many names, without notes, for suggestions.
 func storedTenants(f *Factory) Lister {
 	return listFrom(f, func(ctx context.Context, db *store.DB, prefix string, limit int) ([]string, error) {
 		return db.Tenants.Names(ctx, prefix, limit)
@@ -150,8 +154,8 @@ func CompleteFlagFrom(cmd *cobra.Command, flag string, list Lister) {
 }
 
 func completeFlagFunc(cmd *cobra.Command, flag string, fn cobra.CompletionFunc) {
-	// It fails only for a flag that does not exist or is completed already: a mistake in this
-	// program.
+	// Registering fails only if the flag does not exist or is completed already, which is a mistake
+	// in this program.
 	if err := cmd.RegisterFlagCompletionFunc(flag, fn); err != nil {
 		panic(err)
 	}

@@ -23,19 +23,19 @@ const (
 	loggedIn = "petstorectl login"
 )
 
-// DatabaseFinder finds the database. Messages name what set its URL, never the URL: it may hold a
-// password.
+// DatabaseFinder finds the database. Messages say where its URL was set, but never show the URL: it
+// may hold a password.
 type DatabaseFinder struct {
 	// DatabaseURL and Profile are the values of --database-url and --profile.
 	DatabaseURL, Profile string
 	Getenv               func(string) string
-	// Environ is the environment in which no variable may be misspelt, as CheckEnvironment says;
-	// nil for none.
+	// Environ is the environment in which CheckEnvironment looks for misspelt variables; nil for
+	// none.
 	Environ []string
 	WorkDir func() (string, error)
 }
 
-// FindDatabase returns the database of the first that names one: --database-url, --profile,
+// FindDatabase returns the database named by the first of these: --database-url, --profile,
 // PETSTORE_DATABASE_URL or its file, PETSTORE_PROFILE, the dev.json of the working folder, the
 // default profile, and the variables of Postgres's own programs.
 func (f *DatabaseFinder) FindDatabase() (DatabaseSource, error) {
@@ -48,16 +48,16 @@ func (f *DatabaseFinder) FindDatabase() (DatabaseSource, error) {
 			"log in: petstorectl login postgres://YOU@HOST/petstore\n" +
 				`or change to a folder where "petstore dev" was started`)
 	}
-	source, _ = f.Describe(source) // Who opens it gets the error.
+	source, _ = f.Describe(source) // Open returns the same error.
 	return source, nil
 }
 
-// Describe sets where the URL leads and, unless the source has one, the environment: that of
-// PETSTORE_ENVIRONMENT, else development on this machine and production elsewhere. What nobody can
-// read may be production.
+// Describe sets where the URL leads. Unless the source has an environment, Describe sets that too:
+// to PETSTORE_ENVIRONMENT, else to development for a database on this machine, and to production
+// for any other. A URL that can't be read counts as production.
 func (f *DatabaseFinder) Describe(source DatabaseSource) (_ DatabaseSource, err error) {
 	source.Target, err = store.ReadTarget(source.URL)
-	named, _ := envvars.Environment(f.Getenv) // CheckEnvironment has refused another word.
+	named, _ := envvars.Environment(f.Getenv) // CheckEnvironment has refused an unknown word.
 	switch {
 	case source.Environment != "":
 	case named != "":
@@ -106,9 +106,9 @@ func (f *DatabaseFinder) ProfileName() string {
 	return cmp.Or(f.Profile, f.Getenv(profileVariable), profiles.Default)
 }
 
-// CheckUnambiguous refuses a change when nobody said which database to change: the working folder
-// has the dev.json of one, and the login is for another. So a clone does not lead to production,
-// nor a login to the database of a clone.
+// CheckUnambiguous refuses a change if no flag or variable names the database, and the dev.json of
+// the working folder and the default profile name two different ones. So a change meant for a clone
+// does not reach production, nor the other way round.
 func (f *DatabaseFinder) CheckUnambiguous() error {
 	source, err := f.FindDatabase()
 	if err != nil || source.Dev == nil {
@@ -130,9 +130,10 @@ func (f *DatabaseFinder) CheckUnambiguous() error {
 	))
 }
 
-// CheckEnvironment refuses variables PETSTORE_… that no program reads, and what can't be read: a
-// misspelt PETSTORE_DATABASE_URL would leave it to the login which database is changed, and another
-// PETSTORE_ENVIRONMENT which keys are made. A URL in the place of a profile is not repeated.
+// CheckEnvironment refuses variables PETSTORE_… that no program reads, and values that can't be
+// read. With a misspelt PETSTORE_DATABASE_URL the default profile would decide which database is
+// changed, and with a misspelt PETSTORE_ENVIRONMENT which keys are made. If the name of a profile
+// is a URL, the error does not repeat it.
 func (f *DatabaseFinder) CheckEnvironment() error {
 	_, mistakes := envvars.Clean(f.Environ)
 	if _, err := envvars.Environment(f.Getenv); err != nil {
@@ -147,8 +148,8 @@ func (f *DatabaseFinder) CheckEnvironment() error {
 	return UsageErrorf("%s", strings.Join(mistakes, "; ")).WithHint("see: petstorectl help environment")
 }
 
-// findProfile returns the database of a profile; of the default one for "", and nothing if there is
-// none.
+// findProfile returns the database of a profile. "" stands for the default one; if there is none,
+// it returns nothing.
 func (f *DatabaseFinder) findProfile(name, setBy string) (DatabaseSource, error) {
 	p, err := profiles.Get(cmp.Or(name, profiles.Default))
 	if name == "" && errors.Is(err, profiles.ErrNotFound) {

@@ -11,14 +11,14 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/admin"
 	"petstore.example/internal/store/billing"
 	"petstore.example/internal/store/migrate"
-	"petstore.example/internal/store/operate"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 )
 
-// domainError is what an error of another package means here. Without a message the error speaks
-// for itself.
+// domainError says what an error of another package means here. Without a message, the error's own
+// text is shown.
 type domainError struct {
 	err  error
 	code int
@@ -31,13 +31,19 @@ type domainError struct {
 var domainErrors = []domainError{
 	{err: context.Canceled, code: ExitInterrupted},
 	{err: store.ErrUnavailable, code: ExitDatabase},
-	{err: operate.ErrAuditBusy, code: ExitRefused},
+	{err: admin.ErrAuditBusy, code: ExitRefused},
 	{err: migrate.ErrLocked, code: ExitDatabase},
 	{err: migrate.ErrNewer, code: ExitDatabase},
 	{plans.ErrTenantNotFound, ExitNotFound, `no tenant "{tenant}"`, "see: petstorectl tenant list"},
 	{plans.ErrPlanNotFound, ExitNotFound, `no plan "{plan}"`, "see: petstorectl plan list"},
+	{
+		plans.ErrMonthsOff,
+		ExitRefused,
+		"no month is enforced while a server of the last release is alive",
+		"finish the upgrade first: petstorectl doctor names the servers",
+	},
 	{keys.ErrKeyNotFound, ExitNotFound, `no key "{key}"`, "see: petstorectl key list"},
-	{people.ErrNotInList, ExitRefused, "key {key} is no longer in this list", "begin again without --after"},
+	{tenancy.ErrNotInList, ExitRefused, "key {key} is no longer in this list", "begin again without --after"},
 	{keys.ErrBanNotFound, ExitNotFound, "key {key} is not banned", "see: petstorectl ban list --past"},
 	{plans.ErrTenantExists, ExitRefused, `tenant "{tenant}" already exists`, "see: petstorectl tenant show {tenant}"},
 	{
@@ -58,7 +64,7 @@ var domainErrors = []domainError{
 		plans.ErrQuotaFixed,
 		ExitRefused,
 		"plan {plan} has a fixed quota",
-		"omit --per-minute and --per-day, or see: petstorectl plan list",
+		"omit the numbers, or see: petstorectl plan list",
 	},
 	{
 		plans.ErrThenQuota, ExitRefused, "plan {plan} has no quota of its own, so it can't follow with --then",
@@ -195,7 +201,7 @@ func findDomainError(err error) *domainError {
 type Subject struct{ Tenant, Plan, Key, Assignment string }
 
 // Explain returns the Error for an error of the domain, with its texts about the subject. Other
-// errors stay as they are.
+// errors are unchanged.
 func (f *Factory) Explain(ctx context.Context, err error, s Subject) error {
 	if scheduled := (plans.VersionScheduledError{}); errors.As(err, &scheduled) {
 		return scheduledError(scheduled.Scheduled)
@@ -237,7 +243,7 @@ func (f *Factory) Explain(ctx context.Context, err error, s Subject) error {
 	return e
 }
 
-// scheduledError says what to do about a version that is in the way of an earlier one.
+// scheduledError says what to do about a scheduled version that is in the way of an earlier one.
 func scheduledError(v plans.Version) *Error {
 	return RefusedErrorf(
 		"version %d of plan %s is scheduled from %s on, and no version begins before it",
@@ -254,11 +260,11 @@ func scheduledError(v plans.Version) *Error {
 		)
 }
 
-// short cuts a name that was typed: it may be of any length.
+// short cuts a typed name, which may have any length.
 func short(name string) string { return fmt.Sprintf("%.80s", name) }
 
 const (
-	// suggestTimeout bounds the search for the name that was meant.
+	// suggestTimeout bounds the search for the meant name.
 	suggestTimeout = 2 * time.Second
 	// suggestNames is how many names are searched.
 	suggestNames = 10_000
@@ -268,15 +274,16 @@ const (
 func SuggestTenant(ctx context.Context, f *Factory, name string) string {
 	return suggest(ctx, name, func(ctx context.Context, prefix string, limit int) ([]string, error) {
 		if prefix == "" {
-			// Few names: they begin with the same letter.
+			// Only names with the same first letter, so that there are few.
 			prefix = fmt.Sprintf("%.1s", name)
 		}
 		return TenantNames(f)(ctx, prefix, limit)
 	})
 }
 
-// suggest looks up the names in the database: first those that begin alike, because there may be
-// more than it looks at. It returns nothing if that fails: the error to report is another one.
+// suggest returns the stored name that was probably meant, "" for none. It searches the names that
+// begin alike first, because there may be more names than suggestNames. If a search fails it
+// returns "", because the caller has another error to report.
 func suggest(ctx context.Context, name string, list Lister) string {
 	ctx, cancel := context.WithTimeout(ctx, suggestTimeout)
 	defer cancel()

@@ -60,12 +60,12 @@ func UsageErrorf(format string, args ...any) *Error {
 	return &Error{Code: ExitUsage, Message: fmt.Sprintf(format, args...)}
 }
 
-// RefusedErrorf is the error of what a rule does not allow.
+// RefusedErrorf is the error of a change that a rule does not allow.
 func RefusedErrorf(format string, args ...any) *Error {
 	return &Error{Code: ExitRefused, Message: fmt.Sprintf(format, args...)}
 }
 
-// NotFoundErrorf is the error of what does not exist.
+// NotFoundErrorf is the error of something that does not exist.
 func NotFoundErrorf(format string, args ...any) *Error {
 	return &Error{Code: ExitNotFound, Message: fmt.Sprintf(format, args...)}
 }
@@ -102,7 +102,7 @@ func (f *Factory) Report(ctx context.Context, err error) int {
 	}
 	if f.IsOutError(err) && e == nil {
 		if !f.Changes && errors.Is(err, syscall.EPIPE) {
-			return ExitNoReader // Whoever reads has read enough.
+			return ExitNoReader // such as head, which has read enough
 		}
 		if f.Changes {
 			err = fmt.Errorf("the change was made, but not all of its result was written: %w", err)
@@ -119,8 +119,8 @@ func (f *Factory) Report(ctx context.Context, err error) int {
 	return code
 }
 
-// seeAfter says how to find out whether a change was made, by the command or its noun. Others can
-// read the audit trail.
+// seeAfter says how to find out whether a change was made, by its command or noun. For other
+// commands, the audit trail shows it.
 var seeAfter = map[string]string{
 	"key issue":     "see: petstorectl audit list --since 10m; a key that was not printed is of no use: revoke it",
 	"key rotate":    "see: petstorectl audit list --since 10m; a key that was not printed is of no use: rotate it",
@@ -132,12 +132,13 @@ var seeAfter = map[string]string{
 	"usage forget":  "see: petstorectl doctor, or run the command again",
 	"usage hand-on": "run the command again: it goes on where this one ended",
 	"usage resend":  "run usage hand-on, which sends what was moved; with --dry-run resend shows what is left",
+	"usage waive":   "see: petstorectl tenant show, or run the command again",
 	"usage events": "what was written may be recorded as sent, and then no other run writes it: send it; " +
 		"what is sent twice counts once",
 }
 
-// ExplainUnknown returns the Error for a change that may have been made. Other errors stay as they
-// are.
+// ExplainUnknown returns the Error for a change that may have been made. Other errors are
+// unchanged.
 func (f *Factory) ExplainUnknown(err error) error {
 	if !errors.Is(err, store.ErrOutcomeUnknown) {
 		return err

@@ -18,23 +18,24 @@ import (
 	"petstore.example/internal/store"
 )
 
-// Factory makes what commands need, each when it is first used, and holds the flags that several
+// Factory makes what commands need, each thing on its first use, and holds the flags that several
 // commands share.
 type Factory struct {
 	*IOStreams
 
-	// Clock is nil for the clock of this machine, and of the database for what it stores.
+	// Clock returns the time. If it is nil, times that are stored come from the database's clock,
+	// other times from this machine's.
 	Clock func() time.Time
 	// CallTimeout is how long a call to the database may take; 0 for 30 s. See NoTimeLimit.
 	CallTimeout time.Duration
-	// Version is that of a release, "" if the linker set none.
+	// Version is the release's version, "" if the linker set none.
 	Version string
-	// Command is the command that runs, such as key revoke.
+	// Command is the running command, such as key revoke.
 	Command string
-	// JSONErrors is set for a command line whose error is printed as JSON.
+	// JSONErrors says that the command line's error is printed as JSON.
 	JSONErrors bool
 
-	// Changes is set for a command that changes something, from when it may have.
+	// Changes is set once a command may have changed something.
 	Changes bool
 
 	SharedFlags
@@ -43,7 +44,7 @@ type Factory struct {
 	db *store.DB
 	// undoable are the entries that the command wrote and that can be taken back.
 	undoable audit.Numbers
-	// last is what stderr says when all is printed, "" for nothing.
+	// last is the last message on stderr, after everything else; "" for none.
 	last string
 }
 
@@ -64,7 +65,7 @@ func (f *Factory) Now() time.Time {
 	return clock().UTC().Truncate(time.Microsecond)
 }
 
-// DB opens the database once. If nobody named it, stderr says which file did.
+// DB opens the database once. If only a dev.json named it, stderr says so.
 func (f *Factory) DB(ctx context.Context) (*store.DB, error) {
 	if f.db != nil {
 		return f.db, nil
@@ -88,8 +89,8 @@ func (f *Factory) DB(ctx context.Context) (*store.DB, error) {
 	return db, nil
 }
 
-// Open opens a database that the caller closes. It waits for the connection for the connect_timeout
-// of the URL, or 5 s. The error is the store's.
+// Open opens a database that the caller closes. It waits as long as the URL's connect_timeout, or 5
+// s, for the connection. The error is the store's.
 func Open(ctx context.Context, f *Factory, source DatabaseSource) (*store.DB, error) {
 	timeout := cmp.Or(source.Target.ConnectTimeout, 5*time.Second)
 	connectCtx, cancel := context.WithTimeout(ctx, timeout)
@@ -102,13 +103,13 @@ func Open(ctx context.Context, f *Factory, source DatabaseSource) (*store.DB, er
 	return db, err
 }
 
-// NoTimeLimit is the CallTimeout of a command that reads as much as there is.
+// NoTimeLimit is the CallTimeout of a command that reads an unlimited amount.
 const NoTimeLimit = 24 * time.Hour
 
 // Close closes the database.
 func (f *Factory) Close() {
 	if f.db != nil {
-		// The process ends, and with it the connections.
+		// The process ends now, and with it the connections.
 		_ = f.db.Close()
 	}
 }
@@ -118,7 +119,7 @@ func (f *Factory) Keys(db *store.DB) *keys.Service {
 	return &keys.Service{Store: db.Keys, Clock: f.Now}
 }
 
-// BeginChange returns who makes a change, and the database, which CheckUnambiguous must let pass.
+// BeginChange returns who makes a change, and the database, after CheckUnambiguous.
 func (f *Factory) BeginChange(ctx context.Context) (audit.By, *store.DB, error) {
 	actor, err := actor(f)
 	if err != nil {
@@ -132,7 +133,7 @@ func (f *Factory) BeginChange(ctx context.Context) (audit.By, *store.DB, error) 
 	return actor, db, err
 }
 
-// SayLast says on stderr what comes after all that was printed: how to read on in a list, or how to
+// SayLast prints on stderr what comes after everything else: how to read on in a list, or how to
 // take back what the command changed.
 func (f *Factory) SayLast() {
 	if f.last != "" {
@@ -143,7 +144,7 @@ func (f *Factory) SayLast() {
 	}
 }
 
-// undoNumbers are the arguments of the undo of what the command changed.
+// undoNumbers are the arguments that undo what the command changed.
 func (f *Factory) undoNumbers() string { return strings.ReplaceAll(f.undoable.String(), ",", " ") }
 
 // actor is who makes a change: PETSTORE_ACTOR, or the user of this machine if that is not set.

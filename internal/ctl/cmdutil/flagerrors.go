@@ -29,7 +29,7 @@ func RequireFlags(cmd *cobra.Command, names ...string) error {
 	return UsageErrorf("missing required %s: %s", flags, strings.Join(missing, " and ")).WithHint(usage(cmd))
 }
 
-// usage is what to do about a command line that lacks something: the form of the command, and its
+// usage says what to do about an incomplete command line: it has the form of the command, and its
 // first example.
 func usage(cmd *cobra.Command) string {
 	example, _, _ := strings.Cut(strings.TrimSpace(cmd.Example), "\n")
@@ -57,13 +57,20 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return e
 }
 
-// flagElsewhere is what does what a command has no flag for, with the tenant that was given.
+// monthOfTenant is for a limit of a month that a key can't have.
+const monthOfTenant = "a month belongs to the tenant: petstorectl plan assign --help, or plan boost --help%.0s"
+
+// flagElsewhere has, for a wrong flag, the command that does what the flag asks for. %s stands for
+// the tenant.
 var flagElsewhere = map[string]string{
 	"tenant edit --plan":       "petstorectl plan assign %s PLAN",
 	"tenant edit --per-minute": "petstorectl plan assign %s PLAN --per-minute N --per-day N",
+	"tenant edit --per-month":  monthOfTenant,
+	"key edit --per-month":     monthOfTenant,
+	"key issue --per-month":    monthOfTenant,
 }
 
-// givenTenant is the argument before a flag that is wrong.
+// givenTenant is the first argument of a command line with a wrong flag, or TENANT.
 func givenTenant(cmd *cobra.Command) string {
 	if name := cmd.Flags().Arg(0); plainWord.MatchString(name) {
 		return name
@@ -71,8 +78,8 @@ func givenTenant(cmd *cobra.Command) string {
 	return "TENANT"
 }
 
-// rightSpelling says how a command spells what an unknown flag was meant to be: as an argument, or
-// another flag. It is "" if nothing fits.
+// rightSpelling says which argument or flag of the command was probably meant by an unknown flag,
+// "" if none fits.
 func rightSpelling(cmd *cobra.Command, name string) string {
 	name = strings.ToLower(name)
 	for _, meant := range append([]string{name}, strings.Split(flagSynonyms[name], ",")...) {
@@ -100,7 +107,7 @@ func takesArgument(cmd *cobra.Command, name string) bool {
 	return i > 0 && !strings.HasPrefix(parts[i-1], "--")
 }
 
-// rightFlag names the flag that filters by what was given as an argument too many, "" for none.
+// rightFlag names the flag that filters by a superfluous argument, "" for none.
 func rightFlag(cmd *cobra.Command, given string) string {
 	_, err := parseMonth(given)
 	switch {

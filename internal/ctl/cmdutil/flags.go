@@ -1,6 +1,7 @@
 package cmdutil
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -15,7 +16,7 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// maxReason is in code points. The reason of a ban is shown to the tenant with each refusal.
+// maxReason is in code points. A ban's reason is shown to the tenant with each refusal.
 const maxReason = 500
 
 // SharedFlags are the values of flags that several commands have.
@@ -29,8 +30,8 @@ type SharedFlags struct {
 	Reason  string
 }
 
-// ReadCommand adds what a command needs that only reads the database: as OutputCommand. Its output
-// goes through a pager.
+// ReadCommand adds what a read-only command needs: the same as OutputCommand, and a pager for its
+// output.
 func (f *Factory) ReadCommand(cmd *cobra.Command, args ...Arg) *cobra.Command {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -39,8 +40,8 @@ func (f *Factory) ReadCommand(cmd *cobra.Command, args ...Arg) *cobra.Command {
 	return OutputCommand(f, cmd, args...)
 }
 
-// OutputCommand adds the arguments, --output and its companions, --database-url and --profile, for
-// a command that prints what it does at once.
+// OutputCommand adds the arguments, --output and its companions, --database-url and --profile. It
+// is for a command whose output must appear at once, without a pager.
 func OutputCommand(f *Factory, cmd *cobra.Command, args ...Arg) *cobra.Command {
 	f.OutputFlag(cmd)
 	return DatabaseCommand(f, cmd, args...)
@@ -55,7 +56,7 @@ func DatabaseCommand(f *Factory, cmd *cobra.Command, args ...Arg) *cobra.Command
 	return cmd
 }
 
-// ChangeCommand adds what a command needs that makes an audited change: as OutputCommand, and
+// ChangeCommand adds what a command with an audited change needs: the same as OutputCommand, and
 // --dry-run and --reason.
 func (f *Factory) ChangeCommand(cmd *cobra.Command, args ...Arg) *cobra.Command {
 	OutputCommand(f, cmd, args...)
@@ -69,7 +70,7 @@ func (f *SharedFlags) ChangeFlags(cmd *cobra.Command) {
 	StringFlag(cmd, &f.Reason, "reason", "why: `TEXT` for the audit trail (no personal data)")
 }
 
-// DryRunFlag adds --dry-run, and --yes, which is accepted where nothing is asked.
+// DryRunFlag adds --dry-run, and --yes, which is accepted even if nothing is asked.
 func (f *SharedFlags) DryRunFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.DryRun, "dry-run", false, "show the result of the change without making it")
 	cmd.Flags().BoolVar(&f.Yes, "yes", false, "skip the confirmation")
@@ -94,8 +95,8 @@ func StringFlagFrom(cmd *cobra.Command, value *string, name, usage string, list 
 	CompleteFlagFrom(cmd, name, list)
 }
 
-// ParsedFlag adds a flag whose value is parsed by a function. The error of parse says what is wrong
-// with the value.
+// ParsedFlag adds a flag whose value is parsed by parse. The error of parse says what is wrong with
+// the value.
 func ParsedFlag[T any](
 	cmd *cobra.Command,
 	value *T,
@@ -110,8 +111,7 @@ func ParsedFlag[T any](
 	CompleteFlag(cmd, name, completions...)
 }
 
-// parsedValue is the value of a flag that is parsed by a function. It keeps the text, to be
-// repeated.
+// parsedValue is the value of a flag that a function parses. It keeps the text, to repeat it.
 type parsedValue struct {
 	text string
 	set  func(string) error
@@ -129,8 +129,8 @@ func (v *parsedValue) String() string { return v.text }
 // Type implements pflag.Value.
 func (v *parsedValue) Type() string { return "func" }
 
-// TextFlag adds a flag whose value is a text of at most that many characters, which others are
-// shown.
+// TextFlag adds a flag whose value is a text that other people see, of at most that many
+// characters.
 func TextFlag(cmd *cobra.Command, value *string, name, usage string, most int, completions ...string) {
 	ParsedFlag(cmd, value, name, "", usage, func(text string) (string, error) {
 		if utf8.RuneCountInString(text) > most {
@@ -149,8 +149,11 @@ func EnumFlag[T ~string](cmd *cobra.Command, value *T, name, shorthand, usage st
 	ParsedFlag(cmd, value, name, shorthand, usage, func(text string) (T, error) {
 		word, ok := envvars.Word(text, names...)
 		if !ok {
-			last := len(names) - 1
-			return "", fmt.Errorf("want %s or %s, not %q", strings.Join(names[:last], ", "), names[last], text)
+			want := names[len(names)-1]
+			if others := names[:len(names)-1]; len(others) > 0 {
+				want = strings.Join(others, ", ") + " or " + want
+			}
+			return "", fmt.Errorf("want %s, not %q", want, text)
 		}
 		return T(word), nil
 	}, names...)
@@ -167,30 +170,62 @@ func NumberFlag(cmd *cobra.Command, n *int64, name, usage string) {
 	})
 }
 
-// QuotaFlags are --per-minute and --per-day. A number is 0 if its flag was not given.
+// QuotaFlags are --per-minute, --per-day, --per-month and --overage. A number is 0 if its flag was
+// not given, and the month and its overage are as before.
 type QuotaFlags struct{ plans.Quota }
 
 // Add adds the flags. Their usage ends with note.
 func (q *QuotaFlags) Add(cmd *cobra.Command, note string) {
 	NumberFlag(cmd, &q.PerMinute, "per-minute", "`N` requests per minute"+note)
 	NumberFlag(cmd, &q.PerDay, "per-day", "`N` requests per UTC day"+note)
+	ParsedFlag(cmd, &q.Month, "per-month", "", "`N` included per UTC month, or none"+note,
+		func(text string) (plans.Month, error) { return parseMonthly(text, q.Month) }, "none")
+	ParsedFlag(cmd, &q.Month.Overage, "overage", "",
+		"`N`, 20%, unlimited or none admitted above that", plans.ParseOverage, "none", "unlimited")
+}
+
+// parseMonthly reads the included requests of a month. Its overage is another flag.
+func parseMonthly(text string, m plans.Month) (plans.Month, error) {
+	if m.Kind, m.Included = plans.NoMonth, 0; text == "none" {
+		return m, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return m, fmt.Errorf("%.80q is not none or a number such as 100000", text)
+	}
+	m.Kind, m.Included = plans.SomeMonth, n
+	return m, nil
 }
 
 // Given reports whether one of the flags was given.
 func (q *QuotaFlags) Given() bool { return q.Quota != plans.Quota{} }
 
-// Both returns nil if neither flag was given, and a usage error if one was.
-func (q *QuotaFlags) Both() (*plans.Quota, error) {
+// All returns nil if no flag was given, and a usage error if numbers are missing. Beside --per-month
+// the day may be left out: then it is what the month admits.
+func (q *QuotaFlags) All() (*plans.Quota, error) {
+	all := q.Quota
+	limit, limited := all.Month.Cap()
 	switch {
 	case !q.Given():
 		return nil, nil
-	case q.PerMinute == 0 || q.PerDay == 0:
+	case all.Month.Kind == plans.AsBefore && all.Month.Overage.Kind != plans.OverageAsBefore:
+		return nil, UsageErrorf("--overage requires --per-month")
+	case all.Month.Kind == plans.SomeMonth && all.PerMinute == 0:
+		return nil, UsageErrorf("--per-month requires --per-minute")
+	case all.Month.Kind == plans.SomeMonth && all.PerDay == 0 && !limited:
+		return nil, UsageErrorf("--per-day must be given: with unlimited overage the month has no limit")
+	case limited && all.PerDay == 0:
+		all.PerDay = limit
+	case all.PerMinute == 0 || all.PerDay == 0:
 		return nil, UsageErrorf("--per-minute and --per-day must be given together")
 	}
-	if err := q.Validate(); err != nil {
+	if err := all.Month.Validate(); err != nil {
 		return nil, UsageErrorf("%v", err)
 	}
-	return &q.Quota, nil
+	if err := cmp.Or(all.Validate(), all.ValidateDay()); err != nil {
+		return nil, UsageErrorf("%v", err)
+	}
+	return &all, nil
 }
 
 func checkReason(reason string) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewGroup is a noun: a command that only has verbs. Use is its name, and after a comma its
+// NewGroup is a noun: a command that only has verbs. Use is its name, followed by a comma and its
 // aliases.
 func NewGroup(use, short string, verbs ...*cobra.Command) *cobra.Command {
 	names := strings.Split(use, ",")
@@ -18,14 +18,14 @@ func NewGroup(use, short string, verbs ...*cobra.Command) *cobra.Command {
 		Use: names[0], Aliases: names[1:], Short: withVerbs(short, verbs), Long: short + ".",
 		Example: firstExamples(verbs),
 		RunE:    GroupRun,
-		// Cobra takes any argument of a nested group as its own and exits 0.
+		// GroupRun refuses an unknown verb; cobra itself would exit 0.
 		Args: cobra.ArbitraryArgs,
 	}
 	cmd.AddCommand(verbs...)
 	return cmd
 }
 
-// withVerbs is the short help of a group with its first verbs, as many as fit a terminal.
+// withVerbs is a group's short help with its first verbs, as many as fit a terminal.
 func withVerbs(short string, verbs []*cobra.Command) string {
 	const most, etc = 65, ", …"
 	text := short + ": " + verbs[0].Name()
@@ -48,7 +48,7 @@ func firstExamples(verbs []*cobra.Command) string {
 	return strings.Join(examples, "\n")
 }
 
-// GroupRun shows the help of a group, and refuses a verb that it does not have.
+// GroupRun shows the help of a group, and refuses an unknown verb.
 func GroupRun(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
@@ -56,7 +56,7 @@ func GroupRun(cmd *cobra.Command, args []string) error {
 	return UnknownCommand(cmd, args)
 }
 
-// CheckCommand refuses a command line that names no command, whatever its flags are: Cobra looks at
+// CheckCommand refuses a command line that names no command, whatever its flags are. Cobra looks at
 // flags first, and shows the help of the group for --help.
 func CheckCommand(root *cobra.Command, args []string) error {
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
@@ -73,8 +73,8 @@ func CheckCommand(root *cobra.Command, args []string) error {
 	return nil
 }
 
-// afterFlags returns the arguments from the first one on that is neither a flag nor the value of
-// one; none if a command follows a flag, which is then what is wrong.
+// afterFlags returns the arguments beginning with the first that is neither a flag nor a flag's
+// value. It returns none if a command follows a flag, because then the flag is the mistake.
 func afterFlags(group *cobra.Command, args []string) []string {
 	for i := 0; i < len(args); i++ {
 		switch arg := args[i]; {
@@ -95,8 +95,7 @@ func afterFlags(group *cobra.Command, args []string) []string {
 
 func isNamed(c *cobra.Command, name string) bool { return c.Name() == name || c.HasAlias(name) }
 
-// verbFirst is the error of arguments that name a verb where its noun should be; nil if they do
-// not.
+// verbFirst is the error of arguments that name a verb before its noun; nil for others.
 func verbFirst(root *cobra.Command, args []string) *Error {
 	err := UsageErrorf("unknown command %q for %q: the noun comes before the verb", args[0], root.Name())
 	var nouns []string
@@ -120,7 +119,7 @@ func verbFirst(root *cobra.Command, args []string) *Error {
 	)
 }
 
-// UnknownCommand is the error of a command that does not exist: the first of what was given after a
+// UnknownCommand is the error of a command that does not exist. given is what was typed after the
 // group.
 func UnknownCommand(group *cobra.Command, given []string) error {
 	found := suggestions(group, given[0])
@@ -151,7 +150,7 @@ func UnknownCommand(group *cobra.Command, given []string) error {
 	return e
 }
 
-// otherForms are what to use for words that are no commands.
+// otherForms say what to use in place of words that are not commands.
 var otherForms = map[string]string{
 	"key identify":  "petstorectl why - < FILE",
 	"audit export":  "petstorectl audit list --oldest-first -o jsonl",
@@ -159,7 +158,7 @@ var otherForms = map[string]string{
 	"key rename":    "petstorectl key edit KEY-ID --name NAME",
 }
 
-// isOfTenant tells whether a word may be the name of a tenant and is no ID of a key.
+// isOfTenant tells whether a word may be the name of a tenant, and not the ID of a key.
 func isOfTenant(word string) bool {
 	return plainWord.MatchString(word) && !strings.HasPrefix(word, "key_")
 }
@@ -167,7 +166,7 @@ func isOfTenant(word string) bool {
 // plainWord is a word that needs no quotes.
 var plainWord = regexp.MustCompile(`^[\w.-]+$`)
 
-// isShown tells whether a word may be the argument of a command.
+// isShown tells whether a word may be the argument of the command show.
 func isShown(show *cobra.Command, word string) bool {
 	isKey := strings.HasPrefix(word, "key_")
 	return plainWord.MatchString(word) &&
@@ -175,7 +174,7 @@ func isShown(show *cobra.Command, word string) bool {
 			strings.Contains(show.Use, "KEY-ID") && isKey)
 }
 
-// anyOf is "a", "b" or "c".
+// anyOf joins names as in "a", "b" or "c".
 func anyOf(names []string) string {
 	quoted := make([]string, len(names))
 	for i, name := range names {

@@ -22,7 +22,7 @@ import (
 const (
 	defaultWidth  = 80
 	defaultHeight = 24
-	// maxLine bounds what is read as an answer or a key.
+	// maxLine bounds an answer or a key that is read.
 	maxLine = 4096
 )
 
@@ -32,21 +32,22 @@ type IOStreams struct {
 	Out, ErrOut io.Writer
 	// InTTY and OutTTY tell whether stdin and stdout are terminals.
 	InTTY, OutTTY bool
-	// ErrTTY tells whether stderr is one.
+	// ErrTTY tells whether stderr is a terminal.
 	ErrTTY bool
-	// OutNull tells whether stdout keeps nothing: it is /dev/null, or was closed, for which Go opens
-	// that.
+	// OutNull tells whether stdout keeps nothing: it is /dev/null, or was closed, in which case Go
+	// opens /dev/null.
 	OutNull bool
 	// Width and Height are the numbers of columns and lines of stdout's terminal.
 	Width, Height int
-	// Colors are those of stdout, ErrColors those of stderr.
+	// Colors are the colors of stdout, ErrColors those of stderr.
 	Colors, ErrColors output.Colors
 	// ReadPassword reads a line from stdin's terminal without echo.
 	ReadPassword func(context.Context) (string, error)
 }
 
-// SystemStreams returns the streams of this process. From then on a write to one without a reader is
-// an error, and does not end the process. A signal that is ignored would be so for the pager too.
+// SystemStreams returns the streams of this process. From then on, a write to a stream without a
+// reader is an error and does not end the process. SIGPIPE is caught rather than ignored, because
+// the pager would inherit an ignored signal.
 func SystemStreams() *IOStreams {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	s := &IOStreams{
@@ -71,14 +72,15 @@ func SystemStreams() *IOStreams {
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// IsOutError tells whether the error is one of writing to stdout.
+// IsOutError tells whether writing to stdout failed.
 func (s *IOStreams) IsOutError(err error) bool {
 	out, isFile := s.Out.(*os.File)
 	write := (*fs.PathError)(nil)
 	return isFile && errors.As(err, &write) && write.Op == "write" && write.Path == out.Name()
 }
 
-// CheckOut refuses to make what only stdout shows, such as "the key", if that keeps nothing.
+// CheckOut refuses to make something that only stdout shows, such as "the key", if stdout keeps
+// nothing.
 func (f *Factory) CheckOut(what string) error {
 	if !f.OutNull || f.DryRun {
 		return nil
@@ -87,7 +89,7 @@ func (f *Factory) CheckOut(what string) error {
 		WithHint("nothing was changed; send stdout to a file, a pipe or a terminal")
 }
 
-// Messagef writes a line to stderr. A terminal's is wrapped at words.
+// Messagef writes a line to stderr. On a terminal it is wrapped at words.
 func (s *IOStreams) Messagef(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	if s.ErrTTY {
@@ -117,7 +119,7 @@ func (s *IOStreams) readLine(ctx context.Context, skipBlank bool) (string, error
 	})
 }
 
-// UseTerminal takes answers from the terminal, as stdin was read for something else. Without a
+// UseTerminal takes answers from the terminal, because stdin was read for something else. Without a
 // terminal there is nobody to ask.
 func (s *IOStreams) UseTerminal() {
 	if s.InTTY = false; s.ErrTTY {
@@ -128,8 +130,8 @@ func (s *IOStreams) UseTerminal() {
 	}
 }
 
-// ReadText reads stdin to its end, or that many bytes of it, without a part of a character at the
-// end of these.
+// ReadText reads stdin to its end, or at most limit bytes of it, without a partial character at the
+// end.
 func (s *IOStreams) ReadText(ctx context.Context, limit int64) (string, error) {
 	return await(ctx, func() (string, error) {
 		text, err := io.ReadAll(io.LimitReader(s.In, limit))
@@ -140,7 +142,7 @@ func (s *IOStreams) ReadText(ctx context.Context, limit int64) (string, error) {
 	})
 }
 
-// readPassword turns the terminal's echo off, and on again even when it is interrupted.
+// readPassword turns the terminal's echo off, and on again even if it is interrupted.
 func readPassword(ctx context.Context, f *os.File) (string, error) {
 	fd := int(f.Fd())
 	state, err := term.GetState(fd)

@@ -20,8 +20,8 @@ const ItemsHelp = `Several items change together or not at all. --stdin reads on
 first column of a list); it skips blank lines and comments (#, unless a number
 follows).`
 
-// takeItems makes the command take its items: arguments, which these others follow, the lines of
-// stdin, or the keys of a tenant.
+// takeItems makes the command take its items from its arguments (followed by the arguments last),
+// the lines of stdin, or the keys of a tenant.
 func (b *Batch[T]) takeItems(cmd *cobra.Command, last []Arg) {
 	cmd.Flags().BoolVar(&b.stdin, "stdin", false, "read each "+b.Item.Name+" from stdin, one a line")
 	if b.AllOfUsage != "" {
@@ -62,7 +62,7 @@ func (b *Batch[T]) takeItems(cmd *cobra.Command, last []Arg) {
 	}
 }
 
-// every reports whether the items are not arguments.
+// every reports whether the items come from stdin or --all-of, not from arguments.
 func (b *Batch[T]) every() bool { return b.stdin || b.allOf != "" }
 
 // readLines returns the items on stdin. A key in place of its ID is refused and not repeated.
@@ -101,13 +101,13 @@ func (b *Batch[T]) readLines(in io.Reader) (list []string, err error) {
 	return list, nil
 }
 
-// isComment reports whether a line begins with # and is no tenant's number, such as #2.
+// isComment reports whether a line begins with # and is not a tenant's number, such as #2.
 func isComment(line string) bool {
 	digits, ok := strings.CutPrefix(line, "#")
 	return ok && (digits == "" || strings.Trim(digits, "0123456789") != "")
 }
 
-// unique returns the items without those that came before.
+// unique returns the items, each only once.
 func unique(items []string) []string {
 	var list []string
 	for _, item := range items {

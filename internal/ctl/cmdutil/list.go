@@ -17,13 +17,13 @@ import (
 	"petstore.example/internal/store"
 )
 
-// DefaultLimit is how many rows a table has without --limit.
+// DefaultLimit is the number of rows of a table without --limit.
 const DefaultLimit = 100
 
 const (
 	// MaxLimit is the most that --limit may be.
 	MaxLimit = 10_000
-	// MaxSearch is how many characters a text has that is searched for.
+	// MaxSearch is the most characters of a text to search for.
 	MaxSearch = 200
 )
 
@@ -34,29 +34,30 @@ type List[T any] struct {
 
 	cmd   *cobra.Command
 	limit int
-	// Subject is what the command is about: its flags set it.
+	// Subject is what the command is about; its flags set it.
 	Subject Subject
-	// All is set for a short list, which has no --limit. TableRows are those of a table without
-	// --limit, 0 for DefaultLimit.
+	// All is set for a short list, which has no --limit. TableRows is the number of rows of a table
+	// without --limit, 0 for DefaultLimit.
 	All       bool
 	TableRows int
-	// Check refuses command lines, nil for none.
+	// Check refuses mistakes in a command line; it may be nil.
 	Check func() error
 	// Rows returns at most limit items, 0 for all.
 	Rows func(ctx context.Context, db *store.DB, limit int) (iter.Seq2[T, error], error)
-	// View is asked for after Rows, and Table in its place for a table; nil for View.
+	// View returns the view. Table returns the view of a table; if it is nil, a table has View too.
+	// Both are called after Rows.
 	View, Table func() output.View[T]
-	// After is the value of --after that goes on after an item; nil without that flag.
+	// After returns the value of --after that continues after an item; nil without that flag.
 	After func(T) string
-	// Empty is said if there is no item, and NoMatch if one of the flags Filters was given, or
-	// --after.
+	// Empty is the message if there is no item. NoMatch replaces it if one of the flags Filters, or
+	// --after, was given.
 	Empty, NoMatch string
 	Filters        []string
-	// Explain returns the Error for an error of Rows, nil for Factory.Explain.
+	// Explain returns the Error for an error of Rows. If it is nil, Factory.Explain does.
 	Explain func(context.Context, error) error
 }
 
-// Command makes the command of its texts.
+// Command makes the command with its texts.
 func (l *List[T]) Command(cmd *cobra.Command, args ...Arg) *cobra.Command {
 	if cmd.Name() == "list" {
 		cmd.Aliases = []string{"ls"}
@@ -87,7 +88,7 @@ func (l *List[T]) run(ctx context.Context) error {
 	}
 	limit := 0
 	if n := l.printed(); n > 0 {
-		limit = n + 1 // One more than are printed shows that there are more.
+		limit = n + 1 // One row more than is printed shows that there are more.
 	}
 	rows, err := l.Rows(ctx, db, limit)
 	if err != nil {
@@ -100,7 +101,7 @@ func (l *List[T]) run(ctx context.Context) error {
 	return explain(ctx, l.print(rows, empty))
 }
 
-// printed is how many rows are printed, 0 for all: --limit, or the default of a table.
+// printed is the number of rows to print, 0 for all: --limit, or the default of a table.
 func (l *List[T]) printed() int {
 	if l.cmd.Flags().Changed("limit") || l.Printer().Format == "table" {
 		return l.limit
@@ -141,7 +142,7 @@ func (l *List[T]) print(list iter.Seq2[T, error], empty string) error {
 	return out.Close()
 }
 
-// more says how to read the rows after the last one that was printed.
+// more says how to read the rows after the last printed one.
 func (l *List[T]) more(last T) string {
 	if l.After != nil {
 		return fmt.Sprintf("more: %s --after %s", commandLine(l.cmd, "after"), quote(l.After(last)))
@@ -165,15 +166,15 @@ func limitFlag(cmd *cobra.Command, rows *int) {
 type Show[T any] struct {
 	*Factory
 
-	// Subject is what the command is about: its arguments set it.
+	// Subject is what the command is about; its arguments set it.
 	Subject Subject
 	Get     func(context.Context, *store.DB) (T, error)
 	View    func(now time.Time) output.View[T]
-	// Print prints more than View does; nil for View.
+	// Print prints more than View; nil for View.
 	Print func(T) error
 }
 
-// Command makes the command of its texts.
+// Command makes the command with its texts.
 func (s *Show[T]) Command(cmd *cobra.Command, args ...Arg) *cobra.Command {
 	if cmd.Name() == "show" {
 		cmd.Aliases = []string{"get", "view"}
@@ -191,7 +192,7 @@ func (s *Show[T]) Command(cmd *cobra.Command, args ...Arg) *cobra.Command {
 	return SetColumns(s.ReadCommand(cmd, args...), s.View(s.Now()).Names())
 }
 
-// Read returns what a command runs that reads the database.
+// Read returns the run function of a command that reads the database.
 func (f *Factory) Read(read func(context.Context, *store.DB) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
 		db, err := f.DB(cmd.Context())
@@ -202,17 +203,17 @@ func (f *Factory) Read(read func(context.Context, *store.DB) error) func(*cobra.
 	}
 }
 
-// AfterFlag adds --after. The item is what names a row, such as "the tenant `NAME`".
+// AfterFlag adds --after. item names a row, such as "the tenant `NAME`".
 func AfterFlag(cmd *cobra.Command, value *string, item string) {
 	StringFlag(cmd, value, "after", "begin after "+item)
 }
 
-// TenantFlag adds --tenant to a command that is about all tenants without it.
+// TenantFlag adds --tenant to a command that covers all tenants without it.
 func TenantFlag(cmd *cobra.Command, f *Factory, name *string) {
 	StringFlagFrom(cmd, name, "tenant", "only what is of this `TENANT`", TenantNames(f))
 }
 
-// Items is a list that is in memory.
+// Items is a list in memory.
 func Items[T any](items []T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, item := range items {
@@ -223,8 +224,8 @@ func Items[T any](items []T) iter.Seq2[T, error] {
 	}
 }
 
-// commandLine is the command as it was typed, without some flags. A database URL may contain a
-// password: its name stands for it.
+// commandLine is the command as it was typed, without some flags. In place of a database URL, which
+// may contain a password, it has the word URL.
 func commandLine(cmd *cobra.Command, without ...string) string {
 	parts := []string{cmd.CommandPath()}
 	for _, arg := range cmd.Flags().Args() {
@@ -246,7 +247,7 @@ func commandLine(cmd *cobra.Command, without ...string) string {
 	return strings.Join(parts, " ")
 }
 
-// quote returns the word so that a shell reads it as it is.
+// quote quotes the word so that a shell reads it unchanged.
 func quote(word string) string {
 	if word != "" &&
 		strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=@%+,-") == "" {

@@ -9,13 +9,13 @@ import (
 	"petstore.example/internal/store"
 )
 
-// NewKeys is for which deployments new keys are if nobody says, and what decides that.
+// NewKeys says which deployments new keys are for by default, and what decides that.
 type NewKeys struct {
 	Environment keys.Environment
 	By          string
 }
 
-// String is empty if it must be said for each key.
+// String is empty if each new key must name its environment.
 func (n NewKeys) String() string {
 	if n.Environment == "" {
 		return ""
@@ -23,8 +23,8 @@ func (n NewKeys) String() string {
 	return string(n.Environment) + ", by " + n.By
 }
 
-// NewKeys looks at PETSTORE_ENVIRONMENT, at the key that "petstore dev" made, and at the live
-// servers of the database. It returns a usage Error with that hint if those don't decide.
+// NewKeys decides by PETSTORE_ENVIRONMENT, by the key that "petstore dev" made, and by the live
+// servers of the database. If these don't decide, it returns a usage Error with that hint.
 func (f *Factory) NewKeys(ctx context.Context, db *store.DB, hint string) (NewKeys, error) {
 	source, err := f.FindDatabase()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"petstore.example/internal/envvars"
 )
 
-// OutputFlag adds --output and the flags that choose what of it is printed, and how.
+// OutputFlag adds --output, and the flags that choose what is printed and how.
 func (f *SharedFlags) OutputFlag(cmd *cobra.Command) {
 	EnumFlag(
 		cmd,
@@ -79,7 +79,7 @@ func SetColumns(cmd *cobra.Command, names []string) *cobra.Command {
 	return annotate(cmd, columnsKey, strings.Join(names, ","))
 }
 
-// columnsOf returns nil for a command whose columns depend on its flags: they are checked when they
+// columnsOf returns nil for a command whose columns depend on its flags. They are checked when they
 // are printed.
 func columnsOf(cmd *cobra.Command) []string {
 	if names := cmd.Annotations[columnsKey]; names != "" {
@@ -115,15 +115,15 @@ func completeColumns(cmd *cobra.Command, _ []string, typed string) ([]string, co
 	return completions, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// AsksForJSON tells whether a command line, which may be wrong, has --output json or jsonl: its
-// error is an object then.
+// AsksForJSON tells whether a command line, even a wrong one, has --output json or jsonl. Its error
+// is then an object.
 func AsksForJSON(args []string) bool {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.ParseErrorsAllowlist.UnknownFlags = true
 	flags.Usage = func() {}
 	format := flags.StringP("output", "o", "", "")
 	flags.BoolP("help", "h", false, "")
-	// What is wrong with the command line is reported by the command.
+	// The command itself reports what is wrong with the command line.
 	_ = flags.Parse(args)
 	_, ok := envvars.Word(*format, "json", "jsonl")
 	return ok

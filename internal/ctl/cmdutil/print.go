@@ -22,8 +22,8 @@ func (f *Factory) Printer() output.Printer {
 	return p
 }
 
-// PrintList prints items. A table or rows without any item would be no more than headings: they are
-// left out.
+// PrintList prints items. If there are none it prints nothing in a table or rows, which would have
+// only headings.
 func PrintList[T any](f *Factory, v output.View[T], items []T) error {
 	if p := f.Printer(); len(items) > 0 || p.Whole() {
 		return output.List(p, v, items)
@@ -31,7 +31,7 @@ func PrintList[T any](f *Factory, v output.View[T], items []T) error {
 	return nil
 }
 
-// PrintChanged prints the changed item for programs. A person at a terminal has read the message.
+// PrintChanged prints the changed item, unless the message is enough: for a person at a terminal.
 func PrintChanged[T any](f *Factory, v output.View[T], item T) error {
 	if quiet(f) {
 		return nil
@@ -47,8 +47,8 @@ func PrintChangedList[T any](f *Factory, v output.View[T], items []T) error {
 	return PrintList(f, v, items)
 }
 
-// quiet tells whether a change prints its sentence and nothing else: at a terminal, unless a format
-// or columns were asked for.
+// quiet tells whether a change prints only its sentence: at a terminal, unless a format or columns
+// were asked for.
 func quiet(f *Factory) bool {
 	return isTable(f) && !f.DryRun
 }

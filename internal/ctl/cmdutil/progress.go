@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// progressWidth is that of the bar, and eraseLine erases the rest of the line (ECMA-48: EL).
+// progressWidth is the width of the bar. eraseLine erases the rest of the line (ECMA-48: EL).
 const progressWidth, eraseLine = 30, "\x1b[K"
 
-// Progress returns the functions that count an item as done, of that many, and that remove the bar;
-// what is the work, such as "revoking keys". On a terminal, and from 100 items on, another
-// goroutine draws the bar on stderr: the work does not wait for the terminal.
+// Progress shows the progress of total items. what is the work, such as "revoking keys". add counts
+// an item as done; end removes the bar. For 100 items or more on a terminal, another goroutine
+// draws the bar on stderr, so that the work does not wait for the terminal.
 func (s *IOStreams) Progress(what string, total int) (add, end func()) {
 	var done atomic.Int64
 	var drawn sync.WaitGroup

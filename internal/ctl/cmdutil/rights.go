@@ -10,30 +10,30 @@ import (
 	"github.com/spf13/cobra"
 
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/admin"
 	"petstore.example/internal/store/migrate"
-	"petstore.example/internal/store/operate"
 )
 
 // roleAnnotation is the annotation of a command whose role is not petstore_support.
 const roleAnnotation = "role"
 
 const (
-	// owner is the role annotation of a command that needs the owner of the tables, administrators
-	// of one that needs a login that may make roles.
+	// owner is the role annotation of commands for the owner of the tables, administrators that of
+	// commands for logins that may make roles.
 	owner          = "owner"
 	administrators = "administrators"
 )
 
-// ForBilling marks a command that petstore_billing may run and petstore_support may not:
-// ExplainRights names whom to ask.
+// ForBilling marks a command that petstore_billing may run and petstore_support may not.
+// ExplainRights says whom to ask.
 func ForBilling(cmd *cobra.Command) *cobra.Command {
-	return annotate(cmd, roleAnnotation, operate.BillingRole)
+	return annotate(cmd, roleAnnotation, admin.BillingRole)
 }
 
 // ForOwner marks a command that only the owner of the tables may run.
 func ForOwner(cmd *cobra.Command) *cobra.Command { return annotate(cmd, roleAnnotation, owner) }
 
-// ForAdministrators marks a command that only a login may run that may make roles.
+// ForAdministrators marks a command that needs a login that may make roles.
 func ForAdministrators(cmd *cobra.Command) *cobra.Command {
 	return annotate(cmd, roleAnnotation, administrators)
 }
@@ -46,8 +46,8 @@ func annotate(cmd *cobra.Command, key, value string) *cobra.Command {
 	return cmd
 }
 
-// ExplainRights returns the Error for a command that the login may not run, in words of the roles
-// of docs/roles.md. Other errors stay as they are.
+// ExplainRights returns the Error for a command that the login may not run, in terms of the roles
+// of docs/roles.md. Other errors are unchanged.
 func (f *Factory) ExplainRights(ctx context.Context, cmd *cobra.Command, err error) error {
 	notOwner := errors.Is(err, migrate.ErrNotOwner)
 	if !notOwner && !store.IsForbidden(err) {
@@ -67,7 +67,7 @@ func (f *Factory) ExplainRights(ctx context.Context, cmd *cobra.Command, err err
 	if len(roles) == 0 && !isMigration {
 		return NoRoleError(login)
 	}
-	role := cmp.Or(cmd.Annotations[roleAnnotation], operate.SupportRole)
+	role := cmp.Or(cmd.Annotations[roleAnnotation], admin.SupportRole)
 	ask := "somebody in " + role
 	if role == administrators {
 		ask = "an administrator"
@@ -77,13 +77,13 @@ func (f *Factory) ExplainRights(ctx context.Context, cmd *cobra.Command, err err
 	return RefusedErrorf("your login %s%s may not %s: ask %s", login, inRoles(roles), task(cmd), ask)
 }
 
-// NoRoleError is the error of a login that may do nothing.
+// NoRoleError is the error of a login without rights.
 func NoRoleError(login string) error {
 	return RefusedErrorf(
 		"your login %s is in none of the roles %s and %s: ask an administrator for one",
 		login,
-		operate.SupportRole,
-		operate.BillingRole,
+		admin.SupportRole,
+		admin.BillingRole,
 	)
 }
 

@@ -13,7 +13,7 @@ import (
 	"petstore.example/internal/envvars"
 )
 
-// AskSecret reads a secret of that kind from stdin, as read does: on a terminal it prompts for it
+// AskSecret reads a secret of that kind from stdin with read. On a terminal it prompts for it
 // without echo.
 func (s *IOStreams) AskSecret(
 	ctx context.Context,
@@ -37,7 +37,7 @@ func (s *IOStreams) AskSecret(
 	return text, err
 }
 
-// expiryNotice is how long before its end the expiry of a secret is reported.
+// expiryNotice is how long before a secret expires a person is told.
 const expiryNotice = 14 * 24 * time.Hour
 
 // noteExpiry tells a person that the secret of the profile expires soon.
@@ -53,7 +53,7 @@ func noteExpiry(f *Factory, source DatabaseSource) {
 		output.Text(source.Profile.ExpiresAt), source.Target.Login)
 }
 
-// inProduction returns a question with the environment before it if the change is made in
+// inProduction returns a question, prefixed with the environment if the change is made in
 // production.
 func inProduction(f *Factory, question string) string {
 	source, err := f.FindDatabase()

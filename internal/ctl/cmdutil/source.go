@@ -14,15 +14,15 @@ import (
 // DatabaseSource is the URL of the database and what set it.
 type DatabaseSource struct {
 	URL string
-	// SetBy is the flag, variable, profile or file that the URL is from; empty for a login, which
-	// is not stored yet.
+	// SetBy is the flag, variable, profile or file that set the URL; empty for a login, which is
+	// not stored yet.
 	SetBy string
-	// Warning is a sentence on the file that the URL is from, "" for none.
+	// Warning is a sentence about the file that set the URL, "" for none.
 	Warning string
-	// Dev is what "petstore dev" wrote, and Profile the profile; nil if the URL is from elsewhere.
+	// Dev is what "petstore dev" wrote, Profile the profile; nil if the URL is from elsewhere.
 	Dev     *devfile.File
 	Profile *profiles.Profile
-	// Target is where the URL leads: empty if it can't be read.
+	// Target is where the URL leads; empty if it can't be read.
 	Target store.Target
 	// Environment is the kind of deployment that the database serves.
 	Environment profiles.Environment
@@ -48,7 +48,7 @@ func (d DatabaseSource) failed(err error, hint string) *Error {
 	return &Error{Code: ExitDatabase, Message: "can't connect to " + d.name(), Cause: err, Hint: hint}
 }
 
-// name names the database by what set it, or by its host.
+// name names the database by what set its URL, or by its host.
 func (d DatabaseSource) name() string {
 	if d.SetBy != "" {
 		return "the database set by " + d.SetBy
@@ -56,8 +56,8 @@ func (d DatabaseSource) name() string {
 	return output.Clean(d.Target.Host)
 }
 
-// passwordRefused says what to do. Postgres does not tell a wrong password from one that has
-// expired, but a profile knows when its secret expires.
+// passwordRefused says what to do. Postgres does not tell a wrong password from an expired one, but
+// a profile knows when its secret expires.
 func (d DatabaseSource) passwordRefused(err error) error {
 	rotate, login := "ask an administrator to run: petstorectl staff rotate "+d.Target.Login, "petstorectl login URL"
 	if d.Profile != nil {

@@ -18,8 +18,8 @@ func didYouMean(name string, known []string) string {
 	return ""
 }
 
-// suggestions are the commands that an unknown word of a group probably means: what people call
-// them, else the one that is spelled almost so.
+// suggestions are the commands that an unknown word of a group probably means: those with the word
+// as a synonym, else the one spelled almost the same.
 func suggestions(group *cobra.Command, word string) (found []string) {
 	word = strings.ToLower(word)
 	for _, s := range VerbSynonyms {
@@ -48,14 +48,14 @@ func suggestions(group *cobra.Command, word string) (found []string) {
 	return found
 }
 
-// groupPath is the path of a group without the program.
+// groupPath is the path of a group without the program's name.
 func groupPath(group *cobra.Command) string {
 	_, path, _ := strings.Cut(group.CommandPath(), " ")
 	return path
 }
 
-// closestCommand returns the name of the command that is spelled almost as a word, rather of one
-// that changes nothing; "" for none.
+// closestCommand returns the name of the command that is spelled almost like the word, preferably
+// one that changes nothing; "" for none.
 func closestCommand(word string, commands []*cobra.Command) string {
 	var reads, changes []string
 	for _, c := range commands {
@@ -70,12 +70,12 @@ func closestCommand(word string, commands []*cobra.Command) string {
 	return closest(word, append(reads, changes...))
 }
 
-// most is how many typing errors a word may have.
+// most is the maximum number of typing errors in a word.
 func most(word string) int { return min((len(word)+2)/3, 3) }
 
 // isTypingError tells whether a word is a verb with one typing error, or its beginning. A command
-// that changes something is suggested for nothing else: who types rename must not be told resume,
-// and revoked looks for what is, not for what to do.
+// that changes something is suggested only then: rename must not lead to resume, and a person who
+// types revoked wants to see something, not to do it.
 func isTypingError(word, verb string) bool {
 	rest, isLonger := strings.CutPrefix(word, verb)
 	switch {
@@ -87,7 +87,7 @@ func isTypingError(word, verb string) bool {
 	return len(word) >= 4 && word[0] == verb[0] && spelling.Distance(word, verb) == 1
 }
 
-// isOpposite tells whether one of the words is the other one negated.
+// isOpposite tells whether one of the words is the other with a negation.
 func isOpposite(a, b string) bool {
 	return slices.ContainsFunc([]string{"un", "de", "dis", "no-"}, func(prefix string) bool {
 		return strings.HasPrefix(a, prefix) != strings.HasPrefix(b, prefix) &&
@@ -95,9 +95,9 @@ func isOpposite(a, b string) bool {
 	})
 }
 
-// closest returns the known name that was probably meant, "" for none: the one with the smallest
-// distance, up to about one wrong letter in three; or one that begins with the given name; or the
-// longest that the given name begins with.
+// closest returns the known name that was probably meant, "" for none. It is the one with the
+// smallest distance, up to about one wrong letter in three; or one that begins with the given name;
+// or the longest that the given name begins with.
 func closest(name string, known []string) (best string) {
 	name = strings.ToLower(name)
 	smallest := most(name) + 1
@@ -117,8 +117,8 @@ func closest(name string, known []string) (best string) {
 	return best
 }
 
-// typos is the number of typing errors that make a known name a word; one for a word that is its
-// beginning.
+// typos is the number of typing errors that turn a known name into a word. It is one if the word is
+// the name's beginning.
 func typos(word, known string) int {
 	known = strings.ToLower(known)
 	d := spelling.Distance(word, known)

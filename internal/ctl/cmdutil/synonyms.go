@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Synonym is what people call commands, in other products and in daily speech: names, and what they
-// probably mean.
+// Synonym has words that people use for commands, in other products and in daily speech, and the
+// commands that they probably mean.
 type Synonym struct{ Names, Meant string }
 
 func (s Synonym) has(word string) bool { return slices.Contains(strings.Fields(s.Names), word) }
 
-// VerbSynonyms are what people call verbs: the first that a noun has is meant. A word of one action
-// must never lead to another.
+// VerbSynonyms are words for verbs. The first meant verb that a noun has is taken. A word for one
+// action must never lead to another.
 var VerbSynonyms = []Synonym{
 	{"new add create generate invite", "create issue place add"},
 	{"delete remove rm destroy invalidate drop", "revoke suspend retire lift remove"},
@@ -37,7 +37,7 @@ var VerbSynonyms = []Synonym{
 	{"latest apply run", "up"},
 }
 
-// Synonyms are what people call commands wherever they look for them.
+// Synonyms are words for commands, wherever people look for them.
 var Synonyms = []Synonym{
 	{"customer customers client clients account accounts organization org company", "tenant"},
 	{"token tokens apikey apikeys api-key api-keys secret secrets credential credentials", "key"},
@@ -72,8 +72,8 @@ var Synonyms = []Synonym{
 	{"man docs manual", "help"},
 }
 
-// flagSynonyms is what people call flags, and the flags or arguments that they probably mean: the
-// first that the command has.
+// flagSynonyms maps words for flags to the flags or arguments that they probably mean. The first
+// that the command has is taken.
 var flagSynonyms = map[string]string{
 	"force":       "yes",
 	"y":           "yes",

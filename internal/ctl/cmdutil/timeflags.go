@@ -12,15 +12,15 @@ func WhenFlag(cmd *cobra.Command, f *Factory, w *When, name, usage string) {
 	ParsedFlag(cmd, w, name, "", usage, parse, "now", "tomorrow", "14d", "1mo")
 }
 
-// PastFlag adds a flag whose value is an instant that is probably past: a length of time is one
-// ago.
+// PastFlag adds a flag whose value is an instant, probably a past one: a length of time counts back
+// from now.
 func PastFlag(cmd *cobra.Command, f *Factory, at *time.Time, name, usage string) {
 	parse := func(text string) (time.Time, error) { return ParsePast(text, f.Now()) }
 	ParsedFlag(cmd, at, name, "", usage, parse, "today", "yesterday", "1h", "7d")
 }
 
-// ExpiresFlag adds --expires: an instant, or never, which is a pointer to the zero time. It is nil
-// if the flag was not given, or is empty.
+// ExpiresFlag adds --expires: an instant, or never, which is a pointer to the zero time. If the
+// flag is missing or empty, the pointer is nil.
 func ExpiresFlag(cmd *cobra.Command, f *Factory, at **time.Time, usage string) {
 	ParsedFlag(cmd, at, "expires", "", usage, func(text string) (*time.Time, error) {
 		switch text {
@@ -60,8 +60,8 @@ func (e *EndFlags) Check() error {
 	return nil
 }
 
-// CheckTrial returns a usage error for one of the flags without the other: before a tenant there is
-// nothing to go back to.
+// CheckTrial returns a usage error for one of the flags without the other: a new tenant has no plan
+// to go back to.
 func (e *EndFlags) CheckTrial() error {
 	if e.until.IsSet() && e.Then == "" {
 		return UsageErrorf("--until requires --then, the plan that follows")
@@ -69,7 +69,7 @@ func (e *EndFlags) CheckTrial() error {
 	return e.Check()
 }
 
-// Until returns when an assignment ends that begins at an instant; nil if it lasts.
+// Until returns the function from the beginning of an assignment to its end; nil if it lasts.
 func (e *EndFlags) Until() func(from time.Time) time.Time { return e.until.Until() }
 
 // MonthFlag adds --month. The default is the current UTC month.
@@ -99,7 +99,7 @@ func ClosedMonthFlag(f *Factory, cmd *cobra.Command, month *Period) *cobra.Comma
 	return cmd
 }
 
-// latestMonths are the present month and those of a year before it, the latest first.
+// latestMonths are the present month and those of the year before it, the latest first.
 func latestMonths(now time.Time) (months []string) {
 	for i := range 13 {
 		months = append(

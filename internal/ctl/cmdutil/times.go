@@ -12,7 +12,7 @@ import (
 const (
 	day  = 24 * time.Hour
 	week = 7 * day
-	// maxDuration and maxMonths are the longest length of time that a flag may have: longer ones
+	// maxDuration and maxMonths are the longest length of time that a flag may have. Longer ones
 	// are typing errors.
 	maxDuration = 100 * 365 * day
 	maxMonths   = 100 * 12
@@ -28,12 +28,12 @@ const WhenHelp = `WHEN is "tomorrow 14:00", tuesday, a length of time from now (
 date such as 2026-12-01 (its midnight) or a time such as "2026-12-01 15:00", all
 in UTC; see "petstorectl help times".`
 
-// PastHelp is WhenHelp for flags that look back: those of PastFlag.
+// PastHelp is WhenHelp for the flags of PastFlag, which look back.
 const PastHelp = `WHEN is "yesterday 14:00", tuesday, a length of time ago (12h, 7d, 1mo), a date
 such as 2026-11-01 (its midnight) or a time such as "2026-11-01 15:00", all in
 UTC; see "petstorectl help times".`
 
-// length is a length of time: months, which differ in days, and a duration.
+// length is a length of time: a number of months, which differ in days, and a duration.
 type length struct {
 	months   int
 	duration time.Duration
@@ -67,8 +67,8 @@ var (
 	}
 )
 
-// parseLength reads a length of time of more than zero and at most 100 years: a number and a unit,
-// once or more often.
+// parseLength reads a length of time above zero and up to 100 years: a number and a unit, once or
+// more.
 func parseLength(text string) (sum length, err error) {
 	for rest := text; rest != ""; {
 		part := lengthPart.FindStringSubmatch(rest)
@@ -103,8 +103,8 @@ func notLength(text string) error {
 	return fmt.Errorf("%q is not a length of time such as %s", text, lengthForms)
 }
 
-// after returns the instant that is the length after another. Months keep the day and the time of
-// day, and end on the month's last day where it has no such day: one month after 31 January is 28
+// after returns the instant that is the length after anchor. Months keep the day and the time of
+// day. If a month has no such day, it is the month's last: one month after 31 January is 28
 // February, two months after it 31 March.
 func (l length) after(anchor time.Time) time.Time {
 	end := anchor.AddDate(0, l.months, 0)
@@ -114,8 +114,8 @@ func (l length) after(anchor time.Time) time.Time {
 	return end.Add(l.duration)
 }
 
-// ParseLength reads a length of time such as 48h, 14d, 2w, 1mo or 1y: an instant that is this long
-// after another.
+// ParseLength reads a length of time such as 48h, 14d, 2w, 1mo or 1y, as an instant that is this
+// long after another.
 func ParseLength(text string) (When, error) {
 	l, err := parseLength(text)
 	if err != nil {
@@ -125,7 +125,7 @@ func ParseLength(text string) (When, error) {
 }
 
 // ParseDuration reads a length of time that is the same from any instant on, such as 30m, 48h, 14d
-// or 2w, but no months.
+// or 2w, but not months.
 func ParseDuration(text string) (time.Duration, error) {
 	l, err := parseLength(text)
 	if err == nil && l.months > 0 {
@@ -137,19 +137,19 @@ func ParseDuration(text string) (time.Duration, error) {
 // When is an instant as staff write it. The zero value is a flag that was not given.
 type When struct {
 	text string
-	// at is the instant, zero for one that is a length after another.
+	// at is the instant, zero if it is a length after another.
 	at time.Time
 	length
 }
 
 // ParseWhen reads an instant: now, a length of time from another instant (14d or +14d; -7d or 7d
-// ago), or a day and a time, midnight without one. The day is today, tomorrow, yesterday, a weekday
-// or a date. The time is that of RFC 3339, whose seconds may be omitted. All but times with an
-// offset of their own are UTC.
+// ago), or a day and a time, midnight by default. The day is today, tomorrow, yesterday, a weekday
+// or a date. The time has the form of RFC 3339, and its seconds may be omitted. Times without an
+// offset are UTC.
 func ParseWhen(text string, now time.Time) (When, error) { return parseWhen(text, now, false) }
 
-// ParsePast reads an instant as ParseWhen does, but a length of time without a sign is one ago, and
-// a weekday the latest before today.
+// ParsePast reads an instant as ParseWhen does, but a length of time without a sign counts back,
+// and a weekday is the latest before today.
 func ParsePast(text string, now time.Time) (time.Time, error) {
 	w, err := parseWhen(text, now, true)
 	if err != nil {
@@ -188,8 +188,8 @@ func parseWhen(text string, now time.Time, past bool) (When, error) {
 	return When{text: text, at: at}, nil
 }
 
-// parseDate returns the midnight at which a day begins. A weekday is the next one after today; with
-// last, or if past is set, the latest one before.
+// parseDate returns the midnight at which a day begins. A weekday is the next one after today. With
+// last, or if past is set, it is the latest one before today.
 func parseDate(text string, today time.Time, past bool) (time.Time, bool) {
 	if days, ok := map[string]int{"yesterday": -1, "today": 0, "tomorrow": 1}[text]; ok {
 		return today.AddDate(0, 0, days), true
@@ -220,7 +220,7 @@ func timeOn(midnight time.Time, text string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// parseRelative reads a length of time from another instant. Without a direction it is one ago if
+// parseRelative reads a length of time from another instant. Without a direction it counts back if
 // past is set.
 func parseRelative(text string, past bool) (When, error) {
 	forms := whenForms
@@ -243,11 +243,11 @@ func parseRelative(text string, past bool) (When, error) {
 // IsSet reports whether the flag was given.
 func (w When) IsSet() bool { return w.text != "" }
 
-// IsNow reports whether it is the present, whatever the clock shows when the change is made.
+// IsNow reports whether the instant is now, whenever the change is made.
 func (w When) IsNow() bool { return w.at.IsZero() && w.length == length{} }
 
-// After returns the instant. A length counts from the anchor, to the whole second: instants are
-// shown so.
+// After returns the instant. A length counts from the anchor, and the result is cut to the whole
+// second, because instants are shown without fractions.
 func (w When) After(anchor time.Time) time.Time {
 	anchor = anchor.UTC()
 	switch {
@@ -259,7 +259,7 @@ func (w When) After(anchor time.Time) time.Time {
 	return w.length.after(anchor).Truncate(time.Second)
 }
 
-// Until returns the function that returns the instant, nil for a flag that was not given.
+// Until returns After, or nil if the flag was not given.
 func (w When) Until() func(from time.Time) time.Time {
 	if !w.IsSet() {
 		return nil
@@ -267,8 +267,8 @@ func (w When) Until() func(from time.Time) time.Time {
 	return w.After
 }
 
-// parseDay reads a UTC day: a date, or the day of an instant that has no time of day of its own
-// (yesterday, 7d).
+// parseDay reads a UTC day: a date, or the day of an instant that has no time of day (yesterday,
+// 7d).
 func parseDay(text string, now time.Time) (time.Time, error) {
 	w, err := parseWhen(text, now, true)
 	if err != nil || !w.at.Equal(w.at.Truncate(day)) {

@@ -19,7 +19,8 @@ func TestExpiresFlag(t *testing.T) {
 		at := &time.Time{}
 		cmd := &cobra.Command{}
 		ExpiresFlag(cmd, f, &at, "")
-		return at, cmd.Flags().Set("expires", text)
+		err := cmd.Flags().Set("expires", text)
+		return at, err
 	}
 	for text, want := range map[string]time.Time{
 		"never": {}, "90d": testNow.AddDate(0, 0, 90), "+90d": testNow.AddDate(0, 0, 90),

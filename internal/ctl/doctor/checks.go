@@ -14,12 +14,13 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/admin"
 	"petstore.example/internal/store/migrate"
-	"petstore.example/internal/store/operate"
 )
 
 const (
-	// skewWarn and skewFail are how far this machine's clock may be from the database's.
+	// skewWarn and skewFail are the differences between this machine's clock and the database's
+	// from which on the check warns or fails.
 	skewWarn = time.Second
 	skewFail = time.Minute
 )
@@ -36,7 +37,7 @@ func check(ctx context.Context, f *cmdutil.Factory) ([]Finding, error) {
 			return nil, err
 		}
 		if store.IsForbidden(err) { // A login without a role may not connect.
-			return []Finding{checkRole(operate.Login{Name: source.Target.Login}, source)}, nil
+			return []Finding{checkRole(admin.Login{Name: source.Target.Login}, source)}, nil
 		}
 		return []Finding{unreachable(source, err)}, nil
 	}
@@ -51,7 +52,7 @@ func check(ctx context.Context, f *cmdutil.Factory) ([]Finding, error) {
 		checkSchema(ctx, source, c.Role), checkRole(c.Role, source), checkClock(before, c.Now, after),
 	}
 	if source.Dev == nil { // the login of petstore dev owns the tables
-		findings = append(findings, asked("logins", "", operate.Login{}, checkLogins)(db.ServerLogins(ctx)))
+		findings = append(findings, asked("logins", "", admin.Login{}, checkLogins)(db.ServerLogins(ctx)))
 	}
 	findings = append(
 		findings,
@@ -61,9 +62,9 @@ func check(ctx context.Context, f *cmdutil.Factory) ([]Finding, error) {
 	return append(findings, checkOperation(ctx, db, c)...), nil
 }
 
-// checkCatalogues warns if the database was restored without its animals, which row-level security
-// hides from a dump by the owner.
-func checkCatalogues(c operate.Catalogues) Finding {
+// checkCatalogues warns if the database was restored without its animals: row-level security hides
+// them from a dump by the owner.
+func checkCatalogues(c admin.Catalogues) Finding {
 	text := fmt.Sprintf("%%s: %%d of %s that sent requests last", output.Count(c.Tenants, "tenant"))
 	switch {
 	case c.Tenants == 0:
@@ -75,7 +76,7 @@ func checkCatalogues(c operate.Catalogues) Finding {
 	return Finding{"catalogue", statusOK, fmt.Sprintf(text, "animals found", c.Tenants-c.Empty), ""}
 }
 
-func checkCluster(ctx context.Context, db *store.DB, c operate.Checkup) []Finding {
+func checkCluster(ctx context.Context, db *store.DB, c admin.Checkup) []Finding {
 	state, err := db.Cluster.State(ctx)
 	if f := cannot("servers", "see the servers", c.Role, err); f != nil {
 		return []Finding{*f}
@@ -83,11 +84,14 @@ func checkCluster(ctx context.Context, db *store.DB, c operate.Checkup) []Findin
 	clocks := asked("clocks", "see the clocks of servers", c.Role, func(off map[string]time.Duration) Finding {
 		return checkServerClocks(off, anyAlive(state, c.Now))
 	})(db.Cluster.ClocksOff(ctx))
-	return []Finding{checkServers(state, c.Now), clocks, checkTerm(state, c.Now)}
+	months := asked("months", "see the months' totals", c.Role, func(wrong wrongMonths) Finding {
+		return checkMonths(state, c.Now, wrong)
+	})(readWrongMonths(ctx, db))
+	return []Finding{checkServers(state, c.Now), clocks, checkTerm(state, c.Now), months}
 }
 
-// skipped is the finding of a check for which the role has no right.
-func skipped(check string, role operate.Login, task string) Finding {
+// skipped is the finding of a check that the role has no right for.
+func skipped(check string, role admin.Login, task string) Finding {
 	return Finding{check, statusSkip, "role " + role.Name + " may not " + task, ""}
 }
 
@@ -99,7 +103,7 @@ func unreachable(source cmdutil.DatabaseSource, err error) Finding {
 	return Finding{"database", statusFail, err.Error(), do}
 }
 
-func checkSchema(ctx context.Context, source cmdutil.DatabaseSource, role operate.Login) Finding {
+func checkSchema(ctx context.Context, source cmdutil.DatabaseSource, role admin.Login) Finding {
 	status, err := migrate.GetStatus(ctx, source.URL)
 	f := Finding{check: "schema", status: statusFail}
 	switch {
@@ -129,7 +133,7 @@ func checkSchema(ctx context.Context, source cmdutil.DatabaseSource, role operat
 	return f
 }
 
-// checkClock compares the database's clock with this machine's, which was read before and after it.
+// checkClock compares the database's clock with this machine's, read before and after it.
 func checkClock(before, database, after time.Time) Finding {
 	var skew time.Duration
 	switch {
@@ -181,7 +185,47 @@ func checkServerClocks(off map[string]time.Duration, alive bool) Finding {
 	}
 }
 
-// isAlive reports whether the server has told of itself lately.
+// wrongMonths is how many tenants' running totals of the month are wrong, and one of them.
+type wrongMonths struct {
+	count  int64
+	tenant string
+}
+
+func readWrongMonths(ctx context.Context, db *store.DB) (wrong wrongMonths, err error) {
+	wrong.count, wrong.tenant, err = db.Usage.WrongMonths(ctx, time.Time{})
+	return wrong, err
+}
+
+// checkMonths shows whether limits per month are enforced, from totals that are those of the
+// records.
+func checkMonths(s cluster.State, now time.Time, wrong wrongMonths) Finding {
+	var last []string
+	for _, server := range s.Servers {
+		if isAlive(server, now) && server.NoMonths {
+			last = append(last, server.ID)
+		}
+	}
+	switch {
+	case wrong.count > 0:
+		return Finding{
+			"months",
+			statusFail,
+			fmt.Sprintf("the totals of this month differ from the recorded usage of %s, such as %s",
+				output.Count(wrong.count, "tenant"), wrong.tenant),
+			"run for each: petstorectl limits reset TENANT",
+		}
+	case len(last) > 0:
+		return Finding{
+			"months",
+			statusWarn,
+			"not enforced while servers of the last release are alive: " + strings.Join(last, ", "),
+			"finish the upgrade: a term with months begins when the last of them has ended",
+		}
+	}
+	return Finding{"months", statusOK, "the totals of this month are those of the recorded usage", ""}
+}
+
+// isAlive reports whether the server has sent a heartbeat lately.
 func isAlive(s cluster.Server, now time.Time) bool { return now.Sub(s.Seen) < cluster.MemberTTL }
 
 func anyAlive(s cluster.State, now time.Time) bool {

@@ -23,7 +23,8 @@ clocks agree, and that servers connect with no more rights than they need. Also
 show which servers are alive, where rate limits are counted (in Redis, or in
 Postgres while Redis is down), what servers report of themselves, whether they
 record usage, which requests ended in 5xx, how many connections Postgres has,
-whether it archives its log, and whether old rows are removed.
+whether it archives its log, whether the servers have the key that webhooks
+need, and whether old rows are removed.
 
 Each line is ok, warn, fail or skip. A check is skipped if your role may not
 run it or the schema is too old for it. Lines that warn or fail have advice.
@@ -67,7 +68,7 @@ const (
 // Finding is the result of one check.
 type Finding struct {
 	check, status, detail string
-	// advice is what to do, empty if the check is ok.
+	// advice says what to do; it is empty if the check is ok.
 	advice string
 }
 

@@ -12,44 +12,44 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/admin"
 	"petstore.example/internal/store/billing"
-	"petstore.example/internal/store/operate"
 )
 
 const (
-	// slowAnswer is how long the first query may take: the network included, and a connection to a
+	// slowAnswer is how long the first query may take, including the network and a connection to a
 	// database far away.
 	slowAnswer = 250 * time.Millisecond
-	// usageBehind is how long a live server may not record usage: when idle it writes once a
-	// minute.
+	// usageBehind is how long a live server may record no usage. An idle one writes once a minute.
 	usageBehind = 90 * time.Second
-	// failedWithin is how far back requests that ended in 5xx are looked for.
+	// failedWithin is how far back requests that ended in 5xx are counted.
 	failedWithin = time.Hour
-	// retentionBehind is how long old rows may stay: servers try every minute, but a dump may delay
-	// them.
+	// retentionBehind is how long expired rows may stay: servers try every minute, but a dump may
+	// delay them.
 	retentionBehind = 6 * time.Hour
 )
 
-// checkOperation checks what the alerts of deploy/prometheus are about, as far as the database
-// knows of it.
-func checkOperation(ctx context.Context, db *store.DB, c operate.Checkup) []Finding {
+// checkOperation checks the conditions of the alerts in deploy/prometheus, as far as the database
+// knows them.
+func checkOperation(ctx context.Context, db *store.DB, c admin.Checkup) []Finding {
 	return []Finding{
 		asked("reports", "see what servers report", c.Role, checkReports)(db.Operation.Reports(ctx)),
 		checkUsage(ctx, db, c),
 		asked("errors", "see failed requests", c.Role, checkErrors)(db.Operation.FailedSince(ctx, failedWithin)),
 		asked("sessions", "count sessions", c.Role, checkSessions)(db.Operation.Sessions(ctx)),
 		asked("archive", "see whether Postgres archives its log", c.Role, checkArchive)(db.Operation.Archive(ctx)),
+		asked("webhooks", "see the keys of webhooks", c.Role, checkWebhooks)(db.Outbox.Keys(ctx)),
 		asked(
 			"retention",
 			"see what was removed",
 			c.Role,
-			func(rules []operate.RetentionRule) Finding { return checkRetention(rules, c.Now) },
+			func(rules []admin.RetentionRule) Finding { return checkRetention(rules, c.Now) },
 		)(db.Retention.List(ctx)),
 	}
 }
 
-// cannot is the finding of a check whose query failed; nil if it did not.
-func cannot(check, task string, role operate.Login, err error) *Finding {
+// cannot is the finding of a check whose query failed, nil if it succeeded.
+func cannot(check, task string, role admin.Login, err error) *Finding {
 	switch {
 	case err == nil:
 		return nil
@@ -62,9 +62,9 @@ func cannot(check, task string, role operate.Login, err error) *Finding {
 	return &Finding{check, statusFail, err.Error(), "run doctor again"}
 }
 
-// asked returns a function that makes the finding of a query: of its answer by judge, or of its
+// asked returns a function that makes a query's finding: from its answer by judge, or from its
 // error.
-func asked[T any](check, task string, role operate.Login, judge func(T) Finding) func(T, error) Finding {
+func asked[T any](check, task string, role admin.Login, judge func(T) Finding) func(T, error) Finding {
 	return func(answer T, err error) Finding {
 		if f := cannot(check, task, role, err); f != nil {
 			return *f
@@ -117,7 +117,7 @@ func checkReports(reports map[string][]string) Finding {
 	}
 }
 
-func checkUsage(ctx context.Context, db *store.DB, c operate.Checkup) Finding {
+func checkUsage(ctx context.Context, db *store.DB, c admin.Checkup) Finding {
 	behind, err := db.Operation.Behind(ctx, usageBehind)
 	if f := cannot("usage", "see what servers recorded", c.Role, err); f != nil {
 		return *f
@@ -147,7 +147,7 @@ func checkUsage(ctx context.Context, db *store.DB, c operate.Checkup) Finding {
 		"look for \"can't record usage\" in the log of the server; do not end it before: what is not recorded is lost"}
 }
 
-func checkErrors(kinds []operate.FailedKind) Finding {
+func checkErrors(kinds []admin.FailedKind) Finding {
 	if len(kinds) == 0 {
 		return Finding{"errors", statusOK, "no request with a key ended in 5xx within the last hour", ""}
 	}
@@ -163,19 +163,19 @@ func checkErrors(kinds []operate.FailedKind) Finding {
 		"run: petstorectl tail; docs/running.md#runbooks says what the reasons mean"}
 }
 
-func checkSessions(s operate.Sessions) Finding {
+func checkSessions(s admin.Sessions) Finding {
 	f := Finding{"sessions", statusOK, fmt.Sprintf("%d of %d connections to Postgres are in use", s.Open, s.Most), ""}
 	if 10*s.Open >= 9*s.Most {
 		f.status, f.advice = statusWarn,
-			"raise max_connections: each server uses up to 28; or end, as an administrator, what does not belong "+
+			"raise max_connections: each server uses up to 30; or end, as an administrator, what does not belong "+
 				"there: select * from pg_stat_activity"
 	}
 	return f
 }
 
-// checkArchive warns if Postgres can't be recovered to the second, because its log does not arrive
-// in the archive.
-func checkArchive(a operate.Archive) Finding {
+// checkArchive warns if Postgres can't be recovered to the second because its log does not reach
+// the archive.
+func checkArchive(a admin.Archive) Finding {
 	switch {
 	case !a.On:
 		return Finding{"archive", statusSkip, "Postgres archives no write-ahead log", ""}
@@ -191,16 +191,16 @@ func checkArchive(a operate.Archive) Finding {
 	return Finding{"archive", statusOK, "the write-ahead log is archived; last: " + a.Last, ""}
 }
 
-// checkRetention names what is older than it is kept, and not removed by any server. Only people
-// remove entries of the audit trail.
-func checkRetention(rules []operate.RetentionRule, now time.Time) Finding {
+// checkRetention names the kinds of data that servers have not cleaned for retentionBehind. It
+// leaves out the audit trail, because only people remove its entries.
+func checkRetention(rules []admin.RetentionRule, now time.Time) Finding {
 	var all []string
 	for _, r := range rules {
 		last, when := r.RunAt, "last at "+output.Text(r.RunAt)
 		if last.IsZero() {
 			last, when = r.BeginsAt, "never"
 		}
-		if r.Kind != operate.RetentionAudit && now.Sub(last) > retentionBehind {
+		if r.Kind != admin.RetentionAudit && now.Sub(last) > retentionBehind {
 			all = append(all, r.Kind+" ("+when+")")
 		}
 	}
@@ -212,7 +212,7 @@ func checkRetention(rules []operate.RetentionRule, now time.Time) Finding {
 }
 
 // checkRole says what the role may do with petstorectl.
-func checkRole(role operate.Login, source cmdutil.DatabaseSource) Finding {
+func checkRole(role admin.Login, source cmdutil.DatabaseSource) Finding {
 	f := Finding{check: "role", status: statusOK}
 	switch {
 	case role.Superuser && source.Dev != nil:
@@ -240,8 +240,8 @@ func checkRole(role operate.Login, source cmdutil.DatabaseSource) Finding {
 	return f
 }
 
-// checkLogins shows whether the servers may do more in the database than they need.
-func checkLogins(logins []operate.Login) Finding {
+// checkLogins shows whether the servers have more rights in the database than they need.
+func checkLogins(logins []admin.Login) Finding {
 	var names, excess []string
 	for _, l := range logins {
 		names = append(names, l.Name)

@@ -71,7 +71,8 @@ func addServer(t testing.TB, url, environment string) {
 	db, err := sql.Open("postgres", url)
 	assert.NoError(t, err)
 	defer db.Close()
-	_, err = db.Exec(`insert into servers (id, seen_at, environment) values ($1, '2100-01-01', $1)`, environment)
+	_, err = db.Exec(
+		`insert into servers (id, seen_at, environment, months) values ($1, '2100-01-01', $1, true)`, environment)
 	assert.NoError(t, err)
 }
 

@@ -14,9 +14,9 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/admin"
 	"petstore.example/internal/store/billing"
-	"petstore.example/internal/store/operate"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
@@ -36,7 +36,7 @@ func newRemoved(t *testing.T) removed {
 	t.Helper()
 	b := fixture.NewFilledBooks(t)
 	owner := storetest.Open(t, b.URL, store.Options{})
-	r := removed{Books: b, token: storetest.IssueKey(t, owner, people.NewTenant{Name: "okapi", Plan: "pro"})}
+	r := removed{Books: b, token: storetest.IssueKey(t, owner, tenancy.NewTenant{Name: "okapi", Plan: "pro"})}
 	r.key = b.Text(t, `select id from api_keys where tenant_id = 3`)
 	today := time.Now().UTC().Truncate(time.Hour)
 	// zoo's first key ended long ago.
@@ -56,6 +56,11 @@ func newRemoved(t *testing.T) removed {
 	}
 	b.Exec(t, `
 		select set_config('petstore.audited', 'on', false);
+		with made as (
+		  insert into endpoints (tenant_id, environment, url, events, verified_at)
+		  select id, 'live', 'https://a.example', '{*}', now() from tenants order by id returning id
+		)
+		insert into endpoint_slots (endpoint_id, slot) select id, 0 from made;
 		update tenants set billing_ref = 'cus_' || name;
 		insert into failed_requests (tenant_id, server_id, number, key_id, at, request_id, code, plan, limited_by,
 			allowed, partial, method, route, suppressed, status, reason, took_micros)
@@ -89,7 +94,7 @@ func newRemoved(t *testing.T) removed {
 	b.EndPartition(t, fixture.Nov)
 	b.Exec(t, `update retention set keep = least`)
 	b.RollUp(t, 1000)
-	for _, kind := range []string{operate.RetentionBans, operate.RetentionKeys, operate.RetentionFailed} {
+	for _, kind := range []string{admin.RetentionBans, admin.RetentionKeys, admin.RetentionFailed} {
 		n, _, err := b.API.Retention.Prune(t.Context(), kind, 1000)
 		assert.True(t, err == nil && n > 0, kind, n, err)
 	}
@@ -120,6 +125,7 @@ func (r removed) lines(t *testing.T, name string) []string {
 		"usage export":  {"--month 2025-10", "--month 2025-11", "--month " + time.Now().UTC().Format("2006-01")},
 		"usage verify":  {"--month 2025-10"},
 		"audit show":    {r.Text(t, `select max(number)::text from audit_entries`)},
+		"webhook show":  {r.Text(t, `select id::text from endpoints where tenant_id = $1`, fixture.Zoo)},
 		"why":           {"zoo", "erased-1", "acme", r.key, fixture.AcmeKey, "key_0000000000000002", "-", "request-4"},
 		"tail":          {"erased-1 --for 1s"},
 	}[name]; ok {

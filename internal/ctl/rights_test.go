@@ -22,8 +22,8 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/billing"
-	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/pricing"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/sandbox"
@@ -51,8 +51,8 @@ func newRightsEnv(t *testing.T) *rightsEnv {
 	addServer(t, e.URL, "live")
 	db := storetest.Open(t, e.URL, store.Options{})
 	by := audit.By{Actor: "test"}
-	e.token = storetest.IssueKey(t, db, people.NewTenant{Name: "acme", Plan: plans.Pro})
-	storetest.IssueKey(t, db, people.NewTenant{Name: "suspended", Plan: plans.Pro})
+	e.token = storetest.IssueKey(t, db, tenancy.NewTenant{Name: "acme", Plan: plans.Pro})
+	storetest.IssueKey(t, db, tenancy.NewTenant{Name: "suspended", Plan: plans.Pro})
 	_, err := db.Tenants.Suspend(t.Context(), by, "suspended", time.Now())
 	assert.NoError(t, err)
 	// A tenant that can be moved, and a version that can be withdrawn.
@@ -63,7 +63,7 @@ func newRightsEnv(t *testing.T) *rightsEnv {
 		_, err := db.Plans.Edit(t.Context(), by, plan, pricing.PlanEdit{Numbers: &edit})
 		assert.NoError(t, err)
 	}
-	list, err := store.Collect(db.Keys.List(t.Context(), people.KeyFilter{Limit: 2}, time.Now()))
+	list, err := store.Collect(db.Keys.List(t.Context(), tenancy.KeyFilter{Limit: 2}, time.Now()))
 	assert.NoError(t, err)
 	e.key, e.banned = list[0].ID, list[1].ID
 	// A closed month in which acme was on a plan, a server that has ended, and a receiver.
@@ -75,6 +75,8 @@ func newRightsEnv(t *testing.T) *rightsEnv {
 		update tenants set billing_ref = 'cus_1' where name = 'acme';
 		insert into tenant_plans (tenant_id, valid_from, plan) select id, '2020-01-01Z', 'pro' from tenants where
 			name = 'acme';
+		insert into endpoints (tenant_id, environment, url, events, verified_at)
+			select id, 'live', 'https://example.com', '{*}', now() from tenants where name = 'acme';
 		insert into usage_writers (server_id, batch, written_at, delivered_to) values ('gone', 1, now(), now())`,
 	)
 	_, err = db.Months.Close(t.Context(), by, time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), nil)
@@ -82,7 +84,7 @@ func newRightsEnv(t *testing.T) *rightsEnv {
 	_, err = db.Bans.Place(
 		t.Context(),
 		by,
-		people.NewBan{KeyID: e.banned, Length: time.Hour, Reason: "test"},
+		tenancy.NewBan{KeyID: e.banned, Length: time.Hour, Reason: "test"},
 		time.Now(),
 	)
 	assert.NoError(t, err)
@@ -128,6 +130,7 @@ func (e *rightsEnv) args(c *cobra.Command, name string) []string {
 		"usage events":    {"--month", "2026-10", "-o", "lago", "--mark-sent", "lago", "--dry-run"},
 		"usage hand-on":   {e.receiver, "--from", "2026-10-01", "--dry-run"},
 		"usage resend":    {"acme", "--receiver", "stripe", "--since", "2026-10-01", "--reason", "test", "--dry-run"},
+		"usage waive":     {"acme", "--receiver", "stripe", "--reason", "test", "--dry-run"},
 		"usage close":     {"--month", "2020-02", "--dry-run"},
 		"usage forget":    {"gone", "--reason", "r", "--dry-run"},
 		"usage verify":    {"--month", "2020-01"},
@@ -149,7 +152,10 @@ func (e *rightsEnv) args(c *cobra.Command, name string) []string {
 	var args []string
 	usage, _, _ := strings.Cut(strings.NewReplacer("[", "|", "--", "|").Replace(c.Use), "|")
 	for _, word := range argument.FindAllString(usage, -1) {
-		args = append(args, cmp.Or(map[string]string{"TENANT": "acme", "KEY-ID": e.key, "PLAN": "pro"}[word], "x"))
+		args = append(
+			args,
+			cmp.Or(map[string]string{"TENANT": "acme", "KEY-ID": e.key, "PLAN": "pro", "WEBHOOK": "1"}[word], "x"),
+		)
 	}
 	for _, flag := range []string{"dry-run", "yes"} {
 		if c.Flags().Lookup(flag) != nil {

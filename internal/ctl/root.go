@@ -22,6 +22,7 @@ import (
 	"petstore.example/internal/ctl/tenant"
 	"petstore.example/internal/ctl/undo"
 	"petstore.example/internal/ctl/usage"
+	"petstore.example/internal/ctl/webhook"
 	"petstore.example/internal/ctl/why"
 )
 
@@ -42,7 +43,7 @@ func Run(ctx context.Context, f *cmdutil.Factory, args []string) int {
 	return f.Report(ctx, err)
 }
 
-// withoutEnvironment are the commands for which no variable has a meaning.
+// withoutEnvironment are the commands that read no variables.
 var withoutEnvironment = []string{
 	"petstorectl",
 	"help",
@@ -52,7 +53,7 @@ var withoutEnvironment = []string{
 	cobra.ShellCompNoDescRequestCmd,
 }
 
-// Root returns the root command, from which the reference is made.
+// Root returns the root command. The reference is generated from it.
 func Root(f *cmdutil.Factory) *cobra.Command { return newCmdRoot(f) }
 
 //nolint:funlen // the list of commands
@@ -105,6 +106,7 @@ and login, and what sets them.`,
 		ban.NewCmd(f),
 		limits.NewCmd(f),
 		retention.NewCmd(f),
+		webhook.NewCmd(f),
 		usage.NewCmd(f),
 		audit.NewCmd(f),
 		why.NewCmd(f),

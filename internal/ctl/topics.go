@@ -2,7 +2,7 @@ package ctl
 
 import "github.com/spf13/cobra"
 
-// newTopics returns what "petstorectl help" explains beside commands.
+// newTopics returns the topics that "petstorectl help" explains besides commands.
 func newTopics() []*cobra.Command {
 	var topics []*cobra.Command
 	for _, t := range []struct{ name, short, long string }{

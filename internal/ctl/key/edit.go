@@ -127,7 +127,7 @@ func (f editFlags) edit(cmd *cobra.Command) (e keys.Edit, err error) {
 	return e, err
 }
 
-// edited is a key before and after the change, and what to warn of, "" for nothing.
+// edited is a key before and after the change, with a warning, "" for none.
 type edited struct {
 	before, after keys.Key
 	warning       string
@@ -146,7 +146,7 @@ func (e edited) notice() cmdutil.Notice {
 	return n
 }
 
-// differences is what an edit changed, in words.
+// differences says what an edit changed, in words.
 func differences(before, after keys.Key) string {
 	var changes []string
 	switch {
@@ -193,7 +193,7 @@ func accessFlags(cmd *cobra.Command, scope *keys.Scope, allowed *keys.Ranges) {
 	)
 }
 
-// AccessText says in words what a key may do and from where, "" for one that may write from
+// AccessText says in words what a key may do and from where; "" for a key that may write from
 // anywhere.
 func AccessText(k keys.Key) string {
 	var parts []string
@@ -227,7 +227,7 @@ func LimitText(k keys.Key) string {
 	return count + " per minute"
 }
 
-// limitWarning says that a key's own limit has no effect, "" if it has. It is only advice: if the
+// limitWarning says that a key's own limit has no effect; "" if it has. It is only advice: if the
 // tenant can't be read, it is "".
 func limitWarning(ctx context.Context, f *cmdutil.Factory, k keys.Key) string {
 	db, err := f.DB(ctx)

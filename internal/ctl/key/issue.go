@@ -14,7 +14,7 @@ import (
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 )
 
 //nolint:funlen // help text and flags
@@ -94,7 +94,7 @@ decided.
 	return cmd
 }
 
-// sayNarrowed says what narrows a new key, and what of it has no effect.
+// sayNarrowed says which limits a new key has, and which of them have no effect.
 func sayNarrowed(ctx context.Context, f *cmdutil.Factory, k keys.Key) {
 	if k.PerMinute > 0 {
 		f.Messagef("the key is limited to %s", LimitText(k))
@@ -122,13 +122,12 @@ func validUntil(k keys.Key) string {
 	return ", valid until " + output.Text(k.ExpiresAt)
 }
 
-// Issued is a new key. It is the only type that contains a key's plaintext, which is empty after a
-// dry run.
+// Issued is a new key. Only this type contains a key's plaintext, which is empty after a dry run.
 type Issued struct {
 	keys.Key
 	token     keys.Token
 	plaintext string
-	// replaced is the key that a rotation replaced, and ended are those whose grace period it ended.
+	// replaced is the key that a rotation replaced. ended are the keys whose grace period it ended.
 	replaced keys.Key
 	ended    []string
 }
@@ -155,17 +154,17 @@ var IssuedView = slices.Concat(
 
 func keyOf(i Issued) keys.Key { return i.Key }
 
-// RotatedView shows a new key and the one that it replaces as JSON.
+// RotatedView shows a new key and the key that it replaces as JSON.
 var RotatedView = append(IssuedView[:len(IssuedView):len(IssuedView)],
 	output.Column[Issued]{Name: "replaces", Value: func(i Issued) any { return i.replaced.ID }},
 	output.Column[Issued]{Name: "old_expires_at", Value: func(i Issued) any { return i.replaced.ExpiresAt }},
 )
 
-// printIssued prints a new key: alone, unless another format was asked for or a dry run left no key
-// to print.
+// printIssued prints a new key. Only the key is printed, unless another format was asked for or a
+// dry run left no key to print.
 func printIssued(f *cmdutil.Factory, jsonView output.View[Issued], i Issued) error {
 	if f.DryRun {
-		i.ID, i.Last4 = "", "" // The change makes others.
+		i.ID, i.Last4 = "", "" // The real change makes another key.
 	} else {
 		f.Messagef("copy the key now, it is not shown again:")
 		i.plaintext = i.token.Reveal()
@@ -280,8 +279,8 @@ func parseGracePeriod(text string) (time.Duration, error) {
 	return duration, err
 }
 
-// sayOld says what becomes of the old key, and that the new key is banned, if the old one is. If
-// that can't be read, the new key is still printed.
+// sayOld says what happens to the old key. If that is banned, it says that the new key is banned
+// too. If the bans can't be read, the new key is still printed.
 func sayOld(ctx context.Context, f *cmdutil.Factory, db *store.DB, i Issued) {
 	is, old := "is", i.replaced
 	if f.DryRun {
@@ -296,7 +295,7 @@ func sayOld(ctx context.Context, f *cmdutil.Factory, db *store.DB, i Issued) {
 		f.Messagef("key %s, which was rotated before, %s refused from now on: %d may be in their grace period",
 			id, is, keys.MaxInGrace)
 	}
-	bans, err := store.Collect(db.Bans.List(ctx, people.BanFilter{KeyID: old.ID, Limit: 1}, f.Now()))
+	bans, err := store.Collect(db.Bans.List(ctx, tenancy.BanFilter{KeyID: old.ID, Limit: 1}, f.Now()))
 	if err == nil && len(bans) > 0 {
 		f.Messagef("the new key %s banned until %s, as the old one is", is, output.Text(bans[0].EndsAt))
 	}

@@ -14,7 +14,7 @@ import (
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 )
 
 // NewCmd returns the command key.
@@ -106,11 +106,10 @@ func newCmdShow(f *cmdutil.Factory) *cobra.Command {
 
 func subject(id string) cmdutil.Subject { return cmdutil.Subject{Key: id} }
 
-// ValidKeys returns the AllOf of a Batch that changes the keys of a tenant that are valid, banned
-// ones too.
+// ValidKeys returns the AllOf of a Batch that changes a tenant's valid keys, including banned ones.
 func ValidKeys(f *cmdutil.Factory) func(context.Context, *store.DB, string) ([]string, error) {
 	return func(ctx context.Context, db *store.DB, tenant string) (ids []string, err error) {
-		for k, err := range db.Keys.List(ctx, people.KeyFilter{Tenant: tenant}, f.Now()) {
+		for k, err := range db.Keys.List(ctx, tenancy.KeyFilter{Tenant: tenant}, f.Now()) {
 			if err != nil {
 				return nil, err
 			}
@@ -122,7 +121,7 @@ func ValidKeys(f *cmdutil.Factory) func(context.Context, *store.DB, string) ([]s
 	}
 }
 
-// question asks about a change that ends keys, and shows when each was used last and how often
+// question asks about a change that ends keys. It shows when each was last used, and how often
 // since the last hour began.
 func question(
 	ctx context.Context,
@@ -238,7 +237,8 @@ Scripts need --yes.`,
 	return cmd
 }
 
-// revoked is a key that was revoked, and the IDs of those that it made of itself and that stay.
+// revoked is a revoked key, with the IDs of the keys that it issued by rotating itself and that
+// stay valid.
 type revoked struct {
 	keys.Key
 	made []string

@@ -13,12 +13,12 @@ import (
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 )
 
 func newCmdList(f *cmdutil.Factory) *cobra.Command {
 	var (
-		filter  people.KeyFilter
+		filter  tenancy.KeyFilter
 		expires cmdutil.When
 		table   []keys.Key
 	)
@@ -83,7 +83,7 @@ func parseLast4(text string) (string, error) {
 	return text, nil
 }
 
-// tableOf shows what differs among the keys.
+// tableOf shows the columns in which the keys differ.
 func tableOf(v output.View[keys.Key], list []keys.Key, now time.Time) output.View[keys.Key] {
 	for column, has := range map[string]func(keys.Key) bool{
 		"per_minute":        func(k keys.Key) bool { return k.PerMinute > 0 },

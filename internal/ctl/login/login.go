@@ -19,7 +19,7 @@ import (
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/ctl/profiles"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/operate"
+	"petstore.example/internal/store/admin"
 )
 
 // NewCmdLogin returns the command login.
@@ -140,8 +140,8 @@ func run(ctx context.Context, f *cmdutil.Factory, url string, insecure bool) err
 	return output.Item(f.Printer(), WhoamiView, session)
 }
 
-// given says what a login used for which no secret was asked.
-func given(s operate.Session, target store.Target) string {
+// given says how a login connected if no secret was asked for.
+func given(s admin.Session, target store.Target) string {
 	switch {
 	case s.Certificate != "":
 		return "you logged in with the client certificate " + output.Clean(s.Certificate)
@@ -153,8 +153,8 @@ func given(s operate.Session, target store.Target) string {
 
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// prepare returns the profile to store, and how to connect to it before it is. A service that
-// another wrote is used as it is.
+// prepare returns the profile to store, and how to connect to it before it is stored. A service
+// that another program wrote is used unchanged.
 func prepare(f *cmdutil.Factory, text string) (source cmdutil.DatabaseSource, err error) {
 	name := f.ProfileName()
 	p, err := profiles.Get(name)
@@ -191,7 +191,7 @@ func prepare(f *cmdutil.Factory, text string) (source cmdutil.DatabaseSource, er
 	return source, nil
 }
 
-// connect returns what the connection is, and the secret if one had to be asked for.
+// connect returns the session, and the secret if it had to be asked for.
 func connect(
 	ctx context.Context,
 	f *cmdutil.Factory,
@@ -222,8 +222,8 @@ func readIdentity(ctx context.Context, f *cmdutil.Factory, source cmdutil.Databa
 	return identify(ctx, f, db, source)
 }
 
-// complete returns the settings of a URL, with everything that says where it leads and how TLS is
-// checked, so that the profile means the same tomorrow and in another folder.
+// complete returns the settings of a URL, including everything that says where it leads and how TLS
+// is checked, so that the profile means the same tomorrow and in another folder.
 func complete(text string) (url.Values, error) {
 	errURL := cmdutil.UsageErrorf("the URL can't be read").WithHint("want postgres://YOU@HOST/petstore")
 	u, err := url.Parse(text)
@@ -274,14 +274,14 @@ func complete(text string) (url.Values, error) {
 	}
 	for key := range all {
 		if strings.ContainsAny(key+all.Get(key), "\r\n") {
-			return nil, errURL // A service has one setting in a line.
+			return nil, errURL // A service file has one setting per line.
 		}
 	}
 	return all, nil
 }
 
-// rolesOf names what a login is a member of. A superuser is a member of everything.
-func rolesOf(s operate.Session) []string {
+// rolesOf names the roles that a login is a member of. A superuser is a member of all.
+func rolesOf(s admin.Session) []string {
 	if s.Superuser {
 		return []string{"superuser"}
 	}
@@ -294,13 +294,13 @@ func rolesOf(s operate.Session) []string {
 
 // Identity is the login and the database that commands connect with.
 type Identity struct {
-	operate.Session
+	admin.Session
 	source  cmdutil.DatabaseSource
 	newKeys cmdutil.NewKeys
 }
 
-// identify reads who the login is, and what new keys are for. If that can't be read, or nothing
-// decides it, it must be said for each key.
+// identify reads the login, and which deployments new keys are for. If these are unknown, each new
+// key must name its own.
 func identify(
 	ctx context.Context,
 	f *cmdutil.Factory,

@@ -131,7 +131,7 @@ func runUp(ctx context.Context, f *cmdutil.Factory) error {
 	return printChanged(ctx, f, before, before.Latest)
 }
 
-// say says for whom a migration waits.
+// say says whom a migration waits for.
 func say(f *cmdutil.Factory, line string) { f.Messagef("petstorectl: %s", output.Clean(line)) }
 
 func newCmdDown(f *cmdutil.Factory) *cobra.Command {

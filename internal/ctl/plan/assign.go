@@ -19,6 +19,22 @@ import (
 	"petstore.example/internal/store/pricing"
 )
 
+const assignHelp = `Assign a plan to a tenant, which raises or lowers its limits. It takes effect on
+every server within 400 ms, or at the instant --from. The requests of the
+current minute and day stay counted: after an upgrade more requests are allowed
+at once, after a downgrade the limit may be used up.
+
+With --until the assignment ends by itself. Then the tenant is back on what was
+before, or on the plan --then. An assignment without --until ends those that are
+temporary: a customer who buys during a trial is not downgraded when it ends.
+
+The enterprise plan requires a quota for the tenant. The quota is dropped when
+another plan is assigned. With --per-month the price includes so many requests
+of a UTC month, and --overage admits more, which are billed apart. Without
+--per-day the day then is limited by the month alone.
+
+`
+
 func newCmdAssign(f *cmdutil.Factory) *cobra.Command {
 	var (
 		plan  string
@@ -30,7 +46,7 @@ func newCmdAssign(f *cmdutil.Factory) *cobra.Command {
 	b := batch(f, "assigning plans")
 	b.Check = func(*cobra.Command) (err error) {
 		b.Many = "Move %d tenants to plan " + strings.ReplaceAll(plan, "%", "%%") + "?"
-		if own, err = quota.Both(); err != nil {
+		if own, err = quota.All(); err != nil {
 			return err
 		}
 		return end.Check()
@@ -56,25 +72,14 @@ func newCmdAssign(f *cmdutil.Factory) *cobra.Command {
 	cmd := b.Command(&cobra.Command{
 		Use:   "assign {TENANT... | --stdin} PLAN",
 		Short: "Assign a plan to a tenant, now or later, for good or for a time",
-		Long: `Assign a plan to a tenant, which raises or lowers its limits. It takes effect on
-every server within 400 ms, or at the instant --from. The requests of the
-current minute and day stay counted: after an upgrade more requests are allowed
-at once, after a downgrade the limit may be used up.
-
-With --until the assignment ends by itself. Then the tenant is back on what was
-before, or on the plan --then. An assignment without --until ends those that are
-temporary: a customer who buys during a trial is not downgraded when it ends.
-
-The enterprise plan requires a quota for the tenant. The quota is dropped when
-another plan is assigned.
-
-` + cmdutil.ItemsHelp + `
+		Long: assignHelp + cmdutil.ItemsHelp + `
 
 ` + cmdutil.WhenHelp,
 		Example: `  petstorectl plan assign acme business
   petstorectl plan assign business --stdin --dry-run < customers.txt
   petstorectl plan assign acme business --from 2026-12-01 --until 2027-01-01 --then pro
-  petstorectl plan assign acme enterprise --per-minute 12345 --per-day 5000000`,
+  petstorectl plan assign acme enterprise --per-minute 12345 --per-day 5000000
+  petstorectl plan assign acme enterprise --per-minute 2000 --per-month 9000000 --overage 20%`,
 	}, cmdutil.PlanArg(f, &plan))
 	quota.Add(cmd, " (enterprise plan)")
 	cmdutil.WhenFlag(cmd, f, &from, "from", "begin at `WHEN` (default: now)")
@@ -82,7 +87,7 @@ another plan is assigned.
 	return cmd
 }
 
-// swapped tells whether what stands for a tenant is a plan, and the plan a tenant.
+// swapped tells whether the arguments are swapped: the tenant is a plan, and the plan a tenant.
 func swapped(ctx context.Context, f *cmdutil.Factory, tenant, plan string) bool {
 	db, err := f.DB(ctx)
 	if err != nil {
@@ -119,7 +124,9 @@ func newCmdBoost(f *cmdutil.Factory) *cobra.Command {
 	b.Check = func(cmd *cobra.Command) error {
 		switch {
 		case !quota.Given():
-			return cmdutil.UsageErrorf("missing required flag: --per-minute or --per-day").WithHint(
+			return cmdutil.UsageErrorf(
+				"missing required flag: --per-minute, --per-day, --per-month or --overage",
+			).WithHint(
 				"see: " + cmd.CommandPath() + " --help",
 			)
 		case !until.IsSet():
@@ -140,13 +147,16 @@ func newCmdBoost(f *cmdutil.Factory) *cobra.Command {
 		Short: "Boost a tenant: give it other numbers for a time",
 		Long: `Give a tenant other numbers for a time. Its plan stays the same, and its numbers
 come back by themselves at the end. A number that is not given stays as before.
+What a month has used stays used: a boost of --per-month until its end gives
+another number once.
 A boost to less than before asks for confirmation; scripts need --yes.
 
 ` + cmdutil.ItemsHelp + `
 
 ` + cmdutil.WhenHelp,
 		Example: `  petstorectl plan boost acme --per-minute 1000 --until 48h --reason "their launch"
-  petstorectl plan boost acme --per-minute 1000 --per-day 50000 --from 2026-11-27 --until 2026-12-01`,
+  petstorectl plan boost acme --per-minute 1000 --per-day 50000 --from 2026-11-27 --until 2026-12-01
+  petstorectl plan boost acme --per-month 500000 --until 2026-12-01 --reason "as a goodwill"`,
 	})
 	quota.Add(cmd, " (default: as before)")
 	cmdutil.WhenFlag(cmd, f, &until, "until", "end at `WHEN`; a length counts from the beginning")
@@ -159,10 +169,10 @@ func lowers(_ context.Context, _ *store.DB, _ []string, done []pricing.PlanChang
 	var lowered []string
 	for _, c := range done {
 		if c.Was == nil {
-			continue // It has these numbers already.
+			continue // The tenant has these numbers already.
 		}
 		was, is := c.Was.Quota, c.At(c.Assignment.From).Quota
-		if is.PerMinute < was.PerMinute || is.PerDay < was.PerDay {
+		if is.PerMinute < was.PerMinute || is.PerDay < was.PerDay || is.Month.Less(was.Month) {
 			lowered = append(
 				lowered,
 				fmt.Sprintf("%s: %s, instead of %s", c.Tenant.Name, tenant.QuotaText(is), tenant.QuotaText(was)),
@@ -174,8 +184,7 @@ func lowers(_ context.Context, _ *store.DB, _ []string, done []pricing.PlanChang
 	return q, nil
 }
 
-// beginning returns when an assignment begins: zero for now, which is what the database's clock
-// shows.
+// beginning returns when an assignment begins. Zero stands for now by the database's clock.
 func beginning(f *cmdutil.Factory, from cmdutil.When) time.Time {
 	if from.IsNow() {
 		return time.Time{}
@@ -196,7 +205,7 @@ func notice(c pricing.PlanChange, dryRun bool) cmdutil.Notice {
 	return n
 }
 
-// changed is the assignment that was made, as it is or will be in force.
+// changed is the new assignment, as it is or will be in force.
 func changed(c pricing.PlanChange) pricing.Coming {
 	at := c.Now
 	if c.Assignment.From.After(at) {
@@ -252,10 +261,10 @@ func assigned(c pricing.PlanChange) string {
 // periodText is a plan and its numbers.
 func periodText(p *plans.Period) string { return p.Plan + ": " + tenant.QuotaText(p.Quota) }
 
-// maxFollowing is how many of the assignments are named that follow a new one.
+// maxFollowing is the number of following assignments that are named.
 const maxFollowing = 3
 
-// consequences are what no longer comes because of the change, comes otherwise, or comes again.
+// consequences names the scheduled assignments that the change removes, replaces or brings back.
 func consequences(c pricing.PlanChange) (lines []string) {
 	for _, r := range c.Removed {
 		if again := c.At(r.From); again.AssignedFrom.Equal(r.From) && again.Assignment != c.Assignment.ID {
@@ -285,7 +294,7 @@ func consequences(c pricing.PlanChange) (lines []string) {
 	return lines
 }
 
-// following names the assignments that end a new one that lasts, and how to remove it.
+// following names the scheduled assignments that follow a new lasting one, and how to remove them.
 func following(c pricing.PlanChange) (lines []string) {
 	a := c.Assignment
 	for _, p := range c.Periods {
@@ -313,7 +322,7 @@ func explain(ctx context.Context, f *cmdutil.Factory, err error, s cmdutil.Subje
 		return cmdutil.UsageErrorf(
 			"%s",
 			what,
-		).WithHint("the number that is not given stays as before: give both, --per-minute N --per-day N")
+		).WithHint("what is not given stays as before: give the other number too")
 	}
 	if !errors.As(err, &conflict) {
 		return f.Explain(ctx, err, s)

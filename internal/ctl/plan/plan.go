@@ -12,6 +12,7 @@ import (
 
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/ctl/tenant"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 )
@@ -47,6 +48,8 @@ var View = output.View[plans.Plan]{
 		InList: true,
 	},
 	{Name: "per_day", Value: func(p plans.Plan) any { return output.NumberOrNil(quotaOf(p).PerDay) }, InList: true},
+	tenant.PerMonth("per_month", monthOf),
+	tenant.Overage("overage", monthOf),
 	{Name: "title", Value: func(p plans.Plan) any { return p.Title }},
 	{Name: "price", Value: func(p plans.Plan) any { return p.Price }},
 	{Name: "version", Value: func(p plans.Plan) any { return int64(p.Version) }},
@@ -55,14 +58,20 @@ var View = output.View[plans.Plan]{
 	{Name: "unlisted", Value: func(p plans.Plan) any { return p.Unlisted }},
 }
 
-// begin is when a version begins, zero for the first ones of a new database: there is nothing
-// before them.
+// begin is when a version begins, zero for the first ones of a new database, which nothing
+// precedes.
 func begin(from time.Time) time.Time {
 	if from.Unix() <= 0 {
 		return time.Time{}
 	}
 	return from
 }
+
+func monthOf(p plans.Plan) plans.Month { return quotaOf(p).Month }
+
+func hasMonth(p plans.Plan) bool { return monthOf(p).Kind == plans.SomeMonth }
+
+func monthOfVersion(v plans.Version) plans.Month { return monthOf(plans.Plan{Quota: v.Quota}) }
 
 func quotaOf(p plans.Plan) plans.Quota {
 	if p.Quota == nil {
@@ -79,10 +88,13 @@ func newCmdList(f *cmdutil.Factory) *cobra.Command {
 			list, err = db.Plans.List(ctx)
 			return cmdutil.Items(list), err
 		},
-		View: func() output.View[plans.Plan] { return View },
+		View: func() output.View[plans.Plan] { return View.Show("per_month", "overage") },
 		Table: func() output.View[plans.Plan] {
 			v := View
-			// These are rare.
+			if slices.ContainsFunc(list, hasMonth) {
+				v = tenant.ShowMonth(v, monthOf)
+			}
+			// Plans for later or with an end are rare.
 			if slices.ContainsFunc(list, func(p plans.Plan) bool { return p.From.After(f.Now()) }) {
 				v = v.Show("from")
 			}
@@ -159,12 +171,14 @@ var VersionView = output.View[plans.Version]{
 		Value:  func(v plans.Version) any { return output.NumberOrNil(quotaOf(plans.Plan{Quota: v.Quota}).PerDay) },
 		InList: true,
 	},
+	tenant.PerMonth("per_month", monthOfVersion),
+	tenant.Overage("overage", monthOfVersion),
 	{Name: "tenants", Value: func(v plans.Version) any { return v.Tenants }, InList: true},
 	{Name: "made_at", Value: func(v plans.Version) any { return v.CreatedAt }},
-	{Name: "login", Value: func(v plans.Version) any { return v.CreatedBy }, InList: true},
+	{Name: "login", Value: func(v plans.Version) any { return v.CreatedBy }, InList: true, Spare: 1},
 }
 
-// printDetails prints a plan, and for a person its versions as rows of their own.
+// printDetails prints a plan, and for a person its versions as separate rows.
 func printDetails(f *cmdutil.Factory, d Details) error {
 	p := f.Printer()
 	if p.Whole() {
@@ -173,10 +187,17 @@ func printDetails(f *cmdutil.Factory, d Details) error {
 	if err := output.Item(p, DetailsView[:len(DetailsView)-1], d); err != nil {
 		return err
 	}
-	return printBelow(p, VersionView.FormatTimes(time.RFC3339), VersionView, d.versions)
+	versions := VersionView
+	if slices.ContainsFunc(
+		d.versions,
+		func(v plans.Version) bool { return monthOfVersion(v).Kind == plans.SomeMonth },
+	) {
+		versions = tenant.ShowMonth(versions, monthOfVersion)
+	}
+	return printBelow(p, versions.FormatTimes(time.RFC3339), VersionView, d.versions)
 }
 
-// printBelow prints a table under what was printed, or rows for a program.
+// printBelow prints a table below the other output, or rows for a program.
 func printBelow[T any](p output.Printer, table, rows output.View[T], items []T) error {
 	if p.Format == "" {
 		return output.Rows(p, rows, items)

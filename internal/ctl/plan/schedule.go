@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/ctl/tenant"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/pricing"
@@ -19,12 +21,21 @@ import (
 
 func newCmdHistory(f *cmdutil.Factory) *cobra.Command {
 	l := &cmdutil.List[pricing.HistoryPeriod]{Factory: f, All: true}
+	var months bool
 	l.Rows = func(ctx context.Context, db *store.DB, _ int) (iter.Seq2[pricing.HistoryPeriod, error], error) {
 		periods, err := db.Timelines.History(ctx, l.Subject.Tenant)
+		months = slices.ContainsFunc(periods, func(p pricing.HistoryPeriod) bool {
+			return p.Quota.Month.Kind == plans.SomeMonth
+		})
 		return cmdutil.Items(periods), err
 	}
 	l.View = func() output.View[pricing.HistoryPeriod] { return HistoryView }
-	l.Table = func() output.View[pricing.HistoryPeriod] { return tableOfHistory(HistoryView) }
+	l.Table = func() output.View[pricing.HistoryPeriod] {
+		if !months {
+			return tableOfHistory(HistoryView)
+		}
+		return tenant.ShowMonth(tableOfHistory(HistoryView), monthOfPeriod)
+	}
 	return l.Command(&cobra.Command{
 		Use:   "history TENANT",
 		Short: "Show which plan and quota a tenant had, has and will have",
@@ -39,15 +50,25 @@ are in the audit trail: they are empty for logins that may not read it.`,
 	}, cmdutil.TenantArg(f, &l.Subject.Tenant))
 }
 
+func monthOfPeriod(p pricing.HistoryPeriod) plans.Month { return p.Quota.Month }
+
 // HistoryView shows a period.
 var HistoryView = output.View[pricing.HistoryPeriod]{
 	{Name: "from", Value: func(p pricing.HistoryPeriod) any { return p.From }, InList: true},
 	{Name: "to", Value: func(p pricing.HistoryPeriod) any { return p.To }, InList: true},
 	{Name: "plan", Value: func(p pricing.HistoryPeriod) any { return p.Plan }, InList: true},
-	{Name: "version", Heading: "V", Value: func(p pricing.HistoryPeriod) any { return int64(p.Version) }, InList: true},
+	{
+		Name:    "version",
+		Heading: "V",
+		Value:   func(p pricing.HistoryPeriod) any { return int64(p.Version) },
+		InList:  true,
+		Spare:   2,
+	},
 	{Name: "kind", Value: func(p pricing.HistoryPeriod) any { return string(p.Kind) }},
-	{Name: "per_minute", Value: func(p pricing.HistoryPeriod) any { return p.Quota.PerMinute }, InList: true},
+	{Name: "per_minute", Value: func(p pricing.HistoryPeriod) any { return p.Quota.PerMinute }, InList: true, Spare: 1},
 	{Name: "per_day", Value: func(p pricing.HistoryPeriod) any { return p.Quota.PerDay }, InList: true},
+	tenant.PerMonth("per_month", monthOfPeriod),
+	tenant.Overage("overage", monthOfPeriod),
 	{Name: "assignment", Value: func(p pricing.HistoryPeriod) any { return p.Assignment }},
 	{Name: "made_at", Value: func(p pricing.HistoryPeriod) any { return p.CreatedAt }},
 	{Name: "login", Value: func(p pricing.HistoryPeriod) any { return p.CreatedBy }},
@@ -62,8 +83,9 @@ var HistoryView = output.View[pricing.HistoryPeriod]{
 	{Name: "void_reason", Value: func(p pricing.HistoryPeriod) any { return p.VoidReason }},
 }
 
-// tableOfHistory has the assignments, which plan void takes, in place of the ends: a period ends
-// when the next one begins. A void assignment shows why in place of its reason.
+// tableOfHistory shows the IDs of assignments, which plan void takes, in place of the ends: a
+// period ends when the next one begins. A void assignment shows why it is void in place of its
+// reason.
 func tableOfHistory(v output.View[pricing.HistoryPeriod]) output.View[pricing.HistoryPeriod] {
 	return v.FormatTimes(minuteLayout).Show("assignment").Hide("to").With("reason", func(p pricing.HistoryPeriod) any {
 		if !p.VoidedAt.IsZero() {
@@ -86,7 +108,7 @@ func newCmdSchedule(f *cmdutil.Factory) *cobra.Command {
 		return db.Timelines.Schedule(ctx, l.Subject.Tenant, after, limit), nil
 	}
 	l.View = func() output.View[pricing.Coming] { return ScheduleView }
-	// People compare these times with contracts: they are not relative to now.
+	// People compare these times with contracts, so they are not relative to now.
 	l.Table = func() output.View[pricing.Coming] { return ScheduleView.FormatTimes(minuteLayout) }
 	cmd := l.Command(&cobra.Command{
 		Use:   "schedule",
@@ -117,6 +139,8 @@ var ScheduleView = output.View[pricing.Coming]{
 		InList:  true,
 	},
 	{Name: "per_day", Value: func(c pricing.Coming) any { return c.Quota.PerDay }, InList: true},
+	tenant.PerMonth("per_month", func(c pricing.Coming) plans.Month { return c.Quota.Month }),
+	tenant.Overage("overage", func(c pricing.Coming) plans.Month { return c.Quota.Month }),
 	{Name: "until", Value: func(c pricing.Coming) any { return c.Until }},
 }
 
@@ -127,7 +151,7 @@ func assignmentID(c pricing.Coming) *int64 {
 	return &c.Assignment
 }
 
-// kind is the assignment's, or version.
+// kind is the assignment's kind, or version.
 func kind(c pricing.Coming) string {
 	if c.Version() {
 		return "version"
@@ -135,7 +159,7 @@ func kind(c pricing.Coming) string {
 	return string(c.Kind)
 }
 
-// cursor is the value of --after: a version has none.
+// cursor is the value of --after. A version has none.
 func cursor(c pricing.Coming) string {
 	if c.Version() {
 		return ""
@@ -200,7 +224,7 @@ func assignmentArg(value *string) cmdutil.Arg {
 // lockAssignments locks the tenants of assignments.
 func lockAssignments(ctx context.Context, db *store.DB, ids []string) error {
 	if len(ids) == 1 {
-		return nil // Unschedule locks its tenant.
+		return nil // Unschedule itself locks the only tenant.
 	}
 	tenants, err := db.Timelines.TenantsOf(ctx, ids)
 	if err != nil {
@@ -209,7 +233,7 @@ func lockAssignments(ctx context.Context, db *store.DB, ids []string) error {
 	return db.Lock(ctx, tenants, nil)
 }
 
-// endless asks about ends: what would have ended lasts without them.
+// endless asks about removed ends: the assignments that they would have ended continue.
 func endless(_ context.Context, _ *store.DB, _ []string, done []pricing.PlanChange) (q cmdutil.Question, _ error) {
 	var lasting []string
 	for _, c := range done {

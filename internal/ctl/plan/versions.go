@@ -28,7 +28,7 @@ func newCmdCreate(f *cmdutil.Factory) *cobra.Command {
 	c := &cmdutil.Change[pricing.EditedPlan]{Factory: f, View: output.Map(View, planOf)}
 	c.Check = func(*cobra.Command) (err error) {
 		plan.Name, plan.From = c.Subject.Plan, beginning(f, from)
-		plan.Quota, err = numbers.Both()
+		plan.Quota, err = numbers.All()
 		return err
 	}
 	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (pricing.EditedPlan, error) {
@@ -47,12 +47,18 @@ func newCmdCreate(f *cmdutil.Factory) *cobra.Command {
 		Long: `Create a plan. Its name is 1 to 63 characters of a-z, 0-9 and -, and does not
 begin with -. Its numbers are version 1 of the plan.
 
+With --per-month the price includes so many requests of a UTC month. --overage
+says how many more are admitted and billed apart: a number, a share of the
+included ones such as 20%, or unlimited. Without it the month is a limit.
+Without --per-day the day is limited by the month alone.
+
 The quota of a plan without numbers is agreed with each tenant, as that of the
 enterprise plan.
 
 ` + cmdutil.WhenHelp,
 		Example: `  petstorectl plan create starter --per-minute 120 --per-day 3000 --title Starter ` +
 			`--price "9 EUR a month"
+  petstorectl plan create metered --per-minute 600 --per-month 100000 --overage 20%
   petstorectl plan create partner --title "For resellers"`,
 	}, cmdutil.Arg{Name: "NAME", Value: &c.Subject.Plan}))
 	numbers.Add(cmd, "")
@@ -63,12 +69,12 @@ enterprise plan.
 	return cmd
 }
 
-// maxText is the most characters of a title or a price.
+// maxText is the maximum length of a title or a price, in characters.
 const maxText = 100
 
 func planOf(c pricing.EditedPlan) plans.Plan { return c.Plan }
 
-// fromText names the instant from which a change holds, unless that is now.
+// fromText names the instant at which a change takes effect, unless that is now.
 func fromText(w cmdutil.When, at time.Time) string {
 	if w.IsNow() {
 		return ""
@@ -116,7 +122,8 @@ A version that has not begun is removed by "plan withdraw".
 ` + cmdutil.WhenHelp,
 		Example: `  petstorectl plan edit pro --per-minute 400 --dry-run
   petstorectl plan edit pro --per-minute 400 --from 2026-12-01
-  petstorectl plan edit pro --per-day 8000 --keep-existing --reason "price list 2027"`,
+  petstorectl plan edit pro --per-day 8000 --keep-existing --reason "price list 2027"
+  petstorectl plan edit pro --per-month 200000 --overage unlimited --from 2027-01-01`,
 	}, cmdutil.PlanArg(f, &c.Subject.Plan)))
 	e.numbers.Add(cmd, "")
 	cmdutil.TextFlag(cmd, &e.title, "title", "`TEXT` that customers know the plan by", maxText)
@@ -145,6 +152,7 @@ func (e *editFlags) take(cmd *cobra.Command, f *cmdutil.Factory) error {
 		e.edit.Numbers = &plans.VersionEdit{
 			PerMinute:    e.numbers.PerMinute,
 			PerDay:       e.numbers.PerDay,
+			Month:        e.numbers.Month,
 			From:         beginning(f, e.from),
 			KeepExisting: e.keepExisting,
 		}
@@ -161,12 +169,12 @@ func (e *editFlags) take(cmd *cobra.Command, f *cmdutil.Factory) error {
 	switch {
 	case numbers:
 	case e.from.IsSet():
-		return cmdutil.UsageErrorf("--from requires --per-minute or --per-day: the rest changes at once")
+		return cmdutil.UsageErrorf("--from requires a number, such as --per-minute: the rest changes at once")
 	case e.keepExisting:
-		return cmdutil.UsageErrorf("--keep-existing requires --per-minute or --per-day")
+		return cmdutil.UsageErrorf("--keep-existing requires a number, such as --per-minute")
 	case e.edit == pricing.PlanEdit{}:
 		return cmdutil.UsageErrorf(
-			"nothing to edit: use --per-minute, --per-day, --title, --price or --unlisted",
+			"nothing to edit: use --per-minute, --per-day, --per-month, --overage, --title, --price or --unlisted",
 		).WithHint(
 			"see: " + cmd.CommandPath() + " --help",
 		)
@@ -174,7 +182,7 @@ func (e *editFlags) take(cmd *cobra.Command, f *cmdutil.Factory) error {
 	return nil
 }
 
-// notice is what was done in words.
+// notice says what was done, in words.
 func (e *editFlags) notice(c pricing.EditedPlan) string {
 	if !c.Changed {
 		return "plan " + c.Plan.Name + " is so already"

@@ -1,11 +1,11 @@
-// Package profiles keeps the logins of a person where libpq does, so that psql has them too: where
-// a database is and how TLS is checked, as a service in pg_service.conf, and the secret in .pgpass.
-// The name of a profile is that of its service.
+// Package profiles keeps a person's logins where libpq does, so that psql has them too. A service
+// in pg_service.conf says where a database is and how TLS is checked; .pgpass has the secret. A
+// profile has the name of its service.
 //
-// Only this user may read what is written here. A file or folder that another user could have
-// written is an ownfiles.UntrustedError: its database would get this user's secret, and would
-// answer in the place of the real one. Each file is replaced atomically, and what others wrote into
-// it stays; of two changes at the same moment the last one counts. All functions are safe for
+// Only this user may read the files written here. A file or folder that another user could have
+// written is an ownfiles.UntrustedError: it could send this user's secret to another database,
+// which would answer in place of the real one. Each file is replaced atomically, and other people's
+// lines stay. Of two changes at the same moment the last one counts. All functions are safe for
 // concurrent use.
 package profiles
 
@@ -27,13 +27,13 @@ import (
 	"petstore.example/internal/store"
 )
 
-// Default is the profile of who names none.
+// Default is the profile if none is named.
 const Default = "petstore"
 
 // Environment is the kind of deployment that a database serves.
 type Environment string
 
-// The environments. In production, commands that can't be taken back name it when they ask.
+// The environments. In production, commands that can't be taken back name it in their question.
 const (
 	Production  Environment = "production"
 	Staging     Environment = "staging"
@@ -45,9 +45,9 @@ type Profile struct {
 	Name string
 	// Settings are the lines of the service, such as host=db.
 	Settings []string
-	// Own: it was written by Put.
+	// Own says that Put wrote it.
 	Own bool
-	// ExpiresAt is when the secret expires; zero for never, or if nobody knows.
+	// ExpiresAt is when the secret expires; zero for never or unknown.
 	ExpiresAt time.Time
 }
 
@@ -62,7 +62,7 @@ func (p Profile) Flag() string {
 	return " --profile " + p.Name
 }
 
-// Environment is the one with which the name begins, such as staging-eu; "" for none.
+// Environment is the environment with which the name begins, as in staging-eu; "" for none.
 func (p Profile) Environment() Environment {
 	for _, e := range []Environment{Production, Staging, Development} {
 		if strings.HasPrefix(p.Name, string(e)) {
@@ -79,10 +79,10 @@ var (
 	ErrNotOwn = errors.New("another wrote this service")
 )
 
-// mark is in each service that Put writes; the time follows if the secret expires.
+// mark is in each service that Put writes. The time follows it if the secret expires.
 const mark = "# petstorectl login; its secret expires: "
 
-// service finds services by their names: each up to an empty line or the next name.
+// service finds a service by its name: it ends before an empty line or the next name.
 func service(name string) *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^\[(` + name + `)\]\s*\n((?:[^\[\r\n].*\n)*)`)
 }
@@ -117,8 +117,9 @@ func Get(name string) (Profile, error) {
 	return Profile{}, cmp.Or(err, ErrNotFound)
 }
 
-// Put stores a profile, and the secret of its target, if there is one: before other lines of
-// .pgpass, which may have patterns. It returns ErrNotOwn rather than replace what a person wrote.
+// Put stores a profile, and the secret of its target if there is one. The secret goes before the
+// other lines of .pgpass, because a pattern in one of those may match first. Put returns ErrNotOwn
+// rather than replace a service that a person wrote.
 func Put(p Profile, t store.Target, secret string) error {
 	expires := "never"
 	if !p.ExpiresAt.IsZero() {
@@ -150,7 +151,7 @@ func Remove(name string, t store.Target) error {
 	return edit(store.PassFile(), func(text string) string { return without(text, t) })
 }
 
-// replace puts lines in the place of a service that Put wrote, or at the end.
+// replace replaces a service that Put wrote, or appends the lines at the end.
 func replace(name, lines string) error {
 	if p, err := Get(name); err == nil && !p.Own {
 		return ErrNotOwn
@@ -163,7 +164,7 @@ func replace(name, lines string) error {
 
 var escape = strings.NewReplacer(`\`, `\\`, `:`, `\:`)
 
-// line is the beginning of the line of .pgpass that has the secret of a target.
+// line is the beginning of the line in .pgpass that has a target's secret.
 func line(t store.Target) string {
 	return fmt.Sprintf(
 		"%s:%d:%s:%s:",
@@ -174,7 +175,7 @@ func line(t store.Target) string {
 	)
 }
 
-// without is a .pgpass without that line.
+// without is the text of .pgpass without that line.
 func without(text string, t store.Target) string {
 	lines := slices.Collect(strings.Lines(text))
 	return strings.Join(slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, line(t)) }), "")
@@ -186,7 +187,7 @@ func HasSecret(t store.Target) bool {
 	return err == nil && without(text, t) != text
 }
 
-// read reads a file. Without a home it does not exist.
+// read reads a file. Without a home directory the file does not exist.
 func read(path string, as func(*os.Root, string) ([]byte, error)) (string, error) {
 	if info, err := os.Stat(filepath.Dir(path)); path == "" || err != nil || !info.IsDir() {
 		return "", fs.ErrNotExist
@@ -206,7 +207,7 @@ func readable(path string, content []byte) (string, error) {
 	return strings.TrimPrefix(string(content), "\ufeff"), nil
 }
 
-// edit replaces the text of a file, "" if there is none, by what change makes of it.
+// edit replaces the text of a file, "" if there is none, with the result of change.
 func edit(path string, change func(text string) string) error {
 	root, err := ownfiles.MakeDir(filepath.Dir(path))
 	if err != nil {

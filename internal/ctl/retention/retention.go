@@ -1,4 +1,4 @@
-// Package retention holds the commands about how long what is kept for a time is kept.
+// Package retention holds the commands about how long data is kept.
 package retention
 
 import (
@@ -17,7 +17,7 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/operate"
+	"petstore.example/internal/store/admin"
 )
 
 // NewCmd returns the command retention.
@@ -32,23 +32,23 @@ func NewCmd(f *cmdutil.Factory) *cobra.Command {
 }
 
 // View shows how long a kind is kept.
-var View = output.View[operate.RetentionRule]{
-	{Name: "kind", InList: true, Value: func(r operate.RetentionRule) any { return r.Kind }},
-	{Name: "keep", InList: true, Value: func(r operate.RetentionRule) any { return length(r.Keep) }},
-	{Name: "least", InList: true, Value: func(r operate.RetentionRule) any { return length(r.Least) }},
-	{Name: "begins_at", InList: true, Value: func(r operate.RetentionRule) any { return r.BeginsAt }},
-	{Name: "last_run_at", InList: true, Value: func(r operate.RetentionRule) any { return r.RunAt }},
-	{Name: "removed", InList: true, Value: func(r operate.RetentionRule) any { return r.Removed }},
-	{Name: "waits_for", InList: true, Value: func(r operate.RetentionRule) any { return waitsFor(r) }},
+var View = output.View[admin.RetentionRule]{
+	{Name: "kind", InList: true, Value: func(r admin.RetentionRule) any { return r.Kind }},
+	{Name: "keep", InList: true, Value: func(r admin.RetentionRule) any { return length(r.Keep) }},
+	{Name: "least", InList: true, Value: func(r admin.RetentionRule) any { return length(r.Least) }},
+	{Name: "begins_at", InList: true, Value: func(r admin.RetentionRule) any { return r.BeginsAt }},
+	{Name: "last_run_at", InList: true, Value: func(r admin.RetentionRule) any { return r.RunAt }},
+	{Name: "removed", InList: true, Value: func(r admin.RetentionRule) any { return r.Removed }},
+	{Name: "waits_for", InList: true, Value: func(r admin.RetentionRule) any { return waitsFor(r) }},
 }
 
 // RemovedView shows what was removed.
-var RemovedView = output.View[operate.Removed]{
-	{Name: "kind", InList: true, Value: func(r operate.Removed) any { return r.Kind }},
-	{Name: "rows", InList: true, Value: func(r operate.Removed) any { return r.Rows }},
+var RemovedView = output.View[admin.Removed]{
+	{Name: "kind", InList: true, Value: func(r admin.Removed) any { return r.Kind }},
+	{Name: "rows", InList: true, Value: func(r admin.Removed) any { return r.Rows }},
 }
 
-// length is a length of time as the flags take it.
+// length is a length of time in the form that the flags take.
 func length(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
@@ -60,37 +60,37 @@ func length(d time.Duration) string {
 	return d.String()
 }
 
-func waitsFor(r operate.RetentionRule) string {
+func waitsFor(r admin.RetentionRule) string {
 	if r.WaitsFor.IsZero() {
 		return ""
 	}
 	return r.WaitsFor.Format("2006-01")
 }
 
-// kinds are those whose time can be set.
+// kinds are the kinds of data whose time can be set.
 var kinds = []string{
-	operate.RetentionAudit,
-	operate.RetentionBans,
-	operate.RetentionKeys,
-	operate.RetentionFailed,
-	operate.RetentionUsage,
+	admin.RetentionAudit,
+	admin.RetentionBans,
+	admin.RetentionKeys,
+	admin.RetentionFailed,
+	admin.RetentionUsage,
 }
 
 func explain(err error, kind string) error {
 	switch {
-	case errors.Is(err, operate.ErrNoRetention):
+	case errors.Is(err, admin.ErrNoRetention):
 		return cmdutil.NotFoundErrorf(
 			"there is no kind %s",
 			kind,
 		).WithHint("the kinds are " + strings.Join(kinds, ", "))
-	case errors.Is(err, operate.ErrRetentionTooShort):
+	case errors.Is(err, admin.ErrRetentionTooShort):
 		return cmdutil.UsageErrorf(
 			"%s can't be kept that short",
 			kind,
 		).WithHint("see the column least of petstorectl retention list")
-	case errors.Is(err, operate.ErrRetentionBusy):
+	case errors.Is(err, admin.ErrRetentionBusy):
 		return cmdutil.RefusedErrorf("a server is deleting expired rows at the moment").WithHint("try again later")
-	case errors.Is(err, operate.ErrRetentionLocked):
+	case errors.Is(err, admin.ErrRetentionLocked):
 		return cmdutil.RefusedErrorf("hours are summed, but stay: other sessions read usage, such as pg_dump").
 			WithHint("try again when they have ended; servers try every minute")
 	}
@@ -98,9 +98,9 @@ func explain(err error, kind string) error {
 }
 
 func newCmdList(f *cmdutil.Factory) *cobra.Command {
-	return (&cmdutil.List[operate.RetentionRule]{
-		Factory: f, All: true, View: func() output.View[operate.RetentionRule] { return View },
-		Rows: func(ctx context.Context, db *store.DB, _ int) (iter.Seq2[operate.RetentionRule, error], error) {
+	return (&cmdutil.List[admin.RetentionRule]{
+		Factory: f, All: true, View: func() output.View[admin.RetentionRule] { return View },
+		Rows: func(ctx context.Context, db *store.DB, _ int) (iter.Seq2[admin.RetentionRule, error], error) {
 			rules, err := db.Retention.List(ctx)
 			return cmdutil.Items(rules), err
 		},
@@ -123,24 +123,24 @@ func newCmdSet(f *cmdutil.Factory) *cobra.Command {
 		kind, text string
 		keep       time.Duration
 	)
-	c := &cmdutil.Change[operate.RetentionRule]{Factory: f, View: View}
+	c := &cmdutil.Change[admin.RetentionRule]{Factory: f, View: View}
 	c.Check = func(*cobra.Command) (err error) {
 		if keep, err = cmdutil.ParseDuration(text); err != nil {
 			return cmdutil.UsageErrorf("%v", err)
 		}
 		if !slices.Contains(kinds, kind) {
-			err = explain(operate.ErrNoRetention, kind)
+			err = explain(admin.ErrNoRetention, kind)
 		}
 		return err
 	}
-	c.Question = func(context.Context, *store.DB, operate.RetentionRule) (cmdutil.Question, error) {
+	c.Question = func(context.Context, *store.DB, admin.RetentionRule) (cmdutil.Question, error) {
 		return cmdutil.Question{Text: fmt.Sprintf("Keep %s for %s, and delete older rows?", kind, length(keep))}, nil
 	}
-	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (operate.RetentionRule, error) {
+	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (admin.RetentionRule, error) {
 		return db.Retention.Set(ctx, by, kind, keep)
 	}
 	c.Explain = func(_ context.Context, err error) error { return explain(err, kind) }
-	c.Notice = func(r operate.RetentionRule) string { return fmt.Sprintf("%s is kept for %s", r.Kind, length(r.Keep)) }
+	c.Notice = func(r admin.RetentionRule) string { return fmt.Sprintf("%s is kept for %s", r.Kind, length(r.Keep)) }
 	return c.Command(&cobra.Command{
 		Use:   "set KIND LENGTH",
 		Short: "Set how long a kind of rows is kept",
@@ -164,10 +164,10 @@ func completeKinds(_ context.Context, prefix string, _ int) (found []string, err
 }
 
 const (
-	// batch is how many rows are removed in a transaction.
+	// batch is the number of rows removed in a transaction.
 	batch = 5000
-	// turnTimeout is how long the command waits for its turn, or for those who read usage, and
-	// turnPause how long between two tries.
+	// turnTimeout is how long the command waits for its turn, or for readers of usage. turnPause is
+	// the time between two tries.
 	turnTimeout = 10 * time.Second
 	turnPause   = 50 * time.Millisecond
 )
@@ -217,7 +217,7 @@ func runRun(ctx context.Context, f *cmdutil.Factory, withAudit bool) error {
 		if due[i].Rows, err = remove(ctx, f, db, by, due[i].Kind); err == nil {
 			continue
 		}
-		if slices.ContainsFunc(due[:i+1], func(r operate.Removed) bool { return r.Rows > 0 }) {
+		if slices.ContainsFunc(due[:i+1], func(r admin.Removed) bool { return r.Rows > 0 }) {
 			f.Messagef("removed %s", sum(due[:i+1]))
 		}
 		return explain(err, due[i].Kind)
@@ -229,7 +229,7 @@ func runRun(ctx context.Context, f *cmdutil.Factory, withAudit bool) error {
 	return cmdutil.PrintChangedList(f, RemovedView, due)
 }
 
-// sayWaits says which hours are old, but stay for now.
+// sayWaits says which hours are old but stay for now.
 func sayWaits(ctx context.Context, f *cmdutil.Factory, db *store.DB) error {
 	rules, err := db.Retention.List(ctx)
 	for _, r := range rules {
@@ -240,8 +240,8 @@ func sayWaits(ctx context.Context, f *cmdutil.Factory, db *store.DB) error {
 	return err
 }
 
-// sum is what is removed, in words.
-func sum(list []operate.Removed) string {
+// sum says what is removed, in words.
+func sum(list []admin.Removed) string {
 	var parts []string
 	for _, r := range list {
 		parts = append(parts, output.Text(r.Rows)+" of "+r.Kind)
@@ -249,9 +249,9 @@ func sum(list []operate.Removed) string {
 	return strings.Join(parts, ", ")
 }
 
-// remove removes what is old of a kind, in batches.
+// remove removes expired data of a kind, in batches.
 func remove(ctx context.Context, f *cmdutil.Factory, db *store.DB, by audit.By, kind string) (rows int64, err error) {
-	if kind == operate.RetentionAudit {
+	if kind == admin.RetentionAudit {
 		done, err := db.Retention.RemoveAudit(ctx, by)
 		if err == nil && done.Entries > 0 {
 			f.Changedf("the audit trail begins after %s", done.Begin)
@@ -262,7 +262,7 @@ func remove(ctx context.Context, f *cmdutil.Factory, db *store.DB, by audit.By, 
 		n, more, err := db.Retention.Prune(ctx, kind, batch)
 		rows += int64(n)
 		switch {
-		case (errors.Is(err, operate.ErrRetentionBusy) || errors.Is(err, operate.ErrRetentionLocked)) &&
+		case (errors.Is(err, admin.ErrRetentionBusy) || errors.Is(err, admin.ErrRetentionLocked)) &&
 			time.Now().Before(until):
 			select {
 			case <-ctx.Done():

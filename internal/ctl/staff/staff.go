@@ -17,7 +17,7 @@ import (
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/staff"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/operate"
+	"petstore.example/internal/store/admin"
 )
 
 // NewCmd returns the command staff.
@@ -70,7 +70,7 @@ var IssuedView = output.View[Issued]{
 }
 
 func newCmdAdd(f *cmdutil.Factory) *cobra.Command {
-	n := operate.NewLogin{}
+	n := admin.NewLogin{}
 	c := &cmdutil.Change[Issued]{Factory: f, Requires: []string{"role"}, View: IssuedView, Print: printIssued(f)}
 	c.Secret, c.Again = "the secret", again
 	c.Do = issue(&n.Verifier, func(ctx context.Context, db *store.DB, by audit.By) (staff.Login, error) {
@@ -204,7 +204,7 @@ The command asks for confirmation; scripts need --yes.`,
 	}, loginArg(f, &name)))
 }
 
-// removeQuestion says what is lost: the roles, and sessions that are open.
+// removeQuestion says what is lost: the roles, and open sessions.
 func removeQuestion(l staff.Login) string {
 	question := fmt.Sprintf("Remove login %s of %s", l.Name, strings.Join(l.RoleNames(), " and "))
 	if l.Sessions > 0 {
@@ -213,13 +213,13 @@ func removeQuestion(l staff.Login) string {
 	return question + "?"
 }
 
-// loginArg is the argument NAME of a login that exists.
+// loginArg is the argument NAME of an existing login.
 func loginArg(f *cmdutil.Factory, value *string) cmdutil.Arg {
 	return cmdutil.Arg{Name: "NAME", Value: value, Complete: cmdutil.StaffNames(f)}
 }
 
 const (
-	// secretLifetime is how long a secret is valid without --expires, maxLifetime the longest.
+	// secretLifetime is how long a secret is valid without --expires, maxLifetime the longest time.
 	secretLifetime = 90 * 24 * time.Hour
 	maxLifetime    = 366 * 24 * time.Hour
 )
@@ -253,7 +253,7 @@ func expiresFlag(cmd *cobra.Command, f *cmdutil.Factory, at *time.Time) {
 	)
 }
 
-// issue returns the Do of a change that gives a login a new secret, of which Postgres gets the
+// issue returns the Do of a change that gives a login a new secret. Postgres gets only the
 // verifier.
 func issue(
 	verifier *string,
@@ -275,8 +275,8 @@ func issue(
 // again says how to get another secret.
 func again(i Issued) string { return "replace it: petstorectl staff rotate " + i.Name }
 
-// printIssued prints a new secret: alone, unless another format was asked for or a dry run left
-// none to print.
+// printIssued prints a new secret. Only the secret is printed, unless another format was asked for
+// or a dry run left none to print.
 func printIssued(f *cmdutil.Factory) func(context.Context, *store.DB, Issued) error {
 	return func(_ context.Context, _ *store.DB, i Issued) error {
 		if !f.DryRun {
@@ -288,7 +288,7 @@ func printIssued(f *cmdutil.Factory) func(context.Context, *store.DB, Issued) er
 			f.Messagef("  petstorectl login %s", arguments)
 			if rootCert != "" && rootCert != "system" {
 				name := filepath.Base(rootCert)
-				if path, err := filepath.Abs(rootCert); err == nil { // The driver begins there too.
+				if path, err := filepath.Abs(rootCert); err == nil { // as the driver does
 					rootCert = path
 				}
 				f.Messagef("send them the file of the CA, %s: they run the command in the folder that has it as %s",
@@ -304,7 +304,7 @@ func printIssued(f *cmdutil.Factory) func(context.Context, *store.DB, Issued) er
 	}
 }
 
-// explain returns the Error for an error of the store. Other errors stay as they are. byHand is the
+// explain returns the Error for an error of the store. Other errors are unchanged. byHand is the
 // SQL by which an administrator can do the same.
 func explain(err error, name, byHand string) error {
 	var (

@@ -15,13 +15,13 @@ import (
 const (
 	// pollEvery is how often the database is asked: as often as servers write.
 	pollEvery = usage.FlushInterval
-	// lookBack is how far back it is asked: failed requests arrive late, and clocks differ.
-	// maxFailed bounds what is read at once.
+	// lookBack is how far back a poll looks for failed requests, because they arrive late and
+	// clocks differ. maxFailed is the most that it reads at once.
 	lookBack  = 5 * time.Minute
 	maxFailed = 5000
 )
 
-// follower reads what is new of a tenant, or of one of its keys.
+// follower reads the new requests of a tenant, or of one of its keys.
 type follower struct {
 	db       *store.DB
 	now      func() time.Time
@@ -29,17 +29,18 @@ type follower struct {
 	tenant   string
 	// keyID is empty for all keys.
 	keyID string
-	// what is the tenant or the key, for a message.
+	// what names the tenant or the key in a message.
 	what string
-	// counts adds the numbers of requests by key.
+	// counts says whether the numbers of requests by key are printed too.
 	counts bool
-	// say prints a message, failing is set while the database can't be reached.
+	// say prints a message. failing is set while the database can't be reached.
 	say     func(format string, args ...any)
 	failing bool
 
 	// seen are the failed requests that were read, with their time.
 	seen map[failedID]time.Time
-	// since is the hour from which usage is summed, sums what it was; nil before it was read.
+	// since is the hour from which usage is summed. sums is the usage at the last poll; nil before
+	// the first.
 	since time.Time
 	sums  map[string]billing.KeyUsage
 	// labels are the names of keys.
@@ -51,7 +52,8 @@ type failedID struct {
 	number int64
 }
 
-// run prints what is new until ctx ends, whose error it returns, or for that length if it is not 0.
+// run prints what is new, only for length if that is not 0. If ctx ends first, it returns the error
+// of ctx.
 func (f *follower) run(ctx context.Context, length time.Duration, w *writer) error {
 	var end <-chan time.Time
 	if length > 0 {
@@ -78,8 +80,8 @@ func (f *follower) run(ctx context.Context, length time.Duration, w *writer) err
 	return nil
 }
 
-// outage says once that the database can't be reached, and returns any other error, or that of the
-// last poll.
+// outage says once that the database can't be reached. It returns any other error, and any error of
+// the last poll.
 func (f *follower) outage(err error, last bool) error {
 	if err != nil && (last || !errors.Is(err, store.ErrUnavailable)) {
 		return err
@@ -91,7 +93,7 @@ func (f *follower) outage(err error, last bool) error {
 	return nil
 }
 
-// poll returns what is new since the poll before, in the order of time.
+// poll returns what is new since the last poll, in order of time.
 func (f *follower) poll(ctx context.Context) ([]event, error) {
 	events, err := f.pollFailed(ctx)
 	if err == nil && f.counts {
@@ -125,7 +127,7 @@ func (f *follower) pollFailed(ctx context.Context) (events []event, err error) {
 	return events, nil
 }
 
-// pollCounts compares the recorded usage with that of the poll before.
+// pollCounts compares the recorded usage with that at the last poll.
 func (f *follower) pollCounts(ctx context.Context) (events []event, err error) {
 	now := f.now()
 	first := f.sums == nil
@@ -140,7 +142,7 @@ func (f *follower) pollCounts(ctx context.Context) (events []event, err error) {
 	for id, u := range sums {
 		before := f.sums[id]
 		admitted, refused := u.Admitted-before.Admitted, u.Refused-before.Refused
-		// Requests that end in 5xx are taken back.
+		// A count falls when a request that ended in 5xx is refunded.
 		if first || f.keyID != "" && id != f.keyID || admitted <= 0 && refused <= 0 {
 			continue
 		}
@@ -153,7 +155,8 @@ func (f *follower) pollCounts(ctx context.Context) (events []event, err error) {
 	return events, f.settle(ctx, now)
 }
 
-// settle leaves out the hours in which no server records any more.
+// settle subtracts the usage of hours in which no server records any more, so that later polls need
+// not read them.
 func (f *follower) settle(ctx context.Context, now time.Time) error {
 	since := now.Truncate(time.Hour).Add(-time.Hour)
 	if !since.After(f.since) {
@@ -173,7 +176,7 @@ func (f *follower) settle(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// label names a key, by a look-up the first time.
+// label names a key. It looks the key up the first time.
 func (f *follower) label(keyID string) string {
 	label, ok := f.labels[keyID]
 	if !ok {

@@ -1,4 +1,4 @@
-// Package tail holds the command that follows the requests of a tenant while they come.
+// Package tail holds the command that follows a tenant's requests as they come.
 package tail
 
 import (
@@ -83,7 +83,7 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	// What is there already is not new.
+	// The first poll skips earlier requests.
 	if _, err := f.poll(ctx); err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func run(ctx context.Context, o *options) error {
 	return f.run(ctx, o.length, w)
 }
 
-// printer returns where lines are printed.
+// printer returns the printer of the lines.
 func (o *options) printer() (output.Printer, error) {
 	p := o.Printer()
 	switch {
@@ -106,7 +106,7 @@ func (o *options) printer() (output.Printer, error) {
 	return p, nil
 }
 
-// follower returns what follows the tenant or the key.
+// follower returns the follower of the tenant or the key.
 func (o *options) follower(ctx context.Context, db *store.DB) (*follower, error) {
 	f := &follower{
 		db:     db,
@@ -133,7 +133,7 @@ func (o *options) follower(ctx context.Context, db *store.DB) (*follower, error)
 	return f, nil
 }
 
-// event is a line: a failed request or, with counts, what a server has recorded of a key.
+// event is a line: a failed request or, with counts, what a server has recorded for a key.
 type event struct {
 	usage.FailedRequest
 	tenant string
@@ -195,14 +195,14 @@ type writer struct {
 	stream *output.Stream[event]
 }
 
-// newWriter returns a writer that names keys by label in lines for a person.
+// newWriter returns a writer. It names keys by label in lines for a person.
 func newWriter(p output.Printer, label func(string) string) (*writer, error) {
 	w := &writer{p: p, label: label}
 	if p.Format == "table" && p.Columns == nil {
 		return w, nil
 	}
 	if p.Format == "table" {
-		// A table is aligned when it is complete, which it never is.
+		// A table is aligned when it is complete, and this one never is.
 		w.p.Format = ""
 	}
 	var err error
@@ -230,8 +230,8 @@ func (w *writer) write(events []event) error {
 	return w.stream.Flush()
 }
 
-// line is an event for a person: the time, the status and code or the numbers, the key, and the
-// rest as far as the terminal is wide.
+// line is an event for a person: the time, the status and code or the numbers, the key, and then as
+// much of the rest as fits the terminal.
 func (w *writer) line(e event) string {
 	at := e.At.UTC()
 	if w.p.Zone != nil {
@@ -254,7 +254,7 @@ func (w *writer) line(e event) string {
 	code := " " + text.Pad(e.Code, codeWidth, ' ') + " "
 	room := w.p.Width - len(head) - len(status) - len(code)
 	id := " " + output.Clean(e.RequestID) + " "
-	// The ID stays whole, to be copied: rather the key has less room.
+	// The ID stays whole, to be copied. The key gets less room instead.
 	key = fitTo(key, min(keyWidth, max(minKeyWidth, room+1-len(id))))
 	rest = text.Snip(output.Clean(rest), max(0, room-text.StringWidthWithoutEscSequences(key)-len(id)), "…")
 	return strings.TrimRight(head+w.p.Colors.Red(status)+code+key+id+rest, " ")
@@ -267,6 +267,6 @@ func fitTo(s string, width int) string {
 
 const (
 	keyWidth, minKeyWidth = 8, 4
-	// codeWidth is that of the longest codes that are frequent.
+	// codeWidth is the length of the longest frequent codes.
 	codeWidth = 20
 )

@@ -14,26 +14,26 @@ import (
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 )
 
 func newCmdCreate(f *cmdutil.Factory) *cobra.Command {
 	var (
 		quota  cmdutil.QuotaFlags
 		end    cmdutil.EndFlags
-		tenant people.NewTenant
+		tenant tenancy.NewTenant
 	)
 	var others []plans.Tenant
 	c := &cmdutil.Change[plans.Tenant]{Factory: f, View: View, Requires: []string{"plan"}}
 	c.Check = func(cmd *cobra.Command) (err error) {
 		tenant.Name, tenant.Plan, tenant.Until, tenant.Then = c.Subject.Tenant, c.Subject.Plan, end.Until(), end.Then
 		if err = end.CheckTrial(); err == nil {
-			tenant.Own, err = quota.Both()
+			tenant.Own, err = quota.All()
 		}
 		return err
 	}
 	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (t plans.Tenant, err error) {
-		if others, err = withRef(ctx, db, tenant.BillingRef); err != nil {
+		if others, err = cmdutil.WithRef(ctx, db, tenant.BillingRef); err != nil {
 			return t, err
 		}
 		return db.Tenants.Create(ctx, by, tenant, time.Time{})
@@ -43,7 +43,7 @@ func newCmdCreate(f *cmdutil.Factory) *cobra.Command {
 		if end.Then != "" {
 			text += " until " + output.Text(t.Until) + ", then " + t.Next.Plan + ": " + QuotaText(t.Next.Quota)
 		}
-		return text + shared(t, others)
+		return text + cmdutil.SharedRef(t.ID, t.BillingRef, others)
 	}
 	cmd := c.Command(&cobra.Command{
 		Use:   "create NAME --plan PLAN",
@@ -54,7 +54,7 @@ does not begin with -.
 A trial ends by itself: with --until the tenant is on the plan --then from that
 instant on, unless another plan is assigned before.
 
-The enterprise plan requires a quota: --per-minute and --per-day.
+The enterprise plan requires a quota: --per-minute and --per-day or --per-month.
 
 Handing usage on to a billing system requires the tenant's ID there. It can also
 be set later: tenant edit.
@@ -84,7 +84,7 @@ func newCmdEdit(f *cmdutil.Factory) *cobra.Command {
 	var (
 		name    string
 		profile plans.Profile
-		edit    people.TenantEdit
+		edit    tenancy.TenantEdit
 		others  []plans.Tenant
 	)
 	c := &cmdutil.Change[edited]{Factory: f, View: output.Map(View, func(e edited) plans.Tenant { return e.after })}
@@ -100,14 +100,14 @@ func newCmdEdit(f *cmdutil.Factory) *cobra.Command {
 				set()
 			}
 		}
-		if edit == (people.TenantEdit{}) {
+		if edit == (tenancy.TenantEdit{}) {
 			return cmdutil.UsageErrorf("nothing to change: give --name, --billing-ref, --email, --contact or --notes").
 				WithHint("see: " + cmd.CommandPath() + " --help")
 		}
 		return nil
 	}
 	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (e edited, err error) {
-		if others, err = withRef(ctx, db, profile.BillingRef); err != nil {
+		if others, err = cmdutil.WithRef(ctx, db, profile.BillingRef); err != nil {
 			return e, err
 		}
 		e.before, e.after, err = db.Tenants.Edit(ctx, by, c.Subject.Tenant, edit)
@@ -125,12 +125,9 @@ func newCmdEdit(f *cmdutil.Factory) *cobra.Command {
 			return "tenant " + e.after.Name + " already has these values"
 		}
 		text := "changed tenant " + e.before.Name + ": " + differences(e.before, e.after)
-		if ref := e.before.BillingRef; ref != "" && ref != e.after.BillingRef {
-			text += "\nhours that were handed on stay with " + ref +
-				", and so do their corrections: see petstorectl usage resend"
-		}
+		text += cmdutil.FormerRef(e.before.BillingRef, e.after.BillingRef)
 		if e.before.BillingRef != e.after.BillingRef {
-			text += shared(e.after, others)
+			text += cmdutil.SharedRef(e.after.ID, e.after.BillingRef, others)
 		}
 		return text
 	}
@@ -138,32 +135,6 @@ func newCmdEdit(f *cmdutil.Factory) *cobra.Command {
 	cmdutil.StringFlag(cmd, &name, "name", "the new `NAME`: a-z, 0-9 and -")
 	profileFlags(cmd, &profile)
 	return cmd
-}
-
-// maxShared is how many tenants are named that have the same billing reference.
-const maxShared = 5
-
-// withRef returns tenants that have the billing reference; none for "".
-func withRef(ctx context.Context, db *store.DB, ref string) ([]plans.Tenant, error) {
-	if ref == "" {
-		return nil, nil
-	}
-	return store.Collect(db.Tenants.List(ctx, people.TenantFilter{BillingRef: ref, Limit: maxShared + 1}))
-}
-
-// shared is a line about other tenants with the billing reference of this one, or "".
-func shared(t plans.Tenant, others []plans.Tenant) string {
-	var names []string
-	for _, other := range others {
-		if other.ID != t.ID && len(names) < maxShared {
-			names = append(names, other.Name)
-		}
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("\nbilling reference %s is also that of %s: they are billed together",
-		t.BillingRef, strings.Join(names, ", "))
 }
 
 func newEditTexts() *cobra.Command {
@@ -194,7 +165,7 @@ func profileFlags(cmd *cobra.Command, p *plans.Profile) {
 	cmdutil.StringFlag(cmd, &p.Notes, "notes", "what staff should know: `TEXT` of at most 1,000\ncharacters")
 }
 
-// differences is what an edit changed, in words.
+// differences says what an edit changed, in words.
 func differences(before, after plans.Tenant) string {
 	var changes []string
 	for _, m := range []struct{ what, was, is string }{

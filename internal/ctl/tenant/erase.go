@@ -20,7 +20,7 @@ import (
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/operate"
+	"petstore.example/internal/store/admin"
 )
 
 func newCmdErase(f *cmdutil.Factory) *cobra.Command {
@@ -51,22 +51,22 @@ may run it.`,
 }
 
 // ErasureView shows a receipt.
-var ErasureView = output.View[operate.Erasure]{
-	{Name: "tenant_id", Value: func(e operate.Erasure) any { return e.TenantID }},
-	{Name: "tenant", Value: func(e operate.Erasure) any { return e.Name }},
-	{Name: "erased_at", Value: func(e operate.Erasure) any { return e.ErasedAt }},
-	{Name: "removed", Value: func(e operate.Erasure) any { return counts(e.Removed) }},
-	{Name: "stay", Value: func(e operate.Erasure) any { return counts(e.Stay) }},
-	{Name: "redacted_lines", Value: func(e operate.Erasure) any { return e.Lines }},
-	{Name: "audit_number", Value: func(e operate.Erasure) any { return output.NumberOrNil(e.Number) }},
-	{Name: "audit_hash", Value: func(e operate.Erasure) any { return hex.EncodeToString(e.Hash) }},
+var ErasureView = output.View[admin.Erasure]{
+	{Name: "tenant_id", Value: func(e admin.Erasure) any { return e.TenantID }},
+	{Name: "tenant", Value: func(e admin.Erasure) any { return e.Name }},
+	{Name: "erased_at", Value: func(e admin.Erasure) any { return e.ErasedAt }},
+	{Name: "removed", Value: func(e admin.Erasure) any { return counts(e.Removed) }},
+	{Name: "stay", Value: func(e admin.Erasure) any { return counts(e.Stay) }},
+	{Name: "redacted_lines", Value: func(e admin.Erasure) any { return e.Lines }},
+	{Name: "audit_number", Value: func(e admin.Erasure) any { return output.NumberOrNil(e.Number) }},
+	{Name: "audit_hash", Value: func(e admin.Erasure) any { return hex.EncodeToString(e.Hash) }},
 }
 
 // counts are numbers of rows by table, as JSON.
 func counts(rows map[string]int64) json.RawMessage {
 	text, err := json.Marshal(rows)
 	if err != nil {
-		return nil // Strings and numbers have a form.
+		return nil // Encoding a map of strings to numbers never fails.
 	}
 	return text
 }
@@ -87,6 +87,15 @@ func runErase(ctx context.Context, f *cmdutil.Factory, name string) error {
 		return explainErase(ctx, f, name, err)
 	}
 	erasedBefore := e.Number > 0
+	if !erasedBefore && t.BillingRef == "" {
+		missing, err := db.Events.Missing(ctx, t.ID, f.Now().Truncate(time.Hour).Add(time.Hour))
+		if err != nil {
+			return explainErase(ctx, f, name, err)
+		}
+		for _, m := range missing {
+			f.Messagef("not sent to %s: nobody can set a billing reference afterwards", cmdutil.MissingText(m))
+		}
+	}
 	if !f.DryRun {
 		if !erasedBefore {
 			if err := cmdutil.Ask(ctx, f, question(t, e)); err != nil {
@@ -110,12 +119,12 @@ func runErase(ctx context.Context, f *cmdutil.Factory, name string) error {
 	return output.Item(p, ErasureView, e)
 }
 
-// numbered names the tenant that was shown, whatever is named so meanwhile.
+// numbered names the tenant by its number, in case another tenant gets the name meanwhile.
 func numbered(t plans.Tenant) string { return fmt.Sprint("#", t.ID) }
 
-// question shows what would be removed. There is no way back, so the name is typed, also where the
+// question shows what would be removed. It can't be undone, so the name must be typed, even if the
 // tenant was given by its number.
-func question(t plans.Tenant, e operate.Erasure) (q cmdutil.Question) {
+func question(t plans.Tenant, e admin.Erasure) (q cmdutil.Question) {
 	for _, table := range slices.Sorted(maps.Keys(e.Removed)) {
 		q.Facts = append(q.Facts, fmt.Sprintf("%s: %s", table, output.Count(e.Removed[table], "row")))
 	}
@@ -130,8 +139,8 @@ func erase(
 	db *store.DB,
 	by audit.By,
 	t plans.Tenant,
-	planned operate.Erasure,
-) (operate.Erasure, error) {
+	planned admin.Erasure,
+) (admin.Erasure, error) {
 	add, end := f.Progress("removing rows", int(planned.Rows()))
 	defer end()
 	e, err := db.TenantData.Erase(ctx, by, numbered(t), func(rows int) {
@@ -206,7 +215,7 @@ func runExport(ctx context.Context, f *cmdutil.Factory, name, path string) (err 
 				err = closeErr
 			}
 			if err != nil {
-				_ = os.Remove(path) // The error says more.
+				_ = os.Remove(path) // The returned error says more.
 			}
 		}()
 		out = file
@@ -231,24 +240,24 @@ func runExport(ctx context.Context, f *cmdutil.Factory, name, path string) (err 
 type archive struct {
 	*tar.Writer
 
-	export operate.TenantExport
+	export admin.TenantExport
 }
 
 // begin writes the manifest.
-func (a *archive) begin(e operate.TenantExport) error {
+func (a *archive) begin(e admin.TenantExport) error {
 	a.export = e
 	text, err := json.MarshalIndent(e, "", "  ")
 	if err != nil {
 		return err
 	}
-	w, err := a.open(operate.ExportFile{Name: "manifest.json", Size: int64(len(text)) + 1})
+	w, err := a.open(admin.ExportFile{Name: "manifest.json", Size: int64(len(text)) + 1})
 	if err == nil {
 		_, err = w.Write(append(text, '\n'))
 	}
 	return err
 }
 
-func (a *archive) open(f operate.ExportFile) (io.Writer, error) {
+func (a *archive) open(f admin.ExportFile) (io.Writer, error) {
 	return a, a.WriteHeader(&tar.Header{
 		Name:     a.export.Tenant + "/" + f.Name,
 		Size:     f.Size,

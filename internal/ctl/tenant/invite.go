@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,7 @@ import (
 	"petstore.example/internal/store"
 )
 
-// Invitation is a link that signs in to the page of a tenant, which is "" after a dry run.
+// Invitation is a link that signs in to a tenant's page. The link is "" after a dry run.
 type Invitation struct{ tenant, link string }
 
 // InvitationView shows an invitation.
@@ -91,8 +92,7 @@ func baseURL(f *cmdutil.Factory, flag string) (string, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.RawQuery != "" ||
-		u.Fragment != "" ||
-		u.User != nil {
+		u.Fragment != "" || u.User != nil || strings.Trim(u.Path, "/") != "" && path.Base(u.Path) != "v1" {
 		if text != "" {
 			return "", cmdutil.UsageErrorf("--url or PETSTORE_BASE_URL is no address such as https://HOST/v1")
 		}

@@ -1,4 +1,4 @@
-// Package undo holds the command that takes changes back.
+// Package undo holds the command that takes back changes.
 package undo
 
 import (
@@ -41,6 +41,7 @@ func NewCmd(f *cmdutil.Factory) *cobra.Command {
 		number  string
 		numbers []int64
 		named   bool
+		shared  string
 	)
 	c := &cmdutil.Change[[]undo.Undone]{Factory: f}
 	c.Check = func(cmd *cobra.Command) (err error) {
@@ -52,12 +53,14 @@ func NewCmd(f *cmdutil.Factory) *cobra.Command {
 		return question(ctx, f, db, undone, named)
 	}
 	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (_ []undo.Undone, err error) {
-		if len(numbers) == 0 { // What is asked about is what is done.
-			if numbers, err = db.Undos.Latest(ctx); err != nil {
+		if len(numbers) == 0 { // Only what was asked about is done.
+			if numbers, err = db.Undos.Latest(ctx, 0); err != nil {
 				return nil, err
 			}
 		}
-		return db.Undos.Do(ctx, by, numbers, f.Now())
+		undone, err := db.Undos.Do(ctx, by, numbers, f.Now())
+		shared = sharedRefs(ctx, db, undone)
+		return undone, earlier(ctx, db, err, named)
 	}
 	c.Notice = func(undone []undo.Undone) string {
 		say := "undone "
@@ -65,7 +68,8 @@ func NewCmd(f *cmdutil.Factory) *cobra.Command {
 			say = "would have undone "
 		}
 		lines := cmdutil.Facts(undone, func(u undo.Undone) string { return say + sentence(f, u) })
-		return strings.TrimPrefix(strings.Join(lines, "\n"), "would have ") // The first has it already.
+		// The caller writes the first "would have".
+		return strings.TrimPrefix(strings.Join(lines, "\n"), "would have ") + shared
 	}
 	c.Print = func(_ context.Context, _ *store.DB, undone []undo.Undone) error {
 		if len(numbers) == 1 && len(undone) == 1 {
@@ -86,11 +90,12 @@ func newTexts() *cobra.Command {
 		Long: `Take a change back: restore the state before it, by a new change. Every command
 that changes something prints the number to give here. FROM-TO is a change of
 many items: all are taken back or none. Without a number it is the latest change
-of your login.
+of your login; if that is final, the error names the one before it.
 
 Only the latest change of a subject (a tenant, a key or a plan) can be undone.
 An undo is a change too: to make the first one again, undo the undo. Some
-changes, such as closing a month, are final. A revoked key can be brought back
+changes, such as closing a month, are final, and so is the undo of "usage
+resend" and "usage waive": run these again. A revoked key can be brought back
 for 15 minutes, by the login that revoked it or by the owner of the database.
 Other changes can be undone for 30 days.
 
@@ -103,10 +108,27 @@ that called today. Scripts need --yes.`,
 	}
 }
 
+// earlier adds to the error about a final change that nobody named the one before it that can be
+// undone.
+func earlier(ctx context.Context, db *store.DB, err error, named bool) error {
+	refused := (*undo.Error)(nil)
+	if named || !errors.As(err, &refused) || audit.FindEvent(refused.Entry.Action).Undo != "" {
+		return err
+	}
+	numbers, _ := db.Undos.Latest(ctx, refused.Entry.Number)
+	if n := len(numbers); n > 0 {
+		text := fmt.Sprint("or take back the change before it: petstorectl undo ", numbers[0])
+		if n > 1 {
+			text += fmt.Sprint("-", numbers[n-1])
+		}
+		refused.Hint = strings.TrimPrefix(refused.Hint+"\n"+text, "\nor ")
+	}
+	return err
+}
+
 var tenantName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*[a-z][a-z0-9-]*$`)
 
-// parseNumbers reads numbers of entries, and ranges of them such as 4711-4760: each once, in their
-// order.
+// parseNumbers reads numbers of entries, and ranges such as 4711-4760: each number once, in order.
 func parseNumbers(args []string) (numbers []int64, err error) {
 	for _, arg := range args {
 		from, to, isRange := strings.Cut(arg, "-")
@@ -136,20 +158,39 @@ func parseNumbers(args []string) (numbers []int64, err error) {
 	return slices.Compact(numbers), nil
 }
 
-// sentence says what is so after the undo.
+// sharedRefs returns lines about billing references: hours that stay with the former ones, and
+// restored ones that other tenants have too. It leaves out what can't be read: an error would say
+// that nothing was undone.
+func sharedRefs(ctx context.Context, db *store.DB, undone []undo.Undone) (lines string) {
+	type record struct {
+		BillingRef string `json:"billing_ref"`
+	}
+	for _, u := range undone {
+		before, after, err := undo.Records[record](u.By)
+		if err == nil && u.By.Action == "tenant.edit" && before != after {
+			others, _ := cmdutil.WithRef(ctx, db, after.BillingRef)
+			lines += cmdutil.FormerRef(before.BillingRef, after.BillingRef)
+			lines += cmdutil.SharedRef(u.Entry.TenantID, after.BillingRef, others)
+		}
+	}
+	return lines
+}
+
+// sentence says what is in force after the undo.
 func sentence(f *cmdutil.Factory, u undo.Undone) string {
 	subject := strings.Replace(u.By.Subject, ":", " ", 1)
 	switch {
 	case u.Entry.Subject == audit.TenantSubject(u.Entry.TenantID):
 		subject = "tenant " + u.Entry.TenantName
 	case u.Entry.TenantID != 0:
-		subject += " of tenant " + u.Entry.TenantName
+		subject = strings.TrimSuffix(subject, fmt.Sprint(" tenant:", u.Entry.TenantID)) + " of tenant " +
+			cmp.Or(u.Entry.TenantName, fmt.Sprint("erased-", u.Entry.TenantID))
 	}
 	u.By.At = f.Now()
 	return fmt.Sprintf("entry %d (%s): %s: %s", u.Entry.Number, u.Entry.Action, subject, cmdutil.AuditChange(u.By))
 }
 
-// question shows what is to be done, unless it is one harmless change that was named.
+// question asks about the undo, unless it is one harmless change that was named.
 func question(
 	ctx context.Context,
 	f *cmdutil.Factory,
@@ -157,7 +198,7 @@ func question(
 	undone []undo.Undone,
 	named bool,
 ) (q cmdutil.Question, err error) {
-	var harmed []string // tenants of which requests will be refused
+	var harmed []string // tenants whose requests will be refused
 	for _, u := range undone {
 		if audit.FindEvent(u.By.Action).Refuses {
 			harmed = append(harmed, u.Entry.TenantName)
@@ -187,7 +228,7 @@ func question(
 	return q, nil
 }
 
-// explain returns the error of an entry that is not taken back.
+// explain returns the Error for an entry that is not taken back.
 func explain(cmd *cobra.Command, f *cmdutil.Factory, err error, named bool) error {
 	refused := (*undo.Error)(nil)
 	switch {

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// standardWait is twice as long as an idle server takes to say what it has delivered.
+	// standardWait is twice the time that an idle server takes to report what it has delivered.
 	standardWait = 2 * time.Minute
 	// waitStep is the time between two looks.
 	waitStep = time.Second
@@ -76,6 +76,7 @@ var MonthView = output.View[billing.Month]{
 	{Name: "without", Value: func(m billing.Month) any { return m.Without }, InList: true},
 	{Name: "closed_at", Value: func(m billing.Month) any { return m.SealedAt }, InList: true},
 	{Name: "closed_by", Value: func(m billing.Month) any { return m.SealedBy }, InList: true},
+	{Name: "overage", Value: func(m billing.Month) any { return m.Sums.Overage }, InList: true},
 }
 
 func runClose(ctx context.Context, o *closeOptions) error {
@@ -118,7 +119,7 @@ func runClose(ctx context.Context, o *closeOptions) error {
 		Notice: func(m billing.Month) string {
 			n := output.Thousands
 			return fmt.Sprintf(
-				"closed %s: %s of %s, %s admitted and %s refused\nSHA-256 %s",
+				"closed %s: %s of %s, %s admitted and %s refused%s\nSHA-256 %s",
 				o.month.Month(),
 				output.Count(
 					m.Sums.Lines,
@@ -127,6 +128,7 @@ func runClose(ctx context.Context, o *closeOptions) error {
 				output.Count(m.Sums.Tenants, "tenant"),
 				n(m.Sums.Admitted),
 				n(m.Sums.Refused),
+				overageText(m.Sums),
 				m.Sums.SHA256,
 			)
 		},
@@ -209,7 +211,7 @@ func (o *closeOptions) await(ctx context.Context, db *store.DB) error {
 	}
 }
 
-// missing is the list without the servers that are not waited for. It refuses a name that is not on
+// missing is the list without the servers that --without names. It refuses a name that is not on
 // the list.
 func (o *closeOptions) missing(list []billing.Delivery) ([]billing.Delivery, error) {
 	for _, id := range o.without {
@@ -227,7 +229,7 @@ func (o *closeOptions) missing(list []billing.Delivery) ([]billing.Delivery, err
 	), nil
 }
 
-// known names the servers that --without may.
+// known names the servers that --without may name.
 func known(list []billing.Delivery) string {
 	if len(list) == 0 {
 		return "no server is waited for"
@@ -239,7 +241,7 @@ func known(list []billing.Delivery) string {
 	return "the servers that are waited for: " + strings.Join(ids, ", ")
 }
 
-// servers says who has delivered what.
+// servers says how much each server has delivered.
 func servers(list []billing.Delivery) string {
 	texts := make([]string, len(list))
 	for i, d := range list {

@@ -1,9 +1,11 @@
 package usage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,7 +50,7 @@ the whole output was written.
 
 Events that the receiver would refuse are left out, named on stderr, and not
 recorded as sent; the exit code is then 4. The tenant has no billing reference,
-or the event is too old for Stripe (35 days).`,
+or the event is too old for Stripe (35 days). Or give it up: "usage waive".`,
 		Example: `  petstorectl usage events --month 2026-11 -o cloudevents
   petstorectl usage events --since 2026-11-01 -o stripe --mark-sent stripe > events.txt
   petstorectl usage events --since 2026-11-01 -o lago --mark-sent lago --dry-run`,
@@ -118,7 +120,7 @@ func runEvents(ctx context.Context, o *eventsOptions) error {
 	if err != nil {
 		return err
 	}
-	o.Changes = false // What was not written is not recorded.
+	o.Changes = false // Only events that were written are recorded.
 	if err := o.checkWithout(ctx, db); err != nil {
 		return err
 	}
@@ -132,7 +134,7 @@ func runEvents(ctx context.Context, o *eventsOptions) error {
 	}
 	sink := &eventSink{Writer: events.NewWriter(o.Out, o.format), format: o.format, now: o.Now()}
 	err = db.Events.Send(ctx, actor, billing.EventQuery{
-		From: o.period.From, To: to, Tenant: o.tenant, Receiver: o.receiver, Format: o.format,
+		From: o.period.From, To: to, Tenant: o.tenant, Receiver: o.receiver, Format: o.format, Now: o.Now(),
 	}, sink)
 	if o.receiver != "" && o.IsOutError(err) {
 		return &cmdutil.Error{Code: cmdutil.ExitFailed, Message: "no event was recorded as sent", Cause: err}
@@ -163,7 +165,7 @@ func (o *eventsOptions) checkWithout(ctx context.Context, db *store.DB) error {
 	return err
 }
 
-// sayComplete says which hours are complete, and for which servers others wait.
+// sayComplete says which hour is the last complete one, and which servers the next one waits for.
 func (o *eventsOptions) sayComplete(complete time.Time, missing []billing.Delivery) {
 	waitsFor := ""
 	if len(missing) > 0 {
@@ -172,7 +174,7 @@ func (o *eventsOptions) sayComplete(complete time.Time, missing []billing.Delive
 	o.Messagef("the last complete hour is %s%s", closing.Time(complete.Add(-time.Hour)), waitsFor)
 }
 
-// orLate returns err, or late if that is nil. If both are errors it says what is late.
+// orLate returns err, or late if err is nil. If both are errors, it prints late.
 func (o *eventsOptions) orLate(err error, late *cmdutil.Error) error {
 	if late == nil {
 		return err
@@ -193,6 +195,13 @@ func (o *eventsOptions) explain(ctx context.Context, err error) error {
 		return cmdutil.RefusedErrorf("%v", err).WithHint("nothing was done; try again when it has ended")
 	case errors.Is(err, billing.ErrReceiverFormat):
 		return cmdutil.RefusedErrorf("%v", err).WithHint("choose another name for this receiver")
+	case errors.As(err, &billing.BegunError{}):
+		return cmdutil.RefusedErrorf(
+			"%v",
+			err,
+		).WithHint(
+			"omit --from, or name an earlier hour, which adds the hours between",
+		)
 	case errors.Is(err, billing.ErrReceiverNew):
 		return cmdutil.RefusedErrorf("%v: from which hour on does it bill?", err).
 			WithHint("name it once: --from HOUR; what came before is not sent")
@@ -200,7 +209,7 @@ func (o *eventsOptions) explain(ctx context.Context, err error) error {
 	return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.tenant})
 }
 
-// eventSink writes what the receiver takes, and remembers what it does not.
+// eventSink writes the events that the receiver takes, and remembers the others.
 type eventSink struct {
 	*events.Writer
 
@@ -217,7 +226,7 @@ func (s *eventSink) Write(page []events.Event) (sent []events.Event, err error) 
 			continue
 		}
 		if reason := s.format.Refuses(e, s.now); reason != "" {
-			s.leftOut.add(e, reason)
+			s.leftOut.add(e, reason, s.format.Value(e))
 			continue
 		}
 		if err := s.Writer.Write(e); err != nil {
@@ -229,10 +238,10 @@ func (s *eventSink) Write(page []events.Event) (sent []events.Event, err error) 
 	return sent, nil
 }
 
-// maxNamed is how many tenants are named that have events which were left out.
+// maxNamed is the most tenants with omitted events that are named.
 const maxNamed = 20
 
-// leftOut is what was not written, by tenant and reason in the order in which they came.
+// leftOut is what was not written, by tenant and reason, in order of arrival.
 type leftOut struct {
 	named  []leftOutRow
 	events int64
@@ -244,17 +253,17 @@ type leftOutRow struct {
 	events, requests int64
 }
 
-func (l *leftOut) add(e events.Event, reason events.Reason) {
+func (l *leftOut) add(e events.Event, reason events.Reason, requests int64) {
 	l.events++
 	for i := range l.named {
 		if row := &l.named[i]; row.tenant == e.Tenant && row.reason == reason {
 			row.events++
-			row.requests += e.Admitted
+			row.requests += requests
 			return
 		}
 	}
 	if len(l.named) < maxNamed {
-		l.named = append(l.named, leftOutRow{e.Tenant, reason, 1, e.Admitted})
+		l.named = append(l.named, leftOutRow{e.Tenant, reason, 1, requests})
 	}
 }
 
@@ -281,12 +290,19 @@ func (l *leftOut) report(o *eventsOptions) error {
 		o.Messagef("left out: %s of other tenants", output.Count(others, "event"))
 	}
 	err := cmdutil.RefusedErrorf(
-		"left out %s that %s would not take; all others were written",
+		"left out %s that %s would not take",
 		output.Count(l.events, "event"),
-		o.format,
+		cmp.Or(o.receiver, string(o.format)),
 	)
-	if slices.ContainsFunc(l.named, func(r leftOutRow) bool { return r.reason == events.NoBillingRef }) {
+	// Nobody can set the reference of an erased tenant.
+	if slices.ContainsFunc(l.named, func(r leftOutRow) bool {
+		return r.reason == events.NoBillingRef && !strings.HasPrefix(r.tenant, "erased-")
+	}) {
 		err.Hint = "set a billing reference: petstorectl tenant edit TENANT --billing-ref REF"
+	}
+	if o.receiver != "" {
+		err.Hint = strings.TrimPrefix(err.Hint+"; or give it up: petstorectl usage waive TENANT --receiver "+o.receiver+
+			" --reason TEXT", "; or ")
 	}
 	return err
 }

@@ -15,7 +15,7 @@ import (
 	"petstore.example/internal/store/billing"
 )
 
-// ForgottenView shows a server that was forgotten.
+// ForgottenView shows a forgotten server.
 var ForgottenView = output.View[billing.Forgotten]{
 	{Name: "server", Value: func(d billing.Forgotten) any { return d.ServerID }, InList: true},
 	{Name: "delivered_to", Value: func(d billing.Forgotten) any { return d.To }, InList: true},
@@ -53,7 +53,7 @@ func newCmdForget(f *cmdutil.Factory) *cobra.Command {
 	}
 	return cmdutil.ForBilling(c.Command(&cobra.Command{
 		Use:   "forget SERVER --reason TEXT",
-		Short: "Do not wait for a server whose process has ended",
+		Short: "Stop waiting for a server whose process has ended",
 		Long: `Say that a server's process has ended, so that it delivers no more usage. What
 it had not recorded is lost, which is usually its last second. From then on its
 hours are complete: they are handed on, and the month can be closed, with the
@@ -65,14 +65,14 @@ A server that had a heartbeat within the last minute is refused.`,
 	}, cmdutil.Arg{Name: "SERVER", Value: &server}))
 }
 
-// toForget says how to go on without a server.
+// toForget says how to continue without a server.
 func toForget(server string) string {
 	return "if its process has ended: petstorectl usage forget " + server + " --reason TEXT"
 }
 
-// completeUntil returns the end of the last hour that every server has delivered completely, and
-// the servers that keep it from being later, the one that has delivered least first. It refuses if
-// no hour is complete.
+// completeUntil returns the end of the last hour that every server has delivered completely.
+// missing are the servers that have not delivered later hours, the one that has delivered least
+// first. completeUntil refuses if no hour is complete.
 func completeUntil(
 	ctx context.Context, db *store.DB, now time.Time, without []string,
 ) (until time.Time, missing []billing.Delivery, err error) {
@@ -92,8 +92,8 @@ func completeUntil(
 	return missing[0].To.Truncate(time.Hour), missing, nil
 }
 
-// behind refuses a server among the missing that has been silent for billing.Overdue; nil for none.
-// What is complete was handed on.
+// behind returns an error about the servers in missing that have been silent for billing.Overdue,
+// nil for none. It does not keep complete hours from being handed on.
 func behind(missing []billing.Delivery, now time.Time) *cmdutil.Error {
 	if len(missing) == 0 || now.Sub(missing[0].To) <= billing.Overdue {
 		return nil

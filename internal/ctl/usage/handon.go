@@ -23,12 +23,14 @@ import (
 
 const (
 	standardFor = 10 * time.Minute
-	// remembers is how long receivers are taken to know the ID of an event, and stripeRemembers for
-	// Stripe, which says 24 hours at least. The last minute is for the request itself.
+	// remembers is how long receivers are assumed to know the ID of an event. stripeRemembers is
+	// the same for Stripe, which says at least 24 hours. lastMinute of it is left for the request
+	// itself.
 	remembers       = 24 * time.Hour
 	stripeRemembers = 20 * time.Hour
 	lastMinute      = time.Minute
-	// firstPause is the first pause before a further attempt. Each is twice as long, up to maxPause.
+	// firstPause is the pause before the first retry. Each further pause is twice as long, up to
+	// maxPause.
 	firstPause = 100 * time.Millisecond
 	maxPause   = 30 * time.Second
 )
@@ -44,7 +46,8 @@ type handOnOptions struct {
 	patience  time.Duration
 
 	to *receivers.Receiver
-	// sent are the events that arrived, failed is when the first attempt since failed.
+	// sent is the number of events that arrived. failed is the time of the first failed attempt
+	// after the last success.
 	sent   int64
 	failed time.Time
 	pause  time.Duration
@@ -94,7 +97,7 @@ func runHandOn(ctx context.Context, o *handOnOptions) (err error) {
 	o.format, o.receiver = o.to.Format, o.to.Name
 	if o.remembers == 0 {
 		o.remembers = remembers
-		if o.format == events.Stripe {
+		if o.format.IsStripe() {
 			o.remembers = stripeRemembers
 		}
 	}
@@ -109,32 +112,51 @@ func runHandOn(ctx context.Context, o *handOnOptions) (err error) {
 		return err
 	}
 	complete, missing, err := completeUntil(ctx, db, o.Now(), nil)
-	if err != nil {
+	late := (*cmdutil.Error)(nil)
+	if err != nil && !errors.As(err, &late) {
 		return err
 	}
 	err = db.Events.Hold(ctx, by, o.receiver, func(ctx context.Context, turn billing.Turn) error {
-		o.sayComplete(complete, missing)
+		if late == nil {
+			o.sayComplete(complete, missing)
+		}
 		return o.handOn(ctx, turn, by, complete)
 	})
-	return o.orLate(o.explain(ctx, err), behind(missing, o.Now()))
+	if ctx.Err() != nil {
+		o.Messagef("the next run goes on where this one stopped")
+	}
+	if late == nil {
+		late = behind(missing, o.Now())
+	}
+	return o.orLate(o.explain(ctx, err), late)
 }
 
-// handOn stores what is new, and sends what waits.
+// handOn stores new events, if any hour is complete, and sends waiting ones.
 func (o *handOnOptions) handOn(ctx context.Context, turn billing.Turn, by audit.By, complete time.Time) error {
 	for state, ids := range map[string][]string{billing.Waiting: o.retry, billing.Arrived: o.settle} {
 		if err := o.decide(ctx, turn, by, ids, state); err != nil {
 			return err
 		}
 	}
-	sink := &eventSink{Writer: events.NewWriter(io.Discard, o.format), format: o.format, now: o.Now()}
-	err := turn.Send(ctx, by, billing.EventQuery{
-		From: o.from.Truncate(time.Hour), To: complete, Receiver: o.receiver, Format: o.format, Waiting: true,
-	}, sink)
-	if err != nil {
-		return err
+	var leftOut, err error
+	if !complete.IsZero() {
+		sink := &eventSink{Writer: events.NewWriter(io.Discard, o.format), format: o.format, now: o.Now()}
+		err := turn.Send(ctx, by, billing.EventQuery{
+			From: o.from.Truncate(
+				time.Hour,
+			),
+			To:       complete,
+			Receiver: o.receiver,
+			Format:   o.format,
+			Waiting:  true,
+			Now:      o.Now(),
+		}, sink)
+		if err != nil {
+			return err
+		}
+		o.Changedf("stored %s for %s", output.Count(sink.written, "event"), o.receiver)
+		leftOut = sink.leftOut.report(&o.eventsOptions)
 	}
-	o.Changedf("stored %s for %s", output.Count(sink.written, "event"), o.receiver)
-	leftOut := sink.leftOut.report(&o.eventsOptions)
 	if !o.DryRun {
 		err = o.send(ctx, turn)
 		o.Messagef("sent %s to %s", output.Count(o.sent, "event"), o.receiver)
@@ -142,7 +164,7 @@ func (o *handOnOptions) handOn(ctx context.Context, turn billing.Turn, by audit.
 	return cmp.Or(err, o.reportAside(ctx, turn), leftOut)
 }
 
-// decide is what a person decides about events that were set aside.
+// decide applies a person's decision about events that were set aside.
 func (o *handOnOptions) decide(ctx context.Context, turn billing.Turn, by audit.By, ids []string, state string) error {
 	if len(ids) == 0 {
 		return nil
@@ -166,9 +188,9 @@ func (o *handOnOptions) decide(ctx context.Context, turn billing.Turn, by audit.
 	return err
 }
 
-// send sends what waits, in order, until nothing does.
+// send sends waiting events, in order, until none is left.
 func (o *handOnOptions) send(ctx context.Context, turn billing.Turn) error {
-	alone := 0 // how many events of a batch that was refused are left to be sent one by one
+	alone := 0 // how many events of a refused batch remain to be sent one by one
 	for {
 		most := o.format.Batch()
 		if alone > 0 {
@@ -208,7 +230,7 @@ func (o *handOnOptions) send(ctx context.Context, turn billing.Turn) error {
 	}
 }
 
-// wait waits for the next attempt. It returns an error if none is to follow.
+// wait waits for the next attempt. It returns an error if there should be no further attempt.
 func (o *handOnOptions) wait(ctx context.Context, turn billing.Turn, a receivers.Answer) error {
 	const later = "what waits is sent by the next run"
 	if a.Verdict == receivers.Stopped {
@@ -238,9 +260,16 @@ func (o *handOnOptions) wait(ctx context.Context, turn billing.Turn, a receivers
 	return nil
 }
 
-// reportAside names what is set aside, and returns an error for it.
+// reportAside names the events set aside, and returns an error for them.
 func (o *handOnOptions) reportAside(ctx context.Context, turn billing.Turn) error {
+	decided := slices.Concat(o.retry, o.settle)
+	if o.DryRun && slices.Contains(decided, "all") {
+		return nil
+	}
 	list, err := turn.Aside(ctx, maxNamed)
+	if o.DryRun {
+		list = slices.DeleteFunc(list, func(e billing.AsideEvent) bool { return slices.Contains(decided, e.ID) })
+	}
 	if err != nil || len(list) == 0 {
 		return err
 	}
@@ -250,18 +279,15 @@ func (o *handOnOptions) reportAside(ctx context.Context, turn billing.Turn) erro
 			why = fmt.Sprintf("tried first at %s, and whether it arrived is unknown; the last reply: %s",
 				closing.Time(e.TriedAt.Truncate(time.Second)), cmp.Or(e.Reply, "none"))
 		}
-		o.Messagef(
-			"set aside: event %s of tenant %s, %s to %s in %s: %s",
-			e.ID,
-			output.Clean(e.Tenant),
-			output.Count(
-				e.Admitted,
-				"request",
-			),
-			output.Clean(cmp.Or(e.Ref, "none")),
-			closing.Time(e.Hour),
-			output.Clean(why),
-		)
+		to := ""
+		if e.Ref != "" {
+			to = " to " + output.Clean(e.Ref)
+		}
+		o.Messagef("set aside: event %s of tenant %s, %s%s in %s: %s", e.ID, output.Clean(e.Tenant),
+			output.Count(e.Admitted, "request"), to, closing.Time(e.Hour), output.Clean(why))
+	}
+	if o.DryRun {
+		list[0].Of -= int64(len(decided))
 	}
 	return failedf("%s set aside for a person to decide", output.Count(list[0].Of, "event")).
 		WithHint("send them again with --retry; with --settle if they have arrived, or are billed by hand")

@@ -25,6 +25,16 @@ var ResentView = output.View[billing.Resent]{
 	{Name: "hours_left_out", Value: func(r billing.Resent) any { return int64(len(r.LeftOut)) }, InList: true},
 }
 
+// checkPast refuses hours in the future.
+func checkPast(q billing.ResendQuery) error {
+	for name, at := range map[string]time.Time{"since": q.Since, "until": q.Until} {
+		if at.After(q.Now) {
+			return cmdutil.UsageErrorf("--%s %s is in the future", name, closing.Time(at))
+		}
+	}
+	return nil
+}
+
 func newCmdResend(f *cmdutil.Factory) *cobra.Command {
 	c := &cmdutil.Change[billing.Resent]{
 		Factory:  f,
@@ -32,6 +42,7 @@ func newCmdResend(f *cmdutil.Factory) *cobra.Command {
 		Requires: []string{"receiver", "since", "reason"},
 	}
 	q := billing.ResendQuery{Until: f.Now(), Now: f.Now()}
+	c.Check = func(*cobra.Command) error { return checkPast(q) }
 	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (billing.Resent, error) {
 		q.Tenant, q.Since, q.Until = c.Subject.Tenant, q.Since.Truncate(time.Hour), q.Until.Truncate(time.Hour)
 		return db.Events.Resend(ctx, by, q)
@@ -63,7 +74,10 @@ func newCmdResend(f *cmdutil.Factory) *cobra.Command {
 		return text
 	}
 	cmd := c.Command(&cobra.Command{
-		Use:   "resend TENANT --receiver RECEIVER --since HOUR",
+		Use: "resend TENANT --receiver RECEIVER --since HOUR --reason TEXT",
+		// The line fits into 80 columns.
+		DisableFlagsInUseLine: true,
+
 		Short: "Move what another billing reference got to the present one",
 		Long: `Move what a receiver has of a tenant at other billing references, such as one
 that was mistyped, to its present one: by events below zero for the others, and

@@ -22,7 +22,10 @@ func newCmdShow(f *cmdutil.Factory) *cobra.Command {
 		l.Empty = "no requests recorded in " + month.Month()
 		return db.Usage.Report(
 			ctx,
-			billing.UsageQuery{Tenant: l.Subject.Tenant, From: month.From, To: month.To, By: grouping, Limit: limit},
+			billing.UsageQuery{
+				Tenant: l.Subject.Tenant, From: month.From, To: month.To, By: grouping, Limit: limit,
+				Overage: grouping != billing.ByKey,
+			},
 		), nil
 	}
 	l.View = func() output.View[billing.UsageRow] { return View(grouping, month.Month()) }
@@ -39,5 +42,5 @@ plan of its time: a tenant that changed plans has a row for each plan.`,
 	cmdutil.MonthFlag(cmd, f, &month)
 	cmdutil.EnumFlag(cmd, &grouping, "by", "", "`GROUP` the rows by tenant, plan, key, day or hour",
 		billing.ByTenant, billing.ByPlan, billing.ByKey, billing.ByDay, billing.ByHour)
-	return cmdutil.SetColumns(cmd, nil) // They depend on --by.
+	return cmdutil.SetColumns(cmd, nil) // The columns depend on --by.
 }

@@ -24,10 +24,11 @@ func NewCmd(f *cmdutil.Factory) *cobra.Command {
 		newCmdForget(f),
 		newCmdHandOn(f),
 		newCmdResend(f),
+		newCmdWaive(f),
 	)
 }
 
-// View shows a row of a report: the columns of its grouping and the two sums.
+// View shows a row of a report: the columns of its grouping and the sums.
 func View(grouping billing.UsageBy, month string) output.View[billing.UsageRow] {
 	type row = billing.UsageRow
 	columns := map[string]output.Column[row]{
@@ -40,6 +41,7 @@ func View(grouping billing.UsageBy, month string) output.View[billing.UsageRow] 
 		"hour":     {Value: func(r row) any { return r.At.Format(time.RFC3339) }, InList: true},
 		"admitted": {Value: func(r row) any { return r.Admitted }, InList: true},
 		"refused":  {Value: func(r row) any { return r.Refused }, InList: true},
+		"overage":  {Value: func(r row) any { return r.Overage }, InList: true},
 	}
 	names := map[billing.UsageBy][]string{
 		billing.ByTenantAndPlan: {"month", "tenant", "plan"},
@@ -49,8 +51,12 @@ func View(grouping billing.UsageBy, month string) output.View[billing.UsageRow] 
 		billing.ByDay:           {"day"},
 		billing.ByHour:          {"hour"},
 	}[grouping]
+	names = append(names, "admitted", "refused")
+	if grouping != billing.ByKey { // A key has no included number.
+		names = append(names, "overage")
+	}
 	var v output.View[row]
-	for _, name := range append(names, "admitted", "refused") {
+	for _, name := range names {
 		c := columns[name]
 		c.Name = name
 		v = append(v, c)

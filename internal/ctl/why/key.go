@@ -16,7 +16,7 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// summaryView is what is printed as names and values, detailView what JSON and CSV add to it.
+// summaryView is printed as names and values. detailView is what JSON and CSV add.
 var summaryView = slices.Concat(output.View[*diagnosis]{
 	{Name: "verdict", Value: func(d *diagnosis) any { return d.verdict.Code }},
 	{Name: "reason", Value: func(d *diagnosis) any { return d.verdict.Reason }},
@@ -35,12 +35,14 @@ var summaryView = slices.Concat(output.View[*diagnosis]{
 	{Name: "used_today", Value: func(d *diagnosis) any { return d.UsedToday }},
 	{Name: "remaining_today", Value: func(d *diagnosis) any { return max(0, d.Tenant.Quota.PerDay-d.UsedToday) }},
 	{Name: "day_resets_at", Value: func(d *diagnosis) any { return d.DayEnd() }},
+	{Name: "used_this_month", Value: func(d *diagnosis) any { return countedIn(&d.Tenant, d.Month) }},
+	{Name: "month_overage", Value: func(d *diagnosis) any { return overageIn(&d.Tenant, d.Month) }},
 	{Name: "key_used_today", Value: func(d *diagnosis) any { return d.today.Admitted }},
 	{Name: "key_refused_24h", Value: func(d *diagnosis) any { return d.lastDay.Refused }},
 	{Name: "ban_above", Value: func(d *diagnosis) any { return banAbove(d) }},
 })
 
-// planColumns are those of the plan that is in force, and of what follows it.
+// planColumns are the columns of the plan in force, and of what follows it.
 var planColumns = tenant.View.Pick(
 	"plan",
 	"per_minute",
@@ -144,26 +146,57 @@ func (d *diagnosis) facts() []fact {
 	if next := tenant.Next(d.Tenant); next.Plan != "" {
 		list = append(list, fact{"next plan", next.Plan + " from " + output.Text(d.Tenant.Until)})
 	}
-	return append(
+	list = append(
 		list,
 		fact{
 			"used today",
 			usedText(d.UsedToday, d.Tenant.Quota.PerDay) + ", " + output.Thousands(d.today.Admitted) + " by this key",
 		},
+	)
+	return append(
+		append(list, monthFacts(&d.Tenant, d.Month)...),
 		fact{refusedFact, output.Thousands(d.lastDay.Refused)},
 		fact{"ban above", output.Thousands(banAbove(d)) + " refusals a minute by one server"},
 		fact{"last used", d.Key.LastUsedAt},
 	)
 }
 
-// banAbove is how many refusals by one server within a minute window do not ban the key.
+// banAbove is the most refusals by one server within a minute window that do not ban the key.
 func banAbove(d *diagnosis) int64 {
 	return keys.MostRefusals(d.Tenant.Quota.PerMinute, d.Key.PerMinute)
 }
 
-// refusedFact names the refusals that are counted: those by limits and bans, not those of keys that
-// are not valid.
+// refusedFact names the counted refusals: those by limits and bans, but not those of invalid keys.
 const refusedFact = "refused by limits 24h"
+
+// countedIn returns how many requests count in the tenant's month, nil if it has none.
+func countedIn(t *plans.Tenant, m usage.Month) *int64 {
+	if t.Quota.Month.Kind != plans.SomeMonth {
+		return nil
+	}
+	return new(m.Counted())
+}
+
+// overageIn returns how many of them are billed above the included ones.
+func overageIn(t *plans.Tenant, m usage.Month) *int64 {
+	if t.Quota.Month.Kind != plans.SomeMonth {
+		return nil
+	}
+	return new(m.Overage())
+}
+
+// monthFacts has a fact if the tenant has a month.
+func monthFacts(t *plans.Tenant, m usage.Month) []fact {
+	used := countedIn(t, m)
+	if used == nil {
+		return nil
+	}
+	text := output.Thousands(*used)
+	if limit, ok := t.Quota.Month.Cap(); ok {
+		text = usedText(*used, limit)
+	}
+	return []fact{{"used this month", text + ", " + output.Thousands(m.Overage()) + " billed above those included"}}
+}
 
 func usedText(used, quota int64) string {
 	return output.Thousands(used) + " of " + output.Thousands(quota)

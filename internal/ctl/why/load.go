@@ -11,21 +11,24 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/billing"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/store/trail"
 	"petstore.example/internal/usage"
 )
 
-// diagnosis is what is recorded of a key, and the verdict.
+// diagnosis is what is recorded about a key, with the verdict.
 type diagnosis struct {
 	diagnose.Record
 	verdict diagnose.Verdict
 	// nextBan is how long the next automatic ban would last, if the key is banned.
 	nextBan time.Duration
-	// today is the UTC day so far, lastDay at least the last 24 hours in whole hours.
+	// silent is how many servers ended silently in this month, and margin what counts as used because
+	// of them, if the month refuses before it is used up.
+	silent, margin int64
+	// today is the UTC day so far. lastDay is at least the last 24 hours, in whole hours.
 	today, lastDay billing.KeyUsage
-	// changes are the latest, the newest first. Among the keys of a tenant, the changes of that are
-	// apart: they are the same for all.
+	// changes are the latest changes, the newest first. The tenant's changes are apart, because
+	// they are the same for all of its keys.
 	changes, tenantChanges []audit.Entry
 	// seen is set if somebody has seen the whole key.
 	seen bool
@@ -33,7 +36,7 @@ type diagnosis struct {
 	plans []plans.Plan
 }
 
-// span is a time in whole hours, in which usage is recorded.
+// span is a period of whole hours, because usage is recorded by the hour.
 type span struct{ from, to time.Time }
 
 // today is the UTC day, lastDay at least the last 24 hours.
@@ -58,7 +61,7 @@ func loadKey(ctx context.Context, db *store.DB, k keys.Key, now time.Time) (d *d
 		}
 	}
 	if d.Bans, err = store.Collect(
-		db.Bans.List(ctx, people.BanFilter{KeyID: k.ID, Past: true, Limit: cmdutil.MaxLimit}, now),
+		db.Bans.List(ctx, tenancy.BanFilter{KeyID: k.ID, Past: true, Limit: cmdutil.MaxLimit}, now),
 	); err != nil {
 		return nil, err
 	}
@@ -78,14 +81,28 @@ func loadKey(ctx context.Context, db *store.DB, k keys.Key, now time.Time) (d *d
 		return nil, err
 	}
 	d.UsedToday = d.today.TenantAdmitted
+	if d.Month, err = loadMonth(ctx, db, &d.Tenant, now); err != nil {
+		return nil, err
+	}
 	return d, d.conclude(ctx, db)
 }
 
-// conclude draws the verdict from what is recorded.
+// loadMonth returns the periods of the present month of a tenant that has one.
+func loadMonth(ctx context.Context, db *store.DB, t *plans.Tenant, now time.Time) (m usage.Month, err error) {
+	if t.Quota.Month.Kind == plans.SomeMonth {
+		m.Periods, err = db.Usage.MonthPeriods(ctx, t.ID, usage.MonthStart(now), now)
+	}
+	return m, err
+}
+
+// conclude draws the verdict from the record.
 func (d *diagnosis) conclude(ctx context.Context, db *store.DB) (err error) {
 	d.verdict = d.Verdict()
 	if d.Ban() != nil {
 		d.nextBan, err = db.Bans.NextBan(ctx, d.Key.ID, d.Now)
+	}
+	if v := d.verdict; err == nil && v.Reason == diagnose.Partial && v.Code == diagnose.MonthlyQuotaExceeded {
+		d.silent, d.margin, err = db.Limits.MonthMargin(ctx, d.Tenant.ID, usage.MonthStart(d.Now))
 	}
 	return err
 }
@@ -102,20 +119,21 @@ func (d *diagnosis) change(action string) *audit.Entry {
 	return nil
 }
 
-// tenantDiagnosis is what is recorded of a tenant.
+// tenantDiagnosis is what is recorded about a tenant.
 type tenantDiagnosis struct {
 	now    time.Time
 	tenant plans.Tenant
-	// hidden is set if the login may not read keys and what they did: then there are none.
+	// If hidden is set, the login may not read keys and their requests, and there are none here.
 	hidden bool
-	// keys are those that matter, the refused ones first. left is how many others there are:
-	// revoked or expired, and not used since.
+	// keys are the relevant keys, the refused ones first. left is the number of other keys: revoked
+	// or expired, and without a recent failed request.
 	keys []*diagnosis
 	left int
 	// failed are the latest failed requests of all keys, the newest first.
 	failed  []usage.FailedRequest
 	changes []audit.Entry
 	today   int64
+	month   usage.Month
 	refused int64
 }
 
@@ -130,7 +148,10 @@ func loadTenant(ctx context.Context, db *store.DB, t plans.Tenant, now time.Time
 		}
 	}
 	d.sum(usages[today(now)], usages[lastDay(now)])
-	list, err := store.Collect(db.Keys.List(ctx, people.KeyFilter{Tenant: t.Name, Limit: cmdutil.MaxLimit}, now))
+	if d.month, err = loadMonth(ctx, db, &t, now); err != nil {
+		return nil, err
+	}
+	list, err := store.Collect(db.Keys.List(ctx, tenancy.KeyFilter{Tenant: t.Name, Limit: cmdutil.MaxLimit}, now))
 	if d.hidden = store.IsForbidden(err); d.hidden {
 		return d, nil
 	}
@@ -146,7 +167,7 @@ func loadTenant(ctx context.Context, db *store.DB, t plans.Tenant, now time.Time
 		return nil, err
 	}
 	bans, err := store.Collect(
-		db.Bans.List(ctx, people.BanFilter{Tenant: t.Name, Past: true, Limit: cmdutil.MaxLimit}, now),
+		db.Bans.List(ctx, tenancy.BanFilter{Tenant: t.Name, Past: true, Limit: cmdutil.MaxLimit}, now),
 	)
 	if err != nil {
 		return nil, err
@@ -162,7 +183,7 @@ func loadTenant(ctx context.Context, db *store.DB, t plans.Tenant, now time.Time
 	for _, k := range list {
 		one := &diagnosis{
 			Record: diagnose.Record{
-				Now: now, Key: k, Tenant: t, UsedToday: d.today, TenantRefusal: shared,
+				Now: now, Key: k, Tenant: t, UsedToday: d.today, Month: d.month, TenantRefusal: shared,
 				Bans: bansOf[k.ID], Failed: failedOf[k.ID],
 			},
 			today: usages[today(now)][k.ID], lastDay: usages[lastDay(now)][k.ID], plans: priceList,
@@ -196,7 +217,7 @@ func (d *tenantDiagnosis) sharedRefusal() *usage.FailedRequest {
 	return nil
 }
 
-// bySubject groups items, in their order.
+// bySubject groups items by subject, and keeps their order.
 func bySubject[T any](list []T, subjectOf func(T) string) map[string][]T {
 	of := make(map[string][]T)
 	for _, item := range list {

@@ -16,12 +16,12 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// requestDiagnosis is a failed request, and what its key is now.
+// requestDiagnosis is a failed request, and the present state of its key.
 type requestDiagnosis struct {
 	usage.FailedRequest
-	// doc is what the documentation says of the code, the zero value for a code without any.
+	// doc is what the documentation says about the code, zero if it says nothing.
 	doc diagnose.Doc
-	// key is the zero value if the request had no key that exists.
+	// key is the zero value if the request had no existing key.
 	key *diagnosis
 }
 
@@ -65,7 +65,7 @@ var RequestView = slices.Concat(
 
 func failedOf(d *requestDiagnosis) usage.FailedRequest { return d.FailedRequest }
 
-// requestNow is what is so now, and what to do.
+// requestNow is the present state, and what to do.
 var requestNow = output.View[*requestDiagnosis]{
 	{Name: "verdict_now", Value: func(d *requestDiagnosis) any { return d.key.verdict.Code }},
 	{Name: "reason_now", Value: func(d *requestDiagnosis) any { return d.key.verdict.Reason }},
@@ -140,7 +140,7 @@ func (d *requestDiagnosis) text() (explanation string, help []string) {
 	return explanation, append(help, "what else failed: petstorectl why "+d.key.Tenant.Name)
 }
 
-// help says what can be done about the request itself, whatever its key is now.
+// help says what can be done about the request itself, independently of the key's present state.
 func (d *requestDiagnosis) help() []string {
 	switch help := helps[d.Reason]; {
 	case d.Status == statusClientGone:
@@ -152,7 +152,7 @@ func (d *requestDiagnosis) help() []string {
 	case d.Window == string(limits.Key):
 		return []string{"change the key's limit: petstorectl key edit " + d.KeyID + " --per-minute N"}
 	case d.doc.Advice == "", d.isRefusal() && d.KeyID != "" && d.key.refused():
-		// What the key is now says what to do.
+		// The key's present state says what to do.
 		return nil
 	}
 	return []string{"for the customer: " + d.doc.Advice}
@@ -174,7 +174,7 @@ func answer(f usage.FailedRequest, bans []keys.Ban) string {
 // identifyHelp is for requests whose key is not known.
 const identifyHelp = "compare its last four characters: petstorectl key list --tenant TENANT"
 
-// helps are what staff can do about a reason.
+// helps say what staff can do about a reason.
 var helps = map[string]string{
 	usage.OtherScheme:      "for the customer: send the header Authorization: Bearer <API key>",
 	usage.SeveralHeaders:   "for the customer: send one; a proxy on the way may have added another",

@@ -14,14 +14,14 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// screen is an explanation for a person: the verdict, what to do, and what it is based on. It fits
-// the terminal, unless all of it is wanted.
+// screen is an explanation for a person: the verdict, what to do, and the reasons for it. It is cut
+// to fit the terminal, except with --all.
 type screen struct {
 	*options
 	verdict string
 	help    []string
 	facts   []fact
-	// item prints all facts, nil if there are no more than facts.
+	// item prints all facts; nil if facts holds them all.
 	item     func(output.Printer) error
 	sections []section
 }
@@ -52,13 +52,13 @@ func addSection[T any](s *screen, title string, v output.View[T], items []T) {
 }
 
 const (
-	// heading is what a section has beside its rows: an empty line, the title and the headings of
-	// the columns.
+	// heading is the number of lines of a section besides its rows: an empty line, the title and
+	// the headings of the columns.
 	heading = 3
-	// reserved are the lines for the command that shows the rest, with an empty one before it, and
-	// for the prompt.
+	// reserved is the number of lines for the command that shows the rest, an empty line before it,
+	// and the prompt.
 	reserved = 3
-	// standardHeight is that of a terminal of unknown height.
+	// standardHeight is the assumed height of a terminal of unknown height.
 	standardHeight = 24
 )
 
@@ -101,8 +101,7 @@ func (s *screen) printFacts(p output.Printer) error {
 }
 
 // printSections prints as many rows as there is room for, and reports whether there are more. A
-// section has two rows at least, one that has no room for them is left out; the first sections get
-// more.
+// section has at least two rows, or is left out if they do not fit. The first sections get more.
 func (s *screen) printSections(p output.Printer, out *bytes.Buffer) (cut bool, err error) {
 	height := s.Height
 	if height == 0 {
@@ -132,7 +131,7 @@ func (s *screen) printSections(p output.Printer, out *bytes.Buffer) (cut bool, e
 	return cut || !s.all && s.item != nil, nil
 }
 
-// linesOf is how many lines a text takes on a terminal of that width.
+// linesOf is the number of lines of a text on a terminal of that width.
 func linesOf(s string, width int) (n int) {
 	for line := range strings.Lines(s) {
 		n += 1 + max(0, utf8.RuneCountInString(text.StripEscape(strings.TrimSuffix(line, "\n")))-1)/max(1, width)
@@ -164,7 +163,7 @@ func printRows[T any](
 	return output.Rows(p, named("failed_request", failedView), failed)
 }
 
-// named puts a name before the rows of a list, because lists follow each other.
+// named puts a name before each row of a list, because the output has several lists.
 func named[T any](name string, v output.View[T]) output.View[T] {
 	return append(output.View[T]{{Name: "list", Value: func(T) any { return name }, InList: true}}, v...)
 }

@@ -16,7 +16,7 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// add adds a key that matters, and counts the others.
+// add adds the key if it is relevant, else counts it.
 func (d *tenantDiagnosis) add(k *diagnosis) {
 	if !k.Key.Valid(d.now) && len(k.Failed) == 0 {
 		d.left++
@@ -25,8 +25,8 @@ func (d *tenantDiagnosis) add(k *diagnosis) {
 	d.keys = append(d.keys, k)
 }
 
-// sort puts refused keys first, and of them those with failed requests; then what failed or was
-// used last.
+// sort puts refused keys first. Among refused keys, and among the others, those with failed
+// requests come first, and then those that failed or were used last.
 func (d *tenantDiagnosis) sort() {
 	slices.SortStableFunc(d.keys, func(a, b *diagnosis) int {
 		return cmp.Or(cmp.Compare(a.rank(), b.rank()), b.lastSeen().Compare(a.lastSeen()))
@@ -46,7 +46,7 @@ func (d *diagnosis) rank() int {
 
 func (d *diagnosis) refused() bool { return d.verdict.Code != diagnose.Admitted }
 
-// lastSeen is when the key failed or was used last.
+// lastSeen is when the key last failed or was used.
 func (d *diagnosis) lastSeen() time.Time {
 	last := d.Key.LastUsedAt
 	if len(d.Failed) > 0 && d.Failed[0].At.After(last) {
@@ -55,7 +55,7 @@ func (d *diagnosis) lastSeen() time.Time {
 	return last
 }
 
-// refusedKeys is how many keys are refused now.
+// refusedKeys is the number of keys that are refused now.
 func (d *tenantDiagnosis) refusedKeys() (n int64) {
 	for _, k := range d.keys {
 		if k.refused() {
@@ -65,7 +65,7 @@ func (d *tenantDiagnosis) refusedKeys() (n int64) {
 	return n
 }
 
-// bansOf returns the bans of a key, if it is one that matters.
+// bansOf returns the bans of a key, if it is relevant.
 func (d *tenantDiagnosis) bansOf(keyID string) []keys.Ban {
 	for _, k := range d.keys {
 		if k.Key.ID == keyID {
@@ -75,7 +75,7 @@ func (d *tenantDiagnosis) bansOf(keyID string) []keys.Ban {
 	return nil
 }
 
-// verdict is that of the first key; without one, nothing is refused.
+// verdict is the first key's verdict. Without a key, nothing is refused.
 func (d *tenantDiagnosis) verdict() diagnose.Verdict {
 	if d.hidden {
 		return diagnose.Verdict{}
@@ -175,6 +175,8 @@ func tenantView(o *options) output.View[*tenantDiagnosis] {
 		{Name: "per_day", Value: func(d *tenantDiagnosis) any { return d.tenant.Quota.PerDay }},
 		{Name: "used_today", Value: func(d *tenantDiagnosis) any { return d.today }},
 		{Name: "remaining_today", Value: func(d *tenantDiagnosis) any { return max(0, d.tenant.Quota.PerDay-d.today) }},
+		{Name: "used_this_month", Value: func(d *tenantDiagnosis) any { return countedIn(&d.tenant, d.month) }},
+		{Name: "month_overage", Value: func(d *tenantDiagnosis) any { return overageIn(&d.tenant, d.month) }},
 		{Name: "refused_24h", Value: func(d *tenantDiagnosis) any { return d.refused }},
 		{Name: "refused_keys", Value: func(d *tenantDiagnosis) any { return d.refusedKeys() }},
 		{Name: "other_keys", Value: func(d *tenantDiagnosis) any { return int64(d.left) }},
@@ -241,9 +243,9 @@ func printTenant(o *options, d *tenantDiagnosis) error {
 				),
 			},
 			{"used today", usedText(d.today, d.tenant.Quota.PerDay)},
-			{refusedFact, output.Thousands(d.refused)},
 		},
 	}
+	s.facts = append(append(s.facts, monthFacts(&d.tenant, d.month)...), fact{refusedFact, output.Thousands(d.refused)})
 	title := "Keys, the refused ones first"
 	if d.left > 0 {
 		title += fmt.Sprintf("; %d more are revoked or expired, and unused since", d.left)

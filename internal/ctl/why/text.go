@@ -17,7 +17,7 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// text explains the verdict in a sentence, and says in a line each what can be done, and what
+// text explains the verdict in a sentence. help says, a line each, what can be done and what
 // changes by itself.
 func (d *diagnosis) text() (explanation string, help []string) {
 	explanation, help = d.verdictText()
@@ -83,11 +83,7 @@ func (d *diagnosis) verdictText() (explanation string, help []string) {
 	case diagnose.Banned:
 		return d.bannedText(refused, *d.Ban())
 	case diagnose.Partial:
-		return refused + ": the servers could not share their counters, and one of them had used its share of the " +
-				"limit.",
-			[]string{
-				"check the servers and Redis: petstorectl doctor",
-			}
+		return d.partialText(refused)
 	case string(limits.Day):
 		return fmt.Sprintf(
 			"%s: tenant %s has used its %s requests of this day.",
@@ -95,6 +91,8 @@ func (d *diagnosis) verdictText() (explanation string, help []string) {
 			t.Name,
 			output.Thousands(q.PerDay),
 		), d.moreHelp(limits.Day)
+	case string(limits.Month):
+		return d.monthText(refused), d.moreHelp(limits.Month)
 	case string(limits.Key):
 		return fmt.Sprintf("%s: the key's own limit is %s.", refused, key.LimitText(k)),
 			[]string{spread, "change the key's limit: petstorectl key edit " + k.ID + " --per-minute N"}
@@ -110,6 +108,38 @@ func (d *diagnosis) verdictText() (explanation string, help []string) {
 				d.moreHelp(limits.Minute)...)
 	}
 	return d.admittedText()
+}
+
+// partialText explains a refusal that may come before the limit is used up.
+func (d *diagnosis) partialText(refused string) (explanation string, help []string) {
+	const share = "the servers could not share their counters, and one of them had used its share of the limit."
+	if d.verdict.Code != diagnose.MonthlyQuotaExceeded {
+		return refused + ": " + share, []string{"check the servers and Redis: petstorectl doctor"}
+	}
+	limit, _ := d.Tenant.Quota.Month.Cap()
+	explanation = fmt.Sprintf("%s: tenant %s has used %s requests that its month admits", refused, d.Tenant.Name,
+		output.Thousands(d.Month.Counted())+" of the "+output.Thousands(limit))
+	if d.silent == 0 {
+		return explanation + "; " + share, d.moreHelp(limits.Month)
+	}
+	return fmt.Sprintf("%s. What %s that ended silently in this month may have admitted without a record counts as "+
+			"used: %s at most.", explanation, output.Count(d.silent, "server"), output.Thousands(d.margin)),
+		d.moreHelp(limits.Month)
+}
+
+// monthText explains a refusal by the month.
+func (d *diagnosis) monthText(refused string) string {
+	month := d.Tenant.Quota.Month
+	text := fmt.Sprintf(
+		"%s: tenant %s has used the %s requests that its month includes",
+		refused,
+		d.Tenant.Name,
+		output.Thousands(month.Included),
+	)
+	if limit, _ := month.Overage.Limit(month.Included); limit > 0 {
+		text += " and " + output.Thousands(limit) + " more"
+	}
+	return text + "."
 }
 
 const spread = "spread the client's requests, and wait for Retry-After"
@@ -169,30 +199,30 @@ func (d *diagnosis) admittedText() (explanation string, help []string) {
 	return explanation, help
 }
 
-// moreHelp says how the tenant gets more of a window: the smallest plan that is sold and has more,
-// and a boost for the rest of a day.
+// moreHelp says how the tenant gets more of a window: the smallest plan on sale that has more, and
+// a boost for the rest of a day or a month.
 func (d *diagnosis) moreHelp(window limits.WindowName) []string {
 	larger, q := plans.Enterprise+" --per-minute N --per-day N", d.Tenant.Quota
+	if window == limits.Month {
+		larger += " --per-month N"
+	}
 	for _, p := range d.plans {
-		if p.Quota != nil && p.Sold(d.Now) &&
-			(window == limits.Day && p.Quota.PerDay > q.PerDay || window != limits.Day &&
-				p.Quota.PerMinute > q.PerMinute) {
+		if p.Quota != nil && p.Sold(d.Now) && diagnose.HasMore(*p.Quota, q, window) {
 			larger = p.Name
 			break
 		}
 	}
 	help := []string{"assign a larger plan: petstorectl plan assign " + d.Tenant.Name + " " + larger}
-	if window != limits.Day {
+	end := d.DayEnd()
+	switch window {
+	case limits.Month:
+		end = d.MonthEnd()
+	case limits.Day:
+	default:
 		return help
 	}
-	return append(
-		help,
-		fmt.Sprintf(
-			"or for this day only: petstorectl plan boost %s --per-day N --until %s",
-			d.Tenant.Name,
-			output.Text(d.DayEnd()),
-		),
-	)
+	return append(help, fmt.Sprintf("or for this %s only: petstorectl plan boost %s --per-%s N --until %s",
+		window, d.Tenant.Name, window, output.Text(end)))
 }
 
 // planText is the tenant's plan with its numbers, and when a boost ends.
@@ -207,8 +237,8 @@ func planText(t plans.Tenant) string {
 	return text + ", by a boost until " + output.Text(t.Until)
 }
 
-// byActor says who made a change and why, nothing if the change is not known. The name of a person
-// is a claim.
+// byActor says who made a change and why; nothing if the change is unknown. The name of a person is
+// a claim.
 func byActor(e *audit.Entry) string {
 	if e == nil {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 )
 
 type options struct {
@@ -21,7 +21,7 @@ type options struct {
 	all, list bool
 }
 
-// brief is how many rows of each list are printed without --all.
+// brief is the number of rows of each list without --all.
 const brief = 10
 
 // NewCmd returns the command why.
@@ -75,12 +75,12 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	hit := hits[0]
-	if o.list || !certain(hits) || hit.Tenant == "" && hit.Kind != people.HitRequest {
+	if o.list || !certain(hits) || hit.Tenant == "" && hit.Kind != tenancy.HitRequest {
 		return o.printHits(hits)
 	}
 	o.sayFound(hits)
 	switch {
-	case hit.Kind == people.HitRequest:
+	case hit.Kind == tenancy.HitRequest:
 		return o.explainRequest(ctx, db, hit.Match)
 	case hit.KeyID != "":
 		k, err := db.Keys.Get(ctx, hit.KeyID)

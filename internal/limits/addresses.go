@@ -11,32 +11,30 @@ import (
 	"github.com/ulule/limiter/v3/drivers/store/memory"
 )
 
-// maxAddresses is how many addresses have a counter of their own in one minute: some 10 MB.
-// Counters of up to three minutes are held.
+// maxAddresses is the number of addresses that get their own counter in a minute: some 10 MB. The
+// counters of up to three minutes are kept.
 const maxAddresses = 50_000
 
-// others stands for the addresses that came when there were as many as that.
+// others is the counter that all addresses beyond maxAddresses share.
 const others = "*"
 
-// Addresses limits callers without a valid key by their address: an IPv4 address, or the /64
-// network of an IPv6 address, which is what one subscriber has. It counts in this process, refused
-// requests too.
+// Addresses limits callers without a valid key by address: an IPv4 address, or an IPv6 /64 network,
+// which is what one subscriber has. It counts in this process and includes refused requests.
 //
-// Callers from very many networks must not fill the memory: after 50,000 of them in a minute, all
-// further ones share one counter until the minute ends. At worst they get 429 instead of 401, and
-// so does a customer among them whose key the server does not know yet.
+// To bound memory, addresses beyond the first 50,000 in a minute share one counter until the minute
+// ends. At worst they get 429 instead of 401. So may a customer among them whose key the server
+// does not know yet.
 type Addresses struct {
 	store       limiter.Store
 	limit, most int64
 
 	mu sync.Mutex
-	// minute is the latest, came how many addresses it has seen.
+	// minute is the latest minute, came the number of addresses seen in it.
 	minute, came int64
 }
 
-// NewAddresses returns a limiter of that many requests a minute for each address. Counters of
-// minutes that are over are dropped every minute, by a goroutine that ends when the Addresses is
-// garbage.
+// NewAddresses returns a limiter of perMinute requests a minute for each address. A goroutine drops
+// the counters of past minutes; it ends when the Addresses is garbage collected.
 func NewAddresses(perMinute int64) *Addresses {
 	return &Addresses{
 		store: memory.NewStoreWithOptions(limiter.StoreOptions{Prefix: "a", CleanUpInterval: time.Minute}),
@@ -44,9 +42,9 @@ func NewAddresses(perMinute int64) *Addresses {
 	}
 }
 
-// Take counts one request from that address in the clock's minute at now. Reached is true when the
-// request is over the limit and to be refused. An IPv4 address in IPv6 form counts as the IPv4
-// address; callers whose address is not known (the zero Addr) share one counter.
+// Take counts one request from the address in the clock's minute at now. Reached is true if the
+// request is over the limit and must be refused. An IPv4 address in IPv6 form counts as the IPv4
+// address. Callers of unknown address (the zero Addr) share one counter.
 func (a *Addresses) Take(addr netip.Addr, now time.Time) limiter.Context {
 	minute := floorDiv(now.Unix(), minuteSeconds)
 	c := a.query(a.store.Get, a.key(addr, minute), minute)
@@ -56,7 +54,7 @@ func (a *Addresses) Take(addr netip.Addr, now time.Time) limiter.Context {
 	return c
 }
 
-// Return undoes a Take of that time, because the request had a valid key after all.
+// Return undoes a Take made at now, because the request had a valid key after all.
 func (a *Addresses) Return(addr netip.Addr, now time.Time) {
 	minute := floorDiv(now.Unix(), minuteSeconds)
 	a.query(func(ctx context.Context, key string, rate limiter.Rate) (limiter.Context, error) {
@@ -64,7 +62,8 @@ func (a *Addresses) Return(addr netip.Addr, now time.Time) {
 	}, a.key(addr, minute), minute)
 }
 
-// Peek returns what Take would without counting: Remaining is what the next request finds.
+// Peek returns what Take would return, but does not count. Remaining is what the next request
+// finds.
 func (a *Addresses) Peek(addr netip.Addr, now time.Time) limiter.Context {
 	minute := floorDiv(now.Unix(), minuteSeconds)
 	return a.query(a.store.Peek, a.key(addr, minute), minute)
@@ -79,7 +78,7 @@ func (a *Addresses) key(addr netip.Addr, minute int64) string {
 	return others + "@" + strconv.FormatInt(minute, 10)
 }
 
-// count returns how many addresses have come in the minute, after so many more.
+// count adds more to the addresses seen in the minute, and returns their number.
 func (a *Addresses) count(minute, more int64) int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -94,12 +93,12 @@ func (a *Addresses) query(
 	store func(context.Context, string, limiter.Rate) (limiter.Context, error), key string, minute int64,
 ) limiter.Context {
 	// The minute's number in the key ends the window. The store's own period, which begins with the
-	// first request and goes by its own clock, only has to outlast it.
+	// first request and goes by the store's clock, only has to be longer than the window.
 	rate := limiter.Rate{Period: 2 * time.Minute, Limit: a.limit}
 	c, err := store(context.Background(), key, rate)
 	if err != nil {
-		// A store in memory has no way to fail. If it ever does, a guard that guards nothing is
-		// better than an outage.
+		// A store in memory cannot fail. If it ever does, admitting everything is better than an
+		// outage.
 		c = limiter.Context{Limit: a.limit, Remaining: a.limit}
 	}
 	c.Reset = (minute + 1) * minuteSeconds
@@ -123,20 +122,20 @@ func NetworkOf(addr netip.Addr) netip.Prefix {
 	if addr.Is4() {
 		bits = 32
 	}
-	network, _ := addr.Prefix(bits) // It fails for a number of bits that the address has not.
+	network, _ := addr.Prefix(bits) // Prefix fails only for too many bits.
 	return network
 }
 
-// TenantMinute counts what counts in no window, by tenant in the clock's minute, so that it doesn't
-// become a load. It is safe for concurrent use.
+// TenantMinute limits a tenant's requests that count in no window, for each minute of the clock, so
+// that they can't overload the server. It is safe for concurrent use.
 type TenantMinute struct {
 	mu     sync.Mutex
 	minute int64
 	made   map[int64]int64
 }
 
-// Take counts one of the tenant's, unless it has most already: then it is over. It returns when the
-// minute ends, in Unix seconds.
+// Take counts one request of the tenant, unless most are counted already: then over is true. reset
+// is the end of the minute in Unix seconds.
 func (c *TenantMinute) Take(tenantID, most int64, now time.Time) (reset int64, over bool) {
 	minute := floorDiv(now.Unix(), minuteSeconds)
 	c.mu.Lock()
@@ -150,7 +149,7 @@ func (c *TenantMinute) Take(tenantID, most int64, now time.Time) (reset int64, o
 	return (minute + 1) * minuteSeconds, over
 }
 
-// Return undoes a Take of that time that was not over.
+// Return undoes a Take made at now that was not over.
 func (c *TenantMinute) Return(tenantID int64, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -45,12 +45,29 @@ func TestBinding(t *testing.T) {
 		{"refused by both, the minute resets later", lastMinute, 60, 1000, limits.Minute},
 	} {
 		claimed := limitstest.Claim(late, q)
-		d := limits.Decide(&claimed, c.minute, day, limits.Used{Minute: c.minuteUsed, Day: c.used}, 1)
+		d := limits.Decide(
+			&claimed,
+			c.minute,
+			day,
+			limits.MonthAt(limitstest.Noon),
+			limits.Used{Minute: c.minuteUsed, Day: c.used},
+			1,
+		)
 		got := d.Binding()
 		assert.Equal(t, got.Name, c.want, c.name, "binds")
 		if d.Admitted == got.Reached {
 			t.Errorf("%s: admitted %v, but the window that binds says reached %v", c.name, d.Admitted, got.Reached)
 		}
+	}
+}
+
+// TestBindingOfNothing: a month that admits nothing, by SQL, is what refuses.
+func TestBindingOfNothing(t *testing.T) {
+	t.Parallel()
+	c := limitstest.Claim(1, plans.Quota{PerMinute: 60, PerDay: 1000, Month: plans.Month{Kind: plans.SomeMonth}})
+	d := limits.Decide(&c, 1, 1, limits.MonthAt(limitstest.Noon), limits.Used{}, 1)
+	if got := d.Binding(); d.Admitted || got.Name != limits.Month || !got.Reached {
+		t.Errorf("binding window %+v of %+v", got, d)
 	}
 }
 

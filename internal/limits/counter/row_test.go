@@ -18,11 +18,13 @@ import (
 var (
 	rowMinute   = limits.MinuteAt(1, limitstest.Noon)
 	rowDay      = limits.DayAt(limitstest.Noon)
+	rowMonth    = limits.MonthAt(limitstest.Noon)
 	minuteStart = time.Unix(limits.MinuteReset(1, rowMinute-1), 0)
 )
 
 func tenantRow(term, minuteUsed, dayUsed int64) counter.Row {
-	return counter.Row{Term: term, Minute: rowMinute, MinuteUsed: minuteUsed, Day: rowDay, DayUsed: dayUsed}
+	return counter.Row{Term: term, Minute: rowMinute, MinuteUsed: minuteUsed, Day: rowDay, DayUsed: dayUsed,
+		Month: rowMonth, MonthUsed: 4000}
 }
 
 // recordedAt is what is recorded of the minute and of the day at noon when that many servers are
@@ -33,6 +35,8 @@ func recordedAt(minute, day, silent int64) counter.Recorded {
 		MinuteUsed:   minute,
 		Day:          rowDay,
 		DayUsed:      day,
+		Month:        rowMonth,
+		MonthUsed:    4000,
 		PerMinute:    60,
 		MinuteSilent: silent,
 		DaySilent:    silent,
@@ -74,7 +78,14 @@ func TestFirstUseInATerm(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			want := counter.Baseline{Minute: tt.in, MinuteUsed: tt.minute, Day: rowDay, DayUsed: tt.day}
+			want := counter.Baseline{
+				Minute:     tt.in,
+				MinuteUsed: tt.minute,
+				Day:        rowDay,
+				DayUsed:    tt.day,
+				Month:      rowMonth,
+				MonthUsed:  4000,
+			}
 			c := limitstest.Claim(1, q)
 			rows := counter.Rows{Tenant: tt.row}
 			redis := counter.Term{Number: 5, Redis: true, Now: limitstest.Noon}
@@ -83,7 +94,7 @@ func TestFirstUseInATerm(t *testing.T) {
 				counter.InitRequest{Claim: c, Term: 5, At: limitstest.Noon},
 				tt.recorded,
 			)
-			got.LatestMinute, got.LatestDay = 0, 0
+			got.LatestMinute, got.LatestDay, got.LatestMonth = 0, 0, 0
 			if diff := cmp.Diff(want, got); diff != "" || !fresh || err != nil {
 				t.Errorf("Initialized: fresh %v, %v (-want +got)\n%s", fresh, err, diff)
 			}
@@ -118,11 +129,11 @@ func TestWanted(t *testing.T) {
 		needs bool
 	}{
 		"a new term": {counter.Rows{Tenant: tenantRow(4, 1, 1)},
-			counter.Wanted{Minute: rowMinute, Day: rowDay, LatestMinute: rowMinute + 1, LatestDay: rowDay}, true},
+			counter.Wanted{rowMinute, rowDay, rowMonth, rowMinute + 1, rowDay, rowMonth}, true},
 		"another key was first": {counter.Rows{Tenant: tenantRow(5, 1, 1), Key: tenantRow(4, 9, 0)},
-			counter.Wanted{Minute: rowMinute, Day: rowDay, LatestMinute: rowMinute, LatestDay: rowDay}, true},
+			counter.Wanted{rowMinute, rowDay, rowMonth, rowMinute, rowDay, rowMonth}, true},
 		"the key is not new": {counter.Rows{Tenant: tenantRow(5, 1, 1), Key: tenantRow(5, 1, 0)},
-			counter.Wanted{Minute: rowMinute, Day: rowDay, LatestMinute: rowMinute, LatestDay: rowDay}, false},
+			counter.Wanted{rowMinute, rowDay, rowMonth, rowMinute, rowDay, rowMonth}, false},
 	} {
 		if got, needs := tt.rows.NeedsRecorded(
 			term,
@@ -199,6 +210,8 @@ func TestGrants(t *testing.T) {
 					MinuteUsed: tt.minute + tt.granted,
 					Day:        rowDay,
 					DayUsed:    tt.day + tt.granted,
+					Month:      rowMonth,
+					MonthUsed:  4000,
 					KeyUsed:    tt.key + tt.granted,
 				},
 				tt.granted,
@@ -220,11 +233,13 @@ func TestGivenBack(t *testing.T) {
 		back             counter.Return
 		minute, day, own int64
 	}{
-		"of the tenant":          {"", counter.Return{rowMinute, rowDay, 5}, 25, 295, 20},
-		"of a key":               {"k", counter.Return{rowMinute, rowDay, 5}, 25, 295, 15},
-		"after the minute":       {"k", counter.Return{rowMinute - 1, rowDay, 5}, 30, 295, 20},
-		"after the day":          {"k", counter.Return{rowMinute - 1, rowDay - 1, 5}, 30, 300, 20},
-		"more than there can be": {"k", counter.Return{rowMinute, rowDay, 500}, 0, 0, 0},
+		"of the tenant":          {"", counter.Return{rowMinute, rowDay, rowMonth, 5}, 25, 295, 20},
+		"of a key":               {"k", counter.Return{rowMinute, rowDay, rowMonth, 5}, 25, 295, 15},
+		"after the minute":       {"k", counter.Return{rowMinute - 1, rowDay, rowMonth, 5}, 30, 295, 20},
+		"after the day":          {"k", counter.Return{rowMinute - 1, rowDay - 1, rowMonth, 5}, 30, 300, 20},
+		"after the month":        {"k", counter.Return{rowMinute - 1, rowDay - 1, rowMonth - 1, 5}, 30, 300, 20},
+		"not in a month":         {"k", counter.Return{rowMinute, rowDay, 0, 5}, 25, 295, 15},
+		"more than there can be": {"k", counter.Return{rowMinute, rowDay, rowMonth, 500}, 0, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -243,6 +258,9 @@ func TestGivenBack(t *testing.T) {
 			assert.NoError(t, err)
 			want := rows
 			want.Tenant.MinuteUsed, want.Tenant.DayUsed, want.Key.MinuteUsed = tt.minute, tt.day, tt.own
+			if tt.back.Month == rowMonth {
+				want.Tenant.MonthUsed -= tt.back.Count
+			}
 			assert.DeepEqual(t, got, want)
 		})
 	}

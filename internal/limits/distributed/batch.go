@@ -7,47 +7,46 @@ import (
 	"time"
 )
 
-// batches let requests that arrive during a round trip go together with the next one: those of one
-// claim as one Request, and all Requests in one call. A lone request goes at once, without another
-// goroutine.
+// batches collects requests during a round trip and sends them in the next: one Request for each
+// claim, all in one call. A lone request goes at once, without another goroutine.
 type batches struct {
 	// run makes the round trip. It returns the term in which the replies count, 0 for none.
 	run func(requests []Request, now time.Time) (term int64)
 
 	mu sync.Mutex
-	// running is true from when a batch may begin its round trip until its replies are there.
+	// running is true from the moment a batch may begin its round trip until its replies are there.
 	running bool
 	// shared is true if the last batch had several requests.
 	shared bool
-	// next is the batch that gathers; nil for none.
+	// next is the batch that requests join; nil for none.
 	next *batch
 }
 
 // batch is one round trip. The first request to join leads it.
 type batch struct {
 	requests []Request
-	// last has for each bucket of tenants 1 + the index of its last Request, from which previous
-	// leads to the others.
+	// last maps a bucket of tenants to 1 + the index of its last Request. Its earlier Requests are
+	// linked by Request.previous.
 	last [buckets]int32
 	now  time.Time
-	// turn is sent to when the leader may begin. complete is closed when the replies are there; nil
-	// if nobody waits for that.
+	// turn receives when the leader may begin. complete is closed when the replies are there; it is
+	// nil if nobody waits for them.
 	turn     chan struct{}
 	complete chan struct{}
-	// term is the one in which the replies count, 0 for none.
+	// term is the term in which the replies count, 0 for none.
 	term int64
-	// refs counts who has yet to read a reply.
+	// refs is the number of requests that have not read their reply yet.
 	refs atomic.Int32
 }
 
-// buckets is the typical number of tenants in a batch; it sizes the map.
+// buckets is the typical number of tenants in a batch, and the size of batch.last.
 const buckets = 64
 
-// batchPool holds batches that are over: their Requests would be half of what a request allocates.
+// batchPool holds used batches: allocating their Requests would double what a request allocates.
 var batchPool = sync.Pool{New: func() any { return &batch{turn: make(chan struct{}, 1)} }}
 
 // do sets the reply of a request. It returns the term in which the reply counts, 0 for none, and
-// how many requests of the same claim come before it.
+// the number of requests of the same claim before it.
 func (s *batches) do(r *Request, now time.Time) (term, position int64) {
 	s.mu.Lock()
 	b, leads := s.gathering(now)
@@ -74,8 +73,8 @@ func (s *batches) do(r *Request, now time.Time) (term, position int64) {
 	return term, position
 }
 
-// gathering returns the batch to join, and whether it is a new one, to lead. It is called with mu
-// held.
+// gathering returns the batch to join. leads is true if it is new and the caller must lead it. It
+// is called with mu held.
 func (s *batches) gathering(now time.Time) (b *batch, leads bool) {
 	if b = s.next; b == nil {
 		b = batchPool.Get().(*batch)
@@ -89,26 +88,26 @@ func (s *batches) gathering(now time.Time) (b *batch, leads bool) {
 	return b, false
 }
 
-// lead makes the round trip. If the batch yields, goroutines that can run join first: under load
-// this makes batches a half larger. A lone request would only wake another processor to look for
-// work, which is a quarter of what such a request costs.
+// lead makes the round trip. If yields is set, goroutines that can run join first: under load this
+// makes batches 1.5 times as large. A lone request does not yield: that would wake another
+// processor to look for work, at a quarter of the cost of such a request.
 func (s *batches) lead(b *batch, yields bool) {
 	if yields {
 		runtime.Gosched()
 	}
 	s.seal()
-	defer s.finish(b) // Also after a panic: nobody must wait for ever.
+	defer s.finish(b) // This also runs after a panic: nobody must wait for ever.
 	b.term = s.run(b.requests, b.now)
 }
 
-// seal lets nobody else join the batch that gathers.
+// seal closes the batch that gathers, so that nobody else joins it.
 func (s *batches) seal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next = nil
 }
 
-// finish gives the turn to the next batch, and wakes those who wait for this one.
+// finish starts the next batch, and wakes the requests that wait for this one.
 func (s *batches) finish(b *batch) {
 	s.mu.Lock()
 	next := s.next
@@ -132,7 +131,7 @@ func (b *batch) join(r *Request) (at int32, position int64) {
 		if of.Claim.TenantID != r.Claim.TenantID {
 			continue
 		}
-		if of.Minute == r.Minute && of.Day == r.Day && of.Claim == r.Claim {
+		if of.Minute == r.Minute && of.Day == r.Day && of.Month == r.Month && of.Claim == r.Claim {
 			position = of.Count
 			of.Count += r.Count
 			of.Writes += r.Writes
@@ -146,8 +145,8 @@ func (b *batch) join(r *Request) (at int32, position int64) {
 	return *last - 1, 0
 }
 
-// release says that one request has read its reply. It must not look at the batch afterwards. The
-// last one puts the batch into the pool.
+// release says that one request has read its reply, and must not look at the batch again. The last
+// one returns the batch to the pool.
 func (b *batch) release() {
 	if b.refs.Add(-1) > 0 {
 		return

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// initPause is the pause before a tenant that somebody has initialized is looked for again.
+	// initPause is the pause before the next look for a tenant that another server is initializing.
 	initPause = 10 * time.Millisecond
-	// storeTimeout bounds the wait of a request for the durable counters.
+	// storeTimeout bounds a request's wait for the durable counters.
 	storeTimeout = time.Second
 )
 
@@ -24,8 +24,8 @@ type initializer struct {
 	seen    *seen
 }
 
-// initialize begins the count of a tenant, and of a key, in Redis where the durable counters say
-// that it stands. known is true if it had begun before, as far as they know.
+// initialize begins the count of a tenant, and of a key, in Redis at the value of the durable
+// counters. known is true if, by those counters, the count had begun before.
 func (n *initializer) initialize(
 	ctx context.Context,
 	t *cluster.Term,
@@ -50,11 +50,12 @@ func (n *initializer) initialize(
 		return false, errTermOver
 	}
 	r.Minute, r.Day = max(r.Minute, base.Minute), max(r.Day, base.Day)
+	r.Month = max(r.Month, r.Claim.Counts(base.Month))
 	n.done(t.Number, &r.Claim)
 	return !fresh && r.Status == Uninitialized, nil
 }
 
-// beginInRedis begins the count of a tenant, if that is fresh, and of a key.
+// beginInRedis begins the count of a key, and of its tenant if fresh is set.
 func (n *initializer) beginInRedis(
 	ctx context.Context,
 	t *cluster.Term,
@@ -78,8 +79,8 @@ func (n *initializer) beginInRedis(
 	})
 }
 
-// begin claims the initialization of the claim's tenant, if that is uninitialized, or key. It
-// returns a release func, or nil if another goroutine has just done it, or if known is true.
+// begin claims the initialization of the claim's key, or of its tenant if uninitialized is set. It
+// returns a release func, or nil if known is true or another goroutine has just initialized it.
 func (n *initializer) begin(term int64, c *limits.Claim, day int64, uninitialized bool) (release func(), known bool) {
 	s := n.seen.shard(c.TenantID)
 	s.mu.Lock()
@@ -104,7 +105,7 @@ func (n *initializer) begin(term int64, c *limits.Claim, day int64, uninitialize
 	}, false
 }
 
-// done notes that the tenant's count has begun in a term at a baseline.
+// done records that the tenant's count has begun in a term at a baseline.
 func (n *initializer) done(term int64, c *limits.Claim) {
 	s := n.seen.shard(c.TenantID)
 	s.mu.Lock()

@@ -8,45 +8,56 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// denialAge is how long a denial is repeated without asking while this server does not hear of
+// denialAge is how long a denial is repeated without asking while this server cannot hear of
 // refunds.
 const denialAge = time.Second
 
-// denial is why a claim was last refused. As long as nothing that it depends on changes, it would
-// be refused again. The zero denial is valid for nothing.
+// denial is why a claim was last refused. The claim would be refused again as long as nothing that
+// the denial depends on changes. The zero denial is never valid.
 type denial struct {
-	// term is the one in which it was made. session is the subscription that would have announced a
-	// refund to this server since before then, 0 for none.
+	// term is the term in which it was made. session is the subscription by which this server has
+	// heard of all refunds since then, 0 for none.
 	term, session int64
 	quota         plans.Quota
 	perKey        int64
-	minute, day   int64
-	used          limits.Used
-	at            time.Time
+	// The windows are the tenant's, also if the claim does not count in the month.
+	minute, day, month int64
+	used               limits.Used
+	at                 time.Time
 	// partial is true if other servers may hold what remains.
 	partial bool
 }
 
-// validFor returns what is used of the windows at now, and false if the denial is no longer valid.
-func (f *denial) validFor(term, session int64, c *limits.Claim, minute, day int64, now time.Time) (limits.Used, bool) {
-	if f.term != term || f.term == 0 || f.quota != c.Quota || f.perKey != c.KeyPerMinute || day > f.day {
+// validFor returns what is used of the windows at now. It returns false if the denial is no longer
+// valid.
+func (f *denial) validFor(
+	term, session int64,
+	c *limits.Claim,
+	minute, day, month int64,
+	now time.Time,
+) (limits.Used, bool) {
+	if f.term != term || f.term == 0 || f.quota != c.Quota || f.perKey != c.KeyPerMinute || month > f.month {
 		return limits.Used{}, false
 	}
 	if subscribed := session != 0 && f.session == session; !subscribed && now.Sub(f.at).Abs() >= denialAge {
 		return limits.Used{}, false
 	}
-	if minute <= f.minute {
+	if minute <= f.minute && day <= f.day {
 		return f.used, true
 	}
-	// A new minute is empty: nothing was admitted while the day is full.
-	return limits.Used{Day: f.used.Day}, f.used.Day >= f.quota.PerDay
+	// A new minute is empty, and so is a new day: while a longer window is full, nothing is admitted.
+	u := limits.Used{Month: f.used.Month}
+	if day <= f.day {
+		u.Day = f.used.Day
+	}
+	return u, u.Fits(c, 1) == 0
 }
 
 // denyCache repeats denials without asking until something that they depend on changes.
 type denyCache struct {
 	seen *seen
-	// refunds counts what was given back anywhere. session numbers the subscription by which this
-	// server hears of it, 0 for none.
+	// refunds counts the refunds of all servers. session is the number of the subscription that
+	// reports them, 0 for none.
 	refunds, session atomic.Int64
 }
 
@@ -71,12 +82,12 @@ func (f *denyCache) Refunded(tenantID int64) {
 	}
 }
 
-// denied returns the decision of a claim that would certainly be denied again and what it was made
-// from, and false if somebody has to be asked.
+// denied returns the decision of a claim that would certainly be denied again. It returns false if
+// the request must be counted.
 func (f *denyCache) denied(
 	term, session int64,
 	c *limits.Claim,
-	minute, day int64,
+	minute, day, month int64,
 	now time.Time,
 ) (d limits.Decision, ok bool) {
 	s := f.seen.shard(c.TenantID)
@@ -93,20 +104,20 @@ func (f *denyCache) denied(
 		}
 	}
 	n := &st.denial
-	u, ok := n.validFor(term, session, c, minute, day, now)
+	u, ok := n.validFor(term, session, c, minute, day, month, now)
 	if !ok {
 		return d, false
 	}
-	minute = max(minute, n.minute)
-	if a.saysLess(term, st, minute, n.day, u) {
+	minute, day = max(minute, n.minute), max(day, n.day)
+	if a.saysLess(term, st, minute, day, n.month, u) {
 		*n = denial{}
 		return d, false
 	}
-	u = a.atLeast(term, st, minute, n.day, u)
-	if minute == n.minute {
+	u = a.atLeast(term, st, minute, day, n.month, u)
+	if minute == n.minute && day == n.day {
 		n.used = u
 	}
-	d = limits.Decide(c, minute, n.day, u, 1)
+	d = limits.Decide(c, minute, day, n.month, u, 1)
 	d.Term = term
 	d.Partial = n.partial
 	if a.reported.term == term && !d.Admitted {
@@ -115,23 +126,27 @@ func (f *denyCache) denied(
 	return d, !d.Admitted
 }
 
-// saysLess reports whether the last reply said that less is used than u, what a denial was for:
-// somebody gave a request back, and this server has not heard of it. An earlier reply that was
-// overtaken says so too, and costs a round trip.
-func (a *tenantState) saysLess(term int64, st *claimState, minute, day int64, u limits.Used) bool {
+// saysLess reports whether the use in the last reply is lower than u, the use at the denial. Then
+// another server gave a request back, and this server has not heard of it. An earlier reply that
+// was overtaken looks the same; mistaking it costs a round trip.
+func (a *tenantState) saysLess(term int64, st *claimState, minute, day, month int64, u limits.Used) bool {
 	return a.term == term && a.latest.Minute == minute && a.latest.MinuteUsed < u.Minute ||
 		a.term == term && a.latest.Day == day && a.latest.DayUsed < u.Day ||
+		a.term == term && a.latest.Month == month && a.latest.MonthUsed < u.Month ||
 		st.term == term && st.minute == minute && st.used < u.Key
 }
 
-// atLeast raises u to what the tenant's other requests used meanwhile. It is never less than what
-// the denial was for: a reply that was overtaken would admit.
-func (a *tenantState) atLeast(term int64, st *claimState, minute, day int64, u limits.Used) limits.Used {
+// atLeast raises u to what the tenant's other requests have used since. It never lowers u, the use
+// at the denial: otherwise a reply that was overtaken would admit a request.
+func (a *tenantState) atLeast(term int64, st *claimState, minute, day, month int64, u limits.Used) limits.Used {
 	if a.term == term && a.latest.Minute == minute {
 		u.Minute = max(u.Minute, a.latest.MinuteUsed)
 	}
 	if a.term == term && a.latest.Day == day {
 		u.Day = max(u.Day, a.latest.DayUsed)
+	}
+	if a.term == term && a.latest.Month == month {
+		u.Month = max(u.Month, a.latest.MonthUsed)
 	}
 	if st.term == term && st.minute == minute {
 		u.Key = max(u.Key, st.used)

@@ -24,10 +24,10 @@ func TestCountersExpire(t *testing.T) {
 		ttl := client.TTL(t.Context(), key).Val()
 		assert.True(t, ttl > most/2 && ttl <= most, what, key, "lives", ttl, "want up to", most)
 	}
-	lives("counted", "pst:3:{1}", 40*24*time.Hour)
+	lives("counted", "pst:4:{1}", 40*24*time.Hour)
 	_ = beginWrite(t, l).Commit()
 	l.Refund(t.Context(), c, d)
-	lives("given back", "pst:3:{1}", 40*24*time.Hour)
+	lives("given back", "pst:4:{1}", 40*24*time.Hour)
 	for _, key := range client.Keys(t.Context(), "*").Val() {
 		assert.True(t, client.TTL(t.Context(), key).Val() > 0, key, "lives for ever")
 	}

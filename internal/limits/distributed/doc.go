@@ -11,8 +11,7 @@
 //	denycache.go, seen.go, reported.go what this server knows without asking
 //	writes.go                          announces writes to catalogues, so that lists may be cached
 //
-// What is counted belongs to a term, and only replies that arrive within it count. Before a server
-// acknowledges the next term it has recorded all that it admitted, and that term begins where the
-// records stand. ../README.md and docs/rate-limiting.md say what that promises in each state.
-// simtest checks it.
+// Counts belong to a term, and only replies that arrive within it count. A server records all that
+// it admitted before it acknowledges the next term, and that term begins at the records.
+// ../README.md and docs/rate-limiting.md say what that promises in each state. simtest checks it.
 package distributed

@@ -31,6 +31,14 @@ func (l *Limiter) Gathered() (n int64) {
 // WaitsForGrant reports whether a request would wait for a grant that is under way.
 func (l *Limiter) WaitsForGrant(c limits.Claim, now time.Time) bool {
 	t, _ := l.options.Cluster.Term()
-	_, call, r, err := l.grants.spend(&t, &c, limits.MinuteAt(c.TenantID, now), limits.DayAt(now), now, 1)
+	_, call, r, err := l.grants.spend(
+		&t,
+		&c,
+		limits.MinuteAt(c.TenantID, now),
+		limits.DayAt(now),
+		c.MonthAt(now),
+		now,
+		1,
+	)
 	return call != nil && r == nil && err == nil
 }

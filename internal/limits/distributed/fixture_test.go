@@ -292,12 +292,12 @@ func (s *spy) InitTenant(ctx context.Context, term, tenantID int64, b counter.Ba
 	return s.Backend.InitTenant(ctx, term, tenantID, b, changing)
 }
 
-func (s *spy) Refund(ctx context.Context, term int64, c *limits.Claim, minute, day int64) error {
+func (s *spy) Refund(ctx context.Context, term int64, c *limits.Claim, minute, day, month int64) error {
 	s.others.Add(1)
 	if s.cutOff.Load() {
 		return errGone
 	}
-	return s.Backend.Refund(ctx, term, c, minute, day)
+	return s.Backend.Refund(ctx, term, c, minute, day, month)
 }
 
 func (s *spy) BeginWrite(ctx context.Context, term, tenantID int64) (version int64, ok bool, err error) {

@@ -2,6 +2,7 @@ package distributed
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"petstore.example/internal/cluster"
@@ -10,15 +11,15 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// inGrants decides in terms in which Postgres does: in this process, over grants of what remains.
+// inGrants decides in terms in which Postgres does. It decides in this process, from grants.
 type inGrants struct {
 	options *Options
 	seen    *seen
 	denials *denyCache
 }
 
-// take implements mode. It decides over what is left of the server's grant, and asks for another if
-// nothing is left. Nobody is told of writes: there are no stamps.
+// take implements mode. It decides from the rest of the server's grant, and asks for another if
+// none is left. It announces no writes, because there are no stamps.
 func (m *inGrants) take(
 	ctx context.Context,
 	t cluster.Term,
@@ -28,14 +29,14 @@ func (m *inGrants) take(
 	w *writing,
 ) (limits.Decision, error) {
 	w.release()
-	minute, day := limits.MinuteAt(c.TenantID, now), limits.DayAt(now)
+	minute, day, month := limits.MinuteAt(c.TenantID, now), limits.DayAt(now), c.MonthAt(now)
 	for {
 		if count > 0 {
-			if d, denied := m.denials.denied(t.Number, 0, &c, minute, day, now); denied {
+			if d, denied := m.denials.denied(t.Number, 0, &c, minute, day, month, now); denied {
 				return d, nil
 			}
 		}
-		d, call, r, err := m.spend(&t, &c, minute, day, now, count)
+		d, call, r, err := m.spend(&t, &c, minute, day, month, now, count)
 		switch {
 		case err != nil || call == nil:
 			return d, err
@@ -53,9 +54,9 @@ func (m *inGrants) take(
 	}
 }
 
-// spend decides over what is left. Otherwise it returns a call to wait for, or, with r, a call to
-// make.
-func (m *inGrants) spend(t *cluster.Term, c *limits.Claim, minute, day int64, now time.Time, count int64) (
+// spend decides from the rest of the grant if it can. Otherwise it returns a call for a grant,
+// which another request makes, or which the caller must make with r if r is not nil.
+func (m *inGrants) spend(t *cluster.Term, c *limits.Claim, minute, day, month int64, now time.Time, count int64) (
 	d limits.Decision, call *grantCall, r *counter.GrantRequest, err error,
 ) {
 	s := m.seen.shard(c.TenantID)
@@ -70,17 +71,17 @@ func (m *inGrants) spend(t *cluster.Term, c *limits.Claim, minute, day int64, no
 	if p.enter(t.Number, c) {
 		st.denial = denial{}
 	}
-	if u, ok := p.spend(minute, day, count); ok {
+	if u, ok := p.spend(c, minute, day, month, count); ok {
 		if d = a.decision(t.Number, st, c, p.base, u, count); d.Admitted || count == 0 {
 			return d, nil, nil, nil
 		}
-		p.left += count // given back of a higher limit than this one
+		p.left += count // given back under a higher limit
 	}
 	if p.call != nil {
 		p.waiting++
 		return d, p.call, nil, nil
 	}
-	p.giveBack(p.base.Minute, p.base.Day, p.left)
+	p.giveBack(p.rest())
 	p.left = 0
 	r = &counter.GrantRequest{Claim: *c, Term: t.Number, At: now, Want: count * (1 + p.waiting), Returns: p.returns}
 	p.call = &grantCall{done: make(chan struct{})}
@@ -88,15 +89,15 @@ func (m *inGrants) spend(t *cluster.Term, c *limits.Claim, minute, day int64, no
 	return d, p.call, r, nil
 }
 
-// call asks for a grant, or looks, and wakes those who wait for it. It reports whether d is the
-// caller's own decision.
+// call asks for a grant, or only looks, and wakes the requests that wait for the call. decided says
+// that d is the decision on the caller's own request.
 func (m *inGrants) call(ctx context.Context, t *cluster.Term, call *grantCall, r counter.GrantRequest) (
 	d limits.Decision, decided bool, err error,
 ) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	var got counter.Grant
-	failed := errTermOver // Until there is a result: nobody must wait for ever after a panic.
+	failed := errTermOver // This stays the result after a panic: nobody must wait for ever.
 	defer func() {
 		d, decided, err = m.granted(t, &r, got, failed)
 		call.err = err
@@ -106,9 +107,9 @@ func (m *inGrants) call(ctx context.Context, t *cluster.Term, call *grantCall, r
 	return d, decided, err
 }
 
-// granted records a grant. Grants of an ended term are dropped; so is a return whose call failed.
-// granted decides over the caller's own request if that only looks, or if the limits changed
-// meanwhile: requests under the new limits would otherwise take every further grant.
+// granted records the end of a call for a grant; failed is the call's error. It drops grants of an
+// ended term. It decides the caller's own request if that only looks, or if the limits changed
+// during the call: otherwise requests under the new limits would take every further grant.
 func (m *inGrants) granted(t *cluster.Term, r *counter.GrantRequest, got counter.Grant, failed error) (
 	d limits.Decision, decided bool, err error,
 ) {
@@ -128,7 +129,9 @@ func (m *inGrants) granted(t *cluster.Term, r *counter.GrantRequest, got counter
 	own := min(r.Want, got.Count, 1)
 	changed := !p.isFor(t.Number, &r.Claim)
 	if changed {
-		p.giveBack(got.Minute, got.Day, got.Count-own)
+		p.giveBack(counter.Return{
+			Minute: got.Minute, Day: got.Day, Month: r.Counts(got.Month), Count: got.Count - own,
+		})
 	} else {
 		p.base, p.left = got.Baseline, got.Count
 	}
@@ -139,6 +142,7 @@ func (m *inGrants) granted(t *cluster.Term, r *counter.GrantRequest, got counter
 			perKey:  r.KeyPerMinute,
 			minute:  got.Minute,
 			day:     got.Day,
+			month:   got.Month,
 			used:    got.Used(),
 			at:      r.At,
 			partial: t.Servers > 1,
@@ -147,7 +151,7 @@ func (m *inGrants) granted(t *cluster.Term, r *counter.GrantRequest, got counter
 	if r.Want > 0 && (!changed || own == 0) {
 		return limits.Decision{}, false, nil
 	}
-	return a.decision(t.Number, st, &r.Claim, got.Baseline, got.Used().Plus(-got.Count), own), true, nil
+	return a.decision(t.Number, st, &r.Claim, got.Baseline, got.Used().Plus(&r.Claim, -got.Count), own), true, nil
 }
 
 func (a *tenantState) decision(
@@ -158,13 +162,13 @@ func (a *tenantState) decision(
 	u limits.Used,
 	count int64,
 ) limits.Decision {
-	d := limits.Decide(c, b.Minute, b.Day, u, count)
+	d := limits.Decide(c, b.Minute, b.Day, b.Month, u, count)
 	d.Term = term
 	a.report(term, st, &d)
 	return d
 }
 
-// refund implements mode. The request goes back to the pool, unless that is of another term.
+// refund implements mode. The request goes back to the pool if it belongs to the same term.
 func (m *inGrants) refund(_ context.Context, _ cluster.Term, c limits.Claim, d limits.Decision) {
 	s := m.seen.shard(c.TenantID)
 	s.mu.Lock()
@@ -180,23 +184,23 @@ func (m *inGrants) refund(_ context.Context, _ cluster.Term, c limits.Claim, d l
 	st.denial = denial{}
 	a.reported.restore(&d)
 	st.reported.restore(&d.Key)
-	st.pool.refund(&c, d.Minute.Number, d.Day.Number)
+	st.pool.refund(&c, &d)
 }
 
-// grantPool is what this server may still admit of one kind of claims in a term in which Postgres
+// grantPool is what this server may still admit for one kind of claims in a term in which Postgres
 // decides.
 type grantPool struct {
 	term int64
 	// quota and perKey are the limits that the grant was made under.
 	quota  plans.Quota
 	perKey int64
-	// base is what was used of the grant's windows when it was made, the grant included. left is
-	// what is left of it.
+	// base is what was used of the grant's windows when it was made, including the grant. left is
+	// the unused rest of the grant.
 	base counter.Baseline
 	left int64
 	// returns are given back with the next call.
 	returns []counter.Return
-	// call is the one under way, nil for none. waiting counts who waits for it.
+	// call is the call under way, nil for none. waiting counts those who wait for it.
 	call    *grantCall
 	waiting int64
 }
@@ -207,8 +211,8 @@ type grantCall struct {
 	err  error
 }
 
-// enter moves the pool to the term and the claim's limits, and reports whether they are others.
-// What is left of another term is over with it.
+// enter moves the pool to the term and the claim's limits, and reports whether the limits changed.
+// A grant left over from an earlier term is dropped.
 func (p *grantPool) enter(term int64, c *limits.Claim) (changed bool) {
 	if p.isFor(term, c) {
 		return false
@@ -216,7 +220,7 @@ func (p *grantPool) enter(term int64, c *limits.Claim) (changed bool) {
 	if p.term != term {
 		p.returns, p.left, p.waiting = nil, 0, 0
 	}
-	p.giveBack(p.base.Minute, p.base.Day, p.left)
+	p.giveBack(p.rest())
 	p.term, p.quota, p.perKey, p.left = term, c.Quota, c.KeyPerMinute, 0
 	return true
 }
@@ -225,36 +229,51 @@ func (p *grantPool) isFor(term int64, c *limits.Claim) bool {
 	return p.term == term && p.quota == c.Quota && p.perKey == c.KeyPerMinute
 }
 
-// spend takes count from the pool, if anything is left in windows that are not before these. It
-// returns what was used before.
-func (p *grantPool) spend(minute, day, count int64) (u limits.Used, ok bool) {
-	if p.left <= 0 || minute > p.base.Minute || day > p.base.Day {
+// spend takes count from the pool, if anything is left and the pool's windows are not earlier than
+// the given ones. It returns what was used before.
+func (p *grantPool) spend(c *limits.Claim, minute, day, month, count int64) (u limits.Used, ok bool) {
+	if p.left <= 0 || minute > p.base.Minute || day > p.base.Day || month > p.base.Month {
 		return u, false
 	}
-	u = p.base.Used().Plus(-p.left)
+	u = p.base.Used().Plus(c, -p.left)
 	p.left -= count
 	return u, true
 }
 
-// refund puts one request of the claim back. One of an earlier minute, or of other limits, goes
-// back with what is left, so that the next call says what is used.
-func (p *grantPool) refund(c *limits.Claim, minute, day int64) {
-	if p.base.Minute == minute && p.base.Day == day && p.call == nil && p.isFor(p.term, c) {
+// rest is the unused rest of the grant.
+func (p *grantPool) rest() counter.Return {
+	c := limits.Claim{Quota: p.quota}
+	return counter.Return{Minute: p.base.Minute, Day: p.base.Day, Month: c.Counts(p.base.Month), Count: p.left}
+}
+
+// owes reports whether the pool would give back requests of that month.
+func (p *grantPool) owes(month int64) bool {
+	of := func(r counter.Return) bool { return r.Month == month }
+	return p.left > 0 && of(p.rest()) || slices.ContainsFunc(p.returns, of)
+}
+
+// refund puts one request of the claim back into the pool. If the request's windows or limits have
+// passed, both the request and the rest of the grant go back to Postgres, so that the next call
+// says what is used.
+func (p *grantPool) refund(c *limits.Claim, d *limits.Decision) {
+	one := counter.Return{Minute: d.Minute.Number, Day: d.Day.Number, Month: d.Month.Number, Count: 1}
+	rest := p.rest()
+	if rest.In(one) && p.call == nil && p.isFor(p.term, c) {
 		p.left = min(p.left+1, p.base.MinuteUsed, p.base.DayUsed)
 		return
 	}
-	p.giveBack(minute, day, 1)
-	p.giveBack(p.base.Minute, p.base.Day, p.left)
+	p.giveBack(one)
+	p.giveBack(rest)
 	p.left = 0
 }
 
-func (p *grantPool) giveBack(minute, day, count int64) {
-	if count <= 0 {
+func (p *grantPool) giveBack(r counter.Return) {
+	if r.Count <= 0 {
 		return
 	}
-	if n := len(p.returns); n > 0 && p.returns[n-1].Minute == minute && p.returns[n-1].Day == day {
-		p.returns[n-1].Count += count
+	if n := len(p.returns); n > 0 && p.returns[n-1].In(r) {
+		p.returns[n-1].Count += r.Count
 		return
 	}
-	p.returns = append(p.returns, counter.Return{Minute: minute, Day: day, Count: count})
+	p.returns = append(p.returns, r)
 }

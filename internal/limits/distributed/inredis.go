@@ -31,23 +31,24 @@ func (m *inRedis) take(
 	w *writing,
 ) (limits.Decision, error) {
 	w.release()
-	minute, day := limits.MinuteAt(c.TenantID, now), limits.DayAt(now)
-	// A caller that only looks asks for the state of all windows. A denial by one of them says
-	// nothing new of the others.
+	minute, day, month := limits.MinuteAt(c.TenantID, now), limits.DayAt(now), c.MonthAt(now)
+	// A request that only looks asks for the state of all windows; a denial knows nothing new of
+	// those that are not full.
 	if count > 0 {
-		if d, denied := m.denials.denied(t.Number, m.denials.session.Load(), &c, minute, day, now); denied {
+		if d, denied := m.denials.denied(t.Number, m.denials.session.Load(), &c, minute, day, month, now); denied {
 			return d, nil
 		}
 	}
-	r := Request{Claim: c, Minute: minute, Day: day, Count: count}
+	r := Request{Claim: c, Minute: minute, Day: day, Month: month, Count: count}
 	if w != nil {
 		if w.intent = m.intents.share(t.Number, c.TenantID, 1, 0); w.intent == nil {
 			r.Writes = 1
 		}
 	}
 	for waited := time.Duration(0); ; waited += initPause {
-		// What Redis had before a request is sent, it has lost if it replies that it has not. Asked
-		// after the reply, a later batch could answer.
+		// Redis has lost the tenant's counts if it had them before the request was sent and then
+		// replies that it has none. So had is read before: a batch that is sent later may have set
+		// it by the time of the reply.
 		had := waited > 0 && m.hasReplied(t.Number, c.TenantID)
 		term, position := m.send(&r, now)
 		if r.intent != nil {
@@ -74,9 +75,8 @@ func (m *inRedis) take(
 	}
 }
 
-// send lets a request go with the next batch, and alone if nothing is to be counted. It returns the
-// term in which the reply counts, 0 for none, and how many requests of the same claim come before
-// it.
+// send sends a request with the next batch, or alone if it counts nothing. It returns the term in
+// which the reply counts, 0 for none, and the number of requests of the same claim before it.
 func (m *inRedis) send(r *Request, now time.Time) (term, position int64) {
 	if r.Count > 0 {
 		return m.batches.do(r, now)
@@ -94,7 +94,7 @@ func (m *inRedis) run(requests []Request, now time.Time) (term int64) {
 	if !ok || t.Redis == "" || m.reach.over(t.Number) {
 		return 0
 	}
-	// Read before the call: a refund that comes after the script ran must not be missed.
+	// This is read before the call, so that a refund after the script ran is not missed.
 	refunds, session := m.denials.refunds.Load(), m.denials.session.Load()
 	began := m.options.Clock()
 	over := m.intents.takeOver(t.Number)
@@ -124,8 +124,8 @@ func (m *inRedis) run(requests []Request, now time.Time) (term int64) {
 	return t.Number
 }
 
-// accept records a reply, and reports whether it still counts. If it denies requests they are
-// remembered as n, unless n is nil.
+// accept records a reply, and reports whether it still counts. It remembers denied requests as n,
+// unless n is nil.
 func (m *inRedis) accept(term int64, r *Request, n *denial) bool {
 	s := m.seen.shard(r.Claim.TenantID)
 	s.mu.Lock()
@@ -138,13 +138,13 @@ func (m *inRedis) accept(term int64, r *Request, n *denial) bool {
 	}
 	a := s.tenant(r.Claim.TenantID, r.InDay)
 	u, fits := r.after()
-	a.observe(term, r.InMinute, r.InDay, u)
+	a.observe(term, r.InMinute, r.InDay, r.InMonth, u)
 	st := a.claims(&r.Claim)
 	if r.Claim.KeyPerMinute > 0 {
 		st.observe(term, r.InMinute, u.Key)
 	}
 	if n != nil && fits < r.Count {
-		n.term, n.minute, n.day, n.used = term, r.InMinute, r.InDay, u
+		n.term, n.minute, n.day, n.month, n.used = term, r.InMinute, r.InDay, r.InMonth, u
 		n.quota, n.perKey = r.Claim.Quota, r.Claim.KeyPerMinute
 		st.denial = *n
 	}
@@ -160,20 +160,19 @@ func (m *inRedis) hasReplied(term, tenantID int64) bool {
 	return ok && a.term == term
 }
 
-// decision returns the result of one of a Request's requests. They count in the order in which they
-// came.
+// decision returns the result for one request of a Request. They count in order of arrival.
 func (r *Request) decision(term, position, count int64) limits.Decision {
 	_, fits := r.after()
-	u := r.Used.Plus(min(position, fits))
-	d := limits.Decide(&r.Claim, r.InMinute, r.InDay, u, count)
-	d.Term = term // It may have begun after the request arrived.
+	u := r.Used.Plus(&r.Claim, min(position, fits))
+	d := limits.Decide(&r.Claim, r.InMinute, r.InDay, r.InMonth, u, count)
+	d.Term = term // The term may differ from the one in force when the request arrived.
 	if r.Version != 0 {
 		d.Stamp = freshness.Stamp(term<<32 | r.Version)
 	}
 	return d
 }
 
-// refund implements mode. A call whose reply is lost is not repeated: then the request stays
+// refund implements mode. A call whose reply is lost is not repeated; the request then stays
 // counted.
 func (m *inRedis) refund(ctx context.Context, t cluster.Term, c limits.Claim, d limits.Decision) {
 	if m.reach.over(t.Number) {
@@ -181,6 +180,6 @@ func (m *inRedis) refund(ctx context.Context, t cluster.Term, c limits.Claim, d 
 	}
 	ctx, cancel := m.options.bounded(ctx)
 	defer cancel()
-	_ = m.backend.Refund(ctx, t.Number, &c, d.Minute.Number, d.Day.Number)
+	_ = m.backend.Refund(ctx, t.Number, &c, d.Minute.Number, d.Day.Number, d.Month.Number)
 	m.denials.Refunded(c.TenantID)
 }

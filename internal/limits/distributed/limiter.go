@@ -7,12 +7,13 @@ import (
 
 	"petstore.example/internal/cluster"
 	"petstore.example/internal/limits"
+	"petstore.example/internal/plans"
 )
 
-// mode decides over requests in one kind of terms. Its errors are errTermOver, counter.ErrTermOver,
-// and those of the durable counters.
+// mode decides requests in one kind of terms. Its errors are errTermOver, counter.ErrTermOver, and
+// those of the durable counters.
 type mode interface {
-	// take decides over count requests, which is 0 or 1. w is nil if the request does not write.
+	// take decides count requests, 0 or 1. w is nil if the request does not write.
 	take(
 		ctx context.Context,
 		t cluster.Term,
@@ -25,17 +26,17 @@ type mode interface {
 	refund(ctx context.Context, t cluster.Term, c limits.Claim, d limits.Decision)
 }
 
-// Limiter decides for any number of servers of one cluster, and exactly.
+// Limiter decides exactly, for any number of servers of one cluster.
 //
 // In a term in which Redis decides, a decision is one script and one round trip. Calls that come
-// while another is under way go together with the next. A refusal is repeated without asking until
-// the window ends, the quota changes or somebody gives a request back.
+// while another is under way share the next round trip. A refusal is repeated without asking until
+// the window ends, the quota changes or a request is refunded.
 //
 // When half of the servers lose Redis, the cluster changes to a term in which Postgres decides.
-// Every server first records what it has admitted. From then on each takes small grants of what
-// remains from Postgres, and decides over them without asking. Requests that come between two
-// terms, while Postgres does not answer, or while this server alone has lost Redis, wait for
-// Options.Wait; then they are Undecided.
+// Every server first records what it has admitted. Then each takes small grants of what remains
+// from Postgres, and decides from them without asking. Requests wait for Options.Wait between two
+// terms, while Postgres does not answer, and while this server alone has lost Redis; then they are
+// Undecided.
 type Limiter struct {
 	options Options
 	backend Backend
@@ -54,7 +55,7 @@ type Limiter struct {
 
 var _ limits.WriteLimiter = (*Limiter)(nil)
 
-// New returns a limiter that does nothing by itself until Start.
+// New returns a limiter that starts no goroutine until Start.
 func New(b Backend, o Options) *Limiter {
 	l := &Limiter{backend: b, seen: newSeen()}
 	o.setDefaults()
@@ -78,8 +79,8 @@ func New(b Backend, o Options) *Limiter {
 	return l
 }
 
-// Start pings Redis, so that the cluster's first renewal can already tell of it, and begins what
-// runs beside requests.
+// Start pings Redis, so that the cluster's first renewal can already report it, and starts the
+// background work.
 func (l *Limiter) Start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	l.closing = cancel
@@ -91,8 +92,8 @@ func (l *Limiter) Start() {
 	l.running.Go(func() { l.redis.removeAlways(ctx) })
 }
 
-// Close ends what runs beside requests, and removes the write intents that are over. The member
-// must leave the cluster before or after it. Close the connection to Redis after it.
+// Close ends the background work, and removes finished write intents. The member must leave the
+// cluster too, before or after Close. Close the connection to Redis last.
 func (l *Limiter) Close() {
 	l.closing()
 	l.running.Wait()
@@ -120,10 +121,10 @@ func (l *Limiter) Peek(ctx context.Context, c limits.Claim, now time.Time) limit
 	return decide(ctx, l, &c, now, 0, nil)
 }
 
-// decide decides over count requests, 0 or 1. w is nil if the request does not write.
+// decide decides count requests, 0 or 1. w is nil if the request does not write.
 func decide(ctx context.Context, l *Limiter, c *limits.Claim, now time.Time, count int64, w *writing) limits.Decision {
 	if c.KeyPerMinute <= 0 {
-		c.KeyID, c.KeyPerMinute = "", 0 // All such keys of a tenant share their decisions.
+		c.KeyID, c.KeyPerMinute = "", 0 // All keys of a tenant without a limit share their decisions.
 	}
 	var so waited
 	for {
@@ -131,7 +132,11 @@ func decide(ctx context.Context, l *Limiter, c *limits.Claim, now time.Time, cou
 		if err != nil {
 			return undecided(l, c, now, count)
 		}
-		d, err := l.mode(t.Redis).take(ctx, t, *c, now, count, w)
+		claim := *c
+		if t.NoMonths {
+			claim.Quota.Month = plans.Month{}
+		}
+		d, err := l.mode(t.Redis).take(ctx, t, claim, now, count, w)
 		if err == nil {
 			d.Partial = d.Partial || doubtful(&t, &d)
 			return d
@@ -143,17 +148,19 @@ func decide(ctx context.Context, l *Limiter, c *limits.Claim, now time.Time, cou
 	}
 }
 
-// doubtful reports whether a denial may be wrong: a server ended silently in its window, and
-// requests that it might have admitted count as used.
+// doubtful reports whether a denial may be wrong: a server ended silently in the denial's window,
+// and requests that it may have admitted count as used.
 func doubtful(t *cluster.Term, d *limits.Decision) bool {
 	if d.Admitted || t.SilentUntil.IsZero() || t.Number != d.Term {
 		return false
 	}
 	end := t.SilentUntil.Unix()
-	return (d.Minute.Reached || d.Key.Reached) && end >= d.Minute.Reset-60 || d.Day.Reached && end >= d.Day.Reset-86_400
+	return (d.Minute.Reached || d.Key.Reached) && end >= d.Minute.Reset-60 ||
+		d.Day.Reached && end >= d.Day.Reset-86_400 ||
+		d.Month.Reached && end >= limits.MonthReset(d.Month.Number-1)
 }
 
-// mode returns the one of a term in which that Redis decides, "" for Postgres.
+// mode returns the mode of a term in which that Redis decides, "" for Postgres.
 func (l *Limiter) mode(redis string) mode {
 	if redis != "" {
 		return l.redis
@@ -161,22 +168,23 @@ func (l *Limiter) mode(redis string) mode {
 	return l.grants
 }
 
-// undecided decides a request for which no term is in force. What this server knows to be full is
-// refused. Otherwise nobody knows whether others are admitting what remains.
+// undecided decides a request while no term is in force. It refuses the request if this server
+// knows one of its windows to be full. Otherwise the request is Undecided: other servers may be
+// admitting what remains.
 func undecided(l *Limiter, c *limits.Claim, now time.Time, count int64) limits.Decision {
-	minute, day := limits.MinuteAt(c.TenantID, now), limits.DayAt(now)
-	d := limits.Decide(c, minute, day, l.seen.known(c, minute, day), count)
+	minute, day, month := limits.MinuteAt(c.TenantID, now), limits.DayAt(now), c.MonthAt(now)
+	d := limits.Decide(c, minute, day, month, l.seen.known(c, minute, day, month), count)
 	d.Undecided, d.Partial = d.Admitted, !d.Admitted
 	return d
 }
 
-// InForce implements limits.Limiter. A request of a term that is over may be missing in what was
-// recorded at its end.
+// InForce implements limits.Limiter. A request decided in an ended term may be missing from what
+// was recorded at the term's end.
 func (l *Limiter) InForce(d *limits.Decision) bool { return l.options.Cluster.Valid(d.Term) }
 
-// Refund implements limits.Limiter. It needs no lease: a request may end after it, as when Postgres
-// hangs. What is counted in Redis and what is left of a grant belong to a term. What was decided in
-// a term that is over is not given back: nobody knows any more in which count it is.
+// Refund implements limits.Limiter. It needs no lease, since a request may outlast the lease, as
+// when Postgres hangs. Counts in Redis and grants belong to a term. Requests of an ended term are
+// not given back: it is unknown which count has them.
 func (l *Limiter) Refund(ctx context.Context, c limits.Claim, d limits.Decision) {
 	t := l.reach.latest()
 	if !d.Admitted || t == nil || t.Number != d.Term {
@@ -191,8 +199,14 @@ func (l *Limiter) Refund(ctx context.Context, c limits.Claim, d limits.Decision)
 // Degraded reports whether Postgres decides.
 func (l *Limiter) Degraded() bool { return l.reach.isDegraded() }
 
-// CutOff returns why this server can't decide in a term in which Redis does, nil if it can or
-// Postgres does. It is ErrOtherRedis, or the last error of a call.
+// NoMonths reports whether no month is enforced, because a server of the last release is alive.
+func (l *Limiter) NoMonths() bool {
+	t, ok := l.options.Cluster.Term()
+	return ok && t.NoMonths
+}
+
+// CutOff returns why this server can't decide in a term in which Redis does: ErrOtherRedis, or the
+// last error of a call. It is nil if this server can decide or Postgres does.
 func (l *Limiter) CutOff() error { return l.reach.cutOff() }
 
 // Decides reports whether a term is in force in which this server can decide.
@@ -201,7 +215,7 @@ func (l *Limiter) Decides() bool {
 	return ok && (t.Redis == "" || l.reach.valid(&t))
 }
 
-// Invalidator returns what announces writes to the cluster's servers.
+// Invalidator returns the invalidator that announces writes to the cluster's servers.
 func (l *Limiter) Invalidator() *Invalidator {
 	return &Invalidator{
 		options: &l.options,
@@ -213,7 +227,7 @@ func (l *Limiter) Invalidator() *Invalidator {
 	}
 }
 
-// Ping is one step of the search for a lost Redis, for tests that run step by step.
+// Ping is one step of the search for a lost Redis. Tests that run step by step call it.
 func (l *Limiter) Ping(ctx context.Context) { l.reach.ping(ctx) }
 
 // Lost returns why this server sees no Redis, nil if it sees one.
@@ -226,13 +240,13 @@ func (l *Limiter) Lost() error {
 // LostIn reports whether this server lost Redis in that term.
 func (l *Limiter) LostIn(term int64) bool { return l.reach.lostIn(term) }
 
-// Refunds returns what a Backend tells of refunds.
+// Refunds returns the listener that a Backend reports refunds to.
 func (l *Limiter) Refunds() RefundListener { return l.denials }
 
-// retryTerm is the pause before a term that should be over is looked at again.
+// retryTerm is the pause before the next look at a term that should be over.
 const retryTerm = 2 * time.Millisecond
 
-// termWait returns the term to decide in, and waits for one if necessary.
+// termWait finds the term to decide in, and waits for one if necessary.
 type termWait struct {
 	options *Options
 	reach   *reach
@@ -240,8 +254,8 @@ type termWait struct {
 
 // waited is how long one request has waited for terms.
 type waited struct {
-	// over is a term that could not decide, 0 for none. until is when to give up; it is zero before
-	// the first wait.
+	// over is a term that could not decide, 0 for none. until is the time to give up; it is zero
+	// before the first wait.
 	over  int64
 	until time.Time
 }
@@ -256,8 +270,8 @@ func (w *termWait) term(ctx context.Context, so *waited) (cluster.Term, error) {
 	return t, nil
 }
 
-// await waits for a term that this server can decide in. One in which it lost Redis ends in a
-// moment, and one that could not decide is tried again after a pause.
+// await waits for a term that this server can decide in. A term in which it lost Redis ends in a
+// moment; one that could not decide is tried again after a pause.
 func (w *termWait) await(ctx context.Context, so *waited) (cluster.Term, error) {
 	if so.until.IsZero() {
 		so.until = w.options.Clock().Add(w.options.Wait)

@@ -14,17 +14,17 @@ import (
 const (
 	// DefaultTimeout bounds one reply of Redis.
 	DefaultTimeout = 100 * time.Millisecond
-	// CallTimeouts is how many timeouts a call may take that needs a new connection: the dial, the
+	// CallTimeouts is how many timeouts a call may take if it needs a new connection: the dial, the
 	// login, the choice of the database, the check of the process, and the call itself.
 	CallTimeouts = 5
 )
 
 // Cluster is this server's part in the agreement on who decides: a *cluster.Member.
 type Cluster interface {
-	// Term returns the term in force. It returns false between two terms and after the lease has
-	// ended. It is called for every request.
+	// Term returns the term in force, and false between two terms and after the lease has ended. It
+	// is called for every request.
 	Term() (cluster.Term, bool)
-	// Valid reports whether the term of that number is still in force.
+	// Valid reports whether the term with that number is still in force.
 	Valid(number int64) bool
 	// StoreUnreachable reports whether no term can begin, because Postgres does not answer.
 	StoreUnreachable() bool
@@ -34,7 +34,7 @@ type Cluster interface {
 	SetRedis(fingerprint string)
 	// Forgot says that Redis has lost the counts of a term.
 	Forgot(number int64)
-	// Saw says that a term of that number exists, or existed.
+	// Saw says that a term with that number exists, or existed.
 	Saw(number int64)
 }
 
@@ -52,10 +52,10 @@ type Options struct {
 	Timeout time.Duration
 	// PingEvery is the pause between attempts to reach a lost Redis, 100 ms by default.
 	PingEvery time.Duration
-	// Instant returns the present instant, for what no request asks for; Clock by default.
+	// Instant returns the present instant where no request gives one; Clock by default.
 	Instant func() time.Time
-	// Wait is how long a request waits for a term to begin, in addition to its wait for Redis: 250
-	// ms by default.
+	// Wait is how long a request waits for a term to begin, beyond its wait for Redis: 250 ms by
+	// default.
 	Wait time.Duration
 
 	// Tests that run step by step replace these; nil for the real ones.
@@ -84,18 +84,18 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// bounded returns a context for one call to Redis, which continues if the request's caller has
-// gone. The client bounds each reply.
+// bounded returns a context for one call to Redis. The call continues if the request's caller has
+// gone; the client bounds each reply.
 func (o *Options) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), CallTimeouts*o.Timeout)
 }
 
-// initTime is how long a tenant that somebody has initialized may be missing in Redis, because the
-// caller who did is still at it.
+// initTime is how long a tenant may be missing in Redis after Initialize, because the call that
+// initializes Redis is still under way.
 func (o *Options) initTime() time.Duration { return CallTimeouts * o.Timeout }
 
 var (
-	// errTermOver: the term ended before there was a reply. The next one decides.
+	// errTermOver: the term ended before the reply came. The next one decides.
 	errTermOver = errors.New("the term is over")
 	// errNoTerm: no term began in time.
 	errNoTerm = errors.New("no term has begun")

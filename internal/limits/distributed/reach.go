@@ -12,22 +12,23 @@ import (
 )
 
 const (
-	// pingsToRegain is how many pings in a row a lost Redis must answer before it counts as there.
+	// pingsToRegain is how many pings in a row a lost Redis must answer before it counts as
+	// reachable.
 	pingsToRegain = 3
-	// maxPings bounds how far that number doubles for a Redis that is soon lost again: with a ping
-	// every 100 ms, five seconds.
+	// maxPings bounds the number of pings to regain Redis, which doubles for a Redis that is soon
+	// lost again. With a ping every 100 ms it stands for five seconds.
 	maxPings = 48
-	// soonLost is how long a Redis must stay for earlier losses to be forgotten.
+	// soonLost is how long a Redis must stay reachable before earlier losses are forgotten.
 	soonLost = 20 * time.Second
 	// overtakenTime is how long a term may stay in force after Redis was found to have counts of a
-	// later one.
+	// later term.
 	overtakenTime = time.Second
 )
 
 var (
 	// errForgotten: a tenant's count was begun in Redis, and is not there.
 	errForgotten = errors.New("redis has lost its counters")
-	// errNoSuchTerm: Redis has counts of a later term than any can be.
+	// errNoSuchTerm: Redis has counts of a later term than any that can exist.
 	errNoSuchTerm = errors.New("redis holds counters of a later term than the cluster's; was the database restored?")
 	// errOtherLayout: this server counts by another layout than the others, as during an upgrade.
 	// Postgres decides in the next term.
@@ -43,35 +44,35 @@ var (
 //	  ▲                          │ ping fails, another Redis               │ a call fails twice
 //	  └──────────────────────────┴─────────────────────────────────────────┘
 //
-// A server that alone has lost Redis decides nothing, and goes on in the same term when it sees the
+// A server that alone has lost Redis decides nothing. It goes on in the same term when it sees the
 // same Redis again.
 type reach struct {
 	options *Options
 	backend Backend
 
-	// lost is the last term in which this server lost Redis, overtaken the last one in which it
-	// found that Redis has counts of later terms, noted the last term that it saw in force, nil for
-	// none.
+	// lost is the last term in which this server lost Redis. overtaken is the last term in which it
+	// found counts of later terms in Redis. noted is the last term that the server saw in force,
+	// nil for none.
 	lost, overtaken atomic.Int64
 	noted           atomic.Pointer[cluster.Term]
-	// pinned is the Redis that calls reach, nil or "" for none.
+	// pinned is the Redis that calls may reach, nil or "" for none.
 	pinned atomic.Pointer[string]
 	// replied is when Redis last replied to a call, in nanoseconds of Unix time.
 	replied atomic.Int64
 
 	mu sync.Mutex
-	// sees is what the cluster knows, candidate what answered last, answers how often in a row,
-	// needed how often it must.
+	// sees is the Redis reported to the cluster, candidate the one that answered last. answers is
+	// how often in a row candidate has answered, needed how often it must answer.
 	sees, candidate string
 	answers, needed int
-	// away is since when this server sees no Redis, and why; zero if it does. regained is when it
-	// last saw one again.
+	// away is the time since which this server sees no Redis, zero if it sees one; why is the
+	// reason. regained is when it last saw one again.
 	away, regained time.Time
 	why            error
-	// firstSeen is when this server first saw the noted term, overtakenAt when it last found counts
-	// of a later one.
+	// firstSeen is when this server first saw the noted term. overtakenAt is when it last found
+	// counts of a later one.
 	firstSeen, overtakenAt time.Time
-	// degraded is since when Postgres decides, zero if Redis does.
+	// degraded is the time since which Postgres decides, zero if Redis does.
 	degraded time.Time
 }
 
@@ -86,7 +87,7 @@ func (h *reach) isDegraded() bool {
 	return !h.degraded.IsZero()
 }
 
-// note notes a term that is in force.
+// note records a term that is in force.
 func (h *reach) note(t *cluster.Term) {
 	if noted := h.noted.Load(); noted != nil && noted.Number == t.Number {
 		return
@@ -112,7 +113,7 @@ func (h *reach) note(t *cluster.Term) {
 	}
 }
 
-// latest returns the term in force or, without a lease, the last one that was; nil for none.
+// latest returns the term in force or, without a lease, the last term that was; nil for none.
 func (h *reach) latest() *cluster.Term {
 	if t, ok := h.options.Cluster.Term(); ok {
 		h.note(&t)
@@ -120,18 +121,18 @@ func (h *reach) latest() *cluster.Term {
 	return h.noted.Load()
 }
 
-// lostIn reports whether this server lost Redis in that term.
+// lostIn reports whether this server lost Redis in the term.
 func (h *reach) lostIn(term int64) bool { return h.lost.Load() == term }
 
-// valid reports whether the term is in force and calls reach the Redis that decides in it. It is
-// asked after a reply too: a server whose lease ends for a moment may find another Redis, and then
-// hear that the term continues.
+// valid reports whether the term is in force and calls reach the Redis that decides in it. Call it
+// after a reply too: a server whose lease ends for a moment may find another Redis, and then hear
+// that the term continues.
 func (h *reach) valid(t *cluster.Term) bool {
 	pinned := h.pinned.Load()
 	return h.options.Cluster.Valid(t.Number) && !h.lostIn(t.Number) && pinned != nil && *pinned == t.Redis
 }
 
-// pin lets calls reach that Redis only. Asking valid after a call tells whether it did.
+// pin restricts calls to the Redis with the fingerprint. After a call, check valid again.
 func (h *reach) pin(fingerprint string) {
 	h.pinned.Store(&fingerprint)
 	h.backend.Pin(fingerprint)
@@ -148,8 +149,8 @@ func (h *reach) writesSettled(t *cluster.Term) bool {
 // Redis has counts of later terms.
 func (h *reach) over(term int64) bool { return h.lostIn(term) || h.overtaken.Load() == term }
 
-// call makes a call to Redis in a term, and once more if it fails: a stall is shorter. If it fails
-// again Redis is lost.
+// call makes a call to Redis in a term, and repeats it once if it fails: a short stall is over by
+// then. If it fails again, Redis is lost.
 func (h *reach) call(term int64, do func() error) error {
 	err := do()
 	if later := (LaterTermError{}); err != nil && !errors.As(err, &later) && !h.over(term) &&
@@ -164,11 +165,11 @@ func (h *reach) call(term int64, do func() error) error {
 	return nil
 }
 
-// lose says that this server has lost Redis in that term. A failure of an earlier term says nothing
-// of Redis as it is now.
+// lose records that this server has lost Redis in the term. It ignores a failure in an earlier
+// term, which says nothing of Redis now.
 //
-// If Redis has lost counts the term must end. If it has counts of a later term, the next one is
-// later than that.
+// If Redis has lost counts, the term must end. If Redis has counts of a later term, the next term
+// gets a higher number than the later term.
 func (h *reach) lose(term int64, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -194,8 +195,8 @@ func (h *reach) lose(term int64, err error) {
 	h.forget(err)
 }
 
-// forget lets no call reach Redis, and tells the cluster, until Redis has answered enough pings. It
-// is called with mu held.
+// forget stops all calls to Redis until it has answered enough pings, and tells the cluster. It is
+// called with mu held.
 func (h *reach) forget(why error) {
 	now := h.options.Clock()
 	if h.sees != "" || h.why == nil && why != nil {
@@ -238,8 +239,8 @@ func (h *reach) stays(term int64) bool {
 	return h.overtaken.Load() == term && h.options.Clock().Sub(h.overtakenAt) > overtakenTime
 }
 
-// ping pings Redis. While Redis decides it does so if no call has been made lately, so that a
-// server without requests notices a loss too.
+// ping pings Redis. While Redis decides, it pings only if no call was made lately, so that a server
+// without requests notices a loss too.
 func (h *reach) ping(ctx context.Context) {
 	t, ok := h.options.Cluster.Term()
 	if ok {
@@ -267,8 +268,8 @@ func (h *reach) ping(ctx context.Context) {
 }
 
 // search pings a Redis that does not decide on this server, and tells the cluster when it has
-// answered often enough. t is the term in force, if there is one. If it was lost in it, this server
-// goes on.
+// answered often enough. t is the term in force, if any. If this server lost Redis in that term, it
+// continues in the term.
 func (h *reach) search(ctx context.Context, t *cluster.Term) {
 	lost := h.lost.Load()
 	ctx, cancel := h.options.bounded(ctx)
@@ -278,7 +279,7 @@ func (h *reach) search(ctx context.Context, t *cluster.Term) {
 	defer h.mu.Unlock()
 	switch {
 	case lost != h.lost.Load():
-		return // It was lost meanwhile.
+		return // Redis was lost meanwhile.
 	case err != nil:
 		h.needed = max(h.needed, pingsToRegain)
 		h.forget(err)
@@ -296,7 +297,7 @@ func (h *reach) search(ctx context.Context, t *cluster.Term) {
 	h.sees = fingerprint
 	h.options.Cluster.SetRedis(fingerprint)
 	if t.Redis != "" && t.Redis != fingerprint {
-		return // It may be the wrong one.
+		return // The wrong Redis may have answered.
 	}
 	now := h.options.Clock()
 	if h.why != nil {
@@ -309,8 +310,8 @@ func (h *reach) search(ctx context.Context, t *cluster.Term) {
 	h.lost.Store(0)
 }
 
-// cutOff returns why this server can't decide in a term in which Redis decides, nil if it can or
-// there is no such term.
+// cutOff returns why this server can't decide in a term in which Redis does. It is nil if it can,
+// or if there is no such term.
 func (h *reach) cutOff() error {
 	t, ok := h.options.Cluster.Term()
 	if !ok || t.Redis == "" || h.valid(&t) {

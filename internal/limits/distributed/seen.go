@@ -2,6 +2,7 @@ package distributed
 
 import (
 	"sync"
+	"time"
 
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/counter"
@@ -10,9 +11,9 @@ import (
 // shards is the number of locks, so that tenants rarely wait for each other.
 const shards = 64
 
-// seen is what one server knows of its tenants' windows without asking: what Redis last said was
-// used, what was denied, and the grants that this server holds. It keeps the tenants that called
-// today or yesterday.
+// seen is what one server knows of its tenants' windows without asking: the last use that Redis
+// replied, the denials, and this server's grants. It keeps the tenants that called today or
+// yesterday.
 type seen struct {
 	shards [shards]seenShard
 }
@@ -23,10 +24,10 @@ type seenShard struct {
 	tenants map[int64]*tenantState
 }
 
-// tenantState is of one tenant.
+// tenantState is the state of one tenant.
 type tenantState struct {
 	day int64
-	// term is the one in which Redis said latest.
+	// term is the term of the latest reply of Redis.
 	term   int64
 	latest counter.Baseline
 	// initialized is the last term in which the tenant's count had surely begun. initializing is
@@ -34,19 +35,20 @@ type tenantState struct {
 	initialized  int64
 	initializing chan struct{}
 	reported     reportedRemaining
-	// others is for keys without a limit of their own, keys for those that have one.
+	// others is the state of all keys without a limit of their own; keys has one for each other
+	// key.
 	others claimState
 	keys   map[string]*claimState
 }
 
-// claimState is of one kind of claims of a tenant: of one key with a limit of its own, or of all
-// other keys.
+// claimState is the state of one kind of claims of a tenant: those of one key with a limit of its
+// own, or of all other keys.
 type claimState struct {
-	// term is the one in which Redis said how much is used of the key's own minute.
+	// term is the term in which Redis said how much is used of the key's own minute.
 	term, minute, used int64
 	denial             denial
 	pool               grantPool
-	// reported is of the key's own minute, in the term of the tenant's.
+	// reported is the reported use of the key's own minute, in the tenant's term.
 	reported reportedWindow
 }
 
@@ -61,7 +63,7 @@ func newSeen() *seen {
 func (v *seen) shard(tenantID int64) *seenShard { return &v.shards[uint64(tenantID)%shards] }
 
 // known returns what this server knows to be used of these windows.
-func (v *seen) known(c *limits.Claim, minute, day int64) (u limits.Used) {
+func (v *seen) known(c *limits.Claim, minute, day, month int64) (u limits.Used) {
 	s := v.shard(c.TenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,13 +77,16 @@ func (v *seen) known(c *limits.Claim, minute, day int64) (u limits.Used) {
 	if a.latest.Day == day {
 		u.Day = a.latest.DayUsed
 	}
+	if a.latest.Month == month {
+		u.Month = a.latest.MonthUsed
+	}
 	if st := a.claims(c); st.minute == minute {
 		u.Key = st.used
 	}
 	return u
 }
 
-// tenant returns the tenant's state, which is kept until that day and the next are over.
+// tenant returns the tenant's state, which is kept until the end of the day after that one.
 func (s *seenShard) tenant(tenantID, day int64) *tenantState {
 	if day > s.day {
 		s.forgetBefore(day - 1)
@@ -96,16 +101,31 @@ func (s *seenShard) tenant(tenantID, day int64) *tenantState {
 	return a
 }
 
-// forgetBefore drops the tenants that did not call since that day. It runs once a day.
+// forgetBefore drops the tenants that last called before that day, unless they have requests of the
+// month to give back. It runs once a day.
 func (s *seenShard) forgetBefore(day int64) {
+	month := limits.MonthAt(time.Unix(limits.DayReset(day), 0))
 	for id, a := range s.tenants {
-		if a.day < day && a.initializing == nil {
+		if a.day < day && a.initializing == nil && !a.owes(month) {
 			delete(s.tenants, id)
 		}
 	}
 }
 
-// claims returns the state of a claim's kind.
+// owes reports whether a pool would give back requests of that month.
+func (a *tenantState) owes(month int64) bool {
+	if a.others.pool.owes(month) {
+		return true
+	}
+	for _, st := range a.keys {
+		if st.pool.owes(month) {
+			return true
+		}
+	}
+	return false
+}
+
+// claims returns the state of the claim's kind.
 func (a *tenantState) claims(c *limits.Claim) *claimState {
 	if c.KeyPerMinute <= 0 {
 		return &a.others
@@ -121,10 +141,13 @@ func (a *tenantState) claims(c *limits.Claim) *claimState {
 	return st
 }
 
-// observe keeps what Redis said last. A reply that was overtaken may say less than one before it.
-func (a *tenantState) observe(term, minute, day int64, u limits.Used) {
+// observe keeps the latest reply of Redis. A reply that was overtaken may have lower counts than
+// the one before.
+func (a *tenantState) observe(term, minute, day, month int64, u limits.Used) {
 	a.term, a.initialized = term, term
-	a.latest = counter.Baseline{Minute: minute, MinuteUsed: u.Minute, Day: day, DayUsed: u.Day}
+	a.latest = counter.Baseline{
+		Minute: minute, MinuteUsed: u.Minute, Day: day, DayUsed: u.Day, Month: month, MonthUsed: u.Month,
+	}
 }
 
 func (st *claimState) observe(term, minute, used int64) {
@@ -133,7 +156,7 @@ func (st *claimState) observe(term, minute, used int64) {
 	}
 }
 
-// report lowers what a decision over claims of that kind reports to what was reported before.
+// report lowers what the decision reports for claims of that kind to what was reported before.
 func (a *tenantState) report(term int64, st *claimState, d *limits.Decision) {
 	if a.reported.term != term {
 		for _, of := range a.keys {

@@ -40,8 +40,8 @@ func (m simModel) InitKey(_ context.Context, term, tenantID int64, keyID string,
 	return nil
 }
 
-func (m simModel) Refund(_ context.Context, term int64, c *limits.Claim, minute, day int64) error {
-	m.r.refund(term, c, minute, day)
+func (m simModel) Refund(_ context.Context, term int64, c *limits.Claim, minute, day, month int64) error {
+	m.r.refund(term, c, minute, day, month)
 	return nil
 }
 
@@ -60,12 +60,17 @@ func (m simModel) Listen(context.Context, distributed.RefundListener) {}
 // command is one call, the same to the model and to Redis. It returns what there is to compare.
 type command func(ctx context.Context, c distributed.Backend) (any, error)
 
+var modelMonth = limits.MonthAt(limitstest.Noon)
+
 // modelClaim returns one of a few keys and limits, which all meet. A tenant's claim has each key
 // either always with a limit or never.
 func modelClaim(random *rand.Rand, tenantID int64) limits.Claim {
 	c := limits.Claim{
 		TenantID: tenantID,
 		Quota:    plans.Quota{PerMinute: 1 + random.Int64N(8), PerDay: 1 + random.Int64N(30)},
+	}
+	if random.IntN(2) == 0 {
+		c.Quota.Month = limitstest.Month(random, 40)
 	}
 	if key := random.IntN(3); key > 0 {
 		c.KeyID, c.KeyPerMinute = fmt.Sprint("key_", key), 1+random.Int64N(6)
@@ -92,6 +97,7 @@ func someRequests(random *rand.Rand, tenantIDs []int64, minute, day int64) []dis
 			Count:      random.Int64N(4),
 			SameTenant: again,
 		}
+		requests[i].Month = requests[i].Claim.Counts(modelMonth + max(0, random.Int64N(5)-3))
 		if random.IntN(2) == 0 {
 			requests[i].Writes = min(requests[i].Count, 1)
 		}
@@ -135,6 +141,9 @@ func someCommand(random *rand.Rand, tenantIDs []int64, day int64) command {
 			DayUsed:      random.Int64N(9),
 			LatestMinute: minute + random.Int64N(3),
 			LatestDay:    day + random.Int64N(2),
+			Month:        modelMonth + max(0, random.Int64N(5)-3),
+			MonthUsed:    random.Int64N(9),
+			LatestMonth:  modelMonth + random.Int64N(3),
 		}
 		changing := random.IntN(4) == 0
 		return func(ctx context.Context, to distributed.Backend) (any, error) {
@@ -146,8 +155,9 @@ func someCommand(random *rand.Rand, tenantIDs []int64, day int64) command {
 			return nil, to.InitKey(ctx, term, tenantID, id, minute, used)
 		}
 	case n < 17:
+		month := c.Counts(modelMonth + max(0, random.Int64N(5)-3))
 		return func(ctx context.Context, to distributed.Backend) (any, error) {
-			return nil, to.Refund(ctx, term, &c, minute, day)
+			return nil, to.Refund(ctx, term, &c, minute, day, month)
 		}
 	case n < 18:
 		return func(ctx context.Context, to distributed.Backend) (any, error) {

@@ -42,6 +42,7 @@ const (
 	simPostgresAway
 	simClockSet
 	simPromoted
+	simLastRelease
 
 	simFaultKinds
 )
@@ -54,7 +55,7 @@ func (f simFault) String() string {
 		"failed over to a replica that lags", "killed", "evicted", "Redis has later terms", "killed and flushed",
 		"Postgres restored", "cut from Redis",
 		"way to Redis stalled", "Redis away", "frozen", "cut from Postgres",
-		"Postgres away", "clock set", "standby that lags promoted",
+		"Postgres away", "clock set", "standby that lags promoted", "server of the last release",
 	}[f]
 }
 
@@ -69,6 +70,9 @@ func (s *simulation) strike() {
 	f := simFault(s.random.IntN(int(simFaultKinds)))
 	if s.planted >= plantedNoCarry && s.random.IntN(2) == 0 {
 		f = simPromoted // Only it shows these mistakes.
+	}
+	if s.planted == plantedNoTermWithMonths {
+		f = simLastRelease
 	}
 	s.tracef("fault: %v", f)
 	n := s.nodes[s.random.IntN(len(s.nodes))]
@@ -172,6 +176,8 @@ func (s *simulation) last(f simFault, n *simNode) {
 		flag = &n.cutPostgres
 	case simPostgresAway:
 		flag = &s.postgres.away
+	case simLastRelease:
+		flag = &s.lastRelease
 	}
 	if *flag {
 		return

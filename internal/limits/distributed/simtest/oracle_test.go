@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"petstore.example/internal/cluster"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/counter"
 )
@@ -13,11 +14,13 @@ import (
 type simWindow struct {
 	tenant, number int64
 	key            int32 // of which key, 0 for the tenant's own
-	day            bool
+	day, month     bool
 }
 
 func (w simWindow) String() string {
 	switch {
+	case w.month:
+		return fmt.Sprintf("month %d of tenant %d", w.number, w.tenant)
 	case w.day:
 		return fmt.Sprintf("day %d of tenant %d", w.number, w.tenant)
 	case w.key != 0:
@@ -28,6 +31,9 @@ func (w simWindow) String() string {
 
 // begins returns the first instant of the window.
 func (w simWindow) begins() time.Time {
+	if w.month {
+		return time.Unix(limits.MonthReset(w.number-1), 0)
+	}
 	if w.day {
 		return time.Unix(limits.DayReset(w.number-1), 0)
 	}
@@ -84,6 +90,9 @@ type simOracle struct {
 	violation string
 	// forgotten is when Postgres was last set back and a server that knew more was gone.
 	forgotten time.Time
+	// monthsOff is the last instant at which no month was enforced. Redis does not count them then, so
+	// monthsForgotten is when Postgres was last set back around that.
+	monthsOff, monthsForgotten time.Time
 	// margins is the most that was counted in a window for silent servers.
 	margins map[simWindow]int64
 	// exceeded is true when more were admitted than a limit, stale when a list was served that is
@@ -127,8 +136,8 @@ func (o *simOracle) count(w simWindow) *simCount {
 }
 
 // of returns the claim's window that a decision shows.
-func (o *simOracle) of(c *limits.Claim, w *limits.Window) simWindow {
-	s := simWindow{tenant: c.TenantID, number: w.Number, day: w.Name == limits.Day}
+func of(c *limits.Claim, w *limits.Window) simWindow {
+	s := simWindow{tenant: c.TenantID, number: w.Number, day: w.Name == limits.Day, month: w.Name == limits.Month}
 	if w.Name == limits.Key {
 		s.key = int32(c.KeyID[len(c.KeyID)-1])
 	}
@@ -142,7 +151,10 @@ func (o *simOracle) clean(w simWindow) bool {
 }
 
 // known reports whether no use of the window was forgotten.
-func (o *simOracle) known(w simWindow) bool { return w.begins().Add(-2 * simSkew).After(o.forgotten) }
+func (o *simOracle) known(w simWindow) bool {
+	begins := w.begins().Add(-2 * simSkew)
+	return begins.After(o.forgotten) && (!w.month || begins.After(o.monthsForgotten))
+}
 
 // simReply is a decision as it leaves a server.
 type simReply struct {
@@ -161,12 +173,20 @@ type simReply struct {
 // answered checks an answer and counts it.
 func (o *simOracle) answered(a *simReply) {
 	windows, n := a.d.Windows()
-	if want := 2 + min(a.claim.KeyPerMinute, 1); int64(n) != want {
+	want := 2 + min(a.claim.KeyPerMinute, 1)
+	if _, limited := a.claim.Quota.Month.Cap(); limited && o.months(a.left) {
+		want++
+	} else if limited {
+		want += min(a.d.Month.Limit, 1)
+	}
+	if int64(n) != want {
 		o.violate("%d windows are reported, want %d", n, want)
 	}
-	if reached := a.d.Minute.Reached || a.d.Day.Reached || a.d.Key.Reached; a.d.Admitted == reached {
+	if reached := a.d.Minute.Reached || a.d.Day.Reached || a.d.Key.Reached ||
+		a.d.Month.Reached; a.d.Admitted == reached {
 		o.violate("admitted %v, but windows are reached: %+v", a.d.Admitted, a.d)
 	}
+	o.overage(a)
 	for _, w := range windows[:n] {
 		o.window(a, w)
 	}
@@ -176,8 +196,42 @@ func (o *simOracle) answered(a *simReply) {
 	if !a.d.Admitted || a.looked {
 		return
 	}
+	for _, w := range counted(&a.claim, &a.d) {
+		o.count(w).used++
+	}
+}
+
+// months reports whether every server enforces months, or is over its lease.
+func (o *simOracle) months(at time.Time) bool { return at.Sub(o.monthsOff) > cluster.Lease+simSkew }
+
+// counted returns the windows in which a request counts: also a month without a limit, and one that
+// is only recorded.
+func counted(c *limits.Claim, d *limits.Decision) (list []simWindow) {
+	windows, n := d.Windows()
 	for _, w := range windows[:n] {
-		o.count(o.of(&a.claim, w)).used++
+		if w.Name != limits.Month {
+			list = append(list, of(c, w))
+		}
+	}
+	if number, ok := monthOf(c, d); ok {
+		list = append(list, simWindow{tenant: c.TenantID, number: number, month: true})
+	}
+	return list
+}
+
+// overage checks the number of requests above the included ones.
+func (o *simOracle) overage(a *simReply) {
+	if a.d.Month.Name == "" || !o.months(a.left) {
+		return
+	}
+	is := of(&a.claim, &a.d.Month)
+	used := o.count(is).used
+	if a.d.Admitted && !a.looked {
+		used++
+	}
+	want := max(0, used-a.claim.Quota.Month.Included)
+	if o.clean(is) && !a.overtaken && (a.d.Admitted || a.d.Month.Reached) && a.d.Overage != want {
+		o.violate("server %d says that %d are above the included in %v, where %d are", a.server, a.d.Overage, is, want)
 	}
 }
 
@@ -196,36 +250,36 @@ func (o *simOracle) full(c *limits.Claim, d *limits.Decision) bool {
 
 func (o *simOracle) anyWindow(c *limits.Claim, d *limits.Decision, holds func(simWindow, *limits.Window) bool) bool {
 	windows, n := d.Windows()
-	return slices.ContainsFunc(windows[:n], func(w *limits.Window) bool { return holds(o.of(c, w), w) })
+	return slices.ContainsFunc(windows[:n], func(w *limits.Window) bool { return holds(of(c, w), w) })
 }
 
 // began notes what a tenant, or a key, begins with in a term for silent servers.
 func (o *simOracle) began(c *limits.Claim, r *counter.Recorded) {
-	d := limits.Decide(c, r.Minute, r.Day, limits.Used{}, 0)
-	windows, n := d.Windows()
-	for _, w := range windows[:n] {
-		silent := r.MinuteSilent
-		if w.Name == limits.Day {
-			silent = r.DaySilent
+	day, month := simWindow{tenant: c.TenantID, day: true}, simWindow{tenant: c.TenantID, month: true}
+	day.number, month.number = r.Day, r.Month
+	o.margins[day] = max(o.margins[day], r.DaySilent*limits.Margin(max(c.Quota.PerMinute, r.PerMinute)))
+	o.margins[month] = max(o.margins[month], r.MonthSilent*limits.Margin(max(c.Quota.PerMinute, r.MonthPerMinute)))
+	d := limits.Decide(c, r.Minute, r.Day, r.Month, limits.Used{}, 0)
+	for _, w := range []*limits.Window{&d.Minute, &d.Key} {
+		if w.Name != "" {
+			is := of(c, w)
+			o.margins[is] = max(o.margins[is], r.MinuteSilent*limits.Margin(max(c.Quota.PerMinute, r.PerMinute)))
 		}
-		is := o.of(c, w)
-		o.margins[is] = max(o.margins[is], silent*limits.Margin(max(c.Quota.PerMinute, r.PerMinute)))
 	}
 }
 
 // took notes that requests of a claim were counted in Redis, or granted by Postgres, in these
 // windows.
-func (o *simOracle) took(c *limits.Claim, minute, day, n int64) {
-	d := limits.Decide(c, minute, day, limits.Used{}, 0)
-	windows, count := d.Windows()
-	for _, w := range windows[:count] {
-		o.count(o.of(c, w)).taken += n
+func (o *simOracle) took(c *limits.Claim, minute, day, month, n int64) {
+	d := limits.Decide(c, minute, day, month, limits.Used{}, 0)
+	for _, w := range counted(c, &d) {
+		o.count(w).taken += n
 	}
 }
 
 // window checks what an answer says of one window, before it is counted.
 func (o *simOracle) window(a *simReply, w *limits.Window) {
-	is := o.of(&a.claim, w)
+	is := of(&a.claim, w)
 	count := o.count(is)
 	limit := a.claim.Quota.PerMinute
 	switch w.Name {
@@ -233,6 +287,8 @@ func (o *simOracle) window(a *simReply, w *limits.Window) {
 		limit = a.claim.Quota.PerDay
 	case limits.Key:
 		limit = a.claim.KeyPerMinute
+	case limits.Month:
+		limit, _ = a.claim.Quota.Month.Cap()
 	}
 	count.allow(limit)
 	o.place(a, is, w)
@@ -242,6 +298,10 @@ func (o *simOracle) window(a *simReply, w *limits.Window) {
 	// While Postgres decides, a limit that is again what it was finds what is left of the grants of
 	// before.
 	returned := !a.redis && count.used < count.before[limit]
+	if w.Name == limits.Month && !o.months(a.left) {
+		count.loosened++
+		return
+	}
 	if a.d.Admitted && !a.looked && count.used >= limit && o.known(is) && !returned {
 		o.exceeded = true
 		o.violate("server %d admits a request in %v, where %d of %d are used", a.server, is, count.used, limit)
@@ -301,9 +361,12 @@ func (o *simOracle) remaining(a *simReply, is simWindow, count *simCount, w *lim
 // place checks which window it is, and when it ends. After a disturbance, or by another server's
 // clock that is ahead, it may be the next one.
 func (o *simOracle) place(a *simReply, is simWindow, w *limits.Window) {
-	number, reset := limits.DayAt(a.at), limits.DayReset(w.Number)
-	if w.Name != limits.Day {
-		number, reset = limits.MinuteAt(is.tenant, a.at), limits.MinuteReset(is.tenant, w.Number)
+	number, reset := limits.MinuteAt(is.tenant, a.at), limits.MinuteReset(is.tenant, w.Number)
+	switch w.Name {
+	case limits.Day:
+		number, reset = limits.DayAt(a.at), limits.DayReset(w.Number)
+	case limits.Month:
+		number, reset = limits.MonthAt(a.at), limits.MonthReset(w.Number)
 	}
 	if w.Reset != reset {
 		o.violate("%v ends at %d, not at %d", is, reset, w.Reset)
@@ -322,9 +385,8 @@ func (o *simOracle) place(a *simReply, is simWindow, w *limits.Window) {
 
 // refunded takes a request back that was admitted.
 func (o *simOracle) refunded(c *limits.Claim, d *limits.Decision) {
-	windows, n := d.Windows()
-	for _, w := range windows[:n] {
-		count := o.count(o.of(c, w))
+	for _, w := range counted(c, d) {
+		count := o.count(w)
 		count.used, count.refunded = count.used-1, count.refunded+1
 	}
 	o.givenBack(c, d)
@@ -333,8 +395,7 @@ func (o *simOracle) refunded(c *limits.Claim, d *limits.Decision) {
 // givenBack notes that a request is given back, which the oracle did not see if it was not
 // answered.
 func (o *simOracle) givenBack(c *limits.Claim, d *limits.Decision) {
-	windows, n := d.Windows()
-	for _, w := range windows[:n] {
-		o.count(o.of(c, w)).loosened++
+	for _, w := range counted(c, d) {
+		o.count(w).loosened++
 	}
 }

@@ -3,6 +3,7 @@ package simtest
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"petstore.example/internal/cluster"
@@ -34,7 +35,8 @@ type simPostgres struct {
 	terms int64
 }
 
-type simDay struct{ tenant, day int64 }
+// simDay is a day or a month of a tenant.
+type simDay struct{ tenant, day, month int64 }
 
 // newSimPostgres returns one without servers. highest is the highest limit a minute of each day.
 func newSimPostgres(highest map[simDay]int64, now func() time.Time) *simPostgres {
@@ -56,7 +58,8 @@ func newSimPostgres(highest map[simDay]int64, now func() time.Time) *simPostgres
 	}
 	p.Recorded = func(c *limits.Claim, w counter.Wanted) counter.Recorded {
 		r := p.recorded(c, w)
-		r.PerMinute = highest[simDay{c.TenantID, r.Day}]
+		r.PerMinute = highest[simDay{tenant: c.TenantID, day: r.Day}]
+		r.MonthPerMinute = highest[simDay{tenant: c.TenantID, month: r.Month}]
 		p.began(c, &r)
 		return r
 	}
@@ -65,15 +68,17 @@ func newSimPostgres(highest map[simDay]int64, now func() time.Time) *simPostgres
 
 // recorded is recordedQuery.
 func (p *simPostgres) recorded(c *limits.Claim, w counter.Wanted) counter.Recorded {
-	minute, day := w.Minute, w.Day
+	minute, day, month := w.Minute, w.Day, w.Month
 	for u, n := range p.usage {
 		if u.tenant == c.TenantID && n > 0 && p.planted != plantedLatestIgnored {
 			minute, day = max(minute, min(u.minute, w.LatestMinute)), max(day, min(u.day, w.LatestDay))
+			month = max(month, min(u.month, w.LatestMonth))
 		}
 	}
 	r := counter.Recorded{
 		Day: day, DayUsed: p.usage[simUsed{tenant: c.TenantID, day: day}],
 		Minute: minute, MinuteUsed: p.usage[simUsed{tenant: c.TenantID, minute: minute}],
+		Month: month, MonthUsed: p.usage[simUsed{tenant: c.TenantID, month: month}],
 		KeyUsed: p.usage[simUsed{tenant: c.TenantID, minute: minute, key: c.KeyID}],
 	}
 	if p.planted == plantedNoMargin {
@@ -90,6 +95,9 @@ func (p *simPostgres) recorded(c *limits.Claim, w counter.Wanted) counter.Record
 		}
 		if silentIn(limits.DayReset(day - 1)) {
 			r.DaySilent++
+		}
+		if silentIn(limits.MonthReset(month-1)) && p.planted != plantedNoMonthMargin {
+			r.MonthSilent++
 		}
 		if silentIn(limits.MinuteReset(c.TenantID, minute-1)) {
 			r.MinuteSilent++
@@ -158,6 +166,7 @@ func (p *simStore) renew(_ context.Context, hb cluster.Heartbeat) (cluster.State
 	err := p.reach(func() error {
 		pg := p.s.postgres
 		before := pg.state
+		p.s.besideLastRelease()
 		pg.state = cluster.Next(pg.state, hb, p.s.now)
 		state = pg.state
 		if before.Term.Number != state.Term.Number {
@@ -169,6 +178,27 @@ func (p *simStore) renew(_ context.Context, hb cluster.Heartbeat) (cluster.State
 		return nil
 	})
 	return state, err
+}
+
+// simLastReleaseID is the ID of a server of the last release.
+const simLastReleaseID = "s00"
+
+// besideLastRelease keeps the row of a server of the last release, while one lives. It answers no
+// requests, and reaches the present Redis: a real one has another layout there, so that Postgres
+// decides.
+func (s *simulation) besideLastRelease() {
+	state := &s.postgres.state
+	state.Servers = slices.DeleteFunc(
+		slices.Clone(state.Servers),
+		func(e cluster.Server) bool { return e.ID == simLastReleaseID },
+	)
+	if s.lastRelease {
+		e := cluster.Server{ID: simLastReleaseID, Seen: s.now, Redis: state.Term.Redis, Acked: state.Term.Number}
+		e.NoMonths = true
+		state.Servers = slices.Insert(state.Servers, 0, e)
+	} else if s.planted == plantedNoTermWithMonths {
+		state.Term.NoMonths = false
+	}
 }
 
 func (p *simStore) Leave(_ context.Context, serverID string) error {
@@ -210,7 +240,7 @@ func (p *simStore) Grant(ctx context.Context, r counter.GrantRequest) (grant cou
 		if g.Count > 0 {
 			p.s.postgresDecides()
 		}
-		p.s.oracle.took(&r.Claim, g.Minute, g.Day, g.Count)
+		p.s.oracle.took(&r.Claim, g.Minute, g.Day, g.Month, g.Count)
 		if p.s.planted == plantedGrantNotReduced {
 			before()
 		}

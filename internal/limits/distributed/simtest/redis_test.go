@@ -29,6 +29,7 @@ type simCounts struct {
 	term, version      int64
 	minute, minuteUsed int64
 	day, dayUsed       int64
+	month, monthUsed   int64
 	initialized        int64
 }
 
@@ -78,8 +79,10 @@ type simRedis struct {
 	// overwritesLater is plantedLaterOverwritten, leavesNoIntent plantedIntentNotLeft,
 	// removesIntents plantedIntentRemoved, carriesNothing plantedNoCarry.
 	overwritesLater, leavesNoIntent, removesIntents, carriesNothing bool
+	// refundsAnyMonth is plantedRefundInAnyMonth.
+	refundsAnyMonth bool
 	// took hears of what is counted.
-	took func(c *limits.Claim, minute, day, n int64)
+	took func(c *limits.Claim, minute, day, month, n int64)
 }
 
 func newSimRedis(clock func() time.Time) *simRedis {
@@ -88,7 +91,7 @@ func newSimRedis(clock func() time.Time) *simRedis {
 		data:  newSimData(),
 		old:   newSimData(),
 		clock: clock,
-		took:  func(*limits.Claim, int64, int64, int64) {},
+		took:  func(*limits.Claim, int64, int64, int64, int64) {},
 	}
 }
 
@@ -139,26 +142,30 @@ func (r *simRedis) takeOne(term int64, a *distributed.Request) {
 	if h.day < a.Day {
 		h.day, h.dayUsed = a.Day, 0
 	}
-	u := limits.Used{Minute: h.minuteUsed, Day: h.dayUsed}
-	room := min(a.Count, a.Claim.Quota.PerMinute-u.Minute, a.Claim.Quota.PerDay-u.Day)
+	if h.month < a.Month {
+		h.month, h.monthUsed = a.Month, 0
+	}
+	u := limits.Used{Minute: h.minuteUsed, Day: h.dayUsed, Month: h.monthUsed}
 	if a.Claim.KeyPerMinute > 0 {
 		if u.Key, ok = h.key(a.Claim.KeyID); !ok && h.initialized == h.minute {
 			a.Status = distributed.KeyUninitialized
 			return
 		}
-		room = min(room, a.Claim.KeyPerMinute-u.Key)
 	}
+	room := u.Fits(&a.Claim, a.Count)
 	a.Reply = distributed.Reply{
 		Status:   distributed.Counted,
 		InMinute: h.minute,
 		InDay:    h.day,
+		InMonth:  h.month,
 		Used:     u,
 		Version:  r.version(h),
 	}
 	if room > 0 {
-		r.took(&a.Claim, h.minute, h.day, room)
+		r.took(&a.Claim, h.minute, h.day, h.month, room)
 		h.minuteUsed += room
 		h.dayUsed += room
+		h.monthUsed = u.Plus(&a.Claim, room).Month
 		if a.Claim.KeyPerMinute > 0 {
 			h.setKey(a.Claim.KeyID, u.Key+room)
 		}
@@ -190,6 +197,8 @@ func (r *simRedis) initTenant(term, tenantID int64, b counter.Baseline, changing
 		minuteUsed:  b.MinuteUsed,
 		day:         b.Day,
 		dayUsed:     b.DayUsed,
+		month:       b.Month,
+		monthUsed:   b.MonthUsed,
 		initialized: b.Minute,
 	}}
 	if old, ok := r.data.tenants[tenantID]; ok && !r.carriesNothing {
@@ -208,6 +217,12 @@ func (r *simRedis) initTenant(term, tenantID int64, b counter.Baseline, changing
 		}
 		if old.day == h.day {
 			h.dayUsed = max(h.dayUsed, old.dayUsed)
+		}
+		if old.month > h.month && old.month <= b.LatestMonth {
+			h.month, h.monthUsed = old.month, 0
+		}
+		if old.month == h.month {
+			h.monthUsed = max(h.monthUsed, old.monthUsed)
 		}
 		h.initialized = h.minute
 	}
@@ -239,7 +254,7 @@ func (r *simRedis) initKey(term, tenantID int64, keyID string, minute, used int6
 }
 
 // refund is refund.lua.
-func (r *simRedis) refund(term int64, c *limits.Claim, minute, day int64) {
+func (r *simRedis) refund(term int64, c *limits.Claim, minute, day, month int64) {
 	h, ok := r.data.tenants[c.TenantID]
 	if !ok || h.term != term {
 		return
@@ -252,6 +267,9 @@ func (r *simRedis) refund(term int64, c *limits.Claim, minute, day int64) {
 	}
 	if h.day == day {
 		h.dayUsed = max(0, h.dayUsed-1)
+	}
+	if h.month == month || r.refundsAnyMonth && month != 0 {
+		h.monthUsed = max(0, h.monthUsed-1)
 	}
 	r.data.tenants[c.TenantID] = h
 }
@@ -367,12 +385,14 @@ func (c *simBackend) takeInTwo(term int64, requests []distributed.Request) error
 	return c.call(func(r *simRedis) error {
 		for i := range requests {
 			a := requests[i]
-			a.Claim.Quota = plans.Quota{PerMinute: simMany, PerDay: simMany}
+			month := plans.Month{Kind: a.Claim.Quota.Month.Kind, Included: simMany}
+			a.Claim.Quota = plans.Quota{PerMinute: simMany, PerDay: simMany, Month: month}
 			a.Claim.KeyPerMinute *= simMany
 			if d := limits.Decide(
 				&requests[i].Claim,
 				a.InMinute,
 				a.InDay,
+				a.InMonth,
 				a.Used,
 				1,
 			); a.Status == distributed.Counted &&
@@ -395,11 +415,11 @@ func (c *simBackend) InitKey(_ context.Context, term, tenantID int64, keyID stri
 	})
 }
 
-func (c *simBackend) Refund(_ context.Context, term int64, claim *limits.Claim, minute, day int64) error {
+func (c *simBackend) Refund(_ context.Context, term int64, claim *limits.Claim, minute, day, month int64) error {
 	return c.call(func(r *simRedis) error {
-		r.refund(term, claim, minute, day)
+		r.refund(term, claim, minute, day, month)
 		if c.s.planted == plantedRefundTwice {
-			r.refund(term, claim, minute, day)
+			r.refund(term, claim, minute, day, month)
 		}
 		c.s.refunded(claim.TenantID)
 		return nil

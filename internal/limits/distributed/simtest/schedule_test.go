@@ -9,6 +9,7 @@ import (
 
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/limitstest"
 )
 
 // simTotals is what was done and checked.
@@ -24,7 +25,9 @@ type simTotals struct {
 	unavailable   int
 	faults        [simFaultKinds]int
 	exact, atMost int // windows
-	terms         int64
+	// monthEnds counts the ends of months that were met, inTrouble those beside a disturbance.
+	monthEnds, inTrouble int
+	terms                int64
 }
 
 func (t *simTotals) add(o *simTotals) {
@@ -46,16 +49,19 @@ func (t *simTotals) add(o *simTotals) {
 	}
 	t.exact += o.exact
 	t.atMost += o.atMost
+	t.monthEnds += o.monthEnds
+	t.inTrouble += o.inTrouble
 	t.terms += o.terms
 }
 
-// simNoon is in the middle of a day that is long to come: no limit of real time is reached.
-var simNoon = time.Date(2046, 11, 20, 12, 0, 0, 0, time.UTC)
+// simNoon is in the middle of the last day of a month that is long to come: no limit of real time is
+// reached.
+var simNoon = time.Date(2046, 11, 30, 12, 0, 0, 0, time.UTC)
 
-// simStart is shortly before midnight for some schedules, and in the middle of the day for the
-// others.
+// simStart is shortly before the end of the month for half of the schedules, and in the middle of
+// the day for the others. So for these a month is as long as a few minutes.
 func simStart(random *rand.Rand) time.Time {
-	if random.IntN(4) == 0 {
+	if random.IntN(2) == 0 {
 		return simNoon.Add(12*time.Hour - time.Duration(random.Int64N(int64(3*time.Minute))))
 	}
 	return simNoon.Add(time.Duration(random.Int64N(int64(time.Hour))))
@@ -78,7 +84,7 @@ func newSimulation(seed, schedule uint64, p planted, trace func(string)) *simula
 	s.redis = newSimRedis(func() time.Time { return s.now })
 	s.redis.took = s.oracle.took
 	s.postgres.planted, s.postgres.began = p, s.oracle.began
-	s.redis.carriesNothing = p == plantedNoCarry
+	s.redis.carriesNothing, s.redis.refundsAnyMonth = p == plantedNoCarry, p == plantedRefundInAnyMonth
 	for id := range 1 + random.Int64N(3) {
 		t := &simTenant{id: 1 + id, quota: simQuota(random)}
 		for k := range 1 + random.IntN(2) {
@@ -93,12 +99,16 @@ func newSimulation(seed, schedule uint64, p planted, trace func(string)) *simula
 	s.redis.leavesNoIntent, s.redis.removesIntents = p == plantedIntentNotLeft, p == plantedIntentRemoved
 	s.postgres.dump = s.postgres.save(s.now)
 	s.oracle.disturbed = s.now
+	s.month = limits.MonthAt(s.now)
 	return s
 }
 
 func simQuota(random *rand.Rand) plans.Quota {
 	q := plans.Quota{PerMinute: 1 + random.Int64N(15)}
 	q.PerDay = q.PerMinute * (1 + random.Int64N(6))
+	if random.IntN(3) > 0 {
+		q.Month = limitstest.Month(random, q.PerDay*2)
+	}
 	return q
 }
 
@@ -114,6 +124,13 @@ func (s *simulation) run(steps int, faults bool) {
 		}
 		s.step(faults)
 		s.writeSteps()
+		if month := limits.MonthAt(s.now); month != s.month {
+			s.month = month
+			s.totals.monthEnds++
+			if s.now.Sub(s.oracle.disturbed) < 10*time.Second {
+				s.totals.inTrouble++
+			}
+		}
 	}
 	s.recover()
 	s.totals.terms = s.postgres.terms
@@ -155,10 +172,19 @@ func (s *simulation) step(faults bool) {
 	}
 }
 
-// toAnEdge goes to the end of some tenant's minute, or a tick before.
+// toAnEdge goes to the end of some tenant's minute, of the day or of the month, or a tick before.
 func (s *simulation) toAnEdge() {
 	t := s.tenants[s.random.IntN(len(s.tenants))]
 	at := time.Unix(limits.MinuteReset(t.id, limits.MinuteAt(t.id, s.now)), 0)
+	switch s.random.IntN(10) {
+	case 0:
+		at = time.Unix(limits.DayReset(limits.DayAt(s.now)), 0)
+	case 1:
+		at = time.Unix(limits.MonthReset(limits.MonthAt(s.now)), 0)
+	}
+	if s.skip(at); at.Sub(s.now) > time.Minute {
+		return // Something is wrong: days are too many steps.
+	}
 	s.advance(at.Add(-time.Duration(s.random.IntN(2))))
 }
 
@@ -212,8 +238,9 @@ func (s *simulation) node() *simNode {
 func (s *simulation) claim(t *simTenant) limits.Claim {
 	k := t.keys[s.random.IntN(len(t.keys))]
 	for _, at := range []time.Time{s.now, s.now.Add(simSkew)} {
-		d := simDay{t.id, limits.DayAt(at)}
-		s.highest[d] = max(s.highest[d], t.quota.PerMinute)
+		for _, d := range []simDay{{tenant: t.id, day: limits.DayAt(at)}, {tenant: t.id, month: limits.MonthAt(at)}} {
+			s.highest[d] = max(s.highest[d], t.quota.PerMinute)
+		}
 	}
 	return limits.Claim{TenantID: t.id, KeyID: k.id, Quota: t.quota, KeyPerMinute: k.perMinute}
 }
@@ -378,7 +405,7 @@ func (s *simulation) wait(c limits.Claim, d limits.Decision) {
 	}
 	n, began, full := s.node(), s.now, d.Binding()
 	// A server that does not hear of a refund repeats a refusal for a second.
-	if w := s.oracle.count(s.oracle.of(&c, &full)); w.loosened > 0 && w.used < full.Limit {
+	if w := s.oracle.count(of(&c, &full)); w.loosened > 0 && w.used < full.Limit {
 		return
 	}
 	end := time.Unix(full.Reset, 0).Add(-n.skew)
@@ -393,8 +420,9 @@ func (s *simulation) wait(c limits.Claim, d limits.Decision) {
 	// By a clock that is ahead, or while others were served, the next minute may have begun.
 	held := s.redis.data.tenants[c.TenantID]
 	begun := held.minute > limits.MinuteAt(c.TenantID, n.clock()) || held.day > limits.DayAt(n.clock()) ||
+		held.month > limits.MonthAt(n.clock()) ||
 		!s.now.Before(end)
-	if !s.oracle.disturbed.Before(began) {
+	if !s.oracle.disturbed.Before(began) || !s.oracle.months(s.now) {
 		return
 	}
 	if !answered || early.Admitted && !begun {

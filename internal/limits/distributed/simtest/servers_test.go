@@ -63,6 +63,10 @@ type simulation struct {
 	// lastGone is when a server last left or was killed.
 	lastGone                            time.Time
 	lastLoss, lastPostgres, lastSetBack time.Time
+	// lastRelease is true while a server of the last release lives.
+	lastRelease bool
+	// month is the number of the last month that was seen.
+	month int64
 	// restored is when Postgres was last restored from a dump.
 	restored time.Time
 	// depth is how many calls are being waited for; begun counts requests.
@@ -447,6 +451,12 @@ func (s *simulation) flushUnnoticed() bool {
 
 // look tells the oracle when something is wrong. It checks only now and then whether that is over.
 func (s *simulation) look() {
+	if s.lastRelease || s.postgres.state.Term.NoMonths {
+		s.oracle.monthsOff = s.now
+		if !s.lastSetBack.IsZero() {
+			s.oracle.monthsForgotten = s.now
+		}
+	}
 	if s.now.Before(s.nextLook) {
 		s.oracle.disturbed = s.now
 	} else if !s.settled() {

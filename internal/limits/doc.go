@@ -8,6 +8,6 @@
 // Memory is the limiter of one process. Package limits/distributed has the one that several servers
 // share. README.md defines the words, has an example with numbers, and shows what is stored where.
 //
-// A Decision is a value that knows nothing of HTTP; package api turns it into headers and
-// responses. All types are safe for concurrent use unless their comment says otherwise.
+// A Decision is a value that knows nothing of HTTP; package api/gate turns it into limits and
+// refusals. All types are safe for concurrent use unless their comment says otherwise.
 package limits

@@ -121,7 +121,7 @@ func TestDocumentedTestsExist(t *testing.T) {
 	assert.NoError(t, err)
 	var tests strings.Builder
 	for _, dir := range []string{".", "../test/limitstest", "counter", "distributed", "distributed/simtest",
-		"redisbackend", "../e2e", "../freshness", "../cluster"} {
+		"redisbackend", "../e2e", "../freshness", "../cluster", "../store/counters"} {
 		files, err := filepath.Glob(filepath.Join(filepath.FromSlash(dir), "*.go"))
 		assert.NoError(t, err)
 		for _, file := range files {

@@ -22,22 +22,23 @@ type Memory struct {
 var _ Limiter = (*Memory)(nil)
 
 type shard struct {
-	mu       sync.Mutex
-	day      int64
-	counters map[int64]*counter
+	mu         sync.Mutex
+	day, month int64
+	counters   map[int64]*counter
 }
 
 type counter struct {
 	minute, minuteUsed int64
 	day, dayUsed       int64
-	// keys is what keys with a limit of their own used of the minute.
+	month, monthUsed   int64
+	// keys is how much of the minute each key with a limit of its own has used.
 	keys map[string]int64
 }
 
 // MemoryOption is an option of NewMemory.
 type MemoryOption func(*Memory)
 
-// WithStamps has decisions carry the stamp of the tenant's catalogue.
+// WithStamps makes decisions carry the stamp of the tenant's catalogue.
 func WithStamps(stamps *freshness.Memory) MemoryOption {
 	return func(m *Memory) { m.stamps = stamps }
 }
@@ -55,14 +56,25 @@ func NewMemory(options ...MemoryOption) *Memory {
 }
 
 // Seed adds what the tenant had used of a day before this process began to count. It is called once
-// for a tenant, and does nothing for a day that is over.
+// for a tenant. It ignores a day that is over.
 func (m *Memory) Seed(tenantID, day, used int64) {
 	s := m.shard(tenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.counter(tenantID, math.MinInt64, day)
+	c := s.counter(tenantID, math.MinInt64, day, 0)
 	if c.day == day {
 		c.dayUsed += used
+	}
+}
+
+// SeedMonth is Seed for a month.
+func (m *Memory) SeedMonth(tenantID, month, used int64) {
+	s := m.shard(tenantID)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.counter(tenantID, math.MinInt64, math.MinInt64, month)
+	if c.month == month {
+		c.monthUsed += used
 	}
 }
 
@@ -80,16 +92,16 @@ func (m *Memory) Peek(_ context.Context, c Claim, now time.Time) Decision {
 func (m *Memory) InForce(*Decision) bool { return true }
 
 func (m *Memory) decide(claim *Claim, now time.Time, count int64) Decision {
-	minute, day := MinuteAt(claim.TenantID, now), DayAt(now)
+	minute, day, month := MinuteAt(claim.TenantID, now), DayAt(now), claim.MonthAt(now)
 	s := m.shard(claim.TenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.counter(claim.TenantID, minute, day)
-	u := Used{Minute: c.minuteUsed, Day: c.dayUsed}
+	c := s.counter(claim.TenantID, minute, day, month)
+	u := Used{Minute: c.minuteUsed, Day: c.dayUsed, Month: c.monthUsed}
 	if claim.KeyPerMinute > 0 {
 		u.Key = c.keys[claim.KeyID]
 	}
-	d := Decide(claim, c.minute, c.day, u, count)
+	d := Decide(claim, c.minute, c.day, c.month, u, count)
 	if d.Admitted {
 		c.add(claim, count)
 	}
@@ -102,6 +114,9 @@ func (m *Memory) decide(claim *Claim, now time.Time, count int64) Decision {
 func (c *counter) add(claim *Claim, count int64) {
 	c.minuteUsed += count
 	c.dayUsed += count
+	if claim.Counts(c.month) != 0 {
+		c.monthUsed += count
+	}
 	if claim.KeyPerMinute == 0 {
 		return
 	}
@@ -132,20 +147,24 @@ func (m *Memory) Refund(_ context.Context, claim Claim, d Decision) {
 	if c.day == d.Day.Number && c.dayUsed > 0 {
 		c.dayUsed--
 	}
+	if d.Month.Number == c.month && c.monthUsed > 0 {
+		c.monthUsed--
+	}
 }
 
 func (m *Memory) shard(tenantID int64) *shard { return &m.shards[uint64(tenantID)%shards] }
 
-// counter returns the tenant's counter in these windows. It never moves back: a request whose clock
-// was read just before the end of a window counts in the next one if that has begun.
-func (s *shard) counter(tenantID, minute, day int64) *counter {
+// counter returns the tenant's counter in these windows. It never moves back: a request that was
+// timed just before the end of a window counts in the next one if that has begun.
+func (s *shard) counter(tenantID, minute, day, month int64) *counter {
+	s.month = max(s.month, month)
 	if day > s.day {
 		s.forgetBefore(day - 1)
 		s.day = day
 	}
 	c, ok := s.counters[tenantID]
 	if !ok {
-		c = &counter{minute: minute, day: day}
+		c = &counter{minute: minute, day: day, month: month}
 		s.counters[tenantID] = c
 	}
 	if minute > c.minute {
@@ -155,13 +174,17 @@ func (s *shard) counter(tenantID, minute, day int64) *counter {
 	if day > c.day {
 		c.day, c.dayUsed = day, 0
 	}
+	if month > c.month {
+		c.month, c.monthUsed = month, 0
+	}
 	return c
 }
 
-// forgetBefore drops the counters of tenants that did not call since that day. It runs once a day.
+// forgetBefore drops the counters of tenants that last called before that day, unless they count in
+// the latest month. It runs once a day.
 func (s *shard) forgetBefore(day int64) {
 	for id, c := range s.counters {
-		if c.day < day {
+		if c.day < day && (c.month < s.month || c.monthUsed == 0) {
 			delete(s.counters, id)
 		}
 	}

@@ -16,7 +16,10 @@ func TestMemory(t *testing.T) {
 func TestMemoryTakeDoesNotAllocate(t *testing.T) {
 	m := limits.NewMemory()
 	for name, q := range map[string]plans.Quota{"admitted": {PerMinute: 1 << 40, PerDay: 1 << 41},
-		"refused": {PerMinute: 1, PerDay: 1}} {
+		"refused": {PerMinute: 1, PerDay: 1},
+		"admitted in a month": {PerMinute: 1 << 40, PerDay: 1 << 41, Month: plans.Month{
+			Kind: plans.SomeMonth, Included: 9, Overage: plans.Overage{Kind: plans.OverageNumber, Value: 1 << 30},
+		}}} {
 		if n := testing.AllocsPerRun(
 			1000,
 			func() { m.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon) },
@@ -78,6 +81,22 @@ func TestSeed(t *testing.T) {
 		m.Take(t.Context(), limitstest.Claim(3, q), limitstest.Noon),
 		limitstest.Want(true, 3, q, limitstest.Noon, 1, 1),
 	)
+}
+
+func TestSeedMonth(t *testing.T) {
+	t.Parallel()
+	q := plans.Quota{PerMinute: 60, PerDay: 100, Month: plans.Month{Kind: plans.SomeMonth, Included: 10}}
+	m := limits.NewMemory()
+	m.SeedMonth(1, limits.MonthAt(limitstest.Noon), 8)
+	m.SeedMonth(2, limits.MonthAt(limitstest.Noon)-1, 8)
+	assert.Equal(t, limitstest.TakeN(t, m, 1, q, limitstest.Noon, 20), int64(2), "admitted")
+	assert.Equal(t, limitstest.TakeN(t, m, 2, q, limitstest.Noon, 20), int64(10), "admitted, seeded with last month")
+	m.SeedMonth(3, limits.MonthAt(limitstest.Noon), 8)
+	// A tenant that has not called for days is forgotten, but not its month.
+	for days := range 5 {
+		m.Take(t.Context(), limitstest.Claim(3+64, q), limitstest.Noon.AddDate(0, 0, days))
+	}
+	assert.Equal(t, limitstest.TakeN(t, m, 3, q, limitstest.Noon.AddDate(0, 0, 5), 20), int64(2), "admitted days later")
 }
 
 func TestMemoryForgets(t *testing.T) {

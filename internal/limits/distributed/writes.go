@@ -13,47 +13,47 @@ import (
 )
 
 const (
-	// joinFor is how old a write intent may be for a further write to share it. So it lasts for at
-	// least nine tenths of freshness.WriteIntentTTL from when a write begins.
+	// joinFor is the age up to which a further write may share a write intent. So an intent lasts
+	// for at least nine tenths of freshness.WriteIntentTTL from the start of a write.
 	joinFor = time.Second
-	// removeWithin is how long an intent that is over may wait for a call to Redis to go with.
+	// removeWithin is how long a finished intent may wait to be removed with another call to Redis.
 	removeWithin = 40 * time.Millisecond
 )
 
-// intents are the write intents of this server that are in Redis. The writes of a tenant share one:
-// a write that begins while another is under way makes no call. An intent that is over is removed
-// with the next call to Redis, after removeWithin at the latest.
+// intents are this server's write intents in Redis. The writes of a tenant share one: a write that
+// begins while another is under way makes no call. A finished intent is removed with the next call
+// to Redis, after removeWithin at the latest.
 //
-// An intent may be shared until it is sent to be removed: until then no decision has a stamp of the
-// catalogue, and afterwards its stamp is one that none had before the intent was left.
+// An intent may be shared until its removal is sent. Until then no decision has a stamp of the
+// catalogue. Afterwards decisions have a new stamp, different from all earlier ones.
 //
-// It has one lock, which only writes take, and a batch that removes an intent.
+// Only writes, and batches that remove an intent, take the lock.
 type intents struct {
 	clock func() time.Time
 	wake  chan struct{}
-	// waiting is the length of over: a batch that removes nothing takes no lock.
+	// waiting is the length of over. With it, a batch that removes nothing need not take the lock.
 	waiting atomic.Int32
 
 	mu sync.Mutex
-	// latest is each tenant's, to share. all are those that were not sent to be removed, or end by
-	// themselves. over are those of them that no write has any more, unless another has begun to
-	// share one.
+	// latest has each tenant's intent to share. all are the intents whose removal was not sent;
+	// some end by themselves. over are those of them that no write holds any more; a new write may
+	// share one again.
 	latest map[int64]*intent
 	all    []*intent
 	over   []*intent
 }
 
-// intent is one of them. It is used with the lock of intents held.
+// intent is a write intent. It is used with the lock of intents held.
 type intent struct {
 	of             *intents
 	term, tenantID int64
 	version        int64
-	// left is before the call that left it.
+	// left is a time before the call that left the intent in Redis.
 	left time.Time
-	// held is how many requests that will probably write have it, writes how many writes are under
-	// way.
+	// held is the number of requests that hold the intent because they will probably write. writes
+	// is the number of writes under way.
 	held, writes int
-	// gone: it was sent to be removed, or is to end by itself.
+	// gone is true once the intent's removal was sent, or is left to its lifetime.
 	gone bool
 }
 
@@ -61,8 +61,8 @@ func newIntents(clock func() time.Time) *intents {
 	return &intents{clock: clock, wake: make(chan struct{}, 1), latest: map[int64]*intent{}}
 }
 
-// share returns the tenant's intent with one more request that has it, or one more write, or nil if
-// there is none that can be shared.
+// share adds one request or one write to the tenant's intent, and returns it. It returns nil if no
+// intent can be shared.
 func (s *intents) share(term, tenantID int64, held, writes int) *intent {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +75,7 @@ func (s *intents) share(term, tenantID int64, held, writes int) *intent {
 	return in
 }
 
-// add notes an intent that is in Redis, with the requests that have it and the writes.
+// add records an intent in Redis, with the requests and writes that hold it.
 func (s *intents) add(in intent) *intent {
 	in.of = s
 	added := &in
@@ -93,7 +93,7 @@ func (s *intents) add(in intent) *intent {
 	return added
 }
 
-// Release implements limits.Announced: a request that has the intent will begin no write any more.
+// Release implements limits.Announced: a request that held the intent will begin no more writes.
 func (in *intent) Release() {
 	in.of.mu.Lock()
 	defer in.of.mu.Unlock()
@@ -110,7 +110,7 @@ func (in *intent) end(settled bool) {
 	in.of.used(in)
 }
 
-// used queues the intent to be removed if no write has it. It is called with mu held.
+// used queues the intent for removal if no write holds it. It is called with mu held.
 func (s *intents) used(in *intent) {
 	if in.held == 0 && in.writes == 0 && !in.gone {
 		s.over = append(s.over, in)
@@ -118,7 +118,7 @@ func (s *intents) used(in *intent) {
 	}
 }
 
-// takeOver returns the intents of a term that are over, and lets nobody share them any more.
+// takeOver returns the finished intents of a term, which can no longer be shared.
 func (s *intents) takeOver(term int64) (over []WriteIntent) {
 	if s.waiting.Load() == 0 {
 		return nil
@@ -135,8 +135,8 @@ func (s *intents) takeOver(term int64) (over []WriteIntent) {
 	return over
 }
 
-// remove appends an intent to those to be removed, unless it was or is of another term. It is
-// called with mu held.
+// remove appends an intent to those to be removed, unless it was removed before or belongs to
+// another term. It is called with mu held.
 func (s *intents) remove(over []WriteIntent, in *intent, term int64) []WriteIntent {
 	if in.gone || in.term != term {
 		return over
@@ -148,9 +148,9 @@ func (s *intents) remove(over []WriteIntent, in *intent, term int64) []WriteInte
 	return append(over, WriteIntent{in.tenantID, in.version})
 }
 
-// sweep forgets those that were removed, or are of earlier terms, and returns those of the term
-// that are over. A request that has had an intent for so long that nobody can share it any more
-// does not keep it: its body is slow.
+// sweep forgets intents that were removed or belong to earlier terms, and returns the finished ones
+// of the term. An intent that a request still holds is finished when it is too old to be shared:
+// such a request has a slow body.
 func (s *intents) sweep(term int64) (over []WriteIntent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,7 +178,7 @@ func (s *intents) some() bool {
 	return len(s.all) > 0
 }
 
-// removeAlways removes intents that are over until ctx ends, and then the last ones.
+// removeAlways removes finished intents until ctx ends, and then the last ones.
 func (m *inRedis) removeAlways(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
@@ -196,8 +196,8 @@ func (m *inRedis) removeAlways(ctx context.Context) {
 	m.removeOver()
 }
 
-// removeOver removes the intents that are over, if a term is in force. Those of a term that is over
-// end with it.
+// removeOver removes the finished intents, if a term is in force. Intents of an ended term end with
+// it.
 func (m *inRedis) removeOver() {
 	t, ok := m.options.Cluster.Term()
 	if !ok {
@@ -213,7 +213,7 @@ func (m *inRedis) removeOver() {
 // writing is a request that will probably write, while it is decided.
 type writing struct{ intent *intent }
 
-// release is for a request that is decided anew, or refused.
+// release gives the intent back when the request is decided again, or refused.
 func (w *writing) release() {
 	if w != nil && w.intent != nil {
 		w.intent.Release()
@@ -221,7 +221,7 @@ func (w *writing) release() {
 	}
 }
 
-// announced returns what holds the write intent, nil if there is none.
+// announced returns the write intent that the request holds, nil if there is none.
 func (w *writing) announced() limits.Announced {
 	if w.intent == nil {
 		return nil
@@ -235,13 +235,13 @@ const writeWait = 4
 // errNotAnnounced: readers could not be told of a write.
 var errNotAnnounced = errors.New("the write can't be announced to the other servers at the moment")
 
-// lateWrite is less than any write intent lasts, and more than a write takes in a process that is
-// not frozen.
+// lateWrite is shorter than any write intent lasts, and longer than a write takes in a process that
+// is not frozen.
 const lateWrite = freshness.WriteIntentTTL / 2
 
-// Invalidator announces writes to catalogues. In a term in which Redis decides it leaves a write
-// intent there. In any other term lists have no stamp, and neither have they at the beginning of
-// the next, for as long as write intents last.
+// Invalidator announces writes to catalogues. In a term in which Redis decides, it leaves a write
+// intent in Redis. In any other term lists have no stamp. At the beginning of the next term they
+// have none either, for as long as write intents last.
 type Invalidator struct {
 	options *Options
 	backend Backend
@@ -253,12 +253,12 @@ type Invalidator struct {
 
 var _ freshness.Invalidator = (*Invalidator)(nil)
 
-// BeginWrite implements freshness.Invalidator. It shares an intent that this server has in Redis,
-// or leaves one.
+// BeginWrite implements freshness.Invalidator. It shares an intent of this server in Redis, or
+// leaves one.
 //
 // If a write ends late, its intent may be gone, and lists from before it may be cached under the
-// current stamp. It is then announced once more before it is acknowledged, which changes the stamp.
-// If that fails, it is not acknowledged, and freshness.Outcomes tries again.
+// current stamp. The write is then announced again before it is acknowledged, which changes the
+// stamp. If that fails, it is not acknowledged, and freshness.LateWrites tries again.
 func (v *Invalidator) BeginWrite(ctx context.Context, tenantID int64, _ freshness.Kind) (*freshness.Write, error) {
 	began := v.options.Clock()
 	in, err := v.announce(ctx, tenantID)
@@ -282,8 +282,8 @@ func (v *Invalidator) BeginWrite(ctx context.Context, tenantID int64, _ freshnes
 	}), nil
 }
 
-// RemoveOver is one step of the removal of write intents that are over, for tests that run step by
-// step.
+// RemoveOver is one step of the removal of finished write intents. Tests that run step by step call
+// it.
 func (v *Invalidator) RemoveOver() { v.mode.removeOver() }
 
 // announce tells readers that a write begins. The intent is nil in a term in which Postgres

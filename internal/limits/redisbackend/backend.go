@@ -14,9 +14,9 @@ import (
 	"petstore.example/internal/limits/distributed"
 )
 
-// Backend counts by scripts. Calls go through a client whose every connection was checked to reach
-// the pinned Redis: the same process, a master ever since. A fingerprint also says by which layout
-// this program counts, and in which database.
+// Backend counts by scripts. Its client checks that each connection reaches the pinned Redis: the
+// same process, which has been a master ever since. A fingerprint also names the layout by which
+// this program counts, and the database.
 type Backend struct {
 	client *Client
 	// pinned is the client for the pinned Redis; nil for none.
@@ -25,7 +25,7 @@ type Backend struct {
 
 var _ distributed.Backend = (*Backend)(nil)
 
-// New returns a Backend over that client, which stays the caller's to close.
+// New returns a Backend over that client, which the caller closes.
 func New(client *Client) *Backend { return &Backend{client: client} }
 
 var (
@@ -48,8 +48,8 @@ func (s *Backend) Take(term int64, over []distributed.WriteIntent, requests []di
 	return readTake(takeScript.Run(ctx, *c, keys, args...), term, requests)
 }
 
-// takeEach is Take for a cluster, which has the tenants on different nodes: there each write and
-// each claim is a script of its own.
+// takeEach is Take for a Redis cluster, where tenants are on different nodes: each write and each
+// claim has a script call of its own.
 func takeEach(
 	ctx context.Context,
 	client redis.UniversalClient,
@@ -57,7 +57,7 @@ func takeEach(
 	over []distributed.WriteIntent,
 	requests []distributed.Request,
 ) error {
-	// The i-th call ends one write, or is of one request.
+	// The i-th call ends one write, or has one request.
 	part := func(i int) ([]distributed.WriteIntent, []distributed.Request) {
 		if i < len(over) {
 			return over[i : i+1], nil
@@ -113,7 +113,8 @@ func (s *Backend) InitTenant(ctx context.Context, term, tenantID int64, b counte
 	if changing {
 		c = 1
 	}
-	args := pack(term, b.Minute, b.MinuteUsed, b.Day, b.DayUsed, b.LatestMinute, b.LatestDay, c)
+	args := pack(term, b.Minute, b.MinuteUsed, b.Day, b.DayUsed, b.Month, b.MonthUsed,
+		b.LatestMinute, b.LatestDay, b.LatestMonth, c)
 	later, err := s.run(ctx, initTenantScript, []string{tenantKey(tenantID)}, args, intentSeconds).Int64()
 	if err == nil && later > 0 {
 		err = distributed.LaterTermError{Term: later}
@@ -127,8 +128,8 @@ func (s *Backend) InitKey(ctx context.Context, term, tenantID int64, keyID strin
 }
 
 // Refund implements distributed.Backend.
-func (s *Backend) Refund(ctx context.Context, term int64, c *limits.Claim, minute, day int64) error {
-	args := pack(term, minute, day)
+func (s *Backend) Refund(ctx context.Context, term int64, c *limits.Claim, minute, day, month int64) error {
+	args := pack(term, minute, day, month)
 	if c.KeyPerMinute > 0 {
 		args = appendName(args, c.KeyID)
 	}
@@ -146,10 +147,11 @@ func (s *Backend) BeginWrite(ctx context.Context, term, tenantID int64) (version
 	return max(0, version), version > 0, err
 }
 
-// pingKeys is how many keys of a cluster a ping writes, so many that each master has some.
+// pingKeys is the number of keys that a ping writes in a cluster, enough for each master to have
+// some.
 const pingKeys = 16
 
-// pingKeysOf returns how many keys a ping through that client writes.
+// pingKeysOf returns the number of keys that a ping through that client writes.
 func pingKeysOf(client redis.UniversalClient) int {
 	if _, ok := client.(*redis.ClusterClient); ok {
 		return pingKeys
@@ -161,7 +163,7 @@ func pingKeysOf(client redis.UniversalClient) int {
 func (s *Backend) Ping(ctx context.Context) (fingerprint string, err error) {
 	client := s.reach()
 	if cluster, ok := client.(*redis.ClusterClient); ok {
-		// First, because the client learns from it who the masters are.
+		// This is first, because it tells the client which nodes are masters.
 		fingerprint, err = clusterProcesses(ctx, cluster)
 	} else {
 		fingerprint, err = processOf(ctx, client)

@@ -144,7 +144,7 @@ func TestTakeReconnects(t *testing.T) {
 			t.Errorf("%+v, %v; want %d used", requests[0].Reply, err, used)
 		}
 	}
-	n, err := admin.Exists(t.Context(), "pst:3:{1}").Result()
+	n, err := admin.Exists(t.Context(), "pst:4:{1}").Result()
 	assert.Result(t, n, err, 0, "it counted in another database")
 }
 

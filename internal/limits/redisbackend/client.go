@@ -16,13 +16,13 @@ import (
 	"petstore.example/internal/limits/distributed"
 )
 
-// ErrURL is what is said of a Redis URL that cannot be read, with what it is in place of one: more of
-// it might show the password.
+// ErrURL replaces the error of an unreadable Redis URL. It says only what a URL looks like: the
+// error's own text might show the password.
 var ErrURL = errors.New("not a Redis URL: want redis://[[user]:password@]host[:port][/database], rediss:// for TLS, " +
 	"?addr=host:port for each further node of a cluster, and ?master_name=name for the master that the sentinels at " +
 	"these addresses know")
 
-// Client is a client of a Redis server, a master that sentinels know, or a cluster.
+// Client is a client of a Redis server, a master found through sentinels, or a cluster.
 type Client struct {
 	redis.UniversalClient
 	options *redis.UniversalOptions
@@ -30,15 +30,17 @@ type Client struct {
 	conns   *conns // nil for sentinels and a cluster, whose client follows their topology
 }
 
-// NewClient returns a client with the timeouts and retry rules that the limiter relies on; timeout
-// is distributed.Options.Timeout, 0 for its default: it bounds each reply, each dial, and each wait
-// for a connection. It does not connect. A URL with the parameter master_name names sentinels: its
-// user and password are theirs, those of Redis are the parameters username and password. Another
-// URL with addr parameters is a cluster's. Of go-redis's other parameters pool_size, min_idle_conns
-// and skip_verify are heeded. The error is always an ErrURL.
+// NewClient returns a client with the timeouts and retry rules that the limiter relies on. timeout
+// is distributed.Options.Timeout, 0 for its default. It bounds each reply, each dial, and each wait
+// for a connection. NewClient does not connect.
 //
-// go-redis has one logger for the whole process, and it is switched off here: the limiter logs what
-// matters.
+// A URL with the parameter master_name names sentinels: its user and password are the sentinels',
+// and the parameters username and password are Redis's. Another URL with addr parameters names a
+// cluster. Of go-redis's other parameters, pool_size, min_idle_conns and skip_verify are heeded.
+// The error is always an ErrURL.
+//
+// go-redis has one logger for the whole process. It is switched off here, because the limiter logs
+// what matters.
 func NewClient(rawURL string, timeout time.Duration) (*Client, error) {
 	o, err := parseURL(rawURL)
 	if err != nil {
@@ -57,17 +59,16 @@ func NewClient(rawURL string, timeout time.Duration) (*Client, error) {
 	return c, nil
 }
 
-// CheckURL returns the error of NewClient for a URL.
+// CheckURL returns the error that NewClient would return for a URL.
 func CheckURL(rawURL string) error {
 	_, err := parseURL(rawURL)
 	return err
 }
 
-// reliable sets what the limiter's promises rest on: a call ends with its context, and is made
-// once.
+// reliable sets what the limiter relies on: a call ends with its context, and is made once.
 func reliable(o *redis.UniversalOptions, timeout time.Duration) {
 	logging.Disable()
-	o.Protocol = 2 // Nothing of version 3 is used, and its pushes would be looked for before every command.
+	o.Protocol = 2 // Nothing of version 3 is used, and with it go-redis looks for pushes before every command.
 	o.MaxRetries = -1
 	o.DialerRetries = 1
 	o.ContextTimeoutEnabled = true
@@ -141,7 +142,7 @@ func parseSentinelURL(rawURL string) (*redis.UniversalOptions, error) {
 	}, nil
 }
 
-// IsRefused reports whether Redis refused the login, or lacks a right for it.
+// IsRefused reports whether Redis refused the login, or a command for lack of rights.
 func IsRefused(err error) bool {
 	return slices.ContainsFunc(
 		[]string{"WRONGPASS", "NOAUTH", "NOPERM"},

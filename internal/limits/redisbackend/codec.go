@@ -13,10 +13,10 @@ const (
 	numberSize = 8
 	// nameSize is the size of a key's name in a state.
 	nameSize = 16
-	// requestSize is the size of a request as take.lua reads it, stateSize of what it returns of a
-	// state, both without what is of a key.
+	// requestSize is the size of a request as take.lua reads it, stateSize the size of a state as
+	// it returns it. Both exclude the fields of a key.
 	requestSize = 7 * numberSize
-	stateSize   = 8 * numberSize
+	stateSize   = 10 * numberSize
 )
 
 // packTake returns the keys and the arguments of take.lua.
@@ -34,8 +34,14 @@ func packTake(term int64, over []distributed.WriteIntent, requests []distributed
 			flags += 2
 			writes = true
 		}
+		if r.Month != 0 {
+			flags += 4
+		}
 		q := &r.Claim.Quota
 		claims = appendPacked(claims, r.Minute, r.Day, q.PerMinute, q.PerDay, r.Claim.KeyPerMinute, r.Count, flags)
+		if r.Month != 0 {
+			claims = appendPacked(claims, r.Month, r.Claim.MonthLimit())
+		}
 		if r.Claim.KeyPerMinute > 0 {
 			claims = appendName(claims, r.Claim.KeyID)
 		}
@@ -51,7 +57,7 @@ func packTake(term int64, over []distributed.WriteIntent, requests []distributed
 	return keys, []any{claims, versions, intentSeconds}
 }
 
-// unpackTake sets the replies from that of take.lua, which is what Redis had before each request.
+// unpackTake sets the replies from take.lua's reply, which is the state before each request.
 func unpackTake(reply []byte, term int64, requests []distributed.Request) error {
 	var later int64
 	for i := range requests {
@@ -79,15 +85,16 @@ func unpackTake(reply []byte, term int64, requests []distributed.Request) error 
 	return nil
 }
 
-// replyTo decides over the request as take.lua did, from what that returned.
+// replyTo decides the request as take.lua did, from the state that take.lua returned.
 func replyTo(r *distributed.Request, term int64, before []byte) distributed.Reply {
 	if number(before, 0) != term {
 		return distributed.Reply{Status: distributed.Uninitialized}
 	}
 	p := distributed.Reply{Version: number(before, 1), InMinute: number(before, 2), InDay: number(before, 4)}
 	p.Used.Minute, p.Used.Day = number(before, 3), number(before, 5)
+	p.InMonth, p.Used.Month = number(before, 6), number(before, 7)
 	if r.Claim.KeyPerMinute > 0 {
-		p.Used.Key = number(before, 8)
+		p.Used.Key = number(before, 10)
 	}
 	if p.InMinute < r.Minute {
 		p.InMinute, p.Used.Minute, p.Used.Key = r.Minute, 0, 0
@@ -95,8 +102,11 @@ func replyTo(r *distributed.Request, term int64, before []byte) distributed.Repl
 	if p.InDay < r.Day {
 		p.InDay, p.Used.Day = r.Day, 0
 	}
+	if p.InMonth < r.Month {
+		p.InMonth, p.Used.Month = r.Month, 0
+	}
 	if p.Used.Key < 0 {
-		if number(before, 6) == p.InMinute {
+		if number(before, 8) == p.InMinute {
 			return distributed.Reply{Status: distributed.KeyUninitialized}
 		}
 		p.Used.Key = 0
@@ -112,8 +122,8 @@ func number(packed []byte, i int) int64 {
 	return int64(math.Float64frombits(binary.LittleEndian.Uint64(packed[numberSize*i:])))
 }
 
-// pack packs numbers as the scripts read them. Beyond 2^53 they are rounded, which concerns only
-// limits that nobody reaches.
+// pack packs numbers as the scripts read them. Numbers beyond 2^53 are rounded; no real limit is
+// that high.
 func pack(numbers ...int64) []byte {
 	return appendPacked(make([]byte, 0, numberSize*len(numbers)), numbers...)
 }
@@ -132,18 +142,18 @@ func appendName(b []byte, keyID string) []byte {
 	return append(b, name[:]...)
 }
 
-// layout numbers what the scripts keep in Redis and how. It is part of every name and of the
-// fingerprint: programs of two layouts may use the same Redis at the same time, share nothing in
-// it, and never agree that it decides. TestLayout tells when it must be raised.
-const layout = "3"
+// layout is the number of the form in which the scripts keep counters in Redis. It is part of every
+// name and of the fingerprint. So programs of two layouts may use the same Redis at the same time:
+// they share nothing in it, and never agree that it decides. TestLayout tells when to raise it.
+const layout = "4"
 
 // refundsChannel is where refund.lua publishes the tenant of each refund.
 const refundsChannel = "pst:" + layout + ":refunds"
 
-// tenantKey names a tenant's state. The braces are what a cluster chooses the node by.
+// tenantKey names a tenant's state. A cluster chooses the node by the part in braces.
 func tenantKey(tenantID int64) string {
 	return "pst:" + layout + ":{" + strconv.FormatInt(tenantID, 10) + "}"
 }
 
-// pingKey names what a ping writes.
+// pingKey names a key that a ping writes.
 func pingKey(i int) string { return "pst:" + layout + ":{ping" + strconv.Itoa(i) + "}" }

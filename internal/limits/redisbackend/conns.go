@@ -10,10 +10,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// errNotMaster: a server was made a replica.
+// errNotMaster: a server became a replica.
 var errNotMaster = errors.New("not master")
 
-// conns are the connections to one address, which may lead elsewhere since they were made.
+// conns are the connections to one address. The address may lead to another server than when they
+// were made.
 type conns struct {
 	mu   sync.Mutex
 	open map[*conn]struct{}
@@ -24,7 +25,7 @@ type conn struct {
 	of *conns
 }
 
-// dialer has a client of one address make its connections here.
+// dialer returns a dialer for a client of one address. It adds each connection to c.
 func (c *conns) dialer(o *redis.UniversalOptions) func(context.Context, string, string) (net.Conn, error) {
 	c.open = map[*conn]struct{}{}
 	dial := redis.NewDialer(o.Simple())
@@ -42,7 +43,7 @@ func (c *conns) dialer(o *redis.UniversalOptions) func(context.Context, string, 
 }
 
 // leave closes all connections after an error that says that they lead to a replica, so that the
-// next call dials anew. go-redis does that only for an error READONLY.
+// next call dials again. go-redis does so only after a READONLY error.
 func (c *conns) leave(err error) {
 	if c == nil || !errors.Is(err, errNotMaster) && !redis.IsMasterDownError(err) {
 		return
@@ -76,7 +77,8 @@ func (c *conn) SyscallConn() (syscall.RawConn, error) {
 	return unread{}, nil
 }
 
-// unread is that of a connection with TLS, of which nothing may be read before.
+// unread stands for a TLS connection. It lets go-redis look for unread bytes, and never finds any:
+// only TLS may read the socket.
 type unread struct{ syscall.RawConn }
 
 func (unread) Read(func(uintptr) bool) error { return nil }

@@ -12,14 +12,13 @@ import (
 )
 
 const (
-	// pingEvery is how often a subscription is tried that nothing came from.
+	// pingEvery is how often a silent subscription is tried.
 	pingEvery = time.Second
 	// resubscribeAfter is the pause after a lost subscription.
 	resubscribeAfter = 100 * time.Millisecond
 )
 
-// Listen implements distributed.Backend. A lost connection is noticed by a ping, two seconds later
-// at most.
+// Listen implements distributed.Backend. A ping notices a lost connection within two seconds.
 func (s *Backend) Listen(ctx context.Context, to distributed.RefundListener) {
 	for n := int64(1); ctx.Err() == nil; n++ {
 		s.subscribe(ctx, to, n)
@@ -31,7 +30,7 @@ func (s *Backend) Listen(ctx context.Context, to distributed.RefundListener) {
 	}
 }
 
-// subscribe is one subscription. It returns when that is lost.
+// subscribe runs one subscription, and returns when it is lost.
 func (s *Backend) subscribe(ctx context.Context, to distributed.RefundListener, session int64) {
 	sub := s.client.Subscribe(ctx, refundsChannel)
 	defer func() { _ = sub.Close() }()

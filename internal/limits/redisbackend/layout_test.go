@@ -39,7 +39,7 @@ func TestLayout(t *testing.T) {
 				continue
 			}
 			state := []byte(client.Get(t.Context(), key).Val())
-			if intents := len(state) > stateSize && number(state, 7) > 0; intents {
+			if intents := len(state) > stateSize && number(state, 9) > 0; intents {
 				clear(state[stateSize+numberSize : stateSize+2*numberSize]) // It is the time.
 			}
 			fmt.Fprintf(&got, "%s\n%s", key, hex.Dump(state))
@@ -68,6 +68,7 @@ func TestLayout(t *testing.T) {
 			&limits.Claim{TenantID: tenantID, KeyID: "key_0123456789abcdef", KeyPerMinute: 10},
 			minute+1,
 			day,
+			0,
 		),
 	)
 	note("the write ended", s.Take(7, []distributed.WriteIntent{{TenantID: tenantID, Version: 2}}, nil))
@@ -80,6 +81,14 @@ func TestLayout(t *testing.T) {
 	note("a write began with its count", s.Take(7, nil, writes))
 	note("and ended with another", s.Take(7, []distributed.WriteIntent{{TenantID: tenantID, Version: 3}}, nil))
 	note("one more minute", take("", 0, minute+2, 1))
+	month := []distributed.Request{{Minute: minute + 2, Day: day, Month: 683, Count: 3, Claim: limits.Claim{
+		TenantID: tenantID,
+		Quota: plans.Quota{
+			PerMinute: 60, PerDay: 1000, Month: plans.Month{Kind: plans.SomeMonth, Included: 9},
+		},
+	}}}
+	note("counted in a month", s.Take(7, nil, month))
+	note("given back there", s.Refund(t.Context(), 7, &month[0].Claim, minute+2, day, 683))
 
 	golden := filepath.Join("testdata", "layout-"+layout+".txt")
 	want, err := os.ReadFile(golden)

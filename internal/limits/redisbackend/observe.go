@@ -8,13 +8,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// observer is called after each call, with how long it took and its error. An error that Redis
-// itself reported is none: it answered.
+// observer is called after each call with its duration and error. The error is nil if Redis itself
+// reported it, because then Redis answered.
 type observer func(took time.Duration, err error)
 
 var _ redis.Hook = observer(nil)
 
-// Observe has f called after each call to Redis. Call it before the client is used.
+// Observe makes the client call f after each call to Redis. Call it before the client is used.
 func (c *Client) Observe(f func(took time.Duration, err error)) {
 	c.observe = f
 	c.AddHook(c.observe)

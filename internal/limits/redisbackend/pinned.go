@@ -26,8 +26,8 @@ func (s *Backend) Pin(fingerprint string) {
 	}
 }
 
-// place is the part of a fingerprint that says where in Redis this program counts: by which layout,
-// and in which database.
+// place is the part of a fingerprint that says where in Redis this program counts: the layout and
+// the database.
 func (s *Backend) place() string {
 	return "layout " + layout + ", database " + strconv.Itoa(s.client.options.DB) + ": "
 }
@@ -43,8 +43,8 @@ func (s *Backend) reach() redis.UniversalClient {
 // pinnedTo returns a client that refuses connections to other processes.
 func (c *Client) pinnedTo(processes []string) redis.UniversalClient {
 	o := *c.options
-	// A cluster's client would repeat a call whose reply was lost, and so give the same request
-	// back twice.
+	// A cluster's client would repeat a call whose reply was lost, and so refund the same request
+	// twice.
 	o.MaxRedirects = -1
 	o.OnConnect = func(ctx context.Context, conn *redis.Conn) error {
 		process, err := processOf(ctx, conn)
@@ -75,15 +75,16 @@ func clusterProcesses(ctx context.Context, cluster *redis.ClusterClient) (string
 	return strings.Join(all, ","), err
 }
 
-// sentinel is the process of a sentinel. Its client connects with the options of a server's.
+// sentinel stands for the process of a sentinel: the client connects to sentinels with the same
+// options as to servers.
 const sentinel = "sentinel"
 
 // oldest is the oldest Redis that the scripts are tested with.
 var oldest = [2]int{6, 2}
 
-// processOf returns which process a server is, and since when it is a master in it: its run ID, and
-// its replication ID, which changes when a replica becomes a master. So a master that was a replica
-// for a while is noticed, even if its process is the same: what it has may be older.
+// processOf identifies a server's process, and its time as a master: by its run ID, and its
+// replication ID, which changes when a replica becomes a master. So a master that was a replica for
+// a while is noticed even if its process is the same: its data may be older.
 func processOf(ctx context.Context, client interface {
 	Info(ctx context.Context, section ...string) *redis.StringCmd
 }) (string, error) {
@@ -104,7 +105,7 @@ func processOf(ctx context.Context, client interface {
 	return fmt.Sprintf("%.16s/%.16s", id, infoField(info, "master_replid:")), nil
 }
 
-// older reports whether a version is too old. A server that does not say its version is tried.
+// older reports whether a version is too old. A server that does not tell its version is tried.
 func older(version string) bool {
 	var v [2]int
 	if n, _ := fmt.Sscanf(version, "%d.%d", &v[0], &v[1]); n < 2 {

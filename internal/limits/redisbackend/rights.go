@@ -6,11 +6,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Right is a command that the user in the URL must be allowed to run, on the keys and channels
-// pst:*. When says for which URLs, "" for all.
+// Right is a command that the URL's user must be allowed to run on the keys and channels pst:*.
+// When says for which URLs, "" for all.
 type Right struct{ Command, When string }
 
-// Rights are all that are needed. docs/rate-limiting.md has the same, and Check runs each.
+// Rights are all the rights needed. docs/rate-limiting.md lists the same, and Check runs each.
 var Rights = []Right{
 	{"EVAL", ""},
 	{"EVALSHA", ""},
@@ -27,9 +27,9 @@ var Rights = []Right{
 	{"CLUSTER", "in a cluster"},
 }
 
-// Check runs every command of Rights, on every master. The error of one that the user may not run
-// names it. Ping, which servers send ten times a second, leaves out EVAL and what only the feed of
-// refunds runs.
+// Check runs every command of Rights on every master. The error names a command that the user may
+// not run. Ping, which servers send ten times a second, leaves out EVAL and the commands that only
+// the feed of refunds runs.
 func (s *Backend) Check(ctx context.Context) (fingerprint string, err error) {
 	client := s.reach()
 	fingerprint, err = s.Ping(ctx)
@@ -50,8 +50,14 @@ func checkSubscription(ctx context.Context, client redis.UniversalClient) error 
 	if err == nil {
 		err = sub.Ping(ctx)
 	}
-	if err == nil {
-		_, err = sub.Receive(ctx)
+	// Refunds of other servers may arrive before the reply.
+	for err == nil {
+		var got any
+		if got, err = sub.Receive(ctx); err == nil {
+			if _, ok := got.(*redis.Pong); ok {
+				return nil
+			}
+		}
 	}
 	return err
 }

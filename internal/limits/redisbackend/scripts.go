@@ -21,7 +21,7 @@ var (
 func script(name string) *redis.Script {
 	source, err := sources.ReadFile("scripts/" + name + ".lua")
 	if err != nil {
-		panic(err) // It is not among the embedded files.
+		panic(err) // The script is not embedded.
 	}
 	return redis.NewScript(string(source))
 }

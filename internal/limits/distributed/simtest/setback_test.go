@@ -33,6 +33,9 @@ func (s *simulation) setBack(to *simSaved) {
 	if !s.lastLoss.Add(10*time.Second).Before(to.at) || !s.lastPostgres.Before(to.at) || to.state.Term.Redis == "" {
 		s.forgetAll("set back, and Redis was lost since the dump")
 	}
+	if !s.oracle.monthsOff.Before(to.at) {
+		s.oracle.monthsForgotten = s.now
+	}
 	s.lastSetBack = s.now
 	s.totals.setBacks++
 	if s.oracle.forgotten != s.now {

@@ -40,6 +40,9 @@ const (
 	plantedNoMargin
 	plantedLatestIgnored
 	plantedOwnWindow
+	plantedNoMonthMargin
+	plantedRefundInAnyMonth
+	plantedNoTermWithMonths
 	plantedNoCarry
 	plantedLaterOverwritten
 	plantedIntentNotLeft
@@ -113,6 +116,9 @@ func TestSimulation(t *testing.T) {
 		}
 	})
 	t.Logf("%d schedules: %s", schedules, totals.String())
+	if totals.inTrouble == 0 && !raced && !t.Failed() {
+		t.Error("no month ended beside a fault: nothing was reported of that")
+	}
 	for f, n := range totals.faults {
 		// A tenth of the schedules may lack a rare one.
 		if n == 0 && !raced && !t.Failed() {
@@ -128,7 +134,8 @@ func (t *simTotals) String() string {
 	}
 	return fmt.Sprintf(
 		"%d requests, %d admitted, %d refused, %d unavailable, %d refunds, %d waits tried, %d terms, "+
-			"%d windows checked to be exact, %d to be within the limit, %d refused wrongly, %d restarts, %d "+
+			"%d windows checked to be exact, %d to be within the limit, %d ends of months (%d in trouble), "+
+			"%d refused wrongly, %d restarts, %d "+
 			"set-backs (%d checked), %d writes, "+
 			"%d announced again, %d cached lists; faults: %s",
 		t.requests,
@@ -140,6 +147,8 @@ func (t *simTotals) String() string {
 		t.terms,
 		t.exact,
 		t.atMost,
+		t.monthEnds,
+		t.inTrouble,
 		t.wronglyRefused,
 		t.restarts,
 		t.setBacks,

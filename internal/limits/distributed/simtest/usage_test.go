@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"petstore.example/internal/limits"
+	"petstore.example/internal/plans"
 )
 
-// simUsed is what a record of usage counts in: a day, a minute, or a key's minute.
+// simUsed is what a record of usage counts in: a month, a day, a minute, or a key's minute.
 type simUsed struct {
-	tenant, day, minute int64
-	key                 string
+	tenant, month, day, minute int64
+	key                        string
 }
 
 type simUsage map[simUsed]int64
@@ -49,10 +50,28 @@ func newSimMeter(n *simNode) *simMeter {
 
 // count counts requests, or takes them back. A request that is taken back may be recorded already.
 func (m *simMeter) count(c *limits.Claim, d *limits.Decision, n int64) {
+	if number, ok := monthOf(c, d); ok {
+		m.fresh[simUsed{tenant: c.TenantID, month: number}] += n
+		if d.Month.Name == "" {
+			m.n.s.oracle.count(simWindow{tenant: c.TenantID, number: number, month: true}).taken += max(0, n)
+		}
+	}
 	m.fresh[simUsed{tenant: c.TenantID, day: d.Day.Number}] += n
 	m.fresh[simUsed{tenant: c.TenantID, minute: d.Minute.Number}] += n
 	m.fresh[simUsed{tenant: c.TenantID, minute: d.Minute.Number, key: c.KeyID}] += n
 	m.unrecorded[c.TenantID] += max(0, n)
+}
+
+// monthOf returns the month in which a request is recorded: if the quota has one, also of a request
+// that was decided without it, because of a server of the last release.
+func monthOf(c *limits.Claim, d *limits.Decision) (number int64, ok bool) {
+	switch {
+	case d.Month.Name != "":
+		return d.Month.Number, true
+	case c.Quota.Month.Kind == plans.SomeMonth:
+		return limits.MonthAt(time.Unix(limits.DayReset(d.Day.Number-1), 0)), true
+	}
+	return 0, false
 }
 
 // mustFlush reports whether a request that was counted may be admitted only when it is recorded.

@@ -45,7 +45,7 @@ type simWrite struct {
 	// state is the catalogue's with the write, 0 before it is committed.
 	state int64
 	// again says that it ended late and could not be announced again: its server tries until it
-	// can, as freshness.Outcomes does.
+	// can, as freshness.LateWrites does.
 	again bool
 }
 

@@ -8,13 +8,13 @@ local state = redis.call('GET', KEYS[1])
 local t = struct.unpack('<d', ARGV[1])
 local term = state and struct.unpack('<d', state) or 0
 if term ~= t then return term > t and -term or 0 end
-local version, intents = struct.unpack('<d', state, 9) + 1, struct.unpack('<d', state, 57)
-local now, first = tonumber(redis.call('TIME')[1]), 65 + 16 * intents
+local version, intents = struct.unpack('<d', state, 9) + 1, struct.unpack('<d', state, 73)
+local now, first = tonumber(redis.call('TIME')[1]), 81 + 16 * intents
 local changes = {struct.pack('<dd', version, now + ARGV[2])}
-for at = 65, first - 1, 16 do
+for at = 81, first - 1, 16 do
   local change = string.sub(state, at, at + 15)
   if struct.unpack('<d', change, 9) >= now then changes[#changes + 1] = change end
 end
-redis.call('SET', KEYS[1], string.sub(state, 1, 8) .. struct.pack('<d', version) .. string.sub(state, 17, 56)
+redis.call('SET', KEYS[1], string.sub(state, 1, 8) .. struct.pack('<d', version) .. string.sub(state, 17, 72)
   .. struct.pack('<d', #changes) .. table.concat(changes) .. string.sub(state, first), 'KEEPTTL')
 return version

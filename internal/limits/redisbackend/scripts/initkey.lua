@@ -10,10 +10,10 @@ local t, m, used = struct.unpack('<ddd', ARGV[1])
 local name = string.sub(ARGV[1], 25)
 local state = redis.call('GET', KEYS[1])
 if not state then return 0 end
-local term, version, minute, minuteUsed, day, dayUsed, initialized, intents = struct.unpack('<dddddddd', state)
+local term, version, minute, minuteUsed, day, dayUsed, month, monthUsed, initialized, intents = struct.unpack('<dddddddddd', state)
 if term ~= t or minute < m then return 0 end
 if minute > m then used = 0 end
-for at = 65 + 16 * intents, #state, 24 do
+for at = 81 + 16 * intents, #state, 24 do
   if string.sub(state, at, at + 15) == name then
     local own = struct.unpack('<d', state, at + 16)
     if own < 0 then redis.call('SETRANGE', KEYS[1], at + 15, struct.pack('<d', math.max(used, -own - 1))) end

@@ -23,49 +23,69 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/usage"
+	"petstore.example/internal/webhooks"
 )
 
-// SignIns stores who is signed in. All but Open return keys.ErrNoSignIn for one that is over.
+// SignIns stores who is signed in. All methods except Open return keys.ErrNoSignIn if the sign-in
+// has ended.
 type SignIns interface {
-	// Open begins a sign-in by the digest of an invitation or of a manage key, and reports whether
-	// there is one for that client and those deployments. Otherwise nothing changes.
+	// Open begins a sign-in. by is the digest of an invitation or of a manage key. If none with
+	// that digest is valid for client and env, Open returns false and changes nothing.
 	Open(ctx context.Context, by, session keys.Digest, client netip.Addr, env keys.Environment) (bool, error)
-	// Use returns a sign-in. One that is noted goes on.
+	// Use returns a sign-in. If noted is set, the use is recorded, which prolongs the sign-in.
 	Use(ctx context.Context, session keys.Digest, now time.Time, noted bool) (keys.SignedIn, error)
 	List(ctx context.Context, session keys.Digest) ([]keys.SignIn, error)
-	// End ends the one with that ID of the same tenant, "" for its own.
+	// End ends the session's sign-in if id is "", else the sign-in of the same tenant with that ID.
 	End(ctx context.Context, session keys.Digest, id string) error
-	// Bans are the keys that are banned.
+	// Bans returns the tenant's banned keys.
 	Bans(ctx context.Context, session keys.Digest, now time.Time) ([]keys.Key, error)
 }
 
-// Config is what an Account is made of.
+// Config has the parts of an Account.
 type Config struct {
-	SignIns SignIns
-	Limiter limits.Limiter
-	Usage   usage.MonthStore
-	Keys    Keys
-	// KeyChanges has the changes of keys, also those by /v1/keys.
-	KeyChanges *limits.TenantMinute
-	Failed     usage.FailedReader
-	// FailedPage selects by the query of GET /v1/requests, or says what is wrong with it.
-	FailedPage func(query url.Values, now time.Time) (page usage.FailedPage, problem string)
-	// Sold returns the plans that are sold.
-	Sold func(context.Context) ([]plans.Plan, error)
-	// Turn makes a call to SignIns in the turn of a tenant, 0 for none.
-	Turn func(ctx context.Context, tenantID int64, call func(context.Context) error) error
-	// Place has call run in a place of the tenant's for reads that count in no window.
-	Place func(ctx context.Context, tenantID int64, call func(context.Context) error) error
-	// BaseURL is the public URL of the API, absolute and ending in /v1.
-	BaseURL string
-	// SupportURL and SupportEmail may be empty.
-	SupportURL, SupportEmail string
-	// Environment is that of the keys that may sign in.
-	Environment keys.Environment
+	Stores
+	Limits
+	Site
+
 	// Now is the time by which limits are decided.
 	Now func() time.Time
-	// Log has what failed, never a text that a client chose.
+	// Log gets failures, never a text that a client chose.
 	Log zerolog.Logger
+}
+
+// Stores are what the pages read and write.
+type Stores struct {
+	SignIns SignIns
+	Usage   usage.MonthStore
+	Keys    Keys
+	Failed  usage.FailedReader
+	// FailedPage reads the query of GET /v1/requests. problem says what is wrong with it.
+	FailedPage func(query url.Values, now time.Time) (page usage.FailedPage, problem string)
+	Webhooks   webhooks.Customers
+	// Sold returns the plans on sale.
+	Sold func(context.Context) ([]plans.Plan, error)
+	// Turn runs call, a call to SignIns, in the tenant's turn; 0 stands for no tenant.
+	Turn func(ctx context.Context, tenantID int64, call func(context.Context) error) error
+	// Place runs call, a read that counts in no window, when the tenant has fewer such reads under
+	// way than it may.
+	Place func(ctx context.Context, tenantID int64, call func(context.Context) error) error
+}
+
+// Limits are those of the tenants, shared with the API.
+type Limits struct {
+	Limiter limits.Limiter
+	// KeyChanges counts the changes of keys, including those by /v1/keys.
+	KeyChanges *limits.TenantMinute
+}
+
+// Site is where the pages are. SupportURL and SupportEmail may be empty.
+type Site struct {
+	// BaseURL is the public URL of the API, absolute and ending in /v1.
+	BaseURL string
+
+	SupportURL, SupportEmail string
+	// Environment is the environment of the keys that may sign in.
+	Environment keys.Environment
 }
 
 // Account is a handler.
@@ -77,17 +97,17 @@ type Account struct {
 	cross  *http.CrossOriginProtection
 	mux    *http.ServeMux
 	pages  map[string]*template.Template
-	// attempts counts those to sign in.
+	// attempts counts the attempts to sign in.
 	attempts *limits.Addresses
 }
 
-// perMinute is how often an address may try to sign in.
+// perMinute is how often per minute an address may try to sign in.
 const perMinute = 10
 
 //go:embed pages
 var files embed.FS
 
-// New returns the pages.
+// New returns the handler of the pages.
 func New(c Config) (*Account, error) {
 	base, err := url.Parse(c.BaseURL)
 	if err != nil {
@@ -124,22 +144,22 @@ func New(c Config) (*Account, error) {
 			v.header.Set("Content-Length", strconv.Itoa(v.body.Len()))
 			w.WriteHeader(v.status)
 			if q.Method != http.MethodHead {
-				_, _ = w.Write(v.body.Bytes()) // It fails if the client has disconnected.
+				_, _ = w.Write(v.body.Bytes()) // Write fails if the client has disconnected.
 			}
 		})
 	}
 	return a, nil
 }
 
-// route is a page, or what a form does. public ones need no sign-in.
+// route is a page, or the action of a form. A public one needs no sign-in.
 type route struct {
 	pattern string
 	public  bool
 	do      func(*visit) error
 }
 
-// routes also leads from the address of a form, which a browser that loads the answer again asks
-// for by GET, to the page of the form.
+// routes returns all routes. To reload the answer to a form, a browser sends GET to the form's
+// address, so that address redirects to the form's page.
 func (a *Account) routes() []route {
 	all := []route{
 		{"GET /account", false, (*visit).overview},
@@ -149,6 +169,7 @@ func (a *Account) routes() []route {
 		{"POST /account/keys/edit", false, (*visit).editKey},
 		{"POST /account/keys/rotate", false, (*visit).rotateKey},
 		{"POST /account/keys/revoke", false, (*visit).revokeKey},
+		{"GET /account/webhooks", false, (*visit).endpoints},
 		{"GET /account/requests", false, (*visit).requests},
 		{"GET /account/requests/explained", false, (*visit).request},
 		{"GET /account/sign-ins", false, (*visit).signIns},
@@ -173,7 +194,7 @@ func (v *visit) goBack() error {
 	return nil
 }
 
-// Routes are the patterns.
+// Routes returns the patterns of all routes.
 func (a *Account) Routes() (patterns []string) {
 	for _, r := range a.routes() {
 		patterns = append(patterns, r.pattern)
@@ -181,7 +202,7 @@ func (a *Account) Routes() (patterns []string) {
 	return patterns
 }
 
-// policy lets a page load and send only what is the site's own, and nobody frame it.
+// policy lets a page load and send only the site's own resources, and forbids frames around it.
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
@@ -198,11 +219,12 @@ func (a *Account) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mux.ServeHTTP(w, r)
 }
 
-// visit is one request. Its page is sent when all of it is made.
+// visit is one request. Its page is sent when it is complete.
 type visit struct {
 	*Account
 	*http.Request
-	// session is the digest of the cookie, and who the sign-in, its Tenant nil for nobody's.
+	// session is the digest of the cookie, and who is the sign-in. who.Tenant is nil if nobody is
+	// signed in.
 	session keys.Digest
 	who     keys.SignedIn
 	now     time.Time
@@ -218,7 +240,7 @@ func (v *visit) answer(r route) {
 	err := v.do(r)
 	switch {
 	case err == nil:
-	case errors.Is(err, keys.ErrNoSignIn), errors.Is(err, keys.ErrAsker):
+	case errors.Is(err, keys.ErrNoSignIn), errors.Is(err, keys.ErrRequester):
 		to := "/account/sign-in"
 		if v.session != (keys.Digest{}) {
 			to += "?ended=session"
@@ -228,7 +250,7 @@ func (v *visit) answer(r route) {
 		v.header.Set("Retry-After", "1")
 		_ = v.message(http.StatusTooManyRequests, "manyReads")
 	default:
-		if v.Context().Err() == nil { // The client waits.
+		if v.Context().Err() == nil { // The client still waits.
 			v.Log.Error().Err(err).Str("route", r.pattern).Msg("a page of the account failed")
 		}
 		v.header.Set("Retry-After", "1")
@@ -236,7 +258,7 @@ func (v *visit) answer(r route) {
 		if v.Method == http.MethodPost && !errors.Is(err, catalog.ErrNotMade) {
 			kind = "unknown"
 		}
-		_ = v.message(http.StatusServiceUnavailable, kind) // What is wrong is in the log.
+		_ = v.message(http.StatusServiceUnavailable, kind) // The log says what is wrong.
 	}
 }
 
@@ -259,7 +281,7 @@ func (v *visit) do(r route) error {
 	})
 }
 
-// turn makes a call to SignIns.
+// turn makes a call to SignIns in the tenant's turn.
 func (v *visit) turn(call func(context.Context) error) error {
 	tenant := int64(0)
 	if v.who.Tenant != nil {
@@ -268,14 +290,14 @@ func (v *visit) turn(call func(context.Context) error) error {
 	return v.Turn(v.Context(), tenant, call)
 }
 
-// redirect leads to a page by GET.
+// redirect sends the browser to a page, by GET.
 func (v *visit) redirect(path string) {
 	v.body.Reset()
 	v.header.Set("Location", v.prefix+path)
 	v.status = http.StatusSeeOther
 }
 
-// client is the address of the client, the zero Addr if it is not known.
+// client is the client's address, the zero Addr if unknown.
 func (v *visit) client() netip.Addr {
 	at, _ := netip.ParseAddrPort(v.RemoteAddr) // zero with the error
 	return at.Addr()

@@ -27,7 +27,7 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
@@ -60,7 +60,7 @@ func newSite(t *testing.T, change ...func(*account.Config)) *site {
 	db := storetest.Open(t, database.APIURL, store.Options{AsAPI: true})
 	s.api = db
 	for _, name := range []string{"acme", "zoo"} {
-		_, err := s.staff.Tenants.Create(t.Context(), by, people.NewTenant{Name: name, Plan: plans.Pro}, time.Time{})
+		_, err := s.staff.Tenants.Create(t.Context(), by, tenancy.NewTenant{Name: name, Plan: plans.Pro}, time.Time{})
 		assert.NoError(t, err)
 	}
 	queue := fairqueue.New(
@@ -69,35 +69,42 @@ func newSite(t *testing.T, change ...func(*account.Config)) *site {
 			Orders:   db.Orders,
 			Requests: db.Idempotency,
 			Usage:    db.Usage,
-			Keys:     db.OwnKeys,
+			Keys:     db.CustomerKeys,
 			Failed:   db.FailedRequests,
 		},
 		fairqueue.Options{Slots: 4, PerTenant: 4, Timeout: time.Minute, Places: 2},
 	)
 	c := account.Config{
-		SignIns:     db.SignIns,
-		Limiter:     limits.NewMemory(),
-		Usage:       queue,
-		Keys:        queue,
-		KeyChanges:  &limits.TenantMinute{},
-		Failed:      queue,
-		FailedPage:  api.FailedPage,
-		Sold:        db.PriceList.Sold,
-		BaseURL:     "https://api.example.com/v1",
-		SupportURL:  "https://support.example.org",
-		Environment: keys.Live,
-		Now:         time.Now,
-		Log:         zerolog.New(&s.logs),
-		Place:       queue.Place,
-		Turn: func(ctx context.Context, tenant int64, call func(context.Context) error) error {
-			s.mu.Lock()
-			down := s.down
-			s.mu.Unlock()
-			if down != nil {
-				return down
-			}
-			return queue.Run(ctx, tenant, call)
+		Stores: account.Stores{
+			SignIns:    db.SignIns,
+			Usage:      queue,
+			Keys:       queue,
+			Failed:     queue,
+			Webhooks:   db.Endpoints,
+			FailedPage: api.ReadFailedPage,
+			Sold:       db.PriceList.Sold,
+			Place:      queue.Place,
+			Turn: func(ctx context.Context, tenant int64, call func(context.Context) error) error {
+				s.mu.Lock()
+				down := s.down
+				s.mu.Unlock()
+				if down != nil {
+					return down
+				}
+				return queue.Run(ctx, tenant, call)
+			},
 		},
+		Limits: account.Limits{
+			Limiter:    limits.NewMemory(),
+			KeyChanges: &limits.TenantMinute{},
+		},
+		Site: account.Site{
+			BaseURL:     "https://api.example.com/v1",
+			SupportURL:  "https://support.example.org",
+			Environment: keys.Live,
+		},
+		Now: time.Now,
+		Log: zerolog.New(&s.logs),
 	}
 	for _, f := range change {
 		f(&c)

@@ -9,12 +9,12 @@ import (
 	"petstore.example/internal/keys"
 )
 
-// keyForm is what was typed for a key, whose ID and Version are those of the key to change, "" for
-// a new one. Once tells a form that is sent again.
+// keyForm is the content of a form for a key. ID and Version belong to the key to change, and are
+// "" for a new one. Once is the same whenever the same form is sent.
 type keyForm struct {
 	ID, Version, Name, Scope, Addresses, Expires, PerMinute, Once string
 	Confirmed                                                     bool
-	// LocksOut is true if the addresses lock the client out, whose address is From.
+	// LocksOut is true if the addresses lock the client out. From is the client's address.
 	LocksOut bool
 	From     string
 	Problems []string
@@ -23,8 +23,8 @@ type keyForm struct {
 // newKey is the form for another key.
 var newKey = keyForm{Scope: string(keys.ScopeWrite)}
 
-// formOf is the form of a key as it is.
-func formOf(k keys.Own) keyForm {
+// formOf is the form of a key in its present state.
+func formOf(k keys.CustomerKey) keyForm {
 	f := keyForm{
 		ID:        k.ID,
 		Version:   k.Version,
@@ -47,9 +47,9 @@ func dayOf(t time.Time) string {
 	return t.UTC().Format(time.DateOnly)
 }
 
-// read reads the form with what is wrong with it, and what it changes of a key, which is empty for
-// a new one.
-func (v *visit) read(k keys.Own) (form keyForm, e keys.Edit) {
+// read reads the form with its mistakes, and the changes that it makes to k; k is empty for a new
+// key.
+func (v *visit) read(k keys.CustomerKey) (form keyForm, e keys.Edit) {
 	form = keyForm{
 		ID:        k.ID,
 		Version:   v.PostFormValue("version"),
@@ -68,7 +68,7 @@ func (v *visit) read(k keys.Own) (form keyForm, e keys.Edit) {
 	}
 	isNew := k.ID == ""
 	if isNew || form.Name != k.Name {
-		problem := keys.TextProblem(form.Name, maxKeyName)
+		problem := keys.TextProblem(form.Name, keys.MaxName)
 		wrong(problem != "" && (isNew || form.Name != ""), "Name: "+problem+".")
 		e.Name = &form.Name
 	}
@@ -103,9 +103,9 @@ func (v *visit) read(k keys.Own) (form keyForm, e keys.Edit) {
 	return form, e
 }
 
-// readExpiry reads when a key expires, zero for never, nil if the form has that of the key. problem
-// says what is wrong, "" for nothing.
-func (v *visit) readExpiry(k keys.Own) (at *time.Time, problem string) {
+// readExpiry reads when a key expires: zero for never, nil if the form has the key's present
+// expiry. problem says what is wrong, "" for nothing.
+func (v *visit) readExpiry(k keys.CustomerKey) (at *time.Time, problem string) {
 	day := v.PostFormValue("expires")
 	switch day {
 	case dayOf(k.ExpiresAt):
@@ -120,8 +120,9 @@ func (v *visit) readExpiry(k keys.Own) (at *time.Time, problem string) {
 	return &expires, problem
 }
 
-// mayLockOut reports whether the addresses of a key may lock out who is signed in: by that key, or
-// by a link, where it may be the last that manages keys.
-func (v *visit) mayLockOut(k keys.Own) bool {
+// mayLockOut reports whether the addresses of a key may lock out the person who is signed in. They
+// may if the sign-in began with that key. They also may after a link, if the key manages keys: it
+// may be the last that does.
+func (v *visit) mayLockOut(k keys.CustomerKey) bool {
 	return k.ID != "" && (k.ID == v.who.KeyID || v.who.KeyID == "" && k.Scope == keys.ScopeManage)
 }

@@ -9,55 +9,57 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
 )
 
-// Keys has the keys of tenants for themselves. The asker is the digest of a sign-in.
+// Keys has the tenants' own keys. The requester is the digest of a sign-in.
 type Keys interface {
 	// ListKeys returns keys, the newest first.
-	ListKeys(ctx context.Context, tenantID int64, asker keys.Digest, q keys.OwnQuery) ([]keys.Own, error)
-	// ChangeKey makes a change, with once only once, and returns the key: of a rotation, the new
-	// one.
+	ListKeys(
+		ctx context.Context,
+		tenantID int64,
+		requester keys.Digest,
+		q keys.CustomerQuery,
+	) ([]keys.CustomerKey, error)
+	// ChangeKey makes a change and returns the key, or the new key for a rotation. With once, the
+	// change is made only once.
 	ChangeKey(
 		ctx context.Context,
 		tenantID int64,
-		asker keys.Digest,
-		c keys.OwnChange,
+		requester keys.Digest,
+		c keys.CustomerChange,
 		once *catalog.Idempotency,
-	) (keys.Own, error)
+	) (keys.CustomerKey, error)
 }
 
 const (
-	// shownKeys is how many active keys the page shows at most, which is more than a tenant has,
-	// and shownEnded how many of those that ended.
+	// shownKeys is the most active keys that the page shows, more than a tenant can have.
+	// shownEnded is the most ended keys that it shows.
 	shownKeys, shownEnded = 100, 20
-	// freshSignIn is how old a sign-in may be that makes a key which may do all that the page can.
+	// freshSignIn is the maximum age of a sign-in that makes a key with all rights of the page.
 	freshSignIn = 15 * time.Minute
-
-	maxKeyName, maxReason = 100, 200
 )
 
 // shownKey is a key with its status.
 type shownKey struct {
-	keys.Own
+	keys.CustomerKey
 	Is keys.Status
-	// Once is that of the form that rotates the key, and Form changes it.
+	// Once is for the form that rotates the key, Form for the one that changes it.
 	Once string
 	Form keyForm
 	// SignedIn is true for the key of the sign-in.
 	SignedIn bool
-	// MadeItself is true for a key whose replacement, ReplacedBy, it has made of itself.
+	// MadeItself is true if the key has made its replacement, ReplacedBy, by rotating itself.
 	MadeItself bool
 }
 
 func (v *visit) keys() error { return v.showKeys(newKey) }
 
-// showKeys shows the keys with their forms, and the form for another one. The given form takes the
-// place of the one of its key.
+// showKeys shows each key with its form, and the form for a new key. form, with what was typed,
+// replaces one of these forms.
 func (v *visit) showKeys(form keyForm) error {
 	active, err := v.listKeys(shownKeys, keys.Active, keys.Banned)
 	if err != nil {
@@ -80,17 +82,17 @@ func (v *visit) showKeys(form keyForm) error {
 	}
 	data.Form.From = v.client().String()
 	for _, k := range append(active, ended...) {
-		s := shownKey{Own: k, Is: k.Status(v.now), Form: formOf(k), SignedIn: k.ID == v.who.KeyID}
+		s := shownKey{CustomerKey: k, Is: k.Status(v.now), Form: formOf(k), SignedIn: k.ID == v.who.KeyID}
 		s.Once, _ = keys.NewSecret()
 		if k.ID == form.ID {
-			// What is sent again is for the key as this page has it.
+			// If the form is sent again, it applies to the key as shown now.
 			s.Form = form
 			s.Form.Version = k.Version
 		}
 		s.Form.From = data.Form.From
 		s.MadeItself = slices.ContainsFunc(
 			active,
-			func(o keys.Own) bool { return o.Replaces == k.ID && o.IssuedBy == k.ID },
+			func(o keys.CustomerKey) bool { return o.Replaces == k.ID && o.IssuedBy == k.ID },
 		)
 		if k.Valid(v.now) {
 			data.Active = append(data.Active, s)
@@ -102,37 +104,37 @@ func (v *visit) showKeys(form keyForm) error {
 }
 
 // listKeys returns the newest keys with one of these statuses.
-func (v *visit) listKeys(most int, statuses ...keys.Status) (all []keys.Own, err error) {
+func (v *visit) listKeys(most int, statuses ...keys.Status) (all []keys.CustomerKey, err error) {
 	for _, status := range statuses {
 		list, err := v.Keys.ListKeys(
 			v.Context(),
 			v.who.Tenant.ID,
 			v.session,
-			keys.OwnQuery{Status: status, At: v.now, Limit: most},
+			keys.CustomerQuery{Status: status, At: v.now, Limit: most},
 		)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, list...)
 	}
-	slices.SortStableFunc(all, func(a, b keys.Own) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	slices.SortStableFunc(all, func(a, b keys.CustomerKey) int { return b.CreatedAt.Compare(a.CreatedAt) })
 	return all[:min(most, len(all))], nil
 }
 
 // issueKey makes a key.
 func (v *visit) issueKey() error {
-	form, edit := v.read(keys.Own{})
+	form, edit := v.read(keys.CustomerKey{})
 	id, err := keys.NewID()
 	if err != nil {
 		return err
 	}
 	return v.submit(form, func() error {
-		return v.makeKey(keys.OwnChange{Action: "key.issue", ID: id, NewID: id, Edit: edit}, form.Once)
+		return v.makeKey(keys.CustomerChange{Action: "key.issue", ID: id, NewID: id, Edit: edit}, form.Once)
 	})
 }
 
-// editKey changes a key, if it is still as the form had it. What is as it was in the form is not
-// changed.
+// editKey changes a key, unless it has changed since the form was made. Only changed fields are
+// written.
 func (v *visit) editKey() error {
 	k, err := v.findKey(v.PostFormValue("id"))
 	if err == nil && !k.Valid(v.now) {
@@ -146,7 +148,7 @@ func (v *visit) editKey() error {
 		form.Problems = []string{keyProblem(keys.ErrKeyChanged)}
 	}
 	return v.submit(form, func() error {
-		_, err := v.changeKey(keys.OwnChange{Action: "key.edit", ID: k.ID, Edit: edit, Version: form.Version}, nil)
+		_, err := v.changeKey(keys.CustomerChange{Action: "key.edit", ID: k.ID, Edit: edit, Version: form.Version}, nil)
 		if err == nil {
 			v.redirect("/account/keys")
 		}
@@ -154,8 +156,8 @@ func (v *visit) editKey() error {
 	})
 }
 
-// submit makes the change that a form is for. What is wrong is said above the keys, and the form
-// keeps what was typed.
+// submit makes the change of a form. Errors are shown above the keys, and the form keeps what was
+// typed.
 func (v *visit) submit(form keyForm, change func() error) error {
 	var err error
 	if len(form.Problems) == 0 {
@@ -170,17 +172,17 @@ func (v *visit) submit(form keyForm, change func() error) error {
 	return v.showKeys(form)
 }
 
-// errManyChanges: the tenant has changed its keys as often as it may in this minute.
+// errManyChanges: the tenant has used up its changes of keys in this minute.
 var errManyChanges = errors.New("too many changes of keys")
 
-// changeKey makes a change. As by /v1/keys it counts unless it is refused, and a revocation never
-// waits.
-func (v *visit) changeKey(c keys.OwnChange, once *catalog.Idempotency) (k keys.Own, err error) {
+// changeKey makes a change. As with /v1/keys, refused changes do not count, and revocations are
+// never limited.
+func (v *visit) changeKey(c keys.CustomerChange, once *catalog.Idempotency) (k keys.CustomerKey, err error) {
 	tenant := v.who.Tenant.ID
 	if c.Action != "key.revoke" {
 		if reset, over := v.KeyChanges.Take(tenant, keys.MaxChanges, v.now); over {
 			v.header.Set("Retry-After", strconv.FormatInt(limits.RetryAfter(reset, v.now), 10))
-			return keys.Own{}, errManyChanges
+			return keys.CustomerKey{}, errManyChanges
 		}
 		defer func() {
 			if err != nil {
@@ -206,16 +208,21 @@ func (v *visit) refused(err error, status int) {
 }
 
 // findKey returns a key of the tenant.
-func (v *visit) findKey(id string) (keys.Own, error) {
+func (v *visit) findKey(id string) (keys.CustomerKey, error) {
 	if !keys.IsID(id) {
-		return keys.Own{}, keys.ErrKeyNotFound
+		return keys.CustomerKey{}, keys.ErrKeyNotFound
 	}
-	found, err := v.Keys.ListKeys(v.Context(), v.who.Tenant.ID, v.session, keys.OwnQuery{ID: id, At: v.now, Limit: 1})
+	found, err := v.Keys.ListKeys(
+		v.Context(),
+		v.who.Tenant.ID,
+		v.session,
+		keys.CustomerQuery{ID: id, At: v.now, Limit: 1},
+	)
 	if err == nil && len(found) == 0 {
 		err = keys.ErrKeyNotFound
 	}
 	if err != nil {
-		return keys.Own{}, err
+		return keys.CustomerKey{}, err
 	}
 	return found[0], nil
 }
@@ -223,19 +230,19 @@ func (v *visit) findKey(id string) (keys.Own, error) {
 const staleSignIn = "A key with the scope manage is made, rotated and given other addresses or another end, and " +
 	"another key gets that scope, within 15 minutes of a sign-in only: sign out, and in again."
 
-// isFresh reports whether the sign-in began a moment ago: a cookie that was stolen later makes no
-// key that outlives it.
+// isFresh reports whether the sign-in began a short while ago. So a cookie that is stolen later
+// makes no key that outlives it.
 func (v *visit) isFresh() bool { return v.now.Sub(v.who.At) < freshSignIn }
 
-// makeKey makes a key by an issue or a rotation, once, and shows its plaintext.
-func (v *visit) makeKey(c keys.OwnChange, once string) (err error) {
+// makeKey issues or rotates a key, once, and shows the new plaintext.
+func (v *visit) makeKey(c keys.CustomerChange, once string) (err error) {
 	if len(once) != secretLength {
 		return v.message(http.StatusBadRequest, "badForm")
 	}
 	if c.Token, err = keys.NewToken(v.who.Environment); err != nil {
 		return err
 	}
-	// A page that is loaded again sends the same form.
+	// A reloaded page sends the same form.
 	fingerprint := sha256.Sum256([]byte(v.PostForm.Encode()))
 	k, err := v.changeKey(
 		c,
@@ -245,7 +252,7 @@ func (v *visit) makeKey(c keys.OwnChange, once string) (err error) {
 		return err
 	}
 	return v.show("key", struct {
-		keys.Own
+		keys.CustomerKey
 		Secret   string
 		Grace    time.Duration
 		SignedIn bool
@@ -266,7 +273,7 @@ func (v *visit) rotateKey() error {
 		v.status = http.StatusForbidden
 		return v.showKeys(keyForm{Scope: newKey.Scope, Problems: []string{staleSignIn}})
 	}
-	c := keys.OwnChange{Action: "key.rotate", ID: k.ID, GracePeriod: time.Duration(grace) * time.Hour}
+	c := keys.CustomerChange{Action: "key.rotate", ID: k.ID, GracePeriod: time.Duration(grace) * time.Hour}
 	if v.PostForm.Has("expires") {
 		var problem string
 		if c.Edit.ExpiresAt, problem = v.readExpiry(k); problem != "" {
@@ -283,10 +290,10 @@ func (v *visit) rotateKey() error {
 // revokeKey ends a key.
 func (v *visit) revokeKey() error {
 	reason := strings.TrimSpace(v.PostFormValue("reason"))
-	if utf8.RuneCountInString(reason) > maxReason || keys.CheckText(reason) != nil {
+	if reason != "" && keys.TextProblem(reason, keys.MaxReason) != "" {
 		return v.message(http.StatusBadRequest, "badForm")
 	}
-	c := keys.OwnChange{
+	c := keys.CustomerChange{
 		Action:       "key.revoke",
 		ID:           v.PostFormValue("id"),
 		Reason:       reason,
@@ -304,7 +311,7 @@ func (v *visit) revokeKey() error {
 	return nil
 }
 
-// refuseChange shows why a change is refused, above the keys. It returns other errors.
+// refuseChange shows above the keys why a change is refused. It returns any other error.
 func (v *visit) refuseChange(err error) error {
 	problem := keyProblem(err)
 	switch {

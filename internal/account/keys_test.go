@@ -13,7 +13,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/wait"
 )
@@ -40,7 +40,7 @@ func (s *site) form(t *testing.T, cookie *http.Cookie, pairs ...string) url.Valu
 // all are acme's keys as staff see them, the newest first.
 func (s *site) all(t *testing.T) []keys.Key {
 	t.Helper()
-	list, err := store.Collect(s.staff.Keys.List(t.Context(), people.KeyFilter{Tenant: "acme"}, time.Now()))
+	list, err := store.Collect(s.staff.Keys.List(t.Context(), tenancy.KeyFilter{Tenant: "acme"}, time.Now()))
 	assert.NoError(t, err)
 	return list
 }
@@ -319,14 +319,14 @@ func TestKeyOfTheSignIn(t *testing.T) {
 	assert.NoError(t, err)
 	token, err := keys.NewToken(keys.Live)
 	assert.NoError(t, err)
-	change := keys.OwnChange{
+	change := keys.CustomerChange{
 		Action:      "key.rotate",
 		ID:          s.all(t)[0].ID,
 		NewID:       newID,
 		Token:       token,
 		GracePeriod: 5 * time.Second,
 	}
-	_, err = s.api.OwnKeys.Change(t.Context(), k.TenantID, keys.DigestOf(cookie.Value), change, nil)
+	_, err = s.api.CustomerKeys.Change(t.Context(), k.TenantID, keys.DigestOf(cookie.Value), change, nil)
 	assert.NoError(t, err)
 	assert.Equal(t, s.do("GET", "/account", nil, cookie).StatusCode, 200, "within the grace period")
 	wait.Until(
@@ -372,7 +372,7 @@ func TestActiveKeysAreListed(t *testing.T) {
 	_, err := s.staff.Bans.Place(
 		t.Context(),
 		by,
-		people.NewBan{KeyID: banned.ID, Length: 24 * time.Hour, Reason: "it floods"},
+		tenancy.NewBan{KeyID: banned.ID, Length: 24 * time.Hour, Reason: "it floods"},
 		time.Now(),
 	)
 	assert.NoError(t, err)

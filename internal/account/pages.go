@@ -17,11 +17,12 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// titles are those of the pages, by the names of their files.
+// titles are the titles of the pages, by the names of their files.
 var titles = map[string]string{
 	"overview":   "Overview",
 	"usage":      "Usage",
 	"keys":       "Keys",
+	"webhooks":   "Webhooks",
 	"requests":   "Failed requests",
 	"request":    "Failed request",
 	"key":        "New key",
@@ -42,7 +43,24 @@ var functions = template.FuncMap{
 		admitted, refused := m.Sum()
 		return usage.Day{Admitted: admitted, Refused: refused}
 	},
-	"named": func(t time.Time) string { return t.Format("January 2006") },
+	"allowed":  allowedOf,
+	"answered": answerText,
+	"named":    func(t time.Time) string { return t.Format("January 2006") },
+}
+
+// allowedOf says what a quota allows per month, "" without a month.
+func allowedOf(m plans.Month) string {
+	if m.Kind != plans.SomeMonth {
+		return ""
+	}
+	text := spelling.Thousands(m.Included) + " per month"
+	switch limit, limited := m.Overage.Limit(m.Included); {
+	case !limited:
+		return text + ", with any number more that are billed apart"
+	case limit > 0:
+		return text + ", with " + spelling.Thousands(limit) + " more that are billed apart"
+	}
+	return text
 }
 
 const monthLayout = "2006-01"
@@ -62,7 +80,7 @@ func (v *visit) show(name string, data any) error {
 	return nil
 }
 
-// message makes a page with the text of that kind.
+// message makes a page with the text for kind.
 func (v *visit) message(status int, kind string) error {
 	v.body.Reset()
 	v.status = status
@@ -74,11 +92,25 @@ type meter struct {
 	Name                   string
 	Used, Limit, Remaining int64
 	ResetsAt               time.Time
-	// Percent is how much is used, rounded down. Level is used, from 80 on near, from 100 on full.
+	// Percent is how much is used, rounded down. Level is "used", from 80 % on "near", or from 100
+	// % on "full".
 	Percent int64
 	Level   string
-	// Forecast is that of the day, nil for another window.
+	// Forecast is the forecast of the day, nil for another window.
 	Forecast *usage.Forecast
+	// Month is what only the month has, nil for another window.
+	Month *monthMeter
+}
+
+// monthMeter is what the meter of a month shows besides.
+type monthMeter struct {
+	// Forecast is of the whole month.
+	Forecast usage.MonthForecast
+	// Included is the included number, and Mark where it is, in per cent of the limit. Overage is
+	// the number of requests above it.
+	Included, Mark, Overage int64
+	// Unlimited is true without a limit per month. The meter then ends with what is used.
+	Unlimited bool
 }
 
 func meterOf(name string, w limits.Window) meter {
@@ -99,14 +131,42 @@ func meterOf(name string, w limits.Window) meter {
 	return m
 }
 
-// change is what will be in force from an instant on.
+// monthMeterOf returns the meter of a month, whose window is zero if the quota has no limit.
+func monthMeterOf(q plans.Month, d *limits.Decision, m *usage.Month, now time.Time) meter {
+	month := monthMeter{
+		Forecast:  m.Forecast(q, d.Month.Remaining, now),
+		Included:  q.Included,
+		Overage:   d.Overage,
+		Unlimited: d.Month.Limit == 0,
+	}
+	w := d.Month
+	if month.Unlimited {
+		// Of what is included and not used, the records say how much.
+		used := q.Included + d.Overage
+		if d.Overage == 0 {
+			used = min(used, m.Counted())
+		}
+		w.Limit, w.Reset = max(q.Included, used, 1), limits.MonthReset(limits.MonthAt(now))
+		w.Remaining = w.Limit - used
+	}
+	shown := meterOf("This month", w)
+	if month.Unlimited {
+		shown.Percent = min(shown.Percent, 100)
+		shown.Level = "used"
+	}
+	month.Mark = int64(float64(q.Included) / float64(w.Limit) * 100)
+	shown.Month = &month
+	return shown
+}
+
+// change is a plan and its numbers that will be in force from an instant on.
 type change struct {
 	At   time.Time
 	Plan string
 	plans.Quota
 }
 
-// overview shows what the tenant has now, and what comes.
+// overview shows what the tenant has now, and what will change.
 func (v *visit) overview() error {
 	t := v.who.Tenant
 	data := struct {
@@ -115,7 +175,7 @@ func (v *visit) overview() error {
 		Quota             plans.Quota
 		Meters            []meter
 		Bans              []keys.Key
-		Ending            []keys.Own
+		Ending            []keys.CustomerKey
 		Changes           []change
 		Admitted, Refused int64
 		Now               time.Time
@@ -123,8 +183,8 @@ func (v *visit) overview() error {
 		RefusedOf         int64
 		Plans             []diagnose.LargerPlan
 	}{Days: usage.ReplayDays, Plan: t.Plan, Quota: t.Quota, Now: v.now}
-	minute, day := t.Boosted()
-	data.Boosted = minute || day
+	minute, day, inMonth := t.Boosted()
+	data.Boosted = minute || day || inMonth
 	err := v.turn(func(ctx context.Context) (err error) {
 		data.Bans, err = v.SignIns.Bans(ctx, v.session, v.now)
 		return err
@@ -141,6 +201,9 @@ func (v *visit) overview() error {
 	if !d.Undecided {
 		data.Meters = []meter{meterOf("This minute", d.Minute), meterOf("Today", d.Day)}
 		data.Meters[1].Forecast = new(usage.Predict(month.RateWindow, d.Day.Remaining, v.now))
+		if t.Quota.Month.Kind == plans.SomeMonth {
+			data.Meters = append(data.Meters, monthMeterOf(t.Quota.Month, &d, &month, v.now))
+		}
 	}
 	for before := t; before.Next != nil; before = before.Next {
 		if next := before.Next; next.Plan != before.Plan || next.Quota != before.Quota {
@@ -158,20 +221,20 @@ func (v *visit) overview() error {
 	return v.show("overview", data)
 }
 
-// endingKeys returns the keys that end soon, the first one first.
-func (v *visit) endingKeys() ([]keys.Own, error) {
+// endingKeys returns the keys that expire soon, the soonest first.
+func (v *visit) endingKeys() ([]keys.CustomerKey, error) {
 	list, err := v.listKeys(shownKeys, keys.Active, keys.Banned)
-	list = slices.DeleteFunc(list, func(k keys.Own) bool {
+	list = slices.DeleteFunc(list, func(k keys.CustomerKey) bool {
 		return k.ExpiresAt.IsZero() || k.ExpiresAt.Sub(v.now) > keys.ExpiryNotice
 	})
-	slices.SortFunc(list, func(a, b keys.Own) int { return a.ExpiresAt.Compare(b.ExpiresAt) })
+	slices.SortFunc(list, func(a, b keys.CustomerKey) int { return a.ExpiresAt.Compare(b.ExpiresAt) })
 	return list, err
 }
 
-// maxReplay is how long the overview waits for what larger plans would have refused.
+// maxReplay is how long the overview waits to learn what larger plans would have refused.
 const maxReplay = time.Second
 
-// larger returns what larger plans would have refused of the last days, and nothing if that takes
+// larger returns what larger plans would have refused in the last days, or nothing if that takes
 // too long.
 func (v *visit) larger() (refused int64, list []diagnose.LargerPlan, err error) {
 	ctx, cancel := context.WithTimeout(v.Context(), maxReplay)
@@ -191,7 +254,7 @@ func (v *visit) larger() (refused int64, list []diagnose.LargerPlan, err error) 
 
 // usage shows a month, by default the present one.
 func (v *visit) usage() error {
-	present := time.Date(v.now.UTC().Year(), v.now.UTC().Month(), 1, 0, 0, 0, 0, time.UTC)
+	present := usage.MonthStart(v.now)
 	month := present
 	if asked := v.URL.Query().Get("month"); asked != "" {
 		var err error
@@ -231,8 +294,8 @@ type chart struct {
 	Bars  []bar
 }
 
-// bar has the refused requests of a day above the admitted ones. Y and the heights are from the top
-// of the chart.
+// bar has the refused requests of a day above the admitted ones. Y and the heights are counted from
+// the top of the chart.
 type bar struct {
 	usage.Day
 	X, AdmittedY, AdmittedHeight, RefusedY, RefusedHeight int64

@@ -12,8 +12,8 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
-	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/pricing"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 )
@@ -33,7 +33,7 @@ func TestOverview(t *testing.T) {
 		_, err := s.staff.Bans.Place(
 			t.Context(),
 			by,
-			people.NewBan{KeyID: k.ID, Length: time.Hour, Reason: "<b>it floods</b>"},
+			tenancy.NewBan{KeyID: k.ID, Length: time.Hour, Reason: "<b>it floods</b>"},
 			now,
 		)
 		assert.NoError(t, err)
@@ -226,5 +226,64 @@ func TestMonths(t *testing.T) {
 	page := text(t, s.do("GET", "/account/usage?month=2028-01", nil, cookie))
 	for _, month := range []string{"2027-12", "2028-02"} {
 		assert.True(t, strings.Contains(page, fmt.Sprintf(`usage?month=%s"`, month)), "no link to", month)
+	}
+}
+
+// TestMonthOfOverview: the third meter is of the month, with a mark at what is included, how much is
+// above it, and what the month comes to. Without a limit it ends with what is used.
+func TestMonthOfOverview(t *testing.T) {
+	t.Parallel()
+	limiter, now := limits.NewMemory(), usage.MonthStart(time.Now()).AddDate(0, 2, -10)
+	s := newSite(t, func(c *account.Config) { c.Limiter, c.Now = limiter, func() time.Time { return now } })
+	k, _ := s.key(t, keys.Request{})
+	cookie := s.signIn(t, "acme")
+	page := text(t, s.do("GET", "/account", nil, cookie))
+	assert.True(t, !strings.Contains(page, "This month</h3>") && strings.Contains(page, "10,000 per day."), page)
+
+	month := plans.Month{Kind: plans.SomeMonth, Included: 14_000,
+		Overage: plans.Overage{Kind: plans.OverageShare, Value: 25}}
+	agree := func(m plans.Month) {
+		t.Helper()
+		_, err := s.staff.Timelines.Assign(t.Context(), by, pricing.NewAssignment{Tenant: "acme",
+			Kind: plans.Assigned, Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 300, PerDay: 1000, Month: m}})
+		assert.NoError(t, err)
+	}
+	agree(month)
+	limiter.SeedMonth(k.TenantID, limits.MonthAt(now), 15_050)
+	hour := now.Add(-24*time.Hour).Unix() / 3600 * 3600
+	bucket := usage.Bucket{TenantID: k.TenantID, KeyID: k.ID, Assignment: 3, Version: 1, Hour: hour}
+	counts := []usage.Count{{Bucket: bucket, Admitted: 15_050}}
+	assert.NoError(t, s.api.Usage.WriteUsage(t.Context(), usage.Batch{ServerID: "s1", Number: 1, Counts: counts}))
+	page = text(t, s.do("GET", "/account", nil, cookie))
+	end := usage.MonthStart(now).AddDate(0, 1, 0).Format("2 Jan 2006, 15:04:05 UTC")
+	for _, want := range []string{
+		"Plan enterprise: 300 requests per minute, 1,000 per day and 14,000 per month, with 3,500 more that are " +
+			"billed apart.",
+		"<h3>This month</h3>", "<strong>15,050</strong> of 17,500 used", `near">86 %<`,
+		"2,450 remain.", end + "</time>.",
+		`<rect class="mark" x="80"`, "14,000 that your plan includes. <strong>1,050</strong> are above it",
+		"17,500 will have been admitted when the month ends, 3,500 of them above what is included: nothing remains " +
+			"from",
+	} {
+		assert.True(t, strings.Contains(page, want), want)
+	}
+
+	month.Included, month.Overage = 20_000, plans.Overage{Kind: plans.OverageUnlimited}
+	agree(month)
+	page = text(t, s.do("GET", "/account", nil, cookie))
+	for _, want := range []string{
+		"20,000 per month, with any number more that are billed apart.",
+		"<strong>15,050</strong> used, 20,000 included",
+		`<rect class="used" width="75"`, `<rect class="mark" x="100"`, "There is no limit.",
+	} {
+		assert.True(t, strings.Contains(page, want), want)
+	}
+	month.Included = 7525
+	agree(month)
+	page = text(t, s.do("GET", "/account", nil, cookie))
+	for _, want := range []string{
+		`<rect class="used" width="100"`, `<rect class="mark" x="50"`, "<strong>7,525</strong> are above",
+	} {
+		assert.True(t, strings.Contains(page, want), want)
 	}
 }

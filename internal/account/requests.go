@@ -12,11 +12,10 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// shownRequests is how many failed requests a page has.
+// shownRequests is the number of failed requests on a page.
 const shownRequests = 50
 
-// requests lists failed requests, the newest first, with the filters of GET /v1/requests that are
-// given.
+// requests lists failed requests, the newest first, with the filters of GET /v1/requests.
 func (v *visit) requests() error {
 	typed := url.Values{}
 	for _, name := range []string{"status", "code", "key"} {
@@ -52,7 +51,7 @@ func (v *visit) requests() error {
 	return v.show("requests", data)
 }
 
-// bySecond groups requests that follow each other and failed alike within one second.
+// bySecond groups consecutive requests that failed alike within one second.
 func bySecond(list []usage.FailedRequest) (groups [][]usage.FailedRequest) {
 	for i, f := range list {
 		alike := func(g usage.FailedRequest) bool {
@@ -68,7 +67,7 @@ func bySecond(list []usage.FailedRequest) (groups [][]usage.FailedRequest) {
 	return groups
 }
 
-// request explains one, as GET /v1/requests/{requestId} does.
+// request explains one failed request, as GET /v1/requests/{requestId} does.
 func (v *visit) request() error {
 	id := v.URL.Query().Get("id")
 	if id == "" || len(id) > 128 {

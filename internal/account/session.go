@@ -14,9 +14,9 @@ import (
 	"petstore.example/internal/limits"
 )
 
-// cookieName is bound to the host by browsers. Without HTTPS, on this machine, not all of them
-// would keep that one. Two servers are at two ports there, which cookies do not tell apart (RFC
-// 6265, section 8.5).
+// cookieName returns a name whose prefix makes browsers bind the cookie to the host. On this
+// machine, without HTTPS, some browsers would refuse that prefix. There the name has the port,
+// because cookies do not tell the ports of two servers apart (RFC 6265, section 8.5).
 func (v *visit) cookieName() string {
 	if v.secure {
 		return "__Host-petstore"
@@ -30,7 +30,7 @@ func (v *visit) cookieName() string {
 
 var isNumber = regexp.MustCompile(`^[0-9]{1,5}$`)
 
-// setCookie keeps a secret for as long as the browser runs; "" removes it.
+// setCookie keeps a secret until the browser exits; "" removes it.
 func (v *visit) setCookie(secret string) {
 	//nolint:gosec // It is not Secure only where signIn lets nobody but this machine in.
 	c := &http.Cookie{
@@ -57,7 +57,7 @@ func (v *visit) find() error {
 	return v.use(!v.URL.Query().Has("refresh"))
 }
 
-// use reads the sign-in. One by a key is good where the key is.
+// use reads the sign-in. A sign-in by a key is valid only where the key may be used.
 func (v *visit) use(noted bool) error {
 	var who keys.SignedIn
 	err := v.turn(func(ctx context.Context) (err error) {
@@ -74,16 +74,16 @@ func (v *visit) use(noted bool) error {
 	return nil
 }
 
-// signInPage says what happened before. Ended is what ended of somebody who was signed in: "key"
-// the key by which they were.
+// signInPage says why the page appears. Ended says what ended for a person who was signed in: "key"
+// stands for the key of the sign-in.
 type signInPage struct {
 	Refused, FromElsewhere bool
 	Ended                  string
 }
 
 func (v *visit) askForKey() error {
-	// From another site, such as a mail, the browser sends no cookie. A link on this page leads
-	// back, with it.
+	// When a person follows a link from another site, such as a mail, the browser sends no cookie.
+	// A link on this page leads to the same page, and with it the browser sends the cookie.
 	fromElsewhere := v.Header.Get("Sec-Fetch-Site") == "cross-site"
 	return v.show("sign-in", signInPage{FromElsewhere: fromElsewhere, Ended: v.URL.Query().Get("ended")})
 }
@@ -98,18 +98,19 @@ func (v *visit) showInvitation() error {
 	return v.show("invitation", nil)
 }
 
-// acceptInvitation takes what is behind # in a link, which the page's script posts. A person without
-// scripts may paste the whole link.
+// acceptInvitation takes the part after # in a link, which the page's script posts. A person
+// without scripts may paste the whole link.
 func (v *visit) acceptInvitation() error {
 	token := strings.TrimSpace(v.PostFormValue("token"))
 	token = token[strings.LastIndexByte(token, '#')+1:]
 	return v.signIn(keys.DigestOf(token), len(token) == secretLength)
 }
 
-// secretLength is that of keys.NewSecret.
+// secretLength is the length of a secret of keys.NewSecret.
 const secretLength = 43
 
-// signIn begins a sign-in by what has that digest. Whatever is wrong, the answer is the same.
+// signIn begins a sign-in with the key or invitation that has that digest. Whatever is wrong, the
+// answer is the same.
 func (v *visit) signIn(by keys.Digest, wellFormed bool) error {
 	if !v.secure && !isLoopback(v.Host) {
 		return v.message(http.StatusForbidden, "insecure")
@@ -134,7 +135,7 @@ func (v *visit) signIn(by keys.Digest, wellFormed bool) error {
 	if opened {
 		err := v.use(false)
 		if errors.Is(err, keys.ErrNoSignIn) {
-			v.end(session) // The key was narrowed meanwhile.
+			v.end(session) // The key was restricted in the meantime.
 		} else if err != nil {
 			return err
 		}
@@ -151,7 +152,8 @@ func (v *visit) signIn(by keys.Digest, wellFormed bool) error {
 	return nil
 }
 
-// end ends a sign-in of which nobody has the cookie any more. It ends by itself too.
+// end ends a sign-in whose cookie the browser does not keep. Otherwise it would stay until it
+// expires.
 func (v *visit) end(session keys.Digest) {
 	_ = v.turn(func(ctx context.Context) error { return v.SignIns.End(ctx, session, "") })
 }
@@ -171,7 +173,7 @@ func (v *visit) signOut() error {
 		return err
 	}
 	v.setCookie("")
-	v.header.Set("Clear-Site-Data", `"cache"`) // Back shows nothing.
+	v.header.Set("Clear-Site-Data", `"cache"`) // The browser's Back button then shows nothing.
 	v.redirect("/account/sign-in")
 	return nil
 }

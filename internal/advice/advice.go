@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// rows are texts of errors and what to do about them, the first one that fits: most of these errors
-// have no type of their own.
+// rows are texts of errors with advice; the first row that fits is used. Most of these errors have
+// no type of their own.
 var rows = [][2]string{
 	{"Postgres service", ""},
-	{"pq: permission denied", ""}, // They say what to do, or their callers.
+	{"pq: permission denied", ""}, // These errors have advice in them or from their callers.
 	{
 		"(28P01)",
 		"check login and password in the URL, where all but letters and digits is percent-encoded; an expired " +
@@ -25,7 +25,7 @@ var rows = [][2]string{
 	{"(3D000)", "check the name of the database in the URL, or make it: see docs/running.md#the-database"},
 	{
 		"(53300)",
-		"raise max_connections, or what limits the login or the database: each server uses up to 28, each person " +
+		"raise max_connections, or what limits the login or the database: each server uses up to 30, each person " +
 			"one; pg_stat_activity shows who has them",
 	},
 	{
@@ -81,7 +81,7 @@ var rows = [][2]string{
 	{"can't parse", unlike},
 }
 
-// pooled are those of statements behind a pooler.
+// pooled are the rows for statements through a pooler.
 var pooled = [][2]string{
 	{
 		"(42P05)",
@@ -96,16 +96,16 @@ var pooled = [][2]string{
 const (
 	unlike = "nothing there answers in time as it should: check host and port in the URL, firewalls, and whether " +
 		"TLS is wanted (rediss:// for Redis)"
-	// With TLS 1.3 a server refuses a certificate when its client has begun to send, which may not
-	// see why.
+	// With TLS 1.3 a server refuses a client's certificate only after the client has begun to send,
+	// so the client may not see the reason.
 	ended = "that server ended the connection: check host and port in the URL, whether TLS is wanted (rediss:// for " +
 		"Redis), and the certificate of sslcert if it has one"
 )
 
-// On returns what to do about an error, "" if that is not known.
+// On returns what to do about an error, "" if that is unknown.
 func On(err error) string { return cmp.Or(find(pooled, err), find(rows, err)) }
 
-// OnStatement is On for an error of a statement in a session that was reached.
+// OnStatement is On for an error of a statement, after Postgres was reached.
 func OnStatement(err error) string { return find(pooled, err) }
 
 func find(rows [][2]string, err error) string {

@@ -12,21 +12,21 @@ const System = "petstore"
 
 // By says who makes a change, why, and whether it is a dry run.
 type By struct {
-	// Actor is the person or program, for example "jo@support-3". It is what the caller claims.
+	// Actor is the person or program, for example "jo@support-3". It is the caller's own claim.
 	Actor  string
 	Reason string
 	// DryRun makes the change in a transaction that is rolled back. All checks are made.
 	DryRun bool
-	// Undoable, if not nil, gets the numbers of the entries that were written and can be taken
-	// back, when the change is committed. A dry run adds none.
+	// Undoable, if not nil, gets the numbers of the written entries that can be taken back. They
+	// are added when the change is committed, and never by a dry run.
 	Undoable *Numbers
 }
 
-// Numbers are the numbers of entries, in the order in which they were written. Those of one
-// transaction follow each other.
+// Numbers are the numbers of entries, in the order of writing. Entries of one transaction have
+// consecutive numbers.
 type Numbers []int64
 
-// String returns the numbers as ranges: "4711", "4711-4760" or, of several transactions,
+// String returns the numbers as ranges: "4711", "4711-4760" or, for several transactions,
 // "4711-4760,4802".
 func (n Numbers) String() string {
 	var text strings.Builder
@@ -50,17 +50,17 @@ func (n Numbers) String() string {
 type Entry struct {
 	// Number counts from 1, without gaps.
 	Number int64
-	// At, Login and Address are what Postgres saw: its own clock, to the microsecond; the role that
-	// logged in, empty for entries from before the trail had this member; and the client's address,
-	// empty for a Unix socket.
+	// At, Login and Address are what Postgres saw. At is its own clock, to the microsecond. Login
+	// is the role that logged in, empty for entries older than this member. Address is the client's
+	// address, empty for a Unix socket.
 	At             time.Time
 	Login, Address string
-	// ClaimedActor is who made the change by their own account.
+	// ClaimedActor is the person who made the change, by their own account.
 	ClaimedActor string
 	// Action is noun.verb, for example "key.issue" or "plan.assign".
 	Action string
-	// TenantID is 0 if the change concerns no tenant. TenantName is looked up when the entry is
-	// read: it is empty for a tenant that was erased, and no part of the entry.
+	// TenantID is 0 if the change concerns no tenant. TenantName is not part of the entry: it is
+	// looked up when the entry is read, and is empty for an erased tenant.
 	TenantID   int64
 	TenantName string
 	// Subject is what was changed: TenantSubject, or the ID of a key such as
@@ -70,12 +70,12 @@ type Entry struct {
 	// not exist. They contain no secret, no name and no text of a customer.
 	Before, After json.RawMessage
 	Reason        string
-	// Prev is the Hash of the entry before, zeros for the first. Hash is Sum, as it was when the
+	// Prev is the Hash of the entry before, zeros for the first. Hash is the value of Sum when the
 	// entry was written.
 	Prev, Hash Hash
 }
 
-// Redacted returns the members that the change set or changed and that the entry does not hold.
+// Redacted returns the members that the change set, but whose values are not in the entry.
 func (e *Entry) Redacted() []string {
 	var after struct {
 		Redacted []string `json:"redacted"`
@@ -86,7 +86,7 @@ func (e *Entry) Redacted() []string {
 	return after.Redacted
 }
 
-// InvitedBy is the login of staff whose invitation began the sign-in that made the change, "" for
+// InvitedBy is the login of the staff member who invited the person that made the change, "" for
 // other changes.
 func (e *Entry) InvitedBy() string {
 	signIn, login, _ := strings.Cut(e.ClaimedActor, " invited by ")

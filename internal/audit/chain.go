@@ -24,8 +24,8 @@ const (
 )
 
 // Canonical returns the bytes whose SHA-256 is the entry's hash: its values as netstrings, in the
-// order of docs/audit.md. What is not set is an empty value. The function audit_canonical of the
-// migrations returns the same.
+// order of docs/audit.md. An unset value is empty. The function audit_canonical of the migrations
+// returns the same.
 func (e *Entry) Canonical() []byte {
 	tenant := ""
 	if e.TenantID != 0 {
@@ -47,8 +47,8 @@ func (e *Entry) Canonical() []byte {
 // Sum returns the hash that the entry must have.
 func (e *Entry) Sum() Hash { return sha256.Sum256(e.Canonical()) }
 
-// Checkpoint identifies an entry, and with it all entries before it. Noted elsewhere, it shows
-// later whether the trail was written anew.
+// Checkpoint identifies an entry, and with it all entries before it. A copy that is kept elsewhere
+// shows later whether the trail was rewritten.
 type Checkpoint struct {
 	Number int64
 	Hash   Hash
@@ -57,10 +57,10 @@ type Checkpoint struct {
 // String returns NUMBER:HASH.
 func (c Checkpoint) String() string { return strconv.FormatInt(c.Number, 10) + ":" + c.Hash.String() }
 
-// errCheckpoint says what a checkpoint looks like.
+// errCheckpoint describes the form of a checkpoint.
 var errCheckpoint = errors.New("not a checkpoint: want NUMBER:HASH, as audit verify prints it")
 
-// ParseCheckpoint reads what String returned.
+// ParseCheckpoint parses the result of String.
 func ParseCheckpoint(text string) (Checkpoint, error) {
 	number, hash, _ := strings.Cut(text, ":")
 	var c Checkpoint
@@ -76,11 +76,11 @@ func ParseCheckpoint(text string) (Checkpoint, error) {
 	return c, nil
 }
 
-// Fault is the first thing that is wrong with a trail.
+// Fault is the first fault of a trail.
 type Fault struct {
-	// Number is the entry where it shows.
+	// Number is the number of the entry at which the fault shows.
 	Number int64
-	// What describes it.
+	// What describes the fault.
 	What string
 }
 
@@ -95,27 +95,26 @@ func faultf(number int64, format string, args ...any) *Fault {
 type Verifier struct {
 	// Noted is a checkpoint that the trail must contain, nil for none.
 	Noted *Checkpoint
-	// Begin is the last entry that was removed because it was old, zero if none was. The trail goes
-	// on from there.
+	// Begin is the last entry that was removed because of its age, zero for none. The trail goes on
+	// from there.
 	Begin Checkpoint
 
 	last   Checkpoint
 	lastAt time.Time
-	// said tells whether an entry says that those up to Begin were removed.
+	// said tells whether an entry says that the entries up to Begin were removed.
 	said bool
 }
 
 // ActionRemove is the action of the entry that says which entries were removed.
 const ActionRemove = "audit.remove"
 
-// Removed is what the entry of ActionRemove holds in its After: the last entry that was removed,
-// and its hash.
+// Removed is the After of an entry of ActionRemove: the last removed entry, and its hash.
 type Removed struct {
 	Number int64  `json:"number"`
 	Hash   string `json:"hash"`
 }
 
-// before is the entry before the next one: 0 for the first of all.
+// before is the last entry that was read, or Begin if there was none.
 func (v *Verifier) before() Checkpoint {
 	if v.last.Number == 0 {
 		return v.Begin
@@ -123,7 +122,7 @@ func (v *Verifier) before() Checkpoint {
 	return v.last
 }
 
-// Last is the last entry that was found intact, and when it was written: the number is 0 if there
+// Last is the last entry that was found intact, and when it was written. The number is 0 if there
 // is none.
 func (v *Verifier) Last() (Checkpoint, time.Time) { return v.last, v.lastAt }
 
@@ -173,15 +172,15 @@ func (v *Verifier) Add(e *Entry) *Fault {
 	return nil
 }
 
-// says tells whether the entry says that those up to the checkpoint were removed.
+// says tells whether the entry says that the entries up to the checkpoint were removed.
 func (e *Entry) says(begin Checkpoint) bool {
 	var removed Removed
 	return e.Action == ActionRemove && json.Unmarshal(e.After, &removed) == nil &&
 		removed == Removed{begin.Number, begin.Hash.String()}
 }
 
-// End checks the end of the trail: head is the one that the trail itself keeps, nil if that is
-// gone, and count is how many entries there are.
+// End checks the end of the trail. head is the head that the trail itself keeps, nil if it is gone;
+// count is the number of entries.
 func (v *Verifier) End(head *Checkpoint, count int64) *Fault {
 	last := v.before()
 	next := last.Number + 1

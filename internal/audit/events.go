@@ -6,18 +6,19 @@ import "slices"
 type Event struct {
 	// Action is noun.verb.
 	Action string
-	// Change says in a list what changed; {member} stands for a member after the change. "" stands
-	// for the members that differ.
+	// Change says in a list what changed; {member} stands for a member after the change. "" shows
+	// the members that differ.
 	Change string
-	// Undo says what the undo does, "" if there is none: then Final is why, a sentence without its
-	// end, and Hint what to do instead, with {name} for the name of the subject.
+	// Undo says what the undo does, "" if there is none. For an event without an undo, Final gives
+	// the reason, as a sentence without its end, and Hint says what to do instead. {name} stands
+	// for the subject's name.
 	Undo, Final, Hint string
-	// Refuses is set if requests of the tenant are refused since.
+	// Refuses says that requests of the tenant are refused from then on.
 	Refuses bool
 }
 
-// Events are all of them: the table of docs/audit.md is made of it, and the store has an undo for
-// each with Undo.
+// Events are all events. The table of docs/audit.md is made from it, and the store has an undo for
+// each event with Undo.
 var Events = []Event{
 	{Action: "tenant.edit", Undo: restores},
 	{Action: "key.edit", Undo: restores},
@@ -62,12 +63,23 @@ var Events = []Event{
 	{Action: "tenant.erase", Final: "what was erased is not kept anywhere"},
 	{Action: "plan.create", Final: "a plan is never removed", Hint: "retire it: petstorectl plan retire {name}"},
 	{Action: "plan.remove", Final: "it was made by SQL", Hint: "take it back by SQL, as the owner of the tables"},
+	{Action: "webhook.create", Final: webhooks},
+	{Action: "webhook.edit", Final: webhooks},
+	{Action: "webhook.rotate", Change: "another secret", Final: webhooks},
+	{Action: "webhook.remove", Final: "its secrets are not kept"},
+	{Action: "webhook.test", Change: "a ping is queued", Final: sent},
+	{Action: "webhook.retry", Change: "an event is queued again", Final: sent},
+	{Action: "webhook.replay", Change: "{queued} events are queued again", Final: sent},
+	{Action: "webhook.disable", Final: "its customer enables it again"},
+	{Action: "webhook.resume", Final: sent},
 	{Action: "limits.reset", Final: "requests were counted since, and what was used before is not kept"},
 	{Action: "usage.close", Final: "a closed month never changes: what comes late is a correction in the next"},
 	{Action: "usage.forget", Final: "a server that delivers again is waited for again"},
 	{Action: "usage.events", Final: "what the billing system has received stays there"},
 	{Action: "usage.resend", Undo: "moves it back, while none of its events was sent"},
-	{Action: "usage.unresend", Final: "resend it again"},
+	{Action: "usage.unresend", Change: "moved back", Final: "resend it again"},
+	{Action: "usage.waive", Undo: "no longer gives it up: the next `usage hand-on` looks for all that is not sent"},
+	{Action: "usage.unwaive", Change: "no longer given up", Final: "waive it again"},
 	{Action: "usage.retry", Final: "what was sent meanwhile stays sent"},
 	{Action: "usage.settle", Final: "what was sent meanwhile stays sent"},
 	{
@@ -87,11 +99,13 @@ var Events = []Event{
 const (
 	restores = "restores the values that the change changed. It is refused if the key's former expiry has passed: " +
 		"the key would end at once"
-	assigns = "assigns from now on what would be in force without it; one that has not begun is removed"
-	bans    = "lifts the ban, or places it again until the end that it had"
+	assigns  = "assigns from now on what would be in force without it; one that has not begun is removed"
+	webhooks = "its customer changes it again"
+	sent     = "what was sent stays sent"
+	bans     = "lifts the ban, or places it again until the end that it had"
 )
 
-// Actions are those of all events, sorted.
+// Actions are the actions of all events, sorted.
 func Actions() (actions []string) {
 	for _, e := range Events {
 		actions = append(actions, e.Action)
@@ -100,7 +114,7 @@ func Actions() (actions []string) {
 	return actions
 }
 
-// FindEvent returns the event of an action. Another action is final.
+// FindEvent returns the event of an action. An unknown action is final.
 func FindEvent(action string) Event {
 	if i := slices.IndexFunc(Events, func(e Event) bool { return e.Action == action }); i >= 0 {
 		return Events[i]

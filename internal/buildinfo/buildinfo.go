@@ -1,5 +1,6 @@
-// Package buildinfo says which version a program is: what the linker set for a release, else what
-// the Go tool wrote into it. Its functions are safe for concurrent use. What is not known is empty.
+// Package buildinfo says which version a program is: the version that the linker set for a release,
+// else the one that the Go tool wrote into it. Its functions are safe for concurrent use. Unknown
+// values are empty.
 package buildinfo
 
 import (
@@ -9,16 +10,17 @@ import (
 	"runtime/debug"
 )
 
-// Info is how a program was built.
+// Info says how a program was built.
 type Info struct {
 	Version string
-	// Commit and Time are those of the last commit, empty if the program was built outside a clone.
+	// Commit and Time are the last commit and its time, empty if the program was built outside a
+	// clone.
 	Commit, Time string
 	Go           string
 }
 
-// Read returns how this program was built. A version that is not empty wins over that of the Go
-// tool.
+// Read returns how this program was built. version, if not empty, takes precedence over the Go
+// tool's.
 func Read(version string) Info {
 	i := Info{Version: cmp.Or(version, "(devel)"), Go: runtime.Version()}
 	info, ok := debug.ReadBuildInfo()
@@ -37,8 +39,8 @@ func Read(version string) Info {
 	return i
 }
 
-// Line returns what a program prints of its version: its name, the version, the commit and the Go
-// release.
+// Line returns the line that a program prints as its version: its name, the version, the commit and
+// the Go release.
 func (i Info) Line(program string) string {
 	text := program + " " + i.Version
 	if i.Commit == "" {

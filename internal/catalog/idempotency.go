@@ -24,8 +24,8 @@ type Idempotency struct {
 	Method, Path, Key string
 	// Fingerprint is the digest of the body in its canonical form.
 	Fingerprint [sha256.Size]byte
-	// At is the time of the request. The lifetime of its answer begins then, and earlier answers
-	// may have expired by then.
+	// At is the time of the request. The lifetime of its answer begins then. It also decides
+	// whether an earlier answer has expired.
 	At time.Time
 }
 
@@ -40,25 +40,22 @@ type Answer struct {
 type Once[New, Created any] struct {
 	Request Idempotency
 	New     New
-	// Answer returns the answer, which is stored. A store may call it before something is created,
-	// with the ID and the time zero, and puts in what Postgres gives: the ID at the end of the
-	// location and as the first member of the body, and the time. Another request's goroutine may
-	// call it.
+	// Answer returns the answer to store. It is called with what was created, before the commit.
 	Answer func(*Created) (Answer, error)
 }
 
 // Answered is the answer to a Once.
 type Answered struct {
 	Answer
-	// Replayed is set if it was stored already. Then nothing was created.
+	// Replayed is set if the answer was stored already. Then nothing was created.
 	Replayed bool
 }
 
 // OnceStore makes repeated requests take effect once.
 //
 // Each method creates something and stores its answer for IdempotencyLifetime, in one transaction.
-// If an answer is stored already, it returns that one. It returns an error of Answer as it is, and
-// then creates nothing.
+// If an answer is stored already, it returns that one. If Answer returns an error, the method
+// returns it unchanged and creates nothing.
 //
 // It never waits for another request with the same key. It returns ErrIdempotencyInProgress while
 // that one runs, at most until its connection ends, and ErrIdempotencyKeyReused if an answer to

@@ -101,8 +101,8 @@ type OrderPage struct {
 }
 
 // OrderStore stores the orders of all tenants. Every method accesses one tenant's only. An order
-// and the status of its animal change atomically: from placed until delivered or cancelled the
-// order holds its animal, which is pending, and no other order can be placed for it.
+// and its animal's status change atomically: from placed until delivered or cancelled the order
+// holds its animal, which is pending, and no other order can be placed for it.
 type OrderStore interface {
 	// ListOrders returns the page in ascending order of ID, and whether there are more.
 	ListOrders(ctx context.Context, tenantID int64, p OrderPage) (orders []Order, more bool, err error)
@@ -111,8 +111,8 @@ type OrderStore interface {
 	// PlaceOrder makes the animal pending. It returns ErrPetNotFound, or ErrPetNotAvailable if the
 	// animal is not available. Of concurrent orders for an animal, one is placed.
 	PlaceOrder(ctx context.Context, tenantID int64, o NewOrder) (Order, error)
-	// ChangeOrder changes the status of the order, and that of its animal accordingly. The present
-	// status is no change. It returns ErrOrderNotFound, the error of the precondition, or a
+	// ChangeOrder changes the status of the order, and its animal's status accordingly. Keeping the
+	// present status is no change. It returns ErrOrderNotFound, the error of the precondition, or a
 	// *TransitionError for a forbidden transition. Nothing changes between the precondition and the
 	// change.
 	ChangeOrder(ctx context.Context, tenantID, id int64, c OrderPatch) (Order, error)

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,15 +14,15 @@ import (
 var (
 	// ErrPetNotFound: the tenant has no such animal. Animals of other tenants are not found.
 	ErrPetNotFound = errors.New("no such animal")
-	// ErrPreconditionFailed: the animal or order is not the one that the change is for.
+	// ErrPreconditionFailed: the animal or order is in another state than the change requires.
 	ErrPreconditionFailed = errors.New("the precondition of the change does not hold")
 	// ErrUnavailable: the store is down or did not answer in time; a later retry helps.
 	ErrUnavailable = errors.New("catalogue unavailable")
-	// ErrManyReads: the tenant makes as many calls at the same time as it may of those that count
-	// in no window, and too many more wait.
+	// ErrManyReads: the tenant has as many uncounted calls under way as it may, and too many more
+	// wait.
 	ErrManyReads = errors.New("too many uncounted calls of the tenant at the same time")
-	// ErrNotMade: a change that failed certainly was not made, and never will be. After an
-	// ErrUnavailable without it nobody knows.
+	// ErrNotMade: the failed change was not made, and never will be. An ErrUnavailable alone leaves
+	// that open.
 	ErrNotMade = errors.New("the change was not made")
 )
 
@@ -38,8 +37,9 @@ const (
 	Sold      Status = "sold"
 )
 
-// ParseStatus returns the status with exactly that name, and whether it exists. It does not return
-// s, which may be part of the text of a whole request, because cached lists keep their status.
+// ParseStatus returns the status with exactly that name, and whether it exists. It returns a
+// constant, not s: s may be part of the text of a whole request, which a cached list would keep in
+// memory.
 func ParseStatus(s string) (Status, bool) {
 	for _, known := range []Status{Available, Pending, Sold} {
 		if s == string(known) {
@@ -55,21 +55,14 @@ type Pet struct {
 	NewPet
 }
 
-// NewPet is an animal to be created: all that clients write.
+// NewPet is an animal to be created: all members that clients write.
 type NewPet struct {
 	Name       string `json:"name"       db:"name"`
 	CategoryID int64  `json:"categoryId" db:"category_id"`
 	Status     Status `json:"status"     db:"status"`
 }
 
-// Outcome is what became of one of several things that were asked for together: a result, or an
-// error.
-type Outcome[T any] struct {
-	Result T
-	Err    error
-}
-
-// PetPatch is a change to an animal. Nil fields stay as they are.
+// PetPatch is a change to an animal. Nil fields change nothing.
 type PetPatch struct {
 	// Precondition, if not nil, returns ErrPreconditionFailed if the present animal must not be
 	// changed.
@@ -80,19 +73,8 @@ type PetPatch struct {
 	Status     *Status
 }
 
-// PetChange is a change to the animal with that ID.
-type PetChange struct {
-	ID int64
-	PetPatch
-}
-
-// DependsOnNothing reports whether the change can be made whatever the animal is now.
+// DependsOnNothing reports whether the change can be made in any state of the animal.
 func (c PetPatch) DependsOnNothing() bool { return c.Precondition == nil && c.Status == nil }
-
-// Then returns the change, and another one after it, as one change. Both depend on nothing.
-func (c PetPatch) Then(next PetPatch) PetPatch {
-	return PetPatch{Name: cmp.Or(next.Name, c.Name), CategoryID: cmp.Or(next.CategoryID, c.CategoryID)}
-}
 
 // Apply returns the changed animal, the error of the precondition, or a *TransitionError if the new
 // status is forbidden.
@@ -128,7 +110,7 @@ func set[T any](field, value *T) {
 const maxNameLength = 255
 
 // CheckName returns an error if the name of an animal is not valid. A valid name has 1 to 255 code
-// points, one of which is not white space, and no NUL. It is stored as it is.
+// points, at least one of them not white space, and no NUL. It is stored unchanged.
 func CheckName(name string) error {
 	switch n := utf8.RuneCountInString(name); {
 	case n == 0:
@@ -151,15 +133,15 @@ type Page struct {
 	Limit int
 	// Status filters the list; empty for all.
 	Status Status
-	// IDs are those of the animals that are listed, if they exist; nil for all.
+	// IDs lists only these animals, if they exist; nil for all.
 	IDs []int64
 	// CategoryID filters the list; nil for all.
 	CategoryID *int64
-	// NamePrefix is how the names of the listed animals begin; empty for all.
+	// NamePrefix lists only animals whose names begin with it; empty for all.
 	NamePrefix string
 }
 
-// Matches reports whether the filters of the page let an animal through.
+// Matches reports whether an animal passes the filters of the page.
 func (p Page) Matches(pet Pet) bool {
 	return (p.Status == "" || pet.Status == p.Status) &&
 		(p.IDs == nil || slices.Contains(p.IDs, pet.ID)) &&
@@ -170,8 +152,8 @@ func (p Page) Matches(pet Pet) bool {
 // Store stores the catalogues of all tenants. Every method accesses one tenant's only.
 type Store interface {
 	// ListPets returns the page in ascending order of ID, and the ID after which the next page
-	// begins, 0 if there is none. A page that selects by name may have fewer animals than there
-	// are, or none, and a next page.
+	// begins, 0 if there is none. A page that selects by name may have fewer animals than the
+	// limit, or none, and still a next page.
 	ListPets(ctx context.Context, tenantID int64, p Page) (pets []Pet, next int64, err error)
 	// GetPet returns ErrPetNotFound if the tenant has no such animal.
 	GetPet(ctx context.Context, tenantID, id int64) (Pet, error)

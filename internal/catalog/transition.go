@@ -10,10 +10,10 @@ import (
 // ErrInvalidTransition matches every TransitionError.
 var ErrInvalidTransition = errors.New("invalid transition")
 
-// TransitionError is a step from one status to another that the rules forbid. Its text is written
-// for customers.
+// TransitionError is a forbidden step from one status to another. Its text is written for
+// customers.
 type TransitionError struct {
-	// Item is what has the status: "animal" or "order".
+	// Item is the thing that has the status: "animal" or "order".
 	Item     string
 	From, To string
 	// Allowed are the statuses that can follow From; none if it is final.
@@ -48,12 +48,12 @@ var (
 	}
 )
 
-// CheckStep returns a *TransitionError if an animal cannot go from s to that status. Staying is
-// allowed.
+// CheckStep returns a *TransitionError if an animal cannot go from s to that status. Keeping its
+// status is allowed.
 func (s Status) CheckStep(to Status) error { return checkStep("animal", petSteps, s, to) }
 
-// CheckStep returns a *TransitionError if an order cannot go from s to that status. Staying is
-// allowed.
+// CheckStep returns a *TransitionError if an order cannot go from s to that status. Keeping its
+// status is allowed.
 func (s OrderStatus) CheckStep(to OrderStatus) error { return checkStep("order", orderSteps, s, to) }
 
 func checkStep[S ~string](item string, steps map[S][]S, from, to S) error {
@@ -67,7 +67,7 @@ func checkStep[S ~string](item string, steps map[S][]S, from, to S) error {
 	return e
 }
 
-// PetStatus returns the status of the animal of an order that becomes s.
+// PetStatus returns the status of an order's animal when the order becomes s.
 func (s OrderStatus) PetStatus() Status {
 	switch s {
 	case Delivered:

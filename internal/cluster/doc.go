@@ -1,6 +1,6 @@
 // Package cluster lets all live servers agree on where limits are counted, in Redis or in Postgres,
-// and on whether one server is the only live one. The README of internal/limits has the terms, a
-// change of terms and a worked fault.
+// and on whether one server is the only live one. The README of internal/limits defines the words
+// and shows a change of terms and a worked fault.
 //
 // The servers agree on a Term. It is kept in one place that all of them reach (Postgres, see
 // internal/store/counters), and the pure function Next changes it under a lock. Each server renews

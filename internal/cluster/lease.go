@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// lease is a term, when this server began to act by it, and until when it may without another
-// renewal.
+// lease is a term, the time at which this server began to act by it, and the time until which it
+// may act without another renewal.
 type lease struct {
 	term         Term
 	since, until time.Time
@@ -19,14 +19,14 @@ type lease struct {
 type leaseView struct {
 	clock   func() time.Time
 	current atomic.Pointer[lease]
-	// renewedUntil is when a lease ends that begins with the last successful renewal; failing is
-	// set if the most recent one failed.
+	// renewedUntil is the end of a lease that begins with the last successful renewal. failing is
+	// set if the most recent renewal failed.
 	renewedUntil atomic.Pointer[time.Time]
 	failing      atomic.Bool
 
 	mu sync.Mutex
-	// granted is closed and replaced whenever a lease is granted. ends is when the last one granted
-	// expires.
+	// granted is closed and replaced whenever a lease is granted. ends is when the last granted
+	// lease expires.
 	granted  chan struct{}
 	ends     time.Time
 	onRegain []func()
@@ -39,7 +39,7 @@ func (v *leaseView) Term() (Term, bool) {
 	return t, ok
 }
 
-// TermSince is Term, and when this server began to act by it.
+// TermSince returns the term in force as Term does, and when this server began to act by it.
 func (v *leaseView) TermSince() (t Term, since time.Time, ok bool) {
 	l := v.current.Load()
 	if l == nil || !v.clock().Before(l.until) {
@@ -67,7 +67,7 @@ func (v *leaseView) StoreUnreachable() bool {
 }
 
 // Await returns the term in force, and waits for one if there is none. It returns the context's
-// error if that ends first.
+// error if the context ends first.
 func (v *leaseView) Await(ctx context.Context) (Term, error) {
 	for {
 		granted := v.nextGrant()
@@ -88,9 +88,9 @@ func (v *leaseView) nextGrant() <-chan struct{} {
 	return v.granted
 }
 
-// OnRegain registers f, to be called when a lease begins after an earlier one has expired: this
-// server was frozen, or cut off from the store, and may have missed anything. No term is in force
-// until f has returned. f must not use the member.
+// OnRegain registers f, to be called when a lease begins after an earlier one has expired. Then
+// this server was frozen or cut off from the store, and may have missed changes. No term is in
+// force until f has returned. f must not use the member.
 func (v *leaseView) OnRegain(f func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -110,7 +110,7 @@ func (v *leaseView) grant(t Term, until time.Time) {
 	v.granted = make(chan struct{})
 }
 
-// shorten ends the lease at that time if it ends later.
+// shorten makes the lease end at that time if it would end later.
 func (v *leaseView) shorten(until time.Time) {
 	if l := v.current.Load(); l != nil && l.until.After(until) {
 		v.current.Store(&lease{term: l.term, since: l.since, until: until})

@@ -11,8 +11,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Options of a Member. ServerID is required and unique to the process: a restarted server is
-// another server.
+// Options are the options of a Member. ServerID is required and unique to the process: a restarted
+// server is another server.
 type Options struct {
 	ServerID string
 	// Clock is time.Now if nil. Its times must have a monotonic reading in a real process.
@@ -28,27 +28,27 @@ type Member struct {
 	id    string
 	log   zerolog.Logger
 	wakes chan struct{}
-	// highest is the highest number of a term that this server has seen.
+	// highest is the highest term number that this server has seen.
 	highest atomic.Int64
 
-	// seenMu guards what is set from outside of renewals.
+	// seenMu guards the fields that are set outside of renewals.
 	seenMu sync.Mutex
 	redis  string
 	forgot int64
 	onEnd  []func(ctx context.Context) error
 
-	// renewMu guards what only a renewal uses. It is held during the calls of OnEnd's functions.
+	// renewMu guards the fields that only a renewal uses. It is held while OnEnd's functions run.
 	renewMu sync.Mutex
-	// held is the term that this server acts by, or acted by and has not ended; the zero Term for
-	// none.
+	// held is the term that this server acts by, or has acted by and not ended yet; the zero Term
+	// for none.
 	held Term
-	// endFailing is since when ending the held term has failed; zero if it has not.
+	// endFailing is when the end of the held term first failed; zero if it has not failed.
 	endFailing time.Time
-	// acked is the term that the next heartbeat acknowledges, sentAck the one that the last
-	// successful heartbeat did.
+	// acked is the term that the next heartbeat acknowledges. sentAck is the term that the last
+	// successful heartbeat acknowledged.
 	acked, sentAck int64
 	sequence       int64
-	// last is what the last successful renewal returned.
+	// last is the state that the last successful renewal returned.
 	last State
 	// busy says that the last renewal found a change under way.
 	busy bool
@@ -68,8 +68,8 @@ func NewMember(s Store, o Options) *Member {
 // ID returns the id by which the other servers know this one.
 func (m *Member) ID() string { return m.id }
 
-// SetRedis sets the fingerprint of the Redis that this server reaches, "" for none, or CutOff. A
-// change is renewed at once.
+// SetRedis sets the fingerprint of the Redis that this server reaches, "" for none, or CutOff.
+// After a change the member renews at once.
 func (m *Member) SetRedis(fingerprint string) {
 	m.seenMu.Lock()
 	changed := m.redis != fingerprint
@@ -80,7 +80,7 @@ func (m *Member) SetRedis(fingerprint string) {
 	}
 }
 
-// Forgot says that Redis has lost counts of that term, which must end. It is renewed at once.
+// Forgot says that Redis has lost counts of that term, which must end. The member renews at once.
 func (m *Member) Forgot(number int64) {
 	m.seenMu.Lock()
 	m.forgot = number
@@ -88,8 +88,8 @@ func (m *Member) Forgot(number int64) {
 	m.Wake()
 }
 
-// Saw says that a term of that number exists or existed: Redis may know a term that the store has
-// lost. A number above all that this server has seen is sent at once.
+// Saw says that a term with that number exists or existed: Redis may know a term that the store has
+// lost. If the number is higher than all that this server has seen, the member renews at once.
 func (m *Member) Saw(number int64) {
 	if m.saw(number) {
 		m.Wake()
@@ -109,13 +109,13 @@ func (m *Member) saw(number int64) bool {
 	}
 }
 
-// OnEnd registers f, to be called when a term that this server acted by has ended: before this
+// OnEnd registers f, to be called when a term that this server acted by has ended, before this
 // server acknowledges the next one, and before it leaves. Registered functions are called in order,
 // one at a time, when Term already returns false. Once f returns nil, this server must do nothing
 // more by the ended term and must have recorded what it did.
 //
-// After an error the next renewal calls all of them again, and until they succeed the other servers
-// wait for this one. After FenceTimeout of errors this server sends no more heartbeats until they
+// After an error the next renewal calls all of them again, and the other servers wait for this one
+// until they succeed. After FenceTimeout of errors this server sends no more heartbeats until they
 // succeed, so that it is fenced. f must not call Renew or Leave.
 func (m *Member) OnEnd(f func(ctx context.Context) error) {
 	m.seenMu.Lock()
@@ -132,8 +132,8 @@ func (m *Member) Wake() {
 }
 
 // Renew sends one heartbeat and acts on the state that the store returns. It extends the lease of
-// the term in force, ends a term that is over, or begins a new one that is active. The next
-// heartbeat acknowledges a new term that is not active yet.
+// the term in force, ends a term that is over, or begins a new one that is active. If a new term is
+// not active yet, the next heartbeat acknowledges it.
 func (m *Member) Renew(ctx context.Context) error {
 	m.renewMu.Lock()
 	defer m.renewMu.Unlock()
@@ -144,8 +144,8 @@ func (m *Member) Renew(ctx context.Context) error {
 		}
 	}
 	lease := leaseOf(m.every())
-	// Taken before the heartbeat is sent: the store's Seen is later, so the others wait longer than
-	// this lease.
+	// The time is taken before the heartbeat is sent. The store's Seen is later, so the others wait
+	// longer than this lease.
 	sent := m.clock()
 	m.shorten(sent.Add(lease)) // The store may know of the new lease although its reply is lost.
 	m.sequence++
@@ -158,8 +158,8 @@ func (m *Member) Renew(ctx context.Context) error {
 	until := sent.Add(lease)
 	m.renewedUntil.Store(&until)
 	if s.Term.Number < m.highest.Load() || s.Origin != "" && s.Origin != s.Database {
-		// The store was set back, or Redis knows a term that it has lost. This or another server
-		// makes a term above it.
+		// The store was set back, or Redis knows a term that the store has lost. This or another
+		// server makes a higher term.
 		m.busy = true
 		return nil
 	}

@@ -9,15 +9,16 @@ import (
 // Next returns the state after a server's heartbeat at the time now. It does not modify s.
 //
 // A new term is made when the live servers no longer match the current one (see target), when a
-// server says that Redis has lost counts of it, and when the store was set back. It becomes active
-// when every live server has acknowledged it or is fenced, and not before NotBefore.
+// server says that Redis has lost counts of it, when the store was set back, and when the last
+// server that counts no months is gone. It becomes active
+// when every live server has acknowledged it or is fenced, but not before NotBefore.
 func Next(s State, hb Heartbeat, now time.Time) State {
 	s.Now, s.Busy = now, false
 	setBack := isSetBack(s, hb)
 	s.Servers = withHeartbeat(s.Servers, hb, now)
 	if setBack {
-		// What the store has of other servers is old. Those that live come back, and none holds a
-		// lease any more at NotBefore.
+		// The store's data about other servers is old. Live servers come back, and at NotBefore
+		// none holds a lease any more.
 		s.NotBefore = now.Add(SetBackWait)
 		s.Servers = slices.DeleteFunc(s.Servers, func(e Server) bool { return e.ID != hb.ServerID })
 	} else if s.NotBefore.Sub(now) > SetBackWait {
@@ -28,8 +29,10 @@ func Next(s State, hb Heartbeat, now time.Time) State {
 		func(e Server) bool { return e.ID != hb.ServerID && now.Sub(e.Seen) >= ListedFor },
 	)
 	redis, sole := target(s.Term.Redis, s.Servers, now)
+	noMonths := slices.ContainsFunc(s.Servers, func(e Server) bool { return e.NoMonths && e.live(now) })
 	forgot := hb.Forgot != 0 && hb.Forgot == s.Term.Number
-	if setBack || forgot || s.Term.Number == 0 || redis != s.Term.Redis || sole != s.Term.Sole {
+	if setBack || forgot || s.Term.Number == 0 || redis != s.Term.Redis || sole != s.Term.Sole ||
+		s.Term.NoMonths && !noMonths {
 		t := Term{
 			Number: nextNumber(
 				s.Term.Number,
@@ -42,6 +45,7 @@ func Next(s State, hb Heartbeat, now time.Time) State {
 			SilentUntil: s.Term.SilentUntil,
 			Servers:     countLive(s.Servers, now),
 			SetBack:     s.Term.SetBack,
+			NoMonths:    noMonths,
 		}
 		if setBack {
 			t.Number += setBackJump
@@ -49,6 +53,7 @@ func Next(s State, hb Heartbeat, now time.Time) State {
 		}
 		s.Term, s.Active = t, false
 	}
+	s.Term.NoMonths = s.Term.NoMonths || noMonths
 	waits := now.Before(s.NotBefore) ||
 		slices.ContainsFunc(s.Servers, func(e Server) bool { return e.blocks(s.Term.Number, now) })
 	if !s.Active && !waits {
@@ -59,20 +64,19 @@ func Next(s State, hb Heartbeat, now time.Time) State {
 	return s
 }
 
-// isSetBack reports whether the store is in an earlier state than one that it had: it was restored,
-// or a standby was promoted that had not received the last commits. Then leases may be held, and
-// grants used, of which the store knows nothing.
+// isSetBack reports whether the store is in an earlier state than one it had: it was restored, or a
+// promoted standby had not received the last commits. Then the store may not know of some leases
+// that are held and some grants that were used.
 //
-// A promotion and a restore with pg_restore --clean show in the name of the database, any other way
-// in a term that is not there. A term that was made for it, after all that the sender remembers,
-// needs no other.
+// The name of the database shows a promotion and a restore with pg_restore --clean; a missing term
+// shows any other way. No other term is needed if one was already made for the set-back, later than
+// all that the sender remembers.
 func isSetBack(s State, hb Heartbeat) bool {
 	renamed := hb.Database != "" && hb.Database != s.Database && s.Term.SetBack <= hb.Highest
 	return s.Origin != "" && s.Origin != s.Database || renamed || s.Term.Number < min(hb.Highest, maxHighest)
 }
 
-// Changed reports whether the two states differ in anything but the row of that server and the
-// time.
+// Changed reports whether the two states differ in anything but that server's row and the time.
 func Changed(before, after State, serverID string) bool {
 	if before.Term != after.Term || before.Active != after.Active || !before.NotBefore.Equal(after.NotBefore) ||
 		before.Origin != after.Origin {
@@ -92,7 +96,8 @@ func withHeartbeat(servers []Server, hb Heartbeat, now time.Time) []Server {
 	next := make([]Server, 0, len(servers)+1)
 	for _, e := range servers {
 		if e.Seen.After(now) {
-			// The store's clock was set back: time out from now on a server that is gone.
+			// The store's clock was set back: count the timeout of a server that is gone from now
+			// on.
 			e.Seen = now
 		}
 		if e.ID != hb.ServerID {
@@ -103,14 +108,15 @@ func withHeartbeat(servers []Server, hb Heartbeat, now time.Time) []Server {
 	return slices.Insert(next, at, sender)
 }
 
-// target returns the Redis that decides in a term of these servers, "" if Postgres does, and the
-// sole live server if Postgres does. present is the Redis of the present term.
+// target returns the Redis that decides in a term of these servers. If Postgres decides, redis is
+// "", and sole is the only live server, if there is only one. present is the Redis of the present
+// term.
 //
-// The present Redis stays while more than half of the servers reach it, and while half of them do
-// and the others may come back to it: a server that reaches another one counts as reaching none.
-// Otherwise the only Redis that any server reaches decides, if all do, or more than half and the
-// others are CutOff. While servers of two layouts reach one, as during an upgrade, Postgres
-// decides. Servers that are fenced do not count.
+// The present Redis stays while more than half of the servers reach it. It also stays while exactly
+// half do and the others may come back to it; a server that reaches another Redis counts as
+// reaching none. Otherwise the only Redis that any server reaches decides, if all reach it, or more
+// than half do and the others are CutOff. While servers of two layouts reach one Redis, as during
+// an upgrade, Postgres decides. Fenced servers do not count.
 func target(present string, servers []Server, now time.Time) (redis, sole string) {
 	all, reachPresent, reachAny, cutOff, other, layouts := 0, 0, 0, 0, false, false
 	for _, e := range servers {
@@ -149,7 +155,7 @@ func target(present string, servers []Server, now time.Time) (redis, sole string
 	return redis, sole
 }
 
-// LayoutOf returns what a fingerprint says before its first comma: by which layout the server
+// LayoutOf returns the part of a fingerprint before its first comma: the layout by which the server
 // counts.
 func LayoutOf(redis string) string {
 	if layout, _, ok := strings.Cut(redis, ","); ok {
@@ -168,7 +174,7 @@ func countLive(servers []Server, now time.Time) int {
 	return n
 }
 
-// silentUntil is Term.SilentUntil of a term that becomes active.
+// silentUntil returns the Term.SilentUntil of a term that becomes active.
 func silentUntil(s State) time.Time {
 	until := s.Term.SilentUntil
 	for _, e := range s.Servers {

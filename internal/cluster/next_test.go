@@ -25,6 +25,13 @@ func TestNext(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
 	shared := cluster.Term{Number: n + 7, Redis: "r", Servers: 2}
+	noMonths := shared
+	noMonths.NoMonths = true
+	last := func(id string, d time.Duration) cluster.Server {
+		s := ago(id, d, "r", n+7)
+		s.NoMonths = true
+		return s
+	}
 	for _, c := range []struct {
 		name      string
 		from      cluster.State
@@ -115,6 +122,21 @@ func TestNext(t *testing.T) {
 			cluster.Heartbeat{ServerID: "a", Redis: "other", Acked: n + 7},
 			cluster.State{Term: cluster.Term{Number: n + 8, Servers: 2},
 				Servers: []cluster.Server{ago("a", 0, "other", n+7), ago("b", ms, "r", n+7)}},
+		},
+		{
+			"a server that counts no months joins: nobody enforces them",
+			cluster.State{Term: shared, Active: true,
+				Servers: []cluster.Server{ago("a", ms, "r", n+7), last("b", ms)}},
+			cluster.Heartbeat{ServerID: "a", Redis: "r", Acked: n + 7},
+			cluster.State{Term: noMonths, Active: true,
+				Servers: []cluster.Server{ago("a", 0, "r", n+7), last("b", ms)}},
+		},
+		{
+			"it is gone: a term with months begins",
+			cluster.State{Term: noMonths, Active: true, Servers: []cluster.Server{ago("a", ms, "r", n+7)}},
+			cluster.Heartbeat{ServerID: "a", Redis: "r", Acked: n + 7},
+			cluster.State{Term: cluster.Term{Number: n + 8, Redis: "r", Servers: 1},
+				Servers: []cluster.Server{ago("a", 0, "r", n+7)}},
 		},
 		{
 			"a server that is fenced does not keep a Redis that the others have lost",

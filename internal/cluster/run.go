@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// renewSoon is the interval between renewals while no term is in force, and a millisecond more
-	// for each server.
+	// renewSoon is the interval between renewals while no term is in force, plus a millisecond for
+	// each server.
 	renewSoon    = 20 * time.Millisecond
 	renewSoonFor = time.Millisecond
 	leaveTimeout = 2 * time.Second
@@ -38,7 +38,7 @@ func (m *Member) Run(ctx context.Context) error {
 }
 
 // pause returns the time from a renewal that ended with err to the next one. It varies, so that
-// servers that were woken together do not stay together.
+// servers that were woken together do not stay in step.
 func (m *Member) pause(err error) time.Duration {
 	m.renewMu.Lock()
 	defer m.renewMu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// chunk is how many bytes of a response are written at once.
+// chunk is the number of bytes of a response that are written at once.
 const chunk = 32 << 10
 
 // Conn is one client's connection.
@@ -17,26 +17,26 @@ type Conn struct {
 	net.Conn
 
 	listener *Listener
-	// address is the network for which it counts, the zero Prefix for none.
+	// address is the network that the connection counts for, the zero Prefix for none.
 	address netip.Prefix
 
 	authenticated atomic.Bool
-	// used is when it was used last, since the listener's start. It only grows.
+	// used is the time of its last use since the listener's start. It only grows.
 	used atomic.Int64
-	// writing is how many bytes are being written on an unauthenticated connection.
+	// writing is the number of bytes being written on an unauthenticated connection.
 	writing atomic.Int64
-	// own are the connections of its address, nil for none.
+	// own has the connections of the same address, nil for none.
 	own *queue
 
 	// open, tenant and the places in the queues are guarded by the listener's lock.
 	open bool
-	// tenant is the one for whose share the connection counts, 0 for none.
+	// tenant is the tenant whose share the connection uses, 0 for none.
 	tenant int64
 	places [2]place
 }
 
-// SetAuthenticated is to be called when a request on the connection has a valid key of that tenant.
-// It has no effect while the tenant's share of authenticated connections is used up.
+// SetAuthenticated is called when a request on the connection has a valid key of that tenant. It
+// has no effect while the tenant's share of authenticated connections is used up.
 func (c *Conn) SetAuthenticated(tenantID int64) {
 	if !c.authenticated.Load() {
 		c.listener.authenticate(c, tenantID)
@@ -52,8 +52,8 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write implements net.Conn. If it fails, the connection is reset: the kernel would keep what its
-// client does not take.
+// Write implements net.Conn. If it fails, the connection is reset: otherwise the kernel would keep
+// what the client does not take.
 func (c *Conn) Write(p []byte) (written int, err error) {
 	for {
 		part := p[written:min(len(p), written+chunk)]
@@ -85,7 +85,7 @@ func (c *Conn) Close() error {
 	return err
 }
 
-// CloseWrite is what net/http calls when it ends a connection whose client still sends.
+// CloseWrite is called by net/http when it ends a connection whose client still sends.
 func (c *Conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -93,19 +93,19 @@ func (c *Conn) CloseWrite() error {
 	return nil
 }
 
-// touch notes that the connection is used.
+// touch records a use of the connection.
 func (c *Conn) touch() {
 	if now := c.listener.clock.Load(); c.used.Load() < now {
 		c.used.Store(now)
 	}
 }
 
-// unsent returns how many bytes its client has not acknowledged, those that are being written
-// included.
+// unsent returns the number of bytes that the client has not acknowledged, including those being
+// written.
 func (c *Conn) unsent() (n int64) {
 	if s, ok := c.Conn.(syscall.Conn); ok {
 		if raw, err := s.SyscallConn(); err == nil {
-			_ = raw.Control(func(fd uintptr) { // It fails if the connection is closed, and then nothing is left.
+			_ = raw.Control(func(fd uintptr) { // A closed connection has no unsent bytes.
 				queued, _ := unix.IoctlGetInt(int(fd), unix.TIOCOUTQ)
 				n = int64(queued)
 			})
@@ -114,7 +114,23 @@ func (c *Conn) unsent() (n int64) {
 	return n + c.writing.Load()
 }
 
-// drop closes the connection in favour of others. Its user gets the error.
+// Gone reports whether the client has closed the connection, or the half on which it sends, even if
+// it sent something before. This is only known on Linux.
+func (c *Conn) Gone() bool {
+	s, ok := c.Conn.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	raw, err := s.SyscallConn()
+	if err != nil {
+		return false
+	}
+	gone := false
+	err = raw.Control(func(fd uintptr) { gone = peerClosed(int(fd)) })
+	return gone || err != nil // An error means that the connection is closed.
+}
+
+// drop closes the connection in favour of others. Whoever reads or writes it gets an error.
 func (c *Conn) drop() {
 	if c.unsent() > 0 {
 		c.reset()
@@ -123,7 +139,7 @@ func (c *Conn) drop() {
 	_ = c.Conn.Close()
 }
 
-// reset closes the connection so that nothing is left of it in the kernel.
+// reset closes the connection and frees what the kernel holds for it.
 func (c *Conn) reset() {
 	if tcp, ok := c.Conn.(interface{ SetLinger(seconds int) error }); ok {
 		_ = tcp.SetLinger(0)

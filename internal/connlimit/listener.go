@@ -15,34 +15,34 @@ import (
 
 // Limits are the bounds of a listener's connections.
 type Limits struct {
-	// Total is how many connections may be open.
+	// Total is the maximum number of open connections.
 	Total int
-	// PerAddress is how many of them may be of one address (an IPv4 address, or the /64 network of
+	// PerAddress is how many of them one address may have (an IPv4 address, or the /64 network of
 	// an IPv6 address); 0 for no bound.
 	PerAddress int
-	// Trusted are networks of proxies. Their addresses have no bound of their own, and their
-	// connections are authenticated from the start: they carry the requests of customers.
+	// Trusted are the networks of proxies. Their addresses have no bound of their own. Their
+	// connections carry the requests of customers, so they are authenticated from the start.
 	Trusted []netip.Prefix
-	// IdleTimeout is how long an unauthenticated connection may be idle, or take for 32 KiB of a
-	// response; 0 for no bound.
+	// IdleTimeout is how long an unauthenticated connection may be idle, or take to read 32 KiB of
+	// a response; 0 for no bound.
 	IdleTimeout time.Duration
-	// Unsent is how many bytes of responses unauthenticated clients may leave unread, and those of
-	// one address a quarter of it; 0 for no bound.
+	// Unsent is how many bytes of responses unauthenticated clients may leave unread; one address
+	// may leave a quarter of it. 0 means no bound.
 	Unsent int64
 }
 
 const (
-	// minIdle is how long an authenticated connection must have been idle to be closed in favour of
-	// another.
+	// minIdle is how long an authenticated connection must have been idle before it may be closed
+	// in favour of another.
 	minIdle = 10 * time.Second
-	// tick is how often idle connections are looked for, and how exactly it is known when a
-	// connection was used.
+	// tick is the interval of the search for idle connections, and the precision of the time of a
+	// connection's last use.
 	tick = time.Second
-	// tenantShares is the part of all connections that may be authenticated by keys of one tenant:
-	// one in so many.
+	// tenantShares is the number of shares that all connections are divided into. The keys of one
+	// tenant may authenticate one share.
 	tenantShares = 4
-	// unsentShares is the part of Unsent that the connections of one address may hold: one in so
-	// many.
+	// unsentShares is the number of shares that Unsent is divided into. The connections of one
+	// address may hold one share.
 	unsentShares = 4
 )
 
@@ -57,10 +57,10 @@ const (
 	Unsent         Reason = "unsent"
 )
 
-// Stats are the connections that are open, and those that were refused or closed since the start.
+// Stats has the open connections, and those that were refused or closed since the start.
 type Stats struct {
 	Authenticated, Unauthenticated int64
-	// Refused has the reasons TotalReached and AddressReached, Closed all.
+	// Refused has the reasons TotalReached and AddressReached. Closed has all.
 	Refused, Closed map[Reason]int64
 }
 
@@ -76,7 +76,7 @@ type Listener struct {
 	mu        sync.Mutex
 	all       queue
 	addresses map[netip.Prefix]*queue
-	// tenants are how many connections count for each tenant's share.
+	// tenants is the number of connections that each tenant's share has in use.
 	tenants map[int64]int
 	refused map[Reason]int64
 	closed  map[Reason]int64
@@ -119,7 +119,7 @@ func (l *Listener) Close() error {
 	return l.Listener.Close()
 }
 
-// Most returns how many connections may be open.
+// Most returns the maximum number of open connections.
 func (l *Listener) Most() int { return l.limits.Total }
 
 // Accept implements net.Listener. It returns connections of type *Conn.
@@ -140,16 +140,15 @@ func (l *Listener) Accept() (net.Conn, error) {
 		}
 		if evicted != nil {
 			evicted.drop()
-			// A descriptor is released when nobody reads from it any more. Let its reader notice
-			// before more are accepted.
+			// A descriptor is released once nobody reads from it any more. Let its reader notice
+			// before more connections are accepted.
 			runtime.Gosched()
 		}
 		return c, nil
 	}
 }
 
-// admit adds a connection. If a bound is reached, it removes another one and returns it, or returns
-// false.
+// admit adds a connection. At a bound it removes another one and returns it, or returns false.
 func (l *Listener) admit(c *Conn) (evicted *Conn, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -183,8 +182,8 @@ func (l *Listener) closeIdle() {
 	}
 }
 
-// removeIdle removes an unauthenticated connection that was not used since latest, and returns it;
-// nil if there is none.
+// removeIdle removes and returns an unauthenticated connection that was not used after latest; nil
+// if there is none.
 func (l *Listener) removeIdle(latest int64) *Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -201,7 +200,7 @@ func (l *Listener) removeIdle(latest int64) *Conn {
 }
 
 // reserve counts n bytes that are about to be written on an unauthenticated connection. At a bound
-// it resets the connections whose clients leave most unread.
+// it resets the connections whose clients leave the most unread.
 func (l *Listener) reserve(c *Conn, n int64) {
 	if l.limits.Unsent == 0 {
 		return
@@ -214,8 +213,8 @@ func (l *Listener) reserve(c *Conn, n int64) {
 	}
 }
 
-// resetUnsent counts anew what the clients of a queue leave unread. It leaves three quarters of the
-// bound at most, so that it is not called for every response.
+// resetUnsent recounts the unread bytes of a queue's clients, and resets the worst. It leaves at
+// most three quarters of the bound, so that it is not called for every response.
 func (l *Listener) resetUnsent(q *queue, bound int64) {
 	type holder struct {
 		*Conn
@@ -226,7 +225,7 @@ func (l *Listener) resetUnsent(q *queue, bound int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if q.unsent.Load() <= bound {
-		return // Another connection has done it.
+		return // Another call has closed enough connections.
 	}
 	for _, c := range q.conns {
 		if n := c.unsent(); n > 0 && !c.authenticated.Load() {
@@ -269,7 +268,7 @@ func (l *Listener) authenticate(c *Conn, tenantID int64) {
 	c.authenticated.Store(true)
 }
 
-// add is called with the lock held.
+// add adds the connection. It is called with the lock held.
 func (l *Listener) add(c *Conn) {
 	c.open = true
 	l.all.push(c)
@@ -284,7 +283,7 @@ func (l *Listener) add(c *Conn) {
 	}
 }
 
-// remove is called with the lock held. It may be called again.
+// remove removes the connection. It is called with the lock held, and may be called again.
 func (l *Listener) remove(c *Conn) {
 	if !c.open {
 		return
@@ -303,8 +302,8 @@ func (l *Listener) remove(c *Conn) {
 	}
 }
 
-// addressOf returns the network for which a connection counts, the zero Prefix for none, and
-// whether it is a trusted proxy's.
+// addressOf returns the network that a connection counts for, the zero Prefix for none. trusted
+// says whether it is a trusted proxy's.
 func (l *Listener) addressOf(c net.Conn) (network netip.Prefix, trusted bool) {
 	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
 	if !ok {
@@ -317,6 +316,6 @@ func (l *Listener) addressOf(c net.Conn) (network netip.Prefix, trusted bool) {
 	if l.limits.PerAddress == 0 {
 		return netip.Prefix{}, false
 	}
-	network, _ = addr.Prefix(min(64, addr.BitLen())) // It has as many bits.
+	network, _ = addr.Prefix(min(64, addr.BitLen())) // Prefix fails only for too many bits.
 	return network, false
 }

@@ -5,14 +5,14 @@ import (
 	"sync/atomic"
 )
 
-// queue holds connections so that the one that has been idle longest is found, the unauthenticated
-// ones first. It is a heap by rank. A rank only grows, and may have grown since it was noted: it is
-// noted anew when it matters, so that using a connection takes no lock.
+// queue is a heap of connections by rank. It finds the connection that has been idle longest, the
+// unauthenticated ones first. A connection's rank only grows. The rank in its place is updated only
+// when it matters, so that using a connection takes no lock.
 type queue struct {
 	conns []*Conn
 	by    int
-	// unsent is how many bytes at most the clients of unauthenticated connections have not read. It
-	// only grows until it is counted anew.
+	// unsent is an upper bound of the bytes that clients of unauthenticated connections have not
+	// read. It only grows until they are recounted.
 	unsent atomic.Int64
 }
 
@@ -22,7 +22,7 @@ const (
 	byAddress
 )
 
-// place is where in a queue a connection is, and the rank by which it is there.
+// place is a connection's position in a queue, with the rank that put it there.
 type place struct {
 	index int
 	rank  int64
@@ -37,7 +37,7 @@ func (c *Conn) rank() int64 {
 	return rank
 }
 
-// idleLongest returns the connection of the lowest rank. The queue must not be empty.
+// idleLongest returns the connection with the lowest rank. The queue must not be empty.
 func (q *queue) idleLongest() *Conn {
 	for {
 		c := q.conns[0]

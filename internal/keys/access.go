@@ -12,35 +12,36 @@ import (
 // Scope says what a key may do.
 type Scope string
 
-// The scopes. Each may do what those before it may.
+// The scopes. Each includes those before it.
 const (
-	// ScopeRead is for GET and HEAD.
+	// ScopeRead allows GET and HEAD.
 	ScopeRead Scope = "read"
-	// ScopeWrite is that of a key that was issued without one.
+	// ScopeWrite is the scope of a key that was issued without one.
 	ScopeWrite Scope = "write"
-	// ScopeManage is for the tenant's keys too.
+	// ScopeManage also allows managing the tenant's keys.
 	ScopeManage Scope = "manage"
 )
 
-// Scopes are all of them.
+// Scopes are all scopes.
 var Scopes = []Scope{ScopeRead, ScopeWrite, ScopeManage}
 
 // Errors of scopes and ranges.
 var (
 	// ErrScope: there is no such scope.
 	ErrScope = errors.New("the scope of a key must be read, write or manage")
-	// ErrRange: the text is no range of addresses. The error says what is right, if that can be
-	// known.
+	// ErrRange: the text is not a range of addresses. The error suggests the right range if it can
+	// be guessed.
 	ErrRange = errors.New("not a range of addresses")
 	// ErrTooManyRanges: a key may have MaxRanges.
 	ErrTooManyRanges = fmt.Errorf("a key may have %d ranges of addresses", MaxRanges)
 )
 
-// MaxRanges is the most ranges of addresses of a key.
+// MaxRanges is the maximum number of a key's ranges of addresses.
 const MaxRanges = 20
 
-// Ranges are the addresses from which a key may be used: CIDR blocks in order, separated by commas,
-// a single address without its length; "" for any address. It is comparable, as a Key is.
+// Ranges are the addresses from which a key may be used: CIDR blocks in order, separated by commas;
+// a single address has no length. "" stands for any address. Ranges are comparable, so that Keys
+// are too.
 type Ranges string
 
 // ParseRanges reads CIDR blocks and single addresses: 203.0.113.0/24, 2001:db8::/32, 203.0.113.7.
@@ -83,13 +84,13 @@ func rangeText(p netip.Prefix) string {
 
 var (
 	zone = regexp.MustCompile(`%[^/]*`)
-	// leadingZeros of an IPv4 address or of a length: netip refuses them, because elsewhere they
-	// mean octal numbers.
+	// leadingZeros matches leading zeros of an IPv4 address or a length. netip refuses them,
+	// because elsewhere they mean octal numbers.
 	leadingZeros = regexp.MustCompile(`(^|[./])0+([0-9])`)
 )
 
-// parseRange reads one range. A text that stands for another range than it says, or for all
-// addresses, is refused with the right one.
+// parseRange reads one range. It refuses all addresses, and a block that is not written in its
+// usual form; the error then suggests that form.
 func parseRange(text string) (netip.Prefix, error) {
 	p, err := parsePrefix(text)
 	right := p
@@ -125,16 +126,16 @@ func parsePrefix(text string) (netip.Prefix, error) {
 	}
 	a, err := netip.ParseAddr(text)
 	if err == nil && a.Zone() != "" {
-		err = ErrRange // PrefixFrom would leave out the zone.
+		err = ErrRange // PrefixFrom would drop the zone.
 	}
 	return netip.PrefixFrom(a, a.BitLen()), err
 }
 
-// Access is what the holder of a key may do, and from where, as servers keep it. nil is for
-// ScopeWrite, from anywhere.
+// Access is the scope and the ranges of a key, in the form that servers keep in memory. nil stands
+// for ScopeWrite from anywhere.
 type Access struct {
 	scope Scope
-	// from has no overlaps, and is in order. nil is for anywhere.
+	// from is sorted and has no overlaps. nil stands for anywhere.
 	from []netip.Prefix
 }
 
@@ -154,7 +155,7 @@ func NewAccess(scope Scope, ranges Ranges) (*Access, error) {
 	}
 	slices.SortFunc(all, netip.Prefix.Compare)
 	for _, p := range all {
-		// Two blocks have no address in common, or one has all of the other.
+		// Of two blocks, one contains the other, or they have no address in common.
 		if n := len(a.from); n == 0 || !a.from[n-1].Contains(p.Addr()) {
 			a.from = append(a.from, p)
 		}
@@ -162,7 +163,7 @@ func NewAccess(scope Scope, ranges Ranges) (*Access, error) {
 	return a, nil
 }
 
-// From reports whether the key may be used from that address, which is unmapped and has no zone.
+// From reports whether the key may be used from addr, which must be unmapped and have no zone.
 func (a *Access) From(addr netip.Addr) bool {
 	if a == nil || a.from == nil {
 		return true
@@ -176,7 +177,7 @@ func (a *Access) From(addr netip.Addr) bool {
 	return after > 0 && a.from[after-1].Contains(addr)
 }
 
-// May reports whether the key may do what needs that scope, "" for what needs none.
+// May reports whether the key's scope includes need; "" stands for no scope.
 func (a *Access) May(need Scope) bool {
 	return a == nil && need != ScopeManage || slices.Index(Scopes, need) <= slices.Index(Scopes, a.Scope())
 }

@@ -16,7 +16,7 @@ type Ban struct {
 	Reason   string
 	StartsAt time.Time
 	EndsAt   time.Time
-	// LiftedAt is zero for a ban that was not lifted before its end.
+	// LiftedAt is zero if the ban was not lifted before its end.
 	LiftedAt time.Time
 }
 
@@ -35,10 +35,10 @@ const (
 // AutomaticReason is the reason of automatic bans. Customers read it.
 const AutomaticReason = "it went on sending requests after 429"
 
-// MostRefusals returns how often one server may refuse a key by limits within one minute window
-// without banning it: 10 times the key's limit per minute, at least 1,000. own is the key's own
-// limit, 0 for none, and perMinute its tenant's: the lower one counts. So 1,000 clients that wait
-// for Retry-After are never banned.
+// MostRefusals returns how often limits may refuse a key, on one server within one minute window,
+// before it is banned: 10 times the key's limit per minute, at least 1,000. That limit is the lower
+// of perMinute, the limit of its tenant, and own, the key's own limit (0 for none). So 1,000
+// clients that wait for Retry-After are never banned.
 func MostRefusals(perMinute, own int64) int64 {
 	if own > 0 {
 		perMinute = min(perMinute, own)
@@ -46,9 +46,9 @@ func MostRefusals(perMinute, own int64) int64 {
 	return max(1000, 10*min(perMinute, math.MaxInt64/10))
 }
 
-// BanTimes returns the start and the end of a ban that is placed at now. Both are whole seconds, as
-// in HTTP, so that customers and staff read the same times: the start is rounded down and the
-// duration up.
+// BanTimes returns the start and the end of a ban placed at now. Both are whole seconds, as in
+// HTTP, so that customers and staff read the same times: the start is rounded down and the duration
+// up.
 func BanTimes(now time.Time, duration time.Duration) (startsAt, endsAt time.Time) {
 	startsAt = now.UTC().Truncate(time.Second)
 	return startsAt, startsAt.Add((duration + time.Second - 1).Truncate(time.Second))

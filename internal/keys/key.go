@@ -11,11 +11,11 @@ import (
 
 // Errors of this package and of its stores. Stores wrap them, so compare with errors.Is.
 var (
-	// ErrInvalidKey: the key is malformed, unknown, revoked, expired, of a suspended tenant or of
-	// another environment. Only who holds a key that exists is told which: see StatusError.
+	// ErrInvalidKey: the key is malformed, unknown, revoked, expired, for another environment, or
+	// of a suspended tenant. Only the holder of an existing key learns which: see StatusError.
 	ErrInvalidKey = errors.New("invalid API key")
-	// ErrOtherEnvironment: the key is for another environment, and none is known with its text. It
-	// is an ErrInvalidKey.
+	// ErrOtherEnvironment: the key is for another environment, and no key with its text is known.
+	// It is an ErrInvalidKey.
 	ErrOtherEnvironment = fmt.Errorf("%w: for another environment", ErrInvalidKey)
 	// ErrKeyNotFound: there is no key with that ID or digest.
 	ErrKeyNotFound = errors.New("no such key")
@@ -27,21 +27,22 @@ var (
 	ErrKeyNotRevoked = errors.New("the key is not revoked")
 	// ErrRevocationFinal: the key was revoked too long ago to be brought back.
 	ErrRevocationFinal = errors.New("a revoked key can be brought back for 15 minutes only")
-	// ErrRevokedByOther: the key can be brought back only by the login that revoked it, or the
-	// owner of the tables.
+	// ErrRevokedByOther: only the login that revoked the key, or the owner of the tables, can bring
+	// it back.
 	ErrRevokedByOther = errors.New("a key is brought back by the login that revoked it, or by the owner of the tables")
 	// ErrBanNotFound: the key has no ban in force.
 	ErrBanNotFound = errors.New("no ban in force")
-	// ErrNotCached: nothing is known of the key without asking the store.
+	// ErrNotCached: the key is not in memory, so the store must be asked.
 	ErrNotCached = errors.New("key not cached")
 	// ErrUnavailable: the store is down or did not answer in time; a later retry helps.
 	ErrUnavailable = errors.New("key store unavailable")
 )
 
 const (
-	// MaxActive is the most keys of a tenant that may be active at a time and have no replacement.
+	// MaxActive is the most active keys without a replacement that a tenant may have.
 	MaxActive = 10
-	// MaxInGrace is the most that have one: a further rotation ends the one that was rotated first.
+	// MaxInGrace is the most keys in their grace period. A further rotation ends the one that was
+	// rotated first.
 	MaxInGrace = 10
 )
 
@@ -55,7 +56,7 @@ type Key struct {
 	Environment Environment
 	// Last4 is the end of the plaintext.
 	Last4 string
-	// PerMinute is the key's own limit, besides the tenant's quota; 0 for none.
+	// PerMinute is the key's own limit, in addition to the tenant's quota; 0 for none.
 	PerMinute int64
 	Scope     Scope
 	// Allowed are the addresses from which the key may be used; "" for any.
@@ -65,19 +66,18 @@ type Key struct {
 	ExpiresAt  time.Time
 	RevokedAt  time.Time
 	LastUsedAt time.Time
-	// Ban is the one that ends last of those that were not lifted, the zero Ban for none: its
-	// source, reason and end.
+	// Ban is the ban that ends last, with its source, reason and end; the zero Ban for none. Lifted
+	// bans do not count.
 	Ban Ban
-	// ReplacedBy is the ID of the key that a rotation issued in its place, unless that was revoked;
-	// "" for none.
+	// ReplacedBy is the ID of the key's replacement, "" if there is none or it was revoked.
 	ReplacedBy string
 }
 
-// Status says whether a key is good, or why not.
+// Status says whether a key is valid, or why not.
 type Status string
 
-// The statuses of a key. Banned is that of a Key only, TenantSuspended and OtherEnvironment
-// are those of a Caller only.
+// The statuses of a key. Only a Key can be Banned. Only a Caller can be TenantSuspended or
+// OtherEnvironment.
 const (
 	Active           Status = "active"
 	Banned           Status = "banned"
@@ -87,7 +87,7 @@ const (
 	OtherEnvironment Status = "other_environment"
 )
 
-// ExpiryNotice is how long before a key ends its customer is told.
+// ExpiryNotice is how long before a key expires its customer is warned.
 const ExpiryNotice = 30 * 24 * time.Hour
 
 // Valid reports whether the key is neither revoked nor expired. It may be banned.
@@ -117,7 +117,7 @@ func NewID() (string, error) {
 	return "key_" + id, nil
 }
 
-// StatusError is the ErrInvalidKey of a key that exists: why it is not good.
+// StatusError is the ErrInvalidKey of a key that exists. It says why the key is not valid.
 type StatusError Status
 
 // Error implements error.
@@ -137,15 +137,14 @@ type Caller struct {
 	RevokedAt int64
 	// PerMinute is the key's own limit, 0 for none.
 	PerMinute int64
-	// Access is what the key may do, and from where; nil for all, from anywhere.
+	// Access is what the key may do, and from where; nil for ScopeWrite from anywhere.
 	Access *Access
 	Tenant *plans.Tenant
-	// Ban is the ban that was in force when the caller was loaded, the one that ends last; nil for
-	// none.
+	// Ban is the ban that ends last of those in force when the caller was loaded; nil for none.
 	Ban *Ban
 }
 
-// Status returns Active if the key is good in that environment, or why it is not.
+// Status returns Active if the key is valid in that environment, or why it is not.
 func (c *Caller) Status(env Environment, now time.Time) Status {
 	switch {
 	case c.RevokedAt != 0:
@@ -160,7 +159,7 @@ func (c *Caller) Status(env Environment, now time.Time) Status {
 	return Active
 }
 
-// Banned returns the ban that is in force, nil for none.
+// Banned returns the ban in force, nil for none.
 func (c *Caller) Banned(now time.Time) *Ban {
 	if c.Ban != nil && c.Ban.InForce(now) {
 		return c.Ban

@@ -9,7 +9,7 @@ import (
 	"petstore.example/internal/audit"
 )
 
-// MaxGracePeriod is the longest time for which a rotated key may go on working.
+// MaxGracePeriod is the longest time for which a rotated key may keep working.
 const MaxGracePeriod = 7 * 24 * time.Hour
 
 // Errors of Rotate.
@@ -22,22 +22,23 @@ var (
 
 // Rotation asks for a replacement of a key.
 type Rotation struct {
-	// GracePeriod is how long the old key goes on working. If it expires earlier, that expiry
+	// GracePeriod is how long the old key keeps working. If that key expires earlier, its expiry
 	// stays.
 	GracePeriod time.Duration
 	// ExpiresAt is the expiry of the new key: zero for never, nil for the expiry of the old key.
 	ExpiresAt *time.Time
 }
 
-// Rotated are both keys of a rotation as they are afterwards.
+// Rotated has both keys of a rotation as they are afterwards.
 type Rotated struct {
 	Old, New Key
-	// Ended are the IDs of keys whose grace period ended with it: those beyond MaxInGrace.
+	// Ended are the IDs of keys whose grace period the rotation ended, because there were more than
+	// MaxInGrace.
 	Ended []string
 }
 
-// AlreadyRotatedError means that a key has a replacement, with that ID, which is neither revoked
-// nor expired.
+// AlreadyRotatedError means that the key already has a replacement, neither revoked nor expired,
+// with that ID.
 type AlreadyRotatedError struct{ ID string }
 
 // Error implements error.
@@ -45,11 +46,11 @@ func (e *AlreadyRotatedError) Error() string {
 	return "the key was rotated already: key " + e.ID + " replaces it"
 }
 
-// Replacement makes the key, and its digest, that replaces old. The store has locked old.
-type Replacement func(old Key) (Key, Digest, error)
+// Replacement makes the ID and the token of a replacement for a key of that environment.
+type Replacement func(Environment) (id string, token Token, err error)
 
 // Rotate issues a key with the tenant, name, environment, own limit, scope and addresses of another
-// key and lets that one expire. It returns ErrGracePeriod, ErrExpiryPast, or an error of
+// key, and lets the other one expire. It returns ErrGracePeriod, ErrExpiryPast, or an error of
 // ServiceStore.Rotate.
 func (s *Service) Rotate(
 	ctx context.Context,
@@ -61,15 +62,11 @@ func (s *Service) Rotate(
 	if err = r.check(now); err != nil {
 		return Rotated{}, Token{}, fmt.Errorf("rotate key: %w", err)
 	}
-	rotated, err = s.Store.Rotate(ctx, by, id, now, now.Add(r.GracePeriod), func(old Key) (Key, Digest, error) {
-		if token, err = NewToken(old.Environment); err != nil {
-			return Key{}, Digest{}, err
+	rotated, err = s.Store.Rotate(ctx, by, id, now, r, func(e Environment) (id string, _ Token, err error) {
+		if id, err = NewID(); err == nil {
+			token, err = NewToken(e)
 		}
-		issued, err := old.replacement(token, now)
-		if r.ExpiresAt != nil {
-			issued.ExpiresAt = *r.ExpiresAt
-		}
-		return issued, token.Digest(), err
+		return id, token, err
 	})
 	if err != nil {
 		return Rotated{}, Token{}, fmt.Errorf("rotate key: %w", err)
@@ -85,22 +82,4 @@ func (r Rotation) check(now time.Time) error {
 		return ErrExpiryPast
 	}
 	return nil
-}
-
-// replacement returns the key that replaces k.
-func (k Key) replacement(token Token, now time.Time) (Key, error) {
-	id, err := NewID()
-	return Key{
-		ID:          id,
-		TenantID:    k.TenantID,
-		TenantName:  k.TenantName,
-		Name:        k.Name,
-		Environment: k.Environment,
-		Last4:       token.Last4(),
-		PerMinute:   k.PerMinute,
-		Scope:       k.Scope,
-		Allowed:     k.Allowed,
-		CreatedAt:   now,
-		ExpiresAt:   k.ExpiresAt,
-	}, err
 }

@@ -22,33 +22,31 @@ var (
 	ErrPerMinute = errors.New("the limit of a key must be at least 1 request per minute")
 )
 
-// maxNameLength is in code points.
-const maxNameLength = 100
+// MaxName is the maximum length of the name of a key, and MaxReason that of a tenant's reason for a
+// revocation, in code points.
+const (
+	MaxName   = 100
+	MaxReason = 200
+)
 
 // ServiceStore stores keys. Every change writes its audit entry in the same transaction. With
-// by.DryRun a change is checked in full and then rolled back. A text that CheckText refuses is
-// refused with its error.
+// by.DryRun a change is checked in full and then rolled back. A text that CheckText refuses is an
+// error.
 type ServiceStore interface {
-	// Create adds a key for the tenant k.TenantName. It returns plans.ErrTenantNotFound, or
+	// Create adds a key for the tenant k.TenantName. It returns plans.ErrTenantNotFound. It returns
 	// ErrTooManyKeys if the tenant has MaxActive keys that are active at k.CreatedAt and have no
-	// replacement, also if several keys are created at the same time.
+	// replacement. Concurrent calls can't exceed that number.
 	Create(ctx context.Context, by audit.By, k Key, d Digest) (Key, error)
 	// Find returns the key with that digest, whatever its status, or ErrKeyNotFound.
 	Find(ctx context.Context, d Digest) (Key, error)
 	// Edit changes the key and returns it before and after. It returns ErrKeyNotFound or
-	// ErrKeyRevoked and, for another expiry, ErrExpiryPast or ErrKeyExpired. If nothing changes,
+	// ErrKeyRevoked or, if the expiry changes, ErrExpiryPast or ErrKeyExpired. If nothing changes,
 	// before and after are equal and there is no audit entry.
 	Edit(ctx context.Context, by audit.By, id string, e Edit, now time.Time) (before, after Key, err error)
-	// Rotate adds the replacement that next makes and lets the old key expire at until, unless it
-	// expires earlier. It returns ErrKeyNotFound, ErrKeyRevoked, ErrKeyExpired, an
-	// AlreadyRotatedError, an error of next, or ErrTooManyKeys as Create.
-	Rotate(
-		ctx context.Context,
-		by audit.By,
-		id string,
-		now, until time.Time,
-		next Replacement,
-	) (Rotated, error)
+	// Rotate adds the replacement that next makes and lets the old key expire after the grace
+	// period, unless it expires earlier. It returns ErrKeyNotFound, ErrKeyRevoked, ErrKeyExpired, an
+	// AlreadyRotatedError, an error of next, or ErrTooManyKeys as Create does.
+	Rotate(ctx context.Context, by audit.By, id string, now time.Time, r Rotation, next Replacement) (Rotated, error)
 	// Revoke returns the key as it is afterwards, ErrKeyNotFound, or ErrKeyRevoked if it is already
 	// revoked.
 	Revoke(ctx context.Context, by audit.By, id string, now time.Time) (Key, error)
@@ -68,9 +66,9 @@ type Request struct {
 	// Name is for people. It may be empty and need not be unique.
 	Name        string
 	Environment Environment
-	// PerMinute is the key's own limit, besides the tenant's quota; 0 for none.
+	// PerMinute is the key's own limit, in addition to the tenant's quota; 0 for none.
 	PerMinute int64
-	// Scope is "" for ScopeWrite.
+	// Scope is the scope; "" stands for ScopeWrite.
 	Scope Scope
 	// Allowed are the addresses from which the key may be used; "" for any.
 	Allowed Ranges
@@ -78,7 +76,7 @@ type Request struct {
 	ExpiresAt time.Time
 }
 
-// Edit is a change to a key. Nil fields stay as they are.
+// Edit is a change to a key. Nil fields leave it unchanged.
 type Edit struct {
 	Name *string
 	// PerMinute is the key's own limit; 0 removes it.
@@ -86,13 +84,13 @@ type Edit struct {
 	Scope     *Scope
 	// Allowed are the addresses from which the key may be used; "" for any.
 	Allowed *Ranges
-	// ExpiresAt is when the key expires: in the future, or zero for never. A key that has expired
-	// stays so.
+	// ExpiresAt is when the key expires: in the future, or zero for never. An expired key stays
+	// expired.
 	ExpiresAt *time.Time
 }
 
-// Issue makes a key. The Token it returns is the only place where the plaintext ever exists. It
-// returns ErrKeyName, ErrPerMinute, ErrScope, ErrExpiryPast, an error of CheckText, or one of
+// Issue makes a key. The returned Token is the only place where the plaintext ever exists. It
+// returns ErrKeyName, ErrPerMinute, ErrScope, ErrExpiryPast, an error of CheckText, or an error of
 // ServiceStore.Create.
 func (s *Service) Issue(ctx context.Context, by audit.By, r Request) (Key, Token, error) {
 	now := s.now()
@@ -126,7 +124,7 @@ func (s *Service) Issue(ctx context.Context, by audit.By, r Request) (Key, Token
 }
 
 // Identify returns the key with that plaintext, whatever its status. It returns ErrMalformed for a
-// text without the form of a key, and ErrKeyNotFound for one that was never issued.
+// text without the form of a key, and ErrKeyNotFound for a key that was never issued.
 func (s *Service) Identify(ctx context.Context, text string) (Key, error) {
 	token, err := ParseToken(text)
 	if err != nil {
@@ -139,12 +137,13 @@ func (s *Service) Identify(ctx context.Context, text string) (Key, error) {
 	return key, nil
 }
 
-// Edit changes a key's name, its own limit, its scope, its addresses or its expiry and returns the
-// key before and after. It returns ErrKeyName, ErrPerMinute, ErrScope, an error of CheckText, or
-// one of ServiceStore.Edit.
+// Edit changes a key's name, own limit, scope, addresses or expiry, and returns the key before and
+// after. It returns ErrKeyName, ErrPerMinute, ErrScope, an error of CheckText, or an error of
+// ServiceStore.Edit.
 func (s *Service) Edit(ctx context.Context, by audit.By, id string, e Edit) (before, after Key, err error) {
-	if err = e.check(); err == nil {
-		before, after, err = s.Store.Edit(ctx, by, id, e, s.now())
+	now := s.now()
+	if err = e.Check(now); err == nil {
+		before, after, err = s.Store.Edit(ctx, by, id, e, now)
 	}
 	if err != nil {
 		return Key{}, Key{}, fmt.Errorf("edit key: %w", err)
@@ -152,7 +151,7 @@ func (s *Service) Edit(ctx context.Context, by audit.By, id string, e Edit) (bef
 	return before, after, nil
 }
 
-// Revoke ends a key at once and permanently. It returns an error of ServiceStore.Revoke.
+// Revoke ends a key at once. It returns an error of ServiceStore.Revoke.
 func (s *Service) Revoke(ctx context.Context, by audit.By, id string) (Key, error) {
 	key, err := s.Store.Revoke(ctx, by, id, s.now())
 	if err != nil {
@@ -172,47 +171,38 @@ func (r Request) check(now time.Time) error {
 	if r.Environment != Live && r.Environment != Test {
 		return fmt.Errorf("environment %q is neither live nor test", r.Environment)
 	}
-	if !r.ExpiresAt.IsZero() && !r.ExpiresAt.After(now) {
-		return ErrExpiryPast
-	}
-	return errors.Join(checkName(r.Name), checkPerMinute(r.PerMinute), checkScope(r.Scope))
+	return Edit{&r.Name, &r.PerMinute, new(cmp.Or(r.Scope, ScopeWrite)), &r.Allowed, &r.ExpiresAt}.Check(now)
 }
 
-func (e Edit) check() (err error) {
+// Check checks the members of a key. It returns ErrKeyName, ErrPerMinute, ErrScope, ErrExpiryPast
+// and errors of ParseRanges and CheckText, joined. The store checks the expiry again, because time
+// passes.
+func (e Edit) Check(now time.Time) (err error) {
 	if e.Name != nil {
 		err = checkName(*e.Name)
 	}
-	if e.PerMinute != nil {
-		err = errors.Join(err, checkPerMinute(*e.PerMinute))
+	if e.PerMinute != nil && *e.PerMinute < 0 { // 0 is for no limit.
+		err = errors.Join(err, ErrPerMinute)
 	}
-	if e.Scope != nil {
-		err = errors.Join(err, checkScope(*e.Scope))
+	if e.Scope != nil && !slices.Contains(Scopes, *e.Scope) {
+		err = errors.Join(err, ErrScope)
+	}
+	if e.Allowed != nil {
+		_, wrong := ParseRanges(e.Allowed.List())
+		err = errors.Join(err, wrong)
+	}
+	if e.ExpiresAt != nil && !e.ExpiresAt.IsZero() && !e.ExpiresAt.After(now) {
+		err = errors.Join(err, ErrExpiryPast)
 	}
 	return err
 }
 
 func checkName(name string) error {
-	if utf8.RuneCountInString(name) > maxNameLength || !utf8.ValidString(name) {
+	if utf8.RuneCountInString(name) > MaxName || !utf8.ValidString(name) {
 		return ErrKeyName
 	}
 	if err := CheckText(name); err != nil {
 		return fmt.Errorf("name: %w", err)
-	}
-	return nil
-}
-
-// checkScope takes "" for that of a key that is issued without one.
-func checkScope(s Scope) error {
-	if s != "" && !slices.Contains(Scopes, s) {
-		return ErrScope
-	}
-	return nil
-}
-
-// checkPerMinute takes 0 for no limit.
-func checkPerMinute(n int64) error {
-	if n < 0 {
-		return ErrPerMinute
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package keys_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -45,13 +46,12 @@ func (i *fakeStore) Edit(
 }
 
 func (i *fakeStore) Rotate(
-	_ context.Context, _ audit.By, id string, _, until time.Time, next keys.Replacement,
+	_ context.Context, _ audit.By, id string, now time.Time, rotation keys.Rotation, next keys.Replacement,
 ) (r keys.Rotated, err error) {
-	r.Old = keys.Key{ID: id, Name: "ci", Environment: keys.Test, PerMinute: 50, ExpiresAt: until}
-	issued, digest, err := next(r.Old)
-	if r.New = issued; err == nil {
-		i.keys[digest] = issued
-	}
+	r.Old = keys.Key{ID: id, Environment: keys.Test, ExpiresAt: now.Add(rotation.GracePeriod)}
+	newID, token, err := next(r.Old.Environment)
+	r.New = keys.Key{ID: newID, Environment: token.Environment(), Last4: token.Last4()}
+	i.keys[token.Digest()] = r.New
 	return r, errors.Join(err, i.err)
 }
 
@@ -98,7 +98,8 @@ func TestIssueChecks(t *testing.T) {
 			t.Context(),
 			audit.By{},
 			"key_1",
-			keys.Edit{Name: &test.request.Name, PerMinute: &test.request.PerMinute, Scope: &test.request.Scope},
+			keys.Edit{Name: &test.request.Name, PerMinute: &test.request.PerMinute,
+				Scope: new(cmp.Or(test.request.Scope, keys.ScopeWrite))},
 		)
 		if test.request.ExpiresAt.IsZero() {
 			assert.ErrorIs(t, editErr, test.want, "edited", name)
@@ -210,13 +211,7 @@ func TestRotateChecks(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		want := keys.Key{
-			ID: r.New.ID, Name: "ci", Environment: keys.Test, Last4: token.Last4(), PerMinute: 50, CreatedAt: now,
-			ExpiresAt: now.Add(test.rotation.GracePeriod),
-		}
-		if test.rotation.ExpiresAt != nil {
-			want.ExpiresAt = *test.rotation.ExpiresAt
-		}
+		want := keys.Key{ID: r.New.ID, Environment: keys.Test, Last4: token.Last4()}
 		if found, err := service.Identify(
 			t.Context(),
 			token.Reveal(),

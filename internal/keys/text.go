@@ -12,7 +12,7 @@ import (
 
 // Errors of CheckText. They never contain the text.
 var (
-	// ErrTextContainsKey: the text contains what looks like an API key.
+	// ErrTextContainsKey: the text contains something that looks like an API key.
 	ErrTextContainsKey = errors.New("the text contains what looks like an API key")
 	// ErrTextCharacter: the text contains a control or format character, which the error names.
 	ErrTextCharacter = errors.New("the text contains a character that is invisible or changes how text is shown")
@@ -20,11 +20,11 @@ var (
 	ErrTextBlank = errors.New("the text has only blanks")
 )
 
-// tokenForm has no word boundaries: a key with other characters next to it is still a secret.
+// tokenForm has no word boundaries: a key is still a secret next to other characters.
 var tokenForm = regexp.MustCompile(`pst_(live|test)_[0-9A-Za-z]{36}`)
 
-// FindTokens returns the keys in a text, such as a line of a log or JSON, each once: what has the
-// form of a key and a correct checksum.
+// FindTokens returns the keys in a text, such as a line of a log or JSON, each once. A key must
+// have the form of a key and a correct checksum.
 func FindTokens(text string) (found []Token) {
 	for _, form := range tokenForm.FindAllString(text, -1) {
 		token, err := ParseToken(form)
@@ -37,11 +37,12 @@ func FindTokens(text string) (found []Token) {
 
 // CheckText checks a text that is kept and shown to others: the name of a key, a reason, an actor.
 // It returns ErrTextContainsKey if the text contains the form of a key, whether or not that key was
-// issued, and ErrTextCharacter if another text could be made to look like it: for a control or
-// format character, the bidirectional ones among them, and for a line or paragraph separator. It is
-// ErrTextBlank for one that is not empty and shows nothing.
-// Joiners are allowed within emoji and words of other scripts than Latin, which need them. Stores
-// refuse what CheckText refuses.
+// issued.
+//
+// It returns ErrTextCharacter if the text has a character that can make one text look like another:
+// a control or format character, such as a bidirectional one, or a line or paragraph separator. It
+// returns ErrTextBlank for a text that is not empty but shows nothing. Joiners are allowed within
+// emoji, and within words of non-Latin scripts, which need them.
 func CheckText(text string) error {
 	if tokenForm.MatchString(text) {
 		return ErrTextContainsKey
@@ -63,15 +64,15 @@ func CheckText(text string) error {
 	return nil
 }
 
-// isBlank reports whether r shows nothing: a space, what Unicode has drawn as nothing where it is
-// not supported, or the empty Braille pattern.
+// isBlank reports whether r shows nothing: a space, a character that Unicode displays as nothing
+// where it is not supported, or the empty Braille pattern.
 func isBlank(r rune) bool {
 	return unicode.IsSpace(r) || r == '\u2800' ||
 		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// TextProblem says what is wrong with a text of 1 to that many characters, "" for nothing. It names
-// the character, and never a key.
+// TextProblem says what is wrong with a text of 1 to most characters, "" for nothing. It names the
+// character, and never a key.
 func TextProblem(text string, most int) string {
 	var what string
 	err := CheckText(text)

@@ -17,7 +17,7 @@ type Environment string
 const (
 	Live Environment = "live"
 	Test Environment = "test"
-	// AnyEnvironment is that of a server which accepts keys of both. No key has it.
+	// AnyEnvironment is the environment of a server that accepts live and test keys. No key has it.
 	AnyEnvironment Environment = "any"
 )
 
@@ -29,7 +29,7 @@ const (
 	prefixLength   = len("pst_live_")
 	randomLength   = 30
 	checksumLength = 6
-	// TokenLength is how many characters a key has.
+	// TokenLength is the number of characters of a key.
 	TokenLength = prefixLength + randomLength + checksumLength
 )
 
@@ -40,18 +40,18 @@ var ErrMalformed = errors.New("malformed API key")
 // key it needs neither salt nor a slow hash.
 type Digest [sha256.Size]byte
 
-// DigestPrefix is the first half of a Digest. It tells digests apart, and nobody finds a caller by
-// it.
+// DigestPrefix is the first half of a Digest. It suffices to tell digests apart, but not to
+// identify a caller.
 type DigestPrefix [sha256.Size / 2]byte
 
 // Prefix returns the first half of the digest.
 func (d Digest) Prefix() DigestPrefix { return DigestPrefix(d[:len(DigestPrefix{})]) }
 
 // Token is the plaintext of an API key: "pst_live_" or "pst_test_", 30 random letters and digits,
-// and the CRC-32 (IEEE) of all before it in base 62, which has 6. It prints itself redacted; only
+// and the CRC-32 (IEEE) of these parts in base 62, six characters. It prints itself redacted; only
 // Reveal returns the text.
 //
-// It carries its digest, so that a connection which keeps the Token of its requests need not hash
+// It carries its digest, so that a connection that keeps the Token of its requests need not hash
 // the key again.
 type Token struct {
 	text   string
@@ -77,7 +77,7 @@ func ParseToken(text string) (Token, error) {
 		return Token{}, ErrMalformed
 	}
 	key := []byte(text)
-	// Most wrong keys have a wrong checksum, so it is compared first.
+	// The checksum is compared first, because most wrong keys have a wrong one.
 	body := key[:TokenLength-checksumLength]
 	if sum := checksum(body); text[len(body):] != string(sum[:]) || !isBase62(text[prefixLength:len(body)]) {
 		return Token{}, ErrMalformed
@@ -108,7 +108,7 @@ func (t Token) Reveal() string { return t.text }
 // key.
 func (t Token) String() string { return "pst_" + string(t.Environment()) + "_…" + t.Last4() }
 
-// Format redacts for every verb. Without it, fmt would print the fields for some.
+// Format redacts for every verb. Without it, fmt would print the fields for some verbs.
 func (t Token) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, t.String()) }
 
 // MarshalText redacts.
@@ -132,8 +132,8 @@ func checksum(body []byte) (out [checksumLength]byte) {
 	return out
 }
 
-// randomBase62 returns n random letters and digits. Bytes from 248 on are drawn again, so that all
-// are equally likely.
+// randomBase62 returns n random letters and digits. It discards bytes of 248 and more, so that all
+// characters are equally likely.
 func randomBase62(random io.Reader, n int) (string, error) {
 	out := make([]byte, 0, n)
 	buf := make([]byte, n)

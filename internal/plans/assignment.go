@@ -7,49 +7,51 @@ type Kind string
 
 // The kinds of assignments.
 const (
-	// Assigned was made by staff.
+	// Assigned: staff put the tenant on a plan.
 	Assigned Kind = "assign"
-	// Boost is the plan and generation of before it with other numbers, for a while.
+	// Boost keeps the tenant's plan and generation, and changes its numbers for a while.
 	Boost Kind = "boost"
 	// End follows a temporary assignment or a boost.
 	End Kind = "end"
 )
 
 // Assignment puts a tenant on a plan from an instant on. It is in force until the tenant's next one
-// begins, so a tenant's assignments have no gaps and no overlaps. An assignment that has begun is
-// never changed, except that it may be marked void.
+// begins, so a tenant's assignments have no gaps and no overlaps. Once it has begun, it is never
+// changed, except that it may be marked void.
 type Assignment struct {
 	// ID is 0 before it is stored.
 	ID   int64
 	Plan string
-	// Generation is which versions of the plan it follows; 0 for the plan's latest when it begins.
+	// Generation selects the versions of the plan that it follows; 0 stands for the plan's latest
+	// generation when it begins.
 	Generation int
-	// Own is the numbers of the assignment itself: of a plan without numbers, or of a boost; nil
-	// for those of the plan. One number of a boost, or of its end, may be 0: it is the plan's.
+	// Own is the assignment's own numbers, for a plan without numbers or a boost; nil means the
+	// plan's numbers. One number of a boost, or of its end, may be 0: then the plan's number holds.
 	Own *Quota
-	// Named is the numbers that a boost was given. 0 means that the number stays as before. Own
-	// follows from Named. A new boost has its numbers in Own, and Named is empty.
+	// Named is the numbers that a boost was given; 0 keeps the number in force before. Own is
+	// derived from Named. A new boost has its numbers in Own instead, and Named is empty.
 	Named Quota
-	// Kind is Assigned if it is empty.
+	// Kind is the kind; empty means Assigned.
 	Kind Kind
-	// Ends is the assignment that an End ends; 0, before they are stored, for the one before it.
+	// Ends is the ID of the assignment that an End ends. Before the two are stored, 0 stands for
+	// the assignment before the End.
 	Ends int64
 	From time.Time
-	// Until is when a temporary assignment or a boost ends by itself, zero for one that lasts. Then
-	// is the plan that follows, "" for what was in force before.
+	// Until is when a temporary assignment or a boost ends by itself, zero for never. Then is the
+	// plan that follows, "" for what was in force before.
 	Until time.Time
 	Then  string
-	// To is when the next one begins, zero for none.
+	// To is when the next assignment begins, zero for none.
 	To        time.Time
 	CreatedAt time.Time
 	CreatedBy string
-	// VoidedAt is zero for one that is not void.
+	// VoidedAt is zero unless the assignment is void.
 	VoidedAt   time.Time
 	VoidReason string
 }
 
-// Period is a time in which a tenant's plan and numbers do not change: what one assignment and one
-// version of its plan have in common.
+// Period is a time in which a tenant's plan and numbers do not change: the common part of one
+// assignment and one version of its plan.
 type Period struct {
 	Assignment int64
 	Version    int
@@ -62,9 +64,9 @@ type Period struct {
 	From  time.Time
 	// To is zero for no end.
 	To time.Time
-	// AssignedFrom and AssignedTo are those of the assignment.
+	// AssignedFrom and AssignedTo are the beginning and the end of the assignment.
 	AssignedFrom, AssignedTo time.Time
-	// VoidedAt is zero for an assignment that is not void.
+	// VoidedAt is zero unless the assignment is void.
 	VoidedAt   time.Time
 	VoidReason string
 }

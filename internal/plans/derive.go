@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// inForce is what binds a tenant.
+// inForce is the plan, numbers and generation in force for a tenant.
 type inForce struct {
 	plan       string
 	own        *Quota
 	generation int
 }
 
-// temporary is a temporary assignment that has not ended, and what is in force before it and,
-// unless it says otherwise, after it.
+// temporary is a temporary assignment that has not ended. under is what was in force before it.
+// under is in force again after it, unless the assignment names another plan.
 type temporary struct {
 	Assignment
 	under inForce
 }
 
-// derivation goes through the assignments of a tenant in order of time.
+// derivation goes through a tenant's assignments in order of time.
 type derivation struct {
 	generation func(plan string, at time.Time) int
 	timeline   []Assignment
@@ -29,9 +29,8 @@ type derivation struct {
 	open []temporary
 }
 
-// derive returns the timeline of these assignments: those that have begun as they are, and the
-// others with the plans of boosts and the ends of temporary assignments as they follow from what is
-// in force around them.
+// derive returns the timeline of the assignments. Begun assignments are unchanged. What is in force
+// around the others determines the plan of a boost, and the End of a temporary assignment.
 func derive(assignments []Assignment, generation func(plan string, at time.Time) int, now time.Time) []Assignment {
 	d := derivation{generation: generation}
 	var coming []Assignment
@@ -57,7 +56,7 @@ func derive(assignments []Assignment, generation func(plan string, at time.Time)
 	return d.timeline
 }
 
-// replay takes an assignment that has begun as it is.
+// replay adds an assignment that has begun, unchanged.
 func (d *derivation) replay(a Assignment) {
 	d.open = slices.DeleteFunc(d.open, func(t temporary) bool { return t.Until.Before(a.From) })
 	d.endUntil(a.From)
@@ -69,8 +68,8 @@ func (d *derivation) replay(a Assignment) {
 	d.timeline = append(d.timeline, a)
 }
 
-// bound returns the boost with what it takes from before it. If that changes a boost that is
-// stored, its ID becomes negative.
+// bound fills in the boost from what it interrupts: the plan, and numbers that it does not name.
+// The ID of a stored boost that changes becomes negative.
 func (d *derivation) bound(boost Assignment) Assignment {
 	b := boost
 	if b.Named == (Quota{}) {
@@ -83,7 +82,7 @@ func (d *derivation) bound(boost Assignment) Assignment {
 	return b
 }
 
-// begin adds an assignment. One that is not temporary ends all that are.
+// begin adds an assignment. An assignment that is not temporary ends all temporary ones.
 func (d *derivation) begin(a Assignment) {
 	if a.Temporary() {
 		d.open = append(d.open, temporary{a, d.current})
@@ -94,8 +93,8 @@ func (d *derivation) begin(a Assignment) {
 	d.timeline = append(d.timeline, a)
 }
 
-// endUntil ends the temporary assignments whose end is not after the instant. An assignment that
-// begins at that end takes its place.
+// endUntil ends the temporary assignments that end by the instant. An assignment that begins at the
+// same time as an End replaces it.
 func (d *derivation) endUntil(instant time.Time) {
 	for n := d.first(); n >= 0 && !d.open[n].Until.After(instant); {
 		at, ended := d.open[n].Until, false
@@ -104,7 +103,7 @@ func (d *derivation) endUntil(instant time.Time) {
 			follows := d.open[n].follows()
 			d.open = slices.Delete(d.open, n, n+1)
 			if n < len(d.open) {
-				// Another one began within it, and ends later.
+				// Another assignment began within this one, and ends later.
 				d.open[n].under = d.bindings(follows)
 				continue
 			}
@@ -116,7 +115,8 @@ func (d *derivation) endUntil(instant time.Time) {
 	}
 }
 
-// first returns which temporary assignment ends first, of several the innermost; -1 for none.
+// first returns the index of the temporary assignment that ends first, the innermost of several; -1
+// for none.
 func (d *derivation) first() int {
 	first := len(d.open) - 1
 	for n := first - 1; n >= 0; n-- {
@@ -127,7 +127,7 @@ func (d *derivation) first() int {
 	return first
 }
 
-// follows returns the end of the assignment.
+// follows returns the assignment that follows when t ends.
 func (t temporary) follows() Assignment {
 	end := Assignment{From: t.Until, Kind: End, Ends: t.ID}
 	if t.Then != "" && t.Then != t.under.plan {
@@ -146,11 +146,15 @@ func (d *derivation) bindings(a Assignment) inForce {
 	return b
 }
 
-// completed returns the numbers of a boost: those that it does not name are those of before it,
-// which may be the plan's: then they stay 0.
+// completed returns the numbers of a boost. A number that is not named stays as it was before: the
+// tenant's own, or 0 for the plan's.
 func completed(named Quota, before *Quota) *Quota {
 	if before == nil {
 		return &named
 	}
-	return &Quota{cmp.Or(named.PerMinute, before.PerMinute), cmp.Or(named.PerDay, before.PerDay)}
+	return &Quota{
+		PerMinute: cmp.Or(named.PerMinute, before.PerMinute),
+		PerDay:    cmp.Or(named.PerDay, before.PerDay),
+		Month:     named.Month.Over(before.Month),
+	}
 }

@@ -33,8 +33,9 @@ func TestResolve(t *testing.T) {
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	for q, valid := range map[Quota]bool{
-		{1, 1}: true, {60, 1000}: true, {60, 60}: true, {0, 10}: false, {-1, 10}: false, {10, 0}: false,
-		{61, 60}: false,
+		{PerMinute: 1, PerDay: 1}: true, {PerMinute: 60, PerDay: 1000}: true, {PerMinute: 60, PerDay: 60}: true,
+		{PerDay: 10}: false, {PerMinute: -1, PerDay: 10}: false, {PerMinute: 10}: false,
+		{PerMinute: 61, PerDay: 60}: false, {PerMinute: 1, PerDay: 1, Month: some(0, "none")}: false,
 	} {
 		if err := q.Validate(); (err == nil) != valid {
 			t.Errorf("%+v: %v", q, err)

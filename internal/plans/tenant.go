@@ -23,11 +23,11 @@ var (
 	// ErrContact and ErrNotes: the text is too long.
 	ErrContact = errors.New("a contact has at most 200 characters")
 	ErrNotes   = errors.New("notes have at most 1,000 characters")
-	// ErrTenantSuspended: the tenant was suspended before.
+	// ErrTenantSuspended: the tenant is already suspended.
 	ErrTenantSuspended = errors.New("the tenant is suspended")
-	// ErrTenantNotSuspended: the tenant to resume, or to erase, is in good standing.
+	// ErrTenantNotSuspended: the tenant to resume or erase is in good standing.
 	ErrTenantNotSuspended = errors.New("the tenant is not suspended")
-	// ErrTenantErased: a tenant that was erased is not changed.
+	// ErrTenantErased: an erased tenant can't be changed.
 	ErrTenantErased = errors.New("the tenant was erased")
 )
 
@@ -38,8 +38,8 @@ var (
 	email      = regexp.MustCompile(`^[^@\s\pC\pZ]+@[^@\s\pC\pZ]+$`)
 )
 
-// CheckTenantName returns ErrTenantName for a text that can't be the name of a tenant, and for the
-// name of one that was erased.
+// CheckTenantName returns ErrTenantName for a text that can't be the name of a tenant, or is the
+// name of an erased one.
 func CheckTenantName(name string) error {
 	if !tenantName.MatchString(name) || erasedName.MatchString(name) {
 		return fmt.Errorf("name %.80q: %w", name, ErrTenantName)
@@ -47,8 +47,7 @@ func CheckTenantName(name string) error {
 	return nil
 }
 
-// ErasedName is the name of the tenant with that number after it was erased. No other tenant has
-// such a name.
+// ErasedName is the name of an erased tenant with that number. No other tenant has such a name.
 func ErasedName(id int64) string { return fmt.Sprintf("erased-%d", id) }
 
 // Erased reports whether the tenant was erased. Constraints tie the name to erased_at: only an
@@ -56,13 +55,14 @@ func ErasedName(id int64) string { return fmt.Sprintf("erased-%d", id) }
 func (t *Tenant) Erased() bool { return t.Name == ErasedName(t.ID) }
 
 const (
-	// maxEmail is the most characters of an address that mail can be sent to (RFC 5321).
+	// maxEmail is the maximum length of an address that mail can be sent to (RFC 5321).
 	maxEmail   = 254
 	maxContact = 200
 	maxNotes   = 1000
 )
 
-// Check returns ErrBillingRef, ErrEmail, ErrContact or ErrNotes for what can't be in a profile.
+// Check returns ErrBillingRef, ErrEmail, ErrContact or ErrNotes for a text that can't be in a
+// profile.
 func (p Profile) Check() error {
 	switch {
 	case p.BillingRef != "" && !billingRef.MatchString(p.BillingRef):

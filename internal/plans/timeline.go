@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// UnscheduleMargin is how long before its beginning an assignment can be removed at the latest: all
+// UnscheduleMargin is how long before its beginning an assignment must be removed, so that all
 // servers forget it before it begins.
 const UnscheduleMargin = 2 * time.Second
 
 // Errors of operations on timelines. Compare with errors.Is.
 var (
-	// ErrAssignmentNotFound: there is no assignment with that ID.
+	// ErrAssignmentNotFound: there is no assignment with the ID.
 	ErrAssignmentNotFound = errors.New("no such assignment")
 	// ErrAssignmentBegun: the assignment to remove has begun.
 	ErrAssignmentBegun = errors.New("the assignment has begun")
@@ -21,21 +21,21 @@ var (
 	ErrAssignmentBegins = errors.New("the assignment begins at this moment")
 	// ErrAssignmentNotBegun: the assignment to mark void has not begun.
 	ErrAssignmentNotBegun = errors.New("the assignment has not begun")
-	// ErrAssignmentVoid and ErrAssignmentNotVoid: the assignment is marked void already, or is not.
+	// ErrAssignmentVoid and ErrAssignmentNotVoid: the assignment is already marked void, or is not.
 	ErrAssignmentVoid    = errors.New("the assignment is void")
 	ErrAssignmentNotVoid = errors.New("the assignment is not void")
 	// ErrQuota: the numbers of an assignment are wrong.
 	ErrQuota = errors.New("invalid quota")
-	// ErrThenQuota: the plan that follows a temporary assignment takes its numbers from the tenant.
+	// ErrThenQuota: the plan that would follow a temporary assignment has no numbers of its own,
+	// and the tenant has none for it.
 	ErrThenQuota = errors.New("the plan that follows requires a quota for the tenant")
-	// ErrInPast: the instant from which an assignment shall be in force is past.
+	// ErrInPast: the instant at which an assignment would begin is past.
 	ErrInPast = errors.New("an assignment can't begin in the past")
 	// ErrNoTime: a temporary assignment would end before it begins.
 	ErrNoTime = errors.New("an assignment must end after it begins")
 )
 
-// ConflictError is returned for an assignment that can't be made because of another one that is
-// scheduled.
+// ConflictError is returned if the scheduled assignment With is in the way of a new one.
 type ConflictError struct{ With Assignment }
 
 // Error implements error.
@@ -58,24 +58,26 @@ func (e PlanError) Unwrap() error { return e.Err }
 // Temporary reports whether the assignment ends by itself.
 func (a Assignment) Temporary() bool { return !a.Until.IsZero() }
 
-// Timeline is the assignments of a tenant in order of time, each in force until the next one
-// begins: it has no gaps and no overlaps.
+// Timeline is a tenant's assignments in order of time, each in force until the next one begins: it
+// has no gaps and no overlaps.
 //
-// The temporary assignments that have not ended nest. One without an end ends all of them: their
-// ends are no longer in the timeline, and come back if it is removed before it began. The plan of a
-// boost and what follows a temporary assignment are derived from what is in force around them, so
-// they change with it as long as they have not begun. What has begun never changes.
+// Temporary assignments that have not ended are nested. An assignment without an end ends all of
+// them: their ends leave the timeline, and come back if that assignment is removed before it
+// begins. The plan of a boost, and what follows a temporary assignment, are derived from what is in
+// force around them, so they change with it until they have begun. Assignments that have begun
+// never change.
 type Timeline struct {
 	Assignments []Assignment
 	// Generation returns the latest generation of a plan at an instant.
 	Generation func(plan string, at time.Time) int
 }
 
-// Change is what an operation makes of a timeline.
+// Change is the effect of an operation on a timeline.
 type Change struct {
 	After Timeline
-	// Removed is no longer in the timeline, Added is new in it and has no ID yet: 0, or the
-	// negative ID of the removed one in whose place it comes. Ends refers to them by these numbers.
+	// Removed has the assignments that leave the timeline. Added has the new ones, which are not
+	// stored yet: the ID of each is 0, or the negative ID of the removed assignment that it
+	// replaces. Ends refers to them by these numbers.
 	Removed, Added []Assignment
 	// Lasts is the temporary assignment that no longer ends by itself, nil for none.
 	Lasts *Assignment
@@ -96,7 +98,7 @@ func (t Timeline) At(at time.Time) (Assignment, bool) {
 // Coming returns the assignments that begin after the instant.
 func (t Timeline) Coming(at time.Time) []Assignment { return t.Assignments[t.begun(at):] }
 
-// begun returns how many assignments have begun at the instant.
+// begun returns the number of assignments that have begun at the instant.
 func (t Timeline) begun(at time.Time) int {
 	n := slices.IndexFunc(t.Assignments, func(a Assignment) bool { return a.From.After(at) })
 	if n < 0 {
@@ -106,8 +108,8 @@ func (t Timeline) begun(at time.Time) int {
 }
 
 // Assign adds an assignment or a boost, temporary or not. It returns ErrInPast, ErrNoTime, or a
-// ConflictError: two assignments can't begin at the same instant, and none may begin within a
-// temporary one that is added.
+// ConflictError: two assignments can't begin at the same instant, and none may begin within an
+// added temporary one.
 func (t Timeline) Assign(a Assignment, now time.Time) (Change, error) {
 	last, ok := t.At(now)
 	switch {
@@ -126,8 +128,8 @@ func (t Timeline) Assign(a Assignment, now time.Time) (Change, error) {
 	return t.change(append(slices.Clone(t.Assignments), a), now)
 }
 
-// Begin returns the first assignments of a new tenant. A trial has to say which plan follows. It
-// returns ErrNoTime.
+// Begin returns the first assignments of a new tenant. It returns ErrNoTime for a trial whose end
+// is not after its beginning, or that no plan follows.
 func Begin(first Assignment) (Change, error) {
 	if first.Temporary() && (!first.Until.After(first.From) || first.Then == "") {
 		return Change{}, ErrNoTime
@@ -138,8 +140,8 @@ func Begin(first Assignment) (Change, error) {
 }
 
 // Unschedule removes an assignment that has not begun. A temporary one is removed with its end, and
-// the timeline is as if it had never been. If an end is removed, the temporary assignment lasts,
-// or, within another one, ends with that. It returns ErrAssignmentNotFound, ErrAssignmentBegun or
+// the timeline is as if it had never been. If an end is removed, the temporary assignment lasts, or
+// ends with the one around it. It returns ErrAssignmentNotFound, ErrAssignmentBegun or
 // ErrAssignmentBegins.
 func (t Timeline) Unschedule(id int64, now time.Time) (Change, error) {
 	i := slices.IndexFunc(t.Assignments, func(a Assignment) bool { return a.ID == id })
@@ -162,8 +164,7 @@ func (t Timeline) Unschedule(id int64, now time.Time) (Change, error) {
 	return c, err
 }
 
-// endAround returns the end of the innermost temporary assignment around another temporary one,
-// zero for none.
+// endAround returns the end of the innermost temporary assignment around another, zero for none.
 func (t Timeline) endAround(inner int) time.Time {
 	for i := inner - 1; i >= 0 && (t.Assignments[i+1].Temporary() || t.Assignments[i+1].Kind == End); i-- {
 		if a := t.Assignments[i]; a.Temporary() && a.Until.After(t.Assignments[inner].Until) {
@@ -173,13 +174,14 @@ func (t Timeline) endAround(inner int) time.Time {
 	return time.Time{}
 }
 
-// change derives the timeline from these assignments, and compares it with the present one. It
-// returns ErrAssignmentBegins if an assignment had to be removed that begins at this moment.
+// change derives the timeline from the assignments, and compares it with the present one. It
+// returns ErrAssignmentBegins if the change would remove an assignment that begins within
+// UnscheduleMargin.
 func (t Timeline) change(from []Assignment, now time.Time) (Change, error) {
 	after := Timeline{derive(from, t.Generation, now), t.Generation}
 	c := Change{After: after}
 	for i, a := range after.Assignments {
-		// An end that stays as it is keeps its ID.
+		// An end that does not change keeps its ID.
 		same := slices.IndexFunc(t.Assignments, func(b Assignment) bool { return a.Kind == End && sameInForce(a, b) })
 		if same >= 0 {
 			after.Assignments[i].ID = t.Assignments[same].ID
@@ -204,7 +206,8 @@ func (t Timeline) change(from []Assignment, now time.Time) (Change, error) {
 	return c, nil
 }
 
-// sameInForce compares all that decides, and not the end that is planned.
+// sameInForce reports whether two assignments have the same effect while they are in force. It does
+// not compare their planned ends.
 func sameInForce(a, b Assignment) bool {
 	return a.From.Equal(b.From) && a.Kind == b.Kind && a.Plan == b.Plan && SameQuota(a.Own, b.Own) &&
 		a.Generation == b.Generation &&

@@ -68,11 +68,15 @@ func randomChange(r *rand.Rand, line Timeline, now time.Time, named map[time.Tim
 		if r.IntN(2) == 0 {
 			a.Kind, a.Plan, a.Then = Boost, "", ""
 			a.Own = []*Quota{{PerMinute: 900 + r.Int64N(9)}, {PerDay: 500 + r.Int64N(900)},
-				{PerMinute: 50, PerDay: 5000}}[r.IntN(3)]
+				{PerMinute: 50, PerDay: 5000}, {}}[r.IntN(4)]
+			if a.Own.Month = randomMonth(r); *a.Own == (Quota{}) {
+				a.Own.PerMinute = 1
+			}
 		}
 	}
 	if a.Plan == Enterprise {
-		a.Own = &Quota{PerMinute: 100 + r.Int64N(9), PerDay: 800 + r.Int64N(9)}
+		own := Quota{PerMinute: 100 + r.Int64N(9), PerDay: 800 + r.Int64N(9), Month: randomMonth(r)}
+		a.Own = own.Agreed()
 	}
 	change, err := line.Assign(a, now)
 	if err == nil && a.Kind == Boost {
@@ -82,6 +86,19 @@ func randomChange(r *rand.Rand, line Timeline, now time.Time, named map[time.Tim
 		err = ErrInPast
 	}
 	return change, err
+}
+
+// randomMonth is of a change: a half, or both, may be as before.
+func randomMonth(r *rand.Rand) Month {
+	overages := []Overage{{}, {Kind: NoOverage}, {OverageNumber, 5}, {OverageShare, 20}, {Kind: OverageUnlimited}}
+	m := Month{Overage: overages[r.IntN(len(overages))]}
+	if m.Kind = MonthKind(r.IntN(3)); m.Kind == SomeMonth {
+		m.Included = 1000 + r.Int64N(9)
+	}
+	if m.Kind == NoMonth {
+		m.Overage = Overage{}
+	}
+	return m
 }
 
 func checkTimeline(t *testing.T, line Timeline, named map[time.Time]Quota) {
@@ -142,6 +159,9 @@ func expectedOf(begun []Assignment, at time.Time, named map[time.Time]Quota) inF
 		}
 		if own.PerDay == 0 && under.own != nil {
 			own.PerDay = under.own.PerDay
+		}
+		if under.own != nil {
+			own.Month = own.Month.Over(under.own.Month)
 		}
 		under.own = &own
 		return under

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// ErrNothingToUndo: what an assignment changed is over, so taking it back would change nothing.
+// ErrNothingToUndo: the effect of the assignment is over, so taking it back would change nothing.
 var ErrNothingToUndo = errors.New("its end has passed: nothing is in force any more")
 
-// TakeBack makes the timeline from now on what it would be without the latest change of it: an
-// assignment or boost, or those by which an undo took one back. It has begun, and stays as the past
-// does: what would be in force without it is assigned from now on, and each temporary assignment
-// that would not have ended begins a microsecond after the one around it. It returns
+// TakeBack changes the timeline from now on to what it would be without its latest change: an
+// assignment or boost, or the assignments by which an undo took one back. The past stays. What
+// would be in force without the change is assigned from now on. Temporary assignments that would
+// not have ended begin again, each a microsecond after the one around it. It returns
 // ErrAssignmentNotFound, ErrAssignmentBegun for a tenant's first one, ErrNothingToUndo, or
 // ErrAssignmentBegins.
 func (t Timeline) TakeBack(ids []int64, now time.Time) (Change, error) {
@@ -31,8 +31,8 @@ func (t Timeline) TakeBack(ids []int64, now time.Time) (Change, error) {
 	return t.change(slices.Concat(t.Assignments, wanted), now)
 }
 
-// SetEnd restores the end of an assignment whose end was removed. The assignment ends at until; the
-// plan then follows. It returns ErrAssignmentNotFound, ErrInPast, or a ConflictError.
+// SetEnd restores the removed end of an assignment: it ends at until, and the plan named by then
+// follows it. It returns ErrAssignmentNotFound, ErrInPast, or a ConflictError.
 func (t Timeline) SetEnd(id int64, until time.Time, then string, now time.Time) (Change, error) {
 	rest := slices.Clone(t.Assignments)
 	i := slices.IndexFunc(rest, func(a Assignment) bool { return a.ID == id })
@@ -48,9 +48,9 @@ func (t Timeline) SetEnd(id int64, until time.Time, then string, now time.Time) 
 	return c, err
 }
 
-// standing returns the assignments that make what is in force at the instant, and the temporary
-// assignments that have not ended, without the assignments with these IDs. What began before the
-// first of these is taken as it was; what came after it is derived anew.
+// standing returns the assignments that determine what is in force at the instant, and the
+// temporary ones that have not ended. It leaves out the assignments with the IDs in without.
+// Assignments before the first one left out are unchanged, later ones are derived again.
 func (t Timeline) standing(without []int64, at time.Time) []Assignment {
 	d := derivation{generation: t.Generation}
 	derived := false
@@ -86,7 +86,8 @@ func (t Timeline) standing(without []int64, at time.Time) []Assignment {
 		all = append(all, a)
 	}
 	if !top.same(d.current) {
-		// What followed a temporary assignment within the innermost one, with which it ends.
+		// A temporary assignment within the innermost open one has ended. d.current followed it,
+		// and ends with the open one.
 		a := Assignment{Until: d.open[len(d.open)-1].Until}
 		a.bind(d.current)
 		all = append(all, a)
@@ -100,7 +101,7 @@ func (t Timeline) standing(without []int64, at time.Time) []Assignment {
 	return all
 }
 
-// bind makes an assignment of what is in force.
+// bind sets the plan, numbers and generation of the assignment to what is in force.
 func (a *Assignment) bind(b inForce) {
 	a.Kind, a.Plan, a.Own, a.Generation = Assigned, b.plan, b.own, b.generation
 }

@@ -79,7 +79,7 @@ func TestTakeBackProperties(t *testing.T) {
 		if r.IntN(2) == 0 {
 			made.Until = now.Add(time.Duration(r.IntN(60)+1) * time.Hour)
 			if r.IntN(2) == 0 {
-				made.Kind, made.Plan, made.Own = Boost, "", &Quota{PerMinute: 800}
+				made.Kind, made.Plan, made.Own = Boost, "", &Quota{PerMinute: 800, Month: randomMonth(r)}
 			}
 		}
 		change, err := line.Assign(made, now)

@@ -1,6 +1,7 @@
 package plans
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -27,12 +28,11 @@ var (
 	ErrVersionBegun = errors.New("the version has begun")
 	// ErrVersionFollowed: scheduled assignments follow the generation that the version begins.
 	ErrVersionFollowed = errors.New("scheduled assignments follow the version")
-	// ErrNotGrandfathered: the tenant to move follows the plan's latest version already.
+	// ErrNotGrandfathered: the tenant to move already follows the plan's latest version.
 	ErrNotGrandfathered = errors.New("the tenant follows the plan's latest version")
 )
 
-// VersionScheduledError is returned for a version that would begin before another one that is
-// scheduled.
+// VersionScheduledError is returned for a version that would begin before a scheduled one.
 type VersionScheduledError struct{ Scheduled Version }
 
 // Error implements error.
@@ -45,11 +45,11 @@ func (e VersionScheduledError) Error() string {
 	)
 }
 
-// WithdrawMargin is how long before its beginning a version can be withdrawn at the latest: all
-// servers forget it before it begins.
+// WithdrawMargin is how long before its beginning a version must be withdrawn, so that all servers
+// forget it before it begins.
 const WithdrawMargin = 2 * time.Second
 
-// NumbersError is returned for a version whose numbers can't be.
+// NumbersError is returned for a version with invalid numbers.
 type NumbersError struct{ Err error }
 
 // Error implements error.
@@ -71,8 +71,8 @@ func CheckPlanName(name string) error {
 // Version is the numbers of a plan from an instant on. A version that has begun is never changed.
 type Version struct {
 	Plan string
-	// Number counts from 1. Generation is the same as that of the version before, and one more if
-	// existing tenants keep their numbers.
+	// Number counts from 1. Generation is that of the version before, plus one if existing tenants
+	// keep their numbers.
 	Number, Generation int
 	// Quota is nil for a plan whose numbers are agreed with each tenant.
 	Quota *Quota
@@ -80,23 +80,24 @@ type Version struct {
 	// To is when the next version of the generation begins, zero for none.
 	To        time.Time
 	CreatedAt time.Time
-	// CreatedBy is the login.
+	// CreatedBy is the login that made it.
 	CreatedBy string
-	// Tenants is how many tenants it binds now.
+	// Tenants is the number of tenants that it binds now.
 	Tenants int64
 }
 
 // VersionEdit is a change of a plan's numbers. Zeros stand for the numbers of the last version.
 type VersionEdit struct {
 	PerMinute, PerDay int64
+	Month             Month
 	// From is when the version begins; zero for now.
 	From time.Time
-	// KeepExisting begins a generation: tenants that are on the plan then keep their numbers.
+	// KeepExisting begins a generation: tenants on the plan at that time keep their numbers.
 	KeepExisting bool
 }
 
-// Next returns the version that the edit makes after the last one of the plan; ok is false if the
-// numbers are the same. It returns ErrNoNumbers, VersionScheduledError, ErrVersionPast or
+// Next returns the version that the edit makes after the plan's last one; ok is false if the
+// numbers are the same. The error is ErrNoNumbers, VersionScheduledError, ErrVersionPast or
 // NumbersError.
 func (e VersionEdit) Next(last Version, now time.Time) (next Version, ok bool, err error) {
 	if last.Quota == nil {
@@ -122,9 +123,11 @@ func (e VersionEdit) Next(last Version, now time.Time) (next Version, ok bool, e
 	if e.PerDay != 0 {
 		quota.PerDay = e.PerDay
 	}
-	if err := quota.Validate(); err != nil {
+	quota.Month = e.Month.Over(quota.Month)
+	if err := cmp.Or(quota.Validate(), quota.ValidateDay()); err != nil {
 		return Version{}, false, NumbersError{err}
 	}
+	quota.Month = quota.Month.InForce()
 	next = Version{Plan: last.Plan, Number: last.Number + 1, Generation: last.Generation, Quota: &quota, From: from}
 	if e.KeepExisting {
 		next.Generation++

@@ -12,48 +12,48 @@ import (
 )
 
 const (
-	// shardCount is a power of two up to 256. A shard grows by itself, so that a put waits for a
-	// 64th of the whole.
+	// shardCount is a power of two up to 256. Shards grow one at a time, so that a put waits only
+	// while a 64th of the entries is copied.
 	shardCount = 64
 	// bucketSize makes a bucket one line of the processor's cache.
 	bucketSize = 6
-	// loadFactor is the most entries a bucket has on average. Then one in forty is in an overflow
-	// bucket.
+	// loadFactor is the maximum average number of entries in a bucket. With it, one entry in forty
+	// is in an overflow bucket.
 	loadFactor = 4
-	// maxAdvance is how many buckets evict searches for an unused entry, which takes some 100 µs.
+	// maxAdvance is how many buckets evict searches for an unused entry. That takes some 100 µs.
 	maxAdvance = 256
 )
 
-// entry is a cached caller or, without a tenant, a digest of no key. What a look-up reads comes
-// first, to be in few lines of the processor's cache.
+// entry is a cached caller or, without a tenant, the digest of an unknown key. The fields that a
+// look-up reads are first, so that they are in few lines of the processor's cache.
 type entry struct {
 	digest keys.Digest
-	// version is that of the feed before the entry was loaded, or a later one at which it was still
-	// good.
+	// version is the feed's version before the entry was loaded, or a later one at which the entry
+	// was still valid.
 	version atomic.Uint64
-	// used belongs to clockCache.
+	// used is set by each look-up that finds the entry, and cleared when the clock passes it.
 	used atomic.Bool
-	// timeless: the key is good at any time until it changes, and what its tenant has does not end,
-	// so a look-up need not ask for the time.
+	// timeless says that only a change ends the validity of the key or its tenant's present state.
+	// So a look-up need not ask for the time.
 	timeless bool
 	keys.Caller
-	// next is what the caller is when what its tenant has now ends, nil for what is not known.
+	// next is the caller after its tenant's present state ends, nil if unknown.
 	next *nextCaller
 	// loadedAt is in Unix nanoseconds.
 	loadedAt int64
 }
 
-// nextCaller is a caller from an instant on: that at which what its tenant had before it ends.
+// nextCaller is the caller from the instant at which its tenant's earlier state ends.
 type nextCaller struct {
 	keys.Caller
 	next *nextCaller
 }
 
-// errOutlived: the last change that the entry knows of has come, and another one after it.
+// errOutlived: the last known state of the entry's tenant has ended.
 var errOutlived = errors.New("the cached state of the caller has expired")
 
-// active returns the caller at that time, with a keys.StatusError if the key is not good then. It
-// returns errOutlived if the caller is to be looked up again.
+// active returns the caller at the time, with a keys.StatusError if the key is not valid then. It
+// returns errOutlived if the caller must be looked up again.
 func (e *entry) active(env keys.Environment, now time.Time) (*keys.Caller, error) {
 	if status := e.Status(env, now); status != keys.Active {
 		return &e.Caller, keys.StatusError(status)
@@ -68,7 +68,7 @@ func (e *entry) active(env keys.Environment, now time.Time) (*keys.Caller, error
 	return c, nil
 }
 
-// follow sets what follows the caller, as its tenant knows it.
+// follow sets next from the later states that the tenant has.
 func (e *entry) follow() {
 	e.next = nil
 	for last, t := &e.next, e.Tenant.Next; t != nil; t = t.Next {
@@ -79,31 +79,31 @@ func (e *entry) follow() {
 }
 
 // clockCache is a hash table of entries by digest with CLOCK eviction: a full one evicts entries
-// that were not used since the clock last passed them. So a flood of keys that come once does not
-// evict those that come again.
+// that were not used since the clock last passed them. So a flood of keys that are used once does
+// not evict keys that are used again.
 //
-// It is made for a million entries, where a look-up waits for memory: get reads one line for the
-// bucket and then the entry. Maps for any key type read three lines and more (ADR 4). get takes no
-// lock, and finds what was put before it.
+// It is made for a million entries, where a look-up waits for memory: get reads one cache line for
+// the bucket and then the entry. Maps for any key type read three lines and more (ADR 4). get takes
+// no lock, and finds whatever was put before it.
 type clockCache struct {
 	capacity int
 	shards   [shardCount]atomic.Pointer[shard]
 
 	mu    sync.Mutex // for put and remove
 	count atomic.Int64
-	// hand is the position of the clock: a shard and the next bucket of it.
+	// hand is the position of the clock: a shard, and its next bucket.
 	hand struct{ shard, bucket int }
 }
 
 // shard has a power of two of buckets. A digest is random, so its bits are the hash: the first byte
-// is the shard, the second the tag, the next eight the bucket.
+// selects the shard, the second is the tag, and the next eight select the bucket.
 type shard struct {
 	buckets []bucket
 	count   int // under clockCache.mu
 }
 
-// bucket has a tag for each entry in a byte of tags, 0 for none, so that few entries are read in
-// vain.
+// bucket has a tag of one byte for each entry, 0 for none. Tags are compared first, so few entries
+// are read in vain.
 type bucket struct {
 	tags     atomic.Uint64
 	entries  [bucketSize]atomic.Pointer[entry]
@@ -126,7 +126,7 @@ func (s *shard) bucket(d *keys.Digest) *bucket {
 	return &s.buckets[binary.LittleEndian.Uint64(d[2:])&uint64(len(s.buckets)-1)]
 }
 
-// get returns nil if there is no entry with that digest.
+// get returns nil if there is no entry with the digest.
 func (c *clockCache) get(d *keys.Digest) *entry {
 	b, i := c.shard(d).Load().bucket(d).find(d)
 	if b == nil {
@@ -139,13 +139,14 @@ func (c *clockCache) get(d *keys.Digest) *entry {
 	return e
 }
 
-// find returns the bucket of the chain that has the digest, and its index there, or nil.
+// find returns the bucket from b on that has the digest, and the digest's index in it, or nil.
 func (b *bucket) find(d *keys.Digest) (*bucket, int) {
 	const ones = 0x01_01_01_01_01_01_01_01
 	wanted := uint64(tag(d)) * ones
 	for ; b != nil; b = b.overflow.Load() {
 		// All tags are compared at once, without a branch to mispredict. In differ, the bytes of
-		// the wanted tag are 0; in found, their highest bits are set and nothing else.
+		// equal tags are 0. In found, those bytes have their highest bit set, and all other bits
+		// are 0.
 		differ := b.tags.Load() ^ wanted
 		for found := ^((differ&(0x7f*ones) + 0x7f*ones) | differ | 0x7f*ones); found != 0; found &= found - 1 {
 			i := bits.TrailingZeros64(found) / 8
@@ -157,8 +158,8 @@ func (b *bucket) find(d *keys.Digest) (*bucket, int) {
 	return nil, 0
 }
 
-// withPrefix returns an entry whose digest begins so, nil if there is none. The prefix has all of a
-// digest that is its hash.
+// withPrefix returns an entry whose digest has the prefix, nil for none. The prefix has all bits
+// that select the bucket.
 func (c *clockCache) withPrefix(p keys.DigestPrefix) *entry {
 	var d keys.Digest
 	copy(d[:], p[:])
@@ -172,7 +173,7 @@ func (c *clockCache) withPrefix(p keys.DigestPrefix) *entry {
 	return nil
 }
 
-// put adds the entry or replaces the one with its digest.
+// put adds the entry, or replaces the one with its digest.
 func (c *clockCache) put(e *entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -214,7 +215,7 @@ func (s *shard) add(e *entry) {
 	for b := s.bucket(&e.digest); ; b = b.overflow.Load() {
 		for i := range b.entries {
 			if b.entries[i].Load() == nil {
-				// The tag comes last: it is what makes the entry found.
+				// The tag is stored last, because it makes the entry findable.
 				b.entries[i].Store(e)
 				b.tags.Or(uint64(tag(&e.digest)) << (8 * i))
 				return
@@ -226,7 +227,7 @@ func (s *shard) add(e *entry) {
 	}
 }
 
-// remove removes the entry with that digest, if there is one.
+// remove removes the entry with the digest, if there is one.
 func (c *clockCache) remove(d *keys.Digest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -256,7 +257,7 @@ func (b *bucket) unlinkEmpty() {
 	}
 }
 
-// evict advances the clock to a bucket with unused entries and removes those. After maxAdvance
+// evict advances the clock to a bucket with unused entries and removes them. After maxAdvance
 // buckets it removes used ones too.
 func (c *clockCache) evict() {
 	for advanced := 0; ; advanced++ {

@@ -11,11 +11,12 @@ import (
 )
 
 const (
-	// cacheSize is how many callers are cached, at some 220 bytes each, and unknownSize how many
-	// digests of no key.
+	// cacheSize is the number of cached callers, at some 220 bytes each, unknownSize the number of
+	// cached digests of unknown keys.
 	cacheSize   = 1_000_000
 	unknownSize = 10_000
-	// unknownTTL is how long a digest of no key is cached, unless the change feed drops it earlier.
+	// unknownTTL is how long the digest of an unknown key is cached, unless the change feed drops
+	// it earlier.
 	unknownTTL = 10 * time.Second
 	// staleTTL is how long after the last proof callers are served from memory if the store is
 	// down.
@@ -23,43 +24,41 @@ const (
 )
 
 // Store looks callers up. It should run twice MaxQueries queries at the same time, and share its
-// connections with nothing else: then known callers wait for no stranger, and no other query waits
-// for look-ups.
+// connections with nothing else. Then known callers do not wait for strangers, and other queries do
+// not wait for look-ups.
 type Store interface {
-	// Callers returns the caller of each digest, without a tenant for a digest of no key, and an
-	// error that is keys.ErrUnavailable if the store is down. It finds revoked and expired keys and
-	// those of suspended tenants too.
+	// Callers returns the caller of each digest; the caller of an unknown key has no tenant. The
+	// error is keys.ErrUnavailable if the store is down. Callers also finds revoked and expired
+	// keys, and keys of suspended tenants.
 	Callers(ctx context.Context, digests []keys.Digest, now time.Time) ([]keys.Caller, error)
 }
 
 // Directory finds callers by their keys, from memory. It is safe for concurrent use.
 //
-// A cached caller is good until it changes, for a request that comes within 300 ms of a proof that
-// the change feed works: the feed has passed on every change that was acknowledged before its last
-// proof. A request that comes later, as after the process was frozen, asks for a proof at once and
-// waits for it up to 100 ms. If none comes, the feed is lost, and a caller is good for 300 ms after
-// it was looked up. So a change is missed for 300 ms at most, whatever happens to the feed or the
-// process.
+// A proof means that the change feed has passed on every change acknowledged before it. A request
+// within 300 ms of the last proof gets the cached caller unless a change has dropped it. A later
+// request, as after a freeze of the process, asks for a proof at once and waits up to 100 ms for
+// it. If none comes, the feed is lost, and a cached caller is valid for only 300 ms after its
+// look-up. So a change is missed for 300 ms at most, whatever happens to the feed or the process.
 //
 // If the store is down too, nobody can revoke a key, and cached callers are served for 60 seconds
-// after the last proof. The first request that finds the store down waits for it; later ones do
+// after the last proof. The first request that finds the store down waits for it. Later ones do
 // not, because the store is probed in the background. After the 60 seconds, and for callers that
 // are not cached, Lookup returns keys.ErrUnavailable. When the feed is back, it drops everything.
 //
-// Look-ups share queries: while four are under way, further ones gather, and the next has up to 64
-// of them. A lone look-up goes at once.
+// Look-ups share queries: while four queries are under way, further look-ups gather, and the next
+// query has up to 64 of them. A lone look-up is sent at once.
 //
 // Anybody can send a key that does not exist. So keys that are not cached have four queries of
-// their own, and wait for 200 ms at most until theirs is sent. A caller that was cached stays known
-// when it is dropped, and waits for no stranger.
+// their own, and wait at most 200 ms until theirs is sent. A dropped caller still counts as cached,
+// so it never waits for strangers.
 //
-// What a tenant has may end at an instant that is known before (plans.Tenant.Until). The entry has
-// what follows, so at the instant itself the next caller is served, without a look-up or a notice.
-// What follows the last change that was read is looked up when that has come.
+// A tenant's present state may end at a known instant (plans.Tenant.Until). The entry has the next
+// state too, and serves it from that instant on, without a look-up or a notification. After the
+// last known state, the caller is looked up again.
 //
-// Two clocks: instants decide whether a key has expired or is banned; how long ago something was is
-// measured by the monotonic clock, so that no clock that is set makes an entry, or a failure of the
-// store, older or younger.
+// There are two clocks. Instants decide whether a key has expired or is banned. The monotonic clock
+// measures the ages of entries and of failures of the store, so that setting a clock changes none.
 type Directory struct {
 	store   Store
 	env     keys.Environment
@@ -71,18 +70,17 @@ type Directory struct {
 	tenants tenantSet
 	feed    feed
 
-	// known and strangers have the look-ups of callers that had been cached, and of other keys.
+	// known has the look-ups of callers that were cached before, strangers those of other keys.
 	known, strangers gathering
 	health           storeHealth
 
-	// LookedUp counts the callers that had been cached and were looked up again, and the other
-	// keys.
+	// LookedUp counts the look-ups of callers that were cached before, and of other keys.
 	LookedUp struct{ Known, Unknown atomic.Int64 }
 }
 
 // NewDirectory returns an empty directory for that environment. It decides expiry and bans by
-// instant. Its change feed is lost until FeedProven is called. It panics if there is no
-// environment: a forgotten one must accept no keys.
+// instant. Its change feed is lost until FeedProven is called. NewDirectory panics if env is empty,
+// so that a forgotten environment accepts no keys.
 func NewDirectory(store Store, env keys.Environment, instant func() time.Time) *Directory {
 	if env == "" {
 		panic("callers: no environment")
@@ -101,11 +99,10 @@ func NewDirectory(store Store, env keys.Environment, instant func() time.Time) *
 	return d
 }
 
-// Lookup returns the caller with that key. It returns keys.ErrInvalidKey if there is none, or with
-// the caller a keys.StatusError if the key is not good, and an error that is keys.ErrUnavailable if
-// that can't be known. A banned key is good: see keys.Caller.Banned. A key of another environment
-// is never good: for one that the store does not know, or can't look up, the error is
-// keys.ErrOtherEnvironment.
+// Lookup returns the caller with that key. The error is keys.ErrInvalidKey if there is none, a
+// keys.StatusError (with the caller) if the key is not valid, or keys.ErrUnavailable if that can't
+// be known. A banned key is valid: see keys.Caller.Banned. A key of another environment is never
+// valid: if the store does not know it, or can't look it up, the error is keys.ErrOtherEnvironment.
 func (d *Directory) Lookup(ctx context.Context, t keys.Token) (*keys.Caller, error) {
 	c, err := d.Find(ctx, t, time.Now())
 	if !errors.Is(err, keys.ErrNotCached) {
@@ -122,7 +119,7 @@ func (d *Directory) Lookup(ctx context.Context, t keys.Token) (*keys.Caller, err
 	return d.active(ctx, e)
 }
 
-// explained returns the error of an unknown key: that it is for another environment, or err.
+// explained returns the error for an unknown key: keys.ErrOtherEnvironment, or err.
 func explained(t keys.Token, env keys.Environment, err error) error {
 	if !env.Accepts(t.Environment()) && !errors.Is(err, keys.ErrNotCached) {
 		return keys.ErrOtherEnvironment
@@ -131,7 +128,7 @@ func explained(t keys.Token, env keys.Environment, err error) error {
 }
 
 // Find is Lookup for a key that the directory knows. For any other key it returns
-// keys.ErrNotCached, and does not ask the store. arrived is when the request did, by time.Now.
+// keys.ErrNotCached, and does not ask the store. arrived is when the request arrived, by time.Now.
 func (d *Directory) Find(ctx context.Context, t keys.Token, arrived time.Time) (*keys.Caller, error) {
 	digest := t.Digest()
 	e := d.callers.get(&digest)
@@ -148,12 +145,11 @@ func (d *Directory) Find(ctx context.Context, t keys.Token, arrived time.Time) (
 	return d.active(ctx, e)
 }
 
-// outlivedTries is how often a caller is looked up again because all changes that were known of
-// have come.
+// outlivedTries is how often active looks a caller up again because of errOutlived.
 const outlivedTries = 2
 
-// active returns the entry's caller at this instant. If all changes that the entry knows of have
-// come, the caller is looked up again.
+// active returns the entry's caller at this instant. If the entry's last known state has ended,
+// active looks the caller up again.
 func (d *Directory) active(ctx context.Context, e *entry) (*keys.Caller, error) {
 	for range outlivedTries {
 		c, err := e.active(d.env, d.instant())
@@ -172,7 +168,7 @@ func (d *Directory) active(ctx context.Context, e *entry) (*keys.Caller, error) 
 	return c, err
 }
 
-// refresh looks the caller up again. cached is what is known of it, nil for nothing.
+// refresh looks the caller up again. cached is its entry, nil for none.
 func (d *Directory) refresh(ctx context.Context, digest keys.Digest, cached *entry, now time.Time) (*entry, error) {
 	if u := d.unknown.get(&digest); u != nil && d.feed.isFresh(u, now) &&
 		now.UnixNano()-u.loadedAt < int64(unknownTTL) {
@@ -197,7 +193,7 @@ func (d *Directory) refresh(ctx context.Context, digest keys.Digest, cached *ent
 	return nil, err
 }
 
-// KeyChanged drops the key whose digest begins so.
+// KeyChanged drops the key whose digest has the prefix.
 func (d *Directory) KeyChanged(prefix keys.DigestPrefix) {
 	d.feed.change(func(uint64) {
 		if e := d.callers.withPrefix(prefix); e != nil {
@@ -223,9 +219,9 @@ func (d *Directory) AllChanged() {
 	})
 }
 
-// FeedProven says that every change that was acknowledged before that time of time.Now has arrived.
+// FeedProven says that every change acknowledged before that time (by time.Now) has arrived.
 func (d *Directory) FeedProven(at time.Time) {
-	// The store has answered, too.
+	// The proof also means that the store has answered.
 	d.health.answered(d.clock.steady(at))
 	d.feed.prove(at)
 }
@@ -239,5 +235,5 @@ func (d *Directory) FeedLost() { d.feed.setLost(true) }
 // FeedHealthy reports whether changes arrive.
 func (d *Directory) FeedHealthy() bool { return d.feed.age(d.clock.now()) < healthyFor }
 
-// Len returns how many callers are cached.
+// Len returns the number of cached callers.
 func (d *Directory) Len() int { return int(d.callers.count.Load()) }

@@ -9,29 +9,30 @@ import (
 )
 
 const (
-	// MaxQueries is how many queries for known callers are under way at the same time, and as many
-	// for other keys.
+	// MaxQueries is the number of queries for known callers that are under way at the same time.
+	// Other keys have as many.
 	MaxQueries = 4
-	// maxBatch is how many callers a query looks up at most.
+	// maxBatch is the most callers that a query looks up.
 	maxBatch = 64
 )
 
-// lookupID says which look-ups are the same: those of one digest, at one version of the feed, that
-// began at about the same time.
+// lookupID is the same for look-ups that can share a result: those of one digest, at one version of
+// the feed, that began at about the same time.
 type lookupID struct {
 	digest  keys.Digest
 	version uint64
 	began   time.Duration
 }
 
-// lookup is that of one caller, for all who wait for it.
+// lookup is the look-up of one caller, for all requests that wait for it.
 type lookup struct {
 	lookupID
-	// wanted is when the first asked for it. ctx has the values of its context, and does not end.
+	// wanted is when the first request asked for it. ctx has the values of that request's context,
+	// but is never canceled.
 	wanted time.Time
 	ctx    context.Context
-	// waiters is how many wait, and sent whether its query was sent. Both are under the mutex of
-	// gathering.
+	// waiters is the number of requests that wait. sent says that its query was sent. Both are
+	// guarded by the mutex of gathering.
 	waiters int
 	sent    bool
 	// done is closed when found or err is set, and nobody joins any more.
@@ -41,23 +42,23 @@ type lookup struct {
 }
 
 // gathering lets look-ups share queries: while MaxQueries are under way, further ones gather. A
-// query is sent after all of its look-ups have joined, so none gets what was read before it asked.
-// A caller that leaves ends nobody else's query.
+// query is sent after all of its look-ups have joined, so no result is older than the look-ups that
+// get it. A caller that leaves does not end another's query.
 type gathering struct {
 	// query sets found or err of all look-ups of a batch.
 	query func(batch []*lookup)
 
 	mu sync.Mutex
-	// open has those that can be joined: they wait, or their query is under way.
+	// open has the look-ups that can be joined: they wait, or their query is under way.
 	open map[lookupID]*lookup
-	// waiting has those that were not sent, the oldest first, some of which nobody waits for any
-	// more.
+	// waiting has the look-ups that were not sent, the oldest first. Abandoned ones may be among
+	// them.
 	waiting []*lookup
-	// running is how many queries are under way.
+	// running is the number of queries under way.
 	running int
 }
 
-// join returns the look-up, which the caller must leave.
+// join returns the look-up with that ID. Each call needs a call of leave.
 func (g *gathering) join(ctx context.Context, id lookupID, now time.Time) *lookup {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -70,13 +71,14 @@ func (g *gathering) join(ctx context.Context, id lookupID, now time.Time) *looku
 		g.open = map[lookupID]*lookup{}
 	}
 	g.open[id] = l
-	if g.running < MaxQueries { // Then nobody waits.
+	if g.running < MaxQueries { // No look-up waits.
 		g.running++
 		l.sent = true
 		go g.run([]*lookup{l})
 		return l
 	}
-	// Otherwise strangers would fill the memory while the store hangs.
+	// Abandoned look-ups are dropped. Otherwise strangers would fill the memory while the store
+	// hangs.
 	for len(g.waiting) > 0 && g.waiting[0].waiters == 0 {
 		g.waiting = g.waiting[1:]
 	}
@@ -84,7 +86,7 @@ func (g *gathering) join(ctx context.Context, id lookupID, now time.Time) *looku
 	return l
 }
 
-// leave says that one fewer waits for the look-up. One that nobody waits for is not sent.
+// leave leaves the look-up. A look-up that nobody waits for is not sent.
 func (g *gathering) leave(l *lookup) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -101,7 +103,7 @@ func (g *gathering) isSent(l *lookup) bool {
 	return l.sent
 }
 
-// run sends the batch, and others until nobody waits.
+// run sends the batch, and then further ones until no look-up waits.
 func (g *gathering) run(batch []*lookup) {
 	for len(batch) > 0 {
 		g.query(batch)

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// loadTimeout bounds a look-up in the store, loadWait how long a request waits for it. That of
-	// a known caller waits for knownWait, if the store answers others meanwhile.
+	// loadTimeout bounds a look-up in the store, loadWait how long a request waits for it. If the
+	// store answers other queries meanwhile, the request of a known caller waits for knownWait.
 	loadTimeout = 2 * time.Second
 	loadWait    = 400 * time.Millisecond
 	knownWait   = time.Second
-	// slotWait bounds the wait of a key that is not cached until its query is sent. It leaves time
-	// for the query.
+	// slotWait bounds the wait of an uncached key until its query is sent. It leaves time for the
+	// query.
 	slotWait = loadWait / 2
-	// retryInterval is how long the store is not asked after it failed, downFor how long it counts
+	// retryInterval is how long the store is not asked after a failure, downFor how long it counts
 	// as down.
 	retryInterval = 250 * time.Millisecond
 	downFor       = time.Second
@@ -29,7 +29,7 @@ const (
 // storeHealth remembers whether the store answers. Times are in Unix nanoseconds.
 type storeHealth struct {
 	failedAt, answeredAt atomic.Int64
-	// probing is true while a store that was down is asked in the background.
+	// probing is true while probe asks the store.
 	probing atomic.Bool
 }
 
@@ -46,14 +46,14 @@ func (h *storeHealth) failedWithin(d time.Duration, now time.Time) bool {
 	return failed > h.answeredAt.Load() && now.UnixNano()-failed < int64(d)
 }
 
-// answered notes that the store answered at that instant.
+// answered records that the store answered at that instant.
 func (h *storeHealth) answered(at time.Time) {
 	for n, known := at.UnixNano(), h.answeredAt.Load(); known < n && !h.answeredAt.CompareAndSwap(known, n); {
 		known = h.answeredAt.Load()
 	}
 }
 
-// failed notes that a query sent at that instant failed. A store that has answered another query
+// failed records that a query sent at that instant failed. A store that has answered another query
 // since is slow, not down.
 func (h *storeHealth) failed(sent, now time.Time) {
 	if h.answeredAt.Load() <= sent.UnixNano() {
@@ -61,28 +61,28 @@ func (h *storeHealth) failed(sent, now time.Time) {
 	}
 }
 
-// late notes that a query sent at that instant has no answer yet, and reports whether the store
-// answers others.
+// late records that a query sent at that instant has no answer yet, and reports whether the store
+// answers other queries.
 func (h *storeHealth) late(sent, now time.Time) bool {
 	h.failed(sent, now)
 	return !h.down(now)
 }
 
-// probe asks a store that was down in the background, with one query at a time, so that no cached
-// caller waits for it.
+// probe asks the store again after a failure: in the background, so that no cached caller waits for
+// it, and with one query at a time.
 func (d *Directory) probe(ctx context.Context, cached *entry, now time.Time) {
 	if d.health.backingOff(now) || !d.health.probing.CompareAndSwap(false, true) {
 		return
 	}
 	go func() {
 		defer d.health.probing.Store(false)
-		_, _ = d.load(ctx, cached.digest, cached, now) // It caches what it finds.
+		_, _ = d.load(ctx, cached.digest, cached, now) // load caches its result.
 	}()
 }
 
-// load asks the store, once for all who wait for the same caller. The result is cached unless a
-// change arrives meanwhile, because the result may be from before it. cached is what is known of
-// the caller, nil for nothing.
+// load asks the store, once for all requests that wait for the same caller. The result is not
+// cached if a change arrives meanwhile, because it may be older than the change. cached is the
+// caller's entry, nil for none.
 func (d *Directory) load(ctx context.Context, digest keys.Digest, cached *entry, now time.Time) (*entry, error) {
 	if d.health.backingOff(now) {
 		return nil, fmt.Errorf("look up caller: %w", keys.ErrUnavailable)
@@ -91,8 +91,7 @@ func (d *Directory) load(ctx context.Context, digest keys.Digest, cached *entry,
 	if cached == nil {
 		with, waited = &d.strangers, slotWait
 	}
-	// A look-up after a change does not share a query from before it, and none shares a query that
-	// began long before.
+	// A look-up joins no query from before a change, and none that began long ago.
 	began := now.Sub(d.clock.start) / freshFor
 	l := with.join(ctx, lookupID{digest, d.feed.version.Load(), began}, now)
 	defer with.leave(l)
@@ -113,7 +112,7 @@ func (d *Directory) load(ctx context.Context, digest keys.Digest, cached *entry,
 			switch {
 			case cached == nil && with.isSent(l):
 				longer = loadWait
-			// The wait of another may have been for its turn.
+			// The look-up may have waited until other queries ended.
 			case cached != nil && d.health.late(now, d.clock.now()):
 				longer = knownWait
 			}
@@ -165,11 +164,11 @@ func (d *Directory) query(batch []*lookup, count *atomic.Int64) {
 	}
 }
 
-// tenantSet holds the tenants of the cached callers by ID, so that the keys of a tenant share one
+// tenantSet holds the tenants of the cached callers by ID, so that a tenant's keys share one
 // *plans.Tenant.
 type tenantSet struct{ byID sync.Map }
 
-// intern returns the tenant, or an equal one that other callers have.
+// intern returns the tenant, or an equal one that other callers share.
 func (s *tenantSet) intern(t *plans.Tenant) *plans.Tenant {
 	if known, ok := s.byID.Load(t.ID); ok && known.(*plans.Tenant).Equal(t) {
 		return known.(*plans.Tenant)
@@ -178,9 +177,9 @@ func (s *tenantSet) intern(t *plans.Tenant) *plans.Tenant {
 	return t
 }
 
-// cache caches the entry. If there was a change since its version, a caller is cached as dropped:
-// it is known, but is looked up again. Under the lock no change comes in between, so an entry from
-// before a change is never used after it.
+// cache caches the entry. If the feed's version has changed since, a caller is cached as dropped:
+// it becomes known, but is looked up again. The lock keeps changes from coming in between, so an
+// entry from before a change is never used after it.
 func (f *feed) cache(in *clockCache, e *entry) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

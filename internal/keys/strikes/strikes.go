@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// banTimeout bounds the placing of a ban, banWait how long a request waits for it. After a
-	// failure the next ban is tried banRetry later.
+	// banTimeout bounds the call that places a ban, banWait how long a request waits for it. After
+	// a failure the next ban is tried banRetry later.
 	banTimeout = 2 * time.Second
 	banWait    = 500 * time.Millisecond
 	banRetry   = time.Second
@@ -28,20 +28,20 @@ const (
 // BanStore places bans.
 type BanStore interface {
 	// PlaceAutomaticBan bans the key from now on and returns the ban. Earlier automatic bans of the
-	// key make it longer. If a ban is in force, it returns that one instead, also when several
+	// key make it longer. If a ban is in force, it returns that ban instead, also when several
 	// servers call it at once. It returns keys.ErrKeyNotFound, or an error that is
 	// keys.ErrUnavailable.
 	PlaceAutomaticBan(ctx context.Context, tenantID int64, keyID string) (keys.Ban, error)
-	// NextBan returns how long an automatic ban of the key would last that is placed at now.
+	// NextBan returns how long an automatic ban of the key placed at now would last.
 	NextBan(ctx context.Context, keyID string, now time.Time) (time.Duration, error)
 }
 
-// Counter counts the refusals of each key by limits, as this server alone sees them. It bans a key
-// that is refused more often than keys.MostRefusals within one minute window of its tenant.
+// Counter counts the refusals of each key by limits on this server. It bans a key that is refused
+// more often than keys.MostRefusals within one minute window of its tenant.
 //
-// The request that exceeds this waits for the ban, so that the next one is refused by it. A ban
-// that can't be placed is logged and tried again at a later refusal. Counter is safe for concurrent
-// use.
+// The request that exceeds this number waits for the ban, which then refuses the next request. If a
+// ban can't be placed, that is logged, and a later refusal tries again. Counter is safe for
+// concurrent use.
 type Counter struct {
 	bans  BanStore
 	onBan func(keys.Ban)
@@ -57,11 +57,11 @@ type Counter struct {
 	stopped chan struct{}
 }
 
-// count is the number of a minute window, in the upper half, and how many requests were refused in
-// it.
+// count has the number of a minute window in its upper half, and the number of requests refused in
+// that window in its lower half.
 type count struct{ atomic.Uint64 }
 
-// add counts one refusal and returns how many there are in that window.
+// add counts one refusal and returns the number of refusals in that window.
 func (c *count) add(minute uint32) int64 {
 	for {
 		before := c.Load()
@@ -79,7 +79,7 @@ func (c *count) add(minute uint32) int64 {
 type Options struct {
 	Bans BanStore
 	// OnBan, if not nil, is called with each ban that was placed or already in force, so that this
-	// server need not wait for the database's notice of it.
+	// server need not wait for the database's notification.
 	OnBan func(keys.Ban)
 	Log   zerolog.Logger
 }
@@ -114,7 +114,7 @@ func (c *Counter) Refused(ctx context.Context, caller *keys.Caller, minute int64
 	}
 }
 
-// NextBan returns how long a ban of the key would last that is placed at now.
+// NextBan returns how long a ban of the key placed at now would last.
 func (c *Counter) NextBan(ctx context.Context, keyID string, now time.Time) (time.Duration, error) {
 	return c.bans.NextBan(ctx, keyID, now)
 }
@@ -124,7 +124,7 @@ func (c *Counter) ban(ctx context.Context, caller *keys.Caller, now time.Time) {
 	if now.Sub(time.Unix(0, c.failedAt.Load())).Abs() < banRetry {
 		return
 	}
-	// A client that disconnects is banned all the same.
+	// A client that disconnects is still banned.
 	ctx = context.WithoutCancel(ctx)
 	placed := make(chan struct{})
 	c.pending.Go(func() {
@@ -175,12 +175,12 @@ func (c *Counter) place(ctx context.Context, caller *keys.Caller, now time.Time)
 		b.EndsAt,
 	).Msg("key banned")
 	c.onBan(b)
-	// If the ban is lifted within the minute, counting starts at zero.
+	// If the ban is lifted within the minute, counting begins at zero.
 	c.counts.Delete(caller.KeyID)
 }
 
-// clean removes counts of former windows. The windows of tenants begin at different seconds, and a
-// clock may be off by some more.
+// clean removes counts of former windows. It spares the two minutes before this one, because the
+// tenants' windows begin at different seconds and clocks may differ.
 func (c *Counter) clean(ctx context.Context) {
 	defer close(c.stopped)
 	ticker := time.NewTicker(cleanInterval)

@@ -1,3 +1,3 @@
-// Package simtest simulates an hour of clients that wait, and of loops that do not, on a clock of
-// its own: only loops are banned.
+// Package simtest simulates, on its own clock, an hour of clients that wait after 429 and of loops
+// that do not. It checks that only the loops are banned.
 package simtest

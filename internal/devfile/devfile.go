@@ -1,9 +1,9 @@
 // Package devfile reads and writes dev.json, which `petstore dev` leaves in its data directory so
 // that petstorectl and scripts find the running server, its database and the sample key.
 //
-// A file that another user could have written is an error: its database would get this user's
-// password, and would answer in the place of the real one. All functions are safe for concurrent
-// use.
+// A file that another user could have written is an error: it could send this user's password to
+// another database, which would answer in place of the real one. All functions are safe for
+// concurrent use.
 package devfile
 
 import (
@@ -33,8 +33,8 @@ type File struct {
 	TestAPIKey  string `json:"test_api_key"`
 }
 
-// Read reads the file in dir. The error is fs.ErrNotExist when there is none, and an
-// ownfiles.UntrustedError when another user could have written it.
+// Read reads the file in dir. The error is fs.ErrNotExist if there is no file, and an
+// ownfiles.UntrustedError if another user could have written it.
 func Read(dir string) (File, error) {
 	root, err := ownfiles.OpenDir(dir)
 	if err != nil {
@@ -56,8 +56,8 @@ func Read(dir string) (File, error) {
 	return f, nil
 }
 
-// Write replaces the file in dir atomically, and then that of URLName. The error is an
-// ownfiles.UntrustedError when another user could replace it.
+// Write replaces the file in dir atomically, and then the file URLName. The error is an
+// ownfiles.UntrustedError if another user could replace either.
 func Write(dir string, f File) error {
 	text, err := json.MarshalIndent(f, "", "  ")
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// Explain says what the response to a failed request was, and why. Customers read it too: it names
-// no person and no command. lifted is when the ban that refused the request was lifted, zero if it
-// was not.
+// Explain says what the response to a failed request was, and why. Customers read it too, so it
+// names no person and no command. lifted is the time at which the ban that refused the request was
+// lifted, zero if it was not.
 func Explain(f *usage.FailedRequest, lifted time.Time) string {
 	text, more := "The request was answered "+Answer(f, lifted)+".", Reasons[f.Reason]
 	if more == "" && f.Window == "" {
@@ -25,8 +25,8 @@ func Explain(f *usage.FailedRequest, lifted time.Time) string {
 	return strings.TrimSpace(text + " " + more)
 }
 
-// Answer is the response to a failed request, "with 404 pet_not_found at 2026-11-20T09:21:48Z", the
-// limit that refused it, and until when.
+// Answer describes the response to a failed request, such as "with 404 pet_not_found at
+// 2026-11-20T09:21:48Z", with the limit that refused it, and until when.
 func Answer(f *usage.FailedRequest, lifted time.Time) string {
 	text := fmt.Sprintf("with %d %s at %s", f.Status, f.Code, f.At.UTC().Format(time.RFC3339)) + OverLimit(f)
 	if !lifted.IsZero() {
@@ -51,16 +51,16 @@ func OverLimit(f *usage.FailedRequest) string {
 	case f.Window == string(limits.Address):
 		return ", over " + limit + " of an address without a valid key"
 	case f.Window != "":
-		// It may be a boost's, not the plan's.
+		// The limit may be a boost's, not the plan's.
 		return ", over the account's limit of " + limit + " on plan " + f.Plan
 	}
 	return ""
 }
 
-// HourOfUse says that the use of a window is not that of a minute, but of the hours around it, ""
-// if it is the window's.
+// HourOfUse gives the use in the hours around a refusing minute whose own use is no longer kept. It
+// is "" if the window's own use is kept.
 func HourOfUse(w *usage.RefusingWindow) string {
-	if w == nil || w.Name == string(limits.Day) || w.To.Sub(w.From) <= time.Minute {
+	if w == nil || w.Name == string(limits.Day) || w.Name == string(limits.Month) || w.To.Sub(w.From) <= time.Minute {
 		return ""
 	}
 	span, used := "hour", int64(0)
@@ -81,7 +81,7 @@ func HourOfUse(w *usage.RefusingWindow) string {
 	)
 }
 
-// LiftedAt is when the ban was lifted by which the request was refused, zero if it was not.
+// LiftedAt returns when the ban that refused the request was lifted, zero if it was not.
 func LiftedAt(f *usage.FailedRequest, bans []keys.Ban) time.Time {
 	for _, b := range bans {
 		if f.Code == KeyBanned && time.Unix(f.Reset, 0).Sub(b.EndsAt).Abs() <= time.Second {
@@ -91,8 +91,8 @@ func LiftedAt(f *usage.FailedRequest, bans []keys.Ban) time.Time {
 	return time.Time{}
 }
 
-// Reasons are the reasons that a code does not say. The states of a key are explained by what the
-// key is now.
+// Reasons explain the reasons of failures where the code does not say enough. The states of a key
+// are explained from the key's present state.
 var Reasons = map[string]string{
 	usage.OtherScheme:    "The Authorization header has another scheme than Bearer.",
 	usage.SeveralHeaders: "The request had several Authorization headers.",
@@ -117,8 +117,7 @@ var Reasons = map[string]string{
 	usage.ClientGone: "The client closed the connection before the response.",
 }
 
-// Doc is what docs/errors.md tells customers of an error code: when it is the response, and what to
-// do.
+// Doc is the entry of an error code in docs/errors.md: when it is the response, and what to do.
 type Doc struct{ When, Advice string }
 
 var (
@@ -131,7 +130,7 @@ var Docs = sync.OnceValue(func() map[string]Doc {
 	all := map[string]Doc{}
 	page, err := docs.FS.ReadFile("errors.md")
 	if err != nil {
-		// It is embedded.
+		// The file is embedded.
 		panic(err)
 	}
 	plain := func(s string) string { return strings.ReplaceAll(link.ReplaceAllString(s, "$1"), "`", "") }

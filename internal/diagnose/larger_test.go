@@ -20,13 +20,19 @@ func TestLargerPlans(t *testing.T) {
 		return plans.Plan{Name: name, Quota: &plans.Quota{PerMinute: perMinute, PerDay: perDay}}
 	}
 	sold := []plans.Plan{of("free", 60, 1000), of("pro", 300, 10_000), of("wide", 300, 50_000),
-		of("fast", 900, 10_000), of("business", 1000, 100_000), {Name: "enterprise"}}
+		of("fast", 900, 10_000), of("business", 1000, 100_000), {Name: "enterprise"},
+		{Name: "more", Quota: &plans.Quota{PerMinute: 300, PerDay: 10_000,
+			Month: plans.Month{Kind: plans.SomeMonth, Included: 401}}},
+		{Name: "less", Quota: &plans.Quota{PerMinute: 900, PerDay: 20_000,
+			Month: plans.Month{Kind: plans.SomeMonth, Included: 399}}}}
 	hour := func(n int, admitted, refused int64) usage.Hour {
 		at := now.Truncate(time.Hour).Add(-time.Duration(n) * time.Hour)
 		return usage.Hour{At: at, Requests: admitted + refused, Refused: refused}
 	}
 	custom := plans.Tenant{Plan: "custom", Quota: plans.Quota{PerMinute: 300, PerDay: 1000}}
 	pro := plans.Tenant{Plan: "pro", Quota: *sold[1].Quota, PlanQuota: *sold[1].Quota}
+	team := plans.Tenant{Plan: "team", Quota: pro.Quota}
+	team.Quota.Month = plans.Month{Kind: plans.SomeMonth, Included: 400}
 	boosted := pro
 	boosted.Quota.PerDay = 300
 	for name, test := range map[string]struct {
@@ -50,6 +56,11 @@ func TestLargerPlans(t *testing.T) {
 		"a key's own limit, or a ban": {&pro, "", []usage.Hour{hour(2, 200, 0), hour(1, 99, 50)}, ""},
 		"a boost is no reason for its plan": {&boosted, limits.Day, []usage.Hour{hour(1, 300, 9)},
 			"wide+0 fast+0 business+0"},
+		"the month": {&team, limits.Month, []usage.Hour{hour(1, 400, 9)}, "pro+0 wide+0 fast+0 business+0 more+8"},
+		"the month or a minute of it": {&team, "", []usage.Hour{hour(1, 400, 9)},
+			"pro+0minute wide+0minute fast+0 business+0 more+8minute"},
+		"a plan with a month is not larger": {&pro, limits.Minute, []usage.Hour{hour(1, 400, 9)},
+			"wide-minute fast+0 business+0"},
 		"a quiet day before one with a boost": {&boosted, "", []usage.Hour{hour(1, 0, 9)}, ""},
 	} {
 		refused, list := diagnose.LargerPlans(test.hours, test.tenant, sold, test.window)

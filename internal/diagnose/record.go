@@ -9,24 +9,25 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// Record is what is recorded of a key up to an instant.
+// Record is what is recorded about a key up to an instant.
 type Record struct {
 	Now    time.Time
 	Key    keys.Key
 	Tenant plans.Tenant
-	// UsedToday is how many requests of the tenant were admitted on this UTC day.
+	// UsedToday is the number of the tenant's requests that were admitted on this UTC day.
 	UsedToday int64
-	// Bans and Failed are the latest of the key, the newest first.
+	// Month has this month's periods, if the tenant's quota has a month.
+	Month usage.Month
+	// Bans and Failed are the key's latest bans and failed requests, the newest first.
 	Bans   []keys.Ban
 	Failed []usage.FailedRequest
-	// TenantRefusal is the latest refusal of any key of the tenant by the minute or the day, nil
+	// TenantRefusal is the latest refusal of any of the tenant's keys by the minute or the day, nil
 	// for none.
 	TenantRefusal *usage.FailedRequest
 }
 
-// Verdict returns what the API answers to the key's next request, in the environment that the key
-// is for. The counters of a minute are not recorded: a minute that is used up is known from the
-// latest refusal.
+// Verdict returns the API's answer to the key's next request, in the key's environment. The
+// counters of a minute are not recorded, so only the latest refusal shows that a minute is used up.
 func (r *Record) Verdict() Verdict {
 	c := &keys.Caller{
 		KeyID: r.Key.ID, Environment: r.Key.Environment, ExpiresAt: r.Key.ExpiresAt,
@@ -45,10 +46,14 @@ func (r *Record) decision() *limits.Decision {
 	d.Day.Name, d.Day.Limit, d.Day.Reset = limits.Day, r.Tenant.Quota.PerDay, r.DayEnd().Unix()
 	d.Key.Name, d.Key.Limit = limits.Key, r.Key.PerMinute
 	d.Day.Reached = r.UsedToday >= d.Day.Limit
-	d.Admitted = !d.Day.Reached
-	dayReached := d.Day.Reached
+	if limit, ok := r.Tenant.Quota.Month.Cap(); ok {
+		d.Month.Name, d.Month.Limit, d.Month.Reset = limits.Month, limit, r.MonthEnd().Unix()
+		d.Month.Reached = r.Month.Counted() >= limit
+	}
+	d.Admitted = !d.Day.Reached && !d.Month.Reached
+	known := !d.Admitted
 	for _, latest := range r.refusals() {
-		if latest.Partial && dayReached || r.Now.Unix() >= latest.Reset {
+		if latest.Partial && known || r.Now.Unix() >= latest.Reset {
 			continue
 		}
 		windows, count := d.Windows()
@@ -65,11 +70,11 @@ func (r *Record) decision() *limits.Decision {
 
 // IsShared reports whether the request was refused by a limit that all keys of the tenant share.
 func IsShared(f *usage.FailedRequest) bool {
-	return f.Window == string(limits.Minute) || f.Window == string(limits.Day)
+	return f.Window == string(limits.Minute) || f.Window == string(limits.Day) || f.Window == string(limits.Month)
 }
 
-// refusals returns the latest refusal of the tenant by a limit that its keys share, and the key's
-// latest by any limit.
+// refusals returns the tenant's latest refusal by a limit that its keys share, and the key's latest
+// by any limit.
 func (r *Record) refusals() (list []*usage.FailedRequest) {
 	if r.TenantRefusal != nil {
 		list = append(list, r.TenantRefusal)
@@ -82,8 +87,8 @@ func (r *Record) refusals() (list []*usage.FailedRequest) {
 	return list
 }
 
-// LastRefusal is the key's latest refusal by a limit, which led to its ban; if none is stored, one
-// by its lowest limit.
+// LastRefusal is the key's latest refusal by a limit, which led to its ban. If none is stored, it
+// returns a refusal by the key's lowest limit instead.
 func (r *Record) LastRefusal() usage.FailedRequest {
 	for _, f := range r.Failed {
 		if f.Window != "" {
@@ -109,3 +114,6 @@ func (r *Record) Ban() *keys.Ban {
 
 // DayEnd returns when the counter of the day resets.
 func (r *Record) DayEnd() time.Time { return r.Now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour) }
+
+// MonthEnd returns when the counter of the month resets.
+func (r *Record) MonthEnd() time.Time { return usage.MonthStart(r.Now).AddDate(0, 1, 0) }

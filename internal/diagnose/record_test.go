@@ -74,6 +74,20 @@ func TestVerdict(t *testing.T) {
 			diagnose.Verdict{Code: "rate_limit_exceeded", Reason: "minute", Until: soon},
 		},
 		{func() { r.Failed = nil }, diagnose.Verdict{Code: "admitted"}},
+		// What was used without a month does not count in it.
+		{
+			func() {
+				some := plans.Month{Kind: plans.SomeMonth, Included: 2000}
+				r.Tenant.Quota.Month = some
+				r.Month.Periods = []usage.PeriodUse{{Admitted: 50}, {Month: some, Admitted: 1999}}
+			},
+			diagnose.Verdict{Code: "admitted"},
+		},
+		{func() { r.Month.Periods[1].Admitted++ },
+			diagnose.Verdict{Code: "monthly_quota_exceeded", Reason: "month",
+				Until: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)}},
+		{func() { r.Tenant.Quota.Month.Overage = plans.Overage{Kind: plans.OverageUnlimited} },
+			diagnose.Verdict{Code: "admitted"}},
 		// Another key of the tenant was refused, by a limit that they share.
 		{
 			func() { other := refusal(func(*usage.FailedRequest) {}); r.TenantRefusal = &other },

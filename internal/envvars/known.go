@@ -9,17 +9,21 @@ import (
 	"petstore.example/internal/spelling"
 )
 
-// Prefix is how the names of all variables begin.
+// Prefix begins the names of all variables.
 const Prefix = "PETSTORE_"
 
-// known are the names without the prefix: those of the server, of petstorectl, and those that the
-// examples for customers use. Tests hold the list to what the programs read.
+// known are the names, without prefix, of the variables of the server, of petstorectl, and of the
+// examples for customers. Tests compare the list with the variables that the programs read.
 var known = []string{
 	"DATABASE_URL",
 	"DATABASE_URL_FILE",
 	"REDIS_URL",
 	"REDIS_URL_FILE",
 	"REDIS_TIMEOUT",
+	"SECRETS_KEY",
+	"SECRETS_KEY_FILE",
+	"WEBHOOK_DENY",
+	"WEBHOOK_PORTS",
 	"ADDR",
 	"ADMIN_ADDR",
 	"ENVIRONMENT",
@@ -57,15 +61,15 @@ func Names() []string {
 	return names
 }
 
-// serviceLink is what Kubernetes sets in every pod for a service whose name begins with petstore,
-// unless enableServiceLinks is false.
+// serviceLink matches the variables that Kubernetes sets in every pod for a service whose name
+// begins with petstore, unless enableServiceLinks is false.
 var serviceLink = regexp.MustCompile(
 	`^PETSTORE_(?:[A-Z0-9_]+_)?` +
 		`(?:SERVICE_HOST=|SERVICE_PORT(?:_[A-Z0-9_]+)?=|PORT=[a-z]+://|PORT_[0-9]+_[A-Z]+(?:_PROTO|_PORT|_ADDR)?=)`,
 )
 
-// Unknown returns a sentence for each variable of the environment that begins with the prefix and
-// that no program reads. The environment has the form of os.Environ.
+// Unknown returns a sentence for each variable in the environment that begins with the prefix but
+// is read by no program. The environment has the form of os.Environ.
 func Unknown(environ []string) []string {
 	var found []string
 	for _, variable := range environ {
@@ -84,8 +88,8 @@ func Unknown(environ []string) []string {
 	return found
 }
 
-// nearest returns the known name that was probably meant, "" for none: up to a third of it may be
-// wrong, or its end or some of its parts may be missing.
+// nearest returns the known name that was probably meant, "" for none. Up to a third of the given
+// name may be wrong, or the end or some parts of the known one may be missing in it.
 func nearest(name string) string {
 	best, smallest := "", (len(name)+2)/3+1
 	for _, k := range known {
@@ -103,8 +107,8 @@ func nearest(name string) string {
 	return best
 }
 
-// hasParts reports whether a name consists of some of the parts of a longer one, in their order, as
-// REDIS and DATABASE_FILE do.
+// hasParts reports whether a name consists of some of the parts of a longer one, in order, as REDIS
+// and DATABASE_FILE do.
 func hasParts(long, name string) bool {
 	parts := strings.Split(long, "_")
 	for part := range strings.SplitSeq(name, "_") {

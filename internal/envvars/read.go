@@ -31,7 +31,7 @@ func Read(text string) (string, error) {
 	return strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || string(r) == byteOrderMark }), nil
 }
 
-// isUTF16 reports whether a text begins as one in UTF-16: with its mark, or with two characters of
+// isUTF16 reports whether a text begins like UTF-16: with its mark, or with two characters of
 // ASCII.
 func isUTF16(text string) bool {
 	if strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") {
@@ -41,13 +41,14 @@ func isUTF16(text string) bool {
 		(text[0] == 0) != (text[1] == 0)
 }
 
-// Getenv returns the value of a variable as Clean does, "" if Clean has a sentence for it.
+// Getenv returns the value of a variable as Clean does, "" if Clean reports a mistake in it.
 func Getenv(name string) string {
 	value, _ := readValue(os.Getenv(name))
 	return value
 }
 
-// readValue is Read for a variable. One with only blanks is not taken for one that is not set.
+// readValue is Read for a variable. A value of blanks alone is returned as it is, so it does not
+// count as unset.
 func readValue(value string) (string, error) {
 	text, err := Read(value)
 	if err == nil && text == "" {
@@ -56,8 +57,9 @@ func readValue(value string) (string, error) {
 	return text, err
 }
 
-// Clean returns an environment of the form of os.Environ, with the values of PETSTORE_… and OTEL_…
-// as Read returns them, except blanks alone. mistakes has a sentence for each that it can't read, and those of Unknown.
+// Clean returns an environment of the form of os.Environ. Values of PETSTORE_… and OTEL_… are as
+// Read returns them, but values of blanks alone are unchanged. mistakes has a sentence for each
+// value that it can't read, and the sentences of Unknown.
 func Clean(environ []string) (clean, mistakes []string) {
 	mistakes = Unknown(environ)
 	for _, variable := range environ {
@@ -74,7 +76,7 @@ func Clean(environ []string) (clean, mistakes []string) {
 	return clean, mistakes
 }
 
-// Word returns the one of the words that the text is, in any case.
+// Word returns the word that the text spells, ignoring case.
 func Word(text string, words ...string) (string, bool) {
 	i := slices.IndexFunc(words, func(word string) bool { return strings.EqualFold(word, text) })
 	if i < 0 {
@@ -100,12 +102,12 @@ var Environments = []string{"production", "staging"}
 // Switch is a setting that is on or off.
 type Switch bool
 
-// SwitchWords say what a Switch is read from.
+// SwitchWords are the words from which a Switch is read.
 const SwitchWords = "on or off, true or false, yes or no, 1 or 0"
 
 var errSwitch = errors.New("want " + SwitchWords)
 
-// UnmarshalText reads one of SwitchWords, in any case.
+// UnmarshalText reads one of SwitchWords, ignoring case.
 func (s *Switch) UnmarshalText(text []byte) error {
 	_, on := Word(string(text), "on", "true", "yes", "1")
 	_, off := Word(string(text), "off", "false", "no", "0")
@@ -123,8 +125,8 @@ func (s Switch) String() string {
 	return "off"
 }
 
-// List returns the items of a list that commas separate, without the blanks around them, and
-// without empty ones.
+// List returns the items of a list separated by commas, without the blanks around them and without
+// empty ones.
 func List(text string) []string {
 	var items []string
 	for item := range strings.SplitSeq(text, ",") {
@@ -135,12 +137,12 @@ func List(text string) []string {
 	return items
 }
 
-// scheme are those that CheckURL names: what stands before :// may be a password.
+// scheme matches the schemes that CheckURL may name. Any other text before :// may be a password.
 var scheme = regexp.MustCompile(`(?i)^[a-z]{0,12}(postgres|pg|sql|redis|http)[a-z0-9+.-]{0,24}$`)
 
-// CheckURL refuses a text, as it is given, that is not what a URL with one of these schemes begins
-// as; or, without ://, what can't be read. The error completes "it …". It holds nothing of the text
-// but the scheme.
+// CheckURL refuses a text that Read refuses. It refuses a text with :// that does not begin like a
+// URL with one of the schemes; a text without :// may be no URL. The error completes "it …". It
+// holds nothing of the text but the scheme.
 func CheckURL(text string, schemes ...string) error {
 	const quotes = "\"'`“”‘’«»"
 	if _, err := Read(text); err != nil {

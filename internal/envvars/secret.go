@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// FileSuffix is the end of the name of a variable that names a file with the value.
+// FileSuffix ends the name of a variable that names a file with the value.
 const FileSuffix = "_FILE"
 
-// maxSecret bounds what is read of a file, in bytes.
+// maxSecret is the maximum number of bytes that are read of a file.
 const maxSecret = 64 << 10
 
 // Secret is a value and the variable that set it.
@@ -23,13 +23,13 @@ type Secret struct {
 	Value string
 	// SetBy is the variable, with _FILE if the value is from a file.
 	SetBy string
-	// Warning is a sentence on the file, "" if nothing is wrong with it.
+	// Warning is a sentence about the file, "" if nothing is wrong with it.
 	Warning string
 }
 
-// ReadSecret returns the value of the variable, or what the file of the variable with _FILE
-// contains, as Read does. An empty variable counts as not set. It is an error if both are set, if
-// one can't be read or has only blanks, and if the file has more than one line.
+// ReadSecret returns the value of the variable, or the content of the file that the variable with
+// _FILE names, as Read does. An empty variable counts as unset. It is an error if both are set, if
+// one can't be read or has only blanks, or if the file has more than one line.
 func ReadSecret(getenv func(string) string, name string) (Secret, error) {
 	given, setBy := getenv(name), name+FileSuffix
 	value, err := Read(given)
@@ -53,7 +53,7 @@ func ReadSecret(getenv func(string) string, name string) (Secret, error) {
 		return Secret{}, fmt.Errorf("%s: %w", setBy, err)
 	}
 	s := Secret{Value: text, SetBy: setBy}
-	// On Windows the permissions that Go shows say nothing.
+	// On Windows the permissions that Go shows mean nothing.
 	if mode.IsRegular() && mode.Perm()&0o004 != 0 && runtime.GOOS != "windows" {
 		s.Warning = fmt.Sprintf(
 			"%s: every user of this machine can read %s: take the right from others (chmod o-r)",
@@ -64,7 +64,7 @@ func ReadSecret(getenv func(string) string, name string) (Secret, error) {
 	return s, nil
 }
 
-// MayBeSecret reports whether what should be the name of a file is a URL, headers or the like,
+// MayBeSecret reports whether a text given as the name of a file is a URL, headers or the like,
 // which may hold a password.
 func MayBeSecret(path string) bool {
 	return strings.Contains(path, "://") || strings.Contains(path, "password=") ||

@@ -12,12 +12,14 @@ import (
 
 // Options are the bounds of a Store.
 type Options struct {
-	// Slots is how many calls run at the same time, PerTenant how many of one tenant.
+	// Slots is the number of calls that run at the same time, PerTenant how many of them one tenant
+	// may have.
 	Slots, PerTenant int
-	// Timeout bounds a call that has to wait, its wait included.
+	// Timeout bounds a call that has to wait, including the wait.
 	Timeout time.Duration
-	// Places is how many reads that count in no window and changes of keys one tenant has at the same
-	// time, those of a Place as one. Mark, unless it is nil, is for the contexts of their calls.
+	// Places is how many reads that count in no window, and changes of keys, one tenant may have at
+	// the same time. A call of Place counts as one. Mark, unless it is nil, marks the contexts of
+	// these calls.
 	Places int
 	Mark   func(context.Context) context.Context
 }
@@ -28,14 +30,14 @@ type queue struct {
 
 	mu               sync.Mutex
 	running, waiting int
-	// tenants are those with calls that run or wait.
+	// tenants are the tenants with running or waiting calls.
 	tenants map[int64]*tenant
 	// turns are the tenants that wait and may run another call, in the order of their turns. It is
 	// empty while a slot is free.
 	turns *list.List
 }
 
-// tenant is under queue.mu.
+// tenant is guarded by queue.mu.
 type tenant struct {
 	running int
 	// waiting has a chan struct{} for each waiting call, which is closed when the call gets a slot.
@@ -48,7 +50,8 @@ func newQueue(o Options) *queue {
 	return &queue{Options: o, tenants: map[int64]*tenant{}, turns: list.New()}
 }
 
-// run makes the call when it has a slot. Its error is catalog.ErrNotMade if there was none in time.
+// run makes the call when it has a slot. Its error is catalog.ErrNotMade if no slot was free in
+// time.
 func (q *queue) run(ctx context.Context, tenantID int64, call func(context.Context) error) error {
 	t, ready, waiting := q.enter(tenantID)
 	if waiting != nil {
@@ -59,13 +62,13 @@ func (q *queue) run(ctx context.Context, tenantID int64, call func(context.Conte
 			return fmt.Errorf("wait for the tenant's other calls: %w: %w", catalog.ErrNotMade, err)
 		}
 	}
-	// Also when the call panics.
+	// The slot is released even if the call panics.
 	defer q.release(tenantID, t)
 	return call(ctx)
 }
 
-// await leaves the call a quarter of the timeout before ctx ends: one with less time would often be
-// in vain, and hold a slot meanwhile.
+// await waits for a slot until a quarter of the timeout remains before ctx ends. A call with less
+// time would often fail, and would hold the slot meanwhile.
 func (q *queue) await(ctx context.Context, ready <-chan struct{}) error {
 	end, _ := ctx.Deadline()
 	limit := time.NewTimer(time.Until(end) - q.Timeout/4)
@@ -80,8 +83,8 @@ func (q *queue) await(ctx context.Context, ready <-chan struct{}) error {
 	}
 }
 
-// enter takes a slot, or a place in the line of the tenant. Then waiting is not nil, and ready is
-// closed when a slot is there.
+// enter takes a slot, or a position in the tenant's line. In the line, waiting is not nil, and
+// ready is closed when there is a slot.
 func (q *queue) enter(tenantID int64) (t *tenant, ready chan struct{}, waiting *list.Element) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -101,7 +104,7 @@ func (q *queue) enter(tenantID int64) (t *tenant, ready chan struct{}, waiting *
 	return t, ready, waiting
 }
 
-// leave gives up the place in the line. It returns false if the call got its slot meanwhile.
+// leave leaves the line. It returns false if the call got its slot meanwhile.
 func (q *queue) leave(tenantID int64, t *tenant, waiting *list.Element) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -143,7 +146,7 @@ func (q *queue) start(t *tenant) {
 	t.running++
 }
 
-// addTurn gives the tenant a turn after all others, if it has none and may run a call that waits.
+// addTurn gives the tenant the last turn, if it has none and may run a waiting call.
 func (q *queue) addTurn(t *tenant) {
 	if t.turn == nil && t.waiting.Len() > 0 && t.running < q.PerTenant {
 		t.turn = q.turns.PushBack(t)
@@ -156,7 +159,7 @@ func (q *queue) forget(tenantID int64, t *tenant) {
 	}
 }
 
-// waitingCalls returns how many calls have no slot yet.
+// waitingCalls returns the number of calls without a slot.
 func (q *queue) waitingCalls() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

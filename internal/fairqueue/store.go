@@ -11,80 +11,37 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// PetStore is a store of animals that can create or change several with one call.
-type PetStore interface {
-	catalog.Store
-	// CreatePets is CreatePet for several animals. It returns what became of each: one that can't
-	// be created does not prevent the others.
-	CreatePets(ctx context.Context, tenantID int64, pets []catalog.NewPet) []catalog.Outcome[catalog.Pet]
-	// ChangePets is ChangePet for several changes that depend on nothing, as if one after the
-	// other.
-	ChangePets(ctx context.Context, tenantID int64, changes []catalog.PetChange) []catalog.Outcome[catalog.Pet]
-}
-
-// OrderStore is a catalog.OrderStore that can place several orders with one call.
-type OrderStore interface {
-	catalog.OrderStore
-	// PlaceOrders is PlaceOrder for several orders, as if one after the other.
-	PlaceOrders(ctx context.Context, tenantID int64, orders []catalog.NewOrder) []catalog.Outcome[catalog.Order]
-}
-
-// OnceStore is a catalog.OnceStore that can create several animals, or place several orders, with
-// one call.
-type OnceStore interface {
-	catalog.OnceStore
-	// CreatePetsOnce is CreatePetOnce for several animals, as CreatePets is CreatePet.
-	CreatePetsOnce(
-		ctx context.Context,
-		tenantID int64,
-		pets []catalog.Once[catalog.NewPet, catalog.Pet],
-	) []catalog.Outcome[catalog.Answered]
-	// PlaceOrdersOnce is PlaceOrderOnce for several orders, as PlaceOrders is PlaceOrder.
-	PlaceOrdersOnce(
-		ctx context.Context,
-		tenantID int64,
-		orders []catalog.Once[catalog.NewOrder, catalog.Order],
-	) []catalog.Outcome[catalog.Answered]
-}
-
 // Stores are the stores behind a Store.
 type Stores struct {
-	Pets     PetStore
-	Orders   OrderStore
-	Requests OnceStore
+	Pets     catalog.Store
+	Orders   catalog.OrderStore
+	Requests catalog.OnceStore
 	Usage    usage.MonthStore
 	Keys     KeyStore
 	Failed   usage.FailedReader
 }
 
-// KeyStore has the keys of tenants for themselves.
+// KeyStore has the keys of tenants, for the tenants themselves.
 type KeyStore interface {
-	// List returns the keys that the asker may see.
-	List(ctx context.Context, tenantID int64, asker keys.Digest, q keys.OwnQuery) ([]keys.Own, error)
-	// Change makes a change, with once only once, and returns the key.
+	// List returns the keys that the requester may see.
+	List(ctx context.Context, tenantID int64, requester keys.Digest, q keys.CustomerQuery) ([]keys.CustomerKey, error)
+	// Change makes a change and returns the key. With once, the change is made only once.
 	Change(
 		ctx context.Context,
 		tenantID int64,
-		asker keys.Digest,
-		c keys.OwnChange,
+		requester keys.Digest,
+		c keys.CustomerChange,
 		once *catalog.Idempotency,
-	) (keys.Own, error)
+	) (keys.CustomerKey, error)
 }
 
-// Store is all of Stores, with the calls of each tenant in a queue.
+// Store has all methods of Stores. The calls of each tenant wait in a queue.
 type Store struct {
 	stores Stores
 	queue  *queue
-	// places are those of reads that count in no window and of changes of keys, and revocations
-	// those of revocations, which wait for no other.
+	// places is for reads that count in no window and for changes of keys. revocations is for
+	// revocations, so that they wait for no other call.
 	places, revocations *queue
-	creates             *shared[catalog.NewPet, catalog.Pet]
-	// changes has those that depend on nothing.
-	changes *shared[catalog.PetChange, catalog.Pet]
-	orders  *shared[catalog.NewOrder, catalog.Order]
-	// These have an idempotency key.
-	createsOnce *shared[catalog.Once[catalog.NewPet, catalog.Pet], catalog.Answered]
-	ordersOnce  *shared[catalog.Once[catalog.NewOrder, catalog.Order], catalog.Answered]
 }
 
 var (
@@ -95,28 +52,16 @@ var (
 	_ usage.FailedReader = (*Store)(nil)
 )
 
-// New returns a Store before those stores.
+// New returns a Store in front of those stores.
 func New(s Stores, o Options) *Store {
 	q := newQueue(o)
 	places := Options{Slots: math.MaxInt, PerTenant: o.Places, Timeout: o.Timeout, Mark: o.Mark}
-	return &Store{
-		s,
-		q,
-		newQueue(places),
-		newQueue(places),
-		newShared(q, s.Pets.CreatePets),
-		newShared(q, s.Pets.ChangePets),
-		newShared(q, s.Orders.PlaceOrders),
-		newShared(q, s.Requests.CreatePetsOnce),
-		newShared(q, s.Requests.PlaceOrdersOnce),
-	}
+	return &Store{s, q, newQueue(places), newQueue(places)}
 }
 
 // Waiting returns how many calls wait for their turn.
 func (s *Store) Waiting() int {
-	return s.queue.waitingCalls() + s.places.waitingCalls() + s.revocations.waitingCalls() +
-		s.creates.waiting() + s.changes.waiting() + s.orders.waiting() +
-		s.createsOnce.waiting() + s.ordersOnce.waiting()
+	return s.queue.waitingCalls() + s.places.waitingCalls() + s.revocations.waitingCalls()
 }
 
 // ListPets implements catalog.Store.
@@ -141,14 +86,13 @@ func (s *Store) GetPet(ctx context.Context, tenantID, id int64) (catalog.Pet, er
 
 // CreatePet implements catalog.Store.
 func (s *Store) CreatePet(ctx context.Context, tenantID int64, p catalog.NewPet) (catalog.Pet, error) {
-	return s.creates.do(ctx, tenantID, p)
+	return queued(ctx, s.queue, tenantID, func(ctx context.Context) (catalog.Pet, error) {
+		return s.stores.Pets.CreatePet(ctx, tenantID, p)
+	})
 }
 
 // ChangePet implements catalog.Store.
 func (s *Store) ChangePet(ctx context.Context, tenantID, id int64, c catalog.PetPatch) (catalog.Pet, error) {
-	if c.DependsOnNothing() {
-		return s.changes.do(ctx, tenantID, catalog.PetChange{ID: id, PetPatch: c})
-	}
 	return queued(ctx, s.queue, tenantID, func(ctx context.Context) (catalog.Pet, error) {
 		return s.stores.Pets.ChangePet(ctx, tenantID, id, c)
 	})
@@ -176,7 +120,9 @@ func (s *Store) GetOrder(ctx context.Context, tenantID, id int64) (catalog.Order
 
 // PlaceOrder implements catalog.OrderStore.
 func (s *Store) PlaceOrder(ctx context.Context, tenantID int64, o catalog.NewOrder) (catalog.Order, error) {
-	return s.orders.do(ctx, tenantID, o)
+	return queued(ctx, s.queue, tenantID, func(ctx context.Context) (catalog.Order, error) {
+		return s.stores.Orders.PlaceOrder(ctx, tenantID, o)
+	})
 }
 
 // ChangeOrder implements catalog.OrderStore.
@@ -192,7 +138,9 @@ func (s *Store) CreatePetOnce(
 	tenantID int64,
 	o catalog.Once[catalog.NewPet, catalog.Pet],
 ) (catalog.Answered, error) {
-	return s.createsOnce.do(ctx, tenantID, o)
+	return queued(ctx, s.queue, tenantID, func(ctx context.Context) (catalog.Answered, error) {
+		return s.stores.Requests.CreatePetOnce(ctx, tenantID, o)
+	})
 }
 
 // PlaceOrderOnce implements catalog.OnceStore.
@@ -201,7 +149,9 @@ func (s *Store) PlaceOrderOnce(
 	tenantID int64,
 	o catalog.Once[catalog.NewOrder, catalog.Order],
 ) (catalog.Answered, error) {
-	return s.ordersOnce.do(ctx, tenantID, o)
+	return queued(ctx, s.queue, tenantID, func(ctx context.Context) (catalog.Answered, error) {
+		return s.stores.Requests.PlaceOrderOnce(ctx, tenantID, o)
+	})
 }
 
 // UsageMonth implements usage.MonthStore.
@@ -218,22 +168,28 @@ func (s *Store) UsageReport(ctx context.Context, tenantID int64, month, now time
 	})
 }
 
-// ListKeys returns the keys that the asker may see.
-func (s *Store) ListKeys(ctx context.Context, tenantID int64, asker keys.Digest, q keys.OwnQuery) ([]keys.Own, error) {
-	return placed(ctx, s, tenantID, func(ctx context.Context) ([]keys.Own, error) {
-		return s.stores.Keys.List(ctx, tenantID, asker, q)
+// ListKeys returns the keys that the requester may see.
+func (s *Store) ListKeys(
+	ctx context.Context,
+	tenantID int64,
+	requester keys.Digest,
+	q keys.CustomerQuery,
+) ([]keys.CustomerKey, error) {
+	return placed(ctx, s, tenantID, func(ctx context.Context) ([]keys.CustomerKey, error) {
+		return s.stores.Keys.List(ctx, tenantID, requester, q)
 	})
 }
 
-// ChangeKey makes a change of the asker's keys, in a place as a read of them.
+// ChangeKey makes a change of the requester's keys. Like a read of them, it takes one of the
+// tenant's places.
 func (s *Store) ChangeKey(
-	ctx context.Context, tenantID int64, asker keys.Digest, c keys.OwnChange, once *catalog.Idempotency,
-) (keys.Own, error) {
-	change := func(ctx context.Context) (keys.Own, error) {
-		return s.stores.Keys.Change(ctx, tenantID, asker, c, once)
+	ctx context.Context, tenantID int64, requester keys.Digest, c keys.CustomerChange, once *catalog.Idempotency,
+) (keys.CustomerKey, error) {
+	change := func(ctx context.Context) (keys.CustomerKey, error) {
+		return s.stores.Keys.Change(ctx, tenantID, requester, c, once)
 	}
 	if c.Action == "key.revoke" {
-		return queued(ctx, s.revocations, tenantID, func(ctx context.Context) (keys.Own, error) {
+		return queued(ctx, s.revocations, tenantID, func(ctx context.Context) (keys.CustomerKey, error) {
 			return queued(s.marked(ctx), s.queue, tenantID, change)
 		})
 	}
@@ -288,8 +244,8 @@ func queued[T any](
 
 type hasPlace struct{}
 
-// Place has call run in a place of the tenant's, in which its reads that count in no window need no
-// other. The error is catalog.ErrManyReads if there was none in time.
+// Place runs call in one of the tenant's places. Within call, reads that count in no window need no
+// other place. The error is catalog.ErrManyReads if no place was free in time.
 func (s *Store) Place(ctx context.Context, tenantID int64, call func(context.Context) error) error {
 	if ctx.Value(hasPlace{}) != nil {
 		return call(ctx)
@@ -313,7 +269,7 @@ func (s *Store) marked(ctx context.Context) context.Context {
 	return s.places.Mark(ctx)
 }
 
-// placed makes a call that counts in no window when it has a place and a slot.
+// placed makes a call that counts in no window, when it has a place and a slot.
 func (s *Store) placed(ctx context.Context, tenantID int64, call func(context.Context) error) error {
 	return s.Place(ctx, tenantID, func(ctx context.Context) error { return s.queue.run(ctx, tenantID, call) })
 }
@@ -331,8 +287,8 @@ func placed[T any](
 	return result, err
 }
 
-// Run makes another call for a tenant in its turn; 0 stands for all whose tenant is not known. The
-// error is catalog.ErrNotMade if it was not made.
+// Run makes a call that is none of the above, in the turn of a tenant; 0 stands for all unknown
+// tenants. The error is catalog.ErrNotMade if the call was not made.
 func (s *Store) Run(ctx context.Context, tenantID int64, call func(context.Context) error) error {
 	return s.queue.run(ctx, tenantID, call)
 }

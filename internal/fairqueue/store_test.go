@@ -19,9 +19,9 @@ import (
 func TestEveryMethodIsQueued(t *testing.T) {
 	t.Parallel()
 	var none struct {
-		PetStore
-		OrderStore
-		OnceStore
+		catalog.Store
+		catalog.OrderStore
+		catalog.OnceStore
 		usage.MonthStore
 		KeyStore
 		usage.FailedReader
@@ -70,7 +70,7 @@ func TestPlaces(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		type mark struct{}
-		s := New(Stores{Pets: noPets{}, Orders: noOrders{}, Requests: noRequests{}}, Options{
+		s := New(Stores{}, Options{
 			Slots: 4, PerTenant: 4, Places: 2, Timeout: time.Second,
 			Mark: func(ctx context.Context) context.Context { return context.WithValue(ctx, mark{}, true) },
 		})
@@ -110,9 +110,9 @@ func TestPlaces(t *testing.T) {
 type fakeKeys struct{ KeyStore }
 
 func (fakeKeys) Change(
-	ctx context.Context, _ int64, _ keys.Digest, _ keys.OwnChange, _ *catalog.Idempotency,
-) (keys.Own, error) {
-	return keys.Own{}, ctx.Err()
+	ctx context.Context, _ int64, _ keys.Digest, _ keys.CustomerChange, _ *catalog.Idempotency,
+) (keys.CustomerKey, error) {
+	return keys.CustomerKey{}, ctx.Err()
 }
 
 // TestRevocationsWaitForNoOther: while a tenant reads and changes keys in all places, another change
@@ -120,12 +120,12 @@ func (fakeKeys) Change(
 func TestRevocationsWaitForNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Stores{Pets: noPets{}, Orders: noOrders{}, Requests: noRequests{}, Keys: fakeKeys{}}, Options{
+		s := New(Stores{Keys: fakeKeys{}}, Options{
 			Slots: 4, PerTenant: 4, Places: 2, Timeout: time.Second,
 		})
 		release, second := s.places.hold(7), s.places.hold(7)
 		change := func(action string) error {
-			_, err := s.ChangeKey(t.Context(), 7, keys.Digest{}, keys.OwnChange{Action: action}, nil)
+			_, err := s.ChangeKey(t.Context(), 7, keys.Digest{}, keys.CustomerChange{Action: action}, nil)
 			return err
 		}
 		for _, action := range []string{"key.issue", "key.edit", "key.rotate"} {
@@ -137,9 +137,3 @@ func TestRevocationsWaitForNoOther(t *testing.T) {
 		assert.NoError(t, change("key.edit"))
 	})
 }
-
-type (
-	noPets     struct{ PetStore }
-	noOrders   struct{ OrderStore }
-	noRequests struct{ OnceStore }
-)

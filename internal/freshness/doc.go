@@ -7,8 +7,8 @@
 // A writer announces its write before the transaction begins (Invalidator) and ends it afterwards.
 // While a write is announced, the catalogue has no stamp, and lists are read from Postgres. A
 // writer that disappears leaves a write intent, which ends by itself after WriteIntentTTL. The
-// deadline of a write is earlier (MaxWrite). While a commit that began before it has not ended,
-// Watch has every server read lists from Postgres.
+// deadline of a write is earlier (MaxWrite). If a commit that began before the deadline has not
+// ended, Watch makes every server read lists from Postgres.
 //
 // Memory is for a single process; package limits/distributed has the Invalidator for several
 // servers.

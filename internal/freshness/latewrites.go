@@ -8,29 +8,30 @@ import (
 	"time"
 )
 
-// announceEvery is how often it is tried to announce a write that ended late.
+// announceEvery is the interval between attempts to announce a write that ended late.
 const announceEvery = time.Second
 
-// Outcomes is an Invalidator that announces a write which ended so late that readers may not know
-// of it, and could not be announced again, as soon as that succeeds. It is safe for concurrent use.
-type Outcomes struct {
+// LateWrites is an Invalidator that catches up on late writes. If a write ended so late that readers
+// may not know of it, and could not be announced again, LateWrites announces it as soon as that
+// succeeds. It is safe for concurrent use.
+type LateWrites struct {
 	inner Invalidator
 	wake  chan struct{}
 
 	mu sync.Mutex
-	// late are the tenants whose writes are to be announced.
+	// late are the tenants whose writes are still to be announced.
 	late map[int64]bool
 }
 
-var _ Invalidator = (*Outcomes)(nil)
+var _ Invalidator = (*LateWrites)(nil)
 
-// NewOutcomes returns an Invalidator that announces writes by inner. It needs Run.
-func NewOutcomes(inner Invalidator) *Outcomes {
-	return &Outcomes{inner: inner, wake: make(chan struct{}, 1), late: map[int64]bool{}}
+// NewLateWrites returns an Invalidator that announces writes by inner. It needs Run.
+func NewLateWrites(inner Invalidator) *LateWrites {
+	return &LateWrites{inner: inner, wake: make(chan struct{}, 1), late: map[int64]bool{}}
 }
 
 // BeginWrite implements Invalidator.
-func (o *Outcomes) BeginWrite(ctx context.Context, tenantID int64, k Kind) (*Write, error) {
+func (o *LateWrites) BeginWrite(ctx context.Context, tenantID int64, k Kind) (*Write, error) {
 	w, err := o.inner.BeginWrite(ctx, tenantID, k)
 	if err != nil {
 		return nil, err
@@ -44,7 +45,7 @@ func (o *Outcomes) BeginWrite(ctx context.Context, tenantID int64, k Kind) (*Wri
 	}), nil
 }
 
-func (o *Outcomes) announceAgain(tenantID int64) {
+func (o *LateWrites) announceAgain(tenantID int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.late[tenantID] = true
@@ -55,7 +56,7 @@ func (o *Outcomes) announceAgain(tenantID int64) {
 }
 
 // Run announces late writes until ctx ends. Without them it does nothing.
-func (o *Outcomes) Run(ctx context.Context) error {
+func (o *LateWrites) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -73,15 +74,15 @@ func (o *Outcomes) Run(ctx context.Context) error {
 	}
 }
 
-func (o *Outcomes) all() (tenantIDs []int64) {
+func (o *LateWrites) all() (tenantIDs []int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Collect(maps.Keys(o.late))
 }
 
-// announce stops at the first failure: while nothing can be announced, as between two terms, there
+// announce stops at the first failure. While nothing can be announced, as between two terms, there
 // are no stamps.
-func (o *Outcomes) announce(ctx context.Context, tenantIDs []int64) {
+func (o *LateWrites) announce(ctx context.Context, tenantIDs []int64) {
 	for _, id := range tenantIDs {
 		o.mu.Lock()
 		delete(o.late, id)

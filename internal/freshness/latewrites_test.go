@@ -11,12 +11,12 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// outcomesOf runs a test with Outcomes on a clock of its own.
-func outcomesOf(t *testing.T, test func(t *testing.T, m *Memory, o *Outcomes)) {
+// outcomesOf runs a test with LateWrites on a clock of its own.
+func outcomesOf(t *testing.T, test func(t *testing.T, m *Memory, o *LateWrites)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		m := NewMemory(func() (int64, time.Time, bool) { return 1, time.Time{}, true })
-		o := NewOutcomes(m)
+		o := NewLateWrites(m)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- o.Run(ctx) }()
@@ -57,7 +57,7 @@ func TestLateAndNotAnnounced(t *testing.T) {
 		},
 		"abandoned": func(_ *testing.T, w *Write) { w.Abandon() },
 	} {
-		outcomesOf(t, func(t *testing.T, m *Memory, o *Outcomes) {
+		outcomesOf(t, func(t *testing.T, m *Memory, o *LateWrites) {
 			d := &deaf{inner: m}
 			o.inner = d
 			w, err := o.BeginWrite(t.Context(), 1, Changes)

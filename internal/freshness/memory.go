@@ -23,27 +23,28 @@ var _ Invalidator = (*Memory)(nil)
 
 type shard struct {
 	mu sync.Mutex
-	// sequence numbers the states of this shard's catalogues; unwritten is the number of those
-	// without an entry.
+	// sequence is the latest number of a state of this shard's catalogues. unwritten is the number
+	// that all catalogues without an entry have.
 	sequence, unwritten int64
 	forgotten           time.Time
 	written             map[int64]*state
 }
 
-// state is that of a catalogue that was written to: of all of it, and of the animals that were
-// there before others were added.
+// state is the state of a catalogue that was written to: the state of all of it, and of the animals
+// that existed before others were added.
 type state struct{ all, existing writes }
 
 type writes struct {
 	number int64
-	// underWay counts them. intent is when the last abandoned one is over.
+	// underWay counts the writes under way. intent is when the intent of the last abandoned write
+	// ends.
 	underWay int
 	intent   time.Time
 }
 
-// NewMemory returns a Memory. sole reports whether this process is the only server, the number of
-// the term in which it is, 1 for the first ever, and since when: between two terms another server
-// may have written, and its last write may still be under way. It is called for every request.
+// NewMemory returns a Memory. sole returns the term in which this process is the only server (1 for
+// the first ever), its beginning, and whether there is one. Between two terms another server may
+// have written, and its last write may still be under way. sole is called for every request.
 func NewMemory(sole func() (term int64, since time.Time, sole bool)) *Memory {
 	return &Memory{sole: sole, now: time.Now}
 }
@@ -55,8 +56,8 @@ func (m *Memory) Stamp(tenantID int64) Stamp {
 	return current
 }
 
-// Stamps returns the current stamp, and that of the animals that are there: existing stays the same
-// while animals are only added.
+// Stamps returns the current stamp of the catalogue, and the stamp of its existing animals, which
+// stays the same while animals are only added.
 func (m *Memory) Stamps(tenantID int64) (current, existing Stamp) {
 	term := m.soleTerm()
 	if term == 0 {
@@ -79,8 +80,8 @@ func (w *writes) stamp(term int64, now func() time.Time) Stamp {
 	return Stamp(term<<32 | w.number)
 }
 
-// soleTerm returns the term in which this process is the only server, 0 if it is not or if writes
-// of others may still be under way. Before the first term there were no others.
+// soleTerm returns the term in which this process is the only server. It is 0 if there is none, or
+// if writes of others may still be under way. Before the first term there were no others.
 func (m *Memory) soleTerm() int64 {
 	term, since, sole := m.sole()
 	if !sole || term > 1 && m.now().Sub(since) <= WriteIntentTTL {
@@ -110,7 +111,7 @@ func (m *Memory) BeginWrite(_ context.Context, tenantID int64, k Kind) (*Write, 
 	}), nil
 }
 
-// of returns what a write of the kind changes.
+// of returns the parts of the state that a write of the kind changes.
 func (t *state) of(k Kind) []*writes {
 	if k == Adds {
 		return []*writes{&t.all}
@@ -140,8 +141,8 @@ func (w *writes) changing(now func() time.Time) bool {
 	return w.underWay > 0 || !w.intent.IsZero() && now().Before(w.intent)
 }
 
-// forget drops the entries of catalogues that are not being written to, once a day. All of them get
-// a number that none had before.
+// forget drops the entries of catalogues that are not being written to, once a day. All catalogues
+// without an entry then share a new number.
 func (s *shard) forget(now func() time.Time) {
 	if s.written != nil && now().Sub(s.forgotten) < forgetEvery {
 		return

@@ -15,14 +15,15 @@ type Conn struct {
 	// base is the parent of the contexts of the connection's requests.
 	base context.Context
 	from string
-	// room is the length of net/http's buffer, phase what it does.
+	// room is the length of net/http's buffer. phase is what net/http is doing.
 	room  int
 	phase atomic.Int32
 	// state is open, except while a fast request is served.
 	state atomic.Int32
 }
 
-// The states of a connection.
+// The states of a connection. closing: it was closed while it served a request, and stays open
+// until the response is sent.
 const (
 	open int32 = iota
 	serving
@@ -44,7 +45,7 @@ func (c *Conn) remote() string {
 }
 
 // Close implements net.Conn. While a fast request is served, only a server that shuts down closes
-// its connection. Then it is closed after the response.
+// its connection. The connection is then closed after the response.
 func (c *Conn) Close() error {
 	for {
 		switch state := c.state.Load(); {
@@ -57,7 +58,7 @@ func (c *Conn) Close() error {
 	}
 }
 
-// CloseWrite is what net/http calls when it ends a connection whose client still sends.
+// CloseWrite is called by net/http when it ends a connection whose client still sends.
 func (c *Conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// requestContext is a fast request's context. It ends with the request, or if the client
-// disconnects meanwhile. net/http watches for that during every request, with a goroutine for each,
-// which costs 1 µs. Here watching begins with the first call of Done, which a request that is
-// answered from memory does not make.
+// requestContext is a fast request's context. It ends with the request, or when the client
+// disconnects. To notice a disconnect, net/http runs a goroutine during every request, which costs
+// 1 µs. Here the first call of Done starts watching; a request that is answered from memory does
+// not call Done.
 type requestContext struct {
 	context.Context // the connection's
 	conn            *Conn
@@ -64,7 +64,7 @@ func (r *requestContext) Err() error {
 }
 
 // Value implements context.Context. Package context looks up its own key here, so that a child
-// needs no goroutine.
+// context needs no goroutine.
 func (r *requestContext) Value(key any) any {
 	if key == http.LocalAddrContextKey {
 		return r.conn.LocalAddr()
@@ -76,7 +76,7 @@ func (r *requestContext) Value(key any) any {
 }
 
 // end ends the context with its request. It reports whether the client was watched, and returns
-// what it sent meanwhile: at most one byte.
+// what the client sent meanwhile: at most one byte.
 func (r *requestContext) end() (ahead []byte, watched bool) {
 	r.mu.Lock()
 	r.over = true
@@ -95,7 +95,7 @@ type disconnectWatcher struct {
 	conn  net.Conn
 	byte  [1]byte
 	count int
-	// stopping is set when the read is to end although the client has not disconnected.
+	// stopping is set when the read must end although the client is still connected.
 	stopping atomic.Bool
 	ended    chan struct{}
 }
@@ -113,10 +113,10 @@ func watchDisconnect(c *Conn, cancel context.CancelFunc) *disconnectWatcher {
 	return w
 }
 
-// stop returns what the client sent meanwhile.
+// stop stops watching, and returns what the client sent meanwhile.
 func (w *disconnectWatcher) stop() []byte {
 	w.stopping.Store(true)
-	// It fails if the connection is closed, and then the read has ended.
+	// An error means a closed connection, whose read has ended.
 	_ = w.conn.SetReadDeadline(longAgo)
 	<-w.ended
 	return w.byte[:w.count]

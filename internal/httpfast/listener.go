@@ -13,14 +13,15 @@ type Listener struct {
 
 	handler                   http.Handler
 	writeTimeout, idleTimeout time.Duration
-	// slack is how long deadlines stay as they were set, which spares most requests to set them:
+	// slack is by how much a deadline may be out of date, so that most requests need not set one:
 	// 1/16 of the shorter timeout.
 	slack time.Duration
 
 	mu     sync.Mutex
 	conns  map[*Conn]struct{}
 	closed bool
-	// ended is true once over is closed: a connection may be accepted while the listener is closed.
+	// ended is true once over is closed. A connection may still be accepted while the listener is
+	// closed.
 	ended bool
 	over  chan struct{}
 }
@@ -58,7 +59,7 @@ func (l *Listener) forget(c *Conn) {
 	}
 }
 
-// endIfLast is called with the lock held.
+// endIfLast closes over after the last connection. It is called with the lock held.
 func (l *Listener) endIfLast() {
 	if l.closed && len(l.conns) == 0 && !l.ended {
 		l.ended = true

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// maxLines is how many header lines a fast request may have.
+// maxLines is the maximum number of header lines of a fast request.
 const maxLines = 32
 
-// fastRequest is a request of the most usual kind: GET or HEAD without a body, whole in one read.
-// It is read strictly: whatever is unusual or wrong is not fast and is left to net/http. What is
-// fast reads here as it does there (FuzzFastRequest).
+// fastRequest is a request of the most usual kind: GET or HEAD without a body, complete in one
+// read. It is read strictly: whatever is unusual or wrong is left to net/http. A fast request has
+// the same meaning here as there (FuzzFastRequest).
 type fastRequest struct {
 	method, target, host string
 
@@ -34,8 +34,8 @@ func (r *fastRequest) forHandler(c *Conn) *http.Request {
 	return &r.request
 }
 
-// read reads the request that b begins with, and returns its length. It returns false if the
-// request is not fast. The request's strings share one copy of its head.
+// read reads the request at the beginning of b, and returns its length. ok is false if the request
+// is not fast. The request's strings share one copy of its head.
 func (r *fastRequest) read(b []byte) (length int, ok bool) {
 	if !bytes.HasPrefix(b, []byte("GET /")) && !bytes.HasPrefix(b, []byte("HEAD /")) {
 		return 0, false
@@ -74,8 +74,8 @@ func (r *fastRequest) readLine(line string) bool {
 	return true
 }
 
-// readField reads a header line. A header about the connection or a body is not fast, and neither
-// is one that occurs twice.
+// readField reads a header line. The request is not fast if the line is about the connection or a
+// body, or if its name occurs twice.
 func (r *fastRequest) readField(line string) bool {
 	name, value, ok := strings.Cut(line, ":")
 	value = strings.Trim(value, " \t")
@@ -115,7 +115,7 @@ func (r *fastRequest) readField(line string) bool {
 	return true
 }
 
-// What a byte of a fast request may be part of.
+// The parts of a fast request in which a byte may occur.
 const (
 	inPath = 1 << iota
 	inQuery
@@ -124,7 +124,7 @@ const (
 	inHost
 )
 
-// parts holds for each byte what it may be part of. All of it is printable ASCII.
+// parts has for each byte the parts in which it may occur. All of these bytes are printable ASCII.
 var parts = func() (t [256]uint8) {
 	for c := byte(' '); c <= '~'; c++ {
 		t[c] |= inValue

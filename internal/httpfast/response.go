@@ -14,29 +14,30 @@ import (
 const maxCopied = 16 << 10
 
 // responseWriter is the http.ResponseWriter of a fast request. It keeps the body until the handler
-// has returned, so that its length is known and the response is sent in one write. A longer body
-// that the handler writes at once, and whose length it has declared, is sent without a copy:
-// clients that do not read responses must not fill the memory. It does not support flushing,
-// trailers and 1xx.
+// has returned, so that its length is known and the response is sent in one write. A longer body is
+// sent without a copy if the handler has declared its length and writes it at once: otherwise
+// clients that do not read responses could fill the memory. Flushing, trailers and 1xx are not
+// supported.
 type responseWriter struct {
 	conn   *Conn
 	method string
 	header http.Header
-	// names are those of a header in order, usually also of the next response's.
+	// names are the header's names in order, kept because the next response usually has the same
+	// ones.
 	names []string
 
-	// status is 0 until the handler has written the header. The fields that depend on the header
-	// are set then.
+	// status is 0 until the handler has written the header. The fields below that depend on the
+	// header are set then.
 	status                      int
 	closes                      bool
 	hasDate, hasType, hasLength bool
-	// declared is Content-Length, empty if the handler did not set it once.
+	// declared is Content-Length, empty unless the handler set it exactly once.
 	declared string
 
 	// out is the response, at first only its header.
 	out, body []byte
 
-	// sent is true once the response is sent, and err is the error of that.
+	// sent is true once the response is sent. err is the error of sending it.
 	sent bool
 	err  error
 }
@@ -78,10 +79,10 @@ func (w *responseWriter) appendHeader() {
 	for name := range w.header {
 		omitted[name] = w.omits(name)
 	}
-	_ = w.header.WriteSubset((*appender)(&w.out), omitted) // It fails only where its writer does.
+	_ = w.header.WriteSubset((*appender)(&w.out), omitted) // The appender never fails.
 }
 
-// sortNames sets w.names, and returns false if one of them is no header's.
+// sortNames sets w.names. It returns false if one of them is not a header name.
 func (w *responseWriter) sortNames() bool {
 	w.names = w.names[:0]
 	for name := range w.header {
@@ -95,7 +96,7 @@ func (w *responseWriter) sortNames() bool {
 	return true
 }
 
-// appendLines appends the lines of w.names. It appends none and returns false if the header has
+// appendLines appends the lines of w.names. It appends nothing and returns false if the header has
 // other names, or if net/http would correct a value.
 func (w *responseWriter) appendLines() bool {
 	if len(w.names) != len(w.header) {
@@ -121,8 +122,8 @@ func (w *responseWriter) appendLines() bool {
 	return true
 }
 
-// omits reports whether a header that the handler has set is left out: what it says is the
-// connection's to say, or wrong without a body.
+// omits reports whether a header of the handler is left out: because only the connection sets it,
+// or because it is wrong in a response without a body.
 func (w *responseWriter) omits(name string) bool {
 	switch name {
 	case "Connection", "Transfer-Encoding", "Trailer":
@@ -170,7 +171,7 @@ func (w *responseWriter) send(body []byte) (n int, err error) {
 	w.sent = true
 	now := time.Now()
 	if d := w.conn.listener.writeTimeout; d > 0 {
-		_ = w.conn.SetWriteDeadline(now.Add(d)) // It fails if the connection is closed, and then Write does.
+		_ = w.conn.SetWriteDeadline(now.Add(d)) // If the connection is closed, Write fails.
 	}
 	w.closes = w.closes || w.conn.state.Load() == closing
 	w.endHeader(now, body)
@@ -215,7 +216,7 @@ func (w *responseWriter) finish(now time.Time) []byte {
 	return w.out
 }
 
-// endHeader completes the header of a response with that body with the lines that net/http adds
+// endHeader completes the header of a response with that body: it adds the lines that net/http adds
 // too.
 func (w *responseWriter) endHeader(now time.Time, body []byte) {
 	b, isHead := w.out, w.method == http.MethodHead
@@ -236,7 +237,7 @@ func (w *responseWriter) endHeader(now time.Time, body []byte) {
 	w.out = b
 }
 
-// empty makes w ready for another request.
+// empty resets w for another request.
 func (w *responseWriter) empty() {
 	clear(w.header)
 	*w = responseWriter{header: w.header, names: w.names, out: w.out[:0], body: w.body[:0]}
@@ -251,7 +252,7 @@ func appendStatusLine(b []byte, status int) []byte {
 	return append(append(append(b, ' '), text...), "\r\n"...)
 }
 
-// written is a second as the header Date has it.
+// written is a second and its text in the header Date.
 type written struct {
 	second int64
 	text   string
@@ -259,8 +260,8 @@ type written struct {
 
 var lastDate atomic.Pointer[written]
 
-// date returns the value of Date. It is formatted once a second, which spares the other requests
-// 0.2 µs.
+// date returns the value of Date. It is formatted once a second, which saves all other requests 0.2
+// µs.
 func date(now time.Time) string {
 	d := lastDate.Load()
 	if d == nil || d.second != now.Unix() {

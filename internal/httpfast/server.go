@@ -9,22 +9,23 @@ import (
 	"time"
 )
 
-// longAgo is a deadline that is over.
+// longAgo is a deadline in the past.
 var longAgo = time.Unix(1, 0)
 
 // WrapServer returns a listener for the server to serve. Its connections serve fast requests by
-// themselves: GET and HEAD without a body, as most clients write them. All others are served by the
-// server, on the same connection and in the same order: each connection's first request, requests
-// with a body, and whatever is unusual. Set the server's Handler, ConnContext and timeouts before;
-// its ConnState is replaced, and its ConnContext is called with the connections that were accepted
-// from on.
+// themselves: GET and HEAD without a body, as most clients write them. The server serves all
+// others, on the same connection and in the same order: each connection's first request, requests
+// with a body, and whatever is unusual. Set the server's Handler, ConnContext and timeouts before
+// the call. WrapServer replaces ConnState. It calls ConnContext with the connections that on
+// accepted.
 //
-// A fast request differs for the handler in three ways. The request, its header and its
-// ResponseWriter must not be used after the handler has returned; a string of the request that is
-// kept holds on to the request's whole head. The ResponseWriter can't flush or hijack. The context
-// notices a client that disconnects only after its Done was called.
+// For the handler a fast request differs in three ways. The request, its header and its
+// ResponseWriter must not be used after the handler has returned, and a string kept from the
+// request keeps the request's whole head in memory. The ResponseWriter can't flush or hijack. The
+// context notices that a client disconnects only after Done was called.
 //
-// A timeout may end 1/16 early. The server's Close does not interrupt fast requests: WaitIdle does.
+// A timeout may end up to 1/16 early. The server's Close does not interrupt fast requests; WaitIdle
+// does.
 func WrapServer(s *http.Server, on net.Listener) *Listener {
 	l := &Listener{Listener: on, conns: map[*Conn]struct{}{}, over: make(chan struct{})}
 	l.handler, l.writeTimeout, l.idleTimeout = s.Handler, s.WriteTimeout, s.IdleTimeout
@@ -64,8 +65,9 @@ func WrapServer(s *http.Server, on net.Listener) *Listener {
 }
 
 // WaitIdle waits until the last connection is closed. Call it after the server's Shutdown, which
-// does not know of fast requests: a connection that it closes stays open until its fast request is
-// answered. If ctx ends first, WaitIdle closes the remaining connections and returns ctx's error.
+// does not know of fast requests: a connection that Shutdown closes stays open until its fast
+// request is answered. If ctx ends first, WaitIdle closes the remaining connections and returns
+// ctx's error.
 func (l *Listener) WaitIdle(ctx context.Context) error {
 	select {
 	case <-l.over:
@@ -73,7 +75,7 @@ func (l *Listener) WaitIdle(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	for _, c := range l.open() {
-		_ = c.Conn.Close() // Its user gets the error.
+		_ = c.Conn.Close() // The connection's reader or writer gets the error.
 	}
 	return ctx.Err()
 }
@@ -88,16 +90,16 @@ const (
 )
 
 // Read implements net.Conn. If net/http waits for a request and reads into its whole buffer, the
-// bytes are the beginning of a request; then fast requests among them are served here, and net/http
-// does not see them. Any other bytes may be the middle of a request and are passed on.
+// bytes are the beginning of a request. Then Read serves the fast requests among them, and net/http
+// does not see these. Any other bytes may be the middle of a request and are passed on.
 //
 // Both conditions are needed. While net/http waits, its buffer may already hold the first bytes of
-// the request: one that it read while it watched for a disconnect, or up to three that followed the
-// last request. Then it reads into the rest of the buffer. And in the middle of a request it may
-// read into the whole buffer, but then it does not wait.
+// the request: one byte that it read while it watched for a disconnect, or up to three bytes that
+// followed the last request. Then it reads into the rest of the buffer. In the middle of a request
+// it may read into the whole buffer, but then it does not wait.
 func (c *Conn) Read(p []byte) (int, error) {
 	if c.room == 0 {
-		// The first read is into all of the buffer.
+		// The first read is into the whole buffer.
 		c.room = len(p)
 	}
 	if c.phase.Swap(busy) != waiting || len(p) != c.room {
@@ -129,8 +131,9 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return c.Conn.SetDeadline(t)
 }
 
-// serveFast serves the fast requests that the first n bytes of p begin with. It moves the rest to
-// the front of p, and returns its length. moved is when the connection's deadlines were set last.
+// serveFast serves the fast requests at the beginning of the first n bytes of p. It moves the rest
+// to the front of p, and returns the length of the rest. moved is when the connection's deadlines
+// were last set.
 func (c *Conn) serveFast(p []byte, n int, moved *time.Time) (left int, err error) {
 	for n > 0 {
 		x := exchanges.Get().(*exchange)
@@ -149,7 +152,7 @@ func (c *Conn) serveFast(p []byte, n int, moved *time.Time) (left int, err error
 	return 0, nil
 }
 
-// exchange is a fast request and its response. One that ended well is used again.
+// exchange is a fast request and its response. It is reused unless an error ended it.
 type exchange struct {
 	request  fastRequest
 	response responseWriter
@@ -159,7 +162,7 @@ var exchanges = sync.Pool{New: func() any {
 	return &exchange{request: fastRequest{header: http.Header{}}, response: responseWriter{header: http.Header{}}}
 }}
 
-// maxPooled is the largest response, in bytes, whose buffers are used again.
+// maxPooled is the largest response, in bytes, whose buffers are reused.
 const maxPooled = 64 << 10
 
 // serve calls the handler and writes the response. An error ends the connection.
@@ -181,13 +184,13 @@ func (c *Conn) serve(x *exchange, moved *time.Time) (ahead []byte, err error) {
 		isLong = len(out) > maxPooled
 	}
 	if isLong {
-		// The client may have taken long to read it. That is no part of the time for its next
-		// request.
+		// The client may have taken long to read the response. It still gets the whole time for its
+		// next request.
 		*moved = time.Now()
 		c.moveDeadlines(*moved)
 	}
 	if c.leave() || w.closes || w.err != nil {
-		// net/http takes it for the end of the client's requests, and closes the connection.
+		// net/http takes this for the end of the client's requests, and closes the connection.
 		return nil, io.EOF
 	}
 	if cap(w.out)+cap(w.body) <= maxPooled {
@@ -198,7 +201,7 @@ func (c *Conn) serve(x *exchange, moved *time.Time) (ahead []byte, err error) {
 }
 
 // moveDeadlines sets the deadlines for writing a response and for reading the next request. A
-// connection that can't have them fails when it is used.
+// connection that can't have deadlines fails when it is used.
 func (c *Conn) moveDeadlines(now time.Time) {
 	if d := c.listener.writeTimeout; d > 0 {
 		_ = c.SetWriteDeadline(now.Add(d))

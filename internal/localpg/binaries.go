@@ -41,7 +41,7 @@ var packageDirs = []string{
 }
 
 // searchDirs returns the directories that may hold the programs, in order of preference: PATH,
-// pg_config's, the newest package.
+// pg_config's directory, the newest package.
 func searchDirs(ctx context.Context) []string {
 	var dirs []string
 	if path, err := exec.LookPath("postgres"); err == nil {
@@ -58,8 +58,8 @@ func searchDirs(ctx context.Context) []string {
 	return dirs
 }
 
-// findBinaries returns the programs of version want in dirs, or the first ones there when want is
-// empty or not found. It returns ErrNotInstalled when there are none.
+// findBinaries returns the programs of version want in dirs, or the first ones found if want is
+// empty or missing. It returns ErrNotInstalled if there are none.
 func findBinaries(ctx context.Context, dirs []string, want string) (first binaries, err error) {
 	for _, dir := range dirs {
 		b, ok := inspect(ctx, dir)
@@ -76,7 +76,7 @@ func findBinaries(ctx context.Context, dirs []string, want string) (first binari
 	return first, nil
 }
 
-// versionText has at least two digits: versions before 10 are too old.
+// versionText requires two digits: versions before 10 are too old.
 var versionText = regexp.MustCompile(`\(PostgreSQL\) ([0-9]{2,})`)
 
 // inspect returns the programs in dir. It follows a link, because PostgreSQL finds its other files

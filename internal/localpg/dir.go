@@ -23,7 +23,7 @@ import (
 const (
 	lockName   = "lock"
 	logName    = "postgres.log"
-	maxLogSize = 8 << 20 // a larger one begins anew
+	maxLogSize = 8 << 20 // a larger log is emptied
 	socketName = ".s.PGSQL.5432"
 	// maxSocketPath is the longest socket path that both Linux (107) and macOS (103) accept.
 	maxSocketPath = 103
@@ -34,14 +34,15 @@ type dataDir struct {
 	dir       string // the lock and the log
 	lock      *os.File
 	user      osUser
-	path      string // the data; only the user may enter it
-	socketDir string // path, unless that is too long for a socket
+	path      string // holds the data; only the user may enter
+	socketDir string // path, or a short one in /tmp if path is too long for a socket
 }
 
 func (d *dataDir) pgdata() string { return filepath.Join(d.path, "data") }
 
-// openDir makes and locks the directory; the caller unlocks it. A directory in which another user
-// could write is refused: this process, which may be root, makes, opens and chowns files there.
+// openDir makes and locks the directory; the caller unlocks it. It refuses a directory in which
+// another user could write, because this process, possibly root, makes, opens and chowns files
+// there.
 func openDir(dir string, log io.Writer) (*dataDir, error) {
 	dir, err := makeDir(dir)
 	d := &dataDir{dir: dir}
@@ -81,7 +82,8 @@ func makeDir(dir string) (string, error) {
 	return dir, err
 }
 
-// mkdir makes a directory with the mode, whatever the umask. One that exists stays as it is.
+// mkdir makes a directory with the mode, whatever the umask. It leaves an existing directory as it
+// is.
 func mkdir(dir string, mode os.FileMode) error {
 	err := os.Mkdir(dir, mode)
 	if errors.Is(err, fs.ErrExist) {
@@ -104,7 +106,7 @@ func (d *dataDir) open(name string, mode os.FileMode) (*os.File, error) {
 // fails with EWOULDBLOCK if the file is locked already.
 func flock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
 
-// tryLock fails when another process, or another Server of this one, uses the directory.
+// tryLock fails if another process, or another Server of this one, uses the directory.
 func (d *dataDir) tryLock() (err error) {
 	if d.lock, err = d.open(lockName, 0o644); err != nil {
 		return err
@@ -121,16 +123,16 @@ func (d *dataDir) tryLock() (err error) {
 	return err
 }
 
-// unlock unlocks explicitly: a child process that another goroutine is just starting may hold a
-// copy of the descriptor.
+// unlock unlocks explicitly: another goroutine may be starting a child process, which holds a copy
+// of the descriptor.
 func (d *dataDir) unlock() {
 	_ = syscall.Flock(int(d.lock.Fd()), syscall.LOCK_UN)
 	_ = d.lock.Close()
 }
 
-// choosePath sets the path of the data: dir/postgres, or, when the server's user cannot work there,
-// a directory in /var/tmp, which survives a restart of the machine. When one of them holds data
-// already, it is that one.
+// choosePath sets the path of the data: dir/postgres, or a directory in /var/tmp (which survives a
+// restart of the machine) if the server's user cannot work in dir. A path that already holds data
+// wins.
 func (d *dataDir) choosePath(log io.Writer) error {
 	beside, fallback := filepath.Join(d.dir, "postgres"), d.sharedDir("/var/tmp")
 	problem := ""
@@ -152,8 +154,8 @@ func (d *dataDir) choosePath(log io.Writer) error {
 	return nil
 }
 
-// usePath sets the path, its user and the directory of the socket. The error names the parent that
-// the user cannot pass, where the modes show it.
+// usePath sets the path, its user and the directory of the socket. If the user cannot pass through
+// a parent, and the modes show it, the error names the parent.
 func (d *dataDir) usePath(path string) (err error) {
 	d.path = path
 	if d.user, err = userFor(d.pgdata()); err != nil {
@@ -170,7 +172,7 @@ func (d *dataDir) usePath(path string) (err error) {
 	return fmt.Errorf("%s cannot write to %s: %w", d.user.name, path, err)
 }
 
-// chooseSocketDir puts the socket into a short directory in /tmp when its path would be too long.
+// chooseSocketDir puts the socket into a short directory in /tmp if its path would be too long.
 func (d *dataDir) chooseSocketDir() error {
 	d.socketDir = d.path
 	if len(filepath.Join(d.path, socketName)) <= maxSocketPath {
@@ -185,13 +187,13 @@ func hasCluster(path string) bool {
 	return err == nil
 }
 
-// sharedDir returns a path for what belongs to dir below a directory that all users share.
+// sharedDir returns a path for dir's files below a directory that all users share.
 func (d *dataDir) sharedDir(parent string) string {
 	sum := sha256.Sum256([]byte(d.dir))
 	return filepath.Join(parent, fmt.Sprintf("petstore-%d-%s", os.Geteuid(), hex.EncodeToString(sum[:6])), "postgres")
 }
 
-// makeShared makes the parent of a sharedDir. Another user may have made it first: it is refused
+// makeShared makes the parent of a sharedDir. Another user may have made it first, so it is refused
 // unless only this user or root can write to it.
 func makeShared(dir string) error {
 	parent := filepath.Dir(dir)
@@ -207,8 +209,8 @@ func makePrivate(dir string, u osUser) error {
 	if err := errors.Join(mkdir(dir, 0o700), u.chown(dir), os.Chmod(dir, 0o700)); err != nil {
 		return err
 	}
-	// A try is the only sure test: modes, access lists, network file systems and containers all
-	// have a say.
+	// A try is the only sure test: modes, access lists, network file systems and containers can all
+	// forbid it.
 	cmd := exec.Command("/bin/sh", "-c", `cd "$1" && : >.probe && rm .probe`, "sh", dir)
 	cmd.Dir = "/"
 	u.run(cmd)
@@ -222,7 +224,7 @@ func makePrivate(dir string, u osUser) error {
 	return err
 }
 
-// osUser is the operating system's user that the server runs as.
+// osUser is the operating system's user that runs the server.
 type osUser struct {
 	name  string
 	other *syscall.Credential // nil for this process's user

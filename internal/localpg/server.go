@@ -24,7 +24,7 @@ import (
 
 // Options configure a server.
 type Options struct {
-	// Dir is the directory for the data, the socket, the log and the lock; it is made when it does
+	// Dir is the directory for the data, the socket, the log and the lock. It is made if it does
 	// not exist.
 	Dir string
 	// Settings are further settings of PostgreSQL; they win over ours.
@@ -47,9 +47,8 @@ type Server struct {
 	port    string
 }
 
-// Start starts the server, after creating the data when there is none, and returns when the server
-// accepts connections. The error is ErrNotInstalled when there is no PostgreSQL. ctx bounds only
-// the start.
+// Start starts the server, creates the data if there is none, and returns when the server accepts
+// connections. The error is ErrNotInstalled if there is no PostgreSQL. ctx bounds only the start.
 func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	defer func() {
 		if err != nil {
@@ -100,8 +99,8 @@ func (s *Server) launch(ctx context.Context, program string, further map[string]
 	cmd.Dir = s.dir.path
 	cmd.Stdout, cmd.Stderr = log, log
 	s.dir.user.run(cmd)
-	// SIGQUIT ends the server at once, with its processes that do not answer; the next one recovers
-	// the data.
+	// SIGQUIT ends the server at once, including its processes that do not answer. The next start
+	// recovers the data.
 	if s.process, err = subprocess.Start(cmd, syscall.SIGQUIT); err != nil {
 		return err
 	}
@@ -145,15 +144,15 @@ func (s *Server) PID() int { return s.process.PID() }
 // Done is closed when the server has ended, by Stop or otherwise.
 func (s *Server) Done() <-chan struct{} { return s.process.Done() }
 
-// Err waits for the server's end. It returns nil after an orderly end, by Stop or by another's
-// request; otherwise an error with the last lines of the server's log.
+// Err waits for the server's end. It returns nil after an orderly end, by Stop or by another
+// process's request. Otherwise the error has the last lines of the server's log.
 func (s *Server) Err() error {
 	err := s.process.Err()
 	if err == nil {
 		return nil
 	}
 	file := filepath.Join(s.dir.dir, logName)
-	log, _ := os.ReadFile(file) // without it the error has no details
+	log, _ := os.ReadFile(file) // without the log the error has no details
 	return fmt.Errorf(
 		"the server ended: %w: %s (log: %s)",
 		err,
@@ -162,13 +161,13 @@ func (s *Server) Err() error {
 	)
 }
 
-// Stop ends the server and returns when it is gone: it aborts the transactions that are running and
-// writes everything to disk. Once ctx is done the server is ended faster: the next start then takes
+// Stop ends the server and returns when it is gone. It aborts running transactions and writes
+// everything to disk. Once ctx is done the server is ended faster: the next start then takes
 // longer, and no data is lost.
 func (s *Server) Stop(ctx context.Context) error {
 	err := s.process.Stop(ctx, 10*time.Second, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGKILL)
 	if s.dir.socketDir != s.dir.path {
-		_ = os.Remove(s.dir.socketDir) // fails, as it should, when it is not empty
+		_ = os.Remove(s.dir.socketDir) // fails, as it should, if the directory is not empty
 		_ = os.Remove(filepath.Dir(s.dir.socketDir))
 	}
 	if err == nil {
@@ -177,7 +176,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	return err
 }
 
-// prepare finds the programs that fit the data, and creates the data when there is none.
+// prepare finds the programs that fit the data, and creates the data if there is none.
 func (d *dataDir) prepare(ctx context.Context, log io.Writer) (binaries, error) {
 	text, err := os.ReadFile(filepath.Join(d.pgdata(), "PG_VERSION"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -207,7 +206,7 @@ func (d *dataDir) prepare(ctx context.Context, log io.Writer) (binaries, error) 
 func (d *dataDir) initDB(ctx context.Context, initdb string) error {
 	leftovers, _ := filepath.Glob(filepath.Join(d.path, "data.new-*")) // the pattern is well formed
 	for _, dir := range leftovers {
-		_ = os.RemoveAll(dir) // one that stays does no harm
+		_ = os.RemoveAll(dir) // a leftover does no harm
 	}
 	unfinished, err := os.MkdirTemp(d.path, "data.new-")
 	if err == nil {
@@ -216,7 +215,7 @@ func (d *dataDir) initDB(ctx context.Context, initdb string) error {
 	if err != nil {
 		return err
 	}
-	// Trust needs no password: the permissions of the socket's directory decide who can connect.
+	// Trust needs no password. The permissions of the socket's directory decide who can connect.
 	cmd := exec.CommandContext(
 		ctx,
 		initdb,
@@ -240,8 +239,8 @@ func (d *dataDir) initDB(ctx context.Context, initdb string) error {
 	return os.Rename(unfinished, d.pgdata())
 }
 
-// readPIDFile returns the process id and the status (starting, ready, stopping; empty at first) in
-// the server's own lock file; 0 when there is none.
+// readPIDFile returns the process id and the status (starting, ready, stopping; empty at first)
+// from the server's own lock file; 0 if there is none.
 func (d *dataDir) readPIDFile() (pid int, status string) {
 	text, _ := os.ReadFile(filepath.Join(d.pgdata(), "postmaster.pid"))
 	// https://github.com/postgres/postgres/blob/master/src/include/utils/pidfile.h
@@ -250,8 +249,8 @@ func (d *dataDir) readPIDFile() (pid int, status string) {
 	return max(pid, 0), strings.TrimSpace(lines[7])
 }
 
-// endOrphans locks the log, after the end of all processes that an earlier server left. It removes
-// that server's lock files when their process id now belongs to another process, which PostgreSQL
+// endOrphans ends all processes that an earlier server left, and then locks the log. It removes
+// that server's lock files if their process id now belongs to another process, which PostgreSQL
 // would take for a running server.
 func (d *dataDir) endOrphans(ctx context.Context, log *os.File) error {
 	pid, _ := d.readPIDFile()
@@ -261,7 +260,7 @@ func (d *dataDir) endOrphans(ctx context.Context, log *os.File) error {
 	for _, signal := range []syscall.Signal{syscall.SIGQUIT, syscall.SIGKILL} {
 		if err != nil {
 			if pid > 0 && (noProc != nil || works == data) {
-				_ = syscall.Kill(pid, signal) // an error means that only its children are left, which end by themselves
+				_ = syscall.Kill(pid, signal) // on an error only its children are left, which end by themselves
 			}
 			err = waitFor(ctx, 15*time.Second, func() bool { return flock(log) == nil })
 		}
@@ -297,9 +296,9 @@ var (
 	timestamp = regexp.MustCompile(`^[-0-9]+ [.:0-9]+ \S+ \[[0-9]+\] `)
 )
 
-// usefulLines joins into one line the part of a log that says what went wrong: the last fatal line
-// with the line before it, which often has the details, and those after it, which have the hint;
-// without a fatal line, the last lines.
+// usefulLines joins the part of a log that says what went wrong into one line. That is the last
+// fatal line, the line before it (often the details) and those after it (the hint). Without a fatal
+// line it is the last lines.
 func usefulLines(log string) string {
 	const most = 4
 	lines := strings.Split(strings.TrimSpace(log), "\n")

@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// Suppressed is the field with the number of lines that were left out.
+	// Suppressed is the field with the number of suppressed lines.
 	Suppressed = "suppressed"
-	// maxMessages is how many messages are kinds of their own. All later ones are one kind: a text
-	// with a number in it must not fill the memory.
+	// maxMessages is the number of messages that are kinds of their own. All later ones are one
+	// kind, so that texts with numbers in them do not fill the memory.
 	maxMessages = 256
 )
 
-// Log returns the log with at most one warning and one error a second of each message. Other levels
-// stay as they are.
+// Log returns the log with at most one warning and one error a second for each message. Other
+// levels are unchanged.
 func Log(to zerolog.Logger) zerolog.Logger {
 	h := &hook{}
 	h.limiter = New(func(of message, suppressed int64) {

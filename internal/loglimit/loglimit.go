@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Period is the time in which one line of a kind is written.
+// Period is the time in which at most one line of a kind is written.
 const Period = time.Second
 
-// Limiter limits the lines of each kind. There must be few kinds: it forgets none.
+// Limiter limits the lines of each kind. It forgets no kind, so there must be few.
 type Limiter[Kind comparable] struct {
-	// report writes the line that says how many were left out, if no other does.
+	// report writes a line with the number of suppressed lines, if no other line does.
 	report func(of Kind, suppressed int64)
 	start  time.Time
 	kinds  sync.Map // of *kind by Kind
@@ -19,8 +19,8 @@ type Limiter[Kind comparable] struct {
 
 // kind counts the lines of one kind.
 type kind struct {
-	// last is when a line was written, in nanoseconds since the Limiter's start; never if it is
-	// negative.
+	// last is when a line was last written, in nanoseconds since the Limiter's start; negative for
+	// never.
 	last       atomic.Int64
 	suppressed atomic.Int64
 }
@@ -30,7 +30,7 @@ func New[Kind comparable](report func(of Kind, suppressed int64)) *Limiter[Kind]
 	return &Limiter[Kind]{report: report, start: time.Now()}
 }
 
-// Allow reports whether a line of that kind may be written now, and how many were left out since
+// Allow reports whether a line of that kind may be written now, and how many were suppressed since
 // the last one.
 func (l *Limiter[Kind]) Allow(of Kind) (ok bool, suppressed int64) {
 	k := l.kind(of)
@@ -53,14 +53,14 @@ func (l *Limiter[Kind]) kind(of Kind) *kind {
 	return first.(*kind)
 }
 
-// begins reports whether a new period begins with the line that the caller is about to write.
+// begins reports whether the line that the caller is about to write begins a new period.
 func (l *Limiter[Kind]) begins(k *kind) bool {
 	now, last := int64(time.Since(l.start)), k.last.Load()
 	return (last < 0 || now-last >= int64(Period)) && k.last.CompareAndSwap(last, now)
 }
 
-// reportLate reports what no line has said in time. If a line has been written a moment ago, its
-// count was taken too: what has been left out since has a timer of its own.
+// reportLate reports the count that no line has reported in time. If a line has been written a
+// moment ago, it took the count; lines suppressed since then have a timer of their own.
 func (l *Limiter[Kind]) reportLate(of Kind, k *kind) {
 	if k.suppressed.Load() == 0 || !l.begins(k) {
 		return

@@ -10,7 +10,7 @@ import (
 
 const nonBlocking = syscall.O_NONBLOCK
 
-// Owner returns the user ID of a file's owner, and false if the system does not tell.
+// Owner returns the user ID of a file's owner, and false if the system does not tell it.
 func Owner(info fs.FileInfo) (uid int, ok bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -25,7 +25,7 @@ func checkOwner(path string, _ fs.FileInfo) error {
 	if err != nil {
 		return fmt.Errorf("read the user of this process: %w", err)
 	}
-	// What an administrator makes belongs to the group.
+	// A file that an administrator makes belongs to the group of administrators.
 	if owner == nil ||
 		!owner.Equals(user.User.Sid) && !owner.IsWellKnown(windows.WinBuiltinAdministratorsSid) &&
 			!owner.IsWellKnown(windows.WinLocalSystemSid) {

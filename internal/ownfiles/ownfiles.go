@@ -1,10 +1,10 @@
 // Package ownfiles opens directories and files that only this user or root could have written.
 //
-// A directory or file is trusted if it belongs to this user or to root, is no symbolic link, and
-// neither its group nor others may write to it. What is opened is what was checked: a directory is
-// held open, and its files are opened below it, so nothing can be put in their place in between.
-// Access control lists are not looked at. On Windows only the owner is checked, who must be this
-// user, the administrators or the system: the permissions that Go shows there say nothing. All
+// A directory or file is trusted if it belongs to this user or to root, is not a symbolic link, and
+// neither its group nor others may write to it. The opened file is the one that was checked: a
+// directory is held open, and its files are opened below it, so nothing can be replaced in between.
+// Access control lists are ignored. On Windows only the owner is checked, who must be this user,
+// the administrators or the system, because the permissions that Go shows there mean nothing. All
 // functions are safe for concurrent use.
 package ownfiles
 
@@ -26,7 +26,7 @@ type UntrustedError struct {
 // Error implements error.
 func (e *UntrustedError) Error() string { return e.Path + " is not trusted: it " + e.Reason }
 
-// OpenDir opens a trusted directory. The error is an UntrustedError, or that of the system:
+// OpenDir opens a trusted directory. The error is an UntrustedError, or the system's:
 // fs.ErrNotExist if there is none.
 func OpenDir(dir string) (*os.Root, error) {
 	named, err := os.Lstat(dir)
@@ -65,7 +65,7 @@ func CheckDir(dir string) error {
 }
 
 // Resolve returns the absolute path of a directory without symbolic links, for OpenDir. If the
-// directory itself is a link, it must belong to this user or to root.
+// directory itself is a link, the link must belong to this user or to root.
 func Resolve(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -89,10 +89,10 @@ func openResolved(dir string) (*os.Root, error) {
 	return OpenDir(dir)
 }
 
-// ReadFile reads a trusted file of a trusted directory. The error is an UntrustedError, or that of
-// the system.
+// ReadFile reads a trusted file of a trusted directory. The error is an UntrustedError, or the
+// system's.
 func ReadFile(root *os.Root, name string) ([]byte, error) {
-	// Without O_NONBLOCK a named pipe would be waited for.
+	// Without O_NONBLOCK, opening a named pipe would wait.
 	f, err := root.OpenFile(name, os.O_RDONLY|nonBlocking, 0)
 	if err != nil {
 		return nil, err
@@ -108,8 +108,8 @@ func ReadFile(root *os.Root, name string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// ReadPath reads a file by its path as ReadFile or ReadSecret do. Its directory may be a link, as
-// Resolve says.
+// ReadPath reads a file by its path, with ReadFile or ReadSecret. Its directory may be a link, as
+// in Resolve.
 func ReadPath(path string, read func(root *os.Root, name string) ([]byte, error)) ([]byte, error) {
 	root, err := openResolved(filepath.Dir(path))
 	if err != nil {

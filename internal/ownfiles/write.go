@@ -9,7 +9,7 @@ import (
 )
 
 // MakeDir opens a trusted directory that only this user may enter, and makes it if there is none.
-// One that exists keeps its mode.
+// An existing directory keeps its mode.
 func MakeDir(dir string) (*os.Root, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err

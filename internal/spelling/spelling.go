@@ -1,11 +1,11 @@
-// Package spelling measures how far a word is from another one, to find what somebody meant who
-// misspelt it, and writes numbers for people. Its functions are safe for concurrent use.
+// Package spelling measures how much two words differ, to find what a misspelt word means, and
+// writes numbers for people. Its functions are safe for concurrent use.
 package spelling
 
 import "strconv"
 
-// Distance is the number of characters to insert, delete, replace or swap with their neighbor to
-// turn a into b (optimal string alignment). It counts bytes.
+// Distance is how many characters must be inserted, deleted, replaced or swapped with their
+// neighbor to turn a into b (optimal string alignment). It counts bytes.
 func Distance(a, b string) int {
 	before, previous := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range previous {

@@ -22,14 +22,14 @@ func (r Role) Group() string { return "petstore_" + string(r) }
 
 // Login is a role of Postgres with which a person connects.
 type Login struct {
-	// OID is its number in Postgres, by which its sessions are found when it is removed.
+	// OID is its number in Postgres. It identifies the login's sessions after the login is removed.
 	OID   int64
 	Name  string
 	Roles []Role
-	// ExpiresAt is when the secret expires; zero for never. Connections with a client certificate
-	// go on.
+	// ExpiresAt is when the secret expires; zero for never. Client certificates still work after
+	// that.
 	ExpiresAt time.Time
-	// Sessions is how many are open.
+	// Sessions is the number of its open sessions.
 	Sessions int64
 	// LastChangeAt is when the login made its last change, by the audit trail; zero for never.
 	LastChangeAt time.Time
@@ -63,16 +63,16 @@ var (
 	ErrOwnLogin = errors.New("it is your own login")
 )
 
-// PrivilegedError means that the login may do more than support and billing. A person who changes
-// its secret gets all of its rights, so that is left to SQL.
+// PrivilegedError means that the login has more rights than support and billing. Whoever changes a
+// login's secret could get its rights, so such a login is changed only by SQL.
 type PrivilegedError struct{ Login, Excess string }
 
 func (e PrivilegedError) Error() string {
 	return fmt.Sprintf("login %s %s, so it is more than a login of support or billing", e.Login, e.Excess)
 }
 
-// OwnsError means that the login has objects, or rights of its own on objects, and so can't be
-// removed.
+// OwnsError means that the login can't be removed, because it has objects or rights of its own on
+// objects.
 type OwnsError struct {
 	Login, Database string
 	Objects         int64
@@ -86,12 +86,12 @@ func (e OwnsError) Error() string {
 	return fmt.Sprintf("login %s owns objects, or has rights of its own on them: %d in %s", e.Login, e.Objects, where)
 }
 
-// CreateRole is the right to make roles, which makes an administrator.
+// CreateRole is the right to make roles. A login that has it is an administrator.
 const CreateRole = "CREATEROLE"
 
 // LacksRightError means that the login of this connection may not manage logins.
 type LacksRightError struct {
-	// Lacks is what is missing, and Statement the SQL by which an administrator can give it.
+	// Lacks is the missing right, Statement the SQL with which an administrator can grant it.
 	Login, Lacks, Statement string
 }
 
@@ -102,7 +102,7 @@ func (e LacksRightError) Error() string {
 var nameForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
 
 // CheckName returns ErrName unless a person's login can have the name. Names that begin with pg_ or
-// petstore_ are those of roles.
+// petstore_ belong to roles.
 func CheckName(name string) error {
 	if !nameForm.MatchString(name) || strings.HasPrefix(name, "pg_") || strings.HasPrefix(name, "petstore_") ||
 		name == "public" || name == "none" || name == "user" {

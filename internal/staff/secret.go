@@ -18,13 +18,13 @@ const (
 	secretPrefix = "petstaff-"
 	groups       = 6
 	groupLength  = 5
-	// iterations is the standard of Postgres. A secret has 148 random bits: more would slow down
-	// logins, and nobody who guesses.
+	// iterations is Postgres's default. A secret has 148 random bits, so more iterations would slow
+	// down logins, but not an attacker.
 	iterations = 4096
 	saltLength = 16
 )
 
-// secretForm has no word boundaries: a secret with other characters next to it is still one.
+// secretForm has no word boundaries: a secret next to other characters is still a secret.
 var secretForm = regexp.MustCompile(`petstaff-([2-9a-hjkmnp-z]{5}-){5}[2-9a-hjkmnp-z]{5}`)
 
 // ContainsSecret reports whether a text contains the form of a secret.
@@ -71,7 +71,7 @@ func (s Secret) Verifier() (string, error) {
 	return verifier(s.text, salt)
 }
 
-// verifier computes the verifier of a text in ASCII, which SASLprep leaves as it is (RFC 5802,
+// verifier computes the verifier of an ASCII text, which SASLprep does not change (RFC 5802,
 // section 3).
 func verifier(text string, salt []byte) (string, error) {
 	salted, err := pbkdf2.Key(sha256.New, text, salt, iterations, sha256.Size)

@@ -9,8 +9,8 @@ import (
 const (
 	// Tolerance is how far this machine's wall clock may be off before that is reported.
 	Tolerance = time.Second
-	// MaxPause is how long instants stand still at most when the store's clock was set back. They
-	// are ahead of the store meanwhile.
+	// MaxPause is the longest time that instants stand still when the store's clock was set back.
+	// They are ahead of the store meanwhile.
 	MaxPause = time.Second
 )
 
@@ -29,12 +29,13 @@ type Reading struct{ Local, Monotonic int64 }
 // base ties the monotonic clock to an instant.
 type base struct {
 	monotonic int64
-	// at is the instant at that time, floor the earliest instant that is given from then on, in
+	// at is the instant at that time. floor is the earliest instant given from then on. Both are in
 	// Unix nanoseconds.
 	at, floor int64
 	// least is the earliest instant that the store's clock may have shown at that time.
 	least int64
-	// ahead is by how much the wall clock was ahead of the store's; 0 within a round trip.
+	// ahead is how far the wall clock was ahead of the store's; 0 if they agreed within a round
+	// trip.
 	ahead time.Duration
 	// measured is false until the first measurement.
 	measured bool
@@ -46,7 +47,7 @@ func New() *Clock { return Of(machine) }
 
 var started = time.Now()
 
-// machine reads this machine's clocks. Nothing else that decides does.
+// machine reads this machine's clocks. No other code that makes decisions reads them.
 func machine() Reading {
 	now := time.Now()
 	return Reading{now.UnixNano(), monotonic(now)}
@@ -65,16 +66,16 @@ func Of(read func() Reading) *Clock {
 // Now returns the present instant.
 func (c *Clock) Now() time.Time { return c.instant(c.read().Monotonic) }
 
-// Instant returns the instant of a time that time.Now has returned. Only its monotonic part counts.
+// Instant returns the instant of a time returned by time.Now. Only its monotonic part counts.
 func (c *Clock) Instant(t time.Time) time.Time { return c.instant(monotonic(t)) }
 
 func (c *Clock) instant(monotonic int64) time.Time {
 	return time.Unix(0, c.base.Load().instant(monotonic))
 }
 
-// Earliest returns the earliest instant that the store's clock may show at a time that time.Now has
-// returned, by the last measurement: what ends then by the store's clock has ended then. Only the
-// monotonic part of the time counts.
+// Earliest returns the earliest instant that the store's clock may show at a time returned by
+// time.Now, by the last measurement. What ends at or before that instant by the store's clock has
+// ended at that time. Only the monotonic part of the time counts.
 func (c *Clock) Earliest(t time.Time) time.Time {
 	b := c.base.Load()
 	return time.Unix(0, b.least+monotonic(t)-b.monotonic)
@@ -82,15 +83,15 @@ func (c *Clock) Earliest(t time.Time) time.Time {
 
 func (b *base) instant(monotonic int64) int64 { return max(b.floor, b.at+monotonic-b.monotonic) }
 
-// Ahead returns by how much this machine's wall clock was at least ahead of the store's in the last
-// measurement, negative if it was behind.
+// Ahead returns the least time by which this machine's wall clock was ahead of the store's in the
+// last measurement, negative if it was behind.
 func (c *Clock) Ahead() time.Duration { return c.base.Load().ahead }
 
 // Off reports whether Ahead is more than Tolerance, in either direction.
 func (c *Clock) Off() bool { return c.Ahead().Abs() > Tolerance }
 
-// Measure calls read, which returns the store's time as read during the call, and follows it from
-// then on. It returns the error of read.
+// Measure calls read, which returns the store's time as read during the call. Instants follow it
+// from then on. It returns the error of read.
 func (c *Clock) Measure(read func() (time.Time, error)) error {
 	sent := c.read()
 	store, err := read()
@@ -101,8 +102,8 @@ func (c *Clock) Measure(read func() (time.Time, error)) error {
 	return nil
 }
 
-// follow moves instants as little as the measurement demands: at received the store's clock shows
-// the time that was read and at most a round trip more.
+// follow moves instants as little as the measurement demands. At received, the store's clock shows
+// at least store, and at most a round trip more.
 func (c *Clock) follow(sent Reading, store int64, received Reading) {
 	c.measuring.Lock()
 	defer c.measuring.Unlock()

@@ -17,10 +17,10 @@ import (
 const (
 	// maxFile is the most lines of a file, tests aside.
 	maxFile = 400
-	// maxProduct is the most lines of Go in the product: internal, cmd and client, without tests and
+	// maxProduct is the most lines of Go in the product: internal, cmd and clients/go, without tests and
 	// internal/test. It stands a tenth above what was there, for people to look at. A feature may
 	// raise it in a commit of its own, with a sentence that says what could not go instead.
-	maxProduct = 68000
+	maxProduct = 73000
 )
 
 // measured is a file and its lines.
@@ -45,7 +45,7 @@ func TestFilesAreShort(t *testing.T) {
 			t.Errorf("%s has %d lines, more than %d", path, lines, maxFile)
 		}
 		room, _, _ := strings.Cut(path, "/")
-		if slices.Contains([]string{"internal", "cmd", "client"}, room) && !strings.HasPrefix(path, "internal/test/") {
+		if slices.Contains([]string{"internal", "cmd", "clients"}, room) && !strings.HasPrefix(path, "internal/test/") {
 			product += lines
 		}
 	}

@@ -11,8 +11,8 @@ import (
 
 func setPdeathsig(*syscall.SysProcAttr, syscall.Signal) {}
 
-// watchParent starts a shell that waits for the end of a pipe, which comes when this process is
-// gone, and then signals the child.
+// watchParent starts a shell that signals the child when a pipe from this process ends, as it does
+// when this process is gone.
 func watchParent(pid int, orphaned syscall.Signal) (stop func(), err error) {
 	const script = `read -r line && exit 0; kill -"$1" "$2" 2>/dev/null`
 	cmd := exec.Command("/bin/sh", "-c", script, "watch-parent", strconv.Itoa(int(orphaned)), strconv.Itoa(pid))

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// ErrStillRunning says that a child did not end after any of the signals that it was sent.
+// ErrStillRunning says that a child did not end after any of the signals sent to it.
 var ErrStillRunning = errors.New("the process does not end")
 
 // Process is a running or ended child.
@@ -34,8 +34,8 @@ func Start(cmd *exec.Cmd, orphaned syscall.Signal) (*Process, error) {
 }
 
 func (p *Process) run(orphaned syscall.Signal, started chan<- error) {
-	// The kernel sends the parent-death signal when the thread that forked ends: keep the thread
-	// until the child has ended.
+	// The kernel sends the parent-death signal when the thread that started the child ends, so that
+	// thread is kept until the child has ended.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if p.cmd.SysProcAttr == nil {
@@ -73,18 +73,18 @@ func (p *Process) Err() error {
 	return p.err
 }
 
-// Signal sends sig to the child. After its end it returns os.ErrProcessDone.
+// Signal sends sig to the child. If the child has ended, it returns os.ErrProcessDone.
 func (p *Process) Signal(sig syscall.Signal) error { return p.cmd.Process.Signal(sig) }
 
-// Stop sends the signals in turn until the child has ended. It waits up to grace after each; once
-// ctx is done, only after the last. It returns ErrStillRunning when no signal ended the child. The
-// child's exit status is not an error.
+// Stop sends the signals in turn until the child has ended. After each signal it waits up to grace;
+// once ctx is done, it waits only after the last. It returns ErrStillRunning if no signal ended the
+// child. The child's exit status is not an error.
 func (p *Process) Stop(ctx context.Context, grace time.Duration, signals ...syscall.Signal) error {
 	for i, sig := range signals {
 		if i == len(signals)-1 {
 			ctx = context.WithoutCancel(ctx)
 		}
-		_ = p.Signal(sig) // an error means that it has ended
+		_ = p.Signal(sig) // an error means that the process has ended
 		wait := time.NewTimer(grace)
 		select {
 		case <-p.done:

@@ -13,10 +13,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Query starts the span of a statement in Postgres, which it names by what the statement does to
-// which table: "select pets". It never shows an argument. It returns the context for what is part
-// of the call. end is nil if ctx belongs to no trace that is exported. Otherwise it must be called
-// with the error of the call.
+// Query starts the span of a statement in Postgres. The span is named after the operation and its
+// table, such as "select pets", and never shows an argument. Query returns the context of the call.
+// end must be called with the call's error; it is nil if ctx belongs to no exported trace.
 func Query(ctx context.Context, statement string) (_ context.Context, end func(error)) {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {
@@ -63,7 +62,7 @@ func errorType(err error) string {
 	return "_OTHER"
 }
 
-// summaries are those of statements that were traced. A server has some dozens.
+// summaries are the summaries of traced statements. A server has some dozens.
 var summaries sync.Map
 
 func summary(statement string) string {
@@ -78,13 +77,13 @@ func summary(statement string) string {
 var (
 	notWords = regexp.MustCompile(`--[^\n]*|'[^']*'`) // comments and texts
 	changes  = regexp.MustCompile(`\b(?:(for|key|do|or)\s+)?(insert\s+into|delete\s+from|update)\s+([\w.]+)`)
-	names    = regexp.MustCompile(`(\w+)\s+as\s+(?:materialized\s*)?\(`) // by "with"
+	names    = regexp.MustCompile(`(\w+)\s+as\s+(?:materialized\s*)?\(`) // names given by "with"
 	reads    = regexp.MustCompile(`\b(?:from|join)\s+([\w.]+)`)
 	calls    = regexp.MustCompile(`\bselect\s[^(]*?([\w.]+)\(`)
 )
 
-// summarize returns the operation of a statement and the table or function that it is about: the
-// first that it changes, otherwise the first that it reads.
+// summarize returns the operation of a statement and its table or function: the first one that it
+// changes, otherwise the first that it reads.
 func summarize(statement string) string {
 	statement = notWords.ReplaceAllString(strings.ToLower(statement), "")
 	for _, m := range changes.FindAllStringSubmatch(statement, -1) {

@@ -10,30 +10,30 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// Config is what decides whether traces are exported, and what the SDK does not read. The zero
-// Config exports none.
+// Config decides whether traces are exported, and has the settings that the SDK does not read. The
+// zero Config exports none.
 type Config struct {
 	// On is true if a collector is configured.
 	On    bool
 	queue int64
-	// share is how many of the requests without a parent are exported, from 0 to 1, if the sampler
-	// leaves the others to their parents; 1 if the SDK decides.
+	// share is how many of the requests without a parent are exported, from 0 to 1, for the
+	// samplers that leave all others to their parents. It is 1 if the SDK decides.
 	share float64
-	// headers returns the headers of each request. It is a function so that a configuration that is
-	// printed does not show them.
+	// headers returns the headers of each request. It is a function so that printing the
+	// configuration does not show them.
 	headers func() map[string]string
 }
 
-// prefixes begin the variables for all signals, and those for traces, which win.
+// prefixes begin the variables for all signals, and the variables for traces, which win.
 var prefixes = []string{"OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_"}
 
 // IsSecret reports whether the value of the variable must not be shown.
 func IsSecret(variable string) bool { return strings.HasSuffix(variable, "_HEADERS") }
 
-// ReadConfig reads the variables by get, which returns "" for one that is not set, and of a secret
-// one also what its file has. It returns mistakes in them, each as a sentence that begins with the
-// variable. None shows what may be a secret, and the SDK, which logs values, is not started with
-// such a mistake. Without an endpoint it looks at nothing else.
+// ReadConfig reads the variables by get, which returns "" for an unset one, and for a secret also
+// the content of its file. It returns mistakes in them, each as a sentence that begins with the
+// variable. No sentence shows a possible secret. With such a mistake the SDK, which logs values, is
+// not started. Without an endpoint, ReadConfig looks at nothing else.
 //
 //nolint:funlen // one variable after the other
 func ReadConfig(get func(name string) string) (c Config, mistakes []string) {

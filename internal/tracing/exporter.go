@@ -13,13 +13,13 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// exporter counts what becomes of spans, and logs errors without secrets.
+// exporter counts what happens to spans, and logs errors without secrets.
 type exporter struct {
 	sdk.SpanExporter
 	log     zerolog.Logger
 	count   func(result string, spans int)
 	hide    *strings.Replacer
-	size    int64 // of the queue
+	size    int64 // the queue's capacity
 	waiting atomic.Int64
 }
 
@@ -66,7 +66,7 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) er
 	return nil
 }
 
-// queue counts what waits, so that it knows what is dropped.
+// queue counts the waiting spans, so that it knows how many are dropped.
 type queue struct {
 	sdk.SpanProcessor
 	e *exporter

@@ -26,18 +26,18 @@ type Tracer struct {
 	provider   *sdk.TracerProvider
 	tracer     trace.Tracer
 	propagator propagation.TextMapPropagator
-	// share is Config's. It is drawn before the SDK makes a span, because each costs five
-	// allocations, exported or not.
+	// share is Config.share. The decision is made before the SDK makes a span, because each span
+	// costs five allocations, exported or not.
 	share float64
-	// headers are those in which clients name a trace.
+	// headers are the headers in which clients name a trace.
 	headers []string
 }
 
 // off reads clients' traces for the log while nothing is traced.
 var off = &Tracer{propagator: propagation.TraceContext{}, headers: []string{"Traceparent"}}
 
-// LogTo has the SDK write to the log of the process what it finds wrong with its variables, without
-// their values.
+// LogTo makes the SDK log what is wrong with its variables to the process's log, without their
+// values.
 func LogTo(log zerolog.Logger) {
 	otel.SetErrorHandler(
 		otel.ErrorHandlerFunc(func(err error) { log.Warn().Err(err).Msg("OpenTelemetry's SDK reports an error") }),
@@ -47,9 +47,9 @@ func LogTo(log zerolog.Logger) {
 	}, funcr.Options{RenderArgsHook: func([]any) []any { return nil }}))
 }
 
-// Start returns a Tracer, nil if no collector is configured or the SDK can't be started. count is
-// told how many spans were "exported", "dropped" because the queue was full, or "failed" because
-// the collector refused them, at least in part, or did not answer. attrs identify this server;
+// Start returns a Tracer, nil if no collector is configured or the SDK can't be started. count gets
+// the number of spans that were "exported", "dropped" because the queue was full, or "failed"
+// because the collector did not answer or refused some of them. attrs identify this server;
 // variables of the resource win over them.
 func Start(c Config, log zerolog.Logger, count func(result string, spans int), attrs ...attribute.KeyValue) *Tracer {
 	if !c.On {
@@ -79,11 +79,11 @@ func Start(c Config, log zerolog.Logger, count func(result string, spans int), a
 	return t
 }
 
-// Stop exports what waits. When ctx ends first, the rest is dropped. Call it when no request is
-// served any more.
+// Stop exports the waiting spans. If ctx ends first, the rest is dropped. Call it when no request
+// is served any more.
 func (t *Tracer) Stop(ctx context.Context) {
 	if t != nil && t.provider.Shutdown(ctx) != nil {
-		_ = t.Shutdown(ctx) // It ends a request to the collector.
+		_ = t.Shutdown(ctx) // The exporter's Shutdown ends a request to the collector.
 	}
 }
 
@@ -95,8 +95,8 @@ func (t *Tracer) Now() (now time.Time) {
 	return now
 }
 
-// ParentOf returns the span of the client that a request is part of, by the headers of the
-// configured propagators; an invalid one for none.
+// ParentOf returns the client's span that a request belongs to, by the headers of the configured
+// propagators. It returns an invalid one if there is none.
 func (t *Tracer) ParentOf(h http.Header) trace.SpanContext {
 	if t == nil {
 		t = off
@@ -109,7 +109,8 @@ func (t *Tracer) ParentOf(h http.Header) trace.SpanContext {
 }
 
 // Request starts the span of a request that came at that time. Its parent may be invalid. While the
-// queue is full it returns one that records nothing: the trace is dropped whole, and costs no more.
+// queue is full it returns a span that records nothing: the whole trace is dropped, at no further
+// cost.
 func (t *Tracer) Request(
 	ctx context.Context,
 	parent trace.SpanContext,
@@ -130,7 +131,7 @@ func (t *Tracer) Request(
 	return started, span
 }
 
-// Step adds a part of a request that is over to its span.
+// Step adds a finished part of a request to its span.
 func (t *Tracer) Step(ctx context.Context, name string, from, to time.Time) {
 	_, span := t.tracer.Start(ctx, name, trace.WithTimestamp(from))
 	span.End(trace.WithTimestamp(to))

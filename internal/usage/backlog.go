@@ -5,26 +5,27 @@ import (
 	"time"
 )
 
-// Backlog is what was counted and is not recorded yet.
+// Backlog is the requests that are counted but not recorded yet.
 type Backlog struct {
-	// Requests is how many requests there are, refused ones included.
+	// Requests is the number of requests, including refused ones.
 	Requests int64
-	// Age is how long ago the first of them may have come; 0 if there are none.
+	// Age is an upper bound of the time since the first of them was counted; 0 if there are none.
 	Age time.Duration
 }
 
 // progress is what a Meter has recorded since its start.
 type progress struct {
-	// admitted, refused are the requests that were recorded, moved those in batches that are not.
+	// admitted and refused are the numbers of recorded requests. moved is the number of requests in
+	// unrecorded batches.
 	admitted, refused, moved atomic.Int64
-	// complete is when all that had been counted was recorded.
+	// complete is when everything counted by then was recorded.
 	complete atomic.Pointer[time.Time]
 }
 
-// Recorded returns how many requests were recorded since the start.
+// Recorded returns the numbers of requests recorded since the start.
 func (p *progress) Recorded() (admitted, refused int64) { return p.admitted.Load(), p.refused.Load() }
 
-// begun says that a write of all that was counted before now begins.
+// begun counts the requests in batches that are about to be written.
 func (p *progress) begun(batches []Batch) {
 	for i := range batches {
 		p.moved.Add(batches[i].size())
@@ -39,8 +40,8 @@ func (p *progress) wrote(b *Batch) {
 	p.moved.Add(-b.size())
 }
 
-// size is the number of requests in the batch. A refund counts like a request: it is to be recorded
-// too.
+// size is the number of requests in the batch. A refund counts as a request, because it must be
+// recorded too.
 func (b *Batch) size() (n int64) {
 	for _, c := range b.Counts {
 		n += max(c.Admitted, -c.Admitted) + c.Refused
@@ -48,7 +49,7 @@ func (b *Batch) size() (n int64) {
 	return n
 }
 
-// Backlog returns what is not recorded. It does not wait for a write.
+// Backlog returns the unrecorded requests. It does not wait for a write.
 func (m *Meter) Backlog() Backlog {
 	n := m.Progress.moved.Load()
 	for i := range m.shards {

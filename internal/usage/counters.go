@@ -10,15 +10,16 @@ import (
 // keyUseInterval is the least time between two writes of a key's last use.
 const keyUseInterval = time.Minute
 
-// maxBatch is the most counts and the most uses in a batch. It keeps a write short after an outage
-// of the store, or when a hundred thousand keys call for the first time.
+// maxBatch is the maximum number of counts, and of uses, in a batch. It keeps a write short after
+// an outage of the store, or when a hundred thousand keys call for the first time.
 const maxBatch = 500
 
 // shard holds the counts of some tenants since the last batch.
 type shard struct {
 	mu       sync.Mutex
 	counters map[Bucket]*counter
-	// most is the most counters that the map has held. It keeps room for them.
+	// most is the highest number of counters that the map has held. The map keeps the memory for
+	// them.
 	most    int
 	tenants map[int64]*unrecorded
 	// drains counts how often the counts were moved to batches.
@@ -27,22 +28,23 @@ type shard struct {
 
 type shardSet [shards]shard
 
-// of returns the shard of a tenant. All of its keys are in one, with the number of its unrecorded
-// requests.
+// of returns the shard of a tenant. All of the tenant's keys are in one shard, with the number of
+// its unrecorded requests.
 func (s *shardSet) of(tenantID int64) *shard { return &s[uint64(tenantID)%shards] }
 
-// unrecorded is how many requests of a tenant were admitted and may not be recorded yet. Refunds do
-// not lower it, because they may be of requests that are recorded.
+// unrecorded is the number of a tenant's admitted requests that may not be recorded yet. Refunds do
+// not lower it, because the requests may be recorded already.
 type unrecorded struct {
-	// waiting came after the drain of that number, and moved were in batches up to the next one.
+	// waiting counts the requests since drain number drain. moved counts those in batches up to
+	// drain number lastMoved.
 	waiting, moved   int64
 	drain, lastMoved int64
-	// counters is how many refer to it.
+	// counters is the number of counters that refer to this struct.
 	counters int
 }
 
-// add counts one more, and returns how many are unrecorded. All that was moved up to the drain done
-// is recorded.
+// add counts one more request, and returns the number of unrecorded requests. Everything moved up
+// to drain number done is recorded.
 func (u *unrecorded) add(drains, done int64) int64 {
 	if u.lastMoved <= done {
 		u.moved = 0
@@ -62,7 +64,8 @@ type counter struct {
 	admitted, refused int64
 	minutes           Minutes
 	tenant            *unrecorded
-	// lastUsed is the time of the latest request; touched is true if one came since the last batch.
+	// lastUsed is the time of the latest request. touched is true if there was one since the last
+	// batch.
 	lastUsed time.Time
 	touched  bool
 }
@@ -96,7 +99,7 @@ func (s *shard) remove(bucket Bucket, c *counter) {
 	}
 }
 
-// collect moves the counts into new batches. The caller holds m.turn.
+// collect moves the counts into new batches. It is called with m.turn held.
 func (m *Meter) collect() []Batch {
 	var counts []Count
 	used := map[string]time.Time{}
@@ -115,14 +118,15 @@ func (m *Meter) collect() []Batch {
 	return batches
 }
 
-// split cuts off the first maxBatch.
+// split splits off the first maxBatch elements.
 func split[T any](all []T) (first, rest []T) {
 	n := min(len(all), maxBatch)
 	return all[:n:n], all[n:]
 }
 
 // drainInto appends the shard's counts and the time of each key's last use. It drops buckets
-// without requests since the last batch. The others stay, so that a busy key costs no allocation.
+// without requests since the last batch. It keeps the others, so that a busy key costs no
+// allocation.
 func (s *shard) drainInto(counts []Count, used map[string]time.Time) []Count {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,18 +149,19 @@ func (s *shard) drainInto(counts []Count, used map[string]time.Time) []Count {
 	return counts
 }
 
-// shrink frees the memory of a burst of many keys. The caller holds s.mu.
+// shrink frees the memory of a burst of many keys. It is called with s.mu held.
 func (s *shard) shrink() {
 	if s.most < 64 || len(s.counters) > s.most/4 {
 		return
 	}
-	// A map never shrinks, nor does maps.Clone of it.
+	// Neither a map nor its maps.Clone shrinks.
 	fewer := make(map[Bucket]*counter, len(s.counters))
 	maps.Copy(fewer, s.counters)
 	s.counters, s.most = fewer, len(fewer)
 }
 
-// dueUses returns and remembers the uses of keys without one recorded in the keyUseInterval before.
+// dueUses returns the uses of keys whose last recorded use is at least keyUseInterval ago, and
+// remembers them as recorded.
 func (m *Meter) dueUses(used map[string]time.Time) []KeyUse {
 	now := m.clock().UnixMilli()
 	for key, at := range m.recorded {

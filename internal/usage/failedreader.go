@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"petstore.example/internal/plans"
 )
 
 // ErrFailedNotFound: no failed request with that ID is stored for the tenant.
@@ -12,7 +14,7 @@ var ErrFailedNotFound = errors.New("no such failed request")
 // FailedFor is how far back a tenant's failed requests are shown.
 const FailedFor = 24 * time.Hour
 
-// FailedReader reads failed requests for their tenant, and never those of another one.
+// FailedReader reads a tenant's own failed requests.
 type FailedReader interface {
 	// ListFailed returns a page of failed requests, and whether more follow. It returns
 	// ErrUnavailable if the store is down.
@@ -27,33 +29,33 @@ type FailedReader interface {
 
 // FailedPage selects failed requests, the newest first.
 type FailedPage struct {
-	// Since is their first instant, Until the first after them.
+	// Since is their first instant, Until the first instant after them.
 	Since, Until time.Time
-	// KeyID is "" for any, Kinds nil.
+	// KeyID selects the requests of one key, "" for all. Kinds selects kinds, nil for all.
 	KeyID string
 	Kinds []FailedKind
-	// After is the Cursor of the last one of the page before, 0 for the first page.
+	// After is the Cursor of the last request of the page before, 0 for the first page.
 	After int64
 	Limit int
 }
 
-// FailedKind is a status with a code that has it.
+// FailedKind is a status, with one of its codes.
 type FailedKind struct {
 	Status int
 	Code   string
 }
 
-// cursorBits is how much of a request's number its cursor has.
+// cursorBits is how many bits of a request's number are in its cursor.
 const cursorBits = 10
 
-// Cursor says where the request stands among those of its tenant: its microsecond, and the end of
-// its number for those of the same microsecond.
+// Cursor is the request's position among its tenant's requests: its microsecond, and the last bits
+// of its number, which tell requests of the same microsecond apart.
 func (f *FailedRequest) Cursor() int64 {
 	return f.At.UnixMicro()<<cursorBits | f.Number&(1<<cursorBits-1)
 }
 
-// Before returns where the page begins: at an instant before this one, or at it with a smaller end
-// of the number than low.
+// Before returns where the page begins. The page has the requests before at, and those in at's
+// microsecond whose last bits are below low.
 func (p *FailedPage) Before() (at time.Time, low int64) {
 	if after := time.UnixMicro(p.After >> cursorBits); p.After > 0 && after.Before(p.Until) {
 		return after, p.After & (1<<cursorBits - 1)
@@ -61,25 +63,25 @@ func (p *FailedPage) Before() (at time.Time, low int64) {
 	return p.Until, 0
 }
 
-// FailedDetail is a failed request with what explains it.
+// FailedDetail is a failed request with its explanation.
 type FailedDetail struct {
 	FailedRequest
-	// LiftedAt is when the ban was lifted that refused it, BannedUntil when a ban of its key that
-	// is in force ends. They may be zero.
+	// LiftedAt is when the ban that refused it was lifted. BannedUntil is when a ban in force on
+	// its key ends. They may be zero.
 	LiftedAt, BannedUntil time.Time
-	// FullUntil is when the window resets that refused the key last before a ban refused this
-	// request, zero if none is known.
+	// FullUntil is set if a ban refused this request: it is the reset of the window that refused
+	// the key last before the ban. It is zero if unknown.
 	FullUntil time.Time
 	// RefusedBy is nil if no window refused it.
 	RefusedBy *RefusingWindow
-	// Hours are the tenant's of the last ReplayDays with requests, if a window refused it that its
-	// keys share.
+	// Hours are the tenant's hours with requests in the last ReplayDays, if a window that its keys
+	// share refused the request.
 	Hours []Hour
 }
 
-// RefusingWindow is a window that refused a request, and what each key used from From up to To, the
-// most first: in the window, or in the whole hours around a minute of which that is not known any
-// more.
+// RefusingWindow is a window that refused a request, and each key's use from From up to To, the
+// greatest first. From and To are the window or, if the use in it is no longer known, the whole
+// hours around its minute.
 type RefusingWindow struct {
 	Name  string      `json:"name"`
 	Limit int64       `json:"limit"`
@@ -88,7 +90,7 @@ type RefusingWindow struct {
 	Used  []UsedByKey `json:"used"`
 }
 
-// UsedByKey is how many requests of a key were admitted. Name is empty if the key has none, or was
+// UsedByKey is the number of a key's admitted requests. Name is empty if the key has none, or was
 // removed.
 type UsedByKey struct {
 	ID       string `json:"id"`
@@ -96,15 +98,15 @@ type UsedByKey struct {
 	Admitted int64  `json:"admitted"`
 }
 
-// ReplayDays is how many UTC days are replayed under larger plans, with today.
+// ReplayDays is the number of UTC days that are replayed under larger plans, including today.
 const ReplayDays = 30
 
-// Refusals returns how many requests of these hours were refused, and how many would be under other
-// limits of the tenant, at least.
-func Refusals(hours []Hour, perMinute, perDay int64) (refused, remain int64) {
-	for _, d := range Replay(hours, perMinute, perDay) {
+// Refusals returns how many requests of these hours were refused, and the least number that would
+// be refused under the given limits of the tenant.
+func Refusals(hours []Hour, limits plans.Quota) (refused, remain int64) {
+	for _, d := range Replay(hours, limits) {
 		refused += d.Refused
-		remain += min(d.Refused, d.ByKeys+d.ByDay+d.ByMinute)
+		remain += min(d.Refused, d.ByKeys+d.Least())
 	}
 	return refused, remain
 }

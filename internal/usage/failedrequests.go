@@ -10,15 +10,14 @@ import (
 )
 
 const (
-	// failedInterval is the time between two writes, floodInterval between two writes of a key that
-	// is flooding.
+	// failedInterval is the time between two writes, floodInterval the same for a key with a flood.
 	failedInterval = time.Second
 	floodInterval  = 5 * time.Second
-	// Of a key, firstFailed and the last are kept between two writes, and up to maxPerWrite if the
-	// reason changes.
+	// Between two writes, the first firstFailed requests of a key and the last one are kept. If the
+	// reason changes, up to maxPerWrite are.
 	firstFailed = 4
 	maxPerWrite = 10
-	// maxFailed is the most of known keys that a server writes at once, that is in a second.
+	// maxFailed is the most requests of known keys in a write, and so in a second.
 	maxFailed = 200
 	// Each of failedShards holds at most failedKeys keys.
 	failedShards = 16
@@ -26,10 +25,10 @@ const (
 )
 
 // FailedRequests records some of a server's failed requests, so that support can explain them.
-// Between two writes it keeps the first few and the last of each key, those at which the reason
-// changed, and the number of the others. A flood costs a look-up in a map. Requests without a key
-// that exists share a small budget. So the memory and the writes in a second are bounded: what is
-// beyond is dropped. All methods are safe for concurrent use.
+// Between two writes it keeps for each key the first few requests, the last one, those at which the
+// reason changed, and the number of the others. Each request of a flood costs a look-up in a map.
+// Requests without an existing key share a small budget. So the memory and the writes in a second
+// are bounded; anything beyond is dropped. All methods are safe for concurrent use.
 type FailedRequests struct {
 	store    FailedStore
 	serverID string
@@ -37,14 +36,14 @@ type FailedRequests struct {
 
 	seed   maphash.Seed
 	shards [failedShards]failedShard
-	// strangers sent no key that exists; refused are those of them that the limit of their address
-	// refused.
+	// These are the budgets of requests without an existing key. refused is for those that the
+	// limit of their address refused, strangers for the others.
 	strangers, refused strangerBudget
 
-	// flushing guards what follows and allows one write at a time.
+	// flushing guards the following fields and allows one write at a time.
 	flushing sync.Mutex
 	number   int64
-	// firstShard is the one with which the next write begins.
+	// firstShard is the shard with which the next write begins.
 	firstShard int
 	unwritten  []FailedRequest
 }
@@ -54,18 +53,19 @@ type failedShard struct {
 	keys map[string]*keyFailed
 }
 
-// keyFailed are those of one key since they were last written.
+// keyFailed are the failed requests of one key since they were last written.
 type keyFailed struct {
 	records []FailedRequest
-	// last has its request ID in lastID, which is used again: a flood allocates nothing.
+	// last is the last request. Its ID is in lastID, whose memory is reused, so a flood allocates
+	// nothing.
 	last    FailedRequest
 	lastID  []byte
 	hasLast bool
-	// suppressed is how many came between the records and the last.
+	// suppressed is the number of requests dropped between the kept ones and last.
 	suppressed int64
 	// flooding is true if some were suppressed.
 	flooding bool
-	// notBefore is the instant before which it is not written again.
+	// notBefore is the earliest instant of the key's next write.
 	notBefore time.Time
 }
 
@@ -129,8 +129,8 @@ func (k *keyFailed) add(f FailedRequest) {
 	k.last.RequestID = ""
 }
 
-// owned returns the request with an ID of its own: it may be part of a string with the whole
-// request, including its key.
+// owned returns the request with a copy of its ID. The original may be part of a string that holds
+// the whole request, including its key.
 func owned(f FailedRequest) FailedRequest {
 	f.RequestID = strings.Clone(f.RequestID)
 	return f
@@ -142,14 +142,14 @@ func (k *keyFailed) lastOne() FailedRequest {
 	return f
 }
 
-// Run writes every second until ctx ends, and then what is left. It retries failed writes.
+// Run writes every second until ctx ends, and then the rest. It retries failed writes.
 func (r *FailedRequests) Run(ctx context.Context) error {
 	ticker := time.NewTicker(failedInterval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			// This makes everything due.
+			// At this time everything is due.
 			return r.flush(context.WithoutCancel(ctx), r.clock().Add(floodInterval))
 		case <-ticker.C:
 			// The Meter logs outages of the store.
@@ -179,9 +179,9 @@ func (r *FailedRequests) flush(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// collect takes what is due at now: at most maxFailed of known keys, and what the strangers'
-// budgets allow. If not all of it fits, the next write begins where this one ended, so that every
-// key gets its turn. The caller holds r.flushing.
+// collect takes what is due at now: at most maxFailed requests of known keys, and as many as the
+// strangers' budgets allow. If there is more, the next write begins where this one ended, so that
+// every key gets its turn. It is called with r.flushing held.
 func (r *FailedRequests) collect(now time.Time) (due []FailedRequest) {
 	first, more := r.firstShard, false
 	for i := range failedShards {
@@ -189,7 +189,7 @@ func (r *FailedRequests) collect(now time.Time) (due []FailedRequest) {
 		var left bool
 		due, left = r.shards[shard].drainInto(due, now)
 		if left && !more {
-			// The first shard had room for all that a write can hold: the next one is another's.
+			// If the first shard alone filled the write, the next shard has its turn.
 			r.firstShard = (first + max(i, 1)) % failedShards
 			more = true
 		}
@@ -203,8 +203,8 @@ func (r *FailedRequests) collect(now time.Time) (due []FailedRequest) {
 	return due
 }
 
-// drainInto appends what is due, in random order, and reports whether something is left for which
-// there was no room. It drops keys without failed requests since they were written.
+// drainInto appends what is due, in random order, and reports whether something is left because
+// there was no room. It drops keys without failed requests since their last write.
 func (s *failedShard) drainInto(due []FailedRequest, now time.Time) (_ []FailedRequest, left bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,14 +17,14 @@ const (
 	writeTimeout = 2 * time.Second
 	stopTimeout  = 5 * time.Second
 	// announceEvery is the longest pause between two writes of a server that announces itself.
-	// After announcedFor without one, it admits nothing that is not recorded: see Options.Announce.
+	// After announcedFor without a write, such a server records each request before it admits it:
+	// see Options.Announce.
 	announceEvery = 5 * time.Second
 	announcedFor  = 10 * time.Second
-	// deliverEvery is that pause for other servers, so that it is known up to when they have
-	// recorded everything.
+	// deliverEvery is the longest pause for other servers. It keeps Batch.DeliveredTo up to date.
 	deliverEvery = time.Minute
-	// deliveryDelay is far longer than it takes from the instant of a request until it is counted.
-	// If a server is frozen between, the request counts all the same, as one that came late.
+	// deliveryDelay is far longer than the time from the instant of a request until it is counted.
+	// If a server is frozen in between, the request still counts, as late usage.
 	deliveryDelay = 10 * time.Second
 	// reportInterval is how often a continuing outage of the store is logged.
 	reportInterval = time.Minute
@@ -51,17 +51,17 @@ type Meter struct {
 	// announced is true while the store knows that this server may have unrecorded requests.
 	announced atomic.Bool
 	announces bool
-	// flushes counts the calls of Flush that had their turn. All that was moved to batches up to
-	// the drain recordedTo is recorded.
+	// flushes counts the calls of Flush that had their turn. Everything moved to batches up to the
+	// drain recordedTo is recorded.
 	flushes, recordedTo atomic.Int64
 
-	// turn guards what follows and allows one write at a time.
+	// turn guards the following fields and allows one write at a time.
 	turn      turn
 	number    int64
 	drains    int64
 	unwritten []Batch
 	written   time.Time // when the last successful write was sent
-	delivered time.Time // everything up to then is recorded, or in unwritten
+	delivered time.Time // everything before this instant is recorded, or in unwritten
 	// flushed is the last error of Flush.
 	flushed error
 	// recorded is when each key, by its hash, was last recorded as used, in Unix milliseconds.
@@ -73,12 +73,12 @@ type Meter struct {
 type Options struct {
 	// ServerID identifies this process among all that write to the store.
 	ServerID string
-	// Clock numbers the batches of a Meter, which compares it with the times of requests; time.Now
-	// if nil.
+	// Clock numbers the batches of a Meter, and is compared with the times of requests; time.Now if
+	// nil.
 	Clock func() time.Time
 	Log   zerolog.Logger
-	// Announce makes the store know of a Meter that runs, also while nothing is counted: so that it
-	// is known which servers may have admitted requests that are not recorded.
+	// Announce makes the store know of a running Meter even while nothing is counted. So it is
+	// known which servers may have admitted requests that are not recorded.
 	Announce bool
 }
 
@@ -90,8 +90,8 @@ func NewMeter(store Store, o Options) *Meter {
 	m := &Meter{
 		store: store, serverID: o.ServerID, clock: o.Clock, log: o.Log,
 		seed: maphash.MakeSeed(),
-		// A restarted server of the same name goes on above its earlier numbers, because it writes
-		// far fewer batches than one a microsecond.
+		// A restarted server with the same name goes on above its earlier numbers, because it
+		// writes far fewer batches than one a microsecond.
 		number: o.Clock().UnixMicro(), delivered: o.Clock(),
 		recorded: map[uint64]int64{}, announces: o.Announce,
 		soon: make(chan struct{}, 1), turn: make(turn, 1),
@@ -104,13 +104,12 @@ func NewMeter(store Store, o Options) *Meter {
 	return m
 }
 
-// Unlimited is for Admitted: any number of requests may be unrecorded.
+// Unlimited lets Admitted leave any number of requests unrecorded.
 const Unlimited = int64(1) << 62
 
-// Admitted counts a request of the bucket's tenant, key, assignment and version that is to be
-// admitted at that instant, in that minute of the tenant. It returns false if more than most of the
-// tenant's requests would then be admitted and not recorded. The request must then not be admitted
-// until Flush has succeeded.
+// Admitted counts a request that is to be admitted at that instant, in that minute of the tenant.
+// It returns false if more than most of the tenant's requests would then be unrecorded. Then the
+// request must not be admitted before Flush has succeeded.
 func (m *Meter) Admitted(b Bucket, at time.Time, minute, most int64) bool {
 	s := m.shards.of(b.TenantID)
 	s.mu.Lock()
@@ -139,7 +138,7 @@ func (m *Meter) Refused(b Bucket, at time.Time) {
 	s.add(b.in(at), at, 0, 1)
 }
 
-// Used notes that the key was used, by a request that does not count.
+// Used records that an uncounted request used the key.
 func (m *Meter) Used(b Bucket, at time.Time) {
 	s := m.shards.of(b.TenantID)
 	s.mu.Lock()
@@ -155,11 +154,11 @@ func (m *Meter) Refunded(b Bucket, at time.Time, minute int64) {
 	s.add(b.in(at), at, -1, 0).minutes.add(minute, -1)
 }
 
-// Run writes the counts every FlushInterval until ctx ends, and then what is left. If that fails,
-// it returns an error that says how much was lost. End ctx after the last request.
+// Run writes the counts every FlushInterval until ctx ends, and then the rest. If that fails, it
+// returns an error that says how much was lost. End ctx after the last request.
 func (m *Meter) Run(ctx context.Context) error {
 	stopping := ctx.Done()
-	// A write under way when ctx ends is finished, within writeTimeout.
+	// A write that is under way when ctx ends is finished, within writeTimeout.
 	ctx = context.WithoutCancel(ctx)
 	ticker := time.NewTicker(FlushInterval)
 	defer ticker.Stop()
@@ -172,10 +171,10 @@ func (m *Meter) Run(ctx context.Context) error {
 		case <-ticker.C:
 		}
 		if isDone(stopping) {
-			// While a store hangs a tick is always ready. It must not be preferred to the end.
+			// While a store hangs, a tick is always ready. The end of ctx must win over it.
 			return m.drain(ctx)
 		}
-		// It logs an error and keeps what it could not write.
+		// Flush logs an error and keeps what it could not write.
 		_ = m.Flush(ctx)
 		m.announce(ctx)
 	}
@@ -190,10 +189,10 @@ func isDone(done <-chan struct{}) bool {
 	}
 }
 
-// Flush writes everything that was counted before the call. After an error, the next call writes
-// it. Calls that wait for another one's write share the next write.
+// Flush writes everything counted before the call. After an error, the next call writes it. Calls
+// that wait for another call's write share the next write.
 func (m *Meter) Flush(ctx context.Context) error {
-	// That one has its turn after this call began.
+	// The write after the present one begins after this call.
 	next := m.flushes.Load() + 1
 	if err := m.turn.take(ctx); err != nil {
 		return err
@@ -207,7 +206,7 @@ func (m *Meter) Flush(ctx context.Context) error {
 	return m.flushed
 }
 
-// turn is a lock that can be waited for until a context ends.
+// turn is a lock whose wait can end with a context.
 type turn chan struct{}
 
 func (t turn) take(ctx context.Context) error {
@@ -287,14 +286,14 @@ func (m *Meter) announce(ctx context.Context) {
 	if quiet := time.Since(m.written); len(m.unwritten) == 0 && quiet >= every {
 		m.number++
 		m.unwritten = []Batch{{ServerID: m.serverID, Number: m.number, DeliveredTo: m.delivered}}
-		_ = m.write(ctx) // It logs an error and writes it again later.
+		_ = m.write(ctx) // write logs an error, and the next one sends the batch again.
 	}
 	if time.Since(m.written) >= announcedFor {
 		m.announced.Store(false)
 	}
 }
 
-// drain writes what is left, and retries until stopTimeout has passed.
+// drain writes the rest, and retries until stopTimeout has passed.
 func (m *Meter) drain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
@@ -311,7 +310,8 @@ func (m *Meter) drain(ctx context.Context) error {
 	}
 }
 
-// end notes that everything is recorded. Nothing may be admitted after it that is not.
+// end tells the store that everything is recorded. From then on, nothing may be admitted without
+// being recorded.
 func (m *Meter) end(ctx context.Context) error {
 	m.announced.Store(false)
 	if err := m.store.EndUsage(ctx, m.serverID); err != nil {

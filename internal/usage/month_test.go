@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"petstore.example/internal/plans"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 )
@@ -201,4 +202,55 @@ func TestMonthsShareAQuery(t *testing.T) {
 	close(l.block)
 	wg.Wait()
 	assert.Equal(t, <-first, nil, "the first, which was cancelled")
+}
+
+// TestMonthForecast: the rate is that of seven days, or of the time since the first request in them,
+// but of a day at least. The limit ends it. What is overage is computed as on the bill.
+func TestMonthForecast(t *testing.T) {
+	t.Parallel()
+	of := func(included int64, overage string) plans.Month {
+		o, err := plans.ParseOverage(overage)
+		assert.NoError(t, err)
+		return plans.Month{Kind: plans.SomeMonth, Included: included, Overage: o}.InForce()
+	}
+	now := date(11, 21) // ten days before the end
+	week := now.AddDate(0, 0, -7)
+	for name, test := range map[string]struct {
+		since           time.Time
+		week, remaining int64
+		month           plans.Month
+		periods         []usage.PeriodUse
+		want            usage.MonthForecast
+	}{
+		"below what is included": {week, 700, 10_000, of(10_000, "none"), nil,
+			usage.MonthForecast{Admitted: 3000}},
+		"above it": {week, 700, 10_000, of(2500, "unlimited"), []usage.PeriodUse{{of(2500, "unlimited"), 2000}},
+			usage.MonthForecast{Admitted: 3000, Overage: 500}},
+		"a new customer": {now.AddDate(0, 0, -2), 700, 4000, of(6000, "none"), nil,
+			usage.MonthForecast{Admitted: 5500}},
+		"one of the last hour": {now.Add(-time.Hour), 700, 10_000, of(5000, "100%"), nil,
+			usage.MonthForecast{Admitted: 9000, Overage: 4000}},
+		"the limit comes first": {week, 700, 500, of(2000, "500"), []usage.PeriodUse{{of(2000, "500"), 2000}},
+			usage.MonthForecast{Admitted: 2500, Overage: 500, RunsOut: now.AddDate(0, 0, 5)}},
+		"exactly when it ends": {week, 700, 1000, of(3000, "none"), nil, usage.MonthForecast{Admitted: 3000}},
+		"nothing remains": {week, 700, 0, of(2000, "none"), nil,
+			usage.MonthForecast{Admitted: 2000, RunsOut: now}},
+		"nothing remains, and nothing comes": {time.Time{}, 0, 0, of(2000, "none"), nil,
+			usage.MonthForecast{Admitted: 2000, RunsOut: now}},
+		"nothing comes":             {time.Time{}, 0, 10, of(2000, "none"), nil, usage.MonthForecast{Admitted: 2000}},
+		"more given back than came": {week, -7, 10, of(2000, "none"), nil, usage.MonthForecast{Admitted: 2000}},
+		"after an upgrade": {week, 700, 5000, of(6000, "none"),
+			[]usage.PeriodUse{{of(1000, "unlimited"), 1500}, {plans.Month{}, 100}, {of(6000, "none"), 400}},
+			usage.MonthForecast{Admitted: 3000, Overage: 500}},
+	} {
+		m := usage.NewMonth(now)
+		m.Add(date(11, 20), 2000, 5)
+		m.Week, m.WeekStart, m.Periods = test.week, test.since, test.periods
+		if m.Periods == nil {
+			m.Periods = []usage.PeriodUse{{Month: test.month, Admitted: 2000}}
+		}
+		before := len(m.Periods)
+		assert.DeepEqual(t, m.Forecast(test.month, test.remaining, now), test.want, name)
+		assert.Equal(t, len(m.Periods), before, name, "periods")
+	}
 }

@@ -12,7 +12,7 @@ import (
 const (
 	// monthTTL is how long a month is cached: as long as usage takes to be recorded.
 	monthTTL = FlushInterval
-	// maxMonths is the most months that are cached, at 1.3 kB each. Then all are dropped.
+	// maxMonths is the most cached months, at 1.3 kB each. When it is reached, all are dropped.
 	maxMonths = 4_000
 )
 
@@ -37,14 +37,14 @@ func NewMonths(store MonthStore) *Months {
 	return &Months{store: store, cached: map[int64]cachedMonth{}}
 }
 
-// Get returns the month of now. It is shared: treat it as read-only. It returns ErrUnavailable if
+// Get returns the month at now. It is shared: treat it as read-only. It returns ErrUnavailable if
 // the store is down.
 func (m *Months) Get(ctx context.Context, tenantID int64, now time.Time) (Month, error) {
 	if k, ok := m.find(tenantID); ok && k.fresh(now) {
 		return k.Month, nil
 	}
 	found, err, _ := m.loads.Do(strconv.FormatInt(tenantID, 10), func() (any, error) {
-		// Other requests wait for it too. The store bounds its time.
+		// Other requests wait for the query too. The store bounds its time.
 		month, err := m.store.UsageMonth(context.WithoutCancel(ctx), tenantID, now)
 		if err == nil {
 			m.keep(tenantID, cachedMonth{month, now})
@@ -57,7 +57,7 @@ func (m *Months) Get(ctx context.Context, tenantID int64, now time.Time) (Month,
 	return found.(Month), nil
 }
 
-// fresh reports whether the month is good at now. A new hour begins a new rate window, and maybe a
+// fresh reports whether the month is valid at now. A new hour begins a new rate window, and maybe a
 // new day.
 func (k cachedMonth) fresh(now time.Time) bool {
 	age := now.Sub(k.at)

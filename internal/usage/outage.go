@@ -6,8 +6,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// outage is a time during which writes to the store fail. It logs its start, every reportInterval
-// and its end, instead of every failed write.
+// outage is a time during which writes to the store fail. Instead of every failed write it logs its
+// start, its end, and a line every reportInterval.
 type outage struct {
 	since, reported time.Time
 }

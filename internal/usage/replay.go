@@ -1,12 +1,16 @@
 package usage
 
-import "time"
+import (
+	"time"
+
+	"petstore.example/internal/plans"
+)
 
 // Hour is the number of a tenant's requests in one UTC hour, and how many of them were refused.
 type Hour struct {
 	At                time.Time
 	Requests, Refused int64
-	// Own is how many of the requests the own limits of their keys refuse, at least, if known.
+	// Own is the least number of requests that the keys' own limits refuse, if known.
 	Own int64
 }
 
@@ -14,47 +18,58 @@ type Hour struct {
 type RecordedDay struct {
 	Date              time.Time
 	Requests, Refused int64
-	// Busy are the hours with more than QuietHour requests, in ascending order. It may hold others
-	// too.
+	// Busy has the hours with more than QuietHour requests, in ascending order. It may also have
+	// others.
 	Busy []Hour
 }
 
 // ReplayedDay is the result of replaying a UTC day's requests under other limits.
 type ReplayedDay struct {
 	Date time.Time
-	// Requests is the number of all requests, Refused of those that were refused in fact.
+	// Requests is the number of all requests, Refused the number that were actually refused.
 	Requests, Refused int64
-	// ByMinute is how many the per-minute limit would have refused, ByDay how many more the per-day
-	// limit, and ByKeys how many the own limits of keys, of which the others do not hear: all at
-	// least.
+	// ByMinute, ByDay and ByKeys are the least numbers that would have been refused: by the
+	// per-minute limit, in addition by the per-day limit, and by the keys' own limits. Requests in
+	// ByKeys do not reach the other limits.
 	ByDay, ByMinute, ByKeys int64
+	// Monthly is set if the limits have a month. ByMonth is the number that it would have refused in
+	// addition, and Overage the most that would have been billed as overage.
+	Monthly          bool
+	ByMonth, Overage int64
 }
 
-// More is how many requests more than in fact would have been refused, at least.
-func (d ReplayedDay) More() int64 { return max(0, d.ByDay+d.ByMinute-d.Refused) }
+// Least is the least number of requests that the tenant's limits would have refused.
+func (d ReplayedDay) Least() int64 { return d.ByMinute + d.ByDay + d.ByMonth }
 
-// minutesInside is how many of a tenant's minute windows lie within an hour for certain. One more
-// overlaps each end.
+// More is the least number of additional requests that would have been refused.
+func (d ReplayedDay) More() int64 { return max(0, d.Least()-d.Refused) }
+
+// minutesInside is the number of a tenant's minute windows that certainly lie within an hour. One
+// more overlaps each end.
 const minutesInside = 59
 
-// MinutesOfHour is how many overlap it.
+// MinutesOfHour is the number of minute windows that overlap an hour.
 const MinutesOfHour = minutesInside + 2
 
-// QuietHour is how many requests of an hour no per-minute limit refuses, if they are spread evenly,
-// and leave the windows that overlap its ends unused.
+// QuietHour is the most requests in an hour, spread evenly, of which the per-minute limit refuses
+// none, even if the windows at the ends of the hour stay unused.
 func QuietHour(perMinute int64) int64 { return minutesInside * perMinute }
 
 // Replayer replays the days of one tenant under other limits. The result is a lower bound: only the
 // number of requests in an hour is known, so they are assumed to be spread as evenly as possible. A
-// tenant's minute windows have an offset of their own, so one overlaps each full hour; the earlier
-// hour uses of it what it needs. Requests that were refused are replayed too, without the retries
-// they may have caused.
+// tenant's minute windows have their own offset, so one overlaps each full hour; the earlier hour
+// uses what it needs of that window. Refused requests are replayed too, without the retries that
+// they may have caused. A month begins unused with the first day of it.
 type Replayer struct {
-	PerMinute, PerDay int64
+	plans.Quota
 
-	// edgeRoom is what the hour that ended at end left of the window that overlaps its end.
+	// edgeRoom is how many more requests fit into the window that overlaps end, the end of the last
+	// hour.
 	end      time.Time
 	edgeRoom int64
+	// monthUsed is how many requests were admitted in the UTC month that begins at monthBegan.
+	monthBegan time.Time
+	monthUsed  int64
 }
 
 // Day replays a day. Days must be given in ascending order; quiet ones may be left out.
@@ -70,23 +85,42 @@ func (r *Replayer) Day(d RecordedDay) ReplayedDay {
 		r.end, r.edgeRoom = h.At.Add(time.Hour), r.PerMinute-max(0, admitted-inside)
 	}
 	over := max(0, passed-r.PerDay)
-	if r.end.Equal(d.Date.AddDate(0, 0, 1)) {
-		// The day's last requests were refused by its limit, and used nothing of the window that
-		// overlaps midnight.
-		r.edgeRoom = min(r.PerMinute, r.edgeRoom+over)
-	}
-	return ReplayedDay{
+	replayed := ReplayedDay{
 		Date:     d.Date,
 		Requests: d.Requests,
 		Refused:  d.Refused,
 		ByDay:    over,
 		ByMinute: d.Requests - passed,
 	}
+	if r.Month.Kind == plans.SomeMonth {
+		replayed.Monthly = true
+		replayed.ByMonth, replayed.Overage = r.addToMonth(d.Date, passed-over)
+	}
+	if r.end.Equal(d.Date.AddDate(0, 0, 1)) {
+		// The limits refused the day's last requests, so they used nothing of the window
+		// overlapping midnight.
+		r.edgeRoom = min(r.PerMinute, r.edgeRoom+over+replayed.ByMonth)
+	}
+	return replayed
 }
 
-// Replay replays hours in ascending order, with a result for each day that has one of them.
-func Replay(hours []Hour, perMinute, perDay int64) []ReplayedDay {
-	r := Replayer{PerMinute: perMinute, PerDay: perDay}
+// addToMonth counts a day's requests, and returns how many the month refuses and how many of the
+// others are overage.
+func (r *Replayer) addToMonth(date time.Time, requests int64) (refused, overage int64) {
+	if began := date.AddDate(0, 0, 1-date.Day()); !began.Equal(r.monthBegan) {
+		r.monthBegan, r.monthUsed = began, 0
+	}
+	if limit, ok := r.Month.Cap(); ok {
+		refused = requests - min(requests, max(0, limit-r.monthUsed))
+	}
+	parts := Overages([]PeriodUse{{r.Month, r.monthUsed}, {r.Month, requests - refused}})
+	r.monthUsed += requests - refused
+	return refused, parts[1]
+}
+
+// Replay replays hours in ascending order, with a result for each of their days.
+func Replay(hours []Hour, limits plans.Quota) []ReplayedDay {
+	r := Replayer{Quota: limits}
 	var days []ReplayedDay
 	for i := 0; i < len(hours); {
 		d, own := RecordedDay{Date: midnight(hours[i].At)}, int64(0)

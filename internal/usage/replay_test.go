@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"petstore.example/internal/plans"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 )
@@ -49,9 +50,17 @@ func TestReplay(t *testing.T) {
 			[]usage.ReplayedDay{{Date: midnight, Requests: 700, Refused: 650, ByKeys: 650}},
 		},
 	} {
-		assert.DeepEqual(t, usage.Replay(test.hours, test.perMinute, test.perDay), test.want, name)
+		assert.DeepEqual(
+			t,
+			usage.Replay(test.hours, plans.Quota{PerMinute: test.perMinute, PerDay: test.perDay}),
+			test.want,
+			name,
+		)
 	}
-	refused, remain := usage.Refusals([]usage.Hour{{At: midnight, Requests: 700, Refused: 650, Own: 50}}, 10, 600)
+	refused, remain := usage.Refusals(
+		[]usage.Hour{{At: midnight, Requests: 700, Refused: 650, Own: 50}},
+		plans.Quota{PerMinute: 10, PerDay: 600},
+	)
 	assert.Equal(t, refused, 650)
 	assert.Equal(t, remain, 100, "50 by keys, 10 by the day and 40 by the minute")
 }
@@ -65,31 +74,75 @@ func TestReplayIsALowerBound(t *testing.T) {
 		perMinute := 1 + random.Int64N(5)
 		perDay := perMinute + random.Int64N(2000)
 		phase := random.Int64N(60)
+		month := randomMonth(random, perDay)
+		limit, limited := month.Cap()
 		requests := make([]usage.Hour, 50)
-		minutes, days := map[int64]int64{}, map[int64]int64{}
-		var refused int64
+		minutes, days, months := map[int64]int64{}, map[int64]int64{}, map[time.Month]int64{}
+		var refused, overage int64
 		for h := range requests {
-			requests[h].At = time.Unix(int64(h)*3600, 0).UTC()
+			begin := january31.Unix() + int64(h)*3600 // The month ends within.
+			requests[h].At = time.Unix(begin, 0).UTC()
 			for range random.Int64N(400) {
-				at := int64(h)*3600 + random.Int64N(3600)
+				at := begin + random.Int64N(3600)
 				requests[h].Requests++
-				minute, day := (at+phase)/60, at/86400
-				if minutes[minute] >= perMinute || days[day] >= perDay {
+				minute, day, of := (at+phase)/60, at/86400, requests[h].At.Month()
+				if minutes[minute] >= perMinute || days[day] >= perDay || limited && months[of] >= limit {
 					refused++
 					continue
 				}
 				minutes[minute]++
 				days[day]++
+				if months[of]++; month.Kind == plans.SomeMonth && months[of] > month.Included {
+					overage++
+				}
 			}
 		}
-		var bound int64
-		for _, d := range usage.Replay(requests, perMinute, perDay) {
-			bound += d.ByDay + d.ByMinute
+		var bound, most int64
+		for _, d := range usage.Replay(requests, plans.Quota{PerMinute: perMinute, PerDay: perDay, Month: month}) {
+			bound += d.Least()
+			most += d.Overage
 		}
-		if bound > refused {
-			t.Fatalf("%d a minute, %d a day: at least %d refused, in truth %d", perMinute, perDay, bound, refused)
+		if bound > refused || most < overage {
+			t.Fatalf("%d a minute, %d a day, %+v: at least %d refused, in truth %d; at most %d overage, in truth %d",
+				perMinute, perDay, month, bound, refused, most, overage)
 		}
 	}
+}
+
+var january31 = time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)
+
+// randomMonth includes about as many requests, or is none.
+func randomMonth(random *rand.Rand, about int64) plans.Month {
+	overages := []plans.Overage{
+		{}, {Kind: plans.OverageNumber, Value: 1 + random.Int64N(about)}, {Kind: plans.OverageShare, Value: 20},
+		{Kind: plans.OverageUnlimited},
+	}
+	if random.IntN(4) == 0 {
+		return plans.Month{}
+	}
+	return plans.Month{
+		Kind: plans.SomeMonth, Included: 1 + random.Int64N(2*about), Overage: overages[random.IntN(len(overages))],
+	}
+}
+
+// TestReplayOfAMonth: the month admits its cap and bills what is above the included number, from the
+// first of each month anew.
+func TestReplayOfAMonth(t *testing.T) {
+	t.Parallel()
+	twenty := plans.Overage{Kind: plans.OverageShare, Value: 20}
+	r := usage.Replayer{Quota: plans.Quota{
+		PerMinute: 100, PerDay: 700, Month: plans.Month{Kind: plans.SomeMonth, Included: 1000, Overage: twenty},
+	}}
+	var got []usage.ReplayedDay
+	for i, requests := range []int64{900, 500, 100, 800} {
+		got = append(got, r.Day(usage.RecordedDay{Date: january31.AddDate(0, 0, i-2), Requests: requests}))
+	}
+	assert.DeepEqual(t, got, []usage.ReplayedDay{
+		{Date: january31.AddDate(0, 0, -2), Requests: 900, ByDay: 200, Monthly: true},
+		{Date: january31.AddDate(0, 0, -1), Requests: 500, Monthly: true, Overage: 200},
+		{Date: january31, Requests: 100, Monthly: true, ByMonth: 100},
+		{Date: january31.AddDate(0, 0, 1), Requests: 800, ByDay: 100, Monthly: true},
+	})
 }
 
 // TestReplayOfBusyHours: the busy hours are all that decides, whatever the limits.
@@ -121,8 +174,9 @@ func TestReplayOfBusyHours(t *testing.T) {
 				days[date].Busy = append(days[date].Busy, hour)
 			}
 		}
-		r := usage.Replayer{PerMinute: perMinute, PerDay: perDay}
-		for _, want := range usage.Replay(hours, perMinute, perDay) {
+		q := plans.Quota{PerMinute: perMinute, PerDay: perDay, Month: randomMonth(random, 3*perDay)}
+		r := usage.Replayer{Quota: q}
+		for _, want := range usage.Replay(hours, q) {
 			if got := r.Day(*days[want.Date]); got != want {
 				t.Fatalf("%d a minute, %d a day: busy hours %+v, all hours %+v", perMinute, perDay, got, want)
 			}
@@ -132,7 +186,7 @@ func TestReplayOfBusyHours(t *testing.T) {
 
 func TestTenantsReplay(t *testing.T) {
 	t.Parallel()
-	r := usage.NewTenantsReplay(10, 1000)
+	r := usage.NewTenantsReplay(plans.Quota{PerMinute: 10, PerDay: 1000})
 	date := noon.Truncate(24 * time.Hour)
 	for tenant, days := range map[int64][]usage.RecordedDay{
 		1: {{Date: date, Requests: 900}},

@@ -3,25 +3,33 @@ package usage
 import (
 	"cmp"
 	"slices"
+
+	"petstore.example/internal/plans"
 )
 
 // ReplayedTenant is the sum of a tenant's replayed days.
 type ReplayedTenant struct {
 	TenantID int64
-	// Requests is the number of all requests, Refused of those that were refused in fact.
+	// Requests is the number of all requests, Refused the number that were actually refused.
 	Requests, Refused int64
-	// ByDay and ByMinute are how many the limits would have refused, at least.
-	ByDay, ByMinute int64
-	// More is how many more than in fact would have been refused, at least, on the days with more;
-	// DaysMore is the number of these days.
+	// ByDay, ByMinute and ByMonth are the least numbers that the limits would have refused, Overage
+	// is the most that would have been billed as overage.
+	ByDay, ByMinute, ByMonth, Overage int64
+	// More is the least number of additional requests that would have been refused, over the days
+	// with any. DaysMore is the number of these days.
 	More, DaysMore int64
 }
+
+// Least is the least number of requests that the limits would have refused.
+func (t ReplayedTenant) Least() int64 { return t.ByMinute + t.ByDay + t.ByMonth }
 
 func (t *ReplayedTenant) add(d ReplayedDay) {
 	t.Requests += d.Requests
 	t.Refused += d.Refused
 	t.ByDay += d.ByDay
 	t.ByMinute += d.ByMinute
+	t.ByMonth += d.ByMonth
+	t.Overage += d.Overage
 	if more := d.More(); more > 0 {
 		t.More += more
 		t.DaysMore++
@@ -30,8 +38,8 @@ func (t *ReplayedTenant) add(d ReplayedDay) {
 
 // TenantsReplay replays the usage of many tenants under the same limits.
 type TenantsReplay struct {
-	perMinute, perDay int64
-	tenants           map[int64]*tenantReplay
+	limits  plans.Quota
+	tenants map[int64]*tenantReplay
 }
 
 type tenantReplay struct {
@@ -40,30 +48,35 @@ type tenantReplay struct {
 }
 
 // NewTenantsReplay returns a replay under these limits.
-func NewTenantsReplay(perMinute, perDay int64) *TenantsReplay {
-	return &TenantsReplay{perMinute, perDay, map[int64]*tenantReplay{}}
+func NewTenantsReplay(limits plans.Quota) *TenantsReplay {
+	return &TenantsReplay{limits, map[int64]*tenantReplay{}}
 }
 
 // Add replays a tenant's day. The days of each tenant must be added in ascending order.
 func (r *TenantsReplay) Add(tenantID int64, d RecordedDay) {
 	t := r.tenants[tenantID]
 	if t == nil {
-		t = &tenantReplay{Replayer{PerMinute: r.perMinute, PerDay: r.perDay}, ReplayedTenant{TenantID: tenantID}}
+		t = &tenantReplay{Replayer{Quota: r.limits}, ReplayedTenant{TenantID: tenantID}}
 		r.tenants[tenantID] = t
 	}
 	t.add(t.Day(d))
 }
 
-// Affected returns the tenants that would have had more requests refused, the most affected first.
+// Affected returns the tenants that would have had more requests refused, the most affected first,
+// and then those that would have been billed overage.
 func (r *TenantsReplay) Affected() []ReplayedTenant {
 	var affected []ReplayedTenant
 	for _, t := range r.tenants {
-		if t.More > 0 {
+		if t.More > 0 || t.Overage > 0 {
 			affected = append(affected, t.ReplayedTenant)
 		}
 	}
 	slices.SortFunc(affected, func(a, b ReplayedTenant) int {
-		return cmp.Or(cmp.Compare(b.More, a.More), cmp.Compare(a.TenantID, b.TenantID))
+		return cmp.Or(
+			cmp.Compare(b.More, a.More),
+			cmp.Compare(b.Overage, a.Overage),
+			cmp.Compare(a.TenantID, b.TenantID),
+		)
 	})
 	return affected
 }
@@ -75,6 +88,8 @@ func (r *TenantsReplay) Sum() (sum ReplayedTenant, tenants int64) {
 		sum.Refused += t.Refused
 		sum.ByDay += t.ByDay
 		sum.ByMinute += t.ByMinute
+		sum.ByMonth += t.ByMonth
+		sum.Overage += t.Overage
 		sum.More += t.More
 		sum.DaysMore += t.DaysMore
 	}

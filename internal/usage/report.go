@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Report is a tenant's recorded usage in one UTC month, as it is billed: what was recorded in time,
+// Report is a tenant's recorded usage in one UTC month, as it is billed: usage recorded in time,
 // and the corrections of earlier months.
 type Report struct {
 	Month
@@ -22,13 +22,13 @@ type KeyUsage struct {
 	Month       Month
 }
 
-// Correction is what arrived after its month was closed, and is billed in a later one.
+// Correction is usage that arrived after its month was closed, and is billed in a later one.
 type Correction struct {
 	Month             time.Time
 	Admitted, Refused int64
 }
 
-// NewReport returns the report of a month, which begins at month, without usage. The current month
+// NewReport returns a report of the month that begins at month, without usage. The current month
 // has its days up to now.
 func NewReport(month, now time.Time) Report {
 	end := month.AddDate(0, 1, 0)
@@ -38,7 +38,7 @@ func NewReport(month, now time.Time) Report {
 	return Report{Month: NewMonth(end.Add(-1))}
 }
 
-// AddKey adds what a key used on the day that begins at date.
+// AddKey adds a key's use on the day that begins at date.
 func (r *Report) AddKey(keyID, name string, date time.Time, admitted, refused int64) {
 	i, found := slices.BinarySearchFunc(
 		r.Keys,
@@ -56,7 +56,7 @@ func (r *Report) AddKey(keyID, name string, date time.Time, admitted, refused in
 	r.Keys[i].Month.Add(date, admitted, refused)
 }
 
-// Correct adds a correction of a month. They come in the order of their months.
+// Correct adds a correction of a month. Corrections come in the order of their months.
 func (r *Report) Correct(month time.Time, admitted, refused int64) {
 	if n := len(r.Corrections); n == 0 || !r.Corrections[n-1].Month.Equal(month) {
 		r.Corrections = append(r.Corrections, Correction{Month: month})

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// strangerBurst is how many failed requests without a key that exists are kept at once; then one a
-// second is.
+// strangerBurst is how many failed requests without an existing key are kept at once; after that,
+// one a second.
 const strangerBurst = 100
 
-// strangerBudget is a token bucket for such requests, whoever sends them. When it is empty, one
-// more costs the read of a number.
+// strangerBudget is a token bucket for failed requests of all senders without an existing key.
+// While it is empty, a further request only costs the read of a number.
 type strangerBudget struct {
 	left atomic.Int64
 
 	mu      sync.Mutex
 	records []FailedRequest
-	// refilled is up to when tokens were added. FailedRequests.flushing guards it.
+	// refilled is the time up to which tokens were added. FailedRequests.flushing guards it.
 	refilled time.Time
 }
 

@@ -14,8 +14,8 @@ var ErrUnavailable = errors.New("usage store unavailable")
 type Bucket struct {
 	TenantID int64
 	KeyID    string
-	// Assignment and Version are those under which the request was decided: of the tenant's plans,
-	// and of the plan.
+	// Assignment and Version are the tenant's assignment and its plan's version under which the
+	// request was decided.
 	Assignment int64
 	Version    int
 	// Hour is the start of a UTC hour in Unix seconds.
@@ -28,8 +28,7 @@ func (b Bucket) in(at time.Time) Bucket {
 	return b
 }
 
-// Count is what is added to a bucket. Admitted is negative if requests of an earlier batch were
-// refunded.
+// Count is added to a bucket. Admitted is negative if requests of an earlier batch were refunded.
 type Count struct {
 	Bucket
 	Admitted int64
@@ -37,15 +36,16 @@ type Count struct {
 	Minutes
 }
 
-// Minutes says how many of a bucket's admitted requests are of its latest minute and of the one
-// before. A silent server may have used these windows last, so their number must be known.
+// Minutes says how many of a bucket's admitted requests were in its latest minute and in the one
+// before. They must be known in case the server ends silently: these may be the last windows that
+// it used.
 type Minutes struct {
 	// Minute is the number of the tenant's latest minute, InMinute its requests, and InPrevious
 	// those of the minute before.
 	Minute, InMinute, InPrevious int64
 }
 
-// add adds admitted requests of a minute. It forgets those of minutes before the latest two.
+// add adds admitted requests of a minute. It forgets minutes before the latest two.
 func (m *Minutes) add(minute, admitted int64) {
 	switch {
 	case minute == m.Minute:
@@ -69,24 +69,23 @@ type KeyUse struct {
 type Batch struct {
 	// ServerID identifies the process that counted.
 	ServerID string
-	// Number grows from batch to batch of a server, also across restarts.
+	// Number grows from batch to batch of a server, even across restarts.
 	Number int64
 	// Counts has at most one element per bucket, LastUsed at most one per key.
 	Counts   []Count
 	LastUsed []KeyUse
-	// DeliveredTo: with this batch, everything is recorded that the server admitted and refused
-	// before this instant. It is zero if it is not known, as for a batch that others of the same
-	// write follow.
+	// DeliveredTo is an instant: with this batch, all requests that the server admitted or refused
+	// before it are recorded. It is zero if unknown, as in each batch of a write except the last.
 	DeliveredTo time.Time
 }
 
 // Store records usage.
 type Store interface {
 	// WriteUsage adds all of the batch or, after an error, nothing. It skips, without an error, a
-	// batch whose number is not above that of the server's last one. It returns ErrUnavailable if
-	// the store is down.
+	// batch whose number is not above the server's last one. It returns ErrUnavailable if the store
+	// is down.
 	WriteUsage(ctx context.Context, b Batch) error
-	// EndUsage notes that the server has recorded everything and writes no more. A server without
-	// this note has ended silently.
+	// EndUsage records that the server has recorded everything and writes no more. A server without
+	// this record has ended silently.
 	EndUsage(ctx context.Context, serverID string) error
 }

@@ -6,20 +6,29 @@ import (
 	"hash"
 )
 
-// Sums are those of the lines of an export or a month.
+// Sums are the sums of the lines of an export or a month.
 type Sums struct {
 	Tenants, Lines, Admitted, Refused int64
+	// Overage is a part of Admitted.
+	Overage int64
 	// SHA256 is the seal: the hash of the lines' own hashes, each in hexadecimal with a line feed
 	// after it.
 	SHA256 Hash
 }
 
 func (s Sums) String() string {
+	count := func(n int64, noun string) string {
+		if n != 1 {
+			noun += "s"
+		}
+		return fmt.Sprint(n, " ", noun)
+	}
 	return fmt.Sprintf(
-		"%d lines of %d tenants, %d admitted and %d refused, with the SHA-256 %s",
-		s.Lines,
-		s.Tenants,
+		"%s of %s, %d admitted (%d of them overage) and %d refused, with the SHA-256 %s",
+		count(s.Lines, "line"),
+		count(s.Tenants, "tenant"),
 		s.Admitted,
+		s.Overage,
 		s.Refused,
 		s.SHA256,
 	)
@@ -44,6 +53,7 @@ func (t *Total) Add(l *Line, sum Hash) {
 	t.sums.Lines++
 	t.sums.Admitted += l.Admitted
 	t.sums.Refused += l.Refused
+	t.sums.Overage += l.Overage
 	fmt.Fprintln(t.hash, sum)
 }
 

@@ -40,6 +40,7 @@ var examples = []events.Event{
 		Plan:       "pro",
 		Admitted:   8030,
 		Refused:    12,
+		Overage:    30,
 	},
 	{
 		Source:     source,
@@ -52,6 +53,7 @@ var examples = []events.Event{
 		Version:    2,
 		Plan:       "pro",
 		Admitted:   -3,
+		Overage:    -1,
 		Correction: 1,
 	},
 	{
@@ -101,8 +103,8 @@ func TestIDs(t *testing.T) {
 	same := first
 	same.Tenant, same.BillingRef, same.Admitted, same.At, same.Version = "renamed", "cus_2", 1, hour.Add(time.Hour), 9
 	same.Hour = first.Hour.In(time.FixedZone("", 3600))
-	assert.Equal(t, same.ID(), first.ID(), "ID of the same count")
-	ids := map[uuid.UUID]bool{first.ID(): true}
+	assert.Equal(t, events.Stripe.ID(same), events.Lago.ID(first), "ID of the same count")
+	ids := map[uuid.UUID]bool{events.Stripe.ID(first): true, events.StripeOverage.ID(first): true}
 	for _, change := range []func(*events.Event){
 		func(e *events.Event) { e.Source[0]++ },
 		func(e *events.Event) { e.TenantID = 11 },
@@ -112,9 +114,9 @@ func TestIDs(t *testing.T) {
 	} {
 		other := first
 		change(&other)
-		ids[other.ID()] = true
+		ids[events.Stripe.ID(other)] = true
 	}
-	assert.Equal(t, len(ids), 6, "IDs of 6 counts")
+	assert.Equal(t, len(ids), 7, "IDs of 7 counts")
 }
 
 // TestTimes: an event is in its hour, and, as far as that allows, in its assignment.
@@ -187,8 +189,13 @@ func TestReceiversBounds(t *testing.T) {
 		e := examples[0]
 		e.Began = time.Time{}
 		c.change(&e)
+		e.Overage = e.Admitted
 		for _, format := range events.Formats {
-			assert.Equal(t, format.Refuses(e, now), c.want[format], name, format, "refuses it")
+			want := c.want[format]
+			if format == events.StripeOverage {
+				want = c.want[events.Stripe]
+			}
+			assert.Equal(t, format.Refuses(e, now), want, name, format, "refuses it")
 		}
 	}
 }
@@ -196,15 +203,17 @@ func TestReceiversBounds(t *testing.T) {
 // TestStripeBounds: event_name and identifier have at most 100 characters.
 func TestStripeBounds(t *testing.T) {
 	t.Parallel()
-	if id := examples[0].ID().String(); len(events.Name) > 100 || len(id) > 100 {
+	if id := events.Stripe.ID(examples[0]).String(); len(events.Name) > 100 || len(id) > 100 {
 		t.Errorf("event_name %q or identifier %q is longer than 100", events.Name, id)
 	}
 	e := examples[0]
-	e.Admitted = 0
 	for _, format := range events.Formats {
-		if got, want := format.Counts(e), format != events.Stripe; got != want {
-			t.Errorf("an event with refused requests only counts for %s: %v", format, got)
-		}
+		e.Admitted, e.Overage = 0, 0
+		assert.Equal(t, format.Counts(e), !format.IsStripe(), "refused requests only count for", format)
+		e.Overage = -1
+		assert.Equal(t, format.Counts(e), format != events.Stripe, "overage only counts for", format)
+		e.Admitted, e.Overage = 1, 0
+		assert.Equal(t, format.Counts(e), format != events.StripeOverage, "included requests only count for", format)
 	}
 }
 
@@ -227,15 +236,17 @@ func TestCloudEventsSDK(t *testing.T) {
 		want := examples[i%len(examples)]
 		assert.Equal(t, e.Validate(), nil, "event", i)
 		var data struct {
-			Tenant            string
-			Hour              time.Time
-			Admitted, Refused int64
+			Tenant                     string
+			Hour                       time.Time
+			Admitted, Refused, Overage int64
 		}
 		assert.NoError(t, e.DataAs(&data))
-		if e.ID() != want.ID().String() || !e.Time().Equal(want.Time()) || data.Tenant != want.Tenant ||
+		if e.ID() != events.CloudEvents.ID(want).String() || !e.Time().Equal(want.Time()) ||
+			data.Tenant != want.Tenant ||
 			!data.Hour.Equal(want.Hour) ||
 			data.Admitted != want.Admitted ||
-			data.Refused != want.Refused {
+			data.Refused != want.Refused ||
+			data.Overage != want.Overage {
 			t.Errorf("event %d: read %v, want %+v", i, e, want)
 		}
 	}

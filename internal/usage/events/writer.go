@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// Encode returns an event as its part of a request's body.
+// Encode returns an event as it appears in a request's body.
 func (f Format) Encode(e Event) ([]byte, error) {
 	var event any
 	switch f {
-	case Stripe:
-		return []byte(stripeForm(e)), nil
+	case Stripe, StripeOverage:
+		return []byte(f.stripeForm(e)), nil
 	case OpenMeter:
 		event = newCloudEvent(e, e.BillingRef)
 	case Lago:
@@ -88,13 +88,17 @@ func (w *Writer) writeBatch() error {
 }
 
 // stripeForm is the form of POST /v1/billing/meter_events.
-func stripeForm(e Event) string {
+func (f Format) stripeForm(e Event) string {
+	name := Name
+	if f == StripeOverage {
+		name = OverageName
+	}
 	return url.Values{
-		"event_name":                  {Name},
-		"identifier":                  {e.ID().String()},
+		"event_name":                  {name},
+		"identifier":                  {f.ID(e).String()},
 		"timestamp":                   {strconv.FormatInt(e.Time().Unix(), 10)},
 		"payload[stripe_customer_id]": {e.BillingRef},
-		"payload[value]":              {strconv.FormatInt(e.Admitted, 10)},
+		"payload[value]":              {strconv.FormatInt(f.Value(e), 10)},
 		"payload[plan]":               {e.Plan},
 	}.Encode()
 }
@@ -121,6 +125,7 @@ type data struct {
 	Plan       string    `json:"plan"`
 	Admitted   int64     `json:"admitted"`
 	Refused    int64     `json:"refused"`
+	Overage    int64     `json:"overage"`
 	Correction int64     `json:"correction"`
 }
 
@@ -134,14 +139,21 @@ func newCloudEvent(e Event, subject string) cloudEvent {
 		Plan:       e.Plan,
 		Admitted:   e.Admitted,
 		Refused:    e.Refused,
+		Overage:    e.Overage,
 		Correction: e.Correction,
 	}
 	if e.BillingRef != "" {
 		d.BillingRef = &e.BillingRef
 	}
 	return cloudEvent{
-		SpecVersion: "1.0", ID: e.ID().String(), Source: e.Source.URN(), Type: Type, Subject: subject, Time: e.Time(),
-		DataContentType: "application/json", Data: d,
+		SpecVersion:     "1.0",
+		ID:              CloudEvents.ID(e).String(),
+		Source:          e.Source.URN(),
+		Type:            Type,
+		Subject:         subject,
+		Time:            e.Time(),
+		DataContentType: "application/json",
+		Data:            d,
 	}
 }
 
@@ -154,8 +166,7 @@ type lagoEvent struct {
 	Properties             lagoProperties `json:"properties"`
 }
 
-// lagoProperties are texts: Lago computes with decimals, and its schema takes no integer, because
-// each is also a number.
+// lagoProperties are texts: Lago computes with decimals, and its schema takes no integers.
 type lagoProperties struct {
 	TenantID   string    `json:"tenant_id"`
 	Hour       time.Time `json:"hour"`
@@ -164,13 +175,19 @@ type lagoProperties struct {
 	Plan       string    `json:"plan"`
 	Admitted   string    `json:"admitted"`
 	Refused    string    `json:"refused"`
+	Overage    string    `json:"overage"`
 	Correction string    `json:"correction"`
 }
 
 func newLagoEvent(e Event) lagoEvent {
 	text := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return lagoEvent{
-		TransactionID: e.ID().String(), ExternalSubscriptionID: e.BillingRef, Code: Name, Timestamp: e.Time().Unix(),
+		TransactionID: Lago.ID(
+			e,
+		).String(),
+		ExternalSubscriptionID: e.BillingRef,
+		Code:                   Name,
+		Timestamp:              e.Time().Unix(),
 		Properties: lagoProperties{
 			TenantID:   text(e.TenantID),
 			Hour:       e.Hour.UTC(),
@@ -179,6 +196,7 @@ func newLagoEvent(e Event) lagoEvent {
 			Plan:       e.Plan,
 			Admitted:   text(e.Admitted),
 			Refused:    text(e.Refused),
+			Overage:    text(e.Overage),
 			Correction: text(e.Correction),
 		},
 	}

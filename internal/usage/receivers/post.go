@@ -18,27 +18,27 @@ import (
 	"petstore.example/internal/usage/events"
 )
 
-// Verdict is what a reply says of the events.
+// Verdict is what a reply says about the events.
 type Verdict int
 
 // The verdicts.
 const (
 	// Later: send the same again.
 	Later Verdict = iota
-	// Arrived: the receiver has them, by this request or by an earlier one.
+	// Arrived: the receiver has them, from this request or an earlier one.
 	Arrived
 	// Refused: the receiver will not take this request.
 	Refused
-	// Stopped: the receiver takes nothing from here: wrong secrets, or a wrong URL.
+	// Stopped: the receiver takes no events from here, because of wrong secrets or a wrong URL.
 	Stopped
 )
 
 // Answer is the outcome of a request.
 type Answer struct {
 	Verdict
-	// Certain: this request had no effect.
+	// Certain says that this request had no effect.
 	Certain bool
-	// After is how long the receiver asks to wait; 0 if it says nothing.
+	// After is how long the receiver asks to wait; 0 if it does not say.
 	After time.Duration
 	// Text is the status and at most 200 characters of the reply, or the error, without secrets.
 	Text string
@@ -49,8 +49,8 @@ const (
 	maxText  = 200
 )
 
-// Post sends events in one request, as Encode of the format returns them. The answer is without
-// meaning if ctx has ended.
+// Post sends events, as the format's Encode returns them, in one request. The answer means nothing
+// if ctx has ended.
 func (r *Receiver) Post(ctx context.Context, encoded [][]byte) Answer {
 	var connected atomic.Bool
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
@@ -63,7 +63,7 @@ func (r *Receiver) Post(ctx context.Context, encoded [][]byte) Answer {
 	req.Header = r.header.Clone()
 	resp, err := r.client.Do(req)
 	if err != nil {
-		if within := (*url.Error)(nil); errors.As(err, &within) { // It repeats the URL.
+		if within := (*url.Error)(nil); errors.As(err, &within) { // The url.Error repeats the URL.
 			err = within.Err
 		}
 		return Answer{Certain: !connected.Load(), Text: r.clean(err.Error())}
@@ -77,7 +77,7 @@ func (r *Receiver) Post(ctx context.Context, encoded [][]byte) Answer {
 	}
 	refused := a.Verdict == Refused || resp.StatusCode == http.StatusConflict
 	switch {
-	case refused && err != nil: // Half a reply does not say why.
+	case refused && err != nil: // A reply that was cut off does not say why.
 		a.Verdict = Later
 	case refused && len(encoded) == 1 && r.known(string(reply)):
 		a.Verdict = Arrived
@@ -99,19 +99,19 @@ func verdict(status int) Verdict {
 	return Refused
 }
 
-// known reports whether the receiver refuses an event because it has it.
+// known reports whether the receiver refuses an event because it already has it.
 func (r *Receiver) known(reply string) bool {
 	switch r.Format {
-	case events.Stripe:
+	case events.Stripe, events.StripeOverage:
 		return strings.Contains(reply, "already exists")
 	case events.Lago:
 		return strings.Contains(reply, "value_already_exist")
-	default: // They take what they have, and ignore it.
+	default: // Other receivers accept events that they have, and ignore them.
 		return false
 	}
 }
 
-// retryAfter reads the header of that name: seconds, or a time.
+// retryAfter reads the Retry-After header: seconds, or a time.
 func retryAfter(value string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
 		return time.Duration(seconds) * time.Second
@@ -122,8 +122,8 @@ func retryAfter(value string, now time.Time) time.Duration {
 	return 0
 }
 
-// clean returns the beginning of a text from elsewhere, without secrets, in one line that can be
-// stored and shown.
+// clean returns the beginning of a foreign text, without secrets, in one line that can be stored
+// and shown.
 func (r *Receiver) clean(text string) string {
 	text = strings.Map(func(c rune) rune {
 		if !unicode.IsPrint(c) {

@@ -19,7 +19,7 @@ import (
 	"petstore.example/internal/usage/events"
 )
 
-// CheckName refuses what can't be the name of a receiver.
+// CheckName refuses a text that can't be the name of a receiver.
 func CheckName(name string) error {
 	if !validName.MatchString(name) {
 		return fmt.Errorf("a receiver is 1 to 63 characters of a-z, 0-9, ., _ and -, not %q", name)
@@ -31,7 +31,7 @@ var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 
 // Receiver is where events are sent.
 type Receiver struct {
-	// Name is that of its file, without what follows the last point.
+	// Name is the name of its file, without the extension.
 	Name   string
 	Format events.Format
 
@@ -43,9 +43,9 @@ type Receiver struct {
 }
 
 // settings are the names that a file may have.
-var settings = []string{"FORMAT", "URL", "HEADER_FILE", "USER_FILE"}
+var settings = []string{"FORMAT", "VALUE", "URL", "HEADER_FILE", "USER_FILE"}
 
-// Read reads the file of a receiver. It is an error if other users may read the file or a file
+// Read reads the file of a receiver. It is an error if other users may read the file, or a file
 // that it names. No error has a secret.
 func Read(path string) (*Receiver, error) {
 	text, err := ownfiles.ReadPath(path, ownfiles.ReadSecret)
@@ -90,8 +90,15 @@ func parse(text, dir string) (*Receiver, error) {
 		}
 	}
 	r := &Receiver{Format: events.Format(given["FORMAT"]), header: http.Header{}}
-	if !slices.Contains(events.Formats, r.Format) {
-		return nil, errors.New("FORMAT is not cloudevents, stripe, openmeter or lago")
+	if !slices.Contains(events.Formats, r.Format) || r.Format == events.StripeOverage {
+		return nil, fmt.Errorf("FORMAT is %.80q, not cloudevents, stripe, openmeter or lago", given["FORMAT"])
+	}
+	switch value := given["VALUE"]; {
+	case value == "":
+	case r.Format != events.Stripe || value != "admitted" && value != "overage":
+		return nil, errors.New("VALUE is admitted or overage, and only for FORMAT=stripe")
+	case value == "overage":
+		r.Format = events.StripeOverage
 	}
 	var err error
 	if r.url, err = parseURL(given["URL"]); err != nil {
@@ -107,10 +114,11 @@ func parse(text, dir string) (*Receiver, error) {
 }
 
 var contentTypes = map[events.Format]string{
-	events.Stripe:      "application/x-www-form-urlencoded",
-	events.OpenMeter:   "application/cloudevents-batch+json",
-	events.Lago:        "application/json",
-	events.CloudEvents: "application/cloudevents+json; charset=UTF-8",
+	events.Stripe:        "application/x-www-form-urlencoded",
+	events.StripeOverage: "application/x-www-form-urlencoded",
+	events.OpenMeter:     "application/cloudevents-batch+json",
+	events.Lago:          "application/json",
+	events.CloudEvents:   "application/cloudevents+json; charset=UTF-8",
 }
 
 var errURL = errors.New("URL is not https://HOST/PATH without a user; http is for this machine only")
@@ -154,7 +162,7 @@ func (r *Receiver) authorize(getenv func(string) string) error {
 		r.header.Set(key, value)
 		secrets = append(append(secrets, value), strings.Fields(value)...)
 	}
-	// The longest first: it may contain another one.
+	// The longest is first, because it may contain another one.
 	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
 	var pairs []string
 	for _, s := range secrets {
@@ -169,7 +177,7 @@ func (r *Receiver) authorize(getenv func(string) string) error {
 var (
 	headerName  = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 	headerValue = regexp.MustCompile(`^[\x20-\x7e]+$`)
-	// schemes are words of a header that are no secret.
+	// schemes are words in a header that are not secret.
 	schemes = []string{"Bearer", "Basic", "Token"}
 )
 

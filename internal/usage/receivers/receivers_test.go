@@ -33,6 +33,7 @@ func write(t *testing.T, text, key string, mode os.FileMode) string {
 
 func open(t *testing.T, format events.Format, url, secretOf, key string) *receivers.Receiver {
 	t.Helper()
+	format = events.Format(strings.Replace(string(format), "-", "\nVALUE=", 1))
 	r, err := receivers.Read(
 		write(t, fmt.Sprintf("FORMAT=%s\nURL=%s\n%s_FILE=key\n", format, url, secretOf), key, 0o600),
 	)
@@ -56,7 +57,10 @@ func TestFilesThatAreRefused(t *testing.T) {
 		"no header":                     {stripe + local + "HEADER_FILE=key", secret, "no header of the form", 0},
 		"a header of two lines":         {stripe + local + "HEADER_FILE=key", "A: b\rC: " + secret, "line", 0},
 		"two users":                     {stripe + local + "USER_FILE=key\nUSER_FILE=key", secret, "each name once", 0},
-		"another format":                {"FORMAT=csv\n" + local, "", "FORMAT is not", 0},
+		"another format":                {"FORMAT=csv\n" + local, "", `FORMAT is "csv", not cloudevents`, 0},
+		"a format of ours":              {"FORMAT=stripe-overage\n" + local, "", "not cloudevents", 0},
+		"another value":                 {stripe + local + "VALUE=refused", "", "VALUE is admitted or overage", 0},
+		"a value of another format":     {"FORMAT=lago\nVALUE=overage\n" + local, "", "only for FORMAT=stripe", 0},
 		"no URL":                        {stripe, "", "URL is missing", 0},
 		"http elsewhere":                {stripe + "URL=http://api.stripe.com/", "", "URL is not https", 0},
 		"http to a name like this":      {stripe + "URL=http://localhost.example.com/", "", "URL is not https", 0},
@@ -74,6 +78,11 @@ func TestFilesThatAreRefused(t *testing.T) {
 	r, err := receivers.Read(path)
 	assert.NoError(t, err)
 	assert.Equal(t, r.Name, "stripe", "name")
+	for value, want := range map[string]events.Format{"admitted": events.Stripe, "overage": events.StripeOverage} {
+		r, err := receivers.Read(write(t, stripe+local+"VALUE="+value, "", 0o600))
+		assert.NoError(t, err)
+		assert.Equal(t, r.Format, want, "VALUE="+value)
+	}
 	for _, mode := range []os.FileMode{0o604, 0o640} {
 		assert.NoError(t, os.Chmod(path, mode))
 		_, err := receivers.Read(path)
@@ -100,6 +109,7 @@ func TestVerdicts(t *testing.T) {
 		"taken":                     {events.Stripe, 200, "", 1, receivers.Arrived, false},
 		"taken, later":              {events.Lago, 202, "", 2, receivers.Arrived, false},
 		"Stripe has it":             {events.Stripe, 400, stripeHas, 1, receivers.Arrived, false},
+		"Stripe has the overage":    {events.StripeOverage, 400, stripeHas, 1, receivers.Arrived, false},
 		"Stripe has it, 409":        {events.Stripe, 409, stripeHas, 1, receivers.Arrived, false},
 		"Lago has it":               {events.Lago, 422, lagoHas, 1, receivers.Arrived, false},
 		"Lago has one of two":       {events.Lago, 422, lagoHas, 2, receivers.Refused, false},

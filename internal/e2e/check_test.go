@@ -78,6 +78,25 @@ $`)
 		!strings.Contains(lines, "fail  "+listener.Addr().String()+" is in use by another program") {
 		t.Errorf("beside another program: exit %d:\n%s", code, lines)
 	}
+	const key = "PETSTORE_SECRETS_KEY=AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+	lines, code = check(t, databaseURL, redisURL, key)
+	if code != 0 || !strings.Contains(lines, "\nok    PETSTORE_SECRETS_KEY: it opens the secrets of webhooks\n") {
+		t.Errorf("with a key: exit %d:\n%s", code, lines)
+	}
+	execute(
+		t,
+		postgres.URL,
+		`with t as (insert into tenants (name, created_at) values ('acme', now()) returning id), e as (
+		insert into endpoints (tenant_id, environment, url, events)
+		select id, 'live', 'https://example.com', '{*}' from t
+		returning id) insert into endpoint_secrets (endpoint_id, key_id, sealed) select id, '0a0a', '' from e`,
+	)
+	lines, code = check(t, databaseURL, redisURL, key)
+	if code != 1 ||
+		!strings.Contains(lines, "fail  PETSTORE_SECRETS_KEY: secrets of webhooks (1) are sealed with another "+
+			"key, 0a0a: set the key of the other servers, or both separated by a comma\n") {
+		t.Errorf("with another key: exit %d:\n%s", code, lines)
+	}
 	lines, code = check(t, databaseURL, "PETSTORE_REDIS_URL="+redistest.New(t).URL)
 	if code != 1 ||
 		!strings.Contains(
@@ -151,7 +170,7 @@ func TestWrongConfigurations(t *testing.T) {
 		"no entry": {database(by, at, "postgres", "sslmode=disable"), "no pg_hba.conf entry",
 			"check login, database and sslmode in the URL"},
 		"no connection left": {database("full:hunter2", at, "postgres", full), "too many connections",
-			"raise max_connections, or what limits the login or the database: each server uses up to 28"},
+			"raise max_connections, or what limits the login or the database: each server uses up to 30"},
 		"refused": {database(by, "127.0.0.1:1", "postgres", full), "connection refused",
 			"check host and port in the URL"},
 		"no such host": {database(by, "db.invalid", "postgres", full), "db.invalid",

@@ -15,7 +15,7 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/storetest"
@@ -104,7 +104,7 @@ func (d *deployment) tenant(plan string, own *plans.Quota, keyCount int) *tenant
 	made, err := d.db.Tenants.Create(
 		d.t.Context(),
 		testActor,
-		people.NewTenant{Name: name, Plan: plan, Own: own},
+		tenancy.NewTenant{Name: name, Plan: plan, Own: own},
 		time.Time{},
 	)
 	assert.NoError(d.t, err)

@@ -59,8 +59,14 @@ func devCommand(t testing.TB, dir string, uid int, args ...string) *exec.Cmd {
 // startDev starts petstore dev and waits until it serves.
 func startDev(t testing.TB, dir string, uid int, args ...string) *dev {
 	t.Helper()
+	return awaitDev(t, dir, devCommand(t, dir, uid, args...))
+}
+
+// awaitDev starts a command of petstore dev, and waits until it serves.
+func awaitDev(t testing.TB, dir string, cmd *exec.Cmd, env ...string) *dev {
+	t.Helper()
 	began := time.Now()
-	d := &dev{server: server{&programs.Server{Process: programs.Start(t, devCommand(t, dir, uid, args...))}}, dir: dir}
+	d := &dev{server: server{&programs.Server{Process: programs.Start(t, cmd, env...)}}, dir: dir}
 	wait.Until(t, "the welcome text of petstore dev", func() bool {
 		select {
 		case <-d.Done():

@@ -179,7 +179,7 @@ func (w *lateWrites) writes(n int) []func() response {
 			return w.do(c, s, w.second, http.MethodPatch, target, `{"status":"approved"}`)
 		},
 	}
-	for i := range 6 { // Some of them share a statement.
+	for i := range 6 {
 		for _, tn := range []*tenant{w.tenant, w.second} {
 			all = append(all, func() response {
 				headers := []string{"Idempotency-Key", fmt.Sprintf("%d-%d", n, i)}

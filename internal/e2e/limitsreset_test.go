@@ -82,7 +82,7 @@ func (d *deployment) toTomorrow(tn *tenant) {
 	if err := client.Eval(
 		d.t.Context(),
 		move,
-		[]string{fmt.Sprintf("pst:3:{%d}", tn.ID)},
+		[]string{fmt.Sprintf("pst:4:{%d}", tn.ID)},
 	).Err(); err != nil &&
 		!errors.Is(err, redis.Nil) {
 		d.t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
+	"petstore.example/internal/webhooks"
 )
 
 // startPgBouncer starts a PgBouncer before the database, at its socket or its TCP address, and
@@ -96,7 +97,7 @@ func TestPgBouncer(t *testing.T) {
 		checkDocumented(t, "pooler in session mode", "starts", "")
 		d := d.in(t)
 		d.serverURL = startPgBouncer(t, d.serverURL, "session")
-		checkWorkingServer(d, d.serve())
+		checkWorkingServer(d, d.serve("PETSTORE_SECRETS_KEY="+webhooks.NewKey()))
 	})
 	for name, settings := range map[string][]string{"transaction": nil, "transaction, settings ignored": {ignored}} {
 		t.Run(name, func(t *testing.T) {

@@ -28,7 +28,7 @@ var plants = []plant{
 		"if c.Invalidator == nil {",
 		`if c.Invalidator == nil || byTest("STALE", "") != "" {`,
 	},
-	{"internal/limits/redisbackend/codec.go", `const layout = "3"`, `var layout = byTest("LAYOUT", "3")`},
+	{"internal/limits/redisbackend/codec.go", `const layout = "4"`, `var layout = byTest("LAYOUT", "4")`},
 	{"internal/limits/redisbackend/codec.go", "const refundsChannel =", "var refundsChannel ="},
 }
 
@@ -37,7 +37,7 @@ var plants = []plant{
 // set.
 var clockPlants = []plant{
 	{"internal/storeclock/clock.go", "now := time.Now()", "now := setByTest(time.Now())"},
-	{"internal/api/serve.go", "x.started = time.Now()", "x.started = setByTest(time.Now())"},
+	{"internal/api/gate/gate.go", "r.Came = time.Now()", "r.Came = setByTest(time.Now())"},
 }
 
 // With PETSTORE_SOAK it is time.Now itself, so that all of the program has that clock; then

@@ -1,6 +1,8 @@
 package e2e_test
 
 import (
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -17,6 +19,7 @@ import (
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/storetest"
+	"petstore.example/internal/webhooks"
 )
 
 // TestSecretsStaySecret uses most features and searches all output for keys and passwords.
@@ -28,7 +31,8 @@ func TestSecretsStaySecret(t *testing.T) {
 	database.User = url.UserPassword(database.User.Username(), postgresPassword) // this server accepts any password
 	redisServer := redistest.New(t)
 	d := newDeploymentOn(t, database.String(), withRedisPassword(t, redisServer, redisPassword))
-	s := d.serve("PETSTORE_LOG_LEVEL=trace")
+	secretsKey := webhooks.NewKey()
+	s := d.serve("PETSTORE_LOG_LEVEL=trace", "PETSTORE_SECRETS_KEY="+secretsKey)
 
 	d.ctl("tenant", "create", "tenant-of-secrets", "--plan", "business")
 	issued := issueWithCtl(d, "tenant-of-secrets")
@@ -73,7 +77,19 @@ func TestSecretsStaySecret(t *testing.T) {
 			ask(a)
 		}
 	}
-	assert.Equal(t, len(secrets), 6, "secrets")
+	secrets = append(secrets, secretsKey, hexOf(t, secretsKey))
+	endpoint := `{"url":"https://hooks.example.invalid/","events":["*"]}`
+	for range 2 {
+		a := d.patient.do(t.Context(), "POST", s.URL+"/webhooks", tn.keys[1].token, endpoint, "Idempotency-Key", "w")
+		var made struct{ Secret string }
+		if json.Unmarshal(a.body, &made) == nil && made.Secret != "" {
+			secrets = append(secrets, made.Secret, hexOf(t, strings.TrimPrefix(made.Secret, "whsec_")))
+		} else {
+			ask(a)
+		}
+	}
+	ask(d.patient.get(s, tn.keys[1].token, "/webhooks"))
+	assert.Equal(t, len(secrets), 10, "secrets")
 	for n, code := 0, ""; n < 20_000 && code != "key_banned"; n++ {
 		a := d.patient.get(s, tn.keys[0].token, "/pets")
 		code = a.code
@@ -120,6 +136,7 @@ func TestSecretsStaySecret(t *testing.T) {
 			"idempotency_keys",
 		),
 		"failed requests": tableText(d, "failed_requests"),
+		"webhooks":        tableText(d, "endpoints") + tableText(d, "endpoint_secrets"),
 		"undo":            tableText(d, "undo_values"),
 	}
 	size, found := 0, 0
@@ -141,6 +158,14 @@ func TestSecretsStaySecret(t *testing.T) {
 		}
 	}
 	t.Logf("%d secrets looked for in %d places, %d bytes: %d found", len(secrets), len(places), size, found)
+}
+
+// hexOf returns what is in base64 as Postgres shows bytes.
+func hexOf(t testing.TB, text string) string {
+	t.Helper()
+	bytes, err := base64.StdEncoding.DecodeString(text)
+	assert.NoError(t, err)
+	return hex.EncodeToString(bytes)
 }
 
 // withoutEchoes removes what the client itself put into a URL, which a Link header may repeat.

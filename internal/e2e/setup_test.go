@@ -19,6 +19,7 @@ import (
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/wait"
+	"petstore.example/internal/webhooks"
 )
 
 // documentedPassword takes the place of … in the documents.
@@ -164,7 +165,7 @@ func documentedSetup(t *testing.T) (*deployment, *administration, *tenant, respo
 		a.url(a.server, "alice"),
 		"",
 	)
-	s := d.serve()
+	s := d.serve("PETSTORE_SECRETS_KEY=" + webhooks.NewKey())
 	checkWorkingServer(d, s)
 	customer := d.tenant(plans.Pro, nil, 2)
 	for _, name := range []string{"Rex", "Tom"} {

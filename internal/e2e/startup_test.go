@@ -173,7 +173,7 @@ func (s situation) checkServe(t *testing.T, databaseURL string, text *strings.Re
 	if err := json.Unmarshal(body, &verbose); err != nil || status != 200 || verbose.Status != "ready" {
 		t.Errorf("/readyz?verbose: %d, %v: %s", status, err, body)
 	}
-	want := []string{"change_feed", "clock", "database", "login", "redis", "schema", "secrets", "term"}
+	want := []string{"change_feed", "clock", "database", "login", "months", "redis", "schema", "secrets", "term"}
 	assert.DeepEqual(t, slices.Sorted(maps.Keys(verbose.Checks)), want, "/readyz?verbose")
 	for check, got := range verbose.Checks {
 		if check != s.check && (got.Status != "ok" || got.Message != "") {

@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/wait"
+	"petstore.example/internal/webhooks"
 )
 
 type pet struct {
@@ -25,7 +26,9 @@ type populated struct {
 	*tenant
 	pets   []int64
 	placed int64
-	failed string
+	// hook is the ID of a webhook, and ping that of a delivery to it.
+	hook, ping int64
+	failed     string
 }
 
 // operation is an operationId of the OpenAPI document. TestTenantsNeverMeet must call all of them.
@@ -36,7 +39,7 @@ type operation string
 func TestTenantsNeverMeet(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)
-	s := d.serve()
+	s := d.serve("PETSTORE_SECRETS_KEY=" + webhooks.NewKey())
 	populateds := make([]*populated, 3)
 	for i := range populateds {
 		populateds[i] = addPopulated(d, s, i)
@@ -47,6 +50,7 @@ func TestTenantsNeverMeet(t *testing.T) {
 		checkUsage(d, s, me, i, called)
 		checkOwnKeys(d, s, me, called)
 		checkRequests(d, s, me, called)
+		checkWebhooks(d, s, me, called)
 		for k, other := range populateds {
 			if k != i {
 				checkOtherTenant(d, s, me, other, called)
@@ -78,6 +82,7 @@ func addPopulated(d *deployment, s *server, i int) *populated {
 		)
 	}
 	n.placed = createFor(d, s, n, "/store/orders", fmt.Sprintf(`{"petId":%d}`, n.pets[0]))
+	n.hook = createFor(d, s, n, "/webhooks", `{"url":"https://127-0-0-1.invalid/"}`)
 	n.failed = d.patient.get(s, n.keys[0].token, "/store/orders/0").header.Get("X-Request-Id")
 	return n
 }
@@ -160,6 +165,25 @@ func checkOwnKeys(d *deployment, s *server, me *populated, called map[operation]
 	}
 }
 
+// checkWebhooks checks that a tenant sees its own webhook alone, and what is sent to it.
+func checkWebhooks(d *deployment, s *server, me *populated, called map[operation]int) {
+	d.t.Helper()
+	var list []struct{ ID int64 }
+	a := d.patient.get(s, me.keys[0].token, "/webhooks")
+	called["listWebhooks"]++
+	if err := json.Unmarshal(a.body, &list); err != nil || len(list) != 1 || list[0].ID != me.hook {
+		d.t.Errorf("tenant %s sees the webhooks %v", me.Name, a)
+	}
+	path := fmt.Sprintf("%s/webhooks/%d", s.URL, me.hook)
+	a = d.patient.do(d.t.Context(), "POST", path+"/test", me.keys[0].token, "")
+	called["createWebhook"]++
+	var sent struct{ ID int64 }
+	if err := json.Unmarshal(a.body, &sent); err != nil || a.status != 202 {
+		d.t.Fatalf("tenant %s tests its webhook: %v", me.Name, a)
+	}
+	me.ping = sent.ID
+}
+
 // checkRequests checks that a tenant sees its own failed request, and only that one of its order.
 func checkRequests(d *deployment, s *server, me *populated, called map[operation]int) {
 	d.t.Helper()
@@ -183,7 +207,7 @@ func checkOtherTenant(d *deployment, s *server, me, other *populated, called map
 	token := me.keys[0].token
 	pet, order := fmt.Sprintf("/pets/%d", other.pets[1]), fmt.Sprintf("/store/orders/%d", other.placed)
 	before := d.patient.get(s, other.keys[0].token, pet)
-	key := "/keys/" + other.keys[0].id
+	key, hook := "/keys/"+other.keys[0].id, fmt.Sprintf("/webhooks/%d", other.hook)
 	for _, c := range []struct {
 		operation                operation
 		method, path, body, code string
@@ -200,6 +224,17 @@ func checkOtherTenant(d *deployment, s *server, me, other *populated, called map
 		{"updateKey", "PATCH", key, `{"scope":"read"}`, "key_not_found"},
 		{"rotateKey", "POST", key + "/rotate", "", "key_not_found"},
 		{"revokeKey", "POST", key + "/revoke", "", "key_not_found"},
+		{"getWebhook", "GET", hook, "", "webhook_not_found"},
+		{"updateWebhook", "PATCH", hook, `{"status":"disabled"}`, "webhook_not_found"},
+		{"deleteWebhook", "DELETE", hook, "", "webhook_not_found"},
+		{"rotateWebhookSecret", "POST", hook + "/rotate", "", "webhook_not_found"},
+		{"testWebhook", "POST", hook + "/test", "", "webhook_not_found"},
+		{"replayWebhook", "POST", hook + "/replay", "", "webhook_not_found"},
+		{"listWebhookDeliveries", "GET", hook + "/deliveries", "", "webhook_not_found"},
+		{
+			"retryWebhookDelivery", "POST", fmt.Sprintf("%s/deliveries/%d/retry", hook, other.ping), "",
+			"webhook_not_found",
+		},
 	} {
 		called[c.operation]++
 		a := d.patient.do(d.t.Context(), c.method, s.URL+c.path, token, c.body)

@@ -1,9 +1,9 @@
-// Package alerts tests what operators see: a real Prometheus scrapes two servers with the
-// configuration of deploy/prometheus, faults are made, and each alert fires and ends. On Linux the
-// exporters of Debian run beside a Postgres with a standby, Redis and nginx; make soak makes all of
-// the faults that they see. Other tests hold docs/metrics.md to the metrics of these servers, the
-// runbooks to the alerts, and the dashboard to both.
+// Package alerts tests what operators see. A real Prometheus scrapes two servers with the
+// configuration of deploy/prometheus. The tests make faults, and each alert must fire and end. On
+// Linux, Debian's exporters run beside a Postgres with a standby, Redis and nginx; make soak makes
+// all the faults that the exporters see. Other tests compare docs/metrics.md with the metrics of
+// these servers, the runbooks with the alerts, and the dashboard with both.
 //
-// Durations in alerts.yml are a sixtieth there, so that a minute takes a second. What takes hours,
-// promtool tests with the file as it is (rules_test.yml).
+// Durations of alerts.yml are divided by 60 here, so that a minute takes a second. promtool tests
+// alerts that take hours, with the original file (rules_test.yml).
 package alerts

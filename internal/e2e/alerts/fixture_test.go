@@ -14,7 +14,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/sandbox"
@@ -55,7 +55,7 @@ func newDeployment(t *testing.T) *deployment {
 	}
 	staff := storetest.Open(t, storetest.As(t, f.database.URL, storetest.SupportLogin), store.Options{MaxConns: 2})
 	own := &plans.Quota{PerMinute: 1_000_000, PerDay: 1_000_000}
-	f.token = storetest.IssueKey(t, staff, people.NewTenant{Name: "acme", Plan: plans.Enterprise, Own: own})
+	f.token = storetest.IssueKey(t, staff, tenancy.NewTenant{Name: "acme", Plan: plans.Enterprise, Own: own})
 	return f
 }
 

@@ -18,7 +18,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/freeport"
 	"petstore.example/internal/test/programs"
@@ -67,7 +67,7 @@ func newMachines(t *testing.T) (*machines, *prometheus) {
 	}
 	staff := storetest.Open(t, m.primary.SupportURL, store.Options{MaxConns: 2})
 	own := &plans.Quota{PerMinute: 1_000_000, PerDay: 1_000_000}
-	m.token = storetest.IssueKey(t, staff, people.NewTenant{Name: "acme", Plan: plans.Enterprise, Own: own})
+	m.token = storetest.IssueKey(t, staff, tenancy.NewTenant{Name: "acme", Plan: plans.Enterprise, Own: own})
 	m.redisClient = redis.NewClient(&redis.Options{Addr: m.redis.Addr})
 	t.Cleanup(func() { _ = m.redisClient.Close() })
 	m.certify(400)

@@ -95,22 +95,28 @@ func (f *fixture) serve(id string, shared limits.Limiter) *server {
 	s.directory.FeedProven(time.Now().Add(time.Hour))
 	var err error
 	s.api, err = api.New(api.Config{
-		Directory: s.directory,
-		Limiter:   shared,
-		Addresses: nobody{},
-		Strikes:   nobody{},
-		Meter:     s.meter,
-		Pets:      f.pets,
-		Orders:    f.store.Orders,
-		Requests:  f.store.Idempotency,
-		Usage:     f.store.Usage,
-		Failed:    f.store.FailedRequests,
-		Plans:     f.store.PriceList,
-		BodyBytes: api.MinBodyBytes,
-		BaseURL:   "https://api.example.com/v1",
-		Instant:   func(time.Time) time.Time { return f.clock() },
-		Log:       zerolog.Nop(),
-		Metrics:   prometheus.NewRegistry(),
+		Stores: api.Stores{
+			Pets:     f.pets,
+			Orders:   f.store.Orders,
+			Requests: f.store.Idempotency,
+			Usage:    f.store.Usage,
+			Failed:   f.store.FailedRequests,
+			Plans:    f.store.PriceList,
+		},
+		Limits: api.Limits{
+			Directory: s.directory,
+			Limiter:   shared,
+			Addresses: nobody{},
+			Strikes:   nobody{},
+			Meter:     s.meter,
+			BodyBytes: api.MinBodyBytes,
+		},
+		Site: api.Site{
+			BaseURL: "https://api.example.com/v1",
+		},
+		Instant: func(time.Time) time.Time { return f.clock() },
+		Log:     zerolog.Nop(),
+		Metrics: prometheus.NewRegistry(),
 	})
 	assert.NoError(f.t, err)
 	return s

@@ -1,8 +1,9 @@
-// Package generators tests the clients that five generators make of the OpenAPI document
-// (tools/generators): each goes the whole way, from the first animal to a limit that is exceeded,
-// against a server, directly and behind an nginx that compresses.
+// Package generators tests the clients that five generators make from the OpenAPI document
+// (tools/generators). Each client goes from the first animal to an exceeded limit, once with a
+// server directly and once through an nginx that compresses.
 //
-// The programs say what they got as the types of their clients have it, and all must say the same.
-// make makes them again when the document has changed, which takes a minute of a processor. A
-// program runs until it has said everything, or fails with what its client could not read.
+// Each program prints the responses as its client's types have them, and all must print the same.
+// make rebuilds the programs when the document has changed, which takes a minute of a processor. A
+// program ends when it has printed everything, or fails with the response that its client could not
+// read.
 package generators

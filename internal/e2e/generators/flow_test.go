@@ -8,7 +8,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
@@ -64,7 +64,7 @@ func TestFlow(t *testing.T) {
 	staff := storetest.Open(t, storetest.As(t, database.URL, storetest.SupportLogin), store.Options{})
 	issue := func(tenant string, perMinute int64) string {
 		own := &plans.Quota{PerMinute: perMinute, PerDay: 1_000_000}
-		return storetest.IssueKey(t, staff, people.NewTenant{Name: tenant, Plan: plans.Enterprise, Own: own})
+		return storetest.IssueKey(t, staff, tenancy.NewTenant{Name: tenant, Plan: plans.Enterprise, Own: own})
 	}
 	for client, command := range clients {
 		for way, addr := range map[string]string{"directly": server.Addr, "behind nginx": proxy.addr} {

@@ -13,7 +13,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/storetest"
@@ -38,7 +38,7 @@ func TestAccountThroughProxies(t *testing.T) {
 			_, err := staff.Tenants.Create(
 				t.Context(),
 				by,
-				people.NewTenant{Name: kind.program, Plan: plans.Pro},
+				tenancy.NewTenant{Name: kind.program, Plan: plans.Pro},
 				time.Time{},
 			)
 			assert.NoError(t, err)

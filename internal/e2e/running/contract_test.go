@@ -3,6 +3,8 @@
 package running_test
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"math"
 	"net/http"
 	"slices"
@@ -13,7 +15,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/contract"
 	"petstore.example/internal/test/programs"
@@ -58,14 +60,15 @@ func TestContractThroughProxies(t *testing.T) {
 				c := customer{
 					t,
 					client,
-					storetest.IssueKey(t, staff, people.NewTenant{Name: tenant, Plan: plans.Business}),
+					storetest.IssueKey(t, staff, tenancy.NewTenant{Name: tenant, Plan: plans.Business}),
 				}
 				t.Logf("the tag of a compressed list: %s", c.readsAndWrites())
 				c.meetsErrors()
+				c.getsPackages(name == "plain")
 				c.key = storetest.IssueKey(
 					t,
 					staff,
-					people.NewTenant{
+					tenancy.NewTenant{
 						Name: tenant + "-small",
 						Plan: plans.Enterprise,
 						Own:  &plans.Quota{PerMinute: 1, PerDay: 10},
@@ -121,6 +124,37 @@ func (c customer) sendOnce(line, body string, headers ...string) response {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	return exchange(c.t, c.client, req)
+}
+
+// getsPackages reads the packages for customers. Their bytes have their digests, and no proxy packs
+// them again unless it packs everything.
+func (c customer) getsPackages(asTheyAre bool) {
+	c.t.Helper()
+	get := func(name string, headers ...string) response {
+		url := strings.TrimSuffix(base, "v1") + "docs/clients/" + name
+		req, err := http.NewRequestWithContext(c.t.Context(), http.MethodGet, url, http.NoBody)
+		assert.NoError(c.t, err)
+		for pair := range slices.Chunk(headers, 2) {
+			req.Header.Add(pair[0], pair[1])
+		}
+		res := exchange(c.t, c.client, req)
+		assert.Equal(c.t, res.StatusCode, http.StatusOK, name)
+		return res
+	}
+	for line := range strings.Lines(get("SHA256SUMS").body) {
+		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		body := get(name).body
+		assert.Equal(c.t, fmt.Sprintf("%x", sha256.Sum256([]byte(body))), sum, name)
+		if !asTheyAre {
+			continue
+		}
+		res := get(name, "Accept-Encoding", "gzip")
+		assert.Equal(c.t, res.Header.Get("Content-Encoding"), "", "Content-Encoding of", name)
+		assert.Equal(c.t, res.ContentLength, int64(len(body)), "Content-Length of", name)
+		assert.Equal(c.t, res.Header.Get("Cache-Control"), "public, max-age=31536000, immutable, no-transform",
+			"Cache-Control of", name)
+		c.t.Logf("%d bytes of %s, %s", len(body), res.Header.Get("Content-Type"), name)
+	}
 }
 
 // readsAndWrites lists animals and orders, adds and changes some, and returns the tag of a list

@@ -16,6 +16,7 @@ import (
 	"petstore.example/internal/test/pgtest"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/webhooks"
 )
 
 // operator follows docs/running.md on a cluster that has nothing yet. Only names of hosts, ports
@@ -77,13 +78,14 @@ func (o *operator) check(beside *programs.Server, redisURL string) {
 		"petstore.env": o.block("PETSTORE_BASE_URL=") + "PETSTORE_REDIS_TIMEOUT=5s\nPETSTORE_ADDR=" + beside.Addr +
 			"\nPETSTORE_ADMIN_ADDR=" + beside.Admin + "\n",
 		"redis_url": redisURL, "database_url": programs.Read(o, filepath.Join(etc, "api_server")),
+		"secrets_key": webhooks.NewKey(),
 	} {
 		if err := os.WriteFile(filepath.Join(etc, name), []byte(text), 0o600); err != nil {
 			o.Fatal(err)
 		}
 	}
 	out := o.command("LANG=C", strings.ReplaceAll(o.block("serve --check"), "/etc/petstore", etc))
-	if strings.Count(out, "ok  ") != 8 || strings.Count(out, "in use by a server of petstore") != 2 {
+	if strings.Count(out, "ok  ") != 9 || strings.Count(out, "in use by a server of petstore") != 2 {
 		o.Errorf("serve --check:\n%s", out)
 	}
 }

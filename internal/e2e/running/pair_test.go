@@ -14,7 +14,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/redistest"
@@ -106,7 +106,7 @@ func newCustomerOf(t testing.TB, url string) string {
 	t.Helper()
 	staff := storetest.Open(t, url, store.Options{MaxConns: 2})
 	own := &plans.Quota{PerMinute: 10_000_000, PerDay: 1_000_000_000}
-	return storetest.IssueKey(t, staff, people.NewTenant{Name: "acme", Plan: plans.Enterprise, Own: own})
+	return storetest.IssueKey(t, staff, tenancy.NewTenant{Name: "acme", Plan: plans.Enterprise, Own: own})
 }
 
 // newRedis starts a Redis and returns its URL.

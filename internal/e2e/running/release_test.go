@@ -43,14 +43,22 @@ func lastRelease(t testing.TB) release {
 // ctl runs petstorectl of a release on a database, and returns what it prints.
 func (r release) ctl(t testing.TB, databaseURL string, args ...string) string {
 	t.Helper()
+	printed, said, err := r.try(t, databaseURL, args...)
+	if err != nil {
+		t.Fatalf("petstorectl %s: %v: %s", strings.Join(args, " "), err, said)
+	}
+	return printed
+}
+
+// try is ctl for a command that may fail. said is what it says on stderr.
+func (r release) try(t testing.TB, databaseURL string, args ...string) (printed, said string, err error) {
+	t.Helper()
 	cmd := sandbox.Command(t, r.petstorectl, args...)
 	cmd.Env = append(cmd.Env, "PETSTORE_ACTOR=e2e", "PETSTORE_DATABASE_URL="+databaseURL)
-	var printed, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &printed, &said
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("petstorectl %s: %v: %s", strings.Join(args, " "), err, &said)
-	}
-	return strings.TrimSpace(printed.String())
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err = cmd.Run()
+	return strings.TrimSpace(out.String()), errs.String(), err
 }
 
 // emptyDatabase makes a database without tables in a cluster that has the roles.

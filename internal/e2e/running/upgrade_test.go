@@ -71,9 +71,11 @@ func TestUpgradeFromTheLastRelease(t *testing.T) {
 	u.quiet(1)
 	u.restart(1)
 	u.changes("both releases", u.old, u.now)
+	u.noMonths("both releases")
 	u.quiet(0)
 	u.restart(0)
 	u.animals("this program only", 0, u.tenant(u.now, "business"))
+	u.months()
 	u.billed()
 	l.stop(t)
 	u.quiet(0)
@@ -225,7 +227,32 @@ func (u *upgrade) narrowed(when, id, key string) {
 	}
 	posted("read", func(status int) bool { return status == http.StatusForbidden })
 	posted("manage", func(status int) bool { return status == http.StatusBadRequest })
+	for i := range u.servers {
+		u.ownKeys(when, i, key)
+	}
 	posted("write", func(status int) bool { return status == http.StatusBadRequest })
+}
+
+// ownKeys: a customer's manage key makes, changes, rotates and revokes another one on a server, and
+// staff of both releases rotate what it made.
+func (u *upgrade) ownKeys(when string, server int, key string) {
+	u.Helper()
+	ask := func(method, path, body string) (made struct{ ID string }) {
+		u.Helper()
+		res := u.ask(server, key, method, path, body)
+		if res.StatusCode >= 300 {
+			u.Errorf("%s: server %d: %s %s: %s %s", when, server+1, method, path, res.Status, res.body)
+		}
+		u.decode(res, &made)
+		return made
+	}
+	first := ask(http.MethodPost, "/keys", `{"name":"import"}`)
+	ask(http.MethodPatch, "/keys/"+first.ID, `{"name":"nightly"}`)
+	second := ask(http.MethodPost, "/keys/"+first.ID+"/rotate", "{}")
+	for i, r := range []release{u.old, u.now} {
+		u.change(r, "key", "rotate", []string{second.ID, ask(http.MethodPost, "/keys", `{"name":"x"}`).ID}[i])
+	}
+	ask(http.MethodPost, "/keys/"+second.ID+"/revoke", "{}")
 }
 
 // change has a member of staff make a change. Of the last release's commands only "key revoke" asks

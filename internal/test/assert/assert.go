@@ -1,5 +1,5 @@
-// Package assert has what most tests end with. What follows the values says what they are, and
-// begins the message.
+// Package assert has the assertions with which most tests end. The arguments after the values
+// describe the values, and begin the failure's message.
 package assert
 
 import (
@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// NoError ends the test if there is an error. The other functions let it go on.
+// NoError ends the test if there is an error. After a failure of any other function the test goes
+// on.
 func NoError(t testing.TB, err error, what ...any) {
 	if err != nil {
 		t.Helper()
@@ -19,7 +20,7 @@ func NoError(t testing.TB, err error, what ...any) {
 	}
 }
 
-// True fails the test with these words unless it is so.
+// True fails the test with the message what unless ok is true.
 func True(t testing.TB, ok bool, what ...any) {
 	if !ok {
 		t.Helper()
@@ -27,7 +28,7 @@ func True(t testing.TB, ok bool, what ...any) {
 	}
 }
 
-// ErrorIs wants an error that is target, as errors.Is has it.
+// ErrorIs fails the test unless err is target, by errors.Is.
 func ErrorIs(t testing.TB, err, target error, what ...any) {
 	if !errors.Is(err, target) {
 		t.Helper()
@@ -55,7 +56,7 @@ func DeepEqual(t testing.TB, got, want any, what ...any) {
 	}
 }
 
-// Result compares what a call returned, as DeepEqual does, and wants no error of it.
+// Result compares the result of a call, as DeepEqual does, and fails the test if there is an error.
 func Result[T any](t testing.TB, got T, err error, want T, what ...any) {
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Helper()
@@ -63,7 +64,7 @@ func Result[T any](t testing.TB, got T, err error, want T, what ...any) {
 	}
 }
 
-// Contains wants part within text.
+// Contains fails the test unless text contains part.
 func Contains(t testing.TB, text, part string, what ...any) {
 	if !strings.Contains(text, part) {
 		t.Helper()

@@ -7,8 +7,8 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
-	"petstore.example/internal/store/people"
 	"petstore.example/internal/store/pricing"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 )
@@ -16,8 +16,8 @@ import (
 // links is how many account.mjs needs.
 const links = 11
 
-// TestAccount runs account.mjs on an account that has something to show: a banned key, and another
-// plan from tomorrow on.
+// TestAccount runs account.mjs on an account that has something to show: a banned key, a month by a
+// boost, and another plan from tomorrow on.
 func TestAccount(t *testing.T) {
 	t.Parallel()
 	url, _, staff := serve(t)
@@ -28,7 +28,7 @@ func TestAccount(t *testing.T) {
 		keys.Request{Tenant: "acme", Name: "dashboard", Environment: keys.Live, Scope: keys.ScopeManage},
 	)
 	assert.NoError(t, err)
-	_, err = staff.Bans.Place(t.Context(), by, people.NewBan{KeyID: k.ID, Length: time.Hour, Reason: "it floods"}, now)
+	_, err = staff.Bans.Place(t.Context(), by, tenancy.NewBan{KeyID: k.ID, Length: time.Hour, Reason: "it floods"}, now)
 	assert.NoError(t, err)
 	_, err = staff.Timelines.Assign(
 		t.Context(),
@@ -40,6 +40,12 @@ func TestAccount(t *testing.T) {
 			From:   now.Add(24 * time.Hour),
 		},
 	)
+	assert.NoError(t, err)
+	_, err = staff.Timelines.Assign(t.Context(), by, pricing.NewAssignment{
+		Tenant: "acme", Kind: plans.Boost, Until: func(from time.Time) time.Time { return from.Add(time.Hour) },
+		Own: &plans.Quota{Month: plans.Month{Kind: plans.SomeMonth, Included: 20_000,
+			Overage: plans.Overage{Kind: plans.OverageShare, Value: 20}}},
+	})
 	assert.NoError(t, err)
 	failed := usage.FailedRequest{
 		At:        now,

@@ -16,6 +16,7 @@ import (
 
 	"petstore.example/internal/account"
 	"petstore.example/internal/api"
+	"petstore.example/internal/api/problem"
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/fairqueue"
 	"petstore.example/internal/keys"
@@ -24,7 +25,7 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/test/contract"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
@@ -126,7 +127,7 @@ func serve(t *testing.T) (url, key string, staff *store.DB) {
 	t.Helper()
 	database := storetest.New(t)
 	staff = storetest.Open(t, database.URL, store.Options{})
-	key = storetest.IssueKey(t, staff, people.NewTenant{Name: "acme", Plan: plans.Pro})
+	key = storetest.IssueKey(t, staff, tenancy.NewTenant{Name: "acme", Plan: plans.Pro})
 	db := storetest.Open(t, database.APIURL, store.Options{AsAPI: true})
 	for i, name := range []string{"Rex the first", "Mia", "Luna", "Otto"} {
 		if _, err := db.Pets.CreatePet(
@@ -147,50 +148,62 @@ func serve(t *testing.T) (url, key string, staff *store.DB) {
 			Orders:   db.Orders,
 			Requests: db.Idempotency,
 			Usage:    db.Usage,
-			Keys:     db.OwnKeys,
+			Keys:     db.CustomerKeys,
 			Failed:   db.FailedRequests,
 		},
 		fairqueue.Options{Slots: 4, PerTenant: 4, Timeout: time.Minute, Places: 2},
 	)
 	customers, err := account.New(account.Config{
-		SignIns:      db.SignIns,
-		Limiter:      limiter,
-		Usage:        data,
-		Keys:         data,
-		KeyChanges:   &limits.TenantMinute{},
-		Failed:       data,
-		FailedPage:   api.FailedPage,
-		Sold:         db.PriceList.Sold,
-		BaseURL:      url + "/v1",
-		SupportEmail: "support@example.org",
-		Environment:  keys.Live,
-		Now:          time.Now,
-		Turn:         data.Run,
-		Place:        data.Place,
+		Stores: account.Stores{
+			SignIns:    db.SignIns,
+			Usage:      data,
+			Keys:       data,
+			Failed:     data,
+			FailedPage: api.ReadFailedPage,
+			Sold:       db.PriceList.Sold,
+			Turn:       data.Run,
+			Place:      data.Place,
+		},
+		Limits: account.Limits{
+			Limiter:    limiter,
+			KeyChanges: &limits.TenantMinute{},
+		},
+		Site: account.Site{
+			BaseURL:      url + "/v1",
+			SupportEmail: "support@example.org",
+			Environment:  keys.Live,
+		},
+		Now: time.Now,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h, err := api.New(api.Config{
-		Account:   customers,
-		Directory: callers.NewDirectory(db.Keys, keys.Live, time.Now),
-		Limiter:   limiter,
-		Addresses: limits.NewAddresses(6000),
-		Strikes:   strikes,
-		Meter:     usage.NewMeter(db.Usage, usage.Options{}),
-		Pets:      db.Pets,
-		Orders:    db.Orders,
-		Requests:  db.Idempotency,
-		Usage:     db.Usage,
-		Failed:    db.FailedRequests,
-		Plans:     db.PriceList,
-		TrustedProxies: []string{
-			"127.0.0.1",
+		Stores: api.Stores{
+			Pets:     db.Pets,
+			Orders:   db.Orders,
+			Requests: db.Idempotency,
+			Usage:    db.Usage,
+			Failed:   db.FailedRequests,
+			Plans:    db.PriceList,
 		},
-		BodyBytes: api.MinBodyBytes,
-		BaseURL:   url + "/v1",
-		Support:   api.Support{URL: "https://support.example.org", Email: "support@example.org"},
-		Log:       zerolog.Nop(),
+		Limits: api.Limits{
+			Directory: callers.NewDirectory(db.Keys, keys.Live, time.Now),
+			Limiter:   limiter,
+			Addresses: limits.NewAddresses(6000),
+			Strikes:   strikes,
+			Meter:     usage.NewMeter(db.Usage, usage.Options{}),
+			BodyBytes: api.MinBodyBytes,
+		},
+		Site: api.Site{
+			Account: customers,
+			TrustedProxies: []string{
+				"127.0.0.1",
+			},
+			BaseURL: url + "/v1",
+			Support: problem.Support{URL: "https://support.example.org", Email: "support@example.org"},
+		},
+		Log: zerolog.Nop(),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -18,13 +18,13 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// Authority is a certificate authority. Its methods fail the test when they cannot do their work.
+// Authority is a certificate authority. Its methods fail the test if they cannot do their work.
 type Authority struct {
 	key  *ecdsa.PrivateKey
 	cert *x509.Certificate
 }
 
-// New returns an authority of its own.
+// New returns a new authority.
 func New(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{key: newKey(t)}
@@ -72,7 +72,7 @@ func newKey(t testing.TB) *ecdsa.PrivateKey {
 	return key
 }
 
-// sign returns the certificate that the template describes; the first one is the authority's own.
+// sign returns the certificate that the template describes. The first one is the authority's own.
 func (a *Authority) sign(t testing.TB, template *x509.Certificate, key *ecdsa.PrivateKey) *x509.Certificate {
 	t.Helper()
 	template.SerialNumber = big.NewInt(time.Now().UnixNano())

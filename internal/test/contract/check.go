@@ -16,14 +16,14 @@ import (
 
 // Exchange is a request and its response.
 type Exchange struct {
-	// Request's body is not read.
+	// The body of Request is not read.
 	Request     *http.Request
 	RequestBody []byte
 
 	Status int
 	Header http.Header
 	Body   []byte
-	// Uncompressed: http.Transport has decompressed the body, and removed Content-Encoding.
+	// Uncompressed says that http.Transport has decompressed the body and removed Content-Encoding.
 	Uncompressed bool
 }
 
@@ -45,7 +45,8 @@ func (d *Document) CheckAnswer(x Exchange) error {
 	}
 	header := x.Header
 	if o == nil && x.Status != http.StatusMethodNotAllowed && x.Status != http.StatusNoContent {
-		// What comes before "method not allowed" may say all the same which methods are.
+		// A response of higher precedence than "method not allowed" may list the allowed methods
+		// too.
 		header = header.Clone()
 		header.Del("Allow")
 	}
@@ -68,9 +69,9 @@ func (d *Document) CheckAnswer(x Exchange) error {
 	return nil
 }
 
-// expected returns the document's response and its operation. Both are nil for a page of the
-// account or the documentation, which the document does not describe, and for the page of a browser
-// that looks for another one.
+// expected returns the document's response and its operation. Both are nil for pages that are not
+// in the document: those of the account and the documentation, and the one that a browser gets for
+// an unknown path.
 func (d *Document) expected(x Exchange) (*response, *Operation, error) {
 	_, ours := below(x.Request)
 	missingPage := x.Status == http.StatusNotFound && strings.HasPrefix(x.Header.Get("Content-Type"), "text/html")
@@ -107,9 +108,9 @@ func (d *Document) expected(x Exchange) (*response, *Operation, error) {
 	return r, nil, checkAllow(x, operations)
 }
 
-// below returns the request's path below Base, and whether it is below it. Base itself is the path
-// /, with a slash or without. A path with a percent-coded slash, which separates nothing, is as it
-// was written.
+// below returns the request's path relative to Base, and whether it is below Base. Base itself is
+// the path /, with or without a slash at its end. A percent-encoded slash separates nothing, so a
+// path with one is unchanged.
 func below(r *http.Request) (path string, ours bool) {
 	path = r.URL.Path
 	if strings.Contains(strings.ToLower(r.URL.RawPath), "%2f") {
@@ -124,7 +125,7 @@ func below(r *http.Request) (path string, ours bool) {
 	return path, true
 }
 
-// operation returns the requested operation, or nil, and all those of its path. HEAD is answered as
+// operation returns the requested operation, or nil, and all operations of its path. HEAD counts as
 // GET.
 func (d *Document) operation(r *http.Request) (asked *Operation, all []*Operation) {
 	path, _ := below(r)
@@ -148,7 +149,7 @@ func checkAllow(x Exchange, operations []*Operation) error {
 	return nil
 }
 
-// methods returns those of a path, HEAD and OPTIONS included, in alphabetical order.
+// methods returns the methods of a path, including HEAD and OPTIONS, in alphabetical order.
 func methods(operations []*Operation) []string {
 	all := []string{http.MethodOptions}
 	for _, o := range operations {
@@ -161,7 +162,7 @@ func methods(operations []*Operation) []string {
 	return all
 }
 
-// carrying are headers of HTTP itself about the transfer of the response, and of the host.
+// carrying are HTTP's own headers: about the transfer of the response, and about the host.
 var carrying = []string{
 	"Connection", "Content-Length", "Content-Type", "Date", "Strict-Transport-Security", "Transfer-Encoding",
 }
@@ -240,11 +241,10 @@ func (r *response) checkBody(x Exchange, published bool) error {
 	return nil
 }
 
-// large bodies are remembered when they are good, in bytes.
+// large is the size in bytes above which valid bodies are remembered.
 const large = 4 << 10
 
-// checkLife: every response of an operation that is not stable says so, and every one of a
-// deprecated operation, and no other.
+// checkLife checks that the responses of unstable and deprecated operations say so, and no others.
 func (o *Operation) checkLife(h http.Header) error {
 	switch got, links := h.Get("Sunset"), h.Get("Link"); {
 	case h.Get("X-Stability") != o.Stability:

@@ -2,12 +2,12 @@
 // sends, and every response. Schemathesis generates requests from the document
 // (tools/schemathesis).
 //
-// An exchange violates the contract if the document does not list the response's status, one of its
-// headers or its error code, if a header or the body does not match its schema, if a required
-// header is missing, or if a request succeeded that the document does not allow. It also does if a
-// path or a method that is not in the document is served.
+// An exchange violates the contract in these cases. The document does not list the response's
+// status, one of its headers or its error code. A header or the body does not match its schema. A
+// required header is missing. A request succeeded although the document does not allow it. The
+// server serves a path or method that is not in the document.
 //
 // The document leaves open what a proxy may change and where values may be added. promises.yaml
-// says what our own server sends there, and every response is held to both. Responses that came
-// through a proxy are held to the document alone, as a generated client holds them.
+// says what our own server sends there, and every response is checked against both. Responses that
+// came through a proxy are checked against the document alone, as a generated client would.
 package contract

@@ -28,9 +28,9 @@ type Document struct {
 
 	spec *openapi3.T
 	raw  map[string]any
-	// published documents are not held to promises.yaml.
+	// published says that the document is checked without promises.yaml.
 	published bool
-	// shared are the answers to what is no operation, by status.
+	// shared are the responses to requests for no operation, by status.
 	shared  map[int]*response
 	allowed memory
 }
@@ -42,9 +42,9 @@ type Operation struct {
 	Path string
 	// Open operations need no key.
 	Open bool
-	// Stability is what its answers say in X-Stability; empty for a stable one.
+	// Stability is the X-Stability of its answers; empty for a stable operation.
 	Stability string
-	// Sunset is what its answers say in Sunset; empty unless it is deprecated.
+	// Sunset is the Sunset of its answers; empty unless it is deprecated.
 	Sunset string
 
 	responses map[int]*response
@@ -52,13 +52,13 @@ type Operation struct {
 	operation *openapi3.Operation
 }
 
-// response is what the document says of one status.
+// response is the document's description of one status.
 type response struct {
-	// headers are by their canonical names.
+	// headers are indexed by their canonical names.
 	headers map[string]header
-	// content is by media type.
+	// content is indexed by media type.
 	content map[string]*jsonschema.Schema
-	// codes are those of its examples, none if it is no error.
+	// codes are the codes of its examples, none if it is not an error.
 	codes []string
 	good  memory
 }
@@ -70,8 +70,7 @@ type header struct {
 	schema   *jsonschema.Schema
 }
 
-// notOperations are the document's responses to what is no operation, and to what no operation is
-// asked about.
+// notOperations are the document's responses to requests for no operation, or that concern none.
 var notOperations = map[int]string{
 	http.StatusNoContent:           "Options",
 	http.StatusNotFound:            "RouteNotFound",
@@ -85,12 +84,12 @@ var notOperations = map[int]string{
 //go:embed promises.yaml
 var promises []byte
 
-// Load reads a document in YAML, to check our own server: by the document and promises.yaml. It
-// fails if the document is not valid OpenAPI.
+// Load reads a document in YAML, to check our own server against it and promises.yaml. It fails if
+// the document is not valid OpenAPI.
 func Load(text []byte) (*Document, error) { return load(text, false) }
 
-// LoadPublished reads a document in YAML, to check what clients get through a proxy: by the
-// document alone, as a generated client does. A proxy may add headers.
+// LoadPublished reads a document in YAML, to check what clients get through a proxy. It checks
+// against the document alone, as a generated client does. A proxy may add headers.
 func LoadPublished(text []byte) (*Document, error) { return load(text, true) }
 
 func load(text []byte, published bool) (*Document, error) {
@@ -142,9 +141,9 @@ func rawOf(text []byte) (map[string]any, error) {
 	return object, nil
 }
 
-// overlay sets the components of promises in raw. Those that are replaced must be there, and those
-// that are added must not: a name that is misspelt, or changed in the document alone, would promise
-// nothing.
+// overlay sets the components of promises in raw. A replaced component must exist, and an added one
+// must not: a promise for a misspelt name, or for a name that was changed in the document alone,
+// would have no effect.
 func overlay(raw, promised map[string]any) error {
 	for part, replaced := range map[string]bool{"replaced": true, "added": false} {
 		for kind, named := range members(promised, part) {
@@ -160,7 +159,7 @@ func overlay(raw, promised map[string]any) error {
 	return nil
 }
 
-// child returns the object at name, which it makes if there is none.
+// child returns the object at name, and makes it if it is missing.
 func child(object map[string]any, name string) map[string]any {
 	if _, ok := object[name].(map[string]any); !ok {
 		object[name] = map[string]any{}
@@ -168,7 +167,7 @@ func child(object map[string]any, name string) map[string]any {
 	return object[name].(map[string]any)
 }
 
-// closeEnum makes an open list of values a closed one: our own server sends no others.
+// closeEnum closes an open list of values: our own server sends no others.
 func closeEnum(schema map[string]any) {
 	if values, ok := schema["x-extensible-enum"]; ok {
 		schema["enum"] = values
@@ -262,8 +261,8 @@ type compiler struct {
 	schemas *jsonschema.Compiler
 }
 
-// location is absolute: a relative one would be resolved by the folder of the test, whose name is
-// no URL.
+// location is absolute. A relative one would be resolved against the test's folder, whose name is
+// not a URL.
 const location = "https://api.example.com/openapi.json"
 
 func newCompiler(raw map[string]any) (*compiler, error) {
@@ -339,7 +338,7 @@ func members(object map[string]any, name string) map[string]any {
 	return m
 }
 
-// integerFormats are those of OpenAPI's registry that the document uses.
+// integerFormats are the formats of OpenAPI's registry that the document uses.
 var integerFormats = []*jsonschema.Format{
 	{Name: "int32", Validate: func(v any) error { return checkInteger(v, 32) }},
 	{Name: "int64", Validate: func(v any) error { return checkInteger(v, 64) }},

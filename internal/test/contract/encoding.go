@@ -10,11 +10,10 @@ import (
 )
 
 // checkEncoding checks Content-Encoding, Vary and the strength of the ETag, as our own server sends
-// them. It compresses pages of lists and the OpenAPI document alone, and only for who accepts that.
-// The compressed form has the weak tag, and Vary tells caches that there is another form. What it
-// compresses for others has the same Vary, and the strong tag. HEAD and 304 have the Vary and the
-// tag of the GET that would have been answered with 200 (RFC 9110, section 15.4.5); 304 has no
-// encoding.
+// them. The server compresses only pages of lists and the OpenAPI document, for clients that accept
+// it. The compressed form has the weak tag, and Vary tells caches that there is another form. The
+// uncompressed form has the same Vary, and the strong tag. HEAD and 304 have the Vary and the tag
+// that GET would have with 200 (RFC 9110, section 15.4.5); 304 has no encoding.
 func (r *response) checkEncoding(x Exchange, o *Operation) error {
 	encoding, vary, tag := x.Header.Get("Content-Encoding"), strings.Join(
 		x.Header.Values("Vary"),
@@ -40,7 +39,7 @@ func (r *response) checkEncoding(x Exchange, o *Operation) error {
 		wrong = "compressed, with the tag of what is not"
 	case weak && !packed && !unchanged:
 		wrong = "not compressed, with the tag of what is"
-	// http.Transport does not show what it asks for.
+	// http.Transport does not show the Accept-Encoding that it adds.
 	case weak && accepted != nil && !strings.Contains(strings.ToLower(strings.Join(accepted, ",")), "gzip") &&
 		!strings.Contains(accepted[0], "*"):
 		wrong = "compressed, and nobody asked for that"
@@ -70,7 +69,7 @@ func decoded(x Exchange) ([]byte, error) {
 	return x.Body, nil
 }
 
-// tagOf returns the ETag, which our server spells otherwise than Go does.
+// tagOf returns the ETag. Our server spells the header differently from Go.
 func tagOf(h http.Header) string {
 	for name, values := range h {
 		if strings.EqualFold(name, "ETag") {

@@ -6,8 +6,8 @@ import (
 	"math/big"
 )
 
-// checkInteger refuses whole numbers that so many bits can't hold. What is no whole number is
-// another rule's.
+// checkInteger refuses whole numbers that need more bits. Another rule checks that a number is
+// whole.
 func checkInteger(v any, bits uint) error {
 	text, ok := v.(json.Number)
 	if !ok {

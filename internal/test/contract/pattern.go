@@ -6,8 +6,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// A document's patterns are those of ECMA-262. The ones that it uses differ from Go's in one escape
-// only.
+// A document's patterns follow ECMA-262. The patterns in use differ from Go's in one escape only.
 var codePoint = regexp.MustCompile(`\\u([0-9A-Fa-f]{4})`)
 
 func compileECMA(pattern string) (jsonschema.Regexp, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 )
 
-// allows returns why the document does not allow a request that succeeded, or nil.
+// allows returns nil if the document allows a request that succeeded, else the reason against it.
 func (d *Document) allows(o *Operation, x Exchange) error {
 	seen := fingerprint(x)
 	if d.allowed.has(seen) {
@@ -42,10 +42,10 @@ func (d *Document) allows(o *Operation, x Exchange) error {
 	return nil
 }
 
-// described are the request's headers of which the document speaks.
+// described are the request's headers that the document describes.
 var described = []string{"Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "Prefer"}
 
-// fingerprint tells requests apart by all of which the document speaks.
+// fingerprint tells requests apart by everything that the document describes.
 func fingerprint(x Exchange) (sum [sha256.Size]byte) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %q %d\n%s", x.Request.Method, x.Request.URL.RequestURI(), len(x.RequestBody), x.RequestBody)
@@ -56,13 +56,13 @@ func fingerprint(x Exchange) (sum [sha256.Size]byte) {
 	return sum
 }
 
-// memory holds digests of what was found valid, because load tests repeat it and checking is slow.
+// memory holds digests of valid exchanges, because load tests repeat them and checking is slow.
 type memory struct {
 	mu    sync.Mutex
 	known map[[sha256.Size]byte]bool
 }
 
-// most is the maximum number of digests; then all are dropped.
+// most is the maximum number of digests. At that number all are dropped.
 const most = 10_000
 
 func (m *memory) has(sum [sha256.Size]byte) bool {

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Handler returns h with all its exchanges checked and unchanged. Exchanges that end in a panic are
-// not checked.
+// Handler returns h unchanged, except that all its exchanges are checked. Exchanges that end in a
+// panic are not checked.
 func (d *Document) Handler(h http.Handler, report func(error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		sent := &capture{ReadCloser: r.Body}
@@ -34,7 +34,7 @@ func (d *Document) Handler(h http.Handler, report func(error)) http.Handler {
 	})
 }
 
-// capture keeps what is read. A server may respond while a client still sends.
+// capture keeps the bytes that are read. They may still arrive while the server responds.
 type capture struct {
 	io.ReadCloser
 	mu   sync.Mutex
@@ -64,7 +64,7 @@ type recorder struct {
 	body   bytes.Buffer
 }
 
-// begin notes the status and copies the headers when they are sent.
+// begin records the status, and copies the headers, when they are sent.
 func (r *recorder) begin(status int) {
 	r.once.Do(func() { r.status, r.header = status, r.ResponseWriter.Header().Clone() })
 }
@@ -83,8 +83,8 @@ func (r *recorder) Write(p []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// Transport returns base with all its exchanges checked. Responses are read completely before they
-// are passed on.
+// Transport returns base, except that all its exchanges are checked. Responses are read completely
+// before they are passed on.
 func (d *Document) Transport(base http.RoundTripper, report func(error)) http.RoundTripper {
 	return transport{base, d, report}
 }

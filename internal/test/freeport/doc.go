@@ -1,11 +1,11 @@
 // Package freeport finds ports for the servers that tests start.
 //
-// A port that was free a moment ago, or whose server was stopped for a moment, may belong to
-// somebody else by now: all that listen on any free port, and all connections, get theirs from the
-// same range. So on Linux a port is held until the test ends: a socket that does not listen stays
-// bound to it. The kernel gives the port to nobody who asks for any, and lets a server listen on it
-// that sets SO_REUSEADDR, as nearly all servers do. Until one does, connections to the port are
-// refused. Elsewhere the port was free a moment ago.
+// A free port may soon belong to another program, even the port of a server that is only stopped
+// for a moment: connections and listeners on any free port get theirs from the same range. So on
+// Linux a socket holds the port until the test ends: it is bound to the port and does not listen.
+// The kernel then gives the port to no program that asks for any port, but a server may listen on
+// it with SO_REUSEADDR, which nearly all servers set. Until then, connections to the port are
+// refused. On other systems a port is not held.
 //
-// All functions are safe for parallel tests. They fail the test when there is no port.
+// All functions are safe for parallel tests. They fail the test if there is no port.
 package freeport

@@ -20,7 +20,7 @@ func Address(t testing.TB) string {
 	return addr
 }
 
-// Hold returns a free address as Address does, which nobody else gets before release.
+// Hold returns a free address as Address does. No other program gets it before release is called.
 func Hold() (addr string, release func(), err error) {
 	port, release, err := hold()
 	if err != nil {

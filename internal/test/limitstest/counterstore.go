@@ -10,11 +10,11 @@ import (
 	"petstore.example/internal/limits/counter"
 )
 
-// CounterStore is a counter.Store in memory, by the same rules as the one in Postgres.
+// CounterStore is a counter.Store in memory, with the same rules as the one in Postgres.
 type CounterStore struct {
-	// Term returns the term in force, the zero Term for none. Calls return its error.
+	// Term returns the term in force, or the zero Term if there is none. Calls return its error.
 	Term func() (counter.Term, error)
-	// Recorded is what is recorded of a claim's tenant; nil for nothing.
+	// Recorded returns what is recorded for a claim's tenant. If it is nil, nothing is recorded.
 	Recorded func(c *limits.Claim, w counter.Wanted) counter.Recorded
 
 	mu   sync.Mutex
@@ -23,20 +23,20 @@ type CounterStore struct {
 
 var _ counter.Store = (*CounterStore)(nil)
 
-// rowKey names a row: of a tenant without a key.
+// rowKey names a row. If the key is empty, the row is the tenant's own.
 type rowKey struct {
 	tenantID int64
 	keyID    string
 }
 
-// Row returns a tenant's row, or that of one of its keys.
+// Row returns the row of a tenant, or of one of its keys.
 func (s *CounterStore) Row(tenantID int64, keyID string) counter.Row {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.rows[rowKey{tenantID, keyID}]
 }
 
-// Save returns a function that sets the rows back to what they are now.
+// Save returns a function that restores the rows as they are now.
 func (s *CounterStore) Save() (setBack func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +82,7 @@ func limitedKey(c *limits.Claim) string {
 func (s *CounterStore) recorded(t counter.Term, g counter.Rows, c *limits.Claim, at time.Time) counter.Recorded {
 	w, needs := g.NeedsRecorded(t, c, at)
 	if s.Recorded == nil || !needs {
-		return counter.Recorded{Minute: w.Minute, Day: w.Day}
+		return counter.Recorded{Minute: w.Minute, Day: w.Day, Month: w.Month}
 	}
 	return s.Recorded(c, w)
 }

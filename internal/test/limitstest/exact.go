@@ -11,8 +11,8 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// Contest lets 64 callers of one tenant, spread over the servers' limiters, take until each has
-// been refused a few times.
+// Contest lets 64 callers of one tenant take from the servers' limiters, until each was refused a
+// few times.
 func Contest(t *testing.T, servers []limits.Limiter, c limits.Claim) (admitted int64) {
 	t.Helper()
 	var count atomic.Int64
@@ -33,8 +33,8 @@ func Contest(t *testing.T, servers []limits.Limiter, c limits.Claim) (admitted i
 	return count.Load()
 }
 
-// Quotas are the plans on sale and one agreed with an Enterprise customer; in the last the day is
-// the tighter one.
+// Quotas are three of plans on sale, one as agreed for Enterprise, and one whose day is the tighter
+// limit.
 var Quotas = []plans.Quota{
 	{PerMinute: 60, PerDay: 1000}, {PerMinute: 300, PerDay: 10_000}, {PerMinute: 1000, PerDay: 100_000},
 	{PerMinute: 12_345, PerDay: 1_000_000}, {PerMinute: 1000, PerDay: 300},
@@ -50,7 +50,7 @@ func exactUnderConcurrency(t *testing.T, l limits.Limiter) {
 }
 
 // exactWithKeys: two keys with limits of their own and the tenant's other keys share the tenant's
-// windows, all or nothing.
+// windows. A request counts in all of its windows or in none.
 func exactWithKeys(t *testing.T, l limits.Limiter) {
 	q := plans.Quota{PerMinute: 100, PerDay: 1000}
 	own := func(id string, perMinute int64) limits.Claim {
@@ -62,8 +62,8 @@ func exactWithKeys(t *testing.T, l limits.Limiter) {
 	assert.Equal(t, Contest(t, []limits.Limiter{l}, Claim(1, q)), 0, "another key admitted")
 }
 
-// Keys with limits of their own that wait together go in one script, which reads all of them before
-// it counts the first.
+// exactWithKeysTogether: requests of keys with limits of their own that wait at the same time go in
+// one script, which reads all counters before it counts the first request.
 func exactWithKeysTogether(t *testing.T, l limits.Limiter) {
 	q := plans.Quota{PerMinute: 100, PerDay: 1000}
 	var admitted [4]atomic.Int64

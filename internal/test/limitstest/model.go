@@ -9,34 +9,41 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// model is the plainest limiter there can be: a counter for every window that ever was.
+// model is the simplest possible limiter: one counter for each window, kept for ever.
 type model struct {
-	minutes, days map[[2]int64]int64
+	minutes, days, months map[[2]int64]int64
 }
 
 func newModel() *model {
-	return &model{minutes: map[[2]int64]int64{}, days: map[[2]int64]int64{}}
+	return &model{map[[2]int64]int64{}, map[[2]int64]int64{}, map[[2]int64]int64{}}
 }
 
 func (m *model) take(tenantID int64, q plans.Quota, now time.Time) limits.Decision {
 	minute, day := [2]int64{tenantID, limits.MinuteAt(tenantID, now)}, [2]int64{tenantID, limits.DayAt(now)}
-	admitted := m.minutes[minute] < q.PerMinute && m.days[day] < q.PerDay
+	month := [2]int64{tenantID, limits.MonthAt(now)}
+	limit, limited := q.Month.Cap()
+	admitted := m.minutes[minute] < q.PerMinute && m.days[day] < q.PerDay && (!limited || m.months[month] < limit)
 	if admitted {
 		m.minutes[minute]++
 		m.days[day]++
+		if q.Month.Kind == plans.SomeMonth {
+			m.months[month]++
+		}
 	}
-	return Want(admitted, tenantID, q, now, m.minutes[minute], m.days[day])
+	return WithMonth(Want(admitted, tenantID, q, now, m.minutes[minute], m.days[day]), q, now, m.months[month])
 }
 
 func (m *model) refund(tenantID int64, d limits.Decision) {
 	m.minutes[[2]int64{tenantID, d.Minute.Number}]--
 	m.days[[2]int64{tenantID, d.Day.Number}]--
+	if d.Month.Name != "" {
+		m.months[[2]int64{tenantID, d.Month.Number}]--
+	}
 }
 
-// likeTheModel lets a limiter and the model decide over the same random requests, refunds, plan
-// changes and steps of the clock, and wants the same of both, to the last member. For every refusal
-// it also tries the wait that was promised: one tick before its end a request is refused, at its
-// end it passes.
+// likeTheModel lets a limiter and the model decide the same random requests, refunds, plan changes
+// and steps of the clock. The results must be identical. After every refusal it also tries the
+// promised wait: a request is refused one tick before its end, and admitted at its end.
 func likeTheModel(t *testing.T, l limits.Limiter) {
 	for _, seed := range []uint64{3, 7, 21} { // the last two have found faults
 		likeTheModelBy(t, l, seed)
@@ -46,11 +53,17 @@ func likeTheModel(t *testing.T, l limits.Limiter) {
 func likeTheModelBy(t *testing.T, l limits.Limiter, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 4))
 	m := newModel()
-	now := Noon.AddDate(0, 0, 100*int(seed))
+	now := Noon.AddDate(10*int(seed), 0, 0)
 	var given []limits.Decision
 	for step := range 3000 {
 		tenantID := 1 + random.Int64N(3)
 		q := plans.Quota{PerMinute: 1 + random.Int64N(6), PerDay: 20 + random.Int64N(20)}
+		if random.IntN(3) > 0 {
+			q.Month = Month(random, 40)
+		}
+		if random.IntN(300) == 0 {
+			now = time.Unix(limits.MonthReset(limits.MonthAt(now)), -random.Int64N(2))
+		}
 		if random.IntN(8) == 0 {
 			now = now.Add(time.Duration(random.Int64N(int64(90 * time.Second))))
 		}
@@ -76,7 +89,8 @@ func likeTheModelBy(t *testing.T, l limits.Limiter, seed uint64) {
 	}
 }
 
-// keepsItsPromise tries the end of the wait after a refusal, and returns the instant it is then.
+// keepsItsPromise tries the end of the wait after a refusal, and returns the instant of its last
+// request.
 func keepsItsPromise(
 	t *testing.T,
 	l limits.Limiter,

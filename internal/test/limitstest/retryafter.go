@@ -20,8 +20,8 @@ var seedFlag = flag.Uint64(
 	"the seed of the generated tests in this package; 0 for the one of make test, or in make soak a new one",
 )
 
-// Seeded returns the seed of a generated test, and logs it. Without -seed it is always the same one
-// in make test, which then passes or fails by what is tested, and a new one in make soak.
+// Seeded returns the seed of a generated test, and logs it. Without -seed, make test always has the
+// same seed, so that only the code decides the result; make soak has a new one each time.
 func Seeded(t testing.TB) uint64 {
 	t.Helper()
 	seed := cmp.Or(*seedFlag, 1)
@@ -32,8 +32,8 @@ func Seeded(t testing.TB) uint64 {
 	return seed
 }
 
-// someClaim returns a claim of one of a few tenants and keys, with small limits, so that each of
-// them is reached often.
+// someClaim returns a claim of one of a few tenants and keys. Their limits are small, so that
+// requests often reach one.
 func someClaim(random *rand.Rand) limits.Claim {
 	c := limits.Claim{
 		TenantID: 1 + random.Int64N(3),
@@ -47,7 +47,7 @@ func someClaim(random *rand.Rand) limits.Claim {
 }
 
 // wander brings a limiter into some state by requests, refunds, changes of plans and steps of the
-// clock, and returns when it is then.
+// clock, and returns the instant of the last step.
 func wander(t *testing.T, l limits.Limiter, random *rand.Rand, now time.Time) time.Time {
 	type taken struct {
 		claim    limits.Claim
@@ -78,8 +78,8 @@ func wander(t *testing.T, l limits.Limiter, random *rand.Rand, now time.Time) ti
 }
 
 // retryAfterIsTheFirstInstantThatPasses: from any state, a refused request is refused one tick
-// before the end of its wait, be that a nanosecond or a second, and admitted at its end. Peek says
-// the same.
+// before the end of its wait (a nanosecond or a second), and admitted at its end. Peek says the
+// same.
 func retryAfterIsTheFirstInstantThatPasses(t *testing.T, l limits.Limiter) {
 	seed := Seeded(t)
 	random := rand.New(rand.NewPCG(seed, 1))

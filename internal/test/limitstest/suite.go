@@ -12,7 +12,7 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// Noon is in the middle of a day, and of a minute for no tenant in particular.
+// Noon is in the middle of a day, and at no special point of a minute.
 var Noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // tests are the suite, by the names that documents use.
@@ -41,12 +41,12 @@ func Run(t *testing.T, newLimiter func(testing.TB) limits.Limiter) {
 	}
 }
 
-// Claim returns one of a tenant's key without a limit of its own.
+// Claim returns a claim of a tenant's key without a limit of its own.
 func Claim(tenantID int64, q plans.Quota) limits.Claim {
 	return limits.Claim{TenantID: tenantID, KeyID: "key_1", Quota: q}
 }
 
-// TakeN takes n times at one instant and returns how many were admitted.
+// TakeN takes n times at one instant and returns the number of admitted requests.
 func TakeN(t testing.TB, l limits.Limiter, tenantID int64, q plans.Quota, now time.Time, n int) (admitted int64) {
 	t.Helper()
 	for range n {
@@ -57,7 +57,7 @@ func TakeN(t testing.TB, l limits.Limiter, tenantID int64, q plans.Quota, now ti
 	return admitted
 }
 
-// Want returns the decision that a limiter must have made, from what is used after it.
+// Want returns the decision that a limiter must make, given what is used after it.
 func Want(admitted bool, tenantID int64, q plans.Quota, now time.Time, minuteUsed, dayUsed int64) limits.Decision {
 	minute, day := limits.MinuteAt(tenantID, now), limits.DayAt(now)
 	return limits.Decision{
@@ -73,6 +73,37 @@ func Want(admitted bool, tenantID int64, q plans.Quota, now time.Time, minuteUse
 	}
 }
 
+// WithMonth adds to a decision what a limiter must say of the month, given what is used after it.
+func WithMonth(d limits.Decision, q plans.Quota, now time.Time, used int64) limits.Decision {
+	if q.Month.Kind != plans.SomeMonth {
+		return d
+	}
+	month := limits.MonthAt(now)
+	d.Month = limits.Window{Name: limits.Month, Number: month, Context: limiter.Context{
+		Reset: limits.MonthReset(month),
+	}}
+	if limit, ok := q.Month.Cap(); ok {
+		d.Month.Limit, d.Month.Remaining = limit, max(0, limit-used)
+		d.Month.Reached = !d.Admitted && used >= limit
+	}
+	d.Overage = max(0, used-q.Month.Included)
+	return d
+}
+
+// Month returns one with at most that many included requests, and an overage of any kind.
+func Month(random *rand.Rand, most int64) plans.Month {
+	m := plans.Month{Kind: plans.SomeMonth, Included: 1 + random.Int64N(most)}
+	switch random.IntN(4) {
+	case 0:
+		m.Overage = plans.Overage{Kind: plans.OverageNumber, Value: 1 + random.Int64N(5)}
+	case 1:
+		m.Overage = plans.Overage{Kind: plans.OverageShare, Value: 1 + random.Int64N(50)}
+	case 2:
+		m.Overage = plans.Overage{Kind: plans.OverageUnlimited}
+	}
+	return m
+}
+
 // Check compares two decisions, except for the term and the stamp.
 func Check(t testing.TB, what string, got, want limits.Decision) {
 	t.Helper()
@@ -85,14 +116,14 @@ func refusedConsumesNothing(t *testing.T, l limits.Limiter) {
 	if got := TakeN(t, l, 1, q, Noon, 100); got != 3 {
 		t.Fatalf("first minute: %d admitted, want 3", got)
 	}
-	// Had the refused ones counted in the day, it would be full now.
+	// If the refused requests had counted in the day, the day would be full now.
 	next := Noon.Add(time.Minute)
 	Check(t, "after refusals by the minute", l.Take(t.Context(), Claim(1, q), next), Want(true, 1, q, next, 1, 4))
 	if got := TakeN(t, l, 1, q, next, 100); got != 1 {
 		t.Fatalf("second minute: %d more admitted, want 1", got)
 	}
 	Check(t, "refused by the day", l.Take(t.Context(), Claim(1, q), next), Want(false, 1, q, next, 2, 5))
-	// Had they counted in the minute, a larger day would not open it.
+	// If they had counted in the minute, the minute would be full even with a larger day.
 	larger := plans.Quota{PerMinute: 3, PerDay: 6}
 	Check(
 		t,
@@ -153,7 +184,7 @@ func refund(t *testing.T, l limits.Limiter) {
 	l.Refund(t.Context(), limits.Claim{TenantID: 1}, first)
 	Check(t, "after a refund", l.Take(t.Context(), Claim(1, q), Noon), Want(true, 1, q, Noon, 2, 2))
 
-	// Across the edge of a minute: the day gets it back, the new minute nothing.
+	// After the minute has ended, a refund goes to the day, but not to the new minute.
 	next := Noon.Add(time.Minute)
 	l.Refund(t.Context(), limits.Claim{TenantID: 1}, first)
 	Check(
@@ -164,7 +195,7 @@ func refund(t *testing.T, l limits.Limiter) {
 	)
 	Check(t, "and then", l.Take(t.Context(), Claim(1, q), next), Want(true, 1, q, next, 2, 3))
 
-	// Across midnight: nothing is left to give back.
+	// After midnight a refund has no effect.
 	tomorrow := Noon.Add(24 * time.Hour)
 	Check(t, "tomorrow", l.Take(t.Context(), Claim(1, q), tomorrow), Want(true, 1, q, tomorrow, 1, 1))
 	l.Refund(t.Context(), limits.Claim{TenantID: 1}, first)
@@ -186,8 +217,8 @@ func refundNeverFallsBelowZero(t *testing.T, l limits.Limiter) {
 	Check(t, "after it", l.Take(t.Context(), Claim(1, q), Noon), Want(true, 1, q, Noon, 1, 1))
 }
 
-// A clock that steps back may count in the window it was in before or in the one it is in now, but
-// in none more than the limit.
+// If a clock is set back, a request may count in the earlier or in the present window, but none may
+// exceed its limit.
 func clockSteppingBack(t *testing.T, l limits.Limiter) {
 	random := rand.New(rand.NewPCG(1, 2))
 	q := plans.Quota{PerMinute: 20, PerDay: 70}

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// Listener records what clients send to it. As Postgres does, it takes a connection without TLS,
-// asks for the password in the clear, and refuses it.
+// Listener records what clients send to it. As Postgres may, it accepts a connection without TLS,
+// asks for the password in plain text, and refuses it.
 type Listener struct {
 	Addr string
 
 	mu sync.Mutex
-	// passwords are what was sent as one, and others all the rest.
+	// passwords are the texts sent as passwords, others all other texts.
 	passwords, others bytes.Buffer
 	dials             int
 }
@@ -42,7 +42,8 @@ func Listen(t testing.TB) *Listener {
 	return l
 }
 
-// Recorded returns what was sent since it was called last: as a password, and else.
+// Recorded returns what was sent since its last call: the passwords, all other texts, and the
+// number of connections.
 func (l *Listener) Recorded() (passwords, others string, dials int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,7 +61,7 @@ const (
 
 func (l *Listener) serve(conn net.Conn) {
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(time.Minute)) // A client that is silent is forgotten.
+	_ = conn.SetDeadline(time.Now().Add(time.Minute)) // After this a silent client is disconnected.
 	l.mu.Lock()
 	l.dials++
 	l.mu.Unlock()
@@ -90,7 +91,7 @@ func (l *Listener) serve(conn net.Conn) {
 	_, _ = conn.Write(append([]byte{'E', 0, 0, 0, byte(len(fields) + 4)}, fields...))
 }
 
-// read reads a message behind its length, and records it.
+// read reads a message after its length, and records it.
 func (l *Listener) read(conn net.Conn, to *bytes.Buffer) ([]byte, error) {
 	var length uint32
 	if err := binary.Read(conn, binary.BigEndian, &length); err != nil {

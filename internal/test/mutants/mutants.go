@@ -1,5 +1,5 @@
-// Package mutants changes what is not the password in a database URL, and listens where such a URL
-// might lead.
+// Package mutants changes database URLs, except for the password, and listens where such a URL may
+// lead.
 package mutants
 
 import (
@@ -19,20 +19,20 @@ const Mark = "Pa55word-that-is-marked"
 // Mutant is a text that was a database URL.
 type Mutant struct {
 	Text string
-	// Marks are how the password may stand in it.
+	// Marks are the forms in which it may hold the password.
 	Marks []string
 }
 
-// In returns how often the password stands in a text.
+// In returns how often a text holds the password.
 func (m Mutant) In(text string) (n int) {
-	text = strings.ReplaceAll(text, "\x00", "") // as in UTF-16
+	text = strings.ReplaceAll(text, "\x00", "") // UTF-16 has zero bytes
 	for _, mark := range m.Marks {
 		n += strings.Count(text, mark)
 	}
 	return n
 }
 
-// around is what may come before and after a text.
+// around are texts that may come before and after the URL.
 var around = []string{
 	"\ufeff",
 	" ",
@@ -71,7 +71,7 @@ var around = []string{
 	":",
 }
 
-// replacements are for parts of a text.
+// replacements replace parts of a text.
 var replacements = map[string][]string{
 	"postgres": {
 		"POSTGRES",
@@ -150,7 +150,7 @@ var replacements = map[string][]string{
 	"port":    {"Port", "prot", "ports"},
 }
 
-// encodings make another text of all of it.
+// encodings change the whole text.
 var encodings = []func(text string) Mutant{
 	func(text string) Mutant { return inUTF16("\xff\xfe", text, 0) },
 	func(text string) Mutant { return inUTF16("\xfe\xff", text, 1) },
@@ -181,14 +181,14 @@ func inUTF16(mark, text string, first int) Mutant {
 	return Mutant{string(b), []string{Mark}}
 }
 
-// inBase64 has the part of the text in which the password is.
+// inBase64 has the part of the encoded text that holds the password.
 func inBase64(e *base64.Encoding, text string) Mutant {
 	encoded, at := e.EncodeToString([]byte(text)), strings.Index(text, Mark)
 	return Mutant{encoded, []string{encoded[at*4/3+4 : (at+len(Mark))*4/3-4]}}
 }
 
 // Of returns a random mutant of a database URL with that host and port, in one of its forms. The
-// same numbers give the same mutant.
+// same random numbers give the same mutant.
 func Of(random *rand.Rand, address string) Mutant {
 	host, port, _ := strings.Cut(address, ":")
 	forms := []string{
@@ -208,7 +208,7 @@ func Of(random *rand.Rand, address string) Mutant {
 	case 0:
 		text = extra + text
 	case 1:
-		// A password at the end would be another one.
+		// At the end, it would become part of the password.
 		if !strings.HasSuffix(text, Mark) {
 			text += extra
 		}
@@ -223,7 +223,7 @@ func Of(random *rand.Rand, address string) Mutant {
 	return Mutant{text, []string{Mark}}
 }
 
-// replaced replaces one part of a text that is not in the password.
+// replaced replaces one part of a text outside of the password.
 func replaced(random *rand.Rand, text string) string {
 	before, after, _ := strings.Cut(text, Mark)
 	var parts []string
@@ -240,7 +240,7 @@ func replaced(random *rand.Rand, text string) string {
 	} else {
 		after = replaceOne(random, after, part, with)
 	}
-	if strings.HasSuffix(before, "//u") { // Without anything in between the password is a part of the login.
+	if strings.HasSuffix(before, "//u") { // With nothing in between, the password would become a part of the login.
 		before += ":"
 	}
 	return before + Mark + after

@@ -9,44 +9,46 @@ import (
 	"time"
 )
 
-// Promise is one of what is checked.
+// Promise is one of the checked promises.
 type Promise string
 
-// The promises. Settled is part of Lists: an exception to it makes a change one that may happen at
-// any time.
+// The promises. Settled is a part of Lists: where an exception to Settled applies, a change may
+// happen at any time.
 const (
 	Windows  Promise = "no window admits more than its limit"
 	Refusals Promise = "a refused request is not counted"
 	Bills    Promise = "nothing is billed that was not admitted"
 	Creates  Promise = "an acknowledged create is there once, a refused one never"
+	Orders   Promise = "an animal is ordered once, an acknowledged order is there, a refused one never"
+	Answers  Promise = "all responses to one idempotency key are the same"
 	Lists    Promise = "no list is stale, and no acknowledged change is overwritten by an earlier one"
 	Settled  Promise = "a change of unknown outcome has happened by its response, or never will"
 )
 
-// Exception is what a document says is not guaranteed.
+// Exception is something that is not guaranteed, as a document says.
 type Exception struct {
-	// Document names the file and its sentence.
+	// Document names the file and the sentence in it.
 	Document string
 	Promise  Promise
-	// Faults are beginnings of the names of faults. A violation is allowed if it is between the
-	// start and After beyond the end of one of each.
+	// Faults are prefixes of the names of faults. A violation is allowed if for each prefix there
+	// is such a fault, and the violation lies between the fault's start and After past its end.
 	Faults []string
 	After  time.Duration
 }
 
 // Options say what to expect.
 type Options struct {
-	// RefusedNeverHappens: a write that was answered with 503 has not taken effect, and never will.
-	// If its code is outcome_unknown, it may have, but nothing happens after the response.
-	// Otherwise such a write may take effect at any time, as one whose response was lost.
+	// RefusedNeverHappens says that a write answered with 503 has not taken effect and never will.
+	// If its code is outcome_unknown, it may have taken effect, but will not after the response.
+	// Without this option such a write may take effect at any time, like one whose response was
+	// lost.
 	RefusedNeverHappens bool
-	// ClockError is how much the instants differ by which windows are decided and requests are
-	// recorded.
+	// ClockError is how far the instants of windows and of records may differ.
 	ClockError time.Duration
 	Exceptions []Exception
 }
 
-// Violation is a promise that was broken, between two instants.
+// Violation is a promise that was broken between two instants.
 type Violation struct {
 	Promise  Promise
 	Tenant   string
@@ -66,13 +68,14 @@ func (v Violation) String() string {
 	)
 }
 
-// Report is what Check found.
+// Report is the result of Check.
 type Report struct {
 	Violations []Violation
-	// Allowed counts violations by the document that allows them.
+	// Allowed counts the allowed violations by the document of their exception.
 	Allowed map[string]int
-	// Windows, Refusals, Bills, Creates and Lists are how much was checked of each promise.
-	Windows, Refusals, Bills, Creates, Lists int
+	// Windows, Refusals, Bills, Creates, Orders, Answers and Lists count the checks of each
+	// promise. A key's first answer does not count.
+	Windows, Refusals, Bills, Creates, Orders, Answers, Lists int
 }
 
 // judge is one tenant's records in the order of their starts.
@@ -101,12 +104,15 @@ func Check(all Records, o Options) Report {
 		j.checkWindows()
 		j.checkBill()
 		j.checkCreates()
+		j.checkOrders()
+		j.checkAnswers()
 		j.checkRegisters()
 	}
 	return report
 }
 
-// excepted returns the document that does not guarantee the promise between two instants, or "".
+// excepted returns the document of an exception to the promise that covers the time between two
+// instants, "" for none.
 func (o Options) excepted(p Promise, from, to time.Time, faults []Fault) string {
 	for _, e := range o.Exceptions {
 		beside := func(name string) bool {
@@ -121,7 +127,7 @@ func (o Options) excepted(p Promise, from, to time.Time, faults []Fault) string 
 	return ""
 }
 
-// broken notes a violation, unless a document allows it.
+// broken records a violation, unless a document allows it.
 func (j *judge) broken(p Promise, from, to time.Time, format string, args ...any) {
 	if document := j.excepted(p, from, to, j.faults); document != "" {
 		j.report.Allowed[document]++
@@ -140,7 +146,7 @@ func (q Request) admitted() bool {
 		q.Used == nil
 }
 
-// refused reports whether the response says that nothing has happened.
+// refused reports whether the response says that nothing has happened and nothing will.
 func (j *judge) refused(q Request) bool {
 	return q.Status >= 400 && q.Status < 500 ||
 		j.RefusedNeverHappens && q.Status == http.StatusServiceUnavailable && q.Code != unknownCode
@@ -148,10 +154,10 @@ func (j *judge) refused(q Request) bool {
 
 // shows reports whether the request read animals.
 func (q Request) shows() bool {
-	return q.Method == http.MethodGet && q.Status == http.StatusOK && q.Used == nil
+	return q.Method == http.MethodGet && q.Status == http.StatusOK && q.Used == nil && !q.Orders
 }
 
-// unpackUnchanged gives responses of 304 the items of the response whose ETag was sent.
+// unpackUnchanged fills the items of each 304 from the response whose ETag the request sent.
 func (j *judge) unpackUnchanged() {
 	tagged := map[string]Request{}
 	for _, q := range j.requests {

@@ -6,14 +6,13 @@ import (
 	"time"
 )
 
-// checkCreates compares what was created with the walk through all animals at the end, and with
-// every list before.
+// checkCreates compares the created animals with the walk through all animals at the end, and with
+// all earlier lists.
 func (j *judge) checkCreates() {
 	attempts := map[string][]Request{} // by name
 	created := map[int64]Request{}     // by ID; the first acknowledgement
-	keyed := map[string]int64{}
 	for _, q := range j.requests {
-		if q.Method != http.MethodPost {
+		if q.Method != http.MethodPost || q.PetID != 0 {
 			continue
 		}
 		attempts[q.Name] = append(attempts[q.Name], q)
@@ -30,20 +29,6 @@ func (j *judge) checkCreates() {
 		if !again || lost || q.End.Before(first.End) {
 			created[id] = q
 		}
-		if q.IdempotencyKey != "" {
-			if first, ok := keyed[q.IdempotencyKey]; ok && first != id {
-				j.broken(
-					Creates,
-					q.Start,
-					q.End,
-					"%q with one Idempotency-Key is animal %d and animal %d",
-					q.Name,
-					first,
-					id,
-				)
-			}
-			keyed[q.IdempotencyKey] = id
-		}
 	}
 	j.checkWalk(attempts, created)
 	for _, q := range j.requests {
@@ -57,7 +42,7 @@ func (j *judge) checkCreates() {
 func (j *judge) checkWalk(attempts map[string][]Request, created map[int64]Request) {
 	rows, names, whole := map[Item]int{}, map[string]int{}, false
 	for _, q := range j.requests {
-		if !q.Walk || q.Status != http.StatusOK {
+		if !q.Walk || q.Orders || q.Status != http.StatusOK {
 			continue
 		}
 		for _, it := range q.Items {
@@ -80,7 +65,7 @@ func (j *judge) checkWalk(attempts map[string][]Request, created map[int64]Reque
 		return
 	}
 	for id, q := range created {
-		if n := rows[Item{id, q.Name}]; n != 1 && !j.setBack(q.Start, q.End) {
+		if n := rows[Item{ID: id, Name: q.Name}]; n != 1 && !j.setBack(q.Start, q.End) {
 			j.broken(Creates, q.Start, q.End, "animal %d, %q, was acknowledged, and is there %d times", id, q.Name, n)
 		}
 	}
@@ -99,8 +84,8 @@ func (j *judge) checkWalk(attempts map[string][]Request, created map[int64]Reque
 	}
 }
 
-// checkShown checks that a list shows no other tenant's animals, and all of those that were
-// acknowledged before it was requested and that it asks for.
+// checkShown checks that a list shows no other tenant's animals, and all requested animals that
+// were acknowledged before the request.
 func (j *judge) checkShown(q Request, attempts map[string][]Request, created map[int64]Request) {
 	shown := map[int64]bool{}
 	for _, it := range q.Items {
@@ -140,7 +125,8 @@ func (j *judge) checkShown(q Request, attempts map[string][]Request, created map
 	}
 }
 
-// setBack reports whether what happened then may have been lost, because the database was set back.
+// setBack reports whether changes between two instants may have been lost because the database was
+// set back.
 func (j *judge) setBack(from, to time.Time) bool {
 	return slices.ContainsFunc(
 		j.faults,

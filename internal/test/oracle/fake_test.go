@@ -25,7 +25,8 @@ type fake struct {
 	counted map[string]int64 // by window
 	billed  int64
 	animals []oracle.Item
-	keys    map[string]int64 // the animals of idempotency keys
+	orders  []oracle.Item
+	keys    map[string]int64 // the animals, or orders, of idempotency keys
 	// versions counts changes of the catalogue, writes the requests that change a name, ids the
 	// animals.
 	versions, writes, ids int64
@@ -115,12 +116,16 @@ func (f *fake) serve(q *oracle.Request) {
 }
 
 func (f *fake) answer(q *oracle.Request) {
-	switch q.Method {
-	case http.MethodGet:
+	switch {
+	case q.Orders:
+		q.Status, q.Items = http.StatusOK, slices.Clone(f.orders)
+	case q.PetID != 0:
+		f.order(q)
+	case q.Method == http.MethodGet:
 		f.list(q)
-	case http.MethodPatch:
+	case q.Method == http.MethodPatch:
 		f.patch(q)
-	case http.MethodPost:
+	case q.Method == http.MethodPost:
 		f.create(q)
 	}
 }
@@ -189,7 +194,7 @@ func (f *fake) create(q *oracle.Request) {
 		if !f.is("a create is acknowledged before it is stored") || q.Name != "c-2" {
 			f.animals = append(f.animals, oracle.Item{ID: id, Name: q.Name})
 		}
-		if f.is("a batch inserts its rows twice") && q.Name == "c-1" {
+		if f.is("a create makes two animals") && q.Name == "c-1" {
 			f.animals = append(f.animals, oracle.Item{ID: 400, Name: q.Name})
 		}
 	}
@@ -197,6 +202,52 @@ func (f *fake) create(q *oracle.Request) {
 		f.keys[q.IdempotencyKey] = id
 	}
 	q.Status, q.Items = http.StatusCreated, []oracle.Item{{ID: id, Name: q.Name}}
+}
+
+func (f *fake) order(q *oracle.Request) {
+	id, again := f.keys[q.IdempotencyKey]
+	if again && !f.is("a repeated order takes effect twice") {
+		q.Status, q.Items, q.ETag = http.StatusCreated, []oracle.Item{{ID: id, PetID: q.PetID}}, "of the order"
+		if f.is("a replay is made anew") {
+			q.ETag = "of the order as it is now"
+		}
+		return
+	}
+	ordered := slices.ContainsFunc(f.orders, func(o oracle.Item) bool { return o.PetID == q.PetID })
+	if twice := f.is("an animal is ordered twice") && q.Server == 2; ordered && !again && !twice {
+		q.Status, q.Code = http.StatusConflict, "pet_not_available"
+		return
+	}
+	if q.PetID == 404 {
+		if q.Status, q.Code = http.StatusNotFound, "pet_not_found"; f.is("an order that was refused takes effect") {
+			f.orders = append(f.orders, oracle.Item{ID: 600, PetID: q.PetID})
+		}
+		return
+	}
+	o := oracle.Item{ID: int64(700 + len(f.orders)), PetID: q.PetID}
+	if !f.is("an order is acknowledged before it is stored") || q.PetID != 2 {
+		f.orders = append(f.orders, o)
+	}
+	if q.IdempotencyKey != "" {
+		f.keys[q.IdempotencyKey] = o.ID
+	}
+	q.Status, q.Items, q.ETag = http.StatusCreated, []oracle.Item{o}, "of the order"
+}
+
+// placeOrders orders animals with keys and without, one of them more than once.
+func (f *fake) placeOrders() {
+	for _, q := range []oracle.Request{
+		{PetID: 1, IdempotencyKey: "order-1"},
+		{PetID: 1, IdempotencyKey: "order-1", Server: 1},
+		{PetID: 1, Server: 2},
+		{PetID: 2},
+		{PetID: 404, IdempotencyKey: "order-404"},
+	} {
+		q.Method = http.MethodPost
+		f.send(q)
+		f.now = f.now.Add(time.Second)
+	}
+	f.send(oracle.Request{Method: http.MethodGet, Orders: true, Walk: true})
 }
 
 // next goes on to some seconds after the beginning of the next minute.
@@ -229,6 +280,8 @@ func (f *fake) run() oracle.Records {
 			},
 		)
 	}
+	f.next()
+	f.placeOrders()
 	f.next()
 	for i := range 4 {
 		f.send(

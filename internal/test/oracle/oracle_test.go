@@ -27,9 +27,14 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		{"22", "a key's counter is evicted", oracle.Windows},
 		{"12", "a refused request uses the day up", oracle.Refusals},
 		{"2", "refused requests are billed", oracle.Bills},
-		{"35", "a create is acknowledged before it is stored", oracle.Creates},
-		{"35", "a batch inserts its rows twice", oracle.Creates},
-		{"5", "a repeated create takes effect twice", oracle.Creates},
+		{"5", "a create is acknowledged before it is stored", oracle.Creates},
+		{"5", "a create makes two animals", oracle.Creates},
+		{"5", "a repeated create takes effect twice", oracle.Answers},
+		{"5", "a repeated order takes effect twice", oracle.Answers},
+		{"5", "a replay is made anew", oracle.Answers},
+		{"6", "an animal is ordered twice", oracle.Orders},
+		{"6", "an order that was refused takes effect", oracle.Orders},
+		{"6", "an order is acknowledged before it is stored", oracle.Orders},
 		{"40", "a create that was refused takes effect", oracle.Creates},
 		{"34", "a stalled change runs later", oracle.Lists},
 		{"34", "a change of unknown outcome runs later", oracle.Lists},
@@ -49,7 +54,8 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 			if found != (row.fault != "") || row.fault == "" && len(r.Violations) > 0 {
 				t.Errorf("found: %v", found)
 			}
-			if r.Windows == 0 || r.Refusals == 0 || r.Bills == 0 || r.Creates == 0 || r.Lists == 0 {
+			if r.Windows == 0 || r.Refusals == 0 || r.Bills == 0 || r.Creates == 0 || r.Orders == 0 ||
+				r.Answers == 0 || r.Lists == 0 {
 				t.Errorf("checked nothing of some promise: %+v", r)
 			}
 		})
@@ -135,7 +141,7 @@ func TestReadNamesWhatItCannotRead(t *testing.T) {
 func TestSetBack(t *testing.T) {
 	t.Parallel()
 	for fault, allowed := range map[string]bool{"a create is acknowledged before it is stored": true,
-		"a stalled change runs later": true, "a batch inserts its rows twice": false} {
+		"a stalled change runs later": true, "a create makes two animals": false} {
 		all := newFake(t, fault).run()
 		first, last := all.Requests[0].Start, all.Requests[len(all.Requests)-1].End
 		all.Faults = []oracle.Fault{
@@ -185,6 +191,43 @@ func TestUnderWayWhenSetBack(t *testing.T) {
 		}
 		if r := oracle.Check(all, strict); (len(r.Violations) == 0) != allowed {
 			t.Errorf("%s: %v", name, r.Violations)
+		}
+	}
+}
+
+// TestMonths: a month admits its limit and no more, and refuses only when that may be used up.
+func TestMonths(t *testing.T) {
+	t.Parallel()
+	const full = "monthly_quota_exceeded"
+	end := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+	for what, test := range map[string]struct {
+		codes  string // admitted or refused, and | for the month's end
+		breaks oracle.Promise
+	}{
+		"as promised":        {"aaar|aaarr", ""},
+		"one too many":       {"aaaa|a", oracle.Windows},
+		"in the next month":  {"aa|aaaa", oracle.Windows},
+		"refused too early":  {"aar|a", oracle.Refusals},
+		"used up for ever":   {"aaar|r", oracle.Refusals},
+		"the day is another": {"aaa|aaa", ""},
+	} {
+		all := oracle.Records{Tenants: []oracle.Tenant{{Name: "acme", PerMinute: 9, PerDay: 9, PerMonth: 3}}}
+		at := end.Add(-time.Hour)
+		for _, c := range test.codes {
+			q := oracle.Request{Tenant: "acme", Start: at, End: at.Add(time.Second), Status: http.StatusOK, Limit: 3}
+			switch at = at.Add(time.Minute); c {
+			case '|':
+				at = end
+				continue
+			case 'r':
+				q.Status, q.Code = http.StatusTooManyRequests, full
+			}
+			all.Requests = append(all.Requests, q)
+		}
+		r := oracle.Check(all, strict)
+		found := slices.ContainsFunc(r.Violations, func(v oracle.Violation) bool { return v.Promise == test.breaks })
+		if found != (test.breaks != "") || test.breaks == "" && len(r.Violations) > 0 {
+			t.Errorf("%s: %v", what, r.Violations)
 		}
 	}
 }

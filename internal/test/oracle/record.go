@@ -9,25 +9,28 @@ import (
 	"time"
 )
 
-// Tenant is a customer of the run, with what it was sold.
+// Tenant is a customer of the run, with its limits.
 type Tenant struct {
 	Name              string
 	PerMinute, PerDay int64
+	// PerMonth is how many requests a UTC calendar month admits, 0 for no limit.
+	PerMonth int64 `json:",omitempty"`
 	// Keys has the limits per minute of keys that have their own.
 	Keys map[string]int64
-	// Registers are the animals that were there before, by ID, with their names. The run changes
-	// their names, to others each time.
+	// Registers are the animals that existed before the run, by ID, with their names. Each change
+	// in the run gives a name that no other gives.
 	Registers map[int64]string
 }
 
 // Request is a request and its response, as the client saw both.
 type Request struct {
 	Tenant, Key string
-	// Server is the number of the server that it was sent to. It is for people.
+	// Server is the number of the server that it was sent to, for people.
 	Server int
 
 	Method string
-	// ID is the animal that a PATCH changes, Asked those that a list asks for; none for all.
+	// ID is the animal that a PATCH changes. Asked are the animals that a list asks for; if it is
+	// empty, all.
 	ID    int64   `json:",omitempty"`
 	Asked []int64 `json:",omitempty"`
 	// Name is the name that the request gives an animal. No two writes give the same name, except
@@ -35,50 +38,58 @@ type Request struct {
 	Name           string `json:",omitempty"`
 	IdempotencyKey string `json:",omitempty"`
 	IfNoneMatch    string `json:",omitempty"`
-	// IfMatch is of a PATCH that is to be made only while the animal has the name Expected, which
-	// the response with that ETag showed.
+	// IfMatch makes a PATCH take effect only while the animal has the name Expected. The response
+	// with that ETag showed that name.
 	IfMatch  string `json:",omitempty"`
 	Expected string `json:",omitempty"`
-	// Walk says that the request is a page of the walk through all animals that ends the run.
+	// PetID is the animal that a POST orders. Nobody cancels an order.
+	PetID int64 `json:",omitempty"`
+	// Orders says that a GET is of the list of orders.
+	Orders bool `json:",omitempty"`
+	// Walk says that the request gets a page of the walk at the end, through all animals or all
+	// orders.
 	Walk bool `json:",omitempty"`
 
-	// Start and End are before the request was sent and after its response was read, by one clock.
+	// Start is an instant before the request was sent, End one after its response was read, by the
+	// same clock.
 	Start, End time.Time
 
 	// Status is 0 without a response.
 	Status int
 	Code   string `json:",omitempty"`
 	ETag   string `json:",omitempty"`
-	// Limit and Reset are of X-RateLimit-Limit and X-RateLimit-Reset, 0 without them.
+	// Limit and Reset are X-RateLimit-Limit and X-RateLimit-Reset, 0 without them.
 	Limit, Reset int64
 	Items        []Item `json:",omitempty"`
 	// Next is the cursor of the next page.
 	Next string `json:",omitempty"`
-	// Used is how many requests of this month are billed, for GET /v1/usage.
+	// Used is the number of billed requests of this month, for GET /v1/usage.
 	Used *int64 `json:",omitempty"`
 }
 
-// Item is an animal in a body.
+// Item is an animal in a body, or an order, which has no name.
 type Item struct {
-	ID   int64  `json:"id"`
-	Name string `json:"name"`
+	ID    int64  `json:"id"`
+	Name  string `json:"name"`
+	PetID int64  `json:"petId,omitempty"` // of an order only
 }
 
-// Fault is what the nemesis did. What it set back is lost from SetBack on, which is zero otherwise.
+// Fault is what the nemesis did. If it set something back, all changes since SetBack are lost;
+// otherwise SetBack is zero.
 type Fault struct {
 	What       string
 	Start, End time.Time
 	SetBack    time.Time `json:",omitzero"`
 }
 
-// Records are what a run has left.
+// Records are the result of a run.
 type Records struct {
 	Tenants  []Tenant
 	Requests []Request
 	Faults   []Fault
 }
 
-// line is one line of the file: one of the three is set.
+// line is one line of the file. One of its members is set.
 type line struct {
 	Tenant  *Tenant  `json:",omitempty"`
 	Request *Request `json:",omitempty"`

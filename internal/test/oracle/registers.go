@@ -15,7 +15,7 @@ import (
 type access struct {
 	write bool
 	value string
-	// expected is what a write with If-Match replaces, "" without it.
+	// expected is the value that a write with If-Match replaces, "" without it.
 	expected string
 	// sure is false for a write that may not have happened.
 	sure      bool
@@ -23,8 +23,8 @@ type access struct {
 	server    int
 }
 
-// register is the sequential specification of a name that is read and written. Its state is ""
-// after the database was set back: then it is whatever is read first.
+// register is the sequential specification of a name that is read and written. "" is the unknown
+// state after the database was set back: the first read decides it.
 var register = porcupine.Model{
 	Init: func() any { return "" },
 	Step: func(state, input, _ any) (bool, any) {
@@ -34,8 +34,8 @@ var register = porcupine.Model{
 	},
 }
 
-// checkRegisters checks that the names of the animals that were there before are linearizable
-// registers (Herlihy and Wing), before the database was set back and after it.
+// checkRegisters checks that the names of the animals that existed before the run are linearizable
+// registers (Herlihy and Wing) in each period without a set-back of the database.
 func (j *judge) checkRegisters() {
 	cuts := slices.DeleteFunc(slices.Clone(j.faults), func(f Fault) bool { return f.SetBack.IsZero() })
 	for id, name := range j.tenant.Registers {
@@ -56,8 +56,8 @@ func (j *judge) checkRegisters() {
 	}
 }
 
-// checkRegister checks what began and ended between two instants. What may happen late is of all
-// periods.
+// checkRegister checks the accesses between two instants. A change that may happen late belongs to
+// all periods from its start on.
 func (j *judge) checkRegister(id int64, writes map[string]access, from, until time.Time) {
 	reads := map[string][]access{}
 	for _, q := range j.requests {
@@ -65,7 +65,7 @@ func (j *judge) checkRegister(id int64, writes map[string]access, from, until ti
 		switch {
 		case q.Method == http.MethodPatch && q.ID == id && !j.refused(q) && q.Start.Before(until):
 			if made := q.Status == http.StatusOK; !made ||
-				q.End.After(from) { // One that was under way when a period began or ended may have been lost.
+				q.End.After(from) { // A write under way at the begin or the end of a period may have been lost.
 				writes[q.Name] = access{
 					true,
 					q.Name,
@@ -94,7 +94,7 @@ func (j *judge) checkRegister(id int64, writes map[string]access, from, until ti
 	j.checkHistory(id, writes, reads, !from.IsZero())
 }
 
-// settled returns by when a change has happened, or never will.
+// settled returns the time by which a change has happened or never will.
 func settled(q Request, o Options, faults []Fault) int64 {
 	if q.Status == http.StatusOK ||
 		o.RefusedNeverHappens && q.Status == http.StatusServiceUnavailable &&
@@ -104,10 +104,10 @@ func settled(q Request, o Options, faults []Fault) int64 {
 	return math.MaxInt64
 }
 
-// checkHistory has Porcupine look for an order of the writes and reads. Of the reads of one value
-// it takes the one that ended first and the one that began last: values are written once, so an
-// order of these is an order of all. A write that may not have happened has, before the first read
-// that shows it ended; if no read shows it, it is left out.
+// checkHistory lets Porcupine look for an order of the writes and reads. Of all reads of a value it
+// includes only the one that ended first and the one that began last: each value is written once,
+// so an order of these is an order of all. A write that may not have happened is assumed to end
+// before the first read that shows it; if no read shows it, it is left out.
 func (j *judge) checkHistory(id int64, writes map[string]access, reads map[string][]access, setBack bool) {
 	var history []porcupine.Operation
 	add := func(a access) {

@@ -8,6 +8,7 @@ import (
 // Codes of responses, from docs/errors.md.
 const (
 	dailyCode   = "daily_quota_exceeded"
+	monthlyCode = "monthly_quota_exceeded"
 	bannedCode  = "key_banned"
 	unknownCode = "outcome_unknown"
 )
@@ -17,13 +18,20 @@ type window struct {
 	what  string
 	key   string // "" for all keys
 	limit int64
-	// every is its length, edge the instant at which one of them begins.
+	// code is that of a refusal, "" for any but the day's and the month's.
+	code string
+	// every is the length of such a window, edge an instant at which one begins. A window without a
+	// length is a UTC calendar month.
 	every time.Duration
 	edge  time.Time
 }
 
-// number returns which window it is at an instant.
+// number returns the number of the window at an instant.
 func (w window) number(at time.Time) int64 {
+	if w.every == 0 {
+		at = at.UTC()
+		return int64(at.Year()*12 + int(at.Month()) - 1)
+	}
 	since := at.Sub(w.edge)
 	n := int64(since / w.every)
 	if since < 0 && since%w.every != 0 {
@@ -32,10 +40,15 @@ func (w window) number(at time.Time) int64 {
 	return n
 }
 
-func (w window) begin(number int64) time.Time { return w.edge.Add(time.Duration(number) * w.every) }
+func (w window) begin(number int64) time.Time {
+	if w.every == 0 {
+		return time.Date(0, time.January+time.Month(number), 1, 0, 0, 0, 0, time.UTC)
+	}
+	return w.edge.Add(time.Duration(number) * w.every)
+}
 
-// span returns the first and the last window in which a request may have been decided. If its
-// headers name a window of this kind, that is the one, provided that it is among them.
+// span returns the first and the last window in which a request may have been decided. If the
+// response's headers name a window between these, both are that window.
 func (w window) span(q Request, clockError time.Duration) span {
 	first, last := w.number(q.Start.Add(-clockError)), w.number(q.End.Add(clockError))
 	if q.Limit == w.limit && q.Reset > 0 {
@@ -46,9 +59,14 @@ func (w window) span(q Request, clockError time.Duration) span {
 	return span{first, last}
 }
 
-// windows returns the tenant's windows. A minute begins at a second that only the responses tell.
+// windows returns the kinds of windows of the tenant. Only the responses show at which second a
+// minute begins.
 func (j *judge) windows() (all []window) {
-	all = append(all, window{what: "day", limit: j.tenant.PerDay, every: 24 * time.Hour, edge: time.Unix(0, 0)})
+	day := window{what: "day", limit: j.tenant.PerDay, code: dailyCode, every: 24 * time.Hour, edge: time.Unix(0, 0)}
+	all = append(all, day)
+	if limit := j.tenant.PerMonth; limit > 0 {
+		all = append(all, window{what: "month", limit: limit, code: monthlyCode})
+	}
 	var edge time.Time
 	for _, q := range j.requests {
 		if q.Limit != j.tenant.PerMinute || q.Reset == 0 {
@@ -72,15 +90,24 @@ func (j *judge) windows() (all []window) {
 	return all
 }
 
-// holds reports whether a request that is admitted counts in windows of this kind.
+// holds reports whether an admitted request counts in windows of this kind.
 func (w window) holds(q Request) bool { return q.Used == nil && (w.key == "" || w.key == q.Key) }
+
+// longCode returns the code of a refusal by the day or the month, "" for any other.
+func (q Request) longCode() string {
+	if q.Code == dailyCode || q.Code == monthlyCode {
+		return q.Code
+	}
+	return ""
+}
 
 // span is the first and the last window in which a request may have been decided.
 type span struct{ first, last int64 }
 
-// checkWindows checks that there is a way to count each admitted request in a window in which it
-// may have been decided, so that none is over its limit. By Hall's theorem there is one unless some
-// row of windows holds more of those that fit in no other.
+// checkWindows checks that all admitted requests can be assigned to windows in which they may have
+// been decided, with no window over its limit. By Hall's theorem that is possible unless some run
+// of consecutive windows has more requests that fit only into these windows than their limits
+// allow.
 func (j *judge) checkWindows() {
 	for _, w := range j.windows() {
 		spans := make([]span, len(j.requests))
@@ -89,7 +116,7 @@ func (j *judge) checkWindows() {
 		}
 		j.checkFull(w, spans)
 		for i, q := range j.requests {
-			if q.Status == http.StatusTooManyRequests && (w.what == "day") == (q.Code == dailyCode) && w.key == "" &&
+			if q.Status == http.StatusTooManyRequests && w.code == q.longCode() && w.key == "" &&
 				q.Code != bannedCode {
 				j.checkRefusal(w, spans, i)
 			}
@@ -129,8 +156,8 @@ func (j *judge) checkFull(w window, spans []span) {
 	}
 }
 
-// checkRefusal checks that the window that refused a request, or that of its key, may have been
-// full of requests that were sent before the refusal was answered.
+// checkRefusal checks that the window that refused a request, or its key's window, may have been
+// full: of requests sent before the refusal was answered.
 func (j *judge) checkRefusal(w window, spans []span, refused int) {
 	j.report.Refusals++
 	q := j.requests[refused]
@@ -165,8 +192,8 @@ func (j *judge) checkRefusal(w window, spans []span, refused int) {
 	)
 }
 
-// checkBill checks the bill at the end: every request that was admitted may be on it, and one whose
-// response was lost, but no other.
+// checkBill checks the bill at the end. It must include every admitted request, may include one
+// whose response was lost, and no other.
 func (j *judge) checkBill() {
 	var may int64
 	for _, q := range j.requests {

@@ -1,4 +1,4 @@
-// Package otlptest is a collector for tests: it takes traces by OTLP over HTTP, and keeps them.
+// Package otlptest is a collector for tests: it receives traces by OTLP over HTTP, and keeps them.
 package otlptest
 
 import (
@@ -32,14 +32,14 @@ type Span struct {
 	Failed                  bool
 }
 
-// Collector takes traces at URL. It is safe for concurrent use.
+// Collector receives traces at URL. It is safe for concurrent use.
 type Collector struct {
 	URL string
 
 	mu      sync.Mutex
 	spans   []Span
 	headers []http.Header
-	// answer replaces the reply to a request, nil for none.
+	// answer, if not nil, may reply in place of the collector; it returns false if it did not.
 	answer func(http.ResponseWriter) bool
 }
 
@@ -50,8 +50,8 @@ func New(t testing.TB) *Collector {
 	return c
 }
 
-// NewEncrypted starts a collector that demands a certificate of its clients, and returns the
-// variables of OpenTelemetry with which they reach it.
+// NewEncrypted starts a collector that demands a certificate of its clients. It returns the
+// variables of OpenTelemetry with which clients reach it.
 func NewEncrypted(t testing.TB) (c *Collector, variables []string) {
 	dir, authority := t.TempDir(), certtest.New(t)
 	authority.Write(t, dir)
@@ -89,8 +89,8 @@ func (c *Collector) serve(t testing.TB, start func(*httptest.Server)) {
 	c.URL = s.URL
 }
 
-// Answer has f answer requests until it returns false, for that one as usual. It is called with the
-// number of the call from 1.
+// Answer makes f answer requests. A request for which f returns false is answered as usual. f gets
+// the number of the call, from 1.
 func (c *Collector) Answer(f func(call int, w http.ResponseWriter) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,7 +166,7 @@ func attrs(all []*common.KeyValue) map[string]any {
 	return m
 }
 
-// Spans returns the spans that have arrived, in their order.
+// Spans returns the spans that have arrived, in order.
 func (c *Collector) Spans() []Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,6 +1,7 @@
-// Package pgtest starts PostgreSQL servers for tests and benchmarks, whose data goes with them.
+// Package pgtest starts PostgreSQL servers for tests and benchmarks, and removes their data
+// afterwards.
 //
-// The data does not survive a crash of the machine, but a kill of the server. If this process is
+// The data survives a kill of the server, but not a crash of the machine. If this process is
 // killed, the server ends by itself, and the next TempDir removes its files. All functions are safe
 // for concurrent use.
 package pgtest
@@ -50,33 +51,33 @@ func StartIn(ctx context.Context, dir string, settings map[string]string) (*Serv
 		"max_connections":    "400",
 		"shared_buffers":     "32MB",
 		"wal_level":          "replica",
-		"max_wal_senders":    "4", // tests have standbys, and commits that wait for one
+		"max_wal_senders":    "4", // for tests with standbys
 	}
 	maps.Copy(all, settings)
 	s, err := localpg.Start(ctx, localpg.Options{Dir: dir, Settings: all})
 	return &Server{s, dir, func() {}}, err
 }
 
-// Stop ends the server in order.
+// Stop ends the server in an orderly way.
 func (s *Server) Stop(ctx context.Context) error {
 	defer s.remove()
 	return s.Server.Stop(ctx)
 }
 
-// DataDir is the path of the server's data, whose files belong to the user that runs the server.
+// DataDir is the path of the server's data. Its files belong to the user that runs the server.
 func (s *Server) DataDir() string { return filepath.Join(s.dir, "postgres", "data") }
 
 // LogFile is the file of the server's log.
 func (s *Server) LogFile() string { return filepath.Join(s.dir, "postgres.log") }
 
 // TempDir makes a directory that every user may enter. If this process is killed before it calls
-// remove, the next TempDir removes the directory. With inMemory it is in a file system in memory if
-// there is one with much room: a test's database has hundreds of files for a second, and on a disk
-// making and removing them takes longer than the test.
+// remove, the next TempDir removes the directory. With inMemory the directory is in a file system
+// in memory, if there is one with enough room: a test's database makes hundreds of files for a
+// second, which on a disk takes longer than the test.
 func TempDir(inMemory bool) (dir string, remove func(), err error) {
 	parent := os.TempDir()
 	if os.Geteuid() == 0 {
-		parent = "/tmp" // the server has another user, who may not be able to enter root's
+		parent = "/tmp" // the server runs as another user, who may not be able to enter root's directory
 	}
 	const memory, room = "/dev/shm", 4 << 30 // the tests that run at the same time take less than half of it
 	var fs syscall.Statfs_t
@@ -90,7 +91,8 @@ func TempDir(inMemory bool) (dir string, remove func(), err error) {
 	return dir, func() { _ = os.RemoveAll(dir) }, os.Chmod(dir, 0o755)
 }
 
-// availableMemory is what programs can still get, in bytes; 0 if the kernel does not say.
+// availableMemory is the memory that programs can still get, in bytes; 0 if the kernel does not
+// report it.
 func availableMemory() (bytes uint64) {
 	text, _ := os.ReadFile("/proc/meminfo")
 	_, line, _ := strings.Cut(string(text), "\nMemAvailable:")
@@ -98,7 +100,7 @@ func availableMemory() (bytes uint64) {
 	return bytes << 10
 }
 
-// prefix of a directory's name; the id of the process that made it follows.
+// prefix begins a directory's name. After it comes the ID of the process that made the directory.
 const prefix = "petstore-postgres-"
 
 // removeStale removes the directories of processes that are gone.
@@ -108,7 +110,7 @@ func removeStale(parent string) {
 		var pid int
 		_, err := fmt.Sscanf(filepath.Base(dir), prefix+"%d-", &pid)
 		if err == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
-			_ = os.RemoveAll(dir) // the next call removes what is still being written there
+			_ = os.RemoveAll(dir) // if a file is still written there, the next call removes it
 		}
 	}
 }

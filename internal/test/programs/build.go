@@ -23,9 +23,9 @@ func (s Suite) Run() int {
 
 var removeBuilt = func() {}
 
-// build returns the directory of the programs. They are built with the first test that runs one.
+// build returns the directory of the programs. The first test that runs one builds them.
 var build = sync.OnceValues(func() (string, error) {
-	dir, remove, err := pgtest.TempDir(false) // Some tests run them as another user.
+	dir, remove, err := pgtest.TempDir(false) // Some tests run the programs as another user.
 	if err != nil {
 		return "", err
 	}
@@ -35,7 +35,7 @@ var build = sync.OnceValues(func() (string, error) {
 	}
 	if ready := os.Getenv(
 		"PETSTORE_E2E_PROGRAMS",
-	); ready != "" { // make test has built them once for the tests of all packages
+	); ready != "" { // make test has built the programs for the tests of all packages
 		return dir, run(
 			sandbox.CommandIn(
 				dir,
@@ -71,8 +71,8 @@ const Version = "v0.0.0-e2e"
 // UnderRace reports whether the programs have the race detector, which needs cgo.
 func UnderRace() bool { return os.Getenv("PETSTORE_E2E_RACE") != "" }
 
-// Build builds packages of the module of a folder into dir. args are further arguments of go build,
-// and the packages.
+// Build builds packages of the module in a folder into dir. args are further arguments of go build,
+// followed by the packages.
 func Build(module, dir string, args ...string) error {
 	all, cgo := []string{"build", "-tags", "nomsgpack", "-trimpath", "-o", dir + "/"}, "CGO_ENABLED=0"
 	if UnderRace() {

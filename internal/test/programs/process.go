@@ -19,18 +19,20 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// served are lines of the log that say nothing of a failure, waits those on a busy machine.
+// served are the lines of the log about served requests; waits are those about waiting, which a
+// busy machine causes.
 var (
 	served = regexp.MustCompile(`(?m)^{"level":"info".*"message":"request"}\n`)
 	waits  = regexp.MustCompile(`(?m)^{.*"message":"waiting for Postgres"}\n`)
 )
 
-// Process is a running program. Its output goes to two files.
+// Process is a running program. Its stdout and stderr go to two files.
 type Process struct {
 	*subprocess.Process
-	// Expects is what the program may log although it is wrong; "" for nothing.
+	// Expects is a fault that the program may log; "" for none.
 	Expects string
-	// Chatty programs, of a release without that rule, may log any number of lines of one kind.
+	// Chatty says that the program may log any number of lines of one kind, because its release has
+	// no limit.
 	Chatty bool
 
 	t        testing.TB
@@ -125,8 +127,8 @@ func (p *Process) Wait() int {
 	return 0
 }
 
-// FailsWith waits until the program ends and checks that it failed with one line on stderr that
-// contains want, after what it may have waited for.
+// FailsWith waits until the program ends. It checks that the program failed, with one line on
+// stderr that contains want, after any lines about waiting.
 func (p *Process) FailsWith(want string) {
 	p.t.Helper()
 	code, line := p.Wait(), strings.TrimSpace(waits.ReplaceAllString(p.Stderr(), ""))
@@ -145,13 +147,13 @@ func (p *Process) Ended() bool {
 	}
 }
 
-// Stdout returns what the program has written there.
+// Stdout returns what the program has written to stdout.
 func (p *Process) Stdout() string { return Read(p.t, p.out) }
 
-// Stderr returns what the program has written there.
+// Stderr returns what the program has written to stderr.
 func (p *Process) Stderr() string { return Read(p.t, p.err) }
 
-// Logged returns how many lines of stderr contain all of the words.
+// Logged returns the number of lines of stderr that contain all of the words.
 func (p *Process) Logged(words ...string) int {
 	n := 0
 	for line := range strings.Lines(p.Stderr()) {

@@ -21,8 +21,8 @@ type Server struct {
 	Admin string // host and port of /readyz and /metrics
 }
 
-// Serve starts the server program of that path with an environment, and waits until it is ready.
-// Its ports are free ones, unless env names others.
+// Serve starts the server program at that path with an environment, and waits until it is ready. It
+// uses free ports, unless env names others.
 func Serve(t testing.TB, path string, env ...string) *Server {
 	t.Helper()
 	s := Launch(t, path, env...)
@@ -30,21 +30,21 @@ func Serve(t testing.TB, path string, env ...string) *Server {
 	return s
 }
 
-// Launch starts a server as Serve does, and waits until it serves, which it also does while Redis
+// Launch starts a server as Serve does, and waits until it serves. A server serves even while Redis
 // is lost.
 func Launch(t testing.TB, path string, env ...string) *Server {
 	t.Helper()
 	return LaunchCommand(t, sandbox.Command(t, path, "serve"), env...)
 }
 
-// LaunchCommand starts a server as Launch does, by a command.
+// LaunchCommand is Launch with a command.
 func LaunchCommand(t testing.TB, cmd *exec.Cmd, env ...string) *Server {
 	t.Helper()
 	ports := []string{"PETSTORE_ADDR=127.0.0.1:0", "PETSTORE_ADMIN_ADDR=127.0.0.1:0"}
 	return ServerOf(Start(t, cmd, append(ports, env...)...))
 }
 
-// ServerOf waits until a process that was started serves, and fails the test if it ends before.
+// ServerOf waits until a started process serves, and fails the test if the process ends before.
 func ServerOf(p *Process) *Server {
 	p.t.Helper()
 	s := &Server{Process: p}
@@ -57,7 +57,7 @@ func ServerOf(p *Process) *Server {
 	return s
 }
 
-// Serves reports whether the log says where the server serves, and notes it.
+// Serves reports whether the server serves. Then it sets the server's addresses from the log.
 func (s *Server) Serves() bool {
 	for line := range strings.Lines(s.Stderr()) {
 		var e struct {
@@ -72,10 +72,10 @@ func (s *Server) Serves() bool {
 	return false
 }
 
-// AwaitReady waits until the server is ready, with all that it depends on.
+// AwaitReady waits until the server and everything that it depends on are ready.
 func (s *Server) AwaitReady() {
 	s.t.Helper()
-	// Servers of two releases may count in Postgres, which is degraded.
+	// Servers of two releases may be degraded, because together they may count in Postgres.
 	wait.Until(
 		s.t,
 		"a server that is ready",
@@ -83,13 +83,13 @@ func (s *Server) AwaitReady() {
 	)
 }
 
-// Readiness is what /readyz tells, and the status of the response.
+// Readiness is the content of /readyz, with the status of the response.
 type Readiness struct {
 	HTTP                    int
 	Status, Database, Redis string
 }
 
-// Ready returns what /readyz tells. What can't be read is zero.
+// Ready returns the content of /readyz, zero if it can't be read.
 func (s *Server) Ready() (r Readiness) {
 	status, body := s.Ask("/readyz")
 	_ = json.Unmarshal(body, &r)
@@ -97,8 +97,8 @@ func (s *Server) Ready() (r Readiness) {
 	return r
 }
 
-// Metric returns the value of a metric, with its labels as they are printed, or -1 if there is
-// none.
+// Metric returns the value of a metric, or -1 if there is none. name includes the labels as they
+// are printed.
 func (s *Server) Metric(name string) float64 {
 	_, body := s.Ask("/metrics")
 	for line := range strings.Lines(string(body)) {

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// kindOfTrouble is what one line a second is written of.
+// kindOfTrouble is a kind of trouble. The log has one line of it a second.
 type kindOfTrouble struct{ Level, Message, Code, Reason, Route string }
 
 // troubleLines are the lines of one kind.
 type troubleLines struct {
 	first, last time.Time
 	count       int
-	// setBack is true if the clock was: then the times say nothing.
+	// setBack is true if the clock was set back. Then the times mean nothing.
 	setBack bool
 }
 
-// checkTrouble checks a server's log: of each kind of trouble it has one line a second at most. A
-// line may be written later than it was decided on, so a few more are no fault.
+// checkTrouble checks that a server's log has at most one line a second for each kind of trouble.
+// It allows a few more, because a server may write a line later than it decides to.
 func checkTrouble(t testing.TB, log string) {
 	t.Helper()
 	for kind, of := range troubleOf(log) {
@@ -47,7 +47,7 @@ func troubleOf(log string) map[kindOfTrouble]*troubleLines {
 			Time time.Time
 		}
 		if json.Unmarshal([]byte(line), &e) != nil || e.Message == "" {
-			continue // It is not one of our servers'.
+			continue // The line is not from one of our servers.
 		}
 		of := all[e.kindOfTrouble]
 		if of == nil {

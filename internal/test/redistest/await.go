@@ -12,25 +12,25 @@ import (
 )
 
 const (
-	// agreeLimit bounds the wait for servers to agree. A failover that does not succeed is tried
-	// again several times within it.
+	// agreeLimit bounds the wait for servers to agree. Within it, a failed failover is tried again
+	// several times.
 	agreeLimit = 2 * time.Minute
 
 	// A silent master counts as failed after failsAfter while a test waits for its replica to take
-	// over, and after neverFails else: on a busy machine any server may be silent for some seconds,
-	// and a replica that took over by chance would give its master back to no test.
+	// over, otherwise after neverFails. On a busy machine any server may be silent for some
+	// seconds; a replica that took over by chance would remain the master.
 	failsAfter = time.Second
 	neverFails = time.Minute
 )
 
-// await returns when it holds on a server.
+// await returns once the condition holds on a server.
 func await(t testing.TB, on *Server, what string, holds func() bool) {
 	t.Helper()
 	wait.Within(t, agreeLimit, what, holds, func() string { return describe(t, on) })
 }
 
-// describe returns what a server says about itself and the others. To most commands, most servers
-// say only that they do not know them.
+// describe returns what a server says about itself and the others. Most kinds of servers know only
+// a few of these commands.
 func describe(t testing.TB, s *Server) string {
 	client := clientOf(s.Addr, 0)
 	defer client.Close()
@@ -43,7 +43,7 @@ func describe(t testing.TB, s *Server) string {
 	return said.String()
 }
 
-// awaitReplica returns when the server has all that its master has.
+// awaitReplica returns when the server has all of its master's data.
 func awaitReplica(t testing.TB, s *Server) {
 	t.Helper()
 	var written int64
@@ -62,7 +62,8 @@ func awaitReplica(t testing.TB, s *Server) {
 	})
 }
 
-// replication returns what a server says about its replication, and nothing if it does not answer.
+// replication returns what a server says about its replication, or nothing if the server does not
+// answer.
 func replication(t testing.TB, addr string) map[string]string {
 	client := clientOf(addr, 0)
 	defer client.Close()

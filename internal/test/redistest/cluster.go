@@ -13,18 +13,17 @@ import (
 
 const slots = 16384
 
-// Cluster is a Redis Cluster of one test's own, with a replica for every master. Its methods must
-// be called from the test's goroutine.
+// Cluster is a Redis Cluster for one test, with a replica for every master. Its methods must be
+// called from the test's goroutine.
 type Cluster struct {
 	// URL names all nodes, in the form that redisbackend.NewClient reads.
 	URL string
-	// Nodes are the masters as they were made and then their replicas, in the same order. To stop
-	// one and to start it again, as the replica of the node that took over from it, is up to the
-	// test.
+	// Nodes are first the masters and then their replicas, in the same order. The test may stop a
+	// node and start it again; it then is a replica of the node that took over from it.
 	Nodes []*Server
 
 	t     testing.TB
-	buses []string // the ports on which the nodes speak to each other
+	buses []string // the ports on which the nodes talk to each other
 }
 
 // NewCluster starts that many masters and as many replicas, and returns when they all agree.
@@ -32,12 +31,12 @@ func NewCluster(t testing.TB, masters int) *Cluster {
 	t.Helper()
 	c := &Cluster{t: t}
 	for range 2 * masters {
-		// The default, the port plus 10,000, may be none or taken.
+		// The default, the port plus 10,000, may be invalid or taken.
 		_, port, _ := net.SplitHostPort(freeport.Address(t))
 		c.buses = append(c.buses, port)
 		c.Nodes = append(c.Nodes, newServer(t, "--databases", "1", "--dir", t.TempDir(), "--cluster-enabled", "yes",
 			"--cluster-port", port, "--cluster-node-timeout", strconv.FormatInt(neverFails.Milliseconds(), 10),
-			// However long ago it heard of its master, a replica may take over.
+			// A replica may take over even if it has not heard of its master for long.
 			"--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0"))
 	}
 	c.URL = "redis://" + c.Nodes[0].Addr + "?addr=" + c.Nodes[1].Addr
@@ -50,12 +49,12 @@ func NewCluster(t testing.TB, masters int) *Cluster {
 
 func (c *Cluster) join(masters int) {
 	c.t.Helper()
-	// Nodes tell of themselves the more often, the sooner they would count as failed.
+	// Nodes send heartbeats often if the time until they count as failed is short.
 	c.failAfter(failsAfter, "cluster-replica-no-failover", "yes")
 	ids := make([]string, masters)
 	for i, n := range c.Nodes {
-		// Of nodes that disagree, the one with the greater number is right: so no two have the
-		// same.
+		// If nodes disagree, the one with the greatest epoch prevails, so each node gets its own
+		// epoch.
 		do(c.t, n, "cluster", "set-config-epoch", i+1)
 		if i < masters {
 			do(c.t, n, "cluster", "addslotsrange", i*slots/masters, (i+1)*slots/masters-1)
@@ -86,7 +85,7 @@ func (c *Cluster) join(masters int) {
 	c.failAfter(neverFails, "cluster-replica-no-failover", "no")
 }
 
-// failAfter sets after how long a silent node counts as failed, and other settings.
+// failAfter sets the time after which a silent node counts as failed, and other settings.
 func (c *Cluster) failAfter(d time.Duration, settings ...any) {
 	c.t.Helper()
 	for _, n := range c.running() {
@@ -94,13 +93,13 @@ func (c *Cluster) failAfter(d time.Duration, settings ...any) {
 	}
 }
 
-// running are the nodes that are neither stopped nor paused.
+// running returns the nodes that are neither stopped nor paused.
 func (c *Cluster) running() []*Server {
 	return slices.DeleteFunc(slices.Clone(c.Nodes), func(n *Server) bool { return n.process == nil || n.paused })
 }
 
-// AwaitMaster has the others notice that the node's master was stopped or paused. It returns when
-// the node has taken over, and all that run know it.
+// AwaitMaster makes the others notice that the node's master was stopped or paused. It returns when
+// the node has taken over and all running nodes know it as the master.
 func (c *Cluster) AwaitMaster(n *Server) {
 	c.t.Helper()
 	c.failAfter(failsAfter)
@@ -112,7 +111,7 @@ func (c *Cluster) AwaitMaster(n *Server) {
 	c.failAfter(neverFails)
 }
 
-// isMaster tells whether other takes the node for a master.
+// isMaster reports whether other takes the node for a master.
 func (c *Cluster) isMaster(other, n *Server) bool {
 	for line := range strings.Lines(do(c.t, other, "cluster", "nodes")) {
 		if strings.Contains(line, n.Addr+"@") {
@@ -122,7 +121,7 @@ func (c *Cluster) isMaster(other, n *Server) bool {
 	return false
 }
 
-// AwaitReplica returns when the node has all that its master has.
+// AwaitReplica returns when the node has all of its master's data.
 func (c *Cluster) AwaitReplica(n *Server) {
 	c.t.Helper()
 	awaitReplica(c.t, n)

@@ -23,15 +23,15 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// Server is a Redis server of one test's own on a port of the loopback address, which stays the
-// same over every Stop and Start. Its methods fail the test that made it when they cannot do their
-// work, so they must be called from that test's goroutine.
+// Server is a Redis server for one test. Its port, on the loopback address, stays the same after
+// every Stop and Start. A method that cannot do its work fails the test that made the server, so
+// call the methods from that test's goroutine.
 type Server struct {
 	URL  string // redis://127.0.0.1:port/0
 	Addr string // 127.0.0.1:port
 
 	t       testing.TB
-	args    []string // beside those of every server
+	args    []string // added to every server's arguments
 	mu      sync.Mutex
 	process *subprocess.Process // nil when stopped
 	paused  bool
@@ -63,8 +63,8 @@ func (s *Server) Start() {
 	s.process = launch(s.t, s.Addr, s.args...)
 }
 
-// Stop ends the server at once and closes its connections; what was in it is lost. It does nothing
-// when the server is not running.
+// Stop ends the server at once and closes its connections. Its data is lost. Stop does nothing if
+// the server is not running.
 func (s *Server) Stop() {
 	s.t.Helper()
 	s.mu.Lock()
@@ -78,7 +78,7 @@ func (s *Server) Stop() {
 	s.process, s.paused = nil, false
 }
 
-// Pause halts the server with its connections open: nothing answers until Resume.
+// Pause halts the server with its connections open: it does not answer until Resume.
 func (s *Server) Pause() {
 	s.t.Helper()
 	s.signal(syscall.SIGSTOP)
@@ -102,7 +102,7 @@ func (s *Server) signal(sig syscall.Signal) {
 	assert.NoError(s.t, s.process.Signal(sig), "test redis")
 }
 
-// Flush empties the server, scripts included.
+// Flush empties the server, including scripts.
 func (s *Server) Flush() {
 	s.t.Helper()
 	client := clientOf(s.Addr, 0)
@@ -127,8 +127,8 @@ func clientOf(addr string, db int) *redis.Client {
 // hangTimeout bounds a call to a server, and its stop.
 const hangTimeout = time.Minute
 
-// launch starts a server and waits until it answers. Somebody else's on the same port would answer
-// too, but then ours ends.
+// launch starts a server and waits until it answers. If another server has the port, ours ends, and
+// the test fails.
 func launch(t testing.TB, addr string, args ...string) *subprocess.Process {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), "redis.log"))
@@ -151,7 +151,7 @@ func launch(t testing.TB, addr string, args ...string) *subprocess.Process {
 	return process
 }
 
-// start starts a server that may not answer yet.
+// start starts a server, which may not answer yet.
 func start(addr string, log *os.File, args ...string) (*subprocess.Process, error) {
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -163,8 +163,8 @@ func start(addr string, log *os.File, args ...string) (*subprocess.Process, erro
 	return subprocess.Start(cmd, syscall.SIGKILL)
 }
 
-// commandLine is that of a server with these arguments, or of a sentinel if they begin with its
-// file.
+// commandLine is the command line of a server with these arguments. If they begin with a sentinel's
+// file, it is that of the sentinel.
 func commandLine(host, port string, args []string) []string {
 	at := []string{"--bind", host, "--port", port, "--daemonize", "no"}
 	if len(args) > 0 && filepath.IsAbs(args[0]) {
@@ -174,8 +174,8 @@ func commandLine(host, port string, args []string) []string {
 	return append(at, args...)
 }
 
-// isServer asks the server who it is, once there is one: the client would log, and try on behind
-// our back, if there were none.
+// isServer asks the server for the ID of its process, once something listens: before that, the
+// client would log, and keep trying in the background.
 func isServer(ctx context.Context, addr string, pid int) bool {
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {

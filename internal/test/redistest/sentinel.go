@@ -12,15 +12,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// MasterName is what sentinels call their master.
+// MasterName is the sentinels' name for their master.
 const MasterName = "petstore"
 
-// Sentinels are three Redis Sentinels of one test's own, with a master and a replica. Its methods
-// must be called from the test's goroutine.
+// Sentinels are three Redis Sentinels for one test, with a master and a replica. Its methods must
+// be called from the test's goroutine.
 type Sentinels struct {
 	// URL names the sentinels, in the form that redisbackend.NewClient reads.
 	URL string
-	// Nodes are the master as it was made, and its replica.
+	// Nodes are the first master and its replica.
 	Nodes []*Server
 
 	t         testing.TB
@@ -54,7 +54,7 @@ func NewSentinels(t testing.TB) *Sentinels {
 	return s
 }
 
-// newSentinel starts a sentinel, which keeps what it learns in a file.
+// newSentinel starts a sentinel. It stores what it learns in a file.
 func newSentinel(t testing.TB, host, port string) *Server {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "sentinel.conf")
@@ -66,12 +66,14 @@ func newSentinel(t testing.TB, host, port string) *Server {
 	return newServer(t, file, "--sentinel")
 }
 
-// hurry has a sentinel ask and tell once or several times a second, in place of every one to ten
-// seconds. More often would be too often: a replica can take over only if it has told of itself
-// within three such periods, or five pings, and a sentinel that has seen a replica be a master for
-// four publish-periods, and has not heard of a failover, makes it a replica again, while the one
-// that leads the failover asks the replica only every second. A sentinel that was halted for two
-// seconds would do nothing for half a minute.
+// hurry makes a sentinel ask and publish several times a second or once, instead of every one to
+// ten seconds.
+//
+// Shorter periods would break failovers. A replica can take over only if it has published within
+// three periods, or five pings. If a replica was a master for four periods, a sentinel makes it a
+// replica again unless it has heard of a failover, and the leader of the failover asks the replica
+// only every second. The high tilt-trigger is for a sentinel that was halted: after two seconds it
+// would otherwise do nothing for half a minute.
 func (s *Sentinels) hurry(o *Server) {
 	s.t.Helper()
 	do(
@@ -90,7 +92,7 @@ func (s *Sentinels) hurry(o *Server) {
 	)
 }
 
-// failAfter sets after how long a silent master counts as failed.
+// failAfter sets the time after which a silent master counts as failed.
 func (s *Sentinels) failAfter(d time.Duration) {
 	s.t.Helper()
 	for _, o := range s.sentinels {
@@ -98,8 +100,8 @@ func (s *Sentinels) failAfter(d time.Duration) {
 	}
 }
 
-// Failover has the node take over from its master, which stays alive as its replica. It returns
-// when all sentinels know.
+// Failover makes the node take over from its master, which becomes its replica. It returns when all
+// sentinels know the node as the master.
 func (s *Sentinels) Failover(n *Server) {
 	s.t.Helper()
 	client := s.client(s.sentinels[0])
@@ -108,15 +110,15 @@ func (s *Sentinels) Failover(n *Server) {
 		if s.isMaster(s.sentinels[0], n) {
 			return true
 		}
-		// It fails while one is under way. A sentinel gives up if it knows no replica that is
-		// ready.
+		// The command fails while another failover is under way. A sentinel ends a failover if it
+		// knows no replica that is ready.
 		_ = client.Failover(s.t.Context(), MasterName)
 		return false
 	})
 	s.awaitKnown(n)
 }
 
-// AwaitMaster has the sentinels notice that the node's master was stopped or paused. It returns
+// AwaitMaster makes the sentinels notice that the node's master was stopped or paused. It returns
 // when they all know the node as the master.
 func (s *Sentinels) AwaitMaster(n *Server) {
 	s.t.Helper()
@@ -133,7 +135,7 @@ func (s *Sentinels) awaitKnown(n *Server) {
 	}
 }
 
-// isMaster tells whether a sentinel takes the node for the master.
+// isMaster reports whether a sentinel takes the node for the master.
 func (s *Sentinels) isMaster(o, n *Server) bool {
 	client := s.client(o)
 	defer client.Close()
@@ -141,9 +143,9 @@ func (s *Sentinels) isMaster(o, n *Server) bool {
 	return len(addr) == 2 && net.JoinHostPort(addr[0], addr[1]) == n.Addr
 }
 
-// AwaitReplica returns when the node has all that its master has, and all sentinels have seen that
-// it is a replica. One that last saw a master would make it a replica again as soon as it took
-// over.
+// AwaitReplica returns when the node has all of its master's data, and all sentinels have seen that
+// it is a replica. If a sentinel last saw it as a master, it would make the node a replica again as
+// soon as that took over.
 func (s *Sentinels) AwaitReplica(n *Server) {
 	s.t.Helper()
 	awaitReplica(s.t, n)
@@ -152,7 +154,7 @@ func (s *Sentinels) AwaitReplica(n *Server) {
 	}
 }
 
-// isReplica tells whether the node was a replica when the sentinel last asked it.
+// isReplica reports whether the node was a replica when the sentinel last asked it.
 func (s *Sentinels) isReplica(o, n *Server) bool {
 	client := s.client(o)
 	defer client.Close()

@@ -11,11 +11,11 @@ import (
 	"petstore.example/internal/test/freeport"
 )
 
-// Variable names the server that the test binaries of one run share, as host:port.
+// Variable names the server, as host:port, that the test binaries of one run share.
 const Variable = "PETSTORE_TEST_REDIS"
 
-// databases is how many tests of one run can have a database of the shared server. Database 0 counts
-// those that are given away.
+// databases is the number of databases of the shared server. Database 0 counts those handed out;
+// each of the others is for one test of the run.
 const (
 	databases = 16384
 	counter   = "databases given away"
@@ -26,9 +26,9 @@ var shared struct {
 	addr string // "" before the first test
 }
 
-// Shared returns the address of an empty database on the server that Variable names, else on one
-// that all tests of this binary share, which starts with the first of them and ends with the binary.
-// The database is emptied when t ends.
+// Shared returns the address of an empty database on the server that Variable names. Without
+// Variable, the first test of this binary starts a server, which all its tests share and which ends
+// with the binary. The database is emptied when t ends.
 func Shared(t testing.TB) string {
 	t.Helper()
 	shared.mu.Lock()

@@ -9,8 +9,8 @@ import (
 	"petstore.example/internal/test/freeport"
 )
 
-// NewTLS starts a server that also answers by TLS, at tlsURL. Its certificate is for that name or
-// address, signed by the authority whose certificate is in the file ca.
+// NewTLS starts a server that also answers by TLS, at tlsURL. Its certificate is for name, a host's
+// name or address. The file ca has the certificate of the authority that signed it.
 func NewTLS(t testing.TB, name string) (s *Server, tlsURL, ca string) {
 	t.Helper()
 	dir := t.TempDir()

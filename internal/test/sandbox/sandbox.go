@@ -15,7 +15,7 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// marker is set in the environment of a test binary that has started itself once more.
+// marker is set in the environment of a test binary that has started itself again.
 const marker = "PETSTORE_TEST_SANDBOX"
 
 // passed are the variables that keep their values: where programs and temporary files are, and what
@@ -36,7 +36,7 @@ var passed = []string{
 	"CC",
 }
 
-// asked are the variables in which make test, make soak and developers ask something of the tests.
+// asked are the variables with which make test, make soak and developers configure the tests.
 // Commands do not get them.
 var asked = []string{
 	"PETSTORE_SOAK",
@@ -55,11 +55,11 @@ var asked = []string{
 	"UPDATE_LAYOUT",
 }
 
-// noHome is where nothing can be read or written.
+// noHome is a place where nothing can be read or written.
 const noHome = "/dev/null"
 
-// Programs that are made of the test binary, such as petstorectl in scripts, keep the environment
-// that they get: go test names its own flags first.
+// A program that is the test binary itself, such as petstorectl in scripts, keeps the environment
+// that it gets. A test binary is recognized by its first argument, a flag of go test.
 func init() {
 	if len(os.Args) < 2 || !strings.HasPrefix(os.Args[1], "-test.") {
 		return
@@ -77,20 +77,20 @@ func init() {
 	os.Exit(1)
 }
 
-// Enter gives this process the environment of a sandbox. It is for programs that serve tests; test
-// binaries start themselves once more.
+// Enter gives this process the environment of a sandbox. It is for programs that serve tests; a
+// test binary starts itself again instead.
 func Enter() {
 	env := environ(noHome)
 	os.Clearenv()
 	for _, pair := range env {
 		name, value, _ := strings.Cut(pair, "=")
-		_ = os.Setenv(name, value) // The name was one.
+		_ = os.Setenv(name, value) // The name comes from the environment, so it is valid.
 	}
 }
 
-// environ returns an environment made of nothing but passed and those further variables, with that
-// HOME. Git reads the sources whoever owns them: the file that says so may be in the HOME that is
-// left out.
+// environ returns an environment with that HOME, made only of passed and the further variables. It
+// lets Git read the sources even if another user owns them: the file that allows it may be in the
+// original HOME.
 func environ(home string, further ...string) []string {
 	env := []string{
 		"HOME=" + home,
@@ -112,8 +112,8 @@ func environ(home string, further ...string) []string {
 	return env
 }
 
-// goPaths returns where Go has its caches and its configuration: by their variables, else below the
-// HOME that this process was started with.
+// goPaths returns where Go's caches and configuration are: by their variables, else below this
+// process's original HOME.
 func goPaths() map[string]string {
 	found := map[string]string{}
 	name := func(variable string, parent string, err error, below ...string) string {
@@ -140,8 +140,8 @@ func goPaths() map[string]string {
 }
 
 // Command returns a command with the environment of a sandbox, in an empty folder and with an empty
-// HOME of its own. The test may set Dir, and add to Env: the last value of a name wins. name is a
-// program in PATH, or its path, seen from the folder of the test.
+// HOME of its own. The test may set Dir, and may add to Env, where the last value of a name wins.
+// name is a program in PATH, or its path relative to the test's folder.
 func Command(t testing.TB, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := CommandIn(t.TempDir(), name, args...)
@@ -149,8 +149,8 @@ func Command(t testing.TB, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// CommandIn returns a command for what is there for several tests, such as a build: it runs in that
-// folder, and has no HOME.
+// CommandIn returns a command for work that several tests share, such as a build. It runs in that
+// folder, without a HOME.
 func CommandIn(dir, name string, args ...string) *exec.Cmd {
 	if path, err := filepath.Abs(name); err == nil && filepath.Base(name) != name {
 		name = path
@@ -160,7 +160,7 @@ func CommandIn(dir, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Module returns the folder of the sources: it has go.mod, and is above the folder of the test.
+// Module returns the folder of the sources, which has go.mod. It is above the test's folder.
 func Module() (string, error) {
 	dir, err := os.Getwd()
 	for ; err == nil; dir = filepath.Dir(dir) {
@@ -174,8 +174,7 @@ func Module() (string, error) {
 	return "", err
 }
 
-// Page compares the part of a document that matches. With UPDATE_DOCS it writes what is wanted
-// there.
+// Page compares the matching part of a document with want. With UPDATE_DOCS it writes want instead.
 func Page(t testing.TB, file string, part *regexp.Regexp, want string) {
 	t.Helper()
 	page, err := os.ReadFile(file)

@@ -1,6 +1,6 @@
-// Command servers starts the PostgreSQL and the Redis that the test binaries of one run share. It prints the
-// variables by which they find them, a line each, and stops both when its standard input ends: so
-// they never outlive the run that started it.
+// Command servers starts the PostgreSQL and the Redis that the test binaries of one run share. It
+// prints a line for each variable that names one of them. It stops both when its standard input
+// ends, so they never outlive the run that started it.
 package main
 
 import (

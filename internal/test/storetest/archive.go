@@ -19,7 +19,7 @@ func NewServerWith(t testing.TB, settings map[string]string) *PrivateServer {
 // DataDir is the path of the server's data.
 func (p *PrivateServer) DataDir() string { return filepath.Join(p.dir, "postgres", "data") }
 
-// RemoveData removes the data of a server that was killed or stopped. Its empty directory is left.
+// RemoveData removes the data of a killed or stopped server, but not its directory.
 func (p *PrivateServer) RemoveData() {
 	p.t.Helper()
 	entries, err := os.ReadDir(p.DataDir())
@@ -29,7 +29,7 @@ func (p *PrivateServer) RemoveData() {
 	}
 }
 
-// Own makes the owner of the server's data the owner of a directory, if this process is root.
+// Own gives a directory to the owner of the server's data, if this process is root.
 func (p *PrivateServer) Own(dir string) {
 	p.t.Helper()
 	if owner := p.owner(); os.Geteuid() == 0 {
@@ -37,8 +37,7 @@ func (p *PrivateServer) Own(dir string) {
 	}
 }
 
-// RunAsOwner has a command run as the user to whom the server's data belongs, if this process is
-// root.
+// RunAsOwner runs a command as the user who owns the server's data, if this process is root.
 func (p *PrivateServer) RunAsOwner(cmd *exec.Cmd) {
 	p.t.Helper()
 	if owner := p.owner(); os.Geteuid() == 0 {

@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// rewriteAudit computes the chain anew. %s are assignments to the entry e, for every entry.
+// rewriteAudit changes the entries and computes the chain again. %s are assignments to the record
+// e, run for every entry.
 const rewriteAudit = `
 	do $rewrite$
 	declare
@@ -24,17 +25,16 @@ const rewriteAudit = `
 	  update audit_head set number = head.number, hash = head.hash;
 	end $rewrite$`
 
-// RewriteAudit changes all entries of the audit trail and computes all hashes anew, as somebody
-// could who owns the tables. set is an assignment to the record e in PL/pgSQL, such as "e.reason :=
-// 'x'".
+// RewriteAudit changes all entries of the audit trail and computes all hashes again, as the owner
+// of the tables could. set is an assignment to the record e in PL/pgSQL, such as "e.reason := 'x'".
 func RewriteAudit(ctx context.Context, ownerURL, set string) error {
 	return ForgeAudit(ctx, ownerURL, fmt.Sprintf(rewriteAudit, set))
 }
 
-// ForgeAudit runs a statement as the owner of the audit trail who has disabled its triggers, and
-// enables them again.
+// ForgeAudit disables the triggers of the audit trail as its owner, runs a statement, and enables
+// them again.
 func ForgeAudit(ctx context.Context, ownerURL, statement string) error {
-	// Without arguments they are one transaction.
+	// Without arguments the statements are one transaction.
 	return run(ctx, ownerURL, `
 		alter table audit_entries disable trigger user;
 		alter table audit_head disable trigger user;

@@ -27,7 +27,7 @@ type Database struct {
 	BillingURL string // as the login of a person in petstore_billing
 }
 
-// Suite runs the tests of M and stops the shared server after them, so that it also serves
+// Suite runs the tests of M and then stops the shared server, so that it also serves
 // goleak.VerifyTestMain.
 type Suite struct{ M interface{ Run() int } }
 
@@ -44,8 +44,7 @@ func (s Suite) Run() int {
 
 var shared cluster
 
-// New returns a database of t's own, which is dropped when t ends, whoever is still connected to
-// it.
+// New returns a database for t. It is dropped when t ends, even if it still has connections.
 func New(t testing.TB) *Database {
 	t.Helper()
 	name, err := shared.clone(t.Context())
@@ -58,7 +57,7 @@ func New(t testing.TB) *Database {
 	return database(shared.url, name)
 }
 
-// database has the addresses of a database on a server whose url returns them.
+// database has the addresses of a database on a server. url makes each of them.
 func database(url func(login, database string) string, name string) *Database {
 	// petstorectl waits as long as a test does.
 	staff := func(login string) string {
@@ -80,7 +79,7 @@ func LoginOf(t testing.TB, rawURL string) string {
 	return u.User.Username()
 }
 
-// As returns the owner's URL of a database with another login in the owner's place.
+// As returns the owner's URL of a database with another login in place of the owner.
 func As(t testing.TB, ownerURL, login string) string {
 	t.Helper()
 	u, err := url.Parse(ownerURL)
@@ -93,8 +92,8 @@ func As(t testing.TB, ownerURL, login string) string {
 	return u.String()
 }
 
-// The logins of servers and persons. ColleagueLogin is in petstore_support too, OtherLogin is in no
-// role. OwnerLogin owns the tables, and is no superuser.
+// The logins of servers and persons. ColleagueLogin is in petstore_support too; OtherLogin is in no
+// role. OwnerLogin owns the tables, and is not a superuser.
 const (
 	APILogin       = "api_server"
 	SupportLogin   = "sam"
@@ -113,12 +112,12 @@ const (
 		grant postgres to ` + OwnerLogin
 )
 
-// cluster is the server that all tests of this binary share, and the template of their databases:
-// the one that Variable names, else one of the binary's own, which starts with the first test.
+// cluster is the server that all tests of this binary share, and the template of their databases.
+// The server is the one that Variable names, else one that starts with the first test.
 type cluster struct {
 	once   sync.Once
 	err    error
-	server *pgtest.Server // nil if it is the one that Variable names
+	server *pgtest.Server // nil for the server that Variable names
 	url    func(login, database string) string
 	admin  *sql.DB
 	count  atomic.Int64
@@ -126,8 +125,8 @@ type cluster struct {
 
 const template = "template_petstore"
 
-// Variable names the server that the test binaries of one run share: a URL of its superuser. Its
-// template is made.
+// Variable names the server that the test binaries of one run share: it is a URL of the superuser.
+// The server already has the template.
 const Variable = "PETSTORE_TEST_POSTGRES"
 
 // StartShared starts a server for several test binaries, and returns the value of Variable for them.
@@ -146,9 +145,10 @@ func (c *cluster) clone(ctx context.Context) (string, error) {
 	}
 	name := fmt.Sprintf("test_%d_%d", os.Getpid(), c.count.Add(1))
 	for _, statement := range []string{
-		// Copying files takes half the time of the default, which writes the whole copy to the log.
+		// Copying files takes half the time of the default strategy, which writes the whole copy to
+		// the log.
 		"create database " + name + " template " + template + " strategy file_copy",
-		// Rights on the database itself are not copied.
+		// The copy does not have the rights on the database itself.
 		"revoke all on database " + name + " from public; grant connect on database " + name +
 			" to petstore_api, petstore_support, petstore_billing",
 	} {
@@ -159,7 +159,7 @@ func (c *cluster) clone(ctx context.Context) (string, error) {
 	return name, nil
 }
 
-// start uses no test's context: the server outlives the test that comes first.
+// start uses no test's context, because the server outlives the first test.
 func (c *cluster) start() (err error) {
 	if given := os.Getenv(Variable); given != "" {
 		c.url = func(login, database string) string { return at(given, login, database) }
@@ -186,7 +186,7 @@ func (c *cluster) connect() (err error) {
 	return err
 }
 
-// at returns the address of a database on the server of rawURL, which is well formed.
+// at returns the address of a database on the server of rawURL, which must be well formed.
 func at(rawURL, login, database string) string {
 	u, err := url.Parse(rawURL)
 	if err != nil {

@@ -9,9 +9,8 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// FillDisk empties a table, and puts /dev/full in the place of its file: Postgres can't extend it
-// (SQLSTATE 53100), as on a disk that is full. The function that it returns gives the table a file
-// again.
+// FillDisk empties a table and replaces its file by /dev/full. Postgres then can't extend the file
+// (SQLSTATE 53100), as on a full disk. free gives the table a normal file again.
 func (d *Database) FillDisk(t testing.TB, table string) (free func()) {
 	t.Helper()
 	truncate := func(before func(*sql.Tx)) {
@@ -24,7 +23,7 @@ func (d *Database) FillDisk(t testing.TB, table string) (free func()) {
 		defer func() { _ = tx.Rollback() }()
 		_, err = tx.Exec(
 			`truncate ` + table + ` cascade`,
-		) // It gets a new file, which other sessions open after the commit.
+		) // The table gets a new file. Other sessions open it after the commit.
 		assert.NoError(t, err)
 		before(tx)
 		assert.NoError(t, tx.Commit())

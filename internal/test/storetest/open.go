@@ -8,13 +8,13 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/wait"
 )
 
 // Open opens a store that is closed when t ends. Without a Timeout its calls have so much time that
-// a busy machine is no outage.
+// a busy machine does not count as an outage.
 func Open(t testing.TB, url string, o store.Options) *store.DB {
 	t.Helper()
 	o.OpenTimeout, o.Timeout = wait.Limit, cmp.Or(o.Timeout, wait.Limit)
@@ -24,8 +24,8 @@ func Open(t testing.TB, url string, o store.Options) *store.DB {
 	return db
 }
 
-// IssueKey creates the tenant and returns a live key of it.
-func IssueKey(t testing.TB, staff *store.DB, tenant people.NewTenant) string {
+// IssueKey creates the tenant and returns a new live key of it.
+func IssueKey(t testing.TB, staff *store.DB, tenant tenancy.NewTenant) string {
 	t.Helper()
 	by := audit.By{Actor: "test"}
 	_, err := staff.Tenants.Create(t.Context(), by, tenant, time.Time{})

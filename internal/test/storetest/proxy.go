@@ -12,9 +12,9 @@ import (
 	"petstore.example/internal/test/assert"
 )
 
-// Proxy listens on a TCP port until the test ends and returns its address. For each connection it
-// dials the network address and calls relay with both ends, which may close them. Those that are
-// left are closed when the test ends.
+// Proxy listens on a TCP port until the test ends, and returns its address. For each connection it
+// dials the network address and calls relay with both ends. relay may close them; ends that are
+// still open are closed when the test ends.
 func Proxy(t testing.TB, network, addr string, relay func(client, server net.Conn)) string {
 	t.Helper()
 	return ProxyTo(t, func() (net.Conn, error) { return net.Dial(network, addr) }, relay)

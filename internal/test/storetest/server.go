@@ -19,9 +19,9 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// PrivateServer is a PostgreSQL of one test's own with one migrated database, for the test to
-// disturb. Its addresses stay the same over every Stop and Start. Its methods fail the test that
-// made it when they cannot do their work, so they must be called from that test's goroutine.
+// PrivateServer is a PostgreSQL server with one migrated database, for one test to disturb. Its
+// addresses stay the same after every Stop and Start. A method that cannot do its work fails the
+// test that made the server, so call the methods from that test's goroutine.
 type PrivateServer struct {
 	Database
 	t   testing.TB
@@ -53,8 +53,8 @@ func newServer(t testing.TB, settings map[string]string) *PrivateServer {
 
 var removeSnapshot = func() {}
 
-// snapshot returns the directory that a PrivateServer begins with, with a migrated database. It is
-// made with the first one of the binary.
+// snapshot returns the directory, with a migrated database, from which all PrivateServers start.
+// The first one of the binary makes it.
 var snapshot = sync.OnceValues(func() (string, error) {
 	parent, remove, err := pgtest.TempDir(true)
 	if err != nil {
@@ -93,8 +93,8 @@ func (p *PrivateServer) Start() {
 	p.server = server
 }
 
-// Stop ends the server in order: its connections are closed. It does nothing when the server is not
-// running.
+// Stop ends the server in an orderly way: its connections are closed. It does nothing if the server
+// is not running.
 func (p *PrivateServer) Stop() {
 	p.t.Helper()
 	if p.server == nil {
@@ -107,8 +107,8 @@ func (p *PrivateServer) Stop() {
 	p.server = nil
 }
 
-// Kill ends all the server's processes at once, as kill -9 or a power cut would. What was committed
-// is there again after Start.
+// Kill ends all the server's processes at once, as kill -9 or a power cut would. Committed data is
+// still there after Start.
 func (p *PrivateServer) Kill() {
 	p.t.Helper()
 	p.Pause() // without the postmaster its children are harder to find
@@ -116,11 +116,11 @@ func (p *PrivateServer) Kill() {
 	p.Stop()
 }
 
-// Pause halts the server with its connections open: nothing answers until Resume.
+// Pause halts the server with its connections open: it does not answer until Resume.
 func (p *PrivateServer) Pause() {
 	p.t.Helper()
-	// The postmaster first, so that it starts no further processes: until it has stopped it may be
-	// starting one.
+	// The postmaster is stopped first, so that it starts no further processes. It may still start
+	// one until it has stopped.
 	postmaster := p.server.PID()
 	assert.NoError(p.t, syscall.Kill(postmaster, syscall.SIGSTOP), "test server")
 	wait.Until(p.t, "the postmaster is stopped", func() bool {
@@ -133,7 +133,7 @@ func (p *PrivateServer) Pause() {
 // Resume continues a paused server.
 func (p *PrivateServer) Resume() { p.signal(syscall.SIGCONT) }
 
-// Slow has the server work for so much of each 100 ms, until end is called.
+// Slow lets the server work for only that much of each 100 ms, until end is called.
 func (p *PrivateServer) Slow(works time.Duration) (end func()) {
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -145,30 +145,31 @@ func (p *PrivateServer) Slow(works time.Duration) (end func()) {
 			case <-time.After(works):
 			}
 			stops := time.Now()
-			// first, as in Pause; to wait for it would let the others work on
+			// The postmaster is first, as in Pause. If this waited for it, the others would go on
+			// working.
 			_ = syscall.Kill(p.server.PID(), syscall.SIGSTOP)
 			p.signal(syscall.SIGSTOP)
-			time.Sleep(100*time.Millisecond - works - time.Since(stops)/2) // It works while it is being stopped.
+			time.Sleep(100*time.Millisecond - works - time.Since(stops)/2) // It still works while being stopped.
 			p.Resume()
 		}
 	}()
 	return sync.OnceFunc(func() { close(stop); <-stopped })
 }
 
-// signal signals the postmaster's children, and then it.
+// signal signals the postmaster's children, and then the postmaster.
 func (p *PrivateServer) signal(sig syscall.Signal) {
 	p.t.Helper()
 	postmaster := p.server.PID()
 	processes, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, file := range processes {
 		if pid, parent, _ := processOf(file); parent == postmaster {
-			_ = syscall.Kill(pid, sig) // an error means that it has just ended
+			_ = syscall.Kill(pid, sig) // an error means that the process has just ended
 		}
 	}
 	_ = syscall.Kill(postmaster, sig)
 }
 
-// processOf returns what a file of /proc says, zeros if the process has ended.
+// processOf returns the content of a file of /proc, zeros if the process has ended.
 func processOf(file string) (pid, parent int, state rune) {
 	stat, _ := os.ReadFile(file)
 	// The state and the parent follow the command's name, which ends with the last parenthesis.

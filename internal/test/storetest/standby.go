@@ -48,7 +48,7 @@ func (p *PrivateServer) Standby() *PrivateServer {
 	return s
 }
 
-// Detach ends the standby's replication: what is committed from then on does not reach it.
+// Detach ends the standby's replication: it does not get later commits.
 func (p *PrivateServer) Detach() {
 	p.t.Helper()
 	assert.NoError(p.t, p.exec(p.t.Context(), `alter system set primary_conninfo = ''`), "standby")
@@ -61,7 +61,7 @@ func (p *PrivateServer) Promote() {
 	assert.NoError(p.t, p.exec(p.t.Context(), `select pg_promote()`), "standby")
 }
 
-// HostsURL is a login's URL of two servers, of which one takes writes.
+// HostsURL is a login's URL of several servers. It asks for one that is not read-only.
 func HostsURL(t testing.TB, login string, servers ...*PrivateServer) string {
 	t.Helper()
 	var hosts, ports []string
@@ -78,8 +78,7 @@ func HostsURL(t testing.TB, login string, servers ...*PrivateServer) string {
 	)
 }
 
-// giveTo makes the owner of another directory the owner of dir and of all in it, if this process is
-// root.
+// giveTo gives dir and everything in it to the owner of another directory, if this process is root.
 func giveTo(dir, ofOwner string) error {
 	if os.Geteuid() != 0 {
 		return nil

@@ -16,16 +16,17 @@ import (
 // production. It logs every statement.
 type TLSServer struct {
 	*PrivateServer
-	// Port is where it listens. Its certificate is for localhost, not for 127.0.0.1.
+	// Port is the port on which it listens. Its certificate is for localhost, not for 127.0.0.1.
 	Port string
-	// Dir has ca.pem; and CERTLOGIN.pem and .key, with which CertLogin connects without a password.
+	// Dir has ca.pem, and CERTLOGIN.pem and .key, with which CertLogin connects without a password.
 	Dir string
 }
 
-// CertLogin is the login with a client certificate. It is a role that the test makes.
+// CertLogin is the login with a client certificate. The test makes its role.
 const CertLogin = "carol"
 
-// NewTLSServer starts a TLSServer that ends with the test. Over its socket nobody needs a password.
+// NewTLSServer starts a TLSServer that ends with the test. Connections over its socket need no
+// password.
 func NewTLSServer(t testing.TB) *TLSServer {
 	t.Helper()
 	_, port, _ := net.SplitHostPort(freeport.Address(t))

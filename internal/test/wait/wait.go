@@ -1,5 +1,5 @@
-// Package wait has the one way in which tests wait for something: until it is so, however slow the
-// machine. Bound has the other: how long it may take.
+// Package wait has the only way in which tests wait: until a condition holds, however slow the
+// machine. Bound checks how long something may take.
 package wait
 
 import (
@@ -15,13 +15,13 @@ import (
 	_ "petstore.example/internal/test/sandbox" // passes PETSTORE_BOUNDS on
 )
 
-// Limit is how long tests wait for what comes at once unless the machine is busy. A bound on how
-// long something may take is no matter of waiting: see Bound.
+// Limit is how long tests wait for something that takes no time unless the machine is busy. It does
+// not bound how long something may take: see Bound.
 const Limit = 3 * time.Minute
 
-// Until polls until the condition is true, every 5 ms at first and then every 20 ms, and fails the
-// test after Limit. What the condition looks at is given as pointers, or as functions without
-// arguments: the failure prints their last state.
+// Until polls until the condition is true, every 5 ms at first and then every 20 ms. After Limit it
+// fails the test. state has what the condition depends on, as pointers or as functions without
+// arguments: the failure prints its last values.
 func Until(t testing.TB, what string, condition func() bool, state ...any) {
 	t.Helper()
 	Within(t, Limit, what, condition, state...)
@@ -42,9 +42,9 @@ func Within(t testing.TB, limit time.Duration, what string, condition func() boo
 // Bounds reports whether promised times are checked, as in make soak PARTS=bounds.
 func Bounds() bool { return os.Getenv("PETSTORE_BOUNDS") != "" }
 
-// Bound fails the test if what took that long is promised to take no longer than limit. It does so
-// only if Bounds; otherwise, as the machine may be busy with other tests, it logs the time. It must
-// be called in the test function itself, where tools/soak.sh finds it.
+// Bound fails the test if something took longer than the promised limit, but only if Bounds is
+// true. Otherwise it logs the time, because the machine may be busy with other tests. It must be
+// called in the test function itself, because tools/soak.sh looks for it there.
 func Bound(t testing.TB, what string, took, limit time.Duration) {
 	t.Helper()
 	if test, by := strings.Split(t.Name(), "/")[0], caller(); !isIn(by, test) {
@@ -58,7 +58,7 @@ func Bound(t testing.TB, what string, took, limit time.Duration) {
 	t.Log(text)
 }
 
-// caller returns the name of the function that has called Bound.
+// caller returns the name of the function that called Bound.
 func caller() string {
 	pcs := make([]uintptr, 1)
 	runtime.Callers(3, pcs)
@@ -66,7 +66,7 @@ func caller() string {
 	return frame.Function
 }
 
-// isIn reports whether the function is that test, or written inside of it.
+// isIn reports whether the function is that test, or a function literal inside it.
 func isIn(function, test string) bool {
 	return regexp.MustCompile(`\.` + regexp.QuoteMeta(test) + `\b`).MatchString(function)
 }

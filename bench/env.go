@@ -17,7 +17,7 @@ import (
 	"petstore.example/internal/test/pgtest"
 )
 
-// env is everything that runs beside the load tool.
+// env holds all that runs beside the load tool.
 type env struct {
 	servers.Cleanups
 	*options
@@ -26,11 +26,11 @@ type env struct {
 	postgres *pgtest.Server
 	redis    *servers.Server
 	redisURL string // without the number of a database
-	// Every database is a copy of the one of that name, which has the sample.
+	// sample is in the database from which all others are copied.
 	sample *servers.Sample
-	// deployments are the servers that are measured, by name.
+	// deployments are the measured servers, by name.
 	deployments map[string]deployment
-	// cases are those at their maximum rates, then those at a pinned rate.
+	// cases are the cases at maximum rates, followed by those at a pinned rate.
 	cases []*benchCase
 }
 
@@ -41,17 +41,18 @@ type deployment struct {
 	petstore *servers.Server
 	database string // its name, if it has one
 	supply   *servers.Supply
-	// names are those of the processes; their children count too.
+	// names are the names of the processes. Their children count too.
 	names     []string
 	processes []int
 }
 
-// ofDatabase matches the command line of a process of PostgreSQL that works for a client, and the
-// name of its database.
+// ofDatabase matches the command line of a PostgreSQL process that works for a client; its group is
+// the name of the database.
 var ofDatabase = regexp.MustCompile(`^postgres: petstore: (?:bench_api|postgres) (\w+) `)
 
-// isForeign reports whether a process of that command line works for another deployment's database:
-// the other servers do little while no load comes, but cost 1 µs of each of 5,000 requests a second.
+// isForeign reports whether the process with that command line works for another deployment's
+// database. Even without load the other servers do a little, which would add 1 µs to each of 5,000
+// requests a second.
 func (d *deployment) isForeign(commandLine string) bool {
 	match := ofDatabase.FindStringSubmatch(commandLine)
 	return match != nil && match[1] != d.database
@@ -62,7 +63,7 @@ func (d *deployment) ready(ctx context.Context) bool {
 	return d.petstore == nil || servers.Ready(ctx, d.petstore)
 }
 
-// cpu returns the CPU time that each of the processes has used so far.
+// cpu returns the CPU time that each process has used so far.
 func (d *deployment) cpu() (used []time.Duration, err error) {
 	for _, pid := range d.processes {
 		one, failed := cputime.Of(pid, d.isForeign)
@@ -71,7 +72,7 @@ func (d *deployment) cpu() (used []time.Duration, err error) {
 	return used, err
 }
 
-// with returns the same with another process, whose CPU time counts too.
+// with returns the deployment with one more process whose CPU time counts.
 func (d deployment) with(name string, pid int) deployment {
 	d.names, d.processes = append(slices.Clip(d.names), name), append(slices.Clip(d.processes), pid)
 	return d
@@ -94,7 +95,7 @@ func (e *env) setUp(ctx context.Context, o *options) (err error) {
 	e.redis, e.redisURL, err = servers.StartRedis(ctx, e.dir)
 	must.Do(err)
 	e.Cleanup(e.redis.Stop)
-	e.sample = must.Get(servers.Fill(ctx, must.Get(servers.CreateDatabase(ctx, e.postgres, sampleDatabase))))
+	e.sample = must.Get(servers.Fill(ctx, must.Get(servers.CreateDatabase(ctx, e.postgres, sampleDatabase)), o.month))
 	e.deployments = map[string]deployment{
 		"memory":   e.deploy(ctx, "memory", ""),
 		"uncached": e.deploy(ctx, "uncached", "", "PETSTORE_LIST_CACHE_BYTES=0"),
@@ -130,7 +131,7 @@ func (e *env) addCases(rows []row) {
 	}
 }
 
-// pin makes the cases at a pinned rate from those at their maximum rates.
+// pin makes the cases at a pinned rate from the cases at maximum rates.
 func (e *env) pin() {
 	for _, rate := range pinnedRates {
 		add := func(name, about string, baseline *report.Series) *report.Series {
@@ -162,7 +163,7 @@ func (e *env) deploy(ctx context.Context, name, redis string, settings ...string
 	return d
 }
 
-// behindNginx starts an nginx before the server of a deployment.
+// behindNginx starts an nginx in front of a deployment's server.
 func (e *env) behindNginx(ctx context.Context, name, server string) {
 	d := e.deployments[server]
 	nginx := must.Get(servers.StartNginx(ctx, e.dir, name, d.url))
@@ -178,7 +179,7 @@ func (e *env) database(ctx context.Context, name string) (url string, supply *se
 	return url, servers.NewSupply(url, e.sample)
 }
 
-// startBare starts the other servers, which give the responses of petstore's cases.
+// startBare starts the other servers with the responses of petstore's cases.
 func (e *env) startBare(ctx context.Context) {
 	listed := e.find("list").Body
 	o := servers.BareOptions{
@@ -215,7 +216,7 @@ func (e *env) startBare(ctx context.Context) {
 	e.deployments["stock"] = start("stock", stock).with(postgreSQL, e.postgres.PID()).with("Redis", e.redis.PID())
 }
 
-// complete fills in a case's server, URL, and the response that every run must get.
+// complete sets a case's server, its URL, and the response that every run must get.
 func (e *env) complete(ctx context.Context, c *benchCase) error {
 	c.on = e.deployments[c.deployed]
 	c.URL = c.on.url + c.URL
@@ -223,7 +224,7 @@ func (e *env) complete(ctx context.Context, c *benchCase) error {
 		return err
 	}
 	if _, conditional := c.Header[ifNoneMatch]; conditional {
-		response := must.Get(c.Fetch(ctx)) // No page has an empty ETag.
+		response := must.Get(c.Fetch(ctx)) // The empty ETag matches no page.
 		c.Header.Set(ifNoneMatch, response.Header.Get("ETag"))
 	}
 	for range c.MaxOther + 1 {
@@ -232,7 +233,7 @@ func (e *env) complete(ctx context.Context, c *benchCase) error {
 	return nil
 }
 
-// answerLike gives the case the request and the response of another one.
+// answerLike gives the case the request and the response of the case of.
 func (c *benchCase) answerLike(of *benchCase, on deployment) {
 	path, required := c.URL, c.RequiredHeaders
 	c.Target, c.supply, c.on = of.Target, of.supply, on
@@ -251,7 +252,8 @@ func (e *env) find(name string) *benchCase {
 // allPinned is the name for all cases at a pinned rate.
 const allPinned = "pinned"
 
-// choose keeps the cases of those comma-separated names, all for none, and what they are compared with.
+// choose keeps the cases with these comma-separated names (all if there are none), and their
+// baselines.
 func (e *env) choose(list string) error {
 	if list == "" {
 		return nil

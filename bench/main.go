@@ -83,12 +83,12 @@ func run(ctx context.Context, o *options) (err error) {
 
 func (o *options) logf(format string, args ...any) { fmt.Fprintf(o.out, format+"\n", args...) }
 
-// versions returns those of the programs that are measured.
+// versions returns the versions of the measured programs.
 func versions(ctx context.Context, e *env) string {
 	number := regexp.MustCompile(`\d+(\.\d+)+`)
 	postgres := must.Get(servers.Value[string](ctx, e.postgres.URL("postgres", "postgres"), "show server_version"))
 	redis := must.Get(exec.CommandContext(ctx, "redis-server", "--version").Output())
-	wrk, _ := exec.CommandContext(ctx, "wrk", "-v").CombinedOutput() // It prints its usage too, and fails.
+	wrk, _ := exec.CommandContext(ctx, "wrk", "-v").CombinedOutput() // wrk -v exits with an error.
 	return fmt.Sprintf("Go %s, PostgreSQL %s, Redis %s, wrk %s",
 		number.FindString(runtime.Version()), number.FindString(postgres), number.Find(redis), number.Find(wrk))
 }
@@ -106,14 +106,15 @@ type options struct {
 	results     string
 	document    string
 	profile     string
+	month       bool
 }
 
 const (
 	// warmUp is how long each case runs before it is measured; profiled is how long it runs while
 	// profiles are taken.
 	warmUp, profiled = time.Second, 6 * time.Second
-	threads          = 2 // of wrk
-	// pinnedRounds is how often a case at a pinned rate is measured at most.
+	threads          = 2 // wrk's
+	// pinnedRounds is how often a case at a pinned rate is measured, at most.
 	pinnedRounds = 3
 )
 
@@ -132,10 +133,12 @@ func parseOptions(args []string) (*options, error) {
 		"Markdown `file` for the results, with a directory of the same name for its chart; empty for none")
 	f.StringVar(&o.profile, "profile", "",
 		"`directory` for profiles of petstore, taken in a further run of each row; empty for none")
+	f.BoolVar(&o.month, "month", false, "give each tenant a number of requests per month, which none uses up. "+
+		"The document is not written")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
-	if o.cases != "" {
+	if o.cases != "" || o.month {
 		o.document = ""
 	}
 	if f.NArg() > 0 || o.rounds < 1 || min(o.duration, o.pinned) < time.Second || o.connections < threads {
@@ -144,7 +147,7 @@ func parseOptions(args []string) (*options, error) {
 	return o, nil
 }
 
-// measuringTime is how long the cases run, without profiles and the checks around each run.
+// measuringTime is how long the cases run, apart from profiles and the checks around each run.
 func (o *options) measuringTime(cases []*benchCase) (sum time.Duration) {
 	for _, c := range cases {
 		rounds, d := o.plan(c)
@@ -153,7 +156,7 @@ func (o *options) measuringTime(cases []*benchCase) (sum time.Duration) {
 	return sum
 }
 
-// plan is how often a case is measured, and for how long each time.
+// plan returns how often a case is measured, and how long each time.
 func (o *options) plan(c *benchCase) (rounds int, d time.Duration) {
 	if c.Rate > 0 {
 		return min(o.rounds, pinnedRounds), o.pinned

@@ -8,25 +8,25 @@ import (
 	"petstore.example/bench/servers"
 )
 
-// row is one case in the table of all. The rest of its benchCase follows from it.
+// row is one case in the table of all cases. The rest of its benchCase follows from it.
 type row struct {
 	name    string
 	on      string // the deployment
 	against string // the row that it is compared with; empty for a baseline
 	request request
-	about   string // empty for a baseline that is no row of the page
+	about   string // empty for a baseline that is not a row of the page
 }
 
-// pinnedRates are the rates, in requests per second, at which the pinned rows are measured too, and
-// pinnedBaseline with them.
+// pinnedRates are the rates, in requests per second, at which the pinned rows and pinnedBaseline
+// are measured too.
 var (
 	pinnedRates    = []float64{5_000, 20_000}
 	pinned         = []string{"list", "list_redis", "refused", "stock"}
 	pinnedBaseline = "bare_gin"
 )
 
-// table returns all rows, each baseline before what is compared with it, so that a disturbance
-// affects both.
+// table returns all rows. Each baseline precedes the rows that are compared with it, so that a
+// disturbance affects both.
 func table(s *servers.Sample) []row {
 	return []row{
 		{"bare_gin", "bare", "", like("list", listPath),
@@ -89,10 +89,10 @@ func table(s *servers.Sample) []row {
 // request is the request of a case. The URL of its target is a path.
 type request struct {
 	load.Target
-	// supply, if not nil, gives the target what n requests use up.
+	// supply, if not nil, adds to the target what n requests use up.
 	supply func(s *servers.Supply, ctx context.Context, t *load.Target, n int) error
-	// of is the case whose request this one sends and whose response it must get; empty for the
-	// response that its own server gives first.
+	// of is the name of the case that has this one's request, but for the path, and its right
+	// response. If it is empty, the server's own first response is right.
 	of string
 }
 
@@ -104,19 +104,19 @@ const (
 	ifNoneMatch = "If-None-Match"
 )
 
-// headers returns the names and those of the headers that every response of petstore has.
+// headers returns the names, and the names of the headers that every response of petstore has.
 func headers(names ...string) []string {
 	return append(names, "X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit",
 		"RateLimit-Policy")
 }
 
-// like is another case's request to another path, whose response is the same but for the headers,
-// of which these are required.
+// like is another case's request with another path. The response may differ in the headers only,
+// and must have the required ones.
 func like(of, path string, required ...string) request {
 	return request{Target: load.Target{URL: path, RequiredHeaders: required}, of: of}
 }
 
-// list is a list of one tenant, or of several in turn.
+// list lists the animals of one tenant, or of several in turn.
 func list(tenants ...servers.Tenant) request {
 	t := request{Target: load.Target{
 		Method: http.MethodGet, URL: listPath, Header: http.Header{}, Status: http.StatusOK,
@@ -132,7 +132,7 @@ func list(tenants ...servers.Tenant) request {
 	return t
 }
 
-// notModified is a list that has not changed. complete fills in the ETag.
+// notModified lists unchanged animals. complete sets the ETag.
 func notModified(tenant servers.Tenant) request {
 	t := list(tenant)
 	t.Header.Set(ifNoneMatch, "")
@@ -140,8 +140,8 @@ func notModified(tenant servers.Tenant) request {
 	return t
 }
 
-// refused is a tenant with one request per minute: when a new minute begins during a run, one
-// request is admitted.
+// refused sends requests of a tenant with one request per minute. When a new minute begins during a
+// run, one request is admitted.
 func refused(tenant servers.Tenant) request {
 	t := list(tenant)
 	t.Status, t.RequiredHeaders = http.StatusTooManyRequests, headers("Retry-After")
@@ -160,7 +160,7 @@ func badKey(tenant servers.Tenant) request {
 	return t
 }
 
-// create is a create of one of these tenants at random.
+// create creates an animal of one of the tenants at random.
 func create(tenants []servers.Tenant) request {
 	t := list(tenants...)
 	t.Method, t.URL, t.RequestBody, t.Random = http.MethodPost, servers.CreatePath, []byte(newPet), true
@@ -171,11 +171,11 @@ func create(tenants []servers.Tenant) request {
 
 func createOnce(tenants []servers.Tenant) request {
 	t := create(tenants)
-	t.OwnKeys = true
+	t.CustomerKeys = true
 	return t
 }
 
-// patch changes one of many animals, so that requests seldom wait for another's lock on a row.
+// patch changes a random one of many animals, so that requests seldom wait for a row lock.
 func patch(tenants []servers.Tenant) request {
 	t := create(tenants)
 	t.Method, t.URL, t.RequestBody = http.MethodPatch, patchPath, []byte(`{"name":"Rex {n}"}`)
@@ -192,14 +192,15 @@ func order(tenants []servers.Tenant) request {
 	return t
 }
 
-// mixed is a list of one of these tenants at random, or so many creates in a hundred.
+// mixed lists the animals of one of the tenants at random, but creates an animal in as many of a
+// hundred requests as writes says.
 func mixed(writes int, tenants []servers.Tenant) request {
 	t := list(tenants...)
 	t.Random, t.Writes, t.WriteBody, t.IgnoreNumbers = true, writes, []byte(newPet), true
 	return t
 }
 
-// cold closes each connection after a request. Its keys, of these tenants, are supplied.
+// cold closes the connection after each request. Its keys, of the tenants, are from the supply.
 func cold(tenants []servers.Tenant) request {
 	t := list(tenants...)
 	t.Header.Set("Connection", "close")

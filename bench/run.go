@@ -18,26 +18,27 @@ import (
 	"petstore.example/bench/servers"
 )
 
-// benchCase is one case: which request to send, and to whom.
+// benchCase is one case: a request, and the deployment that gets it.
 type benchCase struct {
 	*report.Series
 	request
 	deployed string // the name of on
 	on       deployment
-	// most is the highest rate so far.
+	// most is the highest rate measured so far.
 	most float64
 }
 
 const (
 	// maxTries is how often a run is tried.
 	maxTries = 3
-	// leastRate is how many requests per second are supplied at least: a case may have been slow
-	// while it was warmed up.
+	// leastRate is the least number of requests per second to supply for: a case may have been slow
+	// in its warm-up.
 	leastRate = 15_000
 )
 
-// run measures one run. One that is not valid is repeated, as is one after which the server is
-// degraded, when it has recovered: it may have lost Redis because the machine stalled.
+// run measures one run. It repeats an invalid run. If the server is degraded after a run, it waits
+// until the server has recovered and repeats the run: the machine may have stalled, so that Redis
+// was lost.
 func (e *env) run(ctx context.Context, c *benchCase, d time.Duration, rate float64) (run report.Run, err error) {
 	for try := range maxTries {
 		run, err = c.measure(ctx, e.load(d, rate))
@@ -50,7 +51,7 @@ func (e *env) run(ctx context.Context, c *benchCase, d time.Duration, rate float
 		}
 		e.logf("run %d of %s is not valid: %v", try+1, c.Name, err)
 		for end := time.Now().Add(time.Minute); !c.on.ready(ctx) && time.Now().Before(end); {
-			time.Sleep(100 * time.Millisecond) // It recovers by itself.
+			time.Sleep(100 * time.Millisecond) // A degraded server recovers by itself.
 		}
 	}
 	if err != nil {
@@ -90,7 +91,7 @@ func (c *benchCase) refill(ctx context.Context, n int) error {
 	return c.supply(c.on.supply, ctx, &c.Target, n)
 }
 
-// runRounds warms up all cases, and measures each once per round, every other round in reverse
+// runRounds warms up all cases, and measures each once per round; every other round is in reverse
 // order.
 func (e *env) runRounds(ctx context.Context) error {
 	for _, c := range e.cases {
@@ -117,7 +118,7 @@ func (e *env) runRounds(ctx context.Context) error {
 	return nil
 }
 
-// profileKinds are kinds of profiles by pprof's names, and the sample of each by which its top
+// profileKinds are the kinds of profiles: pprof's name, path, and the sample type by which the top
 // entries are sorted.
 var profileKinds = []struct{ name, path, index string }{
 	{"cpu", "profile", "cpu"},
@@ -125,7 +126,7 @@ var profileKinds = []struct{ name, path, index string }{
 }
 
 // takeProfiles runs each case of petstore once more, and writes NAME.cpu.pprof and
-// NAME.allocs.pprof, each with its top entries in a text file beside it. These runs are not part of
+// NAME.allocs.pprof. Beside each is a text file with its top entries. These runs are not part of
 // the results.
 func (e *env) takeProfiles(ctx context.Context) (err error) {
 	defer must.Recover(&err)
@@ -139,7 +140,7 @@ func (e *env) takeProfiles(ctx context.Context) (err error) {
 		}
 		must.Do(
 			c.refill(ctx, int(max(2*c.most, leastRate)*profiled.Seconds())),
-		) // It may take longer than the profiles.
+		) // The run may outlast the profiles.
 		data := make([][]byte, len(profileKinds))
 		var taking errgroup.Group
 		for i, kind := range profileKinds {

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Compares this program with that of another commit: against.sh COMMIT ROW[,ROW …] ROUNDS. A row that has another name there is OLD=NEW. Each program
-# is measured by its own benchmark, on a database that it made itself, and who begins changes from round to round. benchstat prints the medians,
-# their confidence intervals of 95 % and p.
+# Compares this program with that of another commit: against.sh COMMIT ROW[,ROW …] ROUNDS [OPTIONS]. A row that has another name there is OLD=NEW. Each
+# program is measured by its own benchmark, on a database that it made itself, and who begins changes from round to round. The options are for this
+# program's: with -month its tenants have a limit more than those of the other. benchstat prints the medians, their confidence intervals of 95 % and p.
 set -eu
-[ $# = 3 ] || { echo 'want a commit, rows and a number of rounds, such as AGAINST=HEAD~5 ROW=list,list_redis ROUNDS=10, or ROW=list_memory=list' >&2; exit 2; }
+[ $# = 3 ] || [ $# = 4 ] || { echo 'want a commit, rows and a number of rounds, such as AGAINST=HEAD~5 ROW=list,list_redis ROUNDS=10, or ROW=list_memory=list' >&2; exit 2; }
 here=$PWD commit=$(git rev-parse --verify --quiet "$1^{commit}") || { echo "there is no commit $1" >&2; exit 2; }
-work=$(mktemp -d) rows=$2 rounds=$3
+work=$(mktemp -d) rows=$2 rounds=$3 options=${4-}
 trap 'git worktree remove --force "$work/$commit" 2>/dev/null; rm -rf "$work"' EXIT
 trap 'exit 130' HUP INT TERM
 git worktree add --quiet --detach "$work/$commit" "$commit"
@@ -18,8 +18,9 @@ done
 # those before = or those after it. In the file they have the new ones.
 measure() {
 	names=$(printf '%s\n' "$rows" | tr , '\n' | awk -F = -v names="$3" '{ print names == "old" ? $1 : $NF }' | sort -u | paste -sd , -)
+	[ "$3" = new ] && own=$options || own=
 	rm -f "$work/results.json"
-	(cd "$1" && bin/bench -cases "$names" -rounds 1 -duration 3s -pinned 10s -document '' -results "$work/results.json") >"$work/log" 2>&1 ||
+	(cd "$1" && bin/bench -cases "$names" -rounds 1 -duration 3s -pinned 10s -document '' -results "$work/results.json" $own) >"$work/log" 2>&1 ||
 		{ cat "$work/log" >&2; exit 1; }
 	awk -F '[ ",:]+' -v rows="$rows" -v names="$3" '
 		/^Benchmark/ { of = substr($1, 10); $1 = ""; found[of] = substr($0, 2); next }

@@ -12,9 +12,9 @@ import (
 // tick is the unit of /proc/PID/stat: USER_HZ, which is 100 on every architecture.
 const tick = 10 * time.Millisecond
 
-// Of returns the time used so far by the process and its children, including those that have ended
-// and were waited for, but not by children whose command line skip, if not nil, reports. Use it for
-// differences: it has an error of up to 10 ms per process.
+// Of returns the CPU time used so far by the process and its children, including ended children
+// that were waited for. If skip is not nil, it leaves out children for whose command line skip
+// returns true. Each process has an error of up to 10 ms, so use differences.
 func Of(pid int, skip func(commandLine string) bool) (used time.Duration, err error) {
 	all, err := procfs.AllProcs()
 	if err != nil {
@@ -23,7 +23,7 @@ func Of(pid int, skip func(commandLine string) bool) (used time.Duration, err er
 	found := false
 	for _, p := range all {
 		s, err := p.Stat()
-		if err != nil || p.PID != pid && s.PPID != pid { // Without Stat it has ended.
+		if err != nil || p.PID != pid && s.PPID != pid { // The process has ended.
 			continue
 		}
 		found = found || p.PID == pid

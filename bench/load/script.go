@@ -13,13 +13,13 @@ var scripts embed.FS
 
 // lua returns an embedded script.
 func lua(name string) string {
-	text, _ := scripts.ReadFile(name + ".lua") // It is embedded.
+	text, _ := scripts.ReadFile(name + ".lua") // The file is embedded.
 	return string(text)
 }
 
-// script returns the script that wrk runs for a target. Only a script whose requests differ has a
-// function named request: without it wrk formats the request once, and the script costs nothing
-// during the run. Go's literals of strings in ASCII are Lua's too.
+// script returns the script that wrk runs for a target. It has a function named request only if its
+// requests differ. Otherwise wrk formats the request once, and the script costs nothing during the
+// run. Go's string literals in ASCII are also Lua's.
 func script(t Target, o Options) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -41,7 +41,7 @@ func script(t Target, o Options) string {
 		b.WriteString(lua("rate"))
 	}
 	switch {
-	case t.OwnKeys || t.IDs != nil:
+	case t.CustomerKeys || t.IDs != nil:
 		ids := t.IDs
 		if ids == nil {
 			ids = &IDs{Count: 1}
@@ -55,7 +55,7 @@ func script(t Target, o Options) string {
 			}
 			line("}")
 		}
-		if t.OwnKeys {
+		if t.CustomerKeys {
 			line("local run = %s", strconv.QuoteToASCII(rand.Text()))
 		}
 		b.WriteString(lua("filled"))
@@ -66,7 +66,7 @@ func script(t Target, o Options) string {
 	return b.String() + lua("report")
 }
 
-// path returns the URL's path and query, with {id} as it is.
+// path returns the URL's path and query, with {id} unchanged.
 func (t Target) path() string {
 	_, rest, _ := strings.Cut(t.URL, "://")
 	_, path, _ := strings.Cut(rest, "/")

@@ -23,47 +23,49 @@ type Target struct {
 	URL         string // http://127.0.0.1:port/path
 	Header      http.Header
 	RequestBody []byte // the request's body, if any
-	// Keys are API keys that the requests use in turn, or at random; if empty, Header has the key.
+	// Keys are API keys that the requests use in turn, or at random. If it is empty, Header has the
+	// key.
 	Keys   []string
 	Random bool
-	// Writes is how many of a hundred random requests are POSTs of WriteBody to the path.
+	// Writes is how many of a hundred requests, at random, POST WriteBody to the path.
 	Writes    int
 	WriteBody []byte
-	// OwnKeys gives each request an Idempotency-Key of its own, and one of Keys at random.
-	OwnKeys bool
-	// IDs, if not nil, are IDs that the requests have in place of {id} in the URL and in
-	// RequestBody, in which {n} is a number that differs from request to request.
+	// CustomerKeys gives each request a new Idempotency-Key, and one of Keys at random.
+	CustomerKeys bool
+	// IDs, if not nil, are the IDs that replace {id} in the URL and in RequestBody. {n} in
+	// RequestBody is a number that differs from request to request.
 	IDs *IDs
 
 	Status int
 	Body   []byte
-	// IgnoreNumbers allows the numbers in the body to differ, as an ID or a wait does.
+	// IgnoreNumbers allows numbers in the body to differ, such as an ID or a wait.
 	IgnoreNumbers bool
 	// RequiredHeaders are headers that the response must have.
 	RequiredHeaders []string
-	// MaxOther is how many responses may have another status: the requests that a new minute admits
-	// while the rest is refused.
+	// MaxOther is how many responses may have another status: when a new minute begins, it admits
+	// some requests, and the others are refused.
 	MaxOther int64
 }
 
-// Response is what the server sent.
+// Response is the server's response.
 type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
-	Size   int64 // its size, headers included
+	Size   int64 // its size, including headers
 }
 
 // IDs are IDs for the requests of one run.
 type IDs struct {
 	First, Count int64
-	// Owners is which of Target.Keys each ID is used with, in turn and once; nil for any ID with any
-	// key. The requests before and after the run have the IDs after these, with the first key.
+	// Owners has for each ID the index of its key in Target.Keys, and each ID is used once, in
+	// order. If it is nil, any ID may be used with any key. The requests before and after the run
+	// use the first key and, with Owners, the IDs after those of the run.
 	Owners []int
-	more   atomic.Int64 // how many of them next has returned
+	more   atomic.Int64 // how many IDs next has returned
 }
 
-// next returns an ID for a request with the first key that is not of a run.
+// next returns an ID for a request before or after the run, which has the first key.
 func (s *IDs) next() int64 {
 	if s.Owners == nil {
 		return s.First
@@ -71,7 +73,7 @@ func (s *IDs) next() int64 {
 	return s.First + s.Count - 1 + s.more.Add(1)
 }
 
-// MoreIDs is how many IDs must follow those of a run that have owners.
+// MoreIDs is how many IDs must be left after those of a run with Owners.
 const MoreIDs = 200
 
 // Fetch sends the request.
@@ -119,7 +121,7 @@ func (t Target) request(ctx context.Context) (*http.Request, error) {
 	if len(t.Keys) > 0 {
 		req.Header.Set("Authorization", bearer(t.Keys[0]))
 	}
-	if t.OwnKeys {
+	if t.CustomerKeys {
 		req.Header.Set("Idempotency-Key", cryptorand.Text())
 	}
 	return req, nil

@@ -1,9 +1,9 @@
-// Package load sends one request to an HTTP server over and over with wrk, as fast as the responses
-// arrive or at a fixed rate, and verifies the responses.
+// Package load sends one request to an HTTP server over and over with wrk, at a fixed rate or as
+// fast as the responses arrive, and verifies the responses.
 //
 // A run is valid only if every response had the kind of status that the target expects (400 or
 // more, or less), no connection failed or timed out, the average size of the responses was right,
-// and a request just before and one just after the run got exactly the expected status and body.
+// and the requests just before and just after the run got exactly the expected status and body.
 // Otherwise the run returns an error.
 package load
 
@@ -27,21 +27,21 @@ type Options struct {
 	Connections int
 	Threads     int
 	Duration    time.Duration // whole seconds, as wrk requires
-	// Rate is how many requests per second are due, however fast the responses arrive; 0 for as
-	// many as they allow. Result.RPS tells whether the server held it.
+	// Rate is the number of requests due per second, however fast the responses arrive; 0 for as
+	// many as they allow. Result.RPS tells whether the server kept up.
 	Rate float64
-	// Begin and End, if not nil, are called when the requests that are measured begin, and when
-	// they have ended.
+	// Begin and End, if not nil, are called at the begin and after the end of the measured
+	// requests.
 	Begin, End func() error
 }
 
-// Result is what one run measured, as report.lua prints it.
+// Result is the measurement of one run, as report.lua prints it.
 type Result struct {
 	Requests int64 `json:"requests"`
-	Micros   int64 `json:"micros"` // of the run
+	Micros   int64 `json:"micros"` // the run's length
 	Bytes    int64 `json:"bytes"`
-	// Latencies in µs, from the sending of a request. When no connection was free, wrk adds those of
-	// the requests that were due meanwhile.
+	// Latencies are in µs, from the sending of a request. If requests were due while no connection
+	// was free, wrk adds their latencies.
 	P50 float64 `json:"p50_us"`
 	P99 float64 `json:"p99_us"`
 
@@ -53,8 +53,8 @@ type Result struct {
 // RPS returns the requests per second.
 func (r Result) RPS() float64 { return 1e6 * float64(r.Requests) / float64(r.Micros) }
 
-// Run sends the target's request over and over. The request just before and the one just after must
-// get the right response. The error says why the run is not valid.
+// Run sends the target's request over and over. The requests just before and just after must get
+// the right response. The error says why the run is not valid.
 func Run(ctx context.Context, t Target, o Options) (Result, error) {
 	before, err := t.Check(ctx)
 	if err != nil {
@@ -83,7 +83,7 @@ func drive(ctx context.Context, t Target, o Options) (r Result, err error) {
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "run.lua")
-	// In a private file the API key does not show in the list of processes.
+	// The file is private, so that the API key does not show in the list of processes.
 	if err := os.WriteFile(file, []byte(script(t, o)), 0o600); err != nil {
 		return r, err
 	}
@@ -107,13 +107,13 @@ func drive(ctx context.Context, t Target, o Options) (r Result, err error) {
 	return r, nil
 }
 
-// slack is by how many bytes the size of a response may change during a run: some numbers in its
+// slack is by how many bytes the size of a response may change during a run, as some numbers in its
 // headers lose a digit.
 const slack = 4
 
-// check returns an error unless every response was right as far as wrk can tell. The size of a
-// response is between least and most bytes; at the end of a run each connection may have read a
-// part of a response that is not counted.
+// check returns an error unless every response was right as far as wrk can tell. A response must
+// have between least and most bytes. At the end of a run each connection may have read a part of a
+// response that is not counted.
 func (r Result) check(t Target, least, most int64, connections int) error {
 	mean := float64(r.Bytes) / float64(max(1, r.Requests))
 	unfinished := float64(int64(connections)*most) / float64(max(1, r.Requests))
@@ -129,7 +129,7 @@ func (r Result) check(t Target, least, most int64, connections int) error {
 			r.Refused, r.Requests, t.Status)
 	case r.Failed+r.TimedOut > 0:
 		return fmt.Errorf("of %d requests %d failed and %d timed out", r.Requests, r.Failed, r.TimedOut)
-	case t.Writes > 0: // Two kinds of responses, of which least and most say nothing.
+	case t.Writes > 0: // There are two kinds of responses, so least and most say nothing.
 	case mean < float64(least-slack) || mean > float64(most+slack)+unfinished:
 		return fmt.Errorf("the responses had %.1f bytes on average, want %d to %d", mean, least, most)
 	}

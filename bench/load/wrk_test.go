@@ -201,7 +201,7 @@ func filledIn(t *testing.T, target func(*Target), o Options) (paths, others map[
 func TestIDsInTurn(t *testing.T) {
 	t.Parallel()
 	seen, others, requests := filledIn(t, func(target *Target) {
-		target.IDs, target.OwnKeys = &IDs{First: 100, Count: 50, Owners: make([]int, 50)}, true
+		target.IDs, target.CustomerKeys = &IDs{First: 100, Count: 50, Owners: make([]int, 50)}, true
 		for i := range target.IDs.Owners {
 			target.IDs.Owners[i] = i % 2
 		}

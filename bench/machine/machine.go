@@ -1,5 +1,5 @@
-// Package machine describes the machine that a benchmark's figures belong to. It
-// does not contain the host name.
+// Package machine describes the machine that a benchmark's figures belong to, without its host
+// name.
 package machine
 
 import (
@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Description is what the figures depend on.
+// Description has what the figures depend on.
 type Description struct {
 	Cores    int
 	MemoryMB int64
 	text     string
 }
 
-// Describe describes this machine; what it cannot find out is empty or 0.
+// Describe describes this machine. Unknown values are empty or 0.
 func Describe() Description {
 	var name unix.Utsname
 	_ = unix.Uname(&name)
@@ -36,7 +36,7 @@ func Describe() Description {
 
 func (d Description) String() string { return d.text }
 
-// field returns the value in the first line with that name, or "".
+// field returns the value in the first line that has the name, or "".
 func field(file, name, separator string) string {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package must ends a benchmark at its first error, after which nothing can be measured: it panics,
-// and Recover returns the error. Goroutines must not use it.
+// Package must ends a benchmark at its first error, because nothing can be measured after that. It
+// panics, and Recover returns the error. Goroutines must not use it.
 package must
 
 // failure is an error on its way to Recover.
@@ -18,7 +18,8 @@ func Get[T any](v T, err error) T {
 	return v
 }
 
-// Recover sets, if it is deferred, the error of a panic of this package. Other panics go on.
+// Recover sets err to the error of a panic of this package. It must be deferred. Other panics go
+// on.
 func Recover(err *error) {
 	switch p := recover().(type) {
 	case nil:

@@ -7,9 +7,9 @@ type bar struct {
 	Width     float64
 }
 
-// chart is what ratio.svg.tmpl draws, for light and dark pages, because the chart libraries that we
-// tried fix the colors for one kind of page: a bar for each row's ratio to its baseline. One is the
-// x of a ratio of 1.
+// chart is the data of ratio.svg.tmpl: a bar for each row's ratio to its baseline. One is the
+// x-coordinate of a ratio of 1. The template sets the colors for light and dark pages; the chart
+// libraries that we tried support only one of the two.
 type chart struct {
 	Bars   []bar
 	Height int

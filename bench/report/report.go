@@ -1,5 +1,5 @@
-// Package report holds what a benchmark measured, and writes it, above all as a page with a
-// table and a chart.
+// Package report holds a benchmark's measurements and writes them, mainly as a page with a table
+// and a chart.
 package report
 
 import (
@@ -20,7 +20,7 @@ import (
 // Report is the result of one call of the benchmark.
 type Report struct {
 	Machine  machine.Description
-	Versions string // of programs
+	Versions string // of the measured programs
 
 	Took           time.Duration
 	Rounds         int
@@ -33,7 +33,7 @@ type Report struct {
 	Series []*Series
 }
 
-// Rows returns the series that the table has.
+// Rows returns the series that are rows of the table.
 func (r *Report) Rows() []*Series {
 	return slices.DeleteFunc(slices.Clone(r.Series), func(s *Series) bool { return s.About == "" })
 }
@@ -50,7 +50,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 // WriteResults writes the medians of all rows to the file, in the form of Go's benchmarks.
 func (r *Report) WriteResults(file string) error { return write(file, "results.tmpl", r) }
 
-// WriteDocument writes the page to the file, and its chart to the directory of the same name beside
+// WriteDocument writes the page to the file, and its chart to a directory of the same name beside
 // it.
 func (r *Report) WriteDocument(file string) error {
 	svg := filepath.Join(strings.TrimSuffix(file, filepath.Ext(file)), "ratio.svg")

@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// Run is what one run of a case measured.
+// Run is the measurement of one run of a case.
 type Run struct {
 	RPS      float64
-	CPU      []time.Duration // per request, of each of Series.Servers
-	P50, P99 float64         // of the latencies, in µs
+	CPU      []time.Duration // per request, one for each of Series.Servers
+	P50, P99 float64         // latencies in µs
 }
 
 // Series is the runs of one case.
 type Series struct {
 	Name    string
-	About   string   // what it is; empty for a baseline that is no row of the table
-	Rate    float64  // at which requests were sent, per second; 0 for as many as the responses allowed
-	Servers []string // whose CPU time counts
+	About   string   // what it is; empty for a baseline that is not a row of the table
+	Rate    float64  // requests sent per second; 0 for as many as the responses allowed
+	Servers []string // the servers whose CPU time counts
 	Runs    []Run
-	// Baseline is what to compare with, or nil. Run i of both is of the same round.
+	// Baseline is the series to compare with, or nil. Run i of both belongs to the same round.
 	Baseline *Series
 }
 
@@ -47,7 +47,7 @@ func (s *Series) spread(of func(Run) float64) Spread {
 
 func rps(r Run) float64 { return r.RPS }
 
-// cpu is in µs.
+// cpu returns the CPU time of a run, in µs.
 func cpu(r Run) (sum float64) {
 	for _, d := range r.CPU {
 		sum += d.Seconds() * 1e6
@@ -67,7 +67,7 @@ func (s *Series) P50() Spread { return s.spread(func(r Run) float64 { return r.P
 // P99 returns the 99th percentile of the latency in ms.
 func (s *Series) P99() Spread { return s.spread(func(r Run) float64 { return r.P99 / 1e3 }) }
 
-// share returns the CPU time per request in µs of one of Servers.
+// share returns one server's CPU time per request, in µs.
 func (s *Series) share(server int) Spread {
 	return s.spread(func(r Run) float64 { return r.CPU[server].Seconds() * 1e6 })
 }
@@ -81,7 +81,7 @@ func (s *Series) Shares() string {
 	return strings.Join(parts, ", ")
 }
 
-// Ratio returns requests per second divided by the baseline's: that of the medians, and the
+// Ratio returns requests per second divided by the baseline's: the ratio of the medians, and the
 // extremes of the rounds. It is 1 without a baseline.
 func (s *Series) Ratio() Spread { return s.ratio(rps) }
 

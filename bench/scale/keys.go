@@ -25,17 +25,17 @@ import (
 const (
 	keysPerTenant = 10
 	keyRounds     = 21
-	// stored and held are how many keys each round looks up in PostgreSQL and in memory.
+	// Each round looks up stored keys in PostgreSQL and held keys in memory.
 	stored, held = 200, 20_000
 )
 
-// keySize is one number of keys.
+// keySize is the measurement with n keys.
 type keySize struct {
 	n             int
 	url           string
 	directory     *callers.Directory
 	tokens        []string
-	bytes         float64 // of the heap for each caller
+	bytes         float64 // heap for each caller
 	first, others []time.Duration
 }
 
@@ -70,7 +70,7 @@ func (s *keySize) lookUp(ctx context.Context) {
 		}
 	}
 	for range stored / 10 {
-		find(rand.IntN(s.n)) // The connection connects, and prepares its statement.
+		find(rand.IntN(s.n)) // The first call connects, and prepares the statement.
 	}
 	took := make([]time.Duration, stored)
 	for i := range took {
@@ -102,7 +102,7 @@ func (s *keySize) fillDirectory(ctx context.Context) {
 	}
 	before := heap()
 	s.directory = callers.NewDirectory(allCallers{uint64(max(1, s.n/keysPerTenant))}, keys.Live, time.Now)
-	s.directory.FeedProven(time.Now().Add(24 * time.Hour)) // The feed works all the time.
+	s.directory.FeedProven(time.Now().Add(24 * time.Hour)) // as if the feed always worked
 	for _, text := range s.tokens {
 		err := keys.ErrUnavailable
 		for try := 0; errors.Is(err, keys.ErrUnavailable) && try < 10; try++ {
@@ -114,8 +114,8 @@ func (s *keySize) fillDirectory(ctx context.Context) {
 	s.bytes = (heap() - before) / float64(s.directory.Len())
 }
 
-// allCallers is a store that knows every key, of so many tenants. The tenant follows from the
-// digest.
+// allCallers is a store that knows every key, for that many tenants. The digest determines the
+// tenant.
 type allCallers struct{ tenants uint64 }
 
 // Callers implements callers.Store.
@@ -143,13 +143,13 @@ func (s allCallers) Callers(_ context.Context, digests []keys.Digest, now time.T
 // heap returns the bytes in use after a garbage collection.
 func heap() float64 {
 	runtime.GC()
-	runtime.GC() // for what the first one finalized
+	runtime.GC() // frees what the first GC finalized
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return float64(m.HeapAlloc)
 }
 
-// fillKeys inserts n keys: key i has the digest of its number, the ID keyID(i), and the tenant
+// fillKeys inserts n keys. Key i has the digest of its number, the ID keyID(i), and the tenant
 // i/perTenant+1.
 func fillKeys(ctx context.Context, url string, n, perTenant int) {
 	must.Do(servers.Exec(ctx, url, fmt.Sprintf(`

@@ -1,6 +1,6 @@
-// Command scale measures how petstore's costs grow: with the keys, the servers that share a Redis,
-// and the requests whose usage is recorded; and what lists of staff cost. It prints tables and
-// writes docs/benchmarks-scale.md. Its databases are temporary.
+// Command scale measures how petstore's costs grow with the number of keys, of servers that share a
+// Redis, and of requests with recorded usage. It also measures the lists of staff. It prints tables
+// and writes docs/benchmarks-scale.md. Its databases are temporary.
 package main
 
 import (
@@ -31,11 +31,11 @@ func main() {
 }
 
 // buffersDivisor makes shared_buffers a quarter of the machine's memory, as PostgreSQL's manual
-// recommends for a dedicated server. With the 32 MB of a throwaway server, a table of a million
-// rows would be read by system calls.
+// recommends for a dedicated server. A throwaway server has 32 MB, and would read a table of a
+// million rows by system calls.
 const buffersDivisor = 4
 
-// part is one measurement and its table. measure ends with a panic of must if it fails.
+// part is one measurement and its table. If measure fails, it ends with a panic of must.
 type part struct {
 	name    string
 	measure func(context.Context, *env) *table
@@ -43,14 +43,14 @@ type part struct {
 
 var parts = []part{{"keys", keysPart}, {"servers", serversPart}, {"usage", usagePart}, {"staff", staffPart}}
 
-// env is what the parts run in.
+// env is the environment of the parts.
 type env struct {
 	servers.Cleanups
 
 	out      io.Writer
 	dir      string
 	postgres *pgtest.Server
-	maxSize  int // bounds every size
+	maxSize  int // the largest size to measure
 }
 
 // run measures a part.
@@ -64,7 +64,7 @@ func (e *env) run(ctx context.Context, p part) (t *table, err error) {
 	return p.measure(ctx, e), nil
 }
 
-// database makes a database for the size n of what it is named after, and returns its URL.
+// database makes a database for n of the items in its name, and returns its URL.
 func (e *env) database(ctx context.Context, name string, n int) string {
 	e.logf("making %s: %s", name, withCommas(n))
 	return must.Get(servers.CreateDatabase(ctx, e.postgres, fmt.Sprintf("%s_%d", name, n)))
@@ -72,7 +72,7 @@ func (e *env) database(ctx context.Context, name string, n int) string {
 
 func (e *env) logf(format string, args ...any) { fmt.Fprintf(e.out, format+"\n", args...) }
 
-// upTo returns the sizes up to the bound.
+// upTo returns the sizes that are not above maxSize.
 func (e *env) upTo(sizes ...int) []int {
 	return slices.DeleteFunc(sizes, func(n int) bool { return n > e.maxSize })
 }

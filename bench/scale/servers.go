@@ -25,8 +25,8 @@ import (
 
 const (
 	serversTime = 3 * time.Second
-	// callersEach is the number of concurrent callers at each server, callersTogether at all servers
-	// together.
+	// callersEach is the number of concurrent callers at each server, callersTogether that of all
+	// servers together.
 	callersEach, callersTogether = 32, 64
 	tenantsOfServers             = 64
 	// redisTimeout is long, so that a busy machine does not count as a lost Redis.
@@ -57,7 +57,7 @@ func serversPart(ctx context.Context, e *env) *table {
 	return t
 }
 
-// join adds a server: its limiter, member of the cluster and connections are as in petstore serve.
+// join adds a server. Its limiter, member of the cluster and connections are as in petstore serve.
 // It leaves in TearDown.
 func (e *env) join(ctx context.Context, url, redisURL, id string) *distributed.Limiter {
 	db := must.Get(store.Open(ctx, url, store.Options{AsAPI: true, MaxConns: 4}))
@@ -76,19 +76,19 @@ func (e *env) join(ctx context.Context, url, redisURL, id string) *distributed.L
 	e.Cleanup(func(context.Context) error { leave(); all.Wait(); return nil })
 	for term, ok := member.Term(); !ok || term.Redis == ""; term, ok = member.Term() {
 		must.Do(ctx.Err())
-		time.Sleep(time.Millisecond) // until it counts in Redis
+		time.Sleep(time.Millisecond) // until the server counts in Redis
 	}
 	return limiter
 }
 
-// work is what Redis did: rate is in requests per second, the rest per request.
+// work is the work of Redis. rate is in requests per second, the rest is per request.
 type work struct{ rate, scripts, micros float64 }
 
-// decide measures so many callers that call continuously.
+// decide measures that many callers, which call continuously.
 func decide(ctx context.Context, all []*distributed.Limiter, redisURL string, callers int) work {
 	client := redis.NewClient(must.Get(redis.ParseURL(redisURL)))
 	defer client.Close()
-	takeContinuously(ctx, all, callers, serversTime/3) // initializes the tenants and connects
+	takeContinuously(ctx, all, callers, serversTime/3) // connects, and initializes the tenants
 	before := redisWork(ctx, client)
 	requests := takeContinuously(ctx, all, callers, serversTime)
 	after := redisWork(ctx, client)
@@ -96,7 +96,7 @@ func decide(ctx context.Context, all []*distributed.Limiter, redisURL string, ca
 		(after.scripts - before.scripts) / requests, (after.micros - before.micros) / requests}
 }
 
-// takeContinuously returns how many requests were admitted.
+// takeContinuously returns the number of admitted requests.
 func takeContinuously(ctx context.Context, limiters []*distributed.Limiter, callers int, d time.Duration) float64 {
 	end := time.Now().Add(d)
 	var admitted atomic.Int64

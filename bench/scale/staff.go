@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	staffEntries = 10 // of the audit trail for each key
+	staffEntries = 10 // audit entries for each key
 	staffRounds  = 9
 )
 
 var (
 	//go:embed staff.sql
 	staffSQL string
-	// staffCommands has those that print tables of 100 rows, and after an empty line those that print
-	// everything.
+	// staffCommands has the commands that print tables of 100 rows, then an empty line, then those
+	// that print everything.
 	//go:embed staff.txt
 	staffCommands string
 )
@@ -48,11 +48,11 @@ func staffPart(ctx context.Context, e *env) *table {
 	return t
 }
 
-// staffBench is the database of staff.
+// staffBench is a database as staff use it.
 type staffBench struct {
 	*env
 
-	// owner is the URL of the database's owner, url that of a login in support.
+	// owner is the URL of the database's owner, url the URL of a login in support.
 	owner, url string
 }
 
@@ -66,7 +66,7 @@ func newStaffBench(ctx context.Context, e *env, keys int) *staffBench {
 	return s
 }
 
-// subject is a random tenant and key, by what commands name them by.
+// subject replaces the placeholders of a command by a random tenant and key.
 func (s *staffBench) subject(ctx context.Context) *strings.Replacer {
 	v := must.Get(servers.Value[pq.StringArray](ctx, s.owner, `
 		select array[t.name, k.id, k.last4] from api_keys k join tenants t on t.id = k.tenant_id
@@ -99,7 +99,7 @@ func (s *staffBench) measure(ctx context.Context, command, format string, subjec
 	return []string{"`" + command + "`", spread(took, time.Millisecond), megabytes, withCommas(lines)}
 }
 
-// lineCounter counts what a command prints, and keeps none of it.
+// lineCounter counts the lines that a command prints, and discards them.
 type lineCounter int
 
 func (c *lineCounter) Write(text []byte) (int, error) {

@@ -29,7 +29,7 @@ func usagePart(ctx context.Context, e *env) *table {
 	e.Cleanup(func(context.Context) error { return db.Close() })
 	for _, n := range e.upTo(100, 1_000, mostKeys) {
 		for _, rate := range []int{10_000, 100_000, 1_000_000} {
-			if rate >= 10*n { // Otherwise not every key is used between two writes.
+			if rate >= 10*n { // At lower rates some keys are not used between two writes.
 				t.add(append([]string{withCommas(n)}, record(ctx, e, db, n, rate)...)...)
 			}
 		}
@@ -37,8 +37,8 @@ func usagePart(ctx context.Context, e *env) *table {
 	return t
 }
 
-// record counts requests of so many keys at a rate during usageTime, with one meter as in a server,
-// and returns its cells.
+// record counts requests of that many keys at a rate during usageTime, with one meter as in a
+// server, and returns the cells of a row.
 func record(ctx context.Context, e *env, db *store.DB, active, rate int) []string {
 	counted := &countingStore{Usage: db.Usage}
 	meter := usage.NewMeter(counted, usage.Options{ServerID: fmt.Sprintf("%d-%d", active, rate), Log: zerolog.Nop()})
@@ -57,7 +57,7 @@ func record(ctx context.Context, e *env, db *store.DB, active, rate int) []strin
 		due := int(elapsed.Seconds() * float64(rate))
 		count(meter, active, requests, due)
 		requests = due
-		time.Sleep(5 * time.Millisecond) // until more are due
+		time.Sleep(5 * time.Millisecond) // until more requests are due
 	}
 	stop()
 	must.Do(running.Wait())
@@ -67,18 +67,18 @@ func record(ctx context.Context, e *env, db *store.DB, active, rate int) []strin
 		perSecond(float64(counted.rows.Load())), perSecond(took.Seconds() * 1e3)}
 }
 
-// count counts requests from from to to, with so many keys in turn.
+// count counts the requests from up to to, the latter excluded, using that many keys in turn.
 func count(m *usage.Meter, active, from, to int) {
 	now := time.Now()
 	for i := from; i < to; i++ {
 		key := i % active
-		tenant := int64(key/keysPerTenant) + 1 // fillKeys gives each tenant one assignment, in their order.
+		tenant := int64(key/keysPerTenant) + 1 // fillKeys gives each tenant one assignment, numbered like the tenants.
 		bucket := usage.Bucket{TenantID: tenant, KeyID: keyIDs[key], Assignment: tenant, Version: 1}
 		m.Admitted(bucket, now, now.Unix()/60, usage.Unlimited)
 	}
 }
 
-// keyIDs are those of fillKeys.
+// keyIDs are the IDs that fillKeys uses.
 var keyIDs = func() (ids [mostKeys]string) {
 	for i := range ids {
 		ids[i] = keyID(i)
@@ -86,7 +86,7 @@ var keyIDs = func() (ids [mostKeys]string) {
 	return ids
 }()
 
-// countingStore counts what is written.
+// countingStore counts the written rows.
 type countingStore struct {
 	billing.Usage
 	batches, rows atomic.Int64

@@ -16,7 +16,7 @@ import (
 
 // Fixed is a fixed response.
 type Fixed struct {
-	Path   string // as "/v1/pets"
+	Path   string // such as "/v1/pets"
 	Status int
 	Body   []byte // nil for a response without a body
 }
@@ -26,13 +26,13 @@ type BareOptions struct {
 	Responses []Fixed
 	// Found is the response after a look-up of the request's key in Database.
 	Found Fixed
-	// POST CreatePath and OrderPath, and PATCH ChangePath, write to Database, for the tenant of the
-	// key in memory.
+	// POST CreatePath, POST OrderPath and PATCH ChangePath write to Database. The key's tenant is
+	// looked up in memory.
 	Database string
 	Tenants  map[string]int64
 }
 
-// Paths of a bare server.
+// The paths of a bare server.
 const (
 	CreatePath = "/v1/pets"
 	ChangePath = "/v1/pets/:id"
@@ -40,12 +40,13 @@ const (
 	FoundPath  = "/v1/found"
 )
 
-// bareHandler is a lower bound for any server with Gin: it writes fixed bytes, or the result of one
-// prepared statement, without row-level security or an explicit transaction, as a superuser.
+// bareHandler is a lower bound for any server with Gin. It writes fixed bytes, or the result of one
+// prepared statement. The statement runs as a superuser, without row-level security or an explicit
+// transaction.
 func bareHandler(config []byte) http.Handler {
 	var o BareOptions
 	must.Do(json.Unmarshal(config, &o))
-	w := &bareWriter{o.Tenants, openPool(o.Database + "&timezone=UTC")} // Times are written in it.
+	w := &bareWriter{o.Tenants, openPool(o.Database + "&timezone=UTC")} // Responses show times in UTC.
 	engine := newEngine()
 	for _, f := range o.Responses {
 		engine.GET(f.Path, f.write)
@@ -70,7 +71,7 @@ func newEngine() *gin.Engine {
 	return gin.New()
 }
 
-// poolSize is that of petstore's own pool.
+// poolSize is the size of petstore's own pool.
 const poolSize = 16
 
 func openPool(url string) *sql.DB {
@@ -88,8 +89,8 @@ type bareWriter struct {
 
 func keyOf(c *gin.Context) string { return strings.TrimPrefix(c.GetHeader("Authorization"), "Bearer ") }
 
-// write is a minimal write: it reads the body, runs the statement with the tenant of the key and
-// the arguments, scans its result, and writes the body with it.
+// write is a minimal write. It reads the body, runs the statement with the key's tenant and the
+// arguments, scans the result, and responds with the body made of it.
 func (w *bareWriter) write(c *gin.Context, s *sql.Stmt, status int, body any, args func() []any, result ...any) {
 	tenant, ok := w.tenants[keyOf(c)]
 	if err := c.ShouldBindJSON(body); err != nil || !ok {
@@ -142,7 +143,7 @@ func (w *bareWriter) order() gin.HandlerFunc {
 	}
 }
 
-// find writes a fixed response after it has found whose the key is.
+// find writes a fixed response after it has found the key's tenant.
 func (w *bareWriter) find(f Fixed) gin.HandlerFunc {
 	ofDigest := must.Get(w.db.Prepare(`select tenant_id from api_keys where digest = $1 and revoked_at is null`))
 	return func(c *gin.Context) {

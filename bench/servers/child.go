@@ -27,13 +27,13 @@ const (
 // Server is a running server.
 type Server struct {
 	*subprocess.Process
-	// URL is http://127.0.0.1:port, AdminURL the same with another port, which petstore alone uses.
+	// URL is http://127.0.0.1:port. AdminURL has another port; only petstore uses it.
 	URL, AdminURL string
 }
 
-// serve starts the server of a command that is to use two free addresses, and returns when it is
-// ready. Its output goes to the file name.log in dir. It tries again if another process takes one of
-// the addresses first.
+// serve starts a server with a command that uses two free addresses, and returns when it is ready.
+// Its output goes to the file name.log in dir. If another process takes one of the addresses first,
+// serve tries again with others.
 func serve(
 	ctx context.Context, dir, name string,
 	command func(addrs [2]string) (*exec.Cmd, error), ready func(context.Context, *Server) bool,
@@ -109,10 +109,10 @@ func EmptyLogs(dir string) error {
 	return err
 }
 
-// Cleanups are what is to be done in the end.
+// Cleanups are functions to call at the end.
 type Cleanups struct{ all []func(context.Context) error }
 
-// Cleanup has TearDown call f.
+// Cleanup makes TearDown call f.
 func (c *Cleanups) Cleanup(f func(context.Context) error) { c.all = append(c.all, f) }
 
 // TearDown calls all functions once, the last one first.

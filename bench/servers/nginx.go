@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// proxyAddr is the address from which Nginx connects. petstore trusts its X-Forwarded-For.
+// proxyAddr is the address from which nginx connects. petstore trusts its X-Forwarded-For.
 const proxyAddr = "127.0.0.2"
 
-// nginxHere are what deploy/proxy/nginx.conf says, and what takes its place here. Without TLS, which
-// would cost the load tool as much as nginx.
+// nginxHere are texts of deploy/proxy/nginx.conf and what replaces them here. There is no TLS,
+// because it would cost the load tool as much as nginx.
 var nginxHere = []struct{ text, here string }{
 	{"user www-data;", "user root;"},
 	{"worker_rlimit_nofile 65536;", ""},
@@ -37,7 +37,8 @@ const nginxTemp = "client_body_temp_path DIR/1; proxy_temp_path DIR/2; fastcgi_t
 
 var nginxTLS = regexp.MustCompile(`(?m)^\s*ssl_.*\n`)
 
-// StartNginx starts an nginx with the configuration in deploy/proxy before the server at that URL.
+// StartNginx starts an nginx with the configuration in deploy/proxy in front of the server at that
+// URL.
 func StartNginx(ctx context.Context, dir, name, serverURL string) (*Server, error) {
 	text, err := os.ReadFile("deploy/proxy/nginx.conf")
 	if err != nil {
@@ -68,12 +69,12 @@ func StartNginxFile(ctx context.Context, dir string, list []byte) (*Server, erro
 	return startNginx(ctx, dir, name, nginxFile)
 }
 
-// startNginx starts an nginx with a configuration in which DIR is its directory, and ADDR its
+// startNginx starts an nginx with a configuration in which DIR and ADDR stand for its directory and
 // address.
 func startNginx(ctx context.Context, dir, name, config string) (*Server, error) {
 	path, err := exec.LookPath("nginx")
 	if err != nil {
-		path = "/usr/sbin/nginx" // not in the PATH of users on Debian
+		path = "/usr/sbin/nginx" // where Debian installs it, not in the PATH of users
 	}
 	own := filepath.Join(dir, name)
 	return serve(ctx, dir, name, func(addrs [2]string) (*exec.Cmd, error) {

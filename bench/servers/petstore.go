@@ -13,11 +13,11 @@ import (
 // PetstoreOptions configure a petstore server. All other settings have their defaults.
 type PetstoreOptions struct {
 	Program  string
-	Name     string // of its log file
+	Name     string // the name of its log file
 	Dir      string
 	Database string   // as the superuser postgres
 	Redis    string   // empty for none
-	Settings []string // further ones, as "PETSTORE_HTTP_FAST_PATH=off"
+	Settings []string // further ones, such as "PETSTORE_HTTP_FAST_PATH=off"
 }
 
 // StartPetstore starts a server and returns when it is ready and not degraded.
@@ -29,8 +29,8 @@ func StartPetstore(ctx context.Context, o PetstoreOptions) (*Server, error) {
 			"PETSTORE_REDIS_URL=" + o.Redis,
 			"PETSTORE_ADDR=" + addrs[0],
 			"PETSTORE_ADMIN_ADDR=" + addrs[1],
-			// All load comes from one address: the default would refuse most requests with a bad
-			// key.
+			// All load comes from one address, so the default limit would refuse most requests with
+			// a bad key.
 			"PETSTORE_ADDRESS_LIMIT=1000000000",
 			"PETSTORE_MAX_CONNECTIONS_PER_ADDRESS=20000",
 			"PETSTORE_TRUSTED_PROXIES=" + proxyAddr,
@@ -49,7 +49,7 @@ func Ready(ctx context.Context, s *Server) bool {
 	return err == nil && json.Unmarshal(body, &readiness) == nil && readiness.Status == "ready"
 }
 
-// Profile returns one of a petstore server's profiles, as "profile?seconds=5" or "allocs".
+// Profile returns one of a petstore server's profiles, such as "profile?seconds=5" or "allocs".
 func Profile(ctx context.Context, s *Server, name string) ([]byte, error) {
 	return get(ctx, s.AdminURL+"/debug/pprof/"+name)
 }

@@ -24,11 +24,11 @@ func CreateDatabase(ctx context.Context, p *pgtest.Server, name string) (string,
 		"exception when duplicate_object then null; end $$")
 }
 
-// Clone makes a copy of a database to which nobody is connected, and returns its URL.
+// Clone copies a database to which nobody is connected, and returns the copy's URL.
 func Clone(ctx context.Context, p *pgtest.Server, template, name string) (string, error) {
 	return p.URL("postgres", name), Exec(ctx, p.URL("postgres", "postgres"),
 		"create database "+name+" template "+template+" strategy file_copy",
-		// Rights on the database itself are not copied.
+		// The copy does not have the rights on the database itself.
 		"revoke all on database "+name+" from public",
 		"grant connect on database "+name+" to petstore_api, petstore_support, petstore_billing")
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// StartRedis starts a Redis without persistence, which logs to dir, and returns its URL without the
-// number of a database.
+// StartRedis starts a Redis without persistence, which logs to dir, and returns its URL without a
+// database number.
 func StartRedis(ctx context.Context, dir string) (s *Server, url string, err error) {
 	s, err = serve(ctx, dir, "redis", func(addrs [2]string) (*exec.Cmd, error) {
 		url = "redis://" + addrs[0] + "/"

@@ -15,16 +15,17 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/people"
+	"petstore.example/internal/store/tenancy"
 )
 
 const (
-	// ManyTenants is how many tenants Many are, as the page about benchmarks says.
+	// ManyTenants is the number of tenants in Many, as the page about benchmarks says.
 	ManyTenants = 300
-	animals     = 50 // of each tenant: more than a page
-	// ChangedAnimals is how many further animals each of Many has, to be changed.
+	animals     = 50 // per tenant: more than a page
+	// ChangedAnimals is how many more animals each tenant of Many has, for requests that change
+	// them.
 	ChangedAnimals = 200
-	// FirstChanged is the ID of the first of them.
+	// FirstChanged is the ID of the first of these animals.
 	FirstChanged = 1001
 )
 
@@ -43,16 +44,16 @@ type Sample struct {
 
 var by = audit.By{Actor: "bench", Reason: "benchmark"}
 
-// Fill makes the sample. Afterwards the API cannot place a ban in that database: a key that is
-// refused over and over would be banned within milliseconds, and a benchmark of refusals would
-// measure the ban.
-func Fill(ctx context.Context, url string) (s *Sample, err error) {
+// Fill makes the sample. Afterwards the API can place no bans in that database. Otherwise a key
+// that is refused over and over would be banned within milliseconds, and a benchmark of refusals
+// would measure the ban.
+func Fill(ctx context.Context, url string, month bool) (s *Sample, err error) {
 	defer must.Recover(&err)
 	db := must.Get(store.Open(ctx, url, store.Options{MaxConns: 1}))
 	defer db.Close()
-	s = &Sample{One: addTenant(ctx, db, "one", 1e9), Full: addTenant(ctx, db, "full", 1)}
+	s = &Sample{One: addTenant(ctx, db, "one", 1e9, month), Full: addTenant(ctx, db, "full", 1, month)}
 	for i := range ManyTenants {
-		s.Many = append(s.Many, addTenant(ctx, db, fmt.Sprintf("many-%03d", i), 1e9))
+		s.Many = append(s.Many, addTenant(ctx, db, fmt.Sprintf("many-%03d", i), 1e9, month))
 	}
 	const insert = `
 		insert into pets (tenant_id, id, name, category_id, status, created_at) overriding system value
@@ -64,7 +65,7 @@ func Fill(ctx context.Context, url string) (s *Sample, err error) {
 		fmt.Sprintf(insert, FirstChanged-1, FirstChanged+ChangedAnimals-2, "many-%"),
 		fmt.Sprintf("select setval(pg_get_serial_sequence('pets', 'id'), %d)", lastSupplied),
 		"revoke execute on function place_automatic_ban from petstore_api",
-		// For a table that was vacuumed while it was empty Postgres takes any index whose first
+		// If a table was vacuumed while it was empty, Postgres plans with any index whose first
 		// column fits, and a connection keeps that plan.
 		fmt.Sprintf(`insert into orders (tenant_id, pet_id, quantity, status, created_at)
 			select tenant_id, id, 1, 'cancelled', now() from pets where tenant_id <> %d limit 1000`, s.One.ID),
@@ -75,10 +76,14 @@ func Fill(ctx context.Context, url string) (s *Sample, err error) {
 		"vacuum analyze") // Autovacuum is off in a throwaway cluster.
 }
 
-// addTenant makes a tenant on Enterprise with a key, and a daily limit that no benchmark uses up.
-func addTenant(ctx context.Context, db *store.DB, name string, perMinute int64) Tenant {
+// addTenant makes a tenant on Enterprise with a key, and a daily limit that no benchmark uses up. If
+// month is set, it has such a limit per month, too.
+func addTenant(ctx context.Context, db *store.DB, name string, perMinute int64, month bool) Tenant {
 	quota := plans.Quota{PerMinute: perMinute, PerDay: 1_000_000_000_000}
-	tenant := people.NewTenant{Name: name, Plan: plans.Enterprise, Own: &quota}
+	if month {
+		quota.Month = plans.Month{Kind: plans.SomeMonth, Included: quota.PerDay}
+	}
+	tenant := tenancy.NewTenant{Name: name, Plan: plans.Enterprise, Own: &quota}
 	made := must.Get(db.Tenants.Create(ctx, by, tenant, time.Time{}))
 	service := &keys.Service{Store: db.Keys}
 	_, token, err := service.Issue(ctx, by, keys.Request{Tenant: name, Name: "bench", Environment: keys.Live})
@@ -93,14 +98,14 @@ type Supply struct {
 	next int64 // the ID of the next animal
 }
 
-// The IDs of the animals of a Supply. Those of animals that requests create come after them.
+// The first and last IDs of a Supply's animals. Animals that requests create get IDs after these.
 const firstSupplied, lastSupplied = 1_000_000, 9_999_999
 
 // NewSupply returns the supply of a database with that sample.
 func NewSupply(url string, s *Sample) *Supply { return &Supply{url, s.Many, firstSupplied} }
 
-// Animals adds n available animals, each of any of Many. A request of the target, whose keys are
-// those of Many, uses up one.
+// Animals adds n available animals to random tenants of Many. Each request of the target uses up
+// one. The target's keys belong to Many.
 func (s *Supply) Animals(ctx context.Context, t *load.Target, n int) error {
 	tenants := make(pq.Int64Array, n+load.MoreIDs)
 	if s.next+int64(len(tenants)) > lastSupplied {
@@ -126,8 +131,8 @@ func (s *Supply) Animals(ctx context.Context, t *load.Target, n int) error {
 	return err
 }
 
-// Keys adds n keys of Many, of which no server has seen any. A request of the target uses up one. It
-// inserts them without triggers: a running server gets no notices.
+// Keys adds n keys to Many that no server has seen. Each request of the target uses up one. They
+// are inserted without triggers, so that a running server gets no notifications.
 func (s *Supply) Keys(ctx context.Context, t *load.Target, n int) error {
 	t.Keys = make([]string, n)
 	digests, tenants := make(pq.ByteaArray, n), make(pq.Int64Array, n)

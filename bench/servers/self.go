@@ -13,15 +13,15 @@ import (
 	"petstore.example/bench/must"
 )
 
-// selfCommand is the first argument of this program as a server: see SelfMain.
+// selfCommand is the first argument of this program when it runs as a server (see SelfMain).
 const selfCommand = "serve-for-bench"
 
-// handlers make the handler of a server from its options in JSON.
+// handlers make a server's handler from its options in JSON.
 var handlers = map[string]func(options []byte) http.Handler{"bare": bareHandler, "stock": stockHandler}
 
 // StartSelf starts this program as the server "bare" with BareOptions (gin.New() in release mode
-// without middleware), or "stock" with StockOptions. It passes them on standard input, where no
-// other user can read them.
+// without middleware), or "stock" with StockOptions. It passes the options on standard input, where
+// no other user can read them.
 func StartSelf(ctx context.Context, dir, name string, options any) (*Server, error) {
 	text, err := json.Marshal(options)
 	if err != nil {
@@ -35,7 +35,7 @@ func StartSelf(ctx context.Context, dir, name string, options any) (*Server, err
 	}, accepts)
 }
 
-// SelfMain runs a server if the arguments are those of StartSelf. main calls it first.
+// SelfMain runs a server if the arguments are StartSelf's. main calls it first.
 func SelfMain(args []string) (isServer bool, err error) {
 	if len(args) != 3 || args[0] != selfCommand {
 		return false, nil

@@ -23,7 +23,7 @@ type StockOptions struct {
 	Redis    string
 }
 
-// stock is a GET /v1/pets built from well-known parts: a prepared SELECT finds the key, two calls
+// stock is a GET /v1/pets built from well-known parts. A prepared SELECT finds the key, two calls
 // of ulule/limiter count in Redis, and sqlx reads the rows.
 type stock struct {
 	callerByDigest, petsOfTenant *sqlx.Stmt
@@ -95,7 +95,7 @@ func (s *stock) list(c *gin.Context) {
 	c.JSON(http.StatusOK, pets)
 }
 
-// admits counts the request in a window, which it reports in the usual headers.
+// admits counts the request in a window, and reports the window in the usual headers.
 func (s *stock) admits(c *gin.Context, window string, period time.Duration, limit int64) bool {
 	state, err := s.counters.Get(c.Request.Context(), window, limiter.Rate{Period: period, Limit: limit})
 	c.Header("X-RateLimit-Limit", strconv.FormatInt(state.Limit, 10))

@@ -8,8 +8,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// lostCodes returns the error codes that a response of an operation had and has no longer. They are
-// open lists, in x-extensible-enum, whose values oasdiff does not compare in responses.
+// lostCodes returns the error codes that a response of an operation no longer has. They are open
+// lists in x-extensible-enum, whose values oasdiff does not compare in responses.
 func lostCodes(released, document *openapi3.T) (findings []string) {
 	eachOperation(released, document, func(name string, was, is *openapi3.Operation) {
 		for status, response := range was.Responses.Map() {
@@ -28,8 +28,8 @@ func lostCodes(released, document *openapi3.T) (findings []string) {
 	return findings
 }
 
-// codes returns the error codes that the examples of a response show: all that it can have
-// (internal/test/contract holds the server to that).
+// codes returns the error codes in the examples of a response. It can have no others:
+// internal/test/contract checks the server against them.
 func codes(response *openapi3.ResponseRef) []string {
 	found := map[string]bool{}
 	if response == nil || response.Value == nil {

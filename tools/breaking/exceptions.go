@@ -12,11 +12,11 @@ import (
 // exceptionsFile is in the directory of the released documents.
 const exceptionsFile = "exceptions.yaml"
 
-// exception allows what would be refused.
+// exception allows a finding that would otherwise be refused.
 type exception struct {
 	// Finding is a regular expression that matches a whole finding.
 	Finding string `json:"finding"`
-	// Reason is why the change breaks no promise.
+	// Reason says why the change breaks no promise.
 	Reason string `json:"reason"`
 
 	matches *regexp.Regexp

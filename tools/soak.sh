@@ -28,7 +28,7 @@ package() { PETSTORE_SOAK=1 $GO test -tags "$TAGS" -vet off -count=1 -timeout 90
 # bounds runs the tests that call wait.Bound, one after another: promised times are checked there, and in the long form of internal/e2e.
 bounds() {
 	code=0
-	for found in $(grep -rl 'wait\.Bound(' --include='*_test.go' internal cmd client bench | grep -v /test/wait/ | xargs awk '
+	for found in $(grep -rl 'wait\.Bound(' --include='*_test.go' internal cmd bench | grep -v /test/wait/ | xargs awk '
 		/^func / { split($2, name, "(") }
 		/wait\.Bound\(/ && !seen[FILENAME, name[1]]++ { dir = FILENAME; sub("/[^/]*$", "", dir); tests[dir] = tests[dir] "|" name[1] }
 		END { for (dir in tests) print dir ":" substr(tests[dir], 2) }' | sort); do
@@ -41,7 +41,7 @@ bounds() {
 
 fuzz() {
 	code=0
-	for found in $(grep -rE '^func Fuzz' --include='*_test.go' internal cmd client bench | sed 's,/[^/]*:func ,:,; s/(.*//'); do
+	for found in $(grep -rE '^func Fuzz' --include='*_test.go' internal cmd bench | sed 's,/[^/]*:func ,:,; s/(.*//'); do
 		echo "== $found"
 		$GO test -tags "$TAGS" -vet off -run '^$' -fuzz "^${found#*:}\$" -fuzztime "$SOAK" "./${found%:*}" || code=1
 	done

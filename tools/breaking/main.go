@@ -29,8 +29,8 @@ const (
 	betaNotice   = 180
 )
 
-// severities differ from those of oasdiff: a changed default is an error, a new value in a response
-// is not.
+// severities differ from oasdiff's: a changed default is an error, a new value in a response is
+// not.
 var severities = map[string]checker.Level{
 	checker.ResponsePropertyEnumValueAddedId:      checker.INFO,
 	checker.RequestParameterDefaultValueChangedId: checker.ERR,
@@ -84,8 +84,8 @@ func last(dir string) (string, error) {
 	return found, nil
 }
 
-// compare returns all that is refused and no exception allows, and the exceptions that allow
-// nothing.
+// compare returns an error that names the refused findings that no exception allows, and the
+// exceptions that allow nothing.
 func compare(released, document string, exceptions []exception) error {
 	var specs [2]*load.SpecInfo
 	for i, file := range []string{released, document} {
@@ -133,7 +133,8 @@ func compare(released, document string, exceptions []exception) error {
 	)
 }
 
-// eachOperation calls do with what each operation was and is. oasdiff finds those that are gone.
+// eachOperation calls do with the old and the new form of each operation that is in both documents.
+// oasdiff finds the removed ones.
 func eachOperation(released, document *openapi3.T, do func(name string, was, is *openapi3.Operation)) {
 	for path, item := range released.Paths.Map() {
 		for method, was := range item.Operations() {
@@ -144,8 +145,9 @@ func eachOperation(released, document *openapi3.T, do func(name string, was, is 
 	}
 }
 
-// nearer returns the operations whose removal comes sooner than was announced. oasdiff lets it pass
-// as long as the notice is kept. Dates compare as text, as RFC 3339 writes them.
+// nearer returns the operations whose removal date is now earlier than announced. oasdiff allows
+// that if the notice is still kept. The dates are compared as texts, which is right for dates of
+// RFC 3339.
 func nearer(released, document *openapi3.T) (findings []string) {
 	eachOperation(released, document, func(name string, was, is *openapi3.Operation) {
 		before, _ := was.Extensions["x-sunset"].(string)

@@ -24,7 +24,7 @@ import (
 // chartDir is the chart in deploy.
 func chartDir(deploy string) string { return filepath.Join(deploy, "helm", "petstore") }
 
-// checkChart lints the chart, renders it with the values, and checks what Kubernetes would be sent.
+// checkChart lints the chart, renders it with the values, and checks what Kubernetes would get.
 func checkChart(deploy, docs string, values map[string]any) []string {
 	var f findings
 	for _, m := range lint.RunAll(chartDir(deploy), values, "petstore").Messages {
@@ -50,7 +50,7 @@ func checkChart(deploy, docs string, values map[string]any) []string {
 	return f
 }
 
-// load reads the chart, and what its templates get of the values.
+// load reads the chart, and the values as its templates get them.
 func load(dir string, values map[string]any) (*chart.Chart, common.Values, error) {
 	loaded, err := loader.LoadDir(dir)
 	if err != nil {
@@ -79,7 +79,7 @@ func render(dir string, values map[string]any) (documents []string, err error) {
 	return documents, nil
 }
 
-// checkHook refuses an event that Helm ignores: it then ignores the object.
+// checkHook refuses an event unknown to Helm, which would then ignore the object.
 func (f *findings) checkHook(object runtime.Object) {
 	meta := object.(metav1.Object)
 	for name, value := range meta.GetAnnotations() {
@@ -99,15 +99,15 @@ func (f *findings) checkHook(object runtime.Object) {
 	}
 }
 
-// pod is the template of pods of an object.
+// pod is the pod template of an object.
 type pod struct {
 	of       string
 	template corev1.PodTemplateSpec
-	// server: it serves requests until it is stopped.
+	// server is true if the pod serves requests until it is stopped.
 	server bool
 }
 
-// objects are what the chart makes.
+// objects are the objects that the chart makes.
 type objects []runtime.Object
 
 func (all objects) pods() (found []pod) {

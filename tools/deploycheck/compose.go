@@ -26,7 +26,7 @@ func loadCompose(ctx context.Context, deploy string) (*types.Project, error) {
 	return options.LoadProject(ctx)
 }
 
-// checkCompose checks deploy/compose.yaml. The directory docs says which variables there are.
+// checkCompose checks deploy/compose.yaml. The directory docs lists the variables.
 func checkCompose(ctx context.Context, deploy, docs string) []string {
 	project, err := loadCompose(ctx, deploy)
 	if err != nil {
@@ -46,8 +46,8 @@ func checkCompose(ctx context.Context, deploy, docs string) []string {
 	return f
 }
 
-// jobs returns the services that end: those whose end others wait for, and those that only "docker
-// compose run" starts.
+// jobs returns the services that run to their end: other services wait for that, or only "docker
+// compose run" starts them.
 func jobs(project *types.Project) map[string]bool {
 	ends := map[string]bool{}
 	for name, s := range project.Services {
@@ -115,11 +115,11 @@ func (f *findings) checkVariable(where, name, docs string) {
 	}
 }
 
-// variables returns those that the pages name as code.
+// variables returns the variables that the pages name as code.
 func variables(docs string) []string {
 	named := map[string]bool{}
 	for _, page := range []string{"configuration.md", "petstorectl.md"} {
-		text, _ := os.ReadFile(filepath.Join(docs, page)) // a page that is missing names none
+		text, _ := os.ReadFile(filepath.Join(docs, page)) // a missing page names none
 		for _, m := range regexp.MustCompile("`(PETSTORE_[A-Z_]+)[`=]").FindAllStringSubmatch(string(text), -1) {
 			named[m[1]] = true
 		}
@@ -129,7 +129,7 @@ func variables(docs string) []string {
 
 // stages returns the names of the stages of a Dockerfile.
 func stages(path string) (names []string) {
-	text, _ := os.ReadFile(path) // one that is missing has none
+	text, _ := os.ReadFile(path) // a missing file has none
 	for _, m := range regexp.MustCompile(`(?m)^FROM .* AS (\S+)$`).FindAllStringSubmatch(string(text), -1) {
 		names = append(names, m[1])
 	}

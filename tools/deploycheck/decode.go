@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/apis/apps"
-	// registers the kinds of the group, as each of the imports named install
+	// registers the kinds of its group, as every import named install does
 	_ "k8s.io/kubernetes/pkg/apis/apps/install"
 	appsvalidation "k8s.io/kubernetes/pkg/apis/apps/validation"
 	"k8s.io/kubernetes/pkg/apis/autoscaling"
@@ -46,8 +46,8 @@ func newOthers() runtime.Decoder {
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 }
 
-// decode reads an object and checks it as the API server does. It returns nil for one that can't be
-// read.
+// decode reads an object and checks it as the API server does. It returns nil for an unreadable
+// object.
 func (f *findings) decode(document []byte) runtime.Object {
 	object, kind, err := others.Decode(document, nil, nil)
 	if err == nil {
@@ -74,7 +74,7 @@ func (f *findings) decode(document []byte) runtime.Object {
 	return object
 }
 
-// validate is what the API server checks of an object that it can read.
+// validate makes the checks that the API server makes on a readable object.
 func validate(object runtime.Object) field.ErrorList {
 	allot(object)
 	switch o := object.(type) {
@@ -108,7 +108,7 @@ func validate(object runtime.Object) field.ErrorList {
 	}
 }
 
-// allot gives the object what the API server gives each before it validates: its namespace, and
+// allot gives the object what the API server gives it before the validation: its namespace, and the
 // numbers, addresses and labels that are its own.
 func allot(object runtime.Object) {
 	object.(metav1.Object).SetNamespace("petstore")

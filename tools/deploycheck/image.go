@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 )
 
-// maxImage is the most bytes of an image, unpacked.
+// maxImage is the maximum size of an unpacked image, in bytes.
 const maxImage = 42_000_000
 
 const (
@@ -29,7 +29,7 @@ const (
 	thirdParty   = "licenses/THIRD_PARTY_LICENSES.txt"
 )
 
-// program is what an image should run.
+// program is a program that an image should run.
 type program struct {
 	name        string
 	command     []string
@@ -173,7 +173,7 @@ func countCertificates(bundle []byte) int {
 	return bytes.Count(bundle, []byte("-----BEGIN CERTIFICATE-----"))
 }
 
-// findings are what is wrong, one sentence each.
+// findings are the faults found, one sentence each.
 type findings []string
 
 func (f *findings) add(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/pod-security-admission/policy"
 )
 
-// podCheck is what this project wants of each pod: the Pod Security Standard "restricted", and
+// podCheck checks this project's rules for each pod: the Pod Security Standard "restricted", and
 // more.
 type podCheck struct {
 	*findings
@@ -87,7 +87,7 @@ func (p podCheck) checkProbes(c *corev1.Container) {
 	}
 }
 
-// checkMemory wants Go's limit to be between seven and nineteen twentieths of the container's.
+// checkMemory requires Go's limit to be between 70 % and 95 % of the container's.
 func (p podCheck) checkMemory(limit string, container *resource.Quantity) {
 	bytes, err := resource.ParseQuantity(strings.TrimSuffix(limit, "B"))
 	if err != nil {
@@ -99,7 +99,7 @@ func (p podCheck) checkMemory(limit string, container *resource.Quantity) {
 	}
 }
 
-// checkStop wants the pod to have the time that the server takes to stop.
+// checkStop requires the pod to have as much time as the server takes to stop.
 func (p podCheck) checkStop(set map[string]string) {
 	drain, err1 := time.ParseDuration(set["PETSTORE_DRAIN_DELAY"])
 	stop, err2 := time.ParseDuration(set["PETSTORE_STOP_TIMEOUT"])
@@ -111,19 +111,18 @@ func (p podCheck) checkStop(set map[string]string) {
 	if grace < drain+stop+5*time.Second {
 		p.add("%s is killed after %v: the server takes up to %v, and some seconds more", p.of, grace, drain+stop)
 	}
-	// A pod gets new connections for some seconds after it was told to stop.
+	// For some seconds after a pod was told to stop, it still gets new connections.
 	if drain < 5*time.Second {
 		p.add("%s: PETSTORE_DRAIN_DELAY is %v: want 5s or more", p.of, drain)
 	}
 }
 
-// checkSecrets checks that each file that a variable names is there, and that others may not read
-// it.
+// checkSecrets checks that each file named by a variable exists, and that others may not read it.
 func (p podCheck) checkSecrets() {
 	files := map[string]bool{}
 	for _, v := range p.template.Spec.Volumes {
 		if v.Projected == nil {
-			continue // an operator's own
+			continue // the volume is the operator's own
 		} else if mode := v.Projected.DefaultMode; mode == nil || *mode&0o007 != 0 {
 			p.add("%s: everybody may read the volume %s: want mode 0440", p.of, v.Name)
 		}

@@ -15,8 +15,8 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// references finds what names something that does not exist: the API server accepts it, and nothing
-// happens.
+// references finds names of things that do not exist. The API server accepts such names, and they
+// have no effect.
 type references struct {
 	*findings
 	all objects
@@ -81,7 +81,7 @@ func (r references) check() {
 	}
 }
 
-// checkService checks that a service that matches has the port.
+// checkService checks that a matching service has the port.
 func (r references) checkService(what string, port intstr.IntOrString, matches func(*corev1.Service) bool) {
 	if !slices.ContainsFunc(r.all, func(other runtime.Object) bool {
 		s, ok := other.(*corev1.Service)
@@ -101,7 +101,7 @@ func (r references) checkAutoscaler(o *autoscalingv2.HorizontalPodAutoscaler) {
 	}
 }
 
-// selected returns the pods that a selector matches: they must be of one kind.
+// selected returns the pods that a selector matches. They must be of one kind.
 func (r references) selected(what string, s labels.Selector) (found []pod) {
 	for _, p := range r.all.pods() {
 		if !s.Empty() && s.Matches(labels.Set(p.template.Labels)) {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// run runs a program of Debian and finds that it fails, with what it says.
+// run runs one of Debian's programs. A failure is a finding, with the program's output.
 func (f *findings) run(ctx context.Context, dir, name string, args ...string) {
 	if _, err := exec.LookPath(name); err != nil { // not in the PATH of users
 		name = filepath.Join("/usr/sbin", name)
@@ -23,11 +23,11 @@ func (f *findings) run(ctx context.Context, dir, name string, args ...string) {
 	}
 }
 
-// maxExposure is the most that systemd-analyze may find in a service, in tenths.
+// maxExposure is the highest exposure of a service that systemd-analyze may find, in tenths.
 const maxExposure = "20"
 
-// checkSystemd checks the units, in a root directory with nothing but them and the programs that
-// they start.
+// checkSystemd checks the units, in a root directory that has nothing but them and the programs
+// that they start.
 func checkSystemd(ctx context.Context, deploy, work string) []string {
 	var f findings
 	dir := filepath.Join(work, "etc", "systemd", "system")
@@ -41,7 +41,7 @@ func checkSystemd(ctx context.Context, deploy, work string) []string {
 			return []string{err.Error()}
 		}
 	}
-	// Without --recursive-errors a key that systemd does not know is only a warning.
+	// Without --recursive-errors systemd only warns of an unknown key.
 	f.run(
 		ctx,
 		work,
@@ -53,8 +53,8 @@ func checkSystemd(ctx context.Context, deploy, work string) []string {
 	return f
 }
 
-// checkProxies checks the configurations of the load balancers. The directory certificate has
-// tls.crt and tls.key.
+// checkProxies checks the configurations of the load balancers. tls.crt and tls.key are in the
+// directory certificate.
 func checkProxies(ctx context.Context, deploy, work, certificate string) []string {
 	var f findings
 	here := strings.NewReplacer(

@@ -49,6 +49,12 @@ var guides = []guide{
 		title: "Idempotency",
 		about: "Repeat a request without making it take effect twice.",
 	},
+	{
+		path:  "webhooks",
+		file:  "webhooks.md",
+		title: "Webhooks",
+		about: "Be told of a banned key, a changed plan or a new animal, and check that it was us.",
+	},
 	{path: "clients", file: "clients.md", title: "Clients", about: "Examples in curl, Go, Python and JavaScript."},
 	{
 		path:  "versioning",
@@ -68,7 +74,7 @@ var guides = []guide{
 // changelog is the guide that is also a feed.
 const changelog = "changelog"
 
-// forCustomers returns the chapter for customers as a document of its own.
+// forCustomers returns the chapter for customers as a separate document.
 func forCustomers(text string) string {
 	text, _, _ = strings.Cut(text, "\n## For operators")
 	text = strings.Replace(text, "\n## For customers\n", "\n", 1)
@@ -89,7 +95,7 @@ func sections(text string) string {
 	) + table[end:]
 }
 
-// renamed returns Markdown whose links have the names of the pages in place of the files'.
+// renamed returns the Markdown with links to the pages in place of the files.
 func renamed(text string) string {
 	for _, g := range guides {
 		if path.Base(g.file) != path.Base(g.path)+".md" {

@@ -3,9 +3,9 @@
 //
 //	docsite FOLDER   replace the folder by the pages
 //
-// What depends on a deployment stands in the pages as {{prefix}}, {{mail}} and {{contact}}, as the
-// API at https://api.example.com and as the support at https://support.example.org: see package
-// reference, which replaces these.
+// Package reference replaces the pages' placeholders for what depends on a deployment: {{prefix}},
+// {{mail}} and {{contact}}, https://api.example.com for the API, and https://support.example.org
+// for the support.
 package main
 
 import (
@@ -120,8 +120,8 @@ const llmsHead = `
 
 `
 
-// page fills templates: each replaces {{content}} of the one before it, and body that of the last
-// one. contents and body are HTML.
+// page fills templates. Each template replaces {{content}} in the one before, and body replaces
+// {{content}} in the last. contents and body are HTML.
 func page(current, title, contents, body string, templates ...string) string {
 	text := "{{content}}"
 	for _, name := range templates {

@@ -17,10 +17,10 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// asPath stands for the prefix in the addresses of links, where braces would be escaped.
+// asPath stands in links for {{prefix}}, whose braces would be escaped there.
 const asPath = "/-prefix-"
 
-// document is Markdown that was read.
+// document is parsed Markdown.
 type document struct {
 	markdown goldmark.Markdown
 	root     ast.Node
@@ -58,14 +58,14 @@ func (d *document) html(n ast.Node) string {
 	return b.String()
 }
 
-// section is what stands below one heading, up to the next one.
+// section is the text below one heading, up to the next one.
 type section struct {
 	level         int
 	anchor, title string
 	nodes         []ast.Node
 }
 
-// sections returns the sections of the document in their order. The first one has the title of the
+// sections returns the sections of the document in order. The first section has the title of the
 // document.
 func (d *document) sections() (all []section) {
 	for n := d.root.FirstChild(); n != nil; n = n.NextSibling() {
@@ -136,7 +136,7 @@ func (l linker) Transform(document *ast.Document, _ text.Reader, _ parser.Contex
 	})
 }
 
-// contents returns the list of a guide's sections, two levels deep, empty for a guide with fewer
+// contents returns a list of a guide's sections, two levels deep, or nothing if there are fewer
 // than three.
 func (d *document) contents() string {
 	var b strings.Builder

@@ -21,7 +21,7 @@ type found struct {
 	Text  string `json:"text"`
 }
 
-// index returns what the search finds of a guide.
+// index returns the entries of a guide in the search.
 func (d *document) index(g guide) (all []found) {
 	for _, s := range d.sections() {
 		f := found{Path: prefix + "/docs/" + g.path, Page: g.title, Title: s.title}
@@ -38,12 +38,12 @@ func (d *document) index(g guide) (all []found) {
 	return all
 }
 
-// contact is the support in the OpenAPI document, of which a deployment may have none.
+// contact matches the support contact in the OpenAPI document. A deployment may have none.
 var contact = regexp.MustCompile(`"contact": \{[^}]*\}`)
 
-// readOpenAPI returns the OpenAPI document in JSON, with its members in the same order, and what
-// the search finds of its operations. Each leads to its place in the reference, by the path that
-// Scalar gives it.
+// readOpenAPI returns the OpenAPI document in JSON, with its members in the same order, and the
+// search entries of its operations. Each entry links to the operation's place in the reference, by
+// the path that Scalar gives it.
 func readOpenAPI() (inJSON string, index []found, err error) {
 	inYAML, err := os.ReadFile("internal/api/openapi.yaml")
 	if err != nil {
@@ -110,7 +110,7 @@ func feed() (string, error) {
 	}{ID: page, Title: titleOf("Changes"), Author: siteName,
 		Links: []link{{"self", page + ".atom"}, {"alternate", page}}}
 	of := slices.IndexFunc(guides, func(g guide) bool { return g.path == changelog })
-	// Readers of feeds know no base of relative links.
+	// Feed readers have no base for relative links.
 	d, err := parse(guides[of], root)
 	if err != nil {
 		return "", err

@@ -16,9 +16,9 @@ import (
 	"time"
 )
 
-// filesOf returns the files of an archive: their paths here, by their paths there. "petstore" is
-// for servers and has both programs, so that they are always of the same release. "petstorectl" is
-// for the machines of staff.
+// filesOf returns the path on this machine of each file of an archive, by its path in the archive.
+// "petstore" is for servers and has both programs, so that both always belong to the same release.
+// "petstorectl" is for staff's machines.
 func (t target) filesOf(program string) (map[string]string, error) {
 	files := map[string]string{
 		"LICENSE":                  "LICENSE",
@@ -83,7 +83,8 @@ func writeArchive(t target, name string, files map[string]string, at time.Time) 
 	return errors.Join(closeAll(), out.Close())
 }
 
-// modeOf returns the mode of a file in archives: whoever unpacks them may run what may be run here.
+// modeOf returns the mode of a file in archives. Files that are executable here are executable for
+// everybody there.
 func modeOf(file string) fs.FileMode {
 	if info, err := os.Stat(file); err == nil && info.Mode()&0o100 != 0 {
 		return 0o755

@@ -21,7 +21,7 @@ var targets = []target{
 	{"windows", "arm64"},
 }
 
-// programs returns what runs on the system. petstorectl is for the machines of staff.
+// programs returns the programs for the system. petstorectl is for staff's machines.
 func (t target) programs() []string {
 	if t.system == "windows" {
 		return []string{"petstorectl"}
@@ -29,9 +29,9 @@ func (t target) programs() []string {
 	return []string{"petstore", "petstorectl"}
 }
 
-// buildRelease writes the archives, packages and bills of materials of this commit to a folder. It
-// needs the files of make release-files. All files have the time of SOURCE_DATE_EPOCH, so that the
-// same commit and the same Go give the same bytes.
+// buildRelease writes this commit's archives, packages and bills of materials to a folder. It needs
+// the files of make release-files. All files have the time SOURCE_DATE_EPOCH, so that the same
+// commit and the same Go give the same bytes.
 func buildRelease(version, dir string) error {
 	seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64)
 	if err != nil {
@@ -45,7 +45,7 @@ func buildRelease(version, dir string) error {
 	return nil
 }
 
-// build builds the programs of a system, their bills of materials and archives, and on Linux the
+// build builds the programs of a system, their bills of materials and archives, and for Linux the
 // packages.
 func (t target) build(version, dir string, at time.Time) error {
 	args := []string{"build", "-trimpath", "-buildvcs=true", "-tags=nomsgpack", "-ldflags=-s -w", "-o", releaseFiles}
@@ -74,7 +74,7 @@ func (t target) build(version, dir string, at time.Time) error {
 	return buildPackages(version, t.arch, strings.TrimSuffix(releaseFiles, "/"), dir)
 }
 
-// path returns where a program is built.
+// path returns the path where a program is built.
 func (t target) path(program string) string {
 	if t.system == "windows" {
 		program += ".exe"

@@ -17,18 +17,18 @@ import (
 	"github.com/google/licensecheck"
 )
 
-// allowed are the licences, by their SPDX names, of what may be linked into a program that is
-// distributed under Apache-2.0.
+// allowed are the licences, by SPDX name, of modules that may be linked into a program distributed
+// under Apache-2.0.
 var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0"}
 
-// module is one that is linked into a program: Go's, or the standard library.
+// module is a module that is linked into a program, or Go's standard library.
 type module struct {
 	name, version string
 	texts         map[string]string // by path below the module
 }
 
-// writeLicenses writes the licences of all modules of the programs on all systems. The licences
-// demand that their text goes with a binary.
+// writeLicenses writes the licences of all modules of the programs on all systems: a binary may be
+// distributed only with these texts.
 func writeLicenses(file string) error {
 	modules, err := linkedModules()
 	if err != nil {
@@ -50,13 +50,13 @@ func writeLicenses(file string) error {
 	return os.WriteFile(file, page.Bytes(), 0o644)
 }
 
-// licenses returns the SPDX names of a module's licences. It fails if there is none, one that is
-// not known, or one that is not allowed.
+// licenses returns the SPDX names of a module's licences. It fails if it finds no licence, or one
+// that is unknown or not allowed.
 func (m module) licenses() ([]string, error) {
 	found := map[string]bool{}
 	for path, text := range m.texts {
 		if strings.HasPrefix(strings.ToUpper(filepath.Base(path)), "NOTICE") {
-			continue // It names authors and other works, and grants nothing.
+			continue // A NOTICE names authors and works, but grants nothing.
 		}
 		coverage := licensecheck.Scan([]byte(text))
 		if coverage.Percent < 75 {
@@ -86,7 +86,7 @@ func (m module) licenses() ([]string, error) {
 	return ids, nil
 }
 
-// linked is what go list says of a package.
+// linked is go list's description of a package.
 type linked struct {
 	Dir      string
 	Standard bool
@@ -147,7 +147,7 @@ func addLinked(all map[string]module, system string, programs ...string) error {
 			m = module{p.Module.Path, p.Module.Version, map[string]string{}}
 			all[m.name] = m
 		}
-		// A package may be of another origin than its module, and so have a licence of its own.
+		// A package may have a licence other than its module's, if its source is from elsewhere.
 		for dir := p.Dir; strings.HasPrefix(dir, p.Module.Dir); dir = filepath.Dir(dir) {
 			if err := addTexts(m.texts, p.Module.Dir, dir); err != nil {
 				return err
@@ -181,7 +181,7 @@ func addTexts(texts map[string]string, root, dir string) error {
 	return nil
 }
 
-// standardLibrary is Go's, with the version that builds the programs.
+// standardLibrary is Go's, of the version that builds the programs.
 func standardLibrary() (module, error) {
 	out, err := goTool(nil, "env", "GOROOT", "GOVERSION")
 	if err != nil {
@@ -192,10 +192,10 @@ func standardLibrary() (module, error) {
 	return m, addTexts(m.texts, root, root)
 }
 
-// The first line of NAME.LICENSE, which lies beside an embedded file.
+// embeddedOrigin matches the first line of NAME.LICENSE. That file is beside an embedded file.
 var embeddedOrigin = regexp.MustCompile(`^.* of the npm package (\S+) ([0-9.]+)[ ,]`)
 
-// embeddedModules returns the npm packages that a program embeds. Each has its licence in a file
+// embeddedModules returns the npm packages that a program embeds. The licence of each is in a file
 // beside it.
 func embeddedModules(root string) ([]module, error) {
 	files, err := filepath.Glob(filepath.Join(root, "internal", "api", "reference", "assets", "*.LICENSE"))
@@ -221,7 +221,7 @@ func embeddedModules(root string) ([]module, error) {
 	return list, nil
 }
 
-// goTool runs the go command with these variables besides the environment's, and returns its
+// goTool runs the go command with the variables of env added to the environment, and returns its
 // output.
 func goTool(env []string, args ...string) ([]byte, error) {
 	cmd := exec.Command("go", args...)

@@ -20,7 +20,7 @@ func printNotes(version string) error {
 	return nil
 }
 
-// notesOf returns the section whose heading begins with the version, without the heading.
+// notesOf returns the section whose heading begins with the version. It leaves out the heading.
 func notesOf(changelog, version string) (string, error) {
 	for _, section := range strings.Split("\n"+changelog, "\n## ")[1:] {
 		heading, notes, _ := strings.Cut(section, "\n")

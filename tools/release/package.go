@@ -12,12 +12,13 @@ import (
 	_ "github.com/goreleaser/nfpm/v2/rpm"
 )
 
-// releaseFiles is where the descriptions of packages find what make release-files makes.
+// releaseFiles is the folder from which the descriptions of packages take the files of make
+// release-files.
 const releaseFiles = "bin/release/"
 
-// buildPackages builds a deb and an rpm of each description in deploy/packages for an architecture,
-// with the files of a folder in place of releaseFiles. The files of the packages have the time in
-// SOURCE_DATE_EPOCH. Their names in dir are those that are usual for the format.
+// buildPackages builds a deb and an rpm from each description in deploy/packages for an
+// architecture, with the folder files in place of releaseFiles. The packages' files have the time
+// SOURCE_DATE_EPOCH. In dir the packages have the usual names of their format.
 func buildPackages(version, arch, files, dir string) error {
 	descriptions, err := filepath.Glob("deploy/packages/*.yaml")
 	if err != nil {

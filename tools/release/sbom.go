@@ -19,7 +19,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// writeSBOM writes what a program is made of: the modules that the linker wrote into it, Go's
+// writeSBOM writes the components of a program: the modules that the linker recorded in it, Go's
 // standard library, and the npm packages that it embeds. The same program always gives the same
 // file.
 func writeSBOM(binary, file string) error {

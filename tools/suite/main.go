@@ -1,15 +1,15 @@
-// Suite runs the project's tests in the folder in which it is started, the root of the repository:
-// go test over packages. It starts one PostgreSQL and one Redis for all of them. It prints each
-// package as it ends, with what it waits for; then the totals and the slowest packages; and last
-// what failed, with the command that runs just this.
+// Suite runs the project's tests with go test, in the root of the repository. It starts one
+// PostgreSQL and one Redis for all packages. It prints each package when that ends, and what is
+// still running. At the end it prints the totals, the slowest packages, and the failed tests, each
+// with the command that runs it alone.
 //
 //	suite test [PACKAGE …]            run the tests that a person waits for
 //	suite test-all [PACKAGE …]        run the others, and those with the race detector
 //	suite needs TIER [PACKAGE …]      print the programs that the packages' tests start
 //	suite raced PACKAGE …             print those of the packages that have the race detector
 //
-// Without packages, or with ./..., it means all but those that make check runs; and it waits for the
-// end of another such run on the machine. Of packages that are named it runs all tests.
+// Of named packages it runs all tests. Without packages, or with ./..., it first waits for the end
+// of another such run on this machine. Then it runs all packages except those of make check.
 package main
 
 import (
@@ -72,7 +72,8 @@ func whole(patterns []string) bool {
 	return len(patterns) == 0 || slices.Equal(patterns, []string{"./..."})
 }
 
-// runTests builds the programs once, outside bin, so that a running make run keeps its file.
+// runTests builds the programs once. It builds them outside bin, so that a running make run keeps
+// its file.
 func runTests(packages []pkg, t tier, whole bool) error {
 	if whole {
 		if err := lock(); err != nil {
@@ -104,12 +105,12 @@ func runTests(packages []pkg, t tier, whole bool) error {
 	return report(chosen(packages, t, asBuild, withRace)...)
 }
 
-// lock waits for the end of another run, in whichever clone. One run keeps all processors busy: two
-// beside each other would both end when the second ends now, and what waits for a processor
-// meanwhile takes others for dead.
+// lock waits for the end of another run, in any clone. One run keeps all processors busy. Two at
+// the same time would both end as late as the second does now, and a program that waits for a
+// processor may take others for dead.
 func lock() error {
 	name := filepath.Join(os.TempDir(), fmt.Sprintf("petstore-suite-%d.lock", os.Getuid()))
-	// It closes when the run ends, however it ends.
+	// The kernel closes the file when the run ends, however it ends.
 	file, err := syscall.Open(name, syscall.O_CREAT|syscall.O_RDWR|syscall.O_CLOEXEC, 0o600)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", name, err)
@@ -134,7 +135,7 @@ func buildPrograms(dir string) error {
 }
 
 // startServers starts the PostgreSQL and the Redis of the run (internal/test/servers), and returns
-// the variables by which tests find them.
+// the variables with which tests find them.
 func startServers(dir string) (variables []string, stop func(), err error) {
 	program := filepath.Join(dir, "servers")
 	build := exec.Command("go", "build", "-tags", tags, "-trimpath", "-o", program, "./internal/test/servers")
@@ -144,7 +145,7 @@ func startServers(dir string) (variables []string, stop func(), err error) {
 	}
 	servers := exec.Command(program)
 	servers.Stderr = os.Stderr
-	servers.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // ^C is for the tests: these end after them.
+	servers.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // A ^C must stop the tests; these servers end after them.
 	in, err := servers.StdinPipe()
 	if err != nil {
 		return nil, nil, err
@@ -156,7 +157,7 @@ func startServers(dir string) (variables []string, stop func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	stop = func() { _ = errors.Join(in.Close(), servers.Wait()) } // It says itself what goes wrong.
+	stop = func() { _ = errors.Join(in.Close(), servers.Wait()) } // The program reports its errors itself.
 	var postgres, redis string
 	if _, err := fmt.Fscanln(out, &postgres); err == nil {
 		_, err = fmt.Fscanln(out, &redis)

@@ -21,15 +21,17 @@ const (
 type pkg struct {
 	name string // below the module
 	deps []string
-	// starts is true if its tests start a program, or may: what those do is not what Go's cache looks at.
+	// starts is true if its tests start a program, or may start one: Go's cache does not know what
+	// that program reads.
 	starts bool
 }
 
-// list returns the packages of the patterns that have tests, the slow ones first. For all of them
-// it leaves out elsewhere.
+// list returns the packages of the patterns that have tests, the slow ones first. If the patterns
+// mean all packages, it leaves out elsewhere.
 func list(patterns []string) ([]pkg, error) {
-	if len(patterns) == 0 {
-		patterns = []string{"./..."}
+	everything := whole(patterns)
+	if everything {
+		patterns = []string{"./...", module + "client"} // the second is the module in clients/go
 	}
 	const format = `{{.ImportPath}}{{"\t"}}{{.Dir}}{{"\t"}}{{join .Imports ","}}{{"\t"}}{{join .Deps ","}}`
 	args := append([]string{"list", "-test", "-deps", "-tags", tags, "-f", format}, patterns...)
@@ -45,7 +47,7 @@ func list(patterns []string) ([]pkg, error) {
 		p := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		imports[p[0]], dirs[p[0]] = strings.Split(p[2], ","), p[1]
 		name, binary := strings.CutSuffix(strings.TrimPrefix(p[0], module), ".test")
-		if binary && !(whole(patterns) && slices.Contains(elsewhere, name)) {
+		if binary && !(everything && slices.Contains(elsewhere, name)) {
 			found = append(found, pkg{name: name, deps: strings.Split(p[3], ",")})
 		}
 	}
@@ -62,12 +64,12 @@ func list(patterns []string) ([]pkg, error) {
 				slices.Contains(imports[dep], "os/exec")
 		})
 	}
-	rank := func(p pkg) uint { return uint(slices.Index(slow, p.name)) } // the others, at -1, are last
+	rank := func(p pkg) uint { return uint(slices.Index(slow, p.name)) } // other packages have -1, and so are last
 	slices.SortStableFunc(found, func(a, b pkg) int { return cmp.Compare(rank(a), rank(b)) })
 	return found, nil
 }
 
-// sandbox is the package by whose Command tests start programs. All tests contain it.
+// sandbox is the package whose Command starts programs in tests. All tests contain it.
 const sandbox = "internal/test/sandbox"
 
 var command = regexp.MustCompile(`\bsandbox\.Command`)
@@ -83,7 +85,7 @@ func startedByTests(dir string) (bool, error) {
 	return false, err
 }
 
-// contains tells whether the test binary contains a package of ours.
+// contains reports whether the test binary contains one of our packages.
 func (p pkg) contains(name string) bool {
 	return slices.ContainsFunc(p.deps, func(dep string) bool {
 		dep, _, _ = strings.Cut(dep, " ") // "p [q.test]" is p, compiled for the tests of q.
@@ -91,8 +93,8 @@ func (p pkg) contains(name string) bool {
 	})
 }
 
-// needs returns the programs that the packages' tests start. Those that a whole make test leaves to
-// test-all are left out.
+// needs returns the programs that the packages' tests start, except those that a whole make test
+// leaves to test-all.
 func needs(packages []pkg, t tier, whole bool) (programs []string) {
 	for _, p := range packages {
 		if t == quick && whole && onlyInAll(p) {
@@ -111,11 +113,12 @@ func needs(packages []pkg, t tier, whole bool) (programs []string) {
 	return slices.Compact(programs)
 }
 
-// raced tells whether make test-all runs the package with the race detector. It sees what happens in
-// the process of a test: the servers of the end-to-end tests are others, which make soak builds with
-// it, and those of the benchmarks are, too; each schedule of a simulation is one goroutine, and the
-// structure is what sources say. In the other ones that are left out nothing is concurrent but what
-// the packages below them do, which have it.
+// raced reports whether make test-all runs the package with the race detector, which sees only the
+// test's own process. These packages are left out. The servers of the end-to-end tests and of the
+// benchmarks are other processes; make soak builds those of the end-to-end tests with the detector.
+// Each schedule of a simulation is one goroutine, and the structure tests only read sources. The
+// others have no concurrency of their own: it is in the packages below them, which have the
+// detector.
 func raced(p pkg) bool {
 	under := func(folder string) bool { return p.name == folder || strings.HasPrefix(p.name, folder+"/") }
 	return path.Base(p.name) != "simtest" && !slices.ContainsFunc(unraced, under)

@@ -18,7 +18,7 @@ import (
 
 // step is one go test -json.
 type step struct {
-	form      string // how its tests differ from those of another step
+	form      string // how its tests differ from another step's
 	env, args []string
 	packages  []pkg
 	found     *testjson.Execution
@@ -34,10 +34,10 @@ type progress struct {
 	racing  map[string]bool // packages whose report of a race is being printed
 }
 
-// errFailed: what failed is printed already.
+// errFailed is returned when the failures are printed already.
 var errFailed = errors.New("FAIL")
 
-// report runs the lanes beside each other, and the steps of each one after the other.
+// report runs the lanes at the same time, and the steps of each lane one after the other.
 func report(lanes ...[]*step) error {
 	p := &progress{
 		begin:   time.Now(),
@@ -69,7 +69,7 @@ func (s *step) run(p *progress) error {
 	}
 	args := append([]string{"test", "-json"}, s.args...)
 	for _, p := range s.packages {
-		args = append(args, "./"+p.name)
+		args = append(args, module+p.name)
 	}
 	cmd := exec.Command("go", args...)
 	cmd.Env = append(os.Environ(), s.env...)
@@ -99,7 +99,7 @@ type handler struct {
 	form string
 }
 
-// Err prints what go test itself says, such as a package that does not compile.
+// Err prints messages of go test itself, such as about a package that does not compile.
 func (h handler) Err(text string) error {
 	fmt.Fprintln(os.Stderr, text)
 	return nil
@@ -131,8 +131,8 @@ func (h handler) Event(e testjson.TestEvent, found *testjson.Execution) error {
 	return nil
 }
 
-// printRace prints what the race detector found at once: go test gives it to a test that happens to
-// run.
+// printRace prints a report of the race detector at once, because go test assigns it to any test
+// that is running.
 func (h handler) printRace(e testjson.TestEvent) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -143,7 +143,7 @@ func (h handler) printRace(e testjson.TestEvent) {
 	}
 }
 
-// waiting names what runs, the oldest first.
+// waiting names the running packages, the oldest first.
 func (p *progress) waiting() string {
 	if len(p.running) == 0 {
 		return ""
@@ -158,7 +158,7 @@ func (p *progress) waiting() string {
 	return "waiting for " + strings.Join(names, ", ")
 }
 
-// tick says what runs when no package has ended for a while.
+// tick prints what is running when no package has ended for a while.
 func (p *progress) tick(done <-chan struct{}) {
 	const pause = 20 * time.Second
 	for {
@@ -176,7 +176,7 @@ func (p *progress) tick(done <-chan struct{}) {
 	}
 }
 
-// printTotals prints the slowest packages, what failed, and last how many tests passed.
+// printTotals prints the slowest packages, the failures, and last how many tests passed.
 func (p *progress) printTotals(steps []*step) {
 	names := slices.SortedFunc(maps.Keys(p.took), func(a, b string) int { return cmp.Compare(p.took[b], p.took[a]) })
 	fmt.Printf("\n%d packages in %v. The slowest:\n", len(names), time.Since(p.begin).Round(time.Second))
@@ -211,8 +211,7 @@ func printOutput(found *testjson.Execution, form string, cases []testjson.TestCa
 	}
 }
 
-// printFailures prints the output of each test that failed, as was done when its package ended, and
-// the command that runs it alone.
+// printFailures prints the output of each failed test again, and the command that runs it alone.
 func (s *step) printFailures(cases []testjson.TestCase) {
 	printOutput(s.found, s.form, cases)
 	for _, c := range testjson.FilterFailedUnique(cases) {
@@ -228,7 +227,7 @@ func (s *step) printFailures(cases []testjson.TestCase) {
 		}
 		fmt.Println(
 			"\nto run it alone:",
-			strings.Join(append(command, "./"+strings.TrimPrefix(c.Package, module)), " "),
+			strings.Join(append(command, c.Package), " "),
 		)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// tier is what a command runs.
+// tier is the set of tests that a command runs.
 type tier int
 
 const (
@@ -18,7 +18,7 @@ const (
 	all               // make test-all: the rest
 )
 
-// endToEnd has the tests with the programs. make test runs those of inQuick, by name.
+// endToEnd has the tests with the programs. make test runs only those in inQuick, by name.
 const endToEnd = "internal/e2e"
 
 var inQuick = []string{
@@ -27,8 +27,8 @@ var inQuick = []string{
 	"TestRedisAway", "TestOracle",
 }
 
-// later are the tests that make test leaves to make test-all by name: they start somebody else's
-// program, which it does not install, or kill migrations for most of a minute.
+// later are the tests, by name, that make test leaves to make test-all. They start other people's
+// programs, which make test does not install, or kill migrations for most of a minute.
 var later = map[string][]string{
 	"cmd/petstore": {"TestUnits", "TestBackupUnits", "TestUser"},
 	"internal/api": {"TestLongBodyGetsItsAnswer"},
@@ -37,24 +37,26 @@ var later = map[string][]string{
 	"internal/store/migrate": {"TestNoRequestWaitsLong", "TestKilledMigrations", "TestKilledIndex"},
 }
 
-// onlyInAll tells whether make test leaves the whole package to make test-all.
+// onlyInAll reports whether make test leaves the whole package to make test-all.
 func onlyInAll(p pkg) bool {
 	return strings.HasPrefix(p.name, endToEnd+"/") || p.name == "internal/test/browser" ||
 		p.name == "bench" || strings.HasPrefix(p.name, "bench/")
 }
 
-// elsewhere are the packages that make check runs: they need other people's tools, and make no
-// promise of ours.
+// elsewhere are the packages that only make check runs. They need other people's tools, and check
+// no promise of ours.
 var elsewhere = []string{"internal/e2e/generators", "internal/e2e/packages"}
 
-// slow are the packages that take longest. They start first, so that the others run beside them.
+// slow are the packages that take longest. They start first, so that the others run at the same
+// time.
 var slow = []string{
 	"internal/e2e",
 	"internal/ctl",
 	"internal/e2e/alerts",
 	"internal/e2e/running",
-	"internal/store/catalogue",
-	"internal/store/people",
+	"internal/e2e/clients",
+	"internal/store/catalog",
+	"internal/store/tenancy",
 	"internal/store/billing",
 	"internal/store",
 	"internal/test/browser",
@@ -66,13 +68,13 @@ var slow = []string{
 	"client",
 }
 
-// programsFor are the programs that a test binary starts because it contains the package.
+// programsFor are the programs that a test binary starts if it contains the package.
 var programsFor = map[string][]string{
 	"internal/localpg":        {"postgres"},
 	"internal/test/redistest": {"redis-server"},
 }
 
-// exporters are those of Debian.
+// exporters are Debian's Prometheus exporters.
 var exporters = []string{
 	"prometheus-blackbox-exporter",
 	"prometheus-node-exporter",
@@ -80,7 +82,7 @@ var exporters = []string{
 	"prometheus-redis-exporter",
 }
 
-// programsOf are the programs that the tests of a package start, besides those of programsFor.
+// programsOf are the programs that a package's tests start, in addition to programsFor.
 // tools/install.sh knows them.
 var programsOf = map[string][]string{
 	"bench":                   {"wrk", "nginx", "redis-server"},
@@ -91,13 +93,15 @@ var programsOf = map[string][]string{
 	"internal/test/browser":   {"chromium", "npm"},
 	"internal/ctl":            {"python3", "curl"},
 	"internal/e2e":            {"pgbouncer", "pgbackrest", "systemd-socket-activate", "curl", "python3", "npm"},
+	"internal/e2e/clients":    {"chromium", "nginx", "npm", "python3", "python3-venv"},
 	"internal/e2e/alerts":     append([]string{"prometheus", "nginx", "mtail", "openssl"}, exporters...),
 	"internal/e2e/generators": {"npm", "nginx", "mvn"},
 	"internal/e2e/packages":   {"debootstrap", "rpm", "systemd-sysusers"},
 	"internal/e2e/running":    {"nginx", "haproxy", "caddy", "curl"},
 }
 
-// checkNames refuses a name in these tables that no test has: it would run nothing, in silence.
+// checkNames refuses a name in these tables if no test has it: it would run nothing, and nobody
+// would notice.
 func checkNames() error {
 	tables := map[string][]string{endToEnd: inQuick}
 	for name, tests := range later {
@@ -128,30 +132,30 @@ func checkNames() error {
 // only is the pattern of go test -run and -skip for these tests.
 func only(tests []string) string { return "^(" + strings.Join(tests, "|") + ")$" }
 
-// flags are those of every go test. The tests of most packages wait, for databases and servers, so
-// there are more at a time than processors. make check runs go vet.
+// flags are the flags of every go test. The tests of most packages wait for databases and servers,
+// so more packages run at a time than there are processors. make check runs go vet.
 var flags = []string{
 	"-tags", tags, "-trimpath", "-vet", "off", "-ldflags", "-s -w", "-timeout", "20m", "-p", "2", "-parallel", "3",
 }
 
 const (
-	// httpTests are the end-to-end tests of what HTTP itself does. The others start several servers, of
-	// which every second has the fast path off.
+	// httpTests are the end-to-end tests of HTTP itself. The other end-to-end tests start several
+	// servers, and every second server has the fast path off.
 	httpTests   = "^Test(OngoingRequestIsFinished|OngoingListIsFinished|GoClient)$"
 	fastPathOff = "PETSTORE_E2E_SERVER_ENV=PETSTORE_HTTP_FAST_PATH=off"
 
-	// A binary with the race detector waits a second before it exits, in which goroutines that are left
-	// may race.
+	// By default a binary with the race detector waits a second before it exits, in which leftover
+	// goroutines may race.
 	fastExit = "GORACE=atexit_sleep_ms=50"
 
-	again = "-count=1" // not from Go's cache
+	again = "-count=1" // no cached results
 )
 
-// args returns those flags, with further ones before them.
+// args returns flags with further ones before them.
 func args(further ...string) []string { return slices.Concat(further, flags) }
 
-// lanes returns the steps of a whole tier: lanes run beside each other, their steps one after the
-// other. make test compiles as make build does, so that nothing is compiled twice.
+// lanes returns the steps of a whole tier. Lanes run at the same time, the steps of a lane one
+// after the other. make test compiles as make build does, so that nothing is compiled twice.
 func lanes(packages []pkg, t tier, asBuild, withRace []string) [][]*step {
 	if t == quick {
 		skipped := only(slices.Concat(slices.Collect(maps.Values(later))...))
@@ -165,7 +169,7 @@ func lanes(packages []pkg, t tier, asBuild, withRace []string) [][]*step {
 				cached = append(cached, p)
 			}
 		}
-		// -short: a fifth of the schedules of simulations.
+		// -short runs a fifth of the simulations' schedules.
 		return [][]*step{
 			{{env: asBuild, args: args("-short", again, "-skip", skipped), packages: starting}},
 			{
@@ -206,8 +210,8 @@ func lanes(packages []pkg, t tier, asBuild, withRace []string) [][]*step {
 	}
 }
 
-// chosen returns the steps for packages that are named: all of their tests, in test-all with the
-// race detector.
+// chosen returns the steps for named packages: all of their tests, and for test-all with the race
+// detector.
 func chosen(packages []pkg, t tier, asBuild, withRace []string) [][]*step {
 	var race, others []pkg
 	for _, p := range packages {

@@ -1,4 +1,4 @@
-// Command oapi-codegen makes the flow with the client of oapi-codegen.
+// Command oapi-codegen runs the flow with oapi-codegen's client.
 package main
 
 import (
@@ -27,7 +27,7 @@ type flow struct {
 	ctx      context.Context
 	as       *api.ClientWithResponses
 	rex, mia int64
-	// etag is that of Mia, as it was added. A proxy that compresses makes it weak.
+	// etag is the ETag of Mia after the animal was added. A proxy that compresses makes it weak.
 	etag string
 }
 
@@ -47,7 +47,7 @@ func must(err error) {
 	}
 }
 
-// say tells what a step of the flow got.
+// say prints the result of a step of the flow.
 func say(step string, got ...any) { fmt.Print(step, ": ", fmt.Sprintln(got...)) }
 
 func names(pets []api.Pet) (all string) {

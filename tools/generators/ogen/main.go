@@ -1,4 +1,4 @@
-// Command ogen makes the flow with the client of ogen, which validates what it gets.
+// Command ogen runs the flow with ogen's client, which validates responses.
 package main
 
 import (
@@ -27,11 +27,11 @@ type flow struct {
 	ctx      context.Context
 	as       *api.Client
 	rex, mia int64
-	// etag is that of Mia, as it was added. A proxy that compresses makes it weak.
+	// etag is the ETag of Mia after the animal was added. A proxy that compresses makes it weak.
 	etag string
 }
 
-// apiKey is the source of the key.
+// apiKey gives the client the key.
 type apiKey string
 
 func (k apiKey) ApiKey(context.Context, api.OperationName) (api.ApiKey, error) {
@@ -46,7 +46,8 @@ func newClient(key string) *api.Client {
 	return client
 }
 
-// must returns a response that is of that type, and has its status.
+// must returns the response. It ends the program if the response has another type, and so another
+// status, than R.
 func must[R any](res any, err error) *R {
 	if err != nil {
 		log.Fatal(err)
@@ -58,7 +59,7 @@ func must[R any](res any, err error) *R {
 	return r
 }
 
-// say tells what a step of the flow got.
+// say prints the result of a step of the flow.
 func say(step string, got ...any) { fmt.Print(step, ": ", fmt.Sprintln(got...)) }
 
 func names(pets []api.Pet) (all string) {

@@ -1,4 +1,4 @@
-// Command openapi-generator adds an animal with the client of openapi-generator, and lists it.
+// Command openapi-generator adds an animal with openapi-generator's client, and lists it.
 package main
 
 import (

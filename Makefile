@@ -21,9 +21,11 @@ SOAK     ?= 1m
 OPENAPI  := internal/api/openapi.yaml
 # This file exists when npm has installed the tools that need Node.js.
 NPM      := tools/npm/node_modules/.package-lock.json
+# And this one when npm has installed what clients/typescript is built with.
+TYPESCRIPT := clients/typescript/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-all flakes check check-code check-requests check-deploy outdated fmt cross generate reference man package release-snapshot release release-all release-files image bench bench-scale model mutants soak clean
+.PHONY: help run clients build test test-all flakes check check-code check-requests check-deploy outdated fmt cross generate reference man package release-snapshot release release-all release-files image bench bench-scale model mutants soak clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,13 +70,17 @@ check-code:
 	$(GO) mod tidy -diff
 	$(GO) test -tags $(TAGS) ./internal/ctl/gendoc
 	@$(DOCSITE) bin/site && diff -r bin/site internal/api/reference/site || { echo 'the documentation pages are not those of docs/ and openapi.yaml: make generate'; exit 1; }
-	$(COMPILED) $(GO) vet -tags $(TAGS) ./...
-	$(COMPILED) $$($(TOOL) -n golangci-lint) run --allow-parallel-runners --build-tags $(TAGS) ./...
+	$(GO) -C clients/go mod tidy -diff
+	$(COMPILED) $(GO) vet -tags $(TAGS) ./... petstore.example/client
+	@# clients/go is a module of its own.
+	lint=$$($(TOOL) -n golangci-lint) && $(COMPILED) && export CGO_ENABLED GOFLAGS && \
+	  "$$lint" run --allow-parallel-runners --build-tags $(TAGS) ./... && cd clients/go && "$$lint" run --allow-parallel-runners ./...
 	@REDOCLY_SUPPRESS_UPDATE_NOTICE=true tools/npm/node_modules/.bin/redocly lint --config tools/npm/redocly.yaml $(OPENAPI)
 	@tools/npm/node_modules/.bin/spectral lint --ruleset tools/npm/spectral.yaml --fail-severity hint --quiet $(OPENAPI)
 	@$(GO) -C tools/release test -count=1 .
 	@$(GO) -C tools/breaking test -count=1 .
 	@$(GO) -C tools/breaking run . ../../internal/api/released ../../$(OPENAPI)
+	@$(GO) -C tools/clients vet . && $(GO) -C tools/clients test -count=1 .
 	@$(GO) -C tools/suite vet . && $(GO) -C tools/suite test -count=1 .
 	@MAKEFLAGS= $(MAKE) -s test PACKAGES="./internal/e2e/generators ./internal/e2e/packages"
 
@@ -90,6 +96,9 @@ endif
 
 $(NPM): tools/npm/package-lock.json
 	@npm ci --prefix tools/npm --silent --no-audit --no-fund
+
+$(TYPESCRIPT): clients/typescript/package-lock.json
+	@npm ci --prefix clients/typescript --silent --ignore-scripts --no-audit --no-fund
 
 # The modules that a go.mod names. Those that only others need are not of interest.
 REQUIRED = awk '/^require \(/ { r = 1; next } /^\)/ { r = 0 } r { print $$1 } /^require [^(]/ { print $$2 }'
@@ -120,9 +129,15 @@ reference: ## rewrite what is made of the commands of petstorectl: docs/referenc
 # It writes the pages of the server that are made of docs/ and the OpenAPI document.
 DOCSITE = $(GO) -C tools/docsite build -o ../../bin/docsite . && bin/docsite
 
-generate: reference ## rewrite all that is generated: reference, the documentation pages that the server embeds, and the chart's copy of the alerts
+generate: reference $(TYPESCRIPT) ## rewrite all that is generated: reference, the documentation pages that the server embeds, the types of clients/typescript, and the chart's copy of the alerts
 	@cp deploy/prometheus/alerts.yml deploy/helm/petstore/files/petstore.rules.yaml
 	@$(DOCSITE) internal/api/reference/site
+	@node clients/typescript/scripts/generate.mjs --write
+
+# Servers hand out what is committed in clients/released, so that make build needs neither Node.js nor Python.
+clients: ## build the packages for customers that changed into clients/released (ONLY=go needs Go alone)
+	@[ '$(ONLY)' = go ] || tools/install.sh npm python3 python3-venv
+	@tools/clients/build.sh $(ONLY)
 
 # With the settings of make build, so that what it has compiled is used again.
 man: ## write the man pages of both programs to bin/man (man -M bin/man petstorectl-key-issue)
@@ -175,9 +190,9 @@ release-files:
 	@CGO_ENABLED=0 $(GO) -C tools/release build -trimpath -o ../../bin/release/release .
 	@bin/release/release licenses bin/release/THIRD_PARTY_LICENSES.txt
 
-bench: build ## compare every row with a bare Gin server; writes docs/benchmarks.md (ROW=pinned,list ARGS="-rounds 1"); or compare rows with those of another commit's program (AGAINST=main ROW=list,list_redis@5000 ROUNDS=10; a row of another name there: list_memory=list)
+bench: build ## compare every row with a bare Gin server; writes docs/benchmarks.md (ROW=pinned,list ARGS="-rounds 1"); or compare rows with those of another commit's program (AGAINST=main ROW=list,list_redis@5000 ROUNDS=10; a row of another name there: list_memory=list; ARGS=-month gives this program's tenants a month)
 	@tools/install.sh postgres redis-server wrk nginx
-	@$(if $(AGAINST),tools/against.sh '$(AGAINST)' '$(ROW)' '$(ROUNDS)',$(GO) run -tags $(TAGS) ./bench $(if $(ROW),-cases '$(ROW)') $(ARGS))
+	@$(if $(AGAINST),tools/against.sh '$(AGAINST)' '$(ROW)' '$(ROUNDS)' '$(ARGS)',$(GO) run -tags $(TAGS) ./bench $(if $(ROW),-cases '$(ROW)') $(ARGS))
 
 bench-scale: build ## measure how costs grow with keys, servers and requests, and what lists of staff cost; writes docs/benchmarks-scale.md (ARGS="-only servers")
 	@tools/install.sh postgres redis-server

@@ -52,6 +52,7 @@ one, undo takes back the last hundred.`,
 		}
 		return move(ctx, f, db, by, c.Subject.Plan, ids)
 	}
+	c.Explain = explainNumbers(c)
 	c.Unchanged = func(moved []plans.Tenant) bool { return len(moved) == 0 }
 	c.Notice = func(moved []plans.Tenant) string {
 		if len(moved) == 0 {

@@ -82,6 +82,17 @@ func fromText(w cmdutil.When, at time.Time) string {
 	return ", from " + output.Text(at) + " on"
 }
 
+// explainNumbers returns what explains an error of a change of plans, with a NumbersError as bad
+// input.
+func explainNumbers[T any](c *cmdutil.Change[T]) func(context.Context, error) error {
+	return func(ctx context.Context, err error) error {
+		if invalid := (plans.NumbersError{}); errors.As(err, &invalid) {
+			return cmdutil.UsageErrorf("%v", invalid)
+		}
+		return c.Factory.Explain(ctx, err, c.Subject)
+	}
+}
+
 func newCmdEdit(f *cmdutil.Factory) *cobra.Command {
 	e := &editFlags{}
 	c := &cmdutil.Change[pricing.EditedPlan]{Factory: f, View: output.Map(View, planOf)}
@@ -89,12 +100,7 @@ func newCmdEdit(f *cmdutil.Factory) *cobra.Command {
 	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (pricing.EditedPlan, error) {
 		return db.Plans.Edit(ctx, by, c.Subject.Plan, e.edit)
 	}
-	c.Explain = func(ctx context.Context, err error) error {
-		if invalid := (plans.NumbersError{}); errors.As(err, &invalid) {
-			return cmdutil.UsageErrorf("%v", invalid)
-		}
-		return f.Explain(ctx, err, c.Subject)
-	}
+	c.Explain = explainNumbers(c)
 	c.Unchanged = unchangedPlan
 	c.Notice = e.notice
 	c.Print = func(ctx context.Context, db *store.DB, done pricing.EditedPlan) error {

@@ -143,7 +143,7 @@ func TestMonthsOfAssignments(t *testing.T) {
 }
 
 // TestEditsLeaveBoostsAMonth: an edit under which a boost would admit no request of a month is
-// refused, unless those who have it keep their numbers.
+// refused, unless those who have it keep their numbers. Then moving them to it is refused.
 func TestEditsLeaveBoostsAMonth(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOffice(t)
@@ -151,7 +151,7 @@ func TestEditsLeaveBoostsAMonth(t *testing.T) {
 	o.Exec(t, `insert into plan_versions (plan, version, generation, valid_from, per_minute, per_day, month, per_month,
 			overage, overage_value)
 		values ('pro', 2, 1, now(), 10, 100, 'some', 100, 'share', 20)`)
-	o.Tenant(t, "acme", plans.Pro)
+	acme := o.Tenant(t, "acme", plans.Pro)
 	assignNew(t, o, pricing.NewAssignment{
 		Kind: plans.Boost, Own: &plans.Quota{Month: plans.Month{Overage: plans.Overage{Kind: plans.NoOverage}}},
 		From: time.Now().AddDate(0, 0, 2), Until: at(time.Now().AddDate(0, 0, 3)),
@@ -166,4 +166,6 @@ func TestEditsLeaveBoostsAMonth(t *testing.T) {
 	assert.Equal(t, strings.Contains(fmt.Sprint(err), "acme"), true, "it names the tenant")
 	edit.KeepExisting = true
 	assert.NoError(t, change())
+	_, err = o.Plans.Move(t.Context(), fixture.Jo, plans.Pro, []int64{acme.ID})
+	assert.True(t, errors.As(err, &plans.NumbersError{}), "a move that leaves a boost nothing", err)
 }

@@ -156,17 +156,17 @@ func (d Plans) addVersion(
 	if err := insertVersion(ctx, tx, next); err != nil {
 		return err
 	}
-	return checkBoosts(ctx, tx, next)
+	return checkBoosts(ctx, tx, next.Plan, next.Number)
 }
 
 // checkBoosts returns a plans.NumbersError if a boost would admit no request of a month under the
 // version.
-func checkBoosts(ctx context.Context, tx pgconn.Tx, v plans.Version) error {
+func checkBoosts(ctx context.Context, tx pgconn.Tx, plan string, version int) error {
 	var names []string
 	err := tx.Select(ctx, &names, `
 		select t.name from quota_periods q join tenants t on t.id = q.tenant_id
 		where q.plan = $1 and q.version = $2 and q.per_month + q.overage_limit = 0 and q.voided_at is null
-		order by t.name limit 1`, v.Plan, v.Number)
+		order by t.name limit 1`, plan, version)
 	if err != nil || len(names) == 0 {
 		return err
 	}

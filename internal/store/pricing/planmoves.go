@@ -69,7 +69,8 @@ func readGrandfathered(
 // Move assigns a plan again to at most MaxMoved tenants that follow an earlier generation of it,
 // and returns them as they are then. They follow the latest generation from now on. Tenants that
 // follow it already, or whose plan ends by itself, are left out. All are moved, or none. It returns
-// plans.ErrPlanNotFound or ErrPlanRetired.
+// plans.ErrPlanNotFound, ErrPlanRetired, or a NumbersError if a scheduled boost would admit no
+// request of a month.
 func (d Plans) Move(ctx context.Context, by audit.By, plan string, tenants []int64) (moved []plans.Tenant, err error) {
 	defer pgconn.Wrap(&err, "move tenants")
 	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
@@ -99,6 +100,11 @@ func (d Plans) Move(ctx context.Context, by audit.By, plan string, tenants []int
 				return err
 			}
 			before, moved = append(before, g.Tenant), append(moved, after)
+		}
+		if len(moved) > 0 {
+			if err := checkBoosts(ctx, tx, plan, moved[0].Version); err != nil {
+				return err
+			}
 		}
 		for i, after := range moved {
 			err := trail.Write(tx, by, trail.Entry{

@@ -24,7 +24,9 @@ create table endpoints (
   status          text        not null generated always as
     (case when disabled_reason is not null then 'disabled' when verified_at is null then 'pending' else 'enabled' end) stored,
   -- The first of an unbroken row of failed attempts.
-  failing_since   timestamptz
+  failing_since   timestamptz,
+  -- The failed attempt that was 24 hours after it, or that has disabled the endpoint.
+  noticed_at      timestamptz
 );
 create index endpoints_by_tenant on endpoints (tenant_id);
 create constraint trigger endpoints_refuse_late after insert or update or delete on endpoints deferrable initially deferred
@@ -112,25 +114,72 @@ create extension if not exists "uuid-ossp";
 create table outbox_servers (
   holder  uuid        primary key,
   keys    text[]      not null check (cardinality(keys) <= 2),
-  seen_at timestamptz not null
+  seen_at timestamptz not null,
+  mail    text        -- what the relay said when it last failed, '' if it works; null without mail
 );
+
+-- Where a tenant's address, tenants.email, stands; none before it was asked to confirm. The row is also the right to have one mail in flight.
+create table mailboxes (
+  tenant_id    bigint      primary key references tenants(id),
+  state        text        not null default 'waiting' check (state in ('waiting', 'confirmed', 'refused', 'unsubscribed')),
+  set_at       timestamptz not null default now(),
+  confirmed_at timestamptz,
+  leased_until timestamptz not null default 'epoch'
+);
+
+-- Mails to that address. None has an address of its own.
+create table mails (
+  id          uuid        primary key default gen_random_uuid(), -- the event's, if there is one
+  tenant_id   bigint      not null references tenants(id),
+  kind        text        not null, -- the event's type, confirm, invite, or limit, which says that more are not sent that day
+  event_id    uuid        unique references events(id) on delete cascade,
+  environment text        check (environment in ('live', 'test')), -- of an invitation, as those below
+  invited_by  text,
+  link        bytea, -- the digest of the link that was sent last
+  created_at  timestamptz not null default now(),
+  attempts    smallint    not null default 0, -- those that the relay took and could not end
+  due_at      timestamptz not null default now(), -- as that of a delivery
+  done_at     timestamptz,
+  result      text        check (result in ('sent', 'refused', 'failed', 'dropped')),
+  said        text,
+  constraint mails_done check ((done_at is null) = (result is null)),
+  constraint mails_invite check ((kind = 'invite') = (environment is not null and invited_by is not null))
+);
+create index mails_waiting on mails (tenant_id, due_at) where done_at is null;
+create index mails_by_tenant on mails (tenant_id, created_at);
+
+-- told has the tenants that are told of anything.
+create view told as select e.tenant_id from endpoints e union select m.tenant_id from mailboxes m where m.state = 'confirmed';
 
 create function wants(events text[], kind text) returns boolean language sql immutable as $$
   select kind = any (events) or '*' = any (events) and kind !~ '^(pet|order)\.'
 $$;
 
--- emit adds an event if an endpoint of the tenant wants it, and a delivery for each that is enabled. It never changes the row of an endpoint, for which
--- other changes would wait, and skips one that is being removed.
+-- hears reports whether an endpoint gets an event. What is about an endpoint never goes to itself.
+create function hears(e endpoints, env text, kind text, about jsonb) returns boolean language sql immutable as $$
+  select e.environment = coalesce(env, e.environment) and wants(e.events, kind) and (kind !~ '^endpoint\.' or e.id::text <> about ->> 'id')
+$$;
+create function is_mailed(tenant bigint, kind text, due timestamptz) returns boolean language plpgsql stable as $$
+begin
+  return kind in ('key.expiring', 'key.banned', 'plan.changing', 'plan.changed', 'quota.threshold_reached', 'endpoint.failing', 'endpoint.disabled')
+    and exists (select from mailboxes m where m.tenant_id = tenant and m.state = 'confirmed' and m.confirmed_at <= due);
+end $$;
+
+-- emit adds an event if it is mailed or an endpoint of the tenant wants it, and a delivery for each that is enabled. It never changes the row of an
+-- endpoint or a mailbox, for which other changes would wait, and skips one that is being removed.
 create function emit(tenant bigint, env text, kind text, about jsonb, as_id uuid default gen_random_uuid()) returns void language plpgsql as $$
 declare
-  event uuid;
+  event  uuid;
+  mailed boolean := is_mailed(tenant, kind, now());
 begin
-  if exists (select from endpoints e where e.tenant_id = tenant and e.environment = coalesce(env, e.environment) and wants(e.events, kind)) then
+  if mailed or exists (select from endpoints e where e.tenant_id = tenant and hears(e, env, kind, about)) then
     event := add_event(tenant, env, kind, about, as_id);
     insert into deliveries (endpoint_id, tenant_id, event_id)
-    select e.id, tenant, event from endpoints e
-    where e.tenant_id = tenant and e.environment = coalesce(env, e.environment) and wants(e.events, kind) and e.status = 'enabled'
+    select e.id, tenant, event from endpoints e where e.tenant_id = tenant and hears(e, env, kind, about) and e.status = 'enabled'
     for key share of e;
+    if mailed then
+      insert into mails (id, tenant_id, kind, event_id) values (event, tenant, kind, event);
+    end if;
   end if;
 end $$;
 
@@ -140,11 +189,12 @@ create function add_event(tenant bigint, env text, kind text, about jsonb, as_id
   returning id
 $$;
 
--- emit_once is emit for what became due at an instant, once for a kind, a subject and an instant. What an endpoint came too late for is not told.
+-- emit_once is emit for what became due at an instant, once for a kind, a subject and an instant. What an endpoint or an address came too late for is not told.
 create function emit_once(tenant bigint, env text, kind text, subject text, instant timestamptz, due timestamptz, about jsonb) returns void
 language plpgsql as $$
 begin
-  if exists (select from endpoints e where e.tenant_id = tenant and e.environment = env and e.created_at <= due and wants(e.events, kind)) then
+  if is_mailed(tenant, kind, due) or exists (
+    select from endpoints e where e.tenant_id = tenant and e.created_at <= due and hears(e, env, kind, about)) then
     insert into once (tenant_id, kind, subject, instant) values (tenant, kind, subject, instant) on conflict do nothing;
     if found then
       perform emit(tenant, env, kind, about, once_id(format('%s %s %s %s', tenant, kind, subject, audit_instant(instant))));
@@ -158,7 +208,7 @@ begin
     (select n.nspname from pg_extension e join pg_namespace n on n.oid = e.extnamespace where e.extname = 'uuid-ossp'));
 end $$;
 
--- hold_restored reports whether this is a restored dump whose deliveries are not all held yet, and holds some more.
+-- hold_restored reports whether this is a restored dump whose deliveries and mails are not all held yet, and holds some more.
 create function hold_restored() returns boolean language plpgsql as $$
 declare
   n integer;
@@ -171,6 +221,7 @@ begin
     update deliveries d set due_at = 'infinity' where (d.endpoint_id, d.id) in (
       select w.endpoint_id, w.id from deliveries w where w.done_at is null and w.due_at < 'infinity' limit 10000);
     get diagnostics n = row_count;
+    update mails m set due_at = 'infinity' where m.done_at is null and n < 10000;
     if n < 10000 then
       update outbox set oid = 'endpoints'::regclass, held_at = now();
     end if;
@@ -254,24 +305,26 @@ begin
   ), freed as (
     update endpoint_slots s set leased_until = now(), holder = null from r
     where r.last and s.endpoint_id = r.endpoint_id and s.slot = r.slot and s.holder = by
-  ), told as (
+  ), ends as (
     select r.endpoint_id, (array_agg(r.at order by r.at desc, r.id desc))[1] as at,
       (array_agg(r.outcome order by r.at desc, r.id desc))[1] = 'delivered' as well, bool_or(r.outcome = 'gone') as gone,
       bool_or(r.outcome = 'delivered') as once_well, bool_or(r.outcome = 'delivered' and r.rank = 0) as verified
     from r where r.outcome <> 'returned' and r.open group by 1
   ), changed as (
-    select t.endpoint_id, f.since, t.gone or f.since <= t.at - interval '5 days' as ends, t.gone, t.verified
-    from told t join endpoints e on e.id = t.endpoint_id
+    select t.endpoint_id, f.since, t.gone or f.since <= t.at - interval '5 days' as ends, t.gone, t.verified,
+      case when t.gone or f.since <= t.at - interval '24 hours' then t.at end as noticed
+    from ends t join endpoints e on e.id = t.endpoint_id
     cross join lateral (select case when not t.well then coalesce(case when not t.once_well then e.failing_since end, t.at) end as since) f
     where f.since is distinct from e.failing_since or t.gone or f.since <= t.at - interval '5 days' or t.verified and e.verified_at is null
+      or f.since <= t.at - interval '24 hours' and (e.noticed_at >= e.failing_since) is not true
     for no key update of e skip locked
   )
-  update endpoints e set failing_since = c.since, verified_at = coalesce(e.verified_at, case when c.verified then now() end),
+  update endpoints e set failing_since = c.since, noticed_at = coalesce(c.noticed, e.noticed_at), verified_at = coalesce(e.verified_at, case when c.verified then now() end),
     disabled_reason = coalesce(e.disabled_reason, case when c.gone then 'gone' when c.ends then 'failures' end)
   from changed c where e.id = c.endpoint_id;
 end $$;
 
--- prune_outbox removes up to the given number of rows of each kind: attempts after 7 days, events with their deliveries after 30, and what waits for a
+-- prune_outbox removes up to the given number of rows of each kind: attempts after 7 days, events with their deliveries, and mails, after 30, and what waits for a
 -- disabled endpoint. Of an endpoint's backlog beyond longest it drops the oldest events of pets and orders, and tells the endpoint how many. It returns
 -- whether there may be more.
 create function prune_outbox(most integer, longest integer) returns boolean language plpgsql security definer as $$
@@ -291,6 +344,7 @@ begin
     select o.id from events o where o.created_at < now() - interval '30 days' order by o.created_at limit most for update skip locked);
   get diagnostics n = row_count;
   more := more or n = most;
+  delete from mails m where m.event_id is null and m.created_at < now() - interval '30 days';
   delete from once o where o.told_at < now() - interval '400 days';
   delete from outbox_servers s where s.seen_at < now() - interval '1 day';
   delete from endpoint_secrets x where x.ends_at < now();
@@ -322,7 +376,7 @@ begin
   select count(*) filter (where e.status <> 'disabled'), count(*) filter (where e.disabled_reason in ('gone', 'failures')), coalesce(sum(w.n), 0),
          coalesce(max(now() - w.due_at) filter (where e.status = 'enabled' and e.failing_since is null
            and exists (select from endpoint_secrets x where x.endpoint_id = e.id and x.ends_at is null and x.key_id = any (known))), '0'),
-         coalesce(sum(w.held), 0)
+         coalesce(sum(w.held), 0) + (select count(*) from mails m where m.due_at = 'infinity' and m.done_at is null)
   into endpoints, disabled, waiting, oldest, held
   from endpoints e cross join lateral (
     select count(*) filter (where d.due_at <= now()) as n, count(*) filter (where d.due_at = 'infinity') as held, min(d.due_at) filter (where d.rank < 2 and d.due_at <= now()) as due_at
@@ -351,8 +405,13 @@ create function resume_outbox(since timestamptz, out released bigint, out droppe
     update deliveries d set due_at = now(), done_at = case when d.created_at < coalesce(since, '-infinity') then now() end,
       result = case when d.created_at < coalesce(since, '-infinity') then 'dropped' end
     where d.done_at is null and d.due_at = 'infinity' returning d.result
+  ), mailed as (
+    update mails m set due_at = now(), done_at = case when m.created_at < coalesce(since, '-infinity') then now() end,
+      result = case when m.created_at < coalesce(since, '-infinity') then 'dropped' end
+    where m.done_at is null and m.due_at = 'infinity' returning m.result
   ), noted as (update outbox set held_at = null)
-  select count(*) filter (where result is null), count(*) filter (where result is not null) from moved
+  select count(*) filter (where result is null), count(*) filter (where result is not null)
+  from (select * from moved union all select * from mailed) m
 $$;
 
 do $$

@@ -35,6 +35,7 @@ begin
     select e.id, e.tenant_id, v.id, 2 from events v
     where v.tenant_id = e.tenant_id and coalesce(v.environment, e.environment) = e.environment and wants(e.events, v.type)
       and v.type not in ('ping', 'events.dropped') -- They are for one endpoint.
+      and (v.type !~ '^endpoint\.' or v.body::jsonb #>> '{data,id}' <> e.id::text)
       and v.created_at >= greatest((change ->> 'since')::timestamptz, now() - interval '30 days')
       and v.created_at < coalesce((change ->> 'until')::timestamptz, 'infinity') and (not change ? 'types' or change -> 'types' ? v.type)
       and not exists (
@@ -204,7 +205,7 @@ create constraint trigger bans_lifted after update of lifted_at on bans deferrab
 
 create function emit_tenant() returns trigger language plpgsql security definer as $$
 begin
-  perform emit(new.id, 'live', tg_argv[0], '{}');
+  perform emit(new.id, 'live', tg_argv[0], jsonb_build_object('name', new.name));
   return null;
 end $$;
 create trigger tenants_suspended after update of suspended_at on tenants for each row
@@ -229,7 +230,7 @@ $$;
 create function emit_plan() returns trigger language plpgsql security definer as $$
 begin
   perform emit_once(t.tenant_id, 'live', 'plan.changed', c.subject, c.at, clock_timestamp(), c.about)
-  from (select distinct e.tenant_id from endpoints e join tenant_plans a on a.tenant_id = e.tenant_id where a.plan = new.plan) t
+  from (select distinct e.tenant_id from told e join tenant_plans a on a.tenant_id = e.tenant_id where a.plan = new.plan) t
   cross join lateral quota_changes(t.tenant_id, new.valid_from, new.valid_from) c
   where t.tenant_id = coalesce((to_jsonb(new) ->> 'tenant_id')::bigint, t.tenant_id);
   return null;

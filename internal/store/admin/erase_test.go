@@ -75,6 +75,7 @@ func newCustomers(t *testing.T) customers {
 			select id, 'k1', '' from endpoints where tenant_id = $1;
 			insert into once (tenant_id, kind, subject, instant) values ($1, 'key.expiring', $2, now());
 			insert into events (tenant_id, type, body) values ($1, 'key.issued', $2);
+			insert into mails (tenant_id, kind, said) values ($1, 'key.banned', $2 || ': unknown user');
 			insert into deliveries (endpoint_id, tenant_id, event_id)
 			select e.id, $1, v.id from endpoints e join events v using (tenant_id) where tenant_id = $1;
 			insert into attempts (endpoint_id, delivery_id, tenant_id, attempt, at, ms, status, answer, said)
@@ -166,6 +167,8 @@ func TestErase(t *testing.T) {
 			"deliveries":       1,
 			"attempts":         1,
 			"once":             1,
+			"mailboxes":        1,
+			"mails":            2,
 			"limit_states":     1,
 			"orders":           3,
 			"pets":             3,

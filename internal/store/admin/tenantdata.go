@@ -127,6 +127,20 @@ var tenantTables = []tenantTable{
 		erasing: goes,
 	},
 	{
+		name:    "mails",
+		columns: []string{"id", "kind", "event_id", "environment", "created_at", "due_at", "done_at", "result", "said"},
+		omitted: []string{"tenant_id", "invited_by", "link", "attempts"},
+		order:   "created_at, id",
+		erasing: goes,
+	},
+	{
+		name:    "mailboxes",
+		columns: []string{"state", "set_at", "confirmed_at"},
+		omitted: []string{"tenant_id", "leased_until"},
+		order:   "set_at",
+		erasing: goes,
+	},
+	{
 		name:    "events",
 		columns: []string{"id", "environment", "type", "created_at", "body"},
 		omitted: []string{"tenant_id"},
@@ -152,6 +166,7 @@ var tenantTables = []tenantTable{
 		"disabled_reason",
 		"status",
 		"failing_since",
+		"noticed_at",
 	}, omitted: []string{"tenant_id"}, order: "id", erasing: goes},
 	{name: "idempotency_keys", columns: []string{
 		"method", "path", "key", "status", "location", "convert_from(body, 'UTF8') as body", "created_at", "expires_at",

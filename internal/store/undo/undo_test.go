@@ -884,7 +884,7 @@ func TestUndoValues(t *testing.T) {
 	o.Exec(t, `update undo_values set at = now() - interval '31 days' where number = 1`)
 	n, err = o.API.Audit.PruneUndoValues(t.Context(), time.Now().Add(-undo.MaxAge), 9)
 	assert.Result(t, n, err, 1, "old values were removed")
-	o.Exec(t, `begin; delete from tenant_plans; delete from tenants; commit`)
+	o.Exec(t, `begin; delete from tenant_plans; delete from mails; delete from mailboxes; delete from tenants; commit`)
 	assert.Equal(t, o.Text(t, values), "", "the tenant is erased, and is left")
 }
 

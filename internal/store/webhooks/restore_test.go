@@ -22,6 +22,7 @@ func TestARestoredDumpSendsNothing(t *testing.T) {
 	e := b.enabled(t, "*")
 	b.fill(t, e, 3, "key.issued")
 	b.Exec(t, `update deliveries set created_at = now() - interval '1 hour' where id % 3 = 0`)
+	b.Exec(t, `update tenants set email = 'ops@acme.example'`) // has a mail that asks to confirm
 	into := fixture.NewDatabase(t)
 	dump := filepath.Join(t.TempDir(), "dump")
 	run := func(name string, args ...string) {
@@ -40,21 +41,23 @@ func TestARestoredDumpSendsNothing(t *testing.T) {
 		API: storetest.Open(t, into.APIURL, store.Options{AsAPI: true, Timeout: fixture.LongTimeout})}
 	for range 3 {
 		assert.Equal(t, len(r.claim(t)), 0, "batches of the restored database")
+		r.Want(t, "0", `select count(*)::text from claim_mails(4)`)
 	}
 	backlog, err := r.API.Outbox.Report(t.Context(), holder, k1)
 	assert.NoError(t, err)
-	assert.Equal(t, backlog.Held, 3, "held deliveries")
+	assert.Equal(t, backlog.Held, 4, "held deliveries and mails")
 	r.Issue(t, "acme")
 	assert.DeepEqual(t, r.deliver(t), []string{"key.issued"})
 
 	since := time.Now().Add(-time.Minute)
 	done, err := r.StaffWebhooks.Resume(t.Context(), fixture.Dry, since)
-	assert.Result(t, done, err, webhooks.Resumed{Released: 2, Dropped: 1})
+	assert.Result(t, done, err, webhooks.Resumed{Released: 3, Dropped: 1})
 	assert.Equal(t, len(r.claim(t)), 0, "batches after a dry run")
 	done, err = r.StaffWebhooks.Resume(t.Context(), fixture.Jo, since)
-	assert.Result(t, done, err, webhooks.Resumed{Released: 2, Dropped: 1})
+	assert.Result(t, done, err, webhooks.Resumed{Released: 3, Dropped: 1})
 	assert.Equal(t, len(r.deliver(t)), 2, "deliveries after they were resumed")
-	r.Want(t, `{"dropped": 1, "released": 2}`, `select after::text from audit_entries where action = 'webhook.resume'`)
+	r.Want(t, "confirm", `select kind from claim_mails(4)`)
+	r.Want(t, `{"dropped": 1, "released": 3}`, `select after::text from audit_entries where action = 'webhook.resume'`)
 	done, err = r.StaffWebhooks.Resume(t.Context(), fixture.Jo, since)
 	assert.Result(t, done, err, webhooks.Resumed{})
 }

@@ -1,0 +1,367 @@
+package webhooks_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jmoiron/sqlx"
+
+	"petstore.example/internal/store/tenancy"
+	"petstore.example/internal/test/assert"
+	"petstore.example/internal/test/fixture"
+)
+
+// post is a box whose tenant acme has an address, and a server's connection.
+type post struct {
+	box
+	server *sqlx.DB
+}
+
+type claimedMail struct {
+	ID       string  `db:"id"`
+	Kind     string  `db:"kind"`
+	TenantID int64   `db:"tenant_id"`
+	Tenant   string  `db:"tenant"`
+	Address  string  `db:"address"`
+	Type     *string `db:"type"`
+	Body     *string `db:"body"`
+}
+
+func newPost(t *testing.T) post {
+	t.Helper()
+	b := newBox(t)
+	p := post{b, fixture.Connect(t, b.APIURL)}
+	p.address(t, "ops@acme.example")
+	return p
+}
+
+// address sets the address of acme.
+func (p post) address(t *testing.T, a string) {
+	t.Helper()
+	_, _, err := p.Tenants.Edit(t.Context(), fixture.Jo, "acme", tenancy.TenantEdit{Email: &a})
+	assert.NoError(t, err)
+}
+
+func (p post) claimMails(t *testing.T, most int) (list []claimedMail) {
+	t.Helper()
+	assert.NoError(t, p.server.Select(&list, `select * from claim_mails($1)`, most))
+	return list
+}
+
+func (p post) finishMail(t *testing.T, m claimedMail, outcome string) {
+	t.Helper()
+	_, err := p.server.Exec(`select finish_mail($1, $2, $3)`, m.ID, outcome, "said of "+m.Address)
+	assert.NoError(t, err)
+}
+
+// mailed sends all that is due with one outcome, and returns its kinds.
+func (p post) mailed(t *testing.T, outcome string) string {
+	t.Helper()
+	var kinds []string
+	for list := p.claimMails(t, 4); len(list) > 0; list = p.claimMails(t, 4) {
+		for _, m := range list {
+			kinds = append(kinds, m.Kind)
+			p.finishMail(t, m, outcome)
+		}
+	}
+	return strings.Join(kinds, " ")
+}
+
+// answer answers as the owner of an address of acme does.
+func (p post) answer(t *testing.T, address, answer string) (known bool) {
+	t.Helper()
+	assert.NoError(t, p.server.Get(&known,
+		`select answer_mail($1, sha256(convert_to($2, 'UTF8')), $3)`, p.acme.ID, address, answer))
+	return known
+}
+
+// confirmed is a newPost whose address is confirmed.
+func confirmed(t *testing.T) post {
+	t.Helper()
+	p := newPost(t)
+	assert.Equal(t, p.mailed(t, "sent"), "confirm")
+	assert.True(t, p.answer(t, "ops@acme.example", "confirmed"), "confirmed")
+	return p
+}
+
+func (p post) state(t *testing.T) string {
+	t.Helper()
+	return p.Text(t, `select coalesce((select state from mailboxes), 'none')`)
+}
+
+// ban makes events that are mailed, of keys of their own.
+func (p post) ban(t *testing.T, n int) {
+	t.Helper()
+	for range n {
+		k, _ := p.Issue(t, "acme")
+		p.Exec(t, `
+			insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at)
+			values ($1, $2, 'staff', 'x', now(), now() + interval '1 day')`, p.acme.ID, k.ID)
+	}
+}
+
+// notify makes events that are mailed, each of its own.
+func (p post) notify(t *testing.T, n int) {
+	t.Helper()
+	for range n {
+		p.Exec(t, `select emit($1, 'live', 'plan.changing', '{}')`, p.acme.ID)
+	}
+}
+
+// TestAddresses: an address is asked when it is set, and told of nothing before it has confirmed.
+// Another one begins anew. Only the present one can answer.
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	p := newPost(t)
+	assert.Equal(t, p.state(t), "waiting")
+	p.notify(t, 1)
+	assert.Equal(t, p.mailed(t, "sent"), "confirm", "before it has confirmed")
+	assert.True(t, !p.answer(t, "x@acme.example", "confirmed"), "another address is confirmed")
+	assert.True(t, p.answer(t, "ops@acme.example", "confirmed"), "the address isn't known")
+	assert.True(t, p.answer(t, "ops@acme.example", "confirmed"), "again")
+	p.notify(t, 1)
+	assert.Equal(t, p.mailed(t, "sent"), "plan.changing")
+	p.Want(t, "0", `select count(*)::text from deliveries`)
+	assert.True(t, p.answer(t, "ops@acme.example", "unsubscribed"), "unsubscribed")
+	p.notify(t, 1)
+	assert.Equal(t, p.mailed(t, "sent"), "", "to one that has unsubscribed")
+	p.Want(t, "tenant.confirm tenant.unsubscribe", `
+		select string_agg(action, ' ' order by number) from audit_entries where claimed_actor = 'mail'`)
+
+	assert.True(t, p.answer(t, "ops@acme.example", "confirmed"), "confirmed again")
+	p.notify(t, 1)
+	p.address(t, "new@acme.example")
+	assert.Equal(t, p.state(t), "waiting", "another address")
+	assert.True(t, !p.answer(t, "ops@acme.example", "confirmed"), "a former address is confirmed")
+	list := p.claimMails(t, 4)
+	assert.Equal(t, fmt.Sprint(len(list), list[0].Kind, list[0].Address), "1confirmnew@acme.example")
+	p.Want(t, "0", `select count(*)::text from mails where said ~ 'ops@'`)
+	p.address(t, "")
+	assert.Equal(t, p.state(t), "none")
+	p.finishMail(t, list[0], "refused")
+	p.Want(t, "dropped", `select result from mails where id = $1`, list[0].ID)
+}
+
+// TestAddressesThatStand: those from before there was mail are asked only if support wants it, and
+// no address more than three times in 30 days.
+func TestAddressesThatStand(t *testing.T) {
+	t.Parallel()
+	p := newPost(t)
+	p.Exec(t, `delete from mails; delete from mailboxes`)
+	assert.Equal(t, p.mailed(t, "sent"), "", "an address from before")
+	support := fixture.Connect(t, p.SupportURL)
+	ask := func() string {
+		var asked bool
+		if err := support.Get(&asked, `select ask_mailbox($1, 'jo', '')`, p.acme.ID); err != nil {
+			return err.Error()
+		}
+		return fmt.Sprint(asked)
+	}
+	for range 3 {
+		assert.Equal(t, ask(), "true")
+		assert.Equal(t, ask(), "false", "while it waits")
+		assert.Equal(t, p.mailed(t, "sent"), "confirm")
+	}
+	assert.True(t, strings.Contains(ask(), "refused (asked)"), "a fourth time")
+	p.Exec(t, `update mails set created_at = now() - interval '31 days'`)
+	assert.Equal(t, ask(), "true", "30 days later")
+	assert.Equal(t, p.mailed(t, "refused"), "confirm")
+	assert.Equal(t, p.state(t), "refused")
+	assert.True(t, p.answer(t, "ops@acme.example", "confirmed"), "confirmed")
+	assert.True(t, strings.Contains(ask(), "refused (confirmed)"), "one that has confirmed")
+	p.address(t, "")
+	assert.True(t, strings.Contains(ask(), "refused (none)"), "without an address")
+}
+
+// TestMailsOfADay: of bans one mail an hour is sent, and 20 about events in a day, then one that says
+// so. What is not sent is kept as dropped.
+func TestMailsOfADay(t *testing.T) {
+	t.Parallel()
+	p := confirmed(t)
+	p.ban(t, 3)
+	assert.Equal(t, p.mailed(t, "sent"), "key.banned")
+	p.Exec(t, `update mails set created_at = now() - interval '61 minutes' where kind = 'key.banned'`)
+	p.ban(t, 1)
+	assert.Equal(t, p.mailed(t, "sent"), "key.banned", "an hour later")
+	p.notify(t, 21)
+	assert.Equal(t, p.mailed(t, "sent"), strings.Repeat("plan.changing ", 18)+"limit")
+	p.Want(t, "one ban in an hour 2, more than 20 in a day 2", `
+		select string_agg(said || ' ' || n, ', ' order by said desc)
+		from (select said, count(*) as n from mails where result = 'dropped' group by said) s`)
+	p.Exec(t, `update mails set done_at = now() - interval '1 day' where done_at is not null`)
+	p.notify(t, 1)
+	assert.Equal(t, p.mailed(t, "sent"), "plan.changing", "the day after")
+}
+
+// TestMailsThatFail: the relay's failure counts no attempt, a later one waits, a refusal marks the
+// address. After a day a mail is dropped, also without a server that sends any.
+func TestMailsThatFail(t *testing.T) {
+	t.Parallel()
+	p := confirmed(t)
+	p.notify(t, 1)
+	for range 30 {
+		list := p.claimMails(t, 4)
+		assert.Equal(t, len(list), 1, "mails after the relay has failed")
+		assert.Equal(t, len(p.claimMails(t, 4)), 0, "mails while it is sent")
+		p.finishMail(t, list[0], "relay")
+	}
+	p.Want(t, "0", `select sum(attempts)::text from mails where kind = 'plan.changing'`)
+	p.finishMail(t, p.claimMails(t, 4)[0], "later")
+	p.Want(t, "1 true", `
+		select attempts || ' ' || (due_at between now() + interval '4 minutes' and now() + interval '5 minutes')
+		from mails where done_at is null`)
+	p.Exec(t, `update mails set due_at = now() where done_at is null`)
+	p.finishMail(t, p.claimMails(t, 4)[0], "failed")
+	p.notify(t, 1)
+	p.Exec(t, `update mails set created_at = now() - interval '25 hours' where done_at is null`)
+	assert.NoError(t, p.API.Outbox.Tell(t.Context()))
+	p.Want(t, "confirm sent, plan.changing failed, plan.changing dropped: over a day late", `
+		select string_agg(kind || ' ' || result || case when result = 'dropped' then ': ' || said else '' end, ', '
+		  order by done_at) from mails`)
+	assert.Equal(t, p.state(t), "confirmed")
+	p.notify(t, 2)
+	p.finishMail(t, p.claimMails(t, 4)[0], "refused")
+	assert.Equal(t, p.state(t), "refused")
+	assert.Equal(t, p.mailed(t, "sent"), "", "to an address that refuses")
+}
+
+// TestTwoServersNeverSendAMailTwice: servers that claim at once get each mail once, one of a tenant
+// at a time.
+func TestTwoServersNeverSendAMailTwice(t *testing.T) {
+	t.Parallel()
+	p := confirmed(t)
+	for i := range 6 {
+		p.Exec(t, `insert into tenants (name, email, created_at) values ($1, 'x@example.com', now())`, fmt.Sprint("t", i))
+	}
+	p.notify(t, 20)
+	var (
+		mu   sync.Mutex
+		sent = map[string]int{}
+		busy = map[int64]int{}
+		done sync.WaitGroup
+	)
+	for range 2 {
+		conn := fixture.Connect(t, p.APIURL)
+		server := post{p.box, conn}
+		done.Go(func() {
+			for range 200 {
+				list := server.claimMails(t, 2)
+				for _, m := range list {
+					mu.Lock()
+					sent[m.ID]++
+					busy[m.TenantID]++
+					assert.Equal(t, busy[m.TenantID], 1, "mails of a tenant in flight")
+					mu.Unlock()
+				}
+				for _, m := range list {
+					mu.Lock()
+					busy[m.TenantID]--
+					mu.Unlock()
+					server.finishMail(t, m, "sent")
+				}
+			}
+		})
+	}
+	done.Wait()
+	assert.Equal(t, len(sent), 26, "mails")
+	for id, n := range sent {
+		assert.Equal(t, n, 1, "times mail", id)
+	}
+}
+
+// TestEndpointsThatDieAreMailed: after 24 hours of nothing but failures the owner is told, and when
+// that disables the endpoint, once each, by mail and to the other endpoints.
+func TestEndpointsThatDieAreMailed(t *testing.T) {
+	t.Parallel()
+	p := confirmed(t)
+	dead, other := p.enabled(t, "*"), p.enabled(t, "endpoint.failing", "endpoint.disabled")
+	fail := func(since string) {
+		t.Helper()
+		p.fill(t, dead, 1, "key.issued")
+		p.Exec(t, `update endpoints set failing_since = now() - $2::interval where id = $1`, dead.ID, since)
+		p.finish(t, p.claim(t), failed)
+		p.Exec(t, `update deliveries set done_at = now(), result = 'failed' where endpoint_id = $1 and done_at is null`,
+			dead.ID)
+	}
+	tell := func() string {
+		t.Helper()
+		assert.NoError(t, p.API.Outbox.Tell(t.Context()))
+		assert.NoError(t, p.API.Outbox.Tell(t.Context()))
+		p.Want(t, "0", `
+			select count(*)::text from deliveries d join events v on v.id = d.event_id
+			where v.type ~ '^endpoint' and d.endpoint_id <> $1`, other.ID)
+		return p.mailed(t, "sent")
+	}
+	fail("23 hours")
+	assert.Equal(t, tell(), "", "after 23 hours")
+	fail("24 hours")
+	assert.Equal(t, tell(), "endpoint.failing")
+	fail("25 hours") // an earlier beginning is another row
+	assert.Equal(t, tell(), "endpoint.failing", "another row of failures")
+	fail("5 days")
+	assert.Equal(t, tell(), "endpoint.disabled")
+	p.Want(t, fmt.Sprintf(`{"id": "%d", "host": "example.com", "disabledReason": "failures"}`, dead.ID), `
+		select ((body::jsonb -> 'data') - 'failingSince' - 'environment')::text from events where type = 'endpoint.disabled'`)
+	p.Want(t, "3", `select count(*)::text from deliveries where endpoint_id = $1`, other.ID)
+}
+
+// TestInvitationsByMail: the link is made when the mail is sent, lasts 15 minutes from then on, and
+// voids that of an attempt before.
+func TestInvitationsByMail(t *testing.T) {
+	t.Parallel()
+	p := newPost(t)
+	support := fixture.Connect(t, p.SupportURL)
+	invite := func() error {
+		return fixture.ErrorOf(support.Exec(`select invite_by_mail($1, 'live', 'jo', 'lost their keys')`, p.acme.ID))
+	}
+	assert.True(t, invite() != nil, "an address that is not confirmed is invited")
+	assert.True(t, p.answer(t, "ops@acme.example", "confirmed"), "confirmed")
+	assert.NoError(t, invite())
+	p.Exec(t, `update mails set done_at = now(), result = 'sent' where kind = 'confirm'`)
+	p.Exec(t, `update mails set created_at = now() - interval '5 hours'`)
+	p.Want(t, "0", `select count(*)::text from invites`)
+	link := func(m claimedMail, n string) (made bool) {
+		assert.NoError(t, p.server.Get(&made, `select invite_mailed($1, sha256($2))`, m.ID, n))
+		return made
+	}
+	for _, n := range []string{"1", "2"} {
+		m := p.claimMails(t, 4)[0]
+		assert.True(t, link(m, n), "made")
+		p.Want(t, "true", `select string_agg((digest = sha256($1) and expires_at > now() + interval '14 minutes'
+			and invited_by <> session_user)::text, ' ') from invites`, n)
+		p.finishMail(t, m, map[string]string{"1": "relay", "2": "sent"}[n])
+		assert.True(t, n == "1" || !link(m, "3"), "made for a mail that was sent")
+	}
+	p.Want(t, `{"mail": true}`, `select after::text from audit_entries where action = 'tenant.invite'`)
+	p.Exec(t, `update tenants set suspended_at = now()`)
+	assert.NoError(t, invite())
+	assert.Equal(t, p.mailed(t, "sent"), "", "to a suspended tenant")
+}
+
+// TestMailReport: servers and doctor see what waits and what a relay says.
+func TestMailReport(t *testing.T) {
+	t.Parallel()
+	p := confirmed(t)
+	p.notify(t, 2)
+	p.Exec(t, `update mails set created_at = now() - interval '10 minutes', attempts = 1 where id = (
+		select id from mails where done_at is null limit 1)`)
+	assert.NoError(t, fixture.ErrorOf(p.API.Outbox.Report(t.Context(), holder, nil)))
+	report := func() string {
+		t.Helper()
+		var s string
+		assert.NoError(t, p.server.Get(&s, `
+			select addresses || ' ' || waiting || ' ' || (oldest < interval '1 minute')
+			from report_mail($1, 'no route')`, holder))
+		return s
+	}
+	state := func() (s string) {
+		t.Helper()
+		assert.NoError(t, fixture.Connect(t, p.SupportURL).Get(&s, `select row_to_json(m)::text from mail_state() m`))
+		return s
+	}
+	assert.Equal(t, state(), `{"servers":1,"senders":0,"relay":null,"confirmed":1,"waiting":2,"late":0}`)
+	assert.Equal(t, report(), "1 2 true")
+	assert.Equal(t, state(), `{"servers":1,"senders":1,"relay":"no route","confirmed":1,"waiting":2,"late":0}`)
+}

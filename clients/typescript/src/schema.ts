@@ -466,6 +466,46 @@ export interface paths {
     };
 }
 export interface webhooks {
+    "endpoint.disabled": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A webhook was disabled
+         * @description Another webhook answered with 410, or every attempt of 5 days has failed. The webhook itself never gets this.
+         */
+        post: operations["endpointDisabled"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "endpoint.failing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A webhook fails
+         * @description Every attempt at another webhook has failed for 24 hours. The webhook itself never gets this.
+         */
+        post: operations["endpointFailing"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "events.dropped": {
         parameters: {
             query?: never;
@@ -1914,7 +1954,7 @@ export interface components {
          *       "key.revoked"
          *     ]
          */
-        WebhookEvents: ("*" | "key.issued" | "key.rotated" | "key.revoked" | "key.banned" | "key.unbanned" | "key.expiring" | "plan.changed" | "plan.changing" | "tenant.suspended" | "tenant.resumed" | "pet.created" | "pet.updated" | "order.created" | "order.updated")[];
+        WebhookEvents: ("*" | "key.issued" | "key.rotated" | "key.revoked" | "key.banned" | "key.unbanned" | "key.expiring" | "plan.changed" | "plan.changing" | "endpoint.failing" | "endpoint.disabled" | "tenant.suspended" | "tenant.resumed" | "pet.created" | "pet.updated" | "order.created" | "order.updated")[];
         /** @description Which events to send once more. Other members are rejected. */
         WebhookReplay: {
             /** @description Whether to send those that were delivered too. */
@@ -2905,6 +2945,172 @@ export interface operations {
             cookie?: never;
         };
         requestBody?: never;
+        responses: never;
+    };
+    endpointDisabled: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description The ID of the event, the same in each delivery of it. Handle each once.
+                 * @example 8e03978e-40d5-43e8-bc93-6894a57f9324
+                 */
+                "webhook-id": string;
+                /**
+                 * @description Signatures by Standard Webhooks 1.0, with blanks between them: two while a secret is rotated. See
+                 *     [Webhooks](https://api.example.com/docs/webhooks).
+                 * @example v1,27i4BWLGct5fVbJLrbm0AYXg8PUQvWoU3nu7OtzvrAA=
+                 */
+                "webhook-signature": string;
+                /**
+                 * @description When this attempt was made, as Unix time in seconds.
+                 * @example 1795166508
+                 */
+                "webhook-timestamp": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The event. Members may be added. */
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "endpoint.disabled",
+                 *       "timestamp": "2026-11-20T09:21:48Z",
+                 *       "data": {
+                 *         "id": "3",
+                 *         "host": "shop.example.com",
+                 *         "environment": "live",
+                 *         "failingSince": "2026-11-19T09:20:03Z",
+                 *         "disabledReason": "failures"
+                 *       }
+                 *     }
+                 */
+                "application/json": {
+                    /** @description The webhook. */
+                    data: {
+                        /**
+                         * @description Why it is disabled: `gone` or `failures`, as in the webhook.
+                         * @example failures
+                         */
+                        disabledReason: string;
+                        /**
+                         * @description `live` or `test`.
+                         * @example live
+                         */
+                        environment: string;
+                        /**
+                         * Format: date-time
+                         * @description When the first of the failures was, since which nothing succeeded.
+                         * @example 2026-11-20T09:21:48Z
+                         */
+                        failingSince: string;
+                        /**
+                         * @description The host of its URL.
+                         * @example shop.example.com
+                         */
+                        host: string;
+                        /**
+                         * @description The ID of the webhook.
+                         * @example 3
+                         */
+                        id: string;
+                    };
+                    /**
+                     * Format: date-time
+                     * @description When it happened, in UTC.
+                     * @example 2026-11-20T09:21:48Z
+                     */
+                    timestamp: string;
+                    /**
+                     * @description The type.
+                     * @constant
+                     */
+                    type: "endpoint.disabled";
+                };
+            };
+        };
+        responses: never;
+    };
+    endpointFailing: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description The ID of the event, the same in each delivery of it. Handle each once.
+                 * @example 8e03978e-40d5-43e8-bc93-6894a57f9324
+                 */
+                "webhook-id": string;
+                /**
+                 * @description Signatures by Standard Webhooks 1.0, with blanks between them: two while a secret is rotated. See
+                 *     [Webhooks](https://api.example.com/docs/webhooks).
+                 * @example v1,27i4BWLGct5fVbJLrbm0AYXg8PUQvWoU3nu7OtzvrAA=
+                 */
+                "webhook-signature": string;
+                /**
+                 * @description When this attempt was made, as Unix time in seconds.
+                 * @example 1795166508
+                 */
+                "webhook-timestamp": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The event. Members may be added. */
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "endpoint.failing",
+                 *       "timestamp": "2026-11-20T09:21:48Z",
+                 *       "data": {
+                 *         "id": "3",
+                 *         "host": "shop.example.com",
+                 *         "environment": "live",
+                 *         "failingSince": "2026-11-19T09:20:03Z"
+                 *       }
+                 *     }
+                 */
+                "application/json": {
+                    /** @description The webhook. */
+                    data: {
+                        /**
+                         * @description `live` or `test`.
+                         * @example live
+                         */
+                        environment: string;
+                        /**
+                         * Format: date-time
+                         * @description When the first of the failures was, since which nothing succeeded.
+                         * @example 2026-11-20T09:21:48Z
+                         */
+                        failingSince: string;
+                        /**
+                         * @description The host of its URL.
+                         * @example shop.example.com
+                         */
+                        host: string;
+                        /**
+                         * @description The ID of the webhook.
+                         * @example 3
+                         */
+                        id: string;
+                    };
+                    /**
+                     * Format: date-time
+                     * @description When it happened, in UTC.
+                     * @example 2026-11-20T09:21:48Z
+                     */
+                    timestamp: string;
+                    /**
+                     * @description The type.
+                     * @constant
+                     */
+                    type: "endpoint.failing";
+                };
+            };
+        };
         responses: never;
     };
     eventsDropped: {

@@ -43,24 +43,8 @@ var functions = template.FuncMap{
 		admitted, refused := m.Sum()
 		return usage.Day{Admitted: admitted, Refused: refused}
 	},
-	"allowed":  allowedOf,
 	"answered": answerText,
 	"named":    func(t time.Time) string { return t.Format("January 2006") },
-}
-
-// allowedOf says what a quota allows per month, "" without a month.
-func allowedOf(m plans.Month) string {
-	if m.Kind != plans.SomeMonth {
-		return ""
-	}
-	text := spelling.Thousands(m.Included) + " per month"
-	switch limit, limited := m.Overage.Limit(m.Included); {
-	case !limited:
-		return text + ", with any number more that are billed apart"
-	case limit > 0:
-		return text + ", with " + spelling.Thousands(limit) + " more that are billed apart"
-	}
-	return text
 }
 
 const monthLayout = "2006-01"

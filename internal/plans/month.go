@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"petstore.example/internal/spelling"
 )
 
 // MonthKind says whether a quota has a month.
@@ -113,6 +115,23 @@ func (m Month) Cap() (limit int64, ok bool) {
 		return 0, false
 	}
 	return m.Included + limit, true
+}
+
+// Words says what a quota allows, for customers.
+func (q Quota) Words() string {
+	text := spelling.Thousands(q.PerMinute) + " requests per minute"
+	day := spelling.Thousands(q.PerDay) + " per day"
+	if q.Month.Kind != SomeMonth {
+		return text + " and " + day
+	}
+	text += ", " + day + " and " + spelling.Thousands(q.Month.Included) + " per month"
+	switch limit, limited := q.Month.Overage.Limit(q.Month.Included); {
+	case !limited:
+		return text + ", with any number more that are billed apart"
+	case limit > 0:
+		return text + ", with " + spelling.Thousands(limit) + " more that are billed apart"
+	}
+	return text
 }
 
 // Validate says what is wrong with numbers that staff gave for a month in force.

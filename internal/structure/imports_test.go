@@ -302,6 +302,8 @@ var below = map[string][]string{
 	},
 	"internal/keys":     {"internal/plans", "internal/audit"},
 	"internal/webhooks": {"internal/catalog", "internal/keys"},
+	"internal/mail":     {"internal/ownfiles", "internal/plans", "internal/spelling"},
+	"internal/plans":    {"internal/spelling"},
 	"internal/store": {
 		"internal/audit",
 		"internal/store/billing",
@@ -472,6 +474,7 @@ var knows = map[string][]string{
 	"github.com/klauspost/compress":        {"internal/api/pagecache", "internal/api/reference"},
 	"github.com/maypok86/otter/v2":         {"internal/api/pagecache"},
 	"code.dny.dev/ssrf":                    {"internal/webhooks"},
+	"github.com/wneessen/go-mail":          {"internal/mail"},
 	"go.opentelemetry.io":                  {"internal/tracing", "internal/api", "internal/server"},
 }
 

@@ -3,6 +3,7 @@ package webhooks
 import (
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -34,6 +35,7 @@ var (
 type Sealer struct {
 	ids  []string
 	aead map[string]cipher.AEAD
+	keys [][]byte
 }
 
 // NewSealer reads one key, or two while the first replaces the second. The error shows no key.
@@ -55,7 +57,7 @@ func NewSealer(keys string) (*Sealer, error) {
 		if s.aead[id], err = cipher.NewGCMWithRandomNonce(block); err != nil {
 			return nil, err
 		}
-		s.ids = append(s.ids, id)
+		s.ids, s.keys = append(s.ids, id), append(s.keys, key)
 	}
 	return s, nil
 }
@@ -75,6 +77,16 @@ func keyID(key []byte) string {
 
 // KeyIDs names the keys. Secrets are sealed with the first.
 func (s *Sealer) KeyIDs() []string { return s.ids }
+
+// Derive returns a key for another purpose of each key, in their order (HKDF, RFC 5869).
+func (s *Sealer) Derive(purpose string) [][]byte {
+	derived := make([][]byte, len(s.keys))
+	for i, key := range s.keys {
+		// It fails only for more than 8,160 bytes.
+		derived[i], _ = hkdf.Key(sha256.New, key, nil, "petstore "+purpose, keyBytes)
+	}
+	return derived
+}
 
 // Seal encrypts the secret of an endpoint.
 func (s *Sealer) Seal(endpoint int64, secret []byte) Sealed {

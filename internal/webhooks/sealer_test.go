@@ -68,3 +68,14 @@ func TestKeysAreChecked(t *testing.T) {
 		assert.Equal(t, err, ErrKeys, name)
 	}
 }
+
+// TestDerivedKeys: keys for other purposes are made of each key alone, in their order, and are none
+// of the others.
+func TestDerivedKeys(t *testing.T) {
+	t.Parallel()
+	first, second := NewKey(), NewKey()
+	both := newSealer(t, first+","+second).Derive("a")
+	assert.DeepEqual(t, both, append(newSealer(t, first).Derive("a"), newSealer(t, second).Derive("a")...))
+	other := newSealer(t, first).Derive("b")[0]
+	assert.True(t, len(other) == 32 && !bytes.Equal(other, both[0]) && !bytes.Equal(both[0], both[1]), both, other)
+}

@@ -1,0 +1,62 @@
+package mail
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"petstore.example/internal/test/assert"
+	_ "petstore.example/internal/test/sandbox"
+)
+
+// TestAddressForms: one address alone, without a name, as many mail servers take it.
+func TestAddressForms(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"ops@acme.example":           "ops@acme.example",
+		"Ops+key@ACME.Example":       "Ops+key@acme.example",
+		"o'brien@bücher.example":     "o'brien@xn--bcher-kva.example",
+		"a@localhost":                "a@localhost",
+		"o@" + long(63) + ".example": "o@" + long(63) + ".example",
+	} {
+		got, err := ParseAddress(in)
+		assert.Result(t, got, err, want)
+	}
+	for _, in := range []string{
+		"", "ops", "ops@", "@acme.example", "Ops <ops@acme.example>", "<ops@acme.example>", "ops@acme.example (Ops)",
+		"a@x.example,b@x.example", " ops@acme.example", "ops@acme.example\n", "o\rps@acme.example",
+		`"o ps"@acme.example`,
+		`"ops"@acme.example`, "ops@[192.0.2.1]", "ops@a..example", "ops@-a.example", "ops@a_b.example",
+		"o@" + long(64) + ".example", long(245) + "@a.example", "o@a\x00.example", "o\u200bps@acme.example",
+		"ops@acme.example\r\nRCPT TO:<x@y.example>", "ü@acme.example",
+	} {
+		got, err := ParseAddress(in)
+		assert.True(t, err != nil && got == "", in, got)
+	}
+	_, err := ParseAddress("ü@acme.example")
+	assert.ErrorIs(t, err, ErrASCII)
+}
+
+func long(n int) string { return strings.Repeat("a", n) }
+
+// TestFiles: a mail is a file that only this user can read, in a folder that only this user can enter.
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "sub", "mail")
+	r := NewFiles(dir).Send(t.Context(), message())
+	assert.Equal(t, r.Outcome, Sent, r.Said)
+	assert.True(t, filepath.Dir(r.Said) == dir && strings.HasSuffix(r.Said, message().ID.String()+".eml"), r.Said)
+	for path, mode := range map[string]os.FileMode{dir: os.ModeDir | 0o700, r.Said: 0o600} {
+		info, err := os.Stat(path)
+		assert.NoError(t, err)
+		assert.Equal(t, info.Mode(), mode, path)
+	}
+	text, err := os.ReadFile(r.Said)
+	assert.NoError(t, err)
+	assert.Contains(t, string(text), "To: <ops@acme.example>\r\n")
+	m := message()
+	m.To = "ops"
+	assert.Equal(t, NewFiles(dir).Send(t.Context(), m).Outcome, Failed)
+	assert.Equal(t, NewFiles(r.Said).Send(t.Context(), message()).Outcome, RelayDown)
+}

@@ -18,6 +18,9 @@ const (
 	// recheck is how long calls wait at most before one asks the service again: staff may have
 	// raised the limit or lifted the ban.
 	recheck = time.Minute
+	// sameReset is how much later a 429 during a wait may say that the same limit resets: it counts
+	// in whole seconds.
+	sameReset = 2 * time.Second
 )
 
 // queue lets calls go first come, first served, until no requests of the limit remain. Then, or
@@ -139,10 +142,11 @@ func (q *queue) observe(a *rawResponse, err error, entered bool) {
 	}
 }
 
-// refuse records a 429.
+// refuse records a 429. One of a limit that calls wait for already changes nothing: it is the
+// answer to a call that was sent before.
 func (q *queue) refuse(e *Error, now time.Time) {
 	end := now.Add(e.RetryAfter)
-	if e.RetryAfter == 0 || q.window.refusal != nil && !end.After(q.window.until) {
+	if e.RetryAfter == 0 || q.window.refusal != nil && end.Before(q.window.until.Add(sameReset)) {
 		return
 	}
 	refusal := *e // The caller may change its copy.

@@ -29,11 +29,15 @@ export function exhaustedFor(headers: Headers, clock: Clock): number {
   return reset > 0 ? Math.max(0, reset - serverTime(headers, clock) / 1000) : 0;
 }
 
-/** The targets of a Link header by relation. */
+const parameter = String.raw`\s*;\s*([\w*-]+)(?:\s*=\s*("[^"]*"|[^\s";,]+))?`;
+const links = new RegExp(`<([^>]*)>((?:${parameter})*)`, "g");
+
+/** The target of the first link (RFC 8288) with the relation. */
 export function link(headers: Headers, relation: string): string | undefined {
-  for (const [, target, parameters] of (headers.get("link") ?? "").matchAll(/<([^>]*)>([^,<]*)/g)) {
-    const rel = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s";,]+))/i.exec(parameters ?? "");
-    if ((rel?.[1] ?? rel?.[2] ?? "").split(/\s+/).includes(relation)) return target;
+  for (const [, target, parameters] of (headers.get("link") ?? "").matchAll(links)) {
+    const all = [...parameters!.matchAll(new RegExp(parameter, "g"))];
+    const relations = all.find(([, name]) => name!.toLowerCase() === "rel")?.[2] ?? "";
+    if (relations.replaceAll('"', "").split(/\s+/).includes(relation)) return target;
   }
   return undefined;
 }

@@ -37,6 +37,7 @@ HTTP_DATE = (
     rf"(Mon|Tue|Wed|Thu|Fri|Sat|Sun)(, \d\d {_MONTH} \d{{4}} {_TIME} GMT| {_MONTH} [ \d]\d {_TIME} \d{{4}})"
     rf"|(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, \d\d-{_MONTH}-\d\d {_TIME} GMT"
 )
+PARAMETER = r"""\s*;\s*([\w*-]+)(?:\s*=\s*("[^"]*"|[^\s";,]+))?"""  # of a link
 WARNINGS = {
     "X-Key-Expires": "the API key ends then, as Unix time; rotate it", "Deprecation": "the operation will end",
     "X-Ignored-Parameters": "the service does not know these parameters",
@@ -399,8 +400,12 @@ def http_date(text: str) -> float | None:
 
 
 def link(headers: httpx.Headers, relation: str) -> str | None:
-    """Returns the address of a link (RFC 8288) with the relation."""
-    return httpx.Response(200, headers=headers).links.get(relation, {}).get("url")
+    """Returns the address of the first link (RFC 8288) with the relation."""
+    for found in re.finditer(rf"<([^>]*)>((?:{PARAMETER})*)", headers.get("Link", "")):
+        relations = next((value for name, value in re.findall(PARAMETER, found[2]) if name.lower() == "rel"), "")
+        if relation in relations.strip('"').split():
+            return found[1]
+    return None
 
 
 def next_cursor(headers: httpx.Headers) -> str | None:

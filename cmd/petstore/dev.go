@@ -17,6 +17,7 @@ import (
 	"petstore.example/internal/devfile"
 	"petstore.example/internal/envvars"
 	"petstore.example/internal/localpg"
+	"petstore.example/internal/mail"
 	"petstore.example/internal/ownfiles"
 	"petstore.example/internal/server"
 	"petstore.example/internal/server/config"
@@ -100,6 +101,9 @@ func runDev(ctx context.Context, o *devOptions) error {
 	if err != nil {
 		return err
 	}
+	if cfg.Mail == nil {
+		cfg.Mail = mail.NewFiles(filepath.Join(dir, "mail"), func(path string) { say("a mail was written to " + path) })
+	}
 	started := func() { welcome(o.Out, o.Dir, note, tenant, staffPrefix(o.Dir, dir)) }
 	err = server.Run(ctx, buildinfo.Read(version), &cfg, sockets, server.NewLogger(&cfg, o.Log), started)
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) { // not a signal
@@ -119,6 +123,9 @@ func devConfig(dir string, sockets *server.Sockets, note devfile.File) (config.C
 		"PETSTORE_REDIS_URL="+os.Getenv("PETSTORE_REDIS_URL"),
 		"PETSTORE_REDIS_URL_FILE="+os.Getenv("PETSTORE_REDIS_URL_FILE"),
 		"PETSTORE_SECRETS_KEY="+key,
+		"PETSTORE_SMTP_URL="+os.Getenv("PETSTORE_SMTP_URL"),
+		"PETSTORE_SMTP_URL_FILE="+os.Getenv("PETSTORE_SMTP_URL_FILE"),
+		"PETSTORE_MAIL_FROM="+os.Getenv("PETSTORE_MAIL_FROM"),
 		"PETSTORE_ADDR="+sockets.API.Addr().String(),
 		"PETSTORE_ADMIN_ADDR="+sockets.Admin.Addr().String(),
 		"PETSTORE_BASE_URL="+note.BaseURL,

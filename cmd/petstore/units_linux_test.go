@@ -18,7 +18,7 @@ import (
 const unitFolder = "../../deploy/systemd"
 
 // furtherSecrets are drop-ins of petstore.service.
-var furtherSecrets = []string{"redis.conf", "webhooks.conf"}
+var furtherSecrets = []string{"redis.conf", "webhooks.conf", "mail.conf"}
 
 var units = []string{"petstore.service", "petstore.socket", "petstore-migrate.service"}
 

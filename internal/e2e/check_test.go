@@ -15,6 +15,7 @@ import (
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/smtptest"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
@@ -82,6 +83,19 @@ $`)
 	lines, code = check(t, databaseURL, redisURL, key)
 	if code != 0 || !strings.Contains(lines, "\nok    PETSTORE_SECRETS_KEY: it opens the secrets of webhooks\n") {
 		t.Errorf("with a key: exit %d:\n%s", code, lines)
+	}
+	relay := smtptest.New(t, smtptest.Options{})
+	smtp := "PETSTORE_SMTP_URL=smtp://" + smtptest.User + ":hunter2@" + relay.Addr
+	from := "PETSTORE_MAIL_FROM=notices@example.org"
+	lines, code = check(t, databaseURL, redisURL, key, smtp, from, "SSL_CERT_FILE="+relay.CA)
+	if code != 1 || !strings.Contains(lines, "\nfail  PETSTORE_SMTP_URL: the relay refuses the login: 535 5.7.8\n") {
+		t.Errorf("with a wrong password of the relay: exit %d:\n%s", code, lines)
+	}
+	smtp = "PETSTORE_SMTP_URL=smtp://" + smtptest.User + ":" + url.QueryEscape(smtptest.Password) + "@" + relay.Addr
+	lines, code = check(t, databaseURL, redisURL, key, smtp, from, "SSL_CERT_FILE="+relay.CA)
+	if code != 0 ||
+		!strings.Contains(lines, "\nok    PETSTORE_SMTP_URL: the relay answers over TLS, and takes the login\n") {
+		t.Errorf("with a relay: exit %d:\n%s", code, lines)
 	}
 	execute(
 		t,

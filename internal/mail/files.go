@@ -10,11 +10,14 @@ import (
 )
 
 // files writes mails into a folder.
-type files struct{ dir string }
+type files struct {
+	dir     string
+	written func(path string)
+}
 
 // NewFiles returns a transport that writes each mail to a file of dir that only this user can read,
-// and makes dir if need be. Said is the file's path.
-func NewFiles(dir string) Transport { return files{dir} }
+// and makes dir if need be. Then it calls written.
+func NewFiles(dir string, written func(path string)) Transport { return files{dir, written} }
 
 // Send implements Transport.
 func (f files) Send(_ context.Context, m Message) Result {
@@ -31,5 +34,6 @@ func (f files) Send(_ context.Context, m Message) Result {
 	if err = ownfiles.WriteFile(root, name, b.raw); err != nil {
 		return Result{RelayDown, err.Error()}
 	}
-	return Result{Sent, filepath.Join(f.dir, name)}
+	f.written(filepath.Join(f.dir, name))
+	return Result{Outcome: Sent}
 }

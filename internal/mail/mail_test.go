@@ -44,19 +44,20 @@ func long(n int) string { return strings.Repeat("a", n) }
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "sub", "mail")
-	r := NewFiles(dir).Send(t.Context(), message())
-	assert.Equal(t, r.Outcome, Sent, r.Said)
-	assert.True(t, filepath.Dir(r.Said) == dir && strings.HasSuffix(r.Said, message().ID.String()+".eml"), r.Said)
-	for path, mode := range map[string]os.FileMode{dir: os.ModeDir | 0o700, r.Said: 0o600} {
+	path := ""
+	f := NewFiles(dir, func(p string) { path = p })
+	assert.Equal(t, f.Send(t.Context(), message()), Result{Outcome: Sent})
+	assert.True(t, filepath.Dir(path) == dir && strings.HasSuffix(path, message().ID.String()+".eml"), path)
+	for path, mode := range map[string]os.FileMode{dir: os.ModeDir | 0o700, path: 0o600} {
 		info, err := os.Stat(path)
 		assert.NoError(t, err)
 		assert.Equal(t, info.Mode(), mode, path)
 	}
-	text, err := os.ReadFile(r.Said)
+	text, err := os.ReadFile(path)
 	assert.NoError(t, err)
 	assert.Contains(t, string(text), "To: <ops@acme.example>\r\n")
 	m := message()
 	m.To = "ops"
-	assert.Equal(t, NewFiles(dir).Send(t.Context(), m).Outcome, Failed)
-	assert.Equal(t, NewFiles(r.Said).Send(t.Context(), message()).Outcome, RelayDown)
+	assert.Equal(t, f.Send(t.Context(), m).Outcome, Failed)
+	assert.Equal(t, NewFiles(path, nil).Send(t.Context(), message()).Outcome, RelayDown)
 }

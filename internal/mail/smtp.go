@@ -23,8 +23,8 @@ const exchangeTime = time.Minute
 // Errors of settings.
 var (
 	ErrURL = errors.New(
-		"want smtp://user:password@host:587, which demands STARTTLS, or smtps://user:password@host:465; " +
-			"letters other than A-Z, a-z and 0-9 in a password percent-encoded",
+		"want smtp://user:password@host:587, which demands STARTTLS, or smtps://user:password@host:465, " +
+			"with all but letters and digits percent-encoded in user and password",
 	)
 	ErrFrom = errors.New("want an address such as notices@example.org, or Animal Store <notices@example.org>")
 )
@@ -38,14 +38,26 @@ type SMTP struct {
 	tls      *tls.Config
 }
 
-// NewSMTP reads the URL of a relay, and the sender. The error is ErrURL or ErrFrom, and shows neither.
-func NewSMTP(relay, from string) (*SMTP, error) {
+// ParseFrom reads the sender, with a name or without. The error is ErrFrom.
+func ParseFrom(text string) (*mail.Address, error) {
+	from, err := mail.ParseAddress(text)
+	if err == nil {
+		from.Address, err = ParseAddress(from.Address)
+	}
+	if err != nil {
+		return nil, ErrFrom
+	}
+	return from, nil
+}
+
+// NewSMTP reads the URL of a relay. The error is ErrURL, and does not show it.
+func NewSMTP(relay string, from *mail.Address) (*SMTP, error) {
 	u, err := url.Parse(relay)
 	if err != nil || u.Hostname() == "" || strings.Trim(u.Path, "/")+u.RawQuery+u.Fragment+u.Opaque != "" ||
 		u.Scheme != "smtp" && u.Scheme != "smtps" {
 		return nil, ErrURL
 	}
-	s := &SMTP{host: u.Hostname(), implicit: u.Scheme == "smtps", user: u.User.Username()}
+	s := &SMTP{host: u.Hostname(), implicit: u.Scheme == "smtps", user: u.User.Username(), from: from}
 	var has bool
 	if s.password, has = u.User.Password(); has != (s.user != "") {
 		return nil, ErrURL
@@ -56,12 +68,6 @@ func NewSMTP(relay, from string) (*SMTP, error) {
 	}
 	s.addr = net.JoinHostPort(s.host, port)
 	s.tls = &tls.Config{ServerName: s.host, MinVersion: tls.VersionTLS12}
-	if s.from, err = mail.ParseAddress(from); err != nil {
-		return nil, ErrFrom
-	}
-	if s.from.Address, err = ParseAddress(s.from.Address); err != nil {
-		return nil, ErrFrom
-	}
 	return s, nil
 }
 

@@ -34,7 +34,9 @@ func message() Message {
 func to(t *testing.T, r *smtptest.Relay, user *url.Userinfo) *SMTP {
 	t.Helper()
 	scheme := map[bool]string{false: "smtp", true: "smtps"}[r.Implicit]
-	s, err := NewSMTP((&url.URL{Scheme: scheme, User: user, Host: r.Addr}).String(), sender)
+	from, err := ParseFrom(sender)
+	assert.NoError(t, err)
+	s, err := NewSMTP((&url.URL{Scheme: scheme, User: user, Host: r.Addr}).String(), from)
 	assert.NoError(t, err)
 	s.tls.RootCAs = r.Pool(t)
 	return s
@@ -228,22 +230,25 @@ func TestSettings(t *testing.T) {
 		"smtp://relay.example": "relay.example:587", "smtps://relay.example/": "relay.example:465",
 		"smtp://u:p%40ss@relay.example:2525": "relay.example:2525", "smtps://u:p@[2001:db8::1]": "[2001:db8::1]:465",
 	} {
-		s, err := NewSMTP(relay, "notices@BÜCHER.example")
+		s, err := NewSMTP(relay, nil)
 		assert.NoError(t, err, relay)
-		assert.Equal(t, s.addr+" "+s.from.Address, addr+" notices@xn--bcher-kva.example")
+		assert.Equal(t, s.addr, addr)
 		assert.True(t, !strings.Contains(relay, "%40") || s.password == "p@ss", s.password)
 	}
 	for _, relay := range []string{
 		"", "relay.example:587", "http://relay.example", "smtp://", "smtp://u@relay.example", "smtp://:p@relay.example",
 		"smtp://relay.example/x", "smtp://relay.example?tls=off", "smtp://u:p@ss@relay.example:x", "smtp:relay.example",
 	} {
-		_, err := NewSMTP(relay, sender)
+		_, err := NewSMTP(relay, nil)
 		assert.ErrorIs(t, err, ErrURL, relay)
 	}
 	for _, from := range []string{
 		"", "notices", "a@example.org, b@example.org", "x\r\ny <a@example.org>", "ü@example.org",
 	} {
-		_, err := NewSMTP("smtp://relay.example", from)
+		_, err := ParseFrom(from)
 		assert.ErrorIs(t, err, ErrFrom, from)
 	}
+	from, err := ParseFrom("Bücher <notices@BÜCHER.example>")
+	assert.NoError(t, err)
+	assert.Equal(t, *from, mail.Address{Name: "Bücher", Address: "notices@xn--bcher-kva.example"})
 }

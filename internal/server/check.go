@@ -20,6 +20,7 @@ import (
 	"petstore.example/internal/envvars"
 	"petstore.example/internal/limits/distributed"
 	"petstore.example/internal/limits/redisbackend"
+	"petstore.example/internal/mail"
 	"petstore.example/internal/server/config"
 	"petstore.example/internal/store"
 	"petstore.example/internal/storeclock"
@@ -91,6 +92,13 @@ func Check(ctx context.Context, build buildinfo.Info, out io.Writer, environ []s
 			err = explained(variable, err)
 		}
 		c.result(variable+": it opens the secrets of webhooks", err)
+	}
+	if relay, ok := cfg.Mail.(*mail.SMTP); ok {
+		variable := config.SetBy(config.SMTPVariable, cfg.SMTPURLFile)
+		if err = relay.Check(ctx); err != nil {
+			err = fmt.Errorf("%s: %w", variable, err)
+		}
+		c.result(variable+": the relay answers over TLS, and takes the login", err)
 	}
 	for _, warning := range found {
 		_, _ = fmt.Fprintln(out, "warn  "+warning)

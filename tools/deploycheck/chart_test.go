@@ -31,6 +31,7 @@ redis: {secretName: vault-redis, key: REDIS_URL}
 migrate: {secretName: vault-owner, key: OWNER_URL, envFrom: [{secretRef: {name: vault-migrate}}]}
 otlp: {headers: {secretName: vault-otlp, key: api-key}}
 webhooks: {secretName: vault-webhooks, key: SECRETS_KEY}
+mail: {secretName: vault-mail, key: SMTP_URL, from: Animal Store <notices@example.com>}
 secretsVersion: "2"
 extraEnv: [{name: PGPASSWORD, valueFrom: {secretKeyRef: {name: vault-password, key: password}}}, {name: TZ, value: UTC}]
 envFrom: [{secretRef: {name: vault-env, optional: true}}, {prefix: OTEL_, configMapRef: {name: otel}}]
@@ -58,6 +59,7 @@ database: {ca: {secretName: database-ca}}
 redis: {ca: {secretName: redis-ca}}
 otlp: {headers: {secretName: otlp}}
 webhooks: {secretName: webhooks, egress: [{ports: [{protocol: TCP, port: 443}, {protocol: TCP, port: 8443}]}]}
+mail: {secretName: mail, from: notices@example.com}
 extraEnv: [{name: NODE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]
 envFrom: [{configMapRef: {name: more}}]
 extraVolumes: [{name: more, emptyDir: {sizeLimit: 10Mi}}]
@@ -359,6 +361,7 @@ func TestChartMistakes(t *testing.T) {
 		{"templates/deployment.yaml", `"authorities/redis_ca.crt"`, `"redis_ca.crt"`,
 			"authorities\", which is not mounted"},
 		{"templates/deployment.yaml", `"secrets_key" .Values`, `"key" .Values`, "secrets_key\", which is not mounted"},
+		{"templates/deployment.yaml", `"smtp_url" .Values`, `"url" .Values`, "smtp_url\", which is not mounted"},
 		{"templates/deployment.yaml", `"otlp_headers" .Values`, `"otlp" .Values`,
 			"otlp_headers\", which is not mounted"},
 		{"templates/deployment.yaml", ".Values.drainDelaySeconds .Values.stopTimeoutSeconds 10",

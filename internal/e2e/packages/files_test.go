@@ -35,6 +35,7 @@ var wanted = map[string]string{
 	"usr/share/doc/petstore/THIRD_PARTY_LICENSES.txt":                        "github.com/gin-gonic/gin",
 	"usr/share/doc/petstore/examples/redis.conf":                             "LoadCredential",
 	"usr/share/doc/petstore/examples/webhooks.conf":                          "LoadCredential",
+	"usr/share/doc/petstore/examples/mail.conf":                              "LoadCredential",
 	"usr/share/doc/petstore/examples/nginx.conf":                             "upstream",
 	"usr/share/doc/petstore/examples/haproxy.cfg":                            "backend",
 	"usr/share/doc/petstore/examples/Caddyfile":                              "reverse_proxy",

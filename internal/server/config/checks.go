@@ -9,6 +9,7 @@ import (
 	"petstore.example/internal/api"
 	"petstore.example/internal/api/problem"
 	"petstore.example/internal/envvars"
+	"petstore.example/internal/mail"
 	"petstore.example/internal/webhooks"
 )
 
@@ -36,6 +37,11 @@ func checkSettings(c *Config, p *Problems) {
 	}
 	if err := problem.CheckSupportEmail(c.SupportEmail); err != nil {
 		p.add("PETSTORE_SUPPORT_EMAIL %v: want an address such as support@example.org", err)
+	}
+	if c.MailFrom != "" || c.SMTPURL != "" {
+		if _, err := mail.ParseFrom(c.MailFrom); err != nil {
+			p.add("PETSTORE_MAIL_FROM is %q: %v", c.MailFrom, err)
+		}
 	}
 	for _, proxy := range c.TrustedProxies {
 		if _, err := ParseNetwork(proxy); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"petstore.example/internal/envvars"
 	"petstore.example/internal/limits/redisbackend"
+	"petstore.example/internal/mail"
 	"petstore.example/internal/store"
 	"petstore.example/internal/tracing"
 	"petstore.example/internal/webhooks"
@@ -103,6 +104,17 @@ func readSecrets(c *Config, p *Problems, variables map[string]string) {
 	read(RedisVariable, &c.RedisURL, redisbackend.CheckURL)
 	read(SecretsVariable, &c.SecretsKey, func(keys string) (err error) {
 		c.Sealer, err = webhooks.NewSealer(keys)
+		return err
+	})
+	read(SMTPVariable, &c.SMTPURL, func(url string) error {
+		if c.SecretsKey == "" {
+			return fmt.Errorf("mail needs %s too, of which its links are made", SecretsVariable)
+		}
+		from, _ := mail.ParseFrom(c.MailFrom) // checkSettings reports its mistake.
+		relay, err := mail.NewSMTP(url, from)
+		if err == nil {
+			c.Mail = relay
+		}
 		return err
 	})
 }

@@ -29,6 +29,9 @@ func TestConfigNamesAllMistakesOnce(t *testing.T) {
 		"PETSTORE_SECRETS_KEY_FILE=hunter2@",
 		"PETSTORE_WEBHOOK_DENY=inside",
 		"PETSTORE_WEBHOOK_PORTS=443,65536",
+		"PETSTORE_SMTP_URL=smtp://u:hunter2@h",
+		"PETSTORE_SMTP_URL_FILE=/hunter3",
+		"PETSTORE_MAIL_FROM=x\r\ny",
 		"PETSTORE_ADDR=8080",
 		"PETSTORE_ADMIN_ADDR=x",
 		"PETSTORE_ENVIRONMENT=prod",
@@ -129,6 +132,34 @@ func TestConfigOfFiles(t *testing.T) {
 			"PETSTORE_DATABASE_URL_FILE: ",
 		) || !strings.Contains(err.Error(), "PETSTORE_REDIS_URL_FILE: ") {
 		t.Errorf("%v: want a mistake in each file, without its content", err)
+	}
+}
+
+// TestConfigOfMail: mail needs a relay, a sender, and a key of which links are made.
+func TestConfigOfMail(t *testing.T) {
+	t.Parallel()
+	const from = "PETSTORE_MAIL_FROM=Store <a@b.c>\n"
+	key := "PETSTORE_SECRETS_KEY=" + strings.Repeat("A", 43) + "=\n"
+	for environ, want := range map[string]string{
+		"":         "",
+		from + key: "",
+		from + "PETSTORE_SMTP_URL=smtp://u:hunter2@h":        "PETSTORE_SMTP_URL: mail needs PETSTORE_SECRETS_KEY too",
+		key + "PETSTORE_SMTP_URL=smtp://u:hunter2@h":         `PETSTORE_MAIL_FROM is "": want an address`,
+		from + key + "PETSTORE_SMTP_URL=http://u:hunter2@h":  "PETSTORE_SMTP_URL: want smtp://user:password@host:587",
+		from + key + "PETSTORE_SMTP_URL=smtps://u:hunter2@h": "",
+	} {
+		cfg, err := Read(append([]string{"PETSTORE_DATABASE_URL=postgres://h/db"}, strings.Split(environ, "\n")...))
+		assert.True(
+			t,
+			(err == nil) == (want == "") && (err == nil || strings.Contains(err.Error(), want)),
+			environ,
+			err,
+		)
+		if err == nil {
+			assert.Equal(t, cfg.Mail != nil, strings.Contains(environ, "SMTP"), environ)
+		}
+		text := fmt.Sprintf("%v %+v %#v %v %v", cfg, cfg, cfg, cfg.values(), err)
+		assert.True(t, !strings.Contains(text, "hunter2"), text)
 	}
 }
 

@@ -26,7 +26,7 @@ func (c *Config) Print(to io.Writer, environ []string) error {
 // values returns the settings in the order of their declaration, as the environment set them. A URL
 // from a file is not shown.
 func (c *Config) values() []any {
-	database, redis, key := c.DatabaseURL, c.RedisURL, c.SecretsKey
+	database, redis, key, relay := c.DatabaseURL, c.RedisURL, c.SecretsKey, c.SMTPURL
 	if c.DatabaseURLFile != "" {
 		database = ""
 	}
@@ -35,6 +35,9 @@ func (c *Config) values() []any {
 	}
 	if c.SecretsKeyFile != "" {
 		key = ""
+	}
+	if c.SMTPURLFile != "" {
+		relay = ""
 	}
 	return []any{
 		database,
@@ -46,6 +49,9 @@ func (c *Config) values() []any {
 		c.SecretsKeyFile,
 		strings.Join(c.WebhookDeny, ","),
 		strings.Join(c.WebhookPorts, ","),
+		relay,
+		c.SMTPURLFile,
+		c.MailFrom,
 		c.Addr,
 		c.AdminAddr,
 		c.Environment,

@@ -7,6 +7,7 @@ const (
 	DatabaseVariable = envPrefix + "DATABASE_URL"
 	RedisVariable    = envPrefix + "REDIS_URL"
 	SecretsVariable  = envPrefix + "SECRETS_KEY"
+	SMTPVariable     = envPrefix + "SMTP_URL"
 )
 
 // secret is a setting whose value is never printed.

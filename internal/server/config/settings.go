@@ -7,6 +7,7 @@ import (
 
 	"petstore.example/internal/envvars"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/mail"
 	"petstore.example/internal/tracing"
 	"petstore.example/internal/webhooks"
 )
@@ -23,6 +24,9 @@ type Config struct {
 	SecretsKeyFile           fileName       `env:"SECRETS_KEY_FILE"`
 	WebhookDeny              list           `env:"WEBHOOK_DENY"`
 	WebhookPorts             list           `env:"WEBHOOK_PORTS" envDefault:"443"`
+	SMTPURL                  secret         `env:"SMTP_URL"`
+	SMTPURLFile              fileName       `env:"SMTP_URL_FILE"`
+	MailFrom                 string         `env:"MAIL_FROM"`
 	Addr                     string         `env:"ADDR" envDefault:":8080"`
 	AdminAddr                string         `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8081"`
 	Environment              string         `env:"ENVIRONMENT" envDefault:"production"`
@@ -56,6 +60,8 @@ type Config struct {
 	WebhookRules *webhooks.Rules
 	// Sealer is made of SecretsKey; nil without one: then there are no webhooks.
 	Sealer *webhooks.Sealer
+	// Mail is made of SMTPURL and MailFrom, or by `petstore dev`; nil for no mail.
+	Mail mail.Transport
 	// Warnings are the warnings about the configuration.
 	Warnings Warnings
 }

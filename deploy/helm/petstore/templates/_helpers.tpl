@@ -52,7 +52,7 @@ capabilities: {drop: [ALL]}
 {{- define "petstore.secretsVersion" -}}
 {{- $seen := list .Values.secretsVersion }}
 {{- if not .Values.secretsVersion }}
-{{- range list .Values.database .Values.database.ca .Values.redis .Values.redis.ca .Values.webhooks .Values.otlp.headers }}
+{{- range list .Values.database .Values.database.ca .Values.redis .Values.redis.ca .Values.webhooks .Values.mail .Values.otlp.headers }}
 {{- if .secretName }}
 {{- $seen = append $seen (dig "metadata" "resourceVersion" "" (lookup "v1" "Secret" $.Release.Namespace .secretName)) }}
 {{- end }}

@@ -54,7 +54,7 @@ flakes: ## run copies of the tests beside each other and beside busy loops, and 
 # Has the settings of make build and of tests, so that what they have compiled is used again.
 COMPILED := CGO_ENABLED=0 GOFLAGS=-trimpath
 
-check: cross ## check formatting and module files; run go vet and the linters; build petstorectl for all systems; lint the OpenAPI document and compare it with the released one; make clients of it; send generated requests; check deploy/
+check: cross ## check formatting and module files; run go vet and the linters; build petstorectl for all systems; lint the OpenAPI document and compare it with the released one; make clients of it; try our packages with each Python, Node.js and TypeScript; send generated requests; check deploy/
 	@tools/install.sh postgres npm python3 python3-venv curl
 	@$(MAKE) -s $(NPM)
 	@$(MAKE) -s build
@@ -83,6 +83,7 @@ check-code:
 	@$(GO) -C tools/clients vet . && $(GO) -C tools/clients test -count=1 .
 	@$(GO) -C tools/suite vet . && $(GO) -C tools/suite test -count=1 .
 	@MAKEFLAGS= $(MAKE) -s test PACKAGES="./internal/e2e/generators ./internal/e2e/packages"
+	PETSTORE_SOAK=1 $(COMPILED) $(GO) test -tags $(TAGS) -vet off -count=1 -run '^Test(Python(Client|Types)|TypeScript(Package|Readme))$$' ./internal/e2e/clients
 
 # It starts the images in namespaces, which only Linux has.
 check-deploy: ## check what is in deploy/ with the programs that read it, and start the container images, without Docker or a network

@@ -1,4 +1,4 @@
-"""Imports so many rows from a source, and prints what became of each: importing.py SOURCE COUNT."""
+"""Imports the animals whose names it reads, and prints what became of each: importing.py SOURCE."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ def told(row: ImportedRow[NewPet]) -> None:
     print(row.number, row.status, row.pet.id if row.pet else row.error, flush=True)
 
 
-source, count = sys.argv[1:]
-rows = (NewPet(f"Rex {n + 1}", 7) for n in range(int(count)))
+rows = (NewPet(line.strip(), 7) for line in sys.stdin)
 with Petstore.from_env() as store:
-    store.pets.import_all(rows, source=source, concurrency=4, on_row=told)
+    store.pets.import_all(rows, source=sys.argv[1], concurrency=4, on_row=told)

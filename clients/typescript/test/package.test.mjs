@@ -103,7 +103,10 @@ const modes = [
   [7, "bundler", { module: "esnext", moduleResolution: "bundler" }, "ts"],
 ];
 
-for (const [compiler, mode, options, ...extensions] of modes) {
+// make test-all tries one, which has both formats; make check tries all.
+const tried = process.env.PETSTORE_SOAK ? modes : modes.slice(1, 2);
+
+for (const [compiler, mode, options, ...extensions] of tried) {
   test(`TypeScript ${compiler}, ${mode}`, () => {
     const dir = join(home, `${compiler}-${mode.replace(/\W+/g, "-")}`);
     mkdirSync(dir);

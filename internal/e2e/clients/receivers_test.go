@@ -64,9 +64,11 @@ func TestWebhooksAreVerifiedByOthers(t *testing.T) {
 	t.Parallel()
 	const folder = "receivers"
 	npmInstall(t, folder)
-	tools, packages := pythonToolsVenv(t), t.TempDir()
-	runPython(t, folder, nil, tools, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-		"--only-binary", ":all:", "--require-hashes", "--target", packages, "-r", "requirements.txt")
+	tools := pythonToolsVenv(t)
+	packages := prepared(t, "receivers", folder+"/requirements.txt", func(dir string) {
+		runPython(t, folder, nil, tools, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+			"--only-binary", ":all:", "--require-hashes", "--target", dir, "-r", "requirements.txt")
+	})
 	secret, text := webhooks.NewSecret()
 	old, oldText := webhooks.NewSecret()
 	_, foreign := webhooks.NewSecret()

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import inspect
 import os
 import threading
 import weakref
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import httpx
 
-from . import _ops as ops
-from ._core import Answer, Clock, Core, Flow, Lost, Op, Stopped, Task, add_chunk, next_page
+from ._core import Answer, Clock, Core, Flow, Op, Stopped, Task, add_chunk, next_page, response_of
 from ._import import ImportedRow, ImportResult, Job, Row
+from ._ops import Keys, Orders, PetCalls, Plans, Requests, UsageCalls, Webhooks
 from ._values import Page
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-P = ParamSpec("P")
 T = TypeVar("T")
-C = TypeVar("C")
 H = TypeVar("H", bound=httpx.Client | httpx.AsyncClient)
 
 
@@ -65,56 +62,7 @@ class AsyncList(Generic[T]):
             op = next_page(op, page)
 
 
-class _Noun(Generic[C]):
-    """The base of the nouns of both clients, such as orders."""
-
-    def __init__(self, client: C) -> None:
-        self._client = client
-
-
-class _Method(Generic[P, T]):
-    """A method, made of a plain function that returns what is to be done."""
-
-    does = "_call"
-
-    def __init__(self, function: Callable[P, T]) -> None:
-        self._function = function
-
-    def _of(self, noun: Any) -> Any:
-        @functools.wraps(self._function)
-        def method(*args: P.args, **kwargs: P.kwargs) -> Any:
-            return getattr(noun._client, self.does)(self._function(*args, **kwargs))
-
-        return method
-
-
-class _Call(_Method[P, Task[T]]):
-    @overload
-    def __get__(self, noun: _Noun[Petstore], owner: type) -> Callable[P, T]: ...
-    @overload
-    def __get__(self, noun: _Noun[AsyncPetstore], owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
-    def __get__(self, noun: Any, owner: type) -> Any:
-        return self._of(noun)
-
-
-class _List(_Method[P, Op[Page[T]]]):
-    does = "_list"
-
-    @overload
-    def __get__(self, noun: _Noun[Petstore], owner: type) -> Callable[P, List[T]]: ...
-    @overload
-    def __get__(self, noun: _Noun[AsyncPetstore], owner: type) -> Callable[P, AsyncList[T]]: ...
-    def __get__(self, noun: Any, owner: type) -> Any:
-        return self._of(noun)
-
-
-class _Pets(_Noun[C]):
-    list = _List(ops.list_pets)
-    create = _Call(ops.create_pet)
-    update = _Call(ops.update_pet)
-
-
-class Pets(_Pets["Petstore"]):
+class Pets(PetCalls["Petstore"]):
     """Your animals."""
 
     def import_all(
@@ -148,7 +96,7 @@ class Pets(_Pets["Petstore"]):
         return job.result()
 
 
-class AsyncPets(_Pets["AsyncPetstore"]):
+class AsyncPets(PetCalls["AsyncPetstore"]):
     """Your animals."""
 
     async def import_all(
@@ -176,62 +124,6 @@ async def _async(rows: Iterable[T]) -> AsyncIterator[T]:
         yield row
 
 
-class Orders(_Noun[C]):
-    """Your orders."""
-
-    list = _List(ops.list_orders)
-    create = _Call(ops.create_order)
-    get = _Call(ops.get_order)
-    update = _Call(ops.update_order)
-
-
-class Keys(_Noun[C]):
-    """Your API keys."""
-
-    list = _List(ops.list_keys)
-    get = _Call(ops.get_key)
-    create = _Call(ops.create_key)
-    update = _Call(ops.update_key)
-    rotate = _Call(ops.rotate_key)
-    rotate_self = _Call(ops.rotate_self)
-    revoke = _Call(ops.revoke_key)
-
-
-class Webhooks(_Noun[C]):
-    """Where your events are sent."""
-
-    list = _Call(ops.list_webhooks)
-    get = _Call(ops.get_webhook)
-    create = _Call(ops.create_webhook)
-    update = _Call(ops.update_webhook)
-    delete = _Call(ops.delete_webhook)
-    rotate = _Call(ops.rotate_webhook)
-    test = _Call(ops.test_webhook)
-    deliveries = _List(ops.list_webhook_deliveries)
-    retry = _Call(ops.retry_webhook_delivery)
-    replay = _Call(ops.replay_webhook)
-
-
-class Usage(_Noun[C]):
-    """Your limits and usage."""
-
-    get = _Call(ops.get_usage)
-    report = _Call(ops.report_usage)
-
-
-class Plans(_Noun[C]):
-    """The plans that are sold."""
-
-    list = _Call(ops.list_plans)
-
-
-class Requests(_Noun[C]):
-    """Your requests that failed."""
-
-    list = _List(ops.list_requests)
-    get = _Call(ops.get_request)
-
-
 class _Store(Generic[H]):
     """What both clients have."""
 
@@ -257,7 +149,7 @@ class _Store(Generic[H]):
         own: Any = self  # of the type Self
         self.orders: Orders[Self] = Orders(own)
         self.keys: Keys[Self] = Keys(own)
-        self.usage: Usage[Self] = Usage(own)
+        self.usage: UsageCalls[Self] = UsageCalls(own)
         self.plans: Plans[Self] = Plans(own)
         self.requests: Requests[Self] = Requests(own)
         self.webhooks: Webhooks[Self] = Webhooks(own)
@@ -347,18 +239,11 @@ class _Threads:
         self._http, self._clock, self._stop, self._lock = http, clock, stop, threading.Lock()
 
     async def send(self, request: dict[str, Any], ends: float) -> Answer:
-        try:
-            built = self._http.build_request(**request)
-            response = self._http.send(built, stream=True, follow_redirects=False, auth=None)
-            try:
-                body = bytearray()
-                for chunk in response.iter_bytes():
-                    add_chunk(body, chunk, self._clock.monotonic() > ends)
-            finally:
-                response.close()
-        except (httpx.HTTPError, httpx.StreamError) as error:
-            raise Lost(error) from None
-        return Answer(response.status_code, response.headers, bytes(body))
+        with self._http.stream(**request, follow_redirects=False, auth=None) as response:
+            body = bytearray()
+            for chunk in response.iter_bytes():
+                add_chunk(body, chunk, self._clock.monotonic() > ends)
+            return Answer(response_of(response), bytes(body))
 
     async def sleep(self, seconds: float) -> None:
         if self._clock.wait(self._stop, seconds):
@@ -379,18 +264,11 @@ class _Tasks:
         self._http, self._clock, self._stop, self._lock = http, clock, stop, asyncio.Lock()
 
     async def send(self, request: dict[str, Any], ends: float) -> Answer:
-        try:
-            built = self._http.build_request(**request)
-            response = await self._http.send(built, stream=True, follow_redirects=False, auth=None)
-            try:
-                body = bytearray()
-                async for chunk in response.aiter_bytes():
-                    add_chunk(body, chunk, self._clock.monotonic() > ends)
-            finally:
-                await response.aclose()
-        except (httpx.HTTPError, httpx.StreamError) as error:
-            raise Lost(error) from None
-        return Answer(response.status_code, response.headers, bytes(body))
+        async with self._http.stream(**request, follow_redirects=False, auth=None) as response:
+            body = bytearray()
+            async for chunk in response.aiter_bytes():
+                add_chunk(body, chunk, self._clock.monotonic() > ends)
+            return Answer(response_of(response), bytes(body))
 
     async def sleep(self, seconds: float) -> None:
         try:

@@ -32,11 +32,7 @@ MAX_RESPONSE = 10 << 20  # bytes
 MAX_BACKOFF = 60.0
 RECHECK = 60.0  # how long a pause that is longer than calls may wait is believed
 
-_MONTH, _TIME = "(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)", r"\d\d:\d\d:\d\d"
-HTTP_DATE = (
-    rf"(Mon|Tue|Wed|Thu|Fri|Sat|Sun)(, \d\d {_MONTH} \d{{4}} {_TIME} GMT| {_MONTH} [ \d]\d {_TIME} \d{{4}})"
-    rf"|(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, \d\d-{_MONTH}-\d\d {_TIME} GMT"
-)
+HTTP_DATE = r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? [\w -]+ \d\d:\d\d:\d\d (GMT|\d{4})"
 PARAMETER = r"""\s*;\s*([\w*-]+)(?:\s*=\s*("[^"]*"|[^\s";,]+))?"""  # of a link
 WARNINGS = {
     "X-Key-Expires": "the API key ends then, as Unix time; rotate it", "Deprecation": "the operation will end",
@@ -60,10 +56,13 @@ class Op(Generic[T]):
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     metered: bool = True
     """Whether the request counts towards a limit, and waits while that is used up."""
-    repeatable: bool = False
-    """Whether a second request is harmless if the first one has taken effect."""
     find: Callable[[float], Op[str | None]] | None = None
     """How to find the key that exists if the response was lost, by the time of the call."""
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether a second request is harmless if the first one has taken effect."""
+        return self.method == "GET" or self.method == "POST" and self.path in ("pets", "store/orders")
 
     def __call__(self, core: Core, io: IO) -> Flow[T]:
         return core.call(io, self)
@@ -73,7 +72,7 @@ class IO(Protocol):
     """What a call does outside."""
 
     async def send(self, request: dict[str, Any], ends: float) -> Answer:
-        """Sends a request, until that time. Raises Lost."""
+        """Sends a request, until that time. Raises httpx's errors."""
         ...
 
     async def sleep(self, seconds: float) -> None: ...
@@ -88,10 +87,9 @@ Task = Callable[["Core", IO], Flow[T]]
 
 @dataclass(frozen=True)
 class Answer:
-    """A response with its whole body."""
+    """A response with its whole body, which does not print it: it may have a key."""
 
-    status: int
-    headers: httpx.Headers = field(repr=False)
+    response: Response
     body: bytes = field(repr=False)
 
 
@@ -102,16 +100,6 @@ def add_chunk(body: bytearray, chunk: bytes, late: bool) -> None:
         raise httpx.ReadError(f"the response is longer than {MAX_RESPONSE} bytes")
     if late:
         raise httpx.ReadTimeout("the response is too slow")
-
-
-class Lost(Exception):
-    """There was no complete response."""
-
-    def __init__(self, cause: Exception) -> None:
-        super().__init__(str(cause) or type(cause).__name__)
-        self.timed_out = isinstance(cause, (httpx.TimeoutException, TimeoutError))
-        # A certificate that is not trusted will not be trusted in a second.
-        self.transient = "CERTIFICATE_VERIFY_FAILED" not in str(cause)
 
 
 class Stopped(PetstoreError):
@@ -214,17 +202,16 @@ class Core:
             if op.metered and self.max_retries:
                 await self._wait_for_reset(io, deadline, error)
             ready()
-            transient = True
             try:
                 answer = await io.send(*self._request(op, deadline))
-            except Lost as lost:
-                error, transient = self._lost(op, lost), lost.transient
+            except (httpx.HTTPError, httpx.StreamError) as lost:
+                error = self._lost(op, lost)
             else:
-                self._observe(op, answer)
-                if 200 <= answer.status < 300:
+                self._observe(op, answer.response)
+                if 200 <= answer.response.status < 300:
                     return self._read(op, answer)
-                error = self._error(op, answer)
-            wait = self._wait(op, error, failures) if transient else None
+                error = self._error(answer.response, answer.body)
+            wait = self._wait(op, error, failures)
             if wait is None or self.clock.monotonic() + wait >= deadline:
                 raise error from None
             if not (error.status == 429 and error.retry_after):  # waiting for a reset costs no try
@@ -275,11 +262,10 @@ class Core:
             return after + jitter(after, self.draw())
         return self.draw() * min(MAX_BACKOFF, 2.0**failures, self.max_wait)
 
-    def _observe(self, op: Op[Any], answer: Answer) -> None:
+    def _observe(self, op: Op[Any], response: Response) -> None:
         """Notes what a response says about the limit, the key and the request."""
-        headers = answer.headers
-        rate = rate_of(headers)
-        if op.metered and answer.status < 429 and rate.remaining == 0 and rate.reset:
+        headers, rate = response.headers, response.rate
+        if op.metered and response.status < 429 and rate.remaining == 0 and rate.reset:
             left = rate.reset.timestamp() - self._service_time(headers)
             if left > 0:
                 self.pause.begin(left)
@@ -307,46 +293,48 @@ class Core:
             text = text.replace(key.reveal(), "[redacted]")
         return re.sub("pst_(live|test)_[0-9A-Za-z]+", "[redacted]", text)
 
-    def _lost(self, op: Op[Any], lost: Lost) -> PetstoreError:
-        kind = APITimeoutError if lost.timed_out else APIConnectionError
-        return kind(self.redact(f"{op.method} /{op.path}: no response: {lost}"))
+    def _lost(self, op: Op[Any], lost: Exception) -> PetstoreError:
+        kind = APITimeoutError if isinstance(lost, httpx.TimeoutException) else APIConnectionError
+        return kind(self.redact(f"{op.method} /{op.path}: no response: {str(lost) or type(lost).__name__}"))
 
-    def _error(self, op: Op[Any], answer: Answer) -> PetstoreError:
-        text = self.redact(answer.body.decode("utf-8", "replace"))
+    def _error(self, response: Response, body: bytes) -> PetstoreError:
+        text = self.redact(body.decode("utf-8", "replace"))
         code, message = None, " ".join(text.split())[:200] or "the response is empty"
         try:
-            body = json.loads(text)
-            if isinstance(body["code"], str) and isinstance(body["message"], str):
-                code, message = body["code"], body["message"]
+            members = json.loads(text)
+            if isinstance(members["code"], str) and isinstance(members["message"], str):
+                code, message = members["code"], members["message"]
         except (ValueError, LookupError, TypeError, RecursionError):
             pass  # from a proxy
-        if 300 <= answer.status < 400:
+        if 300 <= response.status < 400:
             message = "a redirect is not followed; check the URL"
         named = re.search(r"key_\w+", message) if code in ("key_already_issued", "key_already_rotated") else None
-        request_id, help_page = answer.headers.get("X-Request-Id"), link(answer.headers, "help")
-        return class_of(answer.status)(
-            message, code=code, status=answer.status, request_id=request_id and self.redact(request_id),
-            retry_after=self._retry_after(answer.headers),
+        request_id, help_page = response.request_id, link(response.headers, "help")
+        return class_of(response.status)(
+            message, code=code, status=response.status, request_id=request_id and self.redact(request_id),
+            retry_after=self._retry_after(response.headers),
             doc_url=help_page and self.redact(urllib.parse.urljoin(self.url, help_page)),
             key_id=named and named.group(),
         )
 
     def _read(self, op: Op[T], answer: Answer) -> T:
-        response = response_of(answer)
+        response = answer.response
         try:
-            return op.read(None if answer.status == 204 else json.loads(answer.body), response)
+            return op.read(None if response.status == 204 else json.loads(answer.body), response)
         except (ValueError, RecursionError) as error:
             # The message of a response that has a key in it names types and members, not values.
             text = "it is no JSON" if isinstance(error, json.JSONDecodeError) else str(error)
             seen = self.redact(answer.body.decode("utf-8", "replace")[:200]) if text == "it is no JSON" else ""
             raise PetstoreError(
-                f"{op.method} /{op.path}: the response can't be read: {text} {seen}".rstrip(), status=answer.status,
+                f"{op.method} /{op.path}: the response can't be read: {text} {seen}".rstrip(), status=response.status,
                 request_id=response.request_id,
             ) from None
 
 
 def may_repeat(op: Op[Any], error: PetstoreError) -> bool:
     """Says whether another attempt may succeed, and is harmless if this one has taken effect."""
+    if not error.status and "CERTIFICATE_VERIFY_FAILED" in error.message:
+        return False  # A certificate that is not trusted will not be trusted in a second.
     if error.status == 429 or error.code == "idempotency_in_progress":
         return True
     if error.status == 503 and error.request_id and error.code != "outcome_unknown":
@@ -371,10 +359,10 @@ def next_page(op: Op[Page[T]], page: Page[T] | None = None) -> Op[Page[T]] | Non
     return replace(op, query={**op.query, "cursor": page.next_cursor})
 
 
-def response_of(answer: Answer) -> Response:
-    headers = answer.headers
+def response_of(response: httpx.Response) -> Response:
+    headers = response.headers
     return Response(
-        status=answer.status, headers=headers, request_id=headers.get("X-Request-Id"), etag=headers.get("ETag"),
+        status=response.status_code, headers=headers, request_id=headers.get("X-Request-Id"), etag=headers.get("ETag"),
         rate=rate_of(headers), replayed=headers.get("Idempotent-Replayed") == "true",
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -152,14 +153,13 @@ def camel(name: str) -> str:
 
 def parse_time(text: str, at: str) -> datetime:
     """Reads a time of RFC 3339."""
+    parts = re.fullmatch(r"(.*)T([\d:]{8})(?:\.(\d+))?(Z|[+-]\d\d:\d\d)", text.upper())
     try:
+        day, time, fraction, zone = parts.groups() if parts else ("", "", None, "")
         # fromisoformat of Python 3.10 takes no Z, and 3 or 6 digits of a second only.
-        main, dot, rest = text.upper().replace("Z", "+00:00").partition(".")
-        digits = rest[: len(rest) - len(rest.lstrip("0123456789"))]
-        when = datetime.fromisoformat(main + dot + (digits + "000000")[:6] + rest[len(digits) :] if dot else main)
+        return datetime.fromisoformat(f"{day}T{time}.{(fraction or '').ljust(6, '0')[:6]}{zone.replace('Z', '+00:00')}")
     except ValueError:
         raise ValueError(f"{at} is not a time") from None
-    return when if when.tzinfo else when.replace(tzinfo=timezone.utc)
 
 
 def format_time(when: datetime, name: str) -> str:

@@ -30,15 +30,16 @@ http {
 	access_log off;
 	gzip on;
 	gzip_types *;
+	upstream petstore { SERVERS }
 	server {
 		listen ADDR;
-		location / { proxy_pass http://SERVER; }
+		location / { proxy_pass http://petstore; }
 	}
 }
 `
 
-// startNginx starts an nginx before a server, and returns its address.
-func startNginx(t *testing.T, server string) string {
+// startNginx starts an nginx before servers, and returns its address.
+func startNginx(t *testing.T, servers ...string) string {
 	t.Helper()
 	path, err := exec.LookPath("nginx")
 	if err != nil {
@@ -46,7 +47,8 @@ func startNginx(t *testing.T, server string) string {
 	}
 	assert.NoError(t, err, "install it with tools/install.sh nginx, as make test does")
 	dir, addr := t.TempDir(), freeport.Address(t)
-	config := strings.NewReplacer("ADDR", addr, "SERVER", server).Replace(nginxConfig)
+	upstream := "server " + strings.Join(servers, " max_fails=0; server ") + " max_fails=0;" // as deploy/proxy has it
+	config := strings.NewReplacer("ADDR", addr, "SERVERS", upstream).Replace(nginxConfig)
 	assert.NoError(t, os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte(config), 0o600))
 	cmd := sandbox.Command(t, path, "-p", dir, "-c", filepath.Join(dir, "nginx.conf"))
 	nginx := programs.Start(t, cmd)

@@ -109,19 +109,21 @@ begin
   end loop;
 end $$;
 
--- invite_mailed stores the link of an invitation that is being sent. It lasts 15 minutes from then on, and voids that of an attempt before.
-create function invite_mailed(mail uuid, digest bytea) returns boolean language plpgsql security definer as $$
+-- invite_mailed stores the link of an invitation that is being sent, in place of that of an attempt before, and returns its end: null if it is not sent.
+create function invite_mailed(mail uuid, digest bytea) returns timestamptz language plpgsql security definer as $$
 declare
-  m mails;
+  m       mails;
+  ends_at timestamptz;
 begin
   select o.* into m from mails o where o.id = mail and o.kind = 'invite' and o.done_at is null and o.due_at > now() for update;
   if not found then
-    return false;
+    return null;
   end if;
   delete from invites i where i.digest = m.link;
-  insert into invites (digest, tenant_id, environment, invited_by) values (invite_mailed.digest, m.tenant_id, m.environment, m.invited_by);
+  insert into invites (digest, tenant_id, environment, invited_by) values (invite_mailed.digest, m.tenant_id, m.environment, m.invited_by)
+  returning expires_at into ends_at;
   update mails o set link = invite_mailed.digest where o.id = mail;
-  return true;
+  return ends_at;
 end $$;
 
 -- finish_mail stores what came of a mail: sent, refused, which marks the address, failed, later, which tries again, or relay, which is no attempt.

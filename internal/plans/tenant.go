@@ -27,6 +27,12 @@ var (
 	ErrTenantSuspended = errors.New("the tenant is suspended")
 	// ErrTenantNotSuspended: the tenant to resume or erase is in good standing.
 	ErrTenantNotSuspended = errors.New("the tenant is not suspended")
+	// ErrNoEmail, ErrEmailConfirmed and ErrEmailAsked: the tenant's address can't be asked to confirm.
+	ErrNoEmail        = errors.New("the tenant has no e-mail address")
+	ErrEmailConfirmed = errors.New("the address is confirmed")
+	ErrEmailAsked     = errors.New("the address was asked 3 times within 30 days")
+	// ErrEmailUnconfirmed: nothing but a request to confirm is sent to the tenant's address.
+	ErrEmailUnconfirmed = errors.New("the tenant has no confirmed e-mail address")
 	// ErrTenantErased: an erased tenant can't be changed.
 	ErrTenantErased = errors.New("the tenant was erased")
 )

@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	// webhookConns is the size of a connection pool that only webhooks use: one claims while another
+	// webhookConns is the size of a connection pool that only webhooks and mails use: one claims while another
 	// stores results. webhookTimeout bounds each call, of which those that remove old rows are the
 	// longest.
 	webhookConns   = 2
 	webhookTimeout = 10 * time.Second
 )
 
-// startWebhooks sends webhooks until ctx ends or stop is called, which waits until what was sent is
+// startWebhooks sends webhooks and mails until ctx ends or stop is called, which waits until what was sent is
 // stored.
 func startWebhooks(
 	ctx context.Context, cfg *config.Config, m *registry, clock *storeclock.Clock, log zerolog.Logger,
@@ -51,7 +51,11 @@ func startWebhooks(
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
-	running.Go(func() { _ = webhooks.NewDeliverer(o).Run(ctx) })
+	d := webhooks.NewDeliverer(o)
+	running.Go(func() { _ = d.Run(ctx) })
+	if mailer := newMailer(cfg, db.Mail, d.Holder(), m, log); mailer != nil {
+		running.Go(func() { mailer.Run(ctx) })
+	}
 	return func() {
 		cancel()
 		running.Wait()

@@ -225,6 +225,7 @@ var below = map[string][]string{
 		"internal/cluster",
 		"internal/advice",
 		"internal/webhooks",
+		"internal/mail",
 	},
 	"internal/ctl/migrate": {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store/migrate"},
 	"internal/ctl/plan": {
@@ -305,7 +306,7 @@ var below = map[string][]string{
 	},
 	"internal/keys":     {"internal/plans", "internal/audit"},
 	"internal/webhooks": {"internal/catalog", "internal/keys"},
-	"internal/mail":     {"internal/ownfiles", "internal/plans", "internal/spelling"},
+	"internal/mail":     {"internal/keys", "internal/ownfiles", "internal/plans", "internal/spelling"},
 	"internal/plans":    {"internal/spelling"},
 	"internal/store": {
 		"internal/audit",
@@ -362,6 +363,7 @@ var below = map[string][]string{
 		"internal/store/tenancy",
 		"internal/store/trail",
 		"internal/webhooks",
+		"internal/mail",
 	},
 	"internal/usage":           {"internal/plans"},
 	"internal/usage/receivers": {"internal/envvars", "internal/ownfiles", "internal/usage/events"},

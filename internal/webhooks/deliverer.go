@@ -74,6 +74,9 @@ func NewDeliverer(o Options) *Deliverer {
 	}
 }
 
+// Holder names this run of the server in the outbox.
+func (d *Deliverer) Holder() uuid.UUID { return d.holder }
+
 // Run works until ctx ends. It then begins no request, waits for those in flight for a few seconds,
 // and stores what came of them.
 func (d *Deliverer) Run(ctx context.Context) error {

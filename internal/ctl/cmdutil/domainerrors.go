@@ -53,6 +53,25 @@ var domainErrors = []domainError{
 		"see: petstorectl tenant show {tenant}",
 	},
 	{plans.ErrTenantNotSuspended, ExitRefused, "tenant {tenant} is not suspended", ""},
+	{
+		plans.ErrNoEmail,
+		ExitRefused,
+		"tenant {tenant} has no e-mail address",
+		"petstorectl tenant edit {tenant} --email ADDRESS",
+	},
+	{plans.ErrEmailConfirmed, ExitRefused, "the address of tenant {tenant} is confirmed", ""},
+	{
+		plans.ErrEmailAsked,
+		ExitRefused,
+		"the address of tenant {tenant} was asked 3 times within 30 days",
+		"ask the customer",
+	},
+	{
+		plans.ErrEmailUnconfirmed,
+		ExitRefused,
+		"tenant {tenant} has no address that was confirmed and takes mail",
+		"ask it: petstorectl tenant edit {tenant} --confirm-email; or send a link by yourself, without --mail",
+	},
 	{plans.ErrTenantErased, ExitRefused, "tenant {tenant} was erased", "see: petstorectl tenant show {tenant}"},
 	{
 		plans.ErrQuotaRequired,

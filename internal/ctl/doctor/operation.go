@@ -39,6 +39,7 @@ func checkOperation(ctx context.Context, db *store.DB, c admin.Checkup) []Findin
 		asked("sessions", "count sessions", c.Role, checkSessions)(db.Operation.Sessions(ctx)),
 		asked("archive", "see whether Postgres archives its log", c.Role, checkArchive)(db.Operation.Archive(ctx)),
 		asked("webhooks", "see the keys of webhooks", c.Role, checkWebhooks)(db.Outbox.Keys(ctx)),
+		asked("mail", "see how mail works", c.Role, checkMail)(db.Mail.State(ctx)),
 		asked(
 			"retention",
 			"see what was removed",

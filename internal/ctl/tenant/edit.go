@@ -78,7 +78,10 @@ be set later: tenant edit.
 }
 
 // edited is a tenant before and after the change.
-type edited struct{ before, after plans.Tenant }
+type edited struct {
+	before, after plans.Tenant
+	asked         bool
+}
 
 func newCmdEdit(f *cmdutil.Factory) *cobra.Command {
 	var (
@@ -86,6 +89,7 @@ func newCmdEdit(f *cmdutil.Factory) *cobra.Command {
 		profile plans.Profile
 		edit    tenancy.TenantEdit
 		others  []plans.Tenant
+		ask     bool
 	)
 	c := &cmdutil.Change[edited]{Factory: f, View: output.Map(View, func(e edited) plans.Tenant { return e.after })}
 	c.Check = func(cmd *cobra.Command) error {
@@ -100,13 +104,22 @@ func newCmdEdit(f *cmdutil.Factory) *cobra.Command {
 				set()
 			}
 		}
-		if edit == (tenancy.TenantEdit{}) {
-			return cmdutil.UsageErrorf("nothing to change: give --name, --billing-ref, --email, --contact or --notes").
-				WithHint("see: " + cmd.CommandPath() + " --help")
+		switch {
+		case ask && edit != (tenancy.TenantEdit{}):
+			return cmdutil.UsageErrorf("--confirm-email goes alone: another address is asked by itself")
+		case !ask && edit == (tenancy.TenantEdit{}):
+			return cmdutil.UsageErrorf(
+				"nothing to change: give --name, --billing-ref, --email, --contact, --notes or --confirm-email",
+			).WithHint("see: " + cmd.CommandPath() + " --help")
 		}
 		return nil
 	}
 	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (e edited, err error) {
+		if ask {
+			e.after, e.asked, err = db.Tenants.Ask(ctx, by, c.Subject.Tenant)
+			e.before = e.after
+			return e, err
+		}
 		if others, err = cmdutil.WithRef(ctx, db, profile.BillingRef); err != nil {
 			return e, err
 		}
@@ -119,22 +132,33 @@ func newCmdEdit(f *cmdutil.Factory) *cobra.Command {
 		}
 		return f.Explain(ctx, err, c.Subject)
 	}
-	c.Unchanged = func(e edited) bool { return e.before.Name == e.after.Name && e.before.Profile == e.after.Profile }
-	c.Notice = func(e edited) string {
-		if c.Unchanged(e) {
-			return "tenant " + e.after.Name + " already has these values"
-		}
-		text := "changed tenant " + e.before.Name + ": " + differences(e.before, e.after)
-		text += cmdutil.FormerRef(e.before.BillingRef, e.after.BillingRef)
-		if e.before.BillingRef != e.after.BillingRef {
-			text += cmdutil.SharedRef(e.after.ID, e.after.BillingRef, others)
-		}
-		return text
+	c.Unchanged = func(e edited) bool {
+		return !e.asked && e.before.Name == e.after.Name && e.before.Profile == e.after.Profile
 	}
+	c.Notice = func(e edited) string { return editNotice(e, ask, c.Unchanged(e), others) }
 	cmd := c.Command(newEditTexts(), cmdutil.TenantArg(f, &c.Subject.Tenant))
 	cmdutil.StringFlag(cmd, &name, "name", "the new `NAME`: a-z, 0-9 and -")
 	profileFlags(cmd, &profile)
+	cmd.Flags().BoolVar(&ask, "confirm-email", false, "ask the address to confirm, by mail")
 	return cmd
+}
+
+// editNotice says what an edit did, or asking for a confirmation.
+func editNotice(e edited, ask, unchanged bool, others []plans.Tenant) string {
+	switch {
+	case e.asked:
+		return "tenant " + e.after.Name + " is asked to confirm " + output.Clean(e.after.Email)
+	case ask:
+		return "tenant " + e.after.Name + " will be asked to confirm " + output.Clean(e.after.Email) + " anyway"
+	case unchanged:
+		return "tenant " + e.after.Name + " already has these values"
+	}
+	text := "changed tenant " + e.before.Name + ": " + differences(e.before, e.after)
+	text += cmdutil.FormerRef(e.before.BillingRef, e.after.BillingRef)
+	if e.before.BillingRef != e.after.BillingRef {
+		text += cmdutil.SharedRef(e.after.ID, e.after.BillingRef, others)
+	}
+	return text
 }
 
 func newEditTexts() *cobra.Command {
@@ -145,6 +169,11 @@ func newEditTexts() *cobra.Command {
 such as cus_123 of Stripe, the address for bills, a contact, and notes. A value
 whose flag is not given stays as it is. An empty one is removed.
 
+An address is asked by mail to confirm when it is set. One that has confirmed is
+told by mail of keys that end or are banned, of plans, and of webhooks that fail.
+With --confirm-email it is asked again, or for the first time if it is from
+before there was mail; at most 3 times in 30 days.
+
 Commands and logs use the name. Servers know a new name within 400 ms, and the
 old name is free again. The tenant's number, keys and limits stay the same.
 Lines of closed months keep the old name.
@@ -153,6 +182,7 @@ The audit trail holds none of these values but the billing reference. The
 command changes one tenant.`,
 		Example: `  petstorectl tenant edit acme --billing-ref cus_123 --email billing@acme.example
   petstorectl tenant edit acme --name acme-europe --reason "order 18"
+  petstorectl tenant edit acme --confirm-email
   petstorectl tenant edit acme --contact "Jo Doe, +49 30 1234" --notes ""`,
 	}
 }
@@ -160,7 +190,7 @@ command changes one tenant.`,
 // profileFlags adds the flags of a tenant's profile.
 func profileFlags(cmd *cobra.Command, p *plans.Profile) {
 	cmdutil.StringFlag(cmd, &p.BillingRef, "billing-ref", "`ID` in the billing system, such as cus_123")
-	cmdutil.StringFlag(cmd, &p.Email, "email", "e-mail `ADDRESS` for billing")
+	cmdutil.StringFlag(cmd, &p.Email, "email", "e-mail `ADDRESS` for billing and notices")
 	cmdutil.StringFlag(cmd, &p.Contact, "contact", "a person to ask: `TEXT` of at most 200 characters")
 	cmdutil.StringFlag(cmd, &p.Notes, "notes", "what staff should know: `TEXT` of at most 1,000\ncharacters")
 }

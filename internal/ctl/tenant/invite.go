@@ -29,10 +29,17 @@ var InvitationView = output.View[Invitation]{
 }
 
 func newCmdInvite(f *cmdutil.Factory) *cobra.Command {
-	var base string
+	var (
+		base string
+		mail bool
+	)
 	c := &cmdutil.Change[Invitation]{Factory: f, View: InvitationView, Secret: "the link"}
 	c.Again = func(i Invitation) string { return "make another link: petstorectl tenant invite " + i.tenant }
 	c.Check = func(*cobra.Command) (err error) {
+		if mail {
+			c.Secret = ""
+			return nil
+		}
 		base, err = baseURL(f, base)
 		return err
 	}
@@ -41,6 +48,10 @@ func newCmdInvite(f *cmdutil.Factory) *cobra.Command {
 		of, err := f.NewKeys(ctx, db, "say it: PETSTORE_ENVIRONMENT=production or PETSTORE_ENVIRONMENT=staging")
 		if err != nil {
 			return Invitation{}, err
+		}
+		if mail {
+			t, err := db.SignIns.InviteByMail(ctx, by, c.Subject.Tenant, of.Environment)
+			return Invitation{tenant: t.Name}, err
 		}
 		t, err := db.SignIns.Invite(ctx, by, c.Subject.Tenant, of.Environment, digest)
 		i := Invitation{tenant: t.Name}
@@ -55,18 +66,30 @@ func newCmdInvite(f *cmdutil.Factory) *cobra.Command {
 		}
 		return f.Explain(ctx, err, c.Subject)
 	}
-	c.Notice = func(i Invitation) string { return "made a link that signs in to the page of tenant " + i.tenant }
+	c.Notice = func(i Invitation) string {
+		if mail {
+			return "a link that signs in to the page of tenant " + i.tenant + " is sent to its address"
+		}
+		return "made a link that signs in to the page of tenant " + i.tenant
+	}
 	c.Print = func(_ context.Context, _ *store.DB, i Invitation) error {
-		if !f.DryRun {
+		if !f.DryRun && !mail {
 			f.Messagef("send the link now, it is not shown again: it works once, within 15 minutes")
 		}
-		if p := f.Printer(); p.Whole() || f.DryRun {
+		if p := f.Printer(); p.Whole() || f.DryRun || mail {
 			return output.Item(p, InvitationView, i)
 		}
 		_, err := fmt.Fprintln(f.Out, i.link)
 		return err
 	}
-	cmd := c.Command(&cobra.Command{
+	cmd := c.Command(newInviteTexts(), cmdutil.TenantArg(f, &c.Subject.Tenant))
+	cmd.Flags().BoolVar(&mail, "mail", false, "have a server send the link to the tenant's address")
+	cmdutil.StringFlag(cmd, &base, "url", "the `URL` of the API (default: PETSTORE_BASE_URL)")
+	return cmd
+}
+
+func newInviteTexts() *cobra.Command {
+	return &cobra.Command{
 		Use:   "invite TENANT",
 		Short: "Print a link once that signs a customer in to their page",
 		Long: `Print a link by which a customer signs in to the page /account without a key. It
@@ -76,12 +99,14 @@ person you know.
 
 The link begins with the address of the API: that of --url, PETSTORE_BASE_URL or
 .petstore/dev.json. It is for deployments of the kind for which key issue makes
-keys without --environment.`,
+keys without --environment.
+
+With --mail it is printed nowhere: a server makes it when it sends it to the
+tenant's address, which must be confirmed, and the 15 minutes begin then.`,
 		Example: `  petstorectl tenant invite acme --url https://api.example.com/v1
+  petstorectl tenant invite acme --mail
   petstorectl tenant invite acme --reason "lost their keys, ticket 88"`,
-	}, cmdutil.TenantArg(f, &c.Subject.Tenant))
-	cmdutil.StringFlag(cmd, &base, "url", "the `URL` of the API (default: PETSTORE_BASE_URL)")
-	return cmd
+	}
 }
 
 // baseURL returns the public address of the API without its /v1.

@@ -246,6 +246,9 @@ func newCmdShow(f *cmdutil.Factory) *cobra.Command {
 		if d.waivers, err = db.Events.Waivers(ctx, d.ID); err != nil {
 			return d, err
 		}
+		if d.emailState, err = db.Tenants.EmailState(ctx, d.ID); err != nil && !store.IsForbidden(err) {
+			return d, err
+		}
 		valid, err := db.Keys.CountActive(ctx, d.ID, f.Now())
 		if err == nil {
 			d.banned, err = store.Collect(
@@ -273,11 +276,13 @@ type Details struct {
 	activeKeys any
 	banned     []keys.Key
 	waivers    []billing.Waived
+	emailState string
 }
 
 // DetailsView shows a single tenant.
 var DetailsView = append(
 	output.Map(View, func(d Details) plans.Tenant { return d.Tenant }),
+	output.Column[Details]{Name: "email_state", Value: func(d Details) any { return d.emailState }},
 	output.Column[Details]{Name: "active_keys", Value: func(d Details) any { return d.activeKeys }},
 	output.Column[Details]{Name: "banned_keys", Value: func(d Details) any {
 		ids := make([]string, len(d.banned))

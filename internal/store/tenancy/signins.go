@@ -28,6 +28,31 @@ func (d SignIns) Invite(
 	env keys.Environment,
 	digest keys.Digest,
 ) (t plans.Tenant, err error) {
+	return d.invite(ctx, by, name, func(ctx context.Context, tx pgconn.Tx, tenant int64) error {
+		_, err := tx.Exec(ctx, `select invite_tenant($1, $2, $3, $4, $5)`,
+			digest[:], tenant, string(env), by.Actor, by.Reason)
+		return err
+	})
+}
+
+// InviteByMail has a server send such a link to the tenant's address: its 15 minutes begin then. It
+// returns the errors of Invite, or plans.ErrEmailUnconfirmed.
+func (d SignIns) InviteByMail(
+	ctx context.Context, by audit.By, name string, env keys.Environment,
+) (t plans.Tenant, err error) {
+	return d.invite(ctx, by, name, func(ctx context.Context, tx pgconn.Tx, tenant int64) error {
+		_, err := tx.Exec(ctx, `select invite_by_mail($1, $2, $3, $4)`, tenant, string(env), by.Actor, by.Reason)
+		if pgconn.IsConstraint(err, "mail_unconfirmed") {
+			err = plans.ErrEmailUnconfirmed
+		}
+		return err
+	})
+}
+
+// invite has do invite a tenant and write the audit entry.
+func (d SignIns) invite(
+	ctx context.Context, by audit.By, name string, do func(context.Context, pgconn.Tx, int64) error,
+) (t plans.Tenant, err error) {
 	defer pgconn.Wrap(&err, "invite tenant")
 	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		if t, err = tenants.Lock(ctx, tx, name, d.db.JustNow()); err != nil {
@@ -39,17 +64,7 @@ func (d SignIns) Invite(
 		if err := trail.CheckTexts(by); err != nil {
 			return err
 		}
-		// The function also writes the audit entry.
-		_, err := tx.Exec(
-			ctx,
-			`select invite_tenant($1, $2, $3, $4, $5)`,
-			digest[:],
-			t.ID,
-			string(env),
-			by.Actor,
-			by.Reason,
-		)
-		return err
+		return do(ctx, tx, t.ID)
 	})
 	return t, err
 }

@@ -201,6 +201,39 @@ func (d Tenants) Edit(
 	return before, after, err
 }
 
+// Ask has a server ask the tenant's address to confirm. It returns false if it will do so anyway, or
+// plans.ErrTenantNotFound, ErrNoEmail, ErrEmailConfirmed or ErrEmailAsked.
+func (d Tenants) Ask(ctx context.Context, by audit.By, name string) (t plans.Tenant, asked bool, err error) {
+	defer pgconn.Wrap(&err, "ask the address of a tenant")
+	err = trail.Change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+		if t, err = tenants.Lock(ctx, tx, name, d.db.JustNow()); err != nil {
+			return err
+		}
+		if err := trail.CheckTexts(by); err != nil {
+			return err
+		}
+		// The function also writes the audit entry.
+		err := tx.Get(ctx, &asked, `select ask_mailbox($1, $2, $3)`, t.ID, by.Actor, by.Reason)
+		for name, refusal := range map[string]error{
+			"mail_none": plans.ErrNoEmail, "mail_confirmed": plans.ErrEmailConfirmed, "mail_asked": plans.ErrEmailAsked,
+		} {
+			if pgconn.IsConstraint(err, name) {
+				err = refusal
+			}
+		}
+		return err
+	})
+	return t, asked, err
+}
+
+// EmailState says where the tenant's address stands: waiting, confirmed, refused or unsubscribed; ""
+// if it was not asked.
+func (d Tenants) EmailState(ctx context.Context, tenantID int64) (state string, err error) {
+	defer pgconn.Wrap(&err, "read the state of an address")
+	err = d.db.Get(ctx, &state, `select coalesce((select state from mailboxes where tenant_id = $1), '')`, tenantID)
+	return state, err
+}
+
 // apply returns the tenant with the change applied.
 func (e TenantEdit) apply(t plans.Tenant) plans.Tenant {
 	for _, m := range []struct{ edit, value *string }{

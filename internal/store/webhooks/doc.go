@@ -2,9 +2,10 @@
 // deliveries that wait. Triggers of Postgres add events in the transaction of the change; no code
 // of ours does.
 //
-// Mail is for those who send mails and for the owners of addresses, Outbox for those who deliver, Endpoints for the tenants themselves, Staff for support. The
-// API's role has no right on the tables: functions of Postgres do each one thing. So two servers
-// never have more than two requests in flight to an endpoint: each holds a row of endpoint_slots.
+// Mail is for those who send mails and for the owners of addresses, Outbox for those who deliver,
+// Endpoints for the tenants themselves, Staff for support. The API's role has no right on the
+// tables: functions of Postgres do each one thing. So two servers never have more than two requests
+// in flight to an endpoint: each holds a row of endpoint_slots.
 package webhooks
 
 import (

@@ -2,12 +2,68 @@ package webhooks
 
 import (
 	"context"
+	"database/sql"
+	"time"
 
+	"github.com/google/uuid"
+
+	"petstore.example/internal/keys"
+	"petstore.example/internal/mail"
 	"petstore.example/internal/store/pgconn"
 )
 
 // Mail is the addresses of tenants and the mails to them.
 type Mail struct{ db *pgconn.DB }
+
+var _ mail.Outbox = Mail{}
+
+// Claim implements mail.Outbox.
+func (d Mail) Claim(ctx context.Context, most int) (_ []mail.Notice, err error) {
+	defer pgconn.Wrap(&err, "claim mails")
+	type row struct {
+		ID       uuid.UUID
+		Kind     string
+		TenantID int64 `db:"tenant_id"`
+		Tenant   string
+		Address  string
+		Body     []byte
+	}
+	return pgconn.Collect(ctx, d.db, func(r row) mail.Notice {
+		return mail.Notice{
+			ID: r.ID, Kind: r.Kind, Event: r.Body, TenantID: r.TenantID, Tenant: r.Tenant, Address: r.Address,
+		}
+	}, `select id, kind, tenant_id, tenant, address, body from claim_mails($1)`, most)
+}
+
+// Invite implements mail.Outbox.
+func (d Mail) Invite(ctx context.Context, id uuid.UUID, token keys.Digest) (ends time.Time, err error) {
+	defer pgconn.Wrap(&err, "invite by mail")
+	var at sql.NullTime
+	err = d.db.Get(ctx, &at, `select invite_mailed($1, $2)`, id, token[:])
+	return pgconn.TimeOf(at), err
+}
+
+// Finish implements mail.Outbox.
+func (d Mail) Finish(ctx context.Context, id uuid.UUID, r mail.Result) (err error) {
+	defer pgconn.Wrap(&err, "finish a mail")
+	_, err = d.db.Exec(ctx, `select finish_mail($1, $2, $3)`, id, string(r.Outcome), r.Said)
+	return err
+}
+
+// Report implements mail.Outbox.
+func (d Mail) Report(ctx context.Context, server uuid.UUID, relay string) (_ mail.Backlog, err error) {
+	defer pgconn.Wrap(&err, "report to the outbox of mail")
+	var row struct {
+		Addresses, Waiting int64
+		Oldest             float64
+	}
+	err = d.db.Get(ctx, &row, `
+		select addresses, waiting, extract(epoch from oldest)::float8 as oldest
+		from report_mail($1, $2)`, server, relay)
+	return mail.Backlog{
+		Addresses: row.Addresses, Waiting: row.Waiting, Oldest: time.Duration(row.Oldest * float64(time.Second)),
+	}, err
+}
 
 // Confirm stores that the owner of an address has confirmed it. known is false unless the tenant's
 // address has the SHA-256.
@@ -24,4 +80,12 @@ func (d Mail) answer(ctx context.Context, tenant int64, address []byte, answer s
 	defer pgconn.Wrap(&err, "store the answer of an address")
 	err = d.db.Get(ctx, &known, `select answer_mail($1, $2, $3)`, tenant, address, answer)
 	return known, err
+}
+
+// State returns how mail works.
+func (d Mail) State(ctx context.Context) (s mail.State, err error) {
+	defer pgconn.Wrap(&err, "read the state of mail")
+	err = d.db.Get(ctx, &s, `
+		select servers, senders, coalesce(relay, '') as relay, confirmed, waiting, late from mail_state()`)
+	return s, err
 }

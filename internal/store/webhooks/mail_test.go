@@ -7,34 +7,26 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
-	"github.com/jmoiron/sqlx"
+	"github.com/google/uuid"
 
+	"petstore.example/internal/keys"
+	"petstore.example/internal/mail"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
 	"petstore.example/internal/store/tenancy"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/fixture"
+	"petstore.example/internal/test/storetest"
 )
 
-// post is a box whose tenant acme has an address, and a server's connection.
-type post struct {
-	box
-	server *sqlx.DB
-}
-
-type claimedMail struct {
-	ID       string  `db:"id"`
-	Kind     string  `db:"kind"`
-	TenantID int64   `db:"tenant_id"`
-	Tenant   string  `db:"tenant"`
-	Address  string  `db:"address"`
-	Type     *string `db:"type"`
-	Body     *string `db:"body"`
-}
+// post is a box whose tenant acme has an address.
+type post struct{ box }
 
 func newPost(t *testing.T) post {
 	t.Helper()
-	b := newBox(t)
-	p := post{b, fixture.Connect(t, b.APIURL)}
+	p := post{newBox(t)}
 	p.address(t, "ops@acme.example")
 	return p
 }
@@ -46,20 +38,20 @@ func (p post) address(t *testing.T, a string) {
 	assert.NoError(t, err)
 }
 
-func (p post) claimMails(t *testing.T, most int) (list []claimedMail) {
+func (p post) claimMails(t *testing.T, most int) []mail.Notice {
 	t.Helper()
-	assert.NoError(t, p.server.Select(&list, `select * from claim_mails($1)`, most))
+	list, err := p.API.Mail.Claim(t.Context(), most)
+	assert.NoError(t, err)
 	return list
 }
 
-func (p post) finishMail(t *testing.T, m claimedMail, outcome string) {
+func (p post) finishMail(t *testing.T, m mail.Notice, outcome mail.Outcome) {
 	t.Helper()
-	_, err := p.server.Exec(`select finish_mail($1, $2, $3)`, m.ID, outcome, "said of "+m.Address)
-	assert.NoError(t, err)
+	assert.NoError(t, p.API.Mail.Finish(t.Context(), m.ID, mail.Result{Outcome: outcome, Said: "said of " + m.Address}))
 }
 
 // mailed sends all that is due with one outcome, and returns its kinds.
-func (p post) mailed(t *testing.T, outcome string) string {
+func (p post) mailed(t *testing.T, outcome mail.Outcome) string {
 	t.Helper()
 	var kinds []string
 	for list := p.claimMails(t, 4); len(list) > 0; list = p.claimMails(t, 4) {
@@ -87,7 +79,7 @@ func (p post) answer(t *testing.T, address, answer string) bool {
 func confirmed(t *testing.T) post {
 	t.Helper()
 	p := newPost(t)
-	assert.Equal(t, p.mailed(t, "sent"), "confirm")
+	assert.Equal(t, p.mailed(t, mail.Sent), "confirm")
 	assert.True(t, p.answer(t, "ops@acme.example", "confirmed"), "confirmed")
 	return p
 }
@@ -123,16 +115,16 @@ func TestAddresses(t *testing.T) {
 	p := newPost(t)
 	assert.Equal(t, p.state(t), "waiting")
 	p.notify(t, 1)
-	assert.Equal(t, p.mailed(t, "sent"), "confirm", "before it has confirmed")
+	assert.Equal(t, p.mailed(t, mail.Sent), "confirm", "before it has confirmed")
 	assert.True(t, !p.answer(t, "x@acme.example", "confirmed"), "another address is confirmed")
 	assert.True(t, p.answer(t, "ops@acme.example", "confirmed"), "the address isn't known")
 	assert.True(t, p.answer(t, "ops@acme.example", "confirmed"), "again")
 	p.notify(t, 1)
-	assert.Equal(t, p.mailed(t, "sent"), "plan.changing")
+	assert.Equal(t, p.mailed(t, mail.Sent), "plan.changing")
 	p.Want(t, "0", `select count(*)::text from deliveries`)
 	assert.True(t, p.answer(t, "ops@acme.example", "unsubscribed"), "unsubscribed")
 	p.notify(t, 1)
-	assert.Equal(t, p.mailed(t, "sent"), "", "to one that has unsubscribed")
+	assert.Equal(t, p.mailed(t, mail.Sent), "", "to one that has unsubscribed")
 	p.Want(t, "tenant.confirm tenant.unsubscribe", `
 		select string_agg(action, ' ' order by number) from audit_entries where claimed_actor = 'mail'`)
 
@@ -146,7 +138,7 @@ func TestAddresses(t *testing.T) {
 	p.Want(t, "0", `select count(*)::text from mails where said ~ 'ops@'`)
 	p.address(t, "")
 	assert.Equal(t, p.state(t), "none")
-	p.finishMail(t, list[0], "refused")
+	p.finishMail(t, list[0], mail.Refused)
 	p.Want(t, "dropped", `select result from mails where id = $1`, list[0].ID)
 }
 
@@ -156,11 +148,10 @@ func TestAddressesThatStand(t *testing.T) {
 	t.Parallel()
 	p := newPost(t)
 	p.Exec(t, `delete from mails; delete from mailboxes`)
-	assert.Equal(t, p.mailed(t, "sent"), "", "an address from before")
-	support := fixture.Connect(t, p.SupportURL)
+	assert.Equal(t, p.mailed(t, mail.Sent), "", "an address from before")
 	ask := func() string {
-		var asked bool
-		if err := support.Get(&asked, `select ask_mailbox($1, 'jo', '')`, p.acme.ID); err != nil {
+		_, asked, err := p.Tenants.Ask(t.Context(), fixture.Jo, "acme")
+		if err != nil {
 			return err.Error()
 		}
 		return fmt.Sprint(asked)
@@ -168,17 +159,17 @@ func TestAddressesThatStand(t *testing.T) {
 	for range 3 {
 		assert.Equal(t, ask(), "true")
 		assert.Equal(t, ask(), "false", "while it waits")
-		assert.Equal(t, p.mailed(t, "sent"), "confirm")
+		assert.Equal(t, p.mailed(t, mail.Sent), "confirm")
 	}
-	assert.True(t, strings.Contains(ask(), "refused (asked)"), "a fourth time")
+	assert.True(t, strings.Contains(ask(), plans.ErrEmailAsked.Error()), "a fourth time")
 	p.Exec(t, `update mails set created_at = now() - interval '31 days'`)
 	assert.Equal(t, ask(), "true", "30 days later")
-	assert.Equal(t, p.mailed(t, "refused"), "confirm")
+	assert.Equal(t, p.mailed(t, mail.Refused), "confirm")
 	assert.Equal(t, p.state(t), "refused")
 	assert.True(t, p.answer(t, "ops@acme.example", "confirmed"), "confirmed")
-	assert.True(t, strings.Contains(ask(), "refused (confirmed)"), "one that has confirmed")
+	assert.True(t, strings.Contains(ask(), plans.ErrEmailConfirmed.Error()), "one that has confirmed")
 	p.address(t, "")
-	assert.True(t, strings.Contains(ask(), "refused (none)"), "without an address")
+	assert.True(t, strings.Contains(ask(), plans.ErrNoEmail.Error()), "without an address")
 }
 
 // TestMailsOfADay: of bans one mail an hour is sent, and 20 about events in a day, then one that says
@@ -187,18 +178,18 @@ func TestMailsOfADay(t *testing.T) {
 	t.Parallel()
 	p := confirmed(t)
 	p.ban(t, 3)
-	assert.Equal(t, p.mailed(t, "sent"), "key.banned")
+	assert.Equal(t, p.mailed(t, mail.Sent), "key.banned")
 	p.Exec(t, `update mails set created_at = now() - interval '61 minutes' where kind = 'key.banned'`)
 	p.ban(t, 1)
-	assert.Equal(t, p.mailed(t, "sent"), "key.banned", "an hour later")
+	assert.Equal(t, p.mailed(t, mail.Sent), "key.banned", "an hour later")
 	p.notify(t, 21)
-	assert.Equal(t, p.mailed(t, "sent"), strings.Repeat("plan.changing ", 18)+"limit")
+	assert.Equal(t, p.mailed(t, mail.Sent), strings.Repeat("plan.changing ", 18)+"limit")
 	p.Want(t, "one ban in an hour 2, more than 20 in a day 2", `
 		select string_agg(said || ' ' || n, ', ' order by said desc)
 		from (select said, count(*) as n from mails where result = 'dropped' group by said) s`)
 	p.Exec(t, `update mails set done_at = now() - interval '1 day' where done_at is not null`)
 	p.notify(t, 1)
-	assert.Equal(t, p.mailed(t, "sent"), "plan.changing", "the day after")
+	assert.Equal(t, p.mailed(t, mail.Sent), "plan.changing", "the day after")
 }
 
 // TestMailsThatFail: the relay's failure counts no attempt, a later one waits, a refusal marks the
@@ -211,15 +202,15 @@ func TestMailsThatFail(t *testing.T) {
 		list := p.claimMails(t, 4)
 		assert.Equal(t, len(list), 1, "mails after the relay has failed")
 		assert.Equal(t, len(p.claimMails(t, 4)), 0, "mails while it is sent")
-		p.finishMail(t, list[0], "relay")
+		p.finishMail(t, list[0], mail.RelayDown)
 	}
 	p.Want(t, "0", `select sum(attempts)::text from mails where kind = 'plan.changing'`)
-	p.finishMail(t, p.claimMails(t, 4)[0], "later")
+	p.finishMail(t, p.claimMails(t, 4)[0], mail.Later)
 	p.Want(t, "1 true", `
 		select attempts || ' ' || (due_at between now() + interval '4 minutes' and now() + interval '5 minutes')
 		from mails where done_at is null`)
 	p.Exec(t, `update mails set due_at = now() where done_at is null`)
-	p.finishMail(t, p.claimMails(t, 4)[0], "failed")
+	p.finishMail(t, p.claimMails(t, 4)[0], mail.Failed)
 	p.notify(t, 1)
 	p.Exec(t, `update mails set created_at = now() - interval '25 hours' where done_at is null`)
 	assert.NoError(t, p.API.Outbox.Tell(t.Context()))
@@ -228,9 +219,9 @@ func TestMailsThatFail(t *testing.T) {
 		  order by done_at) from mails`)
 	assert.Equal(t, p.state(t), "confirmed")
 	p.notify(t, 2)
-	p.finishMail(t, p.claimMails(t, 4)[0], "refused")
+	p.finishMail(t, p.claimMails(t, 4)[0], mail.Refused)
 	assert.Equal(t, p.state(t), "refused")
-	assert.Equal(t, p.mailed(t, "sent"), "", "to an address that refuses")
+	assert.Equal(t, p.mailed(t, mail.Sent), "", "to an address that refuses")
 }
 
 // TestTwoServersNeverSendAMailTwice: servers that claim at once get each mail once, one of a tenant
@@ -239,18 +230,22 @@ func TestTwoServersNeverSendAMailTwice(t *testing.T) {
 	t.Parallel()
 	p := confirmed(t)
 	for i := range 6 {
-		p.Exec(t, `insert into tenants (name, email, created_at) values ($1, 'x@example.com', now())`, fmt.Sprint("t", i))
+		p.Exec(
+			t,
+			`insert into tenants (name, email, created_at) values ($1, 'x@example.com', now())`,
+			fmt.Sprint("t", i),
+		)
 	}
 	p.notify(t, 20)
 	var (
 		mu   sync.Mutex
-		sent = map[string]int{}
+		sent = map[uuid.UUID]int{}
 		busy = map[int64]int{}
 		done sync.WaitGroup
 	)
 	for range 2 {
-		conn := fixture.Connect(t, p.APIURL)
-		server := post{p.box, conn}
+		server := p
+		server.API = storetest.Open(t, p.APIURL, store.Options{AsAPI: true, Timeout: fixture.LongTimeout})
 		done.Go(func() {
 			for range 200 {
 				list := server.claimMails(t, 2)
@@ -265,7 +260,7 @@ func TestTwoServersNeverSendAMailTwice(t *testing.T) {
 					mu.Lock()
 					busy[m.TenantID]--
 					mu.Unlock()
-					server.finishMail(t, m, "sent")
+					server.finishMail(t, m, mail.Sent)
 				}
 			}
 		})
@@ -298,7 +293,7 @@ func TestEndpointsThatDieAreMailed(t *testing.T) {
 		p.Want(t, "0", `
 			select count(*)::text from deliveries d join events v on v.id = d.event_id
 			where v.type ~ '^endpoint' and d.endpoint_id <> $1`, other.ID)
-		return p.mailed(t, "sent")
+		return p.mailed(t, mail.Sent)
 	}
 	fail("23 hours")
 	assert.Equal(t, tell(), "", "after 23 hours")
@@ -309,7 +304,8 @@ func TestEndpointsThatDieAreMailed(t *testing.T) {
 	fail("5 days")
 	assert.Equal(t, tell(), "endpoint.disabled")
 	p.Want(t, fmt.Sprintf(`{"id": "%d", "host": "example.com", "disabledReason": "failures"}`, dead.ID), `
-		select ((body::jsonb -> 'data') - 'failingSince' - 'environment')::text from events where type = 'endpoint.disabled'`)
+		select ((body::jsonb -> 'data') - 'failingSince' - 'environment')::text
+		from events where type = 'endpoint.disabled'`)
 	p.Want(t, "3", `select count(*)::text from deliveries where endpoint_id = $1`, other.ID)
 }
 
@@ -318,32 +314,32 @@ func TestEndpointsThatDieAreMailed(t *testing.T) {
 func TestInvitationsByMail(t *testing.T) {
 	t.Parallel()
 	p := newPost(t)
-	support := fixture.Connect(t, p.SupportURL)
 	invite := func() error {
-		return fixture.ErrorOf(support.Exec(`select invite_by_mail($1, 'live', 'jo', 'lost their keys')`, p.acme.ID))
+		return fixture.ErrorOf(p.SignIns.InviteByMail(t.Context(), fixture.Jo, "acme", keys.Live))
 	}
-	assert.True(t, invite() != nil, "an address that is not confirmed is invited")
+	assert.ErrorIs(t, invite(), plans.ErrEmailUnconfirmed, "an address that is not confirmed")
 	assert.True(t, p.answer(t, "ops@acme.example", "confirmed"), "confirmed")
 	assert.NoError(t, invite())
 	p.Exec(t, `update mails set done_at = now(), result = 'sent' where kind = 'confirm'`)
 	p.Exec(t, `update mails set created_at = now() - interval '5 hours'`)
 	p.Want(t, "0", `select count(*)::text from invites`)
-	link := func(m claimedMail, n string) (made bool) {
-		assert.NoError(t, p.server.Get(&made, `select invite_mailed($1, sha256($2))`, m.ID, n))
-		return made
+	link := func(m mail.Notice, n byte) bool {
+		ends, err := p.API.Mail.Invite(t.Context(), m.ID, keys.Digest{n})
+		assert.NoError(t, err)
+		return time.Until(ends) > 14*time.Minute
 	}
-	for _, n := range []string{"1", "2"} {
+	for n, outcome := range []mail.Outcome{mail.RelayDown, mail.Sent} {
 		m := p.claimMails(t, 4)[0]
-		assert.True(t, link(m, n), "made")
-		p.Want(t, "true", `select string_agg((digest = sha256($1) and expires_at > now() + interval '14 minutes'
-			and invited_by <> session_user)::text, ' ') from invites`, n)
-		p.finishMail(t, m, map[string]string{"1": "relay", "2": "sent"}[n])
-		assert.True(t, n == "1" || !link(m, "3"), "made for a mail that was sent")
+		assert.True(t, link(m, byte(n)), "made")
+		p.Want(t, "true", `
+			select string_agg((get_byte(digest, 0) = $1 and invited_by <> session_user)::text, ' ') from invites`, n)
+		p.finishMail(t, m, outcome)
+		assert.True(t, n == 0 || !link(m, 3), "made for a mail that was sent")
 	}
 	p.Want(t, `{"mail": true}`, `select after::text from audit_entries where action = 'tenant.invite'`)
-	p.Exec(t, `update tenants set suspended_at = now()`)
 	assert.NoError(t, invite())
-	assert.Equal(t, p.mailed(t, "sent"), "", "to a suspended tenant")
+	p.Exec(t, `update tenants set suspended_at = now()`)
+	assert.Equal(t, p.mailed(t, mail.Sent), "", "to a suspended tenant")
 }
 
 // TestMailReport: servers and doctor see what waits and what a relay says.
@@ -354,20 +350,16 @@ func TestMailReport(t *testing.T) {
 	p.Exec(t, `update mails set created_at = now() - interval '10 minutes', attempts = 1 where id = (
 		select id from mails where done_at is null limit 1)`)
 	assert.NoError(t, fixture.ErrorOf(p.API.Outbox.Report(t.Context(), holder, nil)))
-	report := func() string {
+	state := func() mail.State {
 		t.Helper()
-		var s string
-		assert.NoError(t, p.server.Get(&s, `
-			select addresses || ' ' || waiting || ' ' || (oldest < interval '1 minute')
-			from report_mail($1, 'no route')`, holder))
+		s, err := storetest.Open(t, p.SupportURL, store.Options{}).Mail.State(t.Context())
+		assert.NoError(t, err)
 		return s
 	}
-	state := func() (s string) {
-		t.Helper()
-		assert.NoError(t, fixture.Connect(t, p.SupportURL).Get(&s, `select row_to_json(m)::text from mail_state() m`))
-		return s
-	}
-	assert.Equal(t, state(), `{"servers":1,"senders":0,"relay":null,"confirmed":1,"waiting":2,"late":0}`)
-	assert.Equal(t, report(), "1 2 true")
-	assert.Equal(t, state(), `{"servers":1,"senders":1,"relay":"no route","confirmed":1,"waiting":2,"late":0}`)
+	assert.Equal(t, state(), mail.State{Servers: 1, Confirmed: 1, Waiting: 2})
+	b, err := p.API.Mail.Report(t.Context(), holder, "no route")
+	assert.True(t, err == nil && b.Oldest < time.Minute, b.Oldest, err)
+	b.Oldest = 0
+	assert.Equal(t, b, mail.Backlog{Addresses: 1, Waiting: 2})
+	assert.Equal(t, state(), mail.State{Servers: 1, Senders: 1, Relay: "no route", Confirmed: 1, Waiting: 2})
 }

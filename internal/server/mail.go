@@ -1,0 +1,55 @@
+package server
+
+import (
+	"sync/atomic"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"petstore.example/internal/mail"
+	"petstore.example/internal/server/config"
+)
+
+// newMailer returns what sends mails, nil if there is no relay or no key for their links.
+func newMailer(
+	cfg *config.Config, box mail.Outbox, server uuid.UUID, r prometheus.Registerer, log zerolog.Logger,
+) *mail.Mailer {
+	if cfg.Mail == nil || cfg.Sealer == nil {
+		return nil
+	}
+	o := mail.Options{Outbox: box, Transport: cfg.Mail, Links: mailLinks(cfg), Server: server, Log: log}
+	o.OnResult, o.OnBacklog = mailMetrics(r)
+	return mail.NewMailer(o)
+}
+
+// mailLinks makes and reads the links in mails.
+func mailLinks(cfg *config.Config) *mail.Links {
+	return mail.NewLinks(cfg.BaseURL, cfg.Sealer.Derive("mail links"))
+}
+
+// mailMetrics registers the metrics of mail, and returns what counts in them.
+func mailMetrics(r prometheus.Registerer) (func(mail.Result), func(mail.Backlog)) {
+	attempts := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "petstore_mail_attempts_total",
+		Help: "Attempts to send a mail, by result.",
+	}, []string{"result"})
+	for _, o := range []mail.Outcome{mail.Sent, mail.Refused, mail.Failed, mail.Later, mail.RelayDown} {
+		attempts.WithLabelValues(string(o)) // so that the first one is counted as an increase
+	}
+	r.MustRegister(attempts)
+	var backlog atomic.Pointer[mail.Backlog]
+	backlog.Store(&mail.Backlog{})
+	values{r}.gauge("petstore_mail_waiting", "Mails that wait.", nil,
+		func() float64 { return float64(backlog.Load().Waiting) })
+	values{
+		r,
+	}.gauge(
+		"petstore_mail_oldest_seconds",
+		"The age of the oldest mail that no relay has taken or put off.",
+		nil,
+		func() float64 { return backlog.Load().Oldest.Seconds() },
+	)
+	return func(r mail.Result) { attempts.WithLabelValues(string(r.Outcome)).Inc() },
+		func(b mail.Backlog) { backlog.Store(&b) }
+}

@@ -21,6 +21,7 @@ import (
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
+	"petstore.example/internal/mail"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/usage"
 	"petstore.example/internal/webhooks"
@@ -47,6 +48,8 @@ type Config struct {
 	Limits
 	Site
 
+	// Links reads the links in mails; nil if none is sent.
+	Links *mail.Links
 	// Now is the time by which limits are decided.
 	Now func() time.Time
 	// Log gets failures, never a text that a client chose.
@@ -62,6 +65,7 @@ type Stores struct {
 	// FailedPage reads the query of GET /v1/requests. problem says what is wrong with it.
 	FailedPage func(query url.Values, now time.Time) (page usage.FailedPage, problem string)
 	Webhooks   webhooks.Customers
+	Addresses  Addresses
 	// Sold returns the plans on sale.
 	Sold func(context.Context) ([]plans.Plan, error)
 	// Turn runs call, a call to SignIns, in the tenant's turn; 0 stands for no tenant.
@@ -125,6 +129,7 @@ func New(c Config) (*Account, error) {
 	if err := a.cross.AddTrustedOrigin(base.Scheme + "://" + base.Host); err != nil {
 		return nil, fmt.Errorf("configure account: %w", err)
 	}
+	a.cross.AddInsecureBypassPattern(unsubscribe)
 	for name := range titles {
 		a.pages[name], err = template.New("layout.html").Funcs(
 			functions,
@@ -180,6 +185,7 @@ func (a *Account) routes() []route {
 		{"GET /account/invitation", true, (*visit).showInvitation},
 		{"POST /account/invitation", true, (*visit).acceptInvitation},
 	}
+	all = append(all, mailPages()...)
 	for _, r := range all {
 		get := strings.Replace(r.pattern, http.MethodPost, http.MethodGet, 1)
 		if !slices.ContainsFunc(all, func(r route) bool { return r.pattern == get }) {

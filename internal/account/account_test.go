@@ -25,6 +25,7 @@ import (
 	"petstore.example/internal/fairqueue"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
+	"petstore.example/internal/mail"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/tenancy"
@@ -47,6 +48,7 @@ var by = audit.By{Actor: "test"}
 type site struct {
 	http.Handler
 	staff, api *store.DB
+	supportURL string
 	mu         sync.Mutex
 	// down is the error of all calls to the database.
 	down error
@@ -56,7 +58,7 @@ type site struct {
 func newSite(t *testing.T, change ...func(*account.Config)) *site {
 	t.Helper()
 	database := storetest.New(t)
-	s := &site{staff: storetest.Open(t, database.SupportURL, store.Options{})}
+	s := &site{staff: storetest.Open(t, database.SupportURL, store.Options{}), supportURL: database.SupportURL}
 	db := storetest.Open(t, database.APIURL, store.Options{AsAPI: true})
 	s.api = db
 	for _, name := range []string{"acme", "zoo"} {
@@ -81,6 +83,7 @@ func newSite(t *testing.T, change ...func(*account.Config)) *site {
 			Keys:       queue,
 			Failed:     queue,
 			Webhooks:   db.Endpoints,
+			Addresses:  db.Mail,
 			FailedPage: api.ReadFailedPage,
 			Sold:       db.PriceList.Sold,
 			Place:      queue.Place,
@@ -103,8 +106,9 @@ func newSite(t *testing.T, change ...func(*account.Config)) *site {
 			SupportURL:  "https://support.example.org",
 			Environment: keys.Live,
 		},
-		Now: time.Now,
-		Log: zerolog.New(&s.logs),
+		Links: mail.NewLinks("https://api.example.com/v1", [][]byte{[]byte("key")}),
+		Now:   time.Now,
+		Log:   zerolog.New(&s.logs),
 	}
 	for _, f := range change {
 		f(&c)
@@ -208,7 +212,8 @@ func TestEveryPage(t *testing.T) {
 			} {
 				assert.Equal(t, r.Header.Get(name), want, route, name)
 			}
-			public := strings.HasSuffix(path, "/sign-in") || strings.HasSuffix(path, "/invitation")
+			public := strings.HasSuffix(path, "/sign-in") || strings.HasSuffix(path, "/invitation") ||
+				strings.HasPrefix(path, "/account/mail/")
 			signIn := "/account/sign-in"
 			if c != nil {
 				signIn += "?ended=session"

@@ -29,6 +29,7 @@ var titles = map[string]string{
 	"sign-ins":   "Sign-ins",
 	"sign-in":    "Sign in",
 	"invitation": "Sign in",
+	"mail":       "Mail",
 	"message":    "Account",
 }
 

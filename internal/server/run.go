@@ -133,10 +133,12 @@ func Run(
 				Failed:     data,
 				FailedPage: api.ReadFailedPage,
 				Sold:       db.PriceList.Sold,
+				Addresses:  db.Mail,
 			},
-			Site: account.Site{Environment: cfg.Keys()},
-			Now:  cluster.clock.Now,
-			Log:  log,
+			Site:  account.Site{Environment: cfg.Keys()},
+			Links: cfg.Links(),
+			Now:   cluster.clock.Now,
+			Log:   log,
 		},
 	)
 	if err != nil {

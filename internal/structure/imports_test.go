@@ -437,6 +437,7 @@ var below = map[string][]string{
 		"internal/diagnose",
 		"internal/keys",
 		"internal/limits",
+		"internal/mail",
 		"internal/plans",
 		"internal/spelling",
 		"internal/usage",

@@ -87,6 +87,14 @@ func (c *Config) Keys() keys.Environment {
 	return keys.Live
 }
 
+// Links makes and reads the links in mails. It returns nil without a SecretsKey.
+func (c *Config) Links() *mail.Links {
+	if c.Sealer == nil {
+		return nil
+	}
+	return mail.NewLinks(c.BaseURL, c.Sealer.Derive("mail links"))
+}
+
 // DefaultBaseURL returns a base URL whose links work only on this machine.
 func DefaultBaseURL(addr string) string {
 	host, port, err := net.SplitHostPort(addr)

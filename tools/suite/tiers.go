@@ -24,7 +24,7 @@ const endToEnd = "internal/e2e"
 var inQuick = []string{
 	"TestDev", "TestDocumentedSetup", "TestCheck", "TestStartup", "TestExactness", "TestChangesApplyEverywhere",
 	"TestTenantsNeverMeet", "TestNeverStaleSoleServer", "TestSecretsStaySecret", "TestCustomersManageKeys",
-	"TestRedisAway", "TestOracle",
+	"TestRedisAway", "TestOracle", "TestDeadEndpointsAreFoundByMail",
 }
 
 // later are the tests, by name, that make test leaves to make test-all. They start other people's

@@ -18,14 +18,9 @@ func newMailer(
 	if cfg.Mail == nil || cfg.Sealer == nil {
 		return nil
 	}
-	o := mail.Options{Outbox: box, Transport: cfg.Mail, Links: mailLinks(cfg), Server: server, Log: log}
+	o := mail.Options{Outbox: box, Transport: cfg.Mail, Links: cfg.Links(), Server: server, Log: log}
 	o.OnResult, o.OnBacklog = mailMetrics(r)
 	return mail.NewMailer(o)
-}
-
-// mailLinks makes and reads the links in mails.
-func mailLinks(cfg *config.Config) *mail.Links {
-	return mail.NewLinks(cfg.BaseURL, cfg.Sealer.Derive("mail links"))
 }
 
 // mailMetrics registers the metrics of mail, and returns what counts in them.

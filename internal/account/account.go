@@ -66,11 +66,14 @@ type Stores struct {
 	FailedPage func(query url.Values, now time.Time) (page usage.FailedPage, problem string)
 	Webhooks   webhooks.Customers
 	Addresses  Addresses
+	// Sealer encrypts the secrets of webhooks, nil if they are off. Rules are those of their URLs.
+	Sealer *webhooks.Sealer
+	Rules  *webhooks.Rules
 	// Sold returns the plans on sale.
 	Sold func(context.Context) ([]plans.Plan, error)
 	// Turn runs call, a call to SignIns, in the tenant's turn; 0 stands for no tenant.
 	Turn func(ctx context.Context, tenantID int64, call func(context.Context) error) error
-	// Place runs call, a read that counts in no window, when the tenant has fewer such reads under
+	// Place runs call, a page or a change of webhooks, when the tenant has fewer such calls under
 	// way than it may.
 	Place func(ctx context.Context, tenantID int64, call func(context.Context) error) error
 }
@@ -78,7 +81,7 @@ type Stores struct {
 // Limits are those of the tenants, shared with the API.
 type Limits struct {
 	Limiter limits.Limiter
-	// KeyChanges counts the changes of keys, including those by /v1/keys.
+	// KeyChanges counts the changes of keys and webhooks, including those by the API.
 	KeyChanges *limits.TenantMinute
 }
 
@@ -175,6 +178,13 @@ func (a *Account) routes() []route {
 		{"POST /account/keys/rotate", false, (*visit).rotateKey},
 		{"POST /account/keys/revoke", false, (*visit).revokeKey},
 		{"GET /account/webhooks", false, (*visit).endpoints},
+		{"POST /account/webhooks", false, placed((*visit).addEndpoint)},
+		{"POST /account/webhooks/edit", false, placed((*visit).editEndpoint)},
+		{"POST /account/webhooks/rotate", false, placed((*visit).rotateEndpoint)},
+		{"POST /account/webhooks/test", false, placed((*visit).testEndpoint)},
+		{"POST /account/webhooks/retry", false, placed((*visit).retryDelivery)},
+		{"POST /account/webhooks/replay", false, placed((*visit).replayEndpoint)},
+		{"POST /account/webhooks/remove", false, placed((*visit).removeEndpoint)},
 		{"GET /account/requests", false, (*visit).requests},
 		{"GET /account/requests/explained", false, (*visit).request},
 		{"GET /account/sign-ins", false, (*visit).signIns},
@@ -281,10 +291,17 @@ func (v *visit) do(r route) error {
 	if v.Method == http.MethodPost {
 		return r.do(v)
 	}
-	return v.Place(v.Context(), v.who.Tenant.ID, func(ctx context.Context) error {
-		v.Request = v.WithContext(ctx)
-		return r.do(v)
-	})
+	return placed(r.do)(v)
+}
+
+// placed makes do run in one of the tenant's places.
+func placed(do func(*visit) error) func(*visit) error {
+	return func(v *visit) error {
+		return v.Place(v.Context(), v.who.Tenant.ID, func(ctx context.Context) error {
+			v.Request = v.WithContext(ctx)
+			return do(v)
+		})
+	}
 }
 
 // turn makes a call to SignIns in the tenant's turn.

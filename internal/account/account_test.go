@@ -240,8 +240,8 @@ func TestFormsLoadedAgain(t *testing.T) {
 	cookie := s.signIn(t, "acme")
 	for path, want := range map[string]string{
 		"/account/keys/edit": "/account/keys", "/account/keys/rotate": "/account/keys",
-		"/account/keys/revoke?x=y": "/account/keys",
-		"/account/sign-ins/end":    "/account/sign-ins", "/account/sign-out": "/account",
+		"/account/keys/revoke?x=y": "/account/keys", "/account/webhooks/test": "/account/webhooks",
+		"/account/sign-ins/end": "/account/sign-ins", "/account/sign-out": "/account",
 	} {
 		for _, method := range []string{"GET", "HEAD"} {
 			r := s.do(method, path, nil, cookie)
@@ -434,7 +434,7 @@ func TestForeignForms(t *testing.T) {
 		{"Sec-Fetch-Site", "", "Origin", "null"},
 	} {
 		for _, path := range []string{"/account/sign-out", "/account/sign-ins/end", "/account/sign-in",
-			"/account/invitation"} {
+			"/account/invitation", "/account/webhooks", "/account/webhooks/remove"} {
 			r := s.do("POST", path, url.Values{"token": {s.invite(t, "acme")}}, cookie, headers...)
 			assert.True(
 				t,

@@ -172,26 +172,36 @@ func (v *visit) submit(form keyForm, change func() error) error {
 	return v.showKeys(form)
 }
 
-// errManyChanges: the tenant has used up its changes of keys in this minute.
-var errManyChanges = errors.New("too many changes of keys")
+// errManyChanges: the tenant has used up its changes of keys and webhooks in this minute.
+var errManyChanges = errors.New("too many changes")
 
-// changeKey makes a change. As with /v1/keys, refused changes do not count, and revocations are
-// never limited.
-func (v *visit) changeKey(c keys.CustomerChange, once *catalog.Idempotency) (k keys.CustomerKey, err error) {
+// counted makes a change of a key or webhook. As with the API, refused changes do not count.
+func (v *visit) counted(change func() error) error {
 	tenant := v.who.Tenant.ID
-	if c.Action != "key.revoke" {
-		if reset, over := v.KeyChanges.Take(tenant, keys.MaxChanges, v.now); over {
-			v.header.Set("Retry-After", strconv.FormatInt(limits.RetryAfter(reset, v.now), 10))
-			return keys.CustomerKey{}, errManyChanges
-		}
-		defer func() {
-			if err != nil {
-				v.KeyChanges.Return(tenant, v.now)
-			}
-		}()
+	if reset, over := v.KeyChanges.Take(tenant, keys.MaxChanges, v.now); over {
+		v.header.Set("Retry-After", strconv.FormatInt(limits.RetryAfter(reset, v.now), 10))
+		return errManyChanges
 	}
+	err := change()
+	if err != nil {
+		v.KeyChanges.Return(tenant, v.now)
+	}
+	return err
+}
+
+// changeKey makes a change. As with /v1/keys, revocations are never limited.
+func (v *visit) changeKey(c keys.CustomerChange, once *catalog.Idempotency) (k keys.CustomerKey, err error) {
 	c.From = v.client()
-	return v.Keys.ChangeKey(v.Context(), tenant, v.session, c, once)
+	change := func() (err error) {
+		k, err = v.Keys.ChangeKey(v.Context(), v.who.Tenant.ID, v.session, c, once)
+		return err
+	}
+	if c.Action == "key.revoke" {
+		err = change()
+	} else {
+		err = v.counted(change)
+	}
+	return k, err
 }
 
 // refused sets the status of a refusal.
@@ -259,21 +269,28 @@ func (v *visit) makeKey(c keys.CustomerChange, once string) (err error) {
 	}{k, c.Token.Reveal(), c.GracePeriod, c.ID == v.who.KeyID})
 }
 
+// readGrace reads how long what is rotated goes on, in hours.
+func (v *visit) readGrace() (grace time.Duration, ok bool) {
+	hours, err := strconv.ParseUint(v.PostFormValue("grace"), 10, 8)
+	grace = time.Duration(hours) * time.Hour
+	return grace, err == nil && grace <= keys.MaxGracePeriod
+}
+
 // rotateKey replaces a key.
 func (v *visit) rotateKey() error {
 	k, err := v.findKey(v.PostFormValue("id"))
 	if err != nil {
 		return v.refuseChange(err)
 	}
-	grace, err := strconv.Atoi(v.PostFormValue("grace"))
-	if err != nil || grace < 0 || time.Duration(grace)*time.Hour > keys.MaxGracePeriod {
+	grace, ok := v.readGrace()
+	if !ok {
 		return v.message(http.StatusBadRequest, "badForm")
 	}
 	if k.Scope == keys.ScopeManage && !v.isFresh() {
 		v.status = http.StatusForbidden
 		return v.showKeys(keyForm{Scope: newKey.Scope, Problems: []string{staleSignIn}})
 	}
-	c := keys.CustomerChange{Action: "key.rotate", ID: k.ID, GracePeriod: time.Duration(grace) * time.Hour}
+	c := keys.CustomerChange{Action: "key.rotate", ID: k.ID, GracePeriod: grace}
 	if v.PostForm.Has("expires") {
 		var problem string
 		if c.Edit.ExpiresAt, problem = v.readExpiry(k); problem != "" {
@@ -324,6 +341,9 @@ func (v *visit) refuseChange(err error) error {
 	return v.showKeys(keyForm{Scope: newKey.Scope, Problems: []string{problem}})
 }
 
+const manyChanges = "Your keys and webhooks were changed 60 times in this minute, here and by the API. " +
+	"Send it again in a minute."
+
 // keyProblem says why a change of keys was refused, "" for another error.
 func keyProblem(err error) string {
 	if issued := (*keys.AlreadyIssuedError)(nil); errors.As(err, &issued) {
@@ -334,8 +354,7 @@ func keyProblem(err error) string {
 		return "That key was rotated already: " + rotated.ID + " takes its place. Rotate that one, or revoke it first."
 	}
 	for refusal, text := range map[error]string{
-		errManyChanges: "Your keys were changed 60 times in this minute, here and by /v1/keys. " +
-			"Send it again in a minute.",
+		errManyChanges: manyChanges,
 		keys.ErrManyKeysMade: "You have made 200 keys today, as many as a UTC day allows. Make the next one " +
 			"tomorrow, or ask our support.",
 		keys.ErrTooManyKeys: "You have 10 active keys already that were not rotated: revoke one first.",

@@ -15,6 +15,7 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/spelling"
 	"petstore.example/internal/usage"
+	"petstore.example/internal/webhooks"
 )
 
 // titles are the titles of the pages, by the names of their files.
@@ -23,6 +24,7 @@ var titles = map[string]string{
 	"usage":      "Usage",
 	"keys":       "Keys",
 	"webhooks":   "Webhooks",
+	"webhook":    "New webhook",
 	"requests":   "Failed requests",
 	"request":    "Failed request",
 	"key":        "New key",
@@ -45,6 +47,8 @@ var functions = template.FuncMap{
 		return usage.Day{Admitted: admitted, Refused: refused}
 	},
 	"answered": answerText,
+	"types":    func() []string { return webhooks.Types },
+	"among":    slices.Contains[[]string],
 	"named":    func(t time.Time) string { return t.Format("January 2006") },
 }
 

@@ -1,36 +1,112 @@
 package account
 
 import (
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
+	"github.com/google/uuid"
+
+	"petstore.example/internal/keys"
 	"petstore.example/internal/webhooks"
 )
 
-// shownDeliveries is the number of deliveries of an endpoint on the page.
-const shownDeliveries = 10
+const (
+	// shownDeliveries is the number of deliveries of an endpoint on the page, shownEvents that of
+	// events of which somebody was told.
+	shownDeliveries, shownEvents = 10, 20
+)
 
-// shownEndpoint is an endpoint with what it was told of last.
+// shownEndpoint is an endpoint with the form that changes it, and what it was told of last.
 type shownEndpoint struct {
 	webhooks.Endpoint
 
+	Form       endpointForm
 	Deliveries []webhooks.SentDelivery
 }
 
-// endpoints shows the tenant's endpoints, and what was sent to them.
-func (v *visit) endpoints() error {
-	by := webhooks.Requester{TenantID: v.who.Tenant.ID, Digest: v.session}
-	list, err := v.Webhooks.List(v.Context(), by)
+// toldEvent is an event with those who were told of it. At is when that was begun.
+type toldEvent struct {
+	ID   uuid.UUID
+	Type string
+	At   time.Time
+	To   []toldTo
+}
+
+// toldTo is an endpoint that was told of an event, with the last delivery's status.
+type toldTo struct {
+	webhooks.Endpoint
+
+	Told string
+}
+
+func (v *visit) endpoints() error { return v.showEndpoints(endpointForm{}) }
+
+// showEndpoints shows the tenant's endpoints with their forms, and what was sent to them. form, with
+// what was typed, replaces one of these forms, that of a new endpoint if it has Once.
+func (v *visit) showEndpoints(form endpointForm) error {
+	list, err := v.Webhooks.List(v.Context(), v.requester())
 	if err != nil {
 		return err
 	}
-	shown := make([]shownEndpoint, len(list))
+	data := struct {
+		Problems  []string
+		Queued    string
+		Form      endpointForm
+		Endpoints []shownEndpoint
+		Told      []toldEvent
+		Off, Full bool
+	}{Problems: form.Problems, Form: form, Off: v.Sealer == nil, Full: len(list) >= webhooks.MaxEndpoints}
+	if n, err := strconv.ParseUint(v.URL.Query().Get("queued"), 10, 32); err == nil {
+		data.Queued = strconv.FormatUint(n, 10)
+	}
+	if form.Once == "" {
+		data.Form = endpointForm{Events: []string{webhooks.AllEvents}}
+		data.Form.Once, _ = keys.NewSecret()
+	}
+	sent := make([][]webhooks.SentDelivery, len(list))
 	for i, e := range list {
-		shown[i].Endpoint = e
-		if shown[i].Deliveries, err = v.Webhooks.Deliveries(v.Context(), by, e.ID, 0, shownDeliveries); err != nil {
+		if sent[i], err = v.Webhooks.Deliveries(v.Context(), v.requester(), e.ID, 0, shownEvents); err != nil {
 			return err
 		}
+		s := shownEndpoint{
+			Endpoint:   e,
+			Form:       formOfEndpoint(e),
+			Deliveries: sent[i][:min(shownDeliveries, len(sent[i]))],
+		}
+		if e.ID == form.ID {
+			// If the form is sent again, it applies to the endpoint as shown now.
+			s.Form, s.Form.Version = form, e.Version
+		}
+		data.Endpoints = append(data.Endpoints, s)
 	}
-	return v.show("webhooks", shown)
+	data.Told = toldOf(list, sent)
+	return v.show("webhooks", data)
+}
+
+// toldOf returns the events of the endpoints' deliveries, the latest first. sent has the latest
+// deliveries of each endpoint in list.
+func toldOf(list []webhooks.Endpoint, sent [][]webhooks.SentDelivery) (told []toldEvent) {
+	for i, e := range list {
+		for _, d := range sent[i] {
+			at := slices.IndexFunc(told, func(t toldEvent) bool { return t.ID == d.EventID })
+			if at < 0 {
+				at = len(told)
+				told = append(told, toldEvent{ID: d.EventID, Type: d.Type})
+			}
+			t := &told[at]
+			if d.CreatedAt.After(t.At) {
+				t.At = d.CreatedAt
+			}
+			// Of several deliveries to one endpoint the latest is the first.
+			if !slices.ContainsFunc(t.To, func(to toldTo) bool { return to.ID == e.ID }) {
+				t.To = append(t.To, toldTo{e, d.Status})
+			}
+		}
+	}
+	slices.SortStableFunc(told, func(a, b toldEvent) int { return b.At.Compare(a.At) })
+	return told[:min(shownEvents, len(told))]
 }
 
 // answerText is what an endpoint answered, as text: what is not UTF-8 is replaced.

@@ -128,8 +128,8 @@ func (a *api) newSecret() (seal webhooks.Seal, text string, err error) {
 	if a.Webhooks.Sealer == nil {
 		return nil, "", problem.Unavailable.WithMessage(webhooksOff).RetryAfter(int64(time.Hour / time.Second))
 	}
-	secret, text := webhooks.NewSecret()
-	return func(id int64) webhooks.Sealed { return a.Webhooks.Sealer.Seal(id, secret) }, text, nil
+	seal, text = a.Webhooks.Sealer.NewSecret()
+	return seal, text, nil
 }
 
 // createWebhook is POST /v1/webhooks, beta.

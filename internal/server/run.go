@@ -153,6 +153,7 @@ func Run(
 func newHandler(c api.Config, a account.Config) (_ http.Handler, err error) {
 	c.KeyChanges = &limits.TenantMinute{}
 	a.Usage, a.Keys, a.Webhooks = c.Usage, c.Keys, c.Webhooks.Store
+	a.Sealer, a.Rules = c.Webhooks.Sealer, c.Webhooks.Rules
 	a.Limits = account.Limits{Limiter: c.Limiter, KeyChanges: c.KeyChanges}
 	a.BaseURL, a.SupportURL, a.SupportEmail = c.BaseURL, c.Support.URL, c.Support.Email
 	if c.Account, err = account.New(a); err != nil {

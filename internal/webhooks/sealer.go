@@ -95,6 +95,12 @@ func (s *Sealer) Seal(endpoint int64, secret []byte) Sealed {
 	return Sealed{KeyID: id, Ciphertext: sealed}
 }
 
+// NewSecret makes a secret. seal encrypts it, and text is what its owner is shown.
+func (s *Sealer) NewSecret() (seal Seal, text string) {
+	secret, text := NewSecret()
+	return func(endpoint int64) Sealed { return s.Seal(endpoint, secret) }, text
+}
+
 // Open returns the secret of an endpoint. It fails with ErrUnknownKey, or if the ciphertext is not
 // of this endpoint.
 func (s *Sealer) Open(endpoint int64, sealed Sealed) ([]byte, error) {

@@ -147,6 +147,7 @@ const way = async (options) => {
     await card.first().getByRole("button", { name: "Revoke the key" }).click();
     await page.waitForURL(`${base}/account/keys`);
   }
+  await webhook(page, `hook ${addresses}`, withAxe);
   await page.getByRole("link", { name: "Failed requests", exact: true }).click();
   await look(page, withAxe);
   await page.getByLabel("Code").fill("pet_not_fond");
@@ -188,6 +189,58 @@ const way = async (options) => {
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.waitForURL(`${base}/account`);
   await page.context().close();
+};
+
+// A webhook is added, changed, tested, given a new secret, replayed, disabled and removed.
+const webhook = async (page, name, withAxe) => {
+  await page.getByRole("link", { name: "Webhooks", exact: true }).click();
+  await look(page, withAxe);
+  const form = page.locator("form", { has: page.getByRole("button", { name: "Add the webhook" }) });
+  await form.getByLabel("URL").fill("https://127.0.0.1/petstore");
+  await form.getByLabel("Description").fill(name);
+  await form.getByLabel("all but those").uncheck();
+  await form.getByLabel("key.banned").check();
+  await form.getByRole("button").click();
+  await page.getByText("The URL has an address that is not public.").waitFor();
+  check((await form.getByLabel("Description").inputValue()) === name && await form.getByLabel("key.banned").isChecked(), page.url(), "the form forgets what was typed");
+  await look(page, withAxe);
+  await form.getByLabel("URL").fill("https://shop.example.com/petstore");
+  await form.getByRole("button").click();
+  const first = await page.getByLabel(`Secret of ${name}`).inputValue();
+  await look(page, withAxe);
+  await page.getByRole("link", { name: "I have copied it" }).click();
+  const card = page.locator("li", { has: page.getByRole("heading", { name, exact: false, level: 2 }) });
+  await card.getByText("Change").first().click();
+  await card.getByLabel("pet.created").first().check();
+  await look(page, withAxe);
+  await card.getByRole("button", { name: "Change the webhook" }).click();
+  await card.locator("dl").getByText("pet.created").waitFor();
+  await card.getByRole("button", { name: "Test" }).click();
+  await card.getByText("Load this page again").waitFor();
+  check(/#sent-\d+$/.test(page.url()), page.url(), "it does not lead to the ping");
+  await look(page, withAxe);
+  await card.getByRole("button", { name: "Send now" }).click();
+  await page.waitForURL(/#sent-/);
+  await card.getByText("Rotate the secret").first().click();
+  await card.getByRole("button", { name: "Rotate the secret" }).click();
+  await page.getByRole("heading", { name: "The secret was rotated" }).waitFor();
+  const second = await page.getByLabel(`Secret of ${name}`).inputValue();
+  check(/^whsec_/.test(first) && /^whsec_/.test(second) && first !== second, page.url(), "the rotation made no other secret");
+  await look(page, withAxe);
+  await page.goBack();
+  check(!(await page.content()).includes(second), page.url(), "the secret is shown again");
+  await page.goto(`${base}/account/webhooks`);
+  await card.getByText("Replay").first().click();
+  await card.getByText("Only some types").click();
+  await card.getByLabel("From, in UTC").fill("2026-01-01T00:00");
+  await look(page, withAxe);
+  await card.getByRole("button", { name: "Replay the events" }).click();
+  await page.getByText("queued again").waitFor();
+  await card.getByRole("button", { name: "Disable" }).click();
+  await card.getByText("By you.").waitFor();
+  await card.getByText("Remove").first().click();
+  await card.getByRole("button", { name: "Remove the webhook" }).click();
+  await card.waitFor({ state: "detached" });
 };
 
 // The key of the sign-in is named. Its rotation shows the new key, and then why the sign-in has ended. The address of a form leads back to its page.

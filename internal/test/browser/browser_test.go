@@ -30,6 +30,7 @@ import (
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/usage"
+	"petstore.example/internal/webhooks"
 )
 
 // The memory store of address buckets has a goroutine that ends when the garbage collector finds
@@ -153,6 +154,10 @@ func serve(t *testing.T) (url, key string, staff *store.DB) {
 		},
 		fairqueue.Options{Slots: 4, PerTenant: 4, Timeout: time.Minute, Places: 2},
 	)
+	sealer, err := webhooks.NewSealer(webhooks.NewKey())
+	if err != nil {
+		t.Fatal(err)
+	}
 	customers, err := account.New(account.Config{
 		Stores: account.Stores{
 			SignIns:    db.SignIns,
@@ -161,6 +166,9 @@ func serve(t *testing.T) (url, key string, staff *store.DB) {
 			Failed:     data,
 			FailedPage: api.ReadFailedPage,
 			Sold:       db.PriceList.Sold,
+			Webhooks:   db.Endpoints,
+			Sealer:     sealer,
+			Rules:      webhooks.NewRules([]uint16{443}, nil),
 			Turn:       data.Run,
 			Place:      data.Place,
 		},

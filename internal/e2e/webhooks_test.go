@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -23,6 +24,7 @@ import (
 	"petstore.example/internal/store"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
+	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 	"petstore.example/internal/webhooks"
@@ -150,68 +152,122 @@ func (d sending) create(tn *tenant, name string) string {
 		values ($1, $2, 1, 'available', now()) returning id`, tn.ID, name), 10)
 }
 
-// TestKilledSenders: animals are created while one of three servers is killed again and again. Each
-// that was committed is told of at least once, none that was not, and never more than two requests
-// are in flight to the endpoint. make soak does it for longer.
+// creators is how many create animals at once.
+const creators = 6
+
+// createUntil creates animals, 500 a second or as many as the machine allows, until stop is called.
+// stop returns the IDs of those whose creation was confirmed, and how many were rolled back.
+func (d sending) createUntil(tn *tenant) (stop func() (created []string, undone int)) {
+	d.sql.SetMaxOpenConns(creators + 2)
+	ctx, cancel := context.WithCancel(d.t.Context())
+	every := time.NewTicker(time.Second / 500)
+	var mu sync.Mutex
+	var created []string
+	undone := 0
+	var creating sync.WaitGroup
+	for range creators {
+		creating.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-ctx.Done():
+					return
+				case <-every.C:
+				}
+				id, err := d.tryCreate(tn, n%20 == 0)
+				mu.Lock()
+				if err == nil && n%20 == 0 {
+					undone++
+				} else if err == nil {
+					created = append(created, id)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	return func() ([]string, int) {
+		cancel()
+		creating.Wait()
+		every.Stop()
+		return created, undone
+	}
+}
+
+// tryCreate creates an animal, or rolls it back. After an error it may have been created.
+func (d sending) tryCreate(tn *tenant, undo bool) (id string, err error) {
+	tx, err := d.sql.Begin()
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := tx.QueryRow(`insert into pets (tenant_id, name, category_id, status, created_at)
+		values ($1, 'x', 1, 'available', now()) returning id`, tn.ID).Scan(&id); err != nil || undo {
+		return id, err
+	}
+	return id, tx.Commit()
+}
+
+// TestKilledSenders: animals are created, and keys issued and revoked, while one of three servers is
+// killed again and again, and Postgres restarts once. Each change that was committed has one event
+// and is told of at least once, none that was not, and never more than two requests are in flight
+// to the endpoint. make soak does it for longer.
 func TestKilledSenders(t *testing.T) {
 	t.Parallel()
-	d, lasting := newSending(t), 10*time.Second
+	postgres, lasting, every := storetest.NewServer(t), 10*time.Second, 2*time.Second
 	if long() {
-		lasting = time.Minute
+		lasting, every = time.Minute, 5*time.Second
 	}
-	servers := []*server{d.serve()}
-	for range 2 {
-		servers = append(servers, d.serve())
-	}
+	d := sending{newDeploymentOn(t, postgres.URL, redistest.New(t).URL), filepath.Join(openDir(t, 0), "store")}
+	servers := []*server{d.serve(), d.serve(), d.serve()}
 	tn, to := d.tenant(plans.Enterprise, hugeQuota, 1), newTold(t)
 	d.endpoint(tn, to, "pet.created", "key.issued", "key.revoked")
-	var created []string
-	stop := make(chan struct{})
-	var creating sync.WaitGroup
-	creating.Go(func() {
-		for n := 0; ; n++ {
-			select {
-			case <-stop:
-				return
-			case <-time.After(2 * time.Millisecond):
-				created = append(created, d.create(tn, fmt.Sprint(n)))
-			}
+	stop, kills, begun, restarted := d.createUntil(tn), 0, time.Now(), false
+	for next := time.NewTicker(every); time.Since(begun) < lasting; kills++ {
+		<-next.C
+		// Whether it is committed, the tables say.
+		k, _, err := d.service().Issue(t.Context(), testActor, keys.Request{Tenant: tn.Name, Environment: keys.Live})
+		if err == nil {
+			_, _ = d.service().Revoke(t.Context(), testActor, k.ID)
 		}
-	})
-	issued := 0
-	for begun := time.Now(); time.Since(begun) < lasting; issued++ {
-		time.Sleep(2 * time.Second) // for work between two kills
-		k := d.issue(tn.Name)
-		_, err := d.service().Revoke(t.Context(), testActor, k.id)
-		assert.NoError(t, err)
-		servers[issued%3].Kill()
-		servers[issued%3] = d.serve()
+		servers[kills%3].Kill()
+		if !restarted && time.Since(begun) > lasting/2 {
+			restarted = true
+			postgres.Stop()
+			postgres.Start()
+		}
+		servers[kills%3] = d.serve()
 	}
-	close(stop)
-	creating.Wait()
+	took := time.Since(begun)
+	created, undone := stop()
+	var stored []string
+	d.scan(pq.Array(&stored), `select array_agg(id::text) from pets where tenant_id = $1`, tn.ID)
+	issued := int(d.number(`select count(*) from api_keys where tenant_id = $1 and id <> $2`, tn.ID, tn.keys[0].id))
+	revoked := int(d.number(`select count(*) from api_keys where tenant_id = $1 and revoked_at is not null`, tn.ID))
 	wait.Until(t, "all are told of", func() bool {
-		return to.count("pet.created") >= len(created) && to.count("key.revoked") >= issued
-	}, func() any { return fmt.Sprint(to.types, len(created)) })
+		return to.count("pet.created") >= len(stored) && to.count("key.issued") >= issued &&
+			to.count("key.revoked") >= revoked
+	}, func() any { return fmt.Sprint(to.types, len(stored)) })
 	to.mu.Lock()
 	defer to.mu.Unlock()
 	twice := 0
 	for _, n := range to.events {
 		twice += n - 1
 	}
-	t.Logf("%d animals created, %d servers killed; %v, %d of them again", len(created), issued, to.types, twice)
-	var ids []int64
-	for id, n := range to.pets {
-		assert.Equal(t, n, 1, "events of animal", id)
-		n, err := strconv.ParseInt(id, 10, 64)
-		assert.NoError(t, err)
-		ids = append(ids, n)
-	}
-	stored := d.number(`select count(*) from pets where id = any ($1) and tenant_id = $2`, pq.Array(ids), tn.ID)
-	assert.Equal(t, stored, int64(len(ids)), "of the animals that were told of, are stored")
+	t.Logf("%.0f animals a second for %v, %d servers killed: %d stored, of which %d not confirmed, %d rolled back; "+
+		"%v, %d of them again, at most %d in flight", float64(len(stored))/took.Seconds(), took.Round(time.Second),
+		kills, len(stored), len(stored)-len(created), undone, to.types, twice, to.most)
+	slices.Sort(stored)
 	for _, id := range created {
-		assert.Equal(t, to.pets[id], 1, "animal", id)
+		_, found := slices.BinarySearch(stored, id)
+		assert.True(t, found, "animal", id, "is not stored")
 	}
-	assert.Equal(t, to.types["key.issued"], issued)
+	assert.Equal(t, len(to.pets), len(stored), "animals that were told of")
+	for _, id := range stored {
+		assert.Equal(t, to.pets[id], 1, "events of animal", id)
+	}
+	events := d.number(`select count(*) from events where tenant_id = $1 and type = 'pet.created'`, tn.ID)
+	assert.Equal(t, int(events), len(stored), "events")
+	assert.True(t, restarted && undone > 0 && issued > 0 && revoked > 0, restarted, undone, issued, revoked)
+	assert.Equal(t, fmt.Sprint(to.types["key.issued"], to.types["key.revoked"]), fmt.Sprint(issued, revoked))
 	assert.True(t, to.most >= 1 && to.most <= webhooks.Slots, to.most, "requests were in flight")
 }
 

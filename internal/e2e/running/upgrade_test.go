@@ -30,8 +30,8 @@ type upgrade struct {
 
 // TestUpgradeFromTheLastRelease follows docs/running.md: migrate while servers of the last release
 // run, then replace one after the other. Meanwhile servers and staff of both releases see each
-// other's changes, limits are exact, and no request is lost. The servers of the last release also
-// start on the new schema, so the way back needs no migration.
+// other's changes, webhooks tell of them, limits are exact, and no request is lost. The servers of
+// the last release also start on the new schema, so the way back needs no migration.
 func TestUpgradeFromTheLastRelease(t *testing.T) {
 	t.Parallel()
 	database := emptyDatabase(t)
@@ -62,6 +62,7 @@ func TestUpgradeFromTheLastRelease(t *testing.T) {
 		newer = 1
 	}
 	u.changes("servers of the last release on the new schema", u.old, u.now)
+	u.told()
 	u.quiet(0)
 	u.restart(0)
 	if n := u.servers[0].Logged("the database is newer than this program"); n != newer {

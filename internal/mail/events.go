@@ -22,6 +22,7 @@ type data struct {
 
 	Limit, Used, Percent int64
 	Window               string
+	Enforced             bool
 	ResetsAt             time.Time
 
 	Host           string
@@ -97,10 +98,17 @@ var events = map[string]func(*data) content{
 		}
 	},
 	"quota.threshold_reached": func(d *data) content {
+		of, above := "your requests per "+d.Window, "Requests above the limit are refused with 429 until then."
+		if !d.Enforced {
+			of, above = "the requests that your "+d.Window+" includes", "Requests above that are billed apart."
+		}
 		return content{
-			fmt.Sprintf("%d %% of your requests per %s are used", d.Percent, d.Window),
-			[]string{fmt.Sprintf("%s of %s used. %s remain. Resets at %s.", spelling.Thousands(d.Used),
-				spelling.Thousands(d.Limit), spelling.Thousands(max(0, d.Limit-d.Used)), instant(d.ResetsAt))},
+			fmt.Sprintf("%d %% of %s are used", d.Percent, of),
+			[]string{
+				fmt.Sprintf("%s of %s used. %s remain. Resets at %s.", spelling.Thousands(d.Used),
+					spelling.Thousands(d.Limit), spelling.Thousands(max(0, d.Limit-d.Used)), instant(d.ResetsAt)),
+				above,
+			},
 			"", "Your account",
 		}
 	},

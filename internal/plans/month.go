@@ -117,6 +117,16 @@ func (m Month) Cap() (limit int64, ok bool) {
 	return m.Included + limit, true
 }
 
+// DayUnder returns the day's number when the month changes: a day that may have what the month admits
+// keeps that. Otherwise it is as before, also if there is no limit per month any more.
+func (q Quota) DayUnder(m Month) int64 {
+	was, limited := q.Month.Cap()
+	if limit, ok := m.Cap(); limited && q.PerDay == was && ok && limit > 0 {
+		return limit
+	}
+	return q.PerDay
+}
+
 // Words says what a quota allows, for customers.
 func (q Quota) Words() string {
 	text := spelling.Thousands(q.PerMinute) + " requests per minute"

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -52,7 +53,11 @@ func (q Quota) Validate() error {
 	case q.PerDay < 1:
 		return fmt.Errorf("requests per day must be at least 1, not %d", q.PerDay)
 	case q.PerMinute > q.PerDay:
-		return fmt.Errorf("requests per minute (%d) must not exceed requests per day (%d)", q.PerMinute, q.PerDay)
+		day := strconv.FormatInt(q.PerDay, 10)
+		if limit, ok := q.Month.Cap(); ok && limit == q.PerDay {
+			day += ": what the month admits"
+		}
+		return fmt.Errorf("requests per minute (%d) must not exceed requests per day (%s)", q.PerMinute, day)
 	}
 	return q.Month.Validate()
 }

@@ -86,7 +86,8 @@ type Version struct {
 	Tenants int64
 }
 
-// VersionEdit is a change of a plan's numbers. Zeros stand for the numbers of the last version.
+// VersionEdit is a change of a plan's numbers. Zeros stand for the numbers of the last version, and
+// for the day's as Quota.DayUnder has it.
 type VersionEdit struct {
 	PerMinute, PerDay int64
 	Month             Month
@@ -120,10 +121,8 @@ func (e VersionEdit) Next(last Version, now time.Time) (next Version, ok bool, e
 	if e.PerMinute != 0 {
 		quota.PerMinute = e.PerMinute
 	}
-	if e.PerDay != 0 {
-		quota.PerDay = e.PerDay
-	}
 	quota.Month = e.Month.Over(quota.Month)
+	quota.PerDay = cmp.Or(e.PerDay, last.Quota.DayUnder(quota.Month))
 	if err := cmp.Or(quota.Validate(), quota.ValidateDay()); err != nil {
 		return Version{}, false, NumbersError{err}
 	}

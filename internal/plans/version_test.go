@@ -68,6 +68,42 @@ func TestNextVersion(t *testing.T) {
 	}
 }
 
+// TestNextVersionOfMonths: a day's number that is the month's cap stays the cap, another one stays.
+func TestNextVersionOfMonths(t *testing.T) {
+	t.Parallel()
+	share := func(included int64) Month {
+		return Month{Kind: SomeMonth, Included: included, Overage: Overage{Kind: OverageShare, Value: 20}}
+	}
+	more := Month{Kind: SomeMonth, Included: 300}
+	unlimited := Month{Overage: Overage{Kind: OverageUnlimited}}
+	none := Month{Overage: Overage{Kind: NoOverage}}
+	for name, test := range map[string]struct {
+		last Quota
+		edit VersionEdit
+		day  int64
+	}{
+		"the cap":             {Quota{10, 240, share(200)}, VersionEdit{Month: more}, 360},
+		"less overage":        {Quota{10, 240, share(200)}, VersionEdit{Month: none}, 200},
+		"a day was given":     {Quota{10, 240, share(200)}, VersionEdit{PerDay: 250, Month: more}, 250},
+		"no cap any more":     {Quota{10, 240, share(200)}, VersionEdit{Month: unlimited}, 240},
+		"no month any more":   {Quota{10, 240, share(200)}, VersionEdit{Month: Month{Kind: NoMonth}}, 240},
+		"less than the cap":   {Quota{10, 239, share(200)}, VersionEdit{Month: more}, 239},
+		"there was no month":  {Quota{10, 240, Month{}}, VersionEdit{Month: more}, 240},
+		"another number only": {Quota{10, 240, share(200)}, VersionEdit{PerMinute: 20}, 240},
+	} {
+		got, _, err := test.edit.Next(Version{Plan: Pro, Quota: &test.last}, time.Now())
+		if err != nil || got.Quota.PerDay != test.day {
+			t.Errorf("%s: %v, %v, want %d per day", name, got.Quota, err, test.day)
+		}
+	}
+	_, _, err := VersionEdit{Month: Month{Kind: SomeMonth, Included: 5}}.Next(
+		Version{Plan: Pro, Quota: &Quota{10, 240, share(200)}}, time.Now())
+	if want := "requests per minute (10) must not exceed requests per day (6: what the month admits)"; err == nil ||
+		err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 func TestCheckPlanName(t *testing.T) {
 	t.Parallel()
 	for name, ok := range map[string]bool{"pro": true, "pro-2027": true, "0": true, "": false, "-pro": false,

@@ -148,7 +148,7 @@ func newCmdBoost(f *cmdutil.Factory) *cobra.Command {
 		Long: `Give a tenant other numbers for a time. Its plan stays the same, and its numbers
 come back by themselves at the end. A number that is not given stays as before.
 What a month has used stays used: a boost of --per-month until its end gives
-another number once.
+another number once. A day that may have what the month admits keeps that.
 A boost to less than before asks for confirmation; scripts need --yes.
 
 ` + cmdutil.ItemsHelp + `

@@ -113,7 +113,8 @@ func newCmdEdit(f *cmdutil.Factory) *cobra.Command {
 		Use:   "edit PLAN",
 		Short: "Edit a plan: its numbers, title, price or listing",
 		Long: `Edit a plan. Other numbers are a new version of the plan, from now or from WHEN
-on; the rest changes at once. Numbers that were in force never change.
+on; the rest changes at once. Numbers that were in force never change. A day
+that may have what the month admits keeps that, unless --per-day is given.
 
 The tenants on the plan move to the new version when it begins. With
 --keep-existing they keep their numbers, and only those that are assigned the

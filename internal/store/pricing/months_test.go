@@ -142,6 +142,47 @@ func TestMonthsOfAssignments(t *testing.T) {
 	assert.True(t, pgconn.IsConstraint(err, "tenant_plans_begun"), "a change of an assignment", err)
 }
 
+// TestDaysOfBoosts: a boost of a month keeps the day at its cap if it was there, and both end with it.
+func TestDaysOfBoosts(t *testing.T) {
+	t.Parallel()
+	o := fixture.NewOffice(t)
+	o.Exec(t, `
+		insert into plan_versions (plan, version, generation, valid_from, month, per_month, overage, overage_value,
+			per_minute, per_day)
+		values ('pro', 2, 1, now(), 'some', 200, 'share', 20, 10, 240)`)
+	acme := o.Tenant(t, "acme", plans.Pro)
+	day := func(n int) time.Time { return time.Now().AddDate(0, 0, n).Truncate(time.Hour) }
+	boost := func(from, to int, own plans.Quota) {
+		t.Helper()
+		given := own
+		assignNew(t, o, pricing.NewAssignment{Kind: plans.Boost, Own: &own, From: day(from), Until: at(day(to))})
+		assert.Equal(t, own, given, "the numbers that were given")
+	}
+	more := plans.Month{Kind: plans.SomeMonth, Included: 300}
+	boost(1, 9, plans.Quota{Month: more})
+	boost(2, 3, plans.Quota{Month: plans.Month{Overage: plans.Overage{Kind: plans.NoOverage}}})
+	boost(4, 5, plans.Quota{Month: plans.Month{Overage: plans.Overage{Kind: plans.OverageUnlimited}}})
+	boost(6, 7, plans.Quota{PerDay: 250, Month: more})
+	boost(10, 11, plans.Quota{PerMinute: 20})
+	assignNew(t, o, pricing.NewAssignment{
+		Plan: plans.Enterprise, From: day(12), Own: &plans.Quota{PerMinute: 7, PerDay: 50, Month: some(t, 60, "none")},
+	})
+	boost(13, 14, plans.Quota{Month: more})
+	periods, err := o.Timelines.Periods(t.Context(), acme.ID, time.Now())
+	assert.NoError(t, err)
+	var days []int64
+	for _, p := range periods {
+		days = append(days, p.Quota.PerDay)
+	}
+	assert.DeepEqual(t, days, []int64{240, 360, 300, 360, 360, 360, 250, 360, 240, 240, 240, 50, 50, 50})
+	_, err = o.Timelines.Assign(t.Context(), fixture.Jo, pricing.NewAssignment{
+		Tenant: "acme", Kind: plans.Boost, From: day(8), Until: at(day(9).Add(-time.Hour)),
+		Own: &plans.Quota{Month: some(t, 5, "none")},
+	})
+	assert.True(t, errors.Is(err, plans.ErrQuota) && strings.Contains(err.Error(), "(5: what the month admits)"),
+		"a day below the minute", err)
+}
+
 // TestEditsLeaveBoostsAMonth: an edit under which a boost would admit no request of a month is
 // refused, unless those who have it keep their numbers. Then moving them to it is refused.
 func TestEditsLeaveBoostsAMonth(t *testing.T) {

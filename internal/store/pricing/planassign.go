@@ -24,7 +24,8 @@ type NewAssignment struct {
 	Kind plans.Kind
 	Plan string
 	// Own is the tenant's own numbers, which a plan without numbers requires and others refuse. For
-	// a boost it is the boost's numbers, one of which may be 0.
+	// a boost it is the boost's numbers, one of which may be 0. If it changes the month only, the
+	// day's number is as plans.Quota.DayUnder has it.
 	Own *plans.Quota
 	// From is zero for now.
 	From time.Time
@@ -133,7 +134,24 @@ func (d Timelines) assignment(
 	if n.Until != nil {
 		a.Until = n.Until(a.From)
 	}
+	if a.Kind == plans.Boost && a.Own.PerDay == 0 {
+		periods, err := readPeriods(ctx, tx, c.Tenant.ID, a.From)
+		if err != nil {
+			return a, err
+		}
+		if before := periodAt(periods, a.From); before != nil {
+			a.Own = withDay(*a.Own, before.Quota)
+		}
+	}
 	return a, nil
+}
+
+// withDay names the day's number of a boost that changes it with the month.
+func withDay(boost, before plans.Quota) *plans.Quota {
+	if day := before.DayUnder(boost.Month.Over(before.Month)); day != before.PerDay {
+		boost.PerDay = day
+	}
+	return &boost
 }
 
 // beginPlanChange locks a tenant and returns its timeline.

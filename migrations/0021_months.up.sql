@@ -238,7 +238,7 @@ begin
 end $$;
 revoke execute on function use_sign_in from public;
 grant execute on function callers_of_keys, use_sign_in, month_periods to petstore_api;
-grant execute on function month_periods to petstore_support;
+grant execute on function month_periods to petstore_support, petstore_billing;
 grant insert (month, per_month, overage, overage_value) on plan_versions to petstore_billing;
 grant insert (month, per_month, overage, overage_value, named_month, named_per_month, named_overage, named_overage_value) on tenant_plans to petstore_support;
 grant select (per_month, overage, overage_value) on plans to petstore_api;

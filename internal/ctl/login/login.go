@@ -136,6 +136,12 @@ func run(ctx context.Context, f *cmdutil.Factory, url string, insecure bool) err
 				"NAME --role support",
 		)
 	}
+	here := f.DatabaseFinder
+	here.Profile = ""
+	if other, err := here.FindDatabase(); err == nil && other.Dev != nil {
+		f.Messagef("in this folder commands use the database of %s: for this login give them --profile %s",
+			output.Clean(other.SetBy), p.Name)
+	}
 	session.source, f.Changes = source, true // without the secret
 	return output.Item(f.Printer(), WhoamiView, session)
 }

@@ -238,6 +238,9 @@ func (o *exportOptions) print(ctx context.Context, db *store.DB, month billing.M
 		return closing.Sums{}, err
 	}
 	sums := total.Sums()
+	if !month.Sealed() {
+		sums.SHA256 = closing.Hash{}
+	}
 	if p.Format != "table" {
 		err = out.Add(totalLine(o.month.Month(), sums))
 	}

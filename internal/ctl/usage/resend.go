@@ -35,6 +35,12 @@ func checkPast(q billing.ResendQuery) error {
 	return nil
 }
 
+// unknownReceiver is the error for a receiver whose first hour nobody has named.
+func unknownReceiver(name string) error {
+	return cmdutil.NotFoundErrorf("unknown receiver %s: it has got nothing yet", name).
+		WithHint(fmt.Sprintf("check the name, or begin with: petstorectl usage hand-on %s.receiver --from HOUR", name))
+}
+
 func newCmdResend(f *cmdutil.Factory) *cobra.Command {
 	c := &cmdutil.Change[billing.Resent]{
 		Factory:  f,
@@ -50,7 +56,7 @@ func newCmdResend(f *cmdutil.Factory) *cobra.Command {
 	c.Explain = func(ctx context.Context, err error) error {
 		switch {
 		case errors.Is(err, billing.ErrReceiverNew):
-			return cmdutil.NotFoundErrorf("receiver %s has got nothing yet", q.Receiver)
+			return unknownReceiver(q.Receiver)
 		case errors.Is(err, billing.ErrNoReference):
 			return cmdutil.RefusedErrorf("%v to which its usage could be moved", err).
 				WithHint("set one: petstorectl tenant edit TENANT --billing-ref REF")
@@ -59,6 +65,9 @@ func newCmdResend(f *cmdutil.Factory) *cobra.Command {
 	}
 	c.Unchanged = func(r billing.Resent) bool { return r.Hours == 0 }
 	c.Notice = func(r billing.Resent) string {
+		if r.Hours == 0 && len(r.LeftOut) == 0 {
+			return fmt.Sprintf("nothing of tenant %s to move to %s at %s", r.Tenant, r.Ref, q.Receiver)
+		}
 		text := fmt.Sprintf("moved %s of tenant %s with %s to %s", output.Count(r.Hours, "hour"), r.Tenant,
 			output.Count(r.Admitted, "request"), r.Ref)
 		if r.Hours > 0 {

@@ -54,7 +54,7 @@ func newCmdWaive(f *cmdutil.Factory) *cobra.Command {
 	}
 	c.Explain = func(ctx context.Context, err error) error {
 		if errors.Is(err, billing.ErrReceiverNew) {
-			return cmdutil.NotFoundErrorf("receiver %s has got nothing yet", receiver)
+			return unknownReceiver(receiver)
 		}
 		return f.Explain(ctx, err, c.Subject)
 	}

@@ -202,9 +202,10 @@ func (d *diagnosis) admittedText() (explanation string, help []string) {
 // moreHelp says how the tenant gets more of a window: the smallest plan on sale that has more, and
 // a boost for the rest of a day or a month.
 func (d *diagnosis) moreHelp(window limits.WindowName) []string {
-	larger, q := plans.Enterprise+" --per-minute N --per-day N", d.Tenant.Quota
+	larger, q, what := plans.Enterprise+" --per-minute N --per-day N", d.Tenant.Quota, "a larger plan"
 	if window == limits.Month {
-		larger += " --per-month N"
+		// A plan without a month admits more, and may include nothing.
+		larger, what = larger+" --per-month N", "a plan with more per month, at its price"
 	}
 	for _, p := range d.plans {
 		if p.Quota != nil && p.Sold(d.Now) && diagnose.HasMore(*p.Quota, q, window) {
@@ -212,7 +213,7 @@ func (d *diagnosis) moreHelp(window limits.WindowName) []string {
 			break
 		}
 	}
-	help := []string{"assign a larger plan: petstorectl plan assign " + d.Tenant.Name + " " + larger}
+	help := []string{"assign " + what + ": petstorectl plan assign " + d.Tenant.Name + " " + larger}
 	end := d.DayEnd()
 	switch window {
 	case limits.Month:

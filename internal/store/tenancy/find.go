@@ -144,8 +144,8 @@ var matchers = []matcher{
 		where lower(t.email) like $1 order by lower(t.email) using ~<~`},
 }
 
-// Find returns what the word names, the most certain first. A login that may read only tenants
-// finds nothing else.
+// Find returns what the word names, the most certain first. A login that may read only tenants finds
+// nothing else; if it finds none, the error is that it may not read the rest.
 func (d Tenancy) Find(ctx context.Context, word string) ([]Hit, error) {
 	type subject struct {
 		kind   HitKind
@@ -154,6 +154,7 @@ func (d Tenancy) Find(ctx context.Context, word string) ([]Hit, error) {
 		number int64
 	}
 	var hits []Hit
+	var forbidden error
 	found := map[subject]bool{}
 	for _, m := range matchers {
 		if m.certainty == byPart && len(hits) > 0 {
@@ -165,6 +166,7 @@ func (d Tenancy) Find(ctx context.Context, word string) ([]Hit, error) {
 		}
 		matches, err := m.find(ctx, d.db, arg)
 		if pgconn.IsForbidden(err) && m.kind != HitTenant {
+			forbidden = err
 			continue
 		}
 		if err != nil {
@@ -176,6 +178,9 @@ func (d Tenancy) Find(ctx context.Context, word string) ([]Hit, error) {
 				hits = append(hits, h)
 			}
 		}
+	}
+	if len(hits) == 0 {
+		return nil, forbidden
 	}
 	return hits, nil
 }

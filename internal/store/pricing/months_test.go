@@ -168,13 +168,19 @@ func TestDaysOfBoosts(t *testing.T) {
 		Plan: plans.Enterprise, From: day(12), Own: &plans.Quota{PerMinute: 7, PerDay: 50, Month: some(t, 60, "none")},
 	})
 	boost(13, 14, plans.Quota{Month: more})
+	// A later edit of the plan leaves the day of a boost.
+	_, err := storetest.Open(t, o.BillingURL, store.Options{}).Plans.Edit(t.Context(), fixture.Jo, plans.Pro,
+		pricing.PlanEdit{Numbers: &plans.VersionEdit{
+			From: day(8), Month: plans.Month{Kind: plans.SomeMonth, Included: 1000},
+		}})
+	assert.NoError(t, err)
 	periods, err := o.Timelines.Periods(t.Context(), acme.ID, time.Now())
 	assert.NoError(t, err)
 	var days []int64
 	for _, p := range periods {
 		days = append(days, p.Quota.PerDay)
 	}
-	assert.DeepEqual(t, days, []int64{240, 360, 300, 360, 360, 360, 250, 360, 240, 240, 240, 50, 50, 50})
+	assert.DeepEqual(t, days, []int64{240, 360, 300, 360, 360, 360, 250, 360, 360, 1200, 1200, 1200, 50, 50, 50})
 	_, err = o.Timelines.Assign(t.Context(), fixture.Jo, pricing.NewAssignment{
 		Tenant: "acme", Kind: plans.Boost, From: day(8), Until: at(day(9).Add(-time.Hour)),
 		Own: &plans.Quota{Month: some(t, 5, "none")},

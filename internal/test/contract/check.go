@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"mime"
 	"net/http"
 	"slices"
@@ -65,6 +66,25 @@ func (d *Document) CheckAnswer(x Exchange) error {
 			x.Status,
 			err,
 		)
+	}
+	return nil
+}
+
+// Events are the types of events, in order.
+func (d *Document) Events() []string { return slices.Sorted(maps.Keys(d.events)) }
+
+// CheckEvent returns how the body of an event violates the contract, or nil.
+func (d *Document) CheckEvent(kind string, body []byte) error {
+	schema := d.events[kind]
+	if schema == nil {
+		return fmt.Errorf("the document has no event %s", kind)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err == nil {
+		err = schema.Validate(value)
+	}
+	if err != nil {
+		return fmt.Errorf("event %s: %w", body, err)
 	}
 	return nil
 }

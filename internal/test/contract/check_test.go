@@ -407,6 +407,21 @@ func TestWatching(t *testing.T) {
 	}
 }
 
+func TestCheckEvent(t *testing.T) {
+	t.Parallel()
+	const event = `{"type":"month.closed","timestamp":"2026-11-20T09:21:48Z","data":{"month":"2026-10"`
+	for body, good := range map[string]bool{
+		event + `,"sha256":"06b4"}}`:          true,
+		event + `}}`:                          false,
+		event + `,"sha256":7}}`:               false,
+		event + `,"sha256":"06b4","year":1}}`: false,
+	} {
+		err := document(t).CheckEvent("month.closed", []byte(body))
+		assert.Equal(t, err == nil, good, body, err)
+		assert.True(t, document(t).CheckEvent("month.opened", []byte(body)) != nil, "another type")
+	}
+}
+
 func TestLoadRefuses(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "openapi: 3.1.0", "]",

@@ -31,7 +31,9 @@ type Document struct {
 	// published says that the document is checked without promises.yaml.
 	published bool
 	// shared are the responses to requests for no operation, by status.
-	shared  map[int]*response
+	shared map[int]*response
+	// events are the bodies of webhooks, by type.
+	events  map[string]*jsonschema.Schema
 	allowed memory
 }
 
@@ -113,13 +115,20 @@ func load(text []byte, published bool) (*Document, error) {
 			return nil, fmt.Errorf("lay promises over the document: %w", err)
 		}
 		visit(raw, closeEnum)
+		visit(raw["webhooks"], closeObject)
 	}
-	d := &Document{spec: spec, raw: raw, published: published, shared: map[int]*response{}}
+	d := &Document{
+		spec:      spec,
+		raw:       raw,
+		published: published,
+		shared:    map[int]*response{},
+		events:    map[string]*jsonschema.Schema{},
+	}
 	c, err := newCompiler(raw)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.compile(c); err != nil {
+	if err := errors.Join(d.compileEvents(c), d.compile(c)); err != nil {
 		return nil, fmt.Errorf("compile document: %w", err)
 	}
 	return d, nil
@@ -171,6 +180,13 @@ func child(object map[string]any, name string) map[string]any {
 func closeEnum(schema map[string]any) {
 	if values, ok := schema["x-extensible-enum"]; ok {
 		schema["enum"] = values
+	}
+}
+
+// closeObject is that for members: our own server sends no others in an event.
+func closeObject(schema map[string]any) {
+	if _, ok := schema["properties"]; ok && schema["type"] == "object" {
+		schema["additionalProperties"] = false
 	}
 }
 
@@ -226,6 +242,16 @@ func (d *Document) compile(c *compiler) error {
 		d.Operations,
 		func(a, b *Operation) int { return strings.Compare(a.Path+" "+a.Method, b.Path+" "+b.Method) },
 	)
+	return nil
+}
+
+func (d *Document) compileEvents(c *compiler) (err error) {
+	for kind := range members(c.raw, "webhooks") {
+		at := []string{"webhooks", kind, "post", "requestBody", "content", "application/json", "schema"}
+		if d.events[kind], err = c.schema(at); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

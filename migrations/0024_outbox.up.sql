@@ -110,6 +110,17 @@ create table once (
 create index once_by_time on once (told_at);
 create extension if not exists "uuid-ossp";
 
+-- The admitted requests of the days of tenants that are told of them: the sum of a day's rows of usage_hourly. A row is made when usage is added, and
+-- removed when its day is over. Its lock orders the servers, and so does that of tenant_months.
+create table tenant_days (
+  tenant_id bigint not null references tenants(id) on delete cascade,
+  day       date   not null,
+  admitted  bigint not null default 0,
+  -- The next transaction when the row was made, until those before it have ended. Some may not know of the row, and add usage without counting it here.
+  begun     xid8   default pg_snapshot_xmax(pg_current_snapshot()),
+  constraint tenant_days_pkey primary key (tenant_id, day)
+) with (fillfactor=70);
+
 -- The keys that each running server has, for doctor.
 create table outbox_servers (
   holder  uuid        primary key,
@@ -346,6 +357,7 @@ begin
   more := more or n = most;
   delete from mails m where m.event_id is null and m.created_at < now() - interval '30 days';
   delete from once o where o.told_at < now() - interval '400 days';
+  delete from tenant_days d where d.day < (now() at time zone 'UTC')::date - 1;
   delete from outbox_servers s where s.seen_at < now() - interval '1 day';
   delete from endpoint_secrets x where x.ends_at < now();
   for e in select p.id, p.tenant_id, p.environment, p.status, w.n from endpoints p

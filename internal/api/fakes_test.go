@@ -328,6 +328,8 @@ type fakeMeter struct {
 	// full has every request wait for Flush, which returns err.
 	full bool
 	err  error
+	// usedUp are the windows that have refused a request.
+	usedUp map[usage.Refusal]int
 }
 
 func (m *fakeMeter) count(n *int) {
@@ -340,7 +342,15 @@ func (m *fakeMeter) Admitted(usage.Bucket, time.Time, int64, int64) bool {
 	m.count(&m.admitted)
 	return !m.full
 }
-func (m *fakeMeter) Refused(usage.Bucket, time.Time)         { m.count(&m.refused) }
+func (m *fakeMeter) Refused(usage.Bucket, time.Time) { m.count(&m.refused) }
+func (m *fakeMeter) UsedUp(r usage.Refusal) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.usedUp == nil {
+		m.usedUp = map[usage.Refusal]int{}
+	}
+	m.usedUp[r]++
+}
 func (m *fakeMeter) Used(usage.Bucket, time.Time)            { m.count(&m.used) }
 func (m *fakeMeter) Refunded(usage.Bucket, time.Time, int64) { m.count(&m.refunded) }
 

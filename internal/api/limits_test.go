@@ -18,6 +18,7 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/test/assert"
+	"petstore.example/internal/usage"
 )
 
 // numbers are an answer's limits, by header.
@@ -123,6 +124,9 @@ func TestMonth(t *testing.T) {
 		`month and allows 1 more. The month ends at 2026-12-01T00:00:00Z. Ask our support for a larger plan or more `+
 		`overage, which is in force at once. Retry in 916692 seconds.","status":429}`+"\n")
 	assert.Equal(t, len(w.strikes.refused), 2, "strikes")
+	assert.DeepEqual(t, w.meter.usedUp, map[usage.Refusal]int{
+		{TenantID: 1, Window: "month", Limit: 3, Reset: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC).Unix()}: 2,
+	})
 
 	// The plan changes: what is used stays used.
 	q.Month.Included, q.Month.Overage = 10, plans.Overage{Kind: plans.OverageUnlimited}
@@ -177,8 +181,11 @@ func TestRefusedByAShare(t *testing.T) {
 	if rec.Code != 429 || rec.Body.String() != want {
 		t.Errorf("%d %s, want %s", rec.Code, rec.Body, want)
 	}
-	if len(w.strikes.refused) > 0 || w.meter.refused != 1 {
-		t.Errorf("strikes %v, refused %d; want none, 1", w.strikes.refused, w.meter.refused)
+	w.setPlan(t, plans.Free, plans.Quota{PerMinute: 60})
+	rec = w.do(w.request("GET", "/v1/pets", ""))
+	assert.True(t, strings.Contains(rec.Body.String(), "daily_quota_exceeded"), rec.Body)
+	if len(w.strikes.refused) > 0 || len(w.meter.usedUp) > 0 || w.meter.refused != 2 {
+		t.Errorf("strikes %v, told %v, refused %d; want none, 2", w.strikes.refused, w.meter.usedUp, w.meter.refused)
 	}
 }
 

@@ -24,6 +24,8 @@ type shard struct {
 	tenants map[int64]*unrecorded
 	// drains counts how often the counts were moved to batches.
 	drains int64
+	// refusals are those of windows that are used up, true when the store knows.
+	refusals map[Refusal]bool
 }
 
 type shardSet [shards]shard

@@ -100,6 +100,7 @@ func NewMeter(store Store, o Options) *Meter {
 	m.Progress.complete.Store(&began)
 	for i := range m.shards {
 		m.shards[i].counters, m.shards[i].tenants = map[Bucket]*counter{}, map[int64]*unrecorded{}
+		m.shards[i].refusals = map[Refusal]bool{}
 	}
 	return m
 }
@@ -175,7 +176,9 @@ func (m *Meter) Run(ctx context.Context) error {
 			return m.drain(ctx)
 		}
 		// Flush logs an error and keeps what it could not write.
-		_ = m.Flush(ctx)
+		if m.Flush(ctx) == nil {
+			m.tellRefusals(ctx)
+		}
 		m.announce(ctx)
 	}
 }
@@ -300,6 +303,7 @@ func (m *Meter) drain(ctx context.Context) error {
 	for {
 		err := m.Flush(ctx)
 		if err == nil {
+			m.tellRefusals(ctx)
 			return m.end(ctx)
 		}
 		select {

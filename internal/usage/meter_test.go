@@ -30,6 +30,9 @@ type memoryStore struct {
 	sums  map[usage.Bucket][2]int64
 	uses  []usage.KeyUse
 	ended int
+	// told are the refusals that it was told, the first tellFrom of them in vain.
+	told     []usage.Refusal
+	tellFrom int
 }
 
 func (s *memoryStore) WriteUsage(ctx context.Context, b usage.Batch) error {
@@ -49,6 +52,16 @@ func (s *memoryStore) WriteUsage(ctx context.Context, b usage.Batch) error {
 		return s.fail(write, true)
 	}
 	return ctx.Err()
+}
+
+func (s *memoryStore) TellRefusals(_ context.Context, refusals []usage.Refusal) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.told = append(s.told, refusals...)
+	if len(s.told) < s.tellFrom {
+		return usage.ErrUnavailable
+	}
+	return nil
 }
 
 func (s *memoryStore) EndUsage(context.Context, string) error {
@@ -311,6 +324,8 @@ func (hangingStore) WriteUsage(ctx context.Context, _ usage.Batch) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
+
+func (hangingStore) TellRefusals(context.Context, []usage.Refusal) error { return nil }
 
 func (hangingStore) EndUsage(context.Context, string) error { return nil }
 

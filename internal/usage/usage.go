@@ -79,12 +79,24 @@ type Batch struct {
 	DeliveredTo time.Time
 }
 
+// Refusal says that a window has refused a request because it was used up: more than what is recorded
+// of it may have been admitted.
+type Refusal struct {
+	TenantID int64
+	// Window is day or month.
+	Window string
+	// Reset is when the window ends, in Unix seconds.
+	Limit, Reset int64
+}
+
 // Store records usage.
 type Store interface {
 	// WriteUsage adds all of the batch or, after an error, nothing. It skips, without an error, a
 	// batch whose number is not above the server's last one. It returns ErrUnavailable if the store
 	// is down.
 	WriteUsage(ctx context.Context, b Batch) error
+	// TellRefusals tells the tenants' webhooks, each once.
+	TellRefusals(ctx context.Context, refusals []Refusal) error
 	// EndUsage records that the server has recorded everything and writes no more. A server without
 	// this record has ended silently.
 	EndUsage(ctx context.Context, serverID string) error

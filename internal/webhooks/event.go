@@ -12,8 +12,8 @@ const AllEvents = "*"
 // Types are the types of events that an endpoint can ask for.
 var Types = []string{
 	"key.issued", "key.rotated", "key.revoked", "key.banned", "key.unbanned", "key.expiring",
-	"plan.changed", "plan.changing", "endpoint.failing", "endpoint.disabled", "tenant.suspended",
-	"tenant.resumed",
+	"plan.changed", "plan.changing", "quota.threshold_reached", "month.closed",
+	"endpoint.failing", "endpoint.disabled", "tenant.suspended", "tenant.resumed",
 	"pet.created", "pet.updated", "order.created", "order.updated",
 }
 

@@ -34,6 +34,8 @@ var later = map[string][]string{
 	"internal/api": {"TestLongBodyGetsItsAnswer"},
 	"internal/ctl": {"TestDocumentedVerifier", "TestStripeMock"},
 
+	"internal/store/webhooks": {"TestFiftyMonths"},
+
 	"internal/store/migrate": {"TestNoRequestWaitsLong", "TestKilledMigrations", "TestKilledIndex"},
 }
 

@@ -646,6 +646,26 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "month.closed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A month was closed
+         * @description A UTC month with usage of yours was closed: it does not change any more. What is recorded later is billed in the next one.
+         */
+        post: operations["monthClosed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "order.created": {
         parameters: {
             query?: never;
@@ -780,6 +800,26 @@ export interface webhooks {
          * @description The limits in force will be others at `since`, in 7 days at most.
          */
         post: operations["planChanging"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "quota.threshold_reached": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A limit is nearly or wholly used up
+         * @description Of your day, or of what your plan includes of the month, 80 or 100 % are used, or all that the month allows. Each is told once for a limit and a window.
+         */
+        post: operations["quotaThresholdReached"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1954,7 +1994,7 @@ export interface components {
          *       "key.revoked"
          *     ]
          */
-        WebhookEvents: ("*" | "key.issued" | "key.rotated" | "key.revoked" | "key.banned" | "key.unbanned" | "key.expiring" | "plan.changed" | "plan.changing" | "endpoint.failing" | "endpoint.disabled" | "tenant.suspended" | "tenant.resumed" | "pet.created" | "pet.updated" | "order.created" | "order.updated")[];
+        WebhookEvents: ("*" | "key.issued" | "key.rotated" | "key.revoked" | "key.banned" | "key.unbanned" | "key.expiring" | "plan.changed" | "plan.changing" | "quota.threshold_reached" | "month.closed" | "endpoint.failing" | "endpoint.disabled" | "tenant.suspended" | "tenant.resumed" | "pet.created" | "pet.updated" | "order.created" | "order.updated")[];
         /** @description Which events to send once more. Other members are rejected. */
         WebhookReplay: {
             /** @description Whether to send those that were delivered too. */
@@ -3838,6 +3878,73 @@ export interface operations {
         };
         responses: never;
     };
+    monthClosed: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description The ID of the event, the same in each delivery of it. Handle each once.
+                 * @example 8e03978e-40d5-43e8-bc93-6894a57f9324
+                 */
+                "webhook-id": string;
+                /**
+                 * @description Signatures by Standard Webhooks 1.0, with blanks between them: two while a secret is rotated. See
+                 *     [Webhooks](https://api.example.com/docs/webhooks).
+                 * @example v1,27i4BWLGct5fVbJLrbm0AYXg8PUQvWoU3nu7OtzvrAA=
+                 */
+                "webhook-signature": string;
+                /**
+                 * @description When this attempt was made, as Unix time in seconds.
+                 * @example 1795166508
+                 */
+                "webhook-timestamp": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The event. Members may be added. */
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "month.closed",
+                 *       "timestamp": "2026-11-20T09:21:48Z",
+                 *       "data": {
+                 *         "month": "2026-10",
+                 *         "sha256": "06b4574dd76b30d9a03be2a9c43dc4dee7ea6e95ef99b33693e9a009b166d4ee"
+                 *       }
+                 *     }
+                 */
+                "application/json": {
+                    /** @description The month. */
+                    data: {
+                        /**
+                         * @description The month, as in `month` of [your usage](#tag/usage/GET/usage).
+                         * @example 2026-10
+                         */
+                        month: string;
+                        /**
+                         * @description The seal of the closed month: the SHA-256 of its lines, in hexadecimal.
+                         * @example 06b4574dd76b30d9a03be2a9c43dc4dee7ea6e95ef99b33693e9a009b166d4ee
+                         */
+                        sha256: string;
+                    };
+                    /**
+                     * Format: date-time
+                     * @description When it happened, in UTC.
+                     * @example 2026-11-20T09:21:48Z
+                     */
+                    timestamp: string;
+                    /**
+                     * @description The type.
+                     * @constant
+                     */
+                    type: "month.closed";
+                };
+            };
+        };
+        responses: never;
+    };
     orderCreated: {
         parameters: {
             query?: never;
@@ -4504,6 +4611,101 @@ export interface operations {
                      * @constant
                      */
                     type: "plan.changing";
+                };
+            };
+        };
+        responses: never;
+    };
+    quotaThresholdReached: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description The ID of the event, the same in each delivery of it. Handle each once.
+                 * @example 8e03978e-40d5-43e8-bc93-6894a57f9324
+                 */
+                "webhook-id": string;
+                /**
+                 * @description Signatures by Standard Webhooks 1.0, with blanks between them: two while a secret is rotated. See
+                 *     [Webhooks](https://api.example.com/docs/webhooks).
+                 * @example v1,27i4BWLGct5fVbJLrbm0AYXg8PUQvWoU3nu7OtzvrAA=
+                 */
+                "webhook-signature": string;
+                /**
+                 * @description When this attempt was made, as Unix time in seconds.
+                 * @example 1795166508
+                 */
+                "webhook-timestamp": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The event. Members may be added. */
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "quota.threshold_reached",
+                 *       "timestamp": "2026-11-20T09:21:48Z",
+                 *       "data": {
+                 *         "window": "day",
+                 *         "percent": 80,
+                 *         "limit": 10000,
+                 *         "enforced": true,
+                 *         "used": 8000,
+                 *         "resetsAt": "2026-11-21T00:00:00Z"
+                 *       }
+                 *     }
+                 */
+                "application/json": {
+                    /** @description The threshold. */
+                    data: {
+                        /**
+                         * @description Whether requests above `limit` are refused. Above what a month includes they may be overage, which is billed.
+                         * @example true
+                         */
+                        enforced: boolean;
+                        /**
+                         * Format: int64
+                         * @description The limit: of a month what your plan includes, or what it allows with overage.
+                         * @example 10000
+                         */
+                        limit: number;
+                        /**
+                         * Format: int64
+                         * @description The threshold, in per cent of `limit`: 80 or 100.
+                         * @example 80
+                         */
+                        percent: number;
+                        /**
+                         * Format: date-time
+                         * @description When the window ends.
+                         * @example 2026-11-21T00:00:00Z
+                         */
+                        resetsAt: string;
+                        /**
+                         * Format: int64
+                         * @description How many requests are used, as far as it is recorded.
+                         * @example 8000
+                         */
+                        used: number;
+                        /**
+                         * @description The window, `day` or `month`.
+                         * @example day
+                         */
+                        window: string;
+                    };
+                    /**
+                     * Format: date-time
+                     * @description When it happened, in UTC.
+                     * @example 2026-11-20T09:21:48Z
+                     */
+                    timestamp: string;
+                    /**
+                     * @description The type.
+                     * @constant
+                     */
+                    type: "quota.threshold_reached";
                 };
             };
         };

@@ -43,6 +43,13 @@ func (g *Gate) refuseOverLimit(ctx context.Context, r *Request, o *Outcome) erro
 	wait := limits.RetryAfter(w.Reset, r.Now)
 	if !o.Decision.Partial {
 		g.Strikes.Refused(ctx, o.Caller, o.Decision.Minute.Number, r.Now)
+		for _, w := range []*limits.Window{&o.Decision.Day, &o.Decision.Month} {
+			if w.Reached {
+				g.Meter.UsedUp(usage.Refusal{
+					TenantID: o.Caller.Tenant.ID, Window: string(w.Name), Limit: w.Limit, Reset: w.Reset,
+				})
+			}
+		}
 	}
 	o.refused = true
 	return g.overWindow(o.Caller, w, o.Decision.Partial, wait)

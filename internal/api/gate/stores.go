@@ -50,6 +50,8 @@ type Meter interface {
 	// unrecorded requests: this one may be admitted only after Flush has recorded it.
 	Admitted(b usage.Bucket, at time.Time, minute, most int64) bool
 	Refused(b usage.Bucket, at time.Time)
+	// UsedUp records that a day or a month has refused a request.
+	UsedUp(r usage.Refusal)
 	Refunded(b usage.Bucket, at time.Time, minute int64)
 	// Used records a use of the key by a request that counts nowhere.
 	Used(b usage.Bucket, at time.Time)

@@ -167,6 +167,7 @@ func TestErase(t *testing.T) {
 			"deliveries":       1,
 			"attempts":         1,
 			"once":             1,
+			"tenant_days":      1,
 			"mailboxes":        1,
 			"mails":            2,
 			"limit_states":     1,

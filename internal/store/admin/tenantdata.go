@@ -233,6 +233,13 @@ var tenantTables = []tenantTable{
 		erasing: stays,
 	},
 	{
+		name:    "tenant_days",
+		columns: []string{"day", "admitted"},
+		omitted: []string{"tenant_id", "begun"},
+		order:   "day",
+		erasing: goes,
+	},
+	{
 		name:    "usage_hourly",
 		columns: []string{"hour", "key_id", "assignment", "version", "admitted", "refused"},
 		omitted: []string{

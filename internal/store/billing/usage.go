@@ -65,6 +65,19 @@ func (d Usage) WriteUsage(ctx context.Context, b usage.Batch) (err error) {
 	return err
 }
 
+// TellRefusals implements usage.Store.
+func (d Usage) TellRefusals(ctx context.Context, refusals []usage.Refusal) (err error) {
+	defer pgconn.Wrap(&err, "tell refusals")
+	n := len(refusals)
+	tenants, windows, limits, resets := make([]int64, n), make([]string, n), make([]int64, n), make([]int64, n)
+	for i, r := range refusals {
+		tenants[i], windows[i], limits[i], resets[i] = r.TenantID, r.Window, r.Limit, r.Reset
+	}
+	_, err = d.db.Exec(ctx, `select tell_refusals($1, $2, $3, $4)`,
+		pq.Array(tenants), pq.Array(windows), pq.Array(limits), pq.Array(resets))
+	return err
+}
+
 // EndUsage implements usage.Store.
 func (d Usage) EndUsage(ctx context.Context, serverID string) (err error) {
 	defer pgconn.Wrap(&err, "end usage")

@@ -170,9 +170,10 @@ such as cus_123 of Stripe, the address for bills, a contact, and notes. A value
 whose flag is not given stays as it is. An empty one is removed.
 
 An address is asked by mail to confirm when it is set. One that has confirmed is
-told by mail of keys that end or are banned, of plans, and of webhooks that fail.
-With --confirm-email it is asked again, or for the first time if it is from
-before there was mail; at most 3 times in 30 days.
+told by mail of keys that end or are banned, of limits that are nearly reached,
+of plans, and of webhooks that fail. With --confirm-email it is asked again, or
+for the first time if it is from before there was mail; at most 3 times in 30
+days.
 
 Commands and logs use the name. Servers know a new name within 400 ms, and the
 old name is free again. The tenant's number, keys and limits stay the same.

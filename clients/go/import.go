@@ -17,7 +17,8 @@ import (
 // for 24 hours.
 const lastSend = 23*time.Hour + 55*time.Minute
 
-var errTooLate = errors.New("petstore: the import began more than 23 h 55 min ago: rows could be added twice")
+var errTooLate = errors.New("petstore: the import began more than 23 h 55 min ago, so rows could be added twice: " +
+	"look for animals that were added and not told to Each, then run it without StartedAt")
 
 // Import says how [Client.ImportPets] adds animals.
 type Import struct {

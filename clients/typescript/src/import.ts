@@ -3,9 +3,11 @@ import type { Transport } from "./transport.js";
 import type { NewPet, Pet } from "./types.js";
 
 /** What became of a row. */
-export type ImportedRow = {
+export type ImportedRow<Row extends NewPet = NewPet> = {
   /** Its number, from 1. */
   row: number;
+  /** The row itself. */
+  data: Row;
   /** When the import began: pass it to a further run. */
   startedAt: Date;
   /** Each row before this one has been told. A further run gets all rows again: their numbers must stay. */
@@ -16,7 +18,7 @@ type Outcome =
   { status: "created" | "replayed"; pet: Pet; error?: undefined } | { status: "failed"; pet?: undefined; error: Error };
 
 /** How rows are imported. */
-export interface ImportOptions {
+export interface ImportOptions<Row extends NewPet = NewPet> {
   /**
    * What the rows are called, such as the name of their file. It is part of each row's idempotency
    * key: whoever imports the same rows from the same source again, adds nothing twice for 24 hours.
@@ -25,14 +27,14 @@ export interface ImportOptions {
   /** How many rows are sent at the same time: 4. */
   concurrency?: number;
   /** A name of the row in place of its number, such as a SKU, so that rows may move. */
-  rowKey?: (pet: NewPet, row: number) => string;
+  rowKey?: (data: Row, row: number) => string;
   /**
    * When the first run began. The import then ends before it sends a row later than 23 h 55 min
    * after that, because the service forgets idempotency keys after 24 hours.
    */
   startedAt?: Date | string;
   /** Is told what became of each row, one at a time, and awaited. If it throws, the import ends. */
-  onRow?: (row: ImportedRow) => unknown;
+  onRow?: (row: ImportedRow<Row>) => unknown;
   /** Ends the import. */
   signal?: AbortSignal;
 }
@@ -66,10 +68,10 @@ export class ImportError extends PetstoreError {
 /** A service forgets an idempotency key after 24 hours: 23 h 55 min, in milliseconds. */
 const longestRun = (23 * 60 + 55) * 60_000;
 
-export async function importAll(
+export async function importAll<Row extends NewPet>(
   transport: Transport,
-  rows: Iterable<NewPet> | AsyncIterable<NewPet>,
-  options: ImportOptions,
+  rows: Iterable<Row> | AsyncIterable<Row>,
+  options: ImportOptions<Row>,
 ): Promise<ImportResult> {
   const { source, concurrency = 4, rowKey, onRow, signal } = options;
   if (!(concurrency >= 1)) throw new RangeError("concurrency must be at least 1");
@@ -98,24 +100,26 @@ export async function importAll(
     const { done, value } = await iterator.next();
     if (done) return undefined;
     unfinished.add(next);
-    return { row: next++, pet: value as NewPet };
+    return { row: next++, data: value as Row };
   });
-  const tell = inTurn(async (row: number, outcome: Outcome) => {
+  const tell = inTurn(async (row: number, data: Row, outcome: Outcome) => {
     result[outcome.status]++;
     unfinished.delete(row);
-    const told = { row, startedAt, firstUnfinished: firstUnfinished(), ...outcome } as ImportedRow;
+    const told = { row, data, startedAt, firstUnfinished: firstUnfinished(), ...outcome } as ImportedRow<Row>;
     unfinished.add(row);
     await onRow?.(told);
     unfinished.delete(row);
   });
 
-  const add = async (row: number, pet: NewPet): Promise<Outcome> => {
-    const name: [string, string] = rowKey ? ["key", rowKey(pet, row)] : ["row", String(row)];
-    const idempotencyKey = await rowIdempotencyKey(source, name, pet);
+  const add = async (row: number, data: Row): Promise<Outcome> => {
+    const place: [string, string] = rowKey ? ["key", rowKey(data, row)] : ["row", String(row)];
+    const idempotencyKey = await rowIdempotencyKey(source, place, data);
+    const { name, categoryId, status } = data; // A row may have more.
     const abort = new AbortController();
     underWay.add(abort);
     if (signal?.aborted) endBySignal();
-    const call = { method: "POST", path: "pets", body: pet, idempotencyKey, signal: abort.signal } as const;
+    const body = { name, categoryId, status };
+    const call = { method: "POST", path: "pets", body, idempotencyKey, signal: abort.signal } as const;
     try {
       const { body, response } = await transport.send<Pet>({ ...call, ...(notAfter !== undefined && { notAfter }) });
       return { status: response.replayed ? "replayed" : "created", pet: body };
@@ -132,7 +136,9 @@ export async function importAll(
   // When an error ends one worker, the others finish their rows and take no more.
   const work = async () => {
     try {
-      for (let taken; (taken = await take());) await tell(taken.row, await add(taken.row, taken.pet));
+      for (let taken; (taken = await take());) {
+        await tell(taken.row, taken.data, await add(taken.row, taken.data));
+      }
     } catch (error) {
       end(error);
     }

@@ -38,7 +38,10 @@ export class Pets {
   }
 
   /** Adds an animal for each row, with several workers that share one pause. See {@link ImportOptions}. */
-  importAll(rows: Iterable<NewPet> | AsyncIterable<NewPet>, options: ImportOptions): Promise<ImportResult> {
+  importAll<Row extends NewPet>(
+    rows: Iterable<Row> | AsyncIterable<Row>,
+    options: ImportOptions<Row>,
+  ): Promise<ImportResult> {
     return importAll(this.#transport, rows, options);
   }
 }

@@ -135,7 +135,10 @@ export class Transport {
     for (let failures = 0; ;) {
       await this.#turn(call, deadline, last);
       if (call.notAfter !== undefined && this.clock.date() > call.notAfter) {
-        throw new PetstoreError("It is too late: the service forgets idempotency keys after 24 hours.");
+        throw new PetstoreError(
+          "The import began more than 23 h 55 min ago, so rows could be added twice: look for animals that were " +
+            "added and not told to onRow, then run it without startedAt.",
+        );
       }
       try {
         return await this.#attempt<T>(call, request, deadline);
@@ -294,7 +297,11 @@ export class Transport {
     const at = new Date(1000 * Number(expiry));
     const sunset = headers.get("sunset");
     const warnings: [string, string][] = [
-      ["X-Key-Expires", `The API key expires at ${Number.isNaN(at.valueOf()) ? expiry : at.toISOString()}: rotate it.`],
+      [
+        "X-Key-Expires",
+        `The API key expires at ${Number.isNaN(at.valueOf()) ? expiry : at.toISOString()}. ` +
+          "Only a key with the scope manage can set a later expiresAt.",
+      ],
       ["Deprecation", `${call.method} /${call.path} is deprecated${sunset ? ` and ends at ${sunset}` : ""}.`],
       ["X-Ignored-Parameters", `${call.method} /${call.path} ignores ${headers.get("x-ignored-parameters")}.`],
     ];

@@ -112,9 +112,9 @@ test("numbers that are not exact", async () => {
   await assert.rejects(store.orders.create({ petId: -(2 ** 53) }), names("petId"));
   await assert.rejects(store.pets.update(2 ** 53, {}), names("id"));
   await assert.rejects(store.pets.list({ ids: [1, 2 ** 53] }).page(), names("ids"));
-  await assert.rejects(store.pets.list({ categoryId: 1.5 }).page(), names("categoryId"));
+  await assert.rejects(store.pets.list({ categoryId: 1.5 }).page(), names("categoryId must be an integer, not 1.5"));
   assert.equal(sent, 0);
-  await assert.rejects(store.pets.list().page(), names("categoryId"));
+  await assert.rejects(store.pets.list().page(), names("categoryId of ID 1 is about 9007199254740992:"));
   assert.equal(sent, 1);
 });
 
@@ -160,7 +160,10 @@ test("without onWarning, warnings go to the console", async (t) => {
   await store.pets.list().page();
   assert.deepEqual(
     warn.mock.calls.map((call) => call.arguments[0]),
-    ["petstore: The API key expires at 2026-11-20T09:22:48.000Z: rotate it.", "petstore: GET /pets is deprecated."],
+    [
+      "petstore: The API key expires at 2026-11-20T09:22:48.000Z. Only a key with the scope manage can set a later expiresAt.",
+      "petstore: GET /pets is deprecated.",
+    ],
   );
 });
 
@@ -299,20 +302,21 @@ test("a row that is not exact is the row's, and rows may have names", async () =
   const told = [];
   const fetch = (url, init) => {
     keys.push(new Headers(init.headers).get("idempotency-key"));
+    assert.equal(init.body, '{"name":"B","categoryId":1}');
     return created(url, init);
   };
   const pets = [
-    { name: "A", categoryId: 2 ** 53 },
-    { name: "B", categoryId: 1 },
-    { name: "B", categoryId: 1 },
+    { name: "A", categoryId: 2 ** 53, sku: "1" },
+    { name: "B", categoryId: 1, sku: "2" },
+    { name: "B", categoryId: 1, sku: "3" },
   ];
   const options = {
     source: "a",
     concurrency: 1,
     rowKey: (pet) => pet.name,
-    onRow: ({ row, status }) => told.push(row, status),
+    onRow: ({ row, data, status }) => told.push(row, data.sku, status),
   };
   await fake(fetch).pets.importAll(pets, options);
-  assert.deepEqual(told, [1, "failed", 2, "created", 3, "created"]);
+  assert.deepEqual(told, [1, "1", "failed", 2, "2", "created", 3, "3", "created"]);
   assert.equal(keys[0], keys[1]);
 });

@@ -146,6 +146,9 @@ func TestGuideCalls(t *testing.T) {
 	}
 }
 
+// badRows is what a sync says of a repeated row, a new one that is bad, and a bad change.
+var badRows = regexp.MustCompile(`^SKU-1: repeated\nSKU-X: .+\n0 added\nSKU-0: .+\n60 changed\n$`)
+
 // TestGuideSync runs the nightly sync of docs/clients.md, night after night, past the end of the
 // first key.
 func TestGuideSync(t *testing.T) {
@@ -159,7 +162,7 @@ func TestGuideSync(t *testing.T) {
 			c := newCustomer(t, g)
 			sync := g.printed(t, g.block)[1]
 			// Every tenth has the name.
-			animals := func(name string, n int) {
+			animals := func(name string, n int, more ...[]string) {
 				var text strings.Builder
 				rows := csv.NewWriter(&text)
 				assert.NoError(t, rows.Write([]string{"sku", "name", "category"}))
@@ -170,22 +173,28 @@ func TestGuideSync(t *testing.T) {
 					}
 					assert.NoError(t, rows.Write(row))
 				}
-				rows.Flush()
+				assert.NoError(t, rows.WriteAll(more))
 				c.write("animals.csv", text.String())
 			}
 			c.write("petstore.key", c.key+"\n")
 			animals("Tom", importedRows)
-			assert.Equal(t, c.run(sync), "600 added, 0 changed\n", "the first night")
-			assert.Equal(t, c.run(sync), "0 added, 0 changed\n", "the second night")
+			assert.Equal(t, c.run(sync), "600 added\n0 changed\n", "the first night")
+			assert.Equal(t, c.run(sync), "0 added\n0 changed\n", "the second night")
 			animals("Max", importedRows+1)
 			c.age("31 days")
-			assert.Equal(t, c.run(sync), "1 added, 60 changed\nthe key is replaced\n", "a month later")
+			assert.Equal(t, c.run(sync), "the key is replaced\n1 added\n60 changed\n", "a month later")
 
 			first, err := petstore.New(c.url, c.key)
 			assert.NoError(t, err)
 			_, err = first.RevokeKey(t.Context(), petstore.SelfKey, petstore.KeyRevocation{})
 			assert.NoError(t, err, "the end of the first key")
-			assert.Equal(t, c.run(sync), "0 added, 0 changed\n", "with the new key")
+			assert.Equal(t, c.run(sync), "0 added\n0 changed\n", "with the new key")
+			animals("Moritz", importedRows+1, []string{"SKU-1", "Kim", "7"}, []string{"SKU-X", "Tim", "abc"})
+			text, err := os.ReadFile(filepath.Join(c.dir, "animals.csv"))
+			assert.NoError(t, err)
+			c.write("animals.csv", strings.Replace(string(text), "SKU-0,Moritz", "SKU-0,", 1))
+			said := c.run(sync)
+			assert.True(t, badRows.MatchString(said), "with bad rows, and a bad change", said)
 			info, err := os.Stat(filepath.Join(c.dir, "petstore.key"))
 			assert.NoError(t, err)
 			assert.Equal(t, info.Mode().Perm(), 0o600, "rights of the file with the key")

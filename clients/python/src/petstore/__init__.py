@@ -15,7 +15,8 @@ from ._types import (
     WebhookAttempt as WebhookAttempt, WebhookDelivery as WebhookDelivery, WebhookReplayed as WebhookReplayed,
 )
 from ._values import (
-    UNSET as UNSET, NewPet as NewPet, Page as Page, Rate as Rate, Response as Response, Secret as Secret,
+    UNSET as UNSET, NewPet as NewPet, Page as Page, PetStatus as PetStatus, Rate as Rate, Response as Response,
+    Secret as Secret,
 )
 from ._webhooks import WebhookError as WebhookError, WebhookEvent as WebhookEvent, verify_webhook as verify_webhook
 

@@ -35,7 +35,8 @@ RECHECK = 60.0  # how long a pause that is longer than calls may wait is believe
 HTTP_DATE = r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? [\w -]+ \d\d:\d\d:\d\d (GMT|\d{4})"
 PARAMETER = r"""\s*;\s*([\w*-]+)(?:\s*=\s*("[^"]*"|[^\s";,]+))?"""  # of a link
 WARNINGS = {
-    "X-Key-Expires": "the API key ends then, as Unix time; rotate it", "Deprecation": "the operation will end",
+    "X-Key-Expires": "the API key ends then, as Unix time; only a key with the scope manage can set a later expires_at",
+    "Deprecation": "the operation will end",
     "X-Ignored-Parameters": "the service does not know these parameters",
 }
 

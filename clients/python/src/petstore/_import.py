@@ -117,7 +117,10 @@ class Job(Generic[Row]):
 
     def _in_time(self) -> None:
         if self._last is not None and self._core.clock.time() > self._last:
-            raise PetstoreError("23 h 55 min are over: what was added at the beginning would be added again")
+            raise PetstoreError(
+                "the import began more than 23 h 55 min ago, so rows could be added twice: look for animals that were "
+                "added and not told to on_row, then run it without started_at"
+            )
 
     def fail(self, error: BaseException) -> None:
         """Ends the import: no worker takes a row any more, and those that wait stop."""

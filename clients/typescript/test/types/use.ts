@@ -32,6 +32,11 @@ export async function use(signal: AbortSignal, rows: AsyncIterable<NewPet>): Pro
     throw error;
   });
   await store.pets.importAll([{ name: "Rex", categoryId: created }], { source: "b", startedAt });
+  await store.pets.importAll([{ name: "Rex", categoryId: 1, sku: "A1" }], {
+    source: "c",
+    rowKey: ({ sku }) => sku,
+    onRow: ({ data }) => data.sku.length,
+  });
   const key = await store.keys.rotateSelf({ store: (text) => void text.length, signal });
   const usage = await store.usage.get();
   const left: number = usage.windows.minute.remaining;

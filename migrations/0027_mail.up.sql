@@ -72,6 +72,22 @@ begin
   values (actor, 'tenant.invite', tenant, 'tenant:' || tenant, '{"mail": true}', reason);
 end $$;
 
+-- own_mailbox returns the address of the tenant whose manage key or sign-in has the digest, its state, and the last mails about events. A tenant
+-- without an address has no row.
+create function own_mailbox(asker bytea, most integer) returns table (address text, state text, mails jsonb) language plpgsql stable security definer as $$
+declare
+  a record;
+begin
+  select * into a from asker_of(asker);
+  if not a.manages then
+    perform refuse_key_change('scope');
+  end if;
+  return query select t.email, coalesce(x.state, 'unasked'), (
+      select coalesce(jsonb_agg(jsonb_build_object('event', m.event_id, 'type', m.kind, 'at', m.created_at, 'status', coalesce(m.result, 'waiting'))), '[]')
+      from (select * from mails o where o.tenant_id = a.tenant_id and o.event_id is not null order by o.created_at desc limit most) m)
+    from tenants t left join mailboxes x on x.tenant_id = t.id where t.id = a.tenant_id and t.email is not null;
+end $$;
+
 -- claim_mails leases up to most mails for 5 minutes, one of a tenant, so that its mails of the day can be counted: 20 about events, and one that says so.
 -- Of bans one mail an hour is sent. What may not be sent is dropped.
 create function claim_mails(most integer) returns table (id uuid, kind text, tenant_id bigint, tenant text, address text, type text, body text)
@@ -160,12 +176,12 @@ do $$
 declare
   f regproc;
 begin
-  foreach f in array array['begin_mailbox', 'ask_mailbox', 'answer_mail', 'invite_by_mail', 'claim_mails', 'invite_mailed', 'finish_mail', 'report_mail',
+  foreach f in array array['begin_mailbox', 'ask_mailbox', 'answer_mail', 'invite_by_mail', 'own_mailbox', 'claim_mails', 'invite_mailed', 'finish_mail', 'report_mail',
     'mail_state']::regproc[] loop
     execute format('alter function %s set search_path = pg_catalog, %I, pg_temp', f, current_schema());
   end loop;
 end $$;
-grant execute on function answer_mail, claim_mails, invite_mailed, finish_mail, report_mail to petstore_api;
+grant execute on function answer_mail, own_mailbox, claim_mails, invite_mailed, finish_mail, report_mail to petstore_api;
 grant execute on function ask_mailbox, invite_by_mail, mail_state to petstore_support;
 grant select on mailboxes to petstore_support;
 grant select (id, tenant_id, kind, event_id, created_at, attempts, due_at, done_at, result, said) on mails to petstore_support;

@@ -34,7 +34,8 @@ type toldEvent struct {
 	To   []toldTo
 }
 
-// toldTo is an endpoint that was told of an event, with the last delivery's status.
+// toldTo is an endpoint that was told of an event, with the last delivery's status, or the address, if
+// it has no ID.
 type toldTo struct {
 	webhooks.Endpoint
 
@@ -56,6 +57,7 @@ func (v *visit) showEndpoints(form endpointForm) error {
 		Form      endpointForm
 		Endpoints []shownEndpoint
 		Told      []toldEvent
+		Mailbox   webhooks.Mailbox
 		Off, Full bool
 	}{Problems: form.Problems, Form: form, Off: v.Sealer == nil, Full: len(list) >= webhooks.MaxEndpoints}
 	if n, err := strconv.ParseUint(v.URL.Query().Get("queued"), 10, 32); err == nil {
@@ -81,29 +83,38 @@ func (v *visit) showEndpoints(form endpointForm) error {
 		}
 		data.Endpoints = append(data.Endpoints, s)
 	}
-	data.Told = toldOf(list, sent)
+	if data.Mailbox, err = v.Webhooks.Mailbox(v.Context(), v.requester(), shownEvents); err != nil {
+		return err
+	}
+	data.Told = toldOf(list, sent, data.Mailbox.Mails)
 	return v.show("webhooks", data)
 }
 
-// toldOf returns the events of the endpoints' deliveries, the latest first. sent has the latest
-// deliveries of each endpoint in list.
-func toldOf(list []webhooks.Endpoint, sent [][]webhooks.SentDelivery) (told []toldEvent) {
+// toldOf returns the events of deliveries and mails, the latest first. sent has the latest deliveries
+// of each endpoint in list.
+func toldOf(list []webhooks.Endpoint, sent [][]webhooks.SentDelivery, mails []webhooks.SentMail) (told []toldEvent) {
+	tell := func(event uuid.UUID, kind string, at time.Time, to toldTo) {
+		i := slices.IndexFunc(told, func(t toldEvent) bool { return t.ID == event })
+		if i < 0 {
+			i = len(told)
+			told = append(told, toldEvent{ID: event, Type: kind})
+		}
+		t := &told[i]
+		if at.After(t.At) {
+			t.At = at
+		}
+		// Of several deliveries to one endpoint the latest is the first.
+		if !slices.ContainsFunc(t.To, func(o toldTo) bool { return o.ID == to.ID }) {
+			t.To = append(t.To, to)
+		}
+	}
 	for i, e := range list {
 		for _, d := range sent[i] {
-			at := slices.IndexFunc(told, func(t toldEvent) bool { return t.ID == d.EventID })
-			if at < 0 {
-				at = len(told)
-				told = append(told, toldEvent{ID: d.EventID, Type: d.Type})
-			}
-			t := &told[at]
-			if d.CreatedAt.After(t.At) {
-				t.At = d.CreatedAt
-			}
-			// Of several deliveries to one endpoint the latest is the first.
-			if !slices.ContainsFunc(t.To, func(to toldTo) bool { return to.ID == e.ID }) {
-				t.To = append(t.To, toldTo{e, d.Status})
-			}
+			tell(d.EventID, d.Type, d.CreatedAt, toldTo{e, d.Status})
 		}
+	}
+	for _, m := range mails {
+		tell(m.Event, m.Type, m.At, toldTo{Told: m.Status})
 	}
 	slices.SortStableFunc(told, func(a, b toldEvent) int { return b.At.Compare(a.At) })
 	return told[:min(shownEvents, len(told))]

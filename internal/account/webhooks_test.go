@@ -59,6 +59,14 @@ func (hooks) Deliveries(
 	}, nil
 }
 
+func (hooks) Mailbox(_ context.Context, by webhooks.Requester, _ int) (m webhooks.Mailbox, _ error) {
+	if by.TenantID == 1 {
+		m.Address, m.State = "ops@acme.example", "confirmed"
+		m.Mails = []webhooks.SentMail{{Event: uuid.New(), Type: "plan.changed", At: time.Now(), Status: "sent"}}
+	}
+	return m, nil
+}
+
 // TestWebhooks: endpoints with what was told to them. What a stranger's server answered is text.
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
@@ -70,11 +78,13 @@ func TestWebhooks(t *testing.T) {
 		"https://a.example/", "all but those of animals and orders", "It has answered no <code>ping</code>",
 		"&lt;i&gt;pager&lt;/i&gt;", "It has answered with 410.", ">failed<", "2 attempts", "410 after 87 ms",
 		"&lt;script&gt;alert(1)&lt;/script&gt;\ufffd", "no answer within 10 seconds after 10000 ms",
+		"goes to <code>ops@acme.example</code>", "to <code>ops@acme.example</code>: sent",
 	} {
 		assert.True(t, strings.Contains(page, want), want, page)
 	}
 	page = text(t, s.do("GET", "/account/webhooks", nil, s.signIn(t, "zoo")))
-	assert.True(t, strings.Contains(page, "You have no webhook.") && !strings.Contains(page, "a.example"), page)
+	assert.True(t, strings.Contains(page, "You have no webhook.") && !strings.Contains(page, "a.example") &&
+		!strings.Contains(page, "Mail<"), page)
 }
 
 // hooked is a site that has webhooks.

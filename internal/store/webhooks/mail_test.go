@@ -19,6 +19,7 @@ import (
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
+	"petstore.example/internal/webhooks"
 )
 
 // post is a box whose tenant acme has an address.
@@ -340,6 +341,24 @@ func TestInvitationsByMail(t *testing.T) {
 	assert.NoError(t, invite())
 	p.Exec(t, `update tenants set suspended_at = now()`)
 	assert.Equal(t, p.mailed(t, mail.Sent), "", "to a suspended tenant")
+}
+
+// TestOwnMailbox: who manages a tenant sees its address, and what was mailed, and no other tenant's.
+func TestOwnMailbox(t *testing.T) {
+	t.Parallel()
+	p := confirmed(t)
+	p.notify(t, 1)
+	assert.Equal(t, p.mailed(t, mail.Sent), "plan.changing")
+	m, err := p.API.Endpoints.Mailbox(t.Context(), p.boss, 5)
+	assert.NoError(t, err)
+	assert.Equal(t, m.Address+" "+m.State, "ops@acme.example confirmed")
+	assert.True(t, len(m.Mails) == 1 && m.Mails[0].Type == "plan.changing" && m.Mails[0].Status == "sent", m.Mails)
+	p.Tenant(t, "zoo", plans.Pro)
+	m, err = p.API.Endpoints.Mailbox(t.Context(), p.manager(t, "zoo", keys.Live), 5)
+	assert.True(t, err == nil && m.Address == "" && m.Mails == nil, m, err)
+	_, token := p.Issue(t, "acme")
+	_, err = p.API.Endpoints.Mailbox(t.Context(), webhooks.Requester{TenantID: p.acme.ID, Digest: token.Digest()}, 5)
+	assert.ErrorIs(t, err, keys.ErrRequesterScope)
 }
 
 // TestMailReport: servers and doctor see what waits and what a relay says.

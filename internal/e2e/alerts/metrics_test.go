@@ -10,16 +10,19 @@ import (
 
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/programs"
+	"petstore.example/internal/webhooks"
 )
 
 // metric is what /metrics, or docs/metrics.md, says of a metric.
 type metric struct{ Type, Labels string }
 
-// TestMetricsAreThoseOfThePage compares the metrics of two servers with docs/metrics.md, which has
-// each of them, by type and labels. promtool finds nothing wrong with them.
+// TestMetricsAreThoseOfThePage compares the metrics of servers, one of which has a relay for mail,
+// with docs/metrics.md, which has each of them, by type and labels. promtool finds nothing wrong with them.
 func TestMetricsAreThoseOfThePage(t *testing.T) {
 	t.Parallel()
 	f := newDeployment(t)
+	f.add(append(f.env[0][:2:2], "PETSTORE_SECRETS_KEY="+webhooks.NewKey(), "PETSTORE_SMTP_URL=smtps://127.0.0.1:1",
+		"PETSTORE_MAIL_FROM=notices@example.org")...)
 	client := &http.Client{}
 	defer client.CloseIdleConnections()
 	for i := range 2 {

@@ -146,9 +146,9 @@ func (d Timelines) assignment(
 	return a, nil
 }
 
-// withDay names the day's number of a boost that changes it with the month.
+// withDay names the day's number of a boost that raises it with the month.
 func withDay(boost, before plans.Quota) *plans.Quota {
-	if day := before.DayUnder(boost.Month.Over(before.Month)); day != before.PerDay {
+	if day := before.DayUnder(boost.Month.Over(before.Month)); day > before.PerDay {
 		boost.PerDay = day
 	}
 	return &boost

@@ -40,6 +40,8 @@ func (o *outbox) Claim(_ context.Context, most int) ([]mail.Notice, error) {
 }
 
 func (o *outbox) Invite(_ context.Context, _ uuid.UUID, d keys.Digest) (time.Time, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.digest = d
 	return time.Now().Add(15 * time.Minute), nil
 }
@@ -75,7 +77,8 @@ func (o *outbox) Send(_ context.Context, m mail.Message) mail.Result {
 	return mail.Result{Outcome: mail.Sent}
 }
 
-// mailing runs a Mailer with fake time, and calls check with what waits for a time.
+// mailing runs a Mailer with fake time, and calls check with what waits for a time. check holds o's
+// lock, and gives it up while it waits.
 func mailing(t *testing.T, o *outbox, check func(pass func(time.Duration))) {
 	t.Helper()
 	o.results = map[mail.Outcome]int{}
@@ -89,10 +92,14 @@ func mailing(t *testing.T, o *outbox, check func(pass func(time.Duration))) {
 			}).Run(ctx)
 			close(done)
 		}()
+		o.mu.Lock()
 		check(func(d time.Duration) {
+			o.mu.Unlock()
 			time.Sleep(d)
 			synctest.Wait()
+			o.mu.Lock()
 		})
+		o.mu.Unlock()
 		stop()
 		<-done
 	})

@@ -275,25 +275,24 @@ func TestWorkers(t *testing.T) {
 		outbox := &memoryOutbox{endpoints: 1, failing: all[:100], healthy: all[100:]}
 		var mu sync.Mutex
 		flying, most := [2]int{}, [2]int{}
-		d := run(t, outbox, s, func(_ http.ResponseWriter, r *http.Request) {
+		d := run(t, outbox, s, func(w http.ResponseWriter, r *http.Request) {
 			text, _ := io.ReadAll(r.Body)
 			var id int
 			_, _ = fmt.Sscan(string(text), &id)
-			kind, takes := 1, time.Second
+			kind, takes, status := 1, time.Second, http.StatusOK
 			if id <= 100 {
-				kind, takes = 0, time.Minute
+				// Before the sender gives up: the receiver would notice that later than the sender.
+				kind, takes, status = 0, 9*time.Second, http.StatusInternalServerError
 			}
 			mu.Lock()
 			flying[kind]++
 			most[kind] = max(most[kind], flying[kind])
 			mu.Unlock()
-			select {
-			case <-time.After(takes):
-			case <-r.Context().Done():
-			}
+			time.Sleep(takes)
 			mu.Lock()
 			flying[kind]--
 			mu.Unlock()
+			w.WriteHeader(status)
 		})
 		time.Sleep(3*time.Second + 500*time.Millisecond)
 		synctest.Wait()

@@ -20,7 +20,7 @@ const (
 	// maxProduct is the most lines of Go in the product: internal, cmd and clients/go, without tests and
 	// internal/test. It stands a tenth above what was there, for people to look at. A feature may
 	// raise it in a commit of its own, with a sentence that says what could not go instead.
-	maxProduct = 74150
+	maxProduct = 74200
 )
 
 // measured is a file and its lines.

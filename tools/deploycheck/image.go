@@ -20,7 +20,7 @@ import (
 )
 
 // maxImage is the maximum size of an unpacked image, in bytes.
-const maxImage = 42_000_000
+const maxImage = 43_000_000
 
 const (
 	certificates = "etc/ssl/certs/ca-certificates.crt"

@@ -100,7 +100,9 @@ func TestMonthOfBilling(t *testing.T) {
 			// The disk of the server was found.
 			execSQL(t, d.url, `
 				select add_usage('d4s6v8qk3m5t0b2n7c1f', 2, 0, '{1}', '{1792576800}', '{key_0000000000000001}', '{1}',
-					'{1}', '{9}', '{0}', '{0}', '{0}', '{0}', '{}', '{}')`)
+					'{1}', '{9}', '{0}', '{0}', '{0}', '{0}', '{}', '{}');
+				set session_replication_role = replica;
+				update usage_late set arrived_at = '2026-11-30 08:00Z'`)
 		}
 	}
 	page, err := os.ReadFile("../../docs/billing.md")

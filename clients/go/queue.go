@@ -142,14 +142,19 @@ func (q *queue) observe(a *rawResponse, err error, entered bool) {
 	}
 }
 
-// refuse records a 429. One of a limit that calls wait for already changes nothing: it is the
+// refuse records a 429. One of a limit that calls wait for already changes no wait: it is the
 // answer to a call that was sent before.
 func (q *queue) refuse(e *Error, now time.Time) {
-	end := now.Add(e.RetryAfter)
-	if e.RetryAfter == 0 || q.window.refusal != nil && end.Before(q.window.until.Add(sameReset)) {
+	if e.RetryAfter == 0 {
 		return
 	}
-	refusal := *e // The caller may change its copy.
+	end, refusal := now.Add(e.RetryAfter), *e // The caller may change its copy.
+	if q.window.usedUp() && end.Before(q.window.until.Add(sameReset)) {
+		if q.window.refusal == nil {
+			q.window.refusal = &refusal
+		}
+		return
+	}
 	q.window = window{rate: Rate{Limit: e.Rate.Limit, Reset: e.Rate.Reset}, end: end, refusal: &refusal}
 	q.hold(e.RetryAfter, now)
 }

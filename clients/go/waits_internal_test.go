@@ -3,6 +3,8 @@ package client
 import (
 	"math"
 	"math/rand/v2"
+	"net/http"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -41,5 +43,28 @@ func TestChance(t *testing.T) {
 				t.Errorf("from %v to %v, which is not all of %v to %v", shortest, longest, test.low, test.high)
 			}
 		})
+	}
+}
+
+// TestLateRefusalDrawsNothing: a 429 of the window in which a response said that 0 remain was on its
+// way. It names the code of the wait, and draws no other.
+func TestLateRefusalDrawsNothing(t *testing.T) {
+	t.Parallel()
+	drawn := 0
+	q := &queue{maxWait: time.Hour, random: func() float64 { drawn++; return 1 / float64(drawn) }}
+	q.observe(&rawResponse{status: http.StatusOK, header: http.Header{
+		"X-Ratelimit-Limit": {"60"}, "X-Ratelimit-Remaining": {"0"},
+		"X-Ratelimit-Reset": {strconv.FormatInt(time.Now().Unix()+30, 10)},
+	}}, nil, false)
+	until := q.window.until
+	refused := &Error{Status: http.StatusTooManyRequests, Code: "banned", RetryAfter: 30 * time.Second}
+	for range 2 {
+		q.observe(&rawResponse{status: http.StatusTooManyRequests}, refused, false)
+	}
+	if drawn != 1 || !q.window.until.Equal(until) {
+		t.Errorf("%d draws, and the wait ends %v later", drawn, q.window.until.Sub(until))
+	}
+	if q.window.refusal == nil || q.window.refusal.Code != "banned" {
+		t.Errorf("the refusal is %v", q.window.refusal)
 	}
 }

@@ -81,9 +81,9 @@ func (d *Deliverer) Holder() uuid.UUID { return d.holder }
 // and stores what came of them.
 func (d *Deliverer) Run(ctx context.Context) error {
 	var running sync.WaitGroup
-	running.Go(func() { d.report(ctx) })
-	running.Go(func() { d.tell(ctx) })
-	running.Go(func() { d.prune(ctx) })
+	running.Go(func() { d.every(ctx, reportEvery, "look after webhooks", d.report) })
+	running.Go(func() { d.every(ctx, tellEvery, "add webhooks that are due", d.Outbox.Tell) })
+	running.Go(func() { d.every(ctx, pruneEvery, "remove old webhooks", d.Outbox.Prune) })
 	if d.Sealer != nil {
 		storing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		defer cancel()
@@ -196,16 +196,14 @@ func (d *Deliverer) giveBack(b Batch, from int, after time.Duration) {
 func (d *Deliverer) finish(ctx context.Context) {
 	for r := range d.results {
 		together := []Result{r}
-		for collecting := time.After(finishEvery); collecting != nil; {
+		for collecting, ok := time.After(finishEvery), true; ok; {
 			select {
-			case r, ok := <-d.results:
-				if !ok {
-					collecting = nil
-					break
+			case r, ok = <-d.results:
+				if ok {
+					together = append(together, r)
 				}
-				together = append(together, r)
 			case <-collecting:
-				collecting = nil
+				ok = false
 			}
 		}
 		d.store(ctx, together)

@@ -9,19 +9,15 @@ import (
 const resealed = 100
 
 // report says which keys this server has, learns what is waiting, and seals secrets with the first
-// key, until ctx ends.
-func (d *Deliverer) report(ctx context.Context) {
-	every(ctx, reportEvery, func() {
-		backlog, err := d.Outbox.Report(ctx, d.holder, d.keyIDs())
-		if err == nil {
-			d.endpoints.Store(backlog.Endpoints)
-			d.OnBacklog(backlog)
-			err = d.reseal(ctx)
-		}
-		if err != nil && ctx.Err() == nil {
-			d.Log.Warn().Err(err).Msg("look after webhooks")
-		}
-	})
+// key.
+func (d *Deliverer) report(ctx context.Context) error {
+	backlog, err := d.Outbox.Report(ctx, d.holder, d.keyIDs())
+	if err != nil {
+		return err
+	}
+	d.endpoints.Store(backlog.Endpoints)
+	d.OnBacklog(backlog)
+	return d.reseal(ctx)
 }
 
 // reseal seals some secrets with the first key that are sealed with the second.
@@ -46,30 +42,14 @@ func (d *Deliverer) reseal(ctx context.Context) error {
 	return nil
 }
 
-// tell adds the events that time makes, until ctx ends.
-func (d *Deliverer) tell(ctx context.Context) {
-	every(ctx, tellEvery, func() {
-		if err := d.Outbox.Tell(ctx); err != nil && ctx.Err() == nil {
-			d.Log.Warn().Err(err).Msg("add webhooks that are due")
-		}
-	})
-}
-
-// prune removes what is old until ctx ends.
-func (d *Deliverer) prune(ctx context.Context) {
-	every(ctx, pruneEvery, func() {
-		if err := d.Outbox.Prune(ctx); err != nil && ctx.Err() == nil {
-			d.Log.Warn().Err(err).Msg("remove old webhooks")
-		}
-	})
-}
-
-// every calls do now, and then each d until ctx ends.
-func every(ctx context.Context, d time.Duration, do func()) {
-	ticker := time.NewTicker(d)
+// every does what it says now, and then each period until ctx ends.
+func (d *Deliverer) every(ctx context.Context, period time.Duration, what string, do func(context.Context) error) {
+	ticker := time.NewTicker(period)
 	defer ticker.Stop()
 	for {
-		do()
+		if err := do(ctx); err != nil && ctx.Err() == nil {
+			d.Log.Warn().Err(err).Msg(what)
+		}
 		select {
 		case <-ctx.Done():
 			return

@@ -195,7 +195,10 @@ func (a *Account) routes() []route {
 		{"GET /account/invitation", true, (*visit).showInvitation},
 		{"POST /account/invitation", true, (*visit).acceptInvitation},
 	}
-	all = append(all, mailPages()...)
+	for _, kind := range []mail.LinkKind{mail.ToConfirm, mail.ToUnsubscribe} {
+		link := mail.LinksPath + string(kind)
+		all = append(all, route{"GET " + link, true, mailLink(kind)}, route{"POST " + link, true, mailLink(kind)})
+	}
 	for _, r := range all {
 		get := strings.Replace(r.pattern, http.MethodPost, http.MethodGet, 1)
 		if !slices.ContainsFunc(all, func(r route) bool { return r.pattern == get }) {

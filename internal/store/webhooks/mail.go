@@ -65,20 +65,12 @@ func (d Mail) Report(ctx context.Context, server uuid.UUID, relay string) (_ mai
 	}, err
 }
 
-// Confirm stores that the owner of an address has confirmed it. known is false unless the tenant's
-// address has the SHA-256.
-func (d Mail) Confirm(ctx context.Context, tenant int64, address []byte) (known bool, err error) {
-	return d.answer(ctx, tenant, address, "confirmed")
-}
-
-// Unsubscribe stores that the owner of an address wants no more mail. known is that of Confirm.
-func (d Mail) Unsubscribe(ctx context.Context, tenant int64, address []byte) (known bool, err error) {
-	return d.answer(ctx, tenant, address, "unsubscribed")
-}
-
-func (d Mail) answer(ctx context.Context, tenant int64, address []byte, answer string) (known bool, err error) {
+// Answer stores what the owner of an address has answered by a link: that it is confirmed, or wants no
+// more mail. known is false unless the tenant's address has the SHA-256.
+func (d Mail) Answer(ctx context.Context, link mail.LinkKind, tenant int64, address []byte) (known bool, err error) {
 	defer pgconn.Wrap(&err, "store the answer of an address")
-	err = d.db.Get(ctx, &known, `select answer_mail($1, $2, $3)`, tenant, address, answer)
+	state := map[mail.LinkKind]string{mail.ToConfirm: "confirmed", mail.ToUnsubscribe: "unsubscribed"}[link]
+	err = d.db.Get(ctx, &known, `select answer_mail($1, $2, $3)`, tenant, address, state)
 	return known, err
 }
 

@@ -1,7 +1,6 @@
 package webhooks_test
 
 import (
-	"context"
 	"crypto/sha256"
 	"fmt"
 	"strings"
@@ -65,13 +64,10 @@ func (p post) mailed(t *testing.T, outcome mail.Outcome) string {
 }
 
 // answer answers as the owner of an address of acme does.
-func (p post) answer(t *testing.T, address, answer string) bool {
+func (p post) answer(t *testing.T, address string, link mail.LinkKind) bool {
 	t.Helper()
 	of := sha256.Sum256([]byte(address))
-	do := map[string]func(context.Context, int64, []byte) (bool, error){
-		"confirmed": p.API.Mail.Confirm, "unsubscribed": p.API.Mail.Unsubscribe,
-	}[answer]
-	known, err := do(t.Context(), p.acme.ID, of[:])
+	known, err := p.API.Mail.Answer(t.Context(), link, p.acme.ID, of[:])
 	assert.NoError(t, err)
 	return known
 }
@@ -81,7 +77,7 @@ func confirmed(t *testing.T) post {
 	t.Helper()
 	p := newPost(t)
 	assert.Equal(t, p.mailed(t, mail.Sent), "confirm")
-	assert.True(t, p.answer(t, "ops@acme.example", "confirmed"), "confirmed")
+	assert.True(t, p.answer(t, "ops@acme.example", mail.ToConfirm), "confirmed")
 	return p
 }
 
@@ -117,23 +113,23 @@ func TestAddresses(t *testing.T) {
 	assert.Equal(t, p.state(t), "waiting")
 	p.notify(t, 1)
 	assert.Equal(t, p.mailed(t, mail.Sent), "confirm", "before it has confirmed")
-	assert.True(t, !p.answer(t, "x@acme.example", "confirmed"), "another address is confirmed")
-	assert.True(t, p.answer(t, "ops@acme.example", "confirmed"), "the address isn't known")
-	assert.True(t, p.answer(t, "ops@acme.example", "confirmed"), "again")
+	assert.True(t, !p.answer(t, "x@acme.example", mail.ToConfirm), "another address is confirmed")
+	assert.True(t, p.answer(t, "ops@acme.example", mail.ToConfirm), "the address isn't known")
+	assert.True(t, p.answer(t, "ops@acme.example", mail.ToConfirm), "again")
 	p.notify(t, 1)
 	assert.Equal(t, p.mailed(t, mail.Sent), "plan.changing")
 	p.Want(t, "0", `select count(*)::text from deliveries`)
-	assert.True(t, p.answer(t, "ops@acme.example", "unsubscribed"), "unsubscribed")
+	assert.True(t, p.answer(t, "ops@acme.example", mail.ToUnsubscribe), "unsubscribed")
 	p.notify(t, 1)
 	assert.Equal(t, p.mailed(t, mail.Sent), "", "to one that has unsubscribed")
 	p.Want(t, "tenant.confirm tenant.unsubscribe", `
 		select string_agg(action, ' ' order by number) from audit_entries where claimed_actor = 'mail'`)
 
-	assert.True(t, p.answer(t, "ops@acme.example", "confirmed"), "confirmed again")
+	assert.True(t, p.answer(t, "ops@acme.example", mail.ToConfirm), "confirmed again")
 	p.notify(t, 1)
 	p.address(t, "new@acme.example")
 	assert.Equal(t, p.state(t), "waiting", "another address")
-	assert.True(t, !p.answer(t, "ops@acme.example", "confirmed"), "a former address is confirmed")
+	assert.True(t, !p.answer(t, "ops@acme.example", mail.ToConfirm), "a former address is confirmed")
 	list := p.claimMails(t, 4)
 	assert.Equal(t, fmt.Sprint(len(list), list[0].Kind, list[0].Address), "1confirmnew@acme.example")
 	p.Want(t, "0", `select count(*)::text from mails where said ~ 'ops@'`)
@@ -167,7 +163,7 @@ func TestAddressesThatStand(t *testing.T) {
 	assert.Equal(t, ask(), "true", "30 days later")
 	assert.Equal(t, p.mailed(t, mail.Refused), "confirm")
 	assert.Equal(t, p.state(t), "refused")
-	assert.True(t, p.answer(t, "ops@acme.example", "confirmed"), "confirmed")
+	assert.True(t, p.answer(t, "ops@acme.example", mail.ToConfirm), "confirmed")
 	assert.True(t, strings.Contains(ask(), plans.ErrEmailConfirmed.Error()), "one that has confirmed")
 	p.address(t, "")
 	assert.True(t, strings.Contains(ask(), plans.ErrNoEmail.Error()), "without an address")
@@ -319,7 +315,7 @@ func TestInvitationsByMail(t *testing.T) {
 		return fixture.ErrorOf(p.SignIns.InviteByMail(t.Context(), fixture.Jo, "acme", keys.Live))
 	}
 	assert.ErrorIs(t, invite(), plans.ErrEmailUnconfirmed, "an address that is not confirmed")
-	assert.True(t, p.answer(t, "ops@acme.example", "confirmed"), "confirmed")
+	assert.True(t, p.answer(t, "ops@acme.example", mail.ToConfirm), "confirmed")
 	assert.NoError(t, invite())
 	p.Exec(t, `update mails set done_at = now(), result = 'sent' where kind = 'confirm'`)
 	p.Exec(t, `update mails set created_at = now() - interval '5 hours'`)

@@ -147,8 +147,7 @@ func (d Endpoints) Create(
 		return catalog.Answer{Status: http.StatusCreated, Body: strconv.AppendInt(nil, id, 10)}, err
 	})
 	if err == nil && answered.Replayed {
-		id, err = strconv.ParseInt(string(answered.Body), 10, 64)
-		if err == nil {
+		if id, err = strconv.ParseInt(string(answered.Body), 10, 64); err == nil {
 			err = &webhooks.AlreadyAddedError{ID: id}
 		}
 	}
@@ -215,11 +214,9 @@ func (d Endpoints) queue(
 			return err
 		}
 		var r sentRow
-		if err := tx.Get(ctx, &r, `
-			select `+sentColumns+` from own_deliveries($1, $2, $3, null, 1)`, by.Digest[:], id, m.Queued); err != nil {
-			return err
-		}
-		sent, err = r.sent()
+		err = tx.Get(ctx, &r, `select `+sentColumns+` from own_deliveries($1, $2, $3, null, 1)`,
+			by.Digest[:], id, m.Queued)
+		sent = r.sent()
 		return err
 	})
 	return sent, err
@@ -257,28 +254,32 @@ type sentRow struct {
 	CreatedAt time.Time    `db:"created_at"`
 	Status    string       `db:"status"`
 	DueAt     sql.NullTime `db:"due_at"`
-	Attempts  []byte       `db:"attempts"`
+	Attempts  attempts     `db:"attempts"`
 }
 
-func (r sentRow) sent() (webhooks.SentDelivery, error) {
-	s := webhooks.SentDelivery{
+func (r sentRow) sent() webhooks.SentDelivery {
+	return webhooks.SentDelivery{
 		ID: r.ID, EventID: r.EventID, Type: r.Type, CreatedAt: r.CreatedAt.UTC(), Status: r.Status,
-		DueAt: pgconn.TimeOf(r.DueAt),
+		DueAt: pgconn.TimeOf(r.DueAt), Attempts: r.Attempts,
 	}
-	var attempts []resultRow
-	if err := json.Unmarshal(r.Attempts, &attempts); err != nil {
-		return s, fmt.Errorf("read attempts: %w", err)
+}
+
+type attempts []webhooks.Attempt
+
+// Scan implements sql.Scanner.
+func (list *attempts) Scan(text any) error {
+	var rows []resultRow
+	if err := json.Unmarshal(text.([]byte), &rows); err != nil {
+		return fmt.Errorf("read attempts: %w", err)
 	}
-	for _, a := range attempts {
-		s.Attempts = append(s.Attempts, webhooks.Attempt{
-			At:     a.At.UTC(),
-			Took:   time.Duration(a.MS) * time.Millisecond,
-			Status: a.Status,
-			Answer: a.Answer,
-			Said:   a.Said,
-		})
+	for _, r := range rows {
+		took := time.Duration(r.MS) * time.Millisecond
+		*list = append(
+			*list,
+			webhooks.Attempt{At: r.At.UTC(), Took: took, Status: r.Status, Answer: r.Answer, Said: r.Said},
+		)
 	}
-	return s, nil
+	return nil
 }
 
 // Deliveries implements webhooks.Customers.
@@ -286,13 +287,10 @@ func (d Endpoints) Deliveries(
 	ctx context.Context, by webhooks.Requester, id, before int64, limit int,
 ) (list []webhooks.SentDelivery, err error) {
 	defer pgconn.Wrap(&err, "list deliveries")
-	var rows []sentRow
-	err = d.db.Select(ctx, &rows, `select `+sentColumns+` from own_deliveries($1, $2, null, $3, $4)`,
+	list, err = pgconn.Collect(ctx, d.db, sentRow.sent,
+		`select `+sentColumns+` from own_deliveries($1, $2, null, $3, $4)`,
 		by.Digest[:], id, pgconn.NullNumber(before), limit)
-	if err != nil {
-		return nil, meaning(err)
-	}
-	return sentOf(rows)
+	return list, meaning(err)
 }
 
 // Mailbox implements webhooks.Customers.
@@ -309,17 +307,6 @@ func (d Endpoints) Mailbox(ctx context.Context, by webhooks.Requester, limit int
 	}
 	m.Address, m.State = rows[0].Address, rows[0].State
 	return m, json.Unmarshal(rows[0].Mails, &m.Mails)
-}
-
-func sentOf(rows []sentRow) (list []webhooks.SentDelivery, err error) {
-	for _, r := range rows {
-		s, err := r.sent()
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, s)
-	}
-	return list, nil
 }
 
 // meaning translates a refusal by the functions of endpoints.

@@ -68,14 +68,9 @@ func (d Staff) Get(ctx context.Context, id int64) (_ StaffEndpoint, err error) {
 // Deliveries returns up to limit deliveries to an endpoint, the newest first.
 func (d Staff) Deliveries(ctx context.Context, id int64, limit int) (_ []webhooks.SentDelivery, err error) {
 	defer pgconn.Wrap(&err, "list deliveries")
-	var rows []sentRow
-	err = d.db.Select(ctx, &rows, `
+	return pgconn.Collect(ctx, d.db, sentRow.sent, `
 		select `+sentColumns+` from endpoint_deliveries d
 		where d.endpoint_id = $1 order by d.id desc limit $2`, id, limit)
-	if err != nil {
-		return nil, err
-	}
-	return sentOf(rows)
 }
 
 // queuedRecord is what an audit entry holds of what was queued.

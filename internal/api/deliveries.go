@@ -15,13 +15,7 @@ func testWebhook(a *api, x *exchange) error {
 	if _, err := idempotencyKey(x.Request.Header); err != nil {
 		return err
 	}
-	id, err := x.webhookID()
-	if err != nil {
-		return err
-	}
-	return a.queueDelivery(x, func(ctx context.Context, by webhooks.Requester) (webhooks.SentDelivery, error) {
-		return a.Webhooks.Store.Test(ctx, by, id)
-	})
+	return a.queueDelivery(x, a.Webhooks.Store.Test)
 }
 
 // retryDelivery is POST /v1/webhooks/{webhookId}/deliveries/{deliveryId}/retry, beta.
@@ -29,24 +23,22 @@ func retryDelivery(a *api, x *exchange) error {
 	if _, err := idempotencyKey(x.Request.Header); err != nil {
 		return err
 	}
-	id, err := x.webhookID()
-	if err != nil {
-		return err
-	}
 	of, err := x.itemID("deliveryId", problem.DeliveryNotFound)
 	if err != nil {
 		return err
 	}
-	return a.queueDelivery(x, func(ctx context.Context, by webhooks.Requester) (webhooks.SentDelivery, error) {
+	return a.queueDelivery(x, func(
+		ctx context.Context, by webhooks.Requester, id int64,
+	) (webhooks.SentDelivery, error) {
 		return a.Webhooks.Store.Retry(ctx, by, id, of)
 	})
 }
 
 // queueDelivery responds with a delivery that was queued.
 func (a *api) queueDelivery(
-	x *exchange, queue func(context.Context, webhooks.Requester) (webhooks.SentDelivery, error),
+	x *exchange, queue func(context.Context, webhooks.Requester, int64) (webhooks.SentDelivery, error),
 ) error {
-	d, err := placed(a, x, queue)
+	d, err := placedOn(a, x, queue)
 	if err != nil {
 		return err
 	}
@@ -116,11 +108,7 @@ func replayWebhook(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	id, err := x.webhookID()
-	if err != nil {
-		return err
-	}
-	queued, err := placed(a, x, func(ctx context.Context, by webhooks.Requester) (int64, error) {
+	queued, err := placedOn(a, x, func(ctx context.Context, by webhooks.Requester, id int64) (int64, error) {
 		return a.Webhooks.Store.Replay(ctx, by, id, r)
 	})
 	if err != nil {

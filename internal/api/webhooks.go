@@ -63,6 +63,17 @@ func ofUnknownOutcome(err error) error {
 // webhookID returns the ID in the path.
 func (x *exchange) webhookID() (int64, error) { return x.itemID("webhookId", problem.WebhookNotFound) }
 
+// placedOn is placed for the endpoint in the path.
+func placedOn[T any](
+	a *api, x *exchange, call func(ctx context.Context, by webhooks.Requester, id int64) (T, error),
+) (v T, err error) {
+	id, err := x.webhookID()
+	if err != nil {
+		return v, err
+	}
+	return placed(a, x, func(ctx context.Context, by webhooks.Requester) (T, error) { return call(ctx, by, id) })
+}
+
 // listWebhooks is GET /v1/webhooks, beta.
 func listWebhooks(a *api, x *exchange) error {
 	if err := a.gate.TakeKeyRead(&x.asked, &x.Outcome); err != nil {
@@ -84,21 +95,11 @@ func getWebhook(a *api, x *exchange) error {
 	if err := a.gate.TakeKeyRead(&x.asked, &x.Outcome); err != nil {
 		return err
 	}
-	e, err := a.findWebhook(x)
+	e, err := placedOn(a, x, a.Webhooks.Store.Get)
 	if err != nil {
 		return err
 	}
 	return x.writeWebhook(http.StatusOK, e, "")
-}
-
-func (a *api) findWebhook(x *exchange) (webhooks.Endpoint, error) {
-	id, err := x.webhookID()
-	if err != nil {
-		return webhooks.Endpoint{}, err
-	}
-	return placed(a, x, func(ctx context.Context, by webhooks.Requester) (webhooks.Endpoint, error) {
-		return a.Webhooks.Store.Get(ctx, by, id)
-	})
 }
 
 // webhookTag is the ETag of an endpoint. An answered ping or a failure does not change it, because
@@ -184,13 +185,9 @@ func changeWebhook(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	id, err := x.webhookID()
-	if err != nil {
-		return err
-	}
 	version := int64(0)
 	if values, given := x.Request.Header["If-Match"]; given {
-		e, err := a.findWebhook(x)
+		e, err := placedOn(a, x, a.Webhooks.Store.Get)
 		if err == nil {
 			err = matchTag(values, webhookTag(e))
 		}
@@ -199,7 +196,7 @@ func changeWebhook(a *api, x *exchange) error {
 		}
 		version = e.Version
 	}
-	e, err := placed(a, x, func(ctx context.Context, by webhooks.Requester) (webhooks.Endpoint, error) {
+	e, err := placedOn(a, x, func(ctx context.Context, by webhooks.Requester, id int64) (webhooks.Endpoint, error) {
 		return a.Webhooks.Store.Update(ctx, by, id, version, p)
 	})
 	if err != nil {
@@ -210,11 +207,7 @@ func changeWebhook(a *api, x *exchange) error {
 
 // deleteWebhook is DELETE /v1/webhooks/{webhookId}, beta.
 func deleteWebhook(a *api, x *exchange) error {
-	id, err := x.webhookID()
-	if err != nil {
-		return err
-	}
-	_, err = placed(a, x, func(ctx context.Context, by webhooks.Requester) (struct{}, error) {
+	_, err := placedOn(a, x, func(ctx context.Context, by webhooks.Requester, id int64) (struct{}, error) {
 		return struct{}{}, a.Webhooks.Store.Delete(ctx, by, id)
 	})
 	if err == nil {
@@ -237,15 +230,11 @@ func rotateWebhook(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	id, err := x.webhookID()
-	if err != nil {
-		return err
-	}
 	seal, secret, err := a.newSecret()
 	if err != nil {
 		return err
 	}
-	e, err := placed(a, x, func(ctx context.Context, by webhooks.Requester) (webhooks.Endpoint, error) {
+	e, err := placedOn(a, x, func(ctx context.Context, by webhooks.Requester, id int64) (webhooks.Endpoint, error) {
 		return a.Webhooks.Store.Rotate(ctx, by, id, grace, seal)
 	})
 	if err != nil {

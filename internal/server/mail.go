@@ -25,26 +25,14 @@ func newMailer(
 
 // mailMetrics registers the metrics of mail, and returns what counts in them.
 func mailMetrics(r prometheus.Registerer) (func(mail.Result), func(mail.Backlog)) {
-	attempts := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "petstore_mail_attempts_total",
-		Help: "Attempts to send a mail, by result.",
-	}, []string{"result"})
-	for _, o := range []mail.Outcome{mail.Sent, mail.Refused, mail.Failed, mail.Later, mail.RelayDown} {
-		attempts.WithLabelValues(string(o)) // so that the first one is counted as an increase
-	}
-	r.MustRegister(attempts)
+	attempt := attempts(r, "petstore_mail_attempts_total", "Attempts to send a mail, by result.",
+		mail.Sent, mail.Refused, mail.Failed, mail.Later, mail.RelayDown)
 	var backlog atomic.Pointer[mail.Backlog]
 	backlog.Store(&mail.Backlog{})
-	values{r}.gauge("petstore_mail_waiting", "Mails that wait.", nil,
+	v := values{r}
+	v.gauge("petstore_mail_waiting", "Mails that wait.", nil,
 		func() float64 { return float64(backlog.Load().Waiting) })
-	values{
-		r,
-	}.gauge(
-		"petstore_mail_oldest_seconds",
-		"The age of the oldest mail that no relay has taken or put off.",
-		nil,
-		func() float64 { return backlog.Load().Oldest.Seconds() },
-	)
-	return func(r mail.Result) { attempts.WithLabelValues(string(r.Outcome)).Inc() },
-		func(b mail.Backlog) { backlog.Store(&b) }
+	v.gauge("petstore_mail_oldest_seconds", "The age of the oldest mail that no relay has taken or put off.", nil,
+		func() float64 { return backlog.Load().Oldest.Seconds() })
+	return func(r mail.Result) { attempt(r.Outcome) }, func(b mail.Backlog) { backlog.Store(&b) }
 }

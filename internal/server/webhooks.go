@@ -65,31 +65,30 @@ func startWebhooks(
 
 // webhookMetrics registers the metrics of webhooks, and returns what counts in them.
 func webhookMetrics(r prometheus.Registerer) (func(webhooks.Result), func(webhooks.Backlog)) {
-	attempts := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "petstore_webhook_attempts_total",
-		Help: "Attempts to deliver an event, by result.",
-	}, []string{"result"})
-	for _, outcome := range []webhooks.Outcome{webhooks.Delivered, webhooks.Failed, webhooks.Gone} {
-		attempts.WithLabelValues(string(outcome)) // so that the first one is counted as an increase
-	}
-	r.MustRegister(attempts)
+	attempt := attempts(r, "petstore_webhook_attempts_total", "Attempts to deliver an event, by result.",
+		webhooks.Delivered, webhooks.Failed, webhooks.Gone)
 	var backlog atomic.Pointer[webhooks.Backlog]
 	backlog.Store(&webhooks.Backlog{})
-	for _, g := range []struct {
-		name, help string
-		value      func(*webhooks.Backlog) float64
-	}{
-		{"petstore_webhook_waiting", "Deliveries that are due.",
-			func(b *webhooks.Backlog) float64 { return float64(b.Waiting) }},
-		{"petstore_webhook_oldest_seconds", "For how long a delivery to an endpoint that answers has been due at most.",
-			func(b *webhooks.Backlog) float64 { return b.Oldest.Seconds() }},
-		{"petstore_webhook_held", "Deliveries that a restore holds until staff resume them.",
-			func(b *webhooks.Backlog) float64 { return float64(b.Held) }},
-		{"petstore_webhook_endpoints_disabled", "Endpoints that failures have disabled.",
-			func(b *webhooks.Backlog) float64 { return float64(b.Disabled) }},
-	} {
-		values{r}.gauge(g.name, g.help, nil, func() float64 { return g.value(backlog.Load()) })
+	v := values{r}
+	v.gauge("petstore_webhook_waiting", "Deliveries that are due.", nil,
+		func() float64 { return float64(backlog.Load().Waiting) })
+	v.gauge("petstore_webhook_oldest_seconds",
+		"For how long a delivery to an endpoint that answers has been due at most.", nil,
+		func() float64 { return backlog.Load().Oldest.Seconds() })
+	v.gauge("petstore_webhook_held", "Deliveries that a restore holds until staff resume them.", nil,
+		func() float64 { return float64(backlog.Load().Held) })
+	v.gauge("petstore_webhook_endpoints_disabled", "Endpoints that failures have disabled.", nil,
+		func() float64 { return float64(backlog.Load().Disabled) })
+	return func(r webhooks.Result) { attempt(r.Outcome) }, func(b webhooks.Backlog) { backlog.Store(&b) }
+}
+
+// attempts registers a counter of attempts by result, and returns what counts in it. Each result
+// begins with 0, so that the first one is counted as an increase.
+func attempts[Outcome ~string](r prometheus.Registerer, name, help string, results ...Outcome) func(Outcome) {
+	counter := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"result"})
+	for _, result := range results {
+		counter.WithLabelValues(string(result))
 	}
-	return func(r webhooks.Result) { attempts.WithLabelValues(string(r.Outcome)).Inc() },
-		func(b webhooks.Backlog) { backlog.Store(&b) }
+	r.MustRegister(counter)
+	return func(result Outcome) { counter.WithLabelValues(string(result)).Inc() }
 }

@@ -252,12 +252,7 @@ func (v *visit) makeKey(c keys.CustomerChange, once string) (err error) {
 	if c.Token, err = keys.NewToken(v.who.Environment); err != nil {
 		return err
 	}
-	// A reloaded page sends the same form.
-	fingerprint := sha256.Sum256([]byte(v.PostForm.Encode()))
-	k, err := v.changeKey(
-		c,
-		&catalog.Idempotency{Method: v.Method, Path: v.URL.Path, Key: once, Fingerprint: fingerprint, At: v.now},
-	)
+	k, err := v.changeKey(c, v.once(once))
 	if err != nil {
 		return err
 	}
@@ -267,6 +262,12 @@ func (v *visit) makeKey(c keys.CustomerChange, once string) (err error) {
 		Grace    time.Duration
 		SignedIn bool
 	}{k, c.Token.Reveal(), c.GracePeriod, c.ID == v.who.KeyID})
+}
+
+// once lets a form take effect once. A reloaded page sends the same form.
+func (v *visit) once(key string) *catalog.Idempotency {
+	fingerprint := sha256.Sum256([]byte(v.PostForm.Encode()))
+	return &catalog.Idempotency{Method: v.Method, Path: v.URL.Path, Key: key, Fingerprint: fingerprint, At: v.now}
 }
 
 // readGrace reads how long what is rotated goes on, in hours.

@@ -1,7 +1,6 @@
 package account
 
 import (
-	"crypto/sha256"
 	"errors"
 	"net/http"
 	"slices"
@@ -111,10 +110,8 @@ func (v *visit) addEndpoint() error {
 			return errWebhooksOff
 		}
 		seal, secret := v.Sealer.NewSecret()
-		once := catalog.Idempotency{Method: v.Method, Path: v.URL.Path, Key: form.Once, At: v.now,
-			Fingerprint: sha256.Sum256([]byte(v.PostForm.Encode()))}
 		n := webhooks.NewEndpoint{URL: *p.URL, Events: form.Events, Description: form.Description}
-		e, err := v.Webhooks.Create(v.Context(), v.requester(), n, seal, &once)
+		e, err := v.Webhooks.Create(v.Context(), v.requester(), n, seal, v.once(form.Once))
 		if err != nil {
 			return err
 		}

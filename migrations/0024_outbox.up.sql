@@ -4,8 +4,7 @@ lock table tenants in share row exclusive mode;
 create table outbox (
   is_outbox boolean     primary key default true check (is_outbox),
   -- The oid of the table endpoints. In a restored dump it has another, so nothing is sent that was sent before. See hold_restored.
-  oid       oid         not null,
-  held_at   timestamptz
+  oid       oid         not null
 );
 
 create table endpoints (
@@ -234,7 +233,7 @@ begin
     get diagnostics n = row_count;
     update mails m set due_at = 'infinity' where m.done_at is null and n < 10000;
     if n < 10000 then
-      update outbox set oid = 'endpoints'::regclass, held_at = now();
+      update outbox set oid = 'endpoints'::regclass;
     end if;
   end if;
   return true;
@@ -421,23 +420,19 @@ create function resume_outbox(since timestamptz, out released bigint, out droppe
     update mails m set due_at = now(), done_at = case when m.created_at < coalesce(since, '-infinity') then now() end,
       result = case when m.created_at < coalesce(since, '-infinity') then 'dropped' end
     where m.done_at is null and m.due_at = 'infinity' returning m.result
-  ), noted as (update outbox set held_at = null)
+  )
   select count(*) filter (where result is null), count(*) filter (where result is not null)
   from (select * from moved union all select * from mailed) m
 $$;
 
 do $$
-declare
-  f regproc;
 begin
-  foreach f in array array['claim_deliveries', 'finish_deliveries', 'prune_outbox', 'report_outbox', 'outbox_keys', 'stale_secrets', 'reseal_secret',
-    'resume_outbox']::regproc[] loop
-    execute format('alter function %s set search_path = pg_catalog, %I, pg_temp', f, current_schema());
-  end loop;
+  execute (select string_agg(format('alter function %s set search_path = pg_catalog, %I, pg_temp', p.oid::regprocedure, current_schema()), ';')
+    from pg_proc p where p.prosecdef and p.proconfig is null and p.pronamespace = current_schema()::regnamespace);
 end $$;
 grant execute on function claim_deliveries, finish_deliveries, prune_outbox, report_outbox, stale_secrets, reseal_secret to petstore_api;
 grant execute on function outbox_keys to petstore_api, petstore_support;
 grant execute on function resume_outbox to petstore_support;
-grant select on outbox, endpoints, deliveries, attempts to petstore_support;
+grant select on endpoints, deliveries, attempts to petstore_support;
 grant update (disabled_reason, version) on endpoints to petstore_support;
 grant select (id, type, created_at, environment) on events to petstore_support;

@@ -1,7 +1,7 @@
 lock table tenants, api_keys, bans, pets, orders, plan_versions, tenant_plans, audit_entries in share row exclusive mode;
-create function refuse_webhook(why text) returns void language plpgsql as $$
+create function refuse_notices(why text) returns void language plpgsql as $$
 begin
-  raise exception 'webhooks: refused (%)', why using errcode = 'check_violation', constraint = 'webhooks_' || why;
+  raise exception 'refused (%)', why using errcode = 'check_violation', constraint = why;
 end $$;
 
 -- own_endpoints returns the endpoints of the tenant whose manage key or sign-in has the digest, the newest first, or one. A test key sees no live one.
@@ -16,7 +16,7 @@ begin
   return query select e.* from endpoints e
     where e.tenant_id = a.tenant_id and (a.environment = 'live' or e.environment = a.environment) and (one is null or e.id = one) order by e.id desc;
   if not found and one is not null then
-    perform refuse_webhook('unknown');
+    perform refuse_notices('webhooks_unknown');
   end if;
 end $$;
 
@@ -29,7 +29,7 @@ declare
   n     bigint;
 begin
   if e.status = 'disabled' then
-    perform refuse_webhook('disabled');
+    perform refuse_notices('webhooks_disabled');
   elsif action = 'webhook.replay' then
     insert into deliveries (endpoint_id, tenant_id, event_id, rank)
     select e.id, e.tenant_id, v.id, 2 from events v
@@ -47,13 +47,13 @@ begin
   elsif action = 'webhook.test' then
     if e.status = 'pending'
       and (select count(*) from events v where v.tenant_id = e.tenant_id and v.type = 'ping' and v.created_at > now() - interval '1 hour') >= 20 then
-      perform refuse_webhook('pings');
+      perform refuse_notices('webhooks_pings');
     end if;
     event := add_event(e.tenant_id, e.environment, 'ping', '{}');
   else
     select d.id, d.event_id into n, event from deliveries d where d.endpoint_id = e.id and d.id = (change ->> 'delivery')::bigint for update;
     if not found then
-      perform refuse_webhook('delivery');
+      perform refuse_notices('webhooks_delivery');
     end if;
     -- One that is due within 30 s may be under way.
     update deliveries d set due_at = case when d.due_at > now() + interval '30 seconds' then now() else d.due_at end
@@ -95,7 +95,7 @@ begin
   if action = 'webhook.create' then
     perform own_endpoints(asker, null);
     if (select count(*) from endpoints e where e.tenant_id = a.tenant_id) >= 5 then
-      perform refuse_webhook('room');
+      perform refuse_notices('webhooks_room');
     end if;
     insert into endpoints (id, tenant_id, environment, url, events, description) overriding system value
     values (target, a.tenant_id, a.environment, change ->> 'url', array(select jsonb_array_elements_text(change -> 'events')), change ->> 'description')
@@ -106,7 +106,7 @@ begin
     select * into was from own_endpoints(asker, target);
     endpoint := was;
     if change ->> 'version' <> was.version::text then
-      perform refuse_webhook('version');
+      perform refuse_notices('webhooks_version');
     end if;
   end if;
   if action = 'webhook.edit' then
@@ -260,13 +260,9 @@ create trigger orders_created after insert on orders for each row execute functi
 create trigger orders_updated after update of status on orders for each row when (old.status <> new.status) execute function emit_catalogue('order.updated');
 
 do $$
-declare
-  f regproc;
 begin
-  foreach f in array array['own_endpoints', 'next_endpoint', 'manage_endpoint', 'send_as_staff', 'own_deliveries', 'emit_key', 'emit_rotation', 'emit_ban',
-    'emit_tenant', 'emit_plan', 'emit_catalogue']::regproc[] loop
-    execute format('alter function %s set search_path = pg_catalog, %I, pg_temp', f, current_schema());
-  end loop;
+  execute (select string_agg(format('alter function %s set search_path = pg_catalog, %I, pg_temp', p.oid::regprocedure, current_schema()), ';')
+    from pg_proc p where p.prosecdef and p.proconfig is null and p.pronamespace = current_schema()::regnamespace);
 end $$;
 grant execute on function own_endpoints, next_endpoint, manage_endpoint, own_deliveries to petstore_api;
 grant execute on function send_as_staff, endpoint_record to petstore_support;

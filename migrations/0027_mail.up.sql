@@ -1,9 +1,4 @@
 lock table tenants in share row exclusive mode;
-create function refuse_mail(why text) returns void language plpgsql as $$
-begin
-  raise exception 'mail: refused (%)', why using errcode = 'check_violation', constraint = 'mail_' || why;
-end $$;
-
 -- begin_mailbox makes a changed address begin anew: what waits for the former one is dropped, answers may quote it, and the new one is asked to confirm.
 create function begin_mailbox() returns trigger language plpgsql security definer as $$
 begin
@@ -29,14 +24,14 @@ begin
   insert into mailboxes (tenant_id) select t.id from tenants t where t.id = tenant and t.email is not null on conflict do nothing;
   select o.* into x from mailboxes o where o.tenant_id = tenant for no key update;
   if x.tenant_id is null then
-    perform refuse_mail('none');
+    perform refuse_notices('mail_none');
   elsif x.state = 'confirmed' then
-    perform refuse_mail('confirmed');
+    perform refuse_notices('mail_confirmed');
   elsif exists (select from mails m where m.tenant_id = tenant and m.kind = 'confirm' and m.done_at is null) then
     return false;
   elsif (select count(*) from mails m where m.tenant_id = tenant and m.kind = 'confirm' and m.result <> 'dropped'
       and m.created_at >= greatest(x.set_at, now() - interval '30 days')) >= 3 then
-    perform refuse_mail('asked');
+    perform refuse_notices('mail_asked');
   end if;
   insert into mails (tenant_id, kind) values (tenant, 'confirm');
   insert into audit_entries (claimed_actor, action, tenant_id, subject, reason) values ($2, 'tenant.ask', tenant, 'tenant:' || tenant, $3);
@@ -65,7 +60,7 @@ create function invite_by_mail(tenant bigint, env text, actor text, reason text)
 begin
   perform from mailboxes x where x.tenant_id = tenant and x.state in ('confirmed', 'unsubscribed') and x.confirmed_at is not null;
   if not found then
-    perform refuse_mail('unconfirmed');
+    perform refuse_notices('mail_unconfirmed');
   end if;
   insert into mails (tenant_id, kind, environment, invited_by) values (tenant, 'invite', env, session_user);
   insert into audit_entries (claimed_actor, action, tenant_id, subject, after, reason)
@@ -75,17 +70,12 @@ end $$;
 -- own_mailbox returns the address of the tenant whose manage key or sign-in has the digest, its state, and the last mails about events. A tenant
 -- without an address has no row.
 create function own_mailbox(asker bytea, most integer) returns table (address text, state text, mails jsonb) language plpgsql stable security definer as $$
-declare
-  a record;
 begin
-  select * into a from asker_of(asker);
-  if not a.manages then
-    perform refuse_key_change('scope');
-  end if;
+  perform own_endpoints(asker, null); -- It refuses who may not.
   return query select t.email, coalesce(x.state, 'unasked'), (
       select coalesce(jsonb_agg(jsonb_build_object('event', m.event_id, 'type', m.kind, 'at', m.created_at, 'status', coalesce(m.result, 'waiting'))), '[]')
-      from (select * from mails o where o.tenant_id = a.tenant_id and o.event_id is not null order by o.created_at desc limit most) m)
-    from tenants t left join mailboxes x on x.tenant_id = t.id where t.id = a.tenant_id and t.email is not null;
+      from (select * from mails o where o.tenant_id = t.id and o.event_id is not null order by o.created_at desc limit most) m)
+    from asker_of(asker) a join tenants t on t.id = a.tenant_id left join mailboxes x on x.tenant_id = t.id where t.email is not null;
 end $$;
 
 -- claim_mails leases up to most mails for 5 minutes, one of a tenant, so that its mails of the day can be counted: 20 about events, and one that says so.
@@ -173,13 +163,9 @@ language sql stable security definer as $$
 $$;
 
 do $$
-declare
-  f regproc;
 begin
-  foreach f in array array['begin_mailbox', 'ask_mailbox', 'answer_mail', 'invite_by_mail', 'own_mailbox', 'claim_mails', 'invite_mailed', 'finish_mail', 'report_mail',
-    'mail_state']::regproc[] loop
-    execute format('alter function %s set search_path = pg_catalog, %I, pg_temp', f, current_schema());
-  end loop;
+  execute (select string_agg(format('alter function %s set search_path = pg_catalog, %I, pg_temp', p.oid::regprocedure, current_schema()), ';')
+    from pg_proc p where p.prosecdef and p.proconfig is null and p.pronamespace = current_schema()::regnamespace);
 end $$;
 grant execute on function answer_mail, own_mailbox, claim_mails, invite_mailed, finish_mail, report_mail to petstore_api;
 grant execute on function ask_mailbox, invite_by_mail, mail_state to petstore_support;

@@ -103,11 +103,8 @@ create trigger usage_months_sealed after update on usage_months for each row whe
   execute function emit_month();
 
 do $$
-declare
-  f regproc;
 begin
-  foreach f in array array['tell_refusals', 'emit_month']::regproc[] loop
-    execute format('alter function %s set search_path = pg_catalog, %I, pg_temp', f, current_schema());
-  end loop;
+  execute (select string_agg(format('alter function %s set search_path = pg_catalog, %I, pg_temp', p.oid::regprocedure, current_schema()), ';')
+    from pg_proc p where p.prosecdef and p.proconfig is null and p.pronamespace = current_schema()::regnamespace);
 end $$;
 grant execute on function tell_refusals to petstore_api;

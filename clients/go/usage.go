@@ -146,7 +146,7 @@ func (c *Client) GetUsage(ctx context.Context, opts ...CallOption) (*Usage, erro
 	return fetch[Usage](ctx, c, &call{method: http.MethodGet, path: "usage", unmetered: true}, nil, opts)
 }
 
-// GetUsageReport returns what is billed for the UTC month of an instant, by day and key. It counts
+// GetUsageReport returns what was recorded in the UTC month of an instant, by day and key. It counts
 // as one request.
 //
 // This operation is in beta and may change with 30 days' notice.

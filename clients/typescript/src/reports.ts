@@ -16,7 +16,7 @@ export class UsageReports {
     return (await this.#transport.send<Usage>({ ...options, method: "GET", path: "usage", free: true })).body;
   }
 
-  /** Gets what is billed for a month, such as "2026-11", by day and key. It counts as one request. */
+  /** Gets what was recorded in a month, such as "2026-11", by day and key. It counts as one request. */
   async report(month: string, options: CallOptions = {}): Promise<UsageMonth> {
     const query = { month, by: "key" };
     return (await this.#transport.send<Usage>({ ...options, method: "GET", path: "usage", query })).body.month;

@@ -143,7 +143,7 @@ class UsageCalls(_Noun[C]):
 
     @_Call
     def report(self, month: date | str) -> Op[UsageMonth]:
-        """Gets what is billed for a UTC month, by day and key. A month is any of its days, or "2026-11"."""
+        """Gets what was recorded in a UTC month, by day and key. A month is any of its days, or "2026-11"."""
         query = {"month": month if isinstance(month, str) else f"{month:%Y-%m}", "by": "key"}
 
         def read(body: Any, response: Response) -> UsageMonth:

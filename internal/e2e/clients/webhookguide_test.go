@@ -71,7 +71,7 @@ func TestDocumentedReceivers(t *testing.T) {
 			assert.NoError(t, err)
 			secret := bytes.Repeat([]byte{7}, 32)
 			dir := t.TempDir()
-			run := start(t, dir, strings.Replace(string(printed[1]), "8080", port, 1))
+			run := start(t, dir, strings.Replace(string(printed[1]), "8090", port, 1))
 			said, err := os.Create(filepath.Join(dir, "said"))
 			assert.NoError(t, err)
 			run.Stdout, run.Stderr = said, said

@@ -22,7 +22,8 @@ end $$;
 
 -- queue_deliveries queues what is not new, and returns the ID of the delivery, for webhook.replay the number of deliveries. webhook.test sends a ping
 -- before all else, while the endpoint is pending at most 20 an hour for a tenant. webhook.retry makes a waiting delivery due, and sends the event of
--- another one again. webhook.replay sends, behind what is new, what the endpoint wants of the last 30 days and has not got, or all of it.
+-- another one again. webhook.replay sends, behind what is new, what the endpoint wants of the last 30 days and has not got, or all of it, and makes
+-- due what waits for a later attempt.
 create function queue_deliveries(e endpoints, action text, change jsonb) returns bigint language plpgsql as $$
 declare
   event uuid;
@@ -43,6 +44,17 @@ begin
           and (d.done_at is null or d.result = 'delivered' and not coalesce((change ->> 'all')::boolean, false)))
     order by v.created_at, v.id limit 10000;
     get diagnostics n = row_count;
+    -- What is due within 30 s may be under way, by the clock of the row's reading: a claim may be later than this transaction.
+    with late as (
+      select d.id from deliveries d join events v on v.id = d.event_id
+      where d.endpoint_id = e.id and d.done_at is null and d.rank > 0 and d.due_at > clock_timestamp() + interval '30 seconds' and d.due_at < 'infinity'
+        and v.created_at >= coalesce((change ->> 'since')::timestamptz, '-infinity')
+        and v.created_at < coalesce((change ->> 'until')::timestamptz, 'infinity') and (not change ? 'types' or change -> 'types' ? v.type)
+      order by d.id limit 10000 - n for update of d skip locked
+    ), moved as (
+      update deliveries d set due_at = now(), rank = 2 from late l where d.endpoint_id = e.id and d.id = l.id returning d.id
+    )
+    select n + count(*) into n from moved;
     return n;
   elsif action = 'webhook.test' then
     if e.status = 'pending'
@@ -141,13 +153,14 @@ begin
     case when queued is not null then jsonb_build_object('queued', queued) when action <> 'webhook.remove' then endpoint_record(endpoint) end);
 end $$;
 
--- own_deliveries lists the deliveries of an endpoint of the last 7 days, and those that wait, the newest first, or one.
+-- own_deliveries lists the deliveries of an endpoint of the last 7 days, and those that wait, the newest first, or one. What is not sent is due at no
+-- time: while the endpoint is disabled nothing, while it is pending all but a ping.
 create view endpoint_deliveries as
 select d.endpoint_id, d.id, d.event_id, v.type, d.created_at, coalesce(d.result, 'waiting') as status,
-       case when d.done_at is null and d.due_at < 'infinity' then d.due_at end as due_at, (
+       case when d.done_at is null and d.due_at < 'infinity' and (e.status = 'enabled' or e.status = 'pending' and d.rank = 0) then d.due_at end as due_at, (
          select jsonb_agg(jsonb_build_object('at', a.at, 'ms', a.ms, 'status', a.status, 'answer', encode(a.answer, 'base64'), 'said', a.said) order by a.attempt)
          from attempts a where a.endpoint_id = d.endpoint_id and a.delivery_id = d.id) as attempts
-from deliveries d join events v on v.id = d.event_id
+from deliveries d join events v on v.id = d.event_id join endpoints e on e.id = d.endpoint_id
 where d.done_at is null or d.created_at > now() - interval '7 days';
 create function own_deliveries(asker bytea, target bigint, one bigint, before bigint, most integer) returns setof endpoint_deliveries
 language plpgsql stable security definer as $$

@@ -76,7 +76,8 @@ func TestWebhooks(t *testing.T) {
 	assert.Equal(t, r.StatusCode, http.StatusOK)
 	for _, want := range []string{
 		"https://a.example/", "all but those of animals and orders", "It has answered no <code>ping</code>",
-		"&lt;i&gt;pager&lt;/i&gt;", "It has answered with 410.", ">failed<", "2 attempts", "410 after 87 ms",
+		"&lt;i&gt;pager&lt;/i&gt;", "It has answered with 410.", "Its events are kept", ">failed<", "2 attempts",
+		"410 after 87 ms",
 		"&lt;script&gt;alert(1)&lt;/script&gt;\ufffd", "no answer within 10 seconds after 10000 ms",
 		"goes to <code>ops@acme.example</code>", "to <code>ops@acme.example</code>: sent",
 	} {

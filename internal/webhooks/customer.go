@@ -58,7 +58,7 @@ type SentDelivery struct {
 	EventID   uuid.UUID
 	Type      string
 	CreatedAt time.Time
-	// Status is waiting, delivered, failed or dropped. DueAt is zero unless it waits.
+	// Status is waiting, delivered, failed or dropped. DueAt is zero unless it waits for an attempt.
 	Status string
 	DueAt  time.Time
 	// Attempts are those so far, the oldest first.

@@ -1971,7 +1971,7 @@ export interface components {
              */
             nextAttemptAt: string | null;
             /**
-             * @description `waiting` for its next attempt, `delivered`, `failed` for good, or `dropped` unsent. We may add values, announced 30 days before.
+             * @description `waiting` for its next attempt, `delivered`, `failed` for good, or `dropped` unsent, as what waited when the webhook was disabled and enabled again. We may add values, announced 30 days before.
              * @example delivered
              */
             status: string;

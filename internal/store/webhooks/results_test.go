@@ -228,3 +228,57 @@ func TestPrune(t *testing.T) {
 	b.Want(t, "0", `select count(*)::text from deliveries where done_at is null`)
 	b.Want(t, "1", `select count(*)::text from events where type = 'events.dropped'`)
 }
+
+// TestReplayOfWhatWaits: a replay sends at once what waits for a later attempt, behind what is new
+// and in its order, but nothing that may be under way, or that a restore holds.
+func TestReplayOfWhatWaits(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	e := b.enabled(t, "*")
+	for _, kind := range []string{"key.issued", "key.banned", "key.revoked", "key.rotated", "plan.changed"} {
+		b.fill(t, e, 1, kind)
+	}
+	b.Exec(t, `
+		update deliveries d set attempts = 6, due_at = case v.type when 'key.issued' then now() + interval '20 s'
+		  when 'key.banned' then 'infinity' when 'plan.changed' then now() + interval '1 h'
+		  else now() + interval '9 h' end
+		from events v where v.id = d.event_id`)
+	b.Exec(t, `update events set created_at = now() - interval '2 h' where type = 'key.revoked'`)
+	replay := func(since time.Duration, types ...string) int64 {
+		t.Helper()
+		n, err := b.API.Endpoints.Replay(t.Context(), b.boss, e.ID,
+			webhooks.Replay{Since: time.Now().Add(-since), Types: types})
+		assert.NoError(t, err)
+		return n
+	}
+	assert.Equal(t, replay(time.Hour, "key.revoked"), 0)
+	assert.Equal(t, replay(time.Hour), 2)
+	b.fill(t, e, 1, "key.expiring")
+	assert.DeepEqual(t, b.deliver(t), []string{"key.expiring", "key.rotated", "plan.changed"})
+	assert.Equal(t, replay(3*time.Hour), 1)
+	assert.DeepEqual(t, b.deliver(t), []string{"key.revoked"})
+	assert.Equal(t, replay(3*time.Hour), 0)
+	b.Want(t, "7", `select max(attempts)::text from deliveries`)
+}
+
+// TestNoNextAttempt: what an endpoint is not sent has no next attempt: while it is disabled nothing,
+// while it is pending all but a ping.
+func TestNoNextAttempt(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	e := b.enabled(t, "*")
+	b.fill(t, e, 1, "key.issued")
+	_, err := b.API.Endpoints.Test(t.Context(), b.boss, e.ID)
+	assert.NoError(t, err)
+	for change, want := range map[string][]bool{
+		`verified_at = now(), disabled_reason = null`:   {true, true},
+		`verified_at = null, disabled_reason = null`:    {true, false},
+		`verified_at = now(), disabled_reason = 'gone'`: {false, false},
+	} {
+		b.Exec(t, `update endpoints set `+change)
+		sent, err := b.API.Endpoints.Deliveries(t.Context(), b.boss, e.ID, 0, 10)
+		assert.NoError(t, err)
+		assert.DeepEqual(t, []bool{!sent[0].DueAt.IsZero(), !sent[1].DueAt.IsZero()}, want, change)
+		assert.Equal(t, sent[1].Status, "waiting", change)
+	}
+}

@@ -23,34 +23,18 @@ const (
 	EventsDropped = "events.dropped"
 )
 
-// Errors of CheckEvents.
-var (
-	ErrNoEvents = errors.New(`name at least one type of event, or "*"`)
-	ErrTwice    = errors.New("a type of event is named twice")
-)
-
-// UnknownTypeError is a type of event that there is not.
-type UnknownTypeError string
-
-// Error implements error.
-func (e UnknownTypeError) Error() string {
-	return fmt.Sprintf("there is no type of event %q", string(e))
-}
-
-// CheckEvents checks the events that an endpoint asks for.
+// CheckEvents checks the events that an endpoint asks for. The error is for those who ask.
 func CheckEvents(events []string) error {
-	seen := map[string]bool{}
-	for _, e := range events {
+	for i, e := range events {
 		switch {
 		case e != AllEvents && !slices.Contains(Types, e):
-			return UnknownTypeError(e)
-		case seen[e]:
-			return ErrTwice
+			return fmt.Errorf("there is no type of event %q", e)
+		case slices.Contains(events[:i], e):
+			return errors.New("a type of event is named twice")
 		}
-		seen[e] = true
 	}
 	if len(events) == 0 {
-		return ErrNoEvents
+		return errors.New(`name at least one type of event, or "*"`)
 	}
 	return nil
 }

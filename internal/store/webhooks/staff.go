@@ -73,11 +73,6 @@ func (d Staff) Deliveries(ctx context.Context, id int64, limit int) (_ []webhook
 		where d.endpoint_id = $1 order by d.id desc limit $2`, id, limit)
 }
 
-// queuedRecord is what an audit entry holds of what was queued.
-type queuedRecord struct {
-	Queued int64 `json:"queued"`
-}
-
 // Test queues a ping before all else, and returns its delivery's ID. It returns the errors of
 // webhooks.Customers.
 func (d Staff) Test(ctx context.Context, by audit.By, id int64) (int64, error) {
@@ -105,13 +100,16 @@ func (d Staff) send(ctx context.Context, by audit.By, action string, id int64, c
 			return meaning(err)
 		}
 		return trail.Write(tx, by, trail.Entry{
-			Action: action, TenantID: e.TenantID, Subject: subject(id), After: queuedRecord{queued},
+			Action: action, TenantID: e.TenantID, Subject: subject(id), After: map[string]int64{"queued": queued},
 		})
 	})
 	return queued, err
 }
 
 func subject(id int64) string { return "webhook:" + strconv.FormatInt(id, 10) }
+
+// lockedColumns are those of a row of endpoints e that lockedRow has.
+const lockedColumns = endpointColumns + `, endpoint_record(e) as record`
 
 // lockedRow is an endpoint with its record for the audit trail.
 type lockedRow struct {
@@ -121,8 +119,8 @@ type lockedRow struct {
 
 // lock reads an endpoint that the transaction may change.
 func lock(ctx context.Context, tx pgconn.Tx, id int64) (r lockedRow, err error) {
-	err = pgconn.GetOr(ctx, tx, &r, webhooks.ErrNotFound, `
-		select `+endpointColumns+`, endpoint_record(e) as record from endpoints e where id = $1 for no key update`, id)
+	err = pgconn.GetOr(ctx, tx, &r, webhooks.ErrNotFound,
+		`select `+lockedColumns+` from endpoints e where id = $1 for no key update`, id)
 	return r, err
 }
 
@@ -139,25 +137,16 @@ func (d Staff) Disable(ctx context.Context, by audit.By, id int64) (before, afte
 		if before.Status == webhooks.Disabled {
 			return nil
 		}
-		_, err = tx.Exec(
-			ctx,
-			`update endpoints set disabled_reason = 'support', version = version + 1 where id = $1`,
-			id,
-		)
-		if err != nil {
-			return err
-		}
-		is, err := lock(ctx, tx, id)
+		var is lockedRow
+		err = tx.Get(ctx, &is, `
+			update endpoints e set disabled_reason = 'support', version = version + 1 where id = $1
+			returning `+lockedColumns, id)
 		if err != nil {
 			return err
 		}
 		after = is.endpoint()
 		return trail.Write(tx, by, trail.Entry{
-			Action:   "webhook.disable",
-			TenantID: was.TenantID,
-			Subject:  subject(id),
-			Before:   was.Record,
-			After:    is.Record,
+			Action: "webhook.disable", TenantID: was.TenantID, Subject: subject(id), Before: was.Record, After: is.Record,
 		})
 	})
 	return before, after, err

@@ -4,13 +4,17 @@ import (
 	"context"
 	"net/http"
 
+	"petstore.example/internal/keys"
 	"petstore.example/internal/mail"
 )
 
-// Addresses stores what the owner of a tenant's address answered by a link. known is false unless the
-// tenant has the address with that SHA-256.
+// Addresses are those of tenants.
 type Addresses interface {
+	// Answer stores what the owner of a tenant's address answered by a link. known is false unless the
+	// tenant has the address with that SHA-256.
 	Answer(ctx context.Context, link mail.LinkKind, tenant int64, address []byte) (known bool, err error)
+	// Mailbox returns the mailbox of who is signed in, with up to limit mails.
+	Mailbox(ctx context.Context, session keys.Digest, limit int) (mail.Mailbox, error)
 }
 
 // unsubscribe is where a mail program posts for One-Click (RFC 8058), from anywhere and without a

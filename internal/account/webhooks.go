@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"petstore.example/internal/keys"
+	"petstore.example/internal/mail"
 	"petstore.example/internal/webhooks"
 )
 
@@ -57,7 +58,7 @@ func (v *visit) showEndpoints(form endpointForm) error {
 		Form      endpointForm
 		Endpoints []shownEndpoint
 		Told      []toldEvent
-		Mailbox   webhooks.Mailbox
+		Mailbox   mail.Mailbox
 		Off, Full bool
 	}{Problems: form.Problems, Form: form, Off: v.Sealer == nil, Full: len(list) >= webhooks.MaxEndpoints}
 	if n, err := strconv.ParseUint(v.URL.Query().Get("queued"), 10, 32); err == nil {
@@ -83,7 +84,7 @@ func (v *visit) showEndpoints(form endpointForm) error {
 		}
 		data.Endpoints = append(data.Endpoints, s)
 	}
-	if data.Mailbox, err = v.Webhooks.Mailbox(v.Context(), v.requester(), shownEvents); err != nil {
+	if data.Mailbox, err = v.Addresses.Mailbox(v.Context(), v.session, shownEvents); err != nil {
 		return err
 	}
 	data.Told = toldOf(list, sent, data.Mailbox.Mails)
@@ -92,7 +93,7 @@ func (v *visit) showEndpoints(form endpointForm) error {
 
 // toldOf returns the events of deliveries and mails, the latest first. sent has the latest deliveries
 // of each endpoint in list.
-func toldOf(list []webhooks.Endpoint, sent [][]webhooks.SentDelivery, mails []webhooks.SentMail) (told []toldEvent) {
+func toldOf(list []webhooks.Endpoint, sent [][]webhooks.SentDelivery, mails []mail.Told) (told []toldEvent) {
 	tell := func(event uuid.UUID, kind string, at time.Time, to toldTo) {
 		i := slices.IndexFunc(told, func(t toldEvent) bool { return t.ID == event })
 		if i < 0 {

@@ -15,6 +15,7 @@ import (
 
 	"petstore.example/internal/account"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/mail"
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/webhooks"
 )
@@ -59,10 +60,17 @@ func (hooks) Deliveries(
 	}, nil
 }
 
-func (hooks) Mailbox(_ context.Context, by webhooks.Requester, _ int) (m webhooks.Mailbox, _ error) {
-	if by.TenantID == 1 {
+// told is the mailbox of a sign-in.
+type told struct {
+	account.Addresses
+
+	of keys.Digest
+}
+
+func (o *told) Mailbox(_ context.Context, session keys.Digest, _ int) (m mail.Mailbox, _ error) {
+	if session == o.of {
 		m.Address, m.State = "ops@acme.example", "confirmed"
-		m.Mails = []webhooks.SentMail{{Event: uuid.New(), Type: "plan.changed", At: time.Now(), Status: "sent"}}
+		m.Mails = []mail.Told{{Event: uuid.New(), Type: "plan.changed", At: time.Now(), Status: "sent"}}
 	}
 	return m, nil
 }
@@ -70,8 +78,11 @@ func (hooks) Mailbox(_ context.Context, by webhooks.Requester, _ int) (m webhook
 // TestWebhooks: endpoints with what was told to them. What a stranger's server answered is text.
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(c *account.Config) { c.Webhooks = hooks{} })
-	r := s.do("GET", "/account/webhooks", nil, s.signIn(t, "acme"))
+	mailbox := &told{}
+	s := newSite(t, func(c *account.Config) { c.Webhooks, c.Addresses = hooks{}, mailbox })
+	cookie := s.signIn(t, "acme")
+	mailbox.of = keys.DigestOf(cookie.Value)
+	r := s.do("GET", "/account/webhooks", nil, cookie)
 	page := text(t, r)
 	assert.Equal(t, r.StatusCode, http.StatusOK)
 	for _, want := range []string{

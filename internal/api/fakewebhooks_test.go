@@ -155,10 +155,6 @@ func (f *fakeWebhooks) Rotate(
 	})
 }
 
-func (f *fakeWebhooks) Mailbox(context.Context, webhooks.Requester, int) (webhooks.Mailbox, error) {
-	return webhooks.Mailbox{}, nil
-}
-
 func (f *fakeWebhooks) Test(_ context.Context, by webhooks.Requester, id int64) (webhooks.SentDelivery, error) {
 	return change(f, by, id, nil, func(*webhooks.Endpoint) (webhooks.SentDelivery, error) {
 		return webhooks.SentDelivery{ID: 13, EventID: uuid.New(), Type: webhooks.Ping, CreatedAt: at, DueAt: at,

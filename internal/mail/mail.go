@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/mail"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"golang.org/x/net/idna"
@@ -48,6 +49,23 @@ type Result struct {
 // RelayDown, when ctx ends.
 type Transport interface {
 	Send(ctx context.Context, m Message) Result
+}
+
+// Mailbox is the address of a tenant, and the mails about events, the newest first.
+type Mailbox struct {
+	// Address is empty if there is none. State is unasked, waiting, confirmed, refused or
+	// unsubscribed.
+	Address, State string
+	Mails          []Told
+}
+
+// Told is a mail about an event.
+type Told struct {
+	Event uuid.UUID `json:"event"`
+	Type  string    `json:"type"`
+	At    time.Time `json:"at"`
+	// Status is waiting, sent, refused, failed or dropped.
+	Status string `json:"status"`
 }
 
 // maxAddress is the most bytes of an address (RFC 5321).

@@ -75,23 +75,6 @@ type Attempt struct {
 	Said   string
 }
 
-// Mailbox is the address that mail goes to, and the mails about events, the newest first.
-type Mailbox struct {
-	// Address is empty if there is none. State is unasked, waiting, confirmed, refused or
-	// unsubscribed.
-	Address, State string
-	Mails          []SentMail
-}
-
-// SentMail is a mail about an event.
-type SentMail struct {
-	Event uuid.UUID `json:"event"`
-	Type  string    `json:"type"`
-	At    time.Time `json:"at"`
-	// Status is waiting, sent, refused, failed or dropped.
-	Status string `json:"status"`
-}
-
 // Customers are the endpoints of tenants, for the tenants themselves. Each method returns an error
 // of keys if the requester may not, and ErrNotFound for an endpoint that it does not see.
 type Customers interface {
@@ -113,6 +96,4 @@ type Customers interface {
 	Retry(ctx context.Context, by Requester, id, delivery int64) (SentDelivery, error)
 	// Replay queues deliveries, and returns how many.
 	Replay(ctx context.Context, by Requester, id int64, r Replay) (int64, error)
-	// Mailbox returns the tenant's address with up to limit mails.
-	Mailbox(ctx context.Context, by Requester, limit int) (Mailbox, error)
 }

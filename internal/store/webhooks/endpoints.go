@@ -293,22 +293,6 @@ func (d Endpoints) Deliveries(
 	return list, meaning(err)
 }
 
-// Mailbox implements webhooks.Customers.
-func (d Endpoints) Mailbox(ctx context.Context, by webhooks.Requester, limit int) (m webhooks.Mailbox, err error) {
-	defer pgconn.Wrap(&err, "read the mailbox")
-	var rows []struct {
-		Address string `db:"address"`
-		State   string `db:"state"`
-		Mails   []byte `db:"mails"`
-	}
-	err = d.db.Select(ctx, &rows, `select * from own_mailbox($1, $2)`, by.Digest[:], limit)
-	if err != nil || len(rows) == 0 {
-		return m, meaning(err)
-	}
-	m.Address, m.State = rows[0].Address, rows[0].State
-	return m, json.Unmarshal(rows[0].Mails, &m.Mails)
-}
-
 // meaning translates a refusal by the functions of endpoints.
 func meaning(err error) error { return pgconn.Meaning(tenancy.KeyRefusal(err), refusals) }
 

@@ -3,6 +3,8 @@ package webhooks
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -72,6 +74,25 @@ func (d Mail) Answer(ctx context.Context, link mail.LinkKind, tenant int64, addr
 	state := map[mail.LinkKind]string{mail.ToConfirm: "confirmed", mail.ToUnsubscribe: "unsubscribed"}[link]
 	err = d.db.Get(ctx, &known, `select answer_mail($1, $2, $3)`, tenant, address, state)
 	return known, err
+}
+
+// Mailbox returns the mailbox of the tenant whose manage key or sign-in has the digest, with up to
+// limit mails. It returns an error of keys if that may not.
+func (d Mail) Mailbox(ctx context.Context, by keys.Digest, limit int) (m mail.Mailbox, err error) {
+	defer pgconn.Wrap(&err, "read the mailbox")
+	var row struct {
+		Address, State string
+		Mails          []byte
+	}
+	err = d.db.Get(ctx, &row, `select * from own_mailbox($1, $2)`, by[:], limit)
+	if errors.Is(err, sql.ErrNoRows) {
+		return m, nil
+	}
+	if err != nil {
+		return m, meaning(err)
+	}
+	m.Address, m.State = row.Address, row.State
+	return m, json.Unmarshal(row.Mails, &m.Mails)
 }
 
 // State returns how mail works.

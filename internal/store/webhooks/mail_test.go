@@ -18,7 +18,6 @@ import (
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
-	"petstore.example/internal/webhooks"
 )
 
 // post is a box whose tenant acme has an address.
@@ -345,15 +344,15 @@ func TestOwnMailbox(t *testing.T) {
 	p := confirmed(t)
 	p.notify(t, 1)
 	assert.Equal(t, p.mailed(t, mail.Sent), "plan.changing")
-	m, err := p.API.Endpoints.Mailbox(t.Context(), p.boss, 5)
+	m, err := p.API.Mail.Mailbox(t.Context(), p.boss.Digest, 5)
 	assert.NoError(t, err)
 	assert.Equal(t, m.Address+" "+m.State, "ops@acme.example confirmed")
 	assert.True(t, len(m.Mails) == 1 && m.Mails[0].Type == "plan.changing" && m.Mails[0].Status == "sent", m.Mails)
 	p.Tenant(t, "zoo", plans.Pro)
-	m, err = p.API.Endpoints.Mailbox(t.Context(), p.manager(t, "zoo", keys.Live), 5)
+	m, err = p.API.Mail.Mailbox(t.Context(), p.manager(t, "zoo", keys.Live).Digest, 5)
 	assert.True(t, err == nil && m.Address == "" && m.Mails == nil, m, err)
 	_, token := p.Issue(t, "acme")
-	_, err = p.API.Endpoints.Mailbox(t.Context(), webhooks.Requester{TenantID: p.acme.ID, Digest: token.Digest()}, 5)
+	_, err = p.API.Mail.Mailbox(t.Context(), token.Digest(), 5)
 	assert.ErrorIs(t, err, keys.ErrRequesterScope)
 }
 

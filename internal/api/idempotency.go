@@ -85,6 +85,17 @@ func (c creation[New, T]) answer(x *exchange, key string, asked New) (catalog.An
 	return c.once(ctx, tenantID, catalog.Once[New, T]{Request: r, New: asked, Answer: answer})
 }
 
+// once lets what is asked take effect once for an Idempotency-Key. It returns nil if there is none.
+func (x *exchange) once(key string, asked any) (*catalog.Idempotency, error) {
+	if key == "" {
+		return nil, nil //nolint:nilnil // No key is no mistake.
+	}
+	of, err := fingerprint(asked)
+	return &catalog.Idempotency{
+		Method: x.Request.Method, Path: x.Request.URL.Path, Key: key, Fingerprint: of, At: x.asked.Now,
+	}, err
+}
+
 // fingerprint identifies a request by what it asks for. How it is written does not matter: the
 // order of members, 1 or 1.0, a default given or left out.
 func fingerprint(asked any) (digest [sha256.Size]byte, err error) {

@@ -164,14 +164,8 @@ func keyTag(k keys.CustomerKey) string { return `"` + k.Version + `"` }
 func (x *exchange) writeKey(status int, k keys.CustomerKey, plaintext string) error {
 	shown := ownKeyOf(k, x.asked.Now)
 	shown.Key = plaintext
-	b, err := jsonbody.Encode(&shown)
-	if err != nil {
-		return err
-	}
-	defer b.Release()
 	x.set("ETag", keyTag(k))
-	x.write(status, b.Bytes())
-	return nil
+	return x.writeJSON(status, &shown)
 }
 
 // createKey is POST /v1/keys, beta.
@@ -211,12 +205,9 @@ func (a *api) makeKey(x *exchange, decode func() (keys.CustomerChange, error)) e
 	if err != nil {
 		return err
 	}
-	var once *catalog.Idempotency
-	if key != "" {
-		once = &catalog.Idempotency{Method: x.Request.Method, Path: x.Request.URL.Path, Key: key, At: x.asked.Now}
-		if once.Fingerprint, err = fingerprint([]any{c.ID, c.Edit, c.GracePeriod}); err != nil {
-			return err
-		}
+	once, err := x.once(key, []any{c.ID, c.Edit, c.GracePeriod})
+	if err != nil {
+		return err
 	}
 	if c.Token, err = keys.NewToken(x.Caller.Environment); err != nil {
 		return err

@@ -154,12 +154,9 @@ func createWebhook(a *api, x *exchange) error {
 	if p.Description != nil {
 		n.Description = *p.Description
 	}
-	var once *catalog.Idempotency
-	if key != "" {
-		once = &catalog.Idempotency{Method: x.Request.Method, Path: x.Request.URL.Path, Key: key, At: x.asked.Now}
-		if once.Fingerprint, err = fingerprint(n); err != nil {
-			return err
-		}
+	once, err := x.once(key, n)
+	if err != nil {
+		return err
 	}
 	seal, secret, err := a.newSecret()
 	if err != nil {

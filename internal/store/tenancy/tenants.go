@@ -214,14 +214,9 @@ func (d Tenants) Ask(ctx context.Context, by audit.By, name string) (t plans.Ten
 		}
 		// The function also writes the audit entry.
 		err := tx.Get(ctx, &asked, `select ask_mailbox($1, $2, $3)`, t.ID, by.Actor, by.Reason)
-		for name, refusal := range map[string]error{
+		return pgconn.Meaning(err, map[string]error{
 			"mail_none": plans.ErrNoEmail, "mail_confirmed": plans.ErrEmailConfirmed, "mail_asked": plans.ErrEmailAsked,
-		} {
-			if pgconn.IsConstraint(err, name) {
-				err = refusal
-			}
-		}
-		return err
+		})
 	})
 	return t, asked, err
 }

@@ -146,7 +146,11 @@ func (d Staff) Disable(ctx context.Context, by audit.By, id int64) (before, afte
 		}
 		after = is.endpoint()
 		return trail.Write(tx, by, trail.Entry{
-			Action: "webhook.disable", TenantID: was.TenantID, Subject: subject(id), Before: was.Record, After: is.Record,
+			Action:   "webhook.disable",
+			TenantID: was.TenantID,
+			Subject:  subject(id),
+			Before:   was.Record,
+			After:    is.Record,
 		})
 	})
 	return before, after, err

@@ -377,13 +377,13 @@ begin
   return more;
 end $$;
 
--- report_outbox notes the keys that a server has, none without webhooks, and returns what waits. Only what should be delivered by now is in oldest:
--- deliveries to endpoints that answer and whose secrets this server opens.
-create function report_outbox(by uuid, known text[], out endpoints bigint, out disabled bigint, out waiting bigint, out oldest interval,
-  out held bigint) language plpgsql security definer as $$
+-- report_outbox notes the keys that a server has, none without webhooks, and what its relay of mail said, and returns what waits. Only what should be
+-- delivered by now is in oldest: deliveries to endpoints that answer and whose secrets this server opens. oldest_mail is of mails that were not tried yet.
+create function report_outbox(by uuid, known text[], relay text, out endpoints bigint, out disabled bigint, out waiting bigint, out oldest interval,
+  out held bigint, out addresses bigint, out mails bigint, out oldest_mail interval) language plpgsql security definer as $$
 begin
-  insert into outbox_servers as s (holder, keys, seen_at) values (by, known, now())
-  on conflict (holder) do update set keys = excluded.keys, seen_at = excluded.seen_at;
+  insert into outbox_servers as s (holder, keys, seen_at, mail) values (by, known, now(), relay)
+  on conflict (holder) do update set keys = excluded.keys, seen_at = excluded.seen_at, mail = excluded.mail;
   select count(*) filter (where e.status <> 'disabled'), count(*) filter (where e.disabled_reason in ('gone', 'failures')), coalesce(sum(w.n), 0),
          coalesce(max(now() - w.due_at) filter (where e.status = 'enabled' and e.failing_since is null
            and exists (select from endpoint_secrets x where x.endpoint_id = e.id and x.ends_at is null and x.key_id = any (known))), '0'),
@@ -393,6 +393,9 @@ begin
     select count(*) filter (where d.due_at <= now()) as n, count(*) filter (where d.due_at = 'infinity') as held, min(d.due_at) filter (where d.rank < 2 and d.due_at <= now()) as due_at
     from deliveries d where d.endpoint_id = e.id and d.done_at is null and e.status <> 'disabled'
   ) w;
+  select count(*) into addresses from mailboxes;
+  select count(*), coalesce(max(now() - m.created_at) filter (where m.attempts = 0), '0') into mails, oldest_mail
+  from mails m where m.done_at is null and m.due_at < 'infinity';
 end $$;
 
 -- outbox_keys has the keys of the servers that reported within a minute, and how many secrets are sealed with each key.

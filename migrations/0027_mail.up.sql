@@ -143,16 +143,6 @@ begin
   where m.id = mail and m.done_at is null;
 end $$;
 
--- report_mail notes that a server sends mail, and what its relay said if it fails. It returns the number of addresses, and what waits that was not
--- tried yet: the oldest of it.
-create function report_mail(by uuid, relay text, out addresses bigint, out waiting bigint, out oldest interval) language plpgsql security definer as $$
-begin
-  update outbox_servers s set mail = relay where s.holder = by;
-  select count(*) from mailboxes into addresses;
-  select count(*), coalesce(max(now() - m.created_at) filter (where m.attempts = 0), '0') into waiting, oldest
-  from mails m where m.done_at is null and m.due_at < 'infinity';
-end $$;
-
 -- mail_state is what doctor says: servers, those that send mail, what a relay says that fails, confirmed addresses, and mails that wait, and that were
 -- dropped because they were late within a week.
 create function mail_state(out servers bigint, out senders bigint, out relay text, out confirmed bigint, out waiting bigint, out late bigint)
@@ -167,7 +157,7 @@ begin
   execute (select string_agg(format('alter function %s set search_path = pg_catalog, %I, pg_temp', p.oid::regprocedure, current_schema()), ';')
     from pg_proc p where p.prosecdef and p.proconfig is null and p.pronamespace = current_schema()::regnamespace);
 end $$;
-grant execute on function answer_mail, own_mailbox, claim_mails, invite_mailed, finish_mail, report_mail to petstore_api;
+grant execute on function answer_mail, own_mailbox, claim_mails, invite_mailed, finish_mail to petstore_api;
 grant execute on function ask_mailbox, invite_by_mail, mail_state to petstore_support;
 grant select on mailboxes to petstore_support;
 grant select (id, tenant_id, kind, event_id, created_at, attempts, due_at, done_at, result, said) on mails to petstore_support;

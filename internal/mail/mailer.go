@@ -17,8 +17,7 @@ const (
 	// workers is how many mails a server sends at a time.
 	workers = 4
 
-	pollEvery   = time.Second
-	reportEvery = 5 * time.Second
+	pollEvery = time.Second
 	// relayEvery is how often a relay that fails is tried again, with one mail.
 	relayEvery = 30 * time.Second
 	// retryEvery is how often an outbox that can't be reached is tried again, finishTime how long.
@@ -37,16 +36,6 @@ type Outbox interface {
 	Invite(ctx context.Context, id uuid.UUID, token keys.Digest) (ends time.Time, err error)
 	// Finish stores what came of a mail.
 	Finish(ctx context.Context, id uuid.UUID, r Result) error
-	// Report stores that a server sends mail, and why its relay fails, "" if it works.
-	Report(ctx context.Context, server uuid.UUID, relay string) (Backlog, error)
-}
-
-// Backlog is what the outbox holds.
-type Backlog struct {
-	// Addresses are those of tenants, Waiting the mails to them.
-	Addresses, Waiting int64
-	// Oldest is the age of the oldest of them that no relay has taken or put off.
-	Oldest time.Duration
 }
 
 // State is how mail works, for doctor.
@@ -65,18 +54,16 @@ type Options struct {
 	Outbox    Outbox
 	Transport Transport
 	Links     *Links
-	// Server is the run of the server, as the outbox of webhooks knows it.
-	Server uuid.UUID
-	// OnResult and OnBacklog get what is counted; OnResult from several goroutines.
-	OnResult  func(Result)
-	OnBacklog func(Backlog)
-	Log       zerolog.Logger
+	// Addresses is how many addresses there are. While it is 0 the outbox is left alone.
+	Addresses func() int64
+	// OnResult gets what is counted, from several goroutines.
+	OnResult func(Result)
+	Log      zerolog.Logger
 }
 
 // Mailer claims what is due, sends it and stores what came of it.
 type Mailer struct {
 	Options
-	addresses atomic.Int64
 	// down is why the relay fails, "" if it works.
 	down atomic.Pointer[string]
 }
@@ -88,11 +75,11 @@ func NewMailer(o Options) *Mailer {
 	return m
 }
 
+// Relay says why the relay fails, "" if it works.
+func (m *Mailer) Relay() string { return *m.down.Load() }
+
 // Run works until ctx ends. It then begins no mail, and waits a few seconds for those that it sends.
 func (m *Mailer) Run(ctx context.Context) {
-	var running sync.WaitGroup
-	running.Go(func() { m.report(ctx) })
-	defer running.Wait()
 	working, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(stopTime, cancel) })()
@@ -103,10 +90,10 @@ func (m *Mailer) Run(ctx context.Context) {
 		case <-time.After(wait):
 		}
 		wait = pollEvery
-		if m.addresses.Load() > 0 && m.work(ctx, working) {
+		if m.Addresses() > 0 && m.work(ctx, working) {
 			wait = 0
 		}
-		if *m.down.Load() != "" {
+		if m.Relay() != "" {
 			wait = relayEvery
 		}
 	}
@@ -115,7 +102,7 @@ func (m *Mailer) Run(ctx context.Context) {
 // work sends some mails, and reports whether there may be more.
 func (m *Mailer) work(ctx, working context.Context) bool {
 	most := workers
-	if *m.down.Load() != "" {
+	if m.Relay() != "" {
 		most = 1
 	}
 	list, err := m.Outbox.Claim(ctx, most)
@@ -172,25 +159,6 @@ func (m *Mailer) finish(ctx context.Context, n Notice, r Result) {
 		case <-ctx.Done():
 			return
 		case <-time.After(retryEvery):
-		}
-	}
-}
-
-// report says what the relay does, and learns what is waiting, until ctx ends.
-func (m *Mailer) report(ctx context.Context) {
-	for {
-		b, err := m.Outbox.Report(ctx, m.Server, *m.down.Load())
-		switch {
-		case err == nil:
-			m.addresses.Store(b.Addresses)
-			m.OnBacklog(b)
-		case ctx.Err() == nil:
-			m.Log.Warn().Err(err).Msg("look after mail")
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(reportEvery):
 		}
 	}
 }

@@ -25,9 +25,9 @@ type outbox struct {
 	asked   []int // how many mails each claim asked for
 	sent    []mail.Message
 	results map[mail.Outcome]int
-	said    string
 	digest  keys.Digest
-	lost    int // results that can't be stored
+	relay   func() string // of the Mailer
+	lost    int           // results that can't be stored
 }
 
 func (o *outbox) Claim(_ context.Context, most int) ([]mail.Notice, error) {
@@ -60,13 +60,6 @@ func (o *outbox) Finish(_ context.Context, id uuid.UUID, r mail.Result) error {
 	return nil
 }
 
-func (o *outbox) Report(_ context.Context, _ uuid.UUID, relay string) (mail.Backlog, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.said = relay
-	return mail.Backlog{Addresses: 1}, nil
-}
-
 func (o *outbox) Send(_ context.Context, m mail.Message) mail.Result {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -85,11 +78,13 @@ func mailing(t *testing.T, o *outbox, check func(pass func(time.Duration))) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
+		m := mail.NewMailer(mail.Options{
+			Outbox: o, Transport: o, Links: mail.NewLinks("https://api.example.com/v1", [][]byte{[]byte("key")}),
+			Addresses: func() int64 { return 1 }, OnResult: func(mail.Result) {}, Log: zerolog.Nop(),
+		})
+		o.relay = m.Relay
 		go func() {
-			mail.NewMailer(mail.Options{
-				Outbox: o, Transport: o, Links: mail.NewLinks("https://api.example.com/v1", [][]byte{[]byte("key")}),
-				OnResult: func(mail.Result) {}, OnBacklog: func(mail.Backlog) {}, Log: zerolog.Nop(),
-			}).Run(ctx)
+			m.Run(ctx)
 			close(done)
 		}()
 		o.mu.Lock()
@@ -119,14 +114,14 @@ func TestAllMailWaitsForTheRelay(t *testing.T) {
 	o := &outbox{due: notices(mail.Limit, 9), down: true}
 	mailing(t, o, func(pass func(time.Duration)) {
 		pass(time.Hour)
-		assert.Equal(t, o.said, "the relay refuses the login: 535")
+		assert.Equal(t, o.relay(), "the relay refuses the login: 535")
 		tries := o.results[mail.RelayDown]
 		assert.True(t, tries >= 100 && tries <= 125, tries, "attempts in an hour")
 		assert.Equal(t, o.asked[len(o.asked)-1], 1, "mails at a time")
 		o.down = false
 		pass(time.Minute)
 		assert.Equal(t, len(o.sent), 9, "mails that were sent")
-		assert.Equal(t, o.said, "")
+		assert.Equal(t, o.relay(), "")
 	})
 }
 

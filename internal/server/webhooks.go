@@ -45,17 +45,19 @@ func startWebhooks(
 		Refused: func(err error) bool { return store.IsServerError(err) && !errors.Is(err, store.ErrUnavailable) },
 		Log:     log,
 	}
-	o.OnResult, o.OnBacklog = webhookMetrics(m)
+	var backlog atomic.Pointer[webhooks.Backlog]
+	backlog.Store(&webhooks.Backlog{})
+	o.OnResult, o.OnBacklog = webhookMetrics(m, backlog.Load), func(b webhooks.Backlog) { backlog.Store(&b) }
 	if cfg.Sealer != nil {
 		o.Sender = webhooks.NewSender(cfg.WebhookRules, cfg.Sealer, strings.TrimSuffix(cfg.BaseURL, "/v1"), clock.Now)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
-	d := webhooks.NewDeliverer(o)
-	running.Go(func() { _ = d.Run(ctx) })
-	if mailer := newMailer(cfg, db.Mail, d.Holder(), m, log); mailer != nil {
+	if mailer := newMailer(cfg, db.Mail, backlog.Load, m, log); mailer != nil {
+		o.Relay = mailer.Relay
 		running.Go(func() { mailer.Run(ctx) })
 	}
+	running.Go(func() { _ = webhooks.NewDeliverer(o).Run(ctx) })
 	return func() {
 		cancel()
 		running.Wait()
@@ -63,23 +65,21 @@ func startWebhooks(
 	}, nil
 }
 
-// webhookMetrics registers the metrics of webhooks, and returns what counts in them.
-func webhookMetrics(r prometheus.Registerer) (func(webhooks.Result), func(webhooks.Backlog)) {
-	attempt := attempts(r, "petstore_webhook_attempts_total", "Attempts to deliver an event, by result.",
-		webhooks.Delivered, webhooks.Failed, webhooks.Gone)
-	var backlog atomic.Pointer[webhooks.Backlog]
-	backlog.Store(&webhooks.Backlog{})
+// webhookMetrics registers the metrics of webhooks, and returns what counts results.
+func webhookMetrics(r prometheus.Registerer, backlog func() *webhooks.Backlog) func(webhooks.Result) {
 	v := values{r}
 	v.gauge("petstore_webhook_waiting", "Deliveries that are due.", nil,
-		func() float64 { return float64(backlog.Load().Waiting) })
+		func() float64 { return float64(backlog().Waiting) })
 	v.gauge("petstore_webhook_oldest_seconds",
 		"For how long a delivery to an endpoint that answers has been due at most.", nil,
-		func() float64 { return backlog.Load().Oldest.Seconds() })
+		func() float64 { return backlog().Oldest.Seconds() })
 	v.gauge("petstore_webhook_held", "Deliveries that a restore holds until staff resume them.", nil,
-		func() float64 { return float64(backlog.Load().Held) })
+		func() float64 { return float64(backlog().Held) })
 	v.gauge("petstore_webhook_endpoints_disabled", "Endpoints that failures have disabled.", nil,
-		func() float64 { return float64(backlog.Load().Disabled) })
-	return func(r webhooks.Result) { attempt(r.Outcome) }, func(b webhooks.Backlog) { backlog.Store(&b) }
+		func() float64 { return float64(backlog().Disabled) })
+	attempt := attempts(r, "petstore_webhook_attempts_total", "Attempts to deliver an event, by result.",
+		webhooks.Delivered, webhooks.Failed, webhooks.Gone)
+	return func(r webhooks.Result) { attempt(r.Outcome) }
 }
 
 // attempts registers a counter of attempts by result, and returns what counts in it. Each result

@@ -43,6 +43,8 @@ type Options struct {
 	// Sealer and Sender are nil if there is no key: then nothing is sent, but it is reported.
 	Sealer *Sealer
 	Sender *Sender
+	// Relay says why the relay of mail fails, "" if it works. It is nil if this server sends no mail.
+	Relay func() string
 	// Refused tells an error of the statement from one of the connection.
 	Refused func(error) bool
 	// OnResult and OnBacklog get what is counted; OnResult from several goroutines.
@@ -73,9 +75,6 @@ func NewDeliverer(o Options) *Deliverer {
 		finished: make(chan struct{}, 1),
 	}
 }
-
-// Holder names this run of the server in the outbox.
-func (d *Deliverer) Holder() uuid.UUID { return d.holder }
 
 // Run works until ctx ends. It then begins no request, waits for those in flight for a few seconds,
 // and stores what came of them.

@@ -36,6 +36,7 @@ type memoryOutbox struct {
 	order    []int64
 	finishes []int
 	reported [][]string
+	relays   []*string
 	resealed []StoredSecret
 	pruned   int
 	told     int
@@ -69,10 +70,10 @@ func (o *memoryOutbox) Finish(_ context.Context, _ uuid.UUID, results []Result) 
 	return nil
 }
 
-func (o *memoryOutbox) Report(_ context.Context, _ uuid.UUID, keyIDs []string) (Backlog, error) {
+func (o *memoryOutbox) Report(_ context.Context, _ uuid.UUID, keyIDs []string, relay *string) (Backlog, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.reported = append(o.reported, keyIDs)
+	o.reported, o.relays = append(o.reported, keyIDs), append(o.relays, relay)
 	return Backlog{Endpoints: o.endpoints}, nil
 }
 
@@ -454,12 +455,15 @@ func TestResealing(t *testing.T) {
 		got, err := newSealer(t, first).Open(7, outbox.resealed[0].Sealed)
 		assert.Result(t, string(got), err, string(secret))
 		assert.DeepEqual(t, outbox.reported, [][]string{s.sealer.KeyIDs()})
+		assert.True(t, outbox.relays[0] == nil, "a relay")
 
 		outbox = &memoryOutbox{endpoints: 1}
-		off := NewDeliverer(Options{Outbox: outbox, OnBacklog: func(Backlog) {}})
+		relay := func() string { return "no route" }
+		off := NewDeliverer(Options{Outbox: outbox, Relay: relay, OnBacklog: func(Backlog) {}})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		assert.ErrorIs(t, off.Run(ctx), context.DeadlineExceeded)
 		assert.DeepEqual(t, []int{len(outbox.claims), len(outbox.reported[0])}, []int{0, 0})
+		assert.Equal(t, *outbox.relays[0], "no route")
 	})
 }

@@ -15,8 +15,9 @@ type Outbox interface {
 	Claim(ctx context.Context, holder uuid.UUID, keyIDs []string, healthy, failing int) ([]Batch, error)
 	// Finish stores results and frees the slots that the holder still has. It stores all or none.
 	Finish(ctx context.Context, holder uuid.UUID, results []Result) error
-	// Report stores which keys a server has, none if webhooks are off, and returns the Backlog.
-	Report(ctx context.Context, holder uuid.UUID, keyIDs []string) (Backlog, error)
+	// Report stores which keys a server has, none if webhooks are off, and why its relay of mail fails:
+	// "" if it works, nil if it has none. It returns the Backlog.
+	Report(ctx context.Context, holder uuid.UUID, keyIDs []string, relay *string) (Backlog, error)
 	// Tell adds the events that time makes, such as that a key will end.
 	Tell(ctx context.Context) error
 	// Stale returns up to limit secrets that are sealed with one of the later keys instead of the
@@ -38,8 +39,12 @@ type Backlog struct {
 	Waiting int64
 	// Oldest is for how long the oldest of them has been due.
 	Oldest time.Duration
-	// Held are those that a restore holds until staff resume them.
+	// Held are those that a restore holds until staff resume them, mails included.
 	Held int64
+	// Addresses are those of tenants, Mails what waits for them.
+	Addresses, Mails int64
+	// OldestMail is the age of the oldest of these that no relay has taken or put off.
+	OldestMail time.Duration
 }
 
 // KeyReport is which keys the servers have and the secrets need, for doctor.

@@ -8,10 +8,14 @@ import (
 // resealed is how many secrets are sealed anew at a time.
 const resealed = 100
 
-// report says which keys this server has, learns what is waiting, and seals secrets with the first
-// key.
+// report says which keys and relay this server has, learns what is waiting, and seals secrets with
+// the first key.
 func (d *Deliverer) report(ctx context.Context) error {
-	backlog, err := d.Outbox.Report(ctx, d.holder, d.keyIDs())
+	var relay *string
+	if d.Relay != nil {
+		relay = new(d.Relay())
+	}
+	backlog, err := d.Outbox.Report(ctx, d.holder, d.keyIDs(), relay)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func (o *one) finished() []webhooks.Result {
 	return o.results
 }
 
-func (o *one) Report(context.Context, uuid.UUID, []string) (webhooks.Backlog, error) {
+func (o *one) Report(context.Context, uuid.UUID, []string, *string) (webhooks.Backlog, error) {
 	return webhooks.Backlog{Endpoints: 1}, nil
 }
 

@@ -278,7 +278,7 @@ func TestKeysOfServers(t *testing.T) {
 
 	server := uuid.New()
 	for _, keys := range [][]string{{"k3", "k2"}, nil} {
-		backlog, err := b.API.Outbox.Report(t.Context(), server, keys)
+		backlog, err := b.API.Outbox.Report(t.Context(), server, keys, nil)
 		assert.NoError(t, err)
 		assert.Equal(t, backlog.Endpoints, 1, "endpoints")
 	}

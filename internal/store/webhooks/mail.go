@@ -52,21 +52,6 @@ func (d Mail) Finish(ctx context.Context, id uuid.UUID, r mail.Result) (err erro
 	return err
 }
 
-// Report implements mail.Outbox.
-func (d Mail) Report(ctx context.Context, server uuid.UUID, relay string) (_ mail.Backlog, err error) {
-	defer pgconn.Wrap(&err, "report to the outbox of mail")
-	var row struct {
-		Addresses, Waiting int64
-		Oldest             float64
-	}
-	err = d.db.Get(ctx, &row, `
-		select addresses, waiting, extract(epoch from oldest)::float8 as oldest
-		from report_mail($1, $2)`, server, relay)
-	return mail.Backlog{
-		Addresses: row.Addresses, Waiting: row.Waiting, Oldest: time.Duration(row.Oldest * float64(time.Second)),
-	}, err
-}
-
 // Answer stores what the owner of an address has answered by a link: that it is confirmed, or wants no
 // more mail. known is false unless the tenant's address has the SHA-256.
 func (d Mail) Answer(ctx context.Context, link mail.LinkKind, tenant int64, address []byte) (known bool, err error) {

@@ -18,6 +18,7 @@ import (
 	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/fixture"
 	"petstore.example/internal/test/storetest"
+	"petstore.example/internal/webhooks"
 )
 
 // post is a box whose tenant acme has an address.
@@ -363,7 +364,7 @@ func TestMailReport(t *testing.T) {
 	p.notify(t, 2)
 	p.Exec(t, `update mails set created_at = now() - interval '10 minutes', attempts = 1 where id = (
 		select id from mails where done_at is null limit 1)`)
-	assert.NoError(t, fixture.ErrorOf(p.API.Outbox.Report(t.Context(), holder, nil)))
+	assert.NoError(t, fixture.ErrorOf(p.API.Outbox.Report(t.Context(), holder, nil, nil)))
 	state := func() mail.State {
 		t.Helper()
 		s, err := storetest.Open(t, p.SupportURL, store.Options{}).Mail.State(t.Context())
@@ -371,9 +372,9 @@ func TestMailReport(t *testing.T) {
 		return s
 	}
 	assert.Equal(t, state(), mail.State{Servers: 1, Confirmed: 1, Waiting: 2})
-	b, err := p.API.Mail.Report(t.Context(), holder, "no route")
-	assert.True(t, err == nil && b.Oldest < time.Minute, b.Oldest, err)
-	b.Oldest = 0
-	assert.Equal(t, b, mail.Backlog{Addresses: 1, Waiting: 2})
+	b, err := p.API.Outbox.Report(t.Context(), holder, nil, new("no route"))
+	assert.True(t, err == nil && b.OldestMail < time.Minute, b.OldestMail, err)
+	b.OldestMail = 0
+	assert.Equal(t, b, webhooks.Backlog{Addresses: 1, Mails: 2})
 	assert.Equal(t, state(), mail.State{Servers: 1, Senders: 1, Relay: "no route", Confirmed: 1, Waiting: 2})
 }

@@ -94,19 +94,22 @@ func (d Outbox) Finish(ctx context.Context, holder uuid.UUID, results []webhooks
 }
 
 // Report implements webhooks.Outbox.
-func (d Outbox) Report(ctx context.Context, holder uuid.UUID, keyIDs []string) (b webhooks.Backlog, err error) {
+func (d Outbox) Report(
+	ctx context.Context, holder uuid.UUID, keyIDs []string, relay *string,
+) (b webhooks.Backlog, err error) {
 	defer pgconn.Wrap(&err, "report to the outbox")
 	var row struct {
-		Endpoints, Disabled, Waiting, Held int64
-		Oldest                             float64
+		webhooks.Backlog
+
+		Oldest, OldestMail float64
 	}
 	err = d.db.Get(ctx, &row, `
-		select endpoints, disabled, waiting, held, extract(epoch from oldest)::float8 as oldest
-		from report_outbox($1, coalesce($2::text[], '{}'))`, holder, pq.Array(keyIDs))
-	return webhooks.Backlog{
-		Endpoints: row.Endpoints, Disabled: row.Disabled, Waiting: row.Waiting, Held: row.Held,
-		Oldest: time.Duration(row.Oldest * float64(time.Second)),
-	}, err
+		select endpoints, disabled, waiting, held, extract(epoch from oldest)::float8 as oldest,
+		  addresses, mails, extract(epoch from oldest_mail)::float8 as oldestmail
+		from report_outbox($1, coalesce($2::text[], '{}'), $3)`, holder, pq.Array(keyIDs), relay)
+	row.Backlog.Oldest = time.Duration(row.Oldest * float64(time.Second))
+	row.Backlog.OldestMail = time.Duration(row.OldestMail * float64(time.Second))
+	return row.Backlog, err
 }
 
 // Tell implements webhooks.Outbox.

@@ -43,7 +43,7 @@ func TestARestoredDumpSendsNothing(t *testing.T) {
 		assert.Equal(t, len(r.claim(t)), 0, "batches of the restored database")
 		r.Want(t, "0", `select count(*)::text from claim_mails(4)`)
 	}
-	backlog, err := r.API.Outbox.Report(t.Context(), holder, k1)
+	backlog, err := r.API.Outbox.Report(t.Context(), holder, k1, nil)
 	assert.NoError(t, err)
 	assert.Equal(t, backlog.Held, 4, "held deliveries and mails")
 	r.Issue(t, "acme")

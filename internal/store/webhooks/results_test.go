@@ -143,7 +143,7 @@ func TestEndpointsThatFail(t *testing.T) {
 	assert.Equal(t, len(b.claim(t)), 0, "batches of what waited when it was disabled")
 	event(func(r *webhooks.Result) { r.Outcome, r.Status = webhooks.Gone, 410 })
 	assert.Equal(t, state(), "disabled gonetrue")
-	backlog, err := b.API.Outbox.Report(t.Context(), holder, k1)
+	backlog, err := b.API.Outbox.Report(t.Context(), holder, k1, nil)
 	assert.NoError(t, err)
 	assert.Equal(t, backlog, webhooks.Backlog{Disabled: 1})
 }
@@ -174,7 +174,7 @@ func TestBacklog(t *testing.T) {
 	b.Exec(t, `update deliveries set due_at = now() - interval '10 minutes' where id % 3 = 0`)
 	report := func(keys []string) webhooks.Backlog {
 		t.Helper()
-		r, err := b.API.Outbox.Report(t.Context(), holder, keys)
+		r, err := b.API.Outbox.Report(t.Context(), holder, keys, nil)
 		assert.NoError(t, err)
 		return r
 	}

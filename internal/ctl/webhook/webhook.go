@@ -51,12 +51,8 @@ var DeliveryView = output.View[webhooks.SentDelivery]{
 	{Name: "status", InList: true, Value: func(d webhooks.SentDelivery) any { return d.Status }},
 	{Name: "attempts", InList: true, Value: func(d webhooks.SentDelivery) any { return int64(len(d.Attempts)) }},
 	{Name: "due_at", InList: true, Value: func(d webhooks.SentDelivery) any { return d.DueAt }},
-	{
-		Name:     "answer",
-		InList:   true,
-		MinWidth: output.TextWidth,
-		Value:    func(d webhooks.SentDelivery) any { return answer(d) },
-	},
+	{Name: "answer", InList: true, MinWidth: output.TextWidth,
+		Value: func(d webhooks.SentDelivery) any { return answer(d) }},
 }
 
 // answer is what the last attempt got: a status, or why there was none.
@@ -166,25 +162,22 @@ is a status, or why there was none. Nobody sees its secret.`,
 	}, t.arg())
 }
 
-// queued is what a command has queued: a delivery, or how many.
-type queued struct{ webhook, delivery, deliveries int64 }
+// queued is the View of what was queued for the target, a delivery or a number of them.
+func (t *target) queued(what string) output.View[int64] {
+	return output.View[int64]{
+		{Name: "webhook", Value: func(int64) any { return t.id }},
+		{Name: what, Value: func(n int64) any { return n }},
+	}
+}
 
 func newCmdTest(f *cmdutil.Factory) *cobra.Command {
 	t := &target{}
-	c := &cmdutil.Change[queued]{Factory: f, Explain: t.explain(f), View: output.View[queued]{
-		{Name: "webhook", Value: func(q queued) any { return q.webhook }},
-		{Name: "delivery", Value: func(q queued) any { return q.delivery }},
-	}}
-	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (queued, error) {
-		delivery, err := db.StaffWebhooks.Test(ctx, by, t.id)
-		return queued{webhook: t.id, delivery: delivery}, err
+	c := &cmdutil.Change[int64]{Factory: f, Explain: t.explain(f), View: t.queued("delivery")}
+	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (int64, error) {
+		return db.StaffWebhooks.Test(ctx, by, t.id)
 	}
-	c.Notice = func(q queued) string {
-		return fmt.Sprintf(
-			"queued a ping to webhook %d; petstorectl webhook show %d has its answer",
-			q.webhook,
-			q.webhook,
-		)
+	c.Notice = func(int64) string {
+		return fmt.Sprintf("queued a ping to webhook %d; petstorectl webhook show %[1]d has its answer", t.id)
 	}
 	return c.Command(&cobra.Command{
 		Use:   "test WEBHOOK",
@@ -200,16 +193,12 @@ func newCmdReplay(f *cmdutil.Factory) *cobra.Command {
 		t      = &target{}
 		replay webhooks.Replay
 	)
-	c := &cmdutil.Change[queued]{Factory: f, Explain: t.explain(f), View: output.View[queued]{
-		{Name: "webhook", Value: func(q queued) any { return q.webhook }},
-		{Name: "deliveries", Value: func(q queued) any { return q.deliveries }},
-	}}
-	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (queued, error) {
-		n, err := db.StaffWebhooks.Replay(ctx, by, t.id, replay)
-		return queued{webhook: t.id, deliveries: n}, err
+	c := &cmdutil.Change[int64]{Factory: f, Explain: t.explain(f), View: t.queued("deliveries")}
+	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (int64, error) {
+		return db.StaffWebhooks.Replay(ctx, by, t.id, replay)
 	}
-	c.Notice = func(q queued) string {
-		return fmt.Sprintf("queued %s to webhook %d", output.Count(q.deliveries, "event"), q.webhook)
+	c.Notice = func(n int64) string {
+		return fmt.Sprintf("queued %s to webhook %d", output.Count(n, "event"), t.id)
 	}
 	cmd := c.Command(&cobra.Command{
 		Use:   "replay WEBHOOK",

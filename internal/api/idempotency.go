@@ -88,7 +88,7 @@ func (c creation[New, T]) answer(x *exchange, key string, asked New) (catalog.An
 // once lets what is asked take effect once for an Idempotency-Key. It returns nil if there is none.
 func (x *exchange) once(key string, asked any) (*catalog.Idempotency, error) {
 	if key == "" {
-		return nil, nil //nolint:nilnil // No key is no mistake.
+		return nil, nil
 	}
 	of, err := fingerprint(asked)
 	return &catalog.Idempotency{

@@ -164,6 +164,7 @@ func (v *visit) overview() error {
 		Quota             plans.Quota
 		Meters            []meter
 		Bans              []keys.Key
+		Dead              []webhooks.Endpoint
 		Ending            []keys.CustomerKey
 		Changes           []change
 		Admitted, Refused int64
@@ -200,6 +201,9 @@ func (v *visit) overview() error {
 		}
 	}
 	if !v.URL.Query().Has("refresh") {
+		if data.Dead, err = v.deadEndpoints(); err != nil {
+			return err
+		}
 		if data.Ending, err = v.endingKeys(); err != nil {
 			return err
 		}

@@ -91,6 +91,12 @@ func (v *visit) showEndpoints(form endpointForm) error {
 	return v.show("webhooks", data)
 }
 
+// deadEndpoints returns the tenant's endpoints that do not answer.
+func (v *visit) deadEndpoints() ([]webhooks.Endpoint, error) {
+	list, err := v.Webhooks.List(v.Context(), v.requester())
+	return slices.DeleteFunc(list, func(e webhooks.Endpoint) bool { return !e.Dead(v.now) }), err
+}
+
 // toldOf returns the events of deliveries and mails, the latest first. sent has the latest deliveries
 // of each endpoint in list.
 func toldOf(list []webhooks.Endpoint, sent [][]webhooks.SentDelivery, mails []mail.Told) (told []toldEvent) {

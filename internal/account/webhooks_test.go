@@ -31,6 +31,10 @@ func (hooks) List(_ context.Context, by webhooks.Requester) ([]webhooks.Endpoint
 		{ID: 4, URL: "https://a.example/", Events: []string{"*"}, Status: webhooks.Pending, CreatedAt: time.Now()},
 		{ID: 3, URL: "https://b.example/", Events: []string{"key.banned"}, Description: "<i>pager</i>",
 			Status: webhooks.Disabled, DisabledReason: "gone", CreatedAt: time.Now()},
+		{ID: 2, URL: "https://c.example/", Events: []string{"*"}, Status: webhooks.Enabled,
+			FailingSince: time.Now().Add(-25 * time.Hour), CreatedAt: time.Now()},
+		{ID: 1, URL: "https://d.example/", Events: []string{"*"}, Status: webhooks.Enabled,
+			FailingSince: time.Now().Add(-time.Hour), CreatedAt: time.Now()},
 	}, nil
 }
 
@@ -94,6 +98,11 @@ func TestWebhooks(t *testing.T) {
 	} {
 		assert.True(t, strings.Contains(page, want), want, page)
 	}
+	assert.Equal(t, strings.Count(page, "No attempt has succeeded since"), 2, page)
+	page = text(t, s.do("GET", "/account", nil, cookie))
+	assert.True(t, strings.Contains(page, "Webhook &lt;i&gt;pager&lt;/i&gt; is disabled</h2>\n<p>It has answered with 410.") &&
+		strings.Contains(page, "Webhook 2 fails</h2>\n<p>No attempt has succeeded since") &&
+		strings.Count(page, "Webhook that fails") == 2, page)
 	page = text(t, s.do("GET", "/account/webhooks", nil, s.signIn(t, "zoo")))
 	assert.True(t, strings.Contains(page, "You have no webhook.") && !strings.Contains(page, "a.example") &&
 		!strings.Contains(page, "Mail<"), page)

@@ -37,9 +37,23 @@ type Endpoint struct {
 	Status      Status
 	// DisabledReason is "" unless the status is Disabled.
 	DisabledReason string
-	CreatedAt      time.Time
+	// FailingSince is when the first of the failures began since which nothing succeeded; zero for
+	// none.
+	FailingSince time.Time
+	CreatedAt    time.Time
 	// Version grows with each change that a customer or staff makes.
 	Version int64
+}
+
+// Dead reports whether the tenant is told that the endpoint fails, or was disabled for it.
+func (e Endpoint) Dead(now time.Time) bool {
+	switch e.Status {
+	case Enabled:
+		return !e.FailingSince.IsZero() && now.Sub(e.FailingSince) >= 24*time.Hour
+	case Disabled:
+		return e.DisabledReason == "gone" || e.DisabledReason == "failures"
+	}
+	return false
 }
 
 // NewEndpoint is what a tenant gives for an endpoint.

@@ -31,7 +31,7 @@ var _ webhooks.Customers = Endpoints{}
 
 // endpointColumns are those of a row of endpoints that endpointRow has.
 const endpointColumns = `id, tenant_id, environment, url, events, description, status,
-	coalesce(disabled_reason, '') as disabled_reason, created_at, version`
+	coalesce(disabled_reason, '') as disabled_reason, failing_since, created_at, version`
 
 type endpointRow struct {
 	ID             int64            `db:"id"`
@@ -42,6 +42,7 @@ type endpointRow struct {
 	Description    string           `db:"description"`
 	Status         webhooks.Status  `db:"status"`
 	DisabledReason string           `db:"disabled_reason"`
+	FailingSince   sql.NullTime     `db:"failing_since"`
 	CreatedAt      time.Time        `db:"created_at"`
 	Version        int64            `db:"version"`
 }
@@ -50,7 +51,7 @@ func (r endpointRow) endpoint() webhooks.Endpoint {
 	return webhooks.Endpoint{
 		ID: r.ID, TenantID: r.TenantID, Environment: r.Environment, URL: r.URL, Events: r.Events,
 		Description: r.Description, Status: r.Status, DisabledReason: r.DisabledReason,
-		CreatedAt: r.CreatedAt.UTC(), Version: r.Version,
+		FailingSince: pgconn.TimeOf(r.FailingSince), CreatedAt: r.CreatedAt.UTC(), Version: r.Version,
 	}
 }
 

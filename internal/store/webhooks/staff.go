@@ -2,7 +2,6 @@ package webhooks
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"strconv"
 	"time"
@@ -22,24 +21,20 @@ type StaffEndpoint struct {
 
 	// Tenant is the tenant's name.
 	Tenant string
-	// FailingSince is when the first of the failures began since which nothing succeeded; zero for
-	// none.
-	FailingSince time.Time
 	// Waiting are its deliveries that are not done, Held those of them that a restore holds.
 	Waiting, Held int64
 }
 
 type staffRow struct {
 	endpointRow
-	Tenant       string       `db:"tenant"`
-	FailingSince sql.NullTime `db:"failing_since"`
-	Waiting      int64        `db:"waiting"`
-	Held         int64        `db:"held"`
+	Tenant  string `db:"tenant"`
+	Waiting int64  `db:"waiting"`
+	Held    int64  `db:"held"`
 }
 
 const staffQuery = `
 	select e.*, t.name as tenant, d.waiting, d.held
-	from (select ` + endpointColumns + `, failing_since from endpoints) e
+	from (select ` + endpointColumns + ` from endpoints) e
 	join tenants t on t.id = e.tenant_id
 	cross join lateral (
 	  select count(*) as waiting, count(*) filter (where d.due_at = 'infinity') as held
@@ -54,7 +49,7 @@ func (d Staff) List(ctx context.Context, tenant string) (_ []StaffEndpoint, err 
 }
 
 func (r staffRow) endpoint() StaffEndpoint {
-	return StaffEndpoint{r.endpointRow.endpoint(), r.Tenant, pgconn.TimeOf(r.FailingSince), r.Waiting, r.Held}
+	return StaffEndpoint{r.endpointRow.endpoint(), r.Tenant, r.Waiting, r.Held}
 }
 
 // Get returns an endpoint, or webhooks.ErrNotFound.

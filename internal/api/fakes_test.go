@@ -232,7 +232,9 @@ func (w *fixture) setPlan(t testing.TB, plan string, q plans.Quota) {
 	w.directory.change(
 		t,
 		w.key,
-		func(c *keys.Caller) { c.Tenant = &plans.Tenant{ID: 1, Name: "acme", Plan: plan, Quota: q} },
+		func(c *keys.Caller) {
+			c.Tenant = &plans.Tenant{ID: 1, Name: "acme", Plan: plan, Quota: q, Assignment: 7, Version: 2}
+		},
 	)
 }
 

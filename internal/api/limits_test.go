@@ -125,7 +125,10 @@ func TestMonth(t *testing.T) {
 		`overage, which is in force at once. Retry in 916692 seconds.","status":429}`+"\n")
 	assert.Equal(t, len(w.strikes.refused), 2, "strikes")
 	assert.DeepEqual(t, w.meter.usedUp, map[usage.Refusal]int{
-		{TenantID: 1, Window: "month", Limit: 3, Reset: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC).Unix()}: 2,
+		{
+			TenantID: 1, Window: "month", Limit: 3, Reset: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC).Unix(),
+			Assignment: 7, Version: 2,
+		}: 2,
 	})
 
 	// The plan changes: what is used stays used.

@@ -10,7 +10,7 @@ import (
 )
 
 // TestRefusalsAreToldOnce: the store is told of a window that refuses until it knows, also at stop,
-// and then no more.
+// and then no more, but again under another assignment.
 func TestRefusalsAreToldOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -26,10 +26,16 @@ func TestRefusalsAreToldOnce(t *testing.T) {
 			time.Sleep(usage.FlushInterval)
 		}
 		assert.DeepEqual(t, s.told, []usage.Refusal{day, day, day})
+		again := day
+		again.Assignment++
+		m.UsedUp(again)
+		time.Sleep(usage.FlushInterval)
+		synctest.Wait()
+		assert.DeepEqual(t, s.told[3:], []usage.Refusal{again})
 		month := refusal("month", time.Hour)
 		m.UsedUp(month)
 		_, err := stop()
 		assert.NoError(t, err)
-		assert.DeepEqual(t, s.told[3:], []usage.Refusal{month})
+		assert.DeepEqual(t, s.told[4:], []usage.Refusal{month})
 	})
 }

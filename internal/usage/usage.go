@@ -87,6 +87,10 @@ type Refusal struct {
 	Window string
 	// Reset is when the window ends, in Unix seconds.
 	Limit, Reset int64
+	// Assignment and Version are those by which the request was decided. The refusals of each are
+	// told: when those of another were, this limit may not have been in force.
+	Assignment int64
+	Version    int
 }
 
 // Store records usage.

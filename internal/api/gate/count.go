@@ -47,6 +47,7 @@ func (g *Gate) refuseOverLimit(ctx context.Context, r *Request, o *Outcome) erro
 			if w.Reached {
 				g.Meter.UsedUp(usage.Refusal{
 					TenantID: o.Caller.Tenant.ID, Window: string(w.Name), Limit: w.Limit, Reset: w.Reset,
+					Assignment: o.Caller.Tenant.Assignment, Version: o.Caller.Tenant.Version,
 				})
 			}
 		}

@@ -29,13 +29,16 @@ end $$;
 -- tell_thresholds tells what the use of windows, day or month, has reached of the limits in force, the lowest first. What a month includes is refused
 -- above only if the plan allows nothing more.
 create function tell_thresholds(tenants bigint[], windows text[], ends timestamptz[], uses bigint[]) returns void language plpgsql as $$
+declare
+  -- The transaction may have waited for others, which counted under a later limit.
+  present timestamptz := clock_timestamp();
 begin
   perform emit_once(s.tenant, 'live', 'quota.threshold_reached', s.subject, s.resets, 'infinity', jsonb_build_object('window', s.of_window,
     'percent', s.percent, 'limit', s.n, 'enforced', s.enforced, 'used', s.used, 'resetsAt', audit_instant(s.resets)))
   from (
     select w.*, l.*, o.subject from unnest(tenants, windows, ends, uses) w (tenant, of_window, resets, used)
     cross join lateral (
-      select * from quota_periods q where q.tenant_id = w.tenant and q.valid_from <= now() and (q.valid_to > now()) is not false offset 0) q
+      select * from quota_periods q where q.tenant_id = w.tenant and q.valid_from <= present and (q.valid_to > present) is not false offset 0) q
     cross join lateral (values ('day', q.per_day, 80, true), ('day', q.per_day, 100, true), ('month', q.per_month, 80, coalesce(q.overage_limit = 0, false)),
       ('month', q.per_month, 100, coalesce(q.overage_limit = 0, false)), ('month', q.per_month + nullif(q.overage_limit, 0), 100, true)
     ) l (name, n, percent, enforced)

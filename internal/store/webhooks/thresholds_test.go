@@ -153,6 +153,27 @@ func TestThresholdsOfPlans(t *testing.T) {
 	l.wants(t, "month 100% of 100: 100", "nothing included")
 }
 
+// TestThresholdsOfALongRecord: a record that waits while the plan changes is judged by the limit in
+// force when its turn comes. What was admitted meanwhile was admitted under that.
+func TestThresholdsOfALongRecord(t *testing.T) {
+	t.Parallel()
+	l := newTold(t)
+	l.quota(t, 10, "", "")
+	l.record(t, first, 1)
+	late := l.add(t, l.key, first, 1, 0).Counts[0]
+	tx, err := l.Owner.Beginx()
+	assert.NoError(t, err)
+	assert.NoError(t, fixture.ErrorOf(tx.Exec(`select now()`)))
+	l.quota(t, 25, "", "")
+	l.record(t, first, 11)
+	_, err = tx.Exec(`
+		select add_usage('s2', 1, 0, array[$1::bigint], array[$2::bigint], array[$3], array[$4::bigint], '{1}', '{1}',
+		  '{0}', '{0}', '{0}', '{0}', '{}', '{}')`, l.acme.ID, first.Unix(), l.key, late.Assignment)
+	assert.NoError(t, err)
+	assert.NoError(t, tx.Commit())
+	l.wants(t, "", "13 of 25")
+}
+
 // TestThresholdsStay: a refund takes no event back, nor has the threshold another one. limits reset
 // makes none.
 func TestThresholdsStay(t *testing.T) {

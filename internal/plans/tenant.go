@@ -3,6 +3,7 @@ package plans
 import (
 	"errors"
 	"fmt"
+	"net/mail"
 	"regexp"
 	"unicode/utf8"
 )
@@ -19,7 +20,7 @@ var (
 		"a billing reference is 1 to 100 characters of A-Z, a-z, 0-9 and . _ : / -, and begins with a letter or a " +
 			"digit",
 	)
-	ErrEmail = errors.New("an e-mail address is NAME@HOST, with at most 254 characters and no spaces")
+	ErrEmail = errors.New("an e-mail address is NAME@HOST alone, such as ops@example.org, with at most 254 characters")
 	// ErrContact and ErrNotes: the text is too long.
 	ErrContact = errors.New("a contact has at most 200 characters")
 	ErrNotes   = errors.New("notes have at most 1,000 characters")
@@ -73,7 +74,7 @@ func (p Profile) Check() error {
 	switch {
 	case p.BillingRef != "" && !billingRef.MatchString(p.BillingRef):
 		return fmt.Errorf("%.80q: %w", p.BillingRef, ErrBillingRef)
-	case p.Email != "" && (len(p.Email) > maxEmail || !email.MatchString(p.Email)):
+	case p.Email != "" && !isEmail(p.Email):
 		return ErrEmail
 	case utf8.RuneCountInString(p.Contact) > maxContact:
 		return ErrContact
@@ -81,4 +82,10 @@ func (p Profile) Check() error {
 		return ErrNotes
 	}
 	return nil
+}
+
+// isEmail reports whether the text is an address alone, as mail can be sent to.
+func isEmail(text string) bool {
+	parsed, err := mail.ParseAddress(text)
+	return err == nil && parsed.Address == text && len(text) <= maxEmail && email.MatchString(text)
 }

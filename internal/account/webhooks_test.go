@@ -100,9 +100,13 @@ func TestWebhooks(t *testing.T) {
 	}
 	assert.Equal(t, strings.Count(page, "No attempt has succeeded since"), 2, page)
 	page = text(t, s.do("GET", "/account", nil, cookie))
-	assert.True(t, strings.Contains(page, "Webhook &lt;i&gt;pager&lt;/i&gt; is disabled</h2>\n<p>It has answered with 410.") &&
-		strings.Contains(page, "Webhook 2 fails</h2>\n<p>No attempt has succeeded since") &&
-		strings.Count(page, "Webhook that fails") == 2, page)
+	assert.True(
+		t,
+		strings.Contains(page, "Webhook &lt;i&gt;pager&lt;/i&gt; is disabled</h2>\n<p>It has answered with 410.") &&
+			strings.Contains(page, "Webhook 2 fails</h2>\n<p>No attempt has succeeded since") &&
+			strings.Count(page, "Webhook that fails") == 2,
+		page,
+	)
 	page = text(t, s.do("GET", "/account/webhooks", nil, s.signIn(t, "zoo")))
 	assert.True(t, strings.Contains(page, "You have no webhook.") && !strings.Contains(page, "a.example") &&
 		!strings.Contains(page, "Mail<"), page)

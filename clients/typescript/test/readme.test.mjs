@@ -35,7 +35,7 @@ test("receives a webhook, and nobody else's", async (t) => {
   // Its port is fixed, and may be taken here.
   writeFileSync(
     join(home, "receiver.mjs"),
-    receiver.replace(".listen(8080)", ".listen(0, function () { console.log(this.address().port) })"),
+    receiver.replace(/\.listen\(\d+\)/, ".listen(0, function () { console.log(this.address().port) })"),
   );
   const secret = Buffer.alloc(32, 7).toString("base64");
   const env = {

@@ -167,6 +167,7 @@ func serve(t *testing.T) (url, key string, staff *store.DB) {
 			FailedPage: api.ReadFailedPage,
 			Sold:       db.PriceList.Sold,
 			Webhooks:   db.Endpoints,
+			Addresses:  db.Mail,
 			Sealer:     sealer,
 			Rules:      webhooks.NewRules([]uint16{443}, nil),
 			Turn:       data.Run,

@@ -532,8 +532,8 @@ class WebhookDelivery(Item):
     """When the delivery was queued, in UTC."""
 
     status: str
-    """`waiting` for its next attempt, `delivered`, `failed` for good, or `dropped` unsent. We may add values,
-    announced 30 days before."""
+    """`waiting` for its next attempt, `delivered`, `failed` for good, or `dropped` unsent, as what waited when
+    the webhook was disabled and enabled again. We may add values, announced 30 days before."""
 
     next_attempt_at: datetime | None = None
     """When it is sent next, at the earliest; `null` if it is not."""

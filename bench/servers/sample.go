@@ -131,8 +131,9 @@ func (s *Supply) Animals(ctx context.Context, t *load.Target, n int) error {
 	return err
 }
 
-// Keys adds n keys to Many that no server has seen. Each request of the target uses up one. They
-// are inserted without triggers, so that a running server gets no notifications.
+// Keys adds n keys to Many that were used before, but that no server knows. Each request of the
+// target uses up one. They are inserted without triggers, so that a running server gets no
+// notifications.
 func (s *Supply) Keys(ctx context.Context, t *load.Target, n int) error {
 	t.Keys = make([]string, n)
 	digests, tenants := make(pq.ByteaArray, n), make(pq.Int64Array, n)
@@ -146,8 +147,8 @@ func (s *Supply) Keys(ctx context.Context, t *load.Target, n int) error {
 	}
 	_, err := Value[int64](ctx, s.url+"&session_replication_role=replica", `
 		with added as (
-		  insert into api_keys (id, tenant_id, name, environment, digest, last4, created_at)
-		  select 'key_' || left(encode(digest, 'hex'), 16), tenant, 'bench', 'live', digest, 'last', now()
+		  insert into api_keys (id, tenant_id, name, environment, digest, last4, created_at, presented)
+		  select 'key_' || left(encode(digest, 'hex'), 16), tenant, 'bench', 'live', digest, 'last', now(), true
 		  from unnest($1::bytea[], $2::bigint[]) k (digest, tenant) returning tenant_id
 		)
 		select count(*) from added`, digests, tenants)

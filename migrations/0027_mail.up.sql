@@ -70,12 +70,17 @@ end $$;
 -- own_mailbox returns the address of the tenant whose manage key or sign-in has the digest, its state, and the last mails about events. A tenant
 -- without an address has no row.
 create function own_mailbox(asker bytea, most integer) returns table (address text, state text, mails jsonb) language plpgsql stable security definer as $$
+declare
+  a record;
 begin
-  perform own_endpoints(asker, null); -- It refuses who may not.
+  select * into a from asker_of(asker);
+  if not a.manages then
+    perform refuse_key_change('scope');
+  end if;
   return query select t.email, coalesce(x.state, 'unasked'), (
       select coalesce(jsonb_agg(jsonb_build_object('event', m.event_id, 'type', m.kind, 'at', m.created_at, 'status', coalesce(m.result, 'waiting'))), '[]')
-      from (select * from mails o where o.tenant_id = t.id and o.event_id is not null order by o.created_at desc limit most) m)
-    from asker_of(asker) a join tenants t on t.id = a.tenant_id left join mailboxes x on x.tenant_id = t.id where t.email is not null;
+      from (select * from mails o where o.tenant_id = a.tenant_id and o.event_id is not null order by o.created_at desc limit most) m)
+    from tenants t left join mailboxes x on x.tenant_id = t.id where t.id = a.tenant_id and t.email is not null;
 end $$;
 
 -- claim_mails leases up to most mails for 5 minutes, one of a tenant, so that its mails of the day can be counted: 20 about events, and one that says so.

@@ -46,7 +46,8 @@ func (d *Deliverer) reseal(ctx context.Context) error {
 	return nil
 }
 
-// every does what it says now, and then each period until ctx ends.
+// every calls do at once and then each period, until ctx ends. what is the message of its errors in
+// the log.
 func (d *Deliverer) every(ctx context.Context, period time.Duration, what string, do func(context.Context) error) {
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()

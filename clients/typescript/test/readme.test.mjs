@@ -33,6 +33,7 @@ test("lists, adds, imports, orders and rotates, and so again with the new key", 
 
 test("receives a webhook, and nobody else's", async (t) => {
   // Its port is fixed, and may be taken here.
+  assert.match(receiver, /\.listen\(\d+\)/);
   writeFileSync(
     join(home, "receiver.mjs"),
     receiver.replace(/\.listen\(\d+\)/, ".listen(0, function () { console.log(this.address().port) })"),
